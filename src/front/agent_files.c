@@ -12,7 +12,7 @@
 #include "front/agent_workspace.h"
 #include "front/config_file.h"
 #include "front/embedded.h"
-#include "policy/role_names.h"
+#include "policy/config.h"
 
 #define SUFFIX ".md"
 

@@ -10,7 +10,7 @@
 #include "front/agent_files.h"
 #include "front/agent_workspace.h"
 #include "front/config_file.h"
-#include "policy/role_names.h"
+#include "policy/config.h"
 
 /* Agents in one registry; the others are left out. */
 enum { REGISTRY_MAX = 100 };

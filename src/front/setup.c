@@ -18,7 +18,7 @@
 #include "front/config_file.h"
 #include "front/front_tools.h"
 #include "front/policy_words.h"
-#include "policy/keys.h"
+#include "policy/config.h"
 #include "store/state.h"
 #include "view/shape_limits.h"
 

@@ -2,20 +2,1137 @@
  * config: the text of a configuration to a checked table of agents, and from it
  * policies.
  */
+
 #include "policy/config.h"
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
-#include "policy/config_store.h"
-#include "policy/keys.h"
-#include "policy/role_names.h"
+#include "base/value.h"
+#include "policy/commands.h"
+#include "policy/network.h"
+#include "policy/policy.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Checks of one agent: each is run before a run may finish, so a person names a few. */
+enum { CONFIG_CHECKS_MAX = 32 };
+
+/* The table itself, and the list of keys that the manual shows. */
+
+#define MEBI (1024.0 * 1024)
+#define GIBI (1024.0 * MEBI)
+#define TEBI (1024.0 * GIBI)
+
+/* Bounds that keep a slip of the pen from looking like a wish. */
+#define ITERATIONS_MAX  10000
+#define LOOP_MAX        1000
+#define TOKENS_MAX      1e12
+#define MONEY_MIN       0.0001
+#define MONEY_MAX       1e6
+#define SECONDS_MAX     (7.0 * 24 * 3600) /* a week: longer is no limit */
+#define SECONDS_MIN     0.001             /* deadlines are kept in milliseconds */
+#define GRACE_MAX       60                /* it is taken from the time of the work */
+#define PIDS_MIN        8                 /* a shell, a pipeline and a compiler */
+#define PIDS_MAX        32768             /* pid_max of a small kernel */
+#define FILE_SIZE_MIN   MEBI              /* below it no linker works */
+#define CONTENT_MIN     1024 /* a file of a screen is still read and written */
+#define TMP_MIN         (64 * 1024.0)
+#define MEMORY_MIN      (16 * MEBI) /* a shell and the program it starts */
+#define TEMPERATURE_MAX 2           /* what every provider takes at most */
+#define CONTEXT_MAX     1e9         /* a thousand times the largest there is */
+#define PRICE_MAX       1e6         /* a dollar a token */
+#define THINKING_MIN    1024        /* below it no provider thinks at all */
+#define THINKING_MAX    1e6
+
+enum {
+	DESCRIPTION_MAX = 1024,
+	MODEL_MAX = 256,
+	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
+	COMMAND_WORD_MAX = 256,
+	COMMAND_EXAMPLE_MAX = 1024,
+	CHECK_COMMAND_MAX = 4096,
+	PATH_BYTES_MAX = 4095,
+	PLUGIN_SECONDS_MAX = 600,
+	UNDO_SPACE_MIN = 1 << 20,
+};
+
+#define LIMIT(member)  KEY_IN_POLICY, offsetof(struct policy_limits, member)
+#define POLICY(member) KEY_IN_POLICY, offsetof(struct policy, member)
+#define ROLE(member)   KEY_IN_ROLE, offsetof(struct config_role, member)
+#define CONFIG(member) KEY_IN_CONFIG, offsetof(struct config, member)
+
+static const struct key limit_keys[] = {
+	{"iterations", KEY_COUNT, LIMIT(iterations), .min = 1, .max = ITERATIONS_MAX,
+	 .description = "Answers of the model in one run."},
+	{"tokens", KEY_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
+	 .initial = "no limit", .description = "Tokens of one run, in and out."},
+	{"money", KEY_NUMBER, LIMIT(money), .min = MONEY_MIN, .max = MONEY_MAX,
+	 .initial = "no limit",
+	 .description = "US dollars one run may cost; the model's price must be known ([models.md]"
+			"(models.md))."},
+	{"loop_warn", KEY_COUNT, LIMIT(loop_warn), .min = 0, .max = LOOP_MAX,
+	 .description =
+		 "From which identical call on that made no progress the model is told so "
+		 "([agents.md](agents.md#circles)); likewise from the third timeout in a row. 0: "
+		 "never."},
+	{"loop_stop", KEY_COUNT, LIMIT(loop_stop), .min = 0, .max = LOOP_MAX,
+	 .description = "The identical call without progress that ends the run; likewise the "
+			"fifth timeout in a row. 0: none does."},
+	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description =
+		 "Seconds one command may take, unless its call asks for another "
+		 "time. (`glovebox exec` has no limit unless this is said, or `--timeout`.)"},
+	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description = "Seconds all commands of one run may take together."},
+	{"run_s", KEY_SECONDS, LIMIT(run_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description = "Seconds one run may take, from its prompt to its last answer."},
+	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
+	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
+	{"quiet_s", KEY_SECONDS, LIMIT(quiet_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "no limit",
+	 .description = "Seconds without a byte of output after which a command is ended. (Not for "
+			"`glovebox exec`, whose output is the caller's.)"},
+	{"pids", KEY_COUNT, LIMIT(pids), .min = PIDS_MIN, .max = PIDS_MAX,
+	 .description = "Processes and threads of one command."},
+	{"cell_pids", KEY_COUNT, LIMIT(cell_pids), .min = PIDS_MIN, .max = PIDS_MAX,
+	 .description = "Processes and threads of all commands of one cell together."},
+	{"memory", KEY_SIZE, LIMIT(memory), .min = MEMORY_MIN, .max = 1024 * TEBI,
+	 .initial = "4G, or half of the machine's when that is less",
+	 .description =
+		 "Memory of one command's processes together; one that takes more is ended."},
+	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN,
+	 .max = 1024 * TEBI, .description = "Largest file a command may write."},
+	{"read_bytes", KEY_SIZE, LIMIT(read_bytes), .min = CONTENT_MIN, .max = GIBI,
+	 .initial = "no limit",
+	 .description =
+		 "Largest file that `read_file` and `batch_read` show whole, and most of a "
+		 "larger one in one call: there a range is asked for. Commands read what "
+		 "they like."},
+	{"write_bytes", KEY_SIZE, LIMIT(write_bytes), .min = CONTENT_MIN, .max = GIBI,
+	 .initial = "no limit",
+	 .description = "Bytes of new text that one call of `write_file`, `edit_file` or "
+			"`apply_patch` may bring. Files of commands: `file_size`."},
+	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
+	 .description = "Room in the cell's `/tmp`, and as much again in `/dev/shm`; both are held "
+			"in memory."},
+	{"free_space", KEY_SIZE, LIMIT(free_space), .min = 0, .max = 1024 * TEBI,
+	 .initial = "1G, or 5 % of the file system when that is less",
+	 .description = "What must stay free on the file system of the workspace; a command that "
+			"takes from it is ended. 0 is no limit."},
+	{0},
+};
+
+/* Of a rule; command_rule.c reads them. A list of a rule is short: people write it. */
+static const struct key rule_keys[] = {
+	{"program", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "required",
+	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},
+	{"subcommand", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "Words that have to follow; each may be several: `analyse,analyze`."},
+	{"options", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description =
+		 "Options behind these: `-x`, `--name`, `--name=KIND` (also `--name V`; of one "
+		 "letter `-x V`, and `-xV` for numbers and choices), `--name[=KIND]` where the "
+		 "value may be missing, `-number` for a dash and any number (`-20`). KIND is `text`, `number`, `path`, or choices: `a,b`."},
+	{"global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "Options before the subcommand, in the same form."},
+	{"operands", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "The other arguments in their order: `KIND`, `KIND?`, `KIND*`, `KIND+`, and `--`, "
+			"behind which everything is one."},
+	{"executes", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description =
+		 "Words that name a file to run or load, a text to execute, a program to start: options in "
+		 "the form of `options`, and what operands begin with (`SHELL=`). No other "
+		 "word of a rule grants these."},
+	{"insert", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description = "Words that are put in behind the subcommand when it runs."},
+	{"insert_global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description = "The same behind the program."},
+	{"runs_code", KEY_FLAG, .initial = "false",
+	 .description =
+		 "It runs code of the project or of the model: the cell contains that, no rule."},
+	{"match", KEY_TEXTS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
+	 .description = "Commands that fit, tried when the configuration is read."},
+	{"not_match", KEY_TEXTS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
+	 .description = "Commands that do not, likewise."},
+	{0},
+};
+
+static const struct key commands_keys[] = {
+	{"profile", KEY_CHOICE, .choices = "box list",
+	 .initial = "`list`; `box` where only `deny` and `ask` are given",
+	 .description = "`box`: anything runs that `deny` does not hold. `list`: what fits a rule, without "
+			"a shell."},
+	{"deny", KEY_LIST, .initial = "none",
+	 .description = "Rules of what never runs, in every profile. Of a rule that denies or asks only "
+			"what it names has to be there.",
+	 .rows = rule_keys},
+	{"ask", KEY_LIST, .initial = "none",
+	 .description = "Rules of what a person is asked for each time, unless one of `deny` holds; where "
+			"nobody can be asked it is refused.",
+	 .rows = rule_keys},
+	{"allow", KEY_LIST, .initial = "none",
+	 .description = "Rules of what runs: one's own, tried before the presets. In a box they run "
+			"without the question about what destroys much.",
+	 .rows = rule_keys},
+	{"presets", KEY_NAMES, .initial = "none",
+	 .description =
+		 "Shipped lists: `c`, `git`, `go`, `node`, `php`, `python`, `rust`, `text`."},
+	{"rules", KEY_LIST, .initial = "none",
+	 .description = "The older name of `allow`; both may be there.", .rows = rule_keys},
+	{"runs_code", KEY_FLAG, .initial = "true",
+	 .description = "`false` leaves out every rule that is marked so."},
+	{0},
+};
+
+/* Of a check; src/agent/checks.c runs them. */
+static const struct key check_keys[] = {
+	{"command", KEY_TEXT, .max = CHECK_COMMAND_MAX, .initial = "nothing",
+	 .description = "What runs, as for the tool bash; green is exit code 0."},
+	{"run_tests", KEY_VALUES, .initial = "nothing",
+	 .description = "Instead: arguments of the tool run_tests; `{}` is all tests. Green is no "
+			"failed test, and at least one."},
+	{"timeout_s", KEY_SECONDS, .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "the tool's", .description = "Seconds it may take."},
+	{0},
+};
+
+const struct key keys_agent[] = {
+	{"tools", KEY_NAMES, POLICY(tools),
+	 .initial = "every tool but the orchestration ones",
+	 .description = "Tools the agent may call; it is offered no other."},
+	{"base", KEY_PATH, POLICY(base), .initial = "the workspace",
+	 .description = "Folder where relative entries of the next three start."},
+	{"read", KEY_PATHS, POLICY(read), .initial = "the base",
+	 .description =
+		 "What may be read, beside what is writable and what the view always shows."},
+	{"write", KEY_PATHS, POLICY(write), .initial = "nothing",
+	 .description = "What may be written. A pattern (`*.md`) is taken for agents without a tool "
+			"that runs commands."},
+	{"blocked", KEY_PATHS, POLICY(blocked), .initial = "nothing",
+	 .description =
+		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
+	{"scratch", KEY_FLAG, POLICY(scratch), .initial = "false",
+	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
+			"the cell; files on disk change below `write` alone."},
+	{"env", KEY_VARIABLES, POLICY(environment), .initial = "nothing",
+	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
+			"yours, `NAME=value` sets one."},
+	{"commands", KEY_COMMANDS, POLICY(commands), .choices = "box list",
+	 .initial = "`\"box\"`",
+	 .description =
+		 "Which commands run: `\"box\"` any, `\"list\"` those of every preset, or an object.",
+	 .rows = commands_keys},
+	{"ask", KEY_NAMES, POLICY(asks), .choices = POLICY_ASKABLE, .initial = "nothing",
+	 .description =
+		 "What a person is asked for where it would be refused: `commands` that no rule "
+		 "of a list lets run, hosts that `network` does not list, folders outside to `read` "
+		 "or `write` ([approvals.md](approvals.md))."},
+	{"network", KEY_HOSTS, POLICY(network), .initial = "nothing",
+	 .description =
+		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
+		 "through a proxy, `tcp://host:port` as a port of the cell's loopback."},
+	{"limits", KEY_ROWS, POLICY(limits), .initial = "see below",
+	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
+	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX,
+	 .initial = "nothing", .description = "What the agent is for, in a sentence."},
+	{"model", KEY_TEXT, ROLE(model), .max = MODEL_MAX,
+	 .initial = "the one of the run", .description = "Model to ask."},
+	{"temperature", KEY_NUMBER, ROLE(temperature), .min = 0, .max = TEMPERATURE_MAX,
+	 .initial = "the provider's own", .description = "Sampling temperature."},
+	{"thinking_budget", KEY_COUNT, ROLE(thinking_budget), .min = THINKING_MIN,
+	 .max = THINKING_MAX, .initial = "the provider's own",
+	 .description =
+		 "Tokens the model may think in one answer, where its API has such a bound."},
+	{"checks", KEY_CHECKS, ROLE(checks), .max = CHECK_COMMAND_MAX, .initial = "none",
+	 .description = "`{NAME: command}`, or an object for a command: what must be green before a run "
+			"that changed files may finish ([agents.md](agents.md)).",
+	 .rows = check_keys},
+	{"may_delegate_to", KEY_NAMES, ROLE(may_delegate_to), .initial = "every agent",
+	 .description = "Agents that it may hand tasks to, when it has the tool for that; each "
+			"has to be there."},
+	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
+	 .description = "System prompt; in a role's file the text below the front matter."},
+	{"working_directory", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "that of the top level",
+	 .description = "Folder that plugins start in ([plugins.md](plugins.md))."},
+	{0},
+};
+
+/* Keys by which a person adds models to the catalogue; model/catalogue.c reads them. */
+static const struct key model_keys[] = {
+	{"provider", KEY_TEXT, .max = MODEL_MAX, .initial = "not known",
+	 .description = "Whose model it is: `anthropic`, `openai`."},
+	{"context", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
+	 .description = "Tokens of a whole conversation."},
+	{"max_output", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
+	 .description = "Tokens of one answer at most."},
+	{"price_input", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "US dollars for a million tokens that are sent."},
+	{"price_output", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "The same for tokens of an answer."},
+	{"price_cached", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`price_input`",
+	 .description = "The same for tokens that the service had in its cache."},
+	{"price_cache_write", KEY_NUMBER, .min = 0, .max = PRICE_MAX,
+	 .initial = "`price_input`",
+	 .description = "The same for tokens that it put into its cache."},
+	{"long_prompt", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "none",
+	 .description = "A request that sends more tokens than this costs the next four."},
+	{"long_input", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "`price_input` of a long request."},
+	{"long_output", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "`price_output` of a long request."},
+	{"long_cached", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`long_input`",
+	 .description = "`price_cached` of a long request."},
+	{"long_cache_write", KEY_NUMBER, .min = 0, .max = PRICE_MAX,
+	 .initial = "`long_input`", .description = "`price_cache_write` of a long request."},
+	{"tools", KEY_FLAG, .initial = "not known", .description = "It can call tools."},
+	{"thinking", KEY_FLAG, .initial = "not known",
+	 .description = "It thinks before it answers."},
+	{"source", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "Where these numbers are from."},
+	{0},
+};
+
+static const struct key plugin_policy_keys[] = {
+	{"allow_bash_tools", KEY_FLAG, .initial = "false",
+	 .description = "`true`: the scripts that `plugins` names may be tools."},
+	{"allow_toolboxes", KEY_FLAG, .initial = "false",
+	 .description = "`true`: the toolboxes that `plugins` names may be tools."},
+	{"bash_timeout_seconds", KEY_SECONDS, .min = SECONDS_MIN, .max = PLUGIN_SECONDS_MAX,
+	 .initial = "60", .description = "Seconds one call of a plugin may take."},
+	{"stream_stderr", KEY_FLAG, .initial = "false",
+	 .description =
+		 "`true`: shows what a plugin writes to standard error while it runs."},
+	{"allowed_git_hosts", KEY_HOSTS, .initial = "the host that a source names",
+	 .description =
+		 "The only hosts that `git` sources may be fetched from; `[]` is none."},
+	{"python", KEY_TEXT, .max = PATH_BYTES_MAX,
+	 .initial = "the first python3 of the cell",
+	 .description = "What plugins find in `AGENT_TOOL_PYTHON`."},
+	{0},
+};
+
+static const struct key bash_tool_keys[] = {
+	{"file", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A single script."},
+	{"path", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A folder with an `agent_plugin.json`."},
+	{"git", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A repository with one."},
+	{"ref", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "its default branch",
+	 .description = "Tag, branch or commit of it: resolved once, and recorded."},
+	{0},
+};
+
+static const struct key toolbox_keys[] = {
+	{"file", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A single executable."},
+	{"path", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A folder of them."},
+	{0},
+};
+
+/* One of them; each is read by src/plugins/. */
+static const struct key plugin_keys[] = {
+	{"bash_tool", KEY_ROWS, .initial = "nothing",
+	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
+	{"toolbox", KEY_ROWS, .initial = "nothing",
+	 .description = "Executables that describe themselves; one of `file` and `path`.",
+	 .rows = toolbox_keys},
+	{0},
+};
+
+const struct key keys_config[] = {
+	{"agents", KEY_ENTRIES, KEY_IN_CONFIG, .initial = "the shipped roles",
+	 .description =
+		 "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
+	 .rows = keys_agent},
+	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
+	 .initial = "L3",
+	 .description =
+		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
+	{"plugins", KEY_SOURCES, KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "Scripts that are tools ([plugins.md](plugins.md)): `\"bash:./folder\"`, "
+			"`\"bash+git:URL#ref\"`, `\"toolbox:./folder\"`, or an object.",
+	 .rows = plugin_keys},
+	{"plugin_policy", KEY_ROWS, KEY_KEPT, .initial = "see below",
+	 .description = "What plugins may do beside what their agent may.",
+	 .rows = plugin_policy_keys},
+	{"plugin_config", KEY_VALUES, KEY_KEPT, .initial = "nothing",
+	 .description =
+		 "Values for the keys that plugins declare. Where `plugins` names some, "
+		 "these keys may also stand at the top level and in an entry of `agents`, "
+		 "which goes before ([plugins.md](plugins.md))."},
+	{"working_directory", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "the workspace",
+	 .description = "Folder that plugins start in; relative to the workspace."},
+	{"enabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "all",
+	 .description =
+		 "Ids of the plugins that are loaded, and no others; \"mail_*\" fits several."},
+	{"disabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX,
+	 .initial = "none", .description = "Ids of plugins that are not loaded."},
+	{"plugin_cache_dir", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "`~/.local/state/glovebox/plugins`",
+	 .description = "Folder of the copies that plugins run from."},
+	{"mcpServers", KEY_VALUES, KEY_KEPT, .initial = "none",
+	 .description =
+		 "`{NAME: {command, args, env, start_s, timeout_s, disabled}}`: programs that speak MCP "
+		 "over standard input and output, started in a cell; their tools are called "
+		 "`NAME_tool` ([servers.md](servers.md))."},
+	{"models", KEY_ENTRIES, KEY_KEPT, .max = MODEL_MAX,
+	 .initial = "the shipped catalogue",
+	 .description = "`{NAME: entry}`: context and prices of models ([models.md](models.md)); an entry "
+			"beats the shipped one key by key.",
+	 .rows = model_keys},
+	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
+	 .description = "Name server that the proxy asks: an address, or `address:port`."},
+	{"undo_space", KEY_SIZE, CONFIG(undo_space), .min = UNDO_SPACE_MIN,
+	 .max = 1024 * TEBI, .initial = "10G",
+	 .description = "What undo keeps of all workspaces together; what is over it goes, the "
+			"oldest first."},
+	{0},
+};
+
+/* Append BYTES as a policy has it, in the largest unit: "16M". */
+static void keys_print_size(double bytes, struct buf *out)
+{
+	static const char units[] = "KMGT";
+	size_t unit = 0;
+
+	if (bytes == 0) {
+		(void)buf_addc(out, '0');
+		return;
+	}
+	for (bytes /= 1024; bytes >= 1024 && units[unit + 1]; bytes /= 1024)
+		unit++;
+	(void)buf_addf(out, "%g%c", bytes, units[unit]);
+}
+
+/* CHOICES (or NULL), each between OPEN and CLOSE. */
+static void add_choices(const char *choices, const char *open, const char *close,
+			struct buf *out)
+{
+	struct str rest = str_of(choices), choice;
+
+	while (str_next_word(&rest, &choice))
+		(void)buf_addf(out, "%s%s%.*s%s", choice.data == choices ? "" : ", ",
+			       open, (int)choice.size, choice.data, close);
+}
+
+/* A kind in words; NULL: its row says more. */
+static const char *words_of(enum key_kind kind)
+{
+	switch (kind) {
+	case KEY_HOSTS:
+		return "list of hosts";
+	case KEY_RESOLVER:
+		return "address";
+	case KEY_PATH:
+		return "path";
+	case KEY_PATHS:
+		return "list of paths";
+	case KEY_VARIABLES:
+		return "list of `NAME` or `NAME=value`";
+	case KEY_FLAG:
+		return "`true` or `false`";
+	case KEY_TEXTS:
+		return "list of texts";
+	case KEY_LIST:
+		return "list of objects";
+	case KEY_SOURCES:
+		return "list of texts or objects";
+	case KEY_COMMANDS:
+		return "`\"box\"`, `\"list\"` or object";
+	case KEY_ROWS:
+	case KEY_ENTRIES:
+	case KEY_VALUES:
+	case KEY_CHECKS:
+		return "object";
+	case KEY_TEXT:
+	case KEY_NAMES:
+	case KEY_COUNT:
+	case KEY_SIZE:
+	case KEY_SECONDS:
+	case KEY_NUMBER:
+	case KEY_CHOICE:
+		break;
+	}
+	return NULL;
+}
+
+/* Append in words which values KEY may have. */
+static void describe_kind(const struct key *key, struct buf *out)
+{
+	switch (key->kind) {
+	case KEY_TEXT:
+		(void)buf_addf(out, "text of at most %g bytes", key->max);
+		break;
+	case KEY_NAMES:
+		(void)buf_adds(out, key->choices ? "list of " : "list of names");
+		add_choices(key->choices, "`", "`", out);
+		break;
+	case KEY_COUNT:
+		(void)buf_addf(out, "whole number, %.0f to %.0f", key->min, key->max);
+		break;
+	case KEY_SIZE:
+		(void)buf_adds(out, "size, ");
+		keys_print_size(key->min, out);
+		(void)buf_adds(out, " to ");
+		keys_print_size(key->max, out);
+		break;
+	case KEY_SECONDS:
+		(void)buf_addf(out, "seconds, %g to %.0f", key->min, key->max);
+		break;
+	case KEY_NUMBER:
+		(void)buf_addf(out, "number, %g to %g", key->min, key->max);
+		break;
+	case KEY_CHOICE:
+		add_choices(key->choices, "`\"", "\"`", out);
+		break;
+	default:
+		(void)buf_adds(out, words_of(key->kind));
+	}
+}
+
+/* The words of the row, else the number that stands in DEFAULTS. */
+static void describe_initial(const struct key *key, const struct policy_limits *defaults,
+			     struct buf *out)
+{
+	const char *place = (const char *)defaults + key->offset;
+
+	if (key->initial)
+		(void)buf_adds(out, key->initial);
+	else if (key->kind == KEY_SIZE)
+		keys_print_size((double)*(const uint64_t *)(const void *)place, out);
+	else if (key->kind == KEY_COUNT)
+		(void)buf_addf(out, "%" PRIu64, *(const uint64_t *)(const void *)place);
+	else
+		(void)buf_addf(out, "%g", *(const double *)(const void *)place);
+}
+
+static void describe_rows(const char *title, const struct key *rows,
+			  const struct policy_limits *defaults, struct buf *out)
+{
+	(void)buf_addf(out,
+		       "### %s\n\n"
+		       "| key | value | unless given | meaning |\n"
+		       "| --- | --- | --- | --- |\n",
+		       title);
+	for (const struct key *key = rows; key->name; key++) {
+		(void)buf_addf(out, "| `%s` | ", key->name);
+		describe_kind(key, out);
+		(void)buf_adds(out, " | ");
+		describe_initial(key, defaults, out);
+		(void)buf_addf(out, " | %s |\n", key->description);
+	}
+	(void)buf_adds(out, "\n");
+}
+
+bool keys_describe(struct buf *out)
+{
+	auto_policy struct policy *policy = policy_new(NULL, "/");
+	const struct policy_limits *defaults = &policy->limits;
+
+	describe_rows("Top level", keys_config, defaults, out);
+	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent,
+		      defaults, out);
+	describe_rows("An entry of `plugins`", plugin_keys, defaults, out);
+	describe_rows("`bash_tool`", bash_tool_keys, defaults, out);
+	describe_rows("`toolbox`", toolbox_keys, defaults, out);
+	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
+	describe_rows("An entry of `models`", model_keys, defaults, out);
+	describe_rows("`limits`", limit_keys, defaults, out);
+	describe_rows("`commands`", commands_keys, defaults, out);
+	describe_rows("A rule of `commands`", rule_keys, defaults, out);
+	describe_rows("An entry of `checks`", check_keys, defaults, out);
+	return !out->overflowed;
+}
+
+/* Does an object fit the key table? The first thing that does not is named. */
+
+enum {
+	POINTER_MAX = 512, /* bytes of a JSON pointer shown */
+	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
+	ITEMS_MAX = 1024,  /* entries of one list: a policy is written by hand */
+	ENTRIES_MAX = 256, /* agents */
+	/* of a variable; the kernel takes no longer one (MAX_ARG_STRLEN) */
+	VARIABLE_MAX = (128 << 10) - 1,
+};
+
+/* POINTER with KEY below it (RFC 6901). */
+static void pointer_key(struct buf *out, const char *pointer, const char *key)
+{
+	(void)buf_addf(out, "%s/", pointer);
+	for (const char *at = key; *at && out->size < POINTER_MAX; at++) {
+		if (*at == '~' || *at == '/')
+			(void)buf_addf(out, "~%c", *at == '~' ? '0' : '1');
+		else
+			(void)buf_addc(out, *at);
+	}
+}
+
+static bool wrong_kind(const char *pointer, const char *wanted, const struct value *value,
+		       struct err *err)
+{
+	return err_set(err, EINVAL, "%s: must be %s, not %s", pointer, wanted,
+		       value_kind_name(value_kind(value)));
+}
+
+static bool check_text(const char *pointer, const struct value *value, size_t max,
+		       struct err *err)
+{
+	struct str text = value_str(value);
+
+	if (value_kind(value) != VALUE_STRING)
+		return wrong_kind(pointer, "text", value, err);
+	if (memchr(text.data ? text.data : "", '\0', text.size))
+		return err_set(err, EINVAL, "%s: may not hold a NUL character", pointer);
+	if (text.size > max)
+		return err_set(err, EINVAL, "%s: is %zu bytes long, at most %zu are taken",
+			       pointer, text.size, max);
+	return true;
+}
+
+static bool check_filled(const char *pointer, const struct value *value, size_t max,
+			 struct err *err)
+{
+	if (!check_text(pointer, value, max, err))
+		return false;
+	if (value_str(value).size == 0)
+		return err_set(err, EINVAL, "%s: may not be empty", pointer);
+	return true;
+}
+
+static bool check_list(const char *pointer, const struct value *value, size_t max,
+		       struct err *err)
+{
+	if (value_kind(value) != VALUE_ARRAY)
+		return wrong_kind(pointer, "a list of texts", value, err);
+	if (value_count(value) > ITEMS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ITEMS_MAX);
+	for (size_t i = 0; i < value_count(value); i++) {
+		struct buf below;
+		bool fine;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		(void)buf_addf(&below, "%s/%zu", pointer, i);
+		fine = check_filled(below.data, value_item(value, i), max, err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+/* An entry is never quoted: it may hold a key, even where a name was meant. */
+static bool check_variables(const char *pointer, const struct value *value, struct err *err)
+{
+	if (!check_list(pointer, value, VARIABLE_MAX, err))
+		return false;
+	for (size_t i = 0; i < value_count(value); i++) {
+		struct err why;
+
+		if (!policy_check_variable(value_text(value_item(value, i)), &why))
+			return err_set(err, EINVAL, "%s/%zu: %s", pointer, i, why.text);
+	}
+	return true;
+}
+
+/* Each entry by its grammar, and all together by what one cell can have. */
+static bool check_hosts(const char *pointer, const struct value *value, struct err *err)
+{
+	size_t count = value_count(value);
+
+	if (!check_list(pointer, value, NETWORK_TEXT_MAX, err))
+		return false;
+	if (count > NETWORK_ENTRIES_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, count, NETWORK_ENTRIES_MAX);
+	auto_free struct network_entry *entries = memory_array(count + 1, sizeof(*entries));
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(value, i));
+
+		if (!network_parse_entry(text, &entries[i], err))
+			return err_while(err, "%s/%zu: \"%.*s\"", pointer, i, QUOTED_MAX,
+					 text.data);
+	}
+	return network_check_ports(entries, count, err) || err_while(err, "%s", pointer);
+}
+
+static bool check_resolver(const char *pointer, const struct value *value, struct err *err)
+{
+	struct network_host host;
+	uint16_t port;
+
+	if (!check_filled(pointer, value, NETWORK_TEXT_MAX, err))
+		return false;
+	if (!network_parse_authority(value_str(value), NETWORK_PORT_DNS, &host, &port, err))
+		return err_while(err, "%s", pointer);
+	return host.kind != NETWORK_NAME ||
+	       err_set(err, EINVAL, "%s: must be an address, with or without :port",
+		       pointer);
+}
+
+static bool check_number(const struct key *key, const char *pointer,
+			 const struct value *value, struct err *err)
+{
+	bool whole = key->kind == KEY_COUNT;
+	double number = value_number(value);
+
+	if (!value_is_number(value))
+		return wrong_kind(pointer, whole ? "a whole number" : "a number", value,
+				  err);
+	if (whole && value_kind(value) != VALUE_INTEGER)
+		return err_set(err, EINVAL, "%s: must be a whole number, not %.15g",
+			       pointer, number);
+	if (!(number >= key->min && number <= key->max))
+		return err_set(err, ERANGE, "%s: must be %.15g to %.15g, not %.15g",
+			       pointer, key->min, key->max, number);
+	return true;
+}
+
+static bool check_size(const struct key *key, const char *pointer,
+		       const struct value *value, struct err *err)
+{
+	uint64_t bytes = 0;
+	struct err why;
+
+	if (value_kind(value) == VALUE_INTEGER) {
+		bytes = (uint64_t)value_integer(value); /* one below 0 is too large as well */
+	} else if (value_kind(value) != VALUE_STRING) {
+		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value,
+				  err);
+	} else if (!check_filled(pointer, value, QUOTED_MAX, err)) {
+		return false;
+	} else if (!text_parse_size(value_text(value), &bytes, &why)) {
+		return err_set(err, EINVAL, "%s: %s", pointer, why.text);
+	}
+	if ((double)bytes >= key->min && (double)bytes <= key->max)
+		return true;
+	struct buf range;
+	buf_init(&range, QUOTED_MAX);
+	keys_print_size(key->min, &range);
+	(void)buf_adds(&range, " to ");
+	keys_print_size(key->max, &range);
+	err_set(err, ERANGE, "%s: must be %s", pointer, range.data);
+	buf_fini(&range);
+	return false;
+}
+
+static bool check_choice(const struct key *key, const char *pointer,
+			 const struct value *value, struct err *err)
+{
+	if (value_kind(value) != VALUE_STRING)
+		return wrong_kind(pointer, "text", value, err);
+	return str_among(key->choices, value_str(value)) ||
+	       err_set(err, EINVAL, "%s: must be one of: %s", pointer, key->choices);
+}
+
+static bool check_entry_name(const struct key *key, const char *name, struct err *err)
+{
+	size_t size = strlen(name);
+
+	if (key->max == 0)
+		return config_check_name(name, err);
+	return (size > 0 && size <= (size_t)key->max) ||
+	       err_set(err, EINVAL, "a name has 1 to %.0f bytes, not %zu", key->max, size);
+}
+
+static bool check_entries(const struct key *key, const char *pointer,
+			  const struct value *value, struct err *err)
+{
+	if (value_kind(value) != VALUE_OBJECT)
+		return wrong_kind(pointer, "an object", value, err);
+	if (value_count(value) > ENTRIES_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ENTRIES_MAX);
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		struct buf below;
+		bool fine;
+
+		if (!check_entry_name(key, value_key(at), err))
+			return err_while(err, "%s", pointer);
+		buf_init(&below, 2 * POINTER_MAX);
+		pointer_key(&below, pointer, value_key(at));
+		fine = keys_check(key->rows, value_at(at), below.data, err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+/* NAME: a command, or an object that has exactly one of `command` and `run_tests`. */
+static bool check_one(const struct key *key, const char *pointer,
+		      const struct value *value, struct err *err)
+{
+	bool command = value_member(value, "command") != NULL;
+
+	if (value_kind(value) == VALUE_STRING)
+		return check_filled(pointer, value, (size_t)key->max, err);
+	if (!keys_check(key->rows, value, pointer, err))
+		return false;
+	if (command == (value_member(value, "run_tests") != NULL))
+		return err_set(err, EINVAL,
+			       "%s: must have one of \"command\" and \"run_tests\"",
+			       pointer);
+	if (command && value_str(value_member(value, "command")).size == 0)
+		return err_set(err, EINVAL, "%s/command: may not be empty", pointer);
+	return true;
+}
+
+static bool check_checks(const struct key *key, const char *pointer,
+			 const struct value *value, struct err *err)
+{
+	if (value_kind(value) != VALUE_OBJECT)
+		return wrong_kind(pointer, "an object", value, err);
+	if (value_count(value) > CONFIG_CHECKS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), CONFIG_CHECKS_MAX);
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		struct buf below;
+		bool fine;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		pointer_key(&below, pointer, value_key(at));
+		fine = (value_key(at)[0] != '\0' &&
+			strlen(value_key(at)) <= CONFIG_NAME_MAX) ||
+		       err_set(err, EINVAL, "%s: the name of a check has 1 to %d bytes",
+			       pointer, CONFIG_NAME_MAX);
+		fine = fine && check_one(key, below.data, value_at(at), err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+static bool check_objects(const struct key *key, const char *pointer,
+			  const struct value *value, struct err *err)
+{
+	bool fine = true;
+
+	if (value_kind(value) != VALUE_ARRAY)
+		return wrong_kind(pointer, "a list of objects", value, err);
+	if (value_count(value) > ITEMS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ITEMS_MAX);
+	for (size_t i = 0; fine && i < value_count(value); i++) {
+		struct buf below;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		(void)buf_addf(&below, "%s/%zu", pointer, i);
+		fine = keys_check(key->rows, value_item(value, i), below.data, err);
+		buf_fini(&below);
+	}
+	return fine;
+}
+
+/* Texts stand for objects whose reader knows what is in them. */
+static bool check_sources(const struct key *key, const char *pointer,
+			  const struct value *value, struct err *err)
+{
+	bool fine = true;
+
+	if (value_kind(value) != VALUE_ARRAY)
+		return wrong_kind(pointer, "a list of texts or objects", value, err);
+	if (value_count(value) > ITEMS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ITEMS_MAX);
+	for (size_t i = 0; fine && i < value_count(value); i++) {
+		const struct value *item = value_item(value, i);
+		struct buf below;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		(void)buf_addf(&below, "%s/%zu", pointer, i);
+		fine = value_kind(item) == VALUE_STRING
+			       ? check_filled(below.data, item, (size_t)key->max, err)
+			       : keys_check(key->rows, item, below.data, err);
+		buf_fini(&below);
+	}
+	return fine;
+}
+
+static bool check_commands(const struct key *key, const char *pointer,
+			   const struct value *value, struct err *err)
+{
+	if (value_kind(value) == VALUE_OBJECT)
+		return keys_check(key->rows, value, pointer, err) &&
+		       commands_check(value, pointer, err);
+	if (value_kind(value) != VALUE_STRING)
+		return wrong_kind(pointer, "text or an object", value, err);
+	return check_choice(key, pointer, value, err);
+}
+
+/* Each of a list. */
+static bool check_choices(const struct key *key, const char *pointer,
+			  const struct value *list, struct err *err)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (!check_choice(key, pointer, value_item(list, i), err))
+			return false;
+	}
+	return true;
+}
+
+static bool check_value(const struct key *key, const char *pointer,
+			const struct value *value, struct err *err)
+{
+	switch (key->kind) {
+	case KEY_TEXT:
+		return check_text(pointer, value, (size_t)key->max, err);
+	case KEY_NAMES:
+		return check_list(pointer, value, CONFIG_NAME_MAX, err) &&
+		       (!key->choices || check_choices(key, pointer, value, err));
+	case KEY_VARIABLES:
+		return check_variables(pointer, value, err);
+	case KEY_FLAG:
+		return value_kind(value) == VALUE_BOOLEAN ||
+		       wrong_kind(pointer, "true or false", value, err);
+	case KEY_HOSTS:
+		return check_hosts(pointer, value, err);
+	case KEY_RESOLVER:
+		return check_resolver(pointer, value, err);
+	case KEY_PATH:
+		return check_filled(pointer, value, PATH_MAX - 1, err);
+	case KEY_PATHS:
+		return check_list(pointer, value, PATH_MAX - 1, err);
+	case KEY_COUNT:
+	case KEY_SECONDS:
+	case KEY_NUMBER:
+		return check_number(key, pointer, value, err);
+	case KEY_SIZE:
+		return check_size(key, pointer, value, err);
+	case KEY_CHOICE:
+		return check_choice(key, pointer, value, err);
+	case KEY_ROWS:
+		return keys_check(key->rows, value, pointer, err);
+	case KEY_ENTRIES:
+		return check_entries(key, pointer, value, err);
+	case KEY_TEXTS:
+		return check_list(pointer, value, (size_t)key->max, err);
+	case KEY_LIST:
+		return check_objects(key, pointer, value, err);
+	case KEY_SOURCES:
+		return check_sources(key, pointer, value, err);
+	case KEY_VALUES:
+		return value_kind(value) == VALUE_OBJECT ||
+		       wrong_kind(pointer, "an object", value, err);
+	case KEY_CHECKS:
+		return check_checks(key, pointer, value, err);
+	case KEY_COMMANDS:
+		return check_commands(key, pointer, value, err);
+	}
+	return false;
+}
+
+static bool refuse_unknown(const struct key *rows, const char *name, const char *pointer,
+			   struct err *err)
+{
+	struct buf list, word;
+	size_t count = 0;
+	const char *nearest;
+
+	while (rows[count].name)
+		count++;
+	auto_free const char **names = memory_array(count + 1, sizeof(*names));
+
+	buf_init(&list, ERR_TEXT_MAX);
+	buf_init(&word, 4 * QUOTED_MAX);
+	for (size_t i = 0; i < count; i++) {
+		names[i] = rows[i].name;
+		(void)buf_addf(&list, "%s%s", i ? ", " : "", rows[i].name);
+	}
+	nearest = text_nearest(name, names);
+	(void)text_clean(str_part(str_of(name), 0,
+				  text_character_border(str_of(name), QUOTED_MAX)),
+			 &word);
+	(void)err_set(err, EINVAL, "%s: there is no key \"%s\"%s%s%s; the keys are %s",
+		      pointer[0] ? pointer : "/", word.data,
+		      nearest ? " (did you mean \"" : "", nearest ? nearest : "",
+		      nearest ? "\"?)" : "", list.data);
+	buf_fini(&word);
+	buf_fini(&list);
+	return false;
+}
+
+/* The row of NAME, or NULL. */
+static const struct key *keys_find(const struct key *rows, const char *name)
+{
+	for (const struct key *key = rows; key->name; key++) {
+		if (strcmp(key->name, name) == 0)
+			return key;
+	}
+	return NULL;
+}
+
+bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
+		struct err *err)
+{
+	if (value_kind(object) != VALUE_OBJECT)
+		return wrong_kind(pointer[0] ? pointer : "/", "an object", object, err);
+	for (void *at = value_first(object); at; at = value_next(object, at)) {
+		const struct key *key = keys_find(rows, value_key(at));
+		struct buf below;
+		bool fine;
+
+		if (!key)
+			return refuse_unknown(rows, value_key(at), pointer, err);
+		buf_init(&below, 2 * POINTER_MAX);
+		pointer_key(&below, pointer, key->name);
+		fine = check_value(key, below.data, value_at(at), err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+/* Checked values into the structs that the key table names. */
+
+static void store_names(const struct value *value, struct policy_names *names)
+{
+	names->count = value_count(value);
+	names->items = memory_array(names->count + 1, sizeof(*names->items));
+	names->given = true;
+	for (size_t i = 0; i < names->count; i++)
+		names->items[i] = memory_copy(value_text(value_item(value, i)));
+}
+
+static void store_paths(const struct value *value, struct policy_paths *paths)
+{
+	paths->count = value_count(value);
+	paths->items = memory_array(paths->count + 1, sizeof(*paths->items));
+	paths->given = true;
+	for (size_t i = 0; i < paths->count; i++)
+		paths->items[i].text = memory_copy(value_text(value_item(value, i)));
+}
+
+static uint64_t size_of(const struct value *value)
+{
+	uint64_t bytes = (uint64_t)value_integer(value);
+
+	bool fine = value_kind(value) != VALUE_STRING ||
+		    text_parse_size(value_text(value), &bytes, NULL);
+
+	assert(fine); /* keys_check let it pass */
+	return fine ? bytes : 0;
+}
+
+static unsigned choice_of(const struct key *key, const struct value *value)
+{
+	struct str choices = str_of(key->choices), choice;
+
+	for (unsigned index = 0; str_next_word(&choices, &choice); index++) {
+		if (str_equal(value_str(value), choice))
+			return index;
+	}
+	abort(); /* keys_check let it pass */
+}
+
+static void store_value(const struct key *key, const struct value *value,
+			enum key_home home, void *place)
+{
+	switch (key->kind) {
+	case KEY_TEXT:
+	case KEY_RESOLVER:
+		*(char **)place = memory_copy(value_text(value));
+		break;
+	case KEY_FLAG:
+		*(bool *)place = value_is_true(value);
+		break;
+	case KEY_NAMES:
+	case KEY_VARIABLES:
+	case KEY_HOSTS:
+		store_names(value, place);
+		break;
+	case KEY_PATH:
+		((struct policy_path *)place)->text = memory_copy(value_text(value));
+		break;
+	case KEY_PATHS:
+		store_paths(value, place);
+		break;
+	case KEY_COUNT:
+		*(uint64_t *)place = (uint64_t)value_integer(value);
+		break;
+	case KEY_SIZE:
+		*(uint64_t *)place = size_of(value);
+		break;
+	case KEY_SECONDS:
+	case KEY_NUMBER:
+		*(double *)place = value_number(value);
+		break;
+	case KEY_CHOICE:
+		*(unsigned *)place = choice_of(key, value);
+		break;
+	case KEY_ROWS:
+		keys_store(key->rows, value, home, place);
+		break;
+	case KEY_COMMANDS:
+		*(struct commands **)place = commands_new(value);
+		break;
+	case KEY_CHECKS:
+		*(struct value **)place = value_copy(value);
+		break;
+	case KEY_ENTRIES:
+	case KEY_TEXTS:
+	case KEY_LIST:
+	case KEY_SOURCES:
+	case KEY_VALUES:
+		break;
+	}
+}
+
+void keys_store(const struct key *rows, const struct value *object, enum key_home home,
+		void *target)
+{
+	for (const struct key *key = rows; key->name; key++) {
+		const struct value *value = value_member(object, key->name);
+
+		if (value && key->home == home)
+			store_value(key, value, home, (char *)target + key->offset);
+	}
+}
+
+/* The table, and two looks at it. */
+
+const struct role_name role_names[] = {
+	{"VajbCoder", "coder"},     {"TestAgent", "tester"}, {"ReviewAgent", "reviewer"},
+	{"DocAgent", "documenter"}, {"KIK", "orchestrator"}, {0},
+};
+
+/* The shipped role that NAME is another name of; NULL: of none. */
+static const char *role_names_role(const char *name)
+{
+	for (const struct role_name *row = role_names; row->other; row++) {
+		if (strcmp(row->other, name) == 0)
+			return row->role;
+	}
+	return NULL;
+}
+
+/* The other name of the shipped role ROLE; NULL: it has none. */
+static const char *role_names_other(const char *role)
+{
+	for (const struct role_name *row = role_names; row->role; row++) {
+		if (strcmp(row->role, role) == 0)
+			return row->other;
+	}
+	return NULL;
+}
 
 /* Nothing but the whole cell, unless the user says otherwise. */
 enum { MINIMUM_LEVEL = 3 };

@@ -5,7 +5,6 @@
 #include "policy/config.h"
 
 #include "base/path.h"
-#include "policy/config_store.h"
 
 #include <assert.h>
 #include <stddef.h>

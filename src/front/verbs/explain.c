@@ -9,7 +9,7 @@
 #include "front/verb.h"
 #include "front/verbs/explain_table.h"
 #include "front/verbs/repository.h"
-#include "policy/keys.h"
+#include "policy/config.h"
 #include "sandbox/view.h"
 #include "session/session.h"
 #include "view/shape.h"

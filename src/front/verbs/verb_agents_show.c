@@ -14,7 +14,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/commands.h"
-#include "policy/keys.h"
+#include "policy/config.h"
 #include "tool/tool.h"
 #include "view/shape_limits.h"
 

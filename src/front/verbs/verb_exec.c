@@ -24,7 +24,7 @@
 #include "front/verbs/explain.h"
 #include "front/verbs/relay.h"
 #include "guard/audit_tell.h"
-#include "policy/keys.h"
+#include "policy/config.h"
 #include "policy/policy.h"
 #include "session/session.h"
 #include "tool/denial.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policy/keys.h"
+#include "policy/config.h"
 #include "sandbox/probe.h"
 
 enum { WORDS_MAX = 12 };

@@ -1,8 +1,7 @@
 /* keys: the manual says what the table says. */
-#include "policy/keys.h"
+#include "policy/config.h"
 
 #include "front/embedded.h"
-#include "policy/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
