@@ -14,8 +14,8 @@
 #include "session/session_undo.h"
 #include "tool/call.h"
 #include "tool/denial.h"
+#include "tool/event.h"
 #include "tool/schema_cap.h"
-#include "tool/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>

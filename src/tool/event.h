@@ -4,6 +4,7 @@
  * fragments may be merged or dropped under load.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -113,3 +114,15 @@ bool event_print(const struct event *event, struct buf *out);
  * ERR (EPROTO): it is none.
  */
 bool event_parse(struct str json, struct value **line, struct event *event, struct err *err);
+
+/*
+ * Whose work a call is, as tracing systems say it (W3C Trace Context and Baggage): an
+ * object with the texts traceparent, tracestate and baggage. It comes with a call of MCP
+ * and goes on to what the call starts: as variables to programs, as it came to other
+ * servers.
+ */
+
+/* The valid members of META, as a new object; NULL without a valid traceparent. */
+struct value *trace_of(const struct value *meta);
+/* Append "TRACEPARENT=…" and its like to LIST. */
+void trace_add_variables(const struct value *trace, struct value *list);

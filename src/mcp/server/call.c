@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "tool/trace.h"
+#include "tool/event.h"
 
 #include <inttypes.h>
 #include <stdio.h>

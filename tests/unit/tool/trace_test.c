@@ -1,7 +1,7 @@
 /* Tests of tool/trace: what of a caller's word is passed on. */
 #include "../base/unit.h"
 
-#include "tool/trace.h"
+#include "tool/event.h"
 
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
