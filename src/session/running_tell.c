@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "session/approval.h"
 #include "session/session_parts.h"
-#include "tool/tell.h"
+#include "tool/call.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "session/session_parts.h"
-#include "tool/ask.h"
+#include "tool/call.h"
 #include "tool/tool.h"
 
 #include <inttypes.h>

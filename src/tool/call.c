@@ -1,14 +1,121 @@
 /* call: what a tool may ask and tell while it runs in a worker. */
+
 #include "tool/call.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
 #include "process/frame.h"
-#include "tool/tell.h"
+#include "tool/tool.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+
+/* What a call says and asks while it runs. */
+
+static void tell(const struct call *call, const struct value *what)
+{
+	struct pollfd writable = {.fd = call->control_fd, .events = POLLOUT};
+	struct buf text;
+
+	/* As call_output: what is not taken in time is dropped. */
+	if (call->control_fd < 0 || poll(&writable, 1, 0) != 1 ||
+	    (writable.revents & POLLOUT) == 0)
+		return;
+	buf_init(&text, TELL_MAX);
+	if (value_print(what, 0, &text))
+		(void)frame_send(call->control_fd, FRAME_TELL, buf_str(&text), NULL, 0,
+				 CLOCK_NEVER, NULL);
+	buf_fini(&text);
+}
+
+void call_progress(struct call *call, double progress, double total, const char *message)
+{
+	auto_value struct value *what = value_new_object();
+
+	value_set_real(what, "progress", progress);
+	if (total >= 0)
+		value_set_real(what, "total", total);
+	if (message != NULL)
+		value_set_text(what, "text", message);
+	tell(call, what);
+}
+
+void call_log(struct call *call, const char *level, const char *logger, struct str text)
+{
+	auto_value struct value *what = value_new_object();
+
+	value_set_text(what, "level", level);
+	if (logger != NULL)
+		value_set_text(what, "logger", logger);
+	value_set_str(what, "text", text);
+	tell(call, what);
+}
+
+bool call_ask(struct call *call, const char *kind, const struct value *request)
+{
+	const struct tell_question question = {.id = call->question + 1,
+					       .kind = kind,
+					       .request = value_copy(request)};
+	struct buf text;
+	bool ok = call->control_fd >= 0 && call->reader != NULL && !call->awaits_reply &&
+		  !call->cancelled;
+
+	buf_init(&text, TELL_QUESTION_MAX);
+	ok = ok && tell_print_question(&question, &text) &&
+	     frame_send(call->control_fd, FRAME_QUESTION, buf_str(&text), NULL, 0,
+			call->deadline_ms, NULL);
+	buf_fini(&text);
+	value_free(question.request);
+	if (ok) {
+		call->question = question.id;
+		call->awaits_reply = true;
+	}
+	return ok;
+}
+
+/* call_tell.c: take what has come for CALL, which awaits a reply: that, or its end. */
+static void call_read_control(struct call *call)
+{
+	struct value *answer;
+	struct frame frame;
+	int64_t id;
+
+	if (!frame_fill(call->reader, call->control_fd, NULL) || call->reader->ended) {
+		call->cancelled = true;
+		return;
+	}
+	while (!call->cancelled && frame_next(call->reader, &frame)) {
+		if (frame.kind != FRAME_REPLY || frame.fd_count > 0 || !call->awaits_reply ||
+		    !tell_parse_reply(frame.payload, &id, &answer, NULL)) {
+			call->cancelled = true;
+		} else {
+			call->awaits_reply = false;
+			value_free(call->reply);
+			call->reply = answer;
+		}
+	}
+}
+
+struct value *call_take_reply(struct call *call)
+{
+	struct pollfd control = {.fd = call->control_fd, .events = POLLIN};
+	struct value *reply;
+
+	if (call->awaits_reply && !call->cancelled && poll(&control, 1, 0) > 0)
+		call_read_control(call);
+	reply = call->reply;
+	call->reply = NULL;
+	return reply;
+}
 
 /*
  * How long an answer of call_stopped is good for: cheap enough for every file of a
@@ -152,4 +259,156 @@ const char **call_environment(const char *const *cell, const struct value *more)
 			list[count++] = text;
 	}
 	return list;
+}
+
+/* Questions and replies as JSON. */
+
+static bool is_kind(const char *kind)
+{
+	struct str name = str_of(kind);
+
+	return str_among("form url sampling roots several", name);
+}
+
+bool tell_print_question(const struct tell_question *question, struct buf *out)
+{
+	return buf_addf(out, "{\"id\":%lld,\"kind\":", (long long)question->id) &&
+	       value_quote(str_of(question->kind), out) && buf_adds(out, ",\"request\":") &&
+	       value_print(question->request, 0, out) && buf_addc(out, '}');
+}
+
+bool tell_parse_question(struct str text, struct tell_question *question,
+			 struct value **object, struct err *err)
+{
+	struct value *parsed = NULL;
+
+	if (text.size > TELL_QUESTION_MAX)
+		return err_set(err, EPROTO, "a question over %d bytes", TELL_QUESTION_MAX);
+	if (!value_parse(text, 0, &parsed, err))
+		return err_while(err, "a question");
+	*question = (struct tell_question){
+		.id = value_integer(value_member(parsed, "id")),
+		.kind = value_text(value_member(parsed, "kind")),
+		.request = value_member(parsed, "request"),
+	};
+	if (question->id > 0 && is_kind(question->kind) &&
+	    value_kind(question->request) == VALUE_OBJECT) {
+		*object = parsed;
+		return true;
+	}
+	value_free(parsed);
+	return err_set(err, EPROTO, "a question without id, kind or request");
+}
+
+bool tell_is_answer(const struct value *answer)
+{
+	struct str action = value_str(value_member(answer, "action"));
+
+	return value_kind(answer) == VALUE_OBJECT &&
+	       (str_is(action, "accept") || str_is(action, "decline") ||
+		str_is(action, "cancel"));
+}
+
+bool tell_print_reply(int64_t id, const struct value *answer, struct buf *out)
+{
+	return buf_addf(out, "{\"id\":%lld,\"answer\":", (long long)id) &&
+	       value_print(answer, 0, out) && buf_addc(out, '}');
+}
+
+bool tell_parse_reply(struct str text, int64_t *id, struct value **answer, struct err *err)
+{
+	auto_value struct value *parsed = NULL;
+
+	if (!value_parse(text, 0, &parsed, err))
+		return err_while(err, "a reply");
+	if (!tell_is_answer(value_member(parsed, "answer")))
+		return err_set(err, EPROTO, "a reply without an answer");
+	*id = value_integer(value_member(parsed, "id"));
+	*answer = value_ref(value_member(parsed, "answer"));
+	return true;
+}
+
+/* As JSON, and the worker's end of it. */
+
+bool ask_print(const struct ask *ask, struct buf *out)
+{
+	(void)buf_addf(out,
+		       "{\"job\":%" PRId64 ",\"reads\":%s,\"since\":%" PRId64
+		       ",\"signal\":%d",
+		       ask->job, ask->reads ? "true" : "false", ask->since, ask->signal);
+	if (ask->input.data != NULL) {
+		(void)buf_adds(out, ",\"input\":");
+		(void)value_quote(ask->input, out);
+	}
+	(void)buf_addc(out, '}');
+	return !out->overflowed;
+}
+
+bool ask_parse(struct str text, struct ask *ask, struct err *err)
+{
+	struct value *object;
+	const struct value *input;
+
+	if (!value_parse(text, 0, &object, err))
+		return err_while(err, "a question to a call");
+	input = value_member(object, "input");
+	*ask = (struct ask){
+		.job = value_integer(value_member(object, "job")),
+		.reads = value_is_true(value_member(object, "reads")),
+		.since = value_integer(value_member(object, "since")),
+		.input = input != NULL ? value_str(input) : (struct str){0},
+		.signal = (int)value_integer(value_member(object, "signal")),
+		.object = object,
+	};
+	if (ask->job > 0)
+		return true;
+	ask_fini(ask);
+	return err_set(err, EPROTO, "a question to a call that is no job");
+}
+
+void ask_fini(struct ask *ask)
+{
+	value_free(ask->object);
+	*ask = (struct ask){0};
+}
+
+bool ask_next(struct call *call, struct ask *ask)
+{
+	struct frame frame;
+
+	if (call->reader == NULL) {
+		(void)call_stopped(call);
+		return false;
+	}
+	if (call->cancelled)
+		return false;
+	if (!frame_fill(call->reader, call->control_fd, NULL) || call->reader->ended) {
+		call->cancelled = true;
+		return false;
+	}
+	if (!frame_next(call->reader, &frame))
+		return false;
+	if (frame.kind == FRAME_ASK && frame.fd_count == 0 &&
+	    ask_parse(frame.payload, ask, NULL))
+		return true;
+	call->cancelled = true;
+	return false;
+}
+
+void ask_answer(const struct call *call, const struct tool_result *result)
+{
+	struct buf text;
+
+	buf_init(&text, FRAME_MAX);
+	if (tool_result_print(result, &text))
+		(void)frame_send(call->control_fd, FRAME_ANSWER, buf_str(&text), NULL, 0,
+				 CLOCK_NEVER, NULL);
+	buf_fini(&text);
+}
+
+void ask_tell_waiting(const struct call *call)
+{
+	if (call->control_fd >= 0)
+		(void)frame_send(call->control_fd, FRAME_WAITS, (struct str){"", 0}, NULL,
+				 0, CLOCK_NEVER, NULL);
 }

@@ -4,6 +4,8 @@
  * process/, and it asks call_stopped() in every long loop.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -144,3 +146,61 @@ const char *call_text(const struct call *call, const char *name); /* NULL when a
 struct str call_str(const struct call *call, const char *name);
 int64_t call_count(const struct call *call, const char *name, int64_t absent);
 bool call_flag(const struct call *call, const char *name);
+
+/*
+ * What a worker says of its call while that runs, and asks of the caller it: FRAME_TELL
+ * and FRAME_QUESTION, and FRAME_REPLY for the answer. All JSON. One question at a time
+ * is open; its number is the worker's. Read by a front (running_tell.c), which trusts
+ * none of it, and by the call that asked (call_tell.c).
+ */
+
+/* A word for a person; a form or a conversation for a model; and what is answered to it. */
+enum { TELL_MAX = 64 << 10, TELL_QUESTION_MAX = 4 << 20 };
+
+struct tell_question {
+	int64_t id;            /* 1, 2, … in its call */
+	const char *kind;      /* "form", "url", "sampling", "roots" or "several" */
+	struct value *request; /* an object */
+};
+
+bool tell_print_question(const struct tell_question *question, struct buf *out);
+/* QUESTION holds on to what was parsed: value_free *OBJECT. */
+bool tell_parse_question(struct str text, struct tell_question *question,
+			 struct value **object, struct err *err);
+
+/* ANSWER is an object with an "action": accept, decline or cancel. */
+bool tell_is_answer(const struct value *answer);
+bool tell_print_reply(int64_t id, const struct value *answer, struct buf *out);
+/* *ANSWER is the caller's. */
+bool tell_parse_reply(struct str text, int64_t *id, struct value **answer, struct err *err);
+
+/*
+ * What a front may want of a call that goes on as a job, and the answer to it. The front
+ * sends FRAME_ASK, one at a time, to a call whose tool `answers` (tool.h); the worker
+ * answers each with FRAME_ANSWER, a result of wire.h, and with FRAME_WAITS says of its
+ * own accord that a program waits for somebody to type.
+ */
+
+struct ask {
+	int64_t job;          /* the number under which people know the call */
+	bool reads;           /* wants to see output */
+	int64_t since;        /* from this byte on; < 0: what no answer has shown yet */
+	struct str input;     /* to be typed; data NULL: nothing */
+	int signal;           /* for what it runs; 0: none */
+	struct value *object; /* what `input` lies in; ask_fini */
+};
+
+bool ask_print(const struct ask *ask, struct buf *out);
+/* ASK is filled in whole; ask_fini it when true. */
+bool ask_parse(struct str text, struct ask *ask, struct err *err);
+void ask_fini(struct ask *ask);
+
+/*
+ * In the worker, when call->control_fd can be read: the next ask, or false when none has come
+ * yet. A cancel, a front that is gone and whatever else comes set call->cancelled.
+ */
+bool ask_next(struct call *call, struct ask *ask);
+/* The answer to the ask that came last. */
+void ask_answer(const struct call *call, const struct tool_result *result);
+/* A program of this call waits for input at its terminal. */
+void ask_tell_waiting(const struct call *call);

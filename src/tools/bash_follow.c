@@ -2,7 +2,7 @@
 #include "tools/bash_parts.h"
 
 #include "base/clock.h"
-#include "tool/ask.h"
+#include "tool/call.h"
 #include "tool/spill.h"
 
 #include <signal.h>

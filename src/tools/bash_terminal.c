@@ -2,7 +2,7 @@
 #include "tools/bash_terminal.h"
 
 #include "base/clock.h"
-#include "tool/ask.h"
+#include "tool/call.h"
 
 #include <termios.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cell/wire.h"
-#include "tool/ask.h"
+#include "tool/call.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "process/follow.h"
-#include "tool/ask.h"
 #include "tool/call.h"
 #include "tools/commands.h"
 #include "tools/tests/run_tests.h"

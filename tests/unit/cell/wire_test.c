@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "cell/wire.h"
+#include "tool/call.h"
 #include "tool/event.h"
-#include "tool/tell.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 

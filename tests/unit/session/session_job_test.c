@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "session/session.h"
-#include "tool/ask.h"
 #include "tool/call.h"
 
 /* Until it is stopped. */
