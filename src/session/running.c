@@ -15,7 +15,7 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/event.h"
-#include "tool/schema_cap.h"
+#include "tool/schema.h"
 
 #include <errno.h>
 #include <stdlib.h>

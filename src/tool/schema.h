@@ -4,15 +4,13 @@
  * with a sentence that names the argument, the rule and an example.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>
-
-/* Most bytes of a model's arguments quoted in a refusal. */
-enum { SCHEMA_QUOTED_MAX = 200 };
 
 /*
  * The JSON Schema of TOOL's arguments: of its rows, members in their order; or the one it
@@ -38,3 +36,30 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
  */
 bool schema_fit(const struct tool *tool, const struct value *schema,
 		struct value *arguments, struct value **capped, struct buf *sentence);
+
+/*
+ * A number over its ceiling is taken as the ceiling, and the answer says so: a model
+ * that asks for more than there is wants the most there is. A number that names
+ * something (PARAM_ID) and one that is no number are refused as everything else is.
+ */
+
+/*
+ * Cap the numbers of ARGUMENTS, nested lists included. CAPPED, NULL at first, becomes an object:
+ * the name of an argument, or its JSON pointer within a list, to {given, used}. The caller's.
+ */
+void schema_cap(const struct tool *tool, struct value *arguments, struct value **capped);
+/* Say what was CAPPED (or NULL) in a call of TOOL, in RESULT's text and details. */
+void schema_cap_tell(const struct tool *tool, const struct value *capped,
+		     struct tool_result *result);
+
+/* What of a model's slips can be put right without a guess, before the check. */
+
+/*
+ * Repair OBJECT in place by ROWS, nested lists included. False when two names of one
+ * argument contradict each other: SENTENCE then names both.
+ */
+bool schema_repair(const struct tool_param *rows, struct value *object,
+		   struct buf *sentence);
+
+/* Fill in what is absent and has a default. */
+void schema_fill_defaults(const struct tool_param *rows, struct value *object);

@@ -2,8 +2,6 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "tool/schema.h"
-#include "tool/schema_cap.h"
-#include "tool/schema_repair.h"
 #include "tool/validate.h"
 
 #include <setjmp.h>
