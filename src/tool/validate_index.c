@@ -2,7 +2,7 @@
 #include "tool/validate_index.h"
 
 #include "base/memory.h"
-#include "tool/validate_parts.h"
+#include "tool/validate.h"
 #include "tool/validate_uri.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* validate_reference: $ref and $dynamicRef. */
-#include "tool/validate_parts.h"
+#include "tool/validate.h"
 
 enum {
 	REFERENCE_STEPS = 4, /* taking a name apart and looking it up */
