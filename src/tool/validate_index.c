@@ -1,12 +1,188 @@
 /* validate_index: names of parts, found by walking what can hold schemas. */
+
 #include "tool/validate_index.h"
 
+#include "base/buf.h"
 #include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
 #include "tool/validate.h"
-#include "tool/validate_uri.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The text of the error for an unknown dialect, or one with unknown rules. */
+#define VALIDATE_DIALECTS "2020-12 and draft-07"
+
+/* The target of a reference. */
+struct validate_target {
+	const struct value *schema; /* NULL: nothing has this name */
+	const struct validate_resource *resource;
+	struct str dynamic; /* the name, when a $dynamicAnchor has given it; else empty */
+};
+
+/* References beside their base. */
+
+struct parts {
+	struct str scheme;    /* with its ':' */
+	struct str authority; /* with its "//" */
+	struct str path;
+	struct str query; /* with its '?' */
+};
+
+static size_t position(struct str text, char wanted)
+{
+	const char *found = text.size ? memchr(text.data, wanted, text.size) : NULL;
+
+	return found ? (size_t)(found - text.data) : text.size;
+}
+
+static struct str take(struct str *rest, size_t size)
+{
+	struct str part = str_part(*rest, 0, size);
+
+	*rest = str_part(*rest, size, rest->size);
+	return part;
+}
+
+static bool is_scheme(struct str text)
+{
+	static const char more[] = {'0', '1', '2', '3', '4', '5', '6',
+				    '7', '8', '9', '+', '-', '.'};
+
+	if (text.size == 0)
+		return false;
+	for (size_t i = 0; i < text.size; i++) {
+		char c = text.data[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		if (!letter && (i == 0 || !memchr(more, c, sizeof(more))))
+			return false;
+	}
+	return true;
+}
+
+static struct parts split(struct str text)
+{
+	struct parts parts = {0};
+	size_t colon = position(text, ':');
+
+	if (colon < text.size && is_scheme(str_part(text, 0, colon)))
+		parts.scheme = take(&text, colon + 1);
+	if (str_starts(text, STR("//"))) {
+		struct str rest = str_part(text, 2, text.size);
+		size_t slash = position(rest, '/');
+		size_t query = position(rest, '?');
+
+		parts.authority = take(&text, 2 + (slash < query ? slash : query));
+	}
+	parts.path = take(&text, position(text, '?'));
+	parts.query = text;
+	return parts;
+}
+
+/* Append PATH without its "." and ".." parts (RFC 3986, 5.2.4), which never climb over FROM. */
+static bool add_path(struct str path, struct buf *out)
+{
+	size_t from = out->size;
+	bool fits = true;
+
+	while (path.size && fits) {
+		size_t end = path.data[0] == '/' ? 1 : 0;
+		struct str part;
+
+		end += position(str_part(path, end, path.size), '/');
+		part = take(&path, end);
+		if (str_is(part, "/.") || str_is(part, "/..")) {
+			while (str_is(part, "/..") && out->size > from) {
+				char last = out->data[out->size - 1];
+
+				buf_truncate(out, out->size - 1);
+				if (last == '/')
+					break;
+			}
+			if (path.size == 0)
+				fits = buf_addc(out, '/');
+		} else {
+			fits = buf_addstr(out, part);
+		}
+	}
+	return fits;
+}
+
+static bool add_merged(const struct parts *base, struct str path, struct buf *out)
+{
+	struct buf merged;
+	size_t folder = 0;
+	bool fits = true;
+
+	for (size_t i = 0; i < base->path.size; i++)
+		folder = base->path.data[i] == '/' ? i + 1 : folder;
+	buf_init(&merged, VALIDATE_URI_MAX);
+	if (base->authority.size && base->path.size == 0)
+		fits = buf_addc(&merged, '/');
+	fits = fits && buf_addstr(&merged, str_part(base->path, 0, folder)) &&
+	       buf_addstr(&merged, path) && add_path(buf_str(&merged), out);
+	buf_fini(&merged);
+	return fits;
+}
+
+/* The part behind '#', and in *BEFORE (may be NULL) what stands before. */
+static struct str validate_uri_fragment(struct str reference, struct str *before)
+{
+	size_t mark = position(reference, '#');
+
+	if (before)
+		*before = str_part(reference, 0, mark);
+	return str_part(reference, mark + 1, reference.size);
+}
+
+bool validate_uri_resolve(struct str base, struct str reference, struct buf *out)
+{
+	struct parts own, outer;
+	bool fits;
+
+	(void)validate_uri_fragment(reference, &reference);
+	(void)validate_uri_fragment(base, &base);
+	if (base.size == 0)
+		return buf_addstr(out, reference);
+	own = split(reference);
+	outer = split(base);
+	if (own.scheme.size)
+		return buf_addstr(out, own.scheme) && buf_addstr(out, own.authority) &&
+		       add_path(own.path, out) && buf_addstr(out, own.query);
+	fits = buf_addstr(out, outer.scheme);
+	if (own.authority.size)
+		return fits && buf_addstr(out, own.authority) &&
+		       add_path(own.path, out) && buf_addstr(out, own.query);
+	fits = fits && buf_addstr(out, outer.authority);
+	if (own.path.size == 0)
+		return fits && buf_addstr(out, outer.path) &&
+		       buf_addstr(out, own.query.size ? own.query : outer.query);
+	fits = fits && (own.path.data[0] == '/' ? add_path(own.path, out)
+						: add_merged(&outer, own.path, out));
+	return fits && buf_addstr(out, own.query);
+}
+
+/* Append TEXT with its %XX taken as bytes. False when a NUL comes out, or at OUT's ceiling. */
+static bool validate_uri_decode(struct str text, struct buf *out)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		int high = text.data[i] == '%' && i + 2 < text.size
+				   ? text_hex_digit(text.data[i + 1])
+				   : -1;
+		int low = high >= 0 ? text_hex_digit(text.data[i + 2]) : -1;
+		char byte = low >= 0 ? (char)(high * 16 + low) : text.data[i];
+
+		if (byte == '\0' || !buf_addc(out, byte))
+			return false;
+		i += low >= 0 ? 2 : 0;
+	}
+	return true;
+}
 
 enum {
 	LOOK_STEPS = 8,       /* compared names in the time of one step */
@@ -422,9 +598,9 @@ static struct validate_target follow_anchor(struct validate_check *check,
 	return target;
 }
 
-struct validate_target validate_index_find(struct validate_check *check,
-					   const struct validate_resource *from,
-					   struct str reference)
+static struct validate_target validate_index_find(struct validate_check *check,
+						  const struct validate_resource *from,
+						  struct str reference)
 {
 	const struct validate_resource *resource = from;
 	struct str before, fragment;
@@ -448,11 +624,98 @@ struct validate_target validate_index_find(struct validate_check *check,
 	return follow_anchor(check, resource, fragment);
 }
 
-const struct value *validate_index_dynamic(struct validate_check *check,
-					   const struct validate_resource *resource,
-					   struct str name)
+/* The $dynamicAnchor NAME of RESOURCE, or NULL. */
+static const struct value *validate_index_dynamic(struct validate_check *check,
+						  const struct validate_resource *resource,
+						  struct str name)
 {
 	const struct validate_anchor *anchor = find_anchor(check, resource, name, true);
 
 	return anchor ? anchor->schema : NULL;
+}
+
+/* $ref and $dynamicRef. */
+
+enum {
+	REFERENCE_STEPS = 4, /* taking a name apart and looking it up */
+	SENTENCE_MAX = 2048,
+};
+
+static bool refuse_unknown(struct validate_check *check, struct str reference,
+			   const char *keyword, const struct validate_place *at)
+{
+	bool own = reference.size == 0 || reference.data[0] == '#';
+	struct buf text;
+
+	buf_init(&text, SENTENCE_MAX);
+	(void)buf_adds(&text, own ? "cannot be checked: the schema has no definition "
+				  : "cannot be checked: the schema refers to ");
+	validate_add_quoted(&text, reference);
+	if (!own)
+		(void)buf_adds(&text, ", which is no part of it, and nothing is fetched");
+	(void)validate_give_up(check, at, keyword, "%s", text.data);
+	buf_fini(&text);
+	return false;
+}
+
+/* TARGET, or what the outermost schema on the way here has under the same dynamic name. */
+static struct validate_target outermost(struct validate_check *check,
+					struct validate_target target)
+{
+	const struct validate_scope *scope = check->scope;
+
+	do {
+		const struct value *schema =
+			validate_index_dynamic(check, scope->resource, target.dynamic);
+
+		if (schema) {
+			target.schema = schema;
+			target.resource = scope->resource;
+		}
+		scope = scope->outer;
+	} while (scope);
+	return target;
+}
+
+static bool apply_target(struct validate_check *check, const struct validate_target *target,
+			 const struct value *value, const struct validate_place *at)
+{
+	struct validate_scope scope = {check->scope, target->resource};
+	bool fits;
+
+	/* A dynamic scope is a chain of resources: staying in one adds nothing to it. */
+	if (scope.resource != scope.outer->resource)
+		check->scope = &scope;
+	fits = validate_apply(check, target->schema, value, at);
+	check->scope = scope.outer;
+	return fits;
+}
+
+static bool check_reference(struct validate_check *check, const struct value *schema,
+			    const char *keyword, bool dynamic, const struct value *value,
+			    const struct validate_place *at)
+{
+	const struct value *reference = value_member(schema, keyword);
+	struct validate_target target;
+
+	if (value_kind(reference) != VALUE_STRING)
+		return true;
+	if (!validate_spend(check, REFERENCE_STEPS))
+		return false;
+	target = validate_index_find(check, check->scope->resource, value_str(reference));
+	if (check->refused)
+		return false;
+	if (!target.schema)
+		return refuse_unknown(check, value_str(reference), keyword, at);
+	if (dynamic && target.dynamic.size)
+		target = outermost(check, target);
+	return apply_target(check, &target, value, at);
+}
+
+bool validate_reference(struct validate_check *check, const struct value *schema,
+			const struct value *value, const struct validate_place *at)
+{
+	return check_reference(check, schema, "$ref", false, value, at) &&
+	       (check->scope->resource->old ||
+		check_reference(check, schema, "$dynamicRef", true, value, at));
 }

@@ -4,6 +4,8 @@
  * other documents are those the caller handed in.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
 
@@ -11,9 +13,6 @@
 #include <stddef.h>
 
 struct validate_check;
-
-/* The text of the error for an unknown dialect, or one with unknown rules. */
-#define VALIDATE_DIALECTS "2020-12 and draft-07"
 
 /* A schema with an address of its own: the whole one, a part with $id, another document. */
 struct validate_resource {
@@ -50,17 +49,16 @@ const struct validate_resource *validate_index_of(struct validate_check *check,
 						  const struct value *schema,
 						  const struct validate_resource *resource);
 
-/* The target of a reference. */
-struct validate_target {
-	const struct value *schema; /* NULL: nothing has this name */
-	const struct validate_resource *resource;
-	struct str dynamic; /* the name, when a $dynamicAnchor has given it; else empty */
-};
-struct validate_target validate_index_find(struct validate_check *check,
-					   const struct validate_resource *from,
-					   struct str reference);
+/*
+ * What one name of a schema means beside another (RFC 3986, section 5.2). Names only:
+ * nothing is ever fetched.
+ */
 
-/* The $dynamicAnchor NAME of RESOURCE, or NULL. */
-const struct value *validate_index_dynamic(struct validate_check *check,
-					   const struct validate_resource *resource,
-					   struct str name);
+/* Longest name kept: addresses of schemas have a tenth of it. */
+enum { VALIDATE_URI_MAX = 2048 };
+
+/*
+ * Append what REFERENCE (its fragment is left out) means where BASE holds; an empty BASE leaves
+ * it as it stands. False at OUT's ceiling.
+ */
+bool validate_uri_resolve(struct str base, struct str reference, struct buf *out);
