@@ -8,7 +8,7 @@
 #include "files/undo_log.h"
 #include "guard/audit_tell.h"
 #include "process/follow.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 #include "tool/tool.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "guard/audit_tell.h"
 #include "session/session_parts.h"
 #include "session/session_undo.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 #include "tool/tool.h"
 
 enum {

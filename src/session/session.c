@@ -11,7 +11,7 @@
 #include "session/extra.h"
 #include "session/session_parts.h"
 #include "session/session_undo.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 #include "undo/undo_aim.h"
 #include "view/shape.h"
 

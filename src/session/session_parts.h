@@ -9,7 +9,7 @@
 #include "guard/audit.h"
 #include "process/loop.h"
 #include "session/session.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "files/files.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 #include "tool/limit_watch.h"
 
 #include <errno.h>

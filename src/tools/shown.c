@@ -5,7 +5,7 @@
 #include "base/text/shell.h"
 #include "base/text/text.h"
 #include "files/files.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 
 #include <errno.h>
 #include <inttypes.h>

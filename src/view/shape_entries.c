@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "tool/system_folders.h"
+#include "tool/denial.h"
 #include "view/shape_parts.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "policy/network.h"
-#include "tool/system_folders.h"
+#include "tool/denial.h"
 #include "view/shape_parts.h"
 
 #include <stdio.h>

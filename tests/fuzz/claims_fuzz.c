@@ -2,10 +2,9 @@
  * Fuzz target of tool/claims: any bytes as a program's messages, and as what a worker
  * that was taken over sends. Whatever is told stays on its line.
  */
-#include "tool/claims.h"
+#include "tool/denial.h"
 
 #include "base/value.h"
-#include "tool/denial.h"
 
 #include <stdint.h>
 #include <stdlib.h>

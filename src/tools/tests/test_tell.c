@@ -1,7 +1,7 @@
 /* test_tell: what a model is told of a test run; see run_tests.h. */
 #include "base/clock.h"
 #include "base/text/text.h"
-#include "tool/claims.h"
+#include "tool/denial.h"
 #include "tool/spill.h"
 #include "tools/shown.h"
 #include "tools/tests/run_tests.h"

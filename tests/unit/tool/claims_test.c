@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "tool/claims.h"
 #include "tool/denial.h"
 
 static struct policy *policy_make(void)
