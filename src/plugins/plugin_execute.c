@@ -16,7 +16,7 @@
 #include "process/follow.h"
 #include "process/program.h"
 #include "tool/call.h"
-#include "tool/limit_watch.h"
+#include "tool/limits.h"
 #include "tool/spill.h"
 
 #include <errno.h>

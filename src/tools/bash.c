@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "files/files.h"
 #include "tool/denial.h"
-#include "tool/limit_watch.h"
+#include "tool/limits.h"
 
 #include <errno.h>
 #include <limits.h>

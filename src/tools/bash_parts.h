@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "files/files.h"
 #include "process/program.h"
-#include "tool/limit_watch.h"
+#include "tool/limits.h"
 #include "tools/bash_job.h"
 #include "tools/bash_shell.h"
 #include "tools/bash_terminal.h"

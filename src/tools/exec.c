@@ -11,7 +11,7 @@
 #include "process/program.h"
 #include "process/pty.h"
 #include "tool/call.h"
-#include "tool/limit_watch.h"
+#include "tool/limits.h"
 
 #include <errno.h>
 

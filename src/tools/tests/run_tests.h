@@ -1,7 +1,7 @@
 /* run_tests: what run_tests.c (the tool) hands to test_choose.c, test_run.c and test_tell.c. */
 #pragma once
 #include "process/program.h"
-#include "tool/limit_watch.h"
+#include "tool/limits.h"
 #include "tools/tests/test_runner.h"
 
 #include <stdint.h>

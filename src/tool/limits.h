@@ -1,19 +1,46 @@
 /*
- * limit_watch: the limits of a command that no call of the kernel holds it to, kept by
+ * limits: the limits of a command that no call of the kernel holds it to, kept by
  * looking on about every 100 ms while it runs; and all limits, told by name when they were
  * reached. A command that ends before the first look costs two questions for free space.
  * System calls of the command that were refused are taken and told beside.
  */
 #pragma once
+
 #include "process/program.h"
 #include "process/usage.h"
 #include "sandbox/sandbox.h"
 #include "tool/call.h"
-#include "tool/free_space.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * The floor of free space below which a command may not bring the file system of its
+ * workspace. While much is free, looking is enough: the looks come the sooner, the
+ * nearer the floor is. Near the floor the space itself is reserved by a file without a
+ * name, so that the kernel refuses the command's writes at the floor, however many
+ * processes write and however late a look comes. The reserve is given back when nothing
+ * of the command runs any more.
+ */
+
+/* Of a file system. UINT64_MAX: nobody knows, or it has no number of files. */
+struct free_room {
+	uint64_t bytes, files;
+};
+
+struct free_space {
+	const char *path;       /* a folder of the file system; NULL: there is no floor */
+	struct free_room floor; /* below the policy's when the command began below that */
+	struct free_room left;  /* at the last look, with the reserve */
+	uint64_t near;         /* the reserve is made when less is left above the floor */
+	uint64_t piece;        /* of the reserve, between two looks */
+	uint64_t reserve_most; /* 0: this file system reserves nothing */
+	uint64_t reserved;
+	int fd;       /* of the reserve; -1: none */
+	bool reached; /* the command took all it may have, or more */
+	bool refuses; /* from here on the kernel refused writes that did not fit above the floor */
+};
 
 enum limit_reached { LIMIT_NONE, LIMIT_MEMORY, LIMIT_SPACE };
 

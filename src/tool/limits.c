@@ -1,0 +1,566 @@
+/* limits: what is looked at; see limits.h. */
+
+#include "tool/limits.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text/text.h"
+#include "process/follow.h"
+#include "process/program.h"
+#include "process/usage.h"
+#include "sandbox/sandbox.h"
+#include "tool/call.h"
+#include "tool/denial.h"
+#include "tool/tool.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+/*
+ * The floor of free space below which a command may not bring the file system of its
+ * workspace. While much is free, looking is enough: the looks come the sooner, the
+ * nearer the floor is. Near the floor the space itself is reserved by a file without a
+ * name, so that the kernel refuses the command's writes at the floor, however many
+ * processes write and however late a look comes. The reserve is given back when nothing
+ * of the command runs any more.
+ */
+
+#define KIBI 1024ULL
+#define MEBI (1024 * KIBI)
+
+enum {
+	LOOK_MS = 100, /* far from the floor; a look is one question for free space */
+	/* With the whole reserve the kernel keeps the floor; a look finds out that it did. */
+	RESERVED_MS = 10,
+	/* A look reserves for so long at most: the command's deadline is looked at between. */
+	RESERVING_MS = 20,
+	/* Writers in memory are as fast as the reserve grows, so six of them take six times it. */
+	MEMORY_NEAR_FLOORS = 8,
+};
+
+/* More than processes write to the page cache between two looks, even when one comes late. */
+static const uint64_t disk_near = 512 * MEBI;
+/* A disk notes a reserve without writing it; memory is filled with zeros. */
+static const uint64_t disk_piece = 256 * MEBI, memory_piece = 4 * MEBI;
+/* Faster than any file system takes bytes: the way to the floor is at least so long. */
+static const uint64_t bytes_per_ms = 4 * MEBI;
+/* Less than a large write: a writer that was refused may have given back a part. */
+static const uint64_t full_bytes = 64 * KIBI;
+
+static struct free_room room_of(const struct statvfs *fs)
+{
+	return (struct free_room){.bytes = (uint64_t)fs->f_bavail * fs->f_frsize,
+				  .files = fs->f_files > 0 ? fs->f_favail : UINT64_MAX};
+}
+
+/* The free room of the file system of PATH, which may be NULL. */
+static struct free_room free_space_at(const char *path)
+{
+	struct statvfs fs;
+
+	if (!path || statvfs(path, &fs) < 0)
+		return (struct free_room){UINT64_MAX, UINT64_MAX};
+	return room_of(&fs);
+}
+
+/* Is less LEFT than the FLOOR? */
+static bool free_space_is_below(const struct free_room *left, const struct free_room *floor)
+{
+	return left->bytes < floor->bytes || left->files < floor->files;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t floor_of(uint64_t limit, uint64_t left)
+{
+	return left < limit ? left / 2 : limit;
+}
+
+/* A larger file would end this process by SIGXFSZ. */
+static uint64_t file_size_most(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) < 0 || most.rlim_cur == RLIM_INFINITY)
+		return INT64_MAX;
+	return smaller(most.rlim_cur, INT64_MAX);
+}
+
+/*
+ * Before a command runs: LIMIT bytes, and as large a part of the files, stay free where PATH lies.
+ * A command that begins below the limit may use half of the rest: it may be there to make room.
+ */
+static void free_space_begin(struct free_space *space, const char *path, uint64_t limit)
+{
+	struct statfs kind;
+	struct statvfs fs;
+
+	*space = (struct free_space){.fd = -1};
+	/* Before the command runs: on a busy machine it may be done before the first look. */
+	if (!limit || !path || statvfs(path, &fs) < 0 || statfs(path, &kind) < 0)
+		return;
+	const bool memory = kind.f_type == TMPFS_MAGIC;
+	const double whole = (double)fs.f_blocks * (double)fs.f_frsize;
+	const double part = (double)limit < whole ? (double)limit / whole : 1;
+
+	space->path = path;
+	space->left = room_of(&fs);
+	space->floor.bytes = floor_of(limit, space->left.bytes);
+	if (fs.f_files > 0)
+		space->floor.files =
+			floor_of((uint64_t)((double)fs.f_files * part), space->left.files);
+	space->near = memory ? MEMORY_NEAR_FLOORS * space->floor.bytes : disk_near;
+	space->piece = memory ? memory_piece : disk_piece;
+	space->reserve_most = smaller(space->floor.bytes, file_size_most());
+}
+
+static uint64_t above_floor(const struct free_space *space)
+{
+	return space->left.bytes > space->floor.bytes
+		       ? space->left.bytes - space->floor.bytes
+		       : 0;
+}
+
+static bool is_reserved(const struct free_space *space)
+{
+	return space->reserve_most > 0 && space->reserved == space->reserve_most;
+}
+
+/* In how many milliseconds the next look is due. */
+static int64_t free_space_next_ms(const struct free_space *space)
+{
+	/* Half of the way: a look may come late, and the reserve takes its time. */
+	const uint64_t ms = above_floor(space) / 2 / bytes_per_ms;
+
+	if (!space->path)
+		return LOOK_MS;
+	if (is_reserved(space))
+		return RESERVED_MS;
+	if (space->reserved > 0)
+		return 0;
+	return ms > LOOK_MS ? LOOK_MS : ms > 0 ? (int64_t)ms : 1;
+}
+
+/* How much is left, and whether that is all the command may have. */
+static bool is_reached(struct free_space *space)
+{
+	const struct free_room room = free_space_at(space->path);
+
+	space->left = room;
+	if (room.bytes <= UINT64_MAX - space->reserved)
+		space->left.bytes += space->reserved;
+	space->reached = free_space_is_below(&space->left, &space->floor) ||
+			 (is_reserved(space) && room.bytes < full_bytes);
+	return space->reached;
+}
+
+/* One piece more. A file system that cannot reserve is only looked at. */
+static void reserve_piece(struct free_space *space)
+{
+	const uint64_t rest = space->reserve_most - space->reserved;
+	const uint64_t size = smaller(space->piece, rest);
+
+	if (space->fd < 0)
+		space->fd = open(space->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (space->fd < 0 ||
+	    fallocate(space->fd, 0, (off_t)space->reserved, (off_t)size) < 0)
+		space->reserve_most = space->reserved;
+	else
+		space->reserved += size;
+	space->refuses = space->reserved > 0;
+}
+
+/* Look, and reserve when the floor is near. True: the floor is reached. */
+static bool free_space_look(struct free_space *space)
+{
+	const int64_t began = clock_now_ms();
+
+	if (!space->path)
+		return false;
+	while (!is_reached(space)) {
+		if (above_floor(space) >= space->near ||
+		    space->reserved >= space->reserve_most ||
+		    clock_now_ms() - began >= RESERVING_MS)
+			return false;
+		reserve_piece(space);
+	}
+	return true;
+}
+
+/* Nothing of the command runs any more: look once more and give the reserve back. */
+static void free_space_end(struct free_space *space)
+{
+	if (!space->path)
+		return;
+	/* A command that was ended at the floor, and removed its files then, still reached it. */
+	if (!space->reached)
+		(void)is_reached(space);
+	fd_close(&space->fd);
+	space->reserved = 0;
+}
+
+enum {
+	EVERY_MS = 100,
+	/* A look that takes long comes less often: at most a tenth of one processor. */
+	REST_FACTOR = 10,
+	REFUSALS_AT_ONCE = 64, /* each takes some microseconds */
+};
+
+static bool limit_reached(void *context, int64_t *again_ms)
+{
+	struct limit_watch *watch = context;
+	const struct call_limits *limits = &watch->call->limits;
+	int64_t began = clock_now_us(), usage_ms;
+	struct usage usage;
+
+	if (free_space_look(&watch->space)) {
+		watch->reached = LIMIT_SPACE;
+		return true;
+	}
+	*again_ms = free_space_next_ms(&watch->space);
+	if (began < watch->usage_at_us)
+		return false;
+	began = clock_now_us();
+	if ((limits->memory || limits->pids) &&
+	    usage_measure(&watch->memory, limits->memory, &usage)) {
+		if (usage.tasks > watch->most_tasks)
+			watch->most_tasks = usage.tasks;
+		if (limits->memory && usage.memory > limits->memory) {
+			watch->reached = LIMIT_MEMORY;
+			watch->held = usage.memory;
+			return true;
+		}
+	}
+	usage_ms = EVERY_MS + REST_FACTOR * (clock_now_us() - began) / 1000;
+	watch->usage_at_us = began + usage_ms * 1000;
+	return false;
+}
+
+/* Nothing of the command runs any more. */
+static void command_over(void *context)
+{
+	struct limit_watch *watch = context;
+
+	free_space_end(&watch->space);
+}
+
+/* All that wait, but no endless stream of them: the deadline must be looked at between. */
+static void calls_refused(void *context)
+{
+	struct limit_watch *watch = context;
+	struct sandbox_refusal refusal;
+
+	for (int i = 0; i < REFUSALS_AT_ONCE; i++) {
+		bool told = false;
+
+		if (!sandbox_refuse_next(watch->call->listener, &refusal))
+			return;
+		for (size_t j = 0; j < watch->refusal_count && !told; j++)
+			told = strcmp(watch->refusals[j].call, refusal.call) == 0;
+		if (!told && watch->refusal_count < LIMIT_REFUSALS_MAX)
+			watch->refusals[watch->refusal_count++] = refusal;
+	}
+}
+
+void limit_watch_start(struct limit_watch *watch, struct call *call, struct program_run *run)
+{
+	const struct call_limits *limits = &call->limits;
+
+	*watch = (struct limit_watch){.call = call};
+	free_space_begin(&watch->space, call->space, limits->free_space);
+	if (limits->memory)
+		usage_begin(&watch->memory);
+	watch->watch = (struct program_watch){
+		.after_ms = free_space_next_ms(&watch->space),
+		.reached = limit_reached,
+		.fd = call->listener > 0 ? call->listener : -1,
+		.ready = calls_refused,
+		.over = command_over,
+		.context = watch,
+	};
+	run->quiet_s = limits->quiet_s;
+	run->watch = &watch->watch;
+}
+
+/* The sentence of each limit that a command has reached. */
+
+enum {
+	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
+	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
+	NEARLY_NO_FILE = 16,
+	/* A program that fails with less above the floor may have failed for that: one archive. */
+	LITTLE_ABOVE_FLOOR = 64 << 20,
+};
+
+struct telling {
+	const struct call *call;
+	const struct program_run *run;
+	struct tool_result *result;
+};
+
+/* As denial_add_limit, for the agent whose call it is. */
+static void tell(const struct telling *telling, struct denial_limit limit)
+{
+	limit.agent = telling->call->agent;
+	denial_add_limit(telling->result, &limit);
+}
+
+static void tell_memory(const struct limit_watch *watch, const struct telling *telling)
+{
+	char size[32], now[32], target[64];
+
+	(void)snprintf(target, sizeof(target), "%s of memory", text_size(watch->held, size));
+	tell(telling,
+	     (struct denial_limit){.key = "memory",
+				   .target = target,
+				   .advice = "the command was ended: let it use less at once",
+				   .now = text_size(telling->call->limits.memory, now)});
+}
+
+/* ENDED: for it; else it was over before anybody looked. */
+static void tell_space(const struct limit_watch *watch, bool ended,
+		       const struct telling *telling)
+{
+	const struct free_room *left = &watch->space.left;
+	char size[32], now[32], target[128];
+
+	if (left->files >= watch->space.floor.files)
+		(void)snprintf(target, sizeof(target),
+			       "%s left free on the workspace's file system",
+			       text_size(left->bytes, size));
+	else
+		(void)snprintf(target, sizeof(target),
+			       "room for %" PRIu64
+			       " more files on the workspace's file system",
+			       left->files);
+	tell(telling,
+	     (struct denial_limit){.key = "free_space",
+				   .target = target,
+				   .advice = ended ? "the command was ended: make room"
+						   : "the command has taken the rest: make room",
+				   .now = text_size(telling->call->limits.free_space, now),
+				   .is_floor = true});
+}
+
+/* The kernel may have refused a write at the floor, and the command ended before a look. */
+static void tell_space_at_end(const struct limit_watch *watch, const struct telling *telling)
+{
+	if (watch->space.reached)
+		tell_space(watch, false, telling);
+}
+
+static void tell_quiet(const struct telling *telling)
+{
+	char now[32], target[64];
+
+	(void)snprintf(now, sizeof(now), "%g s", telling->run->quiet_s);
+	(void)snprintf(target, sizeof(target), "no output for %s", now);
+	tell(telling,
+	     (struct denial_limit){.key = "quiet_s",
+				   .target = target,
+				   .advice = "the command was ended: let it say how far it is",
+				   .now = now});
+}
+
+static bool ended_by(const struct program_run *run, int number)
+{
+	return run->signal == number || run->exit_code == SHELL_SIGNAL + number;
+}
+
+/* Does the kept end of the error output hold TEXT? */
+static bool said(const struct program_run *run, const char *text)
+{
+	struct buf tail;
+	bool found;
+
+	if (str_find(buf_str(&run->error.head), str_of(text), 0) != (size_t)-1)
+		return true;
+	if (run->error.tail_size == 0)
+		return false;
+	buf_init(&tail, PROGRAM_TAIL);
+	program_output_tail(&run->error, &tail);
+	found = str_find(buf_str(&tail), str_of(text), 0) != (size_t)-1;
+	buf_fini(&tail);
+	return found;
+}
+
+static void tell_file_size(const struct telling *telling)
+{
+	bool exact = telling->run->signal == SIGXFSZ;
+	char now[32];
+
+	if (!exact && !ended_by(telling->run, SIGXFSZ) &&
+	    !said(telling->run, "File too large"))
+		return;
+	tell(telling,
+	     (struct denial_limit){.key = "file_size",
+				   .target = "a file's size",
+				   .advice = "write several smaller files",
+				   .now = text_size(telling->call->limits.file_size, now),
+				   .guessed = !exact});
+}
+
+/* Did the command speak of the kernel's refusal, or was its output not seen and little left? */
+static bool may_have_been_refused(const struct limit_watch *watch,
+				  const struct program_run *run)
+{
+	if (watch->unseen)
+		return watch->space.left.bytes <
+		       watch->space.floor.bytes + LITTLE_ABOVE_FLOOR;
+	return said(run, "No space left on device");
+}
+
+/* One large file was refused whole, and the room it did not get is free again. */
+static void tell_space_refused(const struct limit_watch *watch, const struct telling *telling)
+{
+	char now[32];
+
+	if (watch->reached == LIMIT_SPACE || watch->space.reached ||
+	    !watch->space.refuses || !may_have_been_refused(watch, telling->run))
+		return;
+	tell(telling, (struct denial_limit){
+			      .key = "free_space",
+			      .target = "the free space of the workspace's file system",
+			      .advice = "what did not fit above it was refused: make room",
+			      .now = text_size(telling->call->limits.free_space, now),
+			      .is_floor = true,
+			      .guessed = true});
+}
+
+static bool is_nearly_full(const char *place)
+{
+	static const struct free_room little = {NEARLY_FULL, NEARLY_NO_FILE};
+	const struct free_room left = free_space_at(place);
+
+	return free_space_is_below(&left, &little);
+}
+
+static void tell_tmp(const struct telling *telling)
+{
+	const char *const places[] = {"/tmp", "/dev/shm", telling->call->layer};
+	enum { PLACES = sizeof(places) / sizeof(places[0]) };
+	bool said_so = said(telling->run, "No space left on device");
+	bool found = false;
+	char now[32];
+
+	(void)text_size(telling->call->limits.tmp, now);
+	for (size_t i = 0; i < PLACES; i++) {
+		if (!is_nearly_full(places[i]))
+			continue;
+		found = true;
+		tell(telling,
+		     (struct denial_limit){.key = "tmp",
+					   .target = places[i],
+					   .advice = "it is full: remove what is not needed there",
+					   .now = now});
+	}
+	/* A writer that removed its half-written file leaves room again. */
+	for (size_t i = 0; i < PLACES && said_so && !found; i++) {
+		if (places[i] && said(telling->run, places[i]))
+			tell(telling,
+			     (struct denial_limit){
+				     .key = "tmp",
+				     .target = places[i],
+				     .advice = "it was full: write large files to the workspace",
+				     .now = now,
+				     .guessed = true});
+	}
+}
+
+static void tell_pids(const struct limit_watch *watch, const struct telling *telling)
+{
+	uint64_t most = telling->call->limits.pids;
+	bool seen = most > 0 && watch->most_tasks + 1 >= most; /* the worker is one itself */
+	char now[32], target[64];
+
+	/* 0: the kernel counts for a group, and the front asks it. */
+	if (most == 0)
+		return;
+	if (!seen && !said(telling->run, "fork: Resource temporarily unavailable") &&
+	    !said(telling->run, "fork: retry: Resource temporarily unavailable") &&
+	    !said(telling->run, "BlockingIOError: [Errno 11]") &&
+	    !said(telling->run, "can't start new thread"))
+		return;
+	if (seen)
+		(void)snprintf(target, sizeof(target), "%" PRIu64 " processes",
+			       watch->most_tasks);
+	else
+		(void)snprintf(target, sizeof(target), "the number of processes");
+	(void)snprintf(now, sizeof(now), "%" PRIu64, most);
+	tell(telling, (struct denial_limit){.key = "pids",
+					    .target = target,
+					    .advice = "start fewer at once",
+					    .now = now,
+					    .guessed = !seen});
+}
+
+static void tell_dropped(const struct telling *telling)
+{
+	char size[32];
+
+	denial_note(telling->result,
+		    &(struct denial){.kind = DENIAL_LIMIT,
+				     .target = text_size(telling->run->dropped, size),
+				     .rule = "output kept of one command",
+				     .remedy = "repeat it with its output in a file of the "
+					       "workspace"});
+}
+
+static void tell_refusals(const struct limit_watch *watch, struct tool_result *result,
+			  bool succeeded)
+{
+	for (size_t i = 0; i < watch->refusal_count; i++) {
+		const struct sandbox_refusal *refusal = &watch->refusals[i];
+		const struct denial denial = {.kind = DENIAL_PROC,
+					      .target = refusal->call,
+					      .rule = "seccomp",
+					      .remedy = refusal->remedy};
+
+		if (succeeded)
+			denial_note(result, &denial);
+		else
+			denial_add(result, &denial);
+	}
+}
+
+void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
+		      struct tool_result *result)
+{
+	const struct telling telling = {.call = watch->call, .run = run, .result = result};
+	bool succeeded = run->ending == PROGRAM_ENDED && run->exit_code == 0;
+
+	if (run->dropped)
+		tell_dropped(&telling);
+	if (run->ending == PROGRAM_LIMITED || run->ending == PROGRAM_QUIET) {
+		result->exit_code = -1;
+		result->signal = SIGKILL;
+	}
+	if (run->ending == PROGRAM_QUIET)
+		tell_quiet(&telling);
+	if (watch->reached == LIMIT_MEMORY)
+		tell_memory(watch, &telling);
+	else if (watch->reached == LIMIT_SPACE)
+		tell_space(watch, true, &telling);
+	else
+		tell_space_at_end(watch, &telling);
+	tell_refusals(watch, result, succeeded);
+	if (succeeded)
+		return;
+	tell_file_size(&telling);
+	tell_space_refused(watch, &telling);
+	tell_tmp(&telling);
+	tell_pids(watch, &telling);
+}
