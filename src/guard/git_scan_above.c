@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/git_index.h"
 #include "guard/git_scan.h"
+#include "guard/readers.h"
 
 #include <limits.h>
 #include <stdint.h>

@@ -6,9 +6,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/git_config.h"
 #include "guard/git_scan_parts.h"
-#include "guard/git_text.h"
+#include "guard/readers.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/git_scan_parts.h"
-#include "guard/git_text.h"
+#include "guard/readers.h"
 
 #include <limits.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/git_scan_parts.h"
-#include "guard/git_text.h"
+#include "guard/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>

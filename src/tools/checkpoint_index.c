@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "guard/git_index.h"
+#include "guard/readers.h"
 #include "tools/checkpoint_parts.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "files/files.h"
 #include "guard/git_scan.h"
-#include "guard/git_text.h"
+#include "guard/readers.h"
 #include "tools/checkpoint_parts.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * Fuzz target of git/git_config. Whatever stands before it, a line that names a program
  * is never taken for nothing.
  */
-#include "guard/git_config.h"
+#include "guard/readers.h"
 
 #include <stdint.h>
 #include <stdlib.h>

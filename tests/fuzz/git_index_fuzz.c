@@ -1,5 +1,5 @@
 /* Fuzz target of guard/git_index: with both lengths of object names; links are plain names. */
-#include "guard/git_index.h"
+#include "guard/readers.h"
 
 #include <stdint.h>
 #include <stdlib.h>

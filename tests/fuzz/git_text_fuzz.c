@@ -3,7 +3,7 @@
  * that executes is never inert, wherever the line stands.
  */
 #include "base/buf.h"
-#include "guard/git_text.h"
+#include "guard/readers.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,8 +4,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "files/files.h"
-#include "guard/git_config.h"
-#include "guard/git_text.h"
+#include "guard/readers.h"
 
 #include <limits.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "../base/unit.h"
 
 #include "base/memory.h"
-#include "guard/git_config.h"
+#include "guard/readers.h"
 
 static char *active_of(const char *text)
 {

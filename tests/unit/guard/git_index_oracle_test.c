@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "guard/git_index.h"
+#include "guard/readers.h"
 
 enum {
 	TREES = 48,

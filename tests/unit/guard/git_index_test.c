@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "guard/git_index.h"
+#include "guard/readers.h"
 #include "places.h"
 
 struct links {

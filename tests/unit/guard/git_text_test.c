@@ -1,7 +1,7 @@
 /* Tests of guard/git_text: pointers, work lists and other small files of git. */
 #include "../base/unit.h"
 
-#include "guard/git_text.h"
+#include "guard/readers.h"
 
 static void a_pointer_is_one_path(void **state)
 {
