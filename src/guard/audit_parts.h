@@ -1,7 +1,7 @@
 /* audit_parts: the internals of an audit, for audit.c and audit_whole.c only. */
 #pragma once
 #include "guard/audit.h"
-#include "guard/git_scan.h"
+#include "guard/scan.h"
 
 #include <sys/types.h>
 

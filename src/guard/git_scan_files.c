@@ -7,8 +7,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/git_scan_parts.h"
 #include "guard/readers.h"
+#include "guard/scan.h"
 #include "policy/autoexec.h"
 
 #include <dirent.h>

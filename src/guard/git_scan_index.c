@@ -5,8 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/git_scan_parts.h"
 #include "guard/readers.h"
+#include "guard/scan.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/git_scan_parts.h"
+#include "guard/scan.h"
 
 #include <dirent.h>
 #include <errno.h>

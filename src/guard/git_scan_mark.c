@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
-#include "guard/git_scan_parts.h"
+#include "guard/scan.h"
 
 #include <limits.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include "cell/cell.h"
 #include "guard/audit.h"
 #include "guard/audit_tell.h"
-#include "guard/git_scan.h"
+#include "guard/scan.h"
 #include "session/session_undo_parts.h"
 
 #include <string.h>

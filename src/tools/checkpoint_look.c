@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
-#include "guard/git_scan.h"
 #include "guard/readers.h"
+#include "guard/scan.h"
 #include "tools/checkpoint_parts.h"
 
 #include <errno.h>

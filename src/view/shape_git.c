@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/audit.h"
-#include "guard/git_scan.h"
+#include "guard/scan.h"
 #include "policy/autoexec.h"
 #include "undo/undo_plan.h"
 #include "view/shape_parts.h"

@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/git_scan.h"
 #include "guard/readers.h"
+#include "guard/scan.h"
 #include "view/shape_parts.h"
 
 #include <fcntl.h>

@@ -19,7 +19,7 @@
 #include "cell/pending.h"
 #include "guard/audit.h"
 #include "guard/audit_tell.h"
-#include "guard/git_scan.h"
+#include "guard/scan.h"
 #include "tool/denial.h"
 
 struct place {
