@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
-#include "guard/audit.h"
+#include "guard/guard.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "cell/wire.h"
 #include "files/files.h"
-#include "guard/audit.h"
+#include "guard/guard.h"
 #include "process/follow.h"
 #include "process/frame.h"
 #include "process/loop.h"

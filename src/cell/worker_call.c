@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "cell/wire.h"
 #include "files/undo_log.h"
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "process/follow.h"
 #include "tool/denial.h"
 #include "tool/tool.h"

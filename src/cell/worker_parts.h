@@ -3,7 +3,7 @@
 #include "cell/layer.h"
 #include "cell/worker.h"
 #include "files/files.h"
-#include "guard/audit.h"
+#include "guard/guard.h"
 #include "process/frame.h"
 #include "process/program.h"
 #include "sandbox/sandbox.h"

@@ -2,7 +2,7 @@
  * running_answer: a call that is with a worker: the worker's frames, the result, the loss
  * of the worker.
  */
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "session/session_parts.h"
 #include "session/session_undo.h"
 #include "tool/denial.h"

@@ -4,8 +4,7 @@
  */
 #include "base/clock.h"
 #include "files/files.h"
-#include "guard/audit.h"
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "session/session_parts.h"
 #include "session/session_undo.h"
 #include "tool/tool.h"

@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "session/holders.h"
 #include "session/session_parts.h"
 

@@ -7,8 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cell/cell.h"
-#include "guard/audit.h"
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "guard/scan.h"
 #include "session/session_undo_parts.h"
 

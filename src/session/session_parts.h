@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "cell/cell.h"
-#include "guard/audit.h"
+#include "guard/guard.h"
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/denial.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "guard/audit.h"
+#include "guard/guard.h"
 #include "guard/scan.h"
 #include "policy/autoexec.h"
 #include "undo/undo_plan.h"

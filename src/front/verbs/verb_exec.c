@@ -23,7 +23,7 @@
 #include "front/verbs/exec_hints.h"
 #include "front/verbs/explain.h"
 #include "front/verbs/relay.h"
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "session/session.h"

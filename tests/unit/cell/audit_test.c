@@ -17,8 +17,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cell/pending.h"
-#include "guard/audit.h"
-#include "guard/audit_tell.h"
+#include "guard/guard.h"
 #include "guard/scan.h"
 #include "tool/denial.h"
 

@@ -1,5 +1,5 @@
 /*
- * audit: protects the files that git would run or follow (git_scan.h). Those that exist
+ * guard: protects the files that git would run or follow (git_scan.h). Those that exist
  * when a cell is made are bound read-only in the view (shape_git.c). A file that appears
  * later, or is changed past its bind mount, is found by the audit. The audit runs after
  * each call that could write, when none of its processes is left. It moves such a file
@@ -23,6 +23,8 @@
  * to the worker with each call (session_nested.c).
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "tool/tool.h"
@@ -105,3 +107,61 @@ void audit_find_left(struct audit *audit, const struct value *more, int64_t sinc
  */
 void audit_put_left_away(struct audit *audit, const struct value *left,
 			 struct tool_result *result);
+
+/*
+ * Writes the findings of an audit (audit.h) into a call's result, as text for the model
+ * and as details for programs, and reads them from there.
+ */
+
+/* The audit could not be completed because of WHY: RESULT becomes failed. */
+void audit_tell_failed(struct tool_result *result, const char *why);
+/* Append the sentence of audit_tell_partial, with MISSED as it is shown. */
+void audit_add_partial(struct buf *out, size_t folders, const char *missed);
+/*
+ * Remove that note from RESULT, because a whole look follows. Returns whether there was
+ * one.
+ */
+bool audit_take_partial(struct tool_result *result);
+/* Append the same sentence for people, or nothing when RESULT's audit was not partial. */
+void audit_print_partial(const struct tool_result *result, struct buf *out);
+/*
+ * For the front: no audit was made because of WHY. RESULT says so and does not become
+ * failed.
+ */
+void audit_tell_lost(struct tool_result *result, const char *why);
+/* Append that line of RESULT for people, or nothing when there are none. */
+void audit_print_doubtful(const struct tool_result *result, struct buf *out);
+
+/*
+ * Put LEFT (git_scan.h; NULL: nothing) into RESULT's details for the front.
+ * audit_take_left returns what is in those of FROM, or NULL.
+ */
+struct value *audit_take_left(struct tool_result *from);
+
+/* Add one line for all of these at the end; and append the same of RESULT for people. */
+void audit_print_left(const struct tool_result *result, struct buf *out);
+
+/* the audit has not seen all folders */
+bool audit_is_partial(const struct tool_result *result);
+/* the audit was not made, or not completed */
+bool audit_failed(const struct tool_result *result);
+/* the audit moved a file aside */
+bool audit_quarantined(const struct tool_result *result);
+
+/*
+ * Append the files in RESULT's `changed_autoexec` as one sentence, or nothing when there
+ * are none.
+ */
+void audit_print_files(const struct tool_result *result, struct buf *out);
+
+/*
+ * Move the audit's part of FROM's details, and all of FROM's text, to SAID, which is
+ * initialised.
+ */
+void audit_split(struct tool_result *from, struct tool_result *said);
+
+/*
+ * Move the report of an audit in FROM (text, denials, quarantined …) to the end of
+ * RESULT.
+ */
+void audit_take(struct tool_result *result, struct tool_result *from);
