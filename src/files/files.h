@@ -6,6 +6,7 @@
  * roots, a blocked one and a missing one give the same answer.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -17,6 +18,9 @@
 
 struct files;
 struct files_held;
+struct undo_log;
+struct undo_state;
+struct value;
 
 /* One root: PATH (absolute, normal, real) as it is in the view. */
 struct files_root {
@@ -39,28 +43,18 @@ bool files_open(const struct files_root *roots, size_t count, const char *worksp
 		const char *const *blocked, struct files **files, struct err *err);
 void files_close(struct files *files);
 const char *files_workspace(const struct files *files);
-
-struct undo_log;
 /*
  * From now on, every change that place_… and files_place make is written to LOG before it
  * happens (undo_log.h; borrowed; NULL: no log). A file whose content cannot be kept in
  * LOG is not replaced.
  */
 void files_keep(struct files *files, struct undo_log *log);
-
-struct value;
 /*
  * From now on, a write adds keys (git_scan.h) to LIST (borrowed, NULL: no list): one for
  * each folder above the written file, up to the root, that holds a HEAD. Git may take
  * such a folder for a repository.
  */
 void files_note_heads(struct files *files, struct value *list);
-
-/*
- * From now on, a write adds the real path of the written file to LIST (borrowed, NULL: no
- * list) if that path is UTF-8. LIST gets FILES_NOTED paths at most.
- */
-enum { FILES_NOTED = 64 };
 void files_note_written(struct files *files, struct value *list);
 
 /* Do files that commands write at PATH (absolute, real) vanish with the cell? */
@@ -217,14 +211,6 @@ void files_finish_writes(struct files *files, const struct value *rows);
  */
 enum { FILES_HASHED_MAX = 16 << 20, FILES_MARK = 96 };
 void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]);
-
-/*
- * For a missing PATH: up to FILES_NEAR_MAX real paths (relative to the workspace) of that
- * base name in the workspace, then the nearest names, whatever their ending; also PATH
- * without its leading slash when such a path exists. Bounded in time (FILES_NEAR_MS).
- * Appends `Did you mean: a, b, c?` or nothing.
- */
-enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 void files_add_near(struct files *files, const char *path, struct buf *out);
 
 /*
@@ -236,3 +222,85 @@ void files_add_writable(const struct files *files, struct buf *out);
 
 /* PATH as shown to the model: relative inside the workspace, else absolute. */
 const char *files_shown(const struct files *files, const char *path);
+
+/*
+ * Shared by files*.c, place*.c, near.c, rights.c and undo_place.c only: the roots, and
+ * reaching files of any kind beneath them.
+ */
+
+struct files_held {
+	int fd; /* O_PATH */
+	char *path;
+	char *pattern;
+	bool writable;
+	bool passing;
+};
+
+struct files {
+	struct files_held *roots;
+	size_t root_count;
+	char *workspace;
+	char **blocked;        /* NULL-ended */
+	struct undo_log *log;  /* files_keep */
+	struct value *heads;   /* files_note_heads */
+	struct value *written; /* files_note_written */
+	int journal;           /* files_journal; -1: none */
+	int replaced;          /* files_close_later; -1: none */
+};
+
+/*
+ * The kernel's limit on links in one path (MAXSYMLINKS), and our limit on how often an
+ * absolute link starts again at a root.
+ */
+enum { FILES_LINKS_MAX = 40, FILES_RESTARTS_MAX = 8 };
+
+/*
+ * PATH as absolute, lexically normal text: the policy judges the same path that is
+ * opened.
+ */
+bool files_normal(const struct files *files, const char *path, struct buf *out,
+		  struct err *err);
+
+/*
+ * Open the normal path ABSOLUTE with open flags FLAGS beneath the root that holds it,
+ * links followed inside the roots. REAL receives the path that was reached. -1 with
+ * ERR.code; SHOWN is the path as given.
+ */
+int files_open_real(const struct files *files, const char *absolute, int flags,
+		    struct buf *real, const char *shown, struct err *err);
+
+/* The deepest root that holds the normal path ABSOLUTE, or NULL. */
+const struct files_held *files_root_of(const struct files *files, const char *absolute);
+
+bool files_is_blocked(const struct files *files, const char *real);
+bool files_is_writable(const struct files *files, const char *real);
+
+/* Is there a log that changes are kept in? */
+bool files_keeps(const struct files *files);
+bool files_keep_change(const struct files *files, const char *path, int old_fd,
+		       const struct stat *old, const struct undo_state *after,
+		       struct err *err);
+
+/*
+ * Keep FD, of a file that has lost its name, open until files_settle or the next call of
+ * this function.
+ */
+void files_close_later(struct files *files, int fd);
+
+/* Note for files_note_heads that a file in FOLDER (real) was written. */
+void files_add_heads(const struct files *files, const char *folder);
+
+/* Note for files_note_written that NAME in FOLDER (real) was written. */
+void files_add_written(const struct files *files, const char *folder, const char *name);
+
+/* The one answer for a path that is missing, outside or blocked. Returns false. */
+bool files_say_missing(const char *shown, struct err *err);
+/* Set ERR to the sentence for CODE at SHOWN. Returns false. */
+bool files_say(int code, const char *shown, struct err *err);
+/*
+ * The error for a SHOWN that is a file, but is used as a folder or ends in a slash.
+ * Returns false.
+ */
+bool files_say_no_folder(const char *shown, struct err *err);
+/* Does PATH end as only the path of a folder does ("a/" and "a/.")? */
+bool files_asks_folder(const char *path);

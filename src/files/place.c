@@ -1,6 +1,5 @@
 /* place: the place where a file is or would be written, and the content there now. */
 #include "files/files.h"
-#include "files/files_inside.h"
 #include "files/place_parts.h"
 #include "files/undo_log.h"
 

@@ -13,7 +13,7 @@
  * be the one that the writer saw, by inode and times. For place*.c and undo_place.c only.
  */
 #pragma once
-#include "files/files_inside.h"
+#include "files/files.h"
 #include "files/place_temp.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "files/files_inside.h"
+#include "files/files.h"
 #include "policy/autoexec.h"
 
 #include <stdlib.h>

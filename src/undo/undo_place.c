@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "files/files_inside.h"
+#include "files/files.h"
 #include "files/place_journal.h"
 #include "files/place_temp.h"
 
