@@ -11,8 +11,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
-#include "files/place_journal.h"
-#include "files/place_temp.h"
+#include "files/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

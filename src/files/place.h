@@ -1,5 +1,5 @@
 /*
- * place_journal: the record that a killed write leaves to its successor. The front keeps
+ * place: the record that a killed write leaves to its successor. The front keeps
  * a file and hands it to the worker with its call (pending.h). A write puts the names of
  * its temporary files and their places in it before these exist, and empties it when it
  * is over. A journal that is found with rows in it is worked off by place_finish.c: when
@@ -13,11 +13,40 @@
  * be the one that the writer saw, by inode and times. For place*.c and undo_place.c only.
  */
 #pragma once
+
+#include "base/str.h"
 #include "files/files.h"
-#include "files/place_temp.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
+
+/*
+ * A temporary file in the folder of its place. It is nameless (O_TMPFILE) where
+ * possible, so that a killed writer leaves nothing behind. For place_item.c,
+ * place_write.c and undo_place.c only. Failures are left in errno.
+ */
+
+enum { TEMP_NAME = 40 };
+
+struct temp {
+	int fd;
+	int folder_fd;
+	char name[TEMP_NAME]; /* empty while nameless; temp_drop removes it */
+};
+
+/* A new random name, and whether NAME (or NULL) is of that kind. */
+void temp_make_name(char name[TEMP_NAME]);
+
+/*
+ * Create a temporary file, nameless when NAME is NULL. NAME is for folders in which
+ * nameless files cannot be made or linked.
+ */
+bool temp_open(struct temp *temp, int folder_fd, const char *name, mode_t mode);
+/* Give the nameless file the name NAME, which must be free. */
+bool temp_link(const struct temp *temp, const char *name);
+/* Close TEMP and remove its name, if it still has one. Keeps errno. */
+void temp_drop(struct temp *temp);
 
 /*
  * One file of a write: both temporary names are names in its folder and may stay unused.
@@ -40,10 +69,5 @@ struct journal_row {
  */
 bool journal_begin(const struct files *files, const struct journal_row *rows,
 		   size_t count, bool lasting);
-/*
- * Note that all temporary files are on disk. From now on a killed write is finished, not
- * undone.
- */
-bool journal_commit(const struct files *files, const struct journal_row *rows, size_t count);
 /* The write is over. Keeps errno. */
 void journal_end(const struct files *files);
