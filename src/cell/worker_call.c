@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cell/wire.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "guard/guard.h"
 #include "process/follow.h"
 #include "tool/denial.h"

@@ -15,7 +15,7 @@
 #include "base/text/pattern.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "files/files.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "policy/autoexec.h"
 
 #include <errno.h>

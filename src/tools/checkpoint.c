@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "tools/checkpoint_parts.h"
 #include "tools/tools.h"
 

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>

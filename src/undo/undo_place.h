@@ -6,7 +6,7 @@
 #pragma once
 #include "base/err.h"
 #include "files/files.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 
 #include <stdbool.h>
 

@@ -17,7 +17,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/value.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>

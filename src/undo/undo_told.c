@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/text/text.h"
-#include "files/undo_state.h"
+#include "files/record.h"
 
 enum { FILES_SHOWN = 20 };
 

@@ -6,7 +6,7 @@ forge.py remove LOG PATH          undoing it removes PATH
 forge.py steal LOG PATH FROM TEXT PATH held what lies in the log FROM where TEXT is now
 forge.py list LIST LOG PATH TEXT  the list of the workspace says that LOG keeps PATH, as TEXT
 
-The layout is that of files/undo_log.h, undo_state.h and undo_list.h. PATH is relative to the
+The layout is that of files/record.h, undo_state.h and undo_list.h. PATH is relative to the
 working folder, which is the workspace.
 """
 import hashlib

@@ -1,6 +1,6 @@
 /* Fuzz target of files/undo_log: a log as a worker may have left it. */
 #include "base/fd.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "process/program.h"
 
 #include <errno.h>

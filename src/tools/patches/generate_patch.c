@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "undo/undo_place.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "files/undo_state.h"
+#include "files/record.h"
 #include "tools/patches/patch_file.h"
 
 #include <limits.h>

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "tools/tools.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "tools/tools.h"
 
 #include <stdlib.h>

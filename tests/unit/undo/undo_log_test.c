@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "files/undo_log.h"
+#include "files/record.h"
 #include "undo/undo_list.h"
 #include "undo/undo_plan.h"
 

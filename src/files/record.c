@@ -1,18 +1,58 @@
-/* undo_log: chunks of a log, written; see undo_log.h. */
-#include "files/undo_log.h"
-#include "files/undo_log_parts.h"
+/* record: chunks of a log, written; see record.h. */
 
+#include "files/record.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+enum undo_tag {
+	UNDO_META = 0x4d554247, /* "GBUM" */
+	UNDO_DATA = 0x44554247,
+	UNDO_CHANGE = 0x43554247,
+	UNDO_END = 0x45554247,
+};
+
+enum {
+	UNDO_CHANGE_HEADER = 2 * UNDO_STATE_BYTES,
+	UNDO_READ_AT_ONCE = 256 << 10,
+	UNDO_ALIGNED = 4096, /* contents are shared in whole blocks */
+};
+
+/* The tag of the padding before a content that begins at a whole block. */
+#define UNDO_PAD 0x50554247
+
+/* Write NUMBER as COUNT bytes, the lowest first. */
+static inline void undo_put(char *bytes, uint64_t number, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		bytes[i] = (char)(number >> (8 * i));
+}
+
+static inline uint64_t undo_get(const char *bytes, size_t count)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < count; i++)
+		number |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
+	return number;
+}
 
 /* Smaller files gain nothing by sharing. */
 enum { SHARE_FROM = 64 << 10 };
@@ -337,4 +377,280 @@ bool undo_log_change(struct undo_log *log, struct str path, const struct undo_st
 bool undo_log_end(struct undo_log *log, struct err *err)
 {
 	return write_header(log, UNDO_END, 0, err);
+}
+
+/* Chunks of a log, read and checked. */
+
+/* The part of a log that was read last. */
+struct window {
+	int fd;
+	uint64_t from;
+	struct buf bytes;
+};
+
+/* The SIZE bytes at AT, or NULL when the log ends before. */
+static const char *window_at(struct window *window, uint64_t at, size_t size)
+{
+	if (at < window->from || at + size > window->from + window->bytes.size) {
+		buf_clear(&window->bytes);
+		window->from = at;
+		while (window->bytes.size < size) {
+			char *room = buf_reserve(&window->bytes, UNDO_READ_AT_ONCE);
+			ssize_t n = room != NULL
+					    ? pread(window->fd, room, UNDO_READ_AT_ONCE,
+						    (off_t)(at + window->bytes.size))
+					    : -1;
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				return NULL;
+			buf_commit(&window->bytes, (size_t)n);
+		}
+	}
+	return window->bytes.data + (at - window->from);
+}
+
+static bool unsound(struct err *err, const char *what)
+{
+	return err_set(err, EINVAL, "an undo log that does not hold together (%s)", what);
+}
+
+static bool take_change(struct undo_reader *reader, const char *bytes, size_t length,
+			bool *more, struct err *err)
+{
+	char path[PATH_MAX];
+	struct undo_change change;
+	size_t size = length - UNDO_CHANGE_HEADER;
+
+	if (++reader->changes > UNDO_CHANGES_MAX)
+		return unsound(err, "too many changes");
+	if (!undo_state_parse(bytes, &change.before) ||
+	    !undo_state_parse(bytes + UNDO_STATE_BYTES, &change.after))
+		return unsound(err, "a state");
+	if (!undo_path_is_sound((struct str){bytes + UNDO_CHANGE_HEADER, size}))
+		return unsound(err, "a path");
+	memcpy(path, bytes + UNDO_CHANGE_HEADER, size);
+	path[size] = '\0';
+	change.path = (struct str){path, size};
+	*more = reader->change == NULL || reader->change(reader->context, &change);
+	return true;
+}
+
+static bool take_chunk(struct undo_reader *reader, struct window *window, uint32_t tag,
+		       uint64_t at, uint64_t length, bool *more, struct err *err)
+{
+	const char *bytes;
+
+	if (tag == UNDO_META && length <= UNDO_META_MAX) {
+		bytes = window_at(window, at, (size_t)length);
+		if (bytes == NULL)
+			return !(*more = false);
+		*more = reader->meta == NULL ||
+			reader->meta(reader->context, (struct str){bytes, (size_t)length});
+		return true;
+	}
+	if (tag == UNDO_CHANGE && length > UNDO_CHANGE_HEADER &&
+	    length < UNDO_CHANGE_HEADER + PATH_MAX) {
+		bytes = window_at(window, at, (size_t)length);
+		if (bytes == NULL)
+			return !(*more = false);
+		return take_change(reader, bytes, (size_t)length, more, err);
+	}
+	if (tag == UNDO_END && length == 0) {
+		reader->ended = true;
+		return true;
+	}
+	if ((tag == UNDO_DATA && length <= (uint64_t)UNDO_CONTENT_MAX + UNDO_EXTRA_MAX) ||
+	    (tag == UNDO_PAD && length < UNDO_ALIGNED))
+		return true;
+	return unsound(err, "a chunk");
+}
+
+bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
+{
+	struct window window = {.fd = fd};
+	uint64_t at = 0;
+	struct stat st;
+	bool fine = true, more = true;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	const uint64_t size = (uint64_t)st.st_size;
+	reader->ended = false;
+	reader->changes = 0;
+	reader->sound = 0;
+	buf_init(&window.bytes, 2 * UNDO_READ_AT_ONCE);
+	while (fine && more && at + UNDO_CHUNK_HEADER <= size) {
+		const char *header = window_at(&window, at, UNDO_CHUNK_HEADER);
+		if (header == NULL)
+			break;
+		uint32_t tag = (uint32_t)undo_get(header, 4);
+		uint64_t length = undo_get(header + 8, 8);
+		/* The chunk is cut short: its writer was killed. */
+		if (length > size - at - UNDO_CHUNK_HEADER)
+			break;
+		fine = take_chunk(reader, &window, tag, at + UNDO_CHUNK_HEADER, length,
+				  &more, err);
+		at += UNDO_CHUNK_HEADER + length;
+		if (fine && more)
+			reader->sound = at;
+	}
+	buf_fini(&window.bytes);
+	return fine;
+}
+
+bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,
+		      struct err *err)
+{
+	while (size > 0) {
+		size_t wanted = size < UNDO_READ_AT_ONCE ? (size_t)size : UNDO_READ_AT_ONCE;
+		char *room = buf_reserve(out, wanted);
+		if (room == NULL)
+			return err_set(err, EFBIG, "a content that is too large");
+		ssize_t n = pread(fd, room, wanted, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(err, EINVAL, "a content that is not there");
+		buf_commit(out, (size_t)n);
+		offset += (uint64_t)n;
+		size -= (uint64_t)n;
+	}
+	return true;
+}
+
+/* States as bytes, comparing them, and making them from a status; see undo_state.h. */
+
+const struct undo_state undo_absent = {.kind = UNDO_ABSENT};
+
+enum {
+	AT_KIND = 0,
+	AT_SOURCE = 1,
+	AT_HASHED = 2,
+	AT_OBJECT_SIZE = 3,
+	AT_MODE = 4,
+	AT_LOG = 8,
+	AT_EXTRA = 12,
+	AT_SIZE = 16,
+	AT_OFFSET = 24,
+	AT_INODE = 32,
+	AT_MTIME = 40,
+	AT_CTIME = 48,
+	AT_DIGEST = 56,
+	AT_OBJECT = AT_DIGEST + UNDO_DIGEST,
+	AT_RESERVED = AT_OBJECT + UNDO_OBJECT,
+};
+_Static_assert((int)AT_RESERVED <= (int)UNDO_STATE_BYTES, "a state has room for all");
+
+void undo_state_print(const struct undo_state *state, struct buf *out)
+{
+	char bytes[UNDO_STATE_BYTES] = {0};
+
+	bytes[AT_KIND] = (char)state->kind;
+	bytes[AT_SOURCE] = (char)state->source;
+	bytes[AT_HASHED] = (char)state->hashed;
+	bytes[AT_OBJECT_SIZE] = (char)state->object_size;
+	undo_put(bytes + AT_MODE, state->mode, 4);
+	undo_put(bytes + AT_LOG, state->log, 4);
+	undo_put(bytes + AT_EXTRA, state->extra, 4);
+	undo_put(bytes + AT_SIZE, state->size, 8);
+	undo_put(bytes + AT_OFFSET, state->offset, 8);
+	undo_put(bytes + AT_INODE, state->inode, 8);
+	undo_put(bytes + AT_MTIME, (uint64_t)state->mtime_ns, 8);
+	undo_put(bytes + AT_CTIME, (uint64_t)state->ctime_ns, 8);
+	memcpy(bytes + AT_DIGEST, state->digest, UNDO_DIGEST);
+	memcpy(bytes + AT_OBJECT, state->object, UNDO_OBJECT);
+	(void)buf_add(out, bytes, sizeof(bytes));
+}
+
+bool undo_state_parse(const char *bytes, struct undo_state *state)
+{
+	struct undo_state read = {
+		.kind = (enum undo_kind)(unsigned char)bytes[AT_KIND],
+		.source = (enum undo_source)(unsigned char)bytes[AT_SOURCE],
+		.hashed = bytes[AT_HASHED] == 1,
+		.object_size = (uint8_t)bytes[AT_OBJECT_SIZE],
+		.mode = (mode_t)undo_get(bytes + AT_MODE, 4),
+		.log = (uint32_t)undo_get(bytes + AT_LOG, 4),
+		.extra = (uint32_t)undo_get(bytes + AT_EXTRA, 4),
+		.size = undo_get(bytes + AT_SIZE, 8),
+		.offset = undo_get(bytes + AT_OFFSET, 8),
+		.inode = undo_get(bytes + AT_INODE, 8),
+		.mtime_ns = (int64_t)undo_get(bytes + AT_MTIME, 8),
+		.ctime_ns = (int64_t)undo_get(bytes + AT_CTIME, 8),
+	};
+
+	if (read.kind > UNDO_FOLDER || read.source > UNDO_LINKED ||
+	    (unsigned char)bytes[AT_HASHED] > 1 || read.mode > 07777 ||
+	    read.extra > UNDO_EXTRA_MAX || read.size > INT64_MAX || read.offset > INT64_MAX ||
+	    (read.object_size != 0 && read.object_size != 20 && read.object_size != 32) ||
+	    (read.source == UNDO_IN_GIT && read.object_size == 0))
+		return false;
+	memcpy(read.digest, bytes + AT_DIGEST, UNDO_DIGEST);
+	memcpy(read.object, bytes + AT_OBJECT, UNDO_OBJECT);
+	*state = read;
+	return true;
+}
+
+bool undo_state_same(const struct undo_state *a, const struct undo_state *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == UNDO_ABSENT)
+		return true;
+	/*
+	 * A new folder is logged before its permissions are known, as 0. So 0 matches
+	 * any.
+	 */
+	if (a->kind == UNDO_FOLDER)
+		return a->mode == b->mode || a->mode == 0 || b->mode == 0;
+	if (a->kind == UNDO_FILE && a->mode != b->mode)
+		return false;
+	if (a->size != b->size)
+		return false;
+	if (a->hashed && b->hashed)
+		return memcmp(a->digest, b->digest, UNDO_DIGEST) == 0;
+	return a->object_size != 0 && a->object_size == b->object_size &&
+	       memcmp(a->object, b->object, a->object_size) == 0;
+}
+
+bool undo_is_gits(struct str path)
+{
+	return str_is(path, UNDO_GIT) || str_starts(path, STR(UNDO_GIT "/"));
+}
+
+bool undo_path_is_sound(struct str path)
+{
+	size_t at = path.size > 0 && path.data[0] == '/';
+
+	if (path.size == 0 || path.size >= PATH_MAX ||
+	    memchr(path.data, '\0', path.size) != NULL)
+		return false;
+	for (;;) {
+		size_t slash = str_find(path, STR("/"), at);
+		size_t end = slash == (size_t)-1 ? path.size : slash;
+		struct str name = str_part(path, at, end - at);
+
+		if (name.size == 0 || name.size > NAME_MAX || str_is(name, ".") ||
+		    str_is(name, ".."))
+			return false;
+		if (end == path.size)
+			return true;
+		at = end + 1;
+	}
+}
+
+void undo_state_of(const struct stat *st, struct undo_state *state)
+{
+	*state = (struct undo_state){
+		.kind = S_ISREG(st->st_mode)   ? UNDO_FILE
+			: S_ISLNK(st->st_mode) ? UNDO_LINK
+			: S_ISDIR(st->st_mode) ? UNDO_FOLDER
+					       : UNDO_ABSENT,
+		.mode = st->st_mode & 07777,
+		.size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
+		.inode = st->st_ino,
+		.mtime_ns = clock_ns(&st->st_mtim),
+		.ctime_ns = clock_ns(&st->st_ctim),
+	};
 }
