@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "tool/call.h"
 #include "tools/search/walk.h"
-#include "undo/undo_list.h"
+#include "undo/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>

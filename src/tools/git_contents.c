@@ -10,7 +10,7 @@
 #include "process/program.h"
 #include "tool/call.h"
 #include "tools/tools.h"
-#include "undo/undo_list.h"
+#include "undo/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

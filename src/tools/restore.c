@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "tools/checkpoint_parts.h"
 #include "tools/tools.h"
-#include "undo/undo_list.h"
+#include "undo/store.h"
 #include "undo/undo_place.h"
 
 #include "tool/call.h"

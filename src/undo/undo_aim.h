@@ -4,8 +4,8 @@
  * that these steps have changed.
  */
 #pragma once
+#include "undo/store.h"
 #include "undo/undo_plan.h"
-#include "undo/undo_store.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "undo/undo_list.h"
-#include "undo/undo_store.h"
+#include "undo/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "undo/undo_store_parts.h"
+#include "undo/store.h"
 
 #include <dirent.h>
 #include <errno.h>

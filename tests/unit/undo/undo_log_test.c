@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "files/record.h"
-#include "undo/undo_list.h"
+#include "undo/store.h"
 #include "undo/undo_plan.h"
 
 struct seen {

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "undo/undo_store.h"
+#include "undo/store.h"
 
 enum { MANY = 300 };
 

@@ -1,5 +1,5 @@
 /*
- * undo_store: one project's undo folder in the user's state: numbered logs (undo_log.h),
+ * store: one project's undo folder in the user's state: numbered logs (undo_log.h),
  * lists of the workspace (undo_list.h), links to git's objects. The folder belongs to the
  * front. A worker gets single open files of it, never the folder, and the bytes that a
  * worker wrote into a file are not trusted.
@@ -15,7 +15,10 @@
  * the oldest first.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "base/value.h"
 #include "files/record.h"
 
@@ -23,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rights;
 struct undo_store;
 
 enum {
@@ -32,8 +36,6 @@ enum {
 	/* steps; when more are needed, their files are made beside the calls */
 	UNDO_AHEAD_MAX = 2,
 };
-/* Limit on all logs of a project: twice the most that one checkpoint copies. */
-#define UNDO_STORE_MAX ((uint64_t)2 << 30)
 
 /*
  * FOLDER is the undo folder of all projects (undo_store_folder); it is created when
@@ -176,3 +178,91 @@ void undo_steps_fini(struct undo_steps *steps);
  * to.
  */
 void undo_store_tidy(struct undo_store *store);
+
+/* Shared by undo_store*.c and undo_projects.c only. */
+
+/*
+ * The path of the workspace. Each session holds a shared lock on it, so that nobody
+ * prunes the store meanwhile.
+ */
+#define UNDO_USED_NAME "workspace"
+
+/* Digits of the hash of rights. So many digits make a deliberate collision infeasible. */
+enum { UNDO_RIGHTS_DIGITS = 32 };
+
+/* Files of the store that have no name yet (undo_store_ahead.c). Zeroed, it is empty. */
+struct undo_blanks {
+	int fds[UNDO_AHEAD_MAX];
+	size_t count;
+};
+
+struct undo_store {
+	int folder;                    /* -1: in memory */
+	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
+	uint32_t last;                 /* the number that was given last */
+	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
+	int used;                      /* UNDO_USED_NAME, locked; -1: not locked */
+	/* this store has begun a step, so more will follow */
+	bool writes;
+	struct undo_blanks blank_logs, blank_steps;
+	char *workspace;
+	/* rights of the present session; NULL and "" until they are set */
+	char *rights_text;
+	char rights_hash[UNDO_RIGHTS_DIGITS + 1];
+	struct rights *rights;
+};
+
+bool undo_log_number(const char *name, uint32_t *number);
+
+/* The numbers of the existing logs, ascending. `items` is freed by the caller. */
+struct undo_numbers {
+	uint32_t *items;
+	size_t count, room;
+};
+bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numbers,
+		       struct err *err);
+
+/*
+ * Remove steps that began before OLDEST_MS or are over the ceilings, and contents that
+ * nothing else refers to. FORGETS: remove the lists too, so that contents go to which
+ * only a list refers.
+ */
+void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets);
+
+/*
+ * The state of a workspace at its last checkpoint: one row for each path, in order of
+ * name, with an undo_state. A list that is read back is not trusted: rows out of order,
+ * unsound paths and too many rows are an error.
+ */
+
+/* Enough rows for the tracked files of the largest repositories and all other files. */
+enum { UNDO_ROWS_MAX = 2000000, UNDO_LIST_MAX = 1 << 30 };
+
+struct undo_row {
+	struct str path; /* relative to the workspace, ends in NUL */
+	struct undo_state state;
+};
+
+struct undo_list {
+	struct undo_row *rows;
+	size_t count, room;
+	struct arena paths;
+};
+
+void undo_list_init(struct undo_list *list);
+void undo_list_fini(struct undo_list *list);
+
+/* Add a row; its path is copied. False: there are UNDO_ROWS_MAX already. */
+bool undo_list_add(struct undo_list *list, struct str path, const struct undo_state *state);
+/* Sort the rows by path. Of two rows with the same path one stays. */
+void undo_list_sort(struct undo_list *list);
+/* The row of PATH in a sorted list; NULL: there is none. */
+const struct undo_row *undo_list_find(const struct undo_list *list, struct str path);
+/* The index of the first row at or after PATH. */
+size_t undo_list_at(const struct undo_list *list, struct str path);
+
+void undo_list_print(const struct undo_list *list, struct buf *out);
+/* LIST is initialised. TEXT may be freed afterwards. */
+bool undo_list_parse(struct str text, struct undo_list *list, struct err *err);
+/* Read a list from a file; an empty file is an empty list. */
+bool undo_list_read(int fd, struct undo_list *list, struct err *err);

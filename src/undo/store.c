@@ -1,0 +1,1347 @@
+/* store: the folder of logs; see store.h. */
+
+#include "undo/store.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "files/record.h"
+#include "files/rights.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Limit on all logs of a project: twice the most that one checkpoint copies. */
+#define UNDO_STORE_MAX     ((uint64_t)2 << 30)
+
+#define UNDO_LIST_ENDING   ".list"
+#define UNDO_RIGHTS_ENDING ".rights"
+#define UNDO_OBJECTS_NAME  "objects"
+
+/* The files of the next steps, made ahead and nameless until they are needed. */
+
+/* Take one of the files, or -1. */
+static int undo_blanks_take(struct undo_blanks *blanks)
+{
+	return blanks->count > 0 ? blanks->fds[--blanks->count] : -1;
+}
+
+static void undo_blanks_fini(struct undo_blanks *blanks)
+{
+	while (blanks->count > 0)
+		fd_close(&blanks->fds[--blanks->count]);
+}
+
+static bool add(struct undo_blanks *blanks, int fd)
+{
+	if (fd < 0)
+		return false;
+	blanks->fds[blanks->count++] = fd;
+	return true;
+}
+
+static int blank_step(const struct undo_store *store)
+{
+	return openat(store->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+}
+
+void undo_store_make_ahead(struct undo_store *store, size_t count)
+{
+	if (!store->writes)
+		return;
+	while (store->blank_logs.count < count &&
+	       add(&store->blank_logs, undo_store_blank_log(store)))
+		;
+	while (store->blank_steps.count < count &&
+	       add(&store->blank_steps, blank_step(store)))
+		;
+}
+
+/*
+ * The files that the front stores beside the logs. NUMBER.step describes the log NUMBER.
+ * HASH.rights holds the rights of a session to read and write, and NUMBER.step refers to
+ * it by HASH.
+ */
+
+enum { RIGHTS_MAX = 8 << 20, REFUSED_NAMED = 100 };
+
+static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
+
+static void step_name(uint32_t number, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%08" PRIu32 ".step", number % 100000000);
+}
+
+static void rights_name(const char *hash, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%.*s.rights", UNDO_RIGHTS_DIGITS, hash);
+}
+
+void undo_store_set_rights(struct undo_store *store, const struct value *rights)
+{
+	char hex[HASH_HEX + 1];
+	struct buf text;
+
+	buf_init(&text, RIGHTS_MAX);
+	(void)value_print(rights, 0, &text);
+	hash_text(buf_str(&text), hex);
+	(void)snprintf(store->rights_hash, sizeof(store->rights_hash), "%.*s",
+		       UNDO_RIGHTS_DIGITS, hex);
+	free(store->rights_text);
+	store->rights_text = buf_take(&text);
+	rights_free(store->rights);
+	store->rights = rights_read(rights);
+}
+
+/* Write a file of the front so that it is complete or missing at every moment. */
+static bool write_whole(const struct undo_store *store, const char *name, struct str text,
+			struct err *err)
+{
+	char temp[2 * UNDO_NAME_MAX];
+
+	(void)snprintf(temp, sizeof(temp), "%s.%d", name, (int)getpid());
+	(void)unlinkat(store->folder, temp, 0);
+	auto_close int fd =
+		openat(store->folder, temp,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || !fd_write_all(fd, text.data, text.size, NULL) ||
+	    renameat(store->folder, temp, store->folder, name) < 0) {
+		int code = errno;
+		(void)unlinkat(store->folder, temp, 0);
+		return err_set(err, code, "the undo store: %s", strerror(code));
+	}
+	return true;
+}
+
+/*
+ * The same with a file made ahead, which gets its name when it is complete. False: there
+ * is none, so the caller writes a new file.
+ */
+static bool write_ahead(struct undo_store *store, const char *name, struct str text)
+{
+	auto_close int fd = undo_blanks_take(&store->blank_steps);
+
+	return fd >= 0 && fd_write_all(fd, text.data, text.size, NULL) &&
+	       fd_link(fd, store->folder, name);
+}
+
+/*
+ * Store the rights. An existing file gets a new time, so that undo_store_tidy keeps it.
+ */
+static bool keep_rights(const struct undo_store *store, struct err *err)
+{
+	struct str text = str_of(store->rights_text);
+	char name[UNDO_NAME_MAX];
+	struct stat st;
+
+	rights_name(store->rights_hash, name);
+	return (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		(size_t)st.st_size == text.size &&
+		utimensat(store->folder, name, NULL, AT_SYMLINK_NOFOLLOW) == 0) ||
+	       write_whole(store, name, text, err);
+}
+
+/* Write the description beside the log NUMBER (undo_store_rights.c). */
+static bool undo_store_write_step(struct undo_store *store, uint32_t number,
+				  const struct undo_meta *meta, struct err *err)
+{
+	auto_value struct value *object = value_new_object();
+	char name[UNDO_NAME_MAX];
+	struct buf text;
+
+	if (store->rights_text == NULL)
+		return err_set(err, EINVAL, "the undo store: nobody's log");
+	value_set_text(object, "work", work_names[meta->work]);
+	value_set_text(object, "run", meta->run);
+	value_set_text(object, "tool", meta->tool != NULL ? meta->tool : "");
+	value_set_str(object, "title", str_part(meta->title, 0, UNDO_META_MAX / 16));
+	value_set_integer(object, "wall_ms", meta->wall_ms);
+	value_set_text(object, "rights", store->rights_hash);
+	if (meta->undoes != 0)
+		value_set_integer(object, "undoes", meta->undoes);
+	if (meta->turn_ms != 0)
+		value_set_integer(object, "turn_ms", meta->turn_ms);
+	if (meta->alone)
+		value_set_boolean(object, "alone", true);
+	step_name(number, name);
+	buf_init(&text, UNDO_META_MAX);
+	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
+		    keep_rights(store, err) &&
+		    (write_ahead(store, name, buf_str(&text)) ||
+		     write_whole(store, name, buf_str(&text), err));
+	buf_fini(&text);
+	return fine;
+}
+
+static void undo_store_drop_step(const struct undo_store *store, uint32_t number)
+{
+	char name[UNDO_NAME_MAX];
+
+	step_name(number, name);
+	(void)unlinkat(store->folder, name, 0);
+}
+
+/* The value in the file NAME; NULL: there is none. */
+static struct value *read_value(const struct undo_store *store, const char *name, size_t max)
+{
+	auto_close int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct value *value = NULL;
+	struct buf text;
+
+	buf_init(&text, max);
+	if (fd >= 0 && fd_read_all(fd, &text, name, NULL))
+		(void)value_parse(buf_str(&text), 0, &value, NULL);
+	buf_fini(&text);
+	return value;
+}
+
+/*
+ * False: there is no complete description. The caller calls undo_step_fini in either
+ * case.
+ */
+static bool undo_store_read_step(const struct undo_store *store, uint32_t number,
+				 struct undo_step *step)
+{
+	char name[UNDO_NAME_MAX];
+
+	step_name(number, name);
+	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
+	const char *work = value_text(value_member(object, "work"));
+	for (size_t i = 0; work != NULL && i < sizeof(work_names) / sizeof(*work_names);
+	     i++) {
+		if (strcmp(work, work_names[i]) == 0)
+			step->work = (enum undo_work)i;
+	}
+	int64_t undoes = value_integer(value_member(object, "undoes"));
+	step->undoes = undoes > 0 && undoes <= UINT32_MAX ? (uint32_t)undoes : 0;
+	step->wall_ms = value_integer(value_member(object, "wall_ms"));
+	step->turn_ms = value_integer(value_member(object, "turn_ms"));
+	step->alone = value_is_true(value_member(object, "alone"));
+	step->run = memory_copy(value_text(value_member(object, "run")));
+	step->tool = memory_copy(value_text(value_member(object, "tool")));
+	step->title = memory_copy(value_text(value_member(object, "title")));
+	return step->run != NULL && step->tool != NULL && step->title != NULL;
+}
+
+/* The hash of the rights of the log NUMBER; "": the log has none. */
+static void hash_of(const struct undo_store *store, uint32_t number,
+		    char hash[UNDO_RIGHTS_DIGITS + 1])
+{
+	char name[UNDO_NAME_MAX];
+
+	step_name(number, name);
+	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
+	const char *text = value_text(value_member(object, "rights"));
+	(void)snprintf(hash, UNDO_RIGHTS_DIGITS + 1, "%s", text != NULL ? text : "");
+}
+
+bool undo_store_is_ours(const struct undo_store *store, uint32_t number)
+{
+	char hash[UNDO_RIGHTS_DIGITS + 1];
+
+	hash_of(store, number, hash);
+	return hash[0] != '\0' && strcmp(hash, store->rights_hash) == 0;
+}
+
+static void absolute(const struct undo_store *store, struct str path, struct buf *out)
+{
+	buf_clear(out);
+	if (path.data[0] != '/')
+		(void)buf_addf(out, "%s/", store->workspace);
+	(void)buf_addstr(out, path);
+}
+
+bool undo_store_may_write(const struct undo_store *store, struct str path)
+{
+	struct buf full;
+
+	if (store->rights == NULL)
+		return store->folder < 0;
+	buf_init(&full, 2 * PATH_MAX);
+	absolute(store, path, &full);
+	bool may = rights_may_write(store->rights, full.data);
+	buf_fini(&full);
+	return may;
+}
+
+bool undo_store_may_read(const struct undo_store *store, struct str path)
+{
+	struct buf full;
+
+	if (store->rights == NULL)
+		return store->folder < 0;
+	buf_init(&full, 2 * PATH_MAX);
+	absolute(store, path, &full);
+	bool may = rights_may_read(store->rights, full.data);
+	buf_fini(&full);
+	return may;
+}
+
+struct sieve {
+	const struct undo_store *store;
+	struct undo_reader *reader;
+	struct undo_refused *refused;
+	struct rights *rights; /* of the session that wrote the log */
+	bool own;
+	uint32_t number;
+	char hash[UNDO_RIGHTS_DIGITS + 1];
+	uint32_t source; /* the last log that a change took its content from */
+	bool source_fits;
+	bool git_fits;
+	struct buf full;
+};
+
+/* Could the writer of the log have read the content of STATE at its source? */
+static bool content_fits(struct sieve *sieve, const struct undo_state *state)
+{
+	char hash[UNDO_RIGHTS_DIGITS + 1];
+
+	if (state->source == UNDO_IN_GIT || state->source == UNDO_LINKED)
+		return sieve->git_fits;
+	if (state->source != UNDO_LOGGED || state->log == sieve->number)
+		return true;
+	if (state->log != sieve->source) {
+		hash_of(sieve->store, state->log, hash);
+		sieve->source = state->log;
+		sieve->source_fits = hash[0] != '\0' && strcmp(hash, sieve->hash) == 0;
+	}
+	return sieve->source_fits;
+}
+
+static bool sift(void *context, const struct undo_change *change)
+{
+	struct sieve *sieve = context;
+	struct undo_refused *refused = sieve->refused;
+	struct buf name;
+
+	absolute(sieve->store, change->path, &sieve->full);
+	if ((sieve->own || rights_may_write(sieve->rights, sieve->full.data)) &&
+	    content_fits(sieve, &change->before))
+		return sieve->reader->change(sieve->reader->context, change);
+	if (refused != NULL && refused->count++ < REFUSED_NAMED) {
+		if (refused->names == NULL)
+			refused->names = value_new_array();
+		buf_init(&name, 8 << 10);
+		text_add_name(&name, change->path);
+		value_append(refused->names, value_new_str(buf_str(&name)));
+		buf_fini(&name);
+	}
+	return true;
+}
+
+bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool own,
+			 struct undo_reader *reader, struct undo_refused *refused,
+			 struct err *err)
+{
+	auto_close int fd = undo_store_open_log(store, number, false);
+	struct sieve sieve = {.store = store,
+			      .own = own,
+			      .reader = reader,
+			      .refused = refused,
+			      .number = number};
+	struct undo_reader inner = {.change = sift, .context = &sieve};
+	char name[UNDO_NAME_MAX];
+
+	if (fd < 0)
+		return err_set(err, errno, "there is no step %u", number);
+	/* In a store in memory, all logs are from this session. */
+	if (store->folder < 0)
+		return undo_log_read(reader, fd, err);
+	hash_of(store, number, sieve.hash);
+	rights_name(sieve.hash, name);
+	auto_value struct value *rights =
+		sieve.hash[0] != '\0' ? read_value(store, name, RIGHTS_MAX) : NULL;
+	sieve.rights = rights_read(rights);
+	buf_init(&sieve.full, 2 * PATH_MAX);
+	absolute(store, STR(".git/objects"), &sieve.full);
+	sieve.git_fits = rights_may_read(sieve.rights, sieve.full.data);
+	bool fine = undo_log_read(&inner, fd, err);
+	buf_fini(&sieve.full);
+	rights_free(sieve.rights);
+	reader->ended = inner.ended;
+	reader->sound = inner.sound;
+	reader->changes = inner.changes;
+	return fine;
+}
+
+enum {
+	PROJECT_DIGITS = 16, /* of the workspace's hash, as for the name of its home */
+	NUMBER_TRIES = 64,   /* other processes may make logs at the same time */
+};
+
+static int open_folder(int at, const char *name, bool make)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && make &&
+	    (mkdirat(at, name, 0700) == 0 || errno == EEXIST))
+		fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd;
+}
+
+bool undo_log_number(const char *name, uint32_t *number)
+{
+	char *end;
+
+	if (strlen(name) != 12 || strspn(name, "0123456789") != 8 ||
+	    strcmp(name + 8, ".log") != 0)
+		return false;
+	*number = (uint32_t)strtoul(name, &end, 10);
+	return *number > 0;
+}
+
+static void log_name(uint32_t number, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%08" PRIu32 ".log", number % 100000000);
+}
+
+static uint32_t last_number(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	uint32_t last = 0, number;
+
+	if (names == NULL) {
+		fd_close(&fd);
+		return 0;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (undo_log_number(at->d_name, &number) && number > last)
+			last = number;
+	}
+	(void)closedir(names);
+	return last;
+}
+
+/*
+ * Lock the store OWN for WORKSPACE, so that nobody prunes it. -1: it is just being
+ * removed, or cannot be locked; the second case leaves the store usable but unprotected.
+ */
+static int hold(int own, const char *workspace)
+{
+	auto_close int fd = openat(own, UNDO_USED_NAME,
+				   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
+		return -1;
+	if (st.st_size == 0)
+		(void)fd_write_all(fd, workspace, strlen(workspace), NULL);
+	return fd_take(&fd);
+}
+
+static bool open_store(const char *folder, const char *workspace, bool make,
+		       struct undo_store **store, struct err *err)
+{
+	char project[HASH_HEX + 1];
+
+	*store = NULL;
+	hash_text(str_of(workspace), project);
+	project[PROJECT_DIGITS] = '\0';
+	if (make && !fd_make_folders(folder, err))
+		return false;
+	auto_close int all = open_folder(AT_FDCWD, folder, make);
+	auto_close int own = all >= 0 ? open_folder(all, project, make) : -1;
+	if (own < 0)
+		return (!make && errno == ENOENT) ||
+		       err_set(err, errno, "%s/%s: %s", folder, project, strerror(errno));
+	auto_close int used = make ? hold(own, workspace) : -1;
+	/*
+	 * Another process pruned the store between opening and locking it: make a new
+	 * one.
+	 */
+	for (int i = 0; make && used < 0 && i < NUMBER_TRIES; i++) {
+		fd_close(&own);
+		own = open_folder(all, project, true);
+		used = own >= 0 ? hold(own, workspace) : -1;
+	}
+	if (own < 0)
+		return err_set(err, errno, "%s/%s: %s", folder, project, strerror(errno));
+	*store = memory_alloc(sizeof(**store));
+	(*store)->folder = fd_take(&own);
+	(*store)->used = fd_take(&used);
+	(*store)->last = last_number((*store)->folder);
+	(*store)->workspace = memory_copy(workspace);
+	return true;
+}
+
+bool undo_store_open(const char *folder, const char *workspace, struct undo_store **store,
+		     struct err *err)
+{
+	return open_store(folder, workspace, true, store, err);
+}
+
+bool undo_store_open_old(const char *folder, const char *workspace,
+			 struct undo_store **store, struct err *err)
+{
+	return open_store(folder, workspace, false, store, err);
+}
+
+struct undo_store *undo_store_in_memory(void)
+{
+	struct undo_store *store = memory_alloc(sizeof(*store));
+
+	store->folder = -1;
+	store->used = -1;
+	return store;
+}
+
+static int memory_log(struct undo_store *store, uint32_t *number, struct err *err)
+{
+	int fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
+
+	if (fd < 0) {
+		(void)err_set(err, errno, "memory for undo: %s", strerror(errno));
+		return -1;
+	}
+	*number = ++store->last;
+	store->memory = memory_grow(store->memory, store->last, sizeof(*store->memory));
+	store->memory[store->last - 1] = fd;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+void undo_store_close(struct undo_store *store)
+{
+	if (store == NULL)
+		return;
+	for (uint32_t i = 0; store->memory != NULL && i < store->last; i++)
+		fd_close(&store->memory[i]);
+	if (store->list_name[0] != '\0')
+		(void)unlinkat(store->folder, store->list_name, 0);
+	undo_blanks_fini(&store->blank_logs);
+	undo_blanks_fini(&store->blank_steps);
+	fd_close(&store->used);
+	fd_close(&store->folder);
+	free(store->workspace);
+	free(store->rights_text);
+	rights_free(store->rights);
+	free(store->memory);
+	free(store);
+}
+
+/*
+ * Make a log called NAME unless the name exists: link BLANK (and take it), or create a
+ * file.
+ */
+static int named_log(const struct undo_store *store, int *blank, const char *name)
+{
+	if (*blank >= 0) {
+		if (fd_link(*blank, store->folder, name))
+			return fd_take(blank);
+		if (errno == EEXIST)
+			return -1;
+		/* The link needs /proc, which is missing here. */
+		fd_close(blank);
+	}
+	int fd = openat(store->folder, name,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* While a process holds this lock, undo_store_tidy does not remove the log. */
+	if (fd >= 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+	return fd;
+}
+
+static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
+{
+	auto_close int blank = undo_blanks_take(&store->blank_logs);
+	char name[UNDO_NAME_MAX];
+	int fd = -1;
+
+	for (int i = 0; fd < 0 && i < NUMBER_TRIES; i++) {
+		if (i > 0 && errno != EEXIST)
+			break;
+		/* Another process has used this number: look up the last one. */
+		if (i == 1)
+			store->last = last_number(store->folder);
+		*number = ++store->last;
+		log_name(*number, name);
+		fd = named_log(store, &blank, name);
+	}
+	if (fd < 0)
+		(void)err_set(err, errno, "the undo store: %s", strerror(errno));
+	return fd;
+}
+
+int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
+		       uint32_t *number, struct err *err)
+{
+	if (store->folder < 0)
+		return memory_log(store, number, err);
+	auto_close int fd = next_log(store, number, err);
+	if (fd < 0)
+		return -1;
+	if (!undo_store_write_step(store, *number, meta, err)) {
+		undo_store_drop_log(store, *number);
+		return -1;
+	}
+	store->writes = true;
+	return fd_take(&fd);
+}
+
+int undo_store_blank_log(const struct undo_store *store)
+{
+	int fd = openat(store->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+	return fd;
+}
+
+uint32_t undo_store_next_number(struct undo_store *store)
+{
+	return ++store->last;
+}
+
+bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
+			 const struct undo_meta *meta, struct err *err)
+{
+	char name[UNDO_NAME_MAX];
+
+	log_name(number, name);
+	/*
+	 * The log gets its name first. With the name, the description beside it is ours
+	 * to write.
+	 */
+	if (!fd_link(fd, store->folder, name)) {
+		const int code = errno;
+		if (code == EEXIST)
+			store->last = last_number(store->folder);
+		return err_set(err, code, "the undo store: %s", strerror(code));
+	}
+	if (undo_store_write_step(store, number, meta, err))
+		return true;
+	undo_store_drop_log(store, number);
+	return false;
+}
+
+int undo_store_open_log(const struct undo_store *store, uint32_t number, bool writes)
+{
+	char name[UNDO_NAME_MAX];
+
+	if (store->folder < 0) {
+		errno = ENOENT;
+		return number > 0 && number <= store->last
+			       ? fcntl(store->memory[number - 1], F_DUPFD_CLOEXEC, 3)
+			       : -1;
+	}
+	log_name(number, name);
+	return openat(store->folder, name,
+		      (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void undo_store_drop_log(const struct undo_store *store, uint32_t number)
+{
+	char name[UNDO_NAME_MAX];
+
+	if (store->folder < 0 && number > 0 && number <= store->last)
+		fd_close(&store->memory[number - 1]);
+	if (store->folder < 0)
+		return;
+	undo_store_drop_step(store, number);
+	log_name(number, name);
+	(void)unlinkat(store->folder, name, 0);
+}
+
+bool undo_store_is_used(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || st.st_size > 0;
+}
+
+int undo_store_scratch(const struct undo_store *store, struct err *err)
+{
+	int fd = openat(store->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	/* When the file system has no nameless files, use memory. */
+	if (fd < 0) {
+		fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
+		if (fd < 0)
+			(void)err_set(err, errno, "the undo store: %s", strerror(errno));
+	}
+	return fd;
+}
+
+static void list_name(const struct undo_store *store, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%s%s", store->rights_hash, UNDO_LIST_ENDING);
+}
+
+int undo_store_open_list(const struct undo_store *store, struct err *err)
+{
+	char name[UNDO_NAME_MAX];
+
+	list_name(store, name);
+	int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno != ENOENT)
+		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	else if (fd < 0)
+		(void)fd_memory_file("glovebox-list", STR(""), &fd, err);
+	return fd;
+}
+
+int undo_store_new_list(struct undo_store *store, struct err *err)
+{
+	(void)snprintf(store->list_name, sizeof(store->list_name), "%s%s.%d",
+		       store->rights_hash, UNDO_LIST_ENDING, (int)getpid());
+	(void)unlinkat(store->folder, store->list_name, 0);
+	int fd = openat(store->folder, store->list_name,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	return fd;
+}
+
+bool undo_store_take_list(struct undo_store *store, struct err *err)
+{
+	char name[UNDO_NAME_MAX];
+
+	list_name(store, name);
+	if (renameat(store->folder, store->list_name, store->folder, name) < 0)
+		return err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	store->list_name[0] = '\0';
+	return true;
+}
+
+static bool is_hex(struct str text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (strchr("0123456789abcdef", text.data[i]) == NULL || text.data[i] == '\0')
+			return false;
+	}
+	return text.size > 0;
+}
+
+/*
+ * Is NAME "ab/" with 38 or 62 digits, or "pack/pack-" with digits and an ending of
+ * letters?
+ */
+static bool is_object_name(const char *name)
+{
+	struct str text = str_of(name);
+	struct str pack = STR("pack/pack-");
+
+	if (str_starts(text, pack)) {
+		size_t dot = str_find(text, STR("."), pack.size);
+		struct str ending =
+			str_part(text, dot == (size_t)-1 ? text.size : dot + 1, text.size);
+		if (dot == (size_t)-1 || ending.size == 0 || ending.size > 8)
+			return false;
+		for (size_t i = 0; i < ending.size; i++) {
+			if (ending.data[i] < 'a' || ending.data[i] > 'z')
+				return false;
+		}
+		return dot - pack.size <= 64 &&
+		       is_hex(str_part(text, pack.size, dot - pack.size));
+	}
+	return (text.size == 41 || text.size == 65) && text.data[2] == '/' &&
+	       is_hex(str_part(text, 0, 2)) && is_hex(str_part(text, 3, text.size));
+}
+
+/*
+ * Open the folder of NAME in the store, making it when missing, and set *LAST to the last
+ * name.
+ */
+static int open_kept(const struct undo_store *store, const char *name, const char **last)
+{
+	char first[8];
+	auto_close int all = open_folder(store->folder, UNDO_OBJECTS_NAME, true);
+	const char *slash = strchr(name, '/');
+
+	*last = slash + 1;
+	(void)snprintf(first, sizeof(first), "%.*s", (int)(slash - name), name);
+	return all >= 0 ? open_folder(all, first, true) : -1;
+}
+
+bool undo_store_link(const struct undo_store *store, int objects, const char *name)
+{
+	const char *last;
+	struct stat st;
+
+	if (!is_object_name(name)) {
+		errno = EINVAL;
+		return false;
+	}
+	auto_close int folder = open_kept(store, name, &last);
+	auto_close int file = fd_open_beneath(objects, name, O_PATH);
+	if (folder < 0 || file < 0 || fstat(file, &st) < 0)
+		return false;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return false;
+	}
+	return fd_link(file, folder, last) || errno == EEXIST;
+}
+
+int undo_store_linked(const struct undo_store *store, const char *name)
+{
+	const char *last;
+
+	if (!is_object_name(name)) {
+		errno = EINVAL;
+		return -1;
+	}
+	auto_close int folder = open_kept(store, name, &last);
+	return folder >= 0 ? openat(folder, last, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+}
+
+bool undo_store_links_from(const struct undo_store *store, int objects)
+{
+	struct statx here, there;
+
+	return statx(store->folder, "", AT_EMPTY_PATH, STATX_MNT_ID, &here) == 0 &&
+	       statx(objects, "", AT_EMPTY_PATH, STATX_MNT_ID, &there) == 0 &&
+	       here.stx_dev_major == there.stx_dev_major &&
+	       here.stx_dev_minor == there.stx_dev_minor &&
+	       (here.stx_mask & there.stx_mask & STATX_MNT_ID) != 0 &&
+	       here.stx_mnt_id == there.stx_mnt_id;
+}
+
+/* Reading the steps of a store from its logs and their descriptions. */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numbers,
+		       struct err *err)
+{
+	int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	uint32_t number;
+
+	*numbers = (struct undo_numbers){0};
+	if (names == NULL) {
+		fd_close(&fd);
+		return err_set(err, errno, "the undo store: %s", strerror(errno));
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (!undo_log_number(at->d_name, &number))
+			continue;
+		if (numbers->count == numbers->room) {
+			numbers->room = numbers->room > 0 ? 2 * numbers->room : 64;
+			numbers->items =
+				memory_grow(numbers->items, numbers->room, sizeof(number));
+		}
+		numbers->items[numbers->count++] = number;
+	}
+	(void)closedir(names);
+	if (numbers->count > 0)
+		qsort(numbers->items, numbers->count, sizeof(number), compare_numbers);
+	return true;
+}
+
+/* The index of NUMBER; the count when it is not among them. */
+static size_t undo_numbers_find(const struct undo_numbers *numbers, uint32_t number)
+{
+	const uint32_t *found = numbers->count > 0
+					? bsearch(&number, numbers->items, numbers->count,
+						  sizeof(number), compare_numbers)
+					: NULL;
+
+	return found != NULL ? (size_t)(found - numbers->items) : numbers->count;
+}
+
+/*
+ * The size of the log FD in bytes, 0 when unknown. Shared blocks and holes count in full.
+ */
+static uint64_t undo_store_bytes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static bool count_change(void *context, const struct undo_change *change)
+{
+	struct undo_step *step = context;
+
+	step->files +=
+		change->before.kind != UNDO_FOLDER && change->after.kind != UNDO_FOLDER;
+	return true;
+}
+
+static void undo_step_fini(struct undo_step *step)
+{
+	free(step->run);
+	free(step->tool);
+	free(step->title);
+}
+
+/*
+ * False: the log NUMBER is no step, or cannot be read. The caller calls undo_step_fini in
+ * either case.
+ */
+static bool undo_step_read(const struct undo_store *store, uint32_t number,
+			   struct undo_step *step)
+{
+	auto_close int fd = undo_store_open_log(store, number, false);
+	struct undo_reader reader = {.change = count_change, .context = step};
+
+	*step = (struct undo_step){.number = number};
+	if (fd < 0)
+		return false;
+	step->bytes = undo_store_bytes(fd);
+	if (!undo_store_read_step(store, number, step))
+		return false;
+	/* A damaged log is shown with the part that could be read. */
+	(void)undo_log_read(&reader, fd, NULL);
+	step->whole = reader.ended;
+	/* An undo is listed as a step even when it changed nothing. */
+	return step->work == UNDO_BY_UNDO ||
+	       (step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !step->whole));
+}
+
+static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		if (steps->steps[i].number == number)
+			return &steps->steps[i];
+	}
+	return NULL;
+}
+
+/*
+ * Go from the newest step to the oldest, because an undo that was undone has no effect.
+ */
+static void mark_undone(struct undo_steps *steps)
+{
+	for (size_t i = steps->count; i-- > 0;) {
+		const struct undo_step *step = &steps->steps[i];
+		if (step->work != UNDO_BY_UNDO || !step->whole || step->undone)
+			continue;
+		struct undo_step *other = find_step(steps, step->undoes);
+		if (other != NULL && other->number < step->number)
+			other->undone = true;
+	}
+}
+
+/* Call TAKE with each name in the store that has ENDING. */
+static void undo_store_names(const struct undo_store *store, const char *ending,
+			     void (*take)(void *context, const char *name), void *context)
+{
+	int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (names == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (str_ends(str_of(at->d_name), str_of(ending)))
+			take(context, at->d_name);
+	}
+	(void)closedir(names);
+}
+
+struct adding {
+	const struct undo_store *store;
+	uint64_t *bytes;
+};
+
+static void add_bytes(void *context, const char *name)
+{
+	const struct adding *adding = context;
+	struct stat st;
+
+	if (fstatat(adding->store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		*adding->bytes += (uint64_t)st.st_size;
+}
+
+bool undo_store_steps(const struct undo_store *store, struct undo_steps *steps,
+		      struct err *err)
+{
+	struct undo_numbers numbers;
+
+	*steps = (struct undo_steps){0};
+	if (!undo_numbers_read(store, &numbers, err))
+		return false;
+	steps->steps = memory_array(numbers.count + 1, sizeof(*steps->steps));
+	undo_store_names(store, UNDO_LIST_ENDING, add_bytes,
+			 &(struct adding){store, &steps->bytes});
+	for (size_t i = 0; i < numbers.count; i++) {
+		struct undo_step *step = &steps->steps[steps->count];
+		bool is_step = undo_step_read(store, numbers.items[i], step);
+
+		steps->bytes += step->bytes;
+		if (is_step)
+			steps->count++;
+		else
+			undo_step_fini(step);
+	}
+	free(numbers.items);
+	mark_undone(steps);
+	return true;
+}
+
+void undo_steps_fini(struct undo_steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		undo_step_fini(&steps->steps[i]);
+	free(steps->steps);
+	*steps = (struct undo_steps){0};
+}
+
+/* Finds the logs and objects of a store that are no longer needed, and removes them. */
+
+/* The logs that must stay, because a step or list that stays refers to them. */
+struct marks {
+	int folder;
+	const struct undo_numbers *numbers;
+	bool *kept;
+};
+
+static void mark(struct marks *marks, uint32_t number)
+{
+	size_t at = undo_numbers_find(marks->numbers, number);
+
+	if (at < marks->numbers->count)
+		marks->kept[at] = true;
+}
+
+static bool mark_change(void *context, const struct undo_change *change)
+{
+	if (change->before.source == UNDO_LOGGED)
+		mark(context, change->before.log);
+	return true;
+}
+
+static void mark_step(const struct undo_store *store, struct marks *marks, uint32_t number)
+{
+	auto_close int fd = undo_store_open_log(store, number, false);
+	struct undo_reader reader = {.change = mark_change, .context = marks};
+
+	if (fd >= 0)
+		(void)undo_log_read(&reader, fd, NULL);
+	mark(marks, number);
+}
+
+static void mark_list(void *context, const char *name)
+{
+	struct marks *marks = context;
+	auto_close int fd = openat(marks->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct undo_list list;
+
+	undo_list_init(&list);
+	if (fd >= 0 && undo_list_read(fd, &list, NULL)) {
+		for (size_t i = 0; i < list.count; i++) {
+			if (list.rows[i].state.source == UNDO_LOGGED)
+				mark(marks, list.rows[i].state.log);
+		}
+	}
+	undo_list_fini(&list);
+}
+
+/* Mark steps from the newest back, as many as the ceilings allow. */
+static uint64_t mark_steps(const struct undo_store *store, struct marks *marks,
+			   int64_t oldest_ms)
+{
+	uint64_t bytes = 0;
+	size_t count = 0;
+
+	for (size_t i = marks->numbers->count; i-- > 0;) {
+		struct undo_step step;
+		bool is_step = undo_step_read(store, marks->numbers->items[i], &step);
+
+		bytes += step.bytes;
+		if (is_step && count < UNDO_STEPS_MAX && bytes <= UNDO_STORE_MAX &&
+		    step.wall_ms >= oldest_ms) {
+			mark_step(store, marks, step.number);
+			count++;
+		}
+		undo_step_fini(&step);
+	}
+	return bytes;
+}
+
+/*
+ * Remove old objects that only the store still has, because the repository has deleted
+ * them.
+ */
+static void tidy_objects_below(int folder)
+{
+	int64_t oldest_s = clock_wall_ms() / 1000 - UNDO_AGE_MAX_S;
+	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	struct stat st;
+
+	if (names == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	rewinddir(names);
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (fstatat(folder, at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_ctim.tv_sec < oldest_s)
+			(void)unlinkat(folder, at->d_name, 0);
+		if (S_ISDIR(st.st_mode) && at->d_name[0] != '.') {
+			auto_close int below =
+				openat(folder, at->d_name,
+				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (below >= 0)
+				tidy_objects_below(below);
+		}
+	}
+	(void)closedir(names);
+}
+
+static void tidy_objects(const struct undo_store *store)
+{
+	auto_close int fd = openat(store->folder, UNDO_OBJECTS_NAME,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0)
+		tidy_objects_below(fd);
+}
+
+static uint64_t drop_unmarked(const struct undo_store *store, const struct marks *marks)
+{
+	uint64_t left = 0;
+
+	for (size_t i = 0; i < marks->numbers->count; i++) {
+		uint32_t number = marks->numbers->items[i];
+		auto_close int fd = undo_store_open_log(store, number, false);
+
+		if (marks->kept[i])
+			left += fd >= 0 ? undo_store_bytes(fd) : 0;
+		else if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			undo_store_drop_log(store, number);
+	}
+	return left;
+}
+
+static void drop_name(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+
+	(void)unlinkat(store->folder, name, 0);
+}
+
+/*
+ * Every log renews the time of its rights, and every checkpoint that of its list. So a
+ * file with an old time belongs to nothing that stays.
+ */
+static void drop_old_name(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+	struct stat st;
+
+	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_mtim.tv_sec < clock_wall_ms() / 1000 - UNDO_AGE_MAX_S)
+		(void)unlinkat(store->folder, name, 0);
+}
+
+void undo_store_tidy(struct undo_store *store)
+{
+	undo_store_tidy_since(store, clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000,
+			      false);
+}
+
+void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
+{
+	struct undo_numbers numbers;
+	uint64_t bytes = 0, left;
+
+	/*
+	 * Only one process tidies a store at a time. When the lock is taken, another one
+	 * is doing it.
+	 */
+	if (flock(store->folder, LOCK_EX | LOCK_NB) < 0 ||
+	    !undo_numbers_read(store, &numbers, NULL))
+		return;
+	for (size_t i = 0; i < numbers.count; i++) {
+		auto_close int fd = undo_store_open_log(store, numbers.items[i], false);
+		bytes += fd >= 0 ? undo_store_bytes(fd) : 0;
+	}
+	undo_store_names(store, UNDO_LIST_ENDING, drop_old_name, store);
+	undo_store_names(store, UNDO_RIGHTS_ENDING, drop_old_name, store);
+	struct marks marks = {store->folder, &numbers,
+			      memory_array(numbers.count + 1, sizeof(bool))};
+	(void)mark_steps(store, &marks, oldest_ms);
+	if (forgets)
+		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
+	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
+	left = drop_unmarked(store, &marks);
+	/*
+	 * The lists still refer to contents in large old logs. Without the lists these
+	 * logs can be removed, and the next checkpoint copies the present contents.
+	 */
+	if (bytes > UNDO_STORE_MAX && left > UNDO_STORE_MAX) {
+		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
+		memset(marks.kept, 0, numbers.count * sizeof(bool));
+		(void)mark_steps(store, &marks, oldest_ms);
+		(void)drop_unmarked(store, &marks);
+	}
+	tidy_objects(store);
+	free(marks.kept);
+	free(numbers.items);
+	(void)flock(store->folder, LOCK_UN);
+}
+
+/* Rows in order of their names. */
+
+enum { LIST_HEADER = 8, PATH_LENGTH = 2, ROWS_AT_FIRST = 256 };
+
+/* The last byte is the version of the rows. */
+static const char list_magic[LIST_HEADER] = "GBLIST\n\1";
+
+void undo_list_init(struct undo_list *list)
+{
+	*list = (struct undo_list){0};
+	arena_init(&list->paths);
+}
+
+void undo_list_fini(struct undo_list *list)
+{
+	free(list->rows);
+	arena_fini(&list->paths);
+	*list = (struct undo_list){0};
+}
+
+bool undo_list_add(struct undo_list *list, struct str path, const struct undo_state *state)
+{
+	if (list->count >= UNDO_ROWS_MAX)
+		return false;
+	if (list->count == list->room) {
+		list->room = list->room > 0 ? 2 * list->room : ROWS_AT_FIRST;
+		list->rows = memory_grow(list->rows, list->room, sizeof(*list->rows));
+	}
+	list->rows[list->count++] = (struct undo_row){
+		.path = {arena_copy(&list->paths, path), path.size},
+		.state = *state,
+	};
+	return true;
+}
+
+static int compare_paths(struct str a, struct str b)
+{
+	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+
+	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct undo_row *left = a, *right = b;
+
+	return compare_paths(left->path, right->path);
+}
+
+void undo_list_sort(struct undo_list *list)
+{
+	size_t kept = 0;
+
+	if (list->count == 0)
+		return;
+	qsort(list->rows, list->count, sizeof(*list->rows), compare_rows);
+	for (size_t i = 1; i < list->count; i++) {
+		if (!str_equal(list->rows[kept].path, list->rows[i].path))
+			list->rows[++kept] = list->rows[i];
+	}
+	list->count = kept + 1;
+}
+
+size_t undo_list_at(const struct undo_list *list, struct str path)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare_paths(list->rows[middle].path, path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct undo_row *undo_list_find(const struct undo_list *list, struct str path)
+{
+	size_t at = undo_list_at(list, path);
+
+	return at < list->count && str_equal(list->rows[at].path, path) ? &list->rows[at]
+									: NULL;
+}
+
+void undo_list_print(const struct undo_list *list, struct buf *out)
+{
+	(void)buf_add(out, list_magic, sizeof(list_magic));
+	for (size_t i = 0; i < list->count; i++) {
+		const struct undo_row *row = &list->rows[i];
+		const unsigned char size[PATH_LENGTH] = {row->path.size & 0xff,
+							 (row->path.size >> 8) & 0xff};
+
+		(void)buf_add(out, size, sizeof(size));
+		undo_state_print(&row->state, out);
+		(void)buf_addstr(out, row->path);
+	}
+}
+
+static bool unsound(struct err *err, const char *what)
+{
+	return err_set(err, EINVAL,
+		       "a list of the workspace that does not hold together (%s)", what);
+}
+
+bool undo_list_parse(struct str text, struct undo_list *list, struct err *err)
+{
+	size_t at = LIST_HEADER;
+
+	if (text.size < LIST_HEADER || memcmp(text.data, list_magic, LIST_HEADER) != 0)
+		return unsound(err, "its head");
+	while (at < text.size) {
+		struct undo_state state;
+
+		if (text.size - at < PATH_LENGTH + UNDO_STATE_BYTES)
+			return unsound(err, "a row is cut");
+		size_t size = (size_t)(unsigned char)text.data[at] |
+			      (size_t)(unsigned char)text.data[at + 1] << 8;
+		struct str path = str_part(text, at + PATH_LENGTH + UNDO_STATE_BYTES, size);
+		if (!undo_state_parse(text.data + at + PATH_LENGTH, &state))
+			return unsound(err, "a state");
+		if (path.size != size || !undo_path_is_sound(path) ||
+		    (list->count > 0 &&
+		     compare_paths(list->rows[list->count - 1].path, path) >= 0))
+			return unsound(err, "a path");
+		if (!undo_list_add(list, path, &state))
+			return unsound(err, "too many rows");
+		at += PATH_LENGTH + UNDO_STATE_BYTES + size;
+	}
+	return true;
+}
+
+bool undo_list_read(int fd, struct undo_list *list, struct err *err)
+{
+	struct buf text;
+	struct stat st;
+
+	buf_init(&text, UNDO_LIST_MAX);
+	if (fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size < UNDO_LIST_MAX)
+		(void)buf_reserve(&text, (size_t)st.st_size + 1);
+	bool fine = fd_read_all(fd, &text, "the list of the workspace", err) &&
+		    (text.size == 0 || undo_list_parse(buf_str(&text), list, err));
+	buf_fini(&text);
+	return fine;
+}
