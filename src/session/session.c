@@ -12,7 +12,7 @@
 #include "session/session_parts.h"
 #include "session/session_undo.h"
 #include "tool/denial.h"
-#include "undo/undo_aim.h"
+#include "undo/plan.h"
 #include "view/shape.h"
 
 #include <errno.h>

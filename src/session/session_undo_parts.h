@@ -5,8 +5,8 @@
 #pragma once
 #include "session/session_parts.h"
 #include "session/session_undo.h"
+#include "undo/plan.h"
 #include "undo/store.h"
-#include "undo/undo_plan.h"
 
 enum {
 	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */

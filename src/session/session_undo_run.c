@@ -5,8 +5,7 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "session/session_undo_parts.h"
-#include "undo/undo_aim.h"
-#include "undo/undo_told.h"
+#include "undo/plan.h"
 
 #include <inttypes.h>
 #include <string.h>

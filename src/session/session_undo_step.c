@@ -3,8 +3,7 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "session/session_undo_parts.h"
-#include "undo/undo_aim.h"
-#include "undo/undo_told.h"
+#include "undo/plan.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "guard/guard.h"
 #include "guard/scan.h"
 #include "policy/autoexec.h"
-#include "undo/undo_plan.h"
+#include "undo/plan.h"
 #include "view/shape_parts.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "front/exit_code.h"
 #include "front/run_setup.h"
 #include "front/verb.h"
-#include "undo/undo_aim.h"
+#include "undo/plan.h"
 
 enum { SENTENCE_MAX = 1024 };
 

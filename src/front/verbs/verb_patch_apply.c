@@ -17,7 +17,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "session/session.h"
-#include "undo/undo_aim.h"
+#include "undo/plan.h"
 
 enum { REASON_MAX = 1000, MESSAGE_MAX = 64 << 10 };
 

@@ -15,8 +15,8 @@
 #include "front/terminal/fold.h"
 #include "front/verb.h"
 #include "session/session.h"
+#include "undo/plan.h"
 #include "undo/store.h"
-#include "undo/undo_aim.h"
 
 enum {
 	TITLE_SHOWN = 60,

@@ -1,10 +1,21 @@
-/* undo_plan: several steps combined into one plan; see undo_plan.h. */
-#include "undo/undo_plan.h"
+/* plan: several steps combined into one plan; see plan.h. */
 
+#include "undo/plan.h"
+
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "files/record.h"
+#include "undo/store.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,4 +261,195 @@ bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *stor
 	}
 	fd_close(&printing.source);
 	return fine && undo_log_end(&printing.log, err);
+}
+
+const struct undo_step *undo_aim_step(const struct undo_steps *steps, uint32_t number)
+{
+	for (size_t i = steps->count; i-- > 0;) {
+		const struct undo_step *step = &steps->steps[i];
+
+		if (number != 0 ? step->number == number
+				: !step->undone && step->work != UNDO_BY_UNDO &&
+					  step->files > 0)
+			return step;
+	}
+	return NULL;
+}
+
+bool undo_aim_widen(struct undo_aim *aim, const struct undo_steps *steps)
+{
+	const struct undo_step *step = undo_aim_step(steps, aim->step);
+
+	if (step == NULL)
+		return false;
+	aim->step = step->number;
+	if (step->turn_ms == 0 || step->work == UNDO_BY_UNDO)
+		return true;
+	aim->run = step->run;
+	aim->turn_ms = step->turn_ms;
+	for (size_t i = 0; i < steps->count; i++) {
+		if (steps->steps[i].number > aim->step &&
+		    steps->steps[i].turn_ms == aim->turn_ms &&
+		    strcmp(steps->steps[i].run, aim->run) == 0)
+			aim->step = steps->steps[i].number;
+	}
+	return true;
+}
+
+bool undo_aim_has(const struct undo_aim *aim, const struct undo_step *step)
+{
+	return step->work != UNDO_BY_UNDO && step->number <= aim->step &&
+	       (aim->turn_ms == 0 || step->turn_ms == aim->turn_ms) &&
+	       strcmp(step->run, aim->run) == 0;
+}
+
+static bool plan_fill(const struct undo_aim *aim, const struct undo_store *store,
+		      const struct undo_steps *steps, struct undo_plan *plan)
+{
+	if (aim->run == NULL) {
+		const struct undo_step *step = undo_aim_step(steps, aim->step);
+		return step == NULL || undo_plan_add(plan, store, step->number, NULL);
+	}
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct undo_step *step = &steps->steps[i];
+		if (undo_aim_has(aim, step) && !step->undone &&
+		    !undo_plan_add(plan, store, step->number, NULL))
+			return false;
+	}
+	return true;
+}
+
+void undo_aim_plan(const struct undo_aim *aim, const char *folder, const char *workspace,
+		   struct undo_plan *plan)
+{
+	struct undo_store *store = NULL;
+	struct undo_steps steps = {0};
+
+	if (folder != NULL && undo_store_open_old(folder, workspace, &store, NULL) &&
+	    store != NULL && undo_store_steps(store, &steps, NULL) &&
+	    plan_fill(aim, store, &steps, plan))
+		undo_plan_settle(plan);
+	else
+		plan->count = 0;
+	undo_steps_fini(&steps);
+	undo_store_close(store);
+}
+
+enum { FILES_SHOWN = 20 };
+
+#define REMOVED "removed"
+
+void undo_told_init(struct undo_told *told)
+{
+	*told = (struct undo_told){.files = value_new_object(), .left = value_new_array()};
+}
+
+void undo_told_fini(struct undo_told *told)
+{
+	value_free(told->files);
+	value_free(told->left);
+}
+
+static int64_t *count_of(struct undo_told *told, const char *became)
+{
+	return str_is(str_of(became), REMOVED) ? &told->removed : &told->restored;
+}
+
+/*
+ * When several steps have changed a file, the oldest step, which is undone last, decides
+ * what became of it.
+ */
+static void add_file(struct undo_told *told, const char *path, const char *became)
+{
+	const char *before = value_text(value_member(told->files, path));
+
+	if (before != NULL)
+		--*count_of(told, before);
+	++*count_of(told, became);
+	value_set_text(told->files, path, became);
+}
+
+void undo_told_add(struct undo_told *told, const struct value *details)
+{
+	const struct value *files = value_member(details, "files");
+	const struct value *left = value_member(details, "left");
+
+	told->restored += value_integer(value_member(details, "restored"));
+	told->removed += value_integer(value_member(details, "removed"));
+	told->already += value_integer(value_member(details, "already"));
+	for (size_t i = 0; i < value_count(files); i++) {
+		const struct value *file = value_item(files, i);
+		const char *path = value_text(value_member(file, "path"));
+		const char *became = value_text(value_member(file, "became"));
+
+		if (path == NULL || became == NULL)
+			continue;
+		--*count_of(told, became); /* the file was counted above already */
+		add_file(told, path, became);
+	}
+	for (size_t i = 0; i < value_count(left); i++)
+		value_append(told->left, value_ref(value_item(left, i)));
+}
+
+void undo_told_print_files(const struct undo_told *told, struct buf *text)
+{
+	const int64_t all = told->restored + told->removed;
+	int64_t shown = 0, gits = 0;
+
+	for (void *at = value_first(told->files); at != NULL;
+	     at = value_next(told->files, at)) {
+		if (undo_is_gits(str_of(value_key(at)))) {
+			gits++;
+		} else if (shown < FILES_SHOWN) {
+			shown++;
+			(void)buf_addf(text, "  %-8s  %s\n", value_text(value_at(at)),
+				       value_key(at));
+		}
+	}
+	if (all > shown + gits)
+		(void)buf_addf(text, "  and %" PRId64 " more\n", all - shown - gits);
+	if (gits > 0)
+		(void)buf_addf(text, "  and %" PRId64 " in %s\n", gits, UNDO_GIT);
+}
+
+void undo_told_print_counts(const struct undo_told *told, struct buf *text)
+{
+	if (told->restored > 0 || told->removed == 0) {
+		(void)text_add_count(text, (size_t)told->restored, "file");
+		(void)buf_adds(text, " restored");
+	}
+	if (told->restored > 0 && told->removed > 0)
+		(void)buf_addf(text, ", %" PRId64 " removed", told->removed);
+	else if (told->removed > 0) {
+		(void)text_add_count(text, (size_t)told->removed, "file");
+		(void)buf_adds(text, " removed");
+	}
+	if (told->already > 0)
+		(void)buf_addf(text, ", %" PRId64 " already as before", told->already);
+}
+
+void undo_told_print_left(const struct undo_told *told, struct buf *text)
+{
+	for (size_t i = 0; i < value_count(told->left); i++)
+		(void)buf_addf(text, "Left alone: %s\n",
+			       value_text(value_item(told->left, i)));
+}
+
+void undo_told_details(const struct undo_told *told, struct value *details)
+{
+	struct value *files = value_new_array();
+
+	for (void *at = value_first(told->files); at != NULL;
+	     at = value_next(told->files, at)) {
+		struct value *file = value_new_object();
+
+		value_set_text(file, "path", value_key(at));
+		value_set(file, "became", value_ref(value_at(at)));
+		value_append(files, file);
+	}
+	value_set_integer(details, "restored", told->restored);
+	value_set_integer(details, "removed", told->removed);
+	value_set_integer(details, "already", told->already);
+	value_set(details, "files", files);
+	value_set(details, "left", value_ref(told->left));
 }

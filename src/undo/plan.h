@@ -1,0 +1,133 @@
+/*
+ * plan: what an undo has to restore: for each path of some steps, its state before
+ * the first and after the last of them, and the place of its content. The front makes the
+ * plan from logs that workers wrote. Another worker carries it out or turns it into a
+ * patch, and gets one file with all of it.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+#include "undo/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct undo_item {
+	struct str path;
+	size_t order;
+	struct undo_state target;   /* before the first step */
+	struct undo_state expected; /* after the last */
+};
+
+struct undo_plan {
+	struct undo_item *items; /* in order of path after undo_plan_settle */
+	size_t count, room;
+	struct arena paths;
+	bool whole; /* every step was completed */
+	/*
+	 * set before the first undo_plan_add: the steps are of the session that makes the
+	 * plan
+	 */
+	bool own;
+	struct undo_refused refused;
+};
+
+void undo_plan_init(struct undo_plan *plan);
+void undo_plan_fini(struct undo_plan *plan);
+
+/*
+ * Add the changes of the step NUMBER behind those in PLAN. A change that its session
+ * could not have made goes into `refused` instead.
+ */
+bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
+		   uint32_t number, struct err *err);
+/* Merge the items of each path into one, and remove items that change nothing. */
+void undo_plan_settle(struct undo_plan *plan);
+
+bool undo_plan_touches(const struct undo_plan *plan, struct str path);
+/* Did the steps make the workspace's repository, so that undoing them removes it? */
+bool undo_plan_takes_repository(const struct undo_plan *plan);
+
+/* Which items: those in the git folder, which come first, or those outside. */
+enum undo_part { UNDO_PART_GIT = 1, UNDO_PART_REST = 2, UNDO_PART_ALL = 3 };
+
+/* The number of contents that have to be read from git. */
+size_t undo_plan_wants_git(const struct undo_plan *plan);
+/* Write into FD the log that the tool git_contents takes as input. */
+bool undo_plan_print_wanted(const struct undo_plan *plan, int fd, struct err *err);
+/* Read FD, the log that git_contents wrote. Its contents replace those in git. */
+bool undo_plan_take_git(struct undo_plan *plan, int fd, struct err *err);
+
+/*
+ * Write into FD the log that the tools restore and generate_patch take, with contents
+ * when WITH_CONTENTS. FROM_GIT is the log that git_contents wrote, or -1. A content that
+ * no longer exists is an error (EIO, with the path), or, with MAY_MISS, has the source
+ * UNDO_NOWHERE.
+ */
+bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *store,
+		     enum undo_part part, bool with_contents, int from_git, int fd,
+		     bool may_miss, struct err *err);
+
+/*
+ * The steps that an undo is about. They are known before its cell is made, because the
+ * cell binds the files that git follows read-only (shape_git.c), except those that these
+ * steps have changed.
+ */
+
+struct undo_aim {
+	const char *run; /* its steps up to `step`; NULL: only `step` itself */
+	uint32_t step;   /* 0: the newest step that was not undone */
+	int64_t turn_ms; /* only the steps of `run` in this turn; 0: in all turns */
+};
+
+/*
+ * The step NUMBER, or for 0 the newest step with files that was not undone and is no
+ * undo. NULL: there is none.
+ */
+const struct undo_step *undo_aim_step(const struct undo_steps *steps, uint32_t number);
+/*
+ * Widen AIM from one step to all steps of its turn in STEPS; AIM borrows `run` from them.
+ * A step without a turn (a single call, another agent's client) stays the only one.
+ * False: there is no such step.
+ */
+bool undo_aim_widen(struct undo_aim *aim, const struct undo_steps *steps);
+/* Is STEP one of the steps of AIM, which names a run? */
+bool undo_aim_has(const struct undo_aim *aim, const struct undo_step *step);
+
+/*
+ * Fill PLAN (initialised) with the changes of these steps that their sessions could
+ * write, and settle it. FOLDER is as for undo_store_open. On failure PLAN is empty; the
+ * undo itself reports the error later.
+ */
+void undo_aim_plan(const struct undo_aim *aim, const char *folder, const char *workspace,
+		   struct undo_plan *plan);
+
+/*
+ * The result of undoing one or more steps, for people and for programs: how many files
+ * were restored or removed, their names, and the files that were left unchanged.
+ */
+
+struct undo_told {
+	int64_t restored, removed, already;
+	struct value *files; /* path as shown -> "restored" or "removed" */
+	struct value *left;  /* files that were left unchanged, with the reason */
+};
+
+void undo_told_init(struct undo_told *told);
+void undo_told_fini(struct undo_told *told);
+
+/*
+ * Add the DETAILS of the tool restore, or those of undo_told_details. A file that is
+ * named in several details counts once, as in the last of them.
+ */
+void undo_told_add(struct undo_told *told, const struct value *details);
+/* Print the first files, each on a line. Files in `.git` are only counted. */
+void undo_told_print_files(const struct undo_told *told, struct buf *text);
+/* "3 files restored, 1 removed"; "0 files restored" for nothing. */
+void undo_told_print_counts(const struct undo_told *told, struct buf *text);
+void undo_told_print_left(const struct undo_told *told, struct buf *text);
+/* Put all of TOLD into DETAILS as members. */
+void undo_told_details(const struct undo_told *told, struct value *details);
