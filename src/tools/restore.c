@@ -10,8 +10,8 @@
 #include "base/text/text.h"
 #include "tools/checkpoint_parts.h"
 #include "tools/tools.h"
+#include "undo/place.h"
 #include "undo/store.h"
-#include "undo/undo_place.h"
 
 #include "tool/call.h"
 

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "files/record.h"
-#include "undo/undo_place.h"
+#include "undo/place.h"
 
 #include <errno.h>
 #include <inttypes.h>

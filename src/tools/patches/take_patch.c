@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "undo/undo_place.h"
+#include "undo/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,26 +1,21 @@
 /*
- * undo_place: used in a worker to look at the state of a path in the workspace, and to
+ * place: used in a worker to look at the state of a path in the workspace, and to
  * restore an earlier one. No symlink on the way is followed, the policy's rights are
  * checked again, and a file is old or new at every moment.
  */
 #pragma once
+
 #include "base/err.h"
 #include "files/files.h"
 #include "files/record.h"
 
 #include <stdbool.h>
 
+struct undo_places;
+
 /* The state of PATH (as in a log) with its content's digest; ABSENT when nothing is there. */
 bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
 		     struct err *err);
-
-/*
- * Many paths at a time. PLACES read contents from the log FROM, and write the present
- * state of a path to LOG before they replace it. All three arguments are borrowed. Files
- * are written in batches: a file that undo_places_put has written has no name until the
- * batch is full or undo_places_settle is called. No file is half-written at any moment.
- */
-struct undo_places;
 struct undo_places *undo_places_new(struct files *files, int from, struct undo_log *log);
 /* NULL is fine. Files that have no name yet are lost. */
 void undo_places_free(struct undo_places *places);

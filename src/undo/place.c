@@ -1,21 +1,25 @@
 /*
- * undo_place: restoring states; see undo_place.h. A new file is written without a name.
+ * place: restoring states; see place.h. A new file is written without a name.
  * When a batch of files is written, one syncfs puts all of them on disk, and then each
  * file gets its name. So neither a killed process nor a power failure leaves a file
  * half-written.
  */
-#include "undo/undo_place.h"
 
+#include "undo/place.h"
+
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
 #include "files/place.h"
+#include "files/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
