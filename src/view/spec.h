@@ -4,6 +4,7 @@
  * exec, as JSON in a sealed memory file. All strings live in the spec's arena.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
