@@ -20,7 +20,7 @@
 #include "front/policy_words.h"
 #include "policy/config.h"
 #include "store/state.h"
-#include "view/shape_limits.h"
+#include "view/shape.h"
 
 int setup_least_level(const struct setup *setup)
 {

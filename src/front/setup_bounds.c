@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "view/shape_limits.h"
+#include "view/shape.h"
 
 /*
  * Narrow *POLICY to the rights of ROW, an item of such a list. TOOLS: first check the

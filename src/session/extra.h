@@ -11,7 +11,7 @@
 #pragma once
 #include "base/buf.h"
 #include "policy/policy.h"
-#include "view/shape_extra.h"
+#include "view/shape.h"
 
 #include <stdbool.h>
 

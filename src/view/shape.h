@@ -5,11 +5,16 @@
  * entries of the view. Only shape*.c know what a cell shows by default.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "policy/policy.h"
 #include "view/spec.h"
 
 #include <stdbool.h>
+#include <sys/stat.h>
+
+struct undo_plan;
 
 /* The place of our own program in the view. */
 #define SHAPE_PROGRAMS "/run/glovebox"
@@ -28,8 +33,6 @@ struct shape_shown {
 	const char *path;
 	const char *why; /* the reason, for explanations of the view */
 };
-
-struct undo_plan;
 
 struct shape_options {
 	const char *workspace; /* as the user named it */
@@ -82,3 +85,165 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
  * they are empty.
  */
 void shape_tidy(const struct cell_spec *spec);
+
+/*
+ * The functions from which shape_cell builds a specification. Where a comment names an
+ * order, it must be kept. For shape*.c only.
+ */
+
+/* The place of the private home in the view. */
+#define SHAPE_HOME "/home/glovebox"
+
+/* The value of NAME in the caller's environment, or NULL when unset or empty. */
+const char *shape_environment(const struct shape_options *options, const char *name);
+
+/* PATH becomes the real path of FD. */
+bool shape_real_path(int fd, struct buf *path, struct err *err);
+
+/*
+ * Show the tree at PATH, which *TAKE_FD holds open. For root's cells it is a detached
+ * copy, because the cell's user might not reach the tree by its path; with MAPPED its
+ * owners are mapped.
+ */
+bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
+		     bool writable, bool mapped, struct err *err);
+
+/*
+ * Is FD owned by the caller and closed to all others, as after a umask of 077? The user
+ * of root's cell is another one and can use such a tree only when its owners are mapped.
+ */
+bool shape_closed_to_others(int fd);
+
+/*
+ * As shape_show_tree, for a folder under a layer in memory of at most SIZE bytes. The
+ * layer takes all writes, and the folder itself stays unchanged.
+ */
+bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
+		      uint64_t size, struct err *err);
+
+/* Is there a tree or layer at PATH already, a writable one when WRITABLE? */
+bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writable);
+
+/*
+ * Pin the folders above PATH that lie in something writable. Such a pin is a mount point,
+ * which cannot be renamed, so a command can neither move the file at PATH nor put another
+ * one there. To be called after all writable trees were added.
+ */
+void shape_pin_above(struct cell_spec *spec, const char *path);
+
+/*
+ * To be called after the policy's entries. Bind existing files below writable entries
+ * that git runs or follows read-only (shape_git.c), and make the guard for files that
+ * must not appear, and its record.
+ */
+bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
+			 struct err *err);
+
+/*
+ * Call EACH for the files of the user's own git configuration and the files that it
+ * includes (absolute, not resolved), whether they exist or not.
+ */
+void shape_git_user(const struct shape_options *options,
+		    void (*each)(const char *path, void *context), void *context);
+/* Does git take PATH for a repository (git_scan_repository)? */
+bool shape_is_repository(const char *path);
+/*
+ * Bind the files below the roots of ADDITION that git would run or follow read-only, and
+ * give ADDITION the guard of CELL together with these files.
+ */
+bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,
+			 struct err *err);
+
+/* Let the policy allow PATH, which is in every view, and let file tools reach it. */
+void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
+		 bool writable);
+
+/*
+ * Our own folder in the user's state (undo, sessions, homes of other projects): hide it
+ * where the view would show it, e.g. when the workspace is a home. Fails when it cannot
+ * be hidden.
+ */
+bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
+		      struct err *err);
+
+/* Add /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
+void shape_add_system(struct policy *policy, struct cell_spec *spec);
+/*
+ * Add /var/tmp as a link to /tmp, or as memory of its own when an entry of SPEC lies
+ * below it. To be called after all other entries were added.
+ */
+void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec);
+/*
+ * Append the folder of the workspace's project below the user's state ("homes", "caches").
+ * False when there is no state folder.
+ */
+bool shape_state_path(const struct shape_options *options, const char *kind,
+		      const char *workspace, struct buf *path);
+/* Add the project's private home. */
+void shape_add_home(const struct shape_options *options, struct policy *policy,
+		    struct cell_spec *spec);
+/* The next folder below a home that shows a toolchain, from *AT on (0 at first); or NULL. */
+const char *shape_toolchain_next(size_t *at);
+/* Add the toolchains below the caller's home that PATH leads to, read-only. */
+void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
+			  struct cell_spec *spec);
+/*
+ * Add the repository that the workspace is a worktree of, read-only. To be called after
+ * the policy's entries.
+ */
+void shape_add_worktree(struct policy *policy, struct cell_spec *spec);
+/* Add our own program. */
+void shape_add_program(const struct shape_options *options, struct cell_spec *spec);
+/*
+ * Add the caller's package and build caches of the tools that PATH leads to. To be called
+ * after the toolchains, because the specification's PATH is used.
+ */
+void shape_add_caches(const struct shape_options *options, const struct policy *policy,
+		      struct cell_spec *spec);
+/* Remove the folders that an empty layer has left; HOME_IS_OURS: in the home, too. */
+void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours);
+/*
+ * Make the environment of programs from scratch. To be called last, because PATH has only
+ * folders that are shown.
+ */
+void shape_add_environment(const struct shape_options *options,
+			   const struct policy *policy, struct cell_spec *spec);
+
+/*
+ * The limits of a policy that depend on this machine and on the file system of the
+ * workspace.
+ */
+
+/* Put numbers where LIMITS say POLICY_BY_MACHINE. WORKSPACE_FD: any descriptor of it. */
+void shape_limits(struct policy_limits *limits, int workspace_fd);
+
+/*
+ * A folder that a person grants to a running cell besides those of its policy
+ * (approval.h). It is held open from the question on, so the cell gets the folder that
+ * the person was asked about.
+ */
+
+struct shape_extra {
+	const char *path; /* real, absolute */
+	int fd;           /* keeps the folder open, O_PATH */
+	bool writable;
+};
+
+/*
+ * May a person be asked to grant EXTRA to the cell of CELL? If not, ERR says why. Refused
+ * are: a folder that no entry of the policy could name, a home, somebody else's home, the
+ * caller's secrets, our own settings, blocked paths, a folder with a socket in it, and
+ * folders above or below the cell's own. For writing, git's own folders and those of the
+ * system are refused too. A cell without a view gets nothing.
+ */
+bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *extra,
+		       struct err *err);
+
+/*
+ * Put into ADDITION (initialised) what the COUNT EXTRAS add to the cell of CELL: their
+ * trees, detached (ESTALE when another folder is at one of their paths now), read-only
+ * binds of the files that git would run or follow, and a guard for CELL and EXTRAS
+ * together. CELL is not changed.
+ */
+bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,
+		 size_t count, struct cell_spec *addition, struct err *err);

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "view/shape_parts.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>

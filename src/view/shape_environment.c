@@ -3,7 +3,7 @@
  * cell.
  */
 #include "base/buf.h"
-#include "view/shape_parts.h"
+#include "view/shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "guard/scan.h"
 #include "policy/autoexec.h"
 #include "undo/plan.h"
-#include "view/shape_parts.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>

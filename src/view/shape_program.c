@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "tool/denial.h"
-#include "view/shape_parts.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  */
 #include "base/path.h"
 #include "tool/denial.h"
-#include "view/shape_parts.h"
+#include "view/shape.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "guard/readers.h"
 #include "guard/scan.h"
-#include "view/shape_parts.h"
+#include "view/shape.h"
 
 #include <fcntl.h>
 #include <limits.h>

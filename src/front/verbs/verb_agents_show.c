@@ -16,7 +16,7 @@
 #include "policy/commands.h"
 #include "policy/config.h"
 #include "tool/tool.h"
-#include "view/shape_limits.h"
+#include "view/shape.h"
 
 enum { KEY_COLUMN = 18, SHOW_TEXT_MAX = 1 << 20 };
 

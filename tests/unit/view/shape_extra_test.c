@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "view/shape_extra.h"
+#include "view/shape.h"
 
 static bool may_be_asked(enum view_kind kind, const char *entry, const char *path,
 			 bool writable, struct err *err)
