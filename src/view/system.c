@@ -1,0 +1,530 @@
+/*
+ * system: the system's part of a view: programs, libraries, settings without
+ * secrets, devices.
+ */
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "tool/denial.h"
+#include "view/shape.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	TMP_MODE = 01777,
+	LINK_MAX_BYTES = 256,
+};
+
+/*
+ * Secrets, and files that lead to them. A name that does not exist costs one system call.
+ */
+static const char *const masked[] = {
+	"/etc/shadow",      "/etc/shadow-",          "/etc/gshadow",
+	"/etc/gshadow-",    "/etc/sudoers",          "/etc/sudoers.d",
+	"/etc/ssl/private", "/etc/security/opasswd", "/etc/machine-id",
+};
+
+static void folder_or_link(struct cell_spec *spec, const char *path)
+{
+	char target[LINK_MAX_BYTES];
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		spec_add_entry(spec, VIEW_TREE, path, path)->optional = true;
+		return;
+	}
+	ssize_t n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target) - 1) : -1;
+	if (n > 0) {
+		target[n] = '\0';
+		(void)spec_add_entry(spec, VIEW_LINK, path, target);
+	}
+}
+
+/* The names of host keys contain the algorithm, so read the folder to find them. */
+static void mask_host_keys(struct cell_spec *spec)
+{
+	DIR *folder = opendir("/etc/ssh");
+	char path[512];
+
+	if (folder == NULL)
+		return;
+	for (const struct dirent *name = readdir(folder); name != NULL;
+	     name = readdir(folder)) {
+		size_t length = strlen(name->d_name);
+		if (strncmp(name->d_name, "ssh_host_", 9) != 0 || length < 4 ||
+		    strcmp(name->d_name + length - 4, ".pub") == 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "/etc/ssh/%s", name->d_name);
+		(void)spec_add_entry(spec, VIEW_MASK, path, NULL);
+	}
+	(void)closedir(folder);
+}
+
+/* Some programs use getpwuid, not HOME, so the view has account files of its own. */
+static void add_accounts(struct cell_spec *spec)
+{
+	unsigned uid = spec->identity.uid, gid = spec->identity.gid;
+	char passwd[512], group[256];
+
+	(void)snprintf(passwd, sizeof(passwd),
+		       "%sglovebox:x:%u:%u:Glovebox:" SHAPE_HOME ":/bin/bash\n"
+		       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		       uid != 0 ? "root:x:0:0:root:/root:/usr/sbin/nologin\n" : "", uid,
+		       gid);
+	(void)snprintf(group, sizeof(group), "%sglovebox:x:%u:\nnogroup:x:65534:\n",
+		       gid != 0 ? "root:x:0:\n" : "", gid);
+	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/passwd", passwd);
+	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/group", group);
+}
+
+static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
+{
+	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+					      "/dev/random", "/dev/urandom", "/dev/tty"};
+
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
+		(void)spec_add_entry(spec, VIEW_DEVICE, devices[i], devices[i]);
+	if (!spec_is_sealed(spec))
+		/* without a view, the other devices are the host's or lead to /proc */
+		return;
+	(void)spec_add_entry(spec, VIEW_TERMINALS, "/dev/pts", NULL);
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/ptmx", "pts/ptmx");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/fd", "/proc/self/fd");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stdin", "/proc/self/fd/0");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stdout", "/proc/self/fd/1");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stderr", "/proc/self/fd/2");
+	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, "/dev/shm", NULL);
+	memory->mode = TMP_MODE;
+	memory->size = shared_memory;
+	spec_add_writable(spec, "/dev/shm");
+}
+
+void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
+		 bool writable)
+{
+	policy_show(policy, path, writable);
+	spec_add_root(spec, path, writable, NULL);
+	if (writable)
+		spec_add_writable(spec, path);
+}
+
+/* Add the folders that every view has of its own, instead of the host's. */
+static void add_private(struct policy *policy, struct cell_spec *spec)
+{
+	add_accounts(spec);
+	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
+	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
+	tmp->mode = TMP_MODE;
+	tmp->size = policy->limits.tmp;
+	shape_grant(policy, spec, "/tmp", true);
+}
+
+void shape_add_system(struct policy *policy, struct cell_spec *spec)
+{
+	const char *folder;
+
+	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_SYSTEM)) != NULL;) {
+		folder_or_link(spec, folder);
+		if (access(folder, F_OK) == 0)
+			shape_grant(policy, spec, folder, false);
+	}
+	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
+		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
+	mask_host_keys(spec);
+	add_devices(spec, policy->limits.tmp);
+	/* nproc and thread pools read this folder. Nothing else of /sys is shown. */
+	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
+		->optional = true;
+	if (spec_is_sealed(spec))
+		add_private(policy, spec);
+}
+
+void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec)
+{
+	static const char path[] = "/var/tmp";
+	bool in_use = false;
+
+	if (!spec_is_sealed(spec))
+		return;
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const char *shown = spec->view.entries[i].path;
+		if (strcmp(shown, path) == 0)
+			return;
+		if (path_within(shown, path) || path_within(path, shown))
+			in_use = true;
+	}
+	if (!in_use) {
+		(void)spec_add_entry(spec, VIEW_LINK, path, "../tmp");
+		return;
+	}
+	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
+	memory->mode = TMP_MODE;
+	memory->size = policy->limits.tmp;
+	spec_add_writable(spec, path);
+}
+
+/* The variables of the caller, and the environment of programs in the cell. */
+
+/*
+ * Without a network, package managers must fail immediately: npm would retry for more
+ * than two minutes, longer than a command may take. npm also must not look for a newer
+ * npm at the end of a run.
+ */
+static const char *const without_network[] = {"NPM_CONFIG_FETCH_RETRIES=0",
+					      "NPM_CONFIG_UPDATE_NOTIFIER=false",
+					      "PIP_RETRIES=0", "CARGO_NET_RETRY=0"};
+
+/*
+ * After some commands, git tidies the repository in the background. The end of the call
+ * would kill that work when it is half done. The person's own git does it outside, or an
+ * explicit `git gc` in the foreground.
+ */
+static const struct {
+	const char *key, *value;
+} git_settings[] = {
+	{"gc.auto", "0"},
+	{"gc.autoDetach", "false"},
+	{"maintenance.auto", "false"},
+	{"maintenance.autoDetach", "false"},
+};
+
+enum {
+	GIT_SETTINGS_MAX = 1000
+}; /* more than anybody sets; git itself accepts millions */
+
+/* The caller's entry "NAME=value", even with an empty value; NULL when NAME is unset. */
+static const char *callers(const struct shape_options *options, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *const *at = options->caller_environment; *at != NULL; at++) {
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			return *at;
+	}
+	return NULL;
+}
+
+const char *shape_environment(const struct shape_options *options, const char *name)
+{
+	const char *entry = callers(options, name);
+	const char *value = entry != NULL ? entry + strlen(name) + 1 : "";
+
+	return value[0] != '\0' ? value : NULL;
+}
+
+/* Set PATH, with our own program behind all other folders. */
+static void path_set(struct cell_spec *spec, const char *entry)
+{
+	struct buf path;
+
+	buf_init(&path, strlen(entry) + sizeof(SHAPE_BIN) + 1);
+	(void)buf_addf(&path, "%s:" SHAPE_BIN, entry);
+	spec_set_environment(spec, path.data);
+	buf_fini(&path);
+}
+
+static void add_policys(const struct shape_options *options,
+			const struct policy_names *variables, struct cell_spec *spec)
+{
+	for (size_t i = 0; i < variables->count; i++) {
+		const char *entry = variables->items[i];
+
+		if (strchr(entry, '=') == NULL)
+			entry = callers(options, entry);
+		if (entry != NULL && strncmp(entry, "PATH=", 5) == 0)
+			path_set(spec, entry);
+		else if (entry != NULL)
+			spec_set_environment(spec, entry);
+	}
+}
+
+/* The value of NAME in the environment of SPEC; NULL: it is unset. */
+static const char *in_cell(const struct cell_spec *spec, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (size_t i = 0; i < spec->environment_count; i++) {
+		if (strncmp(spec->environment[i], name, length) == 0 &&
+		    spec->environment[i][length] == '=')
+			return spec->environment[i] + length + 1;
+	}
+	return NULL;
+}
+
+/* Is KEY one of the policy's COUNT settings for git? */
+static bool sets_git(const struct cell_spec *spec, unsigned count, const char *key)
+{
+	char name[sizeof("GIT_CONFIG_KEY_") + 3 * sizeof(count)];
+
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%u", i);
+		const char *there = in_cell(spec, name);
+		if (there != NULL && strcasecmp(there, key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Add our settings behind those of the policy. A setting of the policy wins over ours. */
+static void add_git(struct cell_spec *spec)
+{
+	const char *given = in_cell(spec, "GIT_CONFIG_COUNT");
+	char *end = NULL;
+	const unsigned long said = given != NULL ? strtoul(given, &end, 10) : 0;
+	unsigned count = (unsigned)said;
+	char entry[sizeof("GIT_CONFIG_COUNT=") + 3 * sizeof(count)];
+
+	/*
+	 * With a wrong number, git refuses to run. That is left as the policy's mistake.
+	 */
+	if (said > GIT_SETTINGS_MAX || (end != NULL && (end == given || *end != '\0')))
+		return;
+	for (size_t i = 0; i < sizeof(git_settings) / sizeof(git_settings[0]); i++) {
+		if (sets_git(spec, (unsigned)said, git_settings[i].key))
+			continue;
+		spec_add_environment(spec, "GIT_CONFIG_KEY_%u=%s", count,
+				     git_settings[i].key);
+		spec_add_environment(spec, "GIT_CONFIG_VALUE_%u=%s", count,
+				     git_settings[i].value);
+		count++;
+	}
+	(void)snprintf(entry, sizeof(entry), "GIT_CONFIG_COUNT=%u", count);
+	spec_set_environment(spec, entry);
+}
+
+void shape_add_environment(const struct shape_options *options,
+			   const struct policy *policy, struct cell_spec *spec)
+{
+	const char *term = shape_environment(options, "TERM");
+	const char *lang = shape_environment(options, "LANG");
+	const char *zone = shape_environment(options, "TZ");
+
+	spec_add_environment(spec, "HOME=%s", spec->home);
+	spec_add_environment(spec, "USER=glovebox");
+	spec_add_environment(spec, "LOGNAME=glovebox");
+	spec_add_environment(spec, "SHELL=/bin/bash");
+	spec_add_environment(spec, "TMPDIR=%s", spec->temp != NULL ? spec->temp : "/tmp");
+	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
+	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
+	spec_set_writable(spec);
+	if (zone != NULL)
+		spec_add_environment(spec, "TZ=%s", zone);
+	for (size_t i = 0; policy->network.count == 0 && !spec->asks_network &&
+			   i < sizeof(without_network) / sizeof(without_network[0]);
+	     i++)
+		spec_add_environment(spec, "%s", without_network[i]);
+	add_policys(options, &policy->environment, spec);
+	add_git(spec);
+}
+
+/*
+ * Our own program in the view, last in PATH, so that commands can use the verbs that
+ * need no cell. If the view shows the program anyway, a link to it is enough.
+ */
+
+/*
+ * The real path of the program. False when the file was removed or replaced since the
+ * program started.
+ */
+static bool program_path(const struct shape_options *options, char path[PATH_MAX])
+{
+	const char *given = options->program != NULL ? options->program : "/proc/self/exe";
+	struct stat held, named;
+	auto_free char *real = realpath(given, NULL);
+
+	if (real == NULL || strlen(real) >= PATH_MAX || stat(given, &held) < 0 ||
+	    stat(real, &named) < 0 || held.st_ino != named.st_ino ||
+	    held.st_dev != named.st_dev || !S_ISREG(named.st_mode))
+		return false;
+	memcpy(path, real, strlen(real) + 1);
+	return true;
+}
+
+void shape_add_program(const struct shape_options *options, struct cell_spec *spec)
+{
+	char path[PATH_MAX];
+	struct view_entry *entry;
+
+	if (!program_path(options, path))
+		return;
+	if (system_folder_around(path, FOLDER_SYSTEM) != NULL) {
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PROGRAM, path);
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
+		return;
+	}
+	auto_close int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || !shape_show_tree(spec, SHAPE_PROGRAM, &fd, false,
+				       shape_closed_to_others(fd), NULL)) {
+		spec->view.count -= fd >= 0;
+		return;
+	}
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->source = arena_copy(&spec->arena, str_of(path));
+	entry->why = "for commands";
+	/*
+	 * Without a view the program stays at its own path, which the cell's user may be
+	 * unable to reach.
+	 */
+	entry->optional = !spec_is_sealed(spec);
+	if (spec_is_sealed(spec))
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
+}
+
+/*
+ * Makes the PATH of a cell: the system's folders and the caller's toolchains, which are
+ * added to the view.
+ */
+
+#define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct toolchain {
+	const char *below_home; /* the PATH entry is this or below it */
+	const char *shown[3];   /* below the home; without credentials */
+	const char *variable;   /* tells the toolchain its folder, or NULL */
+	const char *value;      /* below the home */
+};
+
+static const struct toolchain toolchains[] = {
+	{".cargo/bin", {".cargo/bin", ".rustup"}, "RUSTUP_HOME", ".rustup"},
+	{".pyenv", {".pyenv"}, "PYENV_ROOT", ".pyenv"},
+	{".nvm/versions", {".nvm/versions"}, NULL, NULL},
+	{".volta/bin", {".volta/bin", ".volta/tools"}, "VOLTA_HOME", ".volta"},
+	{"go/bin", {"go/bin"}, NULL, NULL},
+	{".local/bin", {".local/bin"}, NULL, NULL},
+};
+
+enum { TOOLCHAIN_COUNT = sizeof(toolchains) / sizeof(toolchains[0]) };
+
+const char *shape_toolchain_next(size_t *at)
+{
+	enum { SHOWN = sizeof(toolchains[0].shown) / sizeof(toolchains[0].shown[0]) };
+
+	for (; *at < TOOLCHAIN_COUNT * SHOWN; (*at)++) {
+		const char *shown = toolchains[*at / SHOWN].shown[*at % SHOWN];
+
+		if (shown != NULL) {
+			(*at)++;
+			return shown;
+		}
+	}
+	return NULL;
+}
+
+static const struct toolchain *toolchain_of(const char *folder, const char *home)
+{
+	struct buf root;
+
+	if (!path_within(folder, home))
+		return NULL;
+	for (size_t i = 0; i < TOOLCHAIN_COUNT; i++) {
+		buf_init(&root, PATH_MAX);
+		bool hit = buf_addf(&root, "%s/%s", home, toolchains[i].below_home) &&
+			   path_within(folder, root.data);
+		buf_fini(&root);
+		if (hit)
+			return &toolchains[i];
+	}
+	return NULL;
+}
+
+static void tree_show(struct policy *policy, struct cell_spec *spec, const char *path)
+{
+	auto_close int fd = -1;
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (strcmp(spec->view.entries[i].path, path) == 0)
+			return;
+	}
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!shape_show_tree(spec, path, &fd, false, false, NULL)) {
+		spec->view.count--;
+		return;
+	}
+	spec->view.entries[spec->view.count - 1].why = "your PATH leads there";
+	/* Without a view, the user of root's cell may be unable to reach this path. */
+	spec->view.entries[spec->view.count - 1].optional = !spec_is_sealed(spec);
+	shape_grant(policy, spec, path, false);
+}
+
+static void toolchain_show(struct policy *policy, struct cell_spec *spec,
+			   const struct toolchain *toolchain, const char *home)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < 3 && toolchain->shown[i] != NULL; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", home, toolchain->shown[i]);
+		tree_show(policy, spec, path);
+	}
+	if (toolchain->variable != NULL)
+		spec_add_environment(spec, "%s=%s/%s", toolchain->variable, home,
+				     toolchain->value);
+}
+
+static bool path_holds(const struct buf *path, const char *folder)
+{
+	struct str rest = buf_str(path), part;
+
+	while (path_next_folder(&rest, &part)) {
+		if (str_is(part, folder))
+			return true;
+	}
+	return false;
+}
+
+/* The caller's order is kept. Folders that the view does not show are left out. */
+static void path_add(struct policy *policy, struct cell_spec *spec, const char *home,
+		     struct str folder, struct buf *path)
+{
+	struct buf normal;
+	const struct toolchain *toolchain;
+	bool taken = false;
+
+	buf_init(&normal, PATH_MAX);
+	if (folder.data[0] == '/') {
+		auto_free char *text = memory_copy_str(folder);
+		if (path_normal("/", text, &normal)) {
+			toolchain = home != NULL ? toolchain_of(normal.data, home) : NULL;
+			if (toolchain != NULL)
+				toolchain_show(policy, spec, toolchain, home);
+			taken = toolchain != NULL ||
+				system_folder_around(normal.data, FOLDER_SYSTEM) != NULL;
+		}
+	}
+	if (taken && !path_holds(path, normal.data))
+		(void)buf_addf(path, "%s%s", path->size > 0 ? ":" : "", normal.data);
+	buf_fini(&normal);
+}
+
+void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
+			  struct cell_spec *spec)
+{
+	const char *home = shape_environment(options, "HOME");
+	const char *caller = shape_environment(options, "PATH");
+	const struct str sources[] = {str_of(caller), STR(STANDARD_PATH)};
+	struct buf path;
+
+	if (home != NULL && (home[0] != '/' || home[1] == '\0'))
+		home = NULL;
+	buf_init(&path, 64 << 10);
+	for (size_t i = 0; i < 2; i++) {
+		struct str rest = sources[i], folder;
+		while (path_next_folder(&rest, &folder))
+			path_add(policy, spec, home, folder, &path);
+	}
+	spec_add_environment(spec, "PATH=%s:" SHAPE_BIN, path.data);
+	buf_fini(&path);
+}
