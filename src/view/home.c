@@ -1,0 +1,704 @@
+/* home: the project's private home, and removing empty folders when a cell ends. */
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "view/shape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Shows the caller's package and build caches under a layer. The lower folder has the
+ * caller's earlier downloads, read-only. Additions of the cell go to a folder of the
+ * project, which one cell at a time locks; a second cell at the same time adds to
+ * memory. A cell of one call without network has no downloads to keep, and using the
+ * folder makes its start three times as expensive as memory does. So it uses the folder
+ * only when the project already has one.
+ */
+
+/*
+ * These folders contain no credentials, which are stored beside them (.npmrc,
+ * .m2/settings.xml, .cargo/credentials).
+ */
+struct cache {
+	const char *below_home;
+	const char *name;     /* name of the folder that keeps additions */
+	const char *programs; /* shown when PATH leads to one of these */
+};
+
+static const struct cache caches[] = {
+	{".cache/pip", "pip", "pip pip3"},
+	{".cache/uv", "uv", "uv"},
+	{".npm/_cacache", "npm", "npm"},
+	{".cache/yarn", "yarn", "yarn"},
+	{".local/share/pnpm/store", "pnpm", "pnpm"},
+	{".bun/install/cache", "bun", "bun"},
+	{".cargo/registry", "cargo-registry", "cargo"},
+	{".cargo/git", "cargo-git", "cargo"},
+	{"go/pkg/mod", "go-mod", "go"},
+	{".cache/go-build", "go-build", "go"},
+	{".m2/repository", "maven", "mvn"},
+	{".gradle/caches", "gradle", "gradle"},
+	{".cache/ccache", "ccache", "ccache"},
+	{".cache/composer", "composer", "composer"},
+	{".nuget/packages", "nuget", "dotnet"},
+};
+
+enum { CACHE_COUNT = sizeof(caches) / sizeof(caches[0]) };
+
+/*
+ * The contents of a kept layer's folder when nothing was added; they are removed with the
+ * cell. The kernel marks a volatile layer that was not unmounted properly, and does not
+ * mount a marked layer again, so we remove the mark. A crash of the machine can then lose
+ * the last writes, as with every file that was not synced.
+ */
+#define LAYER_WORK "/scratch/work"
+#define LAYER_MARK LAYER_WORK "/incompat/volatile"
+static const char *const leftovers[] = {
+	LAYER_MARK, LAYER_WORK "/incompat", LAYER_WORK, "/upper", "/scratch", "/lower",
+	"",
+};
+
+/* The first three entries are the mark and the folders around it. */
+enum { LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]), MARK_FOLDERS = 3 };
+
+static void mark_remove(const char *folder)
+{
+	char path[PATH_MAX];
+
+	/*
+	 * The kernel makes these folders without any rights. Change the outer one first.
+	 */
+	for (size_t i = MARK_FOLDERS; i > 0; i--) {
+		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i - 1]) <
+		    (int)sizeof(path))
+			(void)chmod(path, 0700);
+	}
+	if (snprintf(path, sizeof(path), "%s" LAYER_MARK "/dirty", folder) <
+	    (int)sizeof(path))
+		(void)unlink(path);
+	for (size_t i = 0; i + 1 < MARK_FOLDERS; i++) {
+		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
+		    (int)sizeof(path))
+			(void)rmdir(path);
+	}
+}
+
+static const char *path_of_spec(const struct cell_spec *spec)
+{
+	for (const char *const *at = spec->environment; *at != NULL; at++) {
+		if (strncmp(*at, "PATH=", 5) == 0)
+			return *at + 5;
+	}
+	return "";
+}
+
+static bool leads_to(const char *path, const char *programs)
+{
+	struct str names = str_of(programs), name, folder;
+	char file[PATH_MAX];
+
+	while (str_next_word(&names, &name)) {
+		struct str rest = str_of(path);
+
+		while (path_next_folder(&rest, &folder)) {
+			int n = snprintf(file, sizeof(file), "%.*s/%.*s", (int)folder.size,
+					 folder.data, (int)name.size, name.data);
+			if (n > 0 && n < (int)sizeof(file) && access(file, X_OK) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+struct caching {
+	const struct shape_options *options;
+	const struct policy *policy;
+	struct cell_spec *spec;
+	/* the folder that keeps additions; "" when this cell may not use it */
+	struct buf kept;
+	bool asked;
+};
+
+/*
+ * Make and lock the project's folder for additions. `kept` is empty when this cell may
+ * not use it, e.g. because another cell has the lock.
+ */
+static void folder_take(struct caching *caching)
+{
+	struct buf *kept = &caching->kept;
+	struct stat st;
+
+	caching->asked = true;
+	if (!shape_state_path(caching->options, "caches", caching->spec->workspace, kept) ||
+	    (caching->options->one_call && caching->policy->network.count == 0 &&
+	     access(kept->data, F_OK) < 0) ||
+	    !fd_make_folders(kept->data, NULL) ||
+	    (mkdir(kept->data, 0700) < 0 && errno != EEXIST)) {
+		buf_clear(kept);
+		return;
+	}
+	auto_close int fd =
+		open(kept->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
+	    st.st_nlink > 0)
+		caching->spec->cache_lock = fd_take(&fd);
+	else
+		buf_clear(kept);
+}
+
+static void leftovers_note(struct cell_spec *spec, const char *folder)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	for (size_t i = 0; i < LEFTOVER_COUNT; i++) {
+		buf_clear(&path);
+		if (buf_addf(&path, "%s%s", folder, leftovers[i]))
+			spec_add_leftover(spec, path.data);
+	}
+	buf_fini(&path);
+}
+
+/* Show the folder or memory that takes the additions of CACHE, at PLACE in the view. */
+static bool upper_show(struct caching *caching, const struct cache *cache, const char *place)
+{
+	struct cell_spec *spec = caching->spec;
+	struct view_entry *entry;
+	char folder[PATH_MAX];
+
+	if (!caching->asked)
+		folder_take(caching);
+	if (caching->kept.size == 0) {
+		entry = spec_add_entry(spec, VIEW_MEMORY, place, NULL);
+		entry->mode = 0700;
+		entry->size = caching->policy->limits.tmp;
+		return true;
+	}
+	int n = snprintf(folder, sizeof(folder), "%s/%s", caching->kept.data, cache->name);
+	if (n < 0 || n >= (int)sizeof(folder) ||
+	    (mkdir(folder, 0700) < 0 && errno != EEXIST))
+		return false;
+	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	mark_remove(folder);
+	leftovers_note(spec, folder);
+	if (!shape_show_tree(spec, place, &fd, true, true, NULL)) {
+		spec->view.count--;
+		return false;
+	}
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->source = arena_copy(&spec->arena, str_of(folder));
+	return true;
+}
+
+static bool is_blocked(const struct cell_spec *spec, const char *path)
+{
+	for (const char *const *at = spec->blocked; *at != NULL; at++) {
+		if (path_within(path, *at) || path_within(*at, path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Can the cache be mounted at BELOW_HOME? The cell may write to the private home, so the
+ * place of a cache or a folder above it may be a link or inaccessible. Then the cache is
+ * not shown.
+ */
+static bool place_is_free(const struct cell_spec *spec, const char *below_home)
+{
+	auto_free char *copy = memory_copy(below_home);
+	auto_close int at = fcntl(spec->home_lock, F_DUPFD_CLOEXEC, 0);
+	char *rest = copy;
+	struct stat st;
+
+	while (at >= 0 && rest != NULL) {
+		int next = openat(at, strsep(&rest, "/"),
+				  O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+
+		if (next < 0)
+			return errno == ENOENT;
+		fd_close(&at);
+		at = next;
+		if (fstat(at, &st) < 0 || (st.st_mode & S_IRWXU) != S_IRWXU)
+			return false;
+	}
+	return true;
+}
+
+static void cache_show(struct caching *caching, const struct cache *cache, const char *home)
+{
+	struct cell_spec *spec = caching->spec;
+	char source[PATH_MAX], place[PATH_MAX];
+	struct view_entry *entry;
+
+	(void)snprintf(source, sizeof(source), "%s/%s", home, cache->below_home);
+	(void)snprintf(place, sizeof(place), SHAPE_HOME "/%s", cache->below_home);
+	auto_close int fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || faccessat(AT_FDCWD, source, R_OK | X_OK, AT_EACCESS) < 0 ||
+	    is_blocked(spec, source) || !leads_to(path_of_spec(spec), cache->programs) ||
+	    !place_is_free(spec, cache->below_home))
+		return;
+	if (!upper_show(caching, cache, place))
+		return;
+	if (!shape_show_tree(spec, place, &fd, false, true, NULL)) {
+		spec->view.count -= 2;
+		return;
+	}
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->kind = VIEW_OVERLAY;
+	entry->optional = true;
+	entry->source = arena_copy(&spec->arena, str_of(source));
+	entry->why = caching->kept.size > 0
+			     ? "your cache; what is added stays the project's"
+			     : "your cache; what is added goes with the cell";
+}
+
+void shape_add_caches(const struct shape_options *options, const struct policy *policy,
+		      struct cell_spec *spec)
+{
+	const char *home = shape_environment(options, "HOME");
+	struct caching caching = {.options = options, .policy = policy, .spec = spec};
+
+	/*
+	 * Layers need a view. When root's cell becomes the owner of somebody else's
+	 * workspace, root's caches are inaccessible to it.
+	 */
+	if (!spec_is_sealed(spec) || home == NULL || home[0] != '/' || home[1] == '\0' ||
+	    strlen(home) >= PATH_MAX / 2 ||
+	    (spec->identity.change && !spec->identity.map_root))
+		return;
+	buf_init(&caching.kept, PATH_MAX / 2);
+	for (size_t i = 0; i < CACHE_COUNT; i++)
+		cache_show(&caching, &caches[i], home);
+	if (caching.kept.size > 0)
+		spec_add_leftover(spec, caching.kept.data);
+	buf_fini(&caching.kept);
+}
+
+/* Remove the empty folder PATH below HOME, in which the cell may have put links. */
+static bool point_remove(int home, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	const char *name = path_base_name(path);
+	auto_free char *above = memory_copy(name == path ? "." : path);
+
+	if (name != path)
+		above[name - path - 1] = '\0';
+	auto_close int folder = (int)syscall(SYS_openat2, home, above, &how, sizeof(how));
+	return folder >= 0 && unlinkat(folder, name, AT_REMOVEDIR) == 0;
+}
+
+/*
+ * Remove the mount points that the cell has made in the private home, and the folders
+ * above them.
+ */
+static void points_remove(const struct cell_spec *spec)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		char *slash;
+
+		if (entry->kind != VIEW_OVERLAY || !path_within(entry->path, SHAPE_HOME) ||
+		    strcmp(entry->path, SHAPE_HOME) == 0)
+			continue;
+		auto_free char *path = memory_copy(path_relative(entry->path, SHAPE_HOME));
+		while (point_remove(spec->home_lock, path)) {
+			slash = strrchr(path, '/');
+			if (slash == NULL)
+				break;
+			*slash = '\0';
+		}
+	}
+}
+
+void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours)
+{
+	for (size_t i = 0; i < spec->leftover_count; i++) {
+		const char *path = spec->leftovers[i];
+
+		/*
+		 * At the first entry of each layer, remove its mark. The very last entry
+		 * is the folder of all layers.
+		 */
+		if (i % LEFTOVER_COUNT == 0 && i + 1 < spec->leftover_count)
+			mark_remove(spec->leftovers[i + LEFTOVER_COUNT - 1]);
+		(void)rmdir(path);
+	}
+	if (home_is_ours)
+		points_remove(spec);
+}
+
+/*
+ * Adds layers, which take writes over a tree of a view, and pins, which keep folders in
+ * their places.
+ */
+
+static bool is_tree(const struct view_entry *entry)
+{
+	return entry->kind == VIEW_TREE || entry->kind == VIEW_OVERLAY;
+}
+
+static bool is_writable(const struct view_entry *entry)
+{
+	return entry->writable || entry->kind == VIEW_OVERLAY;
+}
+
+bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writable)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (is_tree(entry) && strcmp(entry->path, path) == 0 &&
+		    (is_writable(entry) || !writable))
+			return true;
+	}
+	return false;
+}
+
+/* Find a mount point below PATH and put it into POINT. */
+static bool find_mount_below(struct str mounts, const char *path, struct buf *point)
+{
+	struct mount mount;
+
+	while (mounts_next(&mounts, &mount)) {
+		buf_clear(point);
+		(void)mounts_add_path(mount.point, point);
+		if (strcmp(point->data, path) != 0 && path_within(point->data, path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A layer shows only one file system. A mount point below it would silently be empty, or
+ * the kernel would refuse the layer.
+ */
+static bool refuse_mounts_below(const char *path, struct err *err)
+{
+	auto_close int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	struct buf text, point;
+
+	if (fd < 0)
+		return err_set(err, errno, "the list of mounts: %s", strerror(errno));
+	buf_init(&text, MOUNTS_BYTES_MAX);
+	buf_init(&point, PATH_MAX);
+	bool ok = fd_read_all(fd, &text, "the list of mounts", err);
+	if (ok && find_mount_below(buf_str(&text), path, &point))
+		ok = err_set(err, EINVAL,
+			     "scratch: %s is a file system of its own, which a layer over %s "
+			     "cannot show; name the folders beside it in `read`, or leave "
+			     "`scratch` out",
+			     point.data, path);
+	buf_fini(&point);
+	buf_fini(&text);
+	return ok;
+}
+
+bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
+		      uint64_t size, struct err *err)
+{
+	if (!refuse_mounts_below(path, err))
+		return false;
+	struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
+
+	entry->mode = 0700;
+	entry->size = size;
+	if (!shape_show_tree(spec, path, take_fd, false, true, err))
+		return false;
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->kind = VIEW_OVERLAY;
+	entry->passing = true;
+	return true;
+}
+
+static bool is_pinned(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (spec->view.entries[i].kind == VIEW_PIN &&
+		    strcmp(spec->view.entries[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+void shape_pin_above(struct cell_spec *spec, const char *path)
+{
+	const struct view_entry *holder = NULL;
+	char above[PATH_MAX];
+	size_t size = strlen(path);
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (is_tree(entry) && strcmp(entry->path, path) != 0 &&
+		    path_within(path, entry->path) &&
+		    (holder == NULL || strlen(entry->path) > strlen(holder->path)))
+			holder = entry;
+	}
+	if (holder == NULL || !is_writable(holder) || size >= sizeof(above))
+		return;
+	memcpy(above, path, size + 1);
+	for (size_t at = strlen(holder->path) + 1; at < size; at++) {
+		if (path[at] != '/')
+			continue;
+		above[at] = '\0';
+		if (!is_pinned(spec, above)) {
+			struct view_entry *pin =
+				spec_add_entry(spec, VIEW_PIN, above, NULL);
+
+			pin->writable = true;
+			pin->why = "what lies below keeps its place";
+		}
+		above[at] = '/';
+	}
+}
+
+enum {
+	/* of the workspace's hash: projects of one user never share a home */
+	HOME_DIGITS = 16,
+	HOME_MEMORY = 256 << 20,
+	/* other sessions may end at the same moment; each one needs only microseconds */
+	HOME_TRIES = 16,
+};
+
+bool shape_state_path(const struct shape_options *options, const char *kind,
+		      const char *workspace, struct buf *path)
+{
+	char hex[HASH_HEX + 1], name[64];
+
+	hash_text(str_of(workspace), hex);
+	(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind, HOME_DIGITS, hex);
+	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+			shape_environment(options, "HOME"), ".local/state", name, path);
+}
+
+/*
+ * Does PATH lead through a link in a place that the cell may write? Links cannot be
+ * pinned, so a command could replace such a link by a folder of its own, which the next
+ * session would use.
+ */
+static bool leads_through_link(const struct cell_spec *spec, const char *path)
+{
+	auto_free char *part = memory_copy(path);
+
+	for (char *slash = strrchr(part, '/'); slash != NULL && slash != part;
+	     *slash = '\0', slash = strrchr(part, '/')) {
+		struct stat st;
+		if (lstat(part, &st) < 0 || !S_ISLNK(st.st_mode))
+			continue;
+		*slash = '\0';
+		auto_free char *folder = realpath(part, NULL);
+		*slash = '/';
+		for (size_t i = 0; folder != NULL && i < spec->view.count; i++) {
+			const struct view_entry *entry = &spec->view.entries[i];
+			if (entry->kind == VIEW_TREE && entry->writable &&
+			    path_within(folder, entry->path))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
+		      struct err *err)
+{
+	bool shown = false, writable = false;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (!path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+		      shape_environment(options, "HOME"), ".local/state", "glovebox",
+		      &path)) {
+		buf_fini(&path);
+		return true;
+	}
+	/*
+	 * When the state folder does not exist, we could not make it, so no program in
+	 * the cell can.
+	 */
+	auto_free char *state = realpath(path.data, NULL);
+	if (state != NULL && leads_through_link(spec, path.data)) {
+		(void)err_set(err, EPERM,
+			      "glovebox's own state, %s, is reached through a link in a folder "
+			      "that this agent may write to, and could be exchanged there; set "
+			      "XDG_STATE_HOME to the folder that the link leads to",
+			      path.data);
+		buf_fini(&path);
+		return false;
+	}
+	buf_fini(&path);
+	for (size_t i = 0; state != NULL && i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		if (entry->kind != VIEW_TREE && entry->kind != VIEW_OVERLAY)
+			continue;
+		if (path_within(entry->path, state))
+			return err_set(err, EPERM,
+				       "%s lies in glovebox's own state (%s), which no cell "
+				       "gets; name another folder",
+				       entry->path, state);
+		if (path_within(state, entry->path)) {
+			shown = true;
+			writable = writable || entry->writable;
+		}
+	}
+	if (writable && !spec_is_sealed(spec) && spec->built >= SANDBOX_RULES)
+		return err_set(err, EINVAL,
+			       "%s is glovebox's own and cannot be hidden inside a writable "
+			       "folder at level L2, which this machine reaches: write to "
+			       "narrower folders, set XDG_STATE_HOME to another place, or see "
+			       "`glovebox doctor` for L3",
+			       state);
+	if (!shown || !spec_is_sealed(spec))
+		return true;
+	shape_pin_above(spec, state);
+	spec_add_blocked(spec, state);
+	spec_add_entry(spec, VIEW_MASK, state, NULL)->why = "glovebox's own";
+	return true;
+}
+
+static bool home_make(const char *path)
+{
+	return fd_make_folders(path, NULL) && (mkdir(path, 0700) == 0 || errno == EEXIST);
+}
+
+/*
+ * Make, open and lock the folder, so that an ending session of the same project does not
+ * remove it. Try again when one has just done so.
+ */
+static int home_hold(struct buf *path)
+{
+	for (int i = 0; i < HOME_TRIES && home_make(path->data); i++) {
+		auto_close int fd =
+			open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
+		    st.st_nlink > 0)
+			return fd_take(&fd);
+	}
+	return -1;
+}
+
+/* Open and lock the home folder for the cell's user; -1 when that is impossible. */
+static int home_open(const struct shape_options *options, const struct cell_spec *spec,
+		     struct buf *path)
+{
+	struct stat st;
+
+	if (!shape_state_path(options, "homes", spec->workspace, path))
+		return -1;
+	auto_close int fd = home_hold(path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	/*
+	 * In somebody else's workspace, root's cell becomes its owner, who must be able
+	 * to use the home.
+	 */
+	if (spec->identity.change && !spec->identity.map_root &&
+	    st.st_uid != spec->identity.uid &&
+	    fchown(fd, spec->identity.uid, spec->identity.gid) < 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+/*
+ * Without a view, the home is the folder at its own path. When root's cell becomes
+ * another user, that user cannot reach a folder of root's, so the home is one that is
+ * removed with the session.
+ */
+static void home_grant(struct policy *policy, struct cell_spec *spec, struct buf *path,
+		       int *take_fd)
+{
+	if (*take_fd < 0 || spec->identity.change) {
+		buf_clear(path);
+		(void)buf_addf(path, "%s/home", spec->temp);
+		fd_close(take_fd);
+		(void)mkdir(path->data, 0700);
+		*take_fd = open(path->data, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (*take_fd >= 0 && spec->identity.change)
+			(void)!chown(path->data, spec->identity.uid, spec->identity.gid);
+	} else {
+		spec->home_source = arena_copy(&spec->arena, buf_str(path));
+	}
+	spec->home = arena_copy(&spec->arena, buf_str(path));
+	shape_grant(policy, spec, spec->home, true);
+	(void)shape_show_tree(spec, spec->home, take_fd, true, false, NULL);
+}
+
+static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
+{
+	if (!shape_show_tree(spec, SHAPE_HOME, take_fd, true, true, NULL)) {
+		spec->view.count--;
+		return false;
+	}
+	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
+	/* The user of root's cell cannot reach root's folder by its path. */
+	if (spec->identity.change && !entry->detached) {
+		fd_close(&entry->fd);
+		spec->view.count--;
+		return false;
+	}
+	entry->source = arena_copy(&spec->arena, str_of(source));
+	entry->why = "the project's private home";
+	return true;
+}
+
+void shape_add_home(const struct shape_options *options, struct policy *policy,
+		    struct cell_spec *spec)
+{
+	struct buf path;
+	auto_close int fd = -1;
+
+	buf_init(&path, PATH_MAX);
+	fd = home_open(options, spec, &path);
+	spec->home_lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (!spec_is_sealed(spec)) {
+		home_grant(policy, spec, &path, &fd);
+		buf_fini(&path);
+		return;
+	}
+	spec->home = SHAPE_HOME;
+	shape_grant(policy, spec, SHAPE_HOME, true);
+	if (fd >= 0 && home_show(spec, path.data, &fd)) {
+		spec->home_source = arena_copy(&spec->arena, buf_str(&path));
+	} else {
+		/* The user has no state folder, so make a home for this session only. */
+		struct view_entry *entry =
+			spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
+		entry->mode = 0700;
+		entry->size = HOME_MEMORY;
+		entry->why = "a home for this session";
+	}
+	buf_fini(&path);
+}
+
+void shape_tidy(const struct cell_spec *spec)
+{
+	/* rmdir removes only empty folders */
+	bool ours = spec->home_source != NULL &&
+		    flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0;
+
+	folder_remove(spec->temp);
+	shape_tidy_caches(spec, ours);
+	if (ours)
+		(void)rmdir(spec->home_source);
+	for (size_t i = 0; i < spec->made_count; i++)
+		(void)rmdir(spec->made[i]);
+}
