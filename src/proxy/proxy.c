@@ -3,16 +3,25 @@
  * Then it locks itself in, reports that it is ready, and runs its loop until the front is
  * gone.
  */
+
+#include "proxy/proxy.h"
+
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/value.h"
+#include "policy/network.h"
 #include "proxy/proxy_parts.h"
 #include "sandbox/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +29,97 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { PROXY_ARGUMENTS = 4 };
+
+/* What front and proxy say to each other, over a socket and at the start. */
+
+bool proxy_send(int control, const struct proxy_message *message, int fd)
+{
+	return message_send(control, message, sizeof(*message), &fd, fd >= 0 ? 1 : 0,
+			    MSG_DONTWAIT);
+}
+
+bool proxy_receive(int control, struct proxy_message *message, int *fd, struct err *err)
+{
+	struct proxy_message read = {0};
+	int came;
+
+	if (!message_receive(control, &read, sizeof(read), &came, 1, MSG_DONTWAIT))
+		return errno == EAGAIN
+			       ? err_set(err, EAGAIN, "no message yet")
+			       : err_set(err, ECONNRESET, "the network proxy has ended");
+	read.text[sizeof(read.text) - 1] = '\0';
+	read.remedy[sizeof(read.remedy) - 1] = '\0';
+	*message = read;
+	*fd = came;
+	return true;
+}
+
+bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out)
+{
+	auto_value struct value *object = value_new_object();
+
+	value_set(object, "network", value_new_texts(spec->network));
+	value_set_text(object, "rule", spec->rule);
+	value_set_boolean(object, "asks", spec->asks);
+	if (spec->resolver != NULL)
+		value_set_text(object, "resolver", spec->resolver);
+	return value_print(object, 0, out);
+}
+
+/* The tokens of the commands that run now. */
+
+static bool grants_add(struct proxy *proxy, uint64_t call, const char *token)
+{
+	if (proxy->grant_count >= GRANTS_MAX || strlen(token) != PROXY_TOKEN)
+		return false;
+	proxy->grants = memory_grow(proxy->grants, proxy->grant_count + 1,
+				    sizeof(proxy->grants[0]));
+	struct grant *grant = &proxy->grants[proxy->grant_count++];
+	*grant = (struct grant){.call = call};
+	memcpy(grant->token, token, PROXY_TOKEN);
+	return true;
+}
+
+static void grants_remove(struct proxy *proxy, uint64_t call)
+{
+	struct grant *grant;
+
+	/* A call that moved to a second worker had two grants. */
+	while ((grant = grants_of(proxy, call)) != NULL)
+		*grant = proxy->grants[--proxy->grant_count];
+}
+
+struct grant *grants_of(struct proxy *proxy, uint64_t call)
+{
+	for (size_t i = 0; i < proxy->grant_count; i++) {
+		if (proxy->grants[i].call == call)
+			return &proxy->grants[i];
+	}
+	return NULL;
+}
+
+/* Takes the same time however many bytes are equal. */
+static bool is_same(const char *a, const char *b)
+{
+	unsigned different = 0;
+
+	for (size_t i = 0; i < PROXY_TOKEN; i++)
+		different |= (unsigned char)a[i] ^ (unsigned char)b[i];
+	return different == 0;
+}
+
+struct grant *grants_find(struct proxy *proxy, const char *token)
+{
+	if (strlen(token) != PROXY_TOKEN)
+		return NULL;
+	for (size_t i = 0; i < proxy->grant_count; i++) {
+		if (is_same(proxy->grants[i].token, token))
+			return &proxy->grants[i];
+	}
+	return NULL;
+}
 
 /* Two sockets a connection, two a lookup, and the listeners. */
 enum { OPEN_FILES = 4 * CONNECTIONS_MAX + 64 };

@@ -13,6 +13,7 @@
  * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 #include "policy/network.h"
@@ -21,9 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+struct grant;
+struct proxy;
+
 /* argv[0] of the role; its arguments are the numbers of three descriptors: see proxy_role. */
 #define PROXY_ROLE "glovebox-proxy"
-enum { PROXY_ARGUMENTS = 4 };
 
 /* The user name before a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
 #define PROXY_USER "glovebox"
@@ -75,7 +79,6 @@ struct proxy_spec {
 	const char *resolver; /* "address" or "address:port"; NULL: the machine's own */
 	bool asks; /* a person is asked about a host that no entry lists, before it is refused */
 };
-struct buf;
 bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
 
 /*
@@ -84,12 +87,6 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
  * specification, the control socket, a pidfd of the front.
  */
 void proxy_role(int argc, char **argv);
-
-/* Grants: the rights of commands to ask, for the proxy's own files. */
-struct proxy;
-struct grant;
-bool grants_add(struct proxy *proxy, uint64_t call, const char *token);
-void grants_remove(struct proxy *proxy, uint64_t call);
 /* NULL when no grant has TOKEN. */
 struct grant *grants_find(struct proxy *proxy, const char *token);
 struct grant *grants_of(struct proxy *proxy, uint64_t call);
