@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "policy/network.h"
-#include "proxy/proxy_parts.h"
+#include "proxy/connection.h"
 #include "sandbox/outside.h"
 
 #include <errno.h>

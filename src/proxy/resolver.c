@@ -3,8 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "proxy/address.h"
-#include "proxy/socket.h"
+#include "proxy/connection.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,8 @@
-/* proxy_parts: the inside of a proxy, shared by its own files only. */
+/* connection: sockets to checked addresses. */
 #pragma once
+
 #include "base/buf.h"
+#include "policy/network.h"
 #include "proxy/body.h"
 #include "proxy/poller.h"
 #include "proxy/proxy.h"
@@ -9,6 +11,39 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Begin to connect a non-blocking socket to ADDRESS and PORT. Returns -1 with errno when
+ * that fails. STREAM: TCP, else UDP.
+ */
+int socket_connect(const struct network_host *address, uint16_t port, bool stream);
+
+/* Classifies addresses. A host name may lead to public addresses only. */
+
+enum address_kind {
+	ADDRESS_PUBLIC = 1,
+	ADDRESS_PRIVATE, /* RFC 1918, shared (RFC 6598), unique local (RFC 4193) */
+	ADDRESS_LOOPBACK,
+	ADDRESS_LINK_LOCAL,
+	ADDRESS_METADATA, /* where clouds hand out credentials */
+	ADDRESS_MULTICAST,
+	ADDRESS_SPECIAL, /* unspecified, reserved, documentation, benchmarks */
+	ADDRESS_WRAPPED, /* an IPv4 address in an IPv6 one: mapped, 6to4, NAT64, Teredo */
+};
+
+/* HOST is an address, not a name. */
+enum address_kind address_kind(const struct network_host *host);
+/*
+ * The kind with its article, for a sentence that refuses the address: "a private
+ * address". A public address is refused only when it is an address of this machine.
+ */
+const char *address_kind_name(enum address_kind kind);
+
+/* BYTES (4 or 16, by KIND) as a host. */
+void address_make(struct network_host *host, enum network_kind kind,
+		  const unsigned char *bytes);
+
+/* The inside of a proxy, shared by its own files only. */
 
 enum {
 	/*
@@ -104,42 +139,8 @@ struct connection {
 
 /* connection.c: from accept to the end. */
 void connection_accept(struct listener *listener);
-void connection_end(struct connection *connection);
 /* End all connections of CALL. */
 void connection_end_all(struct proxy *proxy, uint64_t call);
 void connection_free_dead(struct proxy *proxy);
-/* Wait for the events that its state can handle. */
-void connection_watch(struct connection *connection);
-void connection_set_deadline(struct connection *connection, int ms);
-/* From now on bytes pass both ways. */
-void connection_relay(struct connection *connection);
-
-/* client.c: look at `head`: a request, then the first bytes of a tunnel. */
-void client_head(struct connection *connection);
 /* The connection that asked under NUMBER may go on, or not. */
 void client_decided(struct proxy *proxy, uint64_t number, bool yes);
-void client_hello(struct connection *connection);
-/* The client did not name its host in time. */
-void client_hello_late(struct connection *connection);
-
-/* dial.c: from a host to a connected server; connection_connected or an answer follows. */
-void dial_start(struct connection *connection);
-void dial_ready(struct connection *connection);
-void dial_due(struct connection *connection);
-void connection_connected(struct connection *connection);
-
-/* relay.c: copy the bytes that are there. False when the connection is broken. */
-bool relay_out(struct connection *connection);
-bool relay_in(struct connection *connection);
-bool relay_flush(int fd, struct stream *stream);
-void relay_settle(struct connection *connection);
-
-/* answer.c: what the client and the front are told. */
-void answer_error(struct connection *connection, int code, const char *sentence);
-/*
- * Refuse TARGET; REMEDY says how to allow it. The front and the client get the same
- * sentence, the client with the status CODE. CODE 0: the client does not expect HTTP any
- * more, so its connection is only closed.
- */
-void answer_refusal(struct connection *connection, int code, const char *target,
-		    const char *remedy);
