@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "proxy/dns.h"
+#include "proxy/resolver.h"
 #include "sandbox/sandbox.h"
 
 #include <stdio.h>

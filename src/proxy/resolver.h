@@ -4,13 +4,105 @@
  * and TCP, with a new random number and port for each question.
  */
 #pragma once
+
 #include "base/buf.h"
-#include "proxy/dns.h"
-#include "proxy/names.h"
+#include "base/str.h"
+#include "policy/network.h"
 #include "proxy/poller.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct lookup;
+
+/*
+ * The two messages a stub resolver needs (RFC 1035): a question for the addresses of one
+ * name, and the answer to it. A question of another program can be read as well, to
+ * report it. No input or output; resolver.h sends the messages.
+ *
+ * The C library and others read files for each question. The proxy has no file rights,
+ * so it needs a client of its own.
+ */
+
+enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
+
+enum {
+	DNS_QUESTION_MAX = 12 + NETWORK_NAME_MAX + 2 + 4,
+	DNS_ADDRESSES_MAX = 8, /* of one kind; a host whose eight addresses all fail is down */
+	DNS_MESSAGE_MAX = 64 << 10,
+};
+
+/* Print the question for NAME (of the host grammar) into OUT. Returns its size. */
+size_t dns_print_question(const char *name, enum dns_type type, uint16_t id,
+			  unsigned char out[DNS_QUESTION_MAX]);
+
+/*
+ * Read the host whose addresses MESSAGE, a datagram of any client, asks for. False when
+ * MESSAGE asks for something else, or for a name that no host can have.
+ */
+bool dns_read_question(struct str message, struct network_host *host);
+
+enum dns_answer {
+	DNS_STRANGE = 0, /* no answer to this question: another query's, or malformed */
+	DNS_FOUND,       /* addresses; none when the name has none of this type */
+	DNS_CUT,         /* too long for a datagram: ask over TCP */
+	DNS_FAILED,      /* the server could not say */
+};
+
+struct dns_addresses {
+	unsigned char bytes[DNS_ADDRESSES_MAX][NETWORK_ADDRESS];
+	size_t count;
+};
+
+/*
+ * Read the answer in MESSAGE to the question for NAME, TYPE and ID. Aliases are followed.
+ */
+enum dns_answer dns_read_answer(struct str message, const char *name, enum dns_type type,
+				uint16_t id, struct dns_addresses *addresses);
+
+/*
+ * The name servers and search suffixes of /etc/resolv.conf and the listed names of
+ * /etc/hosts. They are read once at the start, while the proxy may still read files.
+ */
+
+enum {
+	NAMES_SERVERS_MAX = 3, /* MAXNS of the C library */
+	NAMES_SEARCH_MAX = 6,
+	NAMES_FILE_MAX = 16 << 20, /* block lists against advertisements are long */
+};
+
+struct names_host {
+	char name[NETWORK_NAME_MAX + 1];
+	struct network_host address;
+};
+
+struct names {
+	struct network_host servers[NAMES_SERVERS_MAX];
+	uint16_t port; /* of the servers */
+	size_t server_count;
+	char search[NAMES_SEARCH_MAX][NETWORK_NAME_MAX + 1];
+	size_t search_count;
+	struct names_host *hosts;
+	size_t host_count;
+};
+
+void names_init(struct names *names);
+void names_fini(struct names *names);
+
+/* Read TEXT, the content of a resolv.conf. Lines that cannot be used are skipped. */
+void names_read_servers(struct names *names, struct str text);
+/*
+ * Use the server TEXT, "address" or "address:port", instead of those. False when TEXT is
+ * neither.
+ */
+bool names_set_server(struct names *names, const char *text);
+/*
+ * Read TEXT, the content of a hosts file. Only names that ENTRIES list are kept, because
+ * no other name is ever looked up.
+ */
+void names_read_hosts(struct names *names, struct str text,
+		      const struct network_entry *entries, size_t count);
 
 enum { RESOLVER_ADDRESSES_MAX = 2 * DNS_ADDRESSES_MAX };
 
@@ -18,8 +110,6 @@ struct resolver {
 	struct poller *poller;
 	struct names names;
 };
-
-struct lookup;
 
 /* One question under way: for one name, of one type. */
 struct query {

@@ -2,8 +2,7 @@
  * proxy_dns_fuzz: any bytes as an answer to a question of ours, and as the two files of a
  * machine's names. What comes out is within its bounds.
  */
-#include "proxy/dns.h"
-#include "proxy/names.h"
+#include "proxy/resolver.h"
 
 #include <assert.h>
 

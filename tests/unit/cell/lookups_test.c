@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cell/lookups.h"
-#include "proxy/dns.h"
+#include "proxy/resolver.h"
 
 enum { IP_HEADER = 20, UDP_HEADER = 8, TYPE_AT_END = 4, TYPE_SRV = 33 };
 

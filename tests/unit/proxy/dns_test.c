@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "proxy/dns.h"
+#include "proxy/resolver.h"
 
 enum { ID = 0x1234 };
 

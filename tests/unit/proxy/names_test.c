@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "proxy/names.h"
+#include "proxy/resolver.h"
 
 static void servers_and_suffixes_are_read(void **state)
 {
