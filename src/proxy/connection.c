@@ -7,11 +7,9 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "policy/network.h"
-#include "proxy/body.h"
-#include "proxy/hello.h"
+#include "proxy/http.h"
 #include "proxy/poller.h"
 #include "proxy/proxy.h"
-#include "proxy/request.h"
 #include "proxy/resolver.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "policy/network.h"
-#include "proxy/body.h"
+#include "proxy/http.h"
 #include "proxy/poller.h"
 #include "proxy/proxy.h"
 #include "proxy/resolver.h"

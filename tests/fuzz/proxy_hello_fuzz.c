@@ -2,7 +2,7 @@
  * proxy_hello_fuzz: any bytes as a client's first. A name that is found is one of the
  * grammar, or none, and cutting the greeting into other records does not change it.
  */
-#include "proxy/hello.h"
+#include "proxy/http.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -3,8 +3,7 @@
  * ready has a host of the grammar, stays the same when more comes behind it, and goes on as
  * a head that names that host once.
  */
-#include "proxy/body.h"
-#include "proxy/request.h"
+#include "proxy/http.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "proxy/hello.h"
+#include "proxy/http.h"
 
 static void add_number(struct buf *out, size_t value, int bytes)
 {

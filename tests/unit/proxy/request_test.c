@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "proxy/body.h"
-#include "proxy/request.h"
+#include "proxy/http.h"
 
 /* "glovebox:" and thirty-two times "a" */
 #define AUTH \

@@ -1,10 +1,11 @@
 /*
- * request: the head of what a client asks of the proxy (RFC 9112), read strictly. A head
+ * http: the head of what a client asks of the proxy (RFC 9112), read strictly. A head
  * that two programs could understand differently is refused, so that nothing can be
  * hidden from the proxy. `CONNECT host:port`, or a plain request in absolute form (`GET
  * http://host/path`), which goes on in origin form.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -60,3 +61,47 @@ enum request_answer request_read_inside(struct str bytes, const struct network_h
  * `Connection: close`.
  */
 bool request_print(struct str bytes, const struct http_request *request, struct buf *out);
+
+/*
+ * Where the body of one plain request ends. Bytes behind the end are not passed on. They
+ * would be a second request, which nobody has checked.
+ */
+
+struct body {
+	enum body_kind kind;
+	uint64_t left; /* bytes of the body, or of the chunk */
+	int state;     /* of the chunks */
+	int digits;
+	bool done;
+	bool broken; /* the chunks are malformed: the connection must end */
+};
+
+void body_begin(struct body *body, const struct http_request *request);
+
+/* How many of BYTES belong to the body. */
+size_t body_take(struct body *body, struct str bytes);
+
+/*
+ * The first message of TLS (RFC 8446, section 4.1.2), as far as it names a host. The
+ * name found is the one that the server sees, however the message is split into records
+ * and reads.
+ */
+
+/*
+ * Post-quantum key shares make the message 2 KiB long. A server would not accept more
+ * than this limit either.
+ */
+enum { HELLO_MAX = 16 << 10 };
+
+enum hello_answer { HELLO_BAD, HELLO_MORE, HELLO_GOOD };
+
+/* Can BYTES (at least one) be the beginning of TLS? */
+bool hello_begins(struct str bytes);
+
+/*
+ * Read the client's first bytes. GOOD: NAME is the host that the greeting names, in lower
+ * case, or "" when it names none. MORE: the greeting is not complete yet. BAD: the bytes
+ * are no greeting; ERR says what is wrong.
+ */
+enum hello_answer hello_read(struct str bytes, char name[NETWORK_NAME_MAX + 1],
+			     struct err *err);
