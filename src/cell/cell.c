@@ -1,20 +1,664 @@
 /* cell: start the anchor, follow its socket, close all. */
+
 #include "cell/cell.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "cell/cell_parts.h"
-#include "cell/cell_start.h"
+#include "cell/anchor.h"
+#include "cell/groups.h"
 #include "cell/lookups.h"
 #include "cell/outlet.h"
 #include "cell/pending.h"
+#include "process/frame.h"
+#include "process/loop.h"
 #include "process/role.h"
+#include "tool/tool.h"
 #include "view/shape.h"
+#include "view/spec.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Longest time until the first worker is ready; a loaded machine takes a second. */
+enum { CELL_OPEN_MS = 20000 };
+
+/*
+ * A short call is answered before this time, so no worker is made beside it. A longer
+ * call leaves a ready worker to the next call.
+ */
+enum { REFILL_AFTER_MS = 5 };
+
+struct cell_start {
+	struct cell_spec *spec;
+	const char *program; /* NULL: this very program */
+	bool direct;         /* clone it out of this process, without an exec */
+	const struct tool *const *tools;
+	/*
+	 * set by cell_start: the program that clones the anchor and exits, for
+	 * cell_start_end; or -1
+	 */
+	int starter;
+};
+
+/*
+ * Starts an anchor and waits for its end. For cell.c only.
+ *
+ * The anchor is either cloned out of this process (one-shot verbs that hold no key) or
+ * started by exec with an empty environment, so that nothing of this process's memory is
+ * in it.
+ */
+
+/* Do not wait longer: a broken disk can keep a process in the kernel. */
+enum { ANCHOR_END_MS = 5000 };
+
+static bool start_by_exec(struct cell_start *start, int control, int front, struct err *err)
+{
+	char numbers[3][ROLE_ARGUMENT];
+	auto_close int spec_fd = -1;
+	struct buf text;
+
+	buf_init(&text, SPEC_BYTES_MAX);
+	bool ok = spec_print(start->spec, &text) ||
+		  err_set(err, E2BIG, "the policy's list of paths is over %d bytes",
+			  SPEC_BYTES_MAX);
+	ok = ok && fd_memory_file("glovebox-cell", buf_str(&text), &spec_fd, err);
+	buf_fini(&text);
+	if (!ok)
+		return false;
+	const struct view *view = &start->spec->view;
+	auto_free int *fds = memory_array(view->count + 3, sizeof(fds[0]));
+	fds[0] = spec_fd;
+	fds[1] = control;
+	fds[2] = front;
+	for (size_t i = 0; i < view->count; i++)
+		fds[3 + i] = view->entries[i].fd;
+	for (size_t i = 0; i < 3; i++)
+		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
+	char *argv[] = {(char[]){ANCHOR_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
+	const struct role role = {.program = start->program,
+				  .argv = argv,
+				  .fds = fds,
+				  .fd_count = 3 + view->count};
+	/*
+	 * The started program clones the anchor as our child and exits. Its reply arrives
+	 * over the control socket.
+	 */
+	return role_start(&role, &start->starter, err);
+}
+
+/* Wait until the starter has ended, which happens soon. */
+static void cell_start_end(struct cell_start *start)
+{
+	siginfo_t info;
+
+	while (start->starter >= 0 &&
+	       waitid(P_PIDFD, (id_t)start->starter, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	fd_close(&start->starter);
+}
+
+/*
+ * *CONTROL: the socket to the anchor. *PIDFD: the anchor, or -1 while it is still on
+ * its way (ANCHOR_STARTED brings it).
+ */
+static bool cell_start(struct cell_start *start, int *control, int *pidfd, struct err *err)
+{
+	auto_close int front = -1;
+	int ends[2];
+	bool ok;
+
+	start->starter = -1;
+	if (!role_self(&front, err))
+		return false;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "the control socket: %s", strerror(errno));
+	if (start->direct) {
+		pid_t pid;
+		ok = anchor_launch(start->spec, ends[1], front, 0, start->tools, &pid,
+				   pidfd, err);
+	} else {
+		ok = start_by_exec(start, ends[1], front, err);
+	}
+	fd_close(&ends[1]);
+	sandbox_end_helper(&start->spec->mapping);
+	if (!ok) {
+		fd_close(&ends[0]);
+		return false;
+	}
+	*control = ends[0];
+	return true;
+}
+
+/*
+ * An anchor without a pid namespace ends the processes of the cell itself after its
+ * control socket was closed. Wait for that, but not for ever.
+ */
+static void cell_wait_anchor(int pidfd)
+{
+	struct pollfd gone = {.fd = pidfd, .events = POLLIN};
+
+	while (pidfd >= 0 && poll(&gone, 1, ANCHOR_END_MS) < 0 && errno == EINTR)
+		;
+}
+
+/* The workers of a cell. Reads their frames, chooses one for a call, and ends them. */
+
+static void cell_free_worker(struct worker_end *worker)
+{
+	struct worker_end **at = &worker->cell->workers;
+
+	while (*at != worker)
+		at = &(*at)->next;
+	*at = worker->next;
+	groups_drop(worker->cell->groups, &worker->group);
+	/*
+	 * A worker exits when its socket closes. A worker that was taken over by an
+	 * attacker might not, so kill it.
+	 */
+	(void)syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+	loop_remove(&worker->watch);
+	frame_reader_fini(&worker->reader);
+	free(worker->refused);
+	fd_close(&worker->socket);
+	fd_close(&worker->pidfd);
+	free(worker);
+}
+
+static size_t cell_count_workers(const struct cell *cell, enum worker_state state,
+				 bool prepared)
+{
+	size_t count = 0;
+
+	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next)
+		count += at->state == state && at->prepared == prepared && at->of_call == 0;
+	return count;
+}
+
+static bool cell_outlet_waits(const struct cell *cell);
+
+static void worker_is_made(struct worker_end *worker)
+{
+	worker->made = true;
+	if (!cell_outlet_waits(worker->cell))
+		loop_remove_timer(&worker->cell->open_timer);
+}
+
+static void cell_break(struct cell *cell, const struct err *err);
+
+/*
+ * A worker that cannot lock itself in breaks the cell: every other worker would fail in
+ * the same way.
+ */
+static void worker_refused(struct worker_end *worker, const struct frame *frame)
+{
+	struct err err;
+
+	/*
+	 * A widened worker may have failed because of its additional folders. Its call
+	 * reports that.
+	 */
+	if (worker->of_call != 0) {
+		free(worker->refused);
+		worker->refused = frame != NULL && frame->kind == FRAME_REFUSED
+					  ? memory_copy_str(frame->payload)
+					  : memory_copy("its worker ended");
+		return;
+	}
+	if (frame != NULL && frame->kind == FRAME_REFUSED)
+		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
+			      frame->payload.data);
+	else
+		(void)err_set(&err, ECHILD,
+			      "a worker of the cell ended before its first call");
+	cell_break(worker->cell, &err);
+}
+
+/*
+ * Handle a frame of a worker that serves no call. True when that may matter to a waiting
+ * call.
+ */
+static bool idle_frame(struct worker_end *worker, const struct frame *frame)
+{
+	if (frame != NULL && frame->kind == FRAME_READY && worker->state == WORKER_MAKING) {
+		worker_is_made(worker);
+		worker->state = WORKER_IDLE;
+		return true;
+	}
+	/* A worker that dies while idle is replaced. */
+	if (worker->state == WORKER_MAKING)
+		worker_refused(worker, frame);
+	cell_free_worker(worker);
+	return true;
+}
+
+/* Handle a frame of a worker for its call. True: the next frames are for another call. */
+static bool busy_frame(struct worker_end *worker, const struct frame *frame)
+{
+	if (frame != NULL && frame->kind == FRAME_READY && !worker->made) {
+		worker_is_made(worker);
+		return false;
+	}
+	if (!worker->made && (frame == NULL || frame->kind == FRAME_REFUSED))
+		worker_refused(worker, frame);
+	return worker->frame(worker->context, frame);
+}
+
+/*
+ * Give each complete frame to its receiver; WORKER may be gone after each. True when a
+ * worker that serves no call has sent something.
+ */
+static bool cell_read_worker(struct worker_end *worker)
+{
+	struct frame frame;
+	bool ok = frame_fill(&worker->reader, worker->socket, NULL);
+
+	while (ok && frame_next(&worker->reader, &frame)) {
+		bool last = frame.kind == FRAME_RESULT || frame.kind == FRAME_REFUSED;
+		for (size_t i = 0; i < frame.fd_count; i++)
+			(void)close(frame.fds[i]); /* a worker has no descriptors to send */
+		if (worker->state != WORKER_BUSY)
+			return idle_frame(worker, &frame);
+		if (!busy_frame(worker, &frame) && last)
+			return false; /* later frames are read in the next turn */
+	}
+	if (ok && !worker->reader.ended)
+		return false;
+	if (worker->state != WORKER_BUSY)
+		return idle_frame(worker, NULL);
+	(void)busy_frame(worker, NULL);
+	return false;
+}
+
+void cell_catch_up_worker(struct worker_end *worker)
+{
+	struct cell *cell = worker->cell;
+
+	if (cell_read_worker(worker))
+		cell->options.changed(cell->options.context);
+}
+
+static void worker_ready(struct watch *watch, short events)
+{
+	(void)events;
+	cell_catch_up_worker(watch->context);
+}
+
+/* Add the worker of a reply of the anchor. The cell takes ownership of FDS. */
+static void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS],
+			    enum worker_kind kind)
+{
+	struct worker_end *worker = memory_alloc(sizeof(*worker));
+
+	worker->cell = cell;
+	worker->socket = fds[0];
+	worker->pidfd = fds[1];
+	worker->state = WORKER_MAKING;
+	worker->prepared = kind == WORKER_PREPARED;
+	frame_reader_init(&worker->reader);
+	worker->watch = (struct watch){.fd = fds[0],
+				       .events = POLLIN,
+				       .ready = worker_ready,
+				       .context = worker,
+				       .stays = true};
+	worker->next = cell->workers;
+	cell->workers = worker;
+	/*
+	 * A call is waiting for this worker. Moving it into a control group now would
+	 * finish too late and would block every fork until then.
+	 */
+	if (kind != WORKER_AT_ONCE)
+		groups_add(cell->groups, &worker->group, worker->pidfd);
+	loop_add(cell->options.loop, &worker->watch);
+}
+
+enum { FITS_BEST = 4 }; /* idle, and prepared as it is wanted */
+
+/*
+ * How well does a worker fit? 0: it must not be taken. The list begins with the newest
+ * worker; of equal ones the oldest is taken.
+ */
+static int worker_fits(const struct worker_end *worker, enum worker_want want)
+{
+	bool idle = worker->state == WORKER_IDLE;
+
+	if (worker->state >= WORKER_BUSY || worker->of_call != 0 ||
+	    (want == WANT_KEPT && worker->prepared))
+		return 0;
+	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED));
+}
+
+static struct worker_end *best_worker(struct cell *cell, enum worker_want want, int *fits)
+{
+	struct worker_end *found = NULL;
+
+	*fits = 0;
+	for (struct worker_end *at = cell->workers; at != NULL; at = at->next) {
+		int here = worker_fits(at, want);
+		if (here > 0 && here >= *fits) {
+			*fits = here;
+			found = at;
+		}
+	}
+	return found;
+}
+
+static void cell_catch_up(struct cell *cell);
+
+/*
+ * Unless an idle worker fits best, first read the messages that arrived since the last
+ * turn of the loop: a better worker may be ready.
+ */
+static struct worker_end *best_of_all(struct cell *cell, enum worker_want want)
+{
+	int fits;
+	struct worker_end *found = best_worker(cell, want, &fits);
+
+	if (fits < FITS_BEST) {
+		cell_catch_up(cell);
+		found = best_worker(cell, want, &fits);
+	}
+	return found;
+}
+
+static void cell_keep_ready(struct cell *cell, size_t waiting);
+
+struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, size_t waiting)
+{
+	struct worker_end *found = best_of_all(cell, want);
+
+	if (found == NULL || cell_outlet_waits(cell)) {
+		cell_keep_ready(cell, waiting);
+		return NULL;
+	}
+	found->state = WORKER_BUSY;
+	groups_listen(cell->groups);
+	if (waiting > 1)
+		cell_keep_ready(cell, waiting - 1);
+	else if (cell->refill.due_ms == CLOCK_NEVER)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+	return found;
+}
+
+void cell_expect(struct cell *cell, enum worker_want want)
+{
+	const struct worker_end *found = best_of_all(cell, want);
+
+	if (found != NULL && found->state == WORKER_IDLE)
+		(void)frame_send(found->socket, FRAME_COMING, (struct str){"", 0}, NULL,
+				 0, 0, NULL);
+}
+
+void cell_give_back(struct worker_end *worker)
+{
+	struct cell *cell = worker->cell;
+
+	worker->state = WORKER_IDLE;
+	worker->frame = NULL;
+	/*
+	 * File calls that ran at the same time leave more workers than wanted. End the
+	 * surplus.
+	 */
+	if (worker->stale ||
+	    cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1)
+		cell_free_worker(worker);
+}
+
+void cell_let_go(struct worker_end *worker)
+{
+	worker->state = WORKER_OVER;
+	loop_remove(&worker->watch);
+	cell_refill(worker->cell);
+}
+
+bool cell_kill_worker(struct worker_end *worker, int wait_ms)
+{
+	struct pollfd gone = {.fd = worker->pidfd, .events = POLLIN};
+	int answer;
+
+	(void)syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+	do {
+		answer = poll(&gone, 1, wait_ms);
+	} while (answer < 0 && errno == EINTR);
+	cell_free_worker(worker);
+	return answer > 0;
+}
+
+/* Decides which workers are requested from the anchor ahead of the calls, and when. */
+
+enum { TIDY_AFTER_MS = 2 }; /* at least one, so that the caller gets its answer first */
+
+/* False while the socket of the anchor is full. The remaining requests follow later. */
+static bool request_worker(struct cell *cell, enum worker_kind kind)
+{
+	const char request = (char)kind;
+	struct err err;
+
+	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n == 1) {
+		cell->requested[kind == WORKER_PREPARED]++;
+		return true;
+	}
+	if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
+		/*
+		 * A dead anchor left its reason in the socket, which control_ready reads.
+		 */
+		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
+		cell_break(cell, &err);
+	}
+	return false;
+}
+
+/* Request workers until COUNT of KIND are idle or on their way (cell_ready.c). */
+static void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
+{
+	const bool prepared = kind == WORKER_PREPARED;
+	size_t coming = cell->requested[prepared] +
+			cell_count_workers(cell, WORKER_MAKING, prepared) +
+			cell_count_workers(cell, WORKER_IDLE, prepared);
+
+	while (coming < count && cell_broken(cell) == NULL && request_worker(cell, kind))
+		coming++;
+}
+
+/* Waiting calls get workers without preparation, because those are ready first. */
+static void cell_keep_ready(struct cell *cell, size_t waiting)
+{
+	const struct cell_options *options = &cell->options;
+
+	if (waiting > 0) {
+		cell_keep(cell, WORKER_AT_ONCE, waiting);
+	} else if (!options->prepared) {
+		cell_keep(cell, WORKER_PLAIN, options->ready);
+	} else {
+		cell_keep(cell, WORKER_PLAIN, 1);
+		cell_keep(cell, WORKER_PREPARED, options->ready);
+	}
+}
+
+bool cell_is_making(const struct cell *cell)
+{
+	return cell->requested[false] + cell->requested[true] > 0 ||
+	       cell_count_workers(cell, WORKER_MAKING, false) > 0 ||
+	       cell_count_workers(cell, WORKER_MAKING, true) > 0;
+}
+
+void cell_refill(struct cell *cell)
+{
+	int64_t soon = clock_now_ms() + TIDY_AFTER_MS;
+
+	if (soon < cell->refill.due_ms)
+		cell->refill.due_ms = soon;
+}
+
+/*
+ * The callback of the timer `refill`: free the workers that are over, and request new
+ * ones.
+ */
+static void cell_refill_due(struct timer *timer)
+{
+	struct cell *cell = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	for (struct worker_end *at = cell->workers; at != NULL;) {
+		struct worker_end *next = at->next;
+		if (at->state == WORKER_OVER)
+			cell_free_worker(at);
+		at = next;
+	}
+	/*
+	 * Waiting calls have requested their workers. Make no workers ahead beside those.
+	 */
+	if (cell->requested[false] > 1)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+	else
+		cell_keep_ready(cell, 0);
+}
+
+void cell_hold(struct cell *cell)
+{
+	if (cell->refill.due_ms != CLOCK_NEVER)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+}
+
+void cell_call_sent(struct cell *cell)
+{
+	if (cell->refill.due_ms <= clock_now_ms() + TIDY_AFTER_MS)
+		cell_refill_due(&cell->refill);
+}
+
+/* Sends the folders that are additionally allowed to the anchor and its workers. */
+
+/* Send the request KIND with ADDITION and its trees. */
+static bool request_send(struct cell *cell, char kind, struct cell_spec *addition,
+			 struct err *err)
+{
+	int fds[ANCHOR_REQUEST_FDS] = {-1};
+	auto_close int file = -1;
+	size_t count = 1, trees = 0;
+	struct buf text;
+
+	if (cell_broken(cell) != NULL)
+		return err_set(err, ECHILD, "%s", cell_broken(cell));
+	for (size_t i = 0; i < addition->view.count; i++)
+		trees += addition->view.entries[i].fd >= 0;
+	if (trees > ANCHOR_EXTRAS_MAX)
+		return err_set(err, E2BIG, "more than %d folders at once",
+			       ANCHOR_EXTRAS_MAX);
+	/* The entries refer to their trees by position in the message. */
+	for (size_t i = 0; i < addition->view.count; i++) {
+		struct view_entry *entry = &addition->view.entries[i];
+
+		if (entry->fd < 0)
+			continue;
+		fds[count] = entry->fd;
+		entry->fd = (int)count++ - 1;
+	}
+	buf_init(&text, SPEC_BYTES_MAX);
+	bool ok = spec_print(addition, &text) ||
+		  err_set(err, E2BIG, "what is to be protected is over %d bytes",
+			  SPEC_BYTES_MAX);
+	for (size_t i = 0; i < addition->view.count; i++) {
+		struct view_entry *entry = &addition->view.entries[i];
+
+		if (entry->fd >= 0)
+			entry->fd = fds[1 + entry->fd];
+	}
+	ok = ok && fd_memory_file("glovebox-addition", buf_str(&text), &file, err);
+	buf_fini(&text);
+	fds[0] = file;
+	return ok &&
+	       (message_send(cell->control, &kind, 1, fds, count, 0) ||
+		err_set(err, errno, "telling the cell's anchor: %s", strerror(errno)));
+}
+
+bool cell_ask_widened(struct cell *cell, uint64_t call, struct cell_spec *addition,
+		      struct err *err)
+{
+	if (!request_send(cell, WORKER_WIDENED, addition, err))
+		return false;
+	cell->widening = memory_grow(cell->widening, cell->widening_count + 1,
+				     sizeof(cell->widening[0]));
+	cell->widening[cell->widening_count++] = call;
+	return true;
+}
+
+/* The same for a worker requested by cell_ask_widened (cell_widen.c). */
+static void cell_add_widened(struct cell *cell, const int fds[ANCHOR_FDS])
+{
+	const uint64_t call = cell->widening_count > 0 ? cell->widening[0] : 0;
+
+	if (cell->widening_count > 0)
+		memmove(cell->widening, cell->widening + 1,
+			--cell->widening_count * sizeof(cell->widening[0]));
+	cell_add_worker(cell, fds, WORKER_WIDENED);
+	cell->workers->of_call = call;
+	if (call == 0)
+		cell_free_worker(cell->workers);
+}
+
+static struct worker_end *find(struct cell *cell, uint64_t call)
+{
+	struct worker_end *at = cell->workers;
+
+	while (at != NULL && (at->of_call != call || at->state >= WORKER_BUSY))
+		at = at->next;
+	return at;
+}
+
+struct worker_end *cell_take_widened(struct cell *cell, uint64_t call)
+{
+	struct worker_end *found = find(cell, call);
+
+	if (found != NULL)
+		found->state = WORKER_BUSY;
+	return found;
+}
+
+void cell_forget_widened(struct cell *cell, uint64_t call)
+{
+	struct worker_end *found = find(cell, call);
+
+	if (found != NULL)
+		cell_free_worker(found);
+	for (size_t i = 0; i < cell->widening_count; i++) {
+		if (cell->widening[i] == call)
+			cell->widening[i] = 0;
+	}
+}
+
+bool cell_widen(struct cell *cell, struct cell_spec *addition, struct err *err)
+{
+	return request_send(cell, ANCHOR_WIDEN, addition, err);
+}
+
+void cell_set_widened(struct cell *cell, const struct cell_spec *addition)
+{
+	spec_widen(&cell->spec, addition);
+	for (struct worker_end *at = cell->workers; at != NULL;) {
+		struct worker_end *next = at->next;
+
+		at->stale = at->of_call == 0;
+		if (at->stale && at->state < WORKER_BUSY)
+			cell_free_worker(at);
+		at = next;
+	}
+	cell_refill(cell);
+}
 
 const struct cell_spec *cell_spec(const struct cell *cell)
 {
@@ -99,7 +743,8 @@ int cell_questions(const struct cell *cell)
 	return cell->questions_fd;
 }
 
-bool cell_outlet_waits(const struct cell *cell)
+/* Is the proxy not walled in yet? No call may begin before that. */
+static bool cell_outlet_waits(const struct cell *cell)
 {
 	return cell->outlet != NULL && !outlet_is_ready(cell->outlet);
 }
@@ -117,7 +762,8 @@ static void broken_set(struct cell *cell, const struct err *err)
 		(void)cell->options.explain(cell->options.minimum_level, &cell->broken);
 }
 
-void cell_break(struct cell *cell, const struct err *err)
+/* Mark CELL as broken for the reason ERR, unless CELL already has a reason. */
+static void cell_break(struct cell *cell, const struct err *err)
 {
 	if (cell->broken.text[0] == '\0')
 		broken_set(cell, err);
@@ -226,7 +872,11 @@ static bool is_readable(int fd)
 	return poll(&wanted, 1, 0) > 0;
 }
 
-void cell_catch_up(struct cell *cell)
+/*
+ * Read the messages that arrived since the last turn of the loop. A caller that turns the
+ * loop only in its calls would otherwise begin each call with old messages.
+ */
+static void cell_catch_up(struct cell *cell)
 {
 	while (cell_broken(cell) == NULL && control_read(cell))
 		;

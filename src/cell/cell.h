@@ -4,7 +4,9 @@
  * cell_close.
  */
 #pragma once
+
 #include "base/err.h"
+#include "cell/anchor.h"
 #include "cell/groups.h"
 #include "cell/pending.h"
 #include "process/frame.h"
@@ -13,6 +15,7 @@
 #include "view/spec.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cell;
@@ -95,9 +98,6 @@ struct cell_options {
 	bool (*explain)(int minimum_level, struct err *err);
 	int minimum_level;
 };
-
-/* Longest time until the first worker is ready; a loaded machine takes a second. */
-enum { CELL_OPEN_MS = 20000 };
 
 /*
  * Returns when the first worker is ready. With `direct` it returns immediately: the call
@@ -203,3 +203,30 @@ void cell_hold(struct cell *cell);
  * when WORKER did not end in time.
  */
 bool cell_kill_worker(struct worker_end *worker, int wait_ms);
+
+/* The inside of a cell, shared by cell*.c only. */
+
+struct cell {
+	struct cell_options options;
+	struct timer refill;
+	struct cell_spec spec;
+	struct cell_record record;
+	int control;
+	int anchor_pidfd;
+	int questions_fd;  /* sandbox_overhear; -1: none */
+	uint64_t unrouted; /* the result of lookups_count_unrouted when it was last read */
+	bool grouped;      /* groups_open was called */
+	struct groups *groups; /* or NULL: workers watch their limits themselves */
+	struct watch control_watch;
+	struct outlet *outlet; /* NULL: no host is listed or asked for */
+	struct worker_end *workers;
+	/* requested from the anchor, but not here yet: plain, prepared */
+	size_t requested[2];
+	/*
+	 * calls that wait for a widened worker, in the order of the requests; 0: given up
+	 */
+	uint64_t *widening;
+	size_t widening_count;
+	struct timer open_timer; /* until the first worker is ready */
+	struct err broken;
+};

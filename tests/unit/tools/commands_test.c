@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cell/cell_parts.h"
+#include "cell/cell.h"
 #include "policy/commands.h"
 #include "session/session_parts.h"
 #include "tools/tools.h"
