@@ -1,22 +1,143 @@
 /* anchor: build the cell, then make workers until the front is gone. */
+
 #include "cell/anchor.h"
 
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "cell/wards.h"
 #include "cell/worker.h"
+#include "process/follow.h"
 #include "process/program.h"
 #include "sandbox/sandbox.h"
+#include "tool/tool.h"
+#include "view/spec.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+struct wards {
+	int front;      /* pidfd of the front */
+	int deaths;     /* readable when a child has ended */
+	bool alone;     /* kill(-1) reaches this cell and nothing else */
+	pid_t *workers; /* ends with 0 */
+	size_t count;
+};
+
+/*
+ * The workers of an anchor that has no pid namespace, and how they are ended. A worker
+ * that ends by itself kills all its processes. The processes of a killed worker become
+ * orphans of the anchor, which ends them immediately. When the front is gone, the anchor
+ * ends all processes of the cell. An anchor with a pid namespace needs none of this: the
+ * kernel does it.
+ *
+ * One poll over the control socket, the front and the deaths of workers.
+ */
+
+enum { SLOT_CONTROL, SLOT_FRONT, SLOT_DEATHS, SLOT_COUNT };
+
+/* Takes ownership of FRONT. ALONE: the anchor has a signal domain. */
+static bool wards_init(struct wards *wards, int front, bool alone, struct err *err)
+{
+	sigset_t child;
+
+	*wards = (struct wards){.front = front, .deaths = -1, .alone = alone};
+	wards->workers = memory_alloc(sizeof(pid_t));
+	/* Do not ignore SIGCHLD: the pid of a listed worker must not be reused. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, NULL);
+	wards->deaths = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	return wards->deaths >= 0 ||
+	       err_set(err, errno, "hearing of the end of workers: %s", strerror(errno));
+}
+
+static void wards_add(struct wards *wards, pid_t worker)
+{
+	wards->workers = memory_grow(wards->workers, wards->count + 2, sizeof(pid_t));
+	wards->workers[wards->count++] = worker;
+	wards->workers[wards->count] = 0;
+}
+
+/* Called in a new worker: close the descriptors and unblock the signals of the anchor. */
+static void wards_forget(struct wards *wards)
+{
+	sigset_t none;
+
+	fd_close(&wards->front);
+	fd_close(&wards->deaths);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * Remove the workers that have ended from the list. Every other child of ours is an
+ * orphan and is ended.
+ */
+static void take_deaths(struct wards *wards)
+{
+	struct signalfd_siginfo info;
+
+	while (read(wards->deaths, &info, sizeof(info)) > 0)
+		;
+	for (size_t i = 0; i < wards->count;) {
+		if (waitpid(wards->workers[i], NULL, WNOHANG) == 0) {
+			i++;
+			continue;
+		}
+		wards->workers[i] = wards->workers[--wards->count];
+		wards->workers[wards->count] = 0;
+	}
+	(void)children_end(0, wards->workers, 0);
+}
+
+/* Wait until CONTROL can be read; false when the front is gone. */
+static bool wards_wait(struct wards *wards, int control)
+{
+	for (;;) {
+		struct pollfd slots[SLOT_COUNT] = {
+			[SLOT_CONTROL] = {.fd = control, .events = POLLIN},
+			[SLOT_FRONT] = {.fd = wards->front, .events = POLLIN},
+			[SLOT_DEATHS] = {.fd = wards->deaths, .events = POLLIN},
+		};
+
+		if (poll(slots, SLOT_COUNT, -1) < 0 && errno != EINTR)
+			return false;
+		if (slots[SLOT_FRONT].revents != 0)
+			return false;
+		if (slots[SLOT_DEATHS].revents != 0)
+			take_deaths(wards);
+		if (slots[SLOT_CONTROL].revents != 0)
+			return true;
+	}
+}
+
+/* End every worker and all that they started, and wait until nothing is left. */
+static void wards_end(struct wards *wards)
+{
+	if (wards->alone) {
+		(void)kill(-1, SIGKILL);
+		while (waitpid(-1, NULL, 0) >= 0 || errno == EINTR)
+			;
+	} else {
+		(void)children_end(0, NULL, 0);
+	}
+	free(wards->workers);
+	wards->workers = NULL;
+}
 
 /* A request of this size makes the C library consolidate its freed chunks. */
 enum { LARGE_PIECE = 64 << 10 };

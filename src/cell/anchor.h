@@ -10,6 +10,7 @@
  * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
  */
 #pragma once
+
 #include "base/err.h"
 #include "cell/worker.h"
 #include "tool/tool.h"
