@@ -5,6 +5,7 @@
  * other call it waits for the next.
  */
 #pragma once
+
 #include "tool/tool.h"
 #include "view/spec.h"
 
