@@ -1,20 +1,46 @@
 /* groups: the part in the front. */
+
 #include "cell/groups.h"
 
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "policy/policy.h"
+#include "process/loop.h"
 #include "process/role.h"
+#include "sandbox/cgroup.h"
 #include "tool/denial.h"
+#include "tool/tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* The messages between the two processes; descriptors are sent with them. */
+struct groups_request {
+	uint32_t gone; /* a worker that is gone, whose group is free; 0: none */
+	uint32_t id; /* for a new group; the pidfd of its worker comes with it; 0: none */
+};
+struct groups_reply {
+	uint32_t id;
+	uint32_t held[CGROUP_COUNTERS]; /* each comes with its descriptor, in this order */
+	uint64_t before[CGROUP_COUNTERS];
+};
 
 enum {
 	ARGUMENT_MAX = 32,
@@ -227,4 +253,259 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 		(void)snprintf(target, sizeof(target), "%s processes", now);
 		denial_add_limit(result, &limit);
 	}
+}
+
+/*
+ * The process that makes groups, moves workers into them and removes them. It reads
+ * nothing but requests of the front. A group whose worker is gone is reused, because
+ * making and removing one costs more than the move.
+ */
+
+enum {
+	GROUPS_MAX = 1024, /* workers at the same time; further ones watch their limits themselves */
+	REMOVE_MS = 1500, /* the last processes of a killed cell are being torn down */
+	REMOVE_STEP_MS = 5,
+	FDINFO_MAX = 4096,
+};
+
+/*
+ * Added for the worker itself, which is in the group as well: a file tool holds a file of
+ * 16 MiB, its new content and the difference.
+ */
+#define WORKER_MEMORY ((uint64_t)128 << 20)
+/*
+ * A group with at most so much memory in use may be reused. Files in the /tmp of the cell
+ * still count, and the next worker would have less.
+ */
+#define LEFT_MEMORY ((uint64_t)1 << 20)
+
+struct slot {
+	uint32_t id; /* 0: free for another worker, once it is empty */
+	struct cgroup group;
+};
+
+struct maker {
+	int socket, front;
+	struct cgroup_place place;
+	struct cgroup_limits limits;
+	struct slot slots[GROUPS_MAX];
+	size_t count;
+	unsigned made;
+};
+
+/*
+ * The pid behind PIDFD, 0 when that process has ended. Before Linux 6.13 only a text file
+ * tells it.
+ */
+static pid_t pid_of(int pidfd)
+{
+	const pid_t told = kernel_pidfd_pid(pidfd);
+	char path[64];
+	struct buf text;
+	long pid = 0;
+	const char *at;
+
+	if (told >= 0)
+		return told;
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	buf_init(&text, FDINFO_MAX);
+	if (fd_read_at(AT_FDCWD, path, &text) && (at = strstr(text.data, "\nPid:")) != NULL)
+		pid = strtol(at + strlen("\nPid:"), NULL, 10);
+	buf_fini(&text);
+	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+static struct slot *slot_make(struct maker *maker, struct slot *slot)
+{
+	if (cgroup_make(&maker->place, ++maker->made, &maker->limits, &slot->group, NULL))
+		return slot;
+	return NULL;
+}
+
+static struct slot *slot_take(struct maker *maker)
+{
+	struct slot *slot;
+
+	for (size_t i = 0; i < maker->count; i++) {
+		slot = &maker->slots[i];
+		if (slot->id != 0 || !cgroup_is_empty(&slot->group))
+			continue;
+		/*
+		 * The total usage is read quickly. Only when it is high, ask for the
+		 * share of files, which takes the kernel long.
+		 */
+		if (cgroup_usage(&slot->group) <= LEFT_MEMORY ||
+		    cgroup_left_memory(&slot->group) <= LEFT_MEMORY)
+			return slot;
+		/*
+		 * The files live on and count for a group above. A new group begins with
+		 * nothing.
+		 */
+		if (cgroup_remove(&maker->place, &slot->group))
+			return slot_make(maker, slot);
+	}
+	if (maker->count == GROUPS_MAX)
+		return NULL;
+	slot = &maker->slots[maker->count];
+	if (slot_make(maker, slot) == NULL)
+		return NULL;
+	maker->count++;
+	return slot;
+}
+
+static void reply_send(const struct maker *maker, struct slot *slot)
+{
+	struct groups_reply reply = {.id = slot->id};
+	int fds[CGROUP_COUNTERS];
+	size_t count = 0;
+
+	for (int i = 0; i < CGROUP_COUNTERS; i++) {
+		int fd = cgroup_count_file(&slot->group, (enum cgroup_controller)i);
+
+		if (fd < 0)
+			continue;
+		reply.held[i] = 1;
+		reply.before[i] = cgroup_count(fd, (enum cgroup_controller)i);
+		fds[count++] = fd;
+	}
+	(void)message_send(maker->socket, &reply, sizeof(reply), fds, count, MSG_DONTWAIT);
+}
+
+/*
+ * Move the programs that the worker has started ahead of its call into GROUP. Later
+ * children are born there. Deeper descendants need not be moved: the children are waiting
+ * and have started nothing.
+ */
+static bool children_enter(struct cgroup *group, pid_t pid)
+{
+	char path[64];
+	struct buf text;
+	bool ok;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	buf_init(&text, FDINFO_MAX);
+	ok = fd_read_at(AT_FDCWD, path, &text);
+	for (char *at = text.data; ok && *at;) {
+		long child = strtol(at, &at, 10);
+
+		if (child <= 0)
+			break;
+		ok = cgroup_enter_program(group, (pid_t)child, NULL);
+	}
+	buf_fini(&text);
+	return ok;
+}
+
+/*
+ * Ignore a worker that has ended meanwhile. Its pid could already belong to another
+ * process.
+ */
+static void worker_add(struct maker *maker, uint32_t id, int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	pid_t pid = pid_of(pidfd);
+	struct slot *slot;
+
+	if (pid == 0 || poll(&ended, 1, 0) != 0)
+		return;
+	slot = slot_take(maker);
+	if (!slot || !cgroup_enter(&slot->group, pid, NULL) ||
+	    !children_enter(&slot->group, pid))
+		return;
+	slot->id = id;
+	reply_send(maker, slot);
+}
+
+static void worker_drop(struct maker *maker, uint32_t id)
+{
+	for (size_t i = 0; i < maker->count; i++) {
+		if (maker->slots[i].id == id)
+			maker->slots[i].id = 0;
+	}
+}
+
+/* False when the front has closed its end. */
+static bool request_take(struct maker *maker)
+{
+	struct groups_request request;
+	auto_close int pidfd = -1;
+
+	if (!message_receive(maker->socket, &request, sizeof(request), &pidfd, 1, 0))
+		return false;
+	if (request.gone)
+		worker_drop(maker, request.gone);
+	if (request.id && pidfd >= 0)
+		worker_add(maker, request.id, pidfd);
+	return true;
+}
+
+/*
+ * The cell has ended or is ending: the front ends it before it closes the socket, or the
+ * front was killed. Remove all groups.
+ */
+static void remove_all(struct maker *maker)
+{
+	int64_t until = clock_now_ms() + REMOVE_MS;
+
+	for (size_t i = 0; i < maker->count; i++) {
+		while (!cgroup_remove(&maker->place, &maker->slots[i].group) &&
+		       clock_now_ms() < until)
+			(void)poll(NULL, 0, REMOVE_STEP_MS);
+	}
+}
+
+static uint64_t number_of(const char *text)
+{
+	return strtoull(text, NULL, 10);
+}
+
+/*
+ * Keep only the socket and the pidfd of the front. A new session keeps the signals of the
+ * terminal away.
+ */
+static void settle(const struct maker *maker)
+{
+	int low = maker->socket < maker->front ? maker->socket : maker->front;
+	int high = maker->socket < maker->front ? maker->front : maker->socket;
+	struct rlimit files;
+
+	(void)prctl(PR_SET_NAME, GROUPS_ROLE);
+	(void)setsid();
+	/* A group holds up to ten descriptors. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	(void)!chdir("/");
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, number == SIGCHLD ? SIG_DFL : SIG_IGN);
+	if (low > 0)
+		(void)close_range(0, (unsigned)low - 1, 0);
+	if (high > low + 1)
+		(void)close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+	(void)close_range((unsigned)high + 1, UINT_MAX, 0);
+}
+
+void groups_role(char **argv)
+{
+	struct maker *maker = memory_alloc(sizeof(*maker));
+	struct pollfd slots[2];
+
+	maker->socket = fd_of_text(argv[1]);
+	maker->front = fd_of_text(argv[2]);
+	/* The worker itself is one of the processes. */
+	maker->limits = (struct cgroup_limits){.memory = number_of(argv[3]) + WORKER_MEMORY,
+					       .programs = number_of(argv[3]),
+					       .pids = number_of(argv[4]) + 1};
+	settle(maker);
+	cgroup_find("", &maker->place);
+	cgroup_sweep(&maker->place);
+	do {
+		slots[0] = (struct pollfd){.fd = maker->socket, .events = POLLIN};
+		slots[1] = (struct pollfd){.fd = maker->front, .events = POLLIN};
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
+			break;
+	} while (!slots[1].revents && (!slots[0].revents || request_take(maker)));
+	remove_all(maker);
+	_exit(0);
 }

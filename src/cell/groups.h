@@ -7,6 +7,7 @@
  * front is gone.
  */
 #pragma once
+
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "sandbox/cgroup.h"
@@ -62,14 +63,3 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 #define GROUPS_ROLE "glovebox-groups"
 enum { GROUPS_ARGUMENTS = 5 };
 _Noreturn void groups_role(char **argv);
-
-/* The messages between the two processes; descriptors are sent with them. */
-struct groups_request {
-	uint32_t gone; /* a worker that is gone, whose group is free; 0: none */
-	uint32_t id; /* for a new group; the pidfd of its worker comes with it; 0: none */
-};
-struct groups_reply {
-	uint32_t id;
-	uint32_t held[CGROUP_COUNTERS]; /* each comes with its descriptor, in this order */
-	uint64_t before[CGROUP_COUNTERS];
-};
