@@ -17,6 +17,7 @@
  * make.
  */
 #pragma once
+
 #include "base/value.h"
 
 #include <stdbool.h>
