@@ -8,7 +8,7 @@
 #include "session/approval_scope.h"
 #include "session/approval_text.h"
 #include "session/extra.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* approval_parts: the inside of a question, for approval*.c only. */
 #pragma once
 #include "session/approval_relay.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 #include <stddef.h>

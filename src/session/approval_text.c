@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "session/approval.h"
 #include "session/approval_relay.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 #include <inttypes.h>
 #include <limits.h>

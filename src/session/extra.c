@@ -8,7 +8,7 @@
 #include "cell/anchor.h"
 #include "cell/pending.h"
 #include "session/approval.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "policy/command_harm.h"
 #include "session/approval.h"
 #include "session/extra.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "session/session_undo.h"
 #include "tool/call.h"
 #include "tool/denial.h"

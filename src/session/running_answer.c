@@ -3,7 +3,7 @@
  * of the worker.
  */
 #include "guard/guard.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "session/session_undo.h"
 #include "tool/denial.h"
 #include "tool/tool.h"

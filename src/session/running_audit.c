@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "files/files.h"
 #include "guard/guard.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "session/session_undo.h"
 #include "tool/tool.h"
 

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "cell/wire.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 enum {
 	/*

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "cell/cell.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "view/spec.h"
 
 static void stop(struct running *running)

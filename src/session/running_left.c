@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "guard/guard.h"
 #include "session/holders.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 enum {
 	MEND_MS = 10000, /* enough to start two workers on a busy machine */

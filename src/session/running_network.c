@@ -4,7 +4,7 @@
  */
 #include "cell/lookups.h"
 #include "cell/outlet.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "tool/denial.h"
 
 #include <stdio.h>

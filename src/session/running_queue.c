@@ -3,7 +3,7 @@
  * because calls come by the hundred.
  */
 #include "base/clock.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "session/session_undo.h"
 
 #include <sys/resource.h>

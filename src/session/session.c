@@ -1,25 +1,45 @@
 /* session: opening and closing; the ten steps of a call are in session_call.c. */
+
 #include "session/session.h"
 
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
+#include "base/value.h"
 #include "cell/anchor.h"
+#include "cell/cell.h"
 #include "cell/groups.h"
 #include "cell/layer_tell.h"
+#include "cell/pending.h"
+#include "files/files.h"
+#include "guard/guard.h"
+#include "policy/policy.h"
+#include "process/loop.h"
 #include "sandbox/probe.h"
 #include "session/approval.h"
 #include "session/extra.h"
-#include "session/session_parts.h"
 #include "session/session_undo.h"
+#include "tool/call.h"
 #include "tool/denial.h"
+#include "tool/event.h"
+#include "tool/tool.h"
 #include "undo/plan.h"
 #include "view/shape.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void session_role(int argc, char **argv, const struct tool *const *tools)
@@ -410,4 +430,257 @@ const struct policy *session_policy(const struct session *session)
 const struct tool *const *session_tools(const struct session *session)
 {
 	return session->offered;
+}
+
+/*
+ * The files that a session has read. Workers forget them. A call brings along the marks
+ * that may matter to it, and the marks that it learnt come back with the result.
+ */
+
+enum {
+	SEEN_SENT_ALL = 64, /* up to this many marks go along with every call */
+	/*
+	 * files known to one session; when there are more, all are forgotten, and the
+	 * guard asks to read again
+	 */
+	SEEN_MAX = 100000,
+};
+
+struct path_visit {
+	struct session *session;
+	struct value *marks;
+};
+
+static void mark_copy(struct path_visit *visit, const char *path)
+{
+	const char *mark = value_text(value_member(visit->session->seen, path));
+
+	if (mark != NULL)
+		value_set_text(visit->marks, path, mark);
+}
+
+/*
+ * Add the mark of one path argument: under its own name, and under the real name to which
+ * it led before.
+ */
+static void path_visit(void *context, const char *text)
+{
+	struct path_visit *visit = context;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (path_normal(session_workspace(visit->session), text, &path)) {
+		const char *real =
+			value_text(value_member(visit->session->aliases, path.data));
+		mark_copy(visit, path.data);
+		if (real != NULL)
+			mark_copy(visit, real);
+	}
+	buf_fini(&path);
+}
+
+static void paths_visit(struct path_visit *visit, const struct tool_param *rows,
+			const struct value *arguments)
+{
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(arguments, rows->name);
+		if (rows->kind == PARAM_PATH && value_text(value) != NULL)
+			path_visit(visit, value_text(value));
+		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++)
+			paths_visit(visit, rows->rows, value_item(value, i));
+	}
+}
+
+struct value *session_memory_for(struct session *session, const struct running *running)
+{
+	struct path_visit visit = {session, NULL};
+
+	/* A tool that only reads learns marks and does not look at any. */
+	if (running->tool->effects == EFFECT_READS)
+		return NULL;
+	if (value_count(session->seen) <= SEEN_SENT_ALL)
+		return value_ref(session->seen);
+	visit.marks = value_new_object();
+	paths_visit(&visit, running->tool->params, running->arguments);
+	if (running->tool->visit_paths != NULL)
+		running->tool->visit_paths(running->arguments, path_visit, &visit);
+	return visit.marks;
+}
+
+/*
+ * When one path argument led to one file of another name, the session remembers both
+ * names.
+ */
+static void alias_learn(struct session *session, const struct running *running,
+			const struct value *seen)
+{
+	const char *text = value_text(value_member(running->arguments, "path"));
+	void *at = value_first(seen);
+	struct buf path;
+
+	if (text == NULL || value_count(seen) != 1 || strlen(value_key(at)) >= PATH_MAX ||
+	    value_count(session->aliases) >= SEEN_MAX)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (path_normal(session_workspace(session), text, &path) &&
+	    strcmp(path.data, value_key(at)) != 0)
+		value_set_text(session->aliases, path.data, value_key(at));
+	buf_fini(&path);
+}
+
+static void folder_take(struct session *session, const char *folder)
+{
+	/*
+	 * The folder counts only inside the roots: the tool has checked that, and the
+	 * next worker checks it again.
+	 */
+	if (folder[0] != '/')
+		return;
+	free(session->folder);
+	session->folder = memory_copy(folder);
+}
+
+static void seen_take(struct session *session, const struct value *seen, bool moves)
+{
+	for (void *at = value_first(seen); at != NULL; at = value_next(seen, at)) {
+		const char *mark = value_text(value_at(at));
+		/* A worker that was taken over may name anything. */
+		if (mark == NULL || strlen(mark) >= PATH_MAX ||
+		    strlen(value_key(at)) >= PATH_MAX)
+			continue;
+		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0) {
+			/*
+			 * The folder in which a job ends does not matter to the commands
+			 * that ran beside it.
+			 */
+			if (moves)
+				folder_take(session, mark);
+			continue;
+		}
+		if (value_count(session->seen) >= SEEN_MAX) {
+			value_free(session->seen);
+			session->seen = value_new_object();
+		}
+		if (strlen(mark) < FILES_MARK)
+			value_set_text(session->seen, value_key(at), mark);
+	}
+}
+
+void session_memory_take(struct session *session, struct running *running)
+{
+	if (running->result.seen != NULL) {
+		alias_learn(session, running, running->result.seen);
+		seen_take(session, running->result.seen, running->job == NULL);
+	}
+}
+
+void session_recall(struct session *session, const struct value *seen)
+{
+	seen_take(session, seen, true);
+}
+
+/*
+ * Finishes writes that a killed front had begun in folders that a person had granted to
+ * it. No policy of this session shows these folders. So one worker is made that sees
+ * them, only to finish or take back the writes that the journals list.
+ */
+
+enum { MEND_MS = 10000 }; /* enough to start a cell and a worker on a busy machine */
+
+static const struct tool mend_tool = {
+	.name = "mend",
+	.description = "Finish what a killed session had begun to write.",
+	.effects = EFFECT_READS,
+	.internal = true,
+};
+
+/*
+ * The folder of ROOT, when it is still the folder that was granted and this cell may have
+ * it; else NULL. *GONE: that folder will never be there again.
+ */
+static struct extra *extra_of(const struct cell_spec *cell, const struct value *root,
+			      bool *gone)
+{
+	auto_free char *path = path_of_key(value_text(value_member(root, "path")));
+	struct extra *extra;
+	struct stat st;
+	char file[PENDING_FILE];
+	struct err err;
+
+	*gone = true;
+	auto_close int fd =
+		path != NULL ? open(path, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
+			     : -1;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return NULL;
+	pending_file(&st, file);
+	if (!str_is(value_str(value_member(root, "file")), file))
+		return NULL;
+	*gone = false;
+	const struct shape_extra wanted = {.path = path, .fd = fd, .writable = true};
+	if (!shape_judge_extra(cell, &wanted, &err))
+		return NULL;
+	extra = memory_alloc(sizeof(*extra));
+	extra->root = (struct shape_extra){.path = memory_copy(path),
+					   .fd = fd_take(&fd),
+					   .writable = true};
+	extra->granted = true;
+	return extra;
+}
+
+/*
+ * The folders of ROOTS that this cell may have now; false when others may be had another
+ * time.
+ */
+static bool extras_take(const struct cell_spec *cell, const struct value *roots,
+			struct extra **first)
+{
+	bool all = true;
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(roots); i++) {
+		bool gone = false;
+		struct extra *extra = count < ANCHOR_EXTRAS_MAX
+					      ? extra_of(cell, value_item(roots, i), &gone)
+					      : NULL;
+
+		all = all && (extra != NULL || gone);
+		if (extra == NULL)
+			continue;
+		extra->next = *first;
+		*first = extra;
+		count++;
+	}
+	return all;
+}
+
+void session_mend(struct session *session)
+{
+	const struct cell_spec *cell = cell_spec(session->cell);
+	const struct value *roots = NULL;
+	struct pending *pending = cell_pending(session->cell);
+	const struct value *writes = pending_granted(pending, &roots);
+	const int64_t deadline = clock_now_ms() + MEND_MS;
+	struct extra *extras = NULL;
+
+	if (writes == NULL)
+		return;
+	const bool all = extras_take(cell, roots, &extras);
+	if (extras != NULL) {
+		struct running *running = running_of_session(session, &mend_tool);
+
+		running->extras = extras;
+		running->unfinished = value_copy(writes);
+		running->auditing = running->mending = true;
+		running_set_state(running, RUNNING_QUEUED);
+		running_dispatch(session);
+		while (!running_is_done(running) && clock_now_ms() < deadline)
+			loop_turn(session->loop, deadline);
+		const bool mended = running_is_done(running) && running->mended;
+		running_free(running);
+		if (!mended)
+			return;
+	}
+	if (all)
+		pending_granted_mended(pending);
 }

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "session/approval.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "tool/call.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/text/text.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

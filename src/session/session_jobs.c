@@ -4,7 +4,7 @@
  * waits for that worker longer than for any other.
  */
 #include "base/clock.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "tool/call.h"
 #include "tool/tool.h"
 

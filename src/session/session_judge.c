@@ -8,7 +8,7 @@
 #include "base/text/text.h"
 #include "session/approval.h"
 #include "session/extra.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "tool/denial.h"
 #include "tool/schema.h"
 

@@ -3,7 +3,7 @@
  * session_checkpoint.c, session_nested.c and session_patch.c only.
  */
 #pragma once
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "session/session_undo.h"
 #include "undo/plan.h"
 #include "undo/store.h"

@@ -2,7 +2,7 @@
 #include "session/approval_relay.h"
 
 #include "base/text/text.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "cell/cell.h"
 #include "policy/commands.h"
-#include "session/session_parts.h"
+#include "session/session.h"
 #include "tools/tools.h"
 
 static const struct tool *const tools[] = {&bash_tool, NULL};
