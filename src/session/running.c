@@ -2,26 +2,571 @@
  * running: the life of a call: queued, busy with a worker, done; its deadline, its
  * cancel, its end.
  */
+
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
+#include "cell/cell.h"
+#include "cell/lookups.h"
+#include "cell/outlet.h"
 #include "cell/wire.h"
+#include "files/files.h"
 #include "guard/guard.h"
 #include "policy/command_harm.h"
 #include "session/approval.h"
 #include "session/extra.h"
+#include "session/holders.h"
 #include "session/session.h"
 #include "session/session_undo.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/event.h"
 #include "tool/schema.h"
+#include "tool/tool.h"
+#include "view/spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/*
+ * Chooses the next call, by counts and not by walks through the list, because calls come
+ * by the hundred.
+ */
+
+enum {
+	/* more of them at the same time only queue on the disk */
+	FILE_CALLS_PER_CORE = 2,
+	/*
+	 * A search takes all cores that it finds. The other workers serve calls that only
+	 * want a file.
+	 */
+	SEARCHES_PER_CORE = 1,
+	/*
+	 * The worker of a command holds two; two more are left for everything else that
+	 * is open.
+	 */
+	DESCRIPTORS_PER_COMMAND = 4,
+};
+
+size_t running_commands_most(void)
+{
+	struct rlimit files;
+	size_t most = 1;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > DESCRIPTORS_PER_COMMAND)
+		most = (size_t)files.rlim_cur / DESCRIPTORS_PER_COMMAND;
+	return most;
+}
+
+bool running_is_file_call(const struct running *running)
+{
+	return (running->tool->effects & EFFECT_RUNS) == 0;
+}
+
+bool running_is_ours(const struct tool *tool)
+{
+	return tool == NULL || (tool->internal && !tool->is_step);
+}
+
+bool running_is_command(const struct running *running)
+{
+	return !running_is_ours(running->tool) &&
+	       (running->tool->effects & EFFECT_RUNS) != 0;
+}
+
+bool running_is_writer(const struct running *running)
+{
+	return !running_is_ours(running->tool) &&
+	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
+}
+
+/* Add MORE (1, or -1 as size_t) to the counts of calls like RUNNING in its state. */
+static void count(const struct running *running, size_t more)
+{
+	struct session *session = running->session;
+
+	if (running->state == RUNNING_NEW || running->state == RUNNING_AHEAD ||
+	    running->state == RUNNING_DONE)
+		return;
+	const bool searches = running->tool->searches;
+	if (running->state == RUNNING_QUEUED && running_is_command(running))
+		session->queued_commands += more;
+	else if (running->state == RUNNING_BUSY && running_is_writer(running))
+		session->busy_writers += more;
+	if (running->state == RUNNING_QUEUED && searches)
+		session->queued_searches += more;
+	else if (running->state == RUNNING_BUSY && searches)
+		session->busy_searches += more;
+	if (running->state == RUNNING_QUEUED && running_is_file_call(running))
+		session->queued_files += more;
+	else if (running->state == RUNNING_QUEUED)
+		session->queued_others += more;
+	else if (running_is_file_call(running))
+		session->busy_files += more;
+	else if (running->job == NULL) /* a job that waits holds up no other call */
+		session->busy_others += more;
+}
+
+static struct running *queued_from(struct running *running)
+{
+	while (running != NULL && running->state != RUNNING_QUEUED)
+		running = running->next;
+	return running;
+}
+
+void running_set_state(struct running *running, enum running_state state)
+{
+	struct session *session = running->session;
+
+	count(running, (size_t)-1);
+	running->state = state;
+	count(running, 1);
+	/* The list is in the order of numbers. */
+	if (state == RUNNING_QUEUED && (session->first_queued == NULL ||
+					running->number < session->first_queued->number))
+		session->first_queued = running;
+	else if (running == session->first_queued)
+		session->first_queued = queued_from(running);
+}
+
+bool running_is_alone(const struct running *running)
+{
+	const struct session *session = running->session;
+	size_t under_way = session->queued_files + session->queued_others +
+			   session->busy_files + session->busy_others;
+
+	return under_way == (running->state != RUNNING_NEW) && session->cores > 1;
+}
+
+static size_t room_beside(size_t busy, size_t most)
+{
+	return busy < most ? most - busy : 0;
+}
+
+static size_t smaller(size_t one, size_t other)
+{
+	return one < other ? one : other;
+}
+
+size_t running_room(const struct session *session, bool searches)
+{
+	const size_t room =
+		room_beside(session->busy_files, session->cores * FILE_CALLS_PER_CORE);
+
+	return searches ? smaller(room, room_beside(session->busy_searches,
+						    session->cores * SEARCHES_PER_CORE))
+			: room;
+}
+
+size_t running_queued(const struct session *session, bool searches)
+{
+	return searches ? session->queued_searches
+			: session->queued_files - session->queued_searches;
+}
+
+void running_stay(struct session *session, int64_t us)
+{
+	if (session->cores > 2 || !cell_is_making(session->cell))
+		loop_stay(session->loop, clock_now_us() + us);
+}
+
+struct running *running_next_queued(const struct session *session, size_t *waiting)
+{
+	const size_t room = running_room(session, false);
+	const size_t searching = running_room(session, true);
+	const size_t others = room_beside(session->busy_others, session->commands_most);
+	struct running *at = session->first_queued;
+
+	*waiting = smaller(others, session->queued_others) +
+		   smaller(room, running_queued(session, false) +
+					 smaller(searching, running_queued(session, true)));
+	/*
+	 * Nothing is queued except calls for which there is no room; do not walk through
+	 * hundreds of them.
+	 */
+	if (*waiting == 0)
+		return NULL;
+	for (; at != NULL; at = queued_from(at->next)) {
+		const size_t its_room = !running_is_file_call(at) ? others
+					: at->tool->searches      ? searching
+								  : room;
+
+		if (its_room > 0 && !keeper_holds(session->keeper, at))
+			break;
+	}
+	return at;
+}
+
+/*
+ * Calls that no worker of this session's cell carries out: their time, their end, and
+ * what others are told about them meanwhile.
+ */
+
+static void stop(struct running *running)
+{
+	if (running->tool->stop != NULL)
+		running->tool->stop(running->tool->keeper, running);
+}
+
+/* A person may be at lunch, but the call must not stay open for ever. */
+enum { ASKED_MS = 600000 };
+
+static void too_late(struct timer *timer)
+{
+	struct running *running = timer->context;
+
+	if (running->question != 0 && clock_now_ms() < running->deadline_ms + ASKED_MS) {
+		timer->due_ms = clock_deadline(running->timeout_s);
+		return;
+	}
+	(void)tool_fail(&running->result,
+			"%s has not answered in %g s, and was told to stop.",
+			running->tool->name, running->timeout_s);
+	running->result.status = RESULT_TIMED_OUT;
+	stop(running);
+	running_finish(running);
+}
+
+/* The next audit sees what the call has left in the workspace. */
+static void look_later(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
+	    session->cell != NULL && cell_spec(session->cell)->guard != NULL)
+		cell_set_audit_due(session->cell, true);
+}
+
+void elsewhere_call(struct running *running)
+{
+	const struct session *session = running->session;
+
+	if (running->timeout_s > 0) {
+		running->deadline_ms = clock_deadline(running->timeout_s);
+		running->kill_timer = (struct timer){
+			.due_ms = running->deadline_ms,
+			.due = too_late,
+			.context = running,
+		};
+		loop_add_timer(session->loop, &running->kill_timer);
+	}
+	look_later(running);
+	if (running->tool->where == ELSEWHERE && running->tool->moved != NULL)
+		job_begin_patience(running);
+	running->tool->begin(running->tool->keeper, running);
+}
+
+void elsewhere_cancel(struct running *running)
+{
+	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
+			(double)(clock_now_us() - running->began_us) / 1e6);
+	running->result.status = RESULT_CANCELLED;
+	stop(running);
+	running_finish(running);
+}
+
+const struct value *running_arguments(const struct running *running)
+{
+	return running->arguments;
+}
+
+const struct value *running_trace(const struct running *running)
+{
+	return running->trace;
+}
+
+const char *running_id(const struct running *running)
+{
+	return running->id;
+}
+
+void running_end(struct running *running, struct tool_result *take_result)
+{
+	if (running->state == RUNNING_DONE) {
+		tool_result_fini(take_result);
+		return;
+	}
+	tool_result_fini(&running->result);
+	running->result = *take_result;
+	/* The job may have written files after a later call made its audit. */
+	if (running->job != NULL)
+		look_later(running);
+	running_finish(running);
+}
+
+/* A call's access to the network (outlet.h): granted, refused, taken back. */
+
+enum {
+	/* The result itself counts further ones. */
+	REFUSED_MAX = 2 * DENIALS_MAX,
+	/* bytes of a call's arguments and its result in which the port is searched */
+	WORDS_MAX = 256 << 10,
+};
+
+/*
+ * Does RUNNING run programs now? ENDING ran them until now, although it may not be busy
+ * any more.
+ */
+static bool runs_programs(const struct running *running, const struct running *ending)
+{
+	return (running->state == RUNNING_BUSY || (ending != NULL && running == ending)) &&
+	       running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0;
+}
+
+static bool has_refused(const struct running *running, const char *target)
+{
+	for (size_t i = 0; i < value_count(running->refused); i++) {
+		const struct value *item = value_item(running->refused, i);
+
+		if (str_is(value_str(value_member(item, "target")), target))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * REMEDY NULL: the host was looked up, and the remedy is chosen when the call's words are
+ * there.
+ */
+static void refused_add(struct running *running, const char *target, const char *remedy,
+			bool guessed)
+{
+	struct value *item;
+
+	if (value_count(running->refused) >= REFUSED_MAX || has_refused(running, target))
+		return;
+	item = value_new_object();
+	value_set_text(item, "target", target);
+	if (remedy != NULL)
+		value_set_text(item, "remedy", remedy);
+	if (guessed)
+		value_set_boolean(item, "guessed", true);
+	if (running->refused == NULL)
+		running->refused = value_new_array();
+	value_append(running->refused, item);
+}
+
+void running_refused(void *context, uint64_t number, const char *target, const char *remedy)
+{
+	struct session *session = context;
+
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		if (number != 0 ? at->number == number : runs_programs(at, NULL))
+			refused_add(at, target, remedy, false);
+	}
+}
+
+struct hearing {
+	struct session *session;
+	const struct running *ending; /* or NULL */
+};
+
+/*
+ * A datagram does not say which call sent it: when several calls run, the refusal is
+ * marked as a guess.
+ */
+static void host_looked_up(void *context, const struct network_host *host)
+{
+	const struct hearing *hearing = context;
+	size_t count = 0;
+
+	for (const struct running *at = hearing->session->first; at != NULL; at = at->next)
+		count += runs_programs(at, hearing->ending);
+	for (struct running *at = hearing->session->first; at != NULL; at = at->next) {
+		if (runs_programs(at, hearing->ending))
+			refused_add(at, host->text, NULL, count > 1);
+	}
+}
+
+/*
+ * Read the hosts that were looked up until now. They belong to the calls that run now,
+ * and to ENDING (or NULL).
+ */
+static void hear_lookups(struct session *session, const struct running *ending)
+{
+	struct hearing hearing = {session, ending};
+	const int fd = session->cell != NULL ? cell_questions(session->cell) : -1;
+
+	if (fd >= 0)
+		lookups_read(fd, host_looked_up, &hearing);
+}
+
+/* How the words of a call say that it speaks to a host. */
+struct said {
+	uint16_t port; /* 0: no URL names the host */
+	bool plain;    /* HTTP without TLS */
+};
+
+/* The port that follows "://HOST" in TEXT, and whether the URL is plain HTTP. */
+static struct said url_said(struct str text, const char *host)
+{
+	const struct str name = str_of(host), mark = STR("://");
+
+	for (size_t at = 0; (at = str_find(text, mark, at)) != (size_t)-1; at++) {
+		struct str behind = str_part(text, at + mark.size, SIZE_MAX);
+		struct said said = {.plain = str_ends(str_part(text, 0, at), STR("http"))};
+		size_t digits = 1;
+
+		if (!str_starts(behind, name))
+			continue;
+		behind = str_part(behind, name.size, SIZE_MAX);
+		if (behind.size > 0 && behind.data[0] == ':') {
+			while (digits < behind.size && behind.data[digits] >= '0' &&
+			       behind.data[digits] <= '9')
+				digits++;
+			if (network_parse_port(str_part(behind, 1, digits - 1), &said.port))
+				return said;
+		} else if (behind.size == 0 ||
+			   strchr("/ ?#'\"\\,;)\n", behind.data[0]) != NULL) {
+			said.port = said.plain ? NETWORK_PORT_HTTP : NETWORK_PORT_TLS;
+			return said;
+		}
+	}
+	return (struct said){0};
+}
+
+/* The port of the entry of SPEC that lists HOST; 0: none does. */
+static uint16_t port_listed(const struct cell_spec *spec, const struct network_host *host)
+{
+	struct network_entry entry;
+
+	for (size_t i = 0; i < spec->network_count; i++) {
+		if (network_parse_entry(str_of(spec->network[i]), &entry, NULL) &&
+		    network_find(&entry, 1, host, entry.port) != NULL)
+			return entry.port;
+	}
+	return 0;
+}
+
+static struct said said_of(const struct running *running, const char *host)
+{
+	struct said said;
+	struct buf words;
+
+	buf_init(&words, WORDS_MAX);
+	(void)value_print(running->arguments, 0, &words);
+	(void)buf_addc(&words, '\n');
+	(void)buf_addstr(&words, str_part(buf_str(&running->result.text), 0, WORDS_MAX / 2));
+	said = url_said(buf_str(&words), host);
+	buf_fini(&words);
+	return said;
+}
+
+/*
+ * Append to OUT the policy entry that lets programs of RUNNING reach TARGET. In a cell
+ * with a proxy, programs ask the proxy to look names up. A program that looks a name up
+ * itself does not use the proxy, and only a tcp:// entry helps. The same holds for plain
+ * HTTP on a port on which the proxy passes none.
+ */
+static void remedy_add(const struct running *running, const char *target, struct buf *out)
+{
+	const struct cell_spec *spec = cell_spec(running->session->cell);
+	const bool has_proxy = cell_outlet(running->session->cell) != NULL;
+	const struct said said = said_of(running, target);
+	char entry[NETWORK_TEXT_MAX], carried[NETWORK_TEXT_MAX + sizeof("tcp://")];
+	char remedy[NETWORK_REMEDY_MAX];
+	struct network_host host;
+	uint16_t port = said.port;
+
+	if (!network_parse_host(str_of(target), &host, NULL))
+		return;
+	if (port == 0 && has_proxy)
+		port = port_listed(spec, &host);
+	if (!has_proxy && !(said.plain && port != NETWORK_PORT_HTTP)) {
+		network_print_entry(&host, port != 0 ? port : NETWORK_PORT_TLS, entry);
+		(void)buf_adds(out, network_print_remedy(entry, remedy));
+		return;
+	}
+	(void)snprintf(carried, sizeof(carried), "tcp://%s",
+		       network_print(&host, port != 0 ? port : NETWORK_PORT_TLS, entry));
+	(void)buf_addf(out, "%s%s%s",
+		       has_proxy ? "this program does not ask the proxy (HTTP_PROXY): " : "",
+		       network_print_remedy(carried, remedy),
+		       port != 0 ? "" : " (or with the port that it wants)");
+}
+
+static void tell_refused(struct running *running)
+{
+	const struct cell *cell = running->session->cell;
+	struct buf remedy;
+
+	buf_init(&remedy, 2 * NETWORK_REMEDY_MAX);
+	for (size_t i = 0; i < value_count(running->refused); i++) {
+		const struct value *item = value_item(running->refused, i);
+		const char *target = value_text(value_member(item, "target"));
+		const char *said = value_text(value_member(item, "remedy"));
+
+		buf_clear(&remedy);
+		if (said == NULL)
+			remedy_add(running, target, &remedy);
+		denial_add(&running->result,
+			   &(struct denial){
+				   .kind = DENIAL_NET,
+				   .target = target,
+				   .rule = cell_spec(cell)->network_rule,
+				   .remedy = said != NULL ? said : remedy.data,
+				   .guessed = value_is_true(value_member(item, "guessed")),
+			   });
+	}
+	buf_fini(&remedy);
+}
+
+enum claims_hosts session_weighs_hosts(const struct session *session,
+				       const struct tool_result *result)
+{
+	if (session->cell == NULL || !claims_name_host(result))
+		return CLAIMS_HOSTS_WRONG;
+	if (spec_is_sealed(cell_spec(session->cell)))
+		return cell_lost_route(session->cell) ? CLAIMS_HOSTS_LISTABLE
+						      : CLAIMS_HOSTS_WRONG;
+	return cell_spec(session->cell)->built >= SANDBOX_FILTER ? CLAIMS_HOSTS_CLOSED
+								 : CLAIMS_HOSTS_WRONG;
+}
+
+void running_end_network(struct running *running)
+{
+	struct cell *cell = running->session->cell;
+	struct outlet *outlet = cell != NULL ? cell_outlet(cell) : NULL;
+
+	if (cell == NULL || !running->asks)
+		return;
+	running->asks = false;
+	if (outlet != NULL) {
+		outlet_revoke(outlet, running->number);
+		outlet_hear(outlet);
+	}
+	hear_lookups(running->session, running);
+	tell_refused(running);
+	if (outlet != NULL && outlet_broken(outlet) != NULL)
+		denial_add(&running->result,
+			   &(struct denial){.kind = DENIAL_NET,
+					    .target = "every host",
+					    .rule = outlet_broken(outlet),
+					    .remedy = "begin a new session"});
+}
+
+struct value *running_begin_network(struct running *running)
+{
+	struct outlet *outlet = cell_outlet(running->session->cell);
+	struct value *list;
+
+	if ((running->tool->effects & EFFECT_RUNS) == 0)
+		return NULL;
+	/* The look-ups that are waiting come from others: a job, a server. */
+	hear_lookups(running->session, NULL);
+	running->asks = true;
+	if (outlet == NULL)
+		return NULL;
+	list = value_new_array();
+	outlet_grant(outlet, running->number, list);
+	return list;
+}
 
 enum {
 	/* the worker is killed when it has not answered this long after the deadline */
@@ -477,4 +1022,940 @@ void running_free(struct running *running)
 	tool_result_fini(&running->result);
 	free(running->id);
 	free(running);
+}
+
+/*
+ * Calls that only read, sent together to one worker. The worker answers each call before
+ * it begins the next, so only the first is ever busy. The others wait like queued calls,
+ * but behind the first one at its worker. Whatever happens to one of the calls, the
+ * others are queued again, and another worker makes them: reading twice does no harm. A
+ * worker that still has calls which others make now ends.
+ */
+
+enum {
+	/*
+	 * So many calls need only one wake-up. More would gain little, and wait longer
+	 * for a slow one.
+	 */
+	BATCH_MAX = 4,
+	/* How much longer a call waits because it stands behind a slow one. */
+	RECALL_MS = 20,
+};
+
+/*
+ * The call leaves nothing, needs no files or folders of its own, and reads nothing from
+ * its socket.
+ */
+static bool may_share(const struct running *running)
+{
+	const struct tool *tool = running->tool;
+
+	return tool->effects == EFFECT_READS && tool->carrier == NULL && !tool->answers &&
+	       !tool->wants_changes && running->fd_count == 0 && !running->auditing &&
+	       running->extras == NULL;
+}
+
+/* Searches may take only some workers, so that no other call stands behind a search. */
+static struct running *next_to_share(struct running *at, bool searches)
+{
+	while (at != NULL && (at->state != RUNNING_QUEUED ||
+			      at->tool->searches != searches || !may_share(at)))
+		at = at->next;
+	return at;
+}
+
+/* Would a worker first have work to do that belongs to one call only? */
+static bool has_duties(const struct cell *cell)
+{
+	return cell_audit_due(cell) || cell_unfinished(cell) != NULL;
+}
+
+/*
+ * How many calls one worker gets: the busy call and the queued ones, divided by the
+ * workers that may take them.
+ */
+static size_t share_of(const struct running *running)
+{
+	const bool searches = running->tool->searches;
+	const size_t workers = running_room(running->session, searches) + 1;
+
+	return (1 + running_queued(running->session, searches) + workers - 1) / workers;
+}
+
+static void gather(struct running *running)
+{
+	const size_t share = share_of(running);
+	struct running *last = running, *next = running->session->first_queued;
+
+	for (size_t count = 1; count < BATCH_MAX && count < share; count++) {
+		next = next_to_share(next, running->tool->searches);
+		if (next == NULL)
+			return;
+		running_set_state(next, RUNNING_AHEAD);
+		last->after = next;
+		next->before = last;
+		last = next;
+	}
+}
+
+static void recall_due(struct timer *timer)
+{
+	struct running *running = timer->context;
+
+	/* No other worker could begin the calls behind RUNNING now. */
+	if (running->after != NULL &&
+	    running_room(running->session, running->tool->searches) == 0) {
+		timer->due_ms = clock_now_ms() + RECALL_MS;
+		return;
+	}
+	batch_recall(running);
+	running_dispatch(running->session);
+}
+
+static void watch_over(struct running *running)
+{
+	running->recall = (struct timer){.due_ms = clock_now_ms() + RECALL_MS,
+					 .due = recall_due,
+					 .context = running};
+	loop_add_timer(running->session->loop, &running->recall);
+}
+
+static bool print_all(struct running *running, const struct worker_end *worker,
+		      struct buf *text)
+{
+	struct buf call;
+	bool ok = true;
+
+	buf_init(&call, FRAME_MAX);
+	for (struct running *at = running; at != NULL && ok; at = at->after) {
+		buf_clear(&call);
+		ok = running_print(at, worker, &call) &&
+		     wire_add_to_batch(buf_str(&call), text);
+	}
+	buf_fini(&call);
+	return ok;
+}
+
+bool batch_print(struct running *running, const struct worker_end *worker, struct buf *text)
+{
+	const struct session *session = running->session;
+
+	if (!worker->made || worker->of_call != 0 || session->one_call ||
+	    !may_share(running) || has_duties(session->cell))
+		return false;
+	gather(running);
+	if (running->after == NULL)
+		return false;
+	watch_over(running);
+	if (print_all(running, worker, text))
+		return true;
+	batch_recall(running);
+	running->recalled = false; /* nothing was sent */
+	buf_clear(text);
+	return false;
+}
+
+void batch_recall(struct running *running)
+{
+	struct running *first = running;
+
+	while (first->before != NULL)
+		first = first->before;
+	if (first->after == NULL)
+		return;
+	first->recalled = true;
+	first->recall.due_ms = 0; /* at the loop's next turn they go to other workers */
+	for (struct running *at = first; at != NULL;) {
+		struct running *next = at->after;
+
+		at->after = at->before = NULL;
+		if (at->state == RUNNING_AHEAD)
+			running_set_state(at, RUNNING_QUEUED);
+		at = next;
+	}
+}
+
+bool batch_go_on(struct running *running, struct worker_end *worker)
+{
+	struct running *next = running->after;
+
+	if (next == NULL)
+		return false;
+	running->after = NULL;
+	next->before = NULL;
+	running_begin(next, worker);
+	if (next->after != NULL)
+		watch_over(next);
+	return true;
+}
+
+/*
+ * Files that a killed git may have left (audit.h). One worker finds them, and another
+ * worker removes them. In between the front, which sees the machine's processes, decides
+ * which may go.
+ */
+
+enum {
+	MEND_MS = 10000, /* enough to start two workers on a busy machine */
+	/* The kernel ends the processes of a killed session one after the other. */
+	DYING_MS = 2000,
+	/*
+	 * Most gits outside of the cell, which may hold a file, have ended before that.
+	 */
+	SHORT_MS = 300,
+};
+
+void running_take_left(struct running *running, struct tool_result *result)
+{
+	struct value *left = audit_take_left(result);
+
+	/*
+	 * A file that is found while the others are removed was left by no process that
+	 * this call ended.
+	 */
+	if (running->left_state != LEFT_UNSEEN) {
+		value_free(left);
+		return;
+	}
+	running->left_state = LEFT_SEEN;
+	running->left = left;
+}
+
+/*
+ * Were processes of the call ended by force, by its worker or together with its worker?
+ */
+static bool ended_some(const struct running *running)
+{
+	const struct tool_result *result = &running->result;
+
+	return running->auditing || result->status == RESULT_TIMED_OUT ||
+	       result->status == RESULT_CANCELLED ||
+	       value_integer(value_member(result->details, "left_processes")) > 0;
+}
+
+/* Keep only the objects in LEFT: a worker that was taken over may note anything. */
+static void items_keep(struct value *left)
+{
+	auto_value struct value *all = value_copy(left);
+
+	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
+		if (value_kind(value_at(at)) != VALUE_OBJECT)
+			value_remove(left, value_key(at));
+	}
+}
+
+/* Files of LEFT that some process may hold are looked at again after the next call. */
+static void held_keep(struct session *session, const struct value *left)
+{
+	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
+		struct value *item;
+
+		if (value_member(value_at(at), "held") == NULL)
+			continue;
+		if (session->held == NULL)
+			session->held = value_new_object();
+		item = value_copy(value_at(at));
+		value_set_boolean(item, "told", true);
+		value_set(session->held, value_key(at), item);
+	}
+}
+
+static void held_join(struct session *session, struct running *running)
+{
+	auto_value struct value *held = session->held;
+
+	session->held = NULL;
+	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
+		if (running->left == NULL)
+			running->left = value_new_object();
+		if (value_member(running->left, value_key(at)) == NULL)
+			value_set(running->left, value_key(at), value_copy(value_at(at)));
+	}
+}
+
+bool running_left_waits(struct running *running)
+{
+	const struct value *guard = cell_spec(running->session->cell)->guard;
+
+	if (running->left_state != LEFT_SEEN)
+		return false;
+	running->left_state = LEFT_JUDGED;
+	held_join(running->session, running);
+	if (running->left == NULL || guard == NULL)
+		return false;
+	items_keep(running->left);
+	holders_find(running->left, value_member(guard, "roots"), ended_some(running),
+		     clock_now_ms() + (running->mending ? DYING_MS : SHORT_MS));
+	held_keep(running->session, running->left);
+	return value_count(running->left) > 0;
+}
+
+struct value *running_left_carried(const struct running *running)
+{
+	struct value *carried;
+
+	if (running->left_state != LEFT_JUDGED && running->sent_ns == 0)
+		return NULL;
+	carried = value_new_object();
+	if (running->left_state == LEFT_UNSEEN)
+		value_set_integer(carried, LEFT_SINCE, running->sent_ns);
+	else if (running->left != NULL)
+		value_set(carried, LEFT_FOUND, value_ref(running->left));
+	return carried;
+}
+
+/* This tool is in no table: a worker knows it by its name. */
+static const struct tool left_tool = {
+	.name = AUDIT_CALL,
+	.description = "Look for what the gits of a killed session left.",
+	.effects = EFFECT_READS,
+	.internal = true,
+};
+
+void session_put_left_away(struct session *session)
+{
+	const int64_t deadline = clock_now_ms() + MEND_MS;
+	const struct value *guard = cell_spec(session->cell)->guard;
+	struct running *running;
+
+	if (!session->taken_over || guard == NULL)
+		return;
+	running = running_of_session(session, &left_tool);
+	/* The session's first call makes the audit. */
+	running->auditing = running->mending = true;
+	running->sent_ns = value_integer(value_member(guard, "ticked"));
+	running_set_state(running, RUNNING_QUEUED);
+	running_dispatch(session);
+	while (!running_is_done(running) && clock_now_ms() < deadline)
+		loop_turn(session->loop, deadline);
+	if (running_is_done(running) && running->result.text.size > 0) {
+		session->said = memory_alloc(sizeof(*session->said));
+		tool_result_init(session->said);
+		audit_take(session->said, &running->result);
+	}
+	running_free(running);
+}
+
+/*
+ * Turns the reports and questions of a worker about its call (tell.h) into events, and
+ * sends back the answers. Both directions are built anew from what came, because a
+ * worker may have been taken over.
+ */
+
+/* A worker accepts the largest answer in far less time. */
+enum { ANSWER_MS = 10000, NAME_MAX_BYTES = 128 };
+
+/* The levels of syslog (RFC 5424), as MCP has them. */
+static const char *level_of(const struct value *value)
+{
+	static const char *const levels[] = {"debug", "info",     "notice", "warning",
+					     "error", "critical", "alert",  "emergency"};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (str_is(value_str(value), levels[i]))
+			return levels[i];
+	}
+	return "info";
+}
+
+static bool emit(const struct running *running, enum event_kind kind, struct str text,
+		 const struct value *data)
+{
+	struct err err;
+
+	/*
+	 * The call of a job has ended for its caller when it became the job: the caller
+	 * listens no more.
+	 */
+	if (running->job != NULL)
+		return true;
+	return session_emit(running->session, kind, running, text, data, &err);
+}
+
+void running_progress(struct running *running, double progress, double total,
+		      const char *message)
+{
+	auto_value struct value *data = value_new_object();
+
+	value_set_real(data, "progress", progress);
+	if (total >= 0)
+		value_set_real(data, "total", total);
+	(void)emit(running, EVENT_PROGRESS, str_part(str_of(message), 0, TELL_MAX), data);
+}
+
+void running_log(struct running *running, const char *level, const char *logger,
+		 struct str text)
+{
+	auto_value struct value *data = value_new_object();
+	auto_value struct value *named = value_new_text(level);
+
+	value_set_text(data, "level", level_of(named));
+	if (logger != NULL && str_of(logger).size <= NAME_MAX_BYTES)
+		value_set_text(data, "logger", logger);
+	(void)emit(running, EVENT_LOG, str_part(text, 0, TELL_MAX), data);
+}
+
+void running_told(struct running *running, struct str payload)
+{
+	auto_value struct value *told = NULL;
+	auto_value struct value *data = NULL;
+	const struct value *progress, *total, *text;
+
+	/*
+	 * The call of a job has ended for its caller when it became the job: the caller
+	 * listens no more.
+	 */
+	if (running->job != NULL || payload.size > TELL_MAX ||
+	    !value_parse(payload, 0, &told, NULL))
+		return;
+	data = value_new_object();
+	progress = value_member(told, "progress");
+	total = value_member(told, "total");
+	text = value_member(told, "text");
+	if (value_is_number(progress)) {
+		value_set_real(data, "progress", value_number(progress));
+		if (value_is_number(total))
+			value_set_real(data, "total", value_number(total));
+		(void)emit(running, EVENT_PROGRESS, value_str(text), data);
+		return;
+	}
+	value_set_text(data, "level", level_of(value_member(told, "level")));
+	struct str logger = value_str(value_member(told, "logger"));
+	if (logger.size > 0 && logger.size <= NAME_MAX_BYTES)
+		value_set_str(data, "logger", logger);
+	(void)emit(running, EVENT_LOG, value_str(text), data);
+}
+
+static bool reply_send(const struct running *running, int64_t id,
+		       const struct value *answer, struct err *err)
+{
+	struct buf text;
+
+	buf_init(&text, TELL_QUESTION_MAX);
+	bool ok = tell_print_reply(id, answer, &text) ||
+		  err_set(err, E2BIG, "the answer is over %d bytes", TELL_QUESTION_MAX);
+	ok = ok && frame_send(running->worker->socket, FRAME_REPLY, buf_str(&text), NULL,
+			      0, clock_now_ms() + ANSWER_MS, err);
+	buf_fini(&text);
+	return ok;
+}
+
+static void decline(const struct running *running, int64_t id)
+{
+	auto_value struct value *answer = value_new_object();
+
+	value_set_text(answer, "action", "decline");
+	/*
+	 * When the reply cannot be sent the worker is gone, and its loss is reported
+	 * separately.
+	 */
+	(void)reply_send(running, id, answer, NULL);
+}
+
+static bool may_ask(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	return session->answers_questions && session->sink.event != NULL &&
+	       !running->quiet && !approval_is_open(running) && running->job == NULL &&
+	       !running->cancelled;
+}
+
+/* False: nobody has received the question. */
+static bool open_question(struct running *running, int64_t id, const char *kind,
+			  const struct value *request)
+{
+	auto_value struct value *data = value_new_object();
+
+	value_set_integer(data, "id", id);
+	value_set_text(data, "kind", kind);
+	value_set(data, "request", value_ref(request));
+	running->question = id;
+	/* The question may be answered before emit returns. */
+	if (emit(running, EVENT_QUESTION, (struct str){0}, data) || running->question != id)
+		return true;
+	running->question = 0;
+	return false;
+}
+
+void running_asked(struct running *running, struct str payload)
+{
+	auto_value struct value *object = NULL;
+	struct tell_question question;
+
+	/*
+	 * Our code in a worker asks one question at a time; a worker that asks more is
+	 * not heard.
+	 */
+	if (running->question != 0 ||
+	    !tell_parse_question(payload, &question, &object, NULL))
+		return;
+	if (!may_ask(running) ||
+	    !open_question(running, question.id, question.kind, question.request))
+		decline(running, question.id);
+}
+
+bool running_ask(struct running *running, const char *kind, const struct value *request)
+{
+	if (running->question != 0 || running->tool->answered == NULL || !may_ask(running))
+		return false;
+	return open_question(running, (int64_t)++running->ask, kind, request);
+}
+
+bool running_answer(struct running *running, int64_t question, const struct value *answer,
+		    struct err *err)
+{
+	if (question < 0)
+		return approval_answer(running, question, answer, err);
+	if (running->question == 0 || running->question != question ||
+	    (running->worker == NULL && running->tool->answered == NULL))
+		return err_set(err, ESRCH, "question %lld is not open", (long long)question);
+	if (!tell_is_answer(answer))
+		return err_set(
+			err, EINVAL,
+			"an answer is an object with an action: accept, decline or cancel");
+	running->question = 0;
+	approval_show(running);
+	if (running->worker != NULL)
+		return reply_send(running, question, answer, err);
+	running->tool->answered(running->tool->keeper, running, answer);
+	return true;
+}
+
+bool session_answer(struct session *session, const char *call, int64_t question,
+		    const struct value *answer, struct err *err)
+{
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		if (at->state != RUNNING_DONE && strcmp(at->id, call) == 0)
+			return running_answer(at, question, answer, err);
+	}
+	return err_set(err, ESRCH, "no call \"%.64s\" is under way", call);
+}
+
+/* The end of a call that had a worker, and the audit of what the call left. */
+
+/* A whole look takes a second; more when the machine is busy */
+enum { LOOK_MS = 6000 };
+
+void running_finish_next(struct running *running)
+{
+	struct session *session = running->session;
+
+	if (keeper_waits(session->keeper, running)) {
+		loop_remove_timer(&running->kill_timer);
+		running_dispatch(session);
+		return;
+	}
+
+	running_finish(running);
+	running_dispatch(session);
+	cell_refill(session->cell);
+}
+
+enum audit_reach audit_reach_of(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	if (!running->audits)
+		return AUDIT_NEAR;
+	if (session->taken_over || keeper_misses_nested(session->keeper))
+		return AUDIT_ALL;
+	return running->reach;
+}
+
+/* A fresh worker audits before RUNNING is answered. */
+static void audit_first(struct running *running)
+{
+	struct session *session = running->session;
+
+	cell_set_audit_due(session->cell, true);
+	session->audits_wanted++;
+	running->auditing = true;
+	running_set_state(running, RUNNING_QUEUED);
+	loop_remove_timer(&running->kill_timer);
+	running_dispatch(session);
+}
+
+/* May the call have left something where its own audit has not looked? */
+static bool has_unseen(struct running *running)
+{
+	const struct value *guard = cell_spec(running->session->cell)->guard;
+
+	if ((running->tool->effects & EFFECT_RUNS) == 0)
+		return false;
+	if (!running->session->one_call)
+		return audit_is_partial(&running->result) ||
+		       (value_member(guard, "deep") == NULL &&
+			value_member(guard, "whole") != NULL) ||
+		       keeper_misses_nested(running->session->keeper);
+	return audit_take_partial(&running->result);
+}
+
+bool running_looks_again(struct running *running)
+{
+	bool again = running_left_waits(running);
+
+	if (!running->auditing && has_unseen(running)) {
+		running->session->unseen = true;
+		if (running->session->one_call)
+			running->reach = AUDIT_WHOLE;
+		again |= running->session->one_call;
+	}
+	if (again)
+		audit_first(running);
+	return again;
+}
+
+/* This tool is in no table: a worker knows it by its name. */
+static const struct tool look_tool = {
+	.name = AUDIT_CALL,
+	.description = "Look at what the session's commands have left.",
+	.effects = EFFECT_READS,
+	.internal = true,
+};
+
+static void look_tell(struct session *session, struct running *running)
+{
+	const struct str said = str_trim(buf_str(&running->result.text));
+	struct err err;
+
+	if (said.size > 0)
+		(void)session_emit(session, EVENT_NOTICE, NULL, said, NULL, &err);
+}
+
+void session_look_whole(struct session *session, bool all)
+{
+	const int64_t deadline = clock_now_ms() + LOOK_MS;
+	struct running *running;
+
+	if (session->cell == NULL || cell_spec(session->cell)->guard == NULL)
+		return;
+	const bool due = cell_audit_due(session->cell);
+	if (!due && (!session->unseen || session->one_call))
+		return;
+	/* When the look fails here, the next session makes it. */
+	cell_set_audit_due(session->cell, true);
+	if (cell_broken(session->cell) != NULL)
+		return;
+	running = running_of_session(session, &look_tool);
+	running->reach = all || due ? AUDIT_ALL : AUDIT_WHOLE;
+	if (due)
+		running->sent_ns = value_integer(
+			value_member(cell_spec(session->cell)->guard, "ticked"));
+	audit_first(running);
+	while (!running_is_done(running) && clock_now_ms() < deadline)
+		loop_turn(session->loop, deadline);
+	if (running_is_done(running))
+		look_tell(session, running);
+	running_free(running);
+}
+
+void running_finish_audited(struct running *running)
+{
+	struct session *session = running->session;
+
+	if (running->auditing)
+		audit_tell_lost(&running->result, "the worker ended");
+	else if (running->journal.fd >= 0)
+		running->unfinished = files_unfinished(running->journal.fd);
+	if (!running->auditing && cell_spec(session->cell)->guard != NULL &&
+	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
+		if (session->one_call)
+			running->reach = AUDIT_WHOLE;
+		else
+			session->unseen = true;
+		audit_first(running);
+		return;
+	}
+	running_finish_next(running);
+}
+
+void running_audit_done(const struct running *running, const struct tool_result *result)
+{
+	struct session *session = running->session;
+
+	if (!audit_failed(result) && running->audits_of == session->audits_wanted &&
+	    !job_writes(session, running->job)) {
+		cell_set_audit_due(session->cell, false);
+		session->taken_over = false;
+	}
+}
+
+void running_audit_arrived(struct running *running, const struct frame *frame)
+{
+	struct tool_result audit;
+	struct err err;
+
+	tool_result_init(&audit);
+	if (!tool_result_parse(frame->payload, &audit, &err)) {
+		audit_tell_lost(&running->result, err.text);
+	} else {
+		running_take_left(running, &audit);
+		audit_take(&running->result, &audit);
+		value_free(running->unfinished);
+		running->unfinished = NULL;
+		running->mended = true;
+		if (!running->mending)
+			running_audit_done(running, &audit);
+	}
+	tool_result_fini(&audit);
+}
+
+/*
+ * A call that is with a worker: the worker's frames, the result, the loss of the worker.
+ */
+
+enum {
+	KILL_WAIT_MS = 1000, /* how long the end of a killed worker is waited for */
+	/*
+	 * The time from the end of a program to its result, unless there is much to look
+	 * at.
+	 */
+	ENDING_US = 150,
+};
+
+void running_fail(struct running *running, const char *why)
+{
+	buf_clear(&running->result.text);
+	(void)tool_fail(&running->result, "%s", why);
+}
+
+void running_kill_due(struct timer *timer)
+{
+	struct running *running = timer->context;
+	struct worker_end *worker = running->worker;
+	bool ended = cell_kill_worker(worker, KILL_WAIT_MS);
+
+	running->worker = NULL;
+	if (running->auditing) {
+		running_finish_audited(running);
+		return;
+	}
+	running_fail(running, ended ? "It gave no answer in time and was ended by force, "
+				      "with all that it had started."
+				    : "It could not be ended even by force: the kernel is "
+				      "holding it (a broken disk or mount, or very much "
+				      "memory to give back).");
+	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
+	if (!ended)
+		value_set_boolean(tool_details(&running->result), "unkillable", true);
+	running_finish_audited(running);
+}
+
+/*
+ * A worker that sends a result that cannot be read was taken over: its word about what it
+ * did does not count.
+ */
+static void result_garbled(struct running *running, const struct err *why)
+{
+	running_fail(running, why->text);
+	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
+	running->worker = NULL;
+	running_finish_audited(running);
+}
+
+/*
+ * Say which files exist in the cell only. A file tool was asked for that file, so its
+ * result says so each time. Programs leave something in /tmp with every second call, so
+ * their results say so once in a session.
+ */
+static void own_tell(struct running *running)
+{
+	struct session *session = running->session;
+	const bool is_program = (running->tool->effects & EFFECT_RUNS) != 0;
+	struct buf line;
+
+	/* `exec` has no text of its own; its verb prints this. */
+	if ((is_program && session->told_own) || running->tool->internal)
+		return;
+	buf_init(&line, RESULT_TEXT_MAX);
+	session_print_own(session, &running->result, &line);
+	if (line.size > 0) {
+		session->told_own = true;
+		(void)buf_end_line(&running->result.text);
+		(void)buf_addf(&running->result.text, "[%s]\n", line.data);
+	}
+	buf_fini(&line);
+}
+
+/* False: the result could not be read, and RUNNING has ended. */
+static bool result_take(struct running *running, const struct frame *frame)
+{
+	struct session *session = running->session;
+	struct err err;
+
+	/*
+	 * The seconds and the level in the worker's result are not used: this side sets
+	 * them itself.
+	 */
+	tool_result_fini(&running->result);
+	tool_result_init(&running->result);
+	if (!tool_result_parse(frame->payload, &running->result, &err)) {
+		result_garbled(running, &err);
+		return false;
+	}
+	/*
+	 * The result is about to be printed anew, as an answer, so the frame's memory is
+	 * not needed.
+	 */
+	frame_done(&running->worker->reader);
+	if (running->mends)
+		cell_mended(session->cell);
+	if (running->audits || running->job != NULL)
+		running_audit_done(running, &running->result);
+	/*
+	 * A file tool that did what was asked met no limit. Looking would cost two system
+	 * calls.
+	 */
+	if (!running_is_file_call(running) || running->result.status != RESULT_DONE)
+		groups_tell(&running->worker->group, session->policy, &running->result);
+	/* Take the proxy's refusals before what programs say about hosts. */
+	running_end_network(running);
+	claims_judge(session->policy, session_weighs_hosts(session, &running->result),
+		     &running->result);
+	running_take_left(running, &running->result);
+	own_tell(running);
+	return true;
+}
+
+/*
+ * The result stands: RUNNING ends, now or after its checkpoint. WORKER serves the next
+ * call or ends.
+ */
+static void result_stands(struct running *running, struct worker_end *worker)
+{
+	struct session *session = running->session;
+	/*
+	 * A worker that has received a cancel ends as well, even when its call was just
+	 * done.
+	 */
+	const bool ends = (running->tool->effects & EFFECT_RUNS) != 0 ||
+			  running->cancelled || running->recalled || worker->of_call != 0;
+
+	if (!ends)
+		cell_give_back(worker);
+	const bool waits = keeper_waits(session->keeper, running);
+	if (waits)
+		loop_remove_timer(&running->kill_timer);
+	else
+		running_finish(running);
+	if (ends)
+		cell_let_go(worker);
+	running_dispatch(session);
+	if (!waits)
+		cell_refill(session->cell);
+}
+
+/* True: the worker goes on with the next call of its batch. */
+static bool result_arrived(struct running *running, const struct frame *frame)
+{
+	struct worker_end *worker = running->worker;
+
+	if (running->auditing) {
+		running_audit_arrived(running, frame);
+		cell_let_go(worker);
+		running->worker = NULL;
+		if (!running_looks_again(running))
+			running_finish_next(running);
+		return false;
+	}
+	if (!result_take(running, frame))
+		return false;
+	running->worker = NULL;
+	if (batch_go_on(running, worker)) {
+		running_finish(running);
+		return true;
+	}
+	if (running_looks_again(running))
+		cell_let_go(worker);
+	else
+		result_stands(running, worker);
+	return false;
+}
+
+void running_fail_without_cell(struct running *running)
+{
+	const char *why = cell_broken(running->session->cell);
+
+	if (running->auditing)
+		audit_tell_lost(&running->result, why);
+	else
+		running_fail(running, why);
+	value_set_boolean(tool_details(&running->result), "cell_broken", true);
+	running_finish(running);
+}
+
+static void worker_lost(struct running *running)
+{
+	struct session *session = running->session;
+	bool was_made = running->worker->made;
+
+	running->begun &= was_made;
+	running->lost = true;
+	if (running->worker->refused != NULL && !running->auditing) {
+		running_fail(running, running->worker->refused);
+		(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
+		running->worker = NULL;
+		running_finish(running);
+		running_dispatch(session);
+		return;
+	}
+	if (!running->auditing) {
+		running_fail(
+			running,
+			(running->tool->effects & EFFECT_RUNS) != 0
+				? "The worker that ran this call ended before it answered "
+				  "(killed, or out of memory), and with it all that the call "
+				  "had started; what it printed is lost, what it wrote is not. "
+				  "Look at that, and try again, with less at once."
+				: "The worker that ran this call ended before it answered "
+				  "(killed, or out of memory). Files are whole: old or new. "
+				  "Try again, with less at once.");
+		groups_tell(&running->worker->group, session->policy, &running->result);
+	}
+	/* The worker may have sent something that is not a frame, and still live. */
+	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
+	running->worker = NULL;
+	if (was_made || cell_broken(session->cell) == NULL) {
+		running_finish_audited(running);
+		return;
+	}
+	running_fail_without_cell(running);
+	running_dispatch(session);
+}
+
+bool running_frame_arrived(void *context, const struct frame *frame)
+{
+	struct running *running = context;
+	struct err err;
+
+	if (frame == NULL || frame->kind == FRAME_REFUSED) {
+		worker_lost(running);
+	} else if (frame->kind == FRAME_RESULT) {
+		return result_arrived(running, frame);
+	} else if (frame->kind == FRAME_ENDING && running->heralds) {
+		running->heralds =
+			false; /* a worker that says it again and again is not believed */
+		running_stay(running->session, ENDING_US);
+		if (keeper_will_look(running->session->keeper, running))
+			cell_expect(running->session->cell, WANT_KEPT);
+	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
+		jobs_answered(running->job, frame);
+	} else if (frame->kind == FRAME_TELL) {
+		running_told(running, frame->payload);
+	} else if (frame->kind == FRAME_QUESTION) {
+		running_asked(running, frame->payload);
+	} else if (frame->kind == FRAME_WAITS) {
+		if (running->job != NULL)
+			jobs_waits(running->job);
+		else
+			(void)running_become_job(running);
+	} else if (running->job == NULL &&
+		   (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR)) {
+		auto_value struct value *data = value_new_object();
+		value_set_integer(data, "stream", frame->kind == FRAME_STDOUT ? 1 : 2);
+		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running,
+				   frame->payload, data, &err);
+	}
+	return false;
 }
