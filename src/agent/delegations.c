@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "session/approval_relay.h"
+#include "session/approval.h"
 #include "store/patches.h"
 
 #include <inttypes.h>

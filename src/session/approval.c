@@ -1,19 +1,808 @@
 /* approval: questions to a person, their answers, and the grants. */
+
 #include "session/approval.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
 #include "base/text/text.h"
+#include "base/value.h"
+#include "cell/anchor.h"
 #include "cell/outlet.h"
-#include "session/approval_parts.h"
-#include "session/approval_scope.h"
-#include "session/approval_text.h"
-#include "session/extra.h"
+#include "cell/pending.h"
+#include "policy/command.h"
+#include "policy/policy.h"
 #include "session/session.h"
+#include "view/shape.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+enum {
+	/*
+	 * How many connections may wait for one answer; a program opens a handful at the
+	 * same time.
+	 */
+	HELD_MAX = 64,
+};
+
+struct approval {
+	struct approval *next;
+	struct running *running;
+	int64_t id;
+	bool shown; /* the person is being asked this question now */
+	struct value *data;
+	char *grant; /* the key of a session's grant */
+	/* the host:port for which connections wait; NULL: the call itself waits */
+	char *target;
+	struct extra *extra; /* the folder that the call waits for; NULL: its command */
+	/* the other session that asks (approval_relay.h); its parts are ours */
+	struct approval_relay relay;
+	uint64_t held[HELD_MAX];
+	size_t held_count;
+	/* until the question is shown, then until the time for an answer is over */
+	struct timer timer;
+};
+
+enum {
+	COMMAND_SHOWN_MAX = 16 << 10, /* a person reads all of what they judge */
+	/* Every byte of a command may be shown as four. */
+	SHOWN_MAX = 8 * COMMAND_SHOWN_MAX,
+	APPROVAL_FILE = 48,
+};
+
+struct approval_subject {
+	const char *effect;
+	struct str subject;
+	const char *because, *rule, *scope;
+	/* what is wanted, for an effect that a tool names (tool.h); or NULL */
+	const char *wish;
+	/* which folder it is, beside its name (approval_file); or NULL */
+	const char *file;
+};
+
+/* The words of a scope, made from the parts of a command. */
+
+/*
+ * Programs that run other programs or code, named by their words, options or input: the
+ * first word does not say what would be run. A program is compared by the last part of
+ * its path. Programs whose names end in a version (python3.11) are compared by the
+ * beginning of the name.
+ */
+static const char runners[] =
+	"sh bash dash zsh ksh mksh fish ash busybox toybox env sudo doas su runuser setpriv "
+	"xargs parallel nohup nice ionice chrt taskset timeout time stdbuf setsid setarch script "
+	"watch strace ltrace gdb chroot unshare nsenter exec eval source . command builtin trap "
+	"find awk gawk mawk sed ssh make ninja just npx bunx pipx uvx deno bun "
+	"tclsh expect osascript java";
+static const char *const runner_families[] = {"python", "pypy", "perl", "ruby", "node",
+					      "nodejs", "php",  "lua",  "guile"};
+
+static bool is_runner(const char *program)
+{
+	const struct str name = str_of(path_base_name(program));
+
+	if (str_among(runners, name))
+		return true;
+	for (size_t i = 0; i < sizeof(runner_families) / sizeof(runner_families[0]); i++) {
+		const struct str family = str_of(runner_families[i]);
+		const struct str version = str_part(name, family.size, name.size);
+
+		if (str_starts(name, family) &&
+		    strspn(version.data, "0123456789.-") >= version.size)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * WORD has no blank, quote or operator: in a scope nobody can take it for more than one
+ * word.
+ */
+static bool is_plain(const char *word)
+{
+	return word[0] != '\0' && word[0] != '-' &&
+	       word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789_-./:@%+=,")] == '\0';
+}
+
+/*
+ * Do the program and the first word of PART say what PART does? An option as the first
+ * word is fine for a host, because the host is what is granted. It is never fine for a
+ * command: `git -c …` can be any command.
+ */
+static bool is_told_by_words(const struct command_part *part, bool network)
+{
+	if (!is_plain(part->argv[0]) || is_runner(part->argv[0]))
+		return false;
+	if (part->argc == 1 || part->argv[1][0] == '-')
+		return network;
+	return is_plain(part->argv[1]);
+}
+
+void approval_scope(struct str text, bool network, struct buf *words)
+{
+	struct command command;
+	bool told = command_parse(&command, text);
+
+	for (size_t i = 0; told && i < command.count; i++)
+		told = is_told_by_words(&command.parts[i], network);
+	for (size_t i = 0; told && i < command.count; i++) {
+		const struct command_part *part = &command.parts[i];
+
+		if (i > 0)
+			(void)buf_addf(words, " %s ", command_joins[part->join]);
+		(void)buf_adds(words, part->argv[0]);
+		if (part->argc > 1 && part->argv[1][0] != '-')
+			(void)buf_addf(words, " %s", part->argv[1]);
+	}
+	command_fini(&command);
+	if (!told)
+		(void)buf_adds(words, "exactly this text");
+}
+
+/*
+ * The content of a question, for approval*.c only.
+ *
+ * The text that a question shows, and the hash over it.
+ */
+
+/* A question passes through at most so many agents; there are fewer (orchestra.h). */
+enum { RELAYED_DEPTH_MAX = 8 };
+
+/* The command of the call, or its tool with all arguments. */
+static void approval_command(const struct running *running, struct buf *text)
+{
+	const struct tool_param *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(running->arguments, rows->name);
+
+		if (rows->kind == PARAM_COMMAND && value != NULL) {
+			(void)buf_addstr(text, value_str(value));
+			return;
+		}
+	}
+	(void)buf_addf(text, "%s ", running->tool->name);
+	(void)value_print(running->arguments, VALUE_SORTED, text);
+}
+
+/*
+ * The folder in which the call would run: the one that the call names, or the session's.
+ */
+static void folder_of(const struct running *running, struct buf *folder)
+{
+	const struct session *session = running->session;
+	const struct tool_param *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const char *given =
+			value_text(value_member(running->arguments, rows->name));
+
+		if (rows->kind == PARAM_FOLDER && given != NULL &&
+		    path_normal(session_workspace(session), given, folder))
+			return;
+	}
+	buf_clear(folder);
+	(void)buf_adds(folder, session->folder);
+}
+
+/*
+ * Add TEXT line by line. Characters that nobody would see, or that would move the cursor,
+ * become visible.
+ */
+static void add_shown(struct buf *out, struct str text)
+{
+	struct str line;
+
+	while (str_next_line(&text, &line)) {
+		(void)buf_adds(out, "    ");
+		text_add_exact(out, line);
+		(void)buf_addc(out, '\n');
+	}
+}
+
+static struct value *schema_of_answer(void)
+{
+	static const char *const choices[] = {"once", "session", "no", NULL};
+	static const char *const required[] = {"answer", NULL};
+	struct value *schema = value_new_object(), *properties = value_new_object();
+	struct value *answer = value_new_object();
+
+	value_set_text(answer, "type", "string");
+	value_set_text(answer, "title", "Allow it?");
+	value_set(answer, "enum", value_new_texts(choices));
+	value_set(properties, "answer", answer);
+	value_set_text(schema, "type", "object");
+	value_set(schema, "properties", properties);
+	value_set(schema, "required", value_new_texts(required));
+	return schema;
+}
+
+/* NULL: a tool names this effect and states the wish itself. */
+static const char *wish_of(const char *effect)
+{
+	static const struct {
+		const char *effect, *wish;
+	} wishes[] = {
+		{"command", "run a command that is not listed"},
+		{"network", "reach a host that is not listed"},
+		{"read", "read a folder that it was not given, and all below it"},
+		{"write", "write to a folder that it was not given, and to all below it"},
+	};
+
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (strcmp(wishes[i].effect, effect) == 0)
+			return wishes[i].wish;
+	}
+	return NULL;
+}
+
+/* For a delegate: who delegated to it, and how deep. */
+static void add_delegates(const struct value *delegates, struct buf *text)
+{
+	const size_t count = value_count(delegates);
+
+	if (count == 0)
+		return;
+	(void)buf_adds(text, " (a delegate of ");
+	for (size_t i = count; i-- > 0;) {
+		text_add_exact(text, value_str(value_item(delegates, i)));
+		(void)buf_adds(text, i > 0 ? ", which is one of " : "");
+	}
+	(void)buf_addf(text, "; depth %zu)", count);
+}
+
+/* The question as a form, made of the members of DATA. */
+static struct value *form_of(const struct value *data)
+{
+	const char *effect = value_text(value_member(data, "effect"));
+	const char *wish = wish_of(effect);
+	struct value *request = value_new_object();
+	struct buf text;
+
+	buf_init(&text, SHOWN_MAX);
+	(void)buf_adds(&text, "Agent ");
+	text_add_exact(&text, value_str(value_member(data, "agent")));
+	add_delegates(value_member(data, "delegates"), &text);
+	(void)buf_adds(&text, " wants to ");
+	text_add_exact(&text, wish != NULL ? str_of(wish)
+					   : value_str(value_member(data, "wish")));
+	(void)buf_adds(&text, ":\n");
+	if (wish == NULL || strcmp(effect, "command") == 0) {
+		add_shown(&text, value_str(value_member(data, "subject")));
+	} else {
+		/* A folder or a host is shown as one line, whatever its name is. */
+		(void)buf_adds(&text, "    ");
+		text_add_exact(&text, value_str(value_member(data, "subject")));
+		(void)buf_addc(&text, '\n');
+	}
+	if (strcmp(effect, "command") != 0) {
+		(void)buf_adds(&text, "for:\n");
+		add_shown(&text, value_str(value_member(data, "command")));
+	}
+	(void)buf_adds(&text, "in ");
+	text_add_exact(&text, value_str(value_member(data, "folder")));
+	(void)buf_addf(&text, ". \"session\" allows until %s session ends: ",
+		       value_member(data, "delegates") != NULL ? "the delegate's" : "the");
+	text_add_exact(&text, value_str(value_member(data, "scope")));
+	value_set_str(request, "message", buf_str(&text));
+	value_set(request, "schema", schema_of_answer());
+	buf_fini(&text);
+	return request;
+}
+
+/* Write the device and inode of the file that FD holds, in digits. */
+static void approval_file(int fd, char file[APPROVAL_FILE])
+{
+	struct stat st = {0};
+
+	(void)fstat(fd, &st);
+	(void)snprintf(file, APPROVAL_FILE, "%" PRIuMAX ":%" PRIuMAX,
+		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+}
+
+/* Add the hash over DATA, and the members that are not part of the hash. */
+static void data_finish(struct value *data)
+{
+	char hash[HASH_HEX + 1];
+	struct buf text;
+
+	buf_init(&text, 2 * SHOWN_MAX);
+	(void)value_print(data, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hash);
+	buf_fini(&text);
+	value_set_text(data, "hash", hash);
+	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
+	value_set_text(data, "kind", "form");
+	value_set(data, "request", form_of(data));
+}
+
+/*
+ * Make the data of EVENT_APPROVAL_WANTED with the hash and the form, but without the id.
+ */
+static struct value *approval_data(const struct running *running,
+				   const struct approval_subject *subject)
+{
+	const struct session *session = running->session;
+	struct value *data = value_new_object();
+	struct buf command, folder;
+
+	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
+	buf_init(&folder, PATH_MAX);
+	approval_command(running, &command);
+	folder_of(running, &folder);
+	value_set_text(data, "effect", subject->effect);
+	if (subject->wish != NULL)
+		value_set_text(data, "wish", subject->wish);
+	value_set_str(data, "subject", subject->subject);
+	value_set_str(data, "command", buf_str(&command));
+	value_set_text(data, "because", subject->because);
+	value_set_text(data, "rule", subject->rule);
+	value_set_text(data, "scope", subject->scope);
+	if (subject->file != NULL)
+		value_set_text(data, "file", subject->file);
+	value_set_text(data, "agent", session->policy->name);
+	value_set_str(data, "folder", buf_str(&folder));
+	value_set_text(data, "workspace", session_workspace(session));
+	data_finish(data);
+	buf_fini(&folder);
+	buf_fini(&command);
+	return data;
+}
+
+struct value *approval_relay_data(const struct running *running, const char *agent,
+				  const struct value *asked)
+{
+	static const char *const needed[] = {"effect", "subject", "command", "because",
+					     "rule",   "scope",   "folder",  "workspace"};
+	const struct value *above = value_member(asked, "delegates");
+	const char *file = value_text(value_member(asked, "file"));
+	const char *wish = value_text(value_member(asked, "wish"));
+	const char *hash = value_text(value_member(asked, "hash"));
+	struct value *data = value_new_object(), *delegates = value_new_array();
+	bool sound = hash != NULL && value_count(above) < RELAYED_DEPTH_MAX;
+
+	/*
+	 * When the question has passed through other agents, ASKED names the agent that
+	 * began it.
+	 */
+	if (value_count(above) > 0)
+		agent = value_text(value_member(asked, "agent"));
+	sound = sound && agent != NULL;
+	value_set_text(data, "agent", agent != NULL ? agent : "");
+	value_set(data, "delegates", delegates);
+	value_append(delegates, value_new_text(running->session->policy->name));
+	for (size_t i = 0; sound && i < value_count(above); i++)
+		value_append(delegates, value_new_text(value_text(value_item(above, i))));
+	for (size_t i = 0; sound && i < sizeof(needed) / sizeof(needed[0]); i++) {
+		const struct value *member = value_member(asked, needed[i]);
+
+		sound = value_text(member) != NULL &&
+			value_str(member).size <= 2 * COMMAND_SHOWN_MAX;
+		if (sound)
+			value_set(data, needed[i], value_copy(member));
+	}
+	if (!sound ||
+	    (wish == NULL && wish_of(value_text(value_member(data, "effect"))) == NULL) ||
+	    (wish != NULL && strlen(wish) > COMMAND_SHOWN_MAX)) {
+		value_free(data);
+		return NULL;
+	}
+	if (wish != NULL)
+		value_set_text(data, "wish", wish);
+	if (file != NULL)
+		value_set_text(data, "file", file);
+	/*
+	 * The other session binds its answer to its own hash, so that hash is part of
+	 * what ours covers.
+	 */
+	value_set_text(data, "delegate_hash", hash);
+	data_finish(data);
+	return data;
+}
+
+/* Opens, grants and shows folders outside of the policy. */
+
+/* A granted folder that the anchor is adding to the view of all workers. */
+struct widening {
+	struct session *session;
+	struct widening *next;
+	/* of the call that waits for the folder; the call may have ended */
+	uint64_t number;
+	struct extra *extra; /* valid as long as that call exists */
+	struct cell_spec addition;
+	char *path, *grant;
+	struct stat st;
+	bool writable, failed;
+	struct err why;
+};
+
+/* Cut the last name off PATH; false when nothing would be left. */
+static bool cut(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash == NULL || slash[1] == '\0')
+		return false;
+	slash[slash == path] = '\0';
+	return true;
+}
+
+/*
+ * Open the folder that AT is, that AT lies in, or, when WRITES, in which AT would be
+ * made. AT becomes the folder's name. -1: there is none.
+ */
+static int folder_open(char *at, bool writes)
+{
+	struct stat st;
+
+	for (;;) {
+		auto_close int fd = open(at, O_PATH | O_CLOEXEC);
+
+		if (fd >= 0 && (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode)))
+			return fd_take(&fd);
+		if ((fd < 0 && (errno != ENOENT || !writes)) || !cut(at))
+			return -1;
+	}
+}
+
+static bool root_find(const char *path, bool writes, struct extra *extra, struct err *why)
+{
+	auto_free char *at = memory_copy(path);
+	struct buf real;
+
+	extra->root =
+		(struct shape_extra){.fd = folder_open(at, writes), .writable = writes};
+	*why = (struct err){0};
+	if (extra->root.fd < 0)
+		return false;
+	buf_init(&real, PATH_MAX);
+	bool same = fd_real_path(extra->root.fd, &real) && strcmp(real.data, at) == 0;
+	buf_fini(&real);
+	if (!same)
+		return err_set(
+			why, ELOOP,
+			"it is reached by a link; name it by the path that it really has");
+	extra->root.path = memory_copy(at);
+	return true;
+}
+
+static void extra_free(struct extra *extra)
+{
+	fd_close(&extra->root.fd);
+	free((char *)(uintptr_t)extra->root.path);
+	free(extra->because);
+	free(extra->rule);
+	free(extra);
+}
+
+/* Does RUNNING already want a folder that covers EXTRA? Then one question is enough. */
+static bool is_wanted(const struct running *running, const struct extra *extra, size_t *count)
+{
+	*count = 0;
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		++*count;
+		if (path_within(extra->root.path, at->root.path) &&
+		    (at->root.writable || !extra->root.writable))
+			return true;
+	}
+	return false;
+}
+
+bool extra_want(struct running *running, const struct verdict *verdict, struct err *why)
+{
+	const struct cell_spec *cell = cell_spec(running->session->cell);
+	struct extra *extra = memory_alloc(sizeof(*extra));
+	struct extra **last = &running->extras;
+	bool wanted = false, ok;
+	size_t count = 0;
+
+	ok = root_find(verdict->outside->path, verdict->outside->writes, extra, why) &&
+	     shape_judge_extra(cell, &extra->root, why);
+	if (ok)
+		wanted = is_wanted(running, extra, &count);
+	if (ok && !wanted && count == ANCHOR_EXTRAS_MAX)
+		ok = err_set(why, E2BIG, "one call may ask for %d folders",
+			     ANCHOR_EXTRAS_MAX);
+	if (!ok || wanted) {
+		extra_free(extra);
+		return ok;
+	}
+	extra->because = memory_copy(verdict->because);
+	extra->rule = memory_copy(verdict->rule);
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = extra;
+	return true;
+}
+
+static void widening_free(struct widening *widening)
+{
+	struct widening **at = &widening->session->first_widening;
+
+	while (*at != widening)
+		at = &(*at)->next;
+	*at = widening->next;
+	spec_fini(&widening->addition);
+	free(widening->path);
+	free(widening->grant);
+	free(widening);
+}
+
+static struct running *waiting_for(const struct widening *widening)
+{
+	struct running *at = widening->session->first;
+
+	while (at != NULL && (at->number != widening->number || at->state != RUNNING_NEW))
+		at = at->next;
+	return at;
+}
+
+static void fail(struct running *running, const struct err *why)
+{
+	(void)tool_fail(&running->result,
+			"The folder could not be shown: %s. Nothing ran.", why->text);
+	running_finish(running);
+}
+
+/*
+ * Folders are added one after the other: each builds on the guard that the one before has
+ * left.
+ */
+static void first_begin(struct session *session)
+{
+	struct widening *first;
+	struct err err;
+
+	while ((first = session->first_widening) != NULL) {
+		struct running *running = waiting_for(first);
+
+		if (running != NULL &&
+		    shape_extra(cell_spec(session->cell), &first->extra->root, 1,
+				&first->addition, &err) &&
+		    cell_widen(session->cell, &first->addition, &err))
+			return;
+		widening_free(first);
+		if (running != NULL)
+			fail(running, &err);
+	}
+}
+
+/*
+ * Handle the anchor's answer in a timer of its own, so that no other code is in the
+ * middle of its work.
+ */
+static void answer_due(struct timer *timer)
+{
+	struct session *session = timer->context;
+	struct widening *first = session->first_widening;
+	struct running *running = waiting_for(first);
+	struct extra *extra = first->extra;
+	const struct err why = first->why;
+	const bool failed = first->failed;
+
+	loop_remove_timer(timer);
+	*timer = (struct timer){0};
+	if (!failed) {
+		cell_set_widened(session->cell, &first->addition);
+		policy_show(session->policy, first->path, first->writable);
+		if (first->writable)
+			pending_grant(cell_pending(session->cell), first->path, &first->st);
+		/*
+		 * Not earlier: the grant names the folder by its number, which is only
+		 * safe while the folder is held open.
+		 */
+		if (value_count(session->granted) < APPROVAL_GRANTS_MAX)
+			value_set_boolean(session->granted, first->grant, true);
+	}
+	widening_free(first);
+	first_begin(session);
+	if (running != NULL && failed) {
+		fail(running, &why);
+	} else if (running != NULL) {
+		extra->shared = true;
+		approval_ask(running);
+	}
+}
+
+void extra_widened(void *context, const struct err *err)
+{
+	struct session *session = context;
+	struct widening *first = session->first_widening;
+
+	if (first == NULL || session->widened.due != NULL)
+		return;
+	first->failed = err != NULL;
+	if (err != NULL)
+		first->why = *err;
+	session->widened = (struct timer){.due = answer_due, .context = session};
+	loop_add_timer(session->loop, &session->widened);
+}
+
+/*
+ * EXTRA was granted for the session. The session knows the grant by TAKE_GRANT as soon as
+ * all new workers have the folder. Then approval_ask follows, or the end of RUNNING.
+ */
+static void extra_share(struct running *running, struct extra *extra, char *take_grant)
+{
+	struct session *session = running->session;
+	struct widening *made = memory_alloc(sizeof(*made));
+	struct widening **last = &session->first_widening;
+
+	made->session = session;
+	made->number = running->number;
+	made->extra = extra;
+	made->path = memory_copy(extra->root.path);
+	made->grant = take_grant;
+	made->writable = extra->root.writable;
+	(void)fstat(extra->root.fd, &made->st);
+	spec_init(&made->addition);
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = made;
+	if (session->first_widening == made)
+		first_begin(session);
+}
+
+bool extra_needs_worker(const struct running *running)
+{
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		if (!at->shared)
+			return true;
+	}
+	return false;
+}
+
+static bool ask_worker(struct running *running, struct err *why)
+{
+	struct shape_extra roots[ANCHOR_EXTRAS_MAX];
+	struct cell *cell = running->session->cell;
+	struct cell_spec addition;
+	size_t count = 0;
+
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		if (!at->shared)
+			roots[count++] = at->root;
+	}
+	spec_init(&addition);
+	running->asked_worker = shape_extra(cell_spec(cell), roots, count, &addition, why) &&
+				cell_ask_widened(cell, running->number, &addition, why);
+	spec_fini(&addition);
+	return running->asked_worker;
+}
+
+/* Note the granted folders on disk before any write in them begins. */
+static void note_granted(const struct running *running)
+{
+	struct pending *record = cell_pending(running->session->cell);
+	struct stat st;
+
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		if (!at->shared && at->root.writable && fstat(at->root.fd, &st) == 0)
+			pending_grant(record, at->root.path, &st);
+	}
+}
+
+struct worker_end *extra_take_worker(struct running *running, struct err *why)
+{
+	struct cell *cell = running->session->cell;
+	struct worker_end *worker = NULL;
+
+	*why = (struct err){0};
+	if (!running->asked_worker)
+		(void)ask_worker(running, why);
+	else
+		worker = cell_take_widened(cell, running->number);
+	running->asked_worker = running->asked_worker && worker == NULL;
+	if (worker != NULL && !running->mending)
+		note_granted(running);
+	return worker;
+}
+
+static void add_entry_shown(struct buf *out, const char *shown)
+{
+	if (out->size > 0)
+		(void)buf_adds(out, ", ");
+	(void)buf_adds(out, shown);
+}
+
+/* The path of EXTRA as it is shown to people, owned by the caller. */
+static char *shown_path(const struct extra *extra)
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(extra->root.path));
+	return buf_take(&shown);
+}
+
+static bool may_write(const struct running *running)
+{
+	return running->tool != NULL && !running->quiet &&
+	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
+}
+
+void extra_print_written(const struct running *running, struct buf *out)
+{
+	const struct value *outside = running->session->outside;
+
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		auto_free char *shown = shown_path(at);
+		if (at->granted && at->root.writable &&
+		    !value_is_true(value_member(outside, shown)))
+			add_entry_shown(out, shown);
+	}
+	for (void *at = value_first(outside); at != NULL; at = value_next(outside, at)) {
+		if (value_is_true(value_at(at)))
+			add_entry_shown(out, value_key(at));
+	}
+}
+
+void extra_tell(struct running *running)
+{
+	struct session *session = running->session;
+	struct buf told;
+
+	if (!may_write(running))
+		return;
+	buf_init(&told, RESULT_TEXT_MAX);
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		auto_free char *shown = shown_path(at);
+
+		if (!at->granted || !at->root.writable)
+			continue;
+		add_entry_shown(&told, shown);
+		if (session->outside == NULL)
+			session->outside = value_new_object();
+		if (!value_is_true(value_member(session->outside, shown)))
+			value_set_boolean(session->outside, shown, at->shared);
+	}
+	if (told.size > 0) {
+		(void)buf_end_line(&running->result.text);
+		(void)buf_addf(&running->result.text,
+			       "[what is written in %s is in no patch, and glovebox undo does "
+			       "not put it back]\n",
+			       told.data);
+	}
+	buf_fini(&told);
+}
+
+void extra_drop_all(struct running *running)
+{
+	if (running->asked_worker)
+		cell_forget_widened(running->session->cell, running->number);
+	running->asked_worker = false;
+	while (running->extras != NULL) {
+		struct extra *extra = running->extras;
+
+		running->extras = extra->next;
+		extra_free(extra);
+	}
+}
+
+void extra_session_end(struct session *session)
+{
+	for (struct widening *next, *at = session->first_widening; at != NULL; at = next) {
+		next = at->next;
+		widening_free(at);
+	}
+	loop_remove_timer(&session->widened);
+}
 
 /* In SESSION only one question of other sessions is shown at a time. */
 static bool relay_is_open(const struct session *session)
@@ -206,8 +995,12 @@ void approval_show(struct running *running)
 		first->timer.due_ms = 0;
 }
 
-struct approval *approval_new(struct running *running, struct value *take_data,
-			      const char *grant)
+/*
+ * Add a question behind the other questions of RUNNING. GRANT: the key of a session's
+ * grant; NULL: none.
+ */
+static struct approval *approval_new(struct running *running, struct value *take_data,
+				     const char *grant)
 {
 	struct approval *made = memory_alloc(sizeof(*made));
 	struct approval **at = &running->first_approval;
@@ -226,7 +1019,8 @@ struct approval *approval_new(struct running *running, struct value *take_data,
 	return made;
 }
 
-bool approval_is_granted(struct running *running, const char *grant)
+/* Was GRANT given to the session? Then an event reports that as the answer. */
+static bool approval_is_granted(struct running *running, const char *grant)
 {
 	if (value_member(running->session->granted, grant) == NULL)
 		return false;
@@ -443,4 +1237,109 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 			       "content.hash is not that of what was asked (%s)", hash);
 	decide(approval, str_is(said, "once") ? "once" : "session", "person");
 	return true;
+}
+
+/* Questions about hosts that a command connects to and that the policy does not list. */
+
+static struct running *running_of(const struct session *session, uint64_t number)
+{
+	struct running *at = session->first;
+
+	while (at != NULL && (at->number != number || at->state != RUNNING_BUSY))
+		at = at->next;
+	return at;
+}
+
+/*
+ * The open question of RUNNING about TARGET, or NULL. *COUNT: how many open questions
+ * RUNNING has.
+ */
+static struct approval *asked_already(const struct running *running, const char *target,
+				      size_t *count)
+{
+	struct approval *found = NULL;
+
+	*count = 0;
+	for (struct approval *at = running->first_approval; at != NULL; at = at->next) {
+		++*count;
+		if (at->target != NULL && strcmp(at->target, target) == 0)
+			found = at;
+	}
+	return found;
+}
+
+static void ask_host(struct running *running, uint64_t connection, const char *target,
+		     const char *because)
+{
+	struct session *session = running->session;
+	struct outlet *outlet = cell_outlet(session->cell);
+	struct buf command, scope, grant;
+	struct approval *approval;
+	const struct value *decided;
+	size_t count;
+
+	if (running->granted == NULL)
+		running->granted = value_new_object();
+	approval = asked_already(running, target, &count);
+	decided = value_member(running->granted, target);
+	if (decided != NULL) {
+		outlet_decide(outlet, connection, value_is_true(decided));
+		return;
+	}
+	if (approval != NULL
+		    ? approval->held_count == HELD_MAX
+		    : count == APPROVALS_MAX || value_count(running->granted) + count >=
+							APPROVAL_HOSTS_MAX) {
+		outlet_decide(outlet, connection, false);
+		return;
+	}
+	if (approval != NULL) {
+		approval->held[approval->held_count++] = connection;
+		return;
+	}
+	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
+	buf_init(&scope, SHOWN_MAX);
+	buf_init(&grant, SHOWN_MAX);
+	approval_command(running, &command);
+	(void)buf_addf(&scope, "%s for ", target);
+	approval_scope(buf_str(&command), true, &scope);
+	(void)buf_addf(&grant, "network %s", scope.data);
+	if (str_ends(buf_str(&scope), STR("exactly this text")))
+		(void)buf_addf(&grant, ": %s", command.data);
+	if (command.overflowed || grant.overflowed) {
+		outlet_decide(outlet, connection, false);
+	} else if (approval_is_granted(running, grant.data)) {
+		value_set_boolean(running->granted, target, true);
+		outlet_decide(outlet, connection, true);
+	} else {
+		const struct approval_subject subject = {
+			.effect = "network",
+			.subject = str_of(target),
+			.because = because,
+			.rule = cell_spec(session->cell)->network_rule,
+			.scope = scope.data};
+
+		approval = approval_new(running, approval_data(running, &subject),
+					grant.data);
+		approval->target = memory_copy(target);
+		approval->held[approval->held_count++] = connection;
+		approval_show(running);
+	}
+	buf_fini(&grant);
+	buf_fini(&scope);
+	buf_fini(&command);
+}
+
+void approval_ask_host(void *context, uint64_t number, uint64_t connection,
+		       const char *target, const char *because)
+{
+	struct session *session = context;
+	struct running *running = running_of(session, number);
+
+	/* The caller of a job does not listen any more. */
+	if (running == NULL || running->quiet || running->job != NULL ||
+	    running->cancelled || !session->answers_approvals)
+		outlet_decide(cell_outlet(session->cell), connection, false);
+	else
+		ask_host(running, connection, target, because);
 }

@@ -31,13 +31,20 @@
  * For session*.c and running*.c, and for the proxy's questions (outlet.h).
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "base/value.h"
+#include "policy/policy.h"
+#include "view/shape.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct running;
+struct session;
+struct worker_end;
 
 enum {
 	/*
@@ -95,3 +102,108 @@ bool approval_is_open(const struct running *running);
  */
 bool approval_answer(struct running *running, int64_t id, const struct value *answer,
 		     struct err *err);
+
+/*
+ * A question of another session, put to the person of this session. A call of this
+ * session has brought the question about (a delegate's). The person sees what the other
+ * session shows, and the agents through which the question came. The answer goes back to
+ * the other session, and nothing is granted here. One such question is open at a time in
+ * a session; the others wait for their turn.
+ */
+
+struct approval_relay {
+	/*
+	 * ANSWER and BY as EVENT_APPROVAL_GIVEN has them; not called when the question
+	 * ends unanswered
+	 */
+	void (*answered)(const struct approval_relay *relay, const char *answer,
+			 const char *by);
+	void *context;
+	char *call; /* the other session's call, and the number of its question */
+	int64_t id;
+};
+
+/*
+ * Make the data of RUNNING's own question from ASKED, the data of the other session's
+ * EVENT_APPROVAL_WANTED, which is not trusted. AGENT is the agent that asks. NULL: ASKED
+ * says nothing that a person could judge.
+ */
+struct value *approval_relay_data(const struct running *running, const char *agent,
+				  const struct value *asked);
+
+/*
+ * Ask the question, with TAKE_DATA. NULL: the question is asked, and RELAY was copied.
+ * Otherwise the answer is no, and the return value says by whom: "nobody" when there is
+ * nobody to ask, or "time".
+ */
+const char *approval_relay(struct running *running, const struct approval_relay *relay,
+			   struct value *take_data);
+/* The session that asked for CALL and ID does not want an answer any more. */
+void approval_relay_over(struct running *running, const char *call, int64_t id);
+
+/*
+ * Says in words what an answer for the session would grant. "git push" or "cargo build |
+ * tee log" name the programs of a plain text, each with its first word. Where these
+ * words do not say what would be run, the scope is "exactly this text". This holds for a
+ * text that is more than plain commands, for a program that runs what it is told (a
+ * shell, an interpreter, env, sudo, xargs, find …) and for words that need quotes. For a
+ * command it also holds when the first word is an option or is missing. Pure.
+ */
+
+/*
+ * Append the scope of TEXT. NETWORK: the scope is for a host to which TEXT connects, so
+ * options may come first.
+ */
+void approval_scope(struct str text, bool network, struct buf *words);
+
+/*
+ * Folders outside of what the policy shows, which a call names and about which a person
+ * is asked (approval.h). Each folder is opened when the call is judged, and the grant is
+ * for the folder that was opened then: the question shows its real path, and the cell
+ * gets that inode or nothing.
+ *
+ * "once": a worker is made that sees the folder, for this call only. "session": the
+ * anchor adds the folder to the view of all later workers, and the folder joins the
+ * policy. Calls under way go on with the view that they had.
+ */
+
+struct extra {
+	struct extra *next;
+	struct shape_extra root; /* its path and descriptor are ours */
+	char *because, *rule;    /* why the policy did not allow it by itself */
+	bool granted;
+	bool shared; /* every new worker has the folder */
+};
+
+/*
+ * RUNNING wants the folder of VERDICT.outside. False: a person cannot be asked for it,
+ * and WHY says the reason. The text of WHY is empty when there is nothing to say, for
+ * example when the path does not exist.
+ */
+bool extra_want(struct running *running, const struct verdict *verdict, struct err *why);
+
+/* Does RUNNING need a worker of its own, because only RUNNING may see some folder? */
+bool extra_needs_worker(const struct running *running);
+/*
+ * Take that worker, and ask for one when that was not done yet. NULL: the worker is on
+ * its way, or none can be made and WHY says the reason (its code is not 0).
+ */
+struct worker_end *extra_take_worker(struct running *running, struct err *why);
+
+/*
+ * The result of RUNNING stands. Say in it that files written in such folders are in no
+ * patch and cannot be undone.
+ */
+void extra_tell(struct running *running);
+/*
+ * Append to OUT the writable folders that RUNNING had by a grant, with commas between;
+ * nothing when there are none.
+ */
+void extra_print_written(const struct running *running, struct buf *out);
+
+/* RUNNING is over: free its folders. */
+void extra_drop_all(struct running *running);
+
+/* The anchor has answered; ERR NULL: the folder was added. For cell_options.widened. */
+void extra_widened(void *session, const struct err *err);
+void extra_session_end(struct session *session);

@@ -9,7 +9,6 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "session/approval.h"
-#include "session/extra.h"
 #include "session/session.h"
 #include "tool/denial.h"
 #include "tool/schema.h"

@@ -14,7 +14,6 @@
 #include "guard/guard.h"
 #include "policy/command_harm.h"
 #include "session/approval.h"
-#include "session/extra.h"
 #include "session/holders.h"
 #include "session/session.h"
 #include "session/session_undo.h"

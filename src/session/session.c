@@ -20,7 +20,6 @@
 #include "process/loop.h"
 #include "sandbox/probe.h"
 #include "session/approval.h"
-#include "session/extra.h"
 #include "session/session_undo.h"
 #include "tool/call.h"
 #include "tool/denial.h"

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "cell/cell.h"
-#include "session/extra.h"
+#include "session/approval.h"
 #include "session/session_undo_parts.h"
 #include "undo/undo_projects.h"
 #include "view/spec.h"

@@ -1,5 +1,5 @@
 /* approval_relay: what a delegate says of its question, which may be anything. */
-#include "session/approval_relay.h"
+#include "session/approval.h"
 
 #include "base/text/text.h"
 #include "session/session.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/approval_scope.h"
+#include "session/approval.h"
 
 #define EXACT "exactly this text"
 
