@@ -20,7 +20,7 @@
 #include "process/loop.h"
 #include "sandbox/probe.h"
 #include "session/approval.h"
-#include "session/session_undo.h"
+#include "session/keeper.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/event.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text/text.h"
-#include "session/session_undo_parts.h"
+#include "session/keeper.h"
 #include "undo/plan.h"
 
 #include <errno.h>

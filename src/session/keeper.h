@@ -1,12 +1,88 @@
 /*
- * session_undo_parts: the inside of a keeper, for session_undo*.c, session_ahead.c,
- * session_checkpoint.c, session_nested.c and session_patch.c only.
+ * keeper: the work of a session that makes its steps undoable (shared by session*.c
+ * and running*.c only). A keeper holds the project's store and opens it when it is first
+ * needed. It makes checkpoints before and after commands; these are calls of the
+ * session's own, of which no event tells. It also gives file tools the logs that they
+ * write to.
+ *
+ * A checkpoint after a command tells the command's changes apart from others'. The
+ * command's result waits for that checkpoint when the last look took no longer than
+ * KEEPER_WAIT_US, or in a session of one call. Otherwise the checkpoint is made while the
+ * model thinks.
  */
 #pragma once
+
+#include "base/err.h"
 #include "session/session.h"
-#include "session/session_undo.h"
+#include "tool/tool.h"
 #include "undo/plan.h"
 #include "undo/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keeper;
+struct running;
+struct session;
+struct undo_store;
+
+/*
+ * FOLDER holds the stores of all projects, which may take SPACE bytes together. When
+ * FOLDER is NULL or cannot be used, the files that file tools replace are kept in memory
+ * for the session's patch, and commands are not looked at. All functions accept a keeper
+ * that is NULL (the session closes).
+ */
+struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space);
+/* Make the looks that are owed, within KEEPER_CLOSE_MS; then free KEEPER. */
+void keeper_close(struct keeper *keeper);
+
+/* The store, which is opened and made when that was not done yet. */
+struct undo_store *keeper_store(struct keeper *keeper);
+/* Is the store one from which steps can be undone? */
+bool keeper_keeps(const struct keeper *keeper);
+
+/*
+ * Start the checkpoint or the patch that waiting calls need first. Called before each
+ * look at the queue.
+ */
+void keeper_begin(struct keeper *keeper);
+/* Must the queued call RUNNING wait for a checkpoint or a patch? */
+bool keeper_holds(const struct keeper *keeper, const struct running *running);
+/* RUNNING goes to a worker: give it its log. False with the sentence in ERR. */
+bool keeper_give(struct keeper *keeper, struct running *running, struct err *err);
+/*
+ * RUNNING is with its worker: make meanwhile the file for which the next call would wait.
+ */
+void keeper_sent(struct keeper *keeper, const struct running *running);
+/* Is a checkpoint made between the result of RUNNING and its end? */
+bool keeper_will_look(const struct keeper *keeper, const struct running *running);
+/* The result of RUNNING stands. True: the keeper finishes RUNNING, a little later. */
+bool keeper_waits(struct keeper *keeper, struct running *running);
+/* RUNNING is finished. */
+void keeper_finish(struct keeper *keeper, struct running *running);
+/* RUNNING was cancelled while it waits for the keeper. */
+void keeper_cancel(struct keeper *keeper);
+
+/*
+ * keeper_nested: the known repositories deep in the workspace, for the audit of a call
+ * (audit.h); NULL: none. keeper_nested_begin: when the cell exists, report the folders
+ * that its guard leaves out.
+ */
+const struct value *keeper_nested(const struct keeper *keeper);
+void keeper_nested_begin(struct keeper *keeper);
+/*
+ * Are there repositories deep in the workspace that the keeper's list does not hold, or
+ * that checkpoints no longer find?
+ */
+bool keeper_misses_nested(const struct keeper *keeper);
+
+const char *keeper_run(const struct keeper *keeper);
+
+/*
+ * The inside of a keeper, for session_undo*.c, session_ahead.c, session_checkpoint.c,
+ * session_nested.c and session_patch.c only.
+ */
 
 enum {
 	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */
@@ -117,72 +193,6 @@ struct keeper {
 		struct err trouble;
 	} patch;
 };
-
-/* Does a call wait for the session's changes, and has nobody begun to gather them? */
-bool patch_is_wanted(const struct keeper *keeper);
-/*
- * Gather the changes: this ends immediately, or when git has given the contents that it
- * holds.
- */
-void patch_begin(struct keeper *keeper);
-/* The plan for the call, as a file that holds all of it. -1 with ERR. */
-int patch_take(struct keeper *keeper, struct err *err);
-void patch_forget(struct keeper *keeper);
-
-/*
- * Note the repositories in DETAILS, the details of a checkpoint. True: some are new, and
- * an audit of them is due.
- */
-bool keeper_nested_take(struct keeper *keeper, const struct value *details);
-/*
- * Pass on what an audit said in the RESULT of a checkpoint: to the command's result, or
- * as a notice.
- */
-void keeper_nested_tell(struct keeper *keeper, struct tool_result *result);
-
-/* Remove what is above the ceilings of this store and of all stores. */
-void keeper_tidy(struct keeper *keeper);
-/* The first call in the queue that runs a command; NULL: there is none. */
-const struct running *keeper_waiting_command(const struct keeper *keeper);
-
-/* Begin the checkpoint that is due. */
-void keeper_sync_start(struct keeper *keeper);
-/* The call that waits for a checkpoint ends now, with the result that it has. */
-void keeper_release_owner(struct keeper *keeper);
-/* Close the files of a checkpoint. */
-void keeper_sync_close(struct keeper *keeper);
-/* Make the files of the next checkpoint that can be made early. False with ERR. */
-bool keeper_sync_files(struct keeper *keeper, struct err *err);
-
-/*
- * A call has ended: once the session is quiet, make ahead what the next call would wait
- * for.
- */
-void keeper_look_ahead(struct keeper *keeper);
-
-/*
- * Commands run without checkpoints from here on. The result of each command says so; a
- * notice says it for a command that was already answered.
- */
-void keeper_give_up(struct keeper *keeper, const char *why);
-/*
- * The command that is owed a look gets none: report that as a notice when no call waits
- * for the look.
- */
-void keeper_tell_unseen(struct keeper *keeper, const char *why);
-/*
- * Add to the result of a command why its changes cannot be undone, and the trouble that a
- * look has met.
- */
-void keeper_tell_result(struct keeper *keeper, struct running *running);
-/* Make a log in the store; *NUMBER becomes its number. -1 with ERR. */
-int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
-		   struct err *err);
-/*
- * Count the log NUMBER, which holds changes, as a step of this session; FOREIGN as in
- * keeper_step.
- */
-void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign);
 
 /*
  * *PATH becomes the first path of PLAN that the step NUMBER has changed, owned by the

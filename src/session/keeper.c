@@ -1,0 +1,1554 @@
+/* keeper: decides when a checkpoint is due, and gives file tools their logs. */
+
+#include "session/keeper.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text/text.h"
+#include "cell/cell.h"
+#include "guard/guard.h"
+#include "guard/scan.h"
+#include "session/approval.h"
+#include "session/session.h"
+#include "tool/tool.h"
+#include "undo/plan.h"
+#include "undo/store.h"
+#include "undo/undo_projects.h"
+#include "view/spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEEPER_WAIT_US = 20000 };
+
+/*
+ * Repositories deep in the workspace, which checkpoints find on their way. Those that
+ * the first checkpoint of a session finds were there before any command. A command may
+ * have made all later ones; the audit that is due from then on puts away what would run
+ * in these.
+ */
+
+enum {
+	/* each is looked at after each command, with some 100 system calls */
+	NESTED_MAX = 512,
+	/* bytes of their paths, which go along with each command */
+	NESTED_BYTES_MAX = 256 << 10,
+};
+
+static bool is_known(const struct keeper *keeper, const char *key)
+{
+	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+
+	return value_member(keeper->nested_keys, key) != NULL ||
+	       value_has_text(value_member(guard, "watched"), key);
+}
+
+static void note_full(struct keeper *keeper)
+{
+	if (!keeper->nested_full)
+		(void)buf_addf(&keeper->trouble,
+			       "[over %zu repositories lie deep in the workspace: from now on each "
+			       "command is followed by a look through all folders]\n",
+			       value_count(keeper->nested_keys));
+	keeper->nested_full = true;
+}
+
+/*
+ * Note the repository KEY that a worker has found, if it lies in the workspace. False: it
+ * is not noted as new.
+ */
+static bool take_one(struct keeper *keeper, struct value *list, const char *key)
+{
+	auto_free char *path = path_of_key(key);
+
+	if (path == NULL || !path_within(path, session_workspace(keeper->session)) ||
+	    is_known(keeper, key))
+		return false;
+	keeper->nested_bytes += strlen(key);
+	if (value_count(keeper->nested_keys) >= NESTED_MAX ||
+	    keeper->nested_bytes > NESTED_BYTES_MAX) {
+		note_full(keeper);
+		return false;
+	}
+	value_set_boolean(keeper->nested_keys, key, true);
+	value_append(list, value_new_text(key));
+	return true;
+}
+
+/*
+ * Repositories beyond the ceiling go along with no call. Instead one look after each
+ * command finds all of them, even when the command has made many to fill the list. True:
+ * that look is due, once.
+ */
+static bool sweep_due(struct keeper *keeper)
+{
+	if (!keeper->nested_full || !keeper->is_step)
+		return false;
+	keeper->sweeping = !keeper->sweeping;
+	return keeper->sweeping;
+}
+
+static struct value *nested_new(void)
+{
+	struct value *nested = value_new_object();
+
+	value_set(nested, "watched", value_new_array());
+	return nested;
+}
+
+/* No command has run yet, so everything in these repositories was there before. */
+static void take_first(struct keeper *keeper)
+{
+	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+	struct err err = {0};
+
+	if (!audit_begin_more(guard, keeper->nested, false, &err))
+		(void)buf_addf(&keeper->trouble,
+			       "[not all repositories deep in the workspace can be looked "
+			       "after: %s]\n",
+			       err.text);
+}
+
+/*
+ * Note the repositories in DETAILS, the details of a checkpoint. True: some are new, and
+ * an audit of them is due.
+ */
+static bool keeper_nested_take(struct keeper *keeper, const struct value *details)
+{
+	const struct value *found = value_member(details, "nested");
+	const bool is_first = !keeper->nested_looked;
+	bool more = false;
+
+	if (cell_spec(keeper->session->cell)->guard == NULL)
+		return false;
+	keeper->nested_looked = true;
+	if (value_count(found) > 0 && keeper->nested == NULL) {
+		keeper->nested = nested_new();
+		keeper->nested_keys = value_new_object();
+	}
+	for (size_t i = 0; i < value_count(found); i++) {
+		const char *key = value_text(value_item(found, i));
+
+		if (key != NULL &&
+		    take_one(keeper, value_member(keeper->nested, "watched"), key))
+			more = true;
+	}
+	if (more && is_first)
+		take_first(keeper);
+	const bool due = sweep_due(keeper) || (more && !is_first);
+	if (due)
+		cell_set_audit_due(keeper->session->cell, true);
+	return due;
+}
+
+bool keeper_misses_nested(const struct keeper *keeper)
+{
+	return keeper != NULL &&
+	       (keeper->nested_full || (keeper->broken && !keeper->in_memory));
+}
+
+const struct value *keeper_nested(const struct keeper *keeper)
+{
+	return keeper != NULL ? keeper->nested : NULL;
+}
+
+/*
+ * The text of RESULT begins with one line that says why the checkpoint failed. That line
+ * stays; the audit's lines behind it move to SAID.
+ */
+static void split_failed(struct tool_result *result, struct tool_result *said)
+{
+	struct str rest = buf_str(&result->text), line = {0};
+
+	(void)str_next_line(&rest, &line);
+	auto_free char *why = memory_copy_str(line);
+	auto_free char *others = memory_copy_str(rest);
+	audit_split(result, said);
+	(void)buf_adds(&result->text, why);
+	if (audit_failed(said))
+		return;
+	buf_clear(&said->text);
+	(void)buf_adds(&said->text, others);
+}
+
+/*
+ * Pass on what an audit said in the RESULT of a checkpoint: to the command's result, or
+ * as a notice.
+ */
+static void keeper_nested_tell(struct keeper *keeper, struct tool_result *result)
+{
+	struct tool_result said;
+	struct err err = {0};
+
+	tool_result_init(&said);
+	if (result->status == RESULT_DONE)
+		audit_split(result, &said);
+	else
+		split_failed(result, &said);
+	if (keeper->owner != NULL) {
+		audit_take(&keeper->owner->result, &said);
+	} else if (said.text.size > 0) {
+		/* The command was answered long ago. */
+		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
+				   str_trim(buf_str(&said.text)), NULL, &err);
+		(void)buf_addstr(&keeper->trouble, buf_str(&said.text));
+	}
+	tool_result_fini(&said);
+}
+
+void keeper_nested_begin(struct keeper *keeper)
+{
+	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+
+	if (!value_is_true(value_member(guard, "partial")))
+		return;
+	(void)buf_addc(&keeper->trouble, '[');
+	audit_add_partial(&keeper->trouble, GIT_SCAN_FOLDERS, NULL);
+	(void)buf_adds(&keeper->trouble, ", the others when the session ends]\n");
+}
+
+/*
+ * Gathers the changes of a session for the call that hands them over. The logs of the
+ * session's steps become one plan (undo_plan.h), and a call of the session's own fetches
+ * the contents that git holds.
+ */
+
+/* Does a call wait for the session's changes, and has nobody begun to gather them? */
+static bool patch_is_wanted(const struct keeper *keeper)
+{
+	if (keeper->patch.begun)
+		return false;
+	for (const struct running *at = keeper->session->first_queued; at != NULL;
+	     at = at->next) {
+		if (at->state == RUNNING_QUEUED && at->tool->wants_changes && !at->auditing)
+			return true;
+	}
+	return false;
+}
+
+static void fetch_free(struct keeper *keeper)
+{
+	struct running *fetch = keeper->patch.fetch;
+
+	keeper->patch.fetch = NULL;
+	running_free(fetch);
+}
+
+static void patch_forget(struct keeper *keeper)
+{
+	fetch_free(keeper);
+	running_free(keeper->patch.over);
+	keeper->patch.over = NULL;
+	if (keeper->patch.begun)
+		undo_plan_fini(&keeper->patch.plan);
+	for (size_t i = 0; i < 3; i++)
+		fd_close(&keeper->patch.fds[i]);
+	keeper->patch.begun = keeper->patch.ready = false;
+	keeper->patch.trouble.text[0] = '\0';
+}
+
+/*
+ * Fill PLAN with all steps of this session as one. Steps whose logs were removed are left
+ * out. When a step was made under other rights, the plan keeps only the paths that this
+ * session may read.
+ */
+static void plan_fill(const struct keeper *keeper, struct undo_plan *plan)
+{
+	bool foreign = false;
+	size_t kept = 0;
+
+	undo_plan_init(plan);
+	for (size_t i = 0; i < keeper->step_count; i++) {
+		plan->own = !keeper->steps[i].foreign;
+		foreign = foreign || !plan->own;
+		(void)undo_plan_add(plan, keeper->store, keeper->steps[i].number, NULL);
+	}
+	undo_plan_settle(plan);
+	for (size_t i = 0; foreign && i < plan->count; i++) {
+		if (undo_store_may_read(keeper->store, plan->items[i].path))
+			plan->items[kept++] = plan->items[i];
+	}
+	plan->count = foreign ? kept : plan->count;
+}
+
+static void fetch_done(void *context, struct running *running)
+{
+	struct keeper *keeper = context;
+
+	/* Contents that git cannot give are left out of the patch, which says so. */
+	if (running->result.status == RESULT_DONE)
+		(void)undo_plan_take_git(&keeper->patch.plan, keeper->patch.fds[1], NULL);
+	keeper->patch.ready = true;
+	keeper->patch.fetch = NULL;
+	keeper->patch.over = running;
+}
+
+static bool fetch_begin(struct keeper *keeper, struct err *err)
+{
+	auto_value struct value *arguments = value_new_object();
+	int *fds = keeper->patch.fds;
+
+	for (size_t i = 0; i < 3; i++) {
+		fds[i] = undo_store_scratch(keeper->store, err);
+		if (fds[i] < 0)
+			return false;
+	}
+	if (!undo_plan_print_wanted(&keeper->patch.plan, fds[0], err))
+		return false;
+	value_set_integer(arguments, "log", 0);
+	const struct request request = {
+		.tool = "git_contents",
+		.arguments = arguments,
+		.fds = {fds[0], fds[1], fds[2]},
+		.fd_count = 3,
+		.by_front = true,
+		.quiet = true,
+	};
+	/* The call may be done, and freed, before session_start returns. */
+	keeper->starting = true;
+	struct running *running =
+		session_start(keeper->session, &request, fetch_done, keeper);
+	keeper->starting = false;
+	if (!running_is_done(running))
+		keeper->patch.fetch = running;
+	return true;
+}
+
+/*
+ * Gather the changes: this ends immediately, or when git has given the contents that it
+ * holds.
+ */
+static void patch_begin(struct keeper *keeper)
+{
+	struct err err = {0};
+
+	keeper->patch.begun = true;
+	plan_fill(keeper, &keeper->patch.plan);
+	if (undo_plan_wants_git(&keeper->patch.plan) == 0)
+		keeper->patch.ready = true;
+	else if (!fetch_begin(keeper, &err)) {
+		keeper->patch.trouble = err;
+		keeper->patch.ready = true;
+	}
+}
+
+enum { NAMES_MAX = 16 }; /* so many granted folders are named */
+
+static struct value *names_of(const struct value *object)
+{
+	struct value *names = object != NULL ? value_new_array() : NULL;
+
+	for (void *at = value_first(object); at != NULL && value_count(names) < NAMES_MAX;
+	     at = value_next(object, at))
+		value_append(names, value_new_text(value_key(at)));
+	return names;
+}
+
+/* Print to FD what the patch does not cover, for those who read it. */
+static bool limits_print(const struct keeper *keeper, int fd, struct err *err)
+{
+	auto_value struct value *object = value_new_object();
+	struct value *outside;
+	struct undo_log log;
+	struct buf text;
+	bool fine;
+
+	if (keeper->broken)
+		value_set_text(object, "without_commands",
+			       keeper->why.size > 0 ? keeper->why.data
+						    : "there is no state folder");
+	value_set_integer(object, "lost", keeper->lost);
+	outside = names_of(keeper->session->outside);
+	if (outside != NULL)
+		value_set(object, "outside", outside);
+	buf_init(&text, UNDO_META_MAX);
+	undo_log_begin(&log, fd, 0);
+	fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a sentence")) &&
+	       undo_log_meta(&log, buf_str(&text), err);
+	buf_fini(&text);
+	return fine;
+}
+
+static bool plan_end(int fd, struct err *err)
+{
+	struct undo_log log;
+
+	undo_log_begin(&log, fd, 0);
+	return undo_log_end(&log, err);
+}
+
+/* The plan for the call, as a file that holds all of it. -1 with ERR. */
+static int patch_take(struct keeper *keeper, struct err *err)
+{
+	auto_close int fd = -1;
+	bool fine = false;
+
+	if (!keeper->patch.ready)
+		(void)err_set(err, EIO, "the cell is broken");
+	else if (keeper->patch.trouble.text[0] != '\0')
+		*err = keeper->patch.trouble;
+	else if (keeper->store == NULL)
+		fine = fd_memory_file("glovebox-plan", STR(""), &fd, err) &&
+		       limits_print(keeper, fd, err) && plan_end(fd, err);
+	else
+		fine = (fd = undo_store_scratch(keeper->store, err)) >= 0 &&
+		       limits_print(keeper, fd, err) &&
+		       undo_plan_print(&keeper->patch.plan, keeper->store, UNDO_PART_REST,
+				       true, keeper->patch.fds[1], fd, true, err);
+	patch_forget(keeper);
+	if (!fine) {
+		(void)err_while(err, "gathering what was changed");
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+const char *const *session_changed(struct session *session)
+{
+	struct keeper *keeper = session->keeper;
+	struct undo_plan plan;
+	size_t count = 0;
+
+	if (session->changed != NULL) {
+		for (char **at = session->changed; *at != NULL; at++)
+			free(*at);
+		free(session->changed);
+	}
+	plan_fill(keeper, &plan);
+	session->changed = memory_array(plan.count + 1, sizeof(char *));
+	for (size_t i = 0; i < plan.count; i++) {
+		const struct undo_item *item = &plan.items[i];
+		if (!undo_is_of_folders(item->target.kind, item->expected.kind) &&
+		    !str_starts(item->path, STR(".git/")))
+			session->changed[count++] = memory_copy_str(item->path);
+	}
+	undo_plan_fini(&plan);
+	return (const char *const *)session->changed;
+}
+
+static bool keeper_has_news(const struct keeper *keeper);
+
+bool session_has_news(const struct session *session)
+{
+	return keeper_has_news(session->keeper);
+}
+
+static void keeper_writes(const struct keeper *keeper, struct session_writes *writes);
+
+void session_writes(const struct session *session, struct session_writes *writes)
+{
+	*writes = (struct session_writes){0};
+	keeper_writes(session->keeper, writes);
+	for (const struct job *at = session->first_job; at != NULL; at = at->next) {
+		if (at->ended_us == 0 && at->work != NULL &&
+		    at->work->tool->effects != EFFECT_READS)
+			writes->writing = true;
+	}
+}
+
+/* Reports commands whose changes no look has seen. */
+
+static void keeper_tell_unseen(struct keeper *keeper, const char *why);
+
+/*
+ * Commands run without checkpoints from here on. The result of each command says so; a
+ * notice says it for a command that was already answered.
+ */
+static void keeper_give_up(struct keeper *keeper, const char *why)
+{
+	if (!keeper->broken) {
+		(void)buf_addstr(&keeper->why, str_trim(str_of(why)));
+		keeper->tells_broken = true;
+	}
+	keeper->broken = true;
+	keeper_tell_unseen(keeper, why);
+}
+
+/*
+ * The command that is owed a look gets none: report that as a notice when no call waits
+ * for the look.
+ */
+static void keeper_tell_unseen(struct keeper *keeper, const char *why)
+{
+	const bool is_told = keeper->owner != NULL;
+	const bool owed = keeper->owed || keeper->owed_next;
+	struct buf text;
+	struct err err = {0};
+
+	keeper->owed = keeper->owed_next = false;
+	if (!owed || is_told)
+		return;
+	buf_init(&text, ERR_TEXT_MAX + 8 * KEEPER_TITLE_MAX);
+	(void)buf_adds(&text, "Undo cannot take back what a command has changed (");
+	text_add_name(&text, str_of(keeper->owes.title));
+	(void)buf_adds(&text, "): ");
+	(void)buf_addstr(&text, str_trim(str_of(why)));
+	(void)session_emit(keeper->session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &err);
+	buf_fini(&text);
+}
+
+static void trouble_tell(struct keeper *keeper, struct tool_result *result)
+{
+	if (keeper->trouble.size == 0)
+		return;
+	(void)buf_end_line(&result->text);
+	(void)buf_addstr(&result->text, buf_str(&keeper->trouble));
+	buf_clear(&keeper->trouble);
+}
+
+/*
+ * The reason why no look will see what the command RUNNING has changed. NULL: a look has
+ * seen it or will, or there are no looks by choice.
+ */
+static const char *unseen_why(const struct keeper *keeper, const struct running *running)
+{
+	if (!running->begun || running->looked || keeper->folder == NULL)
+		return NULL;
+	if (keeper->broken)
+		return keeper->why.data;
+	return cell_broken(keeper->session->cell);
+}
+
+/* Explain at length once, then in one sentence with each result. */
+static void unseen_tell(struct keeper *keeper, struct running *running)
+{
+	const char *why = unseen_why(keeper, running);
+	struct buf *text = &running->result.text;
+
+	if (why != NULL)
+		value_set_text(tool_details(&running->result), "no_undo", why);
+	if (why == NULL && !keeper->tells_broken)
+		return;
+	(void)buf_end_line(text);
+	if (keeper->tells_broken)
+		(void)buf_addf(text,
+			       "[what commands change cannot be undone, and repositories that "
+			       "they make deep in the workspace are not looked after: %s]\n",
+			       keeper->why.data);
+	else
+		(void)buf_addf(text,
+			       "[what this command has changed cannot be undone: %s]\n",
+			       why);
+	keeper->tells_broken = false;
+}
+
+/*
+ * Add to the result of a command why its changes cannot be undone, and the trouble that a
+ * look has met.
+ */
+static void keeper_tell_result(struct keeper *keeper, struct running *running)
+{
+	unseen_tell(keeper, running);
+	trouble_tell(keeper, &running->result);
+}
+
+enum {
+	/* enough for a checkpoint of a large tree on a busy machine */
+	KEEPER_CLOSE_MS = 10000,
+	/* bytes of replaced files, when they cannot be kept on disk */
+	MEMORY_MAX = 64 << 20,
+	MEMORY_LOGS_MAX = 256, /* each is an open file */
+};
+
+/* This session still keeps replaced files, for its patch. */
+static void stay_in_memory(struct keeper *keeper)
+{
+	keeper->store = undo_store_in_memory();
+	keeper->in_memory = true;
+	keeper->broken = true;
+}
+
+struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space)
+{
+	struct keeper *keeper;
+	uint64_t number = 0;
+
+	keeper = memory_alloc(sizeof(*keeper));
+	keeper->session = session;
+	keeper->folder = memory_copy(folder);
+	keeper->space = space > 0 ? space : UNDO_ALL_MAX;
+	keeper->patch.fds[0] = keeper->patch.fds[1] = keeper->patch.fds[2] = -1;
+	if (folder == NULL)
+		stay_in_memory(keeper);
+	keeper->objects = -2;
+	for (size_t i = 0; i < 3; i++)
+		keeper->fds[i] = -1;
+	buf_init(&keeper->trouble, ERR_TEXT_MAX + 256);
+	buf_init(&keeper->why, ERR_TEXT_MAX);
+	(void)!getrandom(&number, sizeof(number), 0);
+	(void)snprintf(keeper->run, sizeof(keeper->run), "%0*" PRIx64, RUN_DIGITS,
+		       number >> (64 - 4 * RUN_DIGITS));
+	return keeper;
+}
+
+const char *keeper_run(const struct keeper *keeper)
+{
+	return keeper->run;
+}
+
+static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign);
+
+static void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
+{
+	struct undo_store *store = keeper_store(keeper);
+	struct undo_steps steps;
+
+	if (strlen(run) != RUN_DIGITS || strspn(run, "0123456789abcdef") != RUN_DIGITS)
+		return;
+	memcpy(keeper->run, run, sizeof(keeper->run));
+	if (keeper->in_memory || !undo_store_steps(store, &steps, NULL))
+		return;
+	for (size_t i = 0; i < steps.count; i++) {
+		const struct undo_step *step = &steps.steps[i];
+
+		if (strcmp(step->run, run) == 0 && step->whole && !step->undone)
+			keeper_add_step(keeper, step->number,
+					!undo_store_is_ours(store, step->number));
+	}
+	undo_steps_fini(&steps);
+	if (handed)
+		keeper->handed = keeper->step_count;
+}
+
+const char *session_run(const struct session *session)
+{
+	return keeper_run(session->keeper);
+}
+
+void session_adopt(struct session *session, const char *run, bool handed)
+{
+	keeper_adopt(session->keeper, run, handed);
+}
+
+/* May the session have changed something since a patch was last made? */
+static bool keeper_has_news(const struct keeper *keeper)
+{
+	return keeper->owed || keeper->step_count > keeper->handed;
+}
+
+/* Fill WRITES, except whether a job writes (session_writes). */
+static void keeper_writes(const struct keeper *keeper, struct session_writes *writes)
+{
+	if (keeper == NULL)
+		return;
+	writes->found = keeper->changes + (uint64_t)keeper->lost;
+	writes->writers = keeper->writers;
+	writes->looks = !keeper->broken;
+}
+
+bool keeper_keeps(const struct keeper *keeper)
+{
+	return !keeper->in_memory;
+}
+
+struct undo_store *keeper_store(struct keeper *keeper)
+{
+	const bool opens = keeper->store == NULL;
+	struct err err = {0};
+
+	if (opens && !undo_store_open(keeper->folder, session_workspace(keeper->session),
+				      &keeper->store, &err)) {
+		keeper_give_up(keeper, err.text);
+		stay_in_memory(keeper);
+	} else if (opens) {
+		auto_value struct value *rights =
+			spec_rights(cell_spec(keeper->session->cell));
+		undo_store_set_rights(keeper->store, rights);
+	}
+	return keeper->store;
+}
+
+/*
+ * Count the log NUMBER, which holds changes, as a step of this session; FOREIGN as in
+ * keeper_step.
+ */
+static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign)
+{
+	if (keeper->step_count == keeper->step_room) {
+		keeper->step_room = keeper->step_room > 0 ? 2 * keeper->step_room : 16;
+		keeper->steps = memory_grow(keeper->steps, keeper->step_room,
+					    sizeof(*keeper->steps));
+	}
+	keeper->steps[keeper->step_count++] =
+		(struct keeper_step){.number = number, .foreign = foreign};
+}
+
+/* Make a log in the store; *NUMBER becomes its number. -1 with ERR. */
+static int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta,
+			  uint32_t *number, struct err *err)
+{
+	int fd = undo_store_new_log(keeper->store, meta, number, err);
+
+	keeper->untidy |= fd >= 0 && *number % UNDO_TIDY_EVERY == 0;
+	return fd;
+}
+
+/* There are no workers any more, and so there are no more looks. */
+static bool is_lost(const struct keeper *keeper)
+{
+	return cell_broken(keeper->session->cell) != NULL;
+}
+
+/* A job goes on beside other calls, and its changes count as theirs. */
+static bool writes_now(const struct running *running)
+{
+	return running->state == RUNNING_BUSY && !running->keeping &&
+	       running->job == NULL && running_is_writer(running);
+}
+
+/* Does a call write right now? Then nobody can say which call made a change. */
+static bool somebody_writes(const struct keeper *keeper)
+{
+	const struct session *session = keeper->session;
+
+	for (const struct running *at = session->busy_writers > 0 ? session->first : NULL;
+	     at != NULL; at = at->next) {
+		if (writes_now(at))
+			return true;
+	}
+	return false;
+}
+
+/* The first call in the queue that runs a command; NULL: there is none. */
+static const struct running *keeper_waiting_command(const struct keeper *keeper)
+{
+	const struct session *session = keeper->session;
+
+	for (const struct running *at =
+		     session->queued_commands > 0 ? session->first_queued : NULL;
+	     at != NULL; at = at->next) {
+		if (at->state == RUNNING_QUEUED && running_is_command(at) && !at->auditing)
+			return at;
+	}
+	return NULL;
+}
+
+static void keeper_release_owner(struct keeper *keeper);
+static void keeper_sync_start(struct keeper *keeper);
+
+void keeper_begin(struct keeper *keeper)
+{
+	if (keeper != NULL && keeper->sync == NULL && !keeper->starting &&
+	    (keeper->broken || is_lost(keeper)))
+		keeper_release_owner(keeper);
+	if (keeper == NULL || keeper->sync != NULL || keeper->starting ||
+	    keeper->patch.fetch != NULL || somebody_writes(keeper) || is_lost(keeper))
+		return;
+	const bool wanted = patch_is_wanted(keeper);
+	/* The changes that a job has made so far belong to the patch, too. */
+	if (wanted && !keeper->patch.looked && job_writes(keeper->session, NULL))
+		keeper->owed = true;
+	keeper->patch.looked = wanted;
+	if (!keeper->broken &&
+	    (keeper->owed || (!keeper->fresh && keeper_waiting_command(keeper) != NULL)))
+		keeper_sync_start(keeper);
+	if (wanted && keeper->sync == NULL)
+		patch_begin(keeper);
+}
+
+bool keeper_holds(const struct keeper *keeper, const struct running *running)
+{
+	const bool wants = running->tool != NULL && running->tool->wants_changes;
+
+	if (keeper == NULL || running->auditing || is_lost(keeper) ||
+	    (!running_is_writer(running) && !wants))
+		return false;
+	if (keeper->sync != NULL || keeper->starting || keeper->patch.fetch != NULL)
+		return true;
+	if (wants)
+		return !keeper->patch.ready;
+	if (keeper->broken || somebody_writes(keeper))
+		return false;
+	return keeper->owed || (!keeper->fresh && running_is_command(running));
+}
+
+static struct str title_of(const struct running *running)
+{
+	static const char *const keys[] = {"path", "command", "title"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		struct str text = value_str(value_member(running->arguments, keys[i]));
+		if (text.size > 0)
+			return str_part(text, 0,
+					text_character_border(text, KEEPER_TITLE_MAX));
+	}
+	return STR("");
+}
+
+/*
+ * The name by which a person knows TOOL: the front's own tools have names that nobody
+ * types.
+ */
+static const char *name_of(const struct tool *tool)
+{
+	return tool->internal && tool->title != NULL ? tool->title : tool->name;
+}
+
+static bool give_log(struct keeper *keeper, struct running *running, struct err *err)
+{
+	const struct undo_meta meta = {
+		.work = UNDO_BY_TOOL,
+		.run = keeper->run,
+		.tool = name_of(running->tool),
+		.title = title_of(running),
+		.wall_ms = clock_wall_ms(),
+		.turn_ms = keeper->turn_ms,
+	};
+
+	if (keeper_store(keeper) == NULL)
+		return err_set(err, EIO, "there is no place to keep it");
+	if (keeper->in_memory &&
+	    (keeper->kept > MEMORY_MAX || keeper->step_count >= MEMORY_LOGS_MAX)) {
+		keeper->lost++;
+		return true;
+	}
+	running->log_fd = keeper_new_log(keeper, &meta, &running->log, err);
+	running->fds[0] = running->log_fd;
+	running->fd_count = 1;
+	return running->log_fd >= 0;
+}
+
+bool keeper_give(struct keeper *keeper, struct running *running, struct err *err)
+{
+	if (keeper == NULL || running->auditing || running_is_ours(running->tool))
+		return true;
+	if (running->tool->wants_changes && running->fd_count == 0) {
+		running->fds[0] = running->plan_fd = patch_take(keeper, err);
+		running->fd_count = 1;
+		return running->plan_fd >= 0;
+	}
+	if ((running->tool->effects & EFFECT_WRITES) != 0 && running->log_fd < 0)
+		return give_log(keeper, running, err) ||
+		       err_while(err, "what it replaces could not be kept for `glovebox "
+				      "undo`, so nothing was written");
+	return true;
+}
+
+void keeper_sent(struct keeper *keeper, const struct running *running)
+{
+	/* A session of one call has no next call. */
+	if (keeper != NULL && running->log_fd >= 0 && !keeper->session->one_call)
+		undo_store_make_ahead(keeper->store, 1);
+}
+
+static char *title_of_command(const struct running *running, bool has_jobs)
+{
+	struct buf title, outside;
+
+	buf_init(&outside, KEEPER_TITLE_MAX);
+	buf_init(&title, 3 * KEEPER_TITLE_MAX);
+	/* These notes stand before the title, because a list shows only the beginning. */
+	if (has_jobs)
+		(void)buf_adds(&title, "(with jobs beside it) ");
+	extra_print_written(running, &outside);
+	if (outside.size > 0)
+		(void)buf_addf(&title, "(not what it wrote in %s) ", outside.data);
+	buf_fini(&outside);
+	(void)buf_addstr(&title, title_of(running));
+	return buf_take(&title);
+}
+
+/*
+ * RUNNING has ended: note it in OWNER as the command to which the next look belongs. The
+ * look does not see files in folders that a person granted, and it cannot tell changes of
+ * a job from changes of the command.
+ */
+static void owner_take(struct keeper_owner *owner, const struct running *running)
+{
+	const int64_t ran_ms = (clock_now_us() - running->began_us) / 1000;
+
+	free(owner->title);
+	owner->with_jobs = job_writes(running->session, running->job);
+	owner->title = title_of_command(running, owner->with_jobs);
+	owner->ended_ms = clock_wall_ms() + 1;
+	owner->began_ms = owner->ended_ms - ran_ms - 2;
+}
+
+/*
+ * A session of one call would not end sooner without waiting: it looks before it is
+ * closed.
+ */
+static bool result_waits(const struct keeper *keeper)
+{
+	return keeper->session->one_call || keeper->look_us <= KEEPER_WAIT_US;
+}
+
+bool keeper_will_look(const struct keeper *keeper, const struct running *running)
+{
+	return keeper != NULL && running_is_command(running) && !keeper->broken &&
+	       running->job == NULL && result_waits(keeper);
+}
+
+bool keeper_waits(struct keeper *keeper, struct running *running)
+{
+	if (keeper == NULL || !running_is_command(running) || keeper->broken)
+		return false;
+	/* The look that is under way may have passed the changed places already. */
+	if (keeper->sync != NULL || keeper->starting) {
+		keeper->owed_next = true;
+		owner_take(&keeper->owes_next, running);
+		return false;
+	}
+	keeper->owed = true;
+	keeper->fresh = false;
+	owner_take(&keeper->owes, running);
+	if (running->job != NULL || !result_waits(keeper))
+		return false;
+	running->keeping = true;
+	if (somebody_writes(keeper)) {
+		running->keeping = false;
+		return false;
+	}
+	keeper->owner = running;
+	return true;
+}
+
+/*
+ * The details of the patch name the run and the last step of which the patch is made, so
+ * that these steps can be undone.
+ */
+static void hand_over(struct keeper *keeper, struct running *running)
+{
+	struct value *details = tool_details(&running->result);
+
+	keeper->handed = keeper->step_count;
+	value_remove(details, "run");
+	value_remove(details, "last_step");
+	if (!keeper_keeps(keeper) || keeper->step_count == 0)
+		return;
+	value_set_text(details, "run", keeper->run);
+	value_set_integer(details, "last_step",
+			  keeper->steps[keeper->step_count - 1].number);
+}
+
+static void keeper_look_ahead(struct keeper *keeper);
+
+void keeper_finish(struct keeper *keeper, struct running *running)
+{
+	if (keeper == NULL || running->quiet)
+		return;
+	fd_close(&running->plan_fd);
+	/* Even a tool that writes nothing itself may let others write: a delegate. */
+	keeper->writers += running->tool != NULL && running->tool->effects != EFFECT_READS;
+	if (running->tool != NULL && running->tool->wants_changes &&
+	    running->result.status == RESULT_DONE)
+		hand_over(keeper, running);
+	if (running->log_fd >= 0) {
+		struct stat st;
+		/* A log that cannot be looked at may hold something. */
+		const bool known = fstat(running->log_fd, &st) == 0;
+		if (known && st.st_size == 0) {
+			undo_store_drop_log(keeper->store, running->log);
+		} else {
+			keeper->fresh = false;
+			keeper_add_step(keeper, running->log, false);
+			keeper->changes++;
+			keeper->kept += known ? (uint64_t)st.st_size : 0;
+		}
+		fd_close(&running->log_fd);
+	}
+	if (running_is_command(running))
+		keeper_tell_result(keeper, running);
+	keeper_look_ahead(keeper);
+}
+
+void keeper_cancel(struct keeper *keeper)
+{
+	if (keeper == NULL)
+		return;
+	/*
+	 * The command waits no more, and the look makes its changes a step all the same.
+	 * In a session of one call the look itself is cancelled.
+	 */
+	if (!keeper->session->one_call)
+		keeper_release_owner(keeper);
+	else if (keeper->sync != NULL)
+		running_cancel(keeper->sync);
+}
+
+void session_checkpoint(struct session *session, bool begins_turn)
+{
+	struct keeper *keeper = session->keeper;
+
+	if (keeper == NULL || keeper->broken)
+		return;
+	if (begins_turn)
+		keeper->turn_ms = clock_wall_ms();
+	if (keeper->sync != NULL || keeper->starting || somebody_writes(keeper))
+		return;
+	for (size_t i = 0; session->offered[i] != NULL; i++) {
+		if ((session->offered[i]->effects & EFFECT_RUNS) == 0)
+			continue;
+		/*
+		 * When a command is owed a look, that look is made now, and it serves as
+		 * the checkpoint.
+		 */
+		keeper->fresh = false;
+		keeper_sync_start(keeper);
+		return;
+	}
+}
+
+/* Make the look that is owed to a command, and one more when that look asks for it. */
+static void close_look(struct keeper *keeper, int64_t deadline)
+{
+	do {
+		if (keeper->session->cell != NULL)
+			keeper_begin(keeper);
+		/* A look that is owed to no command serves nobody any more. */
+		if (keeper->sync == NULL || !keeper->is_step)
+			return;
+		loop_turn(keeper->session->loop, deadline);
+	} while (clock_now_ms() < deadline);
+}
+
+/*
+ * The keeper makes no look from now on: report the command whose changes nobody has seen.
+ */
+static void keeper_end(struct keeper *keeper)
+{
+	const struct cell *cell = keeper->session->cell;
+	const char *why = cell != NULL ? cell_broken(cell) : NULL;
+
+	if (why == NULL)
+		why = "the session has ended before anybody had looked at it";
+	if (!keeper->broken)
+		(void)buf_adds(&keeper->why, why);
+	keeper->broken = true;
+	keeper_tell_unseen(keeper, why);
+}
+
+/* Remove what is above the ceilings of this store and of all stores. */
+static void keeper_tidy(struct keeper *keeper)
+{
+	if (!keeper->untidy || keeper->in_memory)
+		return;
+	undo_store_tidy(keeper->store);
+	(void)undo_projects_tidy(keeper->folder, keeper->space);
+	keeper->untidy = false;
+}
+
+static void keeper_sync_close(struct keeper *keeper);
+
+void keeper_close(struct keeper *keeper)
+{
+	int64_t deadline = clock_now_ms() + KEEPER_CLOSE_MS;
+
+	if (keeper == NULL)
+		return;
+	loop_remove_timer(&keeper->ahead);
+	/* The changes that the jobs have made until now are owed a look, too. */
+	while ((somebody_writes(keeper) || job_writes(keeper->session, NULL)) &&
+	       clock_now_ms() < deadline)
+		loop_turn(keeper->session->loop, deadline);
+	close_look(keeper, deadline);
+	keeper_end(keeper);
+	running_free(keeper->sync);
+	running_free(keeper->over);
+	keeper->sync = keeper->over = NULL;
+	/* The owner's look did not end in time, or never began. */
+	keeper_release_owner(keeper);
+	loop_remove_timer(&keeper->ahead);
+	patch_forget(keeper);
+	keeper_sync_close(keeper);
+	keeper_tidy(keeper);
+	undo_store_close(keeper->store);
+	free(keeper->steps);
+	if (keeper->objects >= 0)
+		(void)close(keeper->objects);
+	buf_fini(&keeper->trouble);
+	buf_fini(&keeper->why);
+	value_free(keeper->nested);
+	value_free(keeper->nested_keys);
+	free(keeper->owes.title);
+	free(keeper->owes_next.title);
+	free(keeper->folder);
+	free(keeper);
+}
+
+/* One checkpoint, from opening its files to reporting its findings. */
+
+enum {
+	LOOK_TOLD_FROM = 10000, /* files; a person does not notice the time for fewer */
+	STAY_MOST_US = 500,
+	STAY_MORE_US = 150, /* the time of a frame to the worker and back */
+};
+
+/* Close the files of a checkpoint. */
+static void keeper_sync_close(struct keeper *keeper)
+{
+	for (size_t i = 0; i < 3; i++)
+		fd_close(&keeper->fds[i]);
+}
+
+/*
+ * A file in which nothing was written serves the next checkpoint. The list that was read
+ * is closed later: when another list has its place, closing removes it from the disk, and
+ * that takes the file system some time.
+ */
+static void files_put_back(struct keeper *keeper)
+{
+	if (keeper->fds[1] >= 0 && undo_store_is_used(keeper->fds[1]))
+		fd_close(&keeper->fds[1]);
+	if (keeper->fds[2] >= 0 && (!keeper->blank || undo_store_is_used(keeper->fds[2])))
+		fd_close(&keeper->fds[2]);
+}
+
+/*
+ * The front makes the links to git's objects: a worker has another mount, and the kernel
+ * makes no links across mounts.
+ */
+static void objects_open(struct keeper *keeper)
+{
+	struct buf path;
+
+	if (keeper->objects != -2)
+		return;
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/.git", session_workspace(keeper->session));
+	auto_close int git = open(path.data, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	buf_fini(&path);
+	keeper->objects = git >= 0 ? openat(git, "objects",
+					    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+				   : -1;
+	keeper->may_link = keeper->objects >= 0 &&
+			   undo_store_links_from(keeper->store, keeper->objects);
+}
+
+static struct undo_meta meta_of(const struct keeper *keeper, bool alone)
+{
+	return (struct undo_meta){
+		.work = keeper->is_step ? UNDO_BY_COMMAND : UNDO_CHECKPOINT,
+		.run = keeper->run,
+		.tool = keeper->is_step ? "bash" : NULL,
+		.title = str_of(keeper->is_step ? keeper->owes.title : NULL),
+		.wall_ms = clock_wall_ms(),
+		.turn_ms = keeper->turn_ms,
+		.alone = alone,
+	};
+}
+
+/* Make the files of the next checkpoint that can be made early. False with ERR. */
+static bool keeper_sync_files(struct keeper *keeper, struct err *err)
+{
+	if (keeper->fds[1] < 0)
+		keeper->fds[1] = undo_store_new_list(keeper->store, err);
+	if (keeper->fds[2] < 0)
+		keeper->fds[2] = undo_store_blank_log(keeper->store);
+	keeper->blank = keeper->fds[2] >= 0;
+	return keeper->fds[1] >= 0;
+}
+
+static bool files_open_all(struct keeper *keeper, struct err *err)
+{
+	const struct undo_meta meta = meta_of(keeper, false);
+
+	(void)keeper_store(keeper);
+	if (keeper->in_memory)
+		return err_set(err, EIO, "there is no place to keep it");
+	objects_open(keeper);
+	fd_close(&keeper->fds[0]);
+	keeper->fds[0] = undo_store_open_list(keeper->store, err);
+	if (keeper->fds[0] < 0 || !keeper_sync_files(keeper, err))
+		return false;
+	if (keeper->blank)
+		keeper->log = undo_store_next_number(keeper->store);
+	else
+		keeper->fds[2] = keeper_new_log(keeper, &meta, &keeper->log, err);
+	return keeper->fds[2] >= 0;
+}
+
+static void links_make(struct keeper *keeper, const struct value *names)
+{
+	for (size_t i = 0; i < value_count(names); i++) {
+		const char *name = value_text(value_item(names, i));
+		if (name != NULL && keeper->objects >= 0)
+			(void)undo_store_link(keeper->store, keeper->objects, name);
+	}
+}
+
+static void count_add(struct buf *text, const char *what, int64_t count, bool named)
+{
+	if (count <= 0)
+		return;
+	(void)buf_addf(text, "%s%s: ", text->size > 0 ? ", " : "", what);
+	if (named)
+		(void)text_add_count(text, (size_t)count, "file");
+	else
+		(void)buf_addf(text, "%" PRId64, count);
+}
+
+/* The counts of a look, in the order in which they are told. */
+static const char *const change_keys[] = {"changed", "added", "removed"};
+enum { CHANGE_KEYS = sizeof(change_keys) / sizeof(change_keys[0]) };
+
+static bool has_changes(const struct value *details)
+{
+	for (size_t i = 0; i < CHANGE_KEYS; i++) {
+		if (value_integer(value_member(details, change_keys[i])) > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Say in RESULT: "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo
+ * takes it back". Two looks show that something has changed, and not who changed it.
+ */
+static void changes_tell(const struct value *details, struct tool_result *result)
+{
+	const char *below = value_text(value_member(details, "below"));
+	struct value *counts;
+	struct buf line;
+
+	buf_init(&line, 8 << 10);
+	for (size_t i = 0; i < CHANGE_KEYS; i++)
+		count_add(&line, change_keys[i],
+			  value_integer(value_member(details, change_keys[i])),
+			  line.size == 0);
+	if (line.size > 0) {
+		if (below != NULL && below[0] != '\0') {
+			(void)buf_adds(&line, " under ");
+			text_add_name(&line, str_of(below));
+			(void)buf_addc(&line, '/');
+		}
+		(void)buf_end_line(&result->text);
+		(void)buf_addf(&result->text,
+			       "[while it ran, %s; glovebox undo takes it back]\n",
+			       line.data);
+		counts = value_new_object();
+		for (size_t i = 0; i < CHANGE_KEYS; i++)
+			value_set_integer(counts, change_keys[i],
+					  value_integer(
+						  value_member(details, change_keys[i])));
+		if (below != NULL)
+			value_set_text(counts, "below", below);
+		value_set(tool_details(result), "changes", counts);
+	}
+	buf_fini(&line);
+}
+
+static void left_note(struct keeper *keeper, const struct value *details)
+{
+	int64_t files = value_integer(value_member(details, "left_files"));
+	char size[32];
+
+	if (files <= 0 || keeper->told_left)
+		return;
+	keeper->told_left = true;
+	(void)buf_addf(&keeper->trouble,
+		       "[%" PRId64 " files (%s) that git does not hold are more than undo "
+		       "keeps: what commands do to these stays]\n",
+		       files,
+		       text_size((uint64_t)value_integer(value_member(details, "left_bytes")),
+				 size));
+}
+
+/*
+ * A call has waited for the session's first look at a large tree: the log of its caller
+ * says so, once. An agent's first look is made while its model works, and no call waits
+ * for it.
+ */
+static void first_look_tell(const struct keeper *keeper, const struct tool_result *result)
+{
+	const int64_t files = value_integer(value_member(result->details, "files"));
+	const struct running *waiting = keeper_waiting_command(keeper);
+	auto_value struct value *data = NULL;
+	struct buf text;
+	struct err err;
+
+	if (keeper->listed || keeper->turn_ms != 0 || waiting == NULL ||
+	    files < LOOK_TOLD_FROM)
+		return;
+	buf_init(&text, ERR_TEXT_MAX);
+	(void)buf_addf(&text,
+		       "looked at %" PRId64 " files, %.1f s: for `glovebox undo`, before the "
+		       "first command",
+		       files, result->seconds);
+	data = value_new_object();
+	value_set_text(data, "level", "info");
+	value_set_text(data, "logger", EVENT_LOG_UNDO);
+	(void)session_emit(keeper->session, EVENT_LOG, waiting, buf_str(&text), data, &err);
+	buf_fini(&text);
+}
+
+static void sync_take(struct keeper *keeper, const struct tool_result *result)
+{
+	const struct value *details = result->details;
+	struct err err = {0};
+
+	if (result->status != RESULT_DONE) {
+		keeper_give_up(keeper, str_trim(buf_str(&result->text)).size > 0
+					       ? result->text.data
+					       : "the checkpoint failed");
+		return;
+	}
+	if (keeper->owner != NULL)
+		keeper->owner->looked = true;
+	links_make(keeper, value_member(details, "link"));
+	if (value_is_true(value_member(details, "list")) &&
+	    !undo_store_take_list(keeper->store, &err)) {
+		keeper_give_up(keeper, err.text);
+		return;
+	}
+	keeper->young = value_is_true(value_member(details, "list"));
+	first_look_tell(keeper, result);
+	keeper->listed = true;
+	keeper->look_us = value_integer(value_member(details, "us"));
+	left_note(keeper, details);
+	keeper->again = keeper_nested_take(keeper, details) && keeper->is_step;
+	if (keeper->owner != NULL)
+		changes_tell(details, &keeper->owner->result);
+}
+
+/*
+ * Give the log its name in the store, or none when it holds nothing. False: the name is
+ * taken, and with it the number that the log and the list contain.
+ */
+static bool log_settle(struct keeper *keeper, const struct tool_result *result)
+{
+	const bool used = keeper->fds[2] >= 0 && undo_store_is_used(keeper->fds[2]);
+	const struct value *strange = value_member(result->details, "strange");
+	const struct undo_meta meta =
+		meta_of(keeper, keeper->is_step && !keeper->owes.with_jobs &&
+					strange != NULL && value_integer(strange) == 0);
+	struct err err = {0};
+
+	if (used && keeper->blank &&
+	    !undo_store_name_log(keeper->store, keeper->fds[2], keeper->log, &meta, &err)) {
+		if (err.code == EEXIST)
+			return false;
+		keeper_give_up(keeper, err.text);
+		return true;
+	}
+	if (!used && !keeper->blank && keeper->fds[2] >= 0)
+		undo_store_drop_log(keeper->store, keeper->log);
+	else if (used && keeper->is_step)
+		keeper_add_step(keeper, keeper->log, false);
+	/*
+	 * A log may hold no changes, but only contents of files that are too young to be
+	 * known by their times.
+	 */
+	keeper->changes += keeper->is_step && has_changes(result->details);
+	keeper->untidy |= used && keeper->log % UNDO_TIDY_EVERY == 0;
+	return true;
+}
+
+/* The call that waits for a checkpoint ends now, with the result that it has. */
+static void keeper_release_owner(struct keeper *keeper)
+{
+	struct running *owner = keeper->owner;
+
+	keeper->owner = NULL;
+	if (owner == NULL)
+		return;
+	owner->keeping = false;
+	running_finish(owner);
+}
+
+/*
+ * Has the worker of the look been killed, or run out of memory, for the first time? Then
+ * another worker looks again, once. The part of the log that the first worker had written
+ * is no step.
+ */
+static bool is_lost_once(struct keeper *keeper, const struct running *running)
+{
+	const bool again = running->lost && !keeper->lost_one && !keeper->broken &&
+			   cell_broken(keeper->session->cell) == NULL;
+
+	keeper->lost_one = running->lost;
+	if (again && !keeper->blank && keeper->fds[2] >= 0)
+		undo_store_drop_log(keeper->store, keeper->log);
+	return again;
+}
+
+/* A command that has ended during the look is owed a look of its own. */
+static void owe_next(struct keeper *keeper)
+{
+	if (!keeper->owed_next || keeper->broken)
+		return;
+	keeper->owed_next = false;
+	keeper->owed = true;
+	keeper->fresh = false;
+	free(keeper->owes.title);
+	keeper->owes = keeper->owes_next;
+	keeper->owes_next.title = NULL;
+}
+
+static void sync_done(void *context, struct running *running)
+{
+	struct keeper *keeper = context;
+	struct err err;
+
+	keeper->sync = NULL;
+	keeper->over = running;
+	if (is_lost_once(keeper, running) || !log_settle(keeper, &running->result)) {
+		/*
+		 * The look is still owed, and begins anew when the queue is next looked
+		 * at.
+		 */
+		keeper_sync_close(keeper);
+		return;
+	}
+	keeper->fresh = true;
+	keeper->again = false;
+	keeper_nested_tell(keeper, &running->result);
+	if (!keeper->broken)
+		sync_take(keeper, &running->result);
+	files_put_back(keeper);
+	keeper->owed = keeper->again;
+	/*
+	 * The worker of the next look audits first. A call that waits for this look waits
+	 * for the next one, too.
+	 */
+	if (keeper->again)
+		return;
+	owe_next(keeper);
+	if (keeper->owner != NULL) {
+		keeper_release_owner(keeper);
+	} else if (!keeper->broken) {
+		/*
+		 * No call waits now, but one may wait for the next checkpoint: make its
+		 * files already.
+		 */
+		fd_close(&keeper->fds[0]);
+		(void)keeper_sync_files(keeper, &err);
+	}
+}
+
+/* Begin the checkpoint that is due. */
+static void keeper_sync_start(struct keeper *keeper)
+{
+	auto_value struct value *arguments = value_new_object();
+	struct err err = {0};
+
+	running_free(keeper->over);
+	keeper->over = NULL;
+	keeper->is_step = keeper->owed;
+	if (!files_open_all(keeper, &err)) {
+		keeper_sync_close(keeper);
+		keeper_give_up(keeper, err.text);
+		keeper_release_owner(keeper);
+		return;
+	}
+	value_set_integer(arguments, "log", keeper->log);
+	value_set_boolean(arguments, "step", keeper->is_step);
+	if (keeper->is_step) {
+		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
+		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
+	}
+	value_set_boolean(arguments, "known", keeper->listed);
+	value_set_boolean(arguments, "links", keeper->may_link);
+	const struct request request = {
+		.tool = "checkpoint",
+		.arguments = arguments,
+		.fds = {keeper->fds[0], keeper->fds[1], keeper->fds[2]},
+		.fd_count = 3,
+		.by_front = true,
+		.quiet = true,
+	};
+	/*
+	 * The look will take as long as the last one. A loop that sleeps meanwhile would
+	 * wake up later than the look ends.
+	 */
+	if (keeper->owner != NULL && keeper->session->cores > 1 &&
+	    keeper->look_us < STAY_MOST_US)
+		running_stay(keeper->session, keeper->look_us + STAY_MORE_US);
+	keeper->starting = true;
+	struct running *running =
+		session_start(keeper->session, &request, sync_done, keeper);
+	keeper->starting = false;
+	if (!running_is_done(running))
+		keeper->sync = running;
+}
+
+/*
+ * Work that undo does while a session rests, so that no call waits for it. It makes the
+ * files for the next steps and the next checkpoint, it takes the look with which the
+ * next command would begin, and it tidies the store.
+ */
+
+enum {
+	/* Calls of one answer follow each other faster than this. */
+	REST_MS = 5,
+	/*
+	 * A file that changed just before a look is compared by its content in the next
+	 * look, once. That is better done now, when the change is older than the kernel's
+	 * ticks (checkpoint_keep.c).
+	 */
+	SETTLE_MS = 25,
+};
+
+static bool is_quiet(const struct session *session)
+{
+	return session->queued_files + session->queued_others + session->busy_files +
+		       session->busy_others ==
+	       0;
+}
+
+static void rest_due(struct timer *timer)
+{
+	struct keeper *keeper = timer->context;
+	struct session *session = keeper->session;
+	const bool settles = keeper->settles;
+	struct err err;
+
+	if (keeper->broken || keeper->sync != NULL || keeper->starting ||
+	    keeper->store == NULL || !is_quiet(session) ||
+	    cell_broken(session->cell) != NULL)
+		return;
+	keeper_tidy(keeper);
+	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);
+	fd_close(&keeper->fds[0]);
+	/*
+	 * Files that cannot be made now are made when they are needed, and a failure is
+	 * reported then.
+	 */
+	if (keeper->listed)
+		(void)keeper_sync_files(keeper, &err);
+	/* A look that takes long would delay the next call. */
+	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US)
+		return;
+	if (!keeper->fresh || (keeper->young && settles))
+		session_checkpoint(session, false);
+	/* Do not look more often: somebody else may write here without end. */
+	keeper->settles = true;
+	if (!settles)
+		timer->due_ms = clock_now_ms() + SETTLE_MS;
+}
+
+void session_rest(struct session *session)
+{
+	cell_rest(session->cell);
+}
+
+/*
+ * A call has ended: once the session is quiet, make ahead what the next call would wait
+ * for.
+ */
+static void keeper_look_ahead(struct keeper *keeper)
+{
+	struct timer *timer = &keeper->ahead;
+
+	if (keeper->broken || keeper->session->one_call)
+		return;
+	keeper->settles = false;
+	timer->due = rest_due;
+	timer->context = keeper;
+	timer->due_ms = clock_now_ms() + REST_MS;
+	loop_add_timer(keeper->session->loop, timer);
+}
