@@ -8,7 +8,7 @@
 
 #include "agent/roles.h"
 #include "base/buf.h"
-#include "plugins/plugin_trust.h"
+#include "plugins/source.h"
 #include "policy/config.h"
 #include "session/session.h"
 #include "store/state.h"

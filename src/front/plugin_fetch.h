@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/value.h"
-#include "plugins/plugin_source.h"
+#include "plugins/source.h"
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #include "base/text/text.h"
 #include "build_config.h"
 #include "front/plugins.h"
-#include "plugins/plugin_source.h"
+#include "plugins/source.h"
 #include "process/loop.h"
 #include "tools/tools.h"
 

@@ -9,9 +9,8 @@
 #include "base/hash.h"
 #include "base/value.h"
 #include "plugins/plugin_cell.h"
-#include "plugins/plugin_package.h"
 #include "plugins/plugin_schema.h"
-#include "plugins/plugin_source.h"
+#include "plugins/source.h"
 #include "tool/tool.h"
 #include "view/shape.h"
 

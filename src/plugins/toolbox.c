@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "plugins/plugin_package.h"
+#include "plugins/source.h"
 
 #include <dirent.h>
 #include <errno.h>

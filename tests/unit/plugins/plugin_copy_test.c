@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "plugins/plugin_copy.h"
+#include "plugins/source.h"
 
 struct fixture {
 	char folder[64], source[80], state[80];

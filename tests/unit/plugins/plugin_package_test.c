@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "plugins/plugin_package.h"
+#include "plugins/source.h"
 
 static void scripts_prompts_and_resources_are_listed(void **state)
 {

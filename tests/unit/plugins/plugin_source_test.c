@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/plugin_source.h"
+#include "plugins/source.h"
 
 static const char *const environment[] = {"NAME=value", "NAMED=other", "EMPTY=", NULL};
 static const struct plugin_places places = {"/etc/me", "/project", environment};

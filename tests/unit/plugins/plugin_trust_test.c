@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "plugins/plugin_trust.h"
+#include "plugins/source.h"
 
 static void what_is_recorded_is_found(void **state)
 {

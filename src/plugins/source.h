@@ -1,0 +1,102 @@
+/*
+ * source: the entries of `plugins` in a configuration, in all their forms, and the
+ * placeholders of its texts.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+
+/* Where placeholders get their values. */
+struct plugin_places {
+	const char *config_dir;         /* CONFIG_DIR, and where relative paths begin */
+	const char *working_dir;        /* WORKING_DIR */
+	const char *const *environment; /* of the caller, NULL-ended: ${env:NAME} */
+};
+/* All texts in VALUE, deep, as a new value. */
+bool plugin_expand_value(const struct plugin_places *places, const struct value *value,
+			 struct value **expanded, struct err *err);
+
+enum plugin_source_kind { PLUGIN_FILE = 1, PLUGIN_FOLDER, PLUGIN_EITHER, PLUGIN_GIT };
+
+struct plugin_source {
+	bool is_toolbox; /* executables (toolbox.h), else scripts */
+	enum plugin_source_kind kind;
+	char *text; /* the absolute path, or the URL */
+	char *ref;  /* of git; NULL: its default branch */
+};
+
+/* One entry of `plugins`. plugin_source_fini SOURCE when true. */
+bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
+			 struct plugin_source *source, struct err *err);
+/* Does ENTRY, whatever else is wrong with it, name a toolbox? */
+bool plugin_source_is_toolbox(const struct value *entry);
+void plugin_source_fini(struct plugin_source *source);
+/* Append how people know it: the path, or URL#REF. */
+void plugin_source_name(const struct plugin_source *source, struct buf *name);
+
+/*
+ * A plugin's folder, or its single file, hashed as a whole, and copied to where nobody
+ * but the user writes: what was checked is what runs. `.git` is no part of it; a link
+ * that leads out, and what is neither file nor folder, is refused.
+ */
+
+enum {
+	PLUGIN_COPY_MAX = 16 << 20,
+	PLUGIN_COPY_FILES = 4096,
+	PLUGIN_COPY_DEPTH = 32,
+};
+
+/* The hash of SOURCE (absolute): of names, modes and contents. */
+bool plugin_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *err);
+
+/*
+ * Copy SOURCE, whose hash is HEX, to FOLDER/HEX/files unless it is there, and append that
+ * path, or that of the file in it when SOURCE is one. False also when SOURCE changed meanwhile.
+ */
+bool plugin_copy_make(const char *source, const char *folder, const char *hex,
+		      struct buf *copy, struct err *err);
+
+/*
+ * What the user has let in: for each source the hash of what it was then, and of a git
+ * source the commit. One file of the user's state, which no cell shows.
+ */
+
+struct plugin_trusted {
+	char hash[HASH_HEX + 1];   /* "" when it is in no record */
+	char commit[HASH_HEX + 1]; /* of git; "" else */
+};
+
+/*
+ * Set TRUSTED to the entry of SOURCE in FOLDER's record. A record that cannot be read is an
+ * error.
+ */
+bool plugin_trust_find(const char *folder, const char *source,
+		       struct plugin_trusted *trusted, struct err *err);
+void plugin_trust_prune(const char *folder, const char *cache);
+bool plugin_trust_record(const char *folder, const char *source,
+			 const struct plugin_trusted *trusted, struct err *err);
+
+/*
+ * A folder with an agent_plugin.json: the scripts that are tools, and what else it
+ * brings for those who list prompts and resources. Read from the copy that will be run.
+ */
+
+enum { PLUGIN_PACKAGE_BYTES_MAX = 256 << 10, PLUGIN_PACKAGE_ENTRIES_MAX = 64 };
+
+struct plugin_manifest {
+	struct value *files; /* texts: the scripts, relative, inside the folder */
+	/* Lists as they were written, each entry an object whose `file`, if any, lies inside. */
+	struct value *prompts, *resources, *resource_templates;
+};
+
+bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest,
+			   struct err *err);
+
+/* The one of FOLDER. */
+void plugin_manifest_fini(struct plugin_manifest *manifest);
