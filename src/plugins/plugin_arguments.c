@@ -2,7 +2,7 @@
 #include "plugins/plugin_arguments.h"
 
 #include "base/buf.h"
-#include "plugins/toolbox.h"
+#include "plugins/describe.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "plugins/plugin_schema.h"
+#include "plugins/describe.h"
 
 /* The most bytes that the kernel passes in one argument, its NUL included (execve(2)). */
 enum { PLUGIN_ARGUMENT_MAX = 128 << 10 };

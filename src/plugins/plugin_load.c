@@ -9,8 +9,8 @@
 #include "base/path.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
+#include "plugins/describe.h"
 #include "plugins/plugin_make.h"
-#include "plugins/toolbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* plugin_redact: see plugin_redact.h. */
 #include "plugins/plugin_redact.h"
 
-#include "plugins/plugin_schema.h"
+#include "plugins/describe.h"
 
 #include <limits.h>
 #include <string.h>

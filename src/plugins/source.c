@@ -11,8 +11,8 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "plugins/describe.h"
 #include "plugins/plugin_load_parts.h"
-#include "plugins/toolbox.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,7 @@
  * plugin_schema_fuzz: what a script may print as its description. What is let through can be a
  * tool's name and variables; nothing that stands in it is longer than the whole.
  */
-#include "plugins/plugin_schema.h"
+#include "plugins/describe.h"
 #include "plugins/source.h"
 
 #include "base/memory.h"

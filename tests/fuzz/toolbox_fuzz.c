@@ -2,7 +2,7 @@
  * toolbox_fuzz: what an executable may print about itself. What is let through has a name that
  * can be a tool's, names what it requires, and no argument's value becomes a second line.
  */
-#include "plugins/toolbox.h"
+#include "plugins/describe.h"
 
 #include "base/memory.h"
 #include "base/text/text.h"

@@ -16,7 +16,7 @@
 #include "front/exit_code.h"
 #include "front/front_tools.h"
 #include "front/verb.h"
-#include "plugins/plugin_schema.h"
+#include "plugins/describe.h"
 
 #define TEMPLATE_FOLDER "examples/plugins/template-bash-tool/"
 #define TEMPLATE_NAME   "template_bash_echo"

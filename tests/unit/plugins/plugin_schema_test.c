@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/plugin_schema.h"
+#include "plugins/describe.h"
 
 #define FUNCTION(name, parameters)                              \
 	"{\"type\":\"function\",\"function\":{\"name\":\"" name \

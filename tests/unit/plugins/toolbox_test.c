@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "plugins/toolbox.h"
+#include "plugins/describe.h"
 
 static const struct value *property(const struct plugin_schema *schema, const char *name)
 {

@@ -1,0 +1,96 @@
+/*
+ * describe: what a script says of itself (`schema`): one JSON object with id, version,
+ * args_mode and exactly one function. Bytes of a stranger: all of it is checked, and what is
+ * wrong is said with its place.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+
+enum {
+	PLUGIN_SCHEMA_MAX = 64 << 10, /* bytes of the whole */
+	PLUGIN_ID_MAX = 64,           /* what model services take as a name */
+	PLUGIN_KEYS_MAX = 64,
+	PLUGIN_PROPERTIES_MAX = 256,
+};
+
+enum plugin_mode {
+	PLUGIN_FLAGS,
+	PLUGIN_POSITIONAL,
+	PLUGIN_JSON,
+	PLUGIN_TOOLBOX_JSON, /* toolbox.h; no script's args_mode says these */
+	PLUGIN_TOOLBOX_TEXT,
+	PLUGIN_MODES,
+};
+
+struct plugin_schema {
+	char *id;
+	char *version;
+	char *description; /* never NULL */
+	enum plugin_mode mode;
+	/*
+	 * The JSON Schema of the arguments, as it came but for defaults of `positional` that were
+	 * added to its properties.
+	 */
+	struct value *parameters;
+	struct value *positional; /* objects with name, required and default, in their order */
+	struct value *config_keys; /* texts */
+	struct value *warnings;    /* texts for the author */
+};
+
+/* SCHEMA is filled in whole; plugin_schema_fini it when true. */
+bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct err *err);
+
+/* Likewise of what was parsed already. MODE: another one than "args_mode" says; or NULL. */
+void plugin_schema_fini(struct plugin_schema *schema);
+
+const char *plugin_mode_name(enum plugin_mode mode);
+
+/* The variable in which the value of config key NAME travels. The caller frees it. */
+char *plugin_schema_variable(const char *name);
+
+/*
+ * The other dialect of plugins (Amp's toolboxes): an executable in any language that is
+ * told by TOOLBOX_ACTION what to do. With "describe" it prints what it is, in one of two forms:
+ *
+ *   {"name": …, "description": …, "args": {NAME: [TYPE, DESCRIPTION]}}, or "inputSchema" with
+ *   a JSON Schema instead of "args"; or lines:
+ *
+ *   name: NAME
+ *   description: TEXT          (again, or indented below: one more line of it)
+ *   ARGUMENT: TYPE DESCRIPTION
+ *
+ * An argument is required unless its type ends with "?", or its description begins with
+ * "optional" or "(optional)". With "execute" it gets the arguments on standard input, in the form
+ * it described itself in, and prints the answer; its exit status decides.
+ *
+ * As a tool its name is "tb__" and NAME, as agents of that contract are told it.
+ */
+
+#define TOOLBOX_PREFIX   "tb__"
+#define TOOLBOX_DESCRIBE "TOOLBOX_ACTION=describe"
+#define TOOLBOX_EXECUTE  "TOOLBOX_ACTION=execute"
+
+/*
+ * Read SCHEMA from the TEXT that an executable printed about itself, which is not trusted.
+ * plugin_schema_fini SCHEMA when true.
+ */
+bool toolbox_parse(struct str text, struct plugin_schema *schema, struct err *err);
+
+/*
+ * Append ARGUMENTS as "name: value" lines, in ORDER (names). A value that would be read as
+ * another line is refused, and ERR names it.
+ */
+bool toolbox_lines(const struct value *order, const struct value *arguments,
+		   struct buf *lines, struct err *err);
+
+/*
+ * The executables in the folder PLACE, by name, without hidden ones; none when PLACE is one
+ * itself. False: there is none. FILES is then NULL or the caller's, too.
+ */
+bool toolbox_list(const char *place, struct value **files, struct err *err);
