@@ -5,17 +5,64 @@
  * from and a function to fetch, which this layer may not know.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/value.h"
 #include "plugins/describe.h"
-#include "plugins/plugin_cell.h"
 #include "plugins/source.h"
+#include "policy/config.h"
 #include "tool/tool.h"
 #include "view/shape.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/*
+ * The cell that scripts are looked at from, made by the first look. It reads what the
+ * agent may, and does nothing else. Front and library look through it alike.
+ */
+
+struct plugin_cell {
+	/* borrowed */
+	const char *workspace;           /* real */
+	const char *program;             /* that becomes a cell; NULL: this one */
+	const struct tool *const *tools; /* the built-in ones */
+	int minimum_level;               /* as session_options have it */
+	/* owned */
+	struct policy *take_policy; /* moved by the first look */
+	struct session *session;    /* or NULL: nothing was looked at yet */
+};
+
+/*
+ * One look at a script: the made tool (session.h), its arguments, and the files shown for
+ * it.
+ */
+struct plugin_look {
+	const struct tool *tool;
+	const struct value *arguments;
+	const struct shape_shown *shown;
+	const int *fds;   /* three for the front's own exec; or NULL */
+	double timeout_s; /* 0: the tool's own */
+};
+
+/*
+ * Make POLICY, the rights of that cell: those of AGENT, but only to read; else as
+ * config_policy. CONFIG must not be asked about AGENT afterwards, because its entry is
+ * overridden.
+ */
+bool plugin_cell_policy(struct config *config, const struct value *shipped,
+			const char *agent, const char *workspace, struct policy **policy,
+			struct err *err);
+
+/*
+ * One look; the first makes the cell, and false with ERR when it cannot. RESULT, which the caller
+ * has initialised and frees, becomes what the tool said.
+ */
+bool plugin_cell_look(struct plugin_cell *cell, const struct plugin_look *look,
+		      struct tool_result *result, struct err *err);
+/* Nothing is looked at any more; also of one that was never looked from. */
+void plugin_cell_end(struct plugin_cell *cell);
 
 /* One source: a folder or a single file, copied as a whole. */
 struct plugin_package {
@@ -91,3 +138,25 @@ char *plugins_problem_text(const struct value *problem);
  */
 struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
 			     double seconds);
+
+/* One loading under way, for plugin_load.c and plugin_packages.c only. */
+
+struct plugin_loading {
+	const struct plugin_host *host;
+	struct plugins *plugins;
+	struct value *config; /* values for config_keys, expanded */
+	struct value *ids;    /* of all that described themselves */
+	struct value *asked;  /* config_keys of all of them */
+	char *cache;          /* where the copies lie */
+};
+
+/* A plugin is left out: SOURCE and TEXT join the problems. */
+void plugin_problem(struct plugin_loading *loading, const char *source, const char *text);
+
+/* Is this entry of `plugins` one of ours? (Others are other dialects'.) */
+bool plugin_is_source(const struct value *entry);
+/* Where the copies lie: out of every cell's reach. */
+bool plugin_cache_find(struct plugin_loading *loading, struct err *err);
+/* Each source that is let in becomes a package with its copy. False: an entry is wrong. */
+bool plugin_packages_load(struct plugin_loading *loading, struct err *err);
+void plugin_package_free(struct plugin_package *package); /* NULL is fine */

@@ -12,7 +12,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "plugins/describe.h"
-#include "plugins/plugin_load_parts.h"
+#include "plugins/plugin.h"
 
 #include <ctype.h>
 #include <dirent.h>

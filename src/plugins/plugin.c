@@ -1,24 +1,258 @@
 /*
- * plugin_load: from the configuration's words to tools: first every source becomes a trusted
+ * plugin: from the configuration's words to tools: first every source becomes a trusted
  * copy (plugin_packages.c), then every script is asked what it is; see plugin.h.
  */
-#include "plugins/plugin_load_parts.h"
 
+#include "plugins/plugin.h"
+
+#include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
+#include "base/value.h"
 #include "plugins/describe.h"
-#include "plugins/plugin_make.h"
+#include "plugins/plugin_redact.h"
+#include "plugins/plugin_tool.h"
+#include "plugins/source.h"
+#include "policy/config.h"
+#include "session/session.h"
+#include "tool/tool.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Seconds for a script to say what it is. */
+#define PLUGIN_SCHEMA_SECONDS  1.0
+#define PLUGIN_PREVIEW_SECONDS 2.0
+
+/* A checked description and the configuration become a tool. For plugin_*.c. */
+
+#define TIMEOUT_SECONDS 60.0 /* unless the configuration says otherwise */
+
+enum { VARIABLE_MAX = 128 << 10 }; /* what the kernel passes in one (execve(2)) */
+
+static struct value *carried_new(const char *subcommand, const char *file,
+				 const char *copy, double seconds)
+{
+	struct value *carried = value_new_object();
+
+	value_set_text(carried, "subcommand", subcommand);
+	value_set_text(carried, "file", file);
+	value_set_text(carried, "copy", copy);
+	value_set_real(carried, "timeout_s", seconds);
+	return carried;
+}
+
+static bool set_python(const struct plugin_host *host, struct value *carried, struct err *err)
+{
+	const struct value *python = value_member(host->policy, "python");
+	struct value *expanded = NULL;
+
+	if (python == NULL)
+		return true;
+	if (!plugin_expand_value(&host->places, python, &expanded, err))
+		return err_while(err, "plugin_policy.python");
+	value_set(carried, "python", expanded);
+	return true;
+}
+
+/* A tool that only asks PLUGIN's file what it is; `carried` is the caller's to free. */
+static struct tool plugin_make_asker(const struct plugin_host *host,
+				     const struct plugin *plugin)
+{
+	struct value *carried =
+		carried_new("schema", plugin->file, plugin->copy, PLUGIN_SCHEMA_SECONDS);
+	struct err why;
+
+	/* A mistake in it is told when the tool is made. */
+	(void)set_python(host, carried, &why);
+	if (plugin->package->is_toolbox)
+		value_set_text(carried, "mode", plugin_mode_name(PLUGIN_TOOLBOX_JSON));
+
+	return (struct tool){
+		.name = plugin_tool.name,
+		/* None of its members is a keyword: anything fits. */
+		.schema = carried,
+		.carrier = plugin_tool.name,
+		.carried = carried,
+		.effects = EFFECT_RUNS,
+		.timeout_s = PLUGIN_SCHEMA_SECONDS + PLUGIN_AFTER_S,
+		.internal = true,
+	};
+}
+
+static struct value *order_of(const struct value *parameters)
+{
+	const struct value *properties = value_member(parameters, "properties");
+	struct value *order = value_new_array();
+
+	for (void *at = value_first(properties); at != NULL; at = value_next(properties, at))
+		value_append(order, value_new_text(value_key(at)));
+	return order;
+}
+
+static void set_arguments(const struct plugin_schema *schema, struct value *carried)
+{
+	value_set_text(carried, "id", schema->id);
+	value_set_text(carried, "mode", plugin_mode_name(schema->mode));
+	value_set(carried, "order", order_of(schema->parameters));
+	value_set(carried, "positional", value_copy(schema->positional));
+}
+
+/* Lists and objects are not passed. */
+static bool add_key(const struct plugin_host *host, const struct value *config,
+		    const char *key, struct value *environment, struct value *secrets,
+		    struct err *err)
+{
+	const struct value *given = value_member(config, key);
+	const struct value *value =
+		given != NULL ? given : config_own_value(host->whole, host->agent, key);
+	/* A value that Glovebox uses itself is no secret. */
+	const bool own = given == NULL || strcmp(key, "working_directory") == 0;
+	auto_free char *variable = plugin_schema_variable(key);
+	struct buf text, entry;
+	bool ok = true;
+
+	if (value == NULL || value_kind(value) == VALUE_NULL ||
+	    value_kind(value) == VALUE_ARRAY || value_kind(value) == VALUE_OBJECT)
+		return true;
+	buf_init(&text, VARIABLE_MAX);
+	buf_init(&entry, VARIABLE_MAX);
+	if (value_kind(value) == VALUE_STRING)
+		(void)buf_addstr(&text, value_str(value));
+	else
+		(void)value_print(value, 0, &text);
+	ok = buf_addf(&entry, "%s=%s", variable, text.data) &&
+	     strlen(text.data) == text.size;
+	if (!ok) {
+		(void)err_set(err, EINVAL,
+			      "%s, which it asks for: a variable is at most %d bytes without NUL",
+			      key, VARIABLE_MAX);
+	} else {
+		value_append(environment, value_new_str(buf_str(&entry)));
+		if (!own && value_kind(value) != VALUE_BOOLEAN)
+			plugin_redact_add(secrets, buf_str(&text));
+	}
+	buf_fini(&text);
+	buf_fini(&entry);
+	return ok;
+}
+
+static bool set_config(const struct plugin_host *host, const struct value *config,
+		       const struct plugin_schema *schema, struct value *carried,
+		       struct err *err)
+{
+	struct value *environment = value_new_array();
+	struct value *secrets = value_new_array();
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < value_count(schema->config_keys); i++)
+		ok = add_key(host, config, value_text(value_item(schema->config_keys, i)),
+			     environment, secrets, err);
+	value_set(carried, "env", environment);
+	value_set(carried, "secrets", secrets);
+	return ok;
+}
+
+static bool set_folder(const struct plugin_host *host, const struct value *config,
+		       struct value *carried, struct err *err)
+{
+	const char *folder = value_text(value_member(config, "working_directory"));
+	struct buf normal;
+
+	if (folder == NULL)
+		return true;
+	buf_init(&normal, PATH_MAX);
+	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
+		  err_set(err, EINVAL, "working_directory: is no path");
+	if (ok)
+		value_set_text(carried, "folder", normal.data);
+	buf_fini(&normal);
+	return ok;
+}
+
+/* Fill in PLUGIN's tool from its schema. CONFIG: values for its config_keys, expanded. */
+static bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
+			     struct plugin *plugin, struct err *err)
+{
+	const struct plugin_schema *schema = &plugin->schema;
+	const struct value *timeout = value_member(host->policy, "bash_timeout_seconds");
+	double seconds = value_is_number(timeout) ? value_number(timeout) : TIMEOUT_SECONDS;
+	struct value *carried = carried_new("run", plugin->file, plugin->copy, seconds);
+
+	plugin->carried = carried;
+	set_arguments(schema, carried);
+	value_set_boolean(carried, "stream_stderr",
+			  value_is_true(value_member(host->policy, "stream_stderr")));
+	plugin->tool = (struct tool){
+		.name = schema->id,
+		.description = schema->description,
+		.schema = schema->parameters,
+		.carrier = plugin_tool.name,
+		.carried = carried,
+		.effects = EFFECT_RUNS,
+		.timeout_s = seconds + PLUGIN_AFTER_S,
+	};
+	return set_python(host, carried, err) &&
+	       set_config(host, config, schema, carried, err) &&
+	       set_folder(host, config, carried, err);
+}
+
+static void copy_from(const struct value *from, const char *key, struct value *carried)
+{
+	const struct value *value = value_member(from, key);
+
+	if (value != NULL)
+		value_set(carried, key, value_ref(value));
+}
+
+struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
+			     double seconds)
+{
+	struct tool tool = plugin->tool;
+
+	tool.carried = carried_new(subcommand, plugin->file, plugin->copy, seconds);
+	set_arguments(&plugin->schema, tool.carried);
+	copy_from(plugin->carried, "python", tool.carried);
+	copy_from(plugin->carried, "folder", tool.carried);
+	if (strcmp(subcommand, "error") == 0) {
+		copy_from(plugin->carried, "env", tool.carried);
+		copy_from(plugin->carried, "secrets", tool.carried);
+	}
+	/* A test has no arguments. None of its members is a keyword: anything fits. */
+	if (strcmp(subcommand, "test") == 0)
+		tool.schema = tool.carried;
+	tool.timeout_s = seconds + PLUGIN_AFTER_S;
+	tool.internal = true;
+	return tool;
+}
+
+static void plugin_free(struct plugin *plugin)
+{
+	if (plugin == NULL)
+		return;
+	plugin_schema_fini(&plugin->schema);
+	value_free(plugin->carried);
+	free(plugin->file);
+	free(plugin->copy);
+	free(plugin);
+}
+
+/*
+ * From the configuration's words to tools: first every source becomes a trusted copy
+ * (plugin_packages.c), then every script is asked what it is.
+ */
 
 enum { PROBLEM_MAX = 16 << 10 };
 
@@ -423,4 +657,76 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 	}
 	*plugins = loading.plugins;
 	return true;
+}
+
+/*
+ * The cell that scripts are looked at from, made by the first look. It reads what the
+ * agent may, and does nothing else. Front and library look through it alike.
+ *
+ * The cell that scripts are looked at from.
+ */
+
+bool plugin_cell_policy(struct config *config, const struct value *shipped,
+			const char *agent, const char *workspace, struct policy **policy,
+			struct err *err)
+{
+	auto_value struct value *entry = value_new_object();
+
+	/* Not those of the agent, which may name what is only to be looked at here. */
+	value_set(entry, "tools", value_new_array());
+	value_set(entry, "write", value_new_array());
+	value_set(entry, "network", value_new_array());
+	value_set(entry, "env", value_new_array());
+	value_set_boolean(entry, "scratch", false);
+	value_set_text(entry, "commands", "box");
+	return config_override(config, agent, entry, "plugins", err) &&
+	       config_policy(config, shipped, agent, workspace, policy, err);
+}
+
+static bool cell_make(struct plugin_cell *cell, const struct shape_shown *shown,
+		      struct err *err)
+{
+	const struct session_options options = {
+		.workspace = cell->workspace,
+		.take_policy = cell->take_policy,
+		.tools = cell->tools,
+		.program = cell->program,
+		.shown = shown,
+		.minimum_level = cell->minimum_level,
+		.cancel_fd = -1,
+	};
+
+	if (cell->take_policy == NULL)
+		return err_set(err, EINVAL, "its cell is gone");
+	cell->take_policy = NULL;
+	return session_open(&options, &cell->session, err) ||
+	       err_while(err, "the cell that plugins are looked at from");
+}
+
+bool plugin_cell_look(struct plugin_cell *cell, const struct plugin_look *look,
+		      struct tool_result *result, struct err *err)
+{
+	struct request request = {.tool = look->tool->name,
+				  .made = look->tool,
+				  .arguments = look->arguments,
+				  .by_front = true,
+				  .quiet = true,
+				  .timeout_s = look->timeout_s > 0 ? look->timeout_s
+								   : look->tool->timeout_s};
+
+	if (cell->session == NULL && !cell_make(cell, look->shown, err))
+		return false;
+	for (size_t i = 0; look->fds != NULL && i < 3; i++)
+		request.fds[request.fd_count++] = look->fds[i];
+	tool_result_fini(result);
+	session_call(cell->session, &request, result);
+	return true;
+}
+
+void plugin_cell_end(struct plugin_cell *cell)
+{
+	session_close(cell->session);
+	cell->session = NULL;
+	policy_free(cell->take_policy);
+	cell->take_policy = NULL;
 }
