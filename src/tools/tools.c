@@ -1,7 +1,7 @@
 /* tools: the table, in the order in which models and people see them. */
 #include "tools/tools.h"
 
-#include "plugins/plugin_tool.h"
+#include "plugins/run.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * plugin_channel_fuzz: lines of a script's descriptor 3. What is kept are items with a type,
  * within the bounds, whatever else stands there.
  */
-#include "plugins/plugin_channel.h"
+#include "plugins/run.h"
 
 #include <assert.h>
 #include <stddef.h>

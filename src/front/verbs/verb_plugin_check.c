@@ -21,7 +21,7 @@
 #include "front/plugins.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "plugins/plugin_tool.h"
+#include "plugins/run.h"
 #include "policy/policy.h"
 #include "tool/schema.h"
 #include "tools/tools.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/plugin_arguments.h"
+#include "plugins/run.h"
 
 enum { WORDS = 64 };
 

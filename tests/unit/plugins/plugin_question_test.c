@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "plugins/plugin_question.h"
+#include "plugins/run.h"
 
 /* LINE is read as KIND with REQUEST; KIND NULL: it is refused with a sentence that holds REQUEST. */
 static void is_read(const char *line, const char *kind, const char *request)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "plugins/plugin_redact.h"
+#include "plugins/run.h"
 
 static struct value *secrets_of(const char *const *texts)
 {

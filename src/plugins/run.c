@@ -1,0 +1,1404 @@
+/*
+ * run: in the worker: one script, one subcommand, and `error` when a run has failed;
+ * see run.h.
+ */
+
+#include "plugins/run.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "plugins/describe.h"
+#include "process/follow.h"
+#include "process/program.h"
+#include "tool/call.h"
+#include "tool/limits.h"
+#include "tool/spill.h"
+#include "tool/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PLUGIN_CHANNEL_MESSAGES = 10000,
+	PLUGIN_CHANNEL_QUESTIONS = 8, /* that wait */
+	PLUGIN_CHANNEL_FAULTS = 5,    /* of which are told */
+	PLUGIN_CHANNEL_TEXT = 50000, /* bytes of all texts: they are part of the answer */
+};
+
+enum { PLUGIN_QUESTIONS_AT_ONCE = 8 };
+
+/* Shorter ones would be found everywhere. */
+enum { PLUGIN_SECRET_MIN = 4 };
+#define PLUGIN_REDACTED "[redacted]"
+
+static const char one_kinds[] = "question sampling roots";
+static const char several_kind[] = "questions";
+
+/* Is TYPE, of a line, one of these? */
+static bool plugin_question_is(struct str type)
+{
+	return str_among(one_kinds, type) || str_is(type, several_kind);
+}
+
+static void copy_member(const struct value *from, const char *name, struct value *to)
+{
+	const struct value *member = value_member(from, name);
+
+	if (member != NULL)
+		value_set(to, name, value_copy(member));
+}
+
+static bool is_form(const struct value *line, const char **kind, struct value *request,
+		    struct err *err)
+{
+	bool url = value_member(line, "url") != NULL;
+
+	if (value_kind(value_member(line, "message")) != VALUE_STRING)
+		return err_set(err, EINVAL, "needs \"message\"");
+	copy_member(line, "message", request);
+	copy_member(line, url ? "url" : "schema", request);
+	*kind = url ? "url" : "form";
+	return true;
+}
+
+static bool is_sampling(const struct value *line, const char **kind,
+			struct value *request, struct err *err)
+{
+	const struct value *asked = value_member(line, "request");
+
+	if (value_kind(asked) != VALUE_OBJECT)
+		return err_set(err, EINVAL, "needs the object \"request\"");
+	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at))
+		value_set(request, value_key(at), value_copy(value_at(at)));
+	*kind = "sampling";
+	return true;
+}
+
+static bool read_one(const struct value *line, const char **kind, struct value *request,
+		     struct err *err)
+{
+	struct str type = value_str(value_member(line, "type"));
+
+	if (str_is(type, "question"))
+		return is_form(line, kind, request, err);
+	if (str_is(type, "sampling"))
+		return is_sampling(line, kind, request, err);
+	*kind = "roots";
+	return str_is(type, "roots") ||
+	       err_set(err, EINVAL, "\"type\" must be question, sampling or roots");
+}
+
+/* One, with what is said of it: whether the call can do without. */
+static struct value *request_of(const struct value *line, const char **kind, struct err *err)
+{
+	struct value *request = value_new_object();
+
+	if (!read_one(line, kind, request, err)) {
+		value_free(request);
+		return NULL;
+	}
+	copy_member(line, "required", request);
+	return request;
+}
+
+static bool read_several(const struct value *line, struct value *requests, struct err *err)
+{
+	const struct value *asked = value_member(line, "requests");
+
+	if (value_kind(asked) != VALUE_OBJECT || value_count(asked) == 0 ||
+	    value_count(asked) > PLUGIN_QUESTIONS_AT_ONCE)
+		return err_set(err, EINVAL,
+			       "needs the object \"requests\" with 1 to %d questions",
+			       PLUGIN_QUESTIONS_AT_ONCE);
+	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at)) {
+		const char *kind = NULL;
+		struct value *one = request_of(value_at(at), &kind, err);
+
+		if (one == NULL)
+			return err_while(err, "\"%.64s\"", value_key(at));
+		value_set_text(one, "kind", kind);
+		value_set(requests, value_key(at), one);
+	}
+	return true;
+}
+
+bool plugin_question_read(const struct value *line, const char **kind,
+			  struct value **request, struct err *err)
+{
+	const char *id = value_text(value_member(line, "id"));
+	struct value *read;
+
+	if (!str_is(value_str(value_member(line, "type")), several_kind)) {
+		read = request_of(line, kind, err);
+		if (read == NULL)
+			return false;
+		/* By this name a client tells its answers apart. */
+		if (id != NULL)
+			value_set_text(read, "key", id);
+		*request = read;
+		return true;
+	}
+	auto_value struct value *requests = value_new_object();
+	if (!read_several(line, requests, err))
+		return false;
+	*kind = "several";
+	*request = value_new_object();
+	value_set(*request, "requests", value_ref(requests));
+	return true;
+}
+
+/* Lines to content, events and questions. */
+
+enum {
+	READ_BYTES = 64 << 10,
+	ANSWERS_PIPE = 1 << 20, /* what a script may leave unread */
+	LINE_MAX_BYTES = RESULT_CONTENT_BYTES_MAX,
+	TEXT_LEAST = 100,
+};
+
+static bool is_text(const struct value *value)
+{
+	return value_kind(value) == VALUE_STRING;
+}
+
+static bool is_base64(const struct value *value)
+{
+	return is_text(value) && base64_is_valid(value_str(value));
+}
+
+static bool need(bool fine, const char *what, struct err *err)
+{
+	return fine || err_set(err, EINVAL, "needs %s", what);
+}
+
+/* Is this item what MCP's clients will take? */
+static bool item_is_sound(const struct value *item, struct str type, struct err *err)
+{
+	const struct value *resource = value_member(item, "resource");
+
+	if (str_is(type, "text"))
+		return need(is_text(value_member(item, "text")), "\"text\"", err);
+	if (str_is(type, "image") || str_is(type, "audio"))
+		return need(is_base64(value_member(item, "data")), "\"data\" in base64",
+			    err) &&
+		       need(is_text(value_member(item, "mimeType")), "\"mimeType\"", err);
+	if (str_is(type, "resource_link"))
+		return need(is_text(value_member(item, "uri")) &&
+				    is_text(value_member(item, "name")),
+			    "\"uri\" and \"name\"", err);
+	return need(is_text(value_member(resource, "uri")), "\"resource\" with \"uri\"",
+		    err) &&
+	       need(is_text(value_member(resource, "text")) ||
+			    is_base64(value_member(resource, "blob")),
+		    "\"resource\" with \"text\", or \"blob\" in base64", err);
+}
+
+static bool take_progress(struct plugin_channel *channel, const struct value *line,
+			  struct err *err)
+{
+	const struct value *progress = value_member(line, "progress");
+	const struct value *total = value_member(line, "total");
+
+	if (!need(value_is_number(progress), "the number \"progress\"", err))
+		return false;
+	call_progress(channel->call, value_number(progress),
+		      value_is_number(total) ? value_number(total) : -1,
+		      value_text(value_member(line, "message")));
+	return true;
+}
+
+static bool take_log(struct plugin_channel *channel, const struct value *line,
+		     struct err *err)
+{
+	const struct value *data = value_member(line, "data");
+	const char *level = value_text(value_member(line, "level"));
+	struct buf text;
+
+	if (!need(data != NULL, "\"data\"", err))
+		return false;
+	buf_init(&text, READ_BYTES);
+	if (is_text(data))
+		(void)buf_addstr(&text, value_str(data));
+	else
+		(void)value_print(data, 0, &text);
+	call_log(channel->call, level != NULL ? level : "info",
+		 value_text(value_member(line, "logger")), buf_str(&text));
+	buf_fini(&text);
+	return true;
+}
+
+static void plugin_channel_turn(struct plugin_channel *channel);
+
+/* It waits as {kind, request, id}. */
+static bool take_question(struct plugin_channel *channel, const struct value *line,
+			  struct err *err)
+{
+	const struct value *id = value_member(line, "id");
+	struct value *question, *request;
+	const char *kind;
+
+	if (!plugin_question_read(line, &kind, &request, err))
+		return false;
+	question = value_new_object();
+	value_set_text(question, "kind", kind);
+	value_set(question, "request", request);
+	value_set(question, "id", id != NULL ? value_copy(id) : value_new_null());
+	if (value_count(channel->questions) >= PLUGIN_CHANNEL_QUESTIONS) {
+		value_free(question);
+		return err_set(err, E2BIG, "over %d questions wait",
+			       PLUGIN_CHANNEL_QUESTIONS);
+	}
+	value_append(channel->questions, question);
+	plugin_channel_turn(channel);
+	return true;
+}
+
+/* ANSWER goes to the script, with the ID it gave its question. */
+static void answer(struct plugin_channel *channel, const struct value *id,
+		   struct value *take_answer)
+{
+	struct buf line;
+
+	value_set(take_answer, "id", value_copy(id));
+	buf_init(&line, ANSWERS_PIPE);
+	/* One that its script does not read is lost: nobody waits for it here. */
+	if (value_print(take_answer, 0, &line) && buf_addc(&line, '\n') &&
+	    channel->write_fd >= 0 && write(channel->write_fd, line.data, line.size) < 0)
+		fd_close(&channel->write_fd);
+	buf_fini(&line);
+	value_free(take_answer);
+}
+
+/* Its script waits for a line all the same. */
+static void answer_nobody(struct plugin_channel *channel, const struct value *id)
+{
+	struct value *nobody = value_new_object();
+
+	value_set_text(nobody, "action", "cancel");
+	answer(channel, id, nobody);
+}
+
+/* A text of the answer, cleaned and within what is left of its room. */
+static struct value *text_item(struct plugin_channel *channel, const struct value *line)
+{
+	const struct str text = value_str(value_member(line, "text"));
+	struct value *item = value_copy(line);
+	struct text_cut cut = {0};
+	struct buf clean, shown;
+
+	buf_init(&clean, (size_t)4 * LINE_MAX_BYTES);
+	buf_init(&shown, (size_t)4 * LINE_MAX_BYTES);
+	(void)text_clean(text, &clean);
+	if (clean.size <= PLUGIN_CHANNEL_TEXT - channel->text_shown) {
+		(void)buf_addstr(&shown, buf_str(&clean));
+		channel->text_shown += clean.size;
+	} else {
+		/* At least a line of it; a limit of 0 would be none. */
+		const size_t left = PLUGIN_CHANNEL_TEXT - channel->text_shown;
+		const struct text_limits limits = {
+			.bytes = left > TEXT_LEAST ? left : TEXT_LEAST};
+
+		(void)text_shorten(buf_str(&clean), &limits, &shown, &cut);
+		channel->text_shown = PLUGIN_CHANNEL_TEXT;
+	}
+	if (channel->spill != NULL)
+		spill_add(channel->spill, text);
+	if (channel->spill != NULL && !str_ends(text, STR("\n")))
+		spill_add(channel->spill, STR("\n"));
+	channel->cut.bytes += cut.bytes;
+	channel->cut.lines += cut.lines;
+	value_set_str(item, "text", buf_str(&shown));
+	buf_fini(&shown);
+	buf_fini(&clean);
+	return item;
+}
+
+static bool take_line(struct plugin_channel *channel, const struct value *line,
+		      struct str type, struct err *err)
+{
+	if (++channel->messages > PLUGIN_CHANNEL_MESSAGES)
+		return err_set(err, E2BIG, "over %d lines", PLUGIN_CHANNEL_MESSAGES);
+	if (str_is(type, "progress"))
+		return take_progress(channel, line, err);
+	if (str_is(type, "log"))
+		return take_log(channel, line, err);
+	if (plugin_question_is(type))
+		return take_question(channel, line, err);
+	if (!str_among("text image audio resource resource_link", type))
+		return err_set(err, EINVAL,
+			       "\"type\" must be text, image, audio, resource, resource_link, "
+			       "progress, log, question, questions, sampling or roots");
+	if (!item_is_sound(line, type, err))
+		return false;
+	return tool_add_content(channel->result, str_is(type, "text")
+							 ? text_item(channel, line)
+							 : value_ref(line)) ||
+	       err_set(err, E2BIG, "over %d items or %d bytes of content",
+		       RESULT_CONTENT_ITEMS_MAX, RESULT_CONTENT_BYTES_MAX);
+}
+
+bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct err *err)
+{
+	auto_value struct value *line = NULL;
+
+	if (!value_parse(text, 0, &line, err))
+		return false;
+	const struct str type = value_str(value_member(line, "type"));
+	if (take_line(channel, line, type, err))
+		return true;
+	if (plugin_question_is(type))
+		answer_nobody(channel, value_member(line, "id"));
+	return false;
+}
+
+static void note_fault(struct plugin_channel *channel, const char *why)
+{
+	struct buf text;
+
+	if (value_count(channel->faults) >= PLUGIN_CHANNEL_FAULTS)
+		return;
+	buf_init(&text, 2 * ERR_TEXT_MAX);
+	(void)buf_addf(&text, "descriptor 3, line %zu: %s", channel->lines, why);
+	value_append(channel->faults, value_new_str(buf_str(&text)));
+	buf_fini(&text);
+}
+
+static void line_ends(struct plugin_channel *channel)
+{
+	struct err err = {0};
+
+	channel->lines++;
+	if (channel->skips)
+		note_fault(channel, "is too long");
+	plugin_redact(channel->secrets, &channel->line);
+	struct str line = str_trim(buf_str(&channel->line));
+	if (!channel->skips && line.size > 0 && !plugin_channel_line(channel, line, &err))
+		note_fault(channel, err.text);
+	channel->skips = false;
+	buf_clear(&channel->line);
+}
+
+static void take_bytes(struct plugin_channel *channel, struct str bytes)
+{
+	while (bytes.size > 0) {
+		const char *feed = memchr(bytes.data, '\n', bytes.size);
+		size_t size = feed != NULL ? (size_t)(feed - bytes.data) : bytes.size;
+
+		if (!channel->skips && !buf_addstr(&channel->line, str_part(bytes, 0, size)))
+			channel->skips = true;
+		if (feed == NULL)
+			return;
+		line_ends(channel);
+		bytes = str_part(bytes, size + 1, bytes.size - size - 1);
+	}
+}
+
+/* False: nothing is there now, or any more. */
+static bool plugin_channel_read(struct plugin_channel *channel)
+{
+	char bytes[READ_BYTES];
+	ssize_t size = read(channel->read_fd, bytes, sizeof(bytes));
+
+	if (size > 0)
+		take_bytes(channel, (struct str){bytes, (size_t)size});
+	return size > 0;
+}
+
+/* Pass on the answer, if one has come, and ask the next question that waits. */
+static void plugin_channel_turn(struct plugin_channel *channel)
+{
+	struct value *reply = call_take_reply(channel->call);
+
+	if (reply != NULL)
+		answer(channel, channel->open_id, reply);
+	while (!channel->call->awaits_reply && value_count(channel->questions) > 0) {
+		struct value *question = value_item(channel->questions, 0);
+		auto_value struct value *rest = value_new_array();
+
+		value_free(channel->open_id);
+		channel->open_id = value_copy(value_member(question, "id"));
+		bool asked = call_ask(channel->call,
+				      value_text(value_member(question, "kind")),
+				      value_member(question, "request"));
+		for (size_t i = 1; i < value_count(channel->questions); i++)
+			value_append(rest, value_ref(value_item(channel->questions, i)));
+		value_free(channel->questions);
+		channel->questions = rest;
+		rest = NULL;
+		if (asked)
+			return;
+		answer_nobody(channel, channel->open_id);
+	}
+}
+
+bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
+			 struct tool_result *result, const struct value *secrets,
+			 struct spill *spill, struct err *err)
+{
+	int told[2], answers[2];
+
+	*channel = (struct plugin_channel){.call = call,
+					   .result = result,
+					   .secrets = secrets,
+					   .spill = spill,
+					   .read_fd = -1,
+					   .write_fd = -1,
+					   .script_fds = {-1, -1, -1},
+					   .questions = value_new_array(),
+					   .faults = value_new_array()};
+	buf_init(&channel->line, LINE_MAX_BYTES);
+	if (!fd_pipe(told, err))
+		return false;
+	channel->read_fd = told[0];
+	channel->script_fds[0] = told[1];
+	if (!fd_pipe(answers, err))
+		return false;
+	channel->script_fds[1] = answers[0];
+	channel->write_fd = answers[1];
+	(void)fcntl(channel->write_fd, F_SETPIPE_SZ, ANSWERS_PIPE);
+	return fd_set_blocking(channel->read_fd, false, err) &&
+	       fd_set_blocking(channel->write_fd, false, err);
+}
+
+/* Read what the script wrote last; nothing of the script runs any more. */
+static void plugin_channel_end(struct plugin_channel *channel)
+{
+	/* While our copies of the script's ends are open, reading would meet no end. */
+	fd_close(&channel->script_fds[0]);
+	fd_close(&channel->script_fds[1]);
+	while (channel->read_fd >= 0 && plugin_channel_read(channel))
+		;
+	if (channel->line.size > 0 || channel->skips)
+		line_ends(channel);
+}
+
+void plugin_channel_close(struct plugin_channel *channel)
+{
+	plugin_channel_end(channel);
+	fd_close(&channel->read_fd);
+	fd_close(&channel->write_fd);
+	if (value_count(channel->faults) > 0)
+		value_set(tool_details(channel->result), "channel_faults",
+			  value_ref(channel->faults));
+	value_free(channel->faults);
+	value_free(channel->questions);
+	value_free(channel->open_id);
+	buf_fini(&channel->line);
+}
+
+enum {
+	WORDS_MAX = 1024,
+	INPUT_MAX = 64 << 20,
+	/* Of the answer: what a model reads of a file; the rest is in a spill. */
+	SHOWN_BYTES = 50000,
+	SHOWN_LEAST = 2000,   /* of standard output, whatever texts it gave besides */
+	ERROR_TAIL = 4 << 10, /* of stderr, behind a failure */
+	/* The beginning gets one third: ends of outputs say what went wrong. */
+	HEAD_SHARE = 3,
+	OUTPUT_MAX = PROGRAM_HEAD + PROGRAM_TAIL + 4096,
+	CLEAN_MAX = 4 * OUTPUT_MAX, /* \xHH for a byte */
+	CODE_TIMED_OUT = 124,       /* as timeout(1) and shells have them */
+	CODE_SIGNAL = 128,
+};
+
+/* The time that the subcommand `error` may take. */
+#define ERROR_SECONDS 2.0
+#define AFTER_SECONDS 3.0 /* kept of the call's own time, when that ends earlier */
+
+struct script {
+	struct call *call;
+	struct tool_result *result;
+	struct arena arena;
+	struct plugin_channel channel;
+	bool has_channel;
+	struct plugin_redact_stream streams[2];
+	bool streams_output, streams_error;
+	bool runs; /* it does its work: what it prints is kept, too */
+	struct spill spill;
+	struct text_cut cut; /* of the answer */
+	const struct value *secrets;
+	struct program_run run;
+	struct limit_watch limits;
+};
+
+static const struct value *carried(const struct script *script, const char *key)
+{
+	return value_member(script->call->carried, key);
+}
+
+static const char *carried_text(const struct script *script, const char *key)
+{
+	return value_text(carried(script, key));
+}
+
+static bool stopped(void *context)
+{
+	struct script *script = context;
+
+	if (call_stopped(script->call) && script->call->cancelled)
+		return true;
+	if (script->has_channel)
+		plugin_channel_turn(&script->channel);
+	return false;
+}
+
+static void show(struct script *script, int stream, struct str bytes)
+{
+	struct buf shown;
+
+	if (!script->runs)
+		return;
+	buf_init(&shown, PROGRAM_READ * 4);
+	plugin_redact_piece(&script->streams[stream - 1], bytes, &shown);
+	spill_add(&script->spill, buf_str(&shown));
+	if (stream == 1 ? script->streams_output : script->streams_error)
+		call_output(script->call, (enum call_stream)stream, buf_str(&shown));
+	buf_fini(&shown);
+}
+
+static void output(void *context, int stream, struct str bytes)
+{
+	show(context, stream, bytes);
+}
+
+static void side(void *context)
+{
+	struct script *script = context;
+
+	/* Ready without a byte: only when all who could write have closed it. */
+	if (!plugin_channel_read(&script->channel))
+		script->run.side_fd = -1;
+}
+
+static void add_variable(struct value *more, const char *name, const char *value)
+{
+	struct buf text;
+
+	buf_init(&text, PLUGIN_ARGUMENT_MAX);
+	if (buf_addf(&text, "%s=%s", name, value))
+		value_append(more, value_new_str(buf_str(&text)));
+	buf_fini(&text);
+}
+
+/* The first python3 that PATH leads to. */
+static bool find_python(const char *const *environment, struct buf *path)
+{
+	for (; *environment != NULL; environment++) {
+		struct str list = str_of(*environment), folder;
+
+		if (!str_starts(list, STR("PATH=")))
+			continue;
+		list = str_part(list, strlen("PATH="), list.size);
+		while (path_next_folder(&list, &folder)) {
+			buf_clear(path);
+			(void)buf_addf(path, "%.*s/python3", (int)folder.size, folder.data);
+			if (access(path->data, X_OK) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static enum plugin_mode mode_of(const struct script *script)
+{
+	for (int mode = PLUGIN_FLAGS; mode < PLUGIN_MODES; mode++) {
+		if (str_is(value_str(carried(script, "mode")),
+			   plugin_mode_name((enum plugin_mode)mode)))
+			return (enum plugin_mode)mode;
+	}
+	return PLUGIN_JSON;
+}
+
+static bool is_toolbox(const struct script *script)
+{
+	return mode_of(script) >= PLUGIN_TOOLBOX_JSON;
+}
+
+/* From scratch: what every command of the cell has, and what the contract adds. */
+static struct value *variables(const struct script *script, bool with_config)
+{
+	struct value *more = value_new_array();
+	const struct value *config = carried(script, "env");
+	const char *python = carried_text(script, "python");
+	struct buf found;
+
+	buf_init(&found, PLUGIN_ARGUMENT_MAX);
+	if (python != NULL)
+		add_variable(more, "AGENT_TOOL_PYTHON", python);
+	else if (find_python(script->call->environment, &found))
+		add_variable(more, "AGENT_TOOL_PYTHON", found.data);
+	buf_fini(&found);
+	if (is_toolbox(script))
+		value_append(more, value_new_text(with_config ? TOOLBOX_EXECUTE
+							      : TOOLBOX_DESCRIBE));
+	for (size_t i = 0; with_config && i < value_count(config); i++)
+		value_append(more, value_ref(value_item(config, i)));
+	return more;
+}
+
+/* The words of one start; *INPUT_FD becomes what it reads, or stays -1. */
+static bool words_of(struct script *script, const char *subcommand, const char *code,
+		     const char ***argv, int *input_fd, struct err *err)
+{
+	const struct plugin_argument_rules rules = {.mode = mode_of(script),
+						    .order = carried(script, "order"),
+						    .positional =
+							    carried(script, "positional")};
+	const char **words = arena_alloc(&script->arena, (WORDS_MAX + 1) * sizeof(*words));
+	size_t count = 0;
+	const char *file = carried_text(script, script->call->has_view ? "file" : "copy");
+	const bool tests = strcmp(subcommand, "test") == 0;
+	const bool asks = tests || strcmp(subcommand, "schema") == 0;
+	struct buf input;
+	bool ok = true;
+
+	if (tests)
+		words[count++] = str_ends(str_of(file), STR(".bats")) ? "bats" : "bash";
+	else if (!is_toolbox(script))
+		words[count++] = "bash";
+	words[count++] = file;
+	if (!is_toolbox(script) && !tests)
+		words[count++] = subcommand;
+	if (code != NULL)
+		words[count++] = code;
+	buf_init(&input, INPUT_MAX);
+	if (!asks)
+		ok = plugin_arguments_build(&rules, script->call->arguments, &script->arena,
+					    words, WORDS_MAX, &count, &input, err);
+	if (ok && rules.mode >= PLUGIN_JSON && !asks)
+		ok = fd_memory_file("arguments", buf_str(&input), input_fd, err);
+	buf_fini(&input);
+	*argv = words;
+	return ok;
+}
+
+/* Start it and follow it to its end: script->run then holds what came of it. */
+static bool follow(struct script *script, const char *subcommand, const char *code,
+		   const struct value *more, int64_t deadline_ms, struct err *err)
+{
+	struct program_run *run = &script->run;
+	const char *folder = carried_text(script, "folder");
+	auto_free const char **environment =
+		call_environment(script->call->environment, more);
+	auto_close int input_fd = -1;
+	const char **argv = NULL;
+
+	program_run_init(run);
+	if (!words_of(script, subcommand, code, &argv, &input_fd, err))
+		return false;
+	run->start.argv = argv;
+	run->start.environment = environment;
+	run->start.folder = folder != NULL ? folder : script->call->workspace;
+	run->start.fds[0] = input_fd;
+	run->start.terms = script->call->terms;
+	run->start.launcher = script->call->launcher;
+	run->deadline_ms = deadline_ms;
+	run->stop_fd = script->call->control_fd;
+	run->stopped = stopped;
+	run->output = output;
+	run->context = script;
+	if (script->has_channel) {
+		run->start.placed_fds = script->channel.script_fds;
+		run->side_fd = script->channel.read_fd;
+		run->side = side;
+	}
+	limit_watch_start(&script->limits, script->call, run);
+	return program_follow(run, err);
+}
+
+/* PART as a reader sees it: without secrets, escapes and NUL. */
+static void clean_part(const struct script *script, struct str part, struct buf *out)
+{
+	struct buf plain;
+
+	buf_init(&plain, OUTPUT_MAX);
+	(void)buf_addstr(&plain, part);
+	plugin_redact(script->secrets, &plain);
+	(void)text_clean(buf_str(&plain), out);
+	buf_fini(&plain);
+}
+
+/* The beginning of TEXT that fits in MOST bytes, in whole lines when there is one. */
+static struct str beginning(struct str text, size_t most)
+{
+	const char *feed;
+
+	if (text.size <= most)
+		return text;
+	feed = memrchr(text.data, '\n', most);
+	return str_part(text, 0,
+			feed != NULL ? (size_t)(feed - text.data) + 1
+				     : text_character_border(text, most));
+}
+
+/* Likewise its end. */
+static struct str ending(struct str text, size_t most)
+{
+	size_t from = text.size > most ? text.size - most : 0;
+	const char *feed = from > 0 ? memchr(text.data + from - 1, '\n', most + 1) : NULL;
+
+	if (feed != NULL && feed + 1 < text.data + text.size)
+		from = (size_t)(feed - text.data) + 1;
+	else
+		from = text_character_border(text, from);
+	return str_part(text, from, text.size - from);
+}
+
+/* An output whose middle was never kept. */
+static void add_torn(struct script *script, const struct program_output *from,
+		     size_t most, struct buf *text)
+{
+	uint64_t missing = program_output_missing(from);
+	struct buf kept, head, tail;
+
+	buf_init(&kept, PROGRAM_TAIL);
+	buf_init(&head, CLEAN_MAX);
+	buf_init(&tail, CLEAN_MAX);
+	program_output_tail(from, &kept);
+	clean_part(script, buf_str(&from->head), &head);
+	clean_part(script, buf_str(&kept), &tail);
+	const struct str first = beginning(buf_str(&head), most / HEAD_SHARE);
+	const struct str last = ending(buf_str(&tail), most - most / HEAD_SHARE);
+	missing += head.size - first.size + tail.size - last.size;
+	(void)buf_addstr(text, first);
+	(void)buf_end_line(text);
+	(void)buf_addf(text, "[… %llu bytes left out …]\n", (unsigned long long)missing);
+	(void)buf_addstr(text, last);
+	script->cut.bytes += (size_t)missing;
+	buf_fini(&tail);
+	buf_fini(&head);
+	buf_fini(&kept);
+}
+
+static void add_output(struct script *script, const struct program_output *from,
+		       size_t most, struct buf *text)
+{
+	const struct text_limits limits = {.bytes = most};
+	struct text_cut cut = {0};
+	struct buf whole, clean;
+
+	if (program_output_missing(from) > 0) {
+		add_torn(script, from, most, text);
+		return;
+	}
+	buf_init(&whole, OUTPUT_MAX);
+	buf_init(&clean, CLEAN_MAX);
+	program_output_text(from, &whole);
+	clean_part(script, buf_str(&whole), &clean);
+	(void)text_shorten(buf_str(&clean), &limits, text, &cut);
+	script->cut.bytes += cut.bytes;
+	script->cut.lines += cut.lines;
+	buf_fini(&clean);
+	buf_fini(&whole);
+}
+
+/* The line of the spill that the gap begins at; both streams are mixed there. */
+static size_t line_of_gap(const struct script *script, struct str text)
+{
+	size_t gap = str_find(text, STR("[… "), 0);
+
+	if (script->run.error.total > 0 || gap == (size_t)-1)
+		return 1;
+	return 1 + text_count_lines(str_part(text, 0, gap));
+}
+
+/* Of an answer that was cut: where the rest is, with the call that reads it. */
+static void add_rest(struct script *script)
+{
+	struct tool_result *result = script->result;
+	const struct spill *spill = &script->spill;
+	struct buf *text = &result->text, path;
+	char size[32];
+
+	result->left_out_bytes += script->cut.bytes;
+	result->left_out_lines += script->cut.lines;
+	if (script->cut.bytes == 0)
+		return;
+	const size_t line = line_of_gap(script, buf_str(text));
+	(void)buf_end_line(text);
+	(void)buf_addf(text, "[left out: %s", text_size(script->cut.bytes, size));
+	buf_init(&path, PATH_MAX);
+	if (script->call->is_last || !spill_name(spill, &path)) {
+		(void)buf_adds(text, ", which is not kept: ask it for less]\n");
+	} else {
+		(void)buf_addf(text,
+			       " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} "
+			       "shows the rest",
+			       text_size(spill->kept + spill->dropped, size), path.data,
+			       line);
+		if (spill->dropped > 0)
+			(void)buf_addf(text, " of the first %s; what came later is not kept",
+				       text_size(spill->kept, size));
+		(void)buf_adds(text, "]\n");
+		value_set_text(tool_details(result), "spill", path.data);
+	}
+	buf_fini(&path);
+}
+
+/* The bound that it met, and who may raise that of a run. */
+static void add_lateness(const struct script *script, double timeout_s, struct buf *text)
+{
+	const bool own = timeout_s >= value_number(carried(script, "timeout_s"));
+	const bool said = script->run.out.total + script->run.error.total > 0;
+
+	(void)buf_addf(text,
+		       "Timed out after %g s, and was ended with all it had started; %s.",
+		       timeout_s,
+		       said ? "what it had printed stands above" : "it had printed nothing");
+	if (strcmp(carried_text(script, "subcommand"), "run") == 0)
+		(void)buf_addf(text, " Ask it for less at once, or have the user raise %s.",
+			       own ? "plugin_policy.bash_timeout_seconds"
+				   : "limits.wall_s of this agent");
+}
+
+/* Returns what the texts of descriptor 3 leave of the answer to standard output. */
+static size_t room_of(const struct script *script)
+{
+	const size_t shown = script->channel.text_shown;
+
+	return shown < SHOWN_BYTES - SHOWN_LEAST ? SHOWN_BYTES - shown : SHOWN_LEAST;
+}
+
+/* The default for a run that failed: what it printed, why, and how it ended. */
+static void add_failure(struct script *script, double timeout_s)
+{
+	const struct program_run *run = &script->run;
+	struct buf *text = &script->result->text;
+	const char *signal_name = run->signal ? sigabbrev_np(run->signal) : NULL;
+
+	add_output(script, &run->out, room_of(script), text);
+	(void)buf_end_line(text);
+	if (run->error.total > 0) {
+		(void)buf_adds(text, "STDERR:\n");
+		add_output(script, &run->error, ERROR_TAIL, text);
+		(void)buf_end_line(text);
+	}
+	if (run->ending == PROGRAM_TIMED_OUT)
+		add_lateness(script, timeout_s, text);
+	else if (run->ending == PROGRAM_CANCELLED)
+		(void)buf_addf(text, "Cancelled after %.1f s.", run->seconds);
+	else if (run->signal)
+		(void)buf_addf(text, "It was ended by signal %d (SIG%s) after %.2f s.",
+			       run->signal, signal_name ? signal_name : "?", run->seconds);
+	else
+		(void)buf_addf(text, "It failed with exit code %d after %.2f s.",
+			       run->exit_code, run->seconds);
+}
+
+static void add_late(struct value *variables, double timeout_s)
+{
+	char seconds[32];
+
+	(void)snprintf(seconds, sizeof(seconds), "%g", timeout_s);
+	add_variable(variables, "AGENT_TOOL_TIMED_OUT", "1");
+	add_variable(variables, "AGENT_TOOL_TIMEOUT_SECONDS", seconds);
+}
+
+/* The script's own words for its failure, when it has some. */
+static bool ask_for_words(struct script *script, const struct value *more,
+			  double timeout_s, struct buf *words)
+{
+	const struct program_run failed = script->run;
+	const struct limit_watch failed_limits = script->limits;
+	const bool late = failed.ending == PROGRAM_TIMED_OUT;
+	auto_value struct value *variables = value_copy(more);
+	char code[16];
+	struct err err;
+
+	(void)snprintf(code, sizeof(code), "%d",
+		       late            ? CODE_TIMED_OUT
+		       : failed.signal ? CODE_SIGNAL + failed.signal
+				       : failed.exit_code);
+	if (late)
+		add_late(variables, timeout_s);
+	bool ok = follow(script, "error", code, variables, clock_deadline(ERROR_SECONDS),
+			 &err);
+	ok = ok && script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0 &&
+	     script->run.out.total > 0;
+	if (ok)
+		add_output(script, &script->run.out, SHOWN_BYTES, words);
+	program_run_fini(&script->run);
+	script->run = failed;
+	script->limits = failed_limits;
+	return ok && str_trim(buf_str(words)).size > 0;
+}
+
+static double time_of(const struct script *script)
+{
+	double own = value_number(carried(script, "timeout_s"));
+	double left = (double)(script->call->deadline_ms - clock_now_ms()) / 1000;
+
+	if (script->call->deadline_ms == CLOCK_NEVER || own + AFTER_SECONDS <= left)
+		return own;
+	return left > 2 * AFTER_SECONDS ? left - AFTER_SECONDS : left / 2;
+}
+
+static void fail_run(struct script *script, const struct value *more, double timeout_s)
+{
+	struct tool_result *result = script->result;
+	const struct program_run *run = &script->run;
+	const struct text_cut before = script->cut;
+	struct buf words;
+
+	script->runs = script->has_channel = false;
+	buf_init(&words, OUTPUT_MAX);
+	if (run->ending != PROGRAM_CANCELLED && !is_toolbox(script) &&
+	    ask_for_words(script, more, timeout_s, &words)) {
+		(void)buf_addstr(&result->text, buf_str(&words));
+	} else {
+		script->cut = before;
+		add_failure(script, timeout_s);
+	}
+	buf_fini(&words);
+	result->status = run->ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
+			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
+							    : RESULT_FAILED;
+}
+
+static void end_streams(struct script *script)
+{
+	for (int stream = 1; stream <= 2; stream++) {
+		show(script, stream, (struct str){0});
+		plugin_redact_end(&script->streams[stream - 1]);
+	}
+}
+
+static enum result_status run_script(struct script *script)
+{
+	struct tool_result *result = script->result;
+	auto_value struct value *more = variables(script, true);
+	const double timeout_s = time_of(script);
+	struct plugin_channel *channel = &script->channel;
+	struct err err = {0};
+
+	script->runs = script->streams_output = true;
+	script->streams_error = value_is_true(carried(script, "stream_stderr"));
+	for (int i = 0; i < 2; i++)
+		plugin_redact_begin(&script->streams[i], script->secrets);
+	bool ok = plugin_channel_open(channel, script->call, result, script->secrets,
+				      &script->spill, &err);
+	script->has_channel = ok;
+	ok = ok && follow(script, "run", NULL, more, clock_deadline(timeout_s), &err);
+	end_streams(script);
+	plugin_channel_end(channel);
+	script->cut = channel->cut;
+	if (!ok) {
+		(void)tool_fail(result, "%s: %s", carried_text(script, "id"), err.text);
+	} else {
+		result->exit_code = script->run.exit_code;
+		result->signal = script->run.signal;
+		if (script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0) {
+			add_output(script, &script->run.out, room_of(script), &result->text);
+			(void)tool_done(result);
+		} else {
+			fail_run(script, more, timeout_s);
+		}
+		add_rest(script);
+		limit_watch_tell(&script->limits, &script->run, result);
+	}
+	plugin_channel_close(channel);
+	return result->status;
+}
+
+/* The first line without what a terminal obeys. */
+static void add_preview(struct str output, struct buf *text)
+{
+	struct str line;
+
+	if (!str_next_line(&output, &line))
+		return;
+	for (size_t at = 0, shown = 0; at < line.size && shown < PLUGIN_PREVIEW_MAX;) {
+		struct str rest = str_part(line, at, line.size - at);
+		size_t length = text_utf8_length(rest);
+		const unsigned char *byte = (const unsigned char *)rest.data;
+		/* U+0080 to U+009F, too */
+		bool control = length == 0 || byte[0] < 0x20 || byte[0] == 0x7f ||
+			       (byte[0] == 0xc2 && length == 2 && byte[1] < 0xa0);
+
+		if (!control) {
+			(void)buf_add(text, rest.data, length);
+			shown++;
+		}
+		at += length > 0 ? length : 1;
+	}
+}
+
+static enum result_status look(struct script *script, const char *subcommand)
+{
+	struct tool_result *result = script->result;
+	const bool preview = strcmp(subcommand, "preview") == 0;
+	const bool asks = strcmp(subcommand, "schema") == 0;
+	const char *code = carried_text(script, "code");
+	const double late_s = value_number(carried(script, "late_s"));
+	auto_value struct value *more = variables(script, code != NULL);
+	const struct program_run *run = &script->run;
+	struct err err = {0};
+	struct buf output;
+
+	if (late_s > 0)
+		add_late(more, late_s);
+	if (!follow(script, subcommand, code, more, clock_deadline(time_of(script)), &err))
+		return tool_fail(result, "%s: %s", subcommand, err.text);
+	result->exit_code = run->exit_code;
+	result->signal = run->signal;
+	const bool ended = run->ending == PROGRAM_ENDED && run->exit_code == 0;
+	if (!ended && !preview) {
+		add_failure(script, value_number(carried(script, "timeout_s")));
+		result->status = run->ending == PROGRAM_TIMED_OUT ? RESULT_TIMED_OUT
+								  : RESULT_FAILED;
+		return result->status;
+	}
+	if (asks && run->out.total > PLUGIN_SCHEMA_MAX)
+		return tool_fail(result, "over %d bytes were printed", PLUGIN_SCHEMA_MAX);
+	if (!preview && !asks) {
+		add_output(script, &run->out, SHOWN_BYTES, &result->text);
+		return tool_done(result);
+	}
+	buf_init(&output, OUTPUT_MAX);
+	program_output_text(&run->out, &output);
+	if (asks)
+		(void)buf_addstr(&result->text, buf_str(&output));
+	else if (ended)
+		add_preview(buf_str(&output), &result->text);
+	buf_fini(&output);
+	return tool_done(result);
+}
+
+static enum result_status plugin_execute(struct call *call, struct tool_result *result)
+{
+	struct script script = {.call = call, .result = result};
+	const char *subcommand = carried_text(&script, "subcommand");
+
+	if (subcommand == NULL || carried_text(&script, "file") == NULL ||
+	    carried_text(&script, "copy") == NULL)
+		return tool_fail(result, "No script to run.");
+	/* A toolbox has no subcommand for a preview or an error. */
+	if (is_toolbox(&script) && !str_among("run schema", str_of(subcommand)))
+		return tool_done(result);
+	script.secrets = carried(&script, "secrets");
+	script.spill = (struct spill){.environment = call->environment, .fd = -1};
+	arena_init(&script.arena);
+	program_run_init(&script.run);
+	if (strcmp(subcommand, "run") == 0)
+		(void)run_script(&script);
+	else
+		(void)look(&script, subcommand);
+	spill_fini(&script.spill);
+	program_run_fini(&script.run);
+	arena_fini(&script.arena);
+	return result->status;
+}
+
+static const struct tool_param no_params[] = {{0}};
+
+const struct tool plugin_tool = {
+	.name = "plugin",
+	.description = "Carry out a tool that is a script.",
+	.example = "{}",
+	.params = no_params,
+	.effects = EFFECT_RUNS,
+	.timeout_s = 60,
+	.internal = true,
+	.execute = plugin_execute,
+};
+
+enum {
+	PIECE_MAX = 1 << 20,
+	NEEDLES_MAX = 2 * PLUGIN_KEYS_MAX, /* as it is, and as JSON has it */
+};
+
+void plugin_redact_add(struct value *list, struct str secret)
+{
+	struct buf quoted;
+
+	if (secret.size < PLUGIN_SECRET_MIN)
+		return;
+	value_append(list, value_new_str(secret));
+	buf_init(&quoted, PIECE_MAX);
+	/* Between its quotes. */
+	if (value_quote(secret, &quoted) && quoted.size - 2 != secret.size)
+		value_append(list,
+			     value_new_str(str_part(buf_str(&quoted), 1, quoted.size - 2)));
+	buf_fini(&quoted);
+}
+
+/*
+ * The secrets that a text is searched for. Texts may be large: BEGINS lets the search skip
+ * most bytes.
+ */
+struct needles {
+	struct str list[NEEDLES_MAX];
+	size_t count;
+	bool begins[UCHAR_MAX + 1]; /* with this byte one does */
+};
+
+static void needles_fill(struct needles *needles, const struct value *secrets)
+{
+	*needles = (struct needles){0};
+	for (size_t i = 0; i < value_count(secrets) && i < NEEDLES_MAX; i++) {
+		struct str secret = value_str(value_item(secrets, i));
+
+		needles->list[needles->count++] = secret;
+		needles->begins[(unsigned char)secret.data[0]] = true;
+	}
+}
+
+/*
+ * Length of the longest one at the begin of TEXT; 0: none. *LONGER: to its end TEXT may be the
+ * beginning of one.
+ */
+static size_t needle_at(const struct needles *needles, struct str text, bool *longer)
+{
+	size_t longest = 0;
+
+	*longer = false;
+	for (size_t i = 0; i < needles->count; i++) {
+		struct str needle = needles->list[i];
+
+		if (needle.size > text.size)
+			*longer = *longer || str_starts(needle, text);
+		else if (needle.size > longest && str_starts(text, needle))
+			longest = needle.size;
+	}
+	return longest;
+}
+
+/* Append TEXT without secrets; how much of it was taken. MORE of it may come. */
+static size_t take(const struct value *secrets, struct str text, bool more, struct buf *out)
+{
+	struct needles needles;
+	size_t at = 0, plain = 0; /* from there on nothing was added yet */
+
+	needles_fill(&needles, secrets);
+	while (at < text.size) {
+		bool longer = false;
+		size_t size = 0;
+
+		if (needles.begins[(unsigned char)text.data[at]])
+			size = needle_at(&needles, str_part(text, at, text.size - at),
+					 &longer);
+		if (more && longer)
+			break;
+		if (size > 0) {
+			(void)buf_addstr(out, str_part(text, plain, at - plain));
+			(void)buf_adds(out, PLUGIN_REDACTED);
+			plain = at + size;
+		}
+		at += size > 0 ? size : 1;
+	}
+	(void)buf_addstr(out, str_part(text, plain, at - plain));
+	return at;
+}
+
+void plugin_redact(const struct value *secrets, struct buf *text)
+{
+	struct buf out;
+
+	if (value_count(secrets) == 0 || text->size == 0)
+		return;
+	buf_init(&out, text->max);
+	(void)take(secrets, buf_str(text), false, &out);
+	buf_fini(text);
+	*text = out;
+}
+
+void plugin_redact_begin(struct plugin_redact_stream *stream, const struct value *secrets)
+{
+	stream->secrets = secrets;
+	buf_init(&stream->held, PIECE_MAX);
+}
+
+void plugin_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
+			 struct buf *out)
+{
+	size_t taken;
+
+	buf_clear(out);
+	/* An event is a glimpse: of more than this nothing is shown. */
+	if (bytes.data != NULL && !buf_addstr(&stream->held, bytes))
+		buf_clear(&stream->held);
+	taken = take(stream->secrets, buf_str(&stream->held), bytes.data != NULL, out);
+	buf_remove(&stream->held, 0, taken);
+}
+
+void plugin_redact_end(struct plugin_redact_stream *stream)
+{
+	buf_fini(&stream->held);
+}
+
+/* The three modes. */
+
+struct building {
+	struct arena *arena;
+	const char **argv;
+	size_t max, count;
+};
+
+static bool add_word(struct building *building, const char *name, struct str word,
+		     struct err *err)
+{
+	if (word.size > 0 && memchr(word.data, '\0', word.size))
+		return err_set(err, EINVAL, "\"%s\" may not hold a NUL character", name);
+	if (word.size >= PLUGIN_ARGUMENT_MAX)
+		return err_set(err, E2BIG,
+			       "\"%s\" is %zu bytes long, and one argument of a program is at most "
+			       "%d: send less (or its author sets args_mode to \"json\", which has "
+			       "no such limit)",
+			       name, word.size, PLUGIN_ARGUMENT_MAX - 1);
+	if (building->count >= building->max)
+		return err_set(err, E2BIG, "over %zu words", building->max);
+	building->argv[building->count++] = arena_copy(building->arena, word);
+	return true;
+}
+
+/*
+ * A text as it is, all else as compact JSON: true, 5, 0.1, [1,2]. A number without a fraction
+ * has none here: 3.0 fits an integer, and scripts look for digits.
+ */
+static bool add_value(struct building *building, const char *name,
+		      const struct value *value, struct err *err)
+{
+	struct buf text;
+	bool ok;
+
+	if (value_kind(value) == VALUE_STRING)
+		return add_word(building, name, value_str(value), err);
+	buf_init(&text, PLUGIN_ARGUMENT_MAX);
+	ok = value_print(value, 0, &text) ||
+	     err_set(err, E2BIG,
+		     "\"%s\" is over %d bytes as JSON, more than one argument of a program can "
+		     "be: send less (or its author sets args_mode to \"json\")",
+		     name, PLUGIN_ARGUMENT_MAX - 1);
+	if (value_kind(value) == VALUE_REAL && str_ends(buf_str(&text), STR(".0")))
+		buf_truncate(&text, text.size - strlen(".0"));
+	ok = ok && add_word(building, name, buf_str(&text), err);
+	buf_fini(&text);
+	return ok;
+}
+
+static bool add_flag(struct building *building, const char *name,
+		     const struct value *value, struct err *err)
+{
+	struct buf flag;
+	bool negative = value_kind(value) == VALUE_BOOLEAN && !value_is_true(value);
+	bool ok;
+
+	if (value == NULL || value_kind(value) == VALUE_NULL)
+		return true;
+	buf_init(&flag, PLUGIN_ARGUMENT_MAX);
+	(void)buf_addf(&flag, "--%s%s", negative ? "no-" : "", name);
+	ok = add_word(building, name, buf_str(&flag), err);
+	buf_fini(&flag);
+	return ok && (value_kind(value) == VALUE_BOOLEAN ||
+		      add_value(building, name, value, err));
+}
+
+static bool add_flags(struct building *building, const struct value *order,
+		      const struct value *arguments, struct err *err)
+{
+	for (size_t i = 0; i < value_count(order); i++) {
+		const char *name = value_text(value_item(order, i));
+
+		if (!add_flag(building, name, value_member(arguments, name), err))
+			return false;
+	}
+	/*
+	 * Add the arguments that the schema allows without naming them. Such a name may
+	 * hold no blank: one word is one flag.
+	 */
+	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
+		const char *name = value_key(at);
+
+		if (value_has_text(order, name))
+			continue;
+		if (name[0] == '\0' || strpbrk(name, " \t\r\n=") != NULL)
+			return err_set(err, EINVAL,
+				       "\"%.64s\" cannot be the name of a flag", name);
+		if (!add_flag(building, name, value_at(at), err))
+			return false;
+	}
+	return true;
+}
+
+static const struct value *position_value(const struct value *position,
+					  const struct value *arguments)
+{
+	const struct value *given =
+		value_member(arguments, value_text(value_member(position, "name")));
+
+	return given != NULL && value_kind(given) != VALUE_NULL
+		       ? given
+		       : value_member(position, "default");
+}
+
+/* A gap that nothing fills is an empty word, unless nothing follows either. */
+static bool add_positions(struct building *building, const struct value *positional,
+			  const struct value *arguments, struct err *err)
+{
+	size_t last = value_count(positional);
+
+	while (last > 0 &&
+	       position_value(value_item(positional, last - 1), arguments) == NULL &&
+	       !value_is_true(value_member(value_item(positional, last - 1), "required")))
+		last--;
+	for (size_t i = 0; i < last; i++) {
+		const struct value *position = value_item(positional, i);
+		const char *name = value_text(value_member(position, "name"));
+		const struct value *value = position_value(position, arguments);
+
+		if (value == NULL && value_is_true(value_member(position, "required")))
+			return err_set(err, EINVAL, "\"%s\" is missing", name);
+		if (value == NULL ? !add_word(building, name, STR(""), err)
+				  : !add_value(building, name, value, err))
+			return false;
+	}
+	return true;
+}
+
+bool plugin_arguments_build(const struct plugin_argument_rules *rules,
+			    const struct value *arguments, struct arena *arena,
+			    const char **argv, size_t max, size_t *count,
+			    struct buf *input, struct err *err)
+{
+	struct building building = {arena, argv, max, *count};
+	bool ok = false;
+
+	switch (rules->mode) {
+	case PLUGIN_FLAGS:
+		ok = add_flags(&building, rules->order, arguments, err);
+		break;
+	case PLUGIN_POSITIONAL:
+		ok = add_positions(&building, rules->positional, arguments, err);
+		break;
+	case PLUGIN_TOOLBOX_JSON:
+		ok = value_print(arguments, 0, input) ||
+		     err_set(err, E2BIG, "the arguments are too large");
+		break;
+	case PLUGIN_TOOLBOX_TEXT:
+		ok = toolbox_lines(rules->order, arguments, input, err);
+		break;
+	case PLUGIN_MODES:
+		break;
+	case PLUGIN_JSON:
+		ok = add_word(&building, "", STR("--args-json"), err) &&
+		     (value_print(arguments, 0, input) ||
+		      err_set(err, E2BIG, "the arguments are too large"));
+		break;
+	}
+	*count = building.count;
+	return ok;
+}
