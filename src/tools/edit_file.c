@@ -5,7 +5,6 @@
 #include "tools/edit.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
-#include "tools/written.h"
 
 #include "base/memory.h"
 

@@ -1,7 +1,7 @@
 /* commit_base: see commit_base.h. */
 #include "tools/patches/commit_base.h"
 #include "tools/patches/patch_apply.h"
-#include "tools/written.h"
+#include "tools/shown.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

@@ -8,7 +8,6 @@
 #include "tools/patches/patch_file.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
-#include "tools/written.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

@@ -5,7 +5,7 @@
 #pragma once
 #include "tools/patches/patch.h"
 #include "tools/patches/patch_apply.h"
-#include "tools/written.h"
+#include "tools/shown.h"
 
 #include <stdbool.h>
 #include <stddef.h>
