@@ -3,22 +3,466 @@
  * session has read it. Files up to FILES_HASHED_MAX are read whole (their hash is their
  * mark); of larger ones only what the range needs.
  */
-#include "tools/read_file.h"
-#include "tools/read_folder.h"
-#include "tools/read_parts.h"
-#include "tools/tools.h"
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/hash.h"
+#include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "files/files.h"
+#include "tool/call.h"
 #include "tool/denial.h"
+#include "tool/tool.h"
+#include "tools/outline.h"
+#include "tools/shown.h"
+#include "tools/tools.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-const struct tool_param read_file_params[] = {
+/*
+ * The size of one answer: as much as the best agents settled on. The numbers are macros,
+ * because the descriptions are made from them.
+ */
+#define READ_LINES 2000
+#define READ_KB    50
+#define LINES_TEXT SHOWN_NUMBER(READ_LINES)
+#define KB_TEXT    SHOWN_NUMBER(READ_KB)
+
+/* A file without a range is shown whole up to these, … */
+#define READ_WHOLE_LINES 1500
+#define READ_WHOLE_KB    40
+/* … else its beginning, with a map of the rest. */
+#define READ_BEGINNING_KB 8
+#define WHOLE_LINES_TEXT  SHOWN_NUMBER(READ_WHOLE_LINES)
+#define WHOLE_KB_TEXT     SHOWN_NUMBER(READ_WHOLE_KB)
+
+enum {
+	READ_BYTES = READ_KB * 1000,
+	READ_WHOLE_BYTES = READ_WHOLE_KB * 1000,
+	READ_BEGINNING_BYTES = READ_BEGINNING_KB * 1000,
+	READ_MAP_BYTES = 4000,
+	READ_MAP_PLACES = 60,
+};
+
+/* Which part of a file is wanted, from arguments of these names, and how much at most. */
+struct read_wanted {
+	const char *path;
+	const struct value *arguments; /* start_line, end_line, limit */
+	size_t max_lines, max_bytes;
+};
+
+enum {
+	READ_CHUNK = 256 << 10, /* of a large file at a time */
+	/*
+	 * Of a file that is hashed: it stays in the cache until it has been looked at, and the
+	 * memory for it with the process.
+	 */
+	READ_PIECE = 64 << 10,
+	/*
+	 * Of an unfinished line each of its two ends: more than an answer shows of either, and
+	 * the longest line costs no memory.
+	 */
+	READ_LINE_END = 64 << 10,
+};
+
+struct reading {
+	struct call *call;
+	struct tool_result *result;
+	const char *path;
+	struct file file;
+	struct shown_kind kind;
+	size_t start, end; /* lines wanted, 1-based, inclusive */
+	size_t max_lines, max_bytes;
+	size_t line; /* lines begun so far */
+	size_t shown_first, shown_last;
+	size_t first_cut;  /* number of the first line shown in part; 0: none is */
+	uint64_t gap;      /* where in it the bytes are that are left out */
+	size_t left_bytes; /* of the lines shown in part */
+	size_t dropped;    /* bytes of the unfinished line that are not held … */
+	size_t head;       /* … behind so many of its beginning */
+	struct shown_ends ends;
+	struct buf body;
+	size_t taken; /* bytes of the file that BODY shows */
+	bool full;    /* the answer's ceiling was met */
+	bool ranged;  /* the call says which lines */
+	bool begun; /* it is too large to be shown whole without that: its beginning is */
+	struct outline *map; /* of what follows, while it is read; or NULL */
+	size_t map_bytes;
+	bool no_final_newline;
+	bool not_utf8;
+	bool streamed; /* too large to hold: line ends are known of what is shown only */
+	bool total_known;
+	char mark[FILES_MARK];
+};
+
+/* The state of a file that is hashed piece by piece, beside its lines. */
+struct pieces {
+	struct hash *hash;
+	uint64_t size;
+	char last; /* byte, of what was read */
+};
+
+/* The lines of a file that are wanted, whatever its size. */
+
+static void count_end(struct str line, struct shown_ends *ends)
+{
+	if (line.size && line.data[line.size - 1] == '\r')
+		ends->crlf++;
+	else
+		ends->lf++;
+}
+
+/* "NUMBER<tab>": printf takes as long as the rest of a usual line. */
+static void add_number(size_t number, struct buf *out)
+{
+	char text[24];
+	size_t at = sizeof(text);
+
+	text[--at] = '\t';
+	do {
+		text[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	buf_add(out, text + at, sizeof(text) - at);
+}
+
+/* The line is not shown; is a later one wanted, for the map? */
+static bool pass_line(struct reading *reading, struct str held)
+{
+	outline_add(reading->map, reading->line, held);
+	return reading->map != NULL;
+}
+
+/* Are its bytes UTF-8, as far as they are held? Only whole characters were dropped. */
+static bool line_is_utf8(const struct text_line *line)
+{
+	for (size_t i = 0; i < TEXT_LINE_PARTS; i++) {
+		if (!text_is_utf8(line->held[i].bytes))
+			return false;
+	}
+	return true;
+}
+
+/* HELD is what there is of a line: all of it, or its two ends. */
+static struct text_line whole_line(const struct reading *reading, struct str held)
+{
+	struct text_line line = {.size = held.size + reading->dropped};
+
+	line.held[0].bytes = held;
+	if (reading->dropped > 0) {
+		line.held[0].bytes = str_part(held, 0, reading->head);
+		line.held[1].at = reading->head + reading->dropped;
+		line.held[1].bytes = str_part(held, reading->head, held.size);
+	}
+	return line;
+}
+
+/* The ceiling of one line: of the only one asked for nearly the whole answer. */
+static size_t line_limit(const struct reading *reading)
+{
+	const size_t rest = 100; /* the number, and the mark of a gap */
+
+	return reading->start == reading->end && reading->max_bytes > SHOWN_LONG_LINE + rest
+		       ? reading->max_bytes - rest
+		       : SHOWN_LONG_LINE;
+}
+
+static void add_line(struct reading *reading, const struct text_line *line)
+{
+	struct text_line_cut cut;
+
+	if (!reading->shown_last)
+		reading->shown_first = reading->line;
+	reading->shown_last = reading->line;
+	add_number(reading->line, &reading->body);
+	cut = text_add_line(line, line_limit(reading), shown_add, &reading->body);
+	if (cut.left_out > 0 && reading->first_cut == 0) {
+		reading->first_cut = reading->line;
+		reading->gap = cut.gap;
+	}
+	reading->left_bytes += (size_t)cut.left_out;
+	buf_addc(&reading->body, '\n');
+	reading->taken += (size_t)(line->size - cut.left_out) + 1;
+}
+
+/* Take one line (without its line feed). False when no further line is wanted. */
+static bool take_line(struct reading *reading, struct str held)
+{
+	size_t limit = line_limit(reading);
+	struct text_line line;
+	size_t shown;
+
+	reading->line++;
+	if (reading->line < reading->start)
+		return true;
+	if (reading->line > reading->end || reading->full)
+		return pass_line(reading, held);
+	if (reading->streamed)
+		count_end(held, &reading->ends);
+	if (held.size && held.data[held.size - 1] == '\r')
+		held.size--;
+	if (reading->line - reading->start >= reading->max_lines) {
+		reading->full = true;
+		return pass_line(reading, held);
+	}
+	line = whole_line(reading, held);
+	if (!reading->not_utf8 && !line_is_utf8(&line))
+		reading->not_utf8 = true;
+	shown = line.size <= limit ? (size_t)line.size : limit;
+	if (reading->shown_last && reading->body.size + shown + 16 > reading->max_bytes) {
+		reading->full = true;
+		return pass_line(reading, held);
+	}
+	add_line(reading, &line);
+	return reading->line < reading->end;
+}
+
+/* The whole text is in memory: all lines are counted, those wanted shown. */
+static void read_text(struct reading *reading, struct str text)
+{
+	struct str rest = text;
+	struct str line;
+	bool more = true;
+
+	reading->no_final_newline = text.size && text.data[text.size - 1] != '\n';
+	shown_count_ends(text, &reading->ends);
+	reading->total_known = true;
+	while (more && str_next_line(&rest, &line))
+		more = take_line(reading, line);
+	reading->line = text_count_lines(text);
+}
+
+static void take_piece(struct reading *reading, struct pieces *pieces, struct str piece)
+{
+	hash_add(pieces->hash, piece);
+	shown_count_ends(piece, &reading->ends);
+	/* An end that lies in two pieces. */
+	if (pieces->last == '\r' && piece.data[0] == '\n') {
+		reading->ends.lf--;
+		reading->ends.crlf++;
+	}
+	pieces->size += piece.size;
+	pieces->last = piece.data[piece.size - 1];
+}
+
+/* Lines of TEXT until none is wanted; what is left of it begins the last, unfinished one. */
+static bool take_lines(struct reading *reading, struct str *text)
+{
+	const char *end;
+	bool more = true;
+
+	while (more && (end = memchr(text->data, '\n', text->size))) {
+		size_t size = (size_t)(end - text->data);
+
+		more = take_line(reading, (struct str){text->data, size});
+		reading->dropped = 0;
+		*text = str_part(*text, size + 1, text->size);
+	}
+	return more;
+}
+
+/*
+ * Of a long line that HELD begins and does not end, only its two ends are kept. They are cut
+ * between characters.
+ */
+static void drop_middle(struct reading *reading, struct buf *held)
+{
+	size_t tail = held->size - READ_LINE_END;
+	size_t border;
+
+	if (held->size < 3 * (size_t)READ_LINE_END)
+		return;
+	if (reading->dropped == 0)
+		reading->head = text_character_border(buf_str(held), READ_LINE_END);
+	border = text_character_border(buf_str(held), tail);
+	reading->dropped += border - reading->head;
+	buf_remove(held, reading->head, border - reading->head);
+}
+
+/* All of a file, of which only the lines wanted, and what is left of one, are ever held. */
+static bool read_pieces(struct reading *reading, struct pieces *pieces, struct err *err)
+{
+	struct buf held; /* from the beginning of the current line on */
+	bool more = true;
+	ssize_t got = 1;
+
+	buf_init(&held, 3 * (size_t)READ_LINE_END + READ_PIECE);
+	/* One that grows meanwhile is seen to have changed when it is to be written. */
+	while (got > 0 && pieces->size <= FILES_HASHED_MAX) {
+		char *at = buf_reserve(&held, READ_PIECE);
+		struct str rest;
+
+		do
+			got = read(reading->file.fd, at, READ_PIECE);
+		while (got < 0 && errno == EINTR);
+		if (got <= 0)
+			break;
+		take_piece(reading, pieces, (struct str){at, (size_t)got});
+		if (!more)
+			continue;
+		buf_commit(&held, (size_t)got);
+		rest = buf_str(&held);
+		more = take_lines(reading, &rest);
+		buf_remove(&held, 0, more ? held.size - rest.size : held.size);
+		drop_middle(reading, &held);
+	}
+	if (got < 0)
+		err_set(err, errno, "%s cannot be read: %s.", reading->path,
+			strerror(errno));
+	reading->no_final_newline = pieces->size > 0 && pieces->last != '\n';
+	if (got >= 0 && more && held.size > 0)
+		(void)take_line(reading, buf_str(&held));
+	buf_fini(&held);
+	return got >= 0;
+}
+
+/* All of a file, into CONTENT up to its ceiling. ERR names the file. */
+static bool read_whole(struct reading *reading, struct buf *content, struct err *err)
+{
+	size_t expected = (size_t)reading->file.st.st_size;
+
+	/*
+	 * The usual file arrives in one read; only one that grows or lies about its size
+	 * needs more.
+	 */
+	while (content->size < content->max) {
+		size_t room =
+			content->size < expected ? expected - content->size : READ_CHUNK;
+		char *at;
+		ssize_t got;
+
+		if (room > content->max - content->size)
+			room = content->max - content->size;
+		at = buf_reserve(content, room);
+		got = read(reading->file.fd, at, room);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set(err, errno, "%s cannot be read: %s.",
+				       reading->path, strerror(errno));
+		buf_commit(content, (size_t)got);
+		if (got == 0 || (expected && content->size == expected))
+			return true;
+	}
+	return true;
+}
+
+/* Lines of a large file, chunk by chunk, until the range is done. */
+static bool read_range(struct reading *reading, struct err *err)
+{
+	struct buf chunk; /* from the beginning of the current line on */
+	bool more = true;
+	ssize_t got = 1;
+
+	buf_init(&chunk, 3 * (size_t)READ_LINE_END + READ_CHUNK);
+	while (more && !call_stopped(reading->call)) {
+		char *at = buf_reserve(&chunk, READ_CHUNK);
+		struct str rest;
+
+		got = read(reading->file.fd, at, READ_CHUNK);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		buf_commit(&chunk, (size_t)got);
+		rest = buf_str(&chunk);
+		more = take_lines(reading, &rest);
+		buf_remove(&chunk, 0, chunk.size - rest.size);
+		drop_middle(reading, &chunk);
+	}
+	if (got < 0)
+		err_set(err, errno, "%s cannot be read: %s.", reading->path,
+			strerror(errno));
+	if (got == 0 && more) {
+		reading->total_known = true;
+		reading->no_final_newline = chunk.size > 0;
+		if (chunk.size)
+			(void)take_line(reading, buf_str(&chunk));
+	}
+	buf_fini(&chunk);
+	return got >= 0;
+}
+
+/*
+ * Read_file was given a folder: its listing is the answer.
+ *
+ * The answer of read_file for a folder.
+ */
+
+enum { READ_LISTING = 200 /* names shown; list_files is made for more */ };
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static enum result_status read_folder(struct call *call, const char *path,
+				      struct tool_result *result)
+{
+	struct file folder;
+	struct err err;
+	char **names = NULL;
+	size_t count = 0;
+	DIR *dir = NULL;
+
+	file_init(&folder);
+	if (!files_reach(call->files, path, FILES_FOLDER, &folder, &err)) {
+		file_fini(&folder);
+		return shown_fail(call, result, path, &err);
+	}
+	dir = fdopendir(folder.fd);
+	if (!dir) {
+		(void)tool_fail(result, "%s cannot be listed: %s.", path, strerror(errno));
+		file_fini(&folder);
+		return result->status;
+	}
+	folder.fd = -1;
+	for (struct dirent *entry; (entry = readdir(dir)) && !call_stopped(call);) {
+		struct buf name;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		buf_init(&name, NAME_MAX + 2);
+		buf_addf(&name, "%s%s", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
+		if ((count & (count - 1)) == 0) /* full: twice the room */
+			names = memory_grow(names, count ? 2 * count : 1, sizeof(*names));
+		names[count++] = buf_take(&name);
+	}
+	(void)closedir(dir);
+	if (count)
+		qsort(names, count, sizeof(*names), compare_names);
+	buf_addc(&result->text, '[');
+	shown_add(str_of(files_shown(call->files, folder.path.data)), &result->text);
+	buf_addf(&result->text,
+		 " is a folder with %s%zu entries; list_files shows more of it]\n",
+		 call_stopped(call) ? "at least " : "", count);
+	for (size_t i = 0; i < count; i++) {
+		if (i < READ_LISTING) {
+			shown_add(str_of(names[i]), &result->text);
+			buf_addc(&result->text, '\n');
+		}
+		free(names[i]);
+	}
+	if (count > READ_LISTING)
+		buf_addf(&result->text, "[… %zu more]\n", count - READ_LISTING);
+	free(names);
+	file_fini(&folder);
+	value_set_boolean(tool_details(result), "folder", true);
+	value_set_integer(tool_details(result), "entries", (int64_t)count);
+	return tool_done(result);
+}
+
+/* The arguments that name a file and a part of it. */
+static const struct tool_param read_file_params[] = {
 	{"path", PARAM_PATH, true, "File to read, relative to the workspace",
 	 .aliases = "file file_path filename"},
 	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based",
@@ -395,8 +839,9 @@ static enum result_status read_reached(struct reading *reading)
 	return read_small(reading);
 }
 
-enum result_status read_one(struct call *call, const struct read_wanted *wanted,
-			    struct tool_result *result)
+/* Append to RESULT what read_file answers; its details and what was seen as well. */
+static enum result_status read_one(struct call *call, const struct read_wanted *wanted,
+				   struct tool_result *result)
 {
 	struct reading reading = {.call = call,
 				  .result = result,
@@ -437,4 +882,112 @@ const struct tool read_file_tool = {
 	.effects = EFFECT_READS,
 	.timeout_s = 20, /* a line near the end of a huge file on a slow disk */
 	.execute = read_file_execute,
+};
+
+/*
+ * Several files as read_file shows them, in one answer under one ceiling. What a file
+ * leaves of its share goes to those behind it. One that cannot be read says why in its
+ * place; the others are shown all the same.
+ */
+
+#define BATCH_FILES 50
+
+/* Less of a file than this helps nobody: the file is named instead. */
+enum { BATCH_LEAST_BYTES = 200 };
+
+static const struct tool_param batch_read_params[] = {
+	{"files", PARAM_LIST, true, "Files and the ranges wanted of them",
+	 .aliases = "paths file_paths", .rows = read_file_params, .min = 1,
+	 .max = BATCH_FILES},
+	{0},
+};
+
+struct batch {
+	struct call *call;
+	struct tool_result *result;
+	struct value *list;
+	size_t bytes, lines; /* left of the ceiling */
+	size_t done, failed;
+};
+
+static void merge_seen(struct tool_result *into, const struct tool_result *from)
+{
+	for (void *at = value_first(from->seen); at; at = value_next(from->seen, at))
+		call_saw(into, value_key(at), value_text(value_at(at)));
+}
+
+static void take_result(struct batch *batch, const char *path, struct tool_result *one)
+{
+	struct value *item = one->details ? value_ref(one->details) : value_new_object();
+	size_t shown = text_count_lines(buf_str(&one->text));
+
+	(void)buf_end_line(&batch->result->text);
+	buf_addstr(&batch->result->text, buf_str(&one->text));
+	merge_seen(batch->result, one);
+	batch->result->left_out_bytes += one->left_out_bytes;
+	batch->result->left_out_lines += one->left_out_lines;
+	batch->bytes -= one->text.size < batch->bytes ? one->text.size : batch->bytes;
+	batch->lines -= shown < batch->lines ? shown : batch->lines;
+	batch->done += one->status == RESULT_DONE;
+	batch->failed += one->status != RESULT_DONE;
+	if (!value_member(item, "path"))
+		value_set_text(item, "path", path);
+	value_set_text(item, "status", result_status_name(one->status));
+	value_append(batch->list, item);
+}
+
+static void read_next(struct batch *batch, const struct value *item, size_t left)
+{
+	struct read_wanted wanted = {.path = value_text(value_member(item, "path")),
+				     .arguments = item,
+				     .max_lines = batch->lines / left,
+				     .max_bytes = batch->bytes / left};
+	struct tool_result one;
+
+	tool_result_init(&one);
+	if (wanted.max_bytes < BATCH_LEAST_BYTES || wanted.max_lines == 0)
+		(void)tool_fail(&one,
+				"%s was not read: no room is left in this answer. Ask for it with "
+				"read_file.",
+				wanted.path);
+	else
+		(void)read_one(batch->call, &wanted, &one);
+	take_result(batch, wanted.path, &one);
+	tool_result_fini(&one);
+}
+
+static enum result_status batch_read_execute(struct call *call, struct tool_result *result)
+{
+	const struct value *files = value_member(call->arguments, "files");
+	struct batch batch = {.call = call,
+			      .result = result,
+			      .list = value_new_array(),
+			      .bytes = READ_BYTES,
+			      .lines = READ_LINES};
+	const uint64_t most = call->limits.read_bytes;
+	size_t count = value_count(files);
+
+	if (most > 0 && most < batch.bytes)
+		batch.bytes = (size_t)most;
+
+	for (size_t i = 0; i < count && !call_stopped(call); i++)
+		read_next(&batch, value_item(files, i), count - i);
+	value_set(tool_details(result), "files", batch.list);
+	if (call_stopped(call))
+		return call_stop_result(call, result);
+	result->status = batch.done ? RESULT_DONE : RESULT_FAILED;
+	return result->status;
+}
+
+const struct tool batch_read_tool = {
+	.name = "batch_read",
+	.description = "Read several text files, or ranges of them, in one call; at most "
+		       "" LINES_TEXT " lines or " KB_TEXT " KB together.",
+	.example = "{\"files\": [{\"path\": \"src/main.c\"}, {\"path\": \"README.md\", "
+		   "\"end_line\": 40}]}",
+	.aliases = "read_files read_many_files",
+	.params = batch_read_params,
+	.effects = EFFECT_READS,
+	.timeout_s = 60, /* some files on a slow disk */
+	.execute = batch_read_execute,
 };
