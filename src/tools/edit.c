@@ -2,13 +2,1293 @@
  * edit: match every edit, refuse what is not sure, then build the new text in one pass;
  * see edit.h.
  */
+
 #include "tools/edit.h"
 
+#include "base/buf.h"
 #include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "tools/shown.h"
+#include "tools/tools.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Most edits of one call, and most places one call may change. */
+enum { EDIT_MAX = 1000 };
+
+/* Places and lines that are named as the nearest to a text that was not found. */
+enum { EDIT_NEAR = 3 };
+
+/*
+ * Replace parts of a file by their text. The matcher is edit.c and match.c; here are the
+ * file, the guard, and the repetition when another writer was faster.
+ */
+
+enum { EDIT_TRIES = 64 /* writers of one file at once that may each be faster */ };
+
+static const struct tool_param edit_rows[] = {
+	{"old", PARAM_TEXT, true,
+	 "Text to be replaced, exactly as in the file; must stand there once",
+	 .aliases = "old_string old_str old_text search"},
+	{"new", PARAM_TEXT, true, "Text to put in its place",
+	 .aliases = "new_string new_str new_text replace replacement"},
+	{"replace_all", PARAM_BOOLEAN, false, "Replace every place", .initial = "false",
+	 .aliases = "all"},
+	{0},
+};
+
+static const struct tool_param edit_file_params[] = {
+	{"path", PARAM_PATH, true, "File to edit", .aliases = "file file_path filename"},
+	{"edits", PARAM_LIST, true, "Edits, all made against the file as it is now",
+	 .aliases = "changes", .rows = edit_rows, .min = 1, .max = EDIT_MAX},
+	{"expected_hash", PARAM_TEXT, false,
+	 "SHA-256 (12 digits or more) that the file must have", .aliases = "hash"},
+	SHOWN_ENDS_PARAM,
+	{0},
+};
+
+struct editing {
+	struct written written;
+	struct edit *edits;
+	struct edit_outcome *outcomes;
+	size_t count;
+};
+
+static void take_edits(struct editing *editing, struct call *call)
+{
+	const struct value *list = value_member(call->arguments, "edits");
+
+	editing->count = value_count(list);
+	editing->edits = memory_array(editing->count + 1, sizeof(*editing->edits));
+	editing->outcomes = memory_array(editing->count + 1, sizeof(*editing->outcomes));
+	for (size_t i = 0; i < editing->count; i++) {
+		const struct value *item = value_item(list, i);
+
+		editing->edits[i].old = value_str(value_member(item, "old"));
+		editing->edits[i].new = value_str(value_member(item, "new"));
+		editing->edits[i].replace_all =
+			value_is_true(value_member(item, "replace_all"));
+		if (!editing->edits[i].new.data)
+			editing->edits[i].new = STR("");
+		if (!editing->edits[i].old.data)
+			editing->edits[i].old = STR("");
+	}
+}
+
+static bool check_kind(struct editing *editing)
+{
+	struct shown_kind kind = shown_kind(buf_str(&editing->written.old));
+
+	if (kind.utf16)
+		(void)tool_fail(
+			editing->written.result,
+			"%s is UTF-16; read_file shows it as text, but edits would damage it. "
+			"Convert it first (iconv -f UTF-16 -t UTF-8) if its users allow that.",
+			editing->written.path);
+	else if (kind.binary)
+		(void)tool_fail(editing->written.result,
+				"%s is a binary file; text edits would damage it.",
+				editing->written.path);
+	return !kind.utf16 && !kind.binary;
+}
+
+/* How each edit was made, when that is not simply "exactly, once". */
+static void report_outcomes(struct editing *editing)
+{
+	struct buf *text = &editing->written.result->text;
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; i < editing->count; i++) {
+		const struct edit_outcome *outcome = &editing->outcomes[i];
+		struct value *item = value_new_object();
+		char name[32];
+
+		value_set_text(item, "level",
+			       outcome->already ? "already_made"
+						: match_level_name(outcome->level));
+		value_set_integer(item, "count", (int64_t)outcome->count);
+		value_set_integer(item, "line", (int64_t)outcome->line);
+		value_append(list, item);
+		if (outcome->already)
+			buf_addf(text,
+				 " Edit %zu was made before: its new text stands at line %zu.",
+				 i + 1, outcome->line);
+		else if (outcome->level != MATCH_EXACT)
+			buf_addf(text, " Edit %zu at line %zu was not exact: %s.", i + 1,
+				 outcome->line, match_level_sentence(outcome->level));
+		if (outcome->count > 1)
+			buf_addf(text, " Edit %zu changed %zu places.", i + 1,
+				 outcome->count);
+		(void)snprintf(name, sizeof(name), "Edit %zu", i + 1);
+		shown_add_ends_set(name, outcome->end_set, text);
+	}
+	value_set(tool_details(editing->written.result), "edits", list);
+}
+
+static enum result_status finish(struct editing *editing, struct str content)
+{
+	struct written *written = &editing->written;
+	struct buf *text = &written->result->text;
+	const char *seen = call_seen(written->call, written->real.data);
+	char mark[FILES_MARK];
+
+	buf_adds(text, "Edited ");
+	written_add_path(written, text);
+	written_report(written, content, false);
+	report_outcomes(editing);
+	if (written->changed_since_read)
+		buf_adds(text,
+			 " The file holds other changes, made since you read it: read it "
+			 "again before you rely on the rest.");
+	/* A caller that has not seen the rest of the file has not read it. */
+	if (seen && !written->changed_since_read) {
+		written_new_mark(written, content, mark);
+		call_saw(written->result, written->real.data, mark);
+	}
+	return tool_done(written->result);
+}
+
+static enum result_status say_nothing_changed(struct editing *editing)
+{
+	struct buf *text = &editing->written.result->text;
+
+	buf_adds(text, "Nothing to do in ");
+	written_add_path(&editing->written, text);
+	buf_addc(text, '.');
+	report_outcomes(editing);
+	return tool_done(editing->written.result);
+}
+
+/* Bytes of new text, as often as each edit puts it in. */
+static size_t brought(const struct editing *editing)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < editing->count; i++) {
+		if (!editing->outcomes[i].already)
+			bytes += editing->edits[i].new.size * editing->outcomes[i].count;
+	}
+	return bytes;
+}
+
+/* One try: read, match, write. AGAIN: another writer came between. */
+static enum result_status try_edit(struct editing *editing, bool *again)
+{
+	struct written *written = &editing->written;
+	struct err err = {0};
+	struct buf content;
+	enum result_status status;
+
+	*again = false;
+	if (!written_read_old(written, &err))
+		return written_fail(written, &err);
+	if (!written_check_hash(written) || !check_kind(editing))
+		return RESULT_FAILED;
+	buf_init(&content, WRITTEN_FILE_MAX);
+	written->result->status = RESULT_FAILED;
+	if (!edit_apply(files_shown(written->call->files, written->real.data),
+			buf_str(&written->old), editing->edits, editing->count,
+			(written->changed_since_read ? EDIT_EXACT_ONLY : 0U) |
+				(shown_ends_are_given(written->call) ? EDIT_GIVEN_ENDS : 0U),
+			&content, editing->outcomes, &written->result->text)) {
+		status = RESULT_FAILED;
+	} else if (!written_fits(written->call, brought(editing), written->result)) {
+		status = RESULT_FAILED;
+	} else if (str_equal(buf_str(&content), buf_str(&written->old))) {
+		status = say_nothing_changed(editing);
+	} else if (written_replace(written, buf_str(&content), &err)) {
+		status = finish(editing, buf_str(&content));
+	} else {
+		*again = err.code == EAGAIN;
+		status = *again ? RESULT_FAILED : written_fail(written, &err);
+	}
+	buf_fini(&content);
+	return status;
+}
+
+static enum result_status edit_reached(struct editing *editing)
+{
+	struct written *written = &editing->written;
+	struct err err = {0};
+	bool again = true;
+	enum result_status status = RESULT_FAILED;
+
+	if (!files_place(written->call->files, written->path, false, &written->place, &err))
+		return written_fail(written, &err);
+	if (!written->place.exists) {
+		err_set(&err, ENOENT, "%s does not exist; write_file makes new files.",
+			written->path);
+		return written_fail(written, &err);
+	}
+	for (int i = 0; again && i < EDIT_TRIES; i++) {
+		if (call_stopped(written->call))
+			return call_stop_result(written->call, written->result);
+		status = try_edit(editing, &again);
+	}
+	if (again)
+		return tool_fail(written->result,
+				 "%s is being changed by others all the time; "
+				 "nothing was written. Try again.",
+				 written->path);
+	return status;
+}
+
+static enum result_status edit_file_execute(struct call *call, struct tool_result *result)
+{
+	struct editing editing = {0};
+	enum result_status status;
+
+	written_init(&editing.written, call, result);
+	take_edits(&editing, call);
+	status = edit_reached(&editing);
+	free(editing.edits);
+	free(editing.outcomes);
+	written_fini(&editing.written);
+	return status;
+}
+
+const struct tool edit_file_tool = {
+	.name = "edit_file",
+	.description = "Replace parts of a file by exact text. All edits are made or none.",
+	.example = "{\"path\": \"src/main.c\", \"edits\": [{\"old\": \"return 1;\", "
+		   "\"new\": \"return 0;\"}]}",
+	.aliases = "edit str_replace",
+	.params = edit_file_params,
+	.effects = EFFECT_WRITES,
+	.timeout_s = 30, /* fsync on a busy disk */
+	.execute = edit_file_execute,
+};
+
+/*
+ * Where a text that was not found nearly stands, and where one stands that was found too
+ * often. The nearest windows of as many lines are those that share most of them, else
+ * the lines that are nearest to the first; shown with white space visible, only what
+ * differs.
+ */
+
+enum {
+	MISS_PLACES = EDIT_NEAR, /* shown */
+	MISS_SHOWN = 6,          /* differing lines shown of the nearest */
+	MISS_SHOWN_NEXT = 2,     /* and of each other */
+	MISS_FOUND_LISTED = 20,  /* of the places of a text that was found too often */
+	MISS_FOUND_SHOWN = 3,    /* of these with the line before them */
+	MISS_LINE_BYTES = 200,   /* of each */
+	MISS_WORK_MAX = 8000000, /* comparisons of lines by their hash: about 10 ms */
+	MISS_NEAR_LINES = 20000, /* lines compared by distance */
+	MISS_NEAR_BYTES = 256,   /* of each */
+};
+
+struct miss_lines {
+	struct str *lines;
+	uint32_t *hashes; /* of the line without blanks at its ends */
+	size_t count;
+};
+
+static uint32_t hash_line(struct str line)
+{
+	struct str body = str_trim(line);
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (size_t i = 0; i < body.size; i++)
+		hash = (hash ^ (unsigned char)body.data[i]) * 16777619u;
+	return hash;
+}
+
+static struct miss_lines split(struct str text)
+{
+	struct miss_lines split = {.count = text_count_lines(text)};
+	struct str line;
+
+	split.lines = memory_array(split.count + 1, sizeof(*split.lines));
+	split.hashes = memory_array(split.count + 1, sizeof(*split.hashes));
+	for (size_t i = 0; i < split.count && str_next_line(&text, &line); i++) {
+		split.lines[i] = line;
+		split.hashes[i] = hash_line(line);
+	}
+	return split;
+}
+
+static void split_free(struct miss_lines *split)
+{
+	free(split->lines);
+	free(split->hashes);
+}
+
+/* Where OLD may be meant: its first line would be these lines of the file, from 0. */
+struct miss_places {
+	size_t at[MISS_PLACES];
+	size_t count;
+};
+
+static bool overlaps(const struct miss_places *places, size_t at, size_t lines)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		size_t other = places->at[i];
+
+		if (at < other + lines && other < at + lines)
+			return true;
+	}
+	return false;
+}
+
+static size_t count_same(const struct miss_lines *file, const struct miss_lines *old,
+			 size_t at)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < old->count && at + i < file->count; i++)
+		same += file->hashes[at + i] == old->hashes[i] &&
+			str_trim(old->lines[i]).size > 0;
+	return same;
+}
+
+/*
+ * The windows of FILE with most lines of OLD in their places, none over another. Blank lines
+ * do not count.
+ */
+static void add_windows(const struct miss_lines *file, const struct miss_lines *old,
+			struct miss_places *places)
+{
+	size_t windows = file->count >= old->count ? file->count - old->count + 1 : 1;
+	size_t *same;
+
+	if (windows * old->count > MISS_WORK_MAX)
+		return;
+	same = memory_array(windows, sizeof(*same));
+	for (size_t at = 0; at < windows; at++)
+		same[at] = count_same(file, old, at);
+	while (places->count < MISS_PLACES) {
+		size_t best = 0, found = 0;
+
+		for (size_t at = 0; at < windows; at++) {
+			if (same[at] > best && !overlaps(places, at, old->count)) {
+				best = same[at];
+				found = at;
+			}
+		}
+		if (best == 0)
+			break;
+		places->at[places->count++] = found;
+	}
+	free(same);
+}
+
+/* The EDIT_NEAR lines of FILE nearest to WANTED; how many. */
+static size_t nearest_lines(const struct miss_lines *file, struct str wanted,
+			    size_t lines[EDIT_NEAR])
+{
+	size_t distances[EDIT_NEAR];
+	size_t count = 0, limit;
+
+	wanted = str_part(str_trim(wanted), 0, MISS_NEAR_BYTES);
+	limit = wanted.size / 3;
+	for (size_t i = 0; i < file->count && i < MISS_NEAR_LINES && wanted.size > 0; i++) {
+		struct str line = str_part(str_trim(file->lines[i]), 0, MISS_NEAR_BYTES);
+		size_t distance, at;
+
+		/* Two texts are at least as far apart as their lengths. */
+		if (line.size > wanted.size + limit || wanted.size > line.size + limit)
+			continue;
+		distance = text_distance(wanted, line, limit);
+		if (distance > limit ||
+		    (count == EDIT_NEAR && distance >= distances[count - 1]))
+			continue;
+		count += count < EDIT_NEAR;
+		for (at = count - 1; at > 0 && distances[at - 1] > distance; at--) {
+			distances[at] = distances[at - 1];
+			lines[at] = lines[at - 1];
+		}
+		distances[at] = distance;
+		lines[at] = i;
+		if (count == EDIT_NEAR)
+			limit = distances[count - 1];
+	}
+	return count;
+}
+
+/* Where lines stand that are like the first one of OLD that is not blank. */
+static void add_nearest(const struct miss_lines *file, const struct miss_lines *old,
+			struct miss_places *places)
+{
+	size_t lines[EDIT_NEAR], first = 0, count;
+
+	while (first < old->count && str_trim(old->lines[first]).size == 0)
+		first++;
+	count = first < old->count ? nearest_lines(file, old->lines[first], lines) : 0;
+	for (size_t i = 0; i < count && places->count < MISS_PLACES; i++) {
+		size_t at = lines[i] >= first ? lines[i] - first : 0;
+
+		if (!overlaps(places, at, old->count))
+			places->at[places->count++] = at;
+	}
+}
+
+static void add_line(const char *label, struct str line, struct buf *out)
+{
+	size_t size = line.size;
+
+	if (size > MISS_LINE_BYTES)
+		size = text_character_border(line, MISS_LINE_BYTES);
+	buf_adds(out, label);
+	shown_add_spaces(str_part(line, 0, size), out);
+	buf_adds(out, size < line.size ? "…\n" : "\n");
+}
+
+static bool differs(const struct miss_lines *file, const struct miss_lines *old,
+		    size_t at, size_t i)
+{
+	return at + i >= file->count || !str_equal(file->lines[at + i], old->lines[i]);
+}
+
+/* The first MOST lines of OLD that are not in FILE from line AT on. */
+static void show_window(const struct miss_lines *file, const struct miss_lines *old,
+			size_t at, size_t most, struct buf *out)
+{
+	size_t differ = 0;
+
+	for (size_t i = 0; i < old->count; i++) {
+		if (!differs(file, old, at, i) || ++differ > most)
+			continue;
+		if (at + i < file->count) {
+			buf_addf(out, "line %zu\n", at + i + 1);
+			add_line("  file: ", file->lines[at + i], out);
+		} else {
+			buf_addf(out, "line %zu is past the end of the file\n", at + i + 1);
+		}
+		add_line("  old:  ", old->lines[i], out);
+	}
+	if (differ > most) {
+		buf_adds(out, "… and ");
+		text_add_count(out, differ - most, "more line");
+		buf_adds(out, "\n");
+	}
+}
+
+static void show_places(const struct miss_lines *file, const struct miss_lines *old,
+			const struct miss_places *places, struct buf *out)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		size_t at = places->at[i], differ = 0;
+
+		for (size_t j = 0; j < old->count; j++)
+			differ += differs(file, old, at, j);
+		buf_addf(out, "%s is line %zu; it differs in",
+			 i == 0 ? "Nearest" : "Then", at + 1);
+		if (old->count > 1)
+			buf_addf(out, " %zu of %zu lines", differ, old->count);
+		buf_adds(out, i == 0 ? " (→ is a tab, · a blank):\n" : ":\n");
+		show_window(file, old, at, i == 0 ? MISS_SHOWN : MISS_SHOWN_NEXT, out);
+	}
+}
+
+void edit_explain_miss(struct str text, struct str old, struct buf *sentence)
+{
+	struct miss_lines file = split(text);
+	struct miss_lines wanted = split(old);
+	struct miss_places places = {0};
+
+	add_windows(&file, &wanted, &places);
+	add_nearest(&file, &wanted, &places);
+	if (file.count == 0)
+		buf_adds(sentence, "The file is empty: fill it with write_file.");
+	else if (places.count == 0)
+		buf_addf(sentence,
+			 "No line of it (%zu) is like the first of the old text. Read "
+			 "the file, or find the text with grep.",
+			 file.count);
+	else
+		show_places(&file, &wanted, &places, sentence);
+	split_free(&file);
+	split_free(&wanted);
+}
+
+void edit_add_nearest(struct str text, struct str wanted, struct buf *out)
+{
+	struct miss_lines file = split(text);
+	size_t lines[EDIT_NEAR];
+	size_t count = nearest_lines(&file, wanted, lines);
+
+	if (count == 0)
+		buf_adds(out, "No line of the file is like it. ");
+	for (size_t i = 0; i < count; i++) {
+		buf_addf(out, "%s %zu: `", i == 0 ? "Nearest are: line" : "`, line",
+			 lines[i] + 1);
+		text_add_name(out,
+			      str_part(str_trim(file.lines[lines[i]]), 0,
+				       text_character_border(str_trim(file.lines[lines[i]]),
+							     MISS_LINE_BYTES)));
+	}
+	if (count > 0)
+		buf_adds(out, "`. ");
+	split_free(&file);
+}
+
+/* The last line before the one that holds the byte AT that is not blank; the empty one: none. */
+static struct str line_before(struct str text, size_t at)
+{
+	const char *feed = at > 0 ? memrchr(text.data, '\n', at) : NULL;
+	struct str before =
+		str_trim(str_part(text, 0, feed ? (size_t)(feed - text.data) : 0));
+
+	feed = before.size ? memrchr(before.data, '\n', before.size) : NULL;
+	if (feed)
+		before = str_trim(
+			str_part(before, (size_t)(feed - before.data) + 1, before.size));
+	return str_part(before, 0, text_character_border(before, MISS_LINE_BYTES));
+}
+
+void edit_add_places(struct str text, const struct match *match, struct buf *out)
+{
+	buf_addf(out, "line%s ", match->count == 1 ? "" : "s");
+	for (size_t i = 0; i < match->count && i < MISS_FOUND_LISTED; i++) {
+		struct str before = line_before(text, match->spans[i].start);
+
+		buf_addf(out, "%s%zu", i ? ", " : "",
+			 match_line(text, match->spans[i].start));
+		if (i >= MISS_FOUND_SHOWN || before.size == 0)
+			continue;
+		buf_adds(out, " (after `");
+		text_add_name(out, before);
+		buf_adds(out, "`)");
+	}
+	if (match->count > MISS_FOUND_LISTED)
+		buf_addf(out, " and %zu more", match->count - MISS_FOUND_LISTED);
+}
+
+/*
+ * The levels that compare bytes after putting both texts into a plainer form; see
+ * match.h.
+ */
+
+static const struct {
+	const char *name, *sentence;
+} levels[] = {
+	[MATCH_NONE] = {"none", "not found"},
+	[MATCH_EXACT] = {"exact", "exactly"},
+	[MATCH_LINE_END] = {"line_end", "the line ends differed"},
+	[MATCH_TRAILING_SPACE] = {"trailing_space", "blanks at line ends differed"},
+	[MATCH_PUNCTUATION] = {"punctuation",
+			       "typographic quotes, dashes or blanks differed"},
+	[MATCH_INDENT] = {"indent",
+			  "the indentation differed, and the new text was indented as the file is"},
+	[MATCH_LINE_NUMBERS] = {"line_numbers",
+				"the line numbers of the reading were taken out"},
+};
+
+const char *match_level_name(enum match_level level)
+{
+	return levels[level].name;
+}
+
+const char *match_level_sentence(enum match_level level)
+{
+	return levels[level].sentence;
+}
+
+void match_init(struct match *match)
+{
+	memset(match, 0, sizeof(*match));
+	buf_init(&match->replacement, SIZE_MAX);
+}
+
+void match_fini(struct match *match)
+{
+	if (!match)
+		return;
+	free(match->spans);
+	match->spans = NULL;
+	match->count = 0;
+	buf_fini(&match->replacement);
+}
+
+static void match_add(struct match *match, size_t start, size_t end)
+{
+	size_t count = match->count;
+
+	/* Grows by doubling: its size is a power of two whenever it is full. */
+	if (count < MATCH_SPANS_MAX && (count & (count - 1)) == 0)
+		match->spans = memory_grow(match->spans, count ? 2 * count : 1,
+					   sizeof(*match->spans));
+	if (count < MATCH_SPANS_MAX)
+		match->spans[count] = (struct match_span){start, end};
+	match->count++;
+}
+
+size_t match_line(struct str text, size_t at)
+{
+	struct str before = str_part(text, 0, at);
+	size_t line = 1;
+
+	for (const char *feed = before.data;
+	     (feed = memchr(feed, '\n', before.size - (size_t)(feed - before.data))); feed++)
+		line++;
+	return line;
+}
+
+/* Exact places of OLD; ALL: without overlap. */
+static void match_exact(struct str text, struct str old, bool all, struct match *match)
+{
+	size_t at = str_find(text, old, 0);
+
+	while (at != (size_t)-1) {
+		match_add(match, at, at + old.size);
+		at = str_find(text, old, at + (all ? old.size : 1));
+	}
+}
+
+/* Typographic characters and what stands for them on a keyboard. */
+static const struct {
+	const char *fancy, *plain;
+} punctuation[] = {
+	{"\u2018", "'"},  {"\u2019", "'"},  {"\u201a", "'"},  {"\u201b", "'"},
+	{"\u2032", "'"},  {"\u201c", "\""}, {"\u201d", "\""}, {"\u201e", "\""},
+	{"\u201f", "\""}, {"\u2033", "\""}, {"\u00ab", "\""}, {"\u00bb", "\""},
+	{"\u2010", "-"},  {"\u2011", "-"},  {"\u2012", "-"},  {"\u2013", "-"},
+	{"\u2014", "-"},  {"\u2015", "-"},  {"\u2212", "-"},  {"\u2026", "..."},
+	{"\u00a0", " "},  {"\u2002", " "},  {"\u2003", " "},  {"\u2007", " "},
+	{"\u2008", " "},  {"\u2009", " "},  {"\u200a", " "},  {"\u202f", " "},
+	{"\u205f", " "},  {"\u3000", " "},
+};
+
+/* One step of the plainer form: SOURCE bytes of the text become PLAIN (maybe nothing). */
+struct step {
+	size_t source;
+	struct str plain;
+	bool verbatim; /* the bytes themselves: may be entered anywhere */
+};
+
+/* Longest run taken as one step: each entry into a text begins in the middle of one. */
+enum { STEP_MAX = 256 };
+
+/* Blanks at AT that stand at the end of their line: how many. */
+static size_t trailing_blanks(struct str text, size_t at)
+{
+	size_t end = at;
+
+	while (end < text.size && (text.data[end] == ' ' || text.data[end] == '\t'))
+		end++;
+	if (end == text.size || text.data[end] == '\n' ||
+	    (text.data[end] == '\r' && end + 1 < text.size && text.data[end + 1] == '\n'))
+		return end - at;
+	return 0;
+}
+
+/* Blanks at AT: dropped at a line's end, else a run of themselves. */
+static struct step blank_step(struct str text, size_t at)
+{
+	size_t size = trailing_blanks(text, at);
+
+	if (size)
+		return (struct step){.source = size};
+	while (size < STEP_MAX &&
+	       (text.data[at + size] == ' ' || text.data[at + size] == '\t'))
+		size++;
+	return (struct step){size, str_part(text, at, size), true};
+}
+
+static struct step punctuation_step(struct str text, size_t at)
+{
+	for (size_t i = 0; i < sizeof(punctuation) / sizeof(punctuation[0]); i++) {
+		struct str fancy = str_of(punctuation[i].fancy);
+
+		if (str_equal(str_part(text, at, fancy.size), fancy))
+			return (struct step){fancy.size, str_of(punctuation[i].plain),
+					     false};
+	}
+	return (struct step){1, str_part(text, at, 1), true};
+}
+
+/* Can the byte at AT mean anything else than itself at LEVEL? */
+static bool is_special(unsigned char byte, enum match_level level)
+{
+	return byte == '\r' ||
+	       (level >= MATCH_TRAILING_SPACE && (byte == ' ' || byte == '\t')) ||
+	       (level >= MATCH_PUNCTUATION && byte >= 0x80);
+}
+
+static struct step plain_step(struct str text, size_t at, enum match_level level)
+{
+	unsigned char byte = (unsigned char)text.data[at];
+	size_t size = 1;
+
+	if (byte == '\r' && at + 1 < text.size && text.data[at + 1] == '\n')
+		return (struct step){2, STR("\n"), false};
+	if (level >= MATCH_TRAILING_SPACE && (byte == ' ' || byte == '\t'))
+		return blank_step(text, at);
+	if (level >= MATCH_PUNCTUATION && byte >= 0x80)
+		return punctuation_step(text, at);
+	while (size < STEP_MAX && at + size < text.size &&
+	       !is_special((unsigned char)text.data[at + size], level))
+		size++;
+	return (struct step){size, str_part(text, at, size), true};
+}
+
+static void make_plain(struct str text, enum match_level level, struct buf *out)
+{
+	for (size_t at = 0; at < text.size;) {
+		struct step step = plain_step(text, at, level);
+
+		buf_addstr(out, step.plain);
+		at += step.source;
+	}
+}
+
+/* Where one span of the plainer form is in the text. Walks on from *AT and *PLAIN_AT. */
+struct walk_back {
+	struct str text;
+	enum match_level level;
+	size_t at, plain_at;
+};
+
+/*
+ * The offset in the text of offset WANTED of the plainer form; false when it lies within
+ * a step. AFTER: the end of what came before it, else the beginning of what comes then
+ * (between the two lie dropped blanks).
+ */
+static bool walk_back(struct walk_back *walk, size_t wanted, bool after, size_t *found)
+{
+	while (walk->at < walk->text.size && walk->plain_at < wanted) {
+		struct step step = plain_step(walk->text, walk->at, walk->level);
+
+		if (step.verbatim && walk->plain_at + step.source > wanted) {
+			step.source = wanted - walk->plain_at;
+			step.plain.size = step.source;
+		}
+		walk->at += step.source;
+		walk->plain_at += step.plain.size;
+	}
+	if (walk->plain_at != wanted)
+		return false;
+	if (!after) {
+		while (walk->at < walk->text.size) {
+			struct step step = plain_step(walk->text, walk->at, walk->level);
+
+			if (step.plain.size)
+				break;
+			walk->at += step.source;
+		}
+	}
+	*found = walk->at;
+	return true;
+}
+
+static void match_plain(struct str text, struct str old, bool all, enum match_level level,
+			struct match *match)
+{
+	struct walk_back walk = {.text = text, .level = level};
+	struct match plain;
+	struct buf text_plain, old_plain;
+
+	match_init(&plain);
+	buf_init(&text_plain, SIZE_MAX);
+	buf_init(&old_plain, SIZE_MAX);
+	make_plain(old, level, &old_plain);
+	if (old_plain.size) {
+		make_plain(text, level, &text_plain);
+		match_exact(buf_str(&text_plain), buf_str(&old_plain), all, &plain);
+	}
+	for (size_t i = 0; i < plain.count && i < MATCH_SPANS_MAX; i++) {
+		size_t start, end;
+		struct walk_back from = walk;
+
+		if (!walk_back(&from, plain.spans[i].start, false, &start))
+			continue;
+		walk = from;
+		if (walk_back(&from, plain.spans[i].end, true, &end))
+			match_add(match, start, end);
+	}
+	match_fini(&plain);
+	buf_fini(&text_plain);
+	buf_fini(&old_plain);
+}
+
+/* Do the bytes from START to END begin and end where lines of TEXT do? */
+static bool is_whole_lines(struct str text, struct str old, struct match_span span)
+{
+	if (span.start > 0 && text.data[span.start - 1] != '\n')
+		return false;
+	/* A last line without an end is the last one of its file. */
+	return span.end == text.size || (str_ends(old, STR("\n")) && span.end > 0 &&
+					 text.data[span.end - 1] == '\n');
+}
+
+static void keep_whole_lines(struct str text, struct str old, struct match *match)
+{
+	size_t kept = 0;
+
+	if (match->count > MATCH_SPANS_MAX)
+		return;
+	for (size_t i = 0; i < match->count; i++) {
+		if (is_whole_lines(text, old, match->spans[i]))
+			match->spans[kept++] = match->spans[i];
+	}
+	match->count = kept;
+}
+
+/*
+ * OLD ends its last line, but the last line of the file, where it stands, has no end: the
+ * new text gets none either.
+ */
+static bool match_open_end(struct str text, struct str old, enum match_level level,
+			   struct match *match)
+{
+	size_t kept = 0;
+
+	if (!str_ends(old, STR("\n")) || old.size < 2 || text.size == 0 ||
+	    str_ends(text, STR("\n")))
+		return false;
+	old.size--;
+	match_plain(text, old, false, level, match);
+	for (size_t i = 0; i < match->count && i < MATCH_SPANS_MAX; i++) {
+		if (match->spans[i].end == text.size)
+			match->spans[kept++] = match->spans[i];
+	}
+	match->count = kept;
+	return kept > 0;
+}
+
+bool match_find(struct str text, struct str old, struct str replacement, bool all,
+		enum match_level highest, struct match *match)
+{
+	bool open_end = false;
+
+	match->level = MATCH_EXACT;
+	match_exact(text, old, all, match);
+	if (match->whole_lines)
+		keep_whole_lines(text, old, match);
+	if (all && highest > MATCH_LINE_END)
+		highest = MATCH_LINE_END;
+	while (match->count == 0 && match->level < highest) {
+		match->level++;
+		if (match->level < MATCH_INDENT)
+			match_plain(text, old, all, match->level, match);
+		else if (match->level == MATCH_INDENT)
+			match_indent(text, old, replacement, match);
+		else
+			match_numbers(text, old, replacement, match);
+		if (match->whole_lines && match->level != MATCH_INDENT)
+			keep_whole_lines(text, old, match);
+		if (match->count == 0 && match->level < MATCH_INDENT && !all)
+			open_end = match_open_end(text, old, match->level, match);
+		if (open_end && match->whole_lines)
+			keep_whole_lines(text, old, match);
+	}
+	if (match->count == 0)
+		match->level = MATCH_NONE;
+	else if (match->level < MATCH_INDENT)
+		buf_addstr(&match->replacement, replacement);
+	open_end = open_end || (match->level == MATCH_INDENT &&
+				str_ends(old, STR("\n")) && !str_ends(text, STR("\n")) &&
+				match->count == 1 && match->spans[0].end == text.size);
+	if (open_end && str_ends(buf_str(&match->replacement), STR("\n")))
+		buf_truncate(&match->replacement, match->replacement.size - 1);
+	return match->count > 0;
+}
+
+/*
+ * Whole lines that differ in their indentation alone, all by the same rule: one prefix
+ * for another, or so many blanks for each tab. The new text is indented by that rule
+ * too. A file that indents with tabs never gets blanks from here, and the other way
+ * round.
+ */
+
+enum {
+	INDENT_LINES_MAX = 10000, /* of one edit: the comparison is by line and place */
+	INDENT_UNIT_MIN = 2,      /* blanks that one tab may stand for */
+	INDENT_UNIT_MAX = 8,
+};
+
+enum rule_kind { RULE_PREFIX, RULE_BLANKS_TO_TABS, RULE_TABS_TO_BLANKS };
+
+struct rule {
+	enum rule_kind kind;
+	struct str from, to;   /* RULE_PREFIX */
+	ptrdiff_t unit, shift; /* else: blanks per tab; tabs or blanks added */
+};
+
+struct line {
+	struct str indent, body; /* body without blanks at its end and without line end */
+	/* in the text; end: before the line end and the blanks there */
+	size_t start, end;
+	size_t next; /* start of the next line */
+};
+
+struct lines {
+	struct line *items;
+	size_t count;
+};
+
+/* How the file indents as a whole: what a result may not mix in. */
+struct style {
+	bool tabs, blanks;
+};
+
+static struct line line_at(struct str text, size_t at)
+{
+	struct line line = {.start = at};
+	const char *feed = memchr(text.data + at, '\n', text.size - at);
+	size_t end = feed ? (size_t)(feed - text.data) : text.size;
+	size_t body = at;
+
+	line.next = feed ? end + 1 : end;
+	while (end > at && text.data[end - 1] != '\0' && strchr(" \t\r", text.data[end - 1]))
+		end--;
+	while (body < end && (text.data[body] == ' ' || text.data[body] == '\t'))
+		body++;
+	line.end = end;
+	line.indent = str_part(text, at, body - at);
+	line.body = str_part(text, body, end - body);
+	return line;
+}
+
+static struct lines split_lines(struct str text)
+{
+	struct lines lines = {0};
+
+	for (size_t at = 0; at < text.size;) {
+		size_t count = lines.count;
+		struct line line = line_at(text, at);
+
+		if ((count & (count - 1)) == 0)
+			lines.items = memory_grow(lines.items, count ? 2 * count : 1,
+						  sizeof(*lines.items));
+		lines.items[lines.count++] = line;
+		at = line.next;
+	}
+	return lines;
+}
+
+static bool is_all(struct str text, char c)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] != c)
+			return false;
+	}
+	return true;
+}
+
+static struct style style_of(const struct lines *lines)
+{
+	size_t tabs = 0, blanks = 0;
+
+	for (size_t i = 0; i < lines->count; i++) {
+		if (lines->items[i].indent.size && lines->items[i].indent.data[0] == '\t')
+			tabs++;
+		else if (lines->items[i].indent.size)
+			blanks++;
+	}
+	return (struct style){tabs > blanks, blanks > tabs};
+}
+
+/* Append INDENT as RULE makes it. False when the rule does not fit it. */
+static bool rule_apply(const struct rule *rule, struct str indent, struct buf *out)
+{
+	ptrdiff_t size = (ptrdiff_t)indent.size;
+
+	if (rule->kind == RULE_PREFIX) {
+		if (!str_starts(indent, rule->from))
+			return false;
+		buf_addstr(out, rule->to);
+		buf_addstr(out, str_part(indent, rule->from.size, indent.size));
+		return true;
+	}
+	if (rule->kind == RULE_BLANKS_TO_TABS) {
+		if (!is_all(indent, ' ') || size % rule->unit)
+			return false;
+		size = size / rule->unit + rule->shift;
+	} else {
+		if (!is_all(indent, '\t'))
+			return false;
+		size = size * rule->unit + rule->shift;
+	}
+	for (ptrdiff_t i = 0; i < size; i++)
+		buf_addc(out, rule->kind == RULE_BLANKS_TO_TABS ? '\t' : ' ');
+	return size >= 0;
+}
+
+/* Does RULE make each line of OLD what stands in the file? */
+static bool rule_holds(const struct rule *rule, const struct lines *old,
+		       const struct line *file)
+{
+	struct buf made;
+	bool holds = true;
+
+	buf_init(&made, SIZE_MAX);
+	for (size_t i = 0; holds && i < old->count; i++) {
+		if (old->items[i].body.size == 0)
+			continue;
+		buf_clear(&made);
+		holds = rule_apply(rule, old->items[i].indent, &made) &&
+			str_equal(buf_str(&made), file[i].indent);
+	}
+	buf_fini(&made);
+	return holds;
+}
+
+/*
+ * The new text, each line indented by RULE. False when the rule or the file's style
+ * forbids it.
+ */
+static bool rule_rewrite(const struct rule *rule, struct str replacement,
+			 const struct style *style, struct buf *out)
+{
+	struct lines lines = split_lines(replacement);
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < lines.count; i++) {
+		const struct line *line = &lines.items[i];
+		size_t from = out->size;
+
+		if (line->body.size) {
+			ok = rule_apply(rule, line->indent, out);
+			if (ok && style->tabs &&
+			    memchr(out->data + from, ' ', out->size - from))
+				ok = false;
+			if (ok && style->blanks &&
+			    memchr(out->data + from, '\t', out->size - from))
+				ok = false;
+			buf_addstr(out, line->body);
+		}
+		buf_addstr(out, str_part(replacement, line->end, line->next - line->end));
+	}
+	free(lines.items);
+	return ok;
+}
+
+/* The prefix rule that the first line that is not blank suggests. */
+static struct rule prefix_rule(struct str old, struct str file)
+{
+	size_t same = 0;
+
+	while (same < old.size && same < file.size &&
+	       old.data[old.size - same - 1] == file.data[file.size - same - 1])
+		same++;
+	return (struct rule){.kind = RULE_PREFIX,
+			     .from = str_part(old, 0, old.size - same),
+			     .to = str_part(file, 0, file.size - same)};
+}
+
+/* Try one rule: the replacement it gives must be the only one that rules give. */
+static bool rule_try(const struct rule *rule, const struct lines *old,
+		     const struct line *file, struct str replacement,
+		     const struct style *style, size_t *found, struct buf *out)
+{
+	struct buf made;
+	bool agrees = true;
+
+	if (!rule_holds(rule, old, file))
+		return true;
+	buf_init(&made, SIZE_MAX);
+	if (rule_rewrite(rule, replacement, style, &made)) {
+		agrees = *found == 0 || str_equal(buf_str(&made), buf_str(out));
+		if (++*found == 1)
+			buf_addstr(out, buf_str(&made));
+	}
+	buf_fini(&made);
+	return agrees;
+}
+
+/*
+ * Rules of so many blanks per tab. PLAIN: none added or taken, the natural meaning; tried
+ * first.
+ */
+static bool try_units(const struct lines *old, const struct line *file, size_t first,
+		      bool plain, struct str replacement, const struct style *style,
+		      size_t *found, struct buf *out)
+{
+	ptrdiff_t old_size = (ptrdiff_t)old->items[first].indent.size;
+	ptrdiff_t file_size = (ptrdiff_t)file[first].indent.size;
+	bool sure = true;
+
+	for (ptrdiff_t unit = INDENT_UNIT_MIN; sure && unit <= INDENT_UNIT_MAX; unit++) {
+		struct rule to_tabs = {.kind = RULE_BLANKS_TO_TABS,
+				       .unit = unit,
+				       .shift = file_size - old_size / unit};
+		struct rule to_blanks = {.kind = RULE_TABS_TO_BLANKS,
+					 .unit = unit,
+					 .shift = file_size - old_size * unit};
+
+		if (!plain || to_tabs.shift == 0)
+			sure = rule_try(&to_tabs, old, file, replacement, style, found, out);
+		if (sure && (!plain || to_blanks.shift == 0))
+			sure = rule_try(&to_blanks, old, file, replacement, style, found,
+					out);
+	}
+	return sure;
+}
+
+/*
+ * Find the rule between OLD and the lines FILE of the file; OUT becomes the new text.
+ * False: none, or not sure.
+ */
+static bool find_rule(const struct lines *old, const struct line *file, size_t first,
+		      struct str replacement, const struct style *style, struct buf *out)
+{
+	struct rule rule;
+	size_t found = 0;
+	bool sure;
+
+	assert(old->items && file && first < old->count);
+	rule = prefix_rule(old->items[first].indent, file[first].indent);
+	sure = rule_try(&rule, old, file, replacement, style, &found, out);
+	if (!found)
+		sure = try_units(old, file, first, true, replacement, style, &found, out);
+	if (!found && sure)
+		sure = try_units(old, file, first, false, replacement, style, &found, out);
+	return sure && found > 0;
+}
+
+static bool bodies_equal(const struct lines *old, const struct line *file, size_t first)
+{
+	if (!str_equal(old->items[first].body, file[first].body))
+		return false;
+	for (size_t i = 0; i < old->count; i++) {
+		if (!str_equal(old->items[i].body, file[i].body))
+			return false;
+	}
+	return true;
+}
+
+void match_indent(struct str text, struct str old, struct str replacement,
+		  struct match *match)
+{
+	struct lines file = split_lines(text);
+	struct lines wanted = split_lines(old);
+	struct style style = style_of(&file);
+	size_t first = 0;
+	size_t found = 0;
+
+	while (first < wanted.count && wanted.items[first].body.size == 0)
+		first++;
+	if (first < wanted.count && wanted.count <= INDENT_LINES_MAX) {
+		for (size_t i = 0; i + wanted.count <= file.count; i++) {
+			const struct line *last = &file.items[i + wanted.count - 1];
+
+			if (!bodies_equal(&wanted, &file.items[i], first))
+				continue;
+			found = i;
+			match_add(match, file.items[i].start,
+				  str_ends(old, STR("\n")) ? last->next : last->end);
+		}
+	}
+	/* Several places are told as such; a single one needs a rule that is sure. */
+	if (match->count == 1 && !find_rule(&wanted, &file.items[found], first,
+					    replacement, &style, &match->replacement)) {
+		buf_clear(&match->replacement);
+		match->count = 0;
+	}
+	free(file.items);
+	free(wanted.items);
+}
+
+/*
+ * An old text pasted with the line numbers of a reading ("12<tab>text"). They are taken
+ * out when the rest then stands exactly once, and exactly where the numbers say.
+ */
+
+/* The number and tab that LINE begins with: their size, 0 when it has none. */
+static size_t number_size(struct str line, size_t *number)
+{
+	size_t at = 0;
+	size_t value = 0;
+
+	while (at < line.size && line.data[at] == ' ')
+		at++;
+	if (at == line.size || line.data[at] < '1' || line.data[at] > '9')
+		return 0;
+	for (; at < line.size && line.data[at] >= '0' && line.data[at] <= '9'; at++) {
+		if (value > SIZE_MAX / 100)
+			return 0;
+		value = value * 10 + (size_t)(line.data[at] - '0');
+	}
+	if (at == line.size || line.data[at] != '\t')
+		return 0;
+	*number = value;
+	return at + 1;
+}
+
+/*
+ * Does each line of TEXT begin with a number and a tab, as read_file shows them? The
+ * first in *FIRST.
+ */
+static bool match_is_numbered(struct str text, size_t *first)
+{
+	struct str rest = text;
+	struct str line;
+	size_t expected = 0;
+
+	while (str_next_line(&rest, &line)) {
+		size_t number;
+
+		if (number_size(line, &number) == 0 || (expected && number != expected))
+			return false;
+		if (!expected)
+			*first = number;
+		expected = number + 1;
+	}
+	return expected > 0;
+}
+
+static void strip(struct str text, struct buf *out)
+{
+	struct str rest = text;
+	struct str line;
+
+	while (str_next_line(&rest, &line)) {
+		size_t number;
+		size_t size = number_size(line, &number);
+
+		buf_addstr(out, str_part(line, size, line.size));
+		buf_addc(out, '\n');
+	}
+	if (!str_ends(text, STR("\n")) && out->size)
+		buf_truncate(out, out->size - 1);
+}
+
+/* Has any line of TEXT a number? Then it must have them all. */
+static bool has_numbers(struct str text)
+{
+	struct str line;
+	size_t number;
+
+	while (str_next_line(&text, &line)) {
+		if (number_size(line, &number))
+			return true;
+	}
+	return false;
+}
+
+void match_numbers(struct str text, struct str old, struct str replacement,
+		   struct match *match)
+{
+	struct buf plain;
+	size_t first = 0;
+	size_t unused;
+
+	if (!match_is_numbered(old, &first))
+		return;
+	buf_init(&plain, SIZE_MAX);
+	strip(old, &plain);
+	if (plain.size)
+		match_exact(text, buf_str(&plain), false, match);
+	if (match->count == 1 && match_line(text, match->spans[0].start) != first)
+		match->count = 0;
+	if (match_is_numbered(replacement, &unused))
+		strip(replacement, &match->replacement);
+	else if (has_numbers(replacement))
+		match->count = 0;
+	else
+		buf_addstr(&match->replacement, replacement);
+	buf_fini(&plain);
+}
 
 enum {
 	EDIT_ANCHOR_MIN = 8, /* bytes that old and new must share to be "made before" */

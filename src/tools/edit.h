@@ -3,13 +3,66 @@
  * Pure: text in, text out; edit_file.c does the files.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
-#include "tools/match.h"
 #include "tools/shown.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/*
+ * Where the old text of an edit stands in a file. Levels from exact to a uniformly
+ * different indent; each is tried only when the one before found nothing. No guess by
+ * distance, no anchors: what is found has the same number of lines and differs in
+ * nothing but what its level names.
+ */
+
+enum match_level {
+	MATCH_NONE,
+	MATCH_EXACT,
+	MATCH_LINE_END,       /* CRLF for LF or the other way round */
+	MATCH_TRAILING_SPACE, /* and blanks at line ends */
+	MATCH_PUNCTUATION,    /* and typographic quotes, dashes, blanks for plain ones */
+	MATCH_INDENT, /* all lines deeper or less deep by the same, or tabs for blanks */
+	MATCH_LINE_NUMBERS, /* exact, once the line numbers of a reading are taken out */
+};
+const char *match_level_name(enum match_level level);     /* "trailing_space" */
+const char *match_level_sentence(enum match_level level); /* for the model */
+
+struct match_span {
+	size_t start, end; /* bytes of the file */
+};
+
+/* Kept of one text's places. More than this many are not an edit any more. */
+enum { MATCH_SPANS_MAX = 1 << 20 };
+
+struct match {
+	enum match_level level;
+	struct match_span *spans; /* in order; not overlapping when ALL */
+	size_t count;
+	bool whole_lines;       /* set it before match_find: only these count */
+	struct buf replacement; /* what takes the place of each span */
+};
+void match_init(struct match *match);
+void match_fini(struct match *match);
+
+/*
+ * Find OLD in TEXT up to level HIGHEST. Without ALL every place counts, overlapping ones
+ * too, so that a count of one is unique. ALL: all places, exact or by line ends only.
+ * False when nothing was found.
+ */
+bool match_find(struct str text, struct str old, struct str replacement, bool all,
+		enum match_level highest, struct match *match);
+
+/* 1-based line of the byte at AT. */
+size_t match_line(struct str text, size_t at);
+
+/* Used by match_find (match_indent.c, match_numbers.c): fill MATCH at their level. */
+void match_indent(struct str text, struct str old, struct str replacement,
+		  struct match *match);
+void match_numbers(struct str text, struct str old, struct str replacement,
+		   struct match *match);
 
 struct edit {
 	struct str old, new;
@@ -31,9 +84,6 @@ enum edit_how {
 		1, /* only exact, single places: the file is not the one that was read */
 	EDIT_GIVEN_ENDS = 2, /* the new text keeps the line ends it has */
 };
-
-/* Most edits of one call, and most places one call may change. */
-enum { EDIT_MAX = 1000 };
 
 /*
  * Apply COUNT edits to TEXT; OUT becomes the new text. HOW: flags of edit_how. False:
@@ -57,9 +107,6 @@ enum shown_end edit_fit_line_ends(struct str text, const struct shown_ends *ends
  * where it stands?
  */
 bool edit_shares_enough(struct str old, struct str new);
-
-/* Places and lines that are named as the nearest to a text that was not found. */
-enum { EDIT_NEAR = 3 };
 /*
  * Append to SENTENCE the places where OLD nearly stands in TEXT, and how it differs there
  * (edit_miss.c).

@@ -5,7 +5,6 @@
  */
 #include "base/memory.h"
 #include "tools/edit.h"
-#include "tools/match.h"
 
 #include <stdint.h>
 #include <stdlib.h>

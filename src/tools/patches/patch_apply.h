@@ -7,7 +7,6 @@
 #pragma once
 #include "base/buf.h"
 #include "tools/edit.h"
-#include "tools/match.h"
 #include "tools/patches/patch.h"
 
 /* The result of one hunk. */

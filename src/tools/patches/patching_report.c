@@ -1,5 +1,5 @@
 /* patching_report: what became of a patch, file by file and hunk by hunk. */
-#include "tools/match.h"
+#include "tools/edit.h"
 #include "tools/patches/patching.h"
 #include "tools/shown.h"
 
