@@ -5,7 +5,6 @@
  */
 #include "base/memory.h"
 #include "tools/patches/patch.h"
-#include "tools/patches/patch_apply.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* commit_base: see commit_base.h. */
 #include "tools/patches/commit_base.h"
-#include "tools/patches/patch_apply.h"
+#include "tools/patches/patch.h"
 #include "tools/shown.h"
 
 #include "base/fd.h"

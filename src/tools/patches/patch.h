@@ -6,9 +6,11 @@
  * Text that may be cut off is refused. Pure; hostile input.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "tools/edit.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,8 +81,6 @@ struct patch_reader {
 	size_t hunks;
 	struct buf *sentence;
 };
-bool patch_read_codex(struct patch_reader *reader);
-bool patch_read_unified(struct patch_reader *reader);
 
 /*
  * Take away what stands around the patch: text before it, a code fence, a shell's
@@ -95,10 +95,28 @@ bool patch_starts_unified(const struct patch_reader *reader, size_t i);
 /* "Line N of the patch: " and the sentence. False. N is the index of a line. */
 bool patch_refuse(struct patch_reader *reader, size_t index, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* NULL with the sentence where there are too many. */
-struct patch_file *patch_add_file(struct patch_reader *reader, enum patch_kind kind);
-struct patch_hunk *patch_add_hunk(struct patch_reader *reader, struct patch_file *file);
-/* The line INDEX from the reader's place on; the empty one past the end. */
-struct str patch_line(const struct patch_reader *reader, size_t index);
-/* "@@ -3,4 +5,6 @@ …". COUNTS: 4 and 6. */
-bool patch_hunk_head(struct str line, size_t *old_line, size_t counts[2]);
+
+/*
+ * The hunks of one file applied to its text. Pure. Each hunk must have one place, found
+ * as edit_file finds its texts (match.h), in whole lines; where it has several, its line
+ * number, the lines named before it, the end of the file or the hunk before it must
+ * leave one. All or nothing.
+ */
+
+/* The result of one hunk. */
+struct patch_outcome {
+	enum match_level level;
+	size_t line;  /* in the old text */
+	size_t said;  /* where the patch says it is; 0: it does not, or that is right */
+	bool already; /* its new lines stood there before */
+	bool miscounted;        /* the counts of its head were wrong */
+	enum shown_end end_set; /* its new lines were given the file's line ends */
+};
+
+/*
+ * OUT becomes TEXT with the hunks of FILE (an update). SHOWN names it in sentences.
+ * HOW: flags as in edit.h. OUTCOMES: one for each hunk. False: SENTENCE says what is wrong.
+ */
+bool patch_apply(const char *shown, const struct patch_file *file, struct str text,
+		 unsigned how, struct buf *out, struct patch_outcome *outcomes,
+		 struct buf *sentence);

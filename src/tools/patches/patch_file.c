@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "tools/patches/patch.h"
-#include "tools/patches/patch_apply.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  */
 #pragma once
 #include "tools/patches/patch.h"
-#include "tools/patches/patch_apply.h"
 #include "tools/shown.h"
 
 #include <stdbool.h>
