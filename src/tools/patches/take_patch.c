@@ -3,8 +3,8 @@
  * (handed.h), applied where each of its files is, by content, what it was before the run, or
  * already what the run made of it. All files, or none; what is as the run left it stays.
  */
+#include "tools/patches/apply_patch.h"
 #include "tools/patches/handed.h"
-#include "tools/patches/patching.h"
 #include "tools/tools.h"
 
 #include "base/hash.h"

@@ -1,8 +1,9 @@
 /*
- * patching: one patch while it is applied, for apply_patch.c and take_patch.c: the set
+ * apply_patch: one patch while it is applied, for apply_patch.c and take_patch.c: the set
  * (patching.c), the checks before it (patching_verify.c), the answer (patching_report.c).
  */
 #pragma once
+
 #include "tools/patches/patch.h"
 #include "tools/shown.h"
 
@@ -41,17 +42,11 @@ enum result_status patching_files(struct patching *patching);
 void patching_paths(const struct value *arguments,
 		    void (*visit)(void *context, const char *path), void *context);
 
-/* The sentence of ERR about WRITTEN, and that nothing was changed. False. */
-bool patching_refuse(struct patching *patching, struct written *written,
-		     const struct err *err);
-
 /*
  * Find the files of TARGET, and make its new content. False with the sentence in the result:
  * the patch does not fit.
  */
 bool patching_verify(struct patching *patching, struct patch_target *target);
-/* Each file may be there once, under whatever names. False as above. */
-bool patching_verify_once(struct patching *patching);
 
 /* Done: the changes, in words and in details. */
 enum result_status patching_report(struct patching *patching);
