@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "files/record.h"
-#include "tools/patches/patch_file.h"
+#include "tools/patches/generate_patch.h"
 
 #include <limits.h>
 #include <stdlib.h>
