@@ -2,7 +2,7 @@
  * handed: the input is a record of files as JSON, a NUL, and a patch. What is taken names the same
  * files in both, each below the workspace and once; what is not has a sentence.
  */
-#include "tools/patches/handed.h"
+#include "tools/patches/take_patch.h"
 
 #include <stdint.h>
 #include <stdlib.h>

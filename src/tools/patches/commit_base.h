@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "tool/call.h"
 #include "tools/patches/commit_git.h"
-#include "tools/patches/handed.h"
+#include "tools/patches/take_patch.h"
 
 #include <stdbool.h>
 #include <stddef.h>

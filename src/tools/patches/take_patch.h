@@ -1,9 +1,10 @@
 /*
- * handed: a patch as generate_patch has handed it over: the text, and beside it the record of
+ * take_patch: a patch as generate_patch has handed it over: the text, and beside it the record of
  * its files with the hashes of what they were and became. Both come back from a journal, which
  * is as foreign as anything: they must name the same files. Pure.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/value.h"
