@@ -2,30 +2,946 @@
  * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
  * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
  */
+
+#include "tools/bash.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "files/files.h"
+#include "process/follow.h"
+#include "process/loop.h"
+#include "process/program.h"
+#include "process/pty.h"
+#include "tool/call.h"
+#include "tool/denial.h"
+#include "tool/limits.h"
 #include "tool/spill.h"
-#include "tools/bash_parts.h"
-#include "tools/bash_plan.h"
+#include "tool/tool.h"
 #include "tools/bash_shell.h"
-#include "tools/bash_terminal.h"
-#include "tools/bash_text.h"
+#include "tools/binary_kind.h"
+#include "tools/commands.h"
+#include "tools/failing.h"
 #include "tools/git_said.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/memory.h"
-#include "files/files.h"
-#include "tool/denial.h"
-#include "tool/limits.h"
-
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
+
+struct bash_terminal {
+	struct pty pty;
+	bool given;
+	bool waits;       /* nothing has moved for BASH_WAITS_MS but a read of it */
+	bool ended;       /* and nobody took care of it: the command was ended for that */
+	int64_t since_ms; /* it sleeps in that very read */
+	int64_t told_ms;  /* the front was told */
+	struct reading sleeps;
+};
+
+/*
+ * Of both streams together: the beginning, which says what ran, and more of the end, where logs say
+ * what went wrong. A call may ask for more.
+ */
+#define BASH_SHOWN_BYTES     8000
+#define BASH_BEGINNING_BYTES 2500 /* of these */
+#define BASH_SHOWN_LEAST     1000
+#define BASH_SHOWN_MOST      30000
+#define BASH_SHOWN_LINES     2000
+
+struct bash_answer {
+	const struct program_run *run;
+	double seconds;         /* that it took, or takes already */
+	bool running;           /* it has not ended: an answer of a job */
+	bool waits;             /* for input, on its terminal */
+	int64_t job;            /* 0: it is none */
+	struct bash_mark since; /* only what came afterwards is shown */
+	struct str command;
+	const struct files *files;
+	const char *folder;      /* where it ran */
+	const char *next_folder; /* where the next one starts, when it changed */
+	bool folder_was_gone;    /* the remembered one; it ran in the workspace */
+	size_t max_bytes;        /* that are shown */
+	bool is_last;            /* the cell ends with this call, and with it the spill */
+	const char *spill_folder;
+	struct buf *spill_path; /* where the spill is kept; empty: nowhere yet */
+	int timeout_max_s;
+	const char *description; /* or NULL */
+};
+
+struct shell {
+	struct call *call;
+	struct tool_result *result;
+	struct str command;
+	struct file folder; /* where it starts */
+	struct buf spills;  /* folder of the spill files */
+	struct buf spill_path;
+	struct bash_job job;
+	struct bash_terminal terminal;
+	struct program_watch watch;
+	pid_t pid; /* the shell's, and of its process group */
+	int64_t began_us;
+	struct bash_shell bash;
+	struct program_run run;
+	struct limit_watch limits;
+	char told[PATH_MAX + 1]; /* what came from the shell's last step */
+	size_t told_size;
+	bool spill_tried;
+	bool folder_was_gone;
+};
+
+/* Marks. */
+
+struct bash_mark bash_job_from(const struct bash_job *job, int64_t since)
+{
+	size_t at = job->count;
+
+	while (at > 0 && since >= 0 &&
+	       job->marks[at - 1].out + job->marks[at - 1].error > (uint64_t)since)
+		at--;
+	return at > 0 ? job->marks[at - 1] : (struct bash_mark){0};
+}
+
+void bash_job_shown(struct bash_job *job, struct bash_mark mark)
+{
+	if (job->count == BASH_MARKS) {
+		job->count = BASH_MARKS / 2;
+		memmove(job->marks, job->marks + BASH_MARKS - job->count,
+			job->count * sizeof(job->marks[0]));
+	}
+	job->marks[job->count++] = mark;
+}
+
+/* From the wire's list to programs. */
+
+static bool join_of(struct str text, enum program_join *join)
+{
+	static const char *const joins[] = {
+		[PROGRAM_THEN] = ";", [PROGRAM_AND] = "&&", [PROGRAM_OR] = "||", [PROGRAM_PIPE] = "|"};
+
+	for (size_t i = 0; i < sizeof(joins) / sizeof(joins[0]); i++) {
+		if (str_is(text, joins[i])) {
+			*join = (enum program_join)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char **bash_plan_argv(const struct value *plan, size_t at, struct arena *arena)
+{
+	const struct value *list = value_member(value_item(plan, at), "argv");
+	size_t count = value_count(list);
+	const char **argv = arena_alloc(arena, (count + 1) * sizeof(*argv));
+
+	for (size_t i = 0; i < count; i++)
+		argv[i] = value_text(value_item(list, i));
+	return argv;
+}
+
+/* Start it in FOLDER; it then has to be followed. */
+static bool bash_plan_start(const struct call *call, const char *folder,
+			    struct program_ahead *ahead, struct err *err)
+{
+	size_t count = value_count(call->plan);
+	auto_free const char **environment = commands_environment(call->environment, NULL);
+	auto_free struct program_item *items = memory_array(count, sizeof(*items));
+	const struct program_start start = {
+		.environment = environment,
+		.folder = folder,
+		.fds = {-1, -1, -1},
+		.terms = call->terms,
+	};
+	struct arena arena;
+	bool ok = true;
+
+	arena_init(&arena);
+	for (size_t i = 0; ok && i < count; i++) {
+		const struct value *part = value_item(call->plan, i);
+
+		items[i].argv = bash_plan_argv(call->plan, i, &arena);
+		/* The front made it. */
+		ok = (items[i].argv[0] != NULL &&
+		      join_of(value_str(value_member(part, "join")), &items[i].join)) ||
+		     err_set(err, EPROTO, "a plan with a part that is none");
+	}
+	/*
+	 * End the launcher: it can become only one program, not a list, and must not count
+	 * as a process that the command left.
+	 */
+	if (call->launcher != NULL)
+		program_launcher_end(call->launcher);
+	ok = ok && program_list_start_ahead(&start, items, count, ahead, err);
+	arena_fini(&arena);
+	return ok;
+}
+
+/*
+ * A terminal of a command's own (tty), and whether the command waits for somebody to
+ * type on it.
+ */
+
+enum {
+	BASH_WAITS_MS = 2000, /* a prompt; programs that only look for a key move before */
+	TAKEN_MS = 1000,      /* by then a front has made it a job, if it can */
+	ROWS = 24,
+	COLUMNS = 80,
+};
+
+static void bash_terminal_init(struct bash_terminal *terminal)
+{
+	*terminal = (struct bash_terminal){
+		.pty = {.master = -1, .slave = -1, .input = -1, .output = -1},
+	};
+}
+
+static void bash_terminal_fini(struct bash_terminal *terminal)
+{
+	pty_close(&terminal->pty);
+}
+
+/* Make it; RUN carries it. */
+static bool bash_terminal_open(struct bash_terminal *terminal, struct program_run *run,
+			       struct err *err)
+{
+	const struct pty_size size = {ROWS, COLUMNS};
+
+	if (!pty_open(&terminal->pty, size, -1, -1, err))
+		return false;
+	terminal->given = true;
+	run->pty = &terminal->pty;
+	return true;
+}
+
+/* Type INPUT; RESULT is done, or says why it could not. */
+static void bash_terminal_type(struct bash_terminal *terminal, struct str input,
+			       struct tool_result *result)
+{
+	if (!terminal->given) {
+		(void)tool_fail(
+			result,
+			"This job has no terminal to type on: its input is empty. Start "
+			"it with \"tty\": true, or let it read from a file or a pipe.");
+	} else if (!pty_type(&terminal->pty, input)) {
+		(void)tool_fail(result,
+				"It has not taken what was typed before (or this is over %d "
+				"bytes): nothing was typed. Read it first.",
+				PTY_PACKET);
+	} else {
+		terminal->waits = false;
+		terminal->sleeps = (struct reading){0};
+		(void)tool_done(result);
+	}
+}
+
+/*
+ * The process group in the terminal's foreground, which gets typed bytes; 0: there is none.
+ */
+static pid_t bash_terminal_group(const struct bash_terminal *terminal)
+{
+	pid_t group = terminal->given ? tcgetpgrp(terminal->pty.master) : 0;
+
+	return group > 0 ? group : 0;
+}
+
+/*
+ * To be asked every now and then: the front is told once that the command waits. True when it
+ * does and has not been made a job (IS_JOB) soon: then it would wait for ever.
+ */
+static bool bash_terminal_look(struct bash_terminal *terminal, const struct call *call,
+			       bool is_job)
+{
+	const int64_t now = clock_now_ms();
+	struct reading sleeps;
+
+	if (!terminal->given)
+		return false;
+	sleeps = reading_find(terminal->pty.master);
+	if (sleeps.pid == 0 || !reading_is_same(&sleeps, &terminal->sleeps)) {
+		terminal->sleeps = sleeps;
+		terminal->since_ms = now;
+		terminal->waits = false;
+	} else if (!terminal->waits && now - terminal->since_ms >= BASH_WAITS_MS) {
+		terminal->waits = true;
+		terminal->told_ms = now;
+		ask_tell_waiting(call);
+	}
+	terminal->ended = terminal->waits && !is_job && now - terminal->told_ms >= TAKEN_MS;
+	return terminal->ended;
+}
+
+/*
+ * What a model is told of a command that ran: its output in bounds, and one line with
+ * everything that must not be missed.
+ *
+ * Output in bounds and the closing line.
+ */
+
+enum {
+	/*
+	 * When both streams have much to say: errors are shorter and matter more per
+	 * line.
+	 */
+	ERROR_SHARE = 3,
+	ERROR_LINES = 600,
+	HEAD_SHARE = 3, /* of the lines, which bound what has very short ones */
+};
+
+/* Of MOST bytes shown of an output, those of its beginning. */
+static size_t beginning_of(size_t most)
+{
+	return most * BASH_BEGINNING_BYTES / BASH_SHOWN_BYTES;
+}
+
+/* The cleaned text of one part of an output can be four times as long (\xHH). */
+enum { CLEAN_MAX = 4 * (PROGRAM_HEAD + PROGRAM_TAIL) + 4096 };
+
+/* Add the cleaned LINES, long ones in part, and count in CUT what is left out of these. */
+static void add_lines(struct str lines, struct buf *out, struct text_cut *cut)
+{
+	const struct text_limits limits = {.line_bytes = SHOWN_LONG_LINE};
+	struct text_cut some = {0};
+
+	(void)text_shorten(lines, &limits, out, &some);
+	cut->bytes += some.bytes;
+	cut->long_lines += some.long_lines;
+}
+
+/*
+ * The beginning of an output: its last line may be torn. Of such a line no more is shown than
+ * the beginning of a long one, since its end is elsewhere and its length is not known. Returns
+ * how many bytes of it are left out.
+ */
+static size_t clean_head(struct str head, struct buf *out, struct text_cut *cut)
+{
+	struct buf clean;
+	struct str text, torn;
+	size_t whole, shown;
+
+	buf_init(&clean, CLEAN_MAX);
+	(void)text_clean(head, &clean);
+	text = buf_str(&clean);
+	whole = text.size;
+	while (whole > 0 && text.data[whole - 1] != '\n')
+		whole--;
+	torn = str_part(text, whole, text.size);
+	shown = text_character_border(torn, text_line_head(SHOWN_LONG_LINE));
+	add_lines(str_part(text, 0, whole), out, cut);
+	buf_addstr(out, str_part(torn, 0, shown));
+	cut->long_lines += shown < torn.size;
+	buf_fini(&clean);
+	return torn.size - shown;
+}
+
+/* The end of an output, whose first line may be torn: of this the end of a long one. */
+static size_t clean_tail(struct str tail, struct buf *out, struct text_cut *cut)
+{
+	const size_t room = SHOWN_LONG_LINE - text_line_head(SHOWN_LONG_LINE);
+	struct buf clean;
+	struct str text;
+	size_t end, from = 0;
+
+	buf_init(&clean, CLEAN_MAX);
+	(void)text_clean(tail, &clean);
+	text = buf_str(&clean);
+	end = str_find(text, STR("\n"), 0);
+	if (end == (size_t)-1)
+		end = text.size;
+	if (end > room)
+		from = text_character_border(text, end - room);
+	buf_addstr(out, str_part(text, from, end - from));
+	add_lines(str_part(text, end, text.size), out, cut);
+	cut->long_lines += from > 0;
+	buf_fini(&clean);
+	return from;
+}
+
+/* The largest beginning of TEXT in whole lines within the limits. */
+static size_t fitting_start(struct str text, size_t bytes, size_t lines)
+{
+	size_t fits = 0;
+
+	if (text.size <= bytes && text_count_lines(text) <= lines)
+		return text.size;
+	while (lines-- > 0) {
+		size_t feed = str_find(text, STR("\n"), fits);
+
+		if (feed == (size_t)-1 || feed + 1 > bytes)
+			break;
+		fits = feed + 1;
+	}
+	return fits ? fits
+		    : text_character_border(text, bytes < text.size ? bytes : text.size);
+}
+
+/* Where the largest end of TEXT in whole lines within the limits begins. */
+static size_t fitting_end(struct str text, size_t bytes, size_t lines)
+{
+	size_t from = text.size > bytes ? text.size - bytes : 0;
+	size_t at = text.size;
+
+	while (at > from && lines > 0) {
+		const char *feed = at > 1 ? memrchr(text.data, '\n', at - 1) : NULL;
+		size_t start = feed ? (size_t)(feed - text.data) + 1 : 0;
+
+		if (start < from)
+			break;
+		at = start;
+		lines--;
+	}
+	return at < text.size ? at : text_character_border(text, from);
+}
+
+/* An output whose middle was never kept: its first and last lines with a mark between. */
+static void add_torn(const struct program_output *output, const struct text_limits *limits,
+		     struct buf *out, struct text_cut *cut)
+{
+	struct buf head, tail, kept;
+	struct str first, last;
+	uint64_t missing = program_output_missing(output);
+
+	buf_init(&head, CLEAN_MAX);
+	buf_init(&tail, CLEAN_MAX);
+	buf_init(&kept, PROGRAM_TAIL);
+	program_output_tail(output, &kept);
+	missing += clean_head(buf_str(&output->head), &head, cut);
+	missing += clean_tail(buf_str(&kept), &tail, cut);
+	first = str_part(buf_str(&head), 0,
+			 fitting_start(buf_str(&head), limits->head_bytes,
+				       limits->lines / HEAD_SHARE));
+	last = str_part(buf_str(&tail),
+			fitting_end(buf_str(&tail), limits->bytes - limits->head_bytes,
+				    limits->lines - limits->lines / HEAD_SHARE),
+			tail.size);
+	missing += head.size - first.size + tail.size - last.size;
+	buf_addstr(out, first);
+	if (!str_ends(first, STR("\n")))
+		buf_addc(out, '\n');
+	buf_addf(out, "[… %llu bytes left out …]\n", (unsigned long long)missing);
+	buf_addstr(out, last);
+	cut->bytes += (size_t)missing;
+	cut->lines = 0;
+	buf_fini(&head);
+	buf_fini(&tail);
+	buf_fini(&kept);
+}
+
+static void add_stream(const struct program_output *output, const struct text_limits *limits,
+		       struct buf *out, struct text_cut *cut)
+{
+	struct buf whole, clean;
+
+	*cut = (struct text_cut){0};
+	if (program_output_missing(output)) {
+		add_torn(output, limits, out, cut);
+		return;
+	}
+	buf_init(&whole, PROGRAM_HEAD + PROGRAM_TAIL);
+	buf_init(&clean, CLEAN_MAX);
+	program_output_text(output, &whole);
+	(void)text_clean(buf_str(&whole), &clean);
+	(void)text_shorten(buf_str(&clean), limits, out, cut);
+	buf_fini(&whole);
+	buf_fini(&clean);
+}
+
+/* The line that stands for an empty output. */
+static const char *no_output(const struct bash_answer *answer)
+{
+	if (answer->since.out || answer->since.error)
+		return "(no new output)\n";
+	if (answer->running)
+		return "(no output yet)\n";
+	return answer->run->ending == PROGRAM_ENDED ? "(command completed with no output)\n"
+						    : "(no output until it was ended)\n";
+}
+
+/* Keep the spill, if there is one: its path is then known. */
+static bool keep_spill(const struct bash_answer *answer)
+{
+	const struct program_run *run = answer->run;
+	struct buf *path = answer->spill_path;
+
+	return run->spill_fd >= 0 && run->spilled > 0 &&
+	       (path->size > 0 || spill_keep(run->spill_fd, answer->spill_folder, path));
+}
+
+/* NUMBER as people group it: "4,096". */
+static void add_grouped(uint64_t number, struct buf *text)
+{
+	if (number >= 1000) {
+		add_grouped(number / 1000, text);
+		(void)buf_addf(text, ",%03" PRIu64, number % 1000);
+	} else {
+		(void)buf_addf(text, "%" PRIu64, number);
+	}
+}
+
+/*
+ * Is what it printed no text? A stream that began so stays so, whichever part of it is asked for.
+ */
+static bool is_binary(const struct program_output *whole, const struct program_output *part)
+{
+	return text_is_binary(buf_str(&whole->head)) ||
+	       text_is_binary(buf_str(&part->head));
+}
+
+/* In the place of the bytes: what they are, and where. ALONE: the spill holds nothing else. */
+static void add_binary(const struct bash_answer *answer, const struct program_output *output,
+		       bool alone, struct tool_result *result)
+{
+	const char *kind = binary_kind(buf_str(&output->head));
+	struct buf *text = &result->text;
+	char size[32];
+
+	buf_adds(text, "[binary output, ");
+	add_grouped(output->total, text);
+	buf_addf(text, " bytes%s%s; ", kind ? ", looks like " : "", kind ? kind : "");
+	if (answer->is_last || !keep_spill(answer)) {
+		buf_adds(text,
+			 "not kept: repeat it with its output in a file of the workspace");
+	} else {
+		value_set_text(tool_details(result), "saved", answer->spill_path->data);
+		buf_addf(text, "saved as %s", answer->spill_path->data);
+		if (!alone)
+			buf_adds(text, ", where the other stream lies between");
+		else if (answer->run->dropped)
+			buf_addf(text, ", its first %s",
+				 text_size(answer->run->spilled, size));
+	}
+	if (kind != NULL && strstr(kind, "NUL") != NULL)
+		buf_adds(text, "; `| tr '\\0' '\\n'` makes lines of it");
+	buf_adds(text, "]\n");
+	result->left_out_bytes += output->total;
+}
+
+/* One stream of RUN, whose whole is in the answer's run. */
+static void add_one(const struct bash_answer *answer, const struct program_run *run,
+		    bool is_error, const struct text_limits *limits,
+		    struct tool_result *result, struct text_cut *cut)
+{
+	const struct program_run *whole = answer->run;
+	const struct program_output *output = is_error ? &run->error : &run->out;
+	struct buf *text = &result->text;
+
+	if (is_binary(is_error ? &whole->error : &whole->out, output))
+		add_binary(answer, output,
+			   whole->out.total == 0 || whole->error.total == 0, result);
+	else
+		add_stream(output, limits, text, cut);
+	buf_end_line(text);
+}
+
+/*
+ * Both streams of RUN, all of the answer's or a part of it, one after the other. CUT sums up what was
+ * left out of text.
+ */
+static void add_output(const struct bash_answer *answer, const struct program_run *run,
+		       struct tool_result *result, struct text_cut *cut)
+{
+	const size_t most = answer->max_bytes, error_most = most / ERROR_SHARE;
+	struct text_limits out = {most, BASH_SHOWN_LINES, SHOWN_LONG_LINE, 0};
+	struct text_limits error = out;
+	struct text_cut parts[2] = {{0}};
+
+	if (run->out.total + run->error.total > most) {
+		size_t least = most - error_most;
+
+		error.bytes = run->out.total < least ? most - run->out.total : error_most;
+		out.bytes = run->error.total < error_most ? most - run->error.total : least;
+	}
+	out.head_bytes = beginning_of(out.bytes);
+	error.head_bytes = beginning_of(error.bytes);
+	if (run->out.total && run->error.total) {
+		error.lines = ERROR_LINES;
+		out.lines = BASH_SHOWN_LINES - ERROR_LINES;
+	}
+	if (run->out.total)
+		add_one(answer, run, false, &out, result, &parts[0]);
+	if (run->error.total) {
+		buf_adds(&result->text, "STDERR:\n");
+		add_one(answer, run, true, &error, result, &parts[1]);
+	}
+	if (!run->out.total && !run->error.total)
+		buf_adds(&result->text, no_output(answer));
+	cut->bytes = parts[0].bytes + parts[1].bytes;
+	cut->lines = parts[0].lines + parts[1].lines;
+	cut->long_lines = parts[0].long_lines + parts[1].long_lines;
+}
+
+static void add_ending(const struct bash_answer *answer, struct buf *text)
+{
+	const struct program_run *run = answer->run;
+	const char *meaning = NULL;
+	const char *name = run->signal ? sigabbrev_np(run->signal) : NULL;
+
+	if (run->exit_code != 1 || run->error.total == 0)
+		meaning = interactive_meaning(answer->command, run->exit_code);
+	if (answer->job)
+		buf_addf(text, "job %" PRId64 "%s", answer->job,
+			 answer->running ? " is running" : ": ");
+	if (answer->running)
+		buf_addf(text, ", %.1f s%s; %" PRIu64 " bytes so far", answer->seconds,
+			 answer->waits ? ", and waits for input" : "",
+			 run->out.total + run->error.total);
+	else if (run->ending == PROGRAM_TIMED_OUT)
+		buf_addf(text,
+			 "timed out after %.1f s and was ended; a longer timeout_s (at most %d) "
+			 "gives it more time",
+			 run->seconds, answer->timeout_max_s);
+	else if (answer->waits)
+		buf_addf(text,
+			 "ended after %.1f s: it waited for input at its terminal, which nobody "
+			 "gives here; let it read from a file, a pipe or an option",
+			 run->seconds);
+	else if (run->ending == PROGRAM_CANCELLED)
+		buf_addf(text, "cancelled after %.1f s", run->seconds);
+	else if (run->ending == PROGRAM_QUIET)
+		buf_addf(text, "ended after %.1f s for saying nothing", run->seconds);
+	else if (run->ending == PROGRAM_LIMITED)
+		buf_addf(text, "ended after %.1f s for using too much", run->seconds);
+	else if (run->signal)
+		buf_addf(text, "ended by signal %d (SIG%s) after %.2f s", run->signal,
+			 name ? name : "?", run->seconds);
+	else
+		buf_addf(text, "exit code %d%s%s%s, %.2f s", run->exit_code,
+			 meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "",
+			 run->seconds);
+}
+
+/* Where the rest is, with the call that reads it; or that it was not kept. */
+static void add_spill(const struct bash_answer *answer, const struct text_cut *cut,
+		      size_t shown_lines, struct tool_result *result)
+{
+	const struct program_run *run = answer->run;
+	struct buf *text = &result->text;
+	const char *path;
+	char size[32];
+
+	buf_addf(text, "; left out: %s", text_size(cut->bytes, size));
+	if (!keep_spill(answer)) {
+		buf_adds(text,
+			 ", which is not kept anywhere: repeat it with its output in a file");
+	} else if (answer->is_last) {
+		buf_addf(text,
+			 " of %s, which ends with this call: repeat it with its output in a "
+			 "file of the workspace",
+			 text_size(run->out.total + run->error.total, size));
+	} else {
+		path = answer->spill_path->data;
+		buf_addf(text,
+			 " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "
+			 "the rest, grep {\"pattern\": …, \"path\": \"%s\"} searches it",
+			 text_size(run->out.total + run->error.total, size), path,
+			 shown_lines, path);
+		if (cut->long_lines > 0) {
+			buf_adds(text, "; of a long line ");
+			shown_add_line_calls(path, 0, text_line_head(SHOWN_LONG_LINE),
+					     run->dropped == 0, text);
+		}
+		if (run->dropped)
+			buf_addf(text, " of the first %s; what came later is not kept",
+				 text_size(run->spilled, size));
+		value_set_text(tool_details(result), "spill", path);
+	}
+}
+
+/* Whole lines in the first SIZE bytes of the spill. */
+static size_t lines_before(int spill_fd, uint64_t size)
+{
+	char piece[16 << 10];
+	size_t lines = 0;
+
+	for (uint64_t at = 0; at < size;) {
+		size_t wanted =
+			size - at < sizeof(piece) ? (size_t)(size - at) : sizeof(piece);
+		ssize_t got = pread(spill_fd, piece, wanted, (off_t)at);
+
+		if (got <= 0)
+			break;
+		for (const char *end = piece + got, *feed = piece;
+		     (feed = memchr(feed, '\n', (size_t)(end - feed))); feed++)
+			lines++;
+		at += (uint64_t)got;
+	}
+	return lines;
+}
+
+/*
+ * The line at which the gap begins in the spill, or, where both streams are mixed there, at
+ * which the shown part begins.
+ */
+static size_t line_of_gap(const struct bash_answer *answer, struct str text)
+{
+	size_t gap = str_find(text, STR("[… "), 0);
+	size_t line = 1;
+
+	if (answer->since.out || answer->since.error)
+		line += lines_before(answer->run->spill_fd,
+				     answer->since.out + answer->since.error);
+	if (answer->run->error.total || gap == (size_t)-1)
+		return line;
+	return line + text_count_lines(str_part(text, 0, gap));
+}
+
+static void add_details(const struct bash_answer *answer, struct tool_result *result)
+{
+	const struct program_run *run = answer->run;
+	struct value *details = tool_details(result);
+
+	value_set_str(details, "command", answer->command);
+	if (answer->description)
+		value_set_text(details, "description", answer->description);
+	value_set_text(details, "folder", answer->folder);
+	if (answer->next_folder)
+		value_set_text(details, "next_folder", answer->next_folder);
+	if (answer->running)
+		value_set_boolean(details, "waits_for_input", answer->waits);
+	value_set_integer(details, "stdout_bytes", (int64_t)run->out.total);
+	value_set_integer(details, "stderr_bytes", (int64_t)run->error.total);
+	if (!answer->running) {
+		value_set_boolean(details, "timed_out", run->ending == PROGRAM_TIMED_OUT);
+		value_set_integer(details, "left_processes", (int64_t)run->left_processes);
+	}
+	value_set_integer(details, "not_kept_bytes", (int64_t)run->dropped);
+}
+
+/* The output that has not been shown: all of it, mostly. */
+static void add_part(const struct bash_answer *answer, struct tool_result *result,
+		     struct text_cut *cut)
+{
+	struct program_run part = *answer->run;
+
+	program_output_since(&answer->run->out, answer->since.out, &part.out);
+	program_output_since(&answer->run->error, answer->since.error, &part.error);
+	add_output(answer, &part, result, cut);
+	buf_fini(&part.out.head);
+	buf_fini(&part.error.head);
+}
+
+/* Where text was left out: which of its lines tell of a failure. */
+static void add_failing(const struct bash_answer *answer, struct buf *text)
+{
+	const uint64_t since = answer->since.out + answer->since.error;
+	const int spill = answer->run->spill_fd;
+	struct buf lines;
+	size_t count;
+
+	if (spill < 0)
+		return;
+	buf_init(&lines, (size_t)FAILING_SHOWN * (FAILING_LINE_BYTES + 32));
+	count = failing_gather(spill, since, lines_before(spill, since) + 1,
+			       buf_str(text), &lines);
+	if (count > 0) {
+		buf_adds(text, "[left out, but perhaps what failed");
+		if (count > FAILING_SHOWN)
+			buf_addf(text, ", %d of %zu lines", FAILING_SHOWN, count);
+		buf_adds(text, ":]\n");
+		buf_addstr(text, buf_str(&lines));
+	}
+	buf_fini(&lines);
+}
+
+/*
+ * Fill RESULT: status, text, exit code, signal, what was left out, details; keeps the
+ * spill when needed.
+ */
+static void bash_tell(const struct bash_answer *answer, struct tool_result *result)
+{
+	const struct program_run *run = answer->run;
+	struct buf *text = &result->text;
+	struct text_cut cut = {0};
+	size_t gap;
+
+	add_details(answer, result);
+	if (answer->since.out || answer->since.error)
+		add_part(answer, result, &cut);
+	else
+		add_output(answer, run, result, &cut);
+	gap = cut.bytes || cut.lines ? line_of_gap(answer, buf_str(text)) : 0;
+	if (gap > 0)
+		add_failing(answer, text);
+	buf_addc(text, '[');
+	add_ending(answer, text);
+	buf_adds(text, "; in ");
+	shown_add(str_of(files_shown(answer->files, answer->folder)), text);
+	if (answer->folder_was_gone)
+		buf_adds(text, " (the folder of the last command is gone)");
+	if (answer->next_folder) {
+		buf_adds(text, "; the next command starts in ");
+		shown_add(str_of(files_shown(answer->files, answer->next_folder)), text);
+	}
+	if (cut.bytes || cut.lines)
+		add_spill(answer, &cut, gap, result);
+	if (run->left_processes)
+		buf_addf(text, "; %u process%s it left running %s ended",
+			 run->left_processes, run->left_processes == 1 ? "" : "es",
+			 run->left_processes == 1 ? "was" : "were");
+	buf_adds(text, "]\n");
+	result->left_out_bytes += cut.bytes;
+	result->left_out_lines = cut.lines;
+	result->exit_code = run->exit_code;
+	result->signal = run->signal;
+	result->status = answer->running                    ? RESULT_DONE
+			 : run->ending == PROGRAM_TIMED_OUT ? RESULT_TIMED_OUT
+			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
+							    : RESULT_DONE;
+}
+
+/* What happens while a command of the tool bash runs. */
+
+/* From a shell's last step to its end: what it held is given back first. */
+enum { ENDING_US = 400 };
+
+static struct bash_answer shell_answer(const struct shell *shell);
+
+static void show_so_far(struct shell *shell, int64_t since, struct tool_result *result)
+{
+	struct bash_answer told = shell_answer(shell);
+	const struct bash_mark all = {shell->run.out.total, shell->run.error.total};
+
+	told.running = true;
+	told.waits = shell->terminal.waits;
+	told.spill_path = &shell->spill_path;
+	told.since = bash_job_from(&shell->job, since);
+	bash_tell(&told, result);
+	bash_job_shown(&shell->job, all);
+}
+
+/* On a terminal also what runs in its foreground, which has a group of its own. */
+static void shell_signal(const struct shell *shell, int number)
+{
+	pid_t group = bash_terminal_group(&shell->terminal);
+
+	if (group > 1 && group != shell->pid)
+		(void)kill(-group, number);
+	if (group <= 1 || group == shell->pid || number == SIGKILL || number == SIGTERM)
+		(void)kill(-shell->pid, number);
+}
+
+/* A question to this job. */
+static void shell_asked(struct shell *shell, const struct ask *ask)
+{
+	struct tool_result answer;
+
+	tool_result_init(&answer);
+	shell->job.number = ask->job;
+	if (ask->reads) {
+		show_so_far(shell, ask->since, &answer);
+	} else if (ask->signal > 0) {
+		shell_signal(shell, ask->signal);
+		(void)tool_done(&answer);
+	} else {
+		bash_terminal_type(&shell->terminal, ask->input, &answer);
+	}
+	ask_answer(shell->call, &answer);
+	tool_result_fini(&answer);
+}
+
+/* bash_follow.c, as program_run has them: is it to stop, and does a question wait? */
+static bool shell_stopped(void *context)
+{
+	struct shell *shell = context;
+	struct ask ask;
+
+	while (ask_next(shell->call, &ask)) {
+		shell_asked(shell, &ask);
+		ask_fini(&ask);
+	}
+	return shell->call->cancelled;
+}
+
+/* Pass on BYTES, which the command printed, to the listeners of the call. */
+static void shell_output(void *context, int stream, struct str bytes)
+{
+	struct shell *shell = context;
+
+	/* Most commands say nothing, or little: the file is made for the first byte. */
+	if (!shell->spill_tried)
+		shell->run.spill_fd =
+			spill_open(spill_folder(shell->call->environment, &shell->spills));
+	shell->spill_tried = true;
+	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
+}
+
+/* Beside the limits. */
+static bool shell_looked_at(void *context, int64_t *again_ms)
+{
+	struct shell *shell = context;
+	const struct program_watch *limits = &shell->limits.watch;
+
+	return limits->reached(limits->context, again_ms) ||
+	       bash_terminal_look(&shell->terminal, shell->call, shell->job.number != 0);
+}
+
+static void shell_refused(void *context)
+{
+	struct limit_watch *limits = &((struct shell *)context)->limits;
+
+	limits->watch.ready(limits);
+}
+
+static void shell_over(void *context)
+{
+	struct limit_watch *limits = &((struct shell *)context)->limits;
+
+	limits->watch.over(limits);
+}
+
+/* Look at its limits, and at its terminal if it has one. */
+static void shell_watch_start(struct shell *shell)
+{
+	struct program_run *run = &shell->run;
+
+	limit_watch_start(&shell->limits, shell->call, run);
+	/* A server may be silent for hours. */
+	if (call_flag(shell->call, "background"))
+		run->quiet_s = 0;
+	if (!shell->terminal.given)
+		return;
+	shell->watch = (struct program_watch){
+		.after_ms = shell->limits.watch.after_ms,
+		.reached = shell_looked_at,
+		.fd = shell->limits.watch.fd,
+		.ready = shell_refused,
+		.over = shell_over,
+		.context = shell,
+	};
+	run->watch = &shell->watch;
+}
+
+/*
+ * The shell tells its folder in its last step, or a process that it started pretends to be
+ * the shell: the end is then near, and to be woken for it would take longer than to wait.
+ */
+static void shell_tells(void *context)
+{
+	struct shell *shell = context;
+	ssize_t size = read(shell->bash.folder_fd, shell->told + shell->told_size,
+			    sizeof(shell->told) - 1 - shell->told_size);
+
+	/* Bytes after these are read at the end. */
+	shell->run.side_fd = -1;
+	if (size <= 0)
+		return;
+	shell->told_size += (size_t)size;
+	shell->run.stay_until_us = clock_now_us() + ENDING_US;
+}
 
 #define BASH_TIMEOUT_S   120
 #define SHOWN_BYTES_TEXT SHOWN_NUMBER(BASH_SHOWN_BYTES)
@@ -124,7 +1040,8 @@ static bool find_folder(struct shell *shell, struct err *err)
 	return buf_adds(&shell->folder.path, shell->call->workspace);
 }
 
-struct bash_answer shell_answer(const struct shell *shell)
+/* The state of the command's run, for an answer. */
+static struct bash_answer shell_answer(const struct shell *shell)
 {
 	return (struct bash_answer){
 		.run = &shell->run,

@@ -2,7 +2,7 @@
  * exec: the front's own tool behind `glovebox exec`: one program on the descriptors that
  * were handed over, nothing gathered, nothing explained. Its exit code is the answer.
  */
-#include "tools/bash_plan.h"
+#include "tools/bash.h"
 #include "tools/tools.h"
 
 #include "base/fd.h"

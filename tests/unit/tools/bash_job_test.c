@@ -1,7 +1,7 @@
 /* Tests of tools/bash_job: where the next answer goes on. */
 #include "../base/unit.h"
 
-#include "tools/bash_job.h"
+#include "tools/bash.h"
 
 static void assert_mark(struct bash_mark mark, uint64_t out, uint64_t error)
 {

@@ -1,8 +1,14 @@
 /*
- * bash_job: how far each answer about a command has shown its output, so that the next one
+ * bash: how far each answer about a command has shown its output, so that the next one
  * goes on there. Places are known by the number of bytes that had come on both streams.
  */
 #pragma once
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "process/program.h"
+#include "tool/call.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,3 +28,11 @@ struct bash_job {
 struct bash_mark bash_job_from(const struct bash_job *job, int64_t since);
 /* An answer has shown all up to MARK. Of too many the older ones go, but for the newest half. */
 void bash_job_shown(struct bash_job *job, struct bash_mark mark);
+
+/*
+ * What the policy's list made of a command (call->plan): programs and their arguments,
+ * started without a shell, in the environment of the shell that there is else.
+ */
+
+/* The arguments of part AT of PLAN, NULL-ended, of ARENA. */
+const char **bash_plan_argv(const struct value *plan, size_t at, struct arena *arena);
