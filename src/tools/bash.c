@@ -22,12 +22,11 @@
 #include "tool/limits.h"
 #include "tool/spill.h"
 #include "tool/tool.h"
-#include "tools/bash_shell.h"
 #include "tools/binary_kind.h"
-#include "tools/commands.h"
 #include "tools/failing.h"
 #include "tools/git_said.h"
 #include "tools/interactive.h"
+#include "tools/shell.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 

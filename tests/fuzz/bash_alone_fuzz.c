@@ -1,5 +1,5 @@
 /* bash_alone: what is one program has a name that bash would not take for something else. */
-#include "tools/bash_alone.h"
+#include "tools/shell.h"
 
 #include <limits.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "process/follow.h"
 #include "tool/call.h"
-#include "tools/commands.h"
+#include "tools/shell.h"
 #include "tools/tests/run_tests.h"
 
 #include <fcntl.h>

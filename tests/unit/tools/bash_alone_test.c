@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "tools/bash_alone.h"
+#include "tools/shell.h"
 
 #include <fcntl.h>
 #include <limits.h>

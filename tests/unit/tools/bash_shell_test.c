@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "process/program.h"
-#include "tools/bash_shell.h"
+#include "tools/shell.h"
 #include "tools/tools.h"
 
 #include <signal.h>

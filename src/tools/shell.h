@@ -1,5 +1,5 @@
 /*
- * bash_shell: one bash that waits for its text. It may wait for a moment (it was started for
+ * shell: one bash that waits for its text. It may wait for a moment (it was started for
  * this call) or for minutes (it was started ahead, in an idle worker): either way it is the
  * same program with the same wrapper, so that no text can tell the two apart.
  *
@@ -11,11 +11,14 @@
  * which the shell becomes it; its folder is then what it was.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "process/program.h"
 #include "tool/call.h"
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 struct bash_shell {
@@ -60,3 +63,26 @@ void bash_shell_rouse(const struct bash_shell *shell);
 /* Give it the text. It then has to be followed. */
 bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struct err *err);
 struct program_ahead bash_shell_take_program(struct bash_shell *shell);
+
+/*
+ * Is a text one program and nothing else? Then the shell that runs it can become it, as
+ * `bash -c` does, instead of starting a copy of itself that does and waiting for that.
+ * What is not sure is not alone: the answer changes how long it takes and who dies of a
+ * signal, not what is run.
+ */
+
+/*
+ * The words of TEXT are those of one program that is there and can be executed, found from FOLDER
+ * by the PATH of ENVIRONMENT as bash would. *PATH is what bash would call it in $_.
+ */
+bool bash_alone(struct str text, const char *folder, const char *const *environment,
+		struct buf *path);
+
+/* What the tools that start programs share: their variables. */
+
+/*
+ * The variables of CELL (NULL-ended, or NULL) with those that keep programs from asking,
+ * paging, colouring and drawing progress, and those of MORE (likewise): each beats what is
+ * named before it. The caller frees the list; the strings are borrowed.
+ */
+const char **commands_environment(const char *const *cell, const char *const *more);
