@@ -1,10 +1,12 @@
 /*
- * interactive: programs that wait for somebody at a terminal, and what an exit code means
+ * bash_hints: programs that wait for somebody at a terminal, and what an exit code means
  * where that is not plain.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 
@@ -23,3 +25,13 @@ enum {
  * is no more to say.
  */
 const char *interactive_meaning(struct str command, int code);
+
+/*
+ * Git's configuration is protected (guard/audit.h), and git tells so in words that help
+ * nobody. This finds them in a command's output and says which line a person can run to
+ * have recorded what was not. It also says where the name of a commit comes from, when
+ * git found none.
+ */
+
+/* COMMAND has run and printed OUTPUT: add a denial to RESULT when git says so in there. */
+void git_said(struct str command, struct str output, struct tool_result *result);
