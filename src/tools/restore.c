@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "tools/checkpoint_parts.h"
+#include "tools/checkpoint.h"
 #include "tools/tools.h"
 #include "undo/place.h"
 #include "undo/store.h"

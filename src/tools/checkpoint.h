@@ -1,5 +1,6 @@
-/* checkpoint_parts: what checkpoint*.c share, and restore.c; nobody else includes it. */
+/* checkpoint: what checkpoint*.c share, and restore.c; nobody else includes it. */
 #pragma once
+
 #include "base/hash.h"
 #include "tool/call.h"
 #include "tools/search/walk.h"
@@ -7,10 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Beyond these the rest is listed but not copied (tools.md, Undo). */
-enum { CHECKPOINT_COPIES_MAX = 200000 };
-#define CHECKPOINT_BYTES_MAX ((uint64_t)1 << 30)
 
 /* A file as the index has it. */
 struct tracked {
@@ -57,27 +54,11 @@ struct checkpoint {
 bool checkpoint_look(struct checkpoint *checkpoint, struct err *err);
 /* Compare with `old`, copy what nobody else holds, tell the log (checkpoint_keep.c). */
 bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err);
-
-/* The files of the repository whose git folder is GIT, an open one (checkpoint_index.c). */
-bool checkpoint_read_index(struct checkpoint *checkpoint, int git);
 /*
  * A hash of what the index FILE says of each file (path, type, object), without the times by which
  * git knows it again: those are new whenever somebody asks for the status. False: it says more
  * than that (a conflict, a submodule, another part), or cannot be read.
  */
 bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES]);
-const struct tracked *tracked_find(const struct tracked_files *files, struct str path);
-/* Does ROW hold what the index says of it? */
-bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,
-		      const struct undo_state *state);
-
-/* Rows for what lies in the git folder of the workspace (checkpoint_git.c). */
-bool checkpoint_look_git(struct checkpoint *checkpoint, int git);
-/* Names in it that have no rows, but for the objects themselves; ends with NULL. */
-extern const char *const checkpoint_unlisted[];
-/* Tell the log of these, too, when the step made the repository (checkpoint_made.c). */
-bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err);
-/* Is PATH in a layer that goes with the cell? What happens there is no change. */
-bool checkpoint_passes(const struct checkpoint *checkpoint, struct str path);
 /* Is PATH one of git's objects? Then NAME is the part that names it. */
 bool checkpoint_is_object(struct str path, const char **name);
