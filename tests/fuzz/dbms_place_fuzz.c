@@ -2,7 +2,7 @@
  * dbms_place_fuzz: an address of a database, from a model or a variable. What is let through names a
  * file, or a host and a port; no sentence repeats what may be a password.
  */
-#include "tools/databases/dbms.h"
+#include "tools/databases/database_schema.h"
 
 #include <assert.h>
 #include <stdint.h>

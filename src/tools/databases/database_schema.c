@@ -3,18 +3,120 @@
  * only the schema. A file is opened like any file of the workspace; a server is reached where the
  * policy's `network` has a tcp:// entry for it.
  */
+
+#include "tools/databases/database_schema.h"
+
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
+#include "base/value.h"
 #include "files/files.h"
 #include "tool/call.h"
-#include "tools/databases/dbms.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* One connection, by any client, and answers in one shape. */
+
+/* NULL-ended. */
+static const char *const dbms_headings[DBMS_QUESTIONS][DBMS_COLUMNS_MAX + 1] = {
+	[DBMS_TABLES] = {"name", "kind", "rows", "comment"},
+	[DBMS_COLUMNS] = {"name", "type", "null", "default", "key", "comment"},
+	[DBMS_RULES] = {"name", "definition"},
+	[DBMS_INDEXES] = {"name", "kind", "definition"},
+};
+
+struct dbms {
+	const struct dbms_client *client;
+	void *handle;
+	char version[DBMS_VERSION];
+};
+
+struct gathering {
+	struct value *rows;
+	bool more;
+};
+
+/*
+ * Connect. CALL ends what takes too long (call_stopped) where the client can be interrupted, else
+ * its deadlines do. ERR says what to do; a password is in no sentence.
+ */
+static bool dbms_open(const struct dbms_place *place, struct call *call,
+		      struct dbms **dbms, struct err *err)
+{
+	struct dbms *made = memory_alloc(sizeof(*made));
+
+	made->client = place->client;
+	if (!made->client->open(place, call, &made->handle, made->version, err)) {
+		free(made);
+		return false;
+	}
+	*dbms = made;
+	return true;
+}
+
+static void dbms_close(struct dbms *dbms)
+{
+	if (!dbms)
+		return;
+	dbms->client->close(dbms->handle);
+	free(dbms);
+}
+
+/* "PostgreSQL 15.4" */
+static const char *dbms_version(const struct dbms *dbms)
+{
+	return dbms->version;
+}
+
+static bool gather(void *context, const struct str *cells, size_t count)
+{
+	struct gathering *gathering = context;
+	struct value *row;
+
+	if (value_count(gathering->rows) == DBMS_ROWS_MAX) {
+		gathering->more = true;
+		return false;
+	}
+	row = value_new_array();
+	for (size_t i = 0; i < count && i < DBMS_COLUMNS_MAX; i++) {
+		size_t size = cells[i].size <= DBMS_CELL_MAX
+				      ? cells[i].size
+				      : text_character_border(cells[i], DBMS_CELL_MAX);
+
+		value_append(row, cells[i].data ? value_new_str(str_part(cells[i], 0, size))
+						: value_new_null());
+	}
+	value_append(gathering->rows, row);
+	return true;
+}
+
+/*
+ * The answer: an array of rows, each an array of texts and nulls, at most DBMS_ROWS_MAX. TABLE is
+ * a name as DBMS_TABLES gives it; NULL for that question itself.
+ */
+static bool dbms_ask(struct dbms *dbms, enum dbms_question question, const char *table,
+		     struct value **rows, bool *more, struct err *err)
+{
+	struct gathering gathering = {value_new_array(), false};
+
+	if (!dbms->client->ask(dbms->handle, dbms->client->questions[question], table,
+			       gather, &gathering, err)) {
+		value_free(gathering.rows);
+		return false;
+	}
+	*rows = gathering.rows;
+	*more = gathering.more;
+	return true;
+}
 
 #define TABLE_NAME_MAX 512
 
@@ -354,3 +456,236 @@ const struct tool database_schema_tool = {
 	.visit_paths = database_schema_paths,
 	.execute = database_schema_execute,
 };
+
+/* Where a database is, from its address. */
+
+/* Longest host name (RFC 1035) and more than any scheme has. */
+enum { HOST_MAX = 253, SCHEME_SHOWN = 20 };
+
+static const struct dbms_client *const clients[] = {&dbms_sqlite, &dbms_postgres,
+						    &dbms_mariadb};
+
+static const struct dbms_client *client_of(struct str scheme)
+{
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		if (str_among(clients[i]->schemes, scheme))
+			return clients[i];
+	}
+	return NULL;
+}
+
+/* Take what is before the first of MARKS off *REST, with the mark; all of it when there is none. */
+static struct str take_until(struct str *rest, const char *marks, char *mark)
+{
+	size_t size = 0;
+	struct str taken;
+
+	while (size < rest->size && !strchr(marks, rest->data[size]))
+		size++;
+	taken = str_part(*rest, 0, size);
+	*mark = size < rest->size ? rest->data[size] : '\0';
+	*rest = str_part(*rest, size + 1, rest->size);
+	return taken;
+}
+
+/* WHAT of an address, percent-decoded (RFC 3986); NULL stays for what is empty. */
+static bool decode(struct str text, const char *what, char **decoded, struct err *err)
+{
+	struct buf out;
+	bool sound = true;
+
+	if (text.size == 0)
+		return true;
+	buf_init(&out, DBMS_ADDRESS_MAX);
+	for (size_t i = 0; i < text.size && sound; i++) {
+		char c = text.data[i];
+
+		if (c == '%') {
+			int high =
+				i + 2 < text.size ? text_hex_digit(text.data[i + 1]) : -1;
+			int low = high >= 0 ? text_hex_digit(text.data[i + 2]) : -1;
+
+			sound = low >= 0;
+			c = (char)(high * 16 + low);
+			i += 2;
+		}
+		sound = sound && c != '\0' && buf_addc(&out, c);
+	}
+	if (!sound) {
+		buf_fini(&out);
+		return err_set(err, EINVAL,
+			       "the %s in the address holds a %% without two digits of a byte "
+			       "behind it; a %% itself is written %%25",
+			       what);
+	}
+	*decoded = buf_take(&out);
+	return true;
+}
+
+static bool host_is_sound(struct str host)
+{
+	if (host.size == 0 || host.size > HOST_MAX)
+		return false;
+	for (size_t i = 0; i < host.size; i++) {
+		char c = host.data[i];
+
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:",
+			    c) ||
+		    c == '\0')
+			return false;
+	}
+	return true;
+}
+
+/* HOST, HOST:PORT or [ADDRESS]:PORT. */
+static bool parse_host(struct str text, struct dbms_place *place, struct err *err)
+{
+	struct str host = text, port = {0};
+	uint64_t number = place->client->port;
+
+	if (str_starts(text, STR("["))) {
+		size_t end = str_find(text, STR("]"), 0);
+
+		if (end == (size_t)-1)
+			return err_set(err, EINVAL, "the host's \"[\" has no \"]\"");
+		host = str_part(text, 1, end - 1);
+		port = str_part(text, end + 1, text.size);
+	} else if (str_find(text, STR(":"), 0) != (size_t)-1) {
+		host = str_part(text, 0, str_find(text, STR(":"), 0));
+		port = str_part(text, host.size, text.size);
+	}
+	if (!host_is_sound(host))
+		return err_set(err, EINVAL,
+			       "the address names no host: %s://USER:PASSWORD@HOST:PORT/DATABASE",
+			       strcmp(place->client->name, "PostgreSQL") == 0 ? "postgresql"
+									      : "mariadb");
+	if (port.size > 0) {
+		auto_free char *digits = memory_copy_str(str_part(port, 1, port.size));
+
+		if (port.data[0] != ':' ||
+		    !text_parse_count(digits, UINT16_MAX, &number, NULL) || number == 0)
+			return err_set(err, EINVAL, "the port is a number from 1 to 65535");
+	}
+	place->host = memory_copy_str(host);
+	place->port = (uint16_t)number;
+	return true;
+}
+
+static bool parse_options(struct str rest, struct dbms_place *place, struct err *err)
+{
+	struct buf unused;
+	bool ok = true;
+	char mark;
+
+	buf_init(&unused, DBMS_ADDRESS_MAX);
+	while (ok && rest.size > 0) {
+		struct str value = take_until(&rest, "&", &mark);
+		struct str name = take_until(&value, "=", &mark);
+
+		if (str_is(name, "sslmode") && !place->sslmode) {
+			ok = decode(value, "sslmode", &place->sslmode, err);
+		} else if (name.size > 0) {
+			if (unused.size > 0)
+				(void)buf_adds(&unused, ", ");
+			text_add_name(&unused, name);
+		}
+	}
+	if (unused.size > 0)
+		place->unused = buf_take(&unused);
+	buf_fini(&unused);
+	return ok;
+}
+
+/* Read REST, the part of a server's address behind SCHEME://, into PLACE. */
+static bool parse_server(struct str rest, struct dbms_place *place, struct err *err)
+{
+	size_t at = (size_t)-1;
+	struct str authority, path;
+	char mark, colon;
+
+	authority = take_until(&rest, "/?", &mark);
+	path = mark == '/' ? take_until(&rest, "?", &mark) : (struct str){0};
+	for (size_t i = 0; i < authority.size; i++) {
+		if (authority.data[i] == '@')
+			at = i;
+	}
+	if (at != (size_t)-1) {
+		struct str password = str_part(authority, 0, at);
+		struct str user = take_until(&password, ":", &colon);
+
+		authority = str_part(authority, at + 1, authority.size);
+		if (!decode(user, "user", &place->user, err) ||
+		    !decode(password, "password", &place->password, err))
+			return false;
+	}
+	return parse_host(authority, place, err) &&
+	       decode(path, "database", &place->name, err) &&
+	       (mark != '?' || parse_options(rest, place, err));
+}
+
+static bool parse_file(struct str path, struct dbms_place *place, struct err *err)
+{
+	if (str_starts(path, STR("//")))
+		return err_set(
+			err, EINVAL,
+			"a file is named by its path: sqlite:data/app.db, or data/app.db");
+	if (path.size == 0)
+		return err_set(err, EINVAL, "the address names no file");
+	place->client = &dbms_sqlite;
+	place->path = memory_copy_str(path);
+	return true;
+}
+
+static bool parse(struct str address, struct dbms_place *place, struct err *err)
+{
+	size_t colon = str_find(address, STR(":"), 0);
+	struct str scheme = str_part(address, 0, colon);
+	struct buf shown;
+
+	if (address.size > DBMS_ADDRESS_MAX)
+		return err_set(err, EINVAL, "the address may have %d bytes",
+			       DBMS_ADDRESS_MAX);
+	if (memchr(address.data, '\0', address.size))
+		return err_set(err, EINVAL, "the address holds a NUL byte");
+	/* A path may hold a colon; what has slashes behind it is a URL. */
+	if (colon == (size_t)-1)
+		return parse_file(address, place, err);
+	place->client = client_of(scheme);
+	if (place->client == &dbms_sqlite)
+		return parse_file(str_part(address, colon + 1, address.size), place, err);
+	if (!str_starts(str_part(address, colon, 3), STR("://")))
+		return parse_file(address, place, err);
+	if (place->client)
+		return parse_server(str_part(address, colon + 3, address.size), place, err);
+	buf_init(&shown, ERR_TEXT_MAX);
+	text_add_name(&shown, str_part(scheme, 0, SCHEME_SHOWN));
+	(void)err_set(err, EINVAL,
+		      "%s:// is no kind of database that is known here: sqlite:PATH, "
+		      "postgresql://…, mariadb://…",
+		      shown.data);
+	buf_fini(&shown);
+	return false;
+}
+
+bool dbms_place_parse(struct str address, struct dbms_place *place, struct err *err)
+{
+	*place = (struct dbms_place){0};
+	if (parse(address, place, err))
+		return true;
+	dbms_place_fini(place);
+	return false;
+}
+
+void dbms_place_fini(struct dbms_place *place)
+{
+	if (place->password)
+		explicit_bzero(place->password, strlen(place->password));
+	free(place->path);
+	free(place->host);
+	free(place->user);
+	free(place->password);
+	free(place->name);
+	free(place->sslmode);
+	free(place->unused);
+	*place = (struct dbms_place){0};
+}

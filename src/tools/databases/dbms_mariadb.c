@@ -1,5 +1,5 @@
 /* dbms_mariadb: servers of MariaDB and MySQL, in a session that may only read; see dbms.h. */
-#include "tools/databases/dbms.h"
+#include "tools/databases/database_schema.h"
 
 #include "base/buf.h"
 #include "base/library.h"

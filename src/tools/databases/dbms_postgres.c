@@ -1,5 +1,5 @@
 /* dbms_postgres: servers of PostgreSQL, in a session that may only read; see dbms.h. */
-#include "tools/databases/dbms.h"
+#include "tools/databases/database_schema.h"
 
 #include "base/library.h"
 #include "base/memory.h"

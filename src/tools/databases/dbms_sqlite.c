@@ -1,5 +1,5 @@
 /* dbms_sqlite: files of SQLite, opened for reading alone; see dbms.h. */
-#include "tools/databases/dbms.h"
+#include "tools/databases/database_schema.h"
 
 #include "base/buf.h"
 #include "base/library.h"

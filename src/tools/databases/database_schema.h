@@ -1,5 +1,5 @@
 /*
- * dbms: databases as database_schema sees them: where one is, a connection that only reads, and
+ * database_schema: databases as database_schema sees them: where one is, a connection that only reads, and
  * four questions about its schema that every kind answers in the same columns. The clients
  * (dbms_sqlite.c, dbms_postgres.c, dbms_mariadb.c) load their library on first use, inside the worker.
  *
@@ -8,6 +8,7 @@
  * HOST, may be left out. Of what follows a "?" only `sslmode` is used.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -51,27 +52,6 @@ enum dbms_question {
 	DBMS_QUESTIONS,
 };
 enum { DBMS_COLUMNS_MAX = 6 };
-/* NULL-ended. */
-extern const char *const dbms_headings[DBMS_QUESTIONS][DBMS_COLUMNS_MAX + 1];
-
-struct dbms;
-
-/*
- * Connect. CALL ends what takes too long (call_stopped) where the client can be interrupted, else
- * its deadlines do. ERR says what to do; a password is in no sentence.
- */
-bool dbms_open(const struct dbms_place *place, struct call *call, struct dbms **dbms,
-	       struct err *err);
-void dbms_close(struct dbms *dbms); /* NULL is fine */
-/* "PostgreSQL 15.4" */
-const char *dbms_version(const struct dbms *dbms);
-
-/*
- * The answer: an array of rows, each an array of texts and nulls, at most DBMS_ROWS_MAX. TABLE is
- * a name as DBMS_TABLES gives it; NULL for that question itself.
- */
-bool dbms_ask(struct dbms *dbms, enum dbms_question question, const char *table,
-	      struct value **rows, bool *more, struct err *err);
 
 /* For the clients. */
 struct dbms_client {
