@@ -1,10 +1,10 @@
-/* dbms_sqlite: files of SQLite, opened for reading alone; see dbms.h. */
-#include "tools/databases/database_schema.h"
+/* sqlite: files of SQLite, opened for reading alone; see sqlite.h. */
 
 #include "base/buf.h"
 #include "base/library.h"
 #include "base/memory.h"
 #include "tool/call.h"
+#include "tools/databases/database_schema.h"
 
 #include <errno.h>
 #include <sqlite3.h>
