@@ -1,9 +1,9 @@
-/* dbms_postgres: servers of PostgreSQL, in a session that may only read; see dbms.h. */
-#include "tools/databases/database_schema.h"
+/* postgres: servers of PostgreSQL, in a session that may only read; see postgres.h. */
 
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tools/databases/database_schema.h"
 
 #include <errno.h>
 #include <libpq-fe.h>
