@@ -1,10 +1,10 @@
-/* dbms_mariadb: servers of MariaDB and MySQL, in a session that may only read; see dbms.h. */
-#include "tools/databases/database_schema.h"
+/* mariadb: servers of MariaDB and MySQL, in a session that may only read; see mariadb.h. */
 
 #include "base/buf.h"
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tools/databases/database_schema.h"
 
 #include <errno.h>
 #include <mysql.h>
