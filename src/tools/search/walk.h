@@ -5,10 +5,10 @@
  * ceiling. What could not be read or was not reached is counted, never passed over.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "tools/search/rules_git.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,22 @@
 struct call;
 struct files;
 struct rules;
+struct walker;
+
+/*
+ * What a repository and the settings of its user say about ignoring, as git in this cell
+ * reads it: core.ignoreCase, core.excludesFile (or git/ignore among the user's settings)
+ * and info/exclude, of a linked worktree in the repository it belongs to. The user is
+ * the cell's: its home is the project's private one. Settings that others include are
+ * not followed.
+ */
+
+/* Where the rules of a walk are. */
+struct rules_place {
+	struct files *files;
+	const char *const *environment; /* of the cell, NULL-ended */
+	struct buf root;                /* absolute: the root of all rules */
+};
 
 enum {
 	/*
@@ -56,8 +72,6 @@ int walk_start_open_file(const struct walk_start *start, const char *path);
 
 enum walk_kind { WALK_FILE = 1, WALK_LINK, WALK_FOLDER, WALK_OTHER };
 
-struct walker;
-
 struct walk_entry {
 	enum walk_kind kind;
 	/* the folder that holds it; of a folder: itself, -1 if unreadable */
@@ -83,9 +97,6 @@ struct walk_options {
 	void (*visit)(void *owner, struct walker *walker, const struct walk_entry *entry);
 	void *owner; /* visit comes from several threads at once */
 };
-
-/* A tree of more entries is better searched in parts. */
-#define WALK_ENTRIES_MAX UINT64_C(20000000)
 
 enum walk_end {
 	WALK_COMPLETE,
