@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "tools/search/file_types.h"
+#include "tools/search/grep.h"
 #include "tools/shown.h"
 
 #include <ctype.h>

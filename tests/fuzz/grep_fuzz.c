@@ -5,8 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tools/search/grep.h"
 #include "tools/search/grep_pattern.h"
-#include "tools/search/grep_scan.h"
 
 #include <stdint.h>
 #include <stdlib.h>

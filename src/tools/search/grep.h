@@ -1,65 +1,91 @@
 /*
- * grep: what one search wants and has found, for grep.c (the tool), grep_run.c and
- * grep_answer.c.
+ * grep: the matching lines of one file after the other, through one buffer that is
+ * used again: memory stays flat however large a file is. A line longer than the buffer is
+ * searched in overlapping pieces and counts once. Binary files have no lines.
  */
 #pragma once
-#include "tool/call.h"
-#include "tools/search/file_types.h"
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/text/regex.h"
 #include "tools/search/grep_pattern.h"
-#include "tools/search/grep_scan.h"
-#include "tools/search/ranking.h"
-#include "tools/search/walk.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-enum grep_mode { GREP_AUTO, GREP_LINES, GREP_FILES, GREP_COUNT };
+/* Kinds of source files by name ("c", "python"), each a few name patterns. */
 
-/* Files that auto mode names with their counts behind the lines it shows. */
-enum { GREP_AUTO_FILES = 50 };
-
-/*
- * The findings of one thread. The counters are its own, so that threads do not wait for
- * each other.
- */
-struct grep_worker {
-	struct grep_scan scan;
-	struct ranking best;
-	bool begun;
-	uint64_t folder; /* whose file system is known */
-	bool short_is_end;
-	uint64_t lines, files; /* matching */
-	uint64_t searched;     /* files */
-	uint64_t unfitting;    /* by glob or file_type */
-	uint64_t binary;       /* with a match, not shown */
-	uint64_t unreadable;   /* files */
-	uint64_t limited;      /* files in which the regex met its limits */
-	char apart[WALK_APART];
+struct file_type {
+	const char *names;    /* blank-separated, the usual one first */
+	const char *patterns; /* blank-separated */
 };
 
-struct grep {
-	struct call *call;
-	struct grep_pattern pattern;
-	enum grep_mode mode;
-	struct pattern_set *glob; /* NULL: none */
-	bool glob_excludes;
-	const struct file_type *type; /* NULL: any */
-	uint64_t offset, limit;
-	size_t context;
+/* NULL: unknown. A leading dot is passed over. */
+const struct file_type *file_type_find(const char *name);
+bool file_type_fits(const struct file_type *type, struct str file_name);
 
-	struct walk_start start; /* of a single file: no folder, its name alone */
-	int file_fd;             /* that file, -1 for a folder */
-	size_t keep;             /* files remembered per thread */
-	bool first_only;         /* a file with one match is enough */
-	struct grep_worker workers[WALK_THREADS_MAX];
-	struct walk_summary summary;
+enum {
+	/* Fits a core's own cache; most files are read by one call. */
+	GREP_BUFFER = 256 << 10,
+	/*
+	 * Until one is larger: below what the C library asks the kernel for each time, so
+	 * that a search of a few files finds it where the last one left it.
+	 */
+	GREP_BUFFER_FIRST = 64 << 10,
+	/* Of a line cut by the end of the buffer, searched again with the next piece. */
+	GREP_OVERLAP = 4 << 10,
+	/* Most bytes kept for lines of context before a match. */
+	GREP_KEEP = 64 << 10,
+	/*
+	 * Lines of one scan on which the regex may meet its limits, 0.1 s each: such a pattern seldom
+	 * meets them on a few only, and other searches wait meanwhile.
+	 */
+	GREP_LIMITED_MAX = 16,
 };
 
-/* Search; the sums and the best files, sorted, are in workers[0] then. */
-void grep_run(struct grep *grep);
-/* Search the ignored files alone, for SEARCH_IGNORED_MS; the same, SUMMARY is of that. */
-void grep_run_ignored(struct grep *grep, struct walk_summary *summary);
-void grep_forget(struct grep *grep);
+struct grep_line {
+	size_t start, end;             /* offsets in the scan's data, without "\n" */
+	size_t match_start, match_end; /* in the scan's data */
+};
 
-/* Write the answer. */
-void grep_answer(struct grep *grep, struct tool_result *result);
+struct grep_scan {
+	const struct grep_pattern *pattern;
+	struct regex_scratch *scratch;
+	size_t keep_lines; /* that must stay in the data before what is searched */
+	/* Asked now and then whether to stop. */
+	bool (*stopped)(void *stop_owner);
+	void *stop_owner;
+	/* Told when the data up to `limit` goes; or NULL. */
+	void (*leaving)(void *leave_owner, struct grep_scan *scan);
+	void *leave_owner;
+
+	int fd;
+	char *data;
+	size_t room;   /* of data */
+	uint64_t base; /* offset in the file of data[0] */
+	size_t size;   /* bytes in data */
+	size_t limit;  /* whole lines up to here */
+	size_t at;     /* searched up to here, the start of a line */
+	/* the piece of a cut line that begins here was counted before */
+	uint64_t counted_at;
+	uint64_t last_hit;
+	/* Where each needle stands next, if at or behind `at`; beyond `limit`: nowhere. */
+	size_t next[GREP_NEEDLES_MAX];
+	size_t slow_until;    /* search up to here line by line */
+	bool short_is_end;    /* a short read is the end of the file */
+	unsigned found_calls; /* of the regex */
+	unsigned limits;      /* that it met, in all files */
+	bool at_end, checked;
+	bool ended; /* told to stop, or limits enough */
+	/* Facts about the file, for the answer. */
+	bool binary, binary_hit, failed, limited;
+};
+
+void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern);
+void grep_scan_fini(struct grep_scan *scan);
+
+/* Begin the file FD, which stays the caller's. */
+void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end);
+/* The next matching line; false at the end, with `binary`, `failed` and `limited` set. */
+bool grep_scan_next(struct grep_scan *scan, struct grep_line *line);

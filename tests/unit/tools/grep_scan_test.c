@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/regex.h"
+#include "tools/search/grep.h"
 #include "tools/search/grep_pattern.h"
-#include "tools/search/grep_scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
