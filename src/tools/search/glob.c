@@ -2,13 +2,17 @@
  * glob: the files whose path fits a pattern, the newest first. Ignored files do not
  * count, but when nothing else fits the answer says which of them would.
  */
+
+#include "tools/search/glob.h"
+
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
 #include "tool/call.h"
-#include "tools/search/ranking.h"
-#include "tools/search/search.h"
+#include "tool/tool.h"
 #include "tools/search/walk.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -16,6 +20,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -327,3 +335,211 @@ const struct tool glob_tool = {
 	.timeout_s = 10,
 	.execute = glob_execute,
 };
+
+/* A binary heap whose top is the first to go. */
+
+bool found_newer(const struct found *a, const struct found *b)
+{
+	if (a->time_ns != b->time_ns)
+		return a->time_ns > b->time_ns;
+	return strcmp(a->path, b->path) < 0;
+}
+
+void ranking_init(struct ranking *ranking, size_t max, ranking_before *before)
+{
+	*ranking = (struct ranking){.before = before, .max = max};
+}
+
+static void found_fini(struct found *found)
+{
+	free(found->path);
+	free(found->target);
+}
+
+void ranking_fini(struct ranking *ranking)
+{
+	for (size_t i = 0; i < ranking->count; i++)
+		found_fini(&ranking->items[i]);
+	free(ranking->items);
+	ranking->items = NULL;
+	ranking->count = 0;
+	ranking->room = 0;
+}
+
+bool ranking_wants(const struct ranking *ranking, const struct found *found)
+{
+	if (ranking->count < ranking->max)
+		return true;
+	return ranking->max > 0 && ranking->before(found, &ranking->items[0]);
+}
+
+static void ranking_swap(struct ranking *ranking, size_t a, size_t b)
+{
+	struct found kept = ranking->items[a];
+
+	ranking->items[a] = ranking->items[b];
+	ranking->items[b] = kept;
+}
+
+/* Let the item AT sink to its place among the first COUNT. */
+static void ranking_sink(struct ranking *ranking, size_t at, size_t count)
+{
+	for (;;) {
+		size_t last = at;
+
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count;
+		     child++) {
+			if (ranking->before(&ranking->items[last], &ranking->items[child]))
+				last = child;
+		}
+		if (last == at)
+			return;
+		ranking_swap(ranking, at, last);
+		at = last;
+	}
+}
+
+void ranking_add(struct ranking *ranking, struct found take_found)
+{
+	size_t at = ranking->count;
+
+	if (!ranking_wants(ranking, &take_found)) {
+		found_fini(&take_found);
+		return;
+	}
+	if (ranking->count == ranking->max) {
+		found_fini(&ranking->items[0]);
+		ranking->items[0] = take_found;
+		ranking_sink(ranking, 0, ranking->count);
+		return;
+	}
+	if (ranking->count == ranking->room) {
+		ranking->room = ranking->room ? ranking->room * 2 : 16;
+		ranking->items = memory_grow(ranking->items, ranking->room,
+					     sizeof(*ranking->items));
+	}
+	ranking->items[ranking->count++] = take_found;
+	while (at > 0 &&
+	       ranking->before(&ranking->items[(at - 1) / 2], &ranking->items[at])) {
+		ranking_swap(ranking, at, (at - 1) / 2);
+		at = (at - 1) / 2;
+	}
+}
+
+void ranking_take_all(struct ranking *ranking, struct ranking *other)
+{
+	for (size_t i = 0; i < other->count; i++)
+		ranking_add(ranking, other->items[i]);
+	other->count = 0;
+	ranking_fini(other);
+}
+
+void ranking_sort(struct ranking *ranking)
+{
+	/*
+	 * The top is the last of all: it goes behind the rest, which becomes a heap
+	 * again.
+	 */
+	for (size_t left = ranking->count; left > 1; left--) {
+		ranking_swap(ranking, 0, left - 1);
+		ranking_sink(ranking, 0, left - 1);
+	}
+}
+
+void ranking_sort_by(struct ranking *ranking, ranking_before *before)
+{
+	ranking->before = before;
+	for (size_t at = ranking->count / 2; at-- > 0;)
+		ranking_sink(ranking, at, ranking->count);
+	ranking_sort(ranking);
+}
+
+/* Sentences and names of the searching tools. */
+
+void search_add_where(const struct walk_start *start, struct buf *out)
+{
+	(void)buf_adds(out, " in ");
+	if (str_is(buf_str(&start->shown), "."))
+		(void)buf_adds(out, "the workspace");
+	else
+		walk_start_name(start, STR(""), out);
+}
+
+void search_add_ignored(const struct walk_start *start, struct buf *out)
+{
+	if (start->ignored)
+		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore rule "
+				    "is applied in it.\n");
+}
+
+void search_add_gaps(const struct walk_start *start, const struct walk_summary *summary,
+		     struct buf *out)
+{
+	if (summary->end == WALK_STOPPED)
+		(void)buf_addf(out,
+			       "Stopped early, out of time, after %" PRIu64
+			       " entries: there may be more. Name a smaller path.\n",
+			       summary->entries);
+	if (summary->end == WALK_FULL)
+		(void)buf_addf(out,
+			       "Stopped early after %" PRIu64
+			       " entries: the tree is too large to be searched at once, there "
+			       "may be more. Name a smaller path.\n",
+			       summary->entries);
+	if (summary->unreadable > 0) {
+		(void)text_add_count(out, summary->unreadable, "folder");
+		(void)buf_adds(out, " could not be read: ");
+		walk_start_name(start, buf_str(&summary->example), out);
+		(void)buf_adds(out, summary->unreadable > 1 ? " and others.\n" : ".\n");
+	}
+	if (summary->too_long > 0) {
+		(void)text_add_count(out, summary->too_long, "path");
+		(void)buf_adds(out, " longer than any program can open, left out.\n");
+	}
+}
+
+void search_add_ignored_gap(const struct walk_summary *summary, bool found, struct buf *out)
+{
+	if (summary->end == WALK_COMPLETE)
+		return;
+	(void)buf_adds(out, found ? "Not all ignored files were looked at.\n"
+				  : "Ignored files (.gitignore) were looked into for a moment "
+				    "only, with nothing found so far. Name one of their "
+				    "folders as path to search it.\n");
+}
+
+void search_set_details(struct tool_result *result, const struct walk_summary *summary)
+{
+	struct value *details = tool_details(result);
+
+	value_set_boolean(details, "stopped_early",
+			  summary->end == WALK_STOPPED || summary->end == WALK_FULL ||
+				  summary->end == WALK_GIVEN_UP);
+	value_set_integer(details, "entries", (int64_t)summary->entries);
+	value_set_integer(details, "ignored", (int64_t)summary->ignored);
+	value_set_integer(details, "unreadable_folders", (int64_t)summary->unreadable);
+}
+
+void search_add_names(const struct walk_start *start, const struct ranking *found,
+		      uint64_t total, struct buf *out)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		(void)buf_adds(out, i > 0 ? ", " : "");
+		walk_start_name(start, str_of(found->items[i].path), out);
+	}
+	if (total > found->count)
+		(void)buf_addf(out, " and %" PRIu64 " more", total - found->count);
+}
+
+enum result_status search_end(struct call *call, struct tool_result *result,
+			      const struct walk_summary *summary)
+{
+	if (summary->end != WALK_STOPPED)
+		return tool_done(result);
+	if (call->cancelled) {
+		buf_clear(&result->text);
+		return call_stop_result(call, result);
+	}
+	result->status = RESULT_TIMED_OUT;
+	return result->status;
+}
