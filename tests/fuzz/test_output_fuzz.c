@@ -2,7 +2,7 @@
  * Fuzz target of the readers of test runners' output (tools/tests/test_parse.h): the first byte
  * chooses the runner, the rest is all it printed and the file it wrote.
  */
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 
 #include "base/text/text.h"
 

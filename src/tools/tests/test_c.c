@@ -1,6 +1,6 @@
 /* test_c: meson, ctest and make, mostly for C; what is built there is brought up to date first. */
 #include "base/clock.h"
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 
 #include <ctype.h>
 #include <limits.h>

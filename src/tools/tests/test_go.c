@@ -1,7 +1,7 @@
 /* test_go: go test, and the events of its -json. */
 #include "base/path.h"
 #include "base/value.h"
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* test_perl: prove, for files that speak TAP in whatever language. */
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 
 #include <string.h>
 

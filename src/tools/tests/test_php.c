@@ -1,6 +1,6 @@
 /* test_php: phpunit. */
 #include "base/path.h"
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 #include "tools/tests/test_xml.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* test_python: pytest. */
 #include "base/path.h"
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/tests/test_runner.h"
+#include "tools/tests/run_tests.h"
 #include "tools/tests/test_xml.h"
 
 struct row {
