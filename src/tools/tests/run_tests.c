@@ -22,8 +22,7 @@
 #include "tool/spill.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
-#include "tools/tests/test_parse.h"
-#include "tools/tests/test_report.h"
+#include "tools/tests/report.h"
 #include "tools/tools.h"
 
 #include <dirent.h>

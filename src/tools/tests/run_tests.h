@@ -11,8 +11,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "tool/call.h"
-#include "tools/tests/test_parse.h"
-#include "tools/tests/test_report.h"
+#include "tools/tests/report.h"
 
 #include <stdbool.h>
 #include <stddef.h>

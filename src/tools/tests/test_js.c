@@ -1,8 +1,8 @@
 /* test_js: node --test, jest, vitest and mocha. */
 #include "base/path.h"
 #include "base/value.h"
+#include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
-#include "tools/tests/test_parse.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * a program of many tests.
  */
 #include "base/path.h"
-#include "tools/tests/test_parse.h"
+#include "tools/tests/report.h"
 #include "tools/tests/test_xml.h"
 
 #include <stdlib.h>

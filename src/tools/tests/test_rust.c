@@ -1,7 +1,7 @@
 /* test_rust: cargo test, and the lines of its test programs. */
 #include "base/path.h"
+#include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
-#include "tools/tests/test_parse.h"
 
 #include <limits.h>
 #include <string.h>
