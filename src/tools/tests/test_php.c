@@ -1,7 +1,7 @@
 /* test_php: phpunit. */
 #include "base/path.h"
+#include "tools/tests/junit.h"
 #include "tools/tests/run_tests.h"
-#include "tools/tests/test_xml.h"
 
 #include <limits.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/tests/junit.h"
 #include "tools/tests/run_tests.h"
-#include "tools/tests/test_xml.h"
 
 struct row {
 	const char *runner;

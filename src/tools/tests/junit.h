@@ -1,9 +1,10 @@
 /*
- * test_xml: a bounded reader of the XML that test runners write: elements, attributes, text,
+ * junit: a bounded reader of the XML that test runners write: elements, attributes, text,
  * CDATA; comments, processing instructions and declarations are passed over. No entity but
  * the five and the numbered ones, nothing is loaded, nothing is nested in memory.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
 
