@@ -2,9 +2,24 @@
  * library: implements include/glovebox.h on top of session/session. Texts go in and texts
  * come out; no internal type is visible. That header describes each function.
  */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/value.h"
+#include "build_config.h"
 #include "glovebox.h"
+#include "plugins/plugin.h"
+#include "policy/config.h"
+#include "session/session.h"
+#include "tool/schema.h"
+#include "tools/tools.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +27,95 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/fd.h"
-#include "base/memory.h"
-#include "base/value.h"
-#include "build_config.h"
-#include "library/library_plugins.h"
-#include "policy/config.h"
-#include "session/session.h"
-#include "tool/schema.h"
-#include "tools/tools.h"
+struct library_plugins {
+	const char *workspace;  /* real; borrowed */
+	const char *program;    /* the program that becomes a cell; borrowed */
+	const char *agent;      /* or NULL; borrowed */
+	int minimum_level;      /* as session_options have it */
+	struct plugins *loaded; /* NULL: the configuration names none */
+	char **problems; /* NULL-ended: sources that were left out, and why; or NULL */
+};
+
+/*
+ * Loads the plugins that the configuration of a program names. It uses the same copies
+ * and the same record of trust as the glovebox program.
+ *
+ * Loads plugins for the library, without fetching any.
+ */
+
+/* A library does not use the network on its own. */
+static bool fetch(void *context, const struct plugin_source *source, struct buf *folder,
+		  char commit[HASH_HEX + 1], struct err *err)
+{
+	(void)context;
+	(void)source;
+	(void)folder;
+	(void)commit;
+	return err_set(err, ENOTSUP,
+		       "the library fetches nothing: clone it, and name the folder");
+}
+
+static char **problems_of(const struct plugins *loaded)
+{
+	const size_t count = value_count(loaded->problems);
+	char **problems = memory_array(count + 1, sizeof(*problems));
+
+	for (size_t i = 0; i < count; i++)
+		problems[i] = plugins_problem_text(value_item(loaded->problems, i));
+	return problems;
+}
+
+/*
+ * Load the plugins that CONFIG names for an agent with POLICY. CONFIG is not used
+ * afterwards. Call library_plugins_fini also after a failure.
+ */
+static bool library_plugins_load(struct library_plugins *plugins, struct config *config,
+				 const struct policy *policy, struct err *err)
+{
+	struct plugin_cell cell = {
+		.workspace = plugins->workspace,
+		.program = plugins->program,
+		.tools = builtin_tools,
+		.minimum_level = plugins->minimum_level,
+	};
+	struct plugin_host host = {
+		.places = {.config_dir = plugins->workspace,
+			   .working_dir = plugins->workspace,
+			   .environment = (const char *const *)(uintptr_t)environ},
+		.cell = &cell,
+		.writable = &policy->write,
+		.fetch = fetch,
+	};
+	struct buf state;
+	bool ok;
+
+	plugin_host_configure(&host, config, plugins->agent);
+	if (value_count(host.sources) == 0)
+		return true;
+	if (!plugin_cell_policy(config, NULL, plugins->agent, plugins->workspace,
+				&cell.take_policy, err))
+		return false;
+	buf_init(&state, PATH_MAX);
+	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
+		     "glovebox/plugins", &state))
+		host.state = state.data;
+	ok = plugins_load(&host, &plugins->loaded, err);
+	if (ok)
+		plugins->problems = problems_of(plugins->loaded);
+	plugin_cell_end(&cell);
+	buf_fini(&state);
+	return ok;
+}
+
+static void library_plugins_fini(struct library_plugins *plugins)
+{
+	for (char **at = plugins->problems; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(plugins->problems);
+	plugins->problems = NULL;
+	plugins_free(plugins->loaded);
+	plugins->loaded = NULL;
+}
 
 /* The number that an agent loop keeps: one works while the next is being made. */
 enum { READY_WORKERS = 2 };
