@@ -10,7 +10,7 @@
 #include "base/value.h"
 #include "model/http.h"
 #include "model/local_answer.h"
-#include "model/model_name.h"
+#include "model/model.h"
 
 /* Bytes of a question: a path, or a model's name as JSON. */
 enum { QUESTION_MAX = 8 << 10 };

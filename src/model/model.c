@@ -1,23 +1,175 @@
 /* model: which provider a name means, and one question with its tries. */
+
 #include "model/model.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "model/catalogue.h"
+#include "model/conversation.h"
+#include "model/failure.h"
+#include "model/http.h"
+#include "model/local.h"
+#include "model/provider.h"
+#include "model/providers/replay.h"
+#include "model/reader.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/memory.h"
-#include "model/failure.h"
-#include "model/http.h"
-#include "model/model_inside.h"
-#include "model/model_name.h"
-#include "model/provider.h"
-#include "model/providers/replay.h"
-#include "model/reader.h"
+struct model {
+	char *shown;
+	struct replay *replay;           /* either this … */
+	const struct provider *provider; /* … or all below */
+	struct http *http;               /* NULL until the first question */
+	char *name, *url, *host, *key;
+	struct provider_settings settings;
+	double idle_timeout_s;
+	int retries;
+	struct catalogue_model known;
+	bool contacted; /* a question went out */
+	bool asked;     /* the server was asked for its context … */
+	uint64_t room;  /* … which is so many tokens; 0: not said */
+};
+
+/* What a model takes in and costs, by the catalogue and by its server. */
+
+/*
+ * llama.cpp ends an answer when the context is full; older versions, and guessed tokens,
+ * go on for a few tokens. An answer that is further over the context did not end for lack
+ * of room: the server dropped the oldest tokens to go on.
+ */
+enum { ROOM_OVERRUN = 16 };
+
+/*
+ * The entry of NAME in the catalogue of OPTIONS. Its prices are those of the vendor: they
+ * do not hold for a server that somebody named.
+ */
+static struct catalogue_model model_known_by(const struct model_options *options,
+					     const struct model_name *name)
+{
+	bool at_home = name->provider && str_trim(str_of(options->base_url)).size == 0 &&
+		       !http_is_here(name->provider->base_url);
+	auto_free char *text = memory_copy_str(name->provider ? name->rest : STR(""));
+
+	return catalogue_find(options->catalogue, text, at_home);
+}
+
+/*
+ * Ask a server on this machine about the model. The result of any other server is all
+ * zeros.
+ */
+static struct local_model ask_there(struct model *model)
+{
+	struct local_model there = {0};
+
+	if (http_is_here(model->url) && (model->http || http_open(&model->http, NULL)))
+		(void)local_ask(model->http, model->url, model->name, LOCAL_CONTEXT_MS,
+				&there);
+	return there;
+}
+
+const char *model_bare_name(const struct model *model)
+{
+	return model->name;
+}
+
+void model_ready(struct model *model, struct buf *note)
+{
+	struct local_model there;
+
+	if (model->replay || !model->provider->takes_context || model->settings.context > 0)
+		return;
+	there = ask_there(model);
+	if (model->known.context == 0)
+		model->known.context =
+			there.context_max > 0 && there.context_max < MODEL_CONTEXT_WISH
+				? there.context_max
+				: MODEL_CONTEXT_WISH;
+	model->settings.context = model->known.context;
+	(void)buf_addf(note,
+		       "%.200s is given a context of %llu tokens (num_ctx); \"context\" of its "
+		       "entry in \"models\" of your configuration sets another.",
+		       model->name, (unsigned long long)model->settings.context);
+	if (there.tools == CATALOGUE_NO)
+		(void)buf_adds(note, " Its server says that it cannot call tools.");
+}
+
+/* Tokens of context that the server has, asked once; 0: not known. */
+static uint64_t room_there(struct model *model)
+{
+	if (!model->asked)
+		model->room = ask_there(model).context;
+	model->asked = true;
+	return model->room;
+}
+
+uint64_t model_context(struct model *model)
+{
+	bool sure = !model->replay && !model->provider->takes_context &&
+		    model->known.context > 0;
+
+	if (!model->replay && !sure && model->contacted) {
+		uint64_t there = room_there(model);
+
+		/* A server may have given less than it was asked for. */
+		if (model->known.context == 0 || (there > 0 && there < model->known.context))
+			model->known.context = there;
+	}
+	return model->known.context;
+}
+
+static bool fills(uint64_t tokens, uint64_t room)
+{
+	return room > 0 && tokens >= room && tokens <= room + ROOM_OVERRUN;
+}
+
+/*
+ * Did an answer of this USAGE, which its service called complete, end because there was no
+ * more room: in the context, or in what was asked for? Only of providers that may hide it.
+ */
+static bool model_ran_out(struct model *model, const struct model_usage *usage)
+{
+	uint64_t tokens = usage->input + usage->output;
+	uint64_t most = model->settings.max_output;
+
+	if (!model->provider->may_hide_cut || tokens == 0)
+		return false;
+	return (most > 0 && usage->output >= most) ||
+	       fills(tokens, model->known.context) || fills(tokens, room_there(model));
+}
+
+bool model_is_priced(const struct model *model)
+{
+	const struct model_usage nothing = {0};
+	double money;
+
+	return model->replay || catalogue_cost(&model->known, &nothing, &money);
+}
+
+/*
+ * Set the money of USAGE, which one answer of MODEL took. A service that counts nothing
+ * has not said that it costs nothing.
+ */
+static void model_add_money(const struct model *model, struct model_usage *usage)
+{
+	bool counted = usage->input + usage->output > 0;
+
+	usage->money = model->replay ? 0 : -1;
+	if (!model->replay && counted)
+		(void)catalogue_cost(&model->known, usage, &usage->money);
+}
 
 /*
  * A server that takes longer to accept is not there; a sleeping disk or a VPN is up by
@@ -89,6 +241,8 @@ static bool take_key(struct model *model, const char *key, struct err *err)
 	model->key = memory_copy_str(trimmed);
 	return true;
 }
+
+static bool model_name_is_ollama(const char *base_url);
 
 bool model_open(const struct model_options *options, struct model **model, struct err *err)
 {
@@ -499,4 +653,192 @@ bool model_ask(struct model *model, const struct model_request *request,
 	if (!ok && err)
 		*err = own;
 	return ok;
+}
+
+/* `replay:FILE`, `PROVIDER:NAME` or NAME, whose colons may be its own. */
+
+enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
+
+/*
+ * Services and programs that people write before the colon although they are reached by
+ * openai-chat and a base URL. No model is called so. One that is a provider as well is
+ * taken as that.
+ */
+static const char *const services[] = {"llama.cpp",  "llamacpp",  "vllm", "lmstudio",
+				       "openrouter", "localhost", NULL};
+
+static const struct provider *find_provider(struct str word)
+{
+	for (size_t i = 0; providers[i]; i++) {
+		if (str_is(word, providers[i]->name))
+			return providers[i];
+	}
+	return NULL;
+}
+
+/* ERR when WORD, before a colon, was meant as a provider and is none. */
+static bool check_prefix(struct str word, struct err *err)
+{
+	const char *names[PROVIDERS_MAX + 2] = {"replay"};
+	auto_free char *text = memory_copy_str(word);
+	const char *nearest;
+
+	for (size_t i = 0; i < PROVIDERS_MAX && providers[i]; i++)
+		names[i + 1] = providers[i]->name;
+	for (size_t i = 0; services[i]; i++) {
+		if (str_is(word, services[i]))
+			return err_set(err, EINVAL,
+				       "\"%s\" is no provider: write openai-chat:NAME and give the "
+				       "service's base URL",
+				       text);
+	}
+	nearest = text_nearest(text, names);
+	if (nearest)
+		return err_set(err, EINVAL,
+			       "unknown provider \"%.80s\"; did you mean \"%s\"?", text,
+			       nearest);
+	return true;
+}
+
+bool model_name_parse(const char *name, struct model_name *parsed, struct err *err)
+{
+	struct str whole = str_trim(str_of(name));
+	size_t colon = str_find(whole, STR(":"), 0);
+	struct str word = str_part(whole, 0, colon);
+	struct model_name result = {.rest = whole, .shown = whole};
+
+	if (whole.size == 0 || str_is(whole, "replay")) {
+		*parsed = (struct model_name){.rest = STR(""), .shown = STR("replay")};
+		return true;
+	}
+	result.provider = &openai_chat_provider;
+	result.is_plain = true;
+	if (colon != (size_t)-1) {
+		const struct provider *named = find_provider(word);
+		bool is_replay = str_is(word, "replay");
+
+		if (!named && !is_replay && !check_prefix(word, err))
+			return false;
+		if (named || is_replay) {
+			result.provider = named;
+			result.is_plain = false;
+			result.rest = str_trim(str_part(whole, colon + 1, whole.size));
+		}
+		if (is_replay && result.rest.size == 0)
+			return err_set(err, EINVAL, "replay: needs a file after the colon");
+	} else if (find_provider(whole)) {
+		result.rest = STR("");
+	}
+	if (result.rest.size == 0)
+		return err_set(err, EINVAL,
+			       "%.*s: needs a model's name after it, as in %.*s:NAME",
+			       (int)word.size, word.data, (int)word.size, word.data);
+	*parsed = result;
+	return true;
+}
+
+static bool check_url(struct str url, struct str host, const char *path, struct err *err)
+{
+	for (size_t i = 0; i < url.size; i++) {
+		unsigned char c = (unsigned char)url.data[i];
+
+		if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\')
+			return err_set(err, EINVAL,
+				       "the base URL holds a character that no URL has, at byte %zu",
+				       i + 1);
+	}
+	if (str_find(host, STR("@"), 0) != (size_t)-1)
+		return err_set(
+			err, EINVAL,
+			"the base URL names a user: give the key in its variable instead");
+	if (str_find(url, STR("?"), 0) != (size_t)-1 ||
+	    str_find(url, STR("#"), 0) != (size_t)-1)
+		return err_set(err, EINVAL,
+			       "the base URL has a query or a fragment: it ends "
+			       "where %s begins",
+			       path);
+	if (host.size == 0 || str_starts(host, STR(":")))
+		return err_set(err, EINVAL, "the base URL names no host");
+	return true;
+}
+
+/* HOST of BASE, which loses the slashes at its end. */
+static bool read_base(struct str *base, const char *path, struct str *host, struct err *err)
+{
+	struct str rest;
+
+	if (str_starts(*base, STR("http://")))
+		rest = str_part(*base, 7, base->size);
+	else if (str_starts(*base, STR("https://")))
+		rest = str_part(*base, 8, base->size);
+	else
+		return err_set(err, EINVAL,
+			       "the base URL begins with http:// or https://, as in "
+			       "http://127.0.0.1:8080/v1");
+	while (str_ends(rest, STR("/"))) {
+		rest.size--;
+		base->size--;
+	}
+	*host = str_part(rest, 0, str_find(rest, STR("/"), 0));
+	return check_url(*base, *host, path, err);
+}
+
+bool model_name_origin(const char *base_url, char **origin, struct err *err)
+{
+	struct str base = str_trim(str_of(base_url));
+	struct str host = base;
+
+	if (!read_base(&base, "the path", &host, err))
+		return false;
+	if (base.size > URL_MAX)
+		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
+	*origin = memory_copy_str(
+		str_part(base, 0, (size_t)(host.data - base.data) + host.size));
+	return true;
+}
+
+bool model_name_url(const struct provider *provider, const char *base_url, char **url,
+		    char **host, struct err *err)
+{
+	struct str base = str_trim(str_of(base_url));
+	const struct str version = STR("/v1");
+	struct str path = str_of(provider->path);
+	struct str name;
+	struct buf text;
+
+	if (base.size == 0)
+		base = str_of(provider->base_url);
+	if (!read_base(&base, provider->path, &name, err))
+		return false;
+
+	buf_init(&text, URL_MAX);
+	(void)buf_addstr(&text, base);
+	/* People copy the address of another API of the same server. */
+	if (str_starts(path, STR("/api/")) && str_ends(base, version))
+		base.size -= version.size;
+	buf_clear(&text);
+	(void)buf_addstr(&text, base);
+	/* People copy the address of the endpoint itself, or of the version in it. */
+	if (!str_ends(base, path)) {
+		if (str_ends(base, version) && str_starts(path, version))
+			path = str_part(path, version.size, path.size);
+		(void)buf_addstr(&text, path);
+	}
+	if (text.overflowed) {
+		buf_fini(&text);
+		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
+	}
+	*url = buf_take(&text);
+	*host = memory_copy_str(name);
+	return true;
+}
+
+/* Is URL Ollama's usual port on this machine? */
+static bool model_name_is_ollama(const char *base_url)
+{
+	auto_free char *origin = NULL;
+
+	return base_url && http_is_here(base_url) &&
+	       model_name_origin(base_url, &origin, NULL) &&
+	       str_ends(str_of(origin), STR(":11434"));
 }

@@ -20,7 +20,7 @@
 #include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "model/model_name.h"
+#include "model/model.h"
 #include "policy/config.h"
 
 enum { LIST_MAX = 16 << 20, MS_PER_S = 1000 };

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "model/http.h"
-#include "model/model_name.h"
+#include "model/model.h"
 #include "model/provider.h"
 
 /* A session that goes on asks what its record names. */
