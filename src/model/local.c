@@ -1,16 +1,318 @@
 /* local: two rounds of questions to all servers at once. */
-#include "model/local.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "model/local.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/value.h"
+#include "model/catalogue.h"
 #include "model/http.h"
-#include "model/local_answer.h"
 #include "model/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One function for each question and what its answer may hold. */
+
+static const char *const paths[LOCAL_QUESTIONS] = {
+	[LOCAL_ASK_PROPS] = "/props",    [LOCAL_ASK_STUDIO] = "/api/v0/models",
+	[LOCAL_ASK_TAGS] = "/api/tags",  [LOCAL_ASK_MODELS] = "/v1/models",
+	[LOCAL_ASK_RUNNING] = "/api/ps",
+};
+
+static const char *local_question_path(enum local_question question)
+{
+	return paths[question];
+}
+
+/* A context beyond a billion tokens is garbage. */
+static uint64_t tokens_of(const struct value *value)
+{
+	static const int64_t most = 1000000000;
+	int64_t tokens = value_integer(value);
+
+	return tokens > 0 && tokens <= most ? (uint64_t)tokens : 0;
+}
+
+static enum catalogue_answer answer_of(const struct value *value)
+{
+	if (value_kind(value) != VALUE_BOOLEAN)
+		return CATALOGUE_NOT_SAID;
+	return value_is_true(value) ? CATALOGUE_YES : CATALOGUE_NO;
+}
+
+/* Does the list name ABILITY? Without a list nothing is said. */
+static enum catalogue_answer ability_of(const struct value *list, const char *ability)
+{
+	if (value_kind(list) != VALUE_ARRAY)
+		return CATALOGUE_NOT_SAID;
+	return value_has_text(list, ability) ? CATALOGUE_YES : CATALOGUE_NO;
+}
+
+static struct local_model *find_model(struct local_server *server, const char *name)
+{
+	for (size_t i = 0; name && i < server->model_count; i++)
+		if (strcmp(server->models[i].name, name) == 0)
+			return &server->models[i];
+	return NULL;
+}
+
+/* NULL for a name that is none, stands there already or is one too many. */
+static struct local_model *add_model(struct local_server *server, const struct value *name)
+{
+	struct str text = value_str(name);
+	struct local_model *model;
+
+	if (text.size == 0 || text.size > LOCAL_NAME_MAX || !value_text(name) ||
+	    strlen(text.data) != text.size || find_model(server, text.data))
+		return NULL;
+	if (server->model_count == LOCAL_MODELS_MAX) {
+		server->has_more = true;
+		return NULL;
+	}
+	if (!server->models)
+		server->models = memory_array(LOCAL_MODELS_MAX, sizeof(*server->models));
+	model = &server->models[server->model_count++];
+	*model = (struct local_model){.name = memory_copy_str(text)};
+	return model;
+}
+
+/* One model without a name yet: what llama.cpp says of the only one it has. */
+static void read_props(struct local_server *server, const struct value *root)
+{
+	const struct value *settings = value_member(root, "default_generation_settings");
+	const struct value *caps = value_member(root, "chat_template_caps");
+	const struct value *alias = value_member(root, "model_alias");
+	struct local_model *model;
+
+	if (value_kind(settings) != VALUE_OBJECT)
+		return;
+	server->kind = LOCAL_LLAMA_CPP;
+	/* A router has models, and is none: its alias here is its own. */
+	if (str_is(value_str(value_member(root, "role")), "router"))
+		return;
+	model = add_model(server, alias);
+	if (!model)
+		model = add_model(server, value_member(root, "model_path"));
+	if (!model)
+		return;
+	model->is_loaded = true;
+	model->context = tokens_of(value_member(settings, "n_ctx"));
+	model->tools = answer_of(value_member(caps, "supports_tools"));
+	if (value_text(value_member(root, "chat_template_tool_use")))
+		model->tools = CATALOGUE_YES;
+}
+
+static void read_studio(struct local_server *server, const struct value *root)
+{
+	const struct value *list = value_member(root, "data");
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *item = value_item(list, i);
+		const char *state = value_text(value_member(item, "state"));
+		const struct value *abilities = value_member(item, "capabilities");
+		struct str type = value_str(value_member(item, "type"));
+		struct local_model *model;
+
+		if (!state)
+			continue;
+		server->kind = LOCAL_LM_STUDIO;
+		if (!str_is(type, "llm") && !str_is(type, "vlm"))
+			continue;
+		model = add_model(server, value_member(item, "id"));
+		if (!model)
+			continue;
+		model->is_loaded = strcmp(state, "loaded") == 0;
+		model->context = tokens_of(value_member(item, "loaded_context_length"));
+		model->context_max = tokens_of(value_member(item, "max_context_length"));
+		model->tools = ability_of(abilities, "tool_use");
+	}
+}
+
+static void read_tags(struct local_server *server, const struct value *root)
+{
+	const struct value *list = value_member(root, "models");
+
+	if (value_kind(list) != VALUE_ARRAY)
+		return;
+	server->kind = LOCAL_OLLAMA;
+	for (size_t i = 0; i < value_count(list); i++)
+		(void)add_model(server, value_member(value_item(list, i), "name"));
+}
+
+/* Note which models are loaded, and how many tokens of context each was given. */
+static void read_running(struct local_server *server, const struct value *root)
+{
+	const struct value *list = value_member(root, "models");
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *item = value_item(list, i);
+		struct local_model *model =
+			find_model(server, value_text(value_member(item, "name")));
+
+		if (!model)
+			continue;
+		model->is_loaded = true;
+		model->context = tokens_of(value_member(item, "context_length"));
+	}
+}
+
+/* The only model of /props goes by the name under which requests ask for it. */
+static void rename_only(struct local_server *server, const struct value *list)
+{
+	struct str name = value_str(value_member(value_item(list, 0), "id"));
+
+	if (value_count(list) != 1 || server->model_count != 1 || name.size == 0 ||
+	    name.size > LOCAL_NAME_MAX || strlen(name.data) != name.size)
+		return;
+	free(server->models[0].name);
+	server->models[0].name = memory_copy_str(name);
+}
+
+static enum local_kind kind_of_owner(struct str owner)
+{
+	if (str_is(owner, "vllm"))
+		return LOCAL_VLLM;
+	return str_is(owner, "llamacpp") ? LOCAL_LLAMA_CPP : LOCAL_OTHER;
+}
+
+/* A model of the list as vLLM, llama.cpp and its router describe theirs. */
+static void describe_model(struct local_model *model, const struct value *item)
+{
+	const struct value *meta = value_member(item, "meta");
+	const char *state = value_text(value_member(value_member(item, "status"), "value"));
+
+	if (state)
+		model->is_loaded = strcmp(state, "loaded") == 0;
+	model->context = tokens_of(value_member(item, "max_model_len"));
+	if (model->context == 0)
+		model->context = tokens_of(value_member(meta, "n_ctx"));
+	model->context_max = tokens_of(value_member(meta, "n_ctx_train"));
+	if (model->context_max == 0)
+		model->context_max = tokens_of(value_member(item, "context_length"));
+}
+
+static void read_models(struct local_server *server, const struct value *root)
+{
+	const struct value *list = value_member(root, "data");
+
+	if (value_kind(list) != VALUE_ARRAY)
+		return;
+	if (server->kind == LOCAL_LLAMA_CPP)
+		rename_only(server, list);
+	else if (server->kind != LOCAL_NOTHING)
+		return;
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *item = value_item(list, i);
+		struct local_model *model;
+
+		if (server->kind == LOCAL_NOTHING || server->kind == LOCAL_OTHER)
+			server->kind =
+				kind_of_owner(value_str(value_member(item, "owned_by")));
+		model = add_model(server, value_member(item, "id"));
+		if (!model)
+			continue;
+		model->is_loaded = server->kind == LOCAL_VLLM;
+		describe_model(model, item);
+	}
+	if (server->kind == LOCAL_NOTHING)
+		server->kind = LOCAL_OTHER;
+}
+
+/* An answer that is no success may still say who is there. */
+static void read_refusal(struct local_server *server, enum local_question question,
+			 long status, const struct value *root)
+{
+	const struct value *error = value_member(root, "error");
+	const char *type = value_text(value_member(error, "type"));
+
+	if (question == LOCAL_ASK_PROPS && status == 503 && type &&
+	    strcmp(type, "unavailable_error") == 0) {
+		server->kind = LOCAL_LLAMA_CPP;
+		server->is_loading = true;
+	}
+	if (question == LOCAL_ASK_MODELS && (status == 401 || status == 403))
+		server->is_locked = true;
+}
+
+void local_read(struct local_server *server, enum local_question question, long status,
+		struct str body)
+{
+	auto_value struct value *root = NULL;
+
+	/* ROOT stays NULL when BODY is no JSON: value_member then finds nothing. */
+	(void)value_parse(body, 0, &root, NULL);
+	if (status != 200) {
+		read_refusal(server, question, status, root);
+		return;
+	}
+	switch (question) {
+	case LOCAL_ASK_PROPS:
+		read_props(server, root);
+		break;
+	case LOCAL_ASK_STUDIO:
+		if (server->kind == LOCAL_NOTHING)
+			read_studio(server, root);
+		break;
+	case LOCAL_ASK_TAGS:
+		if (server->kind == LOCAL_NOTHING)
+			read_tags(server, root);
+		break;
+	case LOCAL_ASK_MODELS:
+		read_models(server, root);
+		break;
+	case LOCAL_ASK_RUNNING:
+		if (server->kind == LOCAL_OLLAMA)
+			read_running(server, root);
+		break;
+	case LOCAL_QUESTIONS:
+		break;
+	}
+}
+
+/* "llama.context_length", "qwen3moe.context_length": the architecture stands before it. */
+static uint64_t made_for(const struct value *info)
+{
+	for (void *at = value_first(info); at; at = value_next(info, at))
+		if (str_ends(str_of(value_key(at)), STR(".context_length")))
+			return tokens_of(value_at(at));
+	return 0;
+}
+
+void local_read_details(struct local_model *model, struct str body)
+{
+	auto_value struct value *root = NULL;
+	const struct value *abilities;
+
+	if (!value_parse(body, 0, &root, NULL))
+		return;
+	abilities = value_member(root, "capabilities");
+	model->context_max = made_for(value_member(root, "model_info"));
+	model->tools = ability_of(abilities, "tools");
+	model->thinking = ability_of(abilities, "thinking");
+	/* One that only embeds has no name a person could ask for. */
+	if (ability_of(abilities, "completion") == CATALOGUE_NO)
+		model->name[0] = '\0';
+}
+
+void local_drop_mute(struct local_server *server)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < server->model_count; i++) {
+		if (server->models[i].name[0] != '\0')
+			server->models[kept++] = server->models[i];
+		else
+			free(server->models[i].name);
+	}
+	server->model_count = kept;
+}
 
 /* Bytes of a question: a path, or a model's name as JSON. */
 enum { QUESTION_MAX = 8 << 10 };

@@ -3,7 +3,7 @@
  * for the question, then the body. Whatever comes, a server has at most so many models, each
  * with a name of its own, and no absurd context.
  */
-#include "model/local_answer.h"
+#include "model/local.h"
 
 #include <assert.h>
 #include <stdint.h>
