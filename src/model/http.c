@@ -1,16 +1,52 @@
 /* http: one easy handle per request on a multi handle that keeps the connections. */
-#include "model/http_parts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
+#include "model/http.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "model/http.h"
+#include "base/str.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/*
+ * The few functions used. Setting options goes through the one that takes any argument.
+ */
+struct curl_functions {
+	CURLcode (*global_init)(long flags);
+	CURL *(*easy_init)(void);
+	CURLcode (*easy_setopt)(CURL *easy, CURLoption option, ...);
+	CURLcode (*easy_getinfo)(CURL *easy, CURLINFO info, ...);
+	const char *(*easy_strerror)(CURLcode code);
+	void (*easy_cleanup)(CURL *easy);
+	CURLM *(*multi_init)(void);
+	CURLMcode (*multi_add_handle)(CURLM *multi, CURL *easy);
+	CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *easy);
+	CURLMcode (*multi_perform)(CURLM *multi, int *running);
+	CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd *extra, unsigned count,
+				int timeout_ms, int *ready);
+	CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
+	CURLMcode (*multi_cleanup)(CURLM *multi);
+	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
+	void (*slist_free_all)(struct curl_slist *list);
+	time_t (*getdate)(const char *text, const time_t *unused);
+};
+
+struct http {
+	struct curl_functions curl;
+	CURLM *multi;
+	bool trimmed; /* library_trim, once */
+};
 
 /* The name since 2006; libcurl keeps its ABI. */
 static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4", "asking a model"};
@@ -232,8 +268,12 @@ bool http_is_here(const char *url)
 	return str_starts(host, STR("127."));
 }
 
-bool http_set_common(const struct http *http, CURL *easy, const char *url,
-		     size_t (*write)(char *, size_t, size_t, void *), void *context)
+/*
+ * Set the options that every request has; bytes that come go to WRITE, with CONTEXT. False:
+ * libcurl does not take one.
+ */
+static bool http_set_common(const struct http *http, CURL *easy, const char *url,
+			    size_t (*write)(char *, size_t, size_t, void *), void *context)
 {
 	const struct curl_functions *curl = &http->curl;
 	bool ok = curl->easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
@@ -257,8 +297,9 @@ bool http_set_common(const struct http *http, CURL *easy, const char *url,
 	return ok;
 }
 
-bool http_set_body(const struct http *http, CURL *easy, struct str body,
-		   const struct curl_slist *headers)
+/* POST BODY with HEADERS. */
+static bool http_set_body(const struct http *http, CURL *easy, struct str body,
+			  const struct curl_slist *headers)
 {
 	const struct curl_functions *curl = &http->curl;
 
@@ -445,4 +486,95 @@ bool http_post(struct http *http, const struct http_request *request,
 	http->curl.easy_cleanup(exchange.easy);
 	wipe_headers(&exchange);
 	return ok;
+}
+
+/* Several short questions at once, on the handles of http.c. */
+
+/* A question while it is under way. */
+struct asking {
+	struct http *http;
+	struct http_question *question;
+	CURL *easy;
+	struct curl_slist *headers;
+};
+
+static size_t on_answer(char *data, size_t unit, size_t count, void *context)
+{
+	struct asking *asking = context;
+	size_t size = unit * count;
+
+	return buf_add(&asking->question->answer, data, size) ? size : size + 1;
+}
+
+static bool ask_begin(struct asking *asking, int64_t left_ms)
+{
+	struct http *http = asking->http;
+	const struct http_question *question = asking->question;
+	bool ok;
+
+	asking->easy = http->curl.easy_init();
+	ok = asking->easy &&
+	     http_set_common(http, asking->easy, question->url, on_answer, asking) &&
+	     http->curl.easy_setopt(asking->easy, CURLOPT_TIMEOUT_MS, (long)left_ms) ==
+		     CURLE_OK;
+	if (ok && question->body.size > 0) {
+		asking->headers =
+			http->curl.slist_append(NULL, "Content-Type: application/json");
+		ok = asking->headers &&
+		     http_set_body(http, asking->easy, question->body, asking->headers);
+	}
+	return ok && http->curl.multi_add_handle(http->multi, asking->easy) == CURLM_OK;
+}
+
+/* Which of ASKED have ended, and how. */
+static void ask_collect(struct http *http, struct asking *asked, size_t count)
+{
+	const struct curl_functions *curl = &http->curl;
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl->multi_info_read(http->multi, &left)) != NULL) {
+		for (size_t i = 0; i < count; i++)
+			if (message->msg == CURLMSG_DONE &&
+			    message->easy_handle == asked[i].easy &&
+			    message->data.result == CURLE_OK)
+				(void)curl->easy_getinfo(asked[i].easy,
+							 CURLINFO_RESPONSE_CODE,
+							 &asked[i].question->status);
+	}
+}
+
+void http_ask_all(struct http *http, struct http_question *questions, size_t count,
+		  int64_t deadline_ms)
+{
+	const struct curl_functions *curl = &http->curl;
+	struct asking *asked = memory_array(count + 1, sizeof(*asked));
+	int running = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t left = deadline_ms - clock_now_ms();
+
+		asked[i] = (struct asking){.http = http, .question = &questions[i]};
+		questions[i].status = 0;
+		/* To libcurl 0 is for ever. */
+		(void)ask_begin(&asked[i], left > 0 ? left : 1);
+	}
+	for (;;) {
+		int wait_ms = clock_poll_timeout(deadline_ms);
+
+		if (curl->multi_perform(http->multi, &running) != CURLM_OK)
+			break;
+		ask_collect(http, asked, count);
+		if (running == 0 || wait_ms <= 0 ||
+		    curl->multi_poll(http->multi, NULL, 0, wait_ms, NULL) != CURLM_OK)
+			break;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!asked[i].easy)
+			continue;
+		(void)curl->multi_remove_handle(http->multi, asked[i].easy);
+		curl->easy_cleanup(asked[i].easy);
+		curl->slist_free_all(asked[i].headers);
+	}
+	free(asked);
 }

@@ -4,6 +4,7 @@
  * goes only to the named host. Only the files of http know libcurl.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -12,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* libcurl, and the connections that are kept open between requests. */
 struct http;
 
 /* False (ENOENT) when libcurl is not installed: ERR names the Debian package. */
