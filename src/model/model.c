@@ -17,7 +17,7 @@
 #include "model/local.h"
 #include "model/provider.h"
 #include "model/providers/replay.h"
-#include "model/reader.h"
+#include "model/stream.h"
 
 #include <errno.h>
 #include <poll.h>

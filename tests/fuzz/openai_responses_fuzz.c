@@ -11,7 +11,7 @@
 
 #include "agent/history.h"
 #include "model/provider.h"
-#include "model/reader.h"
+#include "model/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 
 #include "model/failure.h"
 #include "model/provider.h"
-#include "model/reader.h"
+#include "model/stream.h"
 
 enum { FUZZ_BODY_MAX = 64 << 20 };
 

@@ -2,7 +2,7 @@
  * Fuzz target of model/sse: the first byte is the size of the pieces, the rest the stream.
  * In pieces and at once it must give the same events, or fail alike.
  */
-#include "model/sse.h"
+#include "model/stream.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "model/sse.h"
+#include "model/stream.h"
 
 struct log {
 	struct buf text;

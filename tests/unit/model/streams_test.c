@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "model/provider.h"
-#include "model/reader.h"
+#include "model/stream.h"
 #include "places.h"
 
 enum {
