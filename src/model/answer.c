@@ -1,14 +1,51 @@
 /* answer: parts in the order of their first fragment, and the message made of them. */
-#include "model/answer_inside.h"
+
+#include "model/answer.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "model/model.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/memory.h"
+/*
+ * Where a reader of JSON stands in a call's arguments, so that "whole?" costs no parsing.
+ */
+struct scan {
+	size_t depth;
+	bool in_string, escaped, begun, whole;
+};
+
+struct answer_part {
+	enum part_kind kind;
+	struct buf text;      /* a call: its arguments */
+	char *id, *tool;      /* a call; id NULL while unknown, tool "" while unknown */
+	int64_t index;        /* a call, or a part that its API names; < 0: not said */
+	char *key;            /* a part that its API names; or NULL */
+	bool settled;         /* likewise: nothing more is added */
+	struct buf collected; /* likewise */
+	struct scan scan;
+	struct value *extra;
+};
+
+struct answer {
+	const struct model_sink *sink;
+	struct answer_part *parts;
+	size_t count, capacity, calls;
+	size_t bytes; /* of all parts, held against MODEL_ANSWER_MAX */
+	bool overflowed, finished;
+	enum model_finish finish;
+	struct model_usage usage;
+};
 
 /* ASCII's own character for one that cannot be kept. */
 enum { SUBSTITUTE = 0x1a };
@@ -37,7 +74,8 @@ void answer_free(struct answer *answer)
 	free(answer);
 }
 
-struct answer_part *answer_new_part(struct answer *answer, enum part_kind kind)
+/* A new part at the end; NULL over a ceiling. */
+static struct answer_part *answer_new_part(struct answer *answer, enum part_kind kind)
 {
 	struct answer_part *part;
 
@@ -62,7 +100,8 @@ struct answer_part *answer_new_part(struct answer *answer, enum part_kind kind)
 	return part;
 }
 
-bool answer_takes(struct answer *answer, size_t size)
+/* May SIZE bytes more come in? Counts them. */
+static bool answer_takes(struct answer *answer, size_t size)
 {
 	if (size > MODEL_ANSWER_MAX - answer->bytes)
 		answer->overflowed = true;
@@ -71,7 +110,7 @@ bool answer_takes(struct answer *answer, size_t size)
 	return !answer->overflowed;
 }
 
-bool answer_is_blank(struct str text)
+static bool answer_is_blank(struct str text)
 {
 	return str_trim(text).size == 0;
 }
@@ -100,14 +139,15 @@ static void scan_feed(struct scan *scan, struct str text)
 	}
 }
 
-void answer_fill(struct answer_part *part, struct str fragment)
+/* Append FRAGMENT, which was counted, to PART; answer_put gives it to the sink too. */
+static void answer_fill(struct answer_part *part, struct str fragment)
 {
 	(void)buf_addstr(&part->text, fragment);
 	if (part->kind == PART_CALL)
 		scan_feed(&part->scan, fragment);
 }
 
-void answer_put(struct answer *answer, struct answer_part *part, struct str fragment)
+static void answer_put(struct answer *answer, struct answer_part *part, struct str fragment)
 {
 	const struct model_sink *sink = answer->sink;
 
@@ -358,4 +398,264 @@ bool answer_finish(struct answer *answer, struct conversation *into,
 	if (usage)
 		*usage = answer->usage;
 	return true;
+}
+
+/* The slot rule of answer_add_call, by which fragments find their call. */
+
+static bool part_has_id(const struct answer_part *part, struct str id)
+{
+	return part->id && str_is(id, part->id);
+}
+
+/*
+ * The newest call whose id is ID and whose index agrees; a nameless fragment needs no
+ * index.
+ */
+static struct answer_part *slot_by_id(struct answer *answer, int64_t index, struct str id,
+				      bool nameless)
+{
+	for (size_t i = answer->count; id.size > 0 && i > 0; i--) {
+		struct answer_part *part = &answer->parts[i - 1];
+
+		if (part->kind == PART_CALL && part_has_id(part, id) &&
+		    (nameless || index < 0 || part->index < 0 || part->index == index))
+			return part;
+	}
+	return NULL;
+}
+
+/*
+ * The newest call at INDEX; the last one without an index, or when only arguments came.
+ */
+static struct answer_part *slot_by_index(struct answer *answer, int64_t index, bool anonymous)
+{
+	struct answer_part *last = NULL;
+
+	for (size_t i = answer->count; i > 0; i--) {
+		struct answer_part *part = &answer->parts[i - 1];
+
+		if (part->kind != PART_CALL)
+			continue;
+		if (index < 0 || part->index == index)
+			return part;
+		if (!last)
+			last = part;
+	}
+	return last && (anonymous || last->index < 0) ? last : NULL;
+}
+
+/* Does the fragment begin a call of its own although SLOT is where it points? */
+static bool slot_is_another(const struct answer_part *slot, int64_t index, struct str id,
+			    struct str name, struct str arguments)
+{
+	bool same_index = index >= 0 && index == slot->index;
+	bool same_name = str_is(name, slot->tool);
+
+	if (id.size > 0 && slot->id && !part_has_id(slot, id)) {
+		/* Some servers draw a new id for every piece; a call has a name. */
+		return name.size > 0 || !same_index || slot->scan.whole;
+	}
+	if (name.size == 0 || slot->tool[0] == '\0')
+		return false;
+	if (!slot->scan.begun) {
+		/* A name in pieces comes for a slot that is surely meant. */
+		return !same_name &&
+		       !(same_index && slot->id && answer_is_blank(arguments));
+	}
+	return !same_name || (slot->scan.whole && !answer_is_blank(arguments));
+}
+
+static void part_add_name(struct answer *answer, struct answer_part *part, struct str name)
+{
+	bool first = part->tool[0] == '\0';
+	char *joined;
+	size_t size = strlen(part->tool);
+
+	if (name.size == 0 || str_is(name, part->tool))
+		return;
+	joined = memory_alloc(size + name.size + 1);
+	memcpy(joined, part->tool, size);
+	memcpy(joined + size, name.data, name.size);
+	free(part->tool);
+	part->tool = joined;
+	if (first && answer->sink && answer->sink->call)
+		answer->sink->call(answer->sink->context, part->tool);
+}
+
+struct answer_part *answer_add_call(struct answer *answer, int64_t index, struct str id,
+				    struct str name, struct str arguments)
+{
+	struct answer_part *slot;
+
+	id = str_trim(id);
+	name = str_trim(name);
+	if (!answer_takes(answer, id.size + name.size + arguments.size))
+		return NULL;
+	slot = slot_by_id(answer, index, id, name.size == 0);
+	if (!slot)
+		slot = slot_by_index(answer, index, id.size == 0 && name.size == 0);
+	if (!slot || slot_is_another(slot, index, id, name, arguments)) {
+		if (id.size == 0 && name.size == 0 && answer_is_blank(arguments))
+			return NULL;
+		slot = answer_new_part(answer, PART_CALL);
+		if (!slot)
+			return NULL;
+		slot->index = index;
+	}
+	if (!slot->id && id.size > 0)
+		slot->id = memory_copy_str(id);
+	part_add_name(answer, slot, name);
+	answer_put(answer, slot, arguments);
+	return slot;
+}
+
+/* Parts that the API names while they stream and sends whole at their end. */
+
+static bool part_is_named(const struct answer_part *part, int64_t index, struct str key)
+{
+	bool both_say_index = index >= 0 && part->index >= 0;
+
+	if (both_say_index && part->index != index)
+		return false;
+	/* Behind some gateways an id is drawn anew for each event, or an index is always 0. */
+	if (both_say_index && !part->settled)
+		return true;
+	if (key.size > 0 && part->key)
+		return str_is(key, part->key);
+	return both_say_index || (index < 0 && key.size == 0 && !part->settled);
+}
+
+struct answer_part *answer_part(struct answer *answer, enum part_kind kind, int64_t index,
+				struct str key)
+{
+	struct answer_part *part;
+
+	for (size_t i = answer->count; i > 0; i--) {
+		part = &answer->parts[i - 1];
+		if (part->kind == kind && part_is_named(part, index, key))
+			return part;
+	}
+	part = answer_takes(answer, key.size) ? answer_part_begin(answer, kind, index)
+					      : NULL;
+	if (part && key.size > 0)
+		part->key = memory_copy_str(key);
+	return part;
+}
+
+struct answer_part *answer_part_begin(struct answer *answer, enum part_kind kind,
+				      int64_t index)
+{
+	struct answer_part *part = answer_new_part(answer, kind);
+
+	if (part)
+		part->index = index;
+	return part;
+}
+
+struct answer_part *answer_part_open(struct answer *answer, int64_t index)
+{
+	for (size_t i = answer->count; i > 0; i--) {
+		struct answer_part *part = &answer->parts[i - 1];
+
+		if (!part->settled && (index < 0 || part->index == index))
+			return part;
+	}
+	return NULL;
+}
+
+enum part_kind answer_part_kind(const struct answer_part *part)
+{
+	return part->kind;
+}
+
+void answer_part_add(struct answer *answer, struct answer_part *part, struct str fragment)
+{
+	if (part && !part->settled && answer_takes(answer, fragment.size) &&
+	    fragment.size > 0)
+		answer_put(answer, part, fragment);
+}
+
+void answer_part_settle(struct answer *answer, struct answer_part *part, struct str whole)
+{
+	struct str shown;
+
+	if (!part || part->settled)
+		return;
+	shown = buf_str(&part->text);
+	if (whole.size > shown.size && !answer_takes(answer, whole.size - shown.size))
+		return;
+	if (str_starts(whole, shown)) {
+		if (whole.size > shown.size)
+			answer_put(answer, part, str_part(whole, shown.size, whole.size));
+	} else if (whole.size > 0) {
+		/* Shown text cannot be taken back; the kept text becomes the true one. */
+		buf_clear(&part->text);
+		part->scan = (struct scan){0};
+		answer_fill(part, whole);
+	}
+	part->settled = true;
+}
+
+bool answer_part_is_settled(const struct answer_part *part)
+{
+	return part && part->settled;
+}
+
+bool answer_has_settled(const struct answer *answer, enum part_kind kind)
+{
+	for (size_t i = 0; i < answer->count; i++) {
+		if (answer->parts[i].kind == kind && answer->parts[i].settled)
+			return true;
+	}
+	return false;
+}
+
+void answer_part_call(struct answer *answer, struct answer_part *part, struct str id,
+		      struct str tool)
+{
+	bool is_new;
+
+	if (!part || part->settled || !answer_takes(answer, id.size + tool.size))
+		return;
+	id = str_trim(id);
+	tool = str_trim(tool);
+	if (id.size > 0) {
+		free(part->id);
+		part->id = memory_copy_str(id);
+	}
+	if (tool.size == 0 || str_is(tool, part->tool))
+		return;
+	is_new = part->tool[0] == '\0';
+	free(part->tool);
+	part->tool = memory_copy_str(tool);
+	if (is_new && answer->sink && answer->sink->call)
+		answer->sink->call(answer->sink->context, part->tool);
+}
+
+void answer_part_keep(struct answer *answer, struct answer_part *part, const char *key,
+		      struct value *take_value, size_t size)
+{
+	if (!part || !answer_takes(answer, size)) {
+		value_free(take_value);
+		return;
+	}
+	if (!part->extra)
+		part->extra = value_new_object();
+	value_set(part->extra, key, take_value);
+}
+
+struct value *answer_part_kept(const struct answer_part *part, const char *key)
+{
+	return part ? value_member(part->extra, key) : NULL;
+}
+
+void answer_part_collect(struct answer *answer, struct answer_part *part, struct str fragment)
+{
+	if (part && answer_takes(answer, fragment.size))
+		(void)buf_addstr(&part->collected, fragment);
+}
+
+struct str answer_part_collected(const struct answer_part *part)
+{
+	return part ? buf_str(&part->collected) : STR("");
 }

@@ -3,6 +3,7 @@
  * every provider; each fragment goes on to the sink as soon as it is in.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
