@@ -5,7 +5,7 @@
 #include "model/providers/anthropic.h"
 
 #include "base/value.h"
-#include "model/request.h"
+#include "model/conversation.h"
 
 enum {
 	/* Generations by the numbers in a name: claude-opus-4-7 is 407. */

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "model/request.h"
+#include "model/conversation.h"
 
 /*
  * Up to this block the service keeps what it read. Four are allowed: we mark the tools,

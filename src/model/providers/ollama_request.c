@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "base/value.h"
+#include "model/conversation.h"
 #include "model/providers/openai_chat.h"
-#include "model/request.h"
 
 static void begin_message(const char *role, struct buf *body)
 {

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
+#include "model/conversation.h"
 #include "model/providers/openai_family.h"
-#include "model/request.h"
 
 static bool message_has(const struct message *message, enum part_kind kind)
 {

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "base/hash.h"
+#include "model/conversation.h"
 #include "model/providers/openai_family.h"
-#include "model/request.h"
 
 /* Digits of a hash that tell the conversations of one account apart. */
 enum { CACHE_KEY_DIGITS = 32 };
