@@ -1,12 +1,20 @@
 /* failure: one table of wordings, one of statuses. */
+
 #include "model/failure.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <strings.h>
-
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
 #include "base/text/text.h"
+#include "base/value.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 /*
  * Parts of the sentences in which services say that a request is longer than the context.
@@ -197,4 +205,266 @@ void failure_quote(struct str message, struct buf *out)
 			     text_character_border(buf_str(&clean), FAILURE_QUOTE_MAX));
 	(void)buf_addstr(out, str_trim(buf_str(&clean)));
 	buf_fini(&clean);
+}
+
+/*
+ * What the error objects of all the servers say, in the shapes they have: {"error":
+ * {…}}, {"error": "…"}, {"detail": […]}, {"message": …}, lists of these.
+ */
+
+/* Longest error message looked at; what is shown of it is far less. */
+enum { MESSAGE_MAX = 64 << 10 };
+
+/* No model counts as far; sums of nonsense stay numbers. */
+static const int64_t count_max = (int64_t)1 << 40;
+
+struct str service_first_text(const struct value *object, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		struct str text = value_str(value_member(object, *keys));
+
+		if (text.size > 0)
+			return text;
+	}
+	return STR("");
+}
+
+uint64_t service_count(const struct value *object, const char *key)
+{
+	int64_t number = value_integer(value_member(object, key));
+
+	if (number > count_max)
+		number = count_max;
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+/* FastAPI's list of what did not validate. */
+static bool add_detail_list(const struct value *list, struct buf *out)
+{
+	size_t before = out->size;
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		struct str text = value_str(value_member(value_item(list, i), "msg"));
+
+		if (text.size > 0 && out->size > before)
+			(void)buf_adds(out, "; ");
+		(void)buf_addstr(out, text);
+	}
+	return out->size > before;
+}
+
+/* The object that tells the error: inside "error", inside a list, or the body itself. */
+static const struct value *error_object(const struct value *root)
+{
+	/* Gateways wrap the error of the one behind them, rarely more than twice. */
+	for (int depth = 0; depth < 4; depth++) {
+		const struct value *inner = value_member(root, "error");
+
+		if (value_kind(root) == VALUE_ARRAY)
+			inner = value_item(root, 0);
+		else if (value_kind(inner) != VALUE_OBJECT)
+			break;
+		root = inner;
+	}
+	return root;
+}
+
+/* Append "MESSAGE (code or type), request ID" of the error in ROOT. */
+static bool add_error_message(const struct value *root, struct buf *out)
+{
+	static const char *const message_keys[] = {"message",   "error",
+						   "detail",    "msg",
+						   "error_msg", "error_description",
+						   NULL};
+	static const char *const word_keys[] = {"code", "type", NULL};
+	const struct value *error = error_object(root);
+	struct str raw = value_str(value_member(value_member(error, "metadata"), "raw"));
+	size_t before = out->size;
+	struct str word = service_first_text(error, word_keys);
+	struct str request = value_str(value_member(root, "request_id"));
+
+	if (value_kind(error) == VALUE_STRING)
+		return buf_addstr(out, value_str(error)) && out->size > before;
+	(void)buf_addstr(out, service_first_text(error, message_keys));
+	if (out->size == before && !add_detail_list(value_member(error, "detail"), out) &&
+	    !add_detail_list(value_member(root, "detail"), out))
+		return false;
+	if (raw.size > 0) {
+		(void)buf_adds(out, ": ");
+		(void)buf_addstr(out, raw);
+	}
+	if (word.size > 0)
+		(void)buf_addf(out, " (%.*s)", (int)word.size, word.data);
+	if (request.size > 0)
+		(void)buf_addf(out, ", request %.*s", (int)request.size, request.data);
+	return true;
+}
+
+bool service_error(struct str body, struct buf *out)
+{
+	auto_value struct value *root = NULL;
+
+	return value_parse(body, 0, &root, NULL) && add_error_message(root, out);
+}
+
+/*
+ * The HTTP status an error object stands for, by number or by word; 0 when it says none.
+ */
+static int64_t error_status(const struct value *root)
+{
+	static const struct {
+		const char *word;
+		int status;
+	} words[] = {
+		{"rate_limit", 429}, {"overloaded", 503},  {"server_error", 500},
+		{"internal", 500},   {"timeout", 408},     {"quota", 429},
+		{"auth", 401},       {"api_key", 401},     {"permission", 403},
+		{"billing", 402},    {"not_found", 404},   {"invalid", 400},
+		{"exceed", 400},     {"unsupported", 400}, {"too_large", 413},
+	};
+	static const char *const number_keys[] = {"code", "status", "status_code"};
+	static const char *const word_keys[] = {"code", "type"};
+	const struct value *error = error_object(root);
+
+	for (size_t i = 0; i < sizeof(number_keys) / sizeof(number_keys[0]); i++) {
+		const struct value *number = value_member(error, number_keys[i]);
+		int64_t status = value_integer(number);
+
+		if (value_kind(number) == VALUE_STRING)
+			status = strtol(value_text(number), NULL, 10);
+		if (status >= 400 && status <= 599)
+			return status;
+	}
+	for (size_t i = 0; i < sizeof(word_keys) / sizeof(word_keys[0]); i++) {
+		struct str text = value_str(value_member(error, word_keys[i]));
+
+		for (size_t n = 0; text.size > 0 && n < sizeof(words) / sizeof(words[0]);
+		     n++) {
+			if (str_find(text, str_of(words[n].word), 0) != (size_t)-1)
+				return words[n].status;
+		}
+	}
+	return 0;
+}
+
+bool service_is_error(const struct value *root)
+{
+	const struct value *error = value_member(root, "error");
+	enum value_kind kind = value_kind(error);
+
+	if (kind == VALUE_OBJECT || value_str(error).size > 0)
+		return true;
+	if (str_is(value_str(value_member(root, "object")), "error") ||
+	    str_is(value_str(value_member(root, "type")), "error"))
+		return true;
+	return value_kind(root) == VALUE_ARRAY
+		       ? service_is_error(value_item(root, 0))
+		       : !value_member(root, "choices") &&
+				 (value_text(value_member(root, "message")) ||
+				  value_member(root, "detail"));
+}
+
+bool service_refuse(const struct value *root, struct err *err)
+{
+	struct buf message, shown;
+
+	buf_init(&message, MESSAGE_MAX);
+	buf_init(&shown, ERR_TEXT_MAX);
+	if (!add_error_message(root, &message))
+		(void)buf_adds(&message, "an error without a message");
+	failure_quote(buf_str(&message), &shown);
+	(void)err_set(err, failure_code(error_status(root), buf_str(&message)),
+		      "the service ended the answer with an error: %s", shown.data);
+	buf_fini(&message);
+	buf_fini(&shown);
+	return false;
+}
+
+/* JSON as services send it, made readable where it can be. */
+
+/* An escaped half of a surrogate pair at AT, as proxies cut them apart, or 0. */
+static unsigned surrogate_at(struct str text, size_t at)
+{
+	char digits[5] = "";
+	unsigned long code;
+
+	if (at + 6 > text.size || text.data[at] != '\\' || text.data[at + 1] != 'u')
+		return 0;
+	memcpy(digits, text.data + at + 2, 4);
+	code = strtoul(digits, NULL, 16);
+	return code >= 0xd800 && code <= 0xdfff ? (unsigned)code : 0;
+}
+
+/* TEXT with U+FFFD for invalid UTF-8 and for surrogates without their other half. */
+static void repair_characters(struct str text, struct buf *out)
+{
+	size_t at = 0;
+
+	while (at < text.size) {
+		size_t length = text_utf8_length(str_part(text, at, 4));
+		unsigned half = surrogate_at(text, at);
+
+		if (length == 0) {
+			(void)buf_adds(out, "\xef\xbf\xbd");
+			at++;
+		} else if (half && half < 0xdc00 && surrogate_at(text, at + 6) >= 0xdc00) {
+			(void)buf_add(out, text.data + at, 12);
+			at += 12;
+		} else if (half) {
+			(void)buf_adds(out, "\\ufffd");
+			at += 6;
+		} else if (text.data[at] == '\\' && at + 1 < text.size) {
+			/* Both at once: the second may be a backslash too. */
+			(void)buf_add(out, text.data + at, 1);
+			at++;
+			if ((unsigned char)text.data[at] < 0x80) {
+				(void)buf_add(out, text.data + at, 1);
+				at++;
+			}
+		} else {
+			(void)buf_add(out, text.data + at, length);
+			at += length;
+		}
+	}
+}
+
+bool service_parse(struct str text, const char *complaint, struct value **root,
+		   struct err *err)
+{
+	struct buf repaired, shown;
+	struct err why = {0};
+	bool ok;
+
+	if (value_parse(text, 0, root, &why))
+		return true;
+	buf_init(&repaired, VALUE_TEXT_MAX);
+	repair_characters(text, &repaired);
+	ok = !repaired.overflowed && value_parse(buf_str(&repaired), 0, root, NULL);
+	buf_fini(&repaired);
+	if (ok)
+		return true;
+	buf_init(&shown, ERR_TEXT_MAX);
+	failure_quote(str_of(why.text), &shown);
+	(void)err_set(err, EPROTO, "%s (%s)", complaint, shown.data);
+	buf_fini(&shown);
+	return false;
+}
+
+bool service_parse_event(struct str data, struct value **root, bool *end, struct err *err)
+{
+	data = str_trim(data);
+	if (data.size == 0)
+		return true;
+	if (str_is(data, "[DONE]")) {
+		*end = true;
+		return true;
+	}
+	return service_parse(data, "an event of the stream is no JSON", root, err);
+}
+
+bool service_parse_whole(struct str body, struct value **root, struct err *err)
+{
+	if (!service_parse(body, "the answer is neither a stream nor JSON", root, err))
+		return false;
+	return !service_is_error(*root) || service_refuse(*root, err);
 }

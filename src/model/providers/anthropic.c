@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "model/failure.h"
-#include "model/service.h"
 
 /* The version that has all that we use; the API still serves it on request. */
 static const char *const headers[] = {"anthropic-version: 2023-06-01", NULL};

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/value.h"
+#include "model/failure.h"
 #include "model/providers/openai_chat.h"
-#include "model/service.h"
 
 static void take_calls(struct answer *answer, const struct value *calls)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/failure.h"
 #include "model/provider.h"
-#include "model/service.h"
 
 const char *const chat_reasoning_fields[] = {"reasoning_content", "reasoning", NULL};
 

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "model/service.h"
+#include "model/failure.h"
 
 static int64_t index_of(const struct value *event, const char *key)
 {
