@@ -2,17 +2,108 @@
  * openai_chat: answers of Chat Completions servers and of all that imitate them. Tolerant
  * on purpose: what it accepts beyond the API is what servers really send.
  */
+
 #include "model/providers/openai_chat.h"
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "model/conversation.h"
+#include "model/failure.h"
+#include "model/model.h"
+#include "model/provider.h"
+
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/failure.h"
-#include "model/provider.h"
+#define CHAT_EXTRA_DETAILS "reasoning_details"
 
-const char *const chat_reasoning_fields[] = {"reasoning_content", "reasoning", NULL};
+/* In a call's `extra`, and beside its function: what Gemini wants back, signatures of thoughts. */
+#define CHAT_EXTRA_CALL "extra_content"
+
+/*
+ * OpenRouter's reasoning details, which are streamed in pieces and wanted back
+ * unchanged, in one.
+ */
+
+static bool same_detail(const struct value *a, const struct value *b)
+{
+	static const char *const keys[] = {"type", "index", "id"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct value *mine = value_member(a, keys[i]);
+		const struct value *other = value_member(b, keys[i]);
+
+		if (i == 2 &&
+		    (value_kind(mine) == VALUE_NULL || value_kind(other) == VALUE_NULL))
+			continue;
+		if (!mine || !other ? mine != other : !value_equal(mine, other))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * One detail out of the COUNT pieces from FIRST on: KEY joined, of the rest what is not
+ * null.
+ */
+static struct value *join_details(const struct value *list, size_t first, size_t count,
+				  const char *key)
+{
+	struct value *joined = value_copy(value_item(list, first));
+	struct buf text;
+
+	buf_init(&text, MODEL_ANSWER_MAX);
+	for (size_t i = first; i < first + count; i++) {
+		const struct value *piece = value_item(list, i);
+
+		(void)buf_addstr(&text, value_str(value_member(piece, key)));
+		for (void *at = value_first(piece); at; at = value_next(piece, at)) {
+			if (value_kind(value_at(at)) != VALUE_NULL)
+				value_set(joined, value_key(at), value_ref(value_at(at)));
+		}
+	}
+	value_set_str(joined, key, buf_str(&text));
+	buf_fini(&text);
+	return joined;
+}
+
+/* Join the pieces of the reasoning details in a thinking's EXTRA. */
+static void openai_chat_settle_details(struct value *extra)
+{
+	struct value *list = value_ref(value_member(extra, CHAT_EXTRA_DETAILS));
+	struct value *settled;
+	size_t count = value_count(list);
+
+	if (!list)
+		return;
+	settled = value_new_array();
+	for (size_t first = 0, run; first < count; first += run) {
+		struct value *item = value_item(list, first);
+		const char *key = NULL;
+
+		run = 1;
+		if (str_is(value_str(value_member(item, "type")), "reasoning.text"))
+			key = "text";
+		if (str_is(value_str(value_member(item, "type")), "reasoning.summary"))
+			key = "summary";
+		while (key && first + run < count &&
+		       same_detail(item, value_item(list, first + run)))
+			run++;
+		value_append(settled, run > 1 ? join_details(list, first, run, key)
+					      : value_ref(item));
+	}
+	value_set(extra, CHAT_EXTRA_DETAILS, settled);
+	value_free(list);
+}
+
+/* The fields in which servers send reasoning as text, in the order of preference. */
+static const char *const chat_reasoning_fields[] = {"reasoning_content", "reasoning", NULL};
 
 static void note_field(struct answer *answer, const char *field)
 {
@@ -276,6 +367,10 @@ static void chat_done(struct answer *answer)
 	answer_each_extra(answer, openai_chat_settle_details);
 }
 
+static bool openai_chat_write(const struct provider_settings *settings,
+			      const struct model_request *request, struct buf *body,
+			      struct err *err);
+
 const struct provider openai_chat_provider = {
 	.name = "openai-chat",
 	.base_url = "https://api.openai.com/v1",
@@ -288,3 +383,249 @@ const struct provider openai_chat_provider = {
 	.done = chat_done,
 	.error = service_error,
 };
+
+/*
+ * A conversation as the body of one Chat Completions request. Written straight into the
+ * buffer, so that a long conversation is not built a second time.
+ */
+
+static bool message_has(const struct message *message, enum part_kind kind)
+{
+	for (size_t i = 0; i < message->part_count; i++) {
+		if (message->parts[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
+/* Append `"KEY":` and the text of all parts of KIND as one string. */
+static void write_joined(const struct message *message, enum part_kind kind,
+			 const char *key, struct buf *body)
+{
+	struct buf joined;
+
+	buf_init(&joined, body->max);
+	for (size_t i = 0; i < message->part_count; i++) {
+		if (message->parts[i].kind == kind)
+			(void)buf_addstr(&joined, str_of(message->parts[i].text));
+	}
+	(void)buf_addf(body, "\"%s\":", key);
+	(void)value_quote(buf_str(&joined), body);
+	body->overflowed = body->overflowed || joined.overflowed;
+	buf_fini(&joined);
+}
+
+/* The arguments: a string that is a JSON object itself. */
+static void write_arguments(const struct part *call, struct buf *body)
+{
+	struct buf object;
+
+	buf_init(&object, body->max);
+	request_add_arguments(call, &object);
+	(void)value_quote(buf_str(&object), body);
+	body->overflowed = body->overflowed || object.overflowed;
+	buf_fini(&object);
+}
+
+static const char *known_field(const struct value *extra)
+{
+	struct str field = value_str(value_member(extra, CHAT_EXTRA_FIELD));
+
+	for (size_t i = 0; chat_reasoning_fields[i]; i++) {
+		if (str_is(field, chat_reasoning_fields[i]))
+			return chat_reasoning_fields[i];
+	}
+	return NULL;
+}
+
+/*
+ * Reasoning goes back in the field in which it came: some servers refuse a conversation
+ * without it, and those that do not want it drop it in their template. Details first, as
+ * they hold the text too, signed. Thinking of other providers stays at home.
+ */
+static void write_reasoning(const struct message *message, struct buf *body)
+{
+	const char *field = NULL;
+	const char *separator = ",\"" CHAT_EXTRA_DETAILS "\":[";
+	bool has_details = false;
+
+	for (size_t i = 0; i < message->part_count; i++) {
+		const struct part *part = &message->parts[i];
+		const struct value *list = value_member(part->extra, CHAT_EXTRA_DETAILS);
+
+		if (part->kind != PART_THINKING)
+			continue;
+		if (!field)
+			field = known_field(part->extra);
+		for (size_t n = 0; n < value_count(list); n++) {
+			(void)buf_adds(body, separator);
+			(void)value_print(value_item(list, n), 0, body);
+			separator = ",";
+			has_details = true;
+		}
+	}
+	if (has_details) {
+		(void)buf_addc(body, ']');
+	} else if (field) {
+		(void)buf_addc(body, ',');
+		write_joined(message, PART_THINKING, field, body);
+	}
+}
+
+static void write_model_message(const struct message *message, struct buf *body)
+{
+	bool has_calls = message_has(message, PART_CALL);
+
+	(void)buf_adds(body, ",{\"role\":\"assistant\",");
+	if (has_calls && !message_has(message, PART_TEXT))
+		(void)buf_adds(body, "\"content\":null");
+	else
+		write_joined(message, PART_TEXT, "content", body);
+	write_reasoning(message, body);
+	request_add_calls(message, "\"type\":\"function\",", CHAT_EXTRA_CALL,
+			  write_arguments, body);
+	(void)buf_addc(body, '}');
+}
+
+static void write_result(const struct part *part, struct buf *body)
+{
+	(void)buf_adds(body, ",{\"role\":\"tool\",\"tool_call_id\":");
+	(void)value_quote(str_of(part->call_id), body);
+	(void)buf_adds(body, ",\"content\":");
+	(void)value_quote(str_of(request_result_text(part)), body);
+	(void)buf_addc(body, '}');
+}
+
+/*
+ * The user's messages from FIRST to before END: results first, as they must follow their
+ * calls, then all text as one message, as many templates want the speakers in turns.
+ */
+static void write_user_run(const struct conversation *conversation, size_t first,
+			   size_t end, struct buf *body)
+{
+	struct buf text;
+
+	buf_init(&text, body->max);
+	for (size_t i = first; i < end; i++) {
+		const struct message *message = &conversation->messages[i];
+
+		for (size_t n = 0; n < message->part_count; n++) {
+			const struct part *part = &message->parts[n];
+
+			if (part->kind == PART_RESULT)
+				write_result(part, body);
+			if (part->kind != PART_TEXT || request_is_blank(part->text))
+				continue;
+			if (text.size > 0)
+				(void)buf_adds(&text, "\n\n");
+			(void)buf_adds(&text, part->text);
+		}
+	}
+	if (text.size > 0) {
+		(void)buf_adds(body, ",{\"role\":\"user\",\"content\":");
+		(void)value_quote(buf_str(&text), body);
+		(void)buf_addc(body, '}');
+	}
+	body->overflowed = body->overflowed || text.overflowed;
+	buf_fini(&text);
+}
+
+static bool is_model_message(const struct message *message)
+{
+	return message->speaker == SPEAKER_MODEL && message->part_count > 0;
+}
+
+static void write_messages(const struct conversation *conversation, struct buf *body)
+{
+	size_t first = 0;
+	size_t list = body->size;
+
+	if (!request_is_blank(conversation->system_prompt)) {
+		(void)buf_adds(body, ",{\"role\":\"system\",\"content\":");
+		(void)value_quote(str_of(conversation->system_prompt), body);
+		(void)buf_addc(body, '}');
+	}
+	for (size_t i = 0; i < conversation->message_count; i++) {
+		const struct message *message = &conversation->messages[i];
+
+		if (!is_model_message(message))
+			continue;
+		write_user_run(conversation, first, i, body);
+		write_model_message(message, body);
+		first = i + 1;
+	}
+	write_user_run(conversation, first, conversation->message_count, body);
+	/* Each began with a comma; the first one has none before it. */
+	if (body->size > list)
+		body->data[list] = '[';
+	else
+		(void)buf_addc(body, '[');
+	(void)buf_addc(body, ']');
+}
+
+void openai_chat_write_tools(const struct model_request *request, struct buf *body)
+{
+	const char *separator = ",\"tools\":[";
+
+	for (size_t i = 0; i < request->tool_count; i++) {
+		const struct model_tool *tool = &request->tools[i];
+
+		(void)buf_addf(body, "%s{\"type\":\"function\",\"function\":{\"name\":",
+			       separator);
+		(void)value_quote(str_of(tool->name), body);
+		(void)buf_adds(body, ",\"description\":");
+		(void)value_quote(str_of(tool->description), body);
+		(void)buf_adds(body, ",\"parameters\":");
+		request_add_schema(tool, body);
+		(void)buf_adds(body, "}}");
+		separator = ",";
+	}
+	if (request->tool_count > 0)
+		(void)buf_addc(body, ']');
+}
+
+static bool openai_chat_write(const struct provider_settings *settings,
+			      const struct model_request *request, struct buf *body,
+			      struct err *err)
+{
+	(void)buf_adds(body, "{\"model\":");
+	(void)value_quote(str_of(settings->model), body);
+	(void)buf_adds(body, ",\"messages\":");
+	write_messages(request->conversation, body);
+	openai_chat_write_tools(request, body);
+	if (settings->temperature >= 0 &&
+	    openai_family_of(settings->model) != OPENAI_REASONS) {
+		auto_value struct value *number = value_new_real(settings->temperature);
+
+		(void)buf_adds(body, ",\"temperature\":");
+		(void)value_print(number, 0, body);
+	}
+	(void)buf_adds(body,
+		       ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+	return request_fits(body, err);
+}
+
+/* The beginnings of names. */
+
+/* The first that fits counts. */
+static const struct {
+	const char *start;
+	enum openai_family family;
+} rows[] = {
+	{"gpt-3", OPENAI_PLAIN},   {"gpt-4", OPENAI_PLAIN},  {"chatgpt-", OPENAI_PLAIN},
+	{"gpt-oss", OPENAI_OTHER}, {"gpt-", OPENAI_REASONS}, {"o1", OPENAI_REASONS},
+	{"o3", OPENAI_REASONS},    {"o4", OPENAI_REASONS},   {"codex-", OPENAI_REASONS},
+};
+
+enum openai_family openai_family_of(const char *model)
+{
+	struct str name = str_of(model);
+
+	for (size_t slash; (slash = str_find(name, STR("/"), 0)) != (size_t)-1;)
+		name = str_part(name, slash + 1, name.size);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (str_starts(name, str_of(rows[i].start)))
+			return rows[i].family;
+	}
+	return OPENAI_OTHER;
+}

@@ -1,5 +1,6 @@
 /* openai_chat: what its files share: reading answers, writing requests. */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -12,21 +13,21 @@
  * Names in a thinking part's `extra`: the message field its text came in and goes back
  * in, and OpenRouter's list of details, which goes back instead of the text.
  */
-#define CHAT_EXTRA_FIELD   "field"
-#define CHAT_EXTRA_DETAILS "reasoning_details"
-
-/* In a call's `extra`, and beside its function: what Gemini wants back, signatures of thoughts. */
-#define CHAT_EXTRA_CALL "extra_content"
-
-/* The fields in which servers send reasoning as text, in the order of preference. */
-extern const char *const chat_reasoning_fields[]; /* NULL ends it */
-
-bool openai_chat_write(const struct provider_settings *settings,
-		       const struct model_request *request, struct buf *body,
-		       struct err *err);
+#define CHAT_EXTRA_FIELD "field"
 
 /* Append `,"tools":[…]`, or nothing when there are none. */
 void openai_chat_write_tools(const struct model_request *request, struct buf *body);
 
-/* Join the pieces of the reasoning details in a thinking's EXTRA. */
-void openai_chat_settle_details(struct value *extra);
+/*
+ * What a model behind one of OpenAI's APIs takes, by its name: neither API has a way to
+ * ask.
+ */
+
+enum openai_family {
+	OPENAI_PLAIN, /* OpenAI's that do not reason: refuse what belongs to reasoning */
+	OPENAI_REASONS, /* OpenAI's that do: refuse a temperature */
+	OPENAI_OTHER,   /* of anybody else: take both */
+};
+
+/* The maker before a slash, as routers write it, may be there. */
+enum openai_family openai_family_of(const char *model);

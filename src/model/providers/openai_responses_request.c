@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "model/conversation.h"
-#include "model/providers/openai_family.h"
+#include "model/providers/openai_chat.h"
 
 /* Digits of a hash that tell the conversations of one account apart. */
 enum { CACHE_KEY_DIGITS = 32 };
