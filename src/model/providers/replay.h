@@ -22,12 +22,13 @@
  * that is resumed) goes on with the turn behind as many.
  */
 #pragma once
+
 #include "base/err.h"
 #include "model/provider.h"
 
-enum { REPLAY_SCRIPT_MAX = 4 << 20, REPLAY_DELAY_MAX_MS = 1000 };
-
 struct replay;
+
+enum { REPLAY_SCRIPT_MAX = 4 << 20, REPLAY_DELAY_MAX_MS = 1000 };
 /* NAME is for messages: the file's name or "embedded". */
 bool replay_open(struct str script, const char *name, struct replay **replay,
 		 struct err *err);
