@@ -4,7 +4,7 @@
 #include "agent/when.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "store/state.h"
+#include "store/database.h"
 
 #include <errno.h>
 #include <inttypes.h>

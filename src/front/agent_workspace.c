@@ -11,7 +11,7 @@
 #include "plugins/source.h"
 #include "policy/config.h"
 #include "session/session.h"
-#include "store/state.h"
+#include "store/database.h"
 #include "tools/tools.h"
 
 #define WORKSPACE_FOLDER ".glovebox/agents"

@@ -12,7 +12,7 @@
 #include "front/plugin_fetch.h"
 #include "front/setup.h"
 #include "session/session.h"
-#include "store/state.h"
+#include "store/database.h"
 #include "tools/tools.h"
 
 #define PREVIEW_S 2.0

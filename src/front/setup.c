@@ -19,7 +19,7 @@
 #include "front/front_tools.h"
 #include "front/policy_words.h"
 #include "policy/config.h"
-#include "store/state.h"
+#include "store/database.h"
 #include "view/shape.h"
 
 int setup_least_level(const struct setup *setup)

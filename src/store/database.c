@@ -1,23 +1,43 @@
 /*
  * database: SQLite with the settings a journal needs, and a few statements kept prepared.
  */
+
 #include "store/database.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/library.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/library.h"
-#include "base/memory.h"
+/*
+ * Open or create PATH (its folder must exist; the file is made 0600). SCHEMA is a
+ * NULL-ended list of steps: the first makes version 1 of an empty file, each further step
+ * makes the next version. The steps that a file lacks are run when it is opened, all of
+ * them or none; a step that was released is never changed. The sentence of ERR names a
+ * version newer than ours, or a database of another program: both are refused. A damaged
+ * file is refused, never repaired by deleting. Several processes may have the file open:
+ * writers wait up to DATABASE_BUSY_MS. An older program that has the file open goes on
+ * writing after a newer program added a step. A step may therefore add columns and
+ * tables, but it may neither remove any nor require a value that older programs do not
+ * write.
+ */
+enum { DATABASE_BUSY_MS = 5000 };
 
 enum {
 	/* More than a journal has different statements; beyond it they are not kept. */
@@ -453,4 +473,32 @@ bool statement_run(struct statement *statement, int64_t *changed, struct err *er
 		*changed = database->sqlite.changes64(database->handle);
 	statement_end(statement);
 	return ok;
+}
+
+/* One place and one sentence for all of them. */
+
+bool state_path(const char *name, struct buf *path, struct err *err)
+{
+	struct buf below;
+	bool found;
+
+	buf_init(&below, path->max);
+	(void)buf_addf(&below, "glovebox/%s", name);
+	found = path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
+			 below.data, path);
+	buf_fini(&below);
+	if (found)
+		return true;
+	if (path->overflowed)
+		return err_set(err, ENAMETOOLONG, "the path of %s is too long", name);
+	return err_set(err, ENOENT, "no place for %s: set HOME or XDG_STATE_HOME", name);
+}
+
+bool state_open(const char *path, const char *what, const char *const *schema,
+		struct database **database, struct err *err)
+{
+	if (!path[0])
+		return err_set(err, EINVAL, "%s needs a path", what);
+	return (fd_make_folders(path, err) && database_open(path, schema, database, err)) ||
+	       err_while(err, "opening %s (XDG_STATE_HOME says where it may be)", what);
 }

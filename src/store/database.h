@@ -3,6 +3,8 @@
  * its version. The only file that knows SQLite. Statements are prepared, values bound.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -12,19 +14,6 @@
 struct database;
 struct statement;
 
-/*
- * Open or create PATH (its folder must exist; the file is made 0600). SCHEMA is a
- * NULL-ended list of steps: the first makes version 1 of an empty file, each further step
- * makes the next version. The steps that a file lacks are run when it is opened, all of
- * them or none; a step that was released is never changed. The sentence of ERR names a
- * version newer than ours, or a database of another program: both are refused. A damaged
- * file is refused, never repaired by deleting. Several processes may have the file open:
- * writers wait up to DATABASE_BUSY_MS. An older program that has the file open goes on
- * writing after a newer program added a step. A step may therefore add columns and
- * tables, but it may neither remove any nor require a value that older programs do not
- * write.
- */
-enum { DATABASE_BUSY_MS = 5000 };
 bool database_open(const char *path, const char *const *schema,
 		   struct database **database, struct err *err);
 void database_close(struct database *database);
@@ -53,3 +42,15 @@ bool statement_run(struct statement *statement, int64_t *changed, struct err *er
 bool database_run(struct database *database, const char *sql, struct err *err);
 /* The end of what a BEGIN began: COMMIT when OK, which is then returned, else ROLLBACK. */
 bool database_end(struct database *database, bool ok, struct err *err);
+
+/* Where the user's state lies, and the databases in it. */
+
+/*
+ * Append the place of NAME: $XDG_STATE_HOME (when absolute) or ~/.local/state, then
+ * glovebox/NAME. False without a home.
+ */
+bool state_path(const char *name, struct buf *path, struct err *err);
+
+/* database_open for a file at PATH whose folders are made first (0700). WHAT: "the journal". */
+bool state_open(const char *path, const char *what, const char *const *schema,
+		struct database **database, struct err *err);

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "store/database.h"
 #include "store/journal_parts.h"
-#include "store/state.h"
 
 enum {
 	/*

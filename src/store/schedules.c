@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "store/state.h"
+#include "store/database.h"
 
 #include <errno.h>
 #include <inttypes.h>

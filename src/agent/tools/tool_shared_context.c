@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/text/text.h"
+#include "store/database.h"
 #include "store/facts.h"
-#include "store/state.h"
 
 #include <inttypes.h>
 #include <limits.h>

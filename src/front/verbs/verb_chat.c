@@ -12,7 +12,7 @@
 #include "front/run_setup.h"
 #include "front/terminal/chat.h"
 #include "front/verb.h"
-#include "store/state.h"
+#include "store/database.h"
 
 static const struct option_row chat_options[] = {RUN_OPTION_ROW_RESUME, RUN_OPTION_ROWS, {0}};
 

@@ -22,8 +22,8 @@
 #include "front/confirm.h"
 #include "front/exit_code.h"
 #include "front/verb.h"
+#include "store/database.h"
 #include "store/journal.h"
-#include "store/state.h"
 #include "undo/undo_projects.h"
 
 enum {
