@@ -5,9 +5,11 @@
  * meaning of an event: here it is a kind and a JSON text.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "store/database.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,4 +90,50 @@ struct journal_session {
 /* Newest (by its last event) first, at most LIMIT; the callback returns false to stop. */
 bool journal_list(struct journal *journal, size_t limit,
 		  bool (*session)(void *context, const struct journal_session *session),
+		  void *context, struct err *err);
+
+/* What the files of store share of the journal's database; not for others. */
+
+struct journal {
+	struct database *database;
+	char *lock_path;
+	int lock_fd; /* -1: nothing was claimed yet */
+};
+
+/*
+ * Which events are results of the tool that hands over, as a condition of SQL. Structure of
+ * JSON is told from text in it: there the quotes have backslashes.
+ */
+#define JOURNAL_IS_PATCH \
+	"kind = 'tool_ended' AND instr(json, '\"tool\":\"generate_patch\"') > 0"
+
+/*
+ * What the journal knows of the runs in a workspace: for each session the events that
+ * tell how it began and ended, and how many calls it made. The caller reads the content
+ * of these events.
+ */
+
+struct report_row {
+	char id[JOURNAL_ID + 1];
+	/* valid during the callback; events as JSON, empty where there is none */
+	struct str agent, model;
+	struct str began;    /* EVENT_SESSION_BEGAN */
+	struct str task;     /* the first EVENT_TURN_BEGAN */
+	struct str message;  /* the last EVENT_MESSAGE */
+	struct str handover; /* the last call of generate_patch */
+	struct str ended;    /* the last EVENT_TURN_ENDED */
+	int64_t began_ms, calls, denied;
+};
+
+struct report_filter {
+	const char *workspace;
+	const char *agent;      /* NULL: any */
+	const char *other_name; /* of that agent, which counts as well; or NULL */
+	int64_t since_ms;       /* that began since then */
+	const char *except;     /* a session; or NULL */
+};
+
+/* Newest first, at most LIMIT; the callback returns false to stop. */
+bool reports_list(struct journal *journal, const struct report_filter *filter,
+		  size_t limit, bool (*report)(void *context, const struct report_row *row),
 		  void *context, struct err *err);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "store/journal_parts.h"
+#include "store/journal.h"
 
 enum {
 	NAMED_MAX = 5, /* names in one sentence */

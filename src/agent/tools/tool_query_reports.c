@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "store/reports.h"
+#include "store/journal.h"
 
 #include <inttypes.h>
 #include <math.h>
