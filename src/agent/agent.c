@@ -1,19 +1,1215 @@
 /* agent: turns from beginning to end. */
+
 #include "agent/agent.h"
 
 #include "agent/checks.h"
+#include "agent/history.h"
+#include "agent/recorder.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "model/model.h"
 #include "policy/policy.h"
+#include "session/session.h"
+#include "store/patches.h"
 #include "tool/schema.h"
+#include "tool/tool.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+/*
+ * Functions that every part of the loop uses for the turn under way: to end it, to count
+ * its usage, to record it. This file calls none of the other parts.
+ */
+
+const char turn_patch_tool[] = "generate_patch";
+const char turn_interrupted[] = "Interrupted by the user.";
+
+/* EVENT_SESSION_BEGAN or EVENT_SESSION_RESUMED, TEXT may be NULL. */
+static bool agent_record_begin(struct agent *agent, enum event_kind kind,
+			       const char *text, struct err *err)
+{
+	const struct agent_options *options = &agent->options;
+	const char *workspace = session_workspace(options->session);
+	const char *model = model_name(options->model);
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = kind, .text = str_of(text), .data = data};
+
+	if (!text)
+		event.text.data = NULL;
+	value_set_text(data, "session", recorder_session_id(options->recorder));
+	value_set_text(data, "run", session_run(options->session));
+	value_set_text(data, "workspace", workspace);
+	value_set_text(data, "agent", options->name);
+	value_set_text(data, "model", model);
+	value_set_boolean(data, "replay", model_is_replay(options->model));
+	value_set_integer(data, "level", session_level(options->session));
+	if (options->parent)
+		value_set_text(data, "parent", options->parent);
+	return recorder_event(options->recorder, &event, err);
+}
+
+bool agent_interrupted(const struct agent *agent)
+{
+	struct pollfd poll_fd = {.fd = agent->options.cancel_fd, .events = POLLIN};
+
+	return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}
+
+void agent_new_id(struct agent *agent, char id[AGENT_ID])
+{
+	do {
+		(void)snprintf(id, AGENT_ID, "c%llu", (unsigned long long)++agent->last_id);
+	} while (history_has_call(&agent->history, id));
+}
+
+uint64_t agent_id_number(const char *id)
+{
+	unsigned long long number;
+	char *end;
+
+	if (id[0] != 'c' || !isdigit((unsigned char)id[1]))
+		return UINT64_MAX;
+	number = strtoull(id + 1, &end, 10);
+	return *end == '\0' ? number : UINT64_MAX;
+}
+
+bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {
+		.kind = EVENT_NOTICE,
+		.text = str_of(sentence),
+		.data = data,
+	};
+
+	value_set_boolean(data, "to_model", to_model);
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+uint64_t agent_tokens(const struct agent *agent)
+{
+	return history_tokens(&agent->history, agent->fixed_bytes);
+}
+
+void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
+{
+	if (turn->over)
+		return;
+	turn->over = true;
+	turn->outcome->reason = reason;
+	if (sentence)
+		(void)snprintf(turn->outcome->sentence, sizeof(turn->outcome->sentence),
+			       "%s", sentence);
+}
+
+void turn_failed(struct agent *agent, struct turn *turn, const struct err *why)
+{
+	if (why->code != ECANCELED)
+		turn_end(turn, AGENT_MODEL_FAILED, why->text);
+	else if (agent_interrupted(agent))
+		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
+	else
+		turn_end(turn, AGENT_WALL, "The time of this run is over.");
+}
+
+/* A notice that cannot be recorded is found by the next event that must be. */
+void turn_retry(void *context, const char *why, double wait_s)
+{
+	struct buf sentence;
+
+	buf_init(&sentence, ERR_TEXT_MAX);
+	buf_addf(&sentence, "No whole answer came, asking again in %.1f s: ", wait_s);
+	(void)buf_addstr(&sentence, str_part(str_of(why), 0, ERR_TEXT_MAX / 2));
+	(void)agent_notice(context, sentence.data, false, NULL);
+	buf_fini(&sentence);
+}
+
+void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage)
+{
+	sum->input += usage->input;
+	sum->output += usage->output;
+	sum->cached += usage->cached;
+	sum->cache_writes += usage->cache_writes;
+	sum->reasoning += usage->reasoning;
+	sum->money = sum->money < 0 || usage->money < 0 ? -1 : sum->money + usage->money;
+}
+
+void turn_add_usage(struct turn *turn, const struct model_usage *usage)
+{
+	turn_sum_usage(&turn->outcome->usage, usage);
+	turn->limits.tokens += usage->input + usage->output;
+	if (usage->money >= 0)
+		turn->limits.money += usage->money;
+	else
+		turn->limits.money_is_lost = true;
+}
+
+/* Sums of doubles grow tails of digits: a nano-dollar is no price's digit any more. */
+static double turn_round(double money)
+{
+	return (double)(int64_t)(money * 1e9 + 0.5) / 1e9;
+}
+
+struct value *turn_usage_value(const struct model_usage *usage)
+{
+	struct value *value = value_new_object();
+
+	value_set_integer(value, "input", (int64_t)usage->input);
+	value_set_integer(value, "output", (int64_t)usage->output);
+	value_set_integer(value, "cached", (int64_t)usage->cached);
+	value_set_integer(value, "cache_writes", (int64_t)usage->cache_writes);
+	value_set_integer(value, "reasoning", (int64_t)usage->reasoning);
+	if (usage->money >= 0)
+		value_set_real(value, "money", turn_round(usage->money));
+	value_set_boolean(value, "money_known", usage->money >= 0);
+	return value;
+}
+
+/* The limits that a turn shares with its delegates. */
+
+static uint64_t rest(uint64_t most, uint64_t used)
+{
+	return most > used ? most - used : 0;
+}
+
+void agent_left(const struct agent *agent, struct agent_budget *left)
+{
+	const struct limits *limits = agent->turn ? &agent->turn->limits : NULL;
+	double seconds;
+
+	*left = (struct agent_budget){0};
+	if (!limits)
+		return;
+	left->tokens = rest(limits->tokens_max, limits->tokens);
+	left->answers = rest(limits->iterations_max, limits->iterations);
+	if (limits->money_max > limits->money)
+		left->money = limits->money_max - limits->money;
+	seconds = limits_left_s(limits, clock_now_ms(), false);
+	left->seconds = isinf(seconds) ? 0 : seconds;
+	left->used_up =
+		(limits->tokens_max > 0 && left->tokens == 0) ||
+		(limits->money_max > 0 && (left->money <= 0 || limits->money_is_lost)) ||
+		(limits->wall_s > 0 && seconds <= 0);
+}
+
+void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers)
+{
+	if (!agent->turn)
+		return;
+	turn_add_usage(agent->turn, usage);
+	agent->turn->limits.iterations += answers;
+}
+
+/* What is left of a turn. */
+
+static const double ms_per_s = 1000;
+
+void limits_init(struct limits *limits, int64_t now_ms)
+{
+	limits->began_ms = now_ms;
+	limits->at_ms = now_ms;
+	limits->announced = AGENT_STOPPED;
+}
+
+static double limits_elapsed_s(const struct limits *limits, int64_t now_ms)
+{
+	return (double)(now_ms - limits->began_ms) / ms_per_s;
+}
+
+static void limits_describe(const struct limits *limits, enum agent_reason reason,
+			    struct buf *sentence)
+{
+	switch (reason) {
+	case AGENT_ITERATIONS:
+		buf_addf(sentence, "%" PRIu64 " answers of the model",
+			 limits->iterations_max);
+		break;
+	case AGENT_TOKENS:
+		buf_addf(sentence, "%" PRIu64 " tokens, %" PRIu64 " used",
+			 limits->tokens_max, limits->tokens);
+		break;
+	case AGENT_MONEY:
+		buf_addf(sentence, "%.6g US dollars, %.4f spent%s", limits->money_max,
+			 limits->money,
+			 limits->money_is_lost ? ", and an answer whose tokens the service "
+						 "did not count"
+					       : "");
+		break;
+	case AGENT_WALL:
+		buf_addf(sentence, "%.0f seconds", limits->wall_s);
+		break;
+	default:
+		buf_addf(sentence, "%.0f seconds in commands, %.0f used", limits->shell_s,
+			 limits->shell_seconds);
+		break;
+	}
+}
+
+static bool limits_over(double used, double next, double max)
+{
+	return max > 0 && used + next >= max;
+}
+
+/* The first limit that is reached when NEXT more of each is used; AGENT_STOPPED: none. */
+static enum agent_reason limits_reached(const struct limits *limits, int64_t now_ms,
+					bool after_another)
+{
+	uint64_t more = after_another ? 1 : 0;
+	uint64_t tokens = after_another ? limits->step_tokens : 0;
+	double money = after_another ? limits->step_money : 0;
+	double seconds = after_another ? limits->step_seconds : 0;
+	double shell = after_another ? limits->step_shell_seconds : 0;
+
+	if (limits->iterations_max > 0 && limits->iterations + more >= limits->iterations_max)
+		return AGENT_ITERATIONS;
+	if (limits->tokens_max > 0 && limits->tokens + tokens >= limits->tokens_max)
+		return AGENT_TOKENS;
+	if (limits_over(limits->money, money, limits->money_max) ||
+	    (limits->money_max > 0 && limits->money_is_lost))
+		return AGENT_MONEY;
+	if (limits_over(limits_elapsed_s(limits, now_ms), seconds, limits->wall_s))
+		return AGENT_WALL;
+	if (limits_over(limits->shell_seconds, shell, limits->shell_s))
+		return AGENT_SHELL;
+	return AGENT_STOPPED;
+}
+
+static void limits_close_step(struct limits *limits, int64_t now_ms)
+{
+	limits->step_tokens = limits->tokens - limits->at_tokens;
+	limits->step_money = limits->money - limits->at_money;
+	limits->step_seconds = (double)(now_ms - limits->at_ms) / ms_per_s;
+	limits->step_shell_seconds = limits->shell_seconds - limits->at_shell_seconds;
+	limits->at_tokens = limits->tokens;
+	limits->at_money = limits->money;
+	limits->at_ms = now_ms;
+	limits->at_shell_seconds = limits->shell_seconds;
+}
+
+enum limits_answer limits_step(struct limits *limits, int64_t now_ms,
+			       enum agent_reason *reason, struct buf *sentence)
+{
+	limits_close_step(limits, now_ms);
+	*reason = limits_reached(limits, now_ms, false);
+	if (*reason == AGENT_STOPPED)
+		*reason = limits->announced;
+	if (*reason != AGENT_STOPPED) {
+		buf_adds(sentence, "The limit of this run is reached (");
+		limits_describe(limits, *reason, sentence);
+		buf_adds(sentence, "); a new prompt goes on from here.");
+		return LIMITS_STOP;
+	}
+	limits->announced = limits_reached(limits, now_ms, true);
+	limits->iterations++;
+	if (limits->announced == AGENT_STOPPED)
+		return LIMITS_GO;
+	buf_adds(sentence, "This is the last step of this run (limit: ");
+	limits_describe(limits, limits->announced, sentence);
+	buf_adds(sentence,
+		 "). Calls of this answer still run, but you will not see their results. "
+		 "Finish now: say what is done and what is left.");
+	return LIMITS_LAST;
+}
+
+double limits_left_s(const struct limits *limits, int64_t now_ms, bool runs)
+{
+	double left = INFINITY;
+
+	if (limits->wall_s > 0)
+		left = limits->wall_s - limits_elapsed_s(limits, now_ms);
+	if (runs && limits->shell_s > 0 && limits->shell_s - limits->shell_seconds < left)
+		left = limits->shell_s - limits->shell_seconds;
+	return left > 0 ? left : 0;
+}
+
+int64_t limits_deadline_ms(const struct limits *limits)
+{
+	if (limits->wall_s <= 0)
+		return CLOCK_NEVER;
+	return limits->began_ms + (int64_t)(limits->wall_s * ms_per_s);
+}
+
+/* Repeated calls and timeouts. */
+
+enum {
+	/* The name and arguments of one call as text: arguments are part of a 16 MiB answer. */
+	GUARD_TEXT_MAX = 64 << 20,
+	/* Larger answers are not kept, and so not given again: three of these stay in memory. */
+	GUARD_ANSWER_MAX = 256 << 10,
+	/* A sentence by itself comes after so many times the calls of the first warning, … */
+	GUARD_SAY_TIMES = 2,
+	/* … or, where several calls take turns, after each has been warned of. */
+	GUARD_SAY_CIRCLE_TIMES = GUARD_CIRCLE,
+};
+
+void guard_fini(struct guard *guard)
+{
+	for (size_t i = 0; i < GUARD_CIRCLE; i++)
+		value_free(guard->seen[i].answer);
+	*guard = (struct guard){0};
+}
+
+void guard_name(struct guard_call *call, const char *tool, const char *arguments)
+{
+	auto_value struct value *value = NULL;
+	struct str given = str_trim(str_of(arguments));
+	struct buf text;
+
+	call->tool = tool;
+	if (given.size == 0)
+		given = STR("{}");
+	buf_init(&text, GUARD_TEXT_MAX);
+	buf_adds(&text, tool);
+	buf_addc(&text, '\0');
+	if (value_parse(given, VALUE_REPAIR, &value, NULL))
+		(void)value_print(value, VALUE_SORTED, &text);
+	else
+		buf_addstr(&text, given);
+	hash_text(buf_str(&text), call->key);
+	buf_fini(&text);
+}
+
+/* Results without what differs each time. */
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+static size_t digits(struct str text, size_t at)
+{
+	size_t count = 0;
+
+	while (at + count < text.size && isdigit((unsigned char)text.data[at + count]))
+		count++;
+	return count;
+}
+
+/* SHAPE with a digit for each "0": its size when TEXT has it at AT, else 0. */
+static size_t shape(struct str text, size_t at, const char *shape)
+{
+	const size_t size = strlen(shape);
+
+	for (size_t i = 0; i < size; i++) {
+		char c = at + i < text.size ? text.data[at + i] : '\0';
+
+		if (shape[i] == '0' ? !isdigit((unsigned char)c) : c != shape[i])
+			return 0;
+	}
+	return at + size < text.size && isdigit((unsigned char)text.data[at + size])
+		       ? 0
+		       : size;
+}
+
+/* The size of a number with a unit of time at AT ("0.02 s", "3ms", "0m0.12s"), or 0. */
+static size_t lasting(struct str text, size_t at)
+{
+	static const char units[] =
+		"s ms us µs ns sec secs second seconds min minute minutes";
+	size_t size = digits(text, at), unit, end;
+
+	if (at + size + 1 < text.size && text.data[at + size] == 'm' &&
+	    digits(text, at + size + 1) > 0)
+		size += 1 + digits(text, at + size + 1);
+	if (at + size < text.size && text.data[at + size] == '.')
+		size += 1 + digits(text, at + size + 1);
+	unit = at + size;
+	unit += unit < text.size && text.data[unit] == ' ';
+	for (end = unit; end < text.size && is_word(text.data[end]);)
+		end++;
+	return str_among(units, str_part(text, unit, end - unit)) && end > unit ? end - at
+										: 0;
+}
+
+/* The size of the time at AT: a clock's, a date, or how long something took; or 0. */
+static size_t time_size(struct str text, size_t at)
+{
+	size_t size = shape(text, at, "0000-00-00");
+
+	if (size == 0)
+		size = shape(text, at, "00:00:00");
+	return size > 0 ? size : lasting(text, at);
+}
+
+static void add_timeless(struct str text, struct buf *out)
+{
+	for (size_t at = 0; at < text.size;) {
+		const bool begins =
+			isdigit((unsigned char)text.data[at]) &&
+			(at == 0 ||
+			 (!is_word(text.data[at - 1]) && text.data[at - 1] != '.') ||
+			 (text.data[at - 1] == 'T' && at > 1 &&
+			  isdigit((unsigned char)text.data[at - 2])));
+		const size_t size = begins ? time_size(text, at) : 0;
+
+		if (size > 0)
+			(void)buf_adds(out, "0");
+		else
+			(void)buf_addc(out, text.data[at]);
+		at += size > 0 ? size : 1;
+	}
+}
+
+/* Each run keeps what its answer does not show under another name. */
+static void remove_spill(const struct tool_result *result, struct buf *text)
+{
+	struct str name = value_str(value_member(result->details, "spill"));
+	size_t at = 0;
+
+	if (name.size == 0)
+		name = value_str(value_member(result->details, "saved"));
+	while (name.size > 0 && (at = str_find(buf_str(text), name, at)) != (size_t)-1)
+		buf_remove(text, at, name.size);
+}
+
+static void result_key(const struct tool_result *result, char key[HASH_HEX + 1])
+{
+	struct buf whole, timeless;
+
+	buf_init(&whole, GUARD_TEXT_MAX);
+	buf_init(&timeless, GUARD_TEXT_MAX);
+	(void)buf_addstr(&whole, buf_str(&result->text));
+	remove_spill(result, &whole);
+	(void)buf_addf(&timeless, "%s %d %d ", result_status_name(result->status),
+		       result->exit_code, result->signal);
+	add_timeless(buf_str(&whole), &timeless);
+	if (result->content != NULL)
+		(void)value_print(result->content, VALUE_SORTED, &timeless);
+	hash_text(buf_str(&timeless), key);
+	buf_fini(&timeless);
+	buf_fini(&whole);
+}
+
+/* Circles. */
+
+static struct guard_seen *find(struct guard *guard, const char *key)
+{
+	for (size_t i = 0; i < GUARD_CIRCLE; i++) {
+		if (strcmp(guard->seen[i].key, key) == 0)
+			return &guard->seen[i];
+	}
+	return NULL;
+}
+
+/* Where KEY is remembered: its own place, or that of the call longest ago. */
+static struct guard_seen *place_for(struct guard *guard, const char *key)
+{
+	struct guard_seen *known = find(guard, key);
+	struct guard_seen *oldest = &guard->seen[0];
+
+	for (size_t i = 1; i < GUARD_CIRCLE; i++) {
+		if (guard->seen[i].last < oldest->last)
+			oldest = &guard->seen[i];
+	}
+	return known != NULL ? known : oldest;
+}
+
+/* Forget the counts of earlier calls: the next circle begins here. */
+static void begin_anew(struct guard *guard)
+{
+	guard->idle = 0;
+	guard->said = false;
+	for (size_t i = 0; i < GUARD_CIRCLE; i++) {
+		guard->seen[i].count = guard->seen[i].count > 0;
+		guard->seen[i].circles = false;
+	}
+}
+
+/* Different calls of this circle. */
+static size_t members(const struct guard *guard)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < GUARD_CIRCLE; i++)
+		count += guard->seen[i].circles;
+	return count;
+}
+
+/*
+ * May a file have changed between what SEEN has and now? Where nobody looks after commands only
+ * the call's own writing is known to be none when the same call said the same twice.
+ */
+static bool is_changed(const struct guard_seen *seen, const struct guard_call *call,
+		       const struct session_writes *writes)
+{
+	return seen->found != writes->found ||
+	       (!writes->looks && seen->writers != call->writers);
+}
+
+/*
+ * Calls of this circle: those without progress, and the first round before them, as far as no
+ * other call lies between.
+ */
+static uint64_t length(const struct guard *guard)
+{
+	uint64_t first = guard->calls - guard->idle + 1;
+	bool longer = true;
+
+	while (longer) {
+		longer = false;
+		for (size_t i = 0; i < GUARD_CIRCLE && !longer; i++)
+			longer = guard->seen[i].circles && guard->seen[i].base + 1 == first;
+		first -= longer;
+	}
+	return guard->calls + 1 - first;
+}
+
+static void decide(struct guard *guard, const char *tool)
+{
+	const size_t calls = members(guard);
+	const uint64_t total = length(guard);
+	const uint64_t stop = guard->stop == 0
+				      ? UINT64_MAX
+				      : guard->stop + (calls > 1 ? GUARD_CIRCLE_MORE : 0);
+	const uint64_t say =
+		guard->warn * (calls > 1 ? GUARD_SAY_CIRCLE_TIMES : GUARD_SAY_TIMES);
+
+	if (guard->verdict >= GUARD_REPEATS)
+		return;
+	if (total >= stop) {
+		guard->verdict = GUARD_REPEATS;
+		if (calls == 1)
+			(void)err_set(&guard->why, 0,
+				      "The model called %s %" PRIu64
+				      " times with the same arguments and the same result, so "
+				      "the run was stopped.",
+				      tool, total);
+		else
+			(void)err_set(&guard->why, 0,
+				      "The model's last %" PRIu64
+				      " calls were the same %zu over and over, with the same "
+				      "results, so the run was stopped.",
+				      total, calls);
+	} else if (total >= say && say > 0 && !guard->said) {
+		guard->said = true;
+		guard->verdict = GUARD_SAY;
+		(void)err_set(&guard->why, 0,
+			      "The last %" PRIu64
+			      " calls brought nothing new: the same calls, the same results, and "
+			      "no file changed. Do something else, or end your turn and say what "
+			      "you wait for or cannot do.",
+			      total);
+		if (guard->stop > 0) {
+			const size_t size = strlen(guard->why.text);
+
+			(void)snprintf(guard->why.text + size,
+				       sizeof(guard->why.text) - size,
+				       " After %" PRIu64 " such calls the run ends.", stop);
+		}
+	}
+}
+
+static void add_ordinal(uint64_t number, struct buf *text)
+{
+	static const char *const words[] = {"first", "second", "third",   "fourth",
+					    "fifth", "sixth",  "seventh", "eighth",
+					    "ninth", "tenth"};
+
+	if (number <= sizeof(words) / sizeof(words[0]))
+		(void)buf_adds(text, words[number - 1]);
+	else
+		(void)buf_addf(text, "%" PRIu64 ".", number);
+}
+
+/* The call came again without progress; SEEN is told of it. */
+static void count_again(struct guard *guard, struct guard_seen *seen, const char *tool)
+{
+	if (!seen->circles)
+		seen->base = seen->last;
+	seen->last = ++guard->calls;
+	seen->count++;
+	seen->circles = true;
+	guard->idle++;
+	decide(guard, tool);
+}
+
+static bool is_warned(const struct guard *guard, const struct guard_seen *seen)
+{
+	return guard->warn > 0 && seen->count >= guard->warn;
+}
+
+static void add_warning(const struct guard_seen *seen, const char *how, struct buf *text)
+{
+	(void)buf_end_line(text);
+	(void)buf_adds(text, "[the ");
+	add_ordinal(seen->count, text);
+	(void)buf_addf(text,
+		       " identical call %s; do something else, or say what you wait for]\n",
+		       how);
+}
+
+struct value *guard_answer(struct guard *guard, const struct guard_call *call,
+			   const struct session_writes *writes)
+{
+	struct guard_seen *seen = find(guard, call->key);
+	struct value *answer;
+	struct buf text;
+
+	if (seen == NULL || seen->answer == NULL || !call->only_reads ||
+	    !is_warned(guard, seen) || writes->writing ||
+	    seen->writers != writes->writers || seen->found != writes->found)
+		return NULL;
+	count_again(guard, seen, call->tool);
+	answer = value_copy(seen->answer);
+	buf_init(&text, 2 * RESULT_TEXT_MAX);
+	(void)buf_addstr(&text, value_str(value_member(answer, "text")));
+	add_warning(seen,
+		    "with the same result, answered from before without running because no "
+		    "file changed since",
+		    &text);
+	value_set_str(answer, "text", buf_str(&text));
+	value_set_boolean(answer, "from_before", true);
+	value_set_real(answer, "seconds", 0);
+	buf_fini(&text);
+	return answer;
+}
+
+static void take_timeout(struct guard *guard, struct tool_result *result)
+{
+	guard->timeouts = result->status == RESULT_TIMED_OUT ? guard->timeouts + 1 : 0;
+	if (guard->warn > 0 && guard->timeouts >= GUARD_TIMEOUTS_TOLD) {
+		(void)buf_end_line(&result->text);
+		(void)buf_adds(&result->text, "[the ");
+		add_ordinal(guard->timeouts, &result->text);
+		(void)buf_adds(&result->text,
+			       " call in a row that ran into its time limit; run it with "
+			       "background=true and follow it with the tool job, or do less at "
+			       "once]\n");
+	}
+	if (guard->stop == 0 || guard->timeouts < GUARD_TIMEOUTS_END ||
+	    guard->verdict >= GUARD_REPEATS)
+		return;
+	guard->verdict = GUARD_TIMEOUTS;
+	(void)err_set(&guard->why, 0,
+		      "%" PRIu64
+		      " calls in a row ran into their time limit, so the run was stopped.",
+		      guard->timeouts);
+}
+
+static void keep_answer(struct guard_seen *seen, const struct guard_call *call,
+			const struct tool_result *result)
+{
+	value_free(seen->answer);
+	seen->answer = NULL;
+	if (call->only_reads && result->text.size <= GUARD_ANSWER_MAX &&
+	    result->content == NULL &&
+	    (result->status == RESULT_DONE || result->status == RESULT_FAILED))
+		seen->answer = tool_result_value(result);
+}
+
+void guard_result(struct guard *guard, const struct guard_call *call,
+		  const struct session_writes *writes, struct tool_result *result)
+{
+	struct guard_seen *seen = find(guard, call->key);
+	char key[HASH_HEX + 1];
+	bool again;
+
+	if (call->waits) {
+		begin_anew(guard);
+		guard->calls++;
+		guard->timeouts = 0;
+		return;
+	}
+	result_key(result, key);
+	again = seen != NULL && strcmp(seen->result, key) == 0 &&
+		!is_changed(seen, call, writes);
+	if (!again) {
+		begin_anew(guard);
+		seen = place_for(guard, call->key);
+		memcpy(seen->key, call->key, sizeof(seen->key));
+		memcpy(seen->result, key, sizeof(seen->result));
+		seen->count = 1;
+	}
+	keep_answer(seen, call, result);
+	seen->found = writes->found;
+	seen->writers = writes->writers;
+	if (again)
+		count_again(guard, seen, call->tool);
+	else
+		seen->last = ++guard->calls;
+	if (again && is_warned(guard, seen))
+		add_warning(seen, "with the same result", &result->text);
+	take_timeout(guard, result);
+}
+
+enum guard_verdict guard_verdict(const struct guard *guard, struct err *why)
+{
+	*why = guard->why;
+	return guard->verdict;
+}
+
+bool guard_take_sentence(struct guard *guard, struct err *sentence)
+{
+	if (guard->verdict != GUARD_SAY)
+		return false;
+	*sentence = guard->why;
+	guard->verdict = GUARD_GO;
+	return true;
+}
+
+/* From a session's events to the agent that goes on with it. */
+
+static const char resume_remark[] =
+	"(The program has been started anew since. The files are as they were left; the cell is "
+	"a new one: /tmp is empty, nothing runs in the background any more.)";
+static const char resume_lost[] =
+	"No result: the program ended while this call was under way. It may have run as a whole, "
+	"in part, or not at all: look what is there before you call it again.";
+static const char resume_not_run[] =
+	"Not run: the program ended before this call began. Call it again if it is still wanted.";
+
+/* Bytes of the lines that say which calls of one answer began: its arguments, escaped. */
+enum { RESUME_BEGAN_MAX = 4 * EVENT_JSON_MAX };
+
+struct resuming {
+	struct agent *agent;
+	/*
+	 * Since the last answer: only then can a call have begun and not ended. Lines of
+	 * EVENT_TOOL_BEGAN, not read before it is known that they matter; ids that ended.
+	 */
+	struct buf began;
+	struct value *ended;
+	struct value *open; /* calls that began and did not end: id -> tool */
+	struct value *seen; /* what was read of files: path -> mark */
+	char *run;          /* the steps' name (session_run), or NULL */
+	enum event_kind last;
+};
+
+/* New ids of our own calls continue after the highest id in the record. */
+static void resume_note_id(struct agent *agent, const char *call)
+{
+	uint64_t number = call ? agent_id_number(call) : 0;
+
+	if (number > agent->last_id && number < UINT32_MAX)
+		agent->last_id = number;
+}
+
+static void resume_note(struct resuming *resuming, const struct event *event)
+{
+	const struct value *seen = value_member(event->data, "seen");
+	const char *run = value_text(value_member(event->data, "run"));
+
+	resume_note_id(resuming->agent, event->call);
+	resuming->last = event->kind;
+	if (event->kind == EVENT_SESSION_BEGAN && run) {
+		free(resuming->run);
+		resuming->run = memory_copy(run);
+	}
+	if (event->kind == EVENT_MESSAGE) {
+		buf_clear(&resuming->began);
+		value_free(resuming->ended);
+		resuming->ended = value_new_object();
+	}
+	if (event->kind != EVENT_TOOL_ENDED)
+		return;
+	if (event->call)
+		value_set_boolean(resuming->ended, event->call, true);
+	for (void *at = value_first(seen); at; at = value_next(seen, at))
+		value_set(resuming->seen, value_key(at), value_ref(value_at(at)));
+}
+
+static bool resume_line(void *context, const char *kind, struct str json, struct err *err)
+{
+	struct resuming *resuming = context;
+	auto_value struct value *line = NULL;
+	struct event event;
+
+	if (strcmp(kind, event_kind_name(EVENT_TOOL_BEGAN)) == 0) {
+		resuming->last = EVENT_TOOL_BEGAN;
+		return (buf_addstr(&resuming->began, json) &&
+			buf_addc(&resuming->began, '\n')) ||
+		       err_set(err, EFBIG, "one answer with too many calls");
+	}
+	if (!event_parse(json, &line, &event, err))
+		return false;
+	resume_note(resuming, &event);
+	return history_event(&resuming->agent->history, &event, err) ||
+	       err_while(err, "event %lld", (long long)event.number);
+}
+
+static bool resume_find_open(struct resuming *resuming, struct err *err)
+{
+	struct str rest = buf_str(&resuming->began);
+	struct str json;
+
+	while (str_next_line(&rest, &json)) {
+		auto_value struct value *line = NULL;
+		struct event event;
+
+		if (!event_parse(json, &line, &event, err))
+			return false;
+		resume_note_id(resuming->agent, event.call);
+		if (event.call && !value_member(resuming->ended, event.call))
+			value_set_text(resuming->open, event.call,
+				       event.tool ? event.tool : "");
+	}
+	return true;
+}
+
+/* One after the other: the record and the conversation have no call without an answer. */
+static bool resume_answer(struct resuming *resuming, struct err *err)
+{
+	struct agent *agent = resuming->agent;
+	const struct part *call;
+
+	for (size_t i = 0; (call = history_call(&agent->history, i)) != NULL; i++) {
+		bool began = value_member(resuming->open, call->call_id) != NULL;
+
+		if (history_is_answered(&agent->history, call->call_id))
+			continue;
+		if (!calls_answer(agent, call->call_id, call->tool, RESULT_FAILED,
+				  began ? resume_lost : resume_not_run, err))
+			return false;
+		value_remove(resuming->open, call->call_id);
+	}
+	/* The calls that are left were made by the front itself: the hand-over. */
+	for (void *at = value_first(resuming->open); at;
+	     at = value_next(resuming->open, at)) {
+		if (!calls_answer(agent, value_key(at), value_text(value_at(at)),
+				  RESULT_FAILED, resume_lost, err))
+			return false;
+	}
+	return true;
+}
+
+static bool resume_read(struct resuming *resuming, struct err *err)
+{
+	const struct agent_options *options = &resuming->agent->options;
+
+	if (!recorder_resume(options->recorder, options->resume, resume_line, resuming, err) ||
+	    !resume_find_open(resuming, err))
+		return false;
+	session_recall(options->session, resuming->seen);
+	/* The end of a turn has handed over. */
+	if (resuming->run)
+		session_adopt(options->session, resuming->run,
+			      resuming->last == EVENT_TURN_ENDED);
+	return true;
+}
+
+/*
+ * Make the history of what the journal holds of the session options.resume, and answer the
+ * calls that have no result: one that began may have run, one that did not has not.
+ */
+static bool resume_session(struct agent *agent, struct err *err)
+{
+	struct resuming resuming = {
+		.agent = agent,
+		.ended = value_new_object(),
+		.open = value_new_object(),
+		.seen = value_new_object(),
+	};
+	bool resumed;
+
+	buf_init(&resuming.began, RESUME_BEGAN_MAX);
+	resumed = resume_read(&resuming, err) &&
+		  agent_record_begin(agent, EVENT_SESSION_RESUMED, resume_remark, err) &&
+		  resume_answer(&resuming, err);
+	buf_fini(&resuming.began);
+	value_free(resuming.ended);
+	value_free(resuming.open);
+	value_free(resuming.seen);
+	free(resuming.run);
+	return resumed;
+}
+
+/* What a turn changed, as a patch, however the turn ended. */
+
+/* A title is a line one can read in a list. */
+enum { HANDOVER_TITLE_MAX = 72, HANDOVER_TEXT_MAX = 2048 };
+
+/* Files of delegates that are told of: more than any review reads. */
+enum { HANDOVER_DELEGATED_MAX = 10000 };
+
+/* The last words of the model are the best summary there is. */
+static void handover_summary(const struct agent *agent, const struct turn *turn,
+			     struct buf *summary)
+{
+	const struct conversation *conversation = &agent->history.conversation;
+	const struct message *last = NULL;
+
+	for (size_t i = 0; i < conversation->message_count; i++) {
+		if (conversation->messages[i].speaker == SPEAKER_MODEL)
+			last = &conversation->messages[i];
+	}
+	for (size_t i = 0; last && i < last->part_count; i++) {
+		struct str text = str_trim(str_of(last->parts[i].text));
+
+		if (last->parts[i].kind != PART_TEXT || text.size == 0)
+			continue;
+		text = str_part(text, 0, text_character_border(text, HANDOVER_TEXT_MAX / 2));
+		text_add_paragraph(summary, text);
+		buf_addc(summary, '\n');
+	}
+	checks_tell(turn, summary);
+	buf_adds(summary, turn->outcome->sentence);
+	if (summary->size == 0)
+		buf_adds(summary, "The change made in this run.");
+}
+
+static struct value *handover_arguments(const struct agent *agent, const struct turn *turn)
+{
+	struct value *arguments = value_new_object();
+	struct str rest = str_trim(str_of(turn->text));
+	struct str title = STR("Changes");
+	struct str line;
+	struct buf heading, summary;
+	size_t fits;
+
+	buf_init(&heading, 4 * (HANDOVER_TITLE_MAX + 1) + sizeof("…"));
+	buf_init(&summary, HANDOVER_TEXT_MAX);
+	handover_summary(agent, turn, &summary);
+	if (str_next_line(&rest, &line) && str_trim(line).size > 0)
+		title = str_trim(line);
+	/* A pasted prompt may hold any bytes, control characters too. */
+	text_add_name(&heading, str_part(title, 0, HANDOVER_TITLE_MAX + 1));
+	fits = text_character_border(buf_str(&heading), HANDOVER_TITLE_MAX);
+	if (fits < heading.size) {
+		buf_truncate(&heading, fits);
+		buf_adds(&heading, "…");
+	}
+	value_set_str(arguments, "title", buf_str(&heading));
+	value_set_str(arguments, "summary", str_trim(buf_str(&summary)));
+	buf_fini(&summary);
+	buf_fini(&heading);
+	return arguments;
+}
+
+void handover_take(struct turn *turn, const struct tool_result *result)
+{
+	value_free(turn->patch);
+	turn->patch = value_ref(result->details);
+}
+
+void handover_take_delegated(struct turn *turn, const struct value *details)
+{
+	/* Its own, and those of the delegates below it. */
+	static const char *const keys[] = {"changed", "delegated"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct value *files = value_member(details, keys[i]);
+
+		for (size_t j = 0; j < value_count(files); j++) {
+			struct value *file = value_item(files, j);
+			const char *path = value_text(value_member(file, "path"));
+
+			if (turn->delegated == NULL)
+				turn->delegated = value_new_object();
+			if (path != NULL &&
+			    value_count(turn->delegated) < HANDOVER_DELEGATED_MAX)
+				value_set(turn->delegated, path, value_ref(file));
+		}
+	}
+}
+
+/* Make the patch when something was changed since the last one. */
+static bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
+{
+	struct session *session = agent->options.session;
+	auto_value struct value *arguments = NULL;
+	struct request request = {.tool = turn_patch_tool, .by_front = true};
+	struct tool_result result;
+	char id[AGENT_ID];
+	bool recorded = true;
+
+	/* A patch that the model made says nothing of checks that stayed red. */
+	if (!session_has_news(session) &&
+	    !(turn->patch && turn->outcome->reason == AGENT_CHECKS))
+		return true;
+	arguments = handover_arguments(agent, turn);
+	agent_new_id(agent, id);
+	request.id = id;
+	request.arguments = arguments;
+	tool_result_init(&result);
+	session_call(session, &request, &result);
+	if (recorder_failed(agent->options.recorder, err)) {
+		recorded = false;
+	} else if (result.status == RESULT_DONE) {
+		handover_take(turn, &result);
+	} else {
+		struct buf sentence;
+
+		buf_init(&sentence, HANDOVER_TEXT_MAX);
+		buf_adds(&sentence, "The change could not be made a patch: ");
+		buf_addstr(&sentence,
+			   str_part(buf_str(&result.text), 0, HANDOVER_TEXT_MAX / 2));
+		recorded = agent_notice(agent, sentence.data, false, err);
+		buf_fini(&sentence);
+	}
+	tool_result_fini(&result);
+	return recorded;
+}
+
+/* Without a patch the names alone. */
+static struct value *handover_names(struct session *session)
+{
+	const char *const *paths = session_changed(session);
+	struct value *files = value_new_array();
+
+	for (size_t i = 0; paths && paths[i]; i++) {
+		struct value *file = value_new_object();
+
+		value_set_text(file, "path", paths[i]);
+		value_append(files, file);
+	}
+	return files;
+}
+
+/* The name that `glovebox patch` takes, where it is kept. */
+static void handover_name(const struct agent *agent, struct value *data)
+{
+	struct journal *journal = recorder_journal(agent->options.recorder);
+	const char *session = recorder_session_id(agent->options.recorder);
+	char id[PATCH_ID + 1];
+
+	if (journal != NULL && session[0] != '\0' &&
+	    patches_newest(journal, session, id, NULL))
+		value_set_str(data, "patch_id", (struct str){id, PATCH_ID_SHOWN});
+}
+
+static void handover_delegated(const struct turn *turn, struct value *data)
+{
+	struct value *files;
+
+	if (turn->delegated == NULL)
+		return;
+	files = value_new_array();
+	for (void *at = value_first(turn->delegated); at != NULL;
+	     at = value_next(turn->delegated, at))
+		value_append(files, value_ref(value_at(at)));
+	value_set(data, "delegated", files);
+}
+
+/* Put the changed files and the patch into DATA of EVENT_TURN_ENDED, and count them. */
+static void handover_describe(struct agent *agent, struct turn *turn, struct value *data)
+{
+	struct value *files = value_member(turn->patch, "files");
+	const char *patch = value_text(value_member(turn->patch, "patch"));
+
+	if (files)
+		files = value_ref(files);
+	else if (session_has_news(agent->options.session))
+		files = handover_names(agent->options.session);
+	else
+		files = value_new_array();
+	turn->outcome->changed = value_count(files);
+	value_set(data, "changed", files);
+	if (patch && *patch)
+		value_set_text(data, "patch", patch);
+	if (turn->patch != NULL && value_count(files) > 0)
+		handover_name(agent, data);
+	handover_delegated(turn, data);
+}
+
+/*
+ * What the project's own files tell agents (AGENTS.md), read by a tool inside the cell,
+ * kept as an event, said to the model behind the role's prompt.
+ */
+
+/* Two files of some kilobytes; a file system that hangs must not keep the agent from work. */
+static const double instructions_timeout_s = 5;
+
+static const char instructions_begin[] =
+	"\n\nThe project brings instructions for agents, in the files named below. Follow them "
+	"where they do not contradict what stands above or what the user says; of two files, the "
+	"one in the deeper folder. Before you work in a folder below, look whether it has an "
+	"AGENTS.md of its own.\n\n";
+
+/* The folder of the agent's base, below the workspace. */
+static const char *instructions_leaf(const struct session *session)
+{
+	const char *workspace = session_workspace(session);
+	const char *base = session_policy(session)->base.path;
+	size_t length = strlen(workspace);
+
+	if (!base || strncmp(base, workspace, length) != 0 || base[length] != '/')
+		return ".";
+	return base + length + 1;
+}
+
+static bool instructions_take(struct agent *agent, const struct tool_result *result,
+			      struct err *err)
+{
+	const char *had = agent->history.instructions;
+	struct event event = {
+		.kind = EVENT_INSTRUCTIONS,
+		.text = buf_str(&result->text),
+		.data = result->details,
+	};
+
+	if (str_is(event.text, had ? had : "") &&
+	    value_count(value_member(result->details, "skipped")) == 0)
+		return true;
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+static bool instructions_refused(struct agent *agent, const struct tool_result *result,
+				 struct err *err)
+{
+	struct buf sentence;
+	bool recorded;
+
+	buf_init(&sentence, 2 * ERR_TEXT_MAX);
+	buf_adds(&sentence, "The project's instructions (AGENTS.md) were not read: ");
+	buf_addstr(&sentence, str_part(buf_str(&result->text), 0, ERR_TEXT_MAX));
+	recorded = agent_notice(agent, sentence.data, false, err);
+	buf_fini(&sentence);
+	return recorded;
+}
+
+/* Read the project's instructions, inside the cell; an event when they are new. */
+static bool instructions_read(struct agent *agent, struct err *err)
+{
+	struct session *session = agent->options.session;
+	auto_value struct value *arguments = value_new_object();
+	const struct request request = {
+		.tool = "read_instructions",
+		.arguments = arguments,
+		.by_front = true,
+		.quiet = true,
+		.timeout_s = instructions_timeout_s,
+	};
+	struct tool_result result;
+	bool recorded;
+
+	value_set_text(arguments, "leaf", instructions_leaf(session));
+	tool_result_init(&result);
+	session_call(session, &request, &result);
+	if (result.status == RESULT_DONE)
+		recorded = instructions_take(agent, &result, err);
+	else
+		recorded = instructions_refused(agent, &result, err);
+	tool_result_fini(&result);
+	return recorded;
+}
+
+/* Append what the model is told of them: nothing when there are none. */
+static void instructions_add(const struct agent *agent, struct buf *text)
+{
+	if (!agent->history.instructions)
+		return;
+	buf_adds(text, instructions_begin);
+	buf_adds(text, agent->history.instructions);
+}
 
 /* The role's prompt and our paragraph about the place. */
 enum { AGENT_SYSTEM_MAX = 1 << 20 };

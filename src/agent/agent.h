@@ -18,12 +18,18 @@
  *	recorder_free(recorder);
  */
 #pragma once
+
+#include "agent/history.h"
 #include "agent/recorder.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "model/model.h"
 #include "session/session.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct agent;
@@ -129,3 +135,228 @@ void agent_left(const struct agent *agent, struct agent_budget *left);
  * A delegate used USAGE and ANSWERS for the turn under way: they count as the turn's own.
  */
 void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers);
+
+/*
+ * Sees a model that goes round in circles. A call makes progress unless the same call
+ * gave the same result before and no file changed since. Calls in a row that make none
+ * are a circle: the model is told of it in the results, then by a sentence of its own,
+ * then the turn ends. Timeouts in a row are treated alike. Pure: the caller tells it of
+ * written files.
+ */
+
+enum {
+	/* A circle has at most so many different calls; a longer one is honest work more often. */
+	GUARD_CIRCLE = 3,
+	/* A circle of several calls may be so much longer than the same call over and over. */
+	GUARD_CIRCLE_MORE = 2,
+	/* Timeouts in a row: a second try is honest work, and so is a third with another limit. */
+	GUARD_TIMEOUTS_TOLD = 3,
+	GUARD_TIMEOUTS_END = 5,
+};
+
+enum guard_verdict {
+	GUARD_GO,
+	GUARD_SAY,      /* the model is to read a sentence by itself */
+	GUARD_REPEATS,  /* the turn is over, for this reason */
+	GUARD_TIMEOUTS, /* or for this one */
+};
+
+/* One call, as the guard sees it. */
+struct guard_call {
+	const char *tool;
+	char key[HASH_HEX + 1]; /* of its name and its arguments (guard_name) */
+	bool only_reads;        /* it may be answered from before */
+	bool waits;       /* it waits for a job, which is progress whatever it says */
+	uint64_t writers; /* session_writes: when it began */
+};
+
+/* One of the last different calls, and its result. */
+struct guard_seen {
+	char key[HASH_HEX + 1], result[HASH_HEX + 1]; /* key "": none */
+	uint64_t found, writers; /* session_writes: when its result was there */
+	unsigned count;          /* of this call with this result, in this circle */
+	bool circles;            /* it came without progress in this circle */
+	uint64_t base;           /* of one that circles: the number of its call before */
+	uint64_t last;           /* the number of its last call; 0: there is none */
+	struct value *answer; /* its result, as events have it; of one that only reads */
+};
+
+/* Zero, with its two limits (0: none), is a fresh one. */
+struct guard {
+	uint64_t warn, stop;
+	struct guard_seen seen[GUARD_CIRCLE];
+	uint64_t calls;
+	uint64_t idle; /* calls in a row without progress */
+	uint64_t timeouts;
+	bool said; /* the sentence by itself, of this circle */
+	enum guard_verdict verdict;
+	struct err why; /* the sentence of VERDICT */
+};
+void guard_fini(struct guard *guard);
+
+/*
+ * Name CALL. Arguments are equal when they are as JSON (order and blanks do not count), else by
+ * their bytes.
+ */
+void guard_name(struct guard_call *call, const char *tool, const char *arguments);
+
+/*
+ * CALL is about to run. Returns the earlier answer, with a remark, when CALL would only
+ * read the same again: CALL is counted and must not run. Returns NULL when CALL must run.
+ * The caller frees the answer.
+ */
+struct value *guard_answer(struct guard *guard, const struct guard_call *call,
+			   const struct session_writes *writes);
+
+/* CALL ended with RESULT. Adds to RESULT any remark that the model must read. */
+void guard_result(struct guard *guard, const struct guard_call *call,
+		  const struct session_writes *writes, struct tool_result *result);
+
+/* The verdict on all results so far; WHY receives its sentence. */
+enum guard_verdict guard_verdict(const struct guard *guard, struct err *why);
+/* The sentence of GUARD_SAY, once, when it is due. */
+bool guard_take_sentence(struct guard *guard, struct err *sentence);
+
+/*
+ * How much of a turn is left: answers, tokens, money, wall time, time in commands. A
+ * step is one answer of the model and the calls in it. The step after which a limit will
+ * be reached is known beforehand (by count, or because what is left is less than the
+ * step before took), so that the model can be told in time. Pure: the clock is the
+ * caller's.
+ */
+
+struct limits {
+	/* in; 0: no such limit */
+	uint64_t iterations_max, tokens_max;
+	double money_max; /* US dollars */
+	double wall_s, shell_s;
+	int64_t began_ms;
+	/* so far */
+	uint64_t iterations, tokens;
+	double money, shell_seconds;
+	bool money_is_lost; /* of an answer nobody knows what it cost */
+	/* of the step before */
+	uint64_t step_tokens;
+	double step_money, step_seconds, step_shell_seconds;
+	/* at the beginning of the step under way */
+	uint64_t at_tokens;
+	int64_t at_ms;
+	double at_money, at_shell_seconds;
+	/* the limit the model was told of; AGENT_STOPPED: none */
+	enum agent_reason announced;
+};
+
+enum limits_answer { LIMITS_GO, LIMITS_LAST, LIMITS_STOP };
+
+void limits_init(struct limits *limits, int64_t now_ms);
+
+/*
+ * May another step begin? LAST: yes, and SENTENCE is what the model must be told. STOP:
+ * no, REASON says which limit and SENTENCE tells the person. A step that began is
+ * counted.
+ */
+enum limits_answer limits_step(struct limits *limits, int64_t now_ms,
+			       enum agent_reason *reason, struct buf *sentence);
+
+/*
+ * Seconds that a call may still take, one that RUNS commands or another; INFINITY: any.
+ */
+double limits_left_s(const struct limits *limits, int64_t now_ms, bool runs);
+
+/* Monotonic moment the turn must be over; CLOCK_NEVER without a limit. */
+int64_t limits_deadline_ms(const struct limits *limits);
+
+/*
+ * The structures that the files of the loop share: the agent and the turn under way.
+ * agent.c calls the other files and none of them calls it; turn.c calls none of them.
+ * ask.c asks the model, compact.c has the model summarise a conversation that became too
+ * long, calls.c runs the calls of the model, handover.c makes the change a patch,
+ * resume.c reads the record of an earlier process, instructions.c reads the project's
+ * files for agents, and checks.h checks the work. Not for fronts.
+ */
+
+struct agent {
+	struct agent_options options;
+	struct history history;
+	struct model_tool *tools; /* what the model is offered */
+	char **schemas;           /* of these, printed */
+	size_t tool_count;
+	uint64_t last_id;   /* of the ids that we gave */
+	int stop_fd;        /* epoll over the two below: one descriptor for model_ask */
+	int timer_fd;       /* the turn's end by wall time */
+	size_t fixed_bytes; /* of each request: the system prompt and the tools */
+	struct turn *turn;  /* under way; NULL: none */
+	unsigned syntax_missing; /* languages whose tool is not in the cell (checks_syntax.c) */
+};
+
+struct turn {
+	struct limits limits;
+	struct guard guard;
+	struct agent_outcome *outcome;
+	const char *text; /* what the person said */
+	bool over;
+	bool looked;         /* at the workspace as it is before the first command */
+	unsigned fruitless;  /* answers in a row without a call that were empty or cut */
+	struct value *patch; /* details of the last generate_patch that was done; owned */
+	struct value *delegated; /* path -> the file, of those that delegates changed; owned */
+	struct value *edited; /* paths that calls of this answer changed; owned (checks.h) */
+	struct value *checks;  /* name -> how it ended last; owned */
+	unsigned check_rounds; /* of repair, that were begun */
+	bool check_cancelled;
+};
+
+extern const char turn_patch_tool[];  /* the tool that hands over */
+extern const char turn_interrupted[]; /* the sentence for it */
+
+/* The turn is over; the first reason stays. SENTENCE NULL: nothing to say. */
+void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence);
+
+/* The model failed: the turn is over. */
+void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
+/* For model_sink, with the agent as context: a notice. */
+void turn_retry(void *context, const char *why, double wait_s);
+
+/* SUM becomes what both have used; money that is not known once is not known at all. */
+void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage);
+/* USAGE is part of what the turn has used. */
+void turn_add_usage(struct turn *turn, const struct model_usage *usage);
+/* Tokens as events tell them; the caller frees it. */
+struct value *turn_usage_value(const struct model_usage *usage);
+/* Has the person interrupted? Stays true until the end of the turn. */
+bool agent_interrupted(const struct agent *agent);
+
+/* An id that no call of the session has. */
+enum { AGENT_ID = 24 };
+void agent_new_id(struct agent *agent, char id[AGENT_ID]);
+/* The number in an id of our form; UINT64_MAX: it is none. Up to last_id they are taken. */
+uint64_t agent_id_number(const char *id);
+
+/*
+ * One question and its answer, recorded as EVENT_MESSAGE; the answer is then the last
+ * message of the history. A model that fails ends the turn and is not an error.
+ */
+bool ask_model(struct agent *agent, struct turn *turn, struct err *err);
+
+/* Tokens of the next request, as far as they can be known. */
+uint64_t agent_tokens(const struct agent *agent);
+
+/*
+ * Have the older part of the conversation summarised when too little of the model's context
+ * is free (compaction.h). A model that fails ends the turn and is not an error.
+ */
+bool compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
+/* The service said that it is too long. *SHORTER: now it is less, or the turn is over. */
+bool compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
+		      struct err *err);
+
+/* The answer to CALL of TOOL, which has none of its own. */
+bool calls_answer(struct agent *agent, const char *call, const char *tool,
+		  enum result_status status, const char *text, struct err *err);
+
+/* Run the calls of the last message; each has its result in the record afterwards. */
+bool calls_run(struct agent *agent, struct turn *turn, struct err *err);
+
+/* The patch that generate_patch made is the turn's. */
+void handover_take(struct turn *turn, const struct tool_result *result);
+/* DETAILS of a call of delegate_agent: the files that it changed are the turn's to count. */
+void handover_take_delegated(struct turn *turn, const struct value *details);

@@ -1,5 +1,5 @@
 /* ask: one question to the model, and its answer made fit for the record. */
-#include "agent/turn.h"
+#include "agent/agent.h"
 #include "base/memory.h"
 
 #include <errno.h>

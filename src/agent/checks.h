@@ -7,7 +7,7 @@
  * an EVENT_CHECK_ENDED.
  */
 #pragma once
-#include "agent/turn.h"
+#include "agent/agent.h"
 
 /* A model that failed to repair the checks in so many rounds goes round in circles. */
 enum { CHECKS_ROUNDS_MAX = 3 };

@@ -1,6 +1,6 @@
 /* compact: have the older part of the conversation summarised by its model, on the record. */
+#include "agent/agent.h"
 #include "agent/compaction.h"
-#include "agent/turn.h"
 #include "base/text/text.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* guard: what counts as going round in circles. */
-#include "agent/guard.h"
+#include "agent/agent.h"
 #include "base/value.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* limits: when a step may begin, when it is the last one, and what it says. */
-#include "agent/limits.h"
+#include "agent/agent.h"
 #include "base/clock.h"
 
 #include <math.h>
