@@ -7,10 +7,8 @@
  * an EVENT_CHECK_ENDED.
  */
 #pragma once
-#include "agent/agent.h"
 
-/* A model that failed to repair the checks in so many rounds goes round in circles. */
-enum { CHECKS_ROUNDS_MAX = 3 };
+#include "agent/agent.h"
 
 /*
  * May the role's checks run at all? ERR names the check and the reason why not. The
@@ -36,19 +34,3 @@ bool checks_finish(struct agent *agent, struct turn *turn, struct err *err);
 void checks_tell(const struct turn *turn, struct buf *text);
 /* Put each check's last state into DATA of EVENT_TURN_ENDED; nothing without checks. */
 void checks_describe(const struct agent *agent, const struct turn *turn, struct value *data);
-
-/*
- * For both: run TOOL with ARGUMENTS as the front's own wish, for at most TIMEOUT_S (0: the
- * tool's). RESULT, initialised. False: an event could not be recorded.
- */
-bool checks_run(struct agent *agent, struct turn *turn, const char *tool,
-		const struct value *arguments, double timeout_s,
-		struct tool_result *result, char id[AGENT_ID], struct err *err);
-/* Would the policy let TOOL run, with COMMAND (data NULL: none)? */
-bool checks_may_run(const struct agent *agent, const char *tool, struct str command,
-		    struct verdict *verdict);
-/* Tell of it: DATA has its members, TEXT is for the model unless empty. */
-bool checks_record(struct agent *agent, const char *id, struct value *data,
-		   struct str text, struct err *err);
-/* Append what the model reads of OUTPUT: its end. */
-void checks_add_output(struct str output, struct buf *text);
