@@ -4,7 +4,6 @@
 
 #include "agent/checks.h"
 #include "agent/history.h"
-#include "agent/recorder.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

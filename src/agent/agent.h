@@ -20,7 +20,6 @@
 #pragma once
 
 #include "agent/history.h"
-#include "agent/recorder.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"

@@ -4,14 +4,20 @@
  * Results join in the order of the calls, not in the order of their arrival.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "model/conversation.h"
+#include "store/journal.h"
 #include "tool/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct recorder;
 
 struct history_result {
 	char *call, *text;
@@ -94,3 +100,89 @@ uint64_t history_tokens(const struct history *history, size_t fixed_bytes);
  */
 void history_compact(struct history *history, size_t from, struct str summary,
 		     size_t pinned_max);
+
+/*
+ * Gives the events of one session their numbers, keeps them in the journal and only then
+ * hands them on. The session's own events (a call began, its output, its end) come
+ * through recorder_sink, the agent's through recorder_event: one order for both.
+ */
+
+/*
+ * JOURNAL NULL: nothing is kept. FRONT shows the events; it has no veto (event may be
+ * NULL).
+ */
+struct recorder *recorder_new(struct journal *journal, struct event_sink front);
+void recorder_free(struct recorder *recorder); /* NULL is fine */
+/* Use JOURNAL, opened after recorder_new; only before the session begins or goes on. */
+void recorder_set_journal(struct recorder *recorder, struct journal *journal);
+struct journal *recorder_journal(const struct recorder *recorder); /* NULL: of no recorder */
+
+/* For session_options.sink. */
+struct event_sink recorder_sink(struct recorder *recorder);
+
+/* LISTENER (the agent's history) gets each kept event before the front does. */
+void recorder_set_listener(struct recorder *recorder, struct event_sink listener);
+
+/*
+ * A new session in the journal. Without this, events are numbered and shown but not
+ * kept.
+ */
+bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
+		    const char *model, struct err *err);
+/*
+ * Claim SESSION of the journal for this process and go on with it: each of its events is
+ * first handed to LINE, then new events continue its numbers. ERR: there is no such
+ * session, another process has it (EBUSY), or the error of LINE.
+ */
+bool recorder_resume(struct recorder *recorder, const char *session,
+		     bool (*line)(void *context, const char *kind, struct str json,
+				  struct err *err),
+		     void *context, struct err *err);
+/* The session's id in the journal; "" without one. */
+const char *recorder_session_id(const struct recorder *recorder);
+
+/*
+ * Number, keep, show; EVENT's number and time are filled in. False when it could not be
+ * kept; from then on every kept kind is refused with the same sentence: the record has
+ * no hole.
+ */
+bool recorder_event(struct recorder *recorder, struct event *event, struct err *err);
+
+/* Has an event been refused? ERR (may be NULL) then has the sentence. */
+bool recorder_failed(const struct recorder *recorder, struct err *err);
+
+/*
+ * When a conversation has grown too long for its model, which of its older messages go,
+ * and the text of these for the model to summarise. Pure; compact.c asks and records.
+ * Never between a call and its result: what stays begins with a whole message of the
+ * model's, so that its thinking, with the signatures that its API wants back, stays as
+ * it was.
+ */
+
+/*
+ * For a model of CONTEXT tokens. A small one could not keep both numbers above: then at most
+ * half of it stays free, and a quarter word for word.
+ */
+struct compaction {
+	uint64_t free, kept;
+	size_t pinned_max;
+	size_t text_max; /* bytes of compaction_print */
+};
+struct compaction compaction_for(uint64_t context);
+
+/* Of a request of TOKENS: is less free than should be? CONTEXT 0, not known: never. */
+bool compaction_due(uint64_t context, uint64_t tokens);
+
+/*
+ * The first message that stays; 0: what would go is less than LEAST tokens, or nothing. The
+ * history is settled.
+ */
+size_t compaction_cut(const struct history *history, const struct compaction *compaction,
+		      uint64_t least);
+
+/*
+ * Append the messages before CUT as text, long results and texts in part; the middle is left
+ * out when it is more than compaction->text_max bytes.
+ */
+void compaction_print(const struct conversation *conversation, size_t cut,
+		      const struct compaction *compaction, struct buf *out);

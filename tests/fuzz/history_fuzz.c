@@ -4,7 +4,6 @@
  * conversation that may be sent, before and after a summary: each call is followed by its
  * result, and by one.
  */
-#include "agent/compaction.h"
 #include "agent/history.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* compaction: when, where it cuts, and what is printed of what goes. */
-#include "agent/compaction.h"
+#include "agent/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* recorder: numbers, the journal first, and no hole after a failure. */
 #include "../base/tree.h"
-#include "agent/recorder.h"
+#include "agent/history.h"
 #include "base/buf.h"
 
 #include <setjmp.h>
