@@ -5,13 +5,53 @@
  * caller. After a crash, a hang or garbage on its output, its report says so.
  */
 #pragma once
-#include "agent/delegate_report.h"
+
+#include "agent/tools/orchestra_parts.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "base/value.h"
+#include "model/model.h"
 #include "session/session.h"
+#include "store/journal.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct delegate;
+
+/*
+ * Reads the output of a delegate as events and sums them up. A delegate is our own
+ * program, but the files and answers it reads may have taken it over: its lines are
+ * therefore not trusted. Pure: bytes in, events and a report out.
+ */
+
+struct delegate_report {
+	/* Called with each event that its caller is to show: data of EVENT_CHILD, borrowed. */
+	void (*show)(void *context, struct value *child);
+	/* An answer of its model, or of one below it, has used this. */
+	void (*used)(void *context, const struct model_usage *usage);
+	void *context;
+	/* the rest is filled in */
+	struct buf line;
+	uint64_t bytes;
+	char session[JOURNAL_ID + 1]; /* "" until it began */
+	char *agent;
+	struct buf said;          /* the last words of its model */
+	struct value *ended;      /* data of its EVENT_TURN_ENDED, or NULL */
+	struct buf notice;        /* the last sentence for the person */
+	uint64_t answers;         /* of its model and those below it */
+	struct model_usage usage; /* told by `used` so far */
+};
+
+void delegate_report_init(struct delegate_report *report);
+void delegate_report_fini(struct delegate_report *report);
+
+/* Take BYTES of output. ERR (EPROTO, E2BIG): not our format; later bytes do not count. */
+bool delegate_report_take(struct delegate_report *report, struct str bytes, struct err *err);
+
+/* It has ended, and these were all: what it used beside its answers is told, too. */
+void delegate_report_end(struct delegate_report *report);
 
 /*
  * How it is started: argv[0], then the descriptors of request, events, complaints, answers (to what
@@ -19,8 +59,6 @@
  */
 #define DELEGATE_ROLE "glovebox-delegate"
 enum { DELEGATE_ARGUMENTS = 6 };
-
-struct delegate;
 
 struct delegate_options {
 	struct loop *loop;           /* that calls back; outlives it */
@@ -34,10 +72,6 @@ struct delegate_options {
 
 bool delegate_start(const struct delegate_options *options, struct delegate **delegate,
 		    struct err *err);
-
-/* The answer to its question ID of its CALL, as session_answer takes it. */
-void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
-		     const struct value *answer);
 
 /* Ask DELEGATE to end (SIGTERM); `ended` is called later. */
 void delegate_ask_to_end(struct delegate *delegate);
@@ -54,3 +88,12 @@ const char *delegate_fault(const struct delegate *delegate);
 
 /* Kills it when it still runs. NULL is fine. */
 void delegate_free(struct delegate *delegate);
+
+/* The calls of delegate_agent that are under way; for the orchestra's files. */
+
+/* All of them end now, each with all it started. */
+void delegations_end(struct orchestra *orchestra);
+
+/* The rest of tool_delegate_agent.c: */
+void delegations_begin(void *keeper, struct running *running);
+void delegations_stop(void *keeper, struct running *running);

@@ -2,7 +2,7 @@
  * Fuzz target of agent/delegate_report: what a delegate may print, in any pieces. What counts
  * must not depend on where the pieces end.
  */
-#include "agent/delegate_report.h"
+#include "agent/delegate.h"
 
 #include <stdint.h>
 #include <stdlib.h>

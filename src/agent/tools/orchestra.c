@@ -1,7 +1,7 @@
 /* orchestra: the tools with a run behind them, and what several of them need. */
 #include "agent/tools/orchestra_parts.h"
 
-#include "agent/delegations.h"
+#include "agent/delegate.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 

@@ -1,5 +1,5 @@
 /* delegate_agent: have another agent do a part of the work, and read its report. */
-#include "agent/delegations.h"
+#include "agent/delegate.h"
 
 enum { NAME_MAX_BYTES = 64, TASK_MAX = 64 << 10, CONTEXT_MAX = 256 << 10 };
 
