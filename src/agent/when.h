@@ -10,9 +10,11 @@
  * machine's table of time zones.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "store/schedules.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,16 +39,36 @@ void when_print(const struct when *when, struct buf *out);
 
 /* Is ZONE a name of the machine's table ("Europe/Berlin", "UTC")? */
 bool when_check_zone(const char *zone, struct err *err);
-
-/*
- * The first moment after AFTER_S (seconds since 1970) in ZONE (NULL: the machine's);
- * intervals count from BEGAN_S. A time that the clock skips in spring comes as much later,
- * one that it shows twice in autumn counts once (twice when every hour fits). False when
- * there is none in WHEN_YEARS (30 February).
- */
-enum { WHEN_YEARS = 9 }; /* 1896 to 1904 had no 29 February */
 bool when_next(const struct when *when, const char *zone, int64_t began_s,
 	       int64_t after_s, int64_t *next_s);
 
 /* Append the moment as a person in ZONE has it: "Mon 2026-11-23 09:00 CET". */
 void when_add_moment(int64_t moment_s, const char *zone, struct buf *out);
+
+/* Schedules as people and models read them, and when they are due. */
+
+/* The schedules of the user. */
+bool schedules_open_default(struct schedules **schedules, struct err *err);
+
+/*
+ * The first run of TIMES in ZONE (empty: the machine's) after NOW_S; 0: there is none. TIMES
+ * was parsed before it was kept.
+ */
+int64_t schedule_next(struct str times, struct str zone, int64_t began_s, int64_t now_s);
+
+/* "runs: Mon 2026-11-23 09:00 CET, …": the next three of them after NOW_S. */
+void schedule_add_runs(struct str times, struct str zone, int64_t began_s, int64_t now_s,
+		       struct buf *out);
+
+/*
+ * Append all of SCHEDULE: a head line, the lines that say when, and the task between bars, every
+ * byte that is not plain made visible.
+ */
+void schedule_add(const struct schedule *schedule, int64_t now_s, struct buf *out);
+
+/*
+ * The one form of WHEN in ZONE (NULL: the machine's), which is checked: TIMES is replaced. False
+ * as when_parse, or when there is no such time at all.
+ */
+bool schedule_settle(const char *when, const char *zone, int64_t now_s, struct buf *times,
+		     int64_t *next_s, struct err *err);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/schedule_words.h"
+#include "agent/when.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "front/agent_files.h"

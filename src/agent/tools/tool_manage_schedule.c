@@ -5,7 +5,6 @@
  */
 #include "agent/tools/orchestra_parts.h"
 
-#include "agent/schedule_words.h"
 #include "agent/when.h"
 #include "base/clock.h"
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/schedule_words.h"
 #include "agent/when.h"
 #include "base/clock.h"
 #include "base/hash.h"

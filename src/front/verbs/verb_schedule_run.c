@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/delegate.h"
-#include "agent/schedule_words.h"
+#include "agent/when.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
