@@ -2,7 +2,7 @@
 
 #include "agent/delegate.h"
 
-#include "agent/tools/orchestra_parts.h"
+#include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "agent/tools/orchestra_parts.h"
+#include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"

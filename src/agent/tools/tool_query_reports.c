@@ -1,5 +1,5 @@
 /* query_reports: what earlier runs in this workspace were asked for, and how they ended. */
-#include "agent/tools/orchestra_parts.h"
+#include "agent/tools/orchestra.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* shared_context: what agents know of a workspace beyond their own run. */
-#include "agent/tools/orchestra_parts.h"
+#include "agent/tools/orchestra.h"
 
 #include "base/clock.h"
 #include "base/text/text.h"
