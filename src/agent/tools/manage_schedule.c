@@ -3,8 +3,8 @@
  * nothing runs before a person has approved its exact content: at once where one can be asked
  * (session/approval.h), else by `glovebox schedule approve`.
  */
-#include "agent/tools/orchestra.h"
 
+#include "agent/tools/orchestra.h"
 #include "agent/when.h"
 #include "base/clock.h"
 
