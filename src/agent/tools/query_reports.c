@@ -1,6 +1,6 @@
 /* query_reports: what earlier runs in this workspace were asked for, and how they ended. */
-#include "agent/tools/orchestra.h"
 
+#include "agent/tools/orchestra.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
