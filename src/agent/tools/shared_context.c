@@ -1,6 +1,6 @@
 /* shared_context: what agents know of a workspace beyond their own run. */
-#include "agent/tools/orchestra.h"
 
+#include "agent/tools/orchestra.h"
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "store/database.h"
