@@ -1,7 +1,19 @@
 /* message: what makes a JSON value a message of MCP; see message.h. */
+
 #include "mcp/message.h"
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static const char *const version_names[MCP_VERSIONS] = {
 	[MCP_2024_11_05] = "2024-11-05", [MCP_2025_03_26] = "2025-03-26",
@@ -130,4 +142,179 @@ void mcp_message_fini(struct mcp_message *message)
 {
 	value_free(message->whole);
 	memset(message, 0, sizeof(*message));
+}
+
+/* The place at AT in TEXT: {{name}}; 0: there is none. */
+static size_t place_at(struct str text, size_t at, struct str *name)
+{
+	size_t end;
+
+	if (at + 2 > text.size || memcmp(text.data + at, "{{", 2) != 0)
+		return 0;
+	end = str_find(text, STR("}}"), at + 2);
+	if (end == (size_t)-1)
+		return 0;
+	*name = str_trim(str_part(text, at + 2, end - at - 2));
+	return end + 2 - at;
+}
+
+bool fill_has_place(struct str text)
+{
+	struct str name;
+
+	for (size_t at = 0; at < text.size; at++) {
+		if (place_at(text, at, &name) > 0)
+			return true;
+	}
+	return false;
+}
+
+bool fill_add(struct str text, const struct value *values, struct buf *out)
+{
+	bool fits = true;
+
+	for (size_t at = 0; fits && at < text.size;) {
+		size_t next = str_find(text, STR("{{"), at);
+		struct str name;
+
+		if (next == (size_t)-1)
+			return buf_addstr(out, str_part(text, at, text.size));
+		fits = buf_addstr(out, str_part(text, at, next - at));
+		at = next;
+		const size_t size = place_at(text, at, &name);
+		auto_free char *key = memory_copy_str(size > 0 ? name : STR(""));
+		const struct value *value = value_member(values, key);
+
+		if (size > 0 && value != NULL) {
+			fits = fits && buf_addstr(out, value_str(value));
+			at += size;
+		} else {
+			fits = fits && buf_adds(out, "{{");
+			at += 2;
+		}
+	}
+	return fits;
+}
+
+bool fill_match(struct str template, struct str uri, struct value *values)
+{
+	size_t at = 0, in = 0;
+
+	while (at < template.size) {
+		size_t end = template.data[at] == '{' ? str_find(template, STR("}"), at)
+						      : (size_t)-1;
+
+		if (end == (size_t)-1) {
+			if (in >= uri.size || uri.data[in++] != template.data[at++])
+				return false;
+			continue;
+		}
+		auto_free char *name =
+			memory_copy_str(str_part(template, at + 1, end - at - 1));
+		const char stop = end + 1 < template.size ? template.data[end + 1] : '/';
+		const size_t from = in;
+
+		while (in < uri.size && uri.data[in] != stop && uri.data[in] != '/')
+			in++;
+		if (in == from)
+			return false;
+		value_set_str(values, name, str_part(uri, from, in - from));
+		at = end + 1;
+	}
+	return in == uri.size;
+}
+
+/* HMAC by the one hash there is. */
+
+enum {
+	BLOCK = 64, /* of SHA-256 */
+	INNER = 0x36,
+	OUTER = 0x5c,
+};
+
+void seal_key_make(struct seal_key *key)
+{
+	/* So few bytes come whole, or the kernel has none to give: nothing is safe then. */
+	if (getrandom(key->bytes, sizeof(key->bytes), 0) != (ssize_t)sizeof(key->bytes))
+		abort();
+}
+
+void seal_name_make(char *name, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct seal_key bytes;
+
+	assert(size <= SEAL_KEY);
+	seal_key_make(&bytes);
+	for (size_t i = 0; i + 1 < size; i++)
+		name[i] = digits[bytes.bytes[i] & 15];
+	name[size - 1] = '\0';
+}
+
+static struct hash *begin(const struct seal_key *key, uint8_t pad)
+{
+	struct hash *hash = hash_new();
+	uint8_t block[BLOCK] = {0};
+
+	memcpy(block, key->bytes, SEAL_KEY);
+	for (size_t i = 0; i < BLOCK; i++)
+		block[i] ^= pad;
+	hash_add(hash, (struct str){(const char *)block, BLOCK});
+	return hash;
+}
+
+static void seal_of(const struct seal_key *key, struct str purpose, struct str text,
+		    char hex[HASH_HEX + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	struct hash *hash = begin(key, INNER);
+	const uint64_t size = purpose.size;
+	uint8_t digest[HASH_BYTES];
+
+	/* With its size before it, so that purpose and text cannot be cut elsewhere. */
+	hash_add(hash, (struct str){(const char *)&size, sizeof(size)});
+	hash_add(hash, purpose);
+	hash_add(hash, text);
+	hash_digest(hash, digest);
+	hash_free(hash);
+	hash = begin(key, OUTER);
+	hash_add(hash, (struct str){(const char *)digest, HASH_BYTES});
+	hash_digest(hash, digest);
+	hash_free(hash);
+	for (size_t i = 0; i < HASH_BYTES; i++) {
+		hex[2 * i] = digits[digest[i] >> 4];
+		hex[2 * i + 1] = digits[digest[i] & 15];
+	}
+	hex[HASH_HEX] = '\0';
+}
+
+void seal_add(const struct seal_key *key, struct str purpose, struct str text,
+	      struct buf *sealed)
+{
+	char hex[HASH_HEX + 1];
+
+	seal_of(key, purpose, text, hex);
+	(void)buf_addstr(sealed, text);
+	(void)buf_addf(sealed, ".%s", hex);
+}
+
+bool seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
+		struct str *text)
+{
+	char hex[HASH_HEX + 1];
+	unsigned differs = 0;
+
+	if (sealed.size < HASH_HEX + 1 || sealed.data[sealed.size - HASH_HEX - 1] != '.')
+		return false;
+	const struct str inner = str_part(sealed, 0, sealed.size - HASH_HEX - 1);
+	const char *given = sealed.data + inner.size + 1;
+
+	seal_of(key, purpose, inner, hex);
+	/* All of it, however early it differs: time tells nothing. */
+	for (size_t i = 0; i < HASH_HEX; i++)
+		differs |= (unsigned char)hex[i] ^ (unsigned char)given[i];
+	if (differs != 0)
+		return false;
+	*text = inner;
+	return true;
 }

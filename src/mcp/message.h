@@ -4,7 +4,10 @@
  * of these (batch.h). Also: the versions there are, and the reserved names that MCP puts into one.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/value.h"
 
@@ -72,3 +75,37 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 /* The same of a member of a batch, which is not kept. Batches hold no batches. */
 bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err);
 void mcp_message_fini(struct mcp_message *message);
+
+/*
+ * Texts with places in them: "{{name}}" in prompts and resources, "{name}" in the
+ * templates of URIs (RFC 6570, level 1, whose values hold no slash).
+ */
+
+/* Append TEXT; each {{name}} that VALUES (an object of texts) has is replaced. */
+bool fill_add(struct str text, const struct value *values, struct buf *out);
+/* Does TEXT have a place at all? */
+bool fill_has_place(struct str text);
+/* Does URI come of TEMPLATE? Then VALUES (an object) gets what stood in each place. */
+bool fill_match(struct str template, struct str uri, struct value *values);
+
+/*
+ * Signs text that a client must send back unchanged: HMAC-SHA-256 (RFC 2104) with a key
+ * of this process.
+ */
+
+enum { SEAL_KEY = 32 };
+
+struct seal_key {
+	uint8_t bytes[SEAL_KEY];
+};
+
+/* A key that nobody knows. */
+void seal_key_make(struct seal_key *key);
+/* SIZE - 1 hex digits that nobody had before, and an end. */
+void seal_name_make(char *name, size_t size);
+/* Append TEXT, a dot and its seal, which is valid for PURPOSE only. */
+void seal_add(const struct seal_key *key, struct str purpose, struct str text,
+	      struct buf *sealed);
+/* Did seal_add make SEALED for PURPOSE? Then *TEXT is its part before the seal. */
+bool seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
+		struct str *text);

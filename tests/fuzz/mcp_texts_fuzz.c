@@ -4,8 +4,7 @@
  * the same text when it is made again; a sealed text is not taken.
  */
 #include "base/buf.h"
-#include "mcp/fill.h"
-#include "mcp/seal.h"
+#include "mcp/message.h"
 #include "mcp/server/http_check.h"
 #include "mcp/server/prompt.h"
 

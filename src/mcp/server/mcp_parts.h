@@ -1,7 +1,7 @@
 /* mcp_parts: the inside of the server, for src/mcp/ only, transports aside. */
 #pragma once
 #include "base/buf.h"
-#include "mcp/seal.h"
+#include "mcp/message.h"
 #include "mcp/server/mcp.h"
 #include "session/session.h"
 

@@ -5,7 +5,7 @@
 #include "base/front_matter.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "mcp/fill.h"
+#include "mcp/message.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
-#include "mcp/fill.h"
+#include "mcp/message.h"
 #include "mcp/server/call.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "mcp/fill.h"
+#include "mcp/message.h"
 
 static void filled(const char *text, const char *wanted)
 {

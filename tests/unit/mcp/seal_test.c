@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "mcp/seal.h"
+#include "mcp/message.h"
 
 static const struct seal_key key = {{1, 2, 3}};
 
