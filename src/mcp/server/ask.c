@@ -1,7 +1,7 @@
 /* ask: see ask.h. */
 #include "mcp/server/ask.h"
 
-#include "mcp/server/mcp_parts.h"
+#include "mcp/server/mcp.h"
 #include "tool/validate.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* call: one call of a tool, from tools/call to its answer. For call*.c and question.c only. */
 #pragma once
-#include "mcp/server/mcp_parts.h"
+#include "mcp/server/mcp.h"
 
 struct mcp_call {
 	struct mcp *mcp;

@@ -1,13 +1,939 @@
 /* mcp: the server: its peers, its requests, and which method answers which; see mcp.h. */
+
 #include "mcp/server/mcp.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
 #include "base/memory.h"
-#include "mcp/server/batch.h"
-#include "mcp/server/mcp_parts.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "mcp/message.h"
+#include "process/loop.h"
+#include "session/session.h"
+#include "tool/event.h"
+#include "tool/schema.h"
 
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+enum { MCP_LOG_NONE = 1000 };
+
+enum {
+	/*
+	 * Messages in one batch. Answers wait for each other in memory, and nobody writes as many
+	 * by hand.
+	 */
+	MCP_BATCH_MAX = 64,
+};
+
+enum {
+	HTTP_OK = 200,
+	HTTP_BAD_REQUEST = 400,
+	HTTP_NOT_FOUND = 404,
+	SENTENCE_MAX = 8 << 10,
+};
+
+/*
+ * Who is there, and what both can: the handshake of the legacy era, discovery and the
+ * `_meta` of each request in the modern one.
+ */
+
+/* A box with two round ports: an SVG of 200 bytes. */
+static const char icon[] =
+	"data:image/svg+xml;base64,"
+	"PHN2ZyB4bWxucz0naHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmcnIHZpZXdCb3g9JzAgMCAx"
+	"NiAxNic+PHBhdGggZD0nTTIgM2gxMnYxMEgyeicgZmlsbD0nI2NjZCcgc3Ryb2tlPScjNDQ1"
+	"Jy8+PGNpcmNsZSBjeD0nNS41JyBjeT0nOCcgcj0nMicgZmlsbD0nIzQ0NScvPjxjaXJjbGUg"
+	"Y3g9JzEwLjUnIGN5PSc4JyByPScyJyBmaWxsPScjNDQ1Jy8+PC9zdmc+";
+
+const char *mcp_modern_version(const struct mcp_message *message)
+{
+	const struct value *meta = value_member(message->params, "_meta");
+
+	return value_text(value_member(meta, MCP_META_VERSION));
+}
+
+bool mcp_version_is_legacy(const char *version)
+{
+	return mcp_version_find(version) < MCP_2026_07_28;
+}
+
+int mcp_log_level(const char *name)
+{
+	static const char *const levels[] = {"debug", "info",     "notice", "warning",
+					     "error", "critical", "alert",  "emergency"};
+
+	for (int i = 0; name != NULL && i < (int)(sizeof(levels) / sizeof(levels[0])); i++) {
+		if (strcmp(levels[i], name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static struct value *mcp_server_info(const struct mcp *mcp)
+{
+	struct value *info = value_new_object();
+
+	value_set_text(info, "name", "glovebox");
+	value_set_text(info, "version", mcp->version);
+	return info;
+}
+
+static void read_capabilities(struct mcp_client *client, const struct value *capabilities)
+{
+	const struct value *elicitation = value_member(capabilities, "elicitation");
+
+	client->url = value_member(elicitation, "url") != NULL;
+	/* Without a word about kinds it is the one that was there first. */
+	client->form = elicitation != NULL &&
+		       (value_count(elicitation) == 0 ||
+			value_member(elicitation, "form") != NULL || !client->url);
+	client->sampling = value_member(capabilities, "sampling") != NULL;
+	client->roots = value_member(capabilities, "roots") != NULL;
+}
+
+static struct value *object_with(const char *key)
+{
+	struct value *object = value_new_object();
+
+	if (key != NULL)
+		value_set_boolean(object, key, true);
+	return object;
+}
+
+static struct value *our_capabilities(const struct mcp *mcp, bool modern)
+{
+	struct value *all = value_new_object();
+	struct value *resources = object_with("listChanged");
+
+	value_set_boolean(resources, "subscribe", true);
+	value_set(all, "tools",
+		  object_with(mcp->options.tools_change ? "listChanged" : NULL));
+	value_set(all, "resources", resources);
+	value_set(all, "prompts", object_with("listChanged"));
+	value_set(all, "completions", object_with(NULL));
+	if (!modern)
+		value_set(all, "logging", object_with(NULL));
+	return all;
+}
+
+static struct value *our_icons(void)
+{
+	struct value *icons = value_new_array(), *row = value_new_object();
+
+	value_set_text(row, "src", icon);
+	value_set_text(row, "mimeType", "image/svg+xml");
+	value_set(row, "sizes", value_new_array());
+	value_append(value_member(row, "sizes"), value_new_text("any"));
+	value_append(icons, row);
+	return icons;
+}
+
+/* hello.c */
+static void mcp_initialize(struct mcp_request *request)
+{
+	struct mcp_peer *peer = request->peer;
+	const char *asked = value_text(value_member(request->params, "protocolVersion"));
+	enum mcp_version version = mcp_version_find(asked);
+	struct value *result, *info;
+
+	if (asked == NULL) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "initialize needs a protocolVersion.");
+		return;
+	}
+	/*
+	 * A client that asks for a version without handshake gets the newest that has
+	 * one.
+	 */
+	if (version >= MCP_2026_07_28)
+		version = MCP_2025_11_25;
+	peer->known = true;
+	peer->client = (struct mcp_client){.version = version};
+	read_capabilities(&peer->client, value_member(request->params, "capabilities"));
+	info = mcp_server_info(request->mcp);
+	if (version >= MCP_2025_06_18)
+		value_set_text(info, "title", "Glovebox");
+	if (version >= MCP_2025_11_25)
+		value_set(info, "icons", our_icons());
+	result = value_new_object();
+	value_set_text(result, "protocolVersion", mcp_version_name(version));
+	value_set(result, "capabilities", our_capabilities(request->mcp, false));
+	value_set(result, "serverInfo", info);
+	value_set_text(result, "instructions", request->mcp->instructions);
+	mcp_answer(request, result);
+}
+
+static void mcp_discover(struct mcp_request *request)
+{
+	struct value *result = value_new_object(), *versions = value_new_array();
+
+	/* The others are settled by initialize, not by saying them in a request. */
+	value_append(versions, value_new_text(mcp_version_name(MCP_2026_07_28)));
+	value_set(result, "supportedVersions", versions);
+	value_set(result, "capabilities", our_capabilities(request->mcp, true));
+	value_set_text(result, "instructions", request->mcp->instructions);
+	mcp_answer(request, result);
+}
+
+static void mcp_ping(struct mcp_request *request)
+{
+	mcp_answer_text(request, STR(""));
+}
+
+static void mcp_set_level(struct mcp_request *request)
+{
+	int level = mcp_log_level(value_text(value_member(request->params, "level")));
+
+	if (level < 0) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "level must be debug, info, notice, warning, error, critical, alert "
+			 "or emergency.");
+		return;
+	}
+	request->peer->client.log_level = level;
+	mcp_answer_text(request, STR(""));
+}
+
+static void refuse_version(struct mcp_request *request, const char *asked)
+{
+	struct value *data = value_new_object(), *supported = value_new_array();
+
+	value_append(supported, value_new_text(mcp_version_name(MCP_2026_07_28)));
+	value_set(data, "supported", supported);
+	value_set_text(data, "requested", asked);
+	mcp_fail(request, MCP_CODE_VERSION, data,
+		 "Protocol version %.40s is not spoken here; %s is, and older ones after "
+		 "initialize.",
+		 asked, mcp_version_name(MCP_2026_07_28));
+}
+
+/* From the `_meta` of a modern request. False: the request has been answered. */
+static bool mcp_read_modern(struct mcp_request *request)
+{
+	const struct value *meta = value_member(request->params, "_meta");
+	const char *asked = value_text(value_member(meta, MCP_META_VERSION));
+	const struct value *capabilities = value_member(meta, MCP_META_CLIENT);
+	const struct value *level = value_member(meta, MCP_META_LOG);
+
+	request->client =
+		(struct mcp_client){.version = MCP_2026_07_28, .log_level = MCP_LOG_NONE};
+	if (asked == NULL || value_kind(capabilities) != VALUE_OBJECT) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "_meta must have %s (a text) and %s (an object).",
+			 MCP_META_VERSION, MCP_META_CLIENT);
+		return false;
+	}
+	if (mcp_version_find(asked) != MCP_2026_07_28) {
+		refuse_version(request, asked);
+		return false;
+	}
+	read_capabilities(&request->client, capabilities);
+	if (level != NULL && mcp_log_level(value_text(level)) >= 0)
+		request->client.log_level = mcp_log_level(value_text(level));
+	return true;
+}
+
+/* What goes out: results, errors, notices, and requests of our own. */
+
+/*
+ * How HTTP calls it. An older client's HTTP knows nothing of methods, and what a method itself
+ * finds wrong with its params is an answer.
+ */
+static int status_of(enum mcp_code code, bool modern, bool has_method)
+{
+	switch (code) {
+	case MCP_CODE_PARSE:
+	case MCP_CODE_INVALID:
+		return HTTP_BAD_REQUEST;
+	case MCP_CODE_HEADER:
+	case MCP_CODE_CAPABILITY:
+	case MCP_CODE_VERSION:
+		return HTTP_BAD_REQUEST;
+	case MCP_CODE_METHOD:
+		return modern ? HTTP_NOT_FOUND : HTTP_OK;
+	case MCP_CODE_PARAMS:
+		return modern && !has_method ? HTTP_BAD_REQUEST : HTTP_OK;
+	case MCP_CODE_NO_RESOURCE:
+	case MCP_CODE_INTERNAL:
+		break;
+	}
+	return HTTP_OK;
+}
+
+static void begin_answer(struct buf *out, const struct value *id)
+{
+	buf_clear(out);
+	(void)buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	if (id == NULL)
+		(void)buf_adds(out, "null");
+	else
+		(void)value_print(id, 0, out);
+}
+
+static void send(struct mcp *mcp, struct mcp_way *way, bool last, int status)
+{
+	if (way == NULL)
+		return;
+	assert(!mcp->out.overflowed);
+	way->send(way, &mcp->out, last, status);
+	if (mcp->out.capacity > MCP_OUT_KEPT)
+		buf_fini(&mcp->out);
+}
+
+static void mcp_request_free(struct mcp_request *request);
+
+static void end_result(struct mcp_request *request)
+{
+	struct mcp *mcp = request->mcp;
+	struct mcp_way *way = request->way;
+
+	(void)buf_adds(&mcp->out, "}}");
+	mcp_request_free(request);
+	send(mcp, way, true, HTTP_OK);
+}
+
+/* Add the members that every modern result has beside its content. */
+static void add_modern(struct mcp_request *request, bool has_type)
+{
+	struct buf *out = &request->mcp->out;
+	auto_value struct value *info = NULL;
+
+	if (request->client.version < MCP_2026_07_28)
+		return;
+	info = mcp_server_info(request->mcp);
+	if (!has_type)
+		(void)buf_adds(out, "\"resultType\":\"complete\",");
+	if (request->method->ttl_ms >= 0)
+		(void)buf_addf(out, "\"ttlMs\":%d,\"cacheScope\":\"private\",",
+			       request->method->ttl_ms);
+	(void)buf_adds(out, "\"_meta\":{\"" MCP_META_SERVER "\":");
+	(void)value_print(info, 0, out);
+	if (request->listens_to != NULL) {
+		(void)buf_adds(out, ",\"" MCP_META_SUBSCRIPTION "\":");
+		(void)value_print(request->id, 0, out);
+	}
+	(void)buf_addc(out, '}');
+}
+
+struct buf *mcp_answer_begin(struct mcp_request *request)
+{
+	struct buf *out = &request->mcp->out;
+	size_t before;
+
+	begin_answer(out, request->id);
+	(void)buf_adds(out, ",\"result\":{");
+	before = out->size;
+	add_modern(request, false);
+	if (out->size > before)
+		(void)buf_addc(out, ',');
+	return out;
+}
+
+void mcp_answer_end(struct mcp_request *request)
+{
+	end_result(request);
+}
+
+void mcp_answer_text(struct mcp_request *request, struct str members)
+{
+	struct buf *out = mcp_answer_begin(request);
+
+	/* Without one there is nothing for the comma to stand before. */
+	if (members.size == 0 && out->data[out->size - 1] == ',')
+		buf_truncate(out, out->size - 1);
+	(void)buf_addstr(out, members);
+	end_result(request);
+}
+
+void mcp_answer(struct mcp_request *request, struct value *take_result)
+{
+	struct buf *out = &request->mcp->out;
+	auto_value struct value *result = take_result;
+	size_t before;
+
+	begin_answer(out, request->id);
+	(void)buf_adds(out, ",\"result\":{");
+	before = out->size;
+	add_modern(request, value_member(result, "resultType") != NULL);
+	for (void *at = value_first(result); at != NULL; at = value_next(result, at)) {
+		if (out->size > before)
+			(void)buf_addc(out, ',');
+		(void)value_quote(str_of(value_key(at)), out);
+		(void)buf_addc(out, ':');
+		(void)value_print(value_at(at), 0, out);
+	}
+	end_result(request);
+}
+
+static void add_error(struct buf *out, int code, const char *sentence,
+		      const struct value *data)
+{
+	(void)buf_addf(out, ",\"error\":{\"code\":%d,\"message\":", code);
+	(void)value_quote(str_of(sentence), out);
+	if (data != NULL) {
+		(void)buf_adds(out, ",\"data\":");
+		(void)value_print(data, 0, out);
+	}
+	(void)buf_adds(out, "}}");
+}
+
+void mcp_fail(struct mcp_request *request, enum mcp_code code, struct value *take_data,
+	      const char *format, ...)
+{
+	struct mcp *mcp = request->mcp;
+	struct mcp_way *way = request->way;
+	const int status = status_of(code, request->client.version >= MCP_2026_07_28,
+				     request->method != NULL);
+	auto_value struct value *data = take_data;
+	struct buf sentence;
+	va_list arguments;
+
+	buf_init(&sentence, SENTENCE_MAX);
+	va_start(arguments, format);
+	(void)buf_addv(&sentence, format, arguments);
+	va_end(arguments);
+	begin_answer(&mcp->out, request->id);
+	add_error(&mcp->out, code, sentence.data, data);
+	buf_fini(&sentence);
+	mcp_request_free(request);
+	send(mcp, way, true, status);
+}
+
+void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
+		int status, const struct err *why)
+{
+	const enum mcp_code code = why->code < 0 ? why->code : MCP_CODE_INVALID;
+
+	begin_answer(&mcp->out, message->id);
+	add_error(&mcp->out, code, why->text, NULL);
+	send(mcp, way, true, status != 0 ? status : status_of(code, false, false));
+}
+
+/* Nothing is to be answered. */
+static void mcp_drop(struct mcp_request *request)
+{
+	struct mcp_way *way = request->way;
+
+	if (request->call != NULL)
+		mcp_call_cancel(request->call);
+	mcp_request_free(request);
+	if (way != NULL)
+		way->drop(way);
+}
+
+void mcp_tell(struct mcp *mcp, struct mcp_way *way, const char *id, const char *method,
+	      struct value *take_params)
+{
+	auto_value struct value *params = take_params;
+	struct buf *out = &mcp->out;
+
+	if (way == NULL)
+		return;
+	buf_clear(out);
+	(void)buf_adds(out, "{\"jsonrpc\":\"2.0\"");
+	if (id != NULL) {
+		(void)buf_adds(out, ",\"id\":");
+		(void)value_quote(str_of(id), out);
+	}
+	(void)buf_adds(out, ",\"method\":");
+	(void)value_quote(str_of(method), out);
+	if (params != NULL) {
+		(void)buf_adds(out, ",\"params\":");
+		(void)value_print(params, 0, out);
+	}
+	(void)buf_addc(out, '}');
+	send(mcp, way, false, HTTP_OK);
+}
+
+/*
+ * Several messages sent as one, which MCP 2025-03-26 alone had (JSON-RPC 2.0, section
+ * 6). Each is taken as if it had come by itself; what answers them goes back as one
+ * list, when the last answer is there. Notices and questions on the way go out at once.
+ *
+ * A way back on which answers wait for each other.
+ */
+
+struct mcp_batch {
+	struct mcp_way way;
+	struct mcp_way *outer;
+	struct mcp *mcp;
+	struct mcp_batch *next, *previous;
+	struct buf answers; /* their list, without its end */
+	size_t waiting;     /* for so many more, and while it is being taken */
+};
+
+static struct mcp_batch *batch_of(struct mcp_way *way)
+{
+	return (struct mcp_batch *)((char *)way - offsetof(struct mcp_batch, way));
+}
+
+static void batch_free(struct mcp_batch *batch)
+{
+	if (batch->previous != NULL)
+		batch->previous->next = batch->next;
+	else
+		batch->mcp->first_batch = batch->next;
+	if (batch->next != NULL)
+		batch->next->previous = batch->previous;
+	buf_fini(&batch->answers);
+	free(batch);
+}
+
+static void settle(struct mcp_batch *batch)
+{
+	struct mcp_way *outer = batch->outer;
+
+	if (--batch->waiting > 0)
+		return;
+	if (batch->answers.size == 0) {
+		outer->drop(outer);
+	} else {
+		(void)buf_addc(&batch->answers, ']');
+		outer->send(outer, &batch->answers, true, HTTP_OK);
+	}
+	batch_free(batch);
+}
+
+static void batch_send(struct mcp_way *way, struct buf *message, bool last, int status)
+{
+	struct mcp_batch *batch = batch_of(way);
+
+	if (!last) {
+		batch->outer->send(batch->outer, message, false, status);
+		return;
+	}
+	(void)buf_addc(&batch->answers, batch->answers.size == 0 ? '[' : ',');
+	(void)buf_addstr(&batch->answers, buf_str(message));
+	settle(batch);
+}
+
+static void batch_drop(struct mcp_way *way)
+{
+	settle(batch_of(way));
+}
+
+static bool batch_has_room(const struct mcp_way *way)
+{
+	const struct mcp_way *outer =
+		((const struct mcp_batch *)((const char *)way -
+					    offsetof(struct mcp_batch, way)))
+			->outer;
+
+	return outer->has_room == NULL || outer->has_room(outer);
+}
+
+static struct mcp_batch *batch_new(struct mcp *mcp, struct mcp_way *outer)
+{
+	struct mcp_batch *batch = memory_alloc(sizeof(*batch));
+
+	batch->way = (struct mcp_way){batch_send, batch_drop, batch_has_room};
+	batch->outer = outer;
+	batch->mcp = mcp;
+	batch->waiting = 1;
+	/* Each answer fits, with what is between them. */
+	buf_init(&batch->answers, MCP_BATCH_MAX * ((size_t)EVENT_JSON_MAX + 1) + 1);
+	batch->next = mcp->first_batch;
+	if (batch->next != NULL)
+		batch->next->previous = batch;
+	mcp->first_batch = batch;
+	return batch;
+}
+
+/* The handshake settles which version is spoken: it comes alone. */
+static bool may_come(const struct mcp_message *message, struct err *err)
+{
+	if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0)
+		return err_set(err, MCP_CODE_INVALID, "initialize comes by itself.");
+	if (message->kind != MCP_RESPONSE && mcp_modern_version(message) != NULL)
+		return err_set(err, MCP_CODE_INVALID,
+			       "Version %s has no batches: send each message by itself.",
+			       mcp_version_name(MCP_2026_07_28));
+	return true;
+}
+
+static bool take_one(struct mcp_peer *peer, struct mcp_batch *batch,
+		     const struct value *item, enum mcp_manner manner)
+{
+	struct mcp_message message;
+	struct err err;
+	bool answered;
+
+	batch->waiting++;
+	if (mcp_message_of(item, &message, &err) && may_come(&message, &err)) {
+		answered = mcp_take(peer, &batch->way, &message, manner);
+		if (!answered)
+			batch->waiting--;
+	} else {
+		mcp_refuse(peer->mcp, &batch->way, &message, HTTP_BAD_REQUEST, &err);
+		answered = true;
+	}
+	mcp_message_fini(&message);
+	return answered;
+}
+
+/*
+ * Take BATCH (of kind MCP_BATCH) of PEER. False: nothing in it is to be answered. One that may not
+ * come, because the version has none or it is too long, is answered as a whole.
+ */
+static bool mcp_batch_take(struct mcp_peer *peer, struct mcp_way *way,
+			   const struct mcp_message *batch, enum mcp_manner manner)
+{
+	const size_t count = value_count(batch->whole);
+	struct mcp_batch *made;
+	struct err err = {0};
+	const bool agreed = peer->known || manner == MCP_LENIENT;
+	bool answered = false;
+
+	if (!agreed || peer->client.version != MCP_2025_03_26 || manner == MCP_MODERN)
+		(void)err_set(&err, MCP_CODE_INVALID,
+			      "Batches are of version %s alone: send each message by itself.",
+			      mcp_version_name(MCP_2025_03_26));
+	else if (count > MCP_BATCH_MAX)
+		(void)err_set(&err, MCP_CODE_INVALID,
+			      "A batch may have %d messages, not %zu.", MCP_BATCH_MAX,
+			      count);
+	if (err.code != 0) {
+		mcp_refuse(peer->mcp, way, batch, HTTP_BAD_REQUEST, &err);
+		return true;
+	}
+	made = batch_new(peer->mcp, way);
+	for (size_t i = 0; i < count; i++)
+		answered |= take_one(peer, made, value_item(batch->whole, i), manner);
+	if (answered)
+		settle(made);
+	else
+		batch_free(made);
+	return answered;
+}
+
+/* OUTER is closed: so are the ways of the batches that came by it. */
+static void mcp_batches_gone(struct mcp *mcp, const struct mcp_way *outer)
+{
+	struct mcp_batch *next;
+
+	for (struct mcp_batch *at = mcp->first_batch; at != NULL; at = next) {
+		next = at->next;
+		if (at->outer != outer)
+			continue;
+		mcp_way_gone(mcp, &at->way);
+		batch_free(at);
+	}
+}
+
+/*
+ * Who hears of changes: streams opened by subscriptions/listen in the modern era, each
+ * peer's own way in the legacy one; and the watch over the folder of prompts.
+ */
+
+enum {
+	LISTENERS_MAX = 64,
+	URIS_MAX = 256,
+};
+
+static const struct {
+	const char *wish;   /* of subscriptions/listen */
+	const char *notice; /* what is sent */
+} lists[] = {
+	[MCP_LIST_TOOLS] = {"toolsListChanged", "notifications/tools/list_changed"},
+	[MCP_LIST_PROMPTS] = {"promptsListChanged", "notifications/prompts/list_changed"},
+	[MCP_LIST_RESOURCES] = {"resourcesListChanged",
+				"notifications/resources/list_changed"},
+};
+
+static struct value *meta_of(const struct mcp_request *request)
+{
+	struct value *params = value_new_object(), *meta = value_new_object();
+
+	value_set(meta, MCP_META_SUBSCRIPTION, value_ref(request->id));
+	value_set(params, "_meta", meta);
+	return params;
+}
+
+void mcp_list_changed(struct mcp *mcp, enum mcp_list list)
+{
+	for (struct mcp_request *at = mcp->first; at != NULL; at = at->next) {
+		if (at->listens_to != NULL &&
+		    value_is_true(value_member(at->listens_to, lists[list].wish)))
+			mcp_tell(mcp, at->way, NULL, lists[list].notice, meta_of(at));
+	}
+	for (struct mcp_peer *at = mcp->first_peer; at != NULL; at = at->next) {
+		if (at->known)
+			mcp_tell(mcp, at->way, NULL, lists[list].notice, NULL);
+	}
+}
+
+static size_t count_listeners(const struct mcp *mcp)
+{
+	size_t count = 0;
+
+	for (const struct mcp_request *at = mcp->first; at != NULL; at = at->next)
+		count += at->listens_to != NULL;
+	return count;
+}
+
+void mcp_tools_changed(struct mcp *mcp)
+{
+	mcp_list_changed(mcp, MCP_LIST_TOOLS);
+}
+
+/* The part of WISHED that this server can send. */
+static struct value *agree(const struct mcp *mcp, const struct value *wished)
+{
+	const struct value *uris = value_member(wished, "resourceSubscriptions");
+	struct value *agreed = value_new_object(), *list;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const char *wish = lists[i].wish;
+
+		if (i == MCP_LIST_TOOLS && !mcp->options.tools_change)
+			continue;
+		if (value_is_true(value_member(wished, wish)))
+			value_set_boolean(agreed, wish, true);
+	}
+	if (value_kind(uris) == VALUE_ARRAY && value_count(uris) > 0) {
+		list = value_new_array();
+		for (size_t i = 0; i < value_count(uris) && i < URIS_MAX; i++) {
+			if (value_text(value_item(uris, i)) != NULL)
+				value_append(list, value_copy(value_item(uris, i)));
+		}
+		value_set(agreed, "resourceSubscriptions", list);
+	}
+	return agreed;
+}
+
+/* listen.c */
+static void mcp_listen(struct mcp_request *request)
+{
+	const struct value *wished = value_member(request->params, "notifications");
+	struct value *params;
+
+	if (value_kind(wished) != VALUE_OBJECT) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "subscriptions/listen needs notifications (an object).");
+		return;
+	}
+	if (count_listeners(request->mcp) >= LISTENERS_MAX) {
+		mcp_fail(request, MCP_CODE_INTERNAL, NULL,
+			 "%d subscriptions are open; close one first.", LISTENERS_MAX);
+		return;
+	}
+	request->listens_to = agree(request->mcp, wished);
+	request->mcp->busy--;
+	params = meta_of(request);
+	value_set(params, "notifications", value_ref(request->listens_to));
+	mcp_tell(request->mcp, request->way, NULL,
+		 "notifications/subscriptions/acknowledged", params);
+}
+
+void mcp_goodbye(struct mcp *mcp)
+{
+	struct mcp_request *next;
+
+	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
+		next = at->next;
+		if (at->listens_to != NULL)
+			mcp_answer_text(at, STR(""));
+	}
+}
+
+struct mcp_watch {
+	struct mcp *mcp;
+	int fd;
+	struct watch watch;
+};
+
+static void folder_changed(struct watch *watch, short events)
+{
+	struct mcp_watch *own = watch->context;
+	union {
+		struct inotify_event event; /* for its alignment */
+		char bytes[4096];
+	} taken;
+
+	(void)events;
+	/* All of them at once: what changed is found when it is asked for. */
+	while (read(own->fd, &taken, sizeof(taken)) > 0)
+		;
+	mcp_list_changed(own->mcp, MCP_LIST_PROMPTS);
+}
+
+static void mcp_watch_open(struct mcp *mcp)
+{
+	struct mcp_watch *own;
+	auto_close int fd = -1;
+
+	if (mcp->prompts == NULL)
+		return;
+	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	/* A folder that is not there is not watched: prompts are read anew all the same. */
+	if (fd < 0 || inotify_add_watch(fd, mcp->prompts,
+					IN_CREATE | IN_DELETE | IN_CLOSE_WRITE | IN_MOVED_TO |
+						IN_MOVED_FROM | IN_ONLYDIR) < 0)
+		return;
+	own = memory_alloc(sizeof(*own));
+	own->mcp = mcp;
+	own->fd = fd_take(&fd);
+	own->watch = (struct watch){.fd = own->fd,
+				    .events = POLLIN,
+				    .ready = folder_changed,
+				    .context = own};
+	loop_add(mcp->options.loop, &own->watch);
+	mcp->watch = own;
+}
+
+static void mcp_watch_close(struct mcp *mcp)
+{
+	if (mcp->watch == NULL)
+		return;
+	loop_remove(&mcp->watch->watch);
+	fd_close(&mcp->watch->fd);
+	free(mcp->watch);
+	mcp->watch = NULL;
+}
+
+/* The list of tools, in the one order that the table and the plugins have. */
+
+enum { TOOLS_A_PAGE = 100, TITLE_MAX = 128 };
+
+/* "read_file" -> "Read file" */
+static void add_title(const struct tool *tool, struct buf *out)
+{
+	char title[TITLE_MAX];
+	size_t size = 0;
+
+	for (const char *at = tool->name; *at != '\0' && size + 1 < sizeof(title); at++)
+		title[size++] = *at == '_' || *at == '-' ? ' ' : *at;
+	title[size] = '\0';
+	title[0] = (char)toupper((unsigned char)title[0]);
+	(void)value_quote(str_of(tool->title != NULL ? tool->title : title), out);
+}
+
+/* Clients assume the worst for a hint that is missing: all four are sent. */
+static void add_annotations(const struct mcp *mcp, const struct tool *tool, struct buf *out)
+{
+	const bool runs = (tool->effects & EFFECT_RUNS) != 0;
+	const bool changes = runs || tool->keeps || (tool->effects & EFFECT_WRITES) != 0;
+	const bool open = runs && session_policy(mcp->session)->network.count > 0;
+	const struct {
+		const char *key;
+		bool value;
+	} hints[] = {
+		{"readOnlyHint", !changes},
+		{"destructiveHint", changes},
+		{"idempotentHint", !changes},
+		{"openWorldHint", open},
+	};
+
+	(void)buf_adds(out, ",\"annotations\":{");
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+		const struct value *said = value_member(tool->annotations, hints[i].key);
+		const bool value = said != NULL ? value_is_true(said) : hints[i].value;
+
+		(void)buf_addf(out, "%s\"%s\":%s", i > 0 ? "," : "", hints[i].key,
+			       value ? "true" : "false");
+	}
+	(void)buf_addc(out, '}');
+}
+
+static void add_tool(const struct mcp *mcp, const struct tool *tool,
+		     enum mcp_version version, struct buf *out)
+{
+	auto_value struct value *made = tool->schema == NULL ? schema_of_tool(tool) : NULL;
+
+	(void)buf_adds(out, "{\"name\":");
+	(void)value_quote(str_of(tool->name), out);
+	if (version >= MCP_2025_06_18) {
+		(void)buf_adds(out, ",\"title\":");
+		add_title(tool, out);
+	}
+	(void)buf_adds(out, ",\"description\":");
+	(void)value_quote(str_of(tool->description), out);
+	(void)buf_adds(out, ",\"inputSchema\":");
+	(void)value_print(made != NULL ? made : tool->schema, 0, out);
+	if (version >= MCP_2025_03_26)
+		add_annotations(mcp, tool, out);
+	(void)buf_addc(out, '}');
+}
+
+/*
+ * A cursor is the index of the first tool of its page. After a change a client must list
+ * anew.
+ */
+static bool read_cursor(const struct value *params, size_t count, size_t *first)
+{
+	const struct value *cursor = value_member(params, "cursor");
+	const char *text = value_text(cursor);
+	char *end;
+
+	*first = 0;
+	if (value_kind(cursor) == VALUE_NULL)
+		return true;
+	if (text == NULL || text[0] < '1' || text[0] > '9')
+		return false;
+	*first = strtoul(text, &end, 10);
+	return *end == '\0' && *first < count;
+}
+
+const struct value *mcp_schema_of_call(struct mcp *mcp, const struct mcp_message *message)
+{
+	const char *name = value_text(value_member(message->params, "name"));
+	const struct tool *tool;
+	struct err err;
+
+	if (name == NULL || message->method == NULL ||
+	    strcmp(message->method, "tools/call") != 0 || !mcp_session(mcp, &err))
+		return NULL;
+	tool = tool_find(session_tools(mcp->session), name);
+	return tool != NULL ? tool->schema : NULL;
+}
+
+/* tools.c */
+static void mcp_tools_list(struct mcp_request *request)
+{
+	struct mcp *mcp = request->mcp;
+	const struct tool *const *tools;
+	size_t count = 0, at;
+	struct buf out;
+	struct err err;
+
+	if (!mcp_session(mcp, &err)) {
+		mcp_fail(request, MCP_CODE_INTERNAL, NULL, "%s", err.text);
+		return;
+	}
+	tools = session_tools(mcp->session);
+	while (tools[count] != NULL)
+		count++;
+	if (!read_cursor(request->params, count, &at)) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "This cursor is none of ours; begin again without one.");
+		return;
+	}
+	buf_init(&out, VALUE_TEXT_MAX);
+	(void)buf_adds(&out, "\"tools\":[");
+	for (size_t end = at + TOOLS_A_PAGE, first = at; at < count && at < end; at++) {
+		if (at > first)
+			(void)buf_addc(&out, ',');
+		add_tool(mcp, tools[at], request->client.version, &out);
+	}
+	(void)buf_addc(&out, ']');
+	if (at < count)
+		(void)buf_addf(&out, ",\"nextCursor\":\"%zu\"", at);
+	mcp_answer_text(request, buf_str(&out));
+	buf_fini(&out);
+}
 
 enum {
 	LIST_TTL_MS = 300000, /* of what does not change while the server runs */
@@ -233,7 +1159,7 @@ static void stop_waiting(struct mcp_request *request)
 		mcp->first_waiting = waiting_from(request->next);
 }
 
-void mcp_request_free(struct mcp_request *request)
+static void mcp_request_free(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "mcp/server/ask.h"
-#include "mcp/server/mcp_parts.h"
+#include "mcp/server/mcp.h"
 #include "mcp/server/prompt.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mcp/server/ask.h"
-#include "mcp/server/mcp_parts.h"
+#include "mcp/server/mcp.h"
 
 static struct value *parse(const char *text)
 {
