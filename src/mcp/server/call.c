@@ -1,17 +1,210 @@
 /* call: tools/call: begun at session_start, told of by events, answered when it has ended. */
+
 #include "mcp/server/call.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "mcp/server/mcp.h"
 #include "tool/event.h"
+#include "tool/validate.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number)
+/* Progress notices of a call, for a client that gave a progress token. */
+
+enum {
+	/* A person reads no faster, and each notice wakes a client. */
+	TELL_EVERY_MS = 250,
+	/* Clients wait between 30 and 60 s for a word. */
+	TICK_MS = 10000,
+	PROGRESS_LINE_MAX = 200,
+	FRAGMENT_MAX = 4096, /* of which the last line is looked for */
+};
+
+/* Of a number that is counted, for a second: less than one for as long as a call may take. */
+#define LITTLE 1e-6
+
+static void tell(struct mcp_call *call, double progress, const struct value *total,
+		 struct str message)
+{
+	struct value *params;
+
+	if (call->token == NULL || call->request == NULL)
+		return;
+	/* It must grow, whatever a script counts. */
+	if (progress <= call->told)
+		return;
+	call->told = progress;
+	call->told_ms = clock_now_ms();
+	call->tick.due_ms = call->told_ms + TICK_MS;
+	params = value_new_object();
+	value_set(params, "progressToken", value_ref(call->token));
+	if (progress == (double)(int64_t)progress)
+		value_set_integer(params, "progress", (int64_t)progress);
+	else
+		value_set_real(params, "progress", progress);
+	if (total != NULL)
+		value_set_real(params, "total", value_number(total));
+	if (message.size > 0 && call->client.version >= MCP_2025_03_26)
+		value_set_str(params, "message", message);
+	mcp_tell(call->mcp, call->request->way, NULL, "notifications/progress", params);
+}
+
+/*
+ * The progress number of a call without news: its seconds, when the tool does not count
+ * itself. Otherwise a number so little above the tool's last one that the tool's next one
+ * is higher.
+ */
+static double beat(const struct mcp_call *call)
+{
+	const double seconds = (double)(clock_now_ms() - call->began_ms) / 1000;
+
+	return call->counts ? call->counted + seconds * LITTLE : seconds;
+}
+
+static void tick_due(struct timer *timer)
+{
+	struct mcp_call *call = timer->context;
+
+	timer->due_ms = clock_now_ms() + TICK_MS;
+	tell(call, beat(call), NULL, buf_str(&call->last_line));
+}
+
+/* call_progress.c */
+static void mcp_progress_begin(struct mcp_call *call)
+{
+	buf_init(&call->last_line, PROGRESS_LINE_MAX);
+	if (call->token == NULL)
+		return;
+	call->began_ms = clock_now_ms();
+	/* A call that ends at once is not told of. */
+	call->told_ms = call->began_ms;
+	call->told = -1;
+	call->tick = (struct timer){.due_ms = call->began_ms + TICK_MS,
+				    .due = tick_due,
+				    .context = call};
+	loop_add_timer(call->mcp->options.loop, &call->tick);
+}
+
+static void mcp_progress_end(struct mcp_call *call)
+{
+	loop_remove_timer(&call->tick);
+	buf_fini(&call->last_line);
+}
+
+static void mcp_progress_output(struct mcp_call *call, struct str fragment)
+{
+	struct str line, last = STR("");
+	struct buf clean;
+
+	if (call->token == NULL)
+		return;
+	if (fragment.size > FRAGMENT_MAX)
+		fragment = str_part(fragment, fragment.size - FRAGMENT_MAX, FRAGMENT_MAX);
+	while (str_next_line(&fragment, &line)) {
+		if (str_trim(line).size > 0)
+			last = str_trim(line);
+	}
+	if (last.size == 0)
+		return;
+	buf_init(&clean, FRAGMENT_MAX * 4);
+	(void)text_clean(last, &clean);
+	buf_clear(&call->last_line);
+	(void)buf_addstr(&call->last_line,
+			 str_part(buf_str(&clean), 0,
+				  text_character_border(buf_str(&clean), PROGRESS_LINE_MAX)));
+	buf_fini(&clean);
+	if (clock_now_ms() - call->told_ms >= TELL_EVERY_MS)
+		tell(call, beat(call), NULL, buf_str(&call->last_line));
+}
+
+static void mcp_progress_event(struct mcp_call *call, const struct event *event)
+{
+	call->counted = value_number(value_member(event->data, "progress"));
+	tell(call, call->counted, value_member(event->data, "total"), event->text);
+}
+
+/* What became of a call, as content. */
+
+/* Items of a kind that CLIENT's version does not know yet are told in words. */
+static bool is_known(const char *type, const struct mcp_client *client)
+{
+	if (type == NULL)
+		return false;
+	if (strcmp(type, "audio") == 0)
+		return client->version >= MCP_2025_03_26;
+	if (strcmp(type, "resource_link") == 0)
+		return client->version >= MCP_2025_06_18;
+	return true;
+}
+
+static void add_words(const struct value *item, struct buf *out)
+{
+	const char *type = value_text(value_member(item, "type"));
+	const char *uri = value_text(value_member(item, "uri"));
+	const char *mime = value_text(value_member(item, "mimeType"));
+	struct buf words;
+
+	buf_init(&words, VALUE_TEXT_MAX);
+	(void)buf_addf(&words, "[%s", type != NULL ? type : "content");
+	if (mime != NULL)
+		(void)buf_addf(&words, " %s", mime);
+	if (uri != NULL)
+		(void)buf_addf(&words, " %s", uri);
+	(void)buf_addc(&words, ']');
+	(void)buf_adds(out, "{\"type\":\"text\",\"text\":");
+	(void)value_quote(buf_str(&words), out);
+	(void)buf_addc(out, '}');
+	buf_fini(&words);
+}
+
+static void add_item(const struct value *item, const struct mcp_client *client,
+		     size_t *count, struct buf *out)
+{
+	if ((*count)++ > 0)
+		(void)buf_addc(out, ',');
+	if (is_known(value_text(value_member(item, "type")), client))
+		(void)value_print(item, 0, out);
+	else
+		add_words(item, out);
+}
+
+/*
+ * call_result.c: RESULT, and LINK (or NULL) to the whole of its output, as the members of a result
+ * of tools/call, for CLIENT.
+ */
+static void mcp_result_add(const struct tool_result *result, const struct value *link,
+			   const struct mcp_client *client, struct buf *out)
+{
+	size_t count = 0;
+
+	(void)buf_adds(out, "\"content\":[");
+	/* Half of the clients show the first item alone: the words come first. */
+	if (result->text.size > 0 || value_count(result->content) == 0) {
+		(void)buf_adds(out, "{\"type\":\"text\",\"text\":");
+		(void)value_quote(buf_str(&result->text), out);
+		(void)buf_addc(out, '}');
+		count++;
+	}
+	for (size_t i = 0; i < value_count(result->content); i++)
+		add_item(value_item(result->content, i), client, &count, out);
+	if (link != NULL)
+		add_item(link, client, &count, out);
+	(void)buf_addf(out, "],\"isError\":%s",
+		       result->status == RESULT_DONE ? "false" : "true");
+}
+
+/* By its number; NULL: it has ended. */
+static struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number)
 {
 	struct mcp_call *at = mcp->by_number[number % MCP_SLOTS];
 
@@ -59,6 +252,8 @@ static void send_log(struct mcp_call *call, const struct event *event)
 	value_set_str(params, "data", event->text);
 	mcp_tell(call->mcp, request->way, NULL, "notifications/message", params);
 }
+
+static void mcp_question(struct mcp_call *call, const struct value *data);
 
 static bool event(void *context, const struct event *event, struct err *err)
 {
@@ -111,6 +306,8 @@ static struct mcp_call *call_new(struct mcp_request *request, const char *tool)
 	mcp_progress_begin(call);
 	return call;
 }
+
+static void mcp_question_end(struct mcp_call *call);
 
 static void call_free(struct mcp_call *call)
 {
@@ -309,6 +506,9 @@ static void refuse_without_session(struct mcp_request *request, const struct err
 	buf_fini(&out);
 }
 
+static bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
+				struct value **given);
+
 void mcp_tools_call(struct mcp_request *request)
 {
 	const struct value *name = value_member(request->params, "name");
@@ -336,4 +536,584 @@ void mcp_tools_call(struct mcp_request *request)
 	if (call->arguments != NULL)
 		(void)value_ref(call->arguments);
 	start(call, call->arguments);
+}
+
+/*
+ * What a running call asks the client: of a person, a model, or about its roots. In the
+ * legacy era as requests of ours on the call's way; in the modern one as the answer
+ * "input_required", with which the call is parked until its client comes back.
+ */
+
+enum {
+	PARKED_MS = 600000, /* a person may be at lunch; a worker waits all the while */
+	PARKED_MAX = 64,
+	STATE_MAX = 64,
+	PURPOSE_MAX = 2048,
+};
+
+static struct value *declined(void)
+{
+	struct value *answer = value_new_object();
+
+	value_set_text(answer, "action", "decline");
+	return answer;
+}
+
+/* Nobody is there who could be asked, which is another thing than a no (approval.h). */
+static struct value *unasked(void)
+{
+	struct value *answer = declined(), *content = value_new_object();
+
+	value_set_text(content, "by", "nobody");
+	value_set(answer, "content", content);
+	return answer;
+}
+
+static bool is_answered(const struct mcp_call *call)
+{
+	return value_count(call->answers) == value_count(call->requests);
+}
+
+static void forget(struct mcp_call *call)
+{
+	value_free(call->requests);
+	value_free(call->answers);
+	call->requests = NULL;
+	call->answers = NULL;
+	call->question = 0;
+	free(call->hash);
+	call->hash = NULL;
+	call->parked.due_ms = CLOCK_NEVER;
+	loop_remove_timer(&call->parked);
+}
+
+/* All answers are there: back to the worker with them. */
+static void hand_back(struct mcp_call *call)
+{
+	const int64_t question = call->question;
+	struct value *answers = value_ref(call->answers);
+	auto_value struct value *reply = NULL;
+
+	if (call->one) {
+		reply = value_ref(value_at(value_first(answers)));
+		value_free(answers);
+	} else {
+		reply = value_new_object();
+		value_set_text(reply, "action", "accept");
+		value_set(reply, "content", answers);
+	}
+	/* The client has shown what this is the hash of: it was in the question. */
+	struct value *content = value_member(reply, "content");
+	if (call->hash != NULL && value_kind(content) == VALUE_OBJECT)
+		value_set_text(content, "hash", call->hash);
+	forget(call);
+	/* When it cannot be told its worker is gone, and the call's end follows. */
+	if (call->running != NULL)
+		(void)running_answer(call->running, question, reply, NULL);
+}
+
+/* The client lacks what the call cannot do without: it is not made. True when it is so. */
+static bool refuse_missing(struct mcp_call *call)
+{
+	struct mcp_request *request = call->request;
+	struct value *needed = value_new_object(), *data;
+
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at)) {
+		const struct value *one = value_at(at);
+
+		if (ask_is_needed(one) && !ask_is_possible(one, &call->client))
+			value_set(needed, ask_capability(one), value_new_object());
+	}
+	if (request == NULL || value_count(needed) == 0 ||
+	    call->client.version < MCP_2026_07_28) {
+		value_free(needed);
+		return false;
+	}
+	data = value_new_object();
+	value_set(data, "requiredCapabilities", needed);
+	mcp_call_cancel(call);
+	mcp_fail(request, MCP_CODE_CAPABILITY, data,
+		 "This call needs a capability that the client did not declare.");
+	return true;
+}
+
+/*
+ * Answer the requests that need not be asked, because their answer was given before or
+ * because the client cannot be asked. An earlier answer to an approval counts only when
+ * the approval was SHOWN; the hash that we add proves that.
+ */
+static void answer_known(struct mcp_call *call, bool shown)
+{
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at)) {
+		const char *key = value_key(at);
+		const struct value *given =
+			shown || call->hash == NULL ? value_member(call->given, key) : NULL;
+
+		if (value_member(call->answers, key) != NULL)
+			continue;
+		struct value *answer =
+			given != NULL ? ask_read_answer(value_at(at), given) : NULL;
+		if (answer == NULL && !ask_is_possible(value_at(at), &call->client))
+			answer = call->hash != NULL ? unasked() : declined();
+		if (answer != NULL)
+			value_set(call->answers, key, answer);
+	}
+}
+
+static void parked_due(struct timer *timer)
+{
+	mcp_call_cancel(timer->context);
+}
+
+/* The sealed state is valid only for a call of the same TOOL with the same ARGUMENTS. */
+static void add_purpose(const char *tool, const struct value *arguments, struct buf *purpose)
+{
+	char hex[HASH_HEX + 1];
+	struct buf text;
+
+	buf_init(&text, VALUE_TEXT_MAX);
+	if (arguments == NULL)
+		(void)buf_adds(&text, "{}");
+	else
+		(void)value_print(arguments, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hex);
+	buf_fini(&text);
+	(void)buf_addf(purpose, "tools/call %s %s", tool, hex);
+}
+
+/* Answer the request with the questions; the call waits for the next request. */
+static void park(struct mcp_call *call)
+{
+	struct mcp_request *request = call->request;
+	struct value *result = value_new_object(), *asked = value_new_object();
+	char state[STATE_MAX];
+	struct buf sealed, purpose;
+
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at)) {
+		if (value_member(call->answers, value_key(at)) == NULL)
+			value_set(asked, value_key(at), ask_message(value_at(at), 0, NULL));
+	}
+	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, call->mcp->run,
+		       call->number, call->asked);
+	buf_init(&purpose, PURPOSE_MAX);
+	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
+	add_purpose(call->tool, call->arguments, &purpose);
+	seal_add(&call->mcp->key, buf_str(&purpose), str_of(state), &sealed);
+	value_set_text(result, "resultType", "input_required");
+	value_set(result, "inputRequests", asked);
+	value_set_text(result, "requestState", sealed.data);
+	buf_fini(&sealed);
+	buf_fini(&purpose);
+	call->request = NULL;
+	request->call = NULL;
+	mcp_progress_end(call);
+	call->parked = (struct timer){.due_ms = clock_now_ms() + PARKED_MS,
+				      .due = parked_due,
+				      .context = call};
+	loop_add_timer(call->mcp->options.loop, &call->parked);
+	mcp_answer(request, result);
+}
+
+/* One request of ours for each that is not answered yet: "q7.0", "q7.1", … */
+static void send_requests(struct mcp_call *call)
+{
+	size_t index = 0;
+
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at), index++) {
+		char id[STATE_MAX];
+
+		if (value_member(call->answers, value_key(at)) != NULL)
+			continue;
+		(void)snprintf(id, sizeof(id), "q%" PRIu64 ".%zu", call->asked, index);
+		auto_value struct value *message = ask_message(value_at(at), 1, id);
+		struct value *params = value_member(message, "params");
+
+		mcp_tell(call->mcp, call->request->way, id,
+			 value_text(value_member(message, "method")),
+			 params != NULL ? value_ref(params) : NULL);
+	}
+}
+
+/*
+ * Cancel the parked call that has waited longest for its client: each one holds a worker.
+ */
+static void make_room(struct mcp *mcp)
+{
+	struct mcp_call *oldest = NULL;
+	size_t count = 0;
+
+	for (struct mcp_call *at = mcp->last_call; at != NULL; at = at->previous) {
+		if (at->request != NULL || at->unwanted)
+			continue;
+		oldest = at;
+		count++;
+	}
+	if (count >= PARKED_MAX)
+		mcp_call_cancel(oldest);
+}
+
+static void ask_client(struct mcp_call *call)
+{
+	assert(call->request != NULL);
+	if (call->client.version < MCP_2026_07_28) {
+		send_requests(call);
+		return;
+	}
+	make_room(call->mcp);
+	park(call);
+}
+
+/* question.c: an EVENT_QUESTION of CALL, or an EVENT_APPROVAL_WANTED. */
+static void mcp_question(struct mcp_call *call, const struct value *data)
+{
+	const struct value *request = value_member(data, "request");
+	const char *kind = value_text(value_member(data, "kind"));
+
+	if (call->question != 0)
+		return;
+	call->question = value_integer(value_member(data, "id"));
+	call->hash = memory_copy(value_text(value_member(data, "hash")));
+	call->asked = ++call->mcp->next_question;
+	call->answers = value_new_object();
+	call->requests = ask_requests(kind, request, call->asked, &call->one);
+	if (refuse_missing(call))
+		return;
+	answer_known(call, false);
+	/* Nobody is there to be asked. */
+	if (!is_answered(call) && call->request == NULL) {
+		for (void *at = value_first(call->requests); at != NULL;
+		     at = value_next(call->requests, at)) {
+			if (value_member(call->answers, value_key(at)) == NULL)
+				value_set(call->answers, value_key(at),
+					  call->hash != NULL ? unasked() : declined());
+		}
+	}
+	if (is_answered(call))
+		hand_back(call);
+	else
+		ask_client(call);
+}
+
+/* The call is over: forget its questions. */
+static void mcp_question_end(struct mcp_call *call)
+{
+	forget(call);
+	value_free(call->given);
+	call->given = NULL;
+}
+
+/* The call that asked the question of this ID ("q7.1") of PEER, and its key. */
+static struct mcp_call *find_asking(const struct mcp_peer *peer, const char *id, void **key)
+{
+	char *end;
+
+	if (id == NULL || id[0] != 'q')
+		return NULL;
+	const uint64_t asked = strtoull(id + 1, &end, 10);
+	if (*end != '.')
+		return NULL;
+	size_t index = strtoul(end + 1, &end, 10);
+	if (*end != '\0')
+		return NULL;
+	for (struct mcp_call *at = peer->mcp->first_call; at != NULL; at = at->next) {
+		if (at->question == 0 || at->asked != asked || at->request == NULL ||
+		    at->request->peer != peer)
+			continue;
+		*key = value_first(at->requests);
+		while (*key != NULL && index-- > 0)
+			*key = value_next(at->requests, *key);
+		return *key != NULL ? at : NULL;
+	}
+	return NULL;
+}
+
+void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message)
+{
+	void *key = NULL;
+	struct mcp_call *call = find_asking(peer, value_text(message->id), &key);
+	struct value *answer = NULL;
+
+	if (call == NULL || value_member(call->answers, value_key(key)) != NULL)
+		return;
+	if (message->result != NULL)
+		answer = ask_read_answer(value_at(key), message->result);
+	/* An error, or an answer that is none: as if nobody wanted to say anything. */
+	value_set(call->answers, value_key(key), answer != NULL ? answer : declined());
+	if (is_answered(call))
+		hand_back(call);
+}
+
+static struct mcp_call *find_parked(struct mcp *mcp, struct str state)
+{
+	auto_free char *text = memory_copy_str(str_part(state, MCP_RUN + 1, state.size));
+	char *end;
+	const uint64_t number = strtoull(text, &end, 10);
+	const uint64_t asked = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
+
+	struct mcp_call *call = mcp_call_find(mcp, number);
+	return call != NULL && call->asked == asked && call->request == NULL && !call->unwanted
+		       ? call
+		       : NULL;
+}
+
+static void resume(struct mcp_request *request, struct mcp_call *call,
+		   const struct value *answers)
+{
+	struct value *token =
+		value_member(value_member(request->params, "_meta"), "progressToken");
+
+	call->request = request;
+	call->client = request->client;
+	request->call = call;
+	loop_remove_timer(&call->parked);
+	value_free(call->token);
+	call->token = token != NULL ? value_ref(token) : NULL;
+	mcp_progress_begin(call);
+	if (call->question == 0)
+		return; /* it ended meanwhile: its result is due */
+	value_free(call->given);
+	call->given = answers != NULL ? value_ref(answers) : NULL;
+	answer_known(call, true);
+	if (is_answered(call))
+		hand_back(call);
+	else
+		park(call);
+}
+
+/* It looks like one of a server that was there before this one. It may be made up as well. */
+static bool is_of_another_run(const struct mcp *mcp, struct str state)
+{
+	bool looks = state.size > MCP_RUN && state.data[MCP_RUN] == '.';
+
+	for (size_t i = 0; looks && i < MCP_RUN; i++)
+		looks = strchr("0123456789abcdef", state.data[i]) != NULL &&
+			state.data[i] != '\0';
+	return looks && memcmp(state.data, mcp->run, MCP_RUN) != 0;
+}
+
+static void refuse_state(struct mcp_request *request, struct str state, bool sound)
+{
+	const char *why = "This requestState was not made here, for this tool with these "
+			  "arguments: repeat the call as it was.";
+
+	if (sound)
+		why = "This requestState has been used, or the call it belongs to waits no "
+		      "longer; make the call anew, without it.";
+	else if (is_of_another_run(request->mcp, state))
+		why = "This requestState is of a server that has ended since, and its call "
+		      "with it. Look at what the call may have done before it asked, then "
+		      "make it anew, without requestState.";
+	mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", why);
+}
+
+/*
+ * A request that comes back with answers (inputResponses, requestState). *CALL: the one that
+ * waits for them, now REQUEST's; NULL: a new one is to be begun, with *GIVEN, which is the
+ * caller's. False: the request has been answered.
+ */
+static bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
+				struct value **given)
+{
+	const struct value *state = value_member(request->params, "requestState");
+	struct value *answers = value_member(request->params, "inputResponses");
+	struct buf purpose;
+	struct str inner;
+
+	*call = NULL;
+	*given = NULL;
+	if (request->client.version < MCP_2026_07_28)
+		return true;
+	if (answers != NULL && value_kind(answers) != VALUE_OBJECT) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "inputResponses must be an object.");
+		return false;
+	}
+	if (state == NULL) {
+		*given = answers != NULL ? value_ref(answers) : NULL;
+		return true;
+	}
+	buf_init(&purpose, PURPOSE_MAX);
+	add_purpose(value_text(value_member(request->params, "name")),
+		    value_member(request->params, "arguments"), &purpose);
+	bool sound = seal_check(&request->mcp->key, buf_str(&purpose), value_str(state),
+				&inner);
+	buf_fini(&purpose);
+	*call = sound ? find_parked(request->mcp, inner) : NULL;
+	if (*call == NULL) {
+		refuse_state(request, value_str(state), sound);
+		return false;
+	}
+	resume(request, *call, answers);
+	return true;
+}
+
+#define ELICIT   "elicitation/create"
+#define SAMPLING "sampling/createMessage"
+#define ROOTS    "roots/list"
+
+enum { KEY_MAX = 64 };
+
+static bool has_method(const struct value *request, const char *method)
+{
+	return str_is(value_str(value_member(request, "method")), method);
+}
+
+static bool is_url(const struct value *request)
+{
+	return value_member(value_member(request, "params"), "url") != NULL;
+}
+
+static void copy_member(const struct value *from, const char *key, struct value *to,
+			const char *name)
+{
+	struct value *member = value_member(from, key);
+
+	if (member != NULL)
+		value_set(to, name, value_ref(member));
+}
+
+/* A form without a schema asks for a yes or a no alone. */
+static struct value *empty_form(void)
+{
+	struct value *schema = value_new_object();
+
+	value_set_text(schema, "type", "object");
+	value_set(schema, "properties", value_new_object());
+	return schema;
+}
+
+static struct value *request_of(const char *kind, const struct value *request)
+{
+	struct value *made = value_new_object(), *params;
+
+	if (value_is_true(value_member(request, "required")))
+		value_set_boolean(made, "needed", true);
+	if (strcmp(kind, "sampling") == 0) {
+		params = value_copy(request);
+		value_remove(params, "required");
+		value_remove(params, "key");
+		value_set_text(made, "method", SAMPLING);
+	} else if (strcmp(kind, "roots") == 0) {
+		params = value_new_object();
+		value_set_text(made, "method", ROOTS);
+	} else {
+		params = value_new_object();
+		value_set_text(made, "method", ELICIT);
+		copy_member(request, "message", params, "message");
+		copy_member(request, "url", params, "url");
+		copy_member(request, "schema", params, "requestedSchema");
+		if (strcmp(kind, "url") != 0 &&
+		    value_member(params, "requestedSchema") == NULL)
+			value_set(params, "requestedSchema", empty_form());
+	}
+	value_set(made, "params", params);
+	return made;
+}
+
+struct value *ask_requests(const char *kind, const struct value *request, uint64_t number,
+			   bool *one)
+{
+	struct value *requests = value_new_object();
+	const struct value *several = value_member(request, "requests");
+	const char *key = value_text(value_member(request, "key"));
+	char made[KEY_MAX];
+
+	*one = several == NULL;
+	if (*one) {
+		(void)snprintf(made, sizeof(made), "question_%" PRIu64, number);
+		value_set(requests, key != NULL ? key : made, request_of(kind, request));
+		return requests;
+	}
+	for (void *at = value_first(several); at != NULL; at = value_next(several, at)) {
+		const char *each = value_text(value_member(value_at(at), "kind"));
+
+		value_set(requests, value_key(at),
+			  request_of(each != NULL ? each : "form", value_at(at)));
+	}
+	return requests;
+}
+
+bool ask_is_possible(const struct value *request, const struct mcp_client *client)
+{
+	if (has_method(request, SAMPLING))
+		return client->sampling;
+	if (has_method(request, ROOTS))
+		return client->roots;
+	return is_url(request) ? client->url : client->form;
+}
+
+bool ask_is_needed(const struct value *request)
+{
+	return value_is_true(value_member(request, "needed"));
+}
+
+const char *ask_capability(const struct value *request)
+{
+	if (has_method(request, SAMPLING))
+		return "sampling";
+	return has_method(request, ROOTS) ? "roots" : "elicitation";
+}
+
+struct value *ask_message(const struct value *request, bool legacy, const char *id)
+{
+	struct value *message = value_new_object();
+	struct value *params = value_copy(value_member(request, "params"));
+
+	if (has_method(request, ELICIT) && is_url(request)) {
+		value_set_text(params, "mode", "url");
+		if (legacy)
+			value_set_text(params, "elicitationId", id);
+	}
+	value_set(message, "method", value_ref(value_member(request, "method")));
+	value_set(message, "params", params);
+	return message;
+}
+
+static struct value *read_elicitation(const struct value *request, const struct value *said)
+{
+	const char *action = value_text(value_member(said, "action"));
+	const struct value *content = value_member(said, "content");
+	const struct value *schema =
+		value_member(value_member(request, "params"), "requestedSchema");
+	struct value *answer;
+
+	if (action == NULL ||
+	    (strcmp(action, "accept") != 0 && strcmp(action, "decline") != 0 &&
+	     strcmp(action, "cancel") != 0))
+		return NULL;
+	answer = value_new_object();
+	value_set_text(answer, "action", action);
+	if (strcmp(action, "accept") != 0 || is_url(request))
+		return answer;
+	if (content == NULL)
+		value_set(answer, "content", value_new_object());
+	else
+		value_set(answer, "content", value_copy(content));
+	if (validate_value(schema, value_member(answer, "content"), NULL))
+		return answer;
+	value_free(answer);
+	return NULL;
+}
+
+struct value *ask_read_answer(const struct value *request, const struct value *said)
+{
+	struct value *answer;
+
+	if (value_kind(said) != VALUE_OBJECT)
+		return NULL;
+	if (has_method(request, ELICIT))
+		return read_elicitation(request, said);
+	if (has_method(request, ROOTS) &&
+	    value_kind(value_member(said, "roots")) != VALUE_ARRAY)
+		return NULL;
+	if (has_method(request, SAMPLING) && value_member(said, "content") == NULL)
+		return NULL;
+	answer = value_new_object();
+	value_set_text(answer, "action", "accept");
+	value_set(answer, "content", value_copy(said));
+	return answer;
 }

@@ -1,6 +1,13 @@
 /* call: one call of a tool, from tools/call to its answer. For call*.c and question.c only. */
 #pragma once
+
+#include "base/value.h"
 #include "mcp/server/mcp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mcp_client;
 
 struct mcp_call {
 	struct mcp *mcp;
@@ -37,30 +44,30 @@ struct mcp_call {
 	struct timer parked; /* until when it waits for the client to come back */
 };
 
-/* By its number; NULL: it has ended. */
-struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number);
-
-/* question.c: an EVENT_QUESTION of CALL, or an EVENT_APPROVAL_WANTED. */
-void mcp_question(struct mcp_call *call, const struct value *data);
-/* The call is over: forget its questions. */
-void mcp_question_end(struct mcp_call *call);
 /*
- * A request that comes back with answers (inputResponses, requestState). *CALL: the one that
- * waits for them, now REQUEST's; NULL: a new one is to be begun, with *GIVEN, which is the
- * caller's. False: the request has been answered.
+ * One request to a client, as data: {method, params, needed}. Knows the capability that
+ * it needs and its form on the wire, and checks answers. Without a connection.
  */
-bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
-			 struct value **given);
 
 /*
- * call_result.c: RESULT, and LINK (or NULL) to the whole of its output, as the members of a result
- * of tools/call, for CLIENT.
+ * The questions of a call (EVENT_QUESTION's KIND and REQUEST) as requests by key, in
+ * their order. *ONE: there is a single request, and its answer is expected without a key.
+ * The caller frees the result.
  */
-void mcp_result_add(const struct tool_result *result, const struct value *link,
-		    const struct mcp_client *client, struct buf *out);
+struct value *ask_requests(const char *kind, const struct value *request, uint64_t number,
+			   bool *one);
 
-/* call_progress.c */
-void mcp_progress_begin(struct mcp_call *call);
-void mcp_progress_end(struct mcp_call *call);
-void mcp_progress_output(struct mcp_call *call, struct str fragment);
-void mcp_progress_event(struct mcp_call *call, const struct event *event);
+/* Can CLIENT be asked this? And if not, can the call do without? */
+bool ask_is_possible(const struct value *request, const struct mcp_client *client);
+bool ask_is_needed(const struct value *request);
+/* The name of the client's capability that it takes. */
+const char *ask_capability(const struct value *request);
+
+/* {method, params} as it is sent; LEGACY gets what only older versions want. The caller's. */
+struct value *ask_message(const struct value *request, bool legacy, const char *id);
+
+/*
+ * SAID, the client's answer to REQUEST, in the form that the call reads: {action,
+ * content}. NULL: SAID is not an answer to REQUEST. The caller frees the result.
+ */
+struct value *ask_read_answer(const struct value *request, const struct value *said);

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "mcp/server/ask.h"
+#include "mcp/server/call.h"
 #include "mcp/server/mcp.h"
 #include "mcp/server/prompt.h"
 

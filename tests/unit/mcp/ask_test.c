@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "mcp/server/ask.h"
+#include "mcp/server/call.h"
 #include "mcp/server/mcp.h"
 
 static struct value *parse(const char *text)
