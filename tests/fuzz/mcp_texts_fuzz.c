@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "mcp/message.h"
 #include "mcp/server/http_check.h"
-#include "mcp/server/prompt.h"
+#include "mcp/server/prompts.h"
 
 #include <stdint.h>
 #include <stdlib.h>

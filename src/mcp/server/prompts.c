@@ -2,21 +2,261 @@
  * prompts: those of the person's folder and of plugin packages, read when they are asked for;
  * and completion, which is for their arguments and the places of templates.
  */
+
+#include "mcp/server/prompts.h"
+
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/fd.h"
+#include "base/front_matter.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "mcp/message.h"
 #include "mcp/server/call.h"
 #include "mcp/server/mcp.h"
-#include "mcp/server/prompt.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PROMPT_TEXT_MAX = 256 << 10, PROMPT_ARGUMENTS_MAX = 32 };
+
+/*
+ * What a client may read beside calling tools: the long outputs that calls left in the
+ * cell, and what plugin packages list.
+ */
+
+#define OUTPUT_URI "glovebox://output/"
+
+enum {
+	OUTPUTS_MAX = 16, /* as many as the cell keeps (SPILL_KEPT) */
+	FILE_MAX = 8 << 20,
+	WATCHED_MAX = 256,
+};
+
+static struct value *list_of(const struct value *given)
+{
+	return value_kind(given) == VALUE_ARRAY ? value_copy(given) : value_new_array();
+}
+
+/* Remove the members of ROW that clients must not see. */
+static void hide_source(struct value *row)
+{
+	value_remove(row, "file");
+	value_remove(row, "text");
+	value_remove(row, "arguments");
+}
+
+static void set_output(struct value *row, const char *uri, const char *path)
+{
+	value_set_text(row, "uri", uri);
+	value_set_text(row, "name", path_base_name(path));
+	value_set_text(row, "title", "Output of a tool, whole");
+	value_set_text(row, "mimeType", "text/plain");
+}
+
+void mcp_resources_list(struct mcp_request *request)
+{
+	struct mcp *mcp = request->mcp;
+	struct value *result = value_new_object();
+	struct value *rows = list_of(mcp->options.resources);
+
+	for (size_t i = 0; i < value_count(rows); i++)
+		hide_source(value_item(rows, i));
+	for (void *at = value_first(mcp->outputs); at != NULL;
+	     at = value_next(mcp->outputs, at)) {
+		struct value *row = value_new_object();
+
+		set_output(row, value_key(at), value_text(value_at(at)));
+		value_append(rows, row);
+	}
+	value_set(result, "resources", rows);
+	mcp_answer(request, result);
+}
+
+void mcp_templates_list(struct mcp_request *request)
+{
+	struct value *result = value_new_object();
+	struct value *rows = list_of(request->mcp->options.templates);
+
+	for (size_t i = 0; i < value_count(rows); i++)
+		hide_source(value_item(rows, i));
+	value_set(result, "resourceTemplates", rows);
+	mcp_answer(request, result);
+}
+
+struct value *mcp_resource_of(struct mcp *mcp, const struct tool_result *result)
+{
+	const char *path = value_text(value_member(result->details, "spill"));
+	struct buf uri;
+	struct value *link;
+
+	if (path == NULL)
+		return NULL;
+	buf_init(&uri, VALUE_TEXT_MAX);
+	(void)buf_addf(&uri, OUTPUT_URI "%s", path_base_name(path));
+	if (value_member(mcp->outputs, uri.data) == NULL) {
+		if (value_count(mcp->outputs) >= OUTPUTS_MAX)
+			value_remove(mcp->outputs, value_key(value_first(mcp->outputs)));
+		value_set_text(mcp->outputs, uri.data, path);
+		mcp_list_changed(mcp, MCP_LIST_RESOURCES);
+	}
+	link = value_new_object();
+	value_set_text(link, "type", "resource_link");
+	set_output(link, uri.data, path);
+	buf_fini(&uri);
+	return link;
+}
+
+/* BYTES as `text` where they are that, else as `blob`. */
+static void set_bytes(struct value *item, struct str bytes)
+{
+	struct buf blob;
+
+	if (text_is_utf8(bytes) && memchr(bytes.data, '\0', bytes.size) == NULL) {
+		value_set_str(item, "text", bytes);
+		return;
+	}
+	buf_init(&blob, FILE_MAX * 2);
+	(void)base64_add(bytes, &blob);
+	value_set_str(item, "blob", buf_str(&blob));
+	buf_fini(&blob);
+}
+
+/* The content of ROW, its places filled with VALUES; NULL when its file is gone. */
+static struct value *item_of(const struct value *row, const char *uri,
+			     const struct value *values)
+{
+	const char *file = value_text(value_member(row, "file"));
+	const char *mime = value_text(value_member(row, "mimeType"));
+	struct value *item = NULL;
+	struct buf bytes, filled;
+	struct str text = value_str(value_member(row, "text"));
+
+	buf_init(&bytes, FILE_MAX);
+	buf_init(&filled, FILE_MAX);
+	if (file == NULL || fd_read_file(file, FILE_MAX, &bytes, NULL)) {
+		if (file != NULL)
+			text = buf_str(&bytes);
+		item = value_new_object();
+		value_set_text(item, "uri", uri);
+		if (mime != NULL)
+			value_set_text(item, "mimeType", mime);
+		if (values != NULL && text_is_utf8(text) && fill_add(text, values, &filled))
+			text = buf_str(&filled);
+		set_bytes(item, text);
+	}
+	buf_fini(&filled);
+	buf_fini(&bytes);
+	return item;
+}
+
+struct value *mcp_resource_at_hand(struct mcp *mcp, const char *uri)
+{
+	const struct value *rows = mcp->options.resources;
+
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+
+		if (str_is(value_str(value_member(row, "uri")), uri))
+			return item_of(row, uri, NULL);
+	}
+	rows = mcp->options.templates;
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+		auto_value struct value *values = value_new_object();
+
+		if (fill_match(value_str(value_member(row, "uriTemplate")), str_of(uri),
+			       values))
+			return item_of(row, uri, values);
+	}
+	return NULL;
+}
+
+static void not_found(struct mcp_request *request, const char *uri)
+{
+	struct value *data = value_new_object();
+	const bool modern = request->client.version >= MCP_2026_07_28;
+
+	value_set_text(data, "uri", uri);
+	mcp_fail(request, modern ? MCP_CODE_PARAMS : MCP_CODE_NO_RESOURCE, data,
+		 "There is no resource %.200s; resources/list names those there are.", uri);
+}
+
+/* The `uri` of the params; NULL: the request has been answered. */
+static const char *uri_of(struct mcp_request *request)
+{
+	const struct value *uri = value_member(request->params, "uri");
+
+	if (value_text(uri) != NULL && strlen(value_text(uri)) == value_str(uri).size)
+		return value_text(uri);
+	mcp_fail(request, MCP_CODE_PARAMS, NULL, "The params need a uri.");
+	return NULL;
+}
+
+void mcp_resources_read(struct mcp_request *request)
+{
+	const char *uri = uri_of(request);
+	const char *path;
+	struct value *item, *result;
+
+	if (uri == NULL)
+		return;
+	path = value_text(value_member(request->mcp->outputs, uri));
+	if (path != NULL) {
+		/* It lies in the cell, where a worker reads it. */
+		mcp_call_output(request, uri, path);
+		return;
+	}
+	item = mcp_resource_at_hand(request->mcp, uri);
+	if (item == NULL) {
+		not_found(request, uri);
+		return;
+	}
+	result = value_new_object();
+	value_set(result, "contents", value_new_array());
+	value_append(value_member(result, "contents"), item);
+	mcp_answer(request, result);
+}
+
+void mcp_resources_subscribe(struct mcp_request *request)
+{
+	struct mcp_peer *peer = request->peer;
+	const char *uri = uri_of(request);
+
+	if (uri == NULL)
+		return;
+	if (peer->watched == NULL)
+		peer->watched = value_new_object();
+	if (value_count(peer->watched) >= WATCHED_MAX) {
+		mcp_fail(request, MCP_CODE_INTERNAL, NULL,
+			 "%d resources are subscribed to; unsubscribe one first.",
+			 WATCHED_MAX);
+		return;
+	}
+	value_set_boolean(peer->watched, uri, true);
+	mcp_answer_text(request, STR(""));
+}
+
+void mcp_resources_unsubscribe(struct mcp_request *request)
+{
+	const char *uri = uri_of(request);
+
+	if (uri == NULL)
+		return;
+	if (request->peer->watched != NULL)
+		value_remove(request->peer->watched, uri);
+	mcp_answer_text(request, STR(""));
+}
 
 #define SUFFIX ".md"
 
@@ -382,4 +622,250 @@ void mcp_complete(struct mcp_request *request)
 	value_set(completion, "values", values);
 	value_set(result, "completion", completion);
 	mcp_answer(request, result);
+}
+
+static const char *const known_keys[] = {"name",      "title",  "description",
+					 "arguments", "prompt", NULL};
+static const char *const argument_keys[] = {"name",     "title",  "description",
+					    "required", "values", NULL};
+
+enum { PROPOSALS_MAX = 100 };
+
+static bool keys_are_known(const struct value *object, const char *const *known,
+			   struct err *err)
+{
+	for (void *at = value_first(object); at != NULL; at = value_next(object, at)) {
+		const char *const *name = known;
+
+		while (*name != NULL && strcmp(*name, value_key(at)) != 0)
+			name++;
+		if (*name == NULL)
+			return err_set(err, EINVAL,
+				       "the key \"%.40s\" means nothing here%s%s",
+				       value_key(at),
+				       text_nearest(value_key(at), known) != NULL
+					       ? "; did you mean "
+					       : "",
+				       text_nearest(value_key(at), known) != NULL
+					       ? text_nearest(value_key(at), known)
+					       : "");
+	}
+	return true;
+}
+
+static bool arguments_are_sound(const struct value *rows, struct err *err)
+{
+	if (rows == NULL)
+		return true;
+	if (value_kind(rows) != VALUE_ARRAY || value_count(rows) > PROMPT_ARGUMENTS_MAX)
+		return err_set(err, EINVAL, "arguments must be a list of at most %d rows",
+			       PROMPT_ARGUMENTS_MAX);
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+
+		if (value_text(value_member(row, "name")) == NULL)
+			return err_set(err, EINVAL, "argument %zu has no name", i + 1);
+		if (!keys_are_known(row, argument_keys, err))
+			return false;
+	}
+	return true;
+}
+
+static bool has_front_matter(struct str text)
+{
+	return str_starts(text, STR("---\n")) || str_starts(text, STR("---\r\n"));
+}
+
+bool prompt_read(struct str text, const char *name, struct value **prompt, struct err *err)
+{
+	struct value *made = NULL;
+
+	if (text.size > PROMPT_TEXT_MAX)
+		return err_set(err, EFBIG, "is larger than %d bytes", PROMPT_TEXT_MAX);
+	if (!text_is_utf8(text))
+		return err_set(err, EINVAL, "is not UTF-8");
+	if (has_front_matter(text)) {
+		if (!front_matter_parse(text, &made, err))
+			return false;
+	} else {
+		made = value_new_object();
+		value_set_str(made, "prompt", str_trim(text));
+	}
+	if (!keys_are_known(made, known_keys, err) ||
+	    !arguments_are_sound(value_member(made, "arguments"), err)) {
+		value_free(made);
+		return false;
+	}
+	if (value_text(value_member(made, "name")) == NULL)
+		value_set_text(made, "name", name);
+	*prompt = made;
+	return true;
+}
+
+static void copy_text(const struct value *from, const char *key, struct value *to)
+{
+	const char *text = value_text(value_member(from, key));
+
+	if (text != NULL)
+		value_set_text(to, key, text);
+}
+
+struct value *prompt_row(const struct value *prompt)
+{
+	const struct value *rows = value_member(prompt, "arguments");
+	struct value *made = value_new_object();
+
+	copy_text(prompt, "name", made);
+	copy_text(prompt, "title", made);
+	copy_text(prompt, "description", made);
+	if (value_count(rows) > 0)
+		value_set(made, "arguments", value_new_array());
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+		struct value *shown = value_new_object();
+
+		copy_text(row, "name", shown);
+		copy_text(row, "title", shown);
+		copy_text(row, "description", shown);
+		value_set_boolean(shown, "required",
+				  value_is_true(value_member(row, "required")));
+		value_append(value_member(made, "arguments"), shown);
+	}
+	return made;
+}
+
+struct value *prompt_missing(const struct value *prompt, const struct value *arguments)
+{
+	const struct value *rows = value_member(prompt, "arguments");
+	struct value *schema = NULL;
+
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+		const char *name = value_text(value_member(row, "name"));
+		struct value *field;
+
+		if (!value_is_true(value_member(row, "required")) ||
+		    value_text(value_member(arguments, name)) != NULL)
+			continue;
+		if (schema == NULL) {
+			schema = value_new_object();
+			value_set_text(schema, "type", "object");
+			value_set(schema, "properties", value_new_object());
+			value_set(schema, "required", value_new_array());
+		}
+		field = value_new_object();
+		value_set_text(field, "type", "string");
+		copy_text(row, "title", field);
+		copy_text(row, "description", field);
+		value_set(value_member(schema, "properties"), name, field);
+		value_append(value_member(schema, "required"), value_new_text(name));
+	}
+	return schema;
+}
+
+static void add_message(struct value *messages, struct value *take_content)
+{
+	struct value *message = value_new_object();
+
+	value_set_text(message, "role", "user");
+	value_set(message, "content", take_content);
+	value_append(messages, message);
+}
+
+static void end_text(struct buf *text, struct value *messages)
+{
+	const struct str trimmed = str_trim(buf_str(text));
+	struct value *content;
+
+	if (trimmed.size > 0) {
+		content = value_new_object();
+		value_set_text(content, "type", "text");
+		value_set_str(content, "text", trimmed);
+		add_message(messages, content);
+	}
+	buf_clear(text);
+}
+
+/* The TARGET of a line that is ![words](target) and nothing else. */
+static bool is_embedded(struct str line, struct str *target)
+{
+	const struct str trimmed = str_trim(line);
+	const size_t at = str_find(trimmed, STR("]("), 0);
+
+	if (!str_starts(trimmed, STR("![")) || at == (size_t)-1 ||
+	    !str_ends(trimmed, STR(")")))
+		return false;
+	*target = str_part(trimmed, at + 2, trimmed.size - at - 3);
+	return target->size > 0;
+}
+
+static bool embed_target(struct str target, const struct value *arguments,
+			 const struct prompt_embed *embed, struct value *messages,
+			 struct err *err)
+{
+	struct value *content;
+	struct buf name;
+
+	buf_init(&name, PROMPT_TEXT_MAX);
+	(void)fill_add(target, arguments, &name);
+	content = embed->content(embed->context, name.data, fill_has_place(target));
+	if (content != NULL)
+		add_message(messages, content);
+	else
+		(void)err_set(err, ENOENT,
+			      "There is no %.200s, which the prompt wants to show.",
+			      name.data);
+	buf_fini(&name);
+	return content != NULL;
+}
+
+bool prompt_messages(const struct value *prompt, const struct value *arguments,
+		     const struct prompt_embed *embed, struct value **messages,
+		     struct err *err)
+{
+	struct str rest = value_str(value_member(prompt, "prompt")), line, target;
+	struct value *made = value_new_array();
+	struct buf text;
+	bool ok = true;
+
+	buf_init(&text, VALUE_TEXT_MAX);
+	/* Line by line as it was written: what an argument says is never taken for a target. */
+	while (ok && str_next_line(&rest, &line)) {
+		if (is_embedded(line, &target)) {
+			end_text(&text, made);
+			ok = embed_target(target, arguments, embed, made, err);
+			continue;
+		}
+		(void)fill_add(line, arguments, &text);
+		(void)buf_addc(&text, '\n');
+	}
+	end_text(&text, made);
+	buf_fini(&text);
+	if (ok)
+		*messages = made;
+	else
+		value_free(made);
+	return ok;
+}
+
+struct value *prompt_proposals(const struct value *arguments, const char *name,
+			       struct str text)
+{
+	struct value *found = value_new_array();
+
+	for (size_t i = 0; i < value_count(arguments); i++) {
+		const struct value *row = value_item(arguments, i);
+		const struct value *values = value_member(row, "values");
+
+		if (!str_is(value_str(value_member(row, "name")), name))
+			continue;
+		for (size_t j = 0; j < value_count(values); j++) {
+			const struct value *value = value_item(values, j);
+
+			if (value_count(found) < PROPOSALS_MAX &&
+			    str_starts(value_str(value), text))
+				value_append(found, value_copy(value));
+		}
+	}
+	return found;
 }

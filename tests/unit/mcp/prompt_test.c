@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/server/prompt.h"
+#include "mcp/server/prompts.h"
 
 static const char whole[] = "---\n"
 			    "title: Review\n"

@@ -1,18 +1,17 @@
 /*
- * prompt: a prompt as a Markdown file. Above the text may stand front matter with `title`,
+ * prompts: a prompt as a Markdown file. Above the text may stand front matter with `title`,
  * `description` and `arguments` (rows of name, description, required and values, of which the
  * last are proposed while somebody types). {{name}} in the text is the argument's place. A line
  * that is nothing but an image, ![words](target), is put there whole: a file beside the prompt,
  * or a resource of the server by its URI.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
 
 #include <stdbool.h>
-
-enum { PROMPT_TEXT_MAX = 256 << 10, PROMPT_ARGUMENTS_MAX = 32 };
 
 /*
  * TEXT as an object: name (NAME unless the front matter has one), title, description,
