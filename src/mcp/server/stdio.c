@@ -1,16 +1,173 @@
 /* stdio: see stdio.h. */
-#include "mcp/server/stdio_parts.h"
 
+#include "mcp/server/stdio.h"
+
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "mcp/server/mcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum {
+	/*
+	 * Bytes of unread answers that may pile up; beyond them the client is given up.
+	 */
+	STDIO_OUTPUT_MAX = 256 << 20,
+	/*
+	 * After the end of the input; and after the last byte that went out, when the client has ended
+	 * its input, reads nothing, and what it said is not read for that. Clients send a signal 2 s
+	 * later.
+	 */
+	STDIO_LAST_WORD_MS = 1000,
+};
+
+struct stdio {
+	struct mcp_stdio options;
+	struct mcp_way way;
+	struct mcp_peer *peer;
+	struct buf in, out;
+	size_t in_from, out_from; /* what is before has been taken */
+	size_t searched;          /* no line ends before */
+	bool skipping;            /* the rest of a line that is too long */
+	struct mcp_message next;  /* has been read, and not taken */
+	bool has_next;
+	bool refuses; /* what there is no room for is taken, to be refused */
+	int output;   /* our own, which never waits; or the caller's */
+	bool is_socket;
+	struct watch reading, closing, writing, stopping, parent;
+	struct timer flush, stall, full;
+	size_t busy_max; /* so many requests that may last are begun before others wait */
+	int64_t until_ms; /* it ends then; CLOCK_NEVER: nothing says so */
+	bool ended;       /* the input */
+	bool stopped;     /* everything */
+	bool opened;      /* the session has been opened, or tried to be */
+	struct err failure;
+};
+
+/* What goes out, and waits for its reader. */
+
+static void fail_output(struct stdio *stdio, int code)
+{
+	(void)err_set(&stdio->failure, code, "standard output: %s", strerror(code));
+	stdio->stopped = true;
+}
+
+static ssize_t write_some(struct stdio *stdio, const char *data, size_t size)
+{
+	if (stdio->is_socket)
+		return send(stdio->output, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* The caller's, which may wait: as much as a pipe takes when it says that it does. */
+	if (stdio->output == stdio->options.output && size > PIPE_BUF)
+		size = PIPE_BUF;
+	return write(stdio->output, data, size);
+}
+
+static void watch_output(struct stdio *stdio, bool on)
+{
+	if (on)
+		loop_add(stdio->options.loop, &stdio->writing);
+	else
+		loop_remove(&stdio->writing);
+}
+
+/* Write what waits, as far as it goes without waiting. */
+static void stdio_write(struct stdio *stdio)
+{
+	while (stdio->out_from < stdio->out.size && !stdio->stopped) {
+		ssize_t n = write_some(stdio, stdio->out.data + stdio->out_from,
+				       stdio->out.size - stdio->out_from);
+
+		if (n > 0) {
+			stdio->out_from += (size_t)n;
+			if (stdio->until_ms != CLOCK_NEVER && !stdio->ended)
+				stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
+			if (stdio->output == stdio->options.output && !stdio->is_socket)
+				break; /* perhaps the next piece would wait */
+		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			break;
+		} else {
+			fail_output(stdio, n < 0 ? errno : EIO);
+		}
+	}
+	if (stdio->out_from == stdio->out.size) {
+		if (stdio->out.capacity > MCP_OUT_KEPT)
+			buf_fini(&stdio->out);
+		buf_clear(&stdio->out);
+		stdio->out_from = 0;
+	}
+	watch_output(stdio, stdio->out.size > 0 && !stdio->stopped);
+}
+
+/* Of the watch `writing`: there is room again. */
+static void stdio_output_ready(struct watch *watch, short events)
+{
+	(void)events;
+	stdio_write(watch->context);
+}
+
+/* At the end of the loop's turn, write all messages that have been collected. */
+static void stdio_flush_due(struct timer *timer)
+{
+	stdio_write(timer->context);
+}
+
+/* Of the way: MESSAGE, and a line end, goes out with the next turn. */
+static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int status)
+{
+	struct stdio *stdio = (struct stdio *)((char *)way - offsetof(struct stdio, way));
+
+	(void)last;
+	(void)status;
+	if (stdio->stopped)
+		return;
+	if (stdio->out_from > 0 && stdio->out_from > stdio->out.size / 2) {
+		buf_remove(&stdio->out, 0, stdio->out_from);
+		stdio->out_from = 0;
+	}
+	/* While the client reads, take the built message itself instead of a copy. */
+	if (stdio->out.size == 0 && message->size < STDIO_OUTPUT_MAX)
+		buf_swap(&stdio->out, message);
+	else
+		(void)buf_addstr(&stdio->out, buf_str(message));
+	if (!buf_addc(&stdio->out, '\n')) {
+		(void)err_set(&stdio->failure, ENOBUFS,
+			      "standard output: the client reads nothing, and %d MiB of "
+			      "answers wait for it",
+			      STDIO_OUTPUT_MAX >> 20);
+		stdio->stopped = true;
+	}
+	stdio->flush.due_ms = 0;
+}
+
+/* The caller's output, or our own way to it: a socket or a pipe that never waits for its reader. */
+static void stdio_open_output(struct stdio *stdio)
+{
+	char name[FD_NAME_ROOM];
+	struct stat st;
+
+	stdio->output = stdio->options.output;
+	if (fstat(stdio->output, &st) < 0)
+		return;
+	stdio->is_socket = S_ISSOCK(st.st_mode);
+	if (!S_ISFIFO(st.st_mode))
+		return;
+	/* Anew, so that other holders of the pipe's end go on waiting as they did. */
+	const int own =
+		open(fd_name(stdio->output, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (own >= 0)
+		stdio->output = own;
+}
 
 enum {
 	READ_BYTES = 64 << 10,

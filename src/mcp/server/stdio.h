@@ -4,6 +4,7 @@
  * answer for a moment.
  */
 #pragma once
+
 #include "mcp/server/mcp.h"
 
 struct mcp_stdio {
