@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/str.h"
-#include "mcp/server/http_check.h"
+#include "mcp/server/http.h"
 #include "mcp/server/mcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

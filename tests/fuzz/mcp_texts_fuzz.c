@@ -5,7 +5,7 @@
  */
 #include "base/buf.h"
 #include "mcp/message.h"
-#include "mcp/server/http_check.h"
+#include "mcp/server/http.h"
 #include "mcp/server/prompts.h"
 
 #include <stdint.h>

@@ -1,21 +1,357 @@
 /* http: Streamable HTTP; see http.h. */
+
 #include "mcp/server/http.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
-#include "mcp/server/http_check.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "mcp/message.h"
 #include "mcp/server/http_daemon.h"
-#include "mcp/server/http_session.h"
+#include "mcp/server/mcp.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { HTTP_TOKEN_MAX = 4096 }; /* bytes of a file of one */
+
+enum { HTTP_SESSION_ID = 48, HTTP_SESSIONS_MAX = 128 };
+
+enum {
+	PORT_MAX = 65535,
+	ADDRESS_MAX = 64,
+	TOKEN_LEAST = 16, /* less can be guessed by asking */
+	OTHERS = 077,     /* what a token's file grants to nobody */
+};
+
+static bool set_address(const char *name, uint16_t port, struct http_place *place)
+{
+	struct sockaddr_in *four = (struct sockaddr_in *)&place->address;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&place->address;
+
+	memset(place, 0, sizeof(*place));
+	if (inet_pton(AF_INET, name, &four->sin_addr) == 1) {
+		four->sin_family = AF_INET;
+		four->sin_port = htons(port);
+		place->size = sizeof(*four);
+		place->loopback = ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+		return true;
+	}
+	if (inet_pton(AF_INET6, name, &six->sin6_addr) != 1)
+		return false;
+	six->sin6_family = AF_INET6;
+	six->sin6_port = htons(port);
+	place->size = sizeof(*six);
+	place->loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+	return true;
+}
+
+/* HOST without its port and without the brackets of IPv6; *PORT is what follows, or empty. */
+static struct str split_port(struct str host, struct str *port)
+{
+	size_t colon = (size_t)-1;
+
+	*port = STR("");
+	if (str_starts(host, STR("["))) {
+		const size_t end = str_find(host, STR("]"), 0);
+
+		if (end == (size_t)-1)
+			return STR("");
+		if (end + 1 < host.size && host.data[end + 1] == ':')
+			*port = str_part(host, end + 2, host.size);
+		else if (end + 1 < host.size)
+			return STR("");
+		return str_part(host, 1, end - 1);
+	}
+	for (size_t i = 0; i < host.size; i++) {
+		if (host.data[i] == ':')
+			colon = i;
+	}
+	if (colon == (size_t)-1)
+		return host;
+	*port = str_part(host, colon + 1, host.size);
+	return str_part(host, 0, colon);
+}
+
+bool http_place_read(const char *text, struct http_place *place, struct err *err)
+{
+	struct str port, name = split_port(str_of(text), &port);
+	uint64_t number;
+
+	if (port.size == 0 && strspn(text, "0123456789") == strlen(text)) {
+		port = name;
+		name = STR("127.0.0.1");
+	}
+	auto_free char *port_text = memory_copy_str(port);
+	auto_free char *name_text = str_is(name, "localhost") ? memory_copy("127.0.0.1")
+							      : memory_copy_str(name);
+	if (port.size > 0 && text_parse_count(port_text, PORT_MAX, &number, NULL) &&
+	    set_address(name_text, (uint16_t)number, place))
+		return true;
+	return err_set(err, EINVAL,
+		       "--http %.100s: must be an address and a port, as 127.0.0.1:8080 or "
+		       "[::1]:8080",
+		       text);
+}
+
+void http_place_add(const struct http_place *place, struct buf *out)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&place->address;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&place->address;
+	char name[ADDRESS_MAX] = "";
+
+	if (place->address.ss_family == AF_INET) {
+		(void)inet_ntop(AF_INET, &four->sin_addr, name, sizeof(name));
+		(void)buf_addf(out, "%s:%d", name, ntohs(four->sin_port));
+	} else {
+		(void)inet_ntop(AF_INET6, &six->sin6_addr, name, sizeof(name));
+		(void)buf_addf(out, "[%s]:%d", name, ntohs(six->sin6_port));
+	}
+}
+
+static bool same_name(struct str a, const char *b)
+{
+	return a.size == strlen(b) && strncasecmp(a.data, b, a.size) == 0;
+}
+
+bool http_host_is_ours(const struct http_guard *guard, struct str host)
+{
+	struct str port;
+	const struct str name = split_port(str_trim(host), &port);
+	auto_free char *text = memory_copy_str(name);
+	struct http_place place;
+
+	for (size_t i = 0; i < port.size; i++) {
+		if (!isdigit((unsigned char)port.data[i]))
+			return false;
+	}
+	if (same_name(name, "localhost"))
+		return true;
+	/*
+	 * An address cannot be rebound as a DNS name can; foreign ones do not lead here.
+	 */
+	if (set_address(text, 0, &place))
+		return place.loopback || guard->token != NULL;
+	for (const char *const *at = guard->hosts; at != NULL && *at != NULL; at++) {
+		if (same_name(name, *at))
+			return true;
+	}
+	return false;
+}
+
+bool http_origin_is_ours(const struct http_guard *guard, const char *origin)
+{
+	struct str rest = str_of(origin);
+
+	if (origin == NULL)
+		return true;
+	if (str_starts(rest, STR("http://")))
+		rest = str_part(rest, strlen("http://"), rest.size);
+	else if (str_starts(rest, STR("https://")))
+		rest = str_part(rest, strlen("https://"), rest.size);
+	else
+		return false;
+	return http_host_is_ours(guard, rest);
+}
+
+bool http_token_fits(const struct http_guard *guard, const char *authorization)
+{
+	char given[HASH_HEX + 1], wanted[HASH_HEX + 1];
+	struct str rest = str_of(authorization);
+	unsigned differs = 0;
+
+	if (guard->token == NULL)
+		return true;
+	if (rest.size < strlen("Bearer ") ||
+	    strncasecmp(rest.data, "Bearer ", strlen("Bearer ")) != 0)
+		return false;
+	hash_text(str_trim(str_part(rest, strlen("Bearer "), rest.size)), given);
+	hash_text(str_of(guard->token), wanted);
+	for (size_t i = 0; i < HASH_HEX; i++)
+		differs |= (unsigned char)given[i] ^ (unsigned char)wanted[i];
+	return differs == 0;
+}
+
+/* The next of the comma-separated ranges of ACCEPT, without its parameters. */
+static bool next_range(struct str *rest, struct str *range)
+{
+	size_t comma;
+
+	if (rest->size == 0)
+		return false;
+	comma = str_find(*rest, STR(","), 0);
+	*range = str_part(*rest, 0, comma == (size_t)-1 ? rest->size : comma);
+	*rest = comma == (size_t)-1 ? STR("") : str_part(*rest, comma + 1, rest->size);
+	const size_t end = str_find(*range, STR(";"), 0);
+	*range = str_trim(str_part(*range, 0, end == (size_t)-1 ? range->size : end));
+	return true;
+}
+
+static bool token_file_read(const char *path, struct buf *token, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set(err, errno, "--token-file %s: %s", path, strerror(errno));
+	if ((st.st_mode & OTHERS) != 0)
+		return err_set(err, EPERM,
+			       "--token-file %s: others may read it; chmod 600 it", path);
+	if (!fd_read_file(path, HTTP_TOKEN_MAX, token, err))
+		return err_while(err, "--token-file");
+	const struct str trimmed = str_trim(buf_str(token));
+	buf_truncate(token, (size_t)(trimmed.data + trimmed.size - token->data));
+	buf_remove(token, 0, (size_t)(trimmed.data - token->data));
+	return true;
+}
+
+/*
+ * Take GUARD's token: GIVEN (or NULL), or what is in the file PATH unless that is NULL; TOKEN
+ * (initialised) holds it then. One that others may read, or guess, protects nothing, and is refused.
+ */
+static bool http_token_read(const char *given, const char *path, struct buf *token,
+			    struct http_guard *guard, struct err *err)
+{
+	if (path != NULL && !token_file_read(path, token, err))
+		return false;
+	guard->token = path != NULL ? token->data : given;
+	if (guard->token != NULL && strlen(guard->token) < TOKEN_LEAST)
+		return err_set(err, EINVAL,
+			       "a token needs at least %d characters; for one: "
+			       "head -c 24 /dev/urandom | base64",
+			       TOKEN_LEAST);
+	return true;
+}
+
+bool http_accepts(const char *accept, struct str type)
+{
+	const size_t slash = str_find(type, STR("/"), 0);
+	struct str rest = str_of(accept), range;
+
+	if (rest.size == 0)
+		return true;
+	while (next_range(&rest, &range)) {
+		if (str_is(range, "*/*"))
+			return true;
+		if (range.size == type.size &&
+		    strncasecmp(range.data, type.data, type.size) == 0)
+			return true;
+		if (range.size == slash + 2 && str_ends(range, STR("/*")) &&
+		    strncasecmp(range.data, type.data, slash + 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The clients that have shaken hands over HTTP, each known by an id that cannot be
+ * guessed. There may be so many; then the one that was silent for longest goes, of those
+ * without a request under way if there are any.
+ */
+
+struct session_row {
+	struct mcp_peer *peer; /* NULL: the row is free */
+	char id[HTTP_SESSION_ID + 1];
+	int64_t used_ms;
+};
+
+struct http_sessions {
+	struct mcp *mcp;
+	struct session_row rows[HTTP_SESSIONS_MAX];
+};
+
+static struct http_sessions *http_sessions_new(struct mcp *mcp)
+{
+	struct http_sessions *sessions = memory_alloc(sizeof(*sessions));
+
+	sessions->mcp = mcp;
+	return sessions;
+}
+
+static void http_sessions_free(struct http_sessions *sessions)
+{
+	if (sessions == NULL)
+		return;
+	for (size_t i = 0; i < HTTP_SESSIONS_MAX; i++)
+		mcp_peer_free(sessions->rows[i].peer);
+	free(sessions);
+}
+
+static void make_id(char id[HTTP_SESSION_ID + 1])
+{
+	unsigned char bytes[HTTP_SESSION_ID / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		abort();
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* Is ROW rather to be had than OTHER: free, without work under way, silent for longer? */
+static bool goes_before(const struct session_row *row, const struct session_row *other)
+{
+	if (row->peer == NULL)
+		return true;
+	if (mcp_peer_is_busy(row->peer) != mcp_peer_is_busy(other->peer))
+		return mcp_peer_is_busy(other->peer);
+	return row->used_ms < other->used_ms;
+}
+
+static struct mcp_peer *http_session_begin(struct http_sessions *sessions,
+					   char id[HTTP_SESSION_ID + 1])
+{
+	struct session_row *row = &sessions->rows[0];
+
+	for (size_t i = 1; i < HTTP_SESSIONS_MAX && row->peer != NULL; i++) {
+		if (goes_before(&sessions->rows[i], row))
+			row = &sessions->rows[i];
+	}
+	mcp_peer_free(row->peer);
+	make_id(row->id);
+	row->peer = mcp_peer_new(sessions->mcp, NULL);
+	row->used_ms = clock_now_ms();
+	memcpy(id, row->id, sizeof(row->id));
+	return row->peer;
+}
+
+static struct mcp_peer *http_session_find(struct http_sessions *sessions, const char *id)
+{
+	for (size_t i = 0; i < HTTP_SESSIONS_MAX; i++) {
+		struct session_row *row = &sessions->rows[i];
+
+		if (row->peer != NULL && strcmp(row->id, id) == 0) {
+			row->used_ms = clock_now_ms();
+			return row->peer;
+		}
+	}
+	return NULL;
+}
+
+static void http_session_end(struct http_sessions *sessions, struct mcp_peer *peer)
+{
+	for (size_t i = 0; i < HTTP_SESSIONS_MAX; i++) {
+		if (sessions->rows[i].peer == peer) {
+			sessions->rows[i].peer = NULL;
+			mcp_peer_free(peer);
+		}
+	}
+}
 
 #define ENDPOINT    "/mcp"
 #define JSON        "application/json"
@@ -476,4 +812,152 @@ bool mcp_http_run(const struct mcp_http *options, struct err *err)
 	http_sessions_free(server.sessions);
 	buf_fini(&server.token);
 	return ok;
+}
+
+/* Headers that say what the body of a modern request says. */
+
+enum {
+	NAME_MAX_BYTES = 8 << 10,
+	DEPTH_MAX = 16,       /* of properties in properties */
+	MARKED_NAME_MAX = 64, /* of a header's own part */
+};
+
+/* Does HEADER say VALUE: as it is, or between =?base64? and ?= ? */
+static bool header_says(const char *header, struct str value)
+{
+	const struct str begin = STR("=?base64?"), end = STR("?=");
+	const struct str said = str_trim(str_of(header));
+	struct buf bytes;
+	bool same;
+
+	if (!str_starts(said, begin) || !str_ends(said, end) ||
+	    said.size < begin.size + end.size)
+		return str_equal(said, value);
+	buf_init(&bytes, NAME_MAX_BYTES);
+	same = base64_read(str_part(said, begin.size, said.size - begin.size - end.size),
+			   &bytes) &&
+	       str_equal(buf_str(&bytes), value);
+	buf_fini(&bytes);
+	return same;
+}
+
+/* The value that the header Mcp-Name must repeat; empty: the method has none. */
+static struct str name_of(const struct mcp_message *message)
+{
+	if (strcmp(message->method, "tools/call") == 0 ||
+	    strcmp(message->method, "prompts/get") == 0)
+		return value_str(value_member(message->params, "name"));
+	if (strcmp(message->method, "resources/read") == 0)
+		return value_str(value_member(message->params, "uri"));
+	return STR("");
+}
+
+static bool fail_header(const char *name, const char *said, struct err *err)
+{
+	if (said == NULL)
+		return err_set(err, MCP_CODE_HEADER, "The header %s is missing.", name);
+	return err_set(err, MCP_CODE_HEADER,
+		       "The header %s (%.100s) does not say what the "
+		       "body says.",
+		       name, said);
+}
+
+bool http_repeats(const struct http_repeated *headers, const struct mcp_message *message,
+		  struct err *err)
+{
+	const char *version = mcp_modern_version(message);
+	struct str name;
+
+	if (headers->version == NULL)
+		return fail_header("MCP-Protocol-Version", NULL, err);
+	/* A body without a version passes here: the reader of the message refuses it. */
+	if (version != NULL && !header_says(headers->version, str_of(version)))
+		return fail_header("MCP-Protocol-Version", headers->version, err);
+	if (version == NULL || message->kind != MCP_REQUEST)
+		return true;
+	name = name_of(message);
+	if (headers->method == NULL ||
+	    !header_says(headers->method, str_of(message->method)))
+		return fail_header("Mcp-Method", headers->method, err);
+	if (name.size > 0 && (headers->name == NULL || !header_says(headers->name, name)))
+		return fail_header("Mcp-Name", headers->name, err);
+	return true;
+}
+
+/* One argument that is to be repeated, and where it is looked for. */
+struct looking {
+	http_find_header *find;
+	void *context;
+	struct err *err;
+};
+
+/* VALUE as a header says it; integers are told apart by their number, not by their digits. */
+static bool says_argument(const char *header, const struct value *value)
+{
+	const struct str said = str_trim(str_of(header));
+	auto_value struct value *number = NULL;
+
+	switch (value_kind(value)) {
+	case VALUE_STRING:
+		return header_says(header, value_str(value));
+	case VALUE_BOOLEAN:
+		return header_says(header,
+				   value_is_true(value) ? STR("true") : STR("false"));
+	case VALUE_INTEGER:
+		return value_parse(said, 0, &number, NULL) && value_equal(number, value);
+	default:
+		return false;
+	}
+}
+
+/* A mark that is no part of a header's name is none. */
+static bool is_mark(const char *mark)
+{
+	return mark != NULL && mark[0] != '\0' && strlen(mark) <= MARKED_NAME_MAX &&
+	       strspn(mark, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "!#$%&'*+-.^_`|~") == strlen(mark);
+}
+
+static bool fits_mark(const struct looking *looking, const char *mark,
+		      const struct value *value)
+{
+	char name[sizeof("Mcp-Param-") + MARKED_NAME_MAX];
+	size_t count = 0;
+	const char *header;
+	const bool there = value != NULL && value_kind(value) != VALUE_NULL;
+
+	(void)snprintf(name, sizeof(name), "Mcp-Param-%s", mark);
+	header = looking->find(looking->context, name, &count);
+	if (there ? header != NULL && count == 1 && says_argument(header, value)
+		  : header == NULL)
+		return true;
+	return fail_header(name, header, looking->err);
+}
+
+/* Only marks reached through `properties` are checked: other keywords may not apply. */
+static bool fits_properties(const struct looking *looking, const struct value *schema,
+			    const struct value *arguments, unsigned depth)
+{
+	const struct value *properties = value_member(schema, "properties");
+
+	if (value_kind(properties) != VALUE_OBJECT || depth == DEPTH_MAX)
+		return true;
+	for (void *at = value_first(properties); at != NULL;
+	     at = value_next(properties, at)) {
+		const struct value *property = value_at(at);
+		const struct value *value = value_member(arguments, value_key(at));
+		const char *mark = value_text(value_member(property, "x-mcp-header"));
+
+		if (is_mark(mark) && !fits_mark(looking, mark, value))
+			return false;
+		if (!fits_properties(looking, property, value, depth + 1))
+			return false;
+	}
+	return true;
+}
+
+bool http_repeats_arguments(const struct value *schema, const struct value *arguments,
+			    http_find_header *find, void *context, struct err *err)
+{
+	return fits_properties(&(struct looking){find, context, err}, schema, arguments, 0);
 }

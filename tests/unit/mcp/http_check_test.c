@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "mcp/server/http_check.h"
+#include "mcp/server/http.h"
 
 static const char *const names[] = {"box.example", NULL};
 static const struct http_guard open_guard = {NULL, names};
