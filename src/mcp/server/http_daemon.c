@@ -4,15 +4,129 @@
  * watch it for its end ourselves. Connections: http_daemon_connection.c; requests and their answers:
  * http_daemon_exchange.c, http_daemon_answer.c.
  */
-#include "mcp/server/http_daemon_parts.h"
 
+#include "mcp/server/http_daemon.h"
+
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/library.h"
 #include "base/memory.h"
+#include "base/str.h"
+#include "process/loop.h"
 
 #include <errno.h>
+#include <microhttpd.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+/* For what follows: a header of the answer, which must not have begun. At most HTTP_HEADERS. */
+enum { HTTP_HEADERS = 4 };
+
+struct functions {
+	struct MHD_Daemon *(*start_daemon)(unsigned flags, uint16_t port,
+					   MHD_AcceptPolicyCallback accept,
+					   void *accept_context,
+					   MHD_AccessHandlerCallback handler,
+					   void *context, ...);
+	void (*stop_daemon)(struct MHD_Daemon *daemon);
+	const union MHD_DaemonInfo *(*get_daemon_info)(struct MHD_Daemon *daemon,
+						       enum MHD_DaemonInfoType type, ...);
+	const union MHD_ConnectionInfo *(*get_connection_info)(
+		struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
+	enum MHD_Result (*run)(struct MHD_Daemon *daemon);
+	enum MHD_Result (*get_timeout)(struct MHD_Daemon *daemon,
+				       MHD_UNSIGNED_LONG_LONG *ms);
+	void (*suspend_connection)(struct MHD_Connection *connection);
+	void (*resume_connection)(struct MHD_Connection *connection);
+	const char *(*lookup)(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+			      const char *key);
+	int (*get_values)(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+			  MHD_KeyValueIterator iterator, void *context);
+	struct MHD_Response *(*from_buffer)(size_t size, void *buffer,
+					    enum MHD_ResponseMemoryMode mode);
+	struct MHD_Response *(*from_callback)(uint64_t size, size_t block,
+					      MHD_ContentReaderCallback reader,
+					      void *context,
+					      MHD_ContentReaderFreeCallback free_context);
+	enum MHD_Result (*add_header)(struct MHD_Response *response, const char *header,
+				      const char *content);
+	enum MHD_Result (*queue)(struct MHD_Connection *connection, unsigned status,
+				 struct MHD_Response *response);
+	void (*destroy)(struct MHD_Response *response);
+};
+
+/* Of a stream or an answer, whose client does not read. */
+enum { HTTP_UNREAD_MAX = 64 << 20 };
+
+struct http_daemon {
+	struct http_daemon_options options;
+	struct functions mhd;
+	struct MHD_Daemon *daemon;
+	struct watch watch;
+	struct timer timer;
+	struct http_exchange *first;
+	struct http_connection *first_connection,
+		*last_connection; /* in the order of coming */
+	size_t connections;
+	size_t busy;   /* requests that have no whole answer yet */
+	size_t bodies; /* bytes of those that are held */
+	size_t unread; /* bytes of answers that no client has read yet */
+	bool closing;
+};
+
+/* From its begin to its end; the library's memory of it. */
+struct http_connection {
+	struct http_daemon *daemon;
+	struct http_connection *next, *previous;
+	struct http_exchange *exchange; /* NULL: it says nothing */
+	int fd;
+	int64_t since_ms; /* it says nothing, or is answered, since then */
+	struct watch end; /* of what its client says */
+	bool gone;        /* that has come */
+	struct timer late;
+};
+
+enum progress { READING, WAITING, ANSWERED, STREAMING };
+
+/*
+ * A body is held, or dropped because other bodies need the room, or because it is too
+ * large.
+ */
+enum taken { BODY_HELD, BODY_CROWDED_OUT, BODY_TOO_LARGE };
+
+struct http_exchange {
+	struct http_daemon *daemon;
+	struct http_exchange *next, *previous;
+	struct MHD_Connection *connection;
+	struct http_connection *carrier;
+	char *method, *path;
+	void *owner;
+	struct buf body;
+	enum taken taken;
+	enum progress progress;
+	bool crowded;     /* there is room only for what is answered at once */
+	bool turned_away; /* there was no room: nobody has heard of it */
+	bool whole;       /* the request has been handed over */
+	bool queued;      /* the library has the answer */
+	bool suspended;
+	bool broken; /* to be closed without a word */
+	bool ended;  /* the stream */
+	int status;
+	char *type, *beat;
+	char *names[HTTP_HEADERS], *values[HTTP_HEADERS];
+	size_t headers;
+	struct buf out;
+	size_t out_from;
+	struct watch end;  /* of the connection, while it is suspended */
+	struct timer late; /* then a beat is due */
+};
 
 enum {
 	/*
@@ -28,6 +142,418 @@ enum {
 	STATUS_TOO_LARGE = 413,
 	STATUS_BUSY = 503,
 };
+
+/*
+ * Connections, with or without a request: how long each may take to send its request,
+ * and which one is closed when there are too many.
+ */
+
+enum {
+	HEAD_MS = 10000, /* from its begin to the end of its first head */
+	BODY_MS = 60000, /* from there to the end of the body: 16 MiB at 2 Mbit/s */
+	/* With so many, each new connection closes an idle one. */
+	CROWDED = 480,
+	/* From the end of what its client says to its own: for what it said before. */
+	GONE_MS = 1000,
+	/* An answer that takes longer to be read holds no place against others. */
+	READ_MS = 30000,
+};
+
+static void connection_late(struct timer *timer)
+{
+	const struct http_connection *connection = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	/* The library sees its end, and closes it. */
+	(void)shutdown(connection->fd, SHUT_RDWR);
+}
+
+/*
+ * The library misses the end of a connection that comes together with the last bytes: one
+ * epoll edge reports both, and the library reads only the bytes. When the request is
+ * already complete, that request handles the end.
+ */
+static void connection_gone(struct watch *watch, short events)
+{
+	struct http_connection *connection = watch->context;
+	const struct http_exchange *exchange = connection->exchange;
+
+	(void)events;
+	loop_remove(watch);
+	connection->gone = true;
+	if (exchange == NULL || exchange->progress == READING)
+		connection->late.due_ms = clock_now_ms() + GONE_MS;
+}
+
+static bool may_go(const struct http_connection *connection)
+{
+	const struct http_exchange *exchange = connection->exchange;
+
+	return exchange == NULL || (exchange->progress == ANSWERED &&
+				    clock_now_ms() - connection->since_ms > READ_MS);
+}
+
+/* Which says nothing for longest makes room. */
+static void make_room(const struct http_daemon *daemon)
+{
+	struct http_connection *longest = NULL;
+
+	for (struct http_connection *at = daemon->first_connection; at != NULL;
+	     at = at->next) {
+		if (may_go(at) && (longest == NULL || at->since_ms < longest->since_ms))
+			longest = at;
+	}
+	if (longest != NULL)
+		(void)shutdown(longest->fd, SHUT_RDWR);
+}
+
+static struct http_connection *connection_new(struct http_daemon *daemon,
+					      struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		daemon->mhd.get_connection_info(connection,
+						MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct http_connection *made = memory_alloc(sizeof(*made));
+
+	if (daemon->connections >= CROWDED)
+		make_room(daemon);
+	made->daemon = daemon;
+	made->fd = info != NULL ? info->connect_fd : -1;
+	made->since_ms = clock_now_ms();
+	made->late = (struct timer){.due_ms = made->since_ms + HEAD_MS,
+				    .due = connection_late,
+				    .context = made};
+	loop_add_timer(daemon->options.loop, &made->late);
+	made->end = (struct watch){.fd = made->fd,
+				   .events = POLLRDHUP,
+				   .ready = connection_gone,
+				   .context = made,
+				   .stays = true};
+	if (made->fd >= 0)
+		loop_add(daemon->options.loop, &made->end);
+	made->previous = daemon->last_connection;
+	if (made->previous != NULL)
+		made->previous->next = made;
+	else
+		daemon->first_connection = made;
+	daemon->last_connection = made;
+	daemon->connections++;
+	return made;
+}
+
+static void connection_free(struct http_connection *connection)
+{
+	struct http_daemon *daemon = connection->daemon;
+
+	loop_remove(&connection->end);
+	loop_remove_timer(&connection->late);
+	if (connection->previous != NULL)
+		connection->previous->next = connection->next;
+	else
+		daemon->first_connection = connection->next;
+	if (connection->next != NULL)
+		connection->next->previous = connection->previous;
+	else
+		daemon->last_connection = connection->previous;
+	if (connection->exchange != NULL)
+		connection->exchange->carrier = NULL;
+	daemon->connections--;
+	free(connection);
+}
+
+/* http_daemon_connection.c: for the library, as a connection begins and ends. */
+static void http_connection_changed(void *context, struct MHD_Connection *connection,
+				    void **own, enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*own = connection_new(context, connection);
+	} else if (*own != NULL) {
+		connection_free(*own);
+		*own = NULL;
+	}
+}
+
+static struct http_connection *http_connection_of(const struct http_daemon *daemon,
+						  struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		daemon->mhd.get_connection_info(connection,
+						MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info != NULL ? info->socket_context : NULL;
+}
+
+/* A request's head is there; all of it is; it is answered; it is over. */
+static void http_connection_asks(struct http_connection *connection,
+				 struct http_exchange *exchange)
+{
+	if (connection == NULL)
+		return;
+	connection->exchange = exchange;
+	connection->late.due_ms = clock_now_ms() + (connection->gone ? GONE_MS : BODY_MS);
+}
+
+static void http_connection_asked(struct http_connection *connection)
+{
+	if (connection != NULL)
+		connection->late.due_ms = CLOCK_NEVER;
+}
+
+static void http_connection_answered(struct http_connection *connection)
+{
+	if (connection != NULL)
+		connection->since_ms = clock_now_ms();
+}
+
+static void http_connection_rests(struct http_connection *connection)
+{
+	if (connection == NULL)
+		return;
+	connection->exchange = NULL;
+	connection->since_ms = clock_now_ms();
+	connection->late.due_ms =
+		connection->gone ? connection->since_ms + GONE_MS : CLOCK_NEVER;
+}
+
+/* One HTTP request, from its head to its end. http_daemon_answer.c sends its answer. */
+
+enum {
+	BODIES_MAX = 128 << 20, /* of all requests that are not whole yet */
+};
+
+static void http_run_soon(struct http_daemon *daemon);
+
+static void exchange_gone(struct watch *watch, short events)
+{
+	struct http_exchange *exchange = watch->context;
+
+	(void)events;
+	loop_remove(watch);
+	exchange->broken = true;
+	if (!exchange->turned_away)
+		exchange->daemon->options.dropped(exchange->daemon->options.context,
+						  exchange);
+	if (exchange->suspended) {
+		exchange->suspended = false;
+		exchange->daemon->mhd.resume_connection(exchange->connection);
+		http_run_soon(exchange->daemon);
+	}
+}
+
+/*
+ * The library does not serve a suspended exchange until it is woken. When the client
+ * leaves meanwhile, the owner is told immediately. Both functions may be called twice.
+ */
+static void http_exchange_suspend(struct http_exchange *exchange)
+{
+	struct http_daemon *daemon = exchange->daemon;
+
+	if (exchange->suspended || daemon->closing)
+		return;
+	exchange->suspended = true;
+	daemon->mhd.suspend_connection(exchange->connection);
+	if (exchange->end.fd >= 0)
+		loop_add(daemon->options.loop, &exchange->end);
+}
+
+/* There is something to say again. */
+static void http_exchange_wake(struct http_exchange *exchange)
+{
+	if (!exchange->suspended)
+		return;
+	exchange->suspended = false;
+	loop_remove(&exchange->end);
+	exchange->daemon->mhd.resume_connection(exchange->connection);
+	http_run_soon(exchange->daemon);
+}
+
+static void exchange_late(struct timer *timer)
+{
+	struct http_exchange *exchange = timer->context;
+
+	if (exchange->progress == WAITING && exchange->type != NULL)
+		http_stream(exchange, exchange->type, str_of(exchange->beat));
+	if (exchange->progress == STREAMING)
+		http_stream_add(exchange, str_of(exchange->beat));
+}
+
+/* The body is not wanted any more: its room is for others. */
+static void http_exchange_forget_body(struct http_exchange *exchange)
+{
+	exchange->daemon->bodies -= exchange->body.size;
+	buf_fini(&exchange->body);
+}
+
+/* Append PIECE to the body. Without room the body is dropped, and `taken` says why. */
+static void http_exchange_take_body(struct http_exchange *exchange, struct str piece)
+{
+	struct http_daemon *daemon = exchange->daemon;
+
+	if (exchange->taken != BODY_HELD)
+		return;
+	if (daemon->bodies + piece.size > BODIES_MAX)
+		exchange->taken = BODY_CROWDED_OUT;
+	else if (!buf_addstr(&exchange->body, piece))
+		exchange->taken = BODY_TOO_LARGE;
+	if (exchange->taken == BODY_HELD)
+		daemon->bodies += piece.size;
+	else
+		http_exchange_forget_body(exchange);
+}
+
+/*
+ * http_daemon_exchange.c: a request of which the head is there, from CONNECTION; METHOD and PATH
+ * are copied. It is the daemon's until http_exchange_free, which tells the owner that it is over.
+ */
+static struct http_exchange *http_exchange_new(struct http_daemon *daemon,
+					       struct MHD_Connection *connection,
+					       const char *method, const char *path)
+{
+	struct http_exchange *exchange = memory_alloc(sizeof(*exchange));
+	const union MHD_ConnectionInfo *info =
+		daemon->mhd.get_connection_info(connection,
+						MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	exchange->daemon = daemon;
+	exchange->carrier = http_connection_of(daemon, connection);
+	http_connection_asks(exchange->carrier, exchange);
+	daemon->busy++;
+	exchange->connection = connection;
+	exchange->method = memory_copy(method);
+	exchange->path = memory_copy(path);
+	buf_init(&exchange->body, daemon->options.body_max);
+	buf_init(&exchange->out, HTTP_UNREAD_MAX);
+	exchange->end = (struct watch){.fd = info != NULL ? info->connect_fd : -1,
+				       .events = POLLRDHUP,
+				       .ready = exchange_gone,
+				       .context = exchange};
+	exchange->late = (struct timer){.due_ms = CLOCK_NEVER,
+					.due = exchange_late,
+					.context = exchange};
+	loop_add_timer(daemon->options.loop, &exchange->late);
+	exchange->next = daemon->first;
+	if (exchange->next != NULL)
+		exchange->next->previous = exchange;
+	daemon->first = exchange;
+	return exchange;
+}
+
+static void http_exchange_free(struct http_exchange *exchange)
+{
+	struct http_daemon *daemon = exchange->daemon;
+
+	if (!exchange->turned_away)
+		daemon->options.over(daemon->options.context, exchange);
+	if (exchange->progress != ANSWERED)
+		daemon->busy--;
+	http_connection_rests(exchange->carrier);
+	loop_remove(&exchange->end);
+	loop_remove_timer(&exchange->late);
+	if (exchange->previous != NULL)
+		exchange->previous->next = exchange->next;
+	else
+		daemon->first = exchange->next;
+	if (exchange->next != NULL)
+		exchange->next->previous = exchange->previous;
+	for (size_t i = 0; i < exchange->headers; i++) {
+		free(exchange->names[i]);
+		free(exchange->values[i]);
+	}
+	http_exchange_forget_body(exchange);
+	daemon->unread -= exchange->out.size - exchange->out_from;
+	buf_fini(&exchange->out);
+	free(exchange->type);
+	free(exchange->beat);
+	free(exchange->method);
+	free(exchange->path);
+	free(exchange);
+}
+
+const char *http_method(const struct http_exchange *exchange)
+{
+	return exchange->method;
+}
+
+const char *http_path(const struct http_exchange *exchange)
+{
+	return exchange->path;
+}
+
+const char *http_header(const struct http_exchange *exchange, const char *name)
+{
+	return exchange->daemon->mhd.lookup(exchange->connection, MHD_HEADER_KIND, name);
+}
+
+struct counting {
+	const char *name;
+	size_t count;
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind,
+				    const char *name, const char *value)
+{
+	struct counting *counting = context;
+
+	(void)kind;
+	(void)value;
+	counting->count += strcasecmp(name, counting->name) == 0;
+	return MHD_YES;
+}
+
+size_t http_header_count(const struct http_exchange *exchange, const char *name)
+{
+	struct counting counting = {.name = name};
+
+	(void)exchange->daemon->mhd.get_values(exchange->connection, MHD_HEADER_KIND,
+					       count_header, &counting);
+	return counting.count;
+}
+
+void *http_owner(const struct http_exchange *exchange)
+{
+	return exchange->owner;
+}
+
+void http_set_owner(struct http_exchange *exchange, void *owner)
+{
+	exchange->owner = owner;
+}
+
+void http_add_header(struct http_exchange *exchange, const char *name, const char *value)
+{
+	if (exchange->headers == HTTP_HEADERS)
+		return;
+	exchange->names[exchange->headers] = memory_copy(name);
+	exchange->values[exchange->headers++] = memory_copy(value);
+}
+
+/* Those of RFC 9110, section 5.6.2. */
+static bool is_token(const char *name)
+{
+	return name != NULL && name[0] != '\0' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "!#$%&'*+-.^_`|~") == strlen(name);
+}
+
+static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind,
+				    const char *name, const char *value)
+{
+	bool *sound = context;
+
+	(void)kind;
+	(void)value;
+	*sound = *sound && is_token(name);
+	return *sound ? MHD_YES : MHD_NO;
+}
+
+bool http_headers_are_sound(const struct http_exchange *exchange)
+{
+	bool sound = true;
+
+	(void)exchange->daemon->mhd.get_values(exchange->connection, MHD_HEADER_KIND,
+					       check_header, &sound);
+	return sound;
+}
 
 static const struct library microhttpd = {"libmicrohttpd.so.12", "0.9.71",
 					  "libmicrohttpd12", "serving HTTP"};
@@ -55,7 +581,8 @@ static bool load_functions(struct functions *mhd, struct err *err)
 	return library_load(&microhttpd, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
-void http_run_soon(struct http_daemon *daemon)
+/* http_daemon.c: the library has something to do. */
+static void http_run_soon(struct http_daemon *daemon)
 {
 	daemon->timer.due_ms = 0;
 }
@@ -124,6 +651,8 @@ static void take_whole(struct http_daemon *daemon, struct http_exchange *exchang
 				      buf_str(&exchange->body));
 	http_exchange_forget_body(exchange);
 }
+
+static enum MHD_Result http_exchange_queue(struct http_exchange *exchange);
 
 /* Called for the head, for each piece of the body, for its end, and when it was woken. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
@@ -228,4 +757,205 @@ void http_daemon_close(struct http_daemon *daemon)
 	loop_remove_timer(&daemon->timer);
 	daemon->mhd.stop_daemon(daemon->daemon);
 	free(daemon);
+}
+
+/*
+ * What goes back: an answer, or a stream of bytes. It is held once, and given to the
+ * library piece by piece, as its client reads.
+ */
+
+enum {
+	BEAT_MS = 15000, /* proxies give up after 30 to 60 s */
+	PIECE_MAX = 64 << 10,
+	/* Of all streams and answers together: clients that do not read. */
+	UNREAD_ALL_MAX = 256 << 20,
+};
+
+static const char too_much[] =
+	"Too much that was answered is unread; ask again in a second.\n";
+
+/*
+ * Free the memory of bytes that the client has read, in pieces large enough to be worth
+ * it.
+ */
+static void forget_read(struct http_exchange *exchange)
+{
+	struct buf *out = &exchange->out;
+
+	if (exchange->out_from == out->size) {
+		buf_fini(out);
+		buf_init(out, HTTP_UNREAD_MAX);
+		exchange->out_from = 0;
+	} else if (exchange->progress == STREAMING &&
+		   exchange->out_from > out->size / 2 && exchange->out_from > PIECE_MAX) {
+		buf_remove(out, 0, exchange->out_from);
+		exchange->out_from = 0;
+	}
+}
+
+/*
+ * Add BYTES to the output. Without room the stream is broken: lost bytes cannot be
+ * resent.
+ */
+static void add(struct http_exchange *exchange, struct str bytes)
+{
+	struct http_daemon *daemon = exchange->daemon;
+
+	if (daemon->unread + bytes.size > UNREAD_ALL_MAX ||
+	    !buf_addstr(&exchange->out, bytes))
+		exchange->broken = true;
+	else
+		daemon->unread += bytes.size;
+}
+
+static ssize_t read_stream(void *context, uint64_t at, char *data, size_t max)
+{
+	struct http_exchange *exchange = context;
+	size_t size = exchange->out.size - exchange->out_from;
+
+	(void)at;
+	if (exchange->broken)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (size == 0 && (exchange->ended || exchange->progress == ANSWERED ||
+			  exchange->daemon->closing))
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (size == 0) {
+		http_exchange_suspend(exchange);
+		return 0;
+	}
+	if (size > max)
+		size = max;
+	memcpy(data, exchange->out.data + exchange->out_from, size);
+	exchange->out_from += size;
+	exchange->daemon->unread -= size;
+	forget_read(exchange);
+	return (ssize_t)size;
+}
+
+static struct MHD_Response *response_of(struct http_exchange *exchange)
+{
+	const struct functions *mhd = &exchange->daemon->mhd;
+	struct MHD_Response *response;
+	size_t size = exchange->out.size;
+
+	if (exchange->progress == STREAMING)
+		return mhd->from_callback(MHD_SIZE_UNKNOWN, PIECE_MAX, read_stream,
+					  exchange, NULL);
+	if (size > PIECE_MAX)
+		return mhd->from_callback(size, PIECE_MAX, read_stream, exchange, NULL);
+	response = mhd->from_buffer(size, exchange->out.data, MHD_RESPMEM_MUST_COPY);
+	exchange->daemon->unread -= size;
+	buf_fini(&exchange->out);
+	return response;
+}
+
+/* http_daemon_answer.c: its answer, or the begin of its stream, goes to the library. */
+static enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
+{
+	const struct functions *mhd = &exchange->daemon->mhd;
+	struct MHD_Response *response;
+	enum MHD_Result queued;
+
+	exchange->queued = true;
+	if (exchange->broken)
+		return MHD_NO;
+	response = response_of(exchange);
+	if (response == NULL)
+		return MHD_NO;
+	if (exchange->type != NULL)
+		(void)mhd->add_header(response, "Content-Type", exchange->type);
+	if (exchange->progress == STREAMING) {
+		(void)mhd->add_header(response, "Cache-Control", "no-cache");
+		(void)mhd->add_header(response, "X-Accel-Buffering", "no");
+	}
+	for (size_t i = 0; i < exchange->headers; i++)
+		(void)mhd->add_header(response, exchange->names[i], exchange->values[i]);
+	queued = mhd->queue(exchange->connection, (unsigned)exchange->status, response);
+	mhd->destroy(response);
+	return queued;
+}
+
+static int64_t next_beat_ms(const struct http_exchange *exchange)
+{
+	const int ms = exchange->daemon->options.beat_ms;
+
+	return clock_now_ms() + (ms > 0 ? ms : BEAT_MS);
+}
+
+static void set_type(struct http_exchange *exchange, const char *type, struct str beat)
+{
+	char *type_copy = memory_copy(type);
+
+	free(exchange->type);
+	free(exchange->beat);
+	exchange->type = type_copy;
+	exchange->beat = memory_copy_str(beat);
+}
+
+void http_answer(struct http_exchange *exchange, int status, const char *type,
+		 struct str body)
+{
+	if (exchange->progress >= ANSWERED)
+		return;
+	if (exchange->daemon->unread + body.size > UNREAD_ALL_MAX ||
+	    body.size > HTTP_UNREAD_MAX) {
+		http_add_header(exchange, "Retry-After", "1");
+		status = STATUS_BUSY;
+		type = "text/plain";
+		body = str_of(too_much);
+	}
+	exchange->progress = ANSWERED;
+	exchange->daemon->busy--;
+	http_connection_answered(exchange->carrier);
+	exchange->status = status;
+	set_type(exchange, type, STR(""));
+	exchange->late.due_ms = CLOCK_NEVER;
+	add(exchange, body);
+	http_exchange_wake(exchange);
+}
+
+bool http_is_answered(const struct http_exchange *exchange)
+{
+	return exchange->progress >= ANSWERED;
+}
+
+bool http_is_stream(const struct http_exchange *exchange)
+{
+	return exchange->progress == STREAMING;
+}
+
+void http_stream(struct http_exchange *exchange, const char *type, struct str beat)
+{
+	if (exchange->progress >= ANSWERED)
+		return;
+	exchange->progress = STREAMING;
+	exchange->status = MHD_HTTP_OK;
+	auto_free char *beat_copy = memory_copy_str(beat);
+	set_type(exchange, type, str_of(beat_copy));
+	exchange->late.due_ms = next_beat_ms(exchange);
+	http_exchange_wake(exchange);
+}
+
+void http_stream_if_late(struct http_exchange *exchange, const char *type, struct str beat)
+{
+	if (exchange->progress >= ANSWERED)
+		return;
+	set_type(exchange, type, beat);
+	exchange->late.due_ms = next_beat_ms(exchange);
+}
+
+void http_stream_add(struct http_exchange *exchange, struct str bytes)
+{
+	if (exchange->progress != STREAMING || exchange->ended)
+		return;
+	exchange->late.due_ms = next_beat_ms(exchange);
+	add(exchange, bytes);
+	http_exchange_wake(exchange);
+}
+
+void http_stream_end(struct http_exchange *exchange)
+{
+	exchange->ended = true;
+	exchange->late.due_ms = CLOCK_NEVER;
+	http_exchange_wake(exchange);
 }

@@ -5,6 +5,7 @@
  * with 503, and the owner is not told of it.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 #include "process/loop.h"
@@ -45,9 +46,6 @@ bool http_headers_are_sound(const struct http_exchange *exchange);
 /* The owner's own pointer. */
 void *http_owner(const struct http_exchange *exchange);
 void http_set_owner(struct http_exchange *exchange, void *owner);
-
-/* For what follows: a header of the answer, which must not have begun. At most HTTP_HEADERS. */
-enum { HTTP_HEADERS = 4 };
 void http_add_header(struct http_exchange *exchange, const char *name, const char *value);
 /* The whole answer. TYPE NULL: none. */
 void http_answer(struct http_exchange *exchange, int status, const char *type,
