@@ -1,14 +1,619 @@
 /* remote: from the first question to the list of tools; see remote.h. */
-#include "mcp/client/remote_parts.h"
 
+#include "mcp/client/remote.h"
+
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "base/value.h"
+#include "mcp/message.h"
+#include "process/loop.h"
+#include "session/session.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+	/* An interpreter with its modules on a cold disk: what Codex gives to a start. */
+	REMOTE_START_S = 10,
+	REMOTE_TOOLS_MAX = 256,
+	REMOTE_LIST_BYTES = 4 << 20, /* of all descriptions of tools */
+};
+
+enum {
+	REMOTE_FAULTS_MAX = 1000,   /* lines that are nothing, and answers to nothing */
+	REMOTE_LINE_MAX = 16 << 20, /* of what we send */
+	REMOTE_NOTES_MAX = 2000, /* words of progress and logs of one call that are passed on */
+};
+
+enum remote_state {
+	REMOTE_NEW,
+	REMOTE_PROBES, /* has been asked by server/discover */
+	REMOTE_GREETS, /* by initialize */
+	REMOTE_LISTS,  /* by tools/list */
+	REMOTE_READY,
+	REMOTE_LOST,
+};
+
+/* A call of one of its tools. */
+struct remote_call {
+	struct remote_call *next;
+	int64_t id; /* of the request, and its progress token; 0: not sent yet */
+	char *name;
+	struct running *running;
+	size_t notes;
+	size_t questions;       /* that it has asked */
+	struct value *asked_id; /* of its request, while that is open (older era); or NULL */
+	struct value *asked; /* key -> request, while they are open (newer era); or NULL */
+	struct value *token; /* its requestState, to be sent back; or NULL */
+};
+
+/* A list of tools on its way, page by page. */
+struct remote_list {
+	int64_t request; /* its page that was asked for; 0: none is on its way */
+	struct value *tools, *cursor;
+	size_t pages, bytes;
+};
+
+struct remote {
+	struct remote_options options;
+	char *name;
+	enum remote_state state;
+	bool modern, served;
+	int64_t last_id;
+	int64_t asked; /* the id of what we wait for before it is ready; 0: nothing */
+	struct timer patience;
+	int64_t start_ms; /* until when it must have listed its tools */
+	struct value *tools;
+	struct remote_list list;
+	bool tells_changes; /* it says when its tools change */
+	bool list_again;    /* it said so since the list was asked for */
+	size_t changes;     /* how often it has said so since then */
+	int64_t listens; /* the request by which it tells them in the newer era; or 0 */
+	struct timer relist;
+	size_t faults;
+	struct remote_call *calls;
+};
+
+/* Calls of a server's tools, and what it answers to them, as results. */
+
+enum {
+	TEXT_MAX = 1 << 20, /* of an answer; the runtime's own ceiling is higher */
+	/* Of an answer's text: what a model reads of a tool; the rest is counted. */
+	SHOWN_BYTES = 100 << 10,
+};
+
+static void remote_ask_fini(struct remote_call *call);
+
+static void call_free(struct remote_call *call)
+{
+	remote_ask_fini(call);
+	free(call->name);
+	free(call);
+}
+
+/* Take the call that NEEDLE (or, when that is NULL, the request ID) is of out of the list. */
+static struct remote_call *take_call(struct remote *remote, const struct running *needle,
+				     int64_t id)
+{
+	for (struct remote_call **at = &remote->calls; *at; at = &(*at)->next) {
+		struct remote_call *call = *at;
+
+		if (needle ? call->running == needle : call->id == id) {
+			*at = call->next;
+			return call;
+		}
+	}
+	return NULL;
+}
+
+static int64_t remote_request(struct remote *remote, const char *method,
+			      struct value *take_params);
+
+/* Send CALL; MORE: members of its parameters, or NULL. */
+static void remote_call_send(struct remote *remote, struct remote_call *call,
+			     struct value *take_more)
+{
+	struct value *params = take_more ? take_more : value_new_object();
+	const struct value *trace = running_trace(call->running);
+	struct value *meta = trace ? value_copy(trace) : value_new_object();
+
+	call->id = remote->last_id + 1;
+	value_set_integer(meta, "progressToken", call->id);
+	value_set(params, "_meta", meta);
+	value_set_text(params, "name", call->name);
+	value_set(params, "arguments", value_copy(running_arguments(call->running)));
+	(void)remote_request(remote, "tools/call", params);
+}
+
+/* The call of RUNNING, or NULL. */
+static struct remote_call *remote_call_find(const struct remote *remote,
+					    const struct running *running)
+{
+	struct remote_call *call = remote->calls;
+
+	while (call && call->running != running)
+		call = call->next;
+	return call;
+}
+
+void remote_move(struct remote *remote, const struct running *running, struct running *work)
+{
+	struct remote_call *call = remote_call_find(remote, running);
+
+	if (call)
+		call->running = work;
+}
+
+static void fail(struct running *running, const char *why)
+{
+	struct tool_result result;
+
+	tool_result_init(&result);
+	(void)tool_fail(&result, "%s", why);
+	running_end(running, &result);
+}
+
+void remote_call(struct remote *remote, const char *name, struct running *running)
+{
+	struct remote_call *call = memory_alloc(sizeof(*call));
+
+	call->name = memory_copy(name);
+	call->running = running;
+	call->next = remote->calls;
+	remote->calls = call;
+	if (remote->state == REMOTE_READY)
+		remote_call_send(remote, call, NULL);
+}
+
+static bool may_call(const struct remote *remote, const char *name)
+{
+	return !remote->options.may_call ||
+	       remote->options.may_call(remote->options.context, name);
+}
+
+/* remote_call.c: send what has waited until it is ready. */
+static void remote_send_waiting(struct remote *remote)
+{
+	/*
+	 * Sending may end the conversation and all calls: begin anew at the list's head.
+	 */
+	for (;;) {
+		struct remote_call *call = remote->calls;
+
+		while (call && call->id)
+			call = call->next;
+		if (!call || remote->state != REMOTE_READY)
+			return;
+		if (may_call(remote, call->name)) {
+			remote_call_send(remote, call, NULL);
+			continue;
+		}
+		(void)take_call(remote, call->running, 0);
+		fail(call->running, "The MCP server has withdrawn this tool.");
+		call_free(call);
+	}
+}
+
+static void remote_notify(struct remote *remote, const char *method,
+			  struct value *take_params);
+
+void remote_stop(struct remote *remote, const struct running *running)
+{
+	struct remote_call *call = take_call(remote, running, 0);
+	struct value *params;
+
+	if (!call)
+		return;
+	if (call->id && remote->state != REMOTE_LOST) {
+		params = value_new_object();
+		value_set_integer(params, "requestId", call->id);
+		value_set_text(params, "reason", "Nobody waits for the answer any more.");
+		remote_notify(remote, "notifications/cancelled", params);
+	}
+	call_free(call);
+}
+
+static void remote_calls_fail(struct remote *remote, const char *why)
+{
+	struct remote_call *calls = remote->calls;
+
+	/*
+	 * The owner of a failed call may immediately make a new call: empty the list
+	 * first.
+	 */
+	remote->calls = NULL;
+	while (calls) {
+		struct remote_call *call = calls;
+
+		calls = call->next;
+		fail(call->running, why);
+		call_free(call);
+	}
+}
+
+/* Text joins the text, anything else the content. False: ITEM is left out. */
+static bool add_item(struct tool_result *result, const struct value *item, struct buf *text)
+{
+	const struct value *type = value_member(item, "type");
+
+	if (!str_is(value_str(type), "text"))
+		return tool_add_content(result, value_copy(item));
+	(void)buf_end_line(text);
+	if (!buf_addstr(text, value_str(value_member(item, "text"))))
+		(void)buf_addstr(text, str_part(value_str(value_member(item, "text")), 0,
+						text->max - text->size));
+	return true;
+}
+
+/* An empty answer may be intended; an answer of another form is not a success. */
+static bool is_answer(const struct value *answer)
+{
+	const struct value *content = value_member(answer, "content");
+
+	return value_kind(answer) == VALUE_OBJECT &&
+	       (content == NULL || value_kind(content) == VALUE_ARRAY);
+}
+
+static void fill(const struct value *answer, struct tool_result *result)
+{
+	const struct text_limits limits = {.bytes = SHOWN_BYTES};
+	const struct value *content = value_member(answer, "content");
+	const struct value *structured = value_member(answer, "structuredContent");
+	struct text_cut cut = {0};
+	struct buf text, clean;
+	size_t left_out = 0;
+
+	buf_init(&text, TEXT_MAX);
+	buf_init(&clean, 4 * TEXT_MAX);
+	for (size_t i = 0; i < value_count(content); i++)
+		left_out += !add_item(result, value_item(content, i), &text);
+	/* A server that sends both repeats the text in the structured content. */
+	if (value_count(content) == 0 && structured)
+		(void)value_print(structured, 0, &text);
+	(void)text_clean(buf_str(&text), &clean);
+	(void)text_shorten(buf_str(&clean), &limits, &result->text, &cut);
+	if (left_out > 0) {
+		(void)buf_end_line(&result->text);
+		(void)buf_addf(&result->text,
+			       "[items of the answer that are left out, too large or of no known "
+			       "form: %zu]\n",
+			       left_out);
+	}
+	result->left_out_bytes = cut.bytes;
+	result->left_out_lines = cut.lines;
+	buf_fini(&clean);
+	buf_fini(&text);
+	result->status = value_is_true(value_member(answer, "isError")) ? RESULT_FAILED
+									: RESULT_DONE;
+}
+
+static void fill_error(const struct remote *remote, const struct value *error,
+		       struct tool_result *result)
+{
+	struct str words = value_str(value_member(error, "message"));
+	struct buf clean;
+
+	buf_init(&clean, SHOWN_BYTES);
+	(void)text_clean(str_part(words, 0, text_character_border(words, SHOWN_BYTES / 8)),
+			 &clean);
+	if (clean.size == 0)
+		(void)buf_adds(&clean, "it gives no reason");
+	(void)tool_fail(result, "The MCP server %s refused the call: %s (code %lld)",
+			remote->name, clean.data,
+			(long long)value_integer(value_member(error, "code")));
+	buf_fini(&clean);
+}
+
+static bool remote_call_asks(struct remote *remote, struct remote_call *call,
+			     const struct value *result);
+
+/* An answer: true when it is one to a call. */
+static bool remote_call_answered(struct remote *remote, const struct mcp_message *message)
+{
+	int64_t id = value_integer(message->id);
+	struct remote_call *call = id > 0 ? take_call(remote, NULL, id) : NULL;
+	const struct value *kind = value_member(message->result, "resultType");
+	struct tool_result result;
+
+	if (!call)
+		return false;
+	remote->faults = 0;
+	remote->served = true;
+	call->next = remote->calls;
+	remote->calls = call;
+	if (!message->error && remote_call_asks(remote, call, message->result))
+		return true;
+	(void)take_call(remote, call->running, 0);
+	tool_result_init(&result);
+	if (message->error)
+		fill_error(remote, message->error, &result);
+	else if (kind && !str_is(value_str(kind), "complete"))
+		(void)tool_fail(&result,
+				"The MCP server %s wants to ask something back: too often, what is "
+				"not offered to it, or where nobody can be asked.",
+				remote->name);
+	else if (!is_answer(message->result))
+		(void)tool_fail(&result,
+				"The MCP server %s answers in a form that is not known.",
+				remote->name);
+	else
+		fill(message->result, &result);
+	running_end(call->running, &result);
+	call_free(call);
+	return true;
+}
+
+static struct remote_call *find_call(struct remote *remote, int64_t id)
+{
+	struct remote_call *call = remote->calls;
+
+	while (call && (id == 0 || call->id != id))
+		call = call->next;
+	return call;
+}
+
+static void remote_fault(struct remote *remote);
+
+static void note_progress(struct remote *remote, const struct value *params)
+{
+	const struct value *token = value_member(params, "progressToken");
+	const struct value *total = value_member(params, "total");
+	struct remote_call *call = value_kind(token) == VALUE_INTEGER
+					   ? find_call(remote, value_integer(token))
+					   : NULL;
+
+	if (!call || call->notes == REMOTE_NOTES_MAX) {
+		remote_fault(remote);
+		return;
+	}
+	call->notes++;
+	running_progress(call->running, value_number(value_member(params, "progress")),
+			 value_is_number(total) ? value_number(total) : -1,
+			 value_text(value_member(params, "message")));
+}
+
+/* Words for the log name no call: they are the first one's. */
+static void note_log(struct remote *remote, const struct value *params)
+{
+	const struct value *data = value_member(params, "data");
+	struct remote_call *call = remote->calls;
+	struct buf text;
+
+	if (!call || call->notes == REMOTE_NOTES_MAX) {
+		remote_fault(remote);
+		return;
+	}
+	call->notes++;
+	buf_init(&text, SHOWN_BYTES);
+	if (value_kind(data) == VALUE_STRING)
+		(void)buf_addstr(&text, str_part(value_str(data), 0, SHOWN_BYTES));
+	else
+		(void)value_print(data, 0, &text);
+	running_log(call->running, value_text(value_member(params, "level")),
+		    value_text(value_member(params, "logger")), buf_str(&text));
+	buf_fini(&text);
+}
+
+/* Notices that any server may send and that we ignore. */
+static bool is_idle_notice(const char *method)
+{
+	static const char *const known[] = {
+		"notifications/subscriptions/acknowledged",
+		"notifications/prompts/list_changed",
+		"notifications/resources/list_changed",
+		"notifications/resources/updated",
+		"notifications/elicitation/complete",
+		"notifications/cancelled",
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(method, known[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void remote_call_noted(struct remote *remote, const struct mcp_message *message)
+{
+	if (strcmp(message->method, "notifications/progress") == 0)
+		note_progress(remote, message->params);
+	else if (strcmp(message->method, "notifications/message") == 0)
+		note_log(remote, message->params);
+	else if (!is_idle_notice(message->method))
+		remote_fault(remote);
+}
+
+/*
+ * Lists a server's tools, page by page. The start of a server waits for the list; when
+ * the server says that its tools have changed, they are listed again while calls go on.
+ */
+
+enum {
+	PAGES_MAX = 64,
+	/* Between two lists: what changes faster is not worth more. */
+	RELIST_MS = 1000,
+	/* Of what a server says about changes before its next list: more is a flood. */
+	CHANGES_MAX = 1000,
+};
+
+static void ask_page(struct remote *remote)
+{
+	struct value *params = value_new_object();
+
+	if (remote->list.cursor)
+		value_set(params, "cursor", value_ref(remote->list.cursor));
+	remote->list.request = remote_request(remote, "tools/list", params);
+}
+
+static void forget(struct remote_list *list)
+{
+	value_free(list->tools);
+	value_free(list->cursor);
+	*list = (struct remote_list){0};
+}
+
+/* remote_list.c: ask for its tools, from the first page on. */
+static void remote_list_begin(struct remote *remote)
+{
+	forget(&remote->list);
+	remote->list.tools = value_new_array();
+	remote->list_again = false;
+	remote->changes = 0;
+	ask_page(remote);
+}
+
+static void relist_due(struct timer *timer)
+{
+	struct remote *remote = timer->context;
+
+	loop_remove_timer(timer);
+	if (remote->state == REMOTE_READY)
+		remote_list_begin(remote);
+}
+
+static void remote_list_init(struct remote *remote)
+{
+	remote->tools = value_new_array();
+	remote->tells_changes = false;
+	remote->listens = 0;
+	remote->relist =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = relist_due, .context = remote};
+}
+
+static void remote_list_fini(struct remote *remote)
+{
+	loop_remove_timer(&remote->relist);
+	forget(&remote->list);
+	value_free(remote->tools);
+	remote->tools = NULL;
+}
+
+/* False: there is too much, or it is no list. */
+static bool take_tools(struct remote_list *list, const struct value *tools)
+{
+	struct buf text;
+
+	for (size_t i = 0; i < value_count(tools); i++) {
+		const struct value *tool = value_item(tools, i);
+
+		buf_init(&text, REMOTE_LIST_BYTES);
+		if (value_print(tool, 0, &text))
+			list->bytes += text.size;
+		else
+			list->bytes = REMOTE_LIST_BYTES + 1;
+		buf_fini(&text);
+		if (list->bytes > REMOTE_LIST_BYTES ||
+		    value_count(list->tools) == REMOTE_TOOLS_MAX)
+			return false;
+		if (value_str(value_member(tool, "name")).size)
+			value_append(list->tools, value_copy(tool));
+	}
+	return value_kind(tools) == VALUE_ARRAY;
+}
+
+static void remote_give_up(struct remote *remote, const char *what, struct str words);
+
+/* The first list is what it is there for; without a later one the last that came holds. */
+static void list_fails(struct remote *remote, const char *what, struct str words)
+{
+	forget(&remote->list);
+	if (remote->state == REMOTE_LISTS)
+		remote_give_up(remote, what, words);
+	else
+		remote_fault(remote);
+}
+
+/* In the newer era changes are told to who asks for that. */
+static void listen(struct remote *remote)
+{
+	struct value *params, *wishes;
+
+	if (!remote->modern || !remote->tells_changes || remote->listens)
+		return;
+	params = value_new_object();
+	wishes = value_new_object();
+	value_set_boolean(wishes, "toolsListChanged", true);
+	value_set(params, "notifications", wishes);
+	remote->listens = remote_request(remote, "subscriptions/listen", params);
+}
+
+static void remote_list_changed(struct remote *remote);
+static void remote_settle(struct remote *remote);
+
+static void list_is_whole(struct remote *remote)
+{
+	bool first = remote->state == REMOTE_LISTS;
+
+	value_free(remote->tools);
+	remote->tools = remote->list.tools;
+	remote->list.tools = NULL;
+	forget(&remote->list);
+	if (first) {
+		listen(remote);
+		remote_settle(remote);
+	} else {
+		remote->options.settled(remote->options.context, NULL);
+	}
+	if (remote->list_again && remote->state == REMOTE_READY)
+		remote_list_changed(remote);
+}
+
+/* An answer to that. */
+static void remote_listed(struct remote *remote, const struct mcp_message *message)
+{
+	struct remote_list *list = &remote->list;
+	struct value *next = value_member(message->result, "nextCursor");
+
+	list->request = 0;
+	if (message->error) {
+		list_fails(remote, "refuses",
+			   value_str(value_member(message->error, "message")));
+		return;
+	}
+	if (!take_tools(list, value_member(message->result, "tools"))) {
+		list_fails(remote, "lists too many tools, or none in a way that is known",
+			   (struct str){0});
+		return;
+	}
+	if (value_kind(next) != VALUE_STRING) {
+		list_is_whole(remote);
+		return;
+	}
+	if (++list->pages == PAGES_MAX || value_equal(next, list->cursor)) {
+		list_fails(remote, "lists its tools without an end", (struct str){0});
+		return;
+	}
+	next = value_ref(next);
+	value_free(list->cursor);
+	list->cursor = next;
+	ask_page(remote);
+}
+
+/* It says that they have changed. */
+static void remote_list_changed(struct remote *remote)
+{
+	if (++remote->changes > CHANGES_MAX) {
+		remote_give_up(remote, "says without an end that its tools have changed",
+			       (struct str){0});
+		return;
+	}
+	/* The list that is on its way may be of before. */
+	if (remote->list.request || remote->state != REMOTE_READY) {
+		remote->list_again = true;
+		return;
+	}
+	if (remote->relist.loop)
+		return;
+	remote->relist.due_ms = clock_now_ms() + RELIST_MS;
+	loop_add_timer(remote->options.loop, &remote->relist);
+}
 
 enum {
 	/* A server of the older era that drops what it does not know says nothing to it. */
@@ -71,7 +676,9 @@ static struct value *with_meta(const struct remote *remote, struct value *take_p
 	return params;
 }
 
-int64_t remote_request(struct remote *remote, const char *method, struct value *take_params)
+/* Send a request; its id. PARAMS: an object, or NULL. */
+static int64_t remote_request(struct remote *remote, const char *method,
+			      struct value *take_params)
 {
 	struct value *message = value_new_object();
 
@@ -82,7 +689,8 @@ int64_t remote_request(struct remote *remote, const char *method, struct value *
 	return remote->last_id;
 }
 
-void remote_notify(struct remote *remote, const char *method, struct value *take_params)
+static void remote_notify(struct remote *remote, const char *method,
+			  struct value *take_params)
 {
 	struct value *message = value_new_object();
 
@@ -119,12 +727,14 @@ void remote_lost(struct remote *remote, const char *why)
 		settle(remote, why);
 }
 
-void remote_settle(struct remote *remote)
+/* All is as it should be: its tools are known. */
+static void remote_settle(struct remote *remote)
 {
 	settle(remote, NULL);
 }
 
-void remote_give_up(struct remote *remote, const char *what, struct str words)
+/* It cannot be used any more: it WHATs, and says WORDS. */
+static void remote_give_up(struct remote *remote, const char *what, struct str words)
 {
 	struct buf text;
 
@@ -139,7 +749,8 @@ void remote_give_up(struct remote *remote, const char *what, struct str words)
 	buf_fini(&text);
 }
 
-void remote_fault(struct remote *remote)
+/* One fault more; over the bound it is lost. */
+static void remote_fault(struct remote *remote)
 {
 	if (++remote->faults > REMOTE_FAULTS_MAX)
 		remote_give_up(remote, "sends too much that is no message", (struct str){0});
@@ -272,8 +883,9 @@ static void answered(struct remote *remote, const struct mcp_message *message)
 	}
 }
 
-void remote_reply(struct remote *remote, const struct value *id,
-		  struct value *take_result, struct value *take_error)
+/* Send an answer of ours. */
+static void remote_reply(struct remote *remote, const struct value *id,
+			 struct value *take_result, struct value *take_error)
 {
 	struct value *answer = value_new_object();
 
@@ -287,6 +899,8 @@ void remote_reply(struct remote *remote, const struct value *id,
 	else
 		value_free(answer);
 }
+
+static bool remote_asked(struct remote *remote, const struct mcp_message *message);
 
 /* Nothing was offered to it but its questions, and the sign of life of older versions. */
 static void asked(struct remote *remote, const struct mcp_message *message)
@@ -409,4 +1023,245 @@ bool remote_has_served(const struct remote *remote)
 const struct value *remote_tools(const struct remote *remote)
 {
 	return remote->tools;
+}
+
+/*
+ * Questions of a server during a call. They go to the caller, as a plugin's question
+ * does. Older servers ask with a request of their own, which names no call. Newer
+ * servers send the answer "input_required", and then the call is sent again with the
+ * answers.
+ */
+
+enum {
+	QUESTIONS_MAX = 16,  /* of one call: a person is not to be worn down */
+	AT_ONCE_MAX = 8,     /* in one answer */
+	SAID_MAX = 4 << 10,  /* bytes of what a person reads */
+	FORM_MAX = 64 << 10, /* bytes of the schema of a form */
+	TOKEN_MAX = 1 << 20, /* of what it wants to have back */
+};
+
+#define ELICIT "elicitation/create"
+
+/* Free the questions that CALL holds. */
+static void remote_ask_fini(struct remote_call *call)
+{
+	value_free(call->asked_id);
+	value_free(call->asked);
+	value_free(call->token);
+	call->asked_id = call->asked = call->token = NULL;
+}
+
+/* The reader must know that the server asks, not we. */
+static bool add_message(const struct remote *remote, const struct value *params,
+			struct value *question)
+{
+	struct str said = value_str(value_member(params, "message"));
+	struct buf text, clean;
+	bool fits;
+
+	buf_init(&text, 16 * SAID_MAX);
+	buf_init(&clean, 8 * SAID_MAX);
+	(void)buf_addf(&text, "The MCP server %s asks: ", remote->name);
+	fits = said.size <= SAID_MAX && text_clean(said, &clean);
+	/* Nor may a mark of direction put its words before ours. */
+	text_add_paragraph(&text, buf_str(&clean));
+	if (fits)
+		value_set_str(question, "message", buf_str(&text));
+	buf_fini(&clean);
+	buf_fini(&text);
+	return fits;
+}
+
+/* The parameters of elicitation/create as a plugin's question; NULL: it is none. */
+static struct value *question_of(const struct remote *remote, const struct value *params)
+{
+	struct value *schema = value_member(params, "requestedSchema");
+	const struct value *url = value_member(params, "url");
+	const bool by_url = str_is(value_str(value_member(params, "mode")), "url");
+	struct value *question = value_new_object();
+	bool fits = add_message(remote, params, question);
+	struct buf text;
+
+	value_set_text(question, "kind", by_url ? "url" : "form");
+	buf_init(&text, by_url ? SAID_MAX : FORM_MAX);
+	if (by_url) {
+		fits = fits && value_str(url).size && text_clean(value_str(url), &text) &&
+		       str_equal(buf_str(&text), value_str(url));
+		value_set_str(question, "url", buf_str(&text));
+	} else {
+		fits = fits && value_kind(schema) == VALUE_OBJECT &&
+		       value_print(schema, 0, &text);
+		if (fits)
+			value_set(question, "schema", value_copy(schema));
+	}
+	buf_fini(&text);
+	if (fits)
+		return question;
+	value_free(question);
+	return NULL;
+}
+
+static const char *kind_of(const struct value *question)
+{
+	return value_text(value_member(question, "kind"));
+}
+
+/* An answer of ours as a result of elicitation/create. */
+static struct value *result_of(const struct value *answer)
+{
+	const char *action = value_text(value_member(answer, "action"));
+	struct value *content = value_member(answer, "content");
+	struct value *result = value_new_object();
+
+	value_set_text(result, "action", action ? action : "decline");
+	if (action && strcmp(action, "accept") == 0 && value_kind(content) == VALUE_OBJECT)
+		value_set(result, "content", value_copy(content));
+	return result;
+}
+
+/* Which call asks is not said: that which waits for longest and asks nothing. */
+static struct remote_call *find_asking(const struct remote *remote)
+{
+	struct remote_call *oldest = NULL;
+
+	for (struct remote_call *at = remote->calls; at; at = at->next) {
+		if (at->id && !at->asked_id && at->questions < QUESTIONS_MAX &&
+		    (!oldest || at->id < oldest->id))
+			oldest = at;
+	}
+	return oldest;
+}
+
+static void decline(struct remote *remote, const struct value *id)
+{
+	struct value *result = value_new_object();
+
+	value_set_text(result, "action", "decline");
+	remote_reply(remote, id, result, NULL);
+}
+
+/* remote_ask.c: it asks something (elicitation/create); true: and will be answered. */
+static bool remote_asked(struct remote *remote, const struct mcp_message *message)
+{
+	auto_value struct value *question = NULL;
+	struct remote_call *call;
+	struct running *running;
+
+	if (remote->modern || !remote->options.asks || strcmp(message->method, ELICIT) != 0)
+		return false;
+	question = question_of(remote, message->params);
+	call = question ? find_asking(remote) : NULL;
+	if (!call) {
+		decline(remote, message->id);
+		remote_fault(remote);
+		return true;
+	}
+	call->questions++;
+	call->asked_id = value_ref(message->id);
+	/* It may be answered, and the call be over, before this returns. */
+	running = call->running;
+	if (!running_ask(running, kind_of(question), question)) {
+		auto_value struct value *nothing = value_new_object();
+
+		remote_answer(remote, running, nothing);
+	}
+	return true;
+}
+
+/* Send CALL again with RESPONSES to what it has asked, and its own state. */
+static void send_again(struct remote *remote, struct remote_call *call,
+		       struct value *take_responses)
+{
+	struct value *more = value_new_object();
+
+	value_set(more, "inputResponses", take_responses);
+	if (call->token)
+		value_set(more, "requestState", value_ref(call->token));
+	remote_ask_fini(call);
+	remote_call_send(remote, call, more);
+}
+
+void remote_answer(struct remote *remote, const struct running *running,
+		   const struct value *answer)
+{
+	struct remote_call *call = remote_call_find(remote, running);
+	struct value *content = value_member(answer, "content");
+
+	if (call && call->asked_id) {
+		auto_value struct value *id = call->asked_id;
+
+		call->asked_id = NULL;
+		remote_reply(remote, id, result_of(answer), NULL);
+	} else if (call && call->asked) {
+		struct value *responses = value_new_object();
+
+		for (void *at = value_first(call->asked); at;
+		     at = value_next(call->asked, at))
+			value_set(responses, value_key(at),
+				  result_of(value_member(content, value_key(at))));
+		send_again(remote, call, responses);
+	}
+}
+
+/* The questions of ASKED as one of several; NULL: there is one that was not offered. */
+static struct value *several_of(const struct remote *remote, const struct value *asked)
+{
+	struct value *several = value_new_object();
+	size_t count = 0;
+
+	for (void *at = value_first(asked); at; at = value_next(asked, at)) {
+		const struct value *one = value_at(at);
+		struct value *question =
+			str_is(value_str(value_member(one, "method")), ELICIT) &&
+					++count <= AT_ONCE_MAX
+				? question_of(remote, value_member(one, "params"))
+				: NULL;
+
+		if (!question) {
+			value_free(several);
+			return NULL;
+		}
+		value_set(several, value_key(at), question);
+	}
+	return several;
+}
+
+static bool token_fits(const struct value *token)
+{
+	return !token ||
+	       (value_kind(token) == VALUE_STRING && value_str(token).size <= TOKEN_MAX);
+}
+
+/* CALL is answered by questions: true when they are asked, and the call is sent again. */
+static bool remote_call_asks(struct remote *remote, struct remote_call *call,
+			     const struct value *result)
+{
+	const struct value *asked = value_member(result, "inputRequests");
+	struct value *token = value_member(result, "requestState");
+	auto_value struct value *several = NULL;
+	auto_value struct value *question = NULL;
+	struct running *running = call->running;
+
+	if (!str_is(value_str(value_member(result, "resultType")), "input_required") ||
+	    !remote->options.asks || !token_fits(token) || ++call->questions > QUESTIONS_MAX)
+		return false;
+	several = several_of(remote, asked);
+	if (!several)
+		return false;
+	remote_ask_fini(call);
+	call->token = token ? value_ref(token) : NULL;
+	call->asked = value_ref(several);
+	if (value_count(several) == 0) {
+		/* It wants to be called again, and nothing else. */
+		send_again(remote, call, value_new_object());
+		return true;
+	}
+	question = value_new_object();
+	value_set(question, "requests", value_ref(several));
+	if (!running_ask(running, "several", question)) {
+		auto_value struct value *nothing = value_new_object();
+
+		remote_answer(remote, running, nothing);
+	}
+	return true;
 }

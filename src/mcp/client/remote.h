@@ -4,6 +4,7 @@
  * bounded, and what fits no question of ours is dropped.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
@@ -11,13 +12,6 @@
 #include "session/session.h"
 
 #include <stdbool.h>
-
-enum {
-	/* An interpreter with its modules on a cold disk: what Codex gives to a start. */
-	REMOTE_START_S = 10,
-	REMOTE_TOOLS_MAX = 256,
-	REMOTE_LIST_BYTES = 4 << 20, /* of all descriptions of tools */
-};
 
 struct remote;
 
