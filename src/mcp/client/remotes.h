@@ -4,6 +4,7 @@
  * the next call, and again after each call that it has answered.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/value.h"
 #include "session/session.h"
