@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 
 struct answers {

@@ -16,7 +16,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"

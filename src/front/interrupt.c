@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/exit_code.h"
+#include "front/verb.h"
 
 enum {
 	/*

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
-#include "front/exit_code.h"
+#include "front/verb.h"
 #include "tool/call.h"
 #include "tools/patches/patch.h"
 #include "tools/tools.h"

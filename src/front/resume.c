@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 
 /* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "front/exit_code.h"
 #include "front/resume.h"
 #include "front/verb.h"
 

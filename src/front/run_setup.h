@@ -3,8 +3,8 @@
  * making a setup from these.
  */
 #pragma once
-#include "front/options.h"
 #include "front/setup.h"
+#include "front/verb.h"
 #include "store/journal.h"
 
 /*

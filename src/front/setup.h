@@ -5,9 +5,9 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "front/options.h"
 #include "front/plugins.h"
 #include "front/servers.h"
+#include "front/verb.h"
 #include "policy/config.h"
 #include "session/session.h"
 

@@ -10,7 +10,6 @@
 
 #include "agent/tools/orchestra.h"
 #include "front/environment.h"
-#include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/policy_words.h"
 #include "front/verb.h"

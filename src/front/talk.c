@@ -12,7 +12,6 @@
 #include "front/asking.h"
 #include "front/catalogue_file.h"
 #include "front/embedded.h"
-#include "front/exit_code.h"
 #include "front/found.h"
 #include "front/interrupt.h"
 #include "front/json_events.h"

@@ -4,12 +4,151 @@
  * record.
  */
 #pragma once
+
+#include "base/err.h"
 #include "base/value.h"
-#include "front/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+/*
+ * Parses the command line by a table of rows. A row has an option's name, its kind of
+ * value and its line of help. The same rows are used for parsing and for `--help`. Long
+ * options take their value after "=" or as the next word; `--` ends the options.
+ */
+
+enum option_kind {
+	OPTION_FLAG = 1,
+	OPTION_TEXT,
+	OPTION_TEXTS,   /* may be given several times */
+	OPTION_WORDS,   /* like OPTION_TEXT, but may be empty */
+	OPTION_COUNT,   /* an integer >= 1 */
+	OPTION_SECONDS, /* a number >= 0, fractions allowed */
+	OPTION_AMOUNT,  /* a decimal number > 0 */
+	OPTION_LEVEL,   /* L0 to L3; its digit is the count */
+};
+
+/*
+ * Sets of names that the program knows. A value, or a first word, is one of such a set
+ * (verb_complete.c).
+ */
+enum option_names {
+	NAMES_NONE,
+	NAMES_AGENTS,
+	NAMES_MODELS,
+	NAMES_TOOLS,
+	NAMES_SESSIONS,
+	NAMES_PATCHES,
+	NAMES_SCHEDULES,
+	NAMES_VERBS,
+	NAMES_CLIENTS,   /* of mcp --install */
+	NAMES_QUESTIONS, /* of --ask */
+	NAMES_LEVELS,
+	NAMES_SHELLS,
+};
+
+/* A table of rows ends with {0}. */
+struct option_row {
+	const char *name; /* without its dashes */
+	char letter;      /* 0: none */
+	enum option_kind kind;
+	const char *value; /* the word for the value in the help: "DIR" */
+	const char *help;
+	enum option_names names; /* the set that its value is from */
+};
+
+/* Rows that several verbs have. */
+#define OPTION_ROW_WORKSPACE                                             \
+	{                                                                \
+		"workspace", 'C', OPTION_TEXT, "DIR",                    \
+			"the folder to work in (default: where you are)" \
+	}
+#define OPTION_ROW_CONFIG                                             \
+	{                                                             \
+		"config", 0, OPTION_TEXT, "FILE",                     \
+			"read this configuration instead of your own" \
+	}
+#define OPTION_ROW_LEVEL                                                         \
+	{                                                                        \
+		"minimum-level", 0, OPTION_LEVEL, "L",                           \
+			"allow a weaker cell, down to level L (L3, L2, L1, L0)", \
+			NAMES_LEVELS                                             \
+	}
+#define OPTION_ROW_AGENT                                                          \
+	{                                                                         \
+		"agent", 'a', OPTION_TEXT, "NAME",                                \
+			"work as this agent, with its rights (default: default)", \
+			NAMES_AGENTS                                              \
+	}
+#define OPTION_ROW_ALLOW_HOST                                              \
+	{                                                                  \
+		"allow-host", 0, OPTION_TEXTS, "HOST",                     \
+			"let commands reach HOST, HOST:PORT, *.SUFFIX or " \
+			"tcp://HOST:PORT (may be repeated)"                \
+	}
+#define OPTION_ROW_ASK                                                         \
+	{                                                                      \
+		"ask", 0, OPTION_TEXTS, "WHAT",                                \
+			"ask me where it would refuse: commands that no rule " \
+			"lists, network (hosts), read, write (folders "        \
+			"outside; may be repeated)",                           \
+			NAMES_QUESTIONS                                        \
+	}
+#define OPTION_ROW_HELP                                           \
+	{                                                         \
+		"help", 'h', OPTION_FLAG, NULL, "print this help" \
+	}
+
+/* Most rows of one verb. */
+enum { OPTIONS_MAX = 24 };
+
+struct option_value {
+	bool given;
+	const char *text;   /* as written; of the last use */
+	const char **texts; /* of all uses, NULL-ended; the caller keeps the texts */
+	size_t text_count;
+	uint64_t count;
+	double seconds, amount;
+};
+
+struct options {
+	const struct option_row *rows;
+	struct option_value values[OPTIONS_MAX];
+	const char **words; /* without options, NULL-ended; the caller keeps the texts */
+	size_t word_count;
+};
+
+/*
+ * Parse WORDS (NULL-ended). WORDS_END_IT: all words behind the first word that is no
+ * option are no options either. ERR names the option and the most similar one that
+ * exists. Call options_fini in either case.
+ */
+bool options_parse(struct options *options, const struct option_row *rows,
+		   const char *const *words, bool words_end_it, struct err *err);
+void options_fini(struct options *options);
+
+/*
+ * The following functions find an option by NAME. A NAME without a row is a mistake in
+ * our code.
+ */
+bool options_given(const struct options *options, const char *name);
+/* All values of the repeatable option NAME, NULL-ended. */
+const char *const *options_texts(const struct options *options, const char *name);
+const char *options_text(const struct options *options, const char *name); /* NULL: not given */
+/* Set --NAME to TEXT (borrowed) when the option was not given. */
+void options_fill(struct options *options, const char *name, const char *text);
+uint64_t options_count(const struct options *options, const char *name, uint64_t absent);
+double options_seconds(const struct options *options, const char *name, double absent);
+double options_amount(const struct options *options, const char *name, double absent);
+
+/*
+ * The row of WORD ("--name", "--name=x", "-C", "-Cx"), or NULL. *APART: the value of the
+ * option is the next word. Used to find the verb behind options.
+ */
+const struct option_row *options_find(const struct option_row *rows, const char *word,
+				      bool *apart);
 
 struct verb {
 	const char *name;                 /* "run", or a group and a word: "tool call" */
@@ -47,32 +186,6 @@ extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_to
 	verb_schedule_enable, verb_schedule_disable, verb_schedule_remove,
 	verb_schedule_run, verb_complete;
 
-/* Options that may stand alone, without a verb and without options of a conversation. */
-extern const struct option_row verb_none_options[];
-
-/*
- * The options that every verb takes, so that an alias or a script can always write them:
- * -C, --config and --agent. These rows are for verbs that do not have the option
- * themselves: such a verb runs in the folder of -C, and ignores the other two.
- */
-extern const struct option_row verb_common_options[];
-
-/* Does VERB_OPTIONS have a row NAME? */
-bool verb_has_option(const struct option_row *verb_options, const char *name);
-
-/* The verb NAME ("tool call"), or NULL. */
-const struct verb *verb_find(const char *name);
-
-/*
- * The index of the first of WORDS (NULL-ended), at FROM or behind, that is neither an
- * option of any verb nor the value of an option; the index of the NULL if there is none.
- */
-size_t verb_find_word(const char *const *words, size_t from);
-
-/* Does GROUP ("tool") exist? Is VERB in GROUP? */
-bool verb_group_exists(const char *group);
-bool verb_is_in_group(const struct verb *verb, const char *group);
-
 /*
  * Find the verb in WORDS (the program's arguments, NULL-ended), parse the other words by
  * its rows, and run the verb.
@@ -93,3 +206,24 @@ int verb_complain(int code, const char *format, ...) __attribute__((format(print
 int verb_printed(int code, FILE *out);
 /* Print VALUE (by enum value_flags) and a line end on OUT; returns as verb_printed. */
 int verb_print_json(const struct value *value, unsigned flags, FILE *out);
+
+/* The meanings of the program's exit status, the same for every verb. */
+
+enum exit_code {
+	CODE_DONE = 0,
+	CODE_FAILED = 1,
+	CODE_USAGE = 2,
+	CODE_LIMIT = 3,
+	CODE_DENIED = 4,
+	CODE_NO_CELL = 5,
+	CODE_TIMED_OUT = 124,
+	/*
+	 * Only `exec` returns the next three, because its program may use 1 to 5 itself.
+	 * env(1) and timeout(1) do the same.
+	 */
+	CODE_EXEC_NO_CELL = 125,
+	CODE_EXEC_NOT_EXECUTABLE = 126,
+	CODE_EXEC_NOT_FOUND = 127,
+	CODE_SIGNAL = 128, /* plus the signal's number */
+	CODE_CANCELLED = 130,
+};

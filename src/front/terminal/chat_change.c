@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/exit_code.h"
 #include "front/run_setup.h"
 #include "front/verb.h"
 #include "undo/plan.h"

@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/exit_code.h"
 #include "front/terminal/fold.h"
 #include "front/terminal/width.h"
 #include "front/verb.h"

@@ -5,7 +5,6 @@
 #include "front/verbs/explain.h"
 
 #include "base/str.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 #include "front/verbs/explain_table.h"
 #include "front/verbs/repository.h"

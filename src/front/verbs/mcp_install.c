@@ -17,7 +17,6 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/confirm.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 #include "front/verbs/find_program.h"
 #include "front/verbs/json_insert.h"

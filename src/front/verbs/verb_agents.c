@@ -13,7 +13,6 @@
 #include "front/agent_workspace.h"
 #include "front/config_file.h"
 #include "front/confirm.h"
-#include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/verb.h"
 

@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "front/agent_files.h"
 #include "front/embedded.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 
 #define TEMPLATE       "examples/agents/template.md"

@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/exit_code.h"
 #include "front/run_setup.h"
 #include "front/terminal/chat.h"
 #include "front/verb.h"

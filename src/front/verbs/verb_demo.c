@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/embedded.h"
-#include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/terminal/console.h"

@@ -15,7 +15,6 @@
 #include "build_config.h"
 #include "front/agent_files.h"
 #include "front/config_file.h"
-#include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/terminal/fold.h"
 #include "front/terminal/screen.h"

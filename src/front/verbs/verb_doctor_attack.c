@@ -5,7 +5,6 @@
 #include "front/verbs/verb_doctor_attack.h"
 
 #include "base/value.h"
-#include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/verb.h"
 #include "front/verbs/attack.h"

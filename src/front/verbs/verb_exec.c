@@ -14,7 +14,6 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "cell/layer_tell.h"
-#include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/policy_words.h"
 #include "front/setup.h"

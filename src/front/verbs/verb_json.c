@@ -10,7 +10,6 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 
 enum {

@@ -9,7 +9,6 @@
 #include "base/path.h"
 #include "build_config.h"
 #include "front/config_file.h"
-#include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/orchestrate.h"
 #include "front/setup.h"

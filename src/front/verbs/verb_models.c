@@ -8,7 +8,6 @@
 #include "base/value.h"
 #include "front/catalogue_file.h"
 #include "front/config_file.h"
-#include "front/exit_code.h"
 #include "front/found.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/screen_paint.h"

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/exit_code.h"
 #include "front/patch_record.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/screen_paint.h"

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/text/text.h"
-#include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"

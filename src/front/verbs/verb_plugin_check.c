@@ -17,7 +17,6 @@
 #include "base/text/text.h"
 #include "front/agent_files.h"
 #include "front/config_file.h"
-#include "front/exit_code.h"
 #include "front/plugins.h"
 #include "front/setup.h"
 #include "front/verb.h"

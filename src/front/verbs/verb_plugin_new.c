@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "front/embedded.h"
-#include "front/exit_code.h"
 #include "front/front_tools.h"
 #include "front/verb.h"
 #include "plugins/describe.h"

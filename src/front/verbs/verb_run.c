@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/exit_code.h"
 #include "front/run_setup.h"
 #include "front/talk.h"
 #include "front/terminal/console.h"

@@ -16,7 +16,6 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/confirm.h"
-#include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "model/model.h"

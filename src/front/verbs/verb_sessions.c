@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/exit_code.h"
 #include "front/resume.h"
 #include "front/terminal/screen_paint.h"
 #include "front/verb.h"

@@ -20,7 +20,6 @@
 #include "base/text/text.h"
 #include "cell/pending.h"
 #include "front/confirm.h"
-#include "front/exit_code.h"
 #include "front/verb.h"
 #include "store/database.h"
 #include "store/journal.h"

@@ -3,8 +3,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "front/options.h"
 #include "front/setup.h"
+#include "front/verb.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/terminal/fold.h"

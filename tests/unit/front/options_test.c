@@ -1,5 +1,5 @@
 /* options: the command line by rows, as tables. */
-#include "front/options.h"
+#include "front/verb.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
