@@ -10,8 +10,7 @@
 
 #include "base/memory.h"
 #include "front/agent_workspace.h"
-#include "front/config_file.h"
-#include "front/embedded.h"
+#include "front/setup.h"
 #include "policy/config.h"
 
 #define SUFFIX ".md"

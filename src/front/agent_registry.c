@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "front/agent_files.h"
 #include "front/agent_workspace.h"
-#include "front/config_file.h"
+#include "front/setup.h"
 #include "policy/config.h"
 
 /* Agents in one registry; the others are left out. */

@@ -2,25 +2,757 @@
  * setup: configuration, role, workspace and policy. setup_session.c makes the session of
  * them.
  */
+
 #include "front/setup.h"
 
+#include "agent/tools/orchestra.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/library.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/agent_files.h"
+#include "front/agent_workspace.h"
+#include "front/plugins.h"
+#include "front/resume.h"
+#include "front/servers.h"
+#include "front/verb.h"
+#include "model/catalogue.h"
+#include "model/http.h"
+#include "model/local.h"
+#include "policy/config.h"
+#include "policy/policy.h"
+#include "sandbox/probe.h"
+#include "session/session.h"
+#include "store/database.h"
+#include "store/journal.h"
+#include "tool/tool.h"
+#include "tools/tools.h"
+#include "view/shape.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/memory.h"
-#include "front/agent_files.h"
-#include "front/agent_workspace.h"
-#include "front/config_file.h"
-#include "front/front_tools.h"
-#include "front/policy_words.h"
-#include "policy/config.h"
-#include "store/database.h"
-#include "view/shape.h"
+/* The agent's name in sentences about a policy file, which names no agent. */
+#define POLICY_FILE_AGENT "policy"
+
+/* Holds a setup to the rights of the agents on whose behalf it works. */
+
+/*
+ * Narrow *POLICY to the rights of ROW, an item of such a list. TOOLS: first check the
+ * tools of ROW's policy.
+ */
+static bool hold_to(const struct setup *setup, const struct value *row, bool tools,
+		    struct policy **policy, struct err *err)
+{
+	auto_close int folder = open(setup->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_policy struct policy *bound = NULL;
+	struct policy *both;
+
+	if (!config_policy(NULL, value_member(row, "entry"),
+			   value_text(value_member(row, "agent")), setup->workspace,
+			   &bound, err) ||
+	    (tools && !session_check_tools(bound, setup->tools, err)))
+		return err_while(err, "the rights of who delegates");
+	shape_limits(&(*policy)->limits, folder);
+	shape_limits(&bound->limits, folder);
+	both = policy_intersect(*policy, bound);
+	policy_free(*policy);
+	*policy = both;
+	return true;
+}
+
+bool setup_serve_within(struct setup *setup, const struct value *bounds, struct err *err)
+{
+	const size_t count = value_count(bounds);
+
+	for (size_t i = 0; i < count && setup->servers.take_policy != NULL; i++) {
+		if (!hold_to(setup, value_item(bounds, i), false,
+			     &setup->servers.take_policy, err))
+			return false;
+	}
+	if (!setup_serve(setup, err))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (!hold_to(setup, value_item(bounds, i), true, &setup->policy, err))
+			return false;
+	}
+	return true;
+}
+
+/* Makes a setup from the options of `run` and `chat`. */
+
+/* Set the LIMITS that OPTIONS name. */
+static bool set_limits(const struct options *options, struct policy_limits *limits,
+		       struct err *err)
+{
+	limits->iterations = options_count(options, "max-iterations", limits->iterations);
+	limits->tokens = options_count(options, "budget-tokens", limits->tokens);
+	limits->money = options_amount(options, "budget-money", limits->money);
+	limits->run_s = options_seconds(options, "budget-seconds", limits->run_s);
+	return limits->run_s > 0 ||
+	       err_set(err, EINVAL, "--budget-seconds: 0 seconds are no time to work in");
+}
+
+int run_setup(const struct options *options, const char *agent, struct setup *setup)
+{
+	const struct setup_flags flags = {.agent = agent};
+	struct err err = {0};
+
+	if (!setup_init_with(setup, options, &flags, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (!setup_allow_hosts(setup, options, &err) || !setup_ask(setup, options, &err) ||
+	    !set_limits(options, &setup->policy->limits, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	if (!setup_serve(setup, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return CODE_DONE;
+}
+
+bool run_resume(const struct options *options, const char *name, struct options *filled,
+		struct journal_found *found, struct err *err)
+{
+	if (!resume_find(name, options_text(options, "workspace"), found, err))
+		return false;
+	*filled = *options;
+	options_fill(filled, "workspace", found->workspace);
+	options_fill(filled, "agent", found->agent);
+	options_fill(filled, "model", found->model);
+	return true;
+}
+
+/*
+ * Removes secrets from the environment before a one-shot verb makes a cell. Such a verb
+ * clones itself into the cell instead of starting the program again, so the anchor gets
+ * a copy of all that is in memory at that moment.
+ *
+ * Keeps the variables that a cell may know and overwrites the others.
+ */
+
+/* The variables that view/shape.h looks at. */
+static const char *const kept[] = {"PATH", "HOME",           "PWD",   "TERM", "LANG",
+				   "TZ",   "XDG_STATE_HOME", "TMPDIR"};
+
+static bool is_kept(const char *entry, const struct policy_names *passed)
+{
+	size_t length = strcspn(entry, "=");
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		if (strlen(kept[i]) == length && memcmp(entry, kept[i], length) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < passed->count; i++) {
+		const char *name = passed->items[i];
+
+		if (strlen(name) == length && memcmp(entry, name, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Copy the variables that a cell's own environment is made from and those that the policy
+ * passes by name (PASSED), then overwrite all variables where they stand. So only those
+ * API keys are left in this process that the policy passes. Returns the copy, NULL-ended,
+ * which is also the new `environ` and lives until the process ends.
+ */
+static const char *const *environment_wipe(const struct policy_names *passed)
+{
+	size_t count = 0, left = 0;
+	char **copy;
+
+	while (environ != NULL && environ[count] != NULL)
+		count++;
+	copy = memory_array(count + 1, sizeof(*copy));
+	for (size_t i = 0; i < count; i++)
+		if (is_kept(environ[i], passed))
+			copy[left++] = memory_copy(environ[i]);
+	for (size_t i = 0; i < count; i++)
+		explicit_bzero(environ[i], strlen(environ[i]));
+	environ = copy;
+	return (const char *const *)copy;
+}
+
+/* Finds names of keys in sentences. */
+
+enum { SENTENCE_MAX = 64 << 10, KEY_NAME_MAX = 64 };
+
+/*
+ * Size of "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (keys_check.c).
+ */
+static size_t agent_size(struct str text)
+{
+	size_t size = 0;
+
+	while (size < text.size && (isalnum((unsigned char)text.data[size]) ||
+				    text.data[size] == '-' || text.data[size] == '_'))
+		size++;
+	return size < text.size && text.data[size] == '.' ? size + 1 : 0;
+}
+
+static const struct value *member_of(const struct value *object, struct str name)
+{
+	char text[KEY_NAME_MAX];
+
+	if (name.size >= sizeof(text))
+		return NULL;
+	memcpy(text, name.data, name.size);
+	text[name.size] = '\0';
+	return value_member(object, text);
+}
+
+/*
+ * Size of a key ("limits.memory") at the beginning of TEXT. A full stop at its end
+ * belongs to the sentence.
+ */
+static size_t key_size(struct str text)
+{
+	size_t size = 0;
+
+	while (size < text.size && (islower((unsigned char)text.data[size]) ||
+				    text.data[size] == '_' || text.data[size] == '.'))
+		size++;
+	while (size > 0 && text.data[size - 1] == '.')
+		size--;
+	return size;
+}
+
+/*
+ * The last name of KEY ("limits.memory") when the option of this name set the key; else
+ * empty. "read" is always empty: --read only adds folders to those of the policy, so the
+ * policy counts too.
+ */
+static struct str option_of(const struct policy_words *words, struct str key)
+{
+	const struct value *found = str_is(key, "read") ? NULL : words->options;
+	struct str name = key;
+
+	for (size_t dot; found != NULL && (dot = str_find(name, STR("."), 0)) != (size_t)-1;
+	     name = str_part(name, dot + 1, SIZE_MAX))
+		found = member_of(found, str_part(name, 0, dot));
+	return found != NULL && member_of(found, name) != NULL ? name : (struct str){"", 0};
+}
+
+/*
+ * Append the key at the beginning of REST, the text behind "agents."; returns its size in
+ * REST.
+ */
+static size_t key_add(const struct policy_words *words, struct str rest, bool is_first,
+		      struct buf *out)
+{
+	const struct str mark = STR(POLICY_FILE_AGENT ".");
+	const struct str where = STR(" in the configuration");
+	struct str key = str_part(rest, agent_size(rest), SIZE_MAX);
+	struct str option;
+	size_t size;
+
+	key.size = key_size(key);
+	size = (size_t)(key.data - rest.data) + key.size;
+	option = option_of(words, key);
+	if (option.size > 0)
+		(void)buf_addf(out, "--%.*s", (int)option.size, option.data);
+	else if (words->file == NULL || !str_starts(rest, mark)) {
+		(void)buf_addf(out, "agents.%.*s", (int)size, rest.data);
+		return size;
+	} else if (is_first)
+		(void)buf_addf(out, "%s: %.*s", words->file, (int)key.size, key.data);
+	else
+		(void)buf_addf(out, "%.*s of %s", (int)key.size, key.data, words->file);
+	if (str_starts(str_part(rest, size, SIZE_MAX), where))
+		size += where.size;
+	return size;
+}
+
+void policy_words_add(const struct policy_words *words, const char *text, struct buf *out)
+{
+	const struct str mark = STR("agents.");
+	struct str rest = str_of(text);
+	size_t at;
+
+	while ((at = str_find(rest, mark, 0)) != (size_t)-1) {
+		bool is_first = at == 0 && rest.data == text;
+
+		(void)buf_addstr(out, str_part(rest, 0, at));
+		rest = str_part(rest, at + mark.size, SIZE_MAX);
+		rest = str_part(rest, key_add(words, rest, is_first, out), SIZE_MAX);
+	}
+	(void)buf_addstr(out, rest);
+}
+
+int policy_words_complain(int code, const struct policy_words *words, const char *text)
+{
+	struct buf said;
+
+	buf_init(&said, SENTENCE_MAX);
+	policy_words_add(words, text, &said);
+	code = verb_complain(code, "%s", said.data);
+	buf_fini(&said);
+	return code;
+}
+
+/*
+ * A thread waits for the signals. So neither a handler nor a global variable is needed,
+ * and a second signal ends the program even while the main thread is stuck in a write.
+ */
+
+enum {
+	/*
+	 * timeout(1), npm and docker send a signal to the process and then to its group.
+	 * A person who presses Ctrl+C a second time takes longer than this.
+	 */
+	SAME_SIGNAL_MS = 100,
+};
+
+struct interrupt {
+	int ends[2];
+	int signals;    /* the thread's signalfd */
+	int closing[2]; /* closing its writing end makes the thread free this struct */
+	atomic_int signal;
+	bool started;
+	sigset_t set, before;
+};
+
+/*
+ * Fill SET with the signals to wait for. A signal that the caller ignores stays ignored,
+ * as nohup(1) and a background job of a script need it.
+ */
+static void signals_of_interest(sigset_t *set)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+	(void)sigemptyset(set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct sigaction now;
+
+		if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			(void)sigaddset(set, numbers[i]);
+	}
+}
+
+/* Free all except the writing end of CLOSING, which interrupt_close closes. */
+static void interrupt_free(struct interrupt *interrupt)
+{
+	fd_close(&interrupt->ends[0]);
+	fd_close(&interrupt->ends[1]);
+	fd_close(&interrupt->signals);
+	fd_close(&interrupt->closing[0]);
+	free(interrupt);
+}
+
+/*
+ * Handle the signal NUMBER. A signal before UNTIL_MS repeats the one before it and is
+ * ignored; any other second signal ends the process.
+ */
+static void signal_take(struct interrupt *interrupt, int number, int64_t *until_ms)
+{
+	const int64_t now = clock_now_ms();
+	int none = 0;
+
+	if (now < *until_ms)
+		return;
+	if (!atomic_compare_exchange_strong(&interrupt->signal, &none, number))
+		_exit(CODE_SIGNAL + number);
+	*until_ms = now + SAME_SIGNAL_MS;
+	(void)!write(interrupt->ends[1], "", 1);
+}
+
+static void *wait_for_signals(void *context)
+{
+	struct interrupt *interrupt = context;
+	struct pollfd polled[] = {
+		{.fd = interrupt->signals, .events = POLLIN},
+		{.fd = interrupt->closing[0], .events = POLLIN},
+	};
+	struct signalfd_siginfo info;
+	int64_t until_ms = 0;
+
+	for (;;) {
+		if (poll(polled, 2, -1) < 0)
+			continue;
+		if (polled[1].revents != 0)
+			break;
+		if (read(interrupt->signals, &info, sizeof(info)) == sizeof(info))
+			signal_take(interrupt, (int)info.ssi_signo, &until_ms);
+	}
+	interrupt_free(interrupt);
+	return NULL;
+}
+
+bool interrupt_open(struct interrupt **opened, struct err *err)
+{
+	struct interrupt *interrupt = memory_alloc(sizeof(*interrupt));
+
+	interrupt->ends[0] = interrupt->ends[1] = interrupt->signals = -1;
+	interrupt->closing[0] = interrupt->closing[1] = -1;
+	atomic_init(&interrupt->signal, 0);
+	if (!fd_pipe(interrupt->ends, err) || !fd_pipe(interrupt->closing, err) ||
+	    !fd_set_blocking(interrupt->ends[0], false, err) ||
+	    !fd_set_blocking(interrupt->ends[1], false, err)) {
+		interrupt_close(interrupt);
+		return false;
+	}
+	*opened = interrupt;
+	return true;
+}
+
+void interrupt_close(struct interrupt *interrupt)
+{
+	if (interrupt == NULL)
+		return;
+	/*
+	 * Once this end is closed, the thread frees INTERRUPT by itself. Waiting for the
+	 * thread would take longer than all else that a verb does at its end.
+	 */
+	const bool started = interrupt->started;
+	const sigset_t before = interrupt->before;
+	int closing = fd_take(&interrupt->closing[1]);
+
+	if (!started)
+		interrupt_free(interrupt);
+	fd_close(&closing);
+	if (started)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int interrupt_fd(const struct interrupt *interrupt)
+{
+	return interrupt->ends[0];
+}
+
+bool interrupt_start(struct interrupt *interrupt, struct err *err)
+{
+	pthread_t thread;
+	int failed;
+
+	signals_of_interest(&interrupt->set);
+	interrupt->signals = signalfd(-1, &interrupt->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (interrupt->signals < 0)
+		return err_set(err, errno, "starting to listen for signals: %s",
+			       strerror(errno));
+	(void)pthread_sigmask(SIG_BLOCK, &interrupt->set, &interrupt->before);
+	failed = pthread_create(&thread, NULL, wait_for_signals, interrupt);
+	if (failed != 0) {
+		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
+		return err_set(err, failed, "starting to listen for signals: %s%s",
+			       strerror(failed),
+			       failed == EAGAIN ? "; raise the limit of processes (ulimit -u) "
+						  "or of memory (ulimit -v, -d)"
+						: "");
+	}
+	(void)pthread_detach(thread);
+	interrupt->started = true;
+	return true;
+}
+
+int interrupt_signal(const struct interrupt *interrupt)
+{
+	return atomic_load(&interrupt->signal);
+}
+
+void interrupt_settle(struct interrupt *interrupt)
+{
+	int number = SIGINT;
+	char bytes[16];
+
+	if (atomic_load(&interrupt->signal) == SIGINT)
+		while (read(interrupt->ends[0], bytes, sizeof(bytes)) > 0)
+			;
+	(void)atomic_compare_exchange_strong(&interrupt->signal, &number, 0);
+}
+
+/* Makes an open session, the servers' cell or the shape of a cell from a filled setup. */
+
+void setup_hide_memory(void)
+{
+	/*
+	 * The leak checker of sanitizer builds reads our memory in the same way, so these
+	 * builds stay readable.
+	 */
+#if defined(__SANITIZE_ADDRESS__)
+	return;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	return;
+#endif
+#endif
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/*
+ * The first NULL ends the list, so a file that may be missing is not before one that
+ * exists.
+ */
+enum { PROTECTED_FILES = 3 };
+
+const struct tool *const *setup_tools(const struct setup *setup)
+{
+	const struct tool *const *tools = setup->tools;
+
+	if (setup->servers.remotes != NULL)
+		tools = front_servers_tools(&setup->servers);
+	return setup->orchestra != NULL ? orchestra_tools(setup->orchestra, tools) : tools;
+}
+
+static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
+			 struct session_options *options)
+{
+	files[0] = setup->config != NULL ? setup->config : setup->policy_file;
+	files[1] = setup->policy_file;
+	files[2] = NULL;
+	options->workspace = setup->workspace;
+	options->workspace_name = setup->workspace_name;
+	options->protected_files = files;
+	options->resolver = setup->resolver;
+	options->tools = setup_tools(setup);
+	options->shown =
+		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
+	options->undo_folder = setup->undo_folder;
+	options->undo_space = setup->undo_space;
+	options->undoes = setup->undoes;
+}
+
+bool setup_serve(struct setup *setup, struct err *err)
+{
+	struct session_options options = {.minimum_level = setup_least_level(setup)};
+	const char *files[PROTECTED_FILES];
+
+	if (setup->servers.settings == NULL)
+		return true;
+	front_plugins_rest(&setup->plugins);
+	fill_options(setup, files, &options);
+	/*
+	 * Wait for the servers when the policy names tools: named tools must exist.
+	 * Others may come later.
+	 */
+	if (setup->policy->tools.given && !setup->policy->every_tool)
+		setup->servers.wait_ms = 0;
+	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
+		return false;
+	setup->tools = remotes_tools(setup->servers.remotes);
+	return session_check_tools(setup->policy, setup->tools, err);
+}
+
+bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
+{
+	const char *files[PROTECTED_FILES];
+	struct session_options options = {.direct = true,
+					  .minimum_level = setup_least_level(setup)};
+
+	fill_options(setup, files, &options);
+	return session_shape(&options, setup->policy, spec, err);
+}
+
+/* Say that the cell is below L3, even where a weaker level is allowed. */
+static void say_level(int level)
+{
+	const struct level_row *row = probe_level_row((enum sandbox_level)level);
+
+	if (level < SANDBOX_SEALED)
+		(void)fprintf(stderr,
+			      "glovebox: this cell is of level %s (%s), not L3; what is "
+			      "missing: glovebox doctor\n",
+			      row->name, row->walls);
+}
+
+static bool open_session(struct setup *setup, struct session_options *options,
+			 struct session **session, struct err *err)
+{
+	const char *files[PROTECTED_FILES];
+	bool opened;
+
+	front_plugins_rest(&setup->plugins);
+	fill_options(setup, files, options);
+	if (setup->servers.loop != NULL) {
+		options->loop = setup->servers.loop;
+		/*
+		 * We hold descriptors of the servers' cell, so the new cell must not be a
+		 * copy of this process.
+		 */
+		options->direct = false;
+	}
+	options->take_policy = setup->policy;
+	setup->policy = NULL;
+	opened = session_open(options, session, err);
+	options->protected_files = NULL;
+	if (!opened)
+		return false;
+	/*
+	 * Hide the memory only now: a cell that is cloned from this process needs its
+	 * /proc files.
+	 */
+	setup_hide_memory();
+	return true;
+}
+
+bool setup_session_err(struct setup *setup, struct session_options *options,
+		       struct session **session, struct err *err)
+{
+	options->minimum_level = setup_least_level(setup);
+	if (!open_session(setup, options, session, err))
+		return false;
+	say_level(session_level(*session));
+	return true;
+}
+
+int setup_session(struct setup *setup, struct session_options *options,
+		  struct session **session)
+{
+	struct err err = {0};
+
+	if (setup_session_err(setup, options, session, &err))
+		return CODE_DONE;
+	const struct policy_words words = {setup->policy_file, setup->said};
+	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
+				     &words, err.text);
+}
+
+/* Open a session by OPTIONS for one call, whose signals go to INTERRUPT. */
+static int session_of_one_call(struct setup *setup, struct session_options *options,
+			       struct interrupt *interrupt, struct session **session)
+{
+	struct err err = {0};
+	int code;
+
+	options->ready_workers = 1;
+	options->sink = setup->sink;
+	options->cancel_fd = interrupt_fd(interrupt);
+	code = setup_session(setup, options, session);
+
+	if (code != CODE_DONE || interrupt_start(interrupt, &err))
+		return code;
+	session_close(*session);
+	*session = NULL;
+	return verb_complain(CODE_FAILED, "%s", err.text);
+}
+
+int setup_session_once(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session)
+{
+	struct session_options options = {
+		.direct = true,
+		.caller_environment = environment_wipe(&setup->policy->environment),
+	};
+
+	return session_of_one_call(setup, &options, interrupt, session);
+}
+
+int setup_session_kept(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session)
+{
+	struct session_options options = {0};
+
+	return session_of_one_call(setup, &options, interrupt, session);
+}
+
+bool setup_open_session(struct setup *setup, struct session_options *options,
+			struct session **session, struct err *err)
+{
+	options->minimum_level = SESSION_ANY_LEVEL;
+	return open_session(setup, options, session, err);
+}
+
+/* Finds the configuration, checks its owner and mode, and reads it. */
+
+bool config_file_beside(const char *name, struct buf *path)
+{
+	char inside[NAME_MAX + 1];
+	int size = snprintf(inside, sizeof(inside), "glovebox/%s", name);
+
+	return size > 0 && (size_t)size < sizeof(inside) &&
+	       path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", inside, path);
+}
+
+bool config_file_place(struct buf *path)
+{
+	return config_file_beside("config.json", path);
+}
+
+static bool check_owner(const char *path, const struct stat *st, struct err *err)
+{
+	if (!S_ISREG(st->st_mode))
+		return err_set(err, EINVAL, "%s: is not a regular file", path);
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return err_set(err, EPERM,
+			       "%s: belongs to another user (uid %u), who could change what agents may "
+			       "do; copy it, or chown it to yourself",
+			       path, (unsigned)st->st_uid);
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(err, EPERM, "%s: %s may write to it; chmod go-w %s", path,
+			       st->st_mode & S_IWOTH ? "anyone" : "its group", path);
+	return true;
+}
+
+bool config_file_read(const char *path, struct buf *buf, struct err *err)
+{
+	/* Without O_NONBLOCK, opening a FIFO of that name would block the program. */
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	return check_owner(path, &st, err) && fd_read_all(fd, buf, path, err);
+}
+
+bool config_file_load(const char *path, struct config **config, struct err *err)
+{
+	struct buf place;
+	struct buf text;
+	struct err why = {0};
+	bool fine = true;
+
+	buf_init(&place, PATH_MAX - 1);
+	buf_init(&text, CONFIG_TEXT_MAX);
+	if (path || config_file_place(&place)) {
+		const char *name = path ? path : place.data;
+
+		fine = config_file_read(name, &text, &why) ||
+		       (!path && (why.code == ENOENT || why.code == ENOTDIR));
+		fine = fine && config_parse(buf_str(&text), name, config, &why);
+		if (!fine)
+			(void)err_set(err, why.code, "%s", why.text);
+	} else {
+		*config = config_new();
+	}
+	buf_fini(&text);
+	buf_fini(&place);
+	return fine;
+}
+
+/*
+ * Read one policy (config_parse_policy) from PATH. The same rules of owner and mode hold,
+ * because a policy decides what a program may do.
+ */
+static bool config_file_load_policy(const char *path, struct value **entry, struct err *err)
+{
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, CONFIG_TEXT_MAX);
+	fine = config_file_read(path, &text, err) &&
+	       config_parse_policy(buf_str(&text), path, entry, err);
+	buf_fini(&text);
+	return fine;
+}
 
 int setup_least_level(const struct setup *setup)
 {
@@ -511,4 +1243,132 @@ bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)
 	return mkdtemp(folder->data) != NULL ||
 	       err_set(err, errno, "%s: %s; name a folder that can be written to in TMPDIR",
 		       folder->data, strerror(errno));
+}
+
+/* Finds one file in the table that dev/embed makes. */
+
+struct str embedded_text(const char *name)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++)
+		if (strcmp(file->name, name) == 0)
+			return (struct str){file->data, file->size};
+	return STR("");
+}
+
+/* Opens the models/catalogue.json that is built into the program. */
+
+bool catalogue_file_open(const struct value *additions, struct catalogue **catalogue,
+			 struct err *err)
+{
+	return catalogue_open(embedded_text("models/catalogue.json"), additions,
+			      catalogue, err);
+}
+
+/* Makes one list of tools out of two. */
+
+const struct tool **front_tools_new(void)
+{
+	const struct tool **tools;
+	size_t count = 0, more = 0;
+
+	while (builtin_tools[count] != NULL)
+		count++;
+	while (orchestra_rows[more] != NULL)
+		more++;
+	tools = memory_array(count + more + 1, sizeof(const struct tool *));
+	for (size_t i = 0; i < count; i++)
+		tools[i] = builtin_tools[i];
+	for (size_t i = 0; i < more; i++)
+		tools[count + i] = orchestra_rows[i];
+	return tools;
+}
+
+/* Chooses the addresses to ask, and writes a sentence about the answers. */
+
+static bool is_there(const struct found *found, const char *url)
+{
+	for (size_t i = 0; i < found->count; i++)
+		if (strcmp(found->servers[i].url, url) == 0)
+			return true;
+	return false;
+}
+
+/* Add the server of URL, unless it is there already; the path of a URL does not count. */
+static bool add_server(struct found *found, const char *url, struct err *err)
+{
+	struct local_server server;
+
+	if (!local_init(&server, url, err))
+		return err_while(err, "%.200s", url);
+	if (is_there(found, server.url)) {
+		local_fini(&server);
+		return true;
+	}
+	if (found->count == LOCAL_SERVERS_MAX) {
+		local_fini(&server);
+		return err_set(err, E2BIG, "at most %d servers are asked at once",
+			       LOCAL_SERVERS_MAX);
+	}
+	found->servers[found->count++] = server;
+	return true;
+}
+
+static bool choose_servers(struct found *found, const char *const *urls, struct err *err)
+{
+	const char *own = getenv("GLOVEBOX_BASE_URL");
+	bool asked = urls && urls[0];
+
+	for (const char *const *url = asked ? urls : local_urls; *url; url++)
+		if (!add_server(found, *url, err))
+			return false;
+	/* A wrong GLOVEBOX_BASE_URL is skipped here; opening a model reports it. */
+	if (!asked && own && http_is_here(own))
+		(void)add_server(found, own, NULL);
+	return true;
+}
+
+bool found_look(struct found *found, const char *const *urls, int limit_ms, struct err *err)
+{
+	struct http *http = NULL;
+
+	*found = (struct found){0};
+	if (!choose_servers(found, urls, err) || !http_open(&http, err))
+		return false;
+	local_probe(http, found->servers, found->count, NULL, limit_ms);
+	http_close(http);
+	return true;
+}
+
+void found_fini(struct found *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		local_fini(&found->servers[i]);
+	found->count = 0;
+}
+
+void found_advise(const struct found *found, struct buf *out)
+{
+	size_t answering = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct local_server *server = &found->servers[i];
+
+		if (server->kind == LOCAL_NOTHING && !server->is_locked)
+			continue;
+		(void)buf_addf(out, "%s %s answers at %s/v1",
+			       answering++ > 0 ? "," : "On this machine",
+			       server->is_locked ? "a server that wants a key"
+						 : local_kind_name(server->kind),
+			       server->url);
+		for (size_t m = 0; m < server->model_count && m < 3; m++) {
+			(void)buf_adds(out, m == 0 ? " (" : ", ");
+			text_add_name(out, str_of(server->models[m].name));
+		}
+		if (server->model_count > 0)
+			(void)buf_adds(out, server->model_count > 3 ? ", …)" : ")");
+	}
+	if (answering > 0)
+		(void)buf_adds(out, ".");
+	else
+		(void)buf_adds(out, "No model server answers on this machine.");
 }

@@ -3,15 +3,24 @@
  * rights, workspace. Every verb with hands uses it.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/library.h"
+#include "base/str.h"
+#include "base/value.h"
 #include "front/plugins.h"
 #include "front/servers.h"
 #include "front/verb.h"
+#include "model/catalogue.h"
+#include "model/local.h"
 #include "policy/config.h"
 #include "session/session.h"
+#include "store/journal.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct interrupt;
 struct orchestra;
@@ -175,3 +184,170 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 
 /* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
 bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err);
+
+/*
+ * The common part of the verbs that let an agent work: their options, and making a setup
+ * from these.
+ */
+
+/*
+ * RUN_OPTION_ROWS: of `run`, `chat` and `sessions resume`. RUN_OPTION_ROW_RESUME: of
+ * `run` and `chat`, where the session is an option.
+ */
+/* clang-format off */
+#define RUN_OPTION_ROW_RESUME \
+	{"resume", 'r', OPTION_TEXT, "ID", "go on with the session ID, or with the last one", \
+	 NAMES_SESSIONS}
+#define RUN_OPTION_ROWS \
+	{"model", 'm', OPTION_TEXT, "MODEL", "ask this model (default: $GLOVEBOX_MODEL)", \
+	 NAMES_MODELS}, \
+	{"max-iterations", 0, OPTION_COUNT, "N", "stop after N answers of the model"}, \
+	{"budget-money", 0, OPTION_AMOUNT, "N", "stop before N US dollars are spent"}, \
+	{"budget-tokens", 0, OPTION_COUNT, "N", "stop after N tokens, in and out"}, \
+	{"budget-seconds", 0, OPTION_SECONDS, "N", "stop after N seconds"}, \
+	OPTION_ROW_WORKSPACE, \
+	OPTION_ROW_CONFIG, \
+	OPTION_ROW_AGENT, \
+	OPTION_ROW_ALLOW_HOST, \
+	OPTION_ROW_ASK, \
+	OPTION_ROW_LEVEL, \
+	OPTION_ROW_HELP
+/* clang-format on */
+
+/*
+ * Fill SETUP with configuration, role, rights, servers, hosts and limits as OPTIONS say.
+ * AGENT replaces --agent unless it is NULL. Returns an exit code; complaints have been
+ * printed. Call setup_fini in either case.
+ */
+int run_setup(const struct options *options, const char *agent, struct setup *setup);
+
+/*
+ * Find the session NAME, which goes on. FILLED becomes OPTIONS, with folder, agent and
+ * model of the session where OPTIONS do not name them. FOUND owns these texts. Call
+ * journal_found_fini in either case.
+ */
+bool run_resume(const struct options *options, const char *name, struct options *filled,
+		struct journal_found *found, struct err *err);
+
+/*
+ * Rewrites the names of keys in sentences. The sentences name keys of an agent
+ * ("agents.policy.write"). For a policy from a file of its own (`exec --policy FILE`)
+ * the rewritten sentence names the key of this file. For a key that an option set ("--
+ * write") it names the option, since no other place could change it.
+ */
+
+/* Where the policy comes from. */
+struct policy_words {
+	const char *file;            /* of the policy; NULL: keys stay as they are */
+	const struct value *options; /* values of options, as keys of a policy; or NULL */
+};
+
+/* Append TEXT, with its keys rewritten by WORDS. */
+void policy_words_add(const struct policy_words *words, const char *text, struct buf *out);
+
+/* Like verb_complain, with the keys of TEXT rewritten by WORDS. */
+int policy_words_complain(int code, const struct policy_words *words, const char *text);
+
+/*
+ * Turns Ctrl+C, SIGTERM and SIGHUP into a descriptor that becomes readable. The first
+ * signal asks for an orderly end; a second signal ends the front immediately, and the
+ * cell dies with the front. Signals within a tenth of a second of the first count as
+ * that one, because timeout(1), npm and docker send two.
+ */
+
+bool interrupt_open(struct interrupt **interrupt, struct err *err);
+void interrupt_close(struct interrupt *interrupt); /* NULL is fine */
+
+/*
+ * The descriptor, readable once a signal has come (session_options.cancel_fd). The code
+ * that has handled the signal may read the descriptor empty.
+ */
+int interrupt_fd(const struct interrupt *interrupt);
+
+/*
+ * From now on signals make the descriptor readable. Before this call a signal simply ends
+ * the process, which is right as long as nothing runs. Call it when the session is open.
+ */
+bool interrupt_start(struct interrupt *interrupt, struct err *err);
+
+/* The number of the first signal that came; 0: none. */
+int interrupt_signal(const struct interrupt *interrupt);
+
+/*
+ * Call it when the work that a SIGINT cancelled has ended. The descriptor is read empty,
+ * and the next SIGINT asks for an orderly end again instead of ending the front. SIGTERM
+ * and SIGHUP stay recorded, because they mean the whole program.
+ */
+void interrupt_settle(struct interrupt *interrupt);
+
+/*
+ * Reads the configuration from disk. A file that another user owns or may write is
+ * refused, because the configuration decides what agents may do. A file of root is fine.
+ */
+
+/*
+ * Read PATH. NULL: read glovebox/config.json in the XDG config directory; when that file
+ * is missing, CONFIG is empty. A PATH that is missing is an error.
+ */
+bool config_file_load(const char *path, struct config **config, struct err *err);
+
+/* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
+bool config_file_read(const char *path, struct buf *text, struct err *err);
+
+/*
+ * Append the path of the person's configuration to PATH. False: there is no home
+ * directory.
+ */
+bool config_file_place(struct buf *path);
+/* The same for another file or folder, NAME, in the folder of the configuration. */
+bool config_file_beside(const char *name, struct buf *path);
+
+/*
+ * The files that are built into the program: the shipped roles (agents/), the demo's
+ * project (examples/demo/), the replays (examples/replays/), the catalogue of models
+ * (models/) and the completion scripts of shells (completions/). dev/embed makes the
+ * table at build time, sorted by name.
+ */
+
+/* Ends with a row whose name is NULL. */
+extern const struct embedded_file embedded_files[];
+
+/* The text of the file NAME; empty when there is none. */
+struct str embedded_text(const char *name);
+
+/* The program's built-in catalogue of models, with the person's additions. */
+
+/* ADDITIONS: the value of the configuration's key `models` (setup.h), or NULL. */
+bool catalogue_file_open(const struct value *additions, struct catalogue **catalogue,
+			 struct err *err);
+
+/* The tools of the program itself: the built-in ones and the orchestra's. */
+
+/* NULL-ended; the caller frees the list. */
+const struct tool **front_tools_new(void);
+
+/*
+ * Looks for model servers on this machine, so that a verb can tell the person where to
+ * get a model. Only addresses on this machine and those that the person gave are
+ * contacted.
+ */
+
+struct found {
+	struct local_server servers[LOCAL_SERVERS_MAX];
+	size_t count;
+};
+
+/*
+ * Ask the servers at URLS, all at the same time and within LIMIT_MS. URLS is NULL-ended;
+ * when it is NULL or empty, ask those of local_urls, and the one of GLOVEBOX_BASE_URL
+ * when it is on this machine. ERR: an invalid URL, too many URLs, no libcurl. found_fini
+ * in either case.
+ */
+bool found_look(struct found *found, const char *const *urls, int limit_ms, struct err *err);
+void found_fini(struct found *found);
+
+/*
+ * Append a sentence to OUT: which servers on this machine answer with which models, or
+ * none.
+ */
+void found_advise(const struct found *found, struct buf *out);

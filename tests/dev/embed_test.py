@@ -8,7 +8,7 @@ import tap
 
 ROOT = sys.argv[1]
 READER = r"""
-#include "front/embedded.h"
+#include "front/setup.h"
 #include <stdio.h>
 #include <string.h>
 int main(void)

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/run_setup.h"
+#include "front/setup.h"
 #include "front/verb.h"
 #include "undo/plan.h"
 

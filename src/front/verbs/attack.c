@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"

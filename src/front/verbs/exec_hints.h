@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "base/str.h"
-#include "front/policy_words.h"
+#include "front/setup.h"
 #include "session/session.h"
 #include "tool/tool.h"
 

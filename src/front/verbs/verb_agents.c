@@ -11,7 +11,6 @@
 #include "base/value.h"
 #include "front/agent_files.h"
 #include "front/agent_workspace.h"
-#include "front/config_file.h"
 #include "front/confirm.h"
 #include "front/setup.h"
 #include "front/verb.h"

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/agent_files.h"
-#include "front/embedded.h"
+#include "front/setup.h"
 #include "front/verb.h"
 
 #define TEMPLATE       "examples/agents/template.md"

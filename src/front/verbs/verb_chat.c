@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/run_setup.h"
+#include "front/setup.h"
 #include "front/terminal/chat.h"
 #include "front/verb.h"
 #include "store/database.h"

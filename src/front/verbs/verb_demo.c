@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/embedded.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/terminal/console.h"

@@ -14,7 +14,6 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agent_files.h"
-#include "front/config_file.h"
 #include "front/setup.h"
 #include "front/terminal/fold.h"
 #include "front/terminal/screen.h"

@@ -5,7 +5,7 @@
 #include "front/verbs/verb_doctor_attack.h"
 
 #include "base/value.h"
-#include "front/interrupt.h"
+#include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/attack.h"
 

@@ -14,8 +14,6 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "cell/layer_tell.h"
-#include "front/interrupt.h"
-#include "front/policy_words.h"
 #include "front/setup.h"
 #include "front/terminal/terminal.h"
 #include "front/verb.h"

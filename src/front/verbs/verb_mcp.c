@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "build_config.h"
-#include "front/config_file.h"
-#include "front/interrupt.h"
 #include "front/orchestrate.h"
 #include "front/setup.h"
 #include "front/verb.h"

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include "base/value.h"
-#include "front/catalogue_file.h"
-#include "front/config_file.h"
-#include "front/found.h"
+#include "front/setup.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/screen_paint.h"
 #include "front/verb.h"

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/interrupt.h"
 #include "front/patch_record.h"
 #include "front/patch_tell.h"
 #include "front/setup.h"

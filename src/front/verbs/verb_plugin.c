@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/text/text.h"
-#include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/verb_tool.h"

@@ -16,7 +16,6 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "front/agent_files.h"
-#include "front/config_file.h"
 #include "front/plugins.h"
 #include "front/setup.h"
 #include "front/verb.h"

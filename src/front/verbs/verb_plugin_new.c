@@ -12,8 +12,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "front/embedded.h"
-#include "front/front_tools.h"
+#include "front/setup.h"
 #include "front/verb.h"
 #include "plugins/describe.h"
 

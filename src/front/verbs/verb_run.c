@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/run_setup.h"
+#include "front/setup.h"
 #include "front/talk.h"
 #include "front/terminal/console.h"
 #include "front/verb.h"

@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/interrupt.h"
 #include "front/orchestrate.h"
 #include "front/setup.h"
 #include "front/verb.h"

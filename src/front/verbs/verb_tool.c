@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "front/interrupt.h"
 #include "front/orchestrate.h"
 #include "front/setup.h"
 #include "front/terminal/screen.h"

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/terminal/fold.h"
 #include "front/verb.h"

@@ -1,7 +1,7 @@
 /* roles: files to checked entries, and the shipped ones as they are. */
 #include "agent/roles.h"
 
-#include "front/embedded.h"
+#include "front/setup.h"
 #include "policy/config.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* config_file: whose files are believed, and what a missing one means. */
 #include "../base/unit.h"
 
-#include "front/config_file.h"
+#include "front/setup.h"
 
 #include "base/fd.h"
 

@@ -1,7 +1,7 @@
 /* keys: the manual says what the table says. */
 #include "policy/config.h"
 
-#include "front/embedded.h"
+#include "front/setup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
