@@ -16,7 +16,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "front/agent_files.h"
-#include "front/plugins.h"
+#include "front/extensions.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "plugins/run.h"
