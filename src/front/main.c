@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/value.h"
-#include "front/delegate_role.h"
+#include "front/agents.h"
 #include "front/patch_program.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"

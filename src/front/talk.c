@@ -8,10 +8,10 @@
 
 #include "base/memory.h"
 #include "base/str.h"
+#include "front/agents.h"
 #include "front/answers.h"
 #include "front/asking.h"
 #include "front/json_events.h"
-#include "front/orchestrate.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "model/provider.h"

@@ -9,7 +9,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
-#include "front/agent_files.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/fold.h"
 #include "front/verbs/mcp_install.h"

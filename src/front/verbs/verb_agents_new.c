@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "front/agent_files.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/verb.h"
 

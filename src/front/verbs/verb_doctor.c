@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "build_config.h"
-#include "front/agent_files.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/fold.h"
 #include "front/terminal/screen.h"

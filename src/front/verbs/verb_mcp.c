@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "build_config.h"
-#include "front/orchestrate.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/mcp_install.h"

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
-#include "front/agent_files.h"
+#include "front/agents.h"
 #include "front/extensions.h"
 #include "front/setup.h"
 #include "front/verb.h"

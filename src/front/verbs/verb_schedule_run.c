@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/orchestrate.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "process/loop.h"

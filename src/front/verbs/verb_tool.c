@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "front/orchestrate.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/screen_paint.h"

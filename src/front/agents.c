@@ -1,0 +1,1073 @@
+/* agents: finds and reads the shipped roles and the user's role files. */
+
+#include "front/agents.h"
+
+#include "agent/delegate.h"
+#include "agent/roles.h"
+#include "agent/tools/orchestra.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "front/setup.h"
+#include "front/talk.h"
+#include "front/verb.h"
+#include "plugins/source.h"
+#include "policy/config.h"
+#include "policy/policy.h"
+#include "session/session.h"
+#include "store/database.h"
+#include "tools/tools.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Reads roles in a cell, and compares them with the record of trust. */
+
+#define WORKSPACE_FOLDER ".glovebox/agents"
+
+/* A policy without tools that may read the part of the workspace that BOUNDS may read. */
+static struct policy *reading_policy(const struct policy *bounds, struct err *err)
+{
+	auto_policy struct policy *all = policy_new(bounds->name, bounds->workspace);
+
+	all->tools.given = true;
+	if (!policy_paths_normal(all, bounds->workspace, err))
+		return NULL;
+	return policy_intersect(all, bounds);
+}
+
+static bool is_there(const char *workspace, const char *before, const char *name,
+		     const char *after)
+{
+	struct buf path;
+	bool there;
+
+	buf_init(&path, PATH_MAX);
+	there = buf_addf(&path, "%s/" WORKSPACE_FOLDER "%s%s%s", workspace, before, name,
+			 after) &&
+		access(path.data, F_OK) == 0;
+	buf_fini(&path);
+	return there;
+}
+
+/* Does WORKSPACE have a folder of roles? Nothing is read from the folder. */
+static bool agent_workspace_has_any(const char *workspace)
+{
+	return is_there(workspace, "", "", "");
+}
+
+/* Is there a file for the role NAME in the folder of roles? */
+static bool agent_workspace_has(const char *workspace, const char *name)
+{
+	return config_check_name(name, NULL) && is_there(workspace, "/", name, ".md");
+}
+
+bool agent_workspace_read(const struct policy *bounds, const char *name,
+			  int minimum_level, struct value **list, struct err *err)
+{
+	struct session_options options = {
+		.workspace = bounds->workspace,
+		.take_policy = reading_policy(bounds, err),
+		.tools = builtin_tools,
+		.minimum_level = minimum_level,
+		.cancel_fd = -1,
+	};
+	auto_value struct value *arguments = value_new_object();
+	const struct request request = {.tool = "read_roles",
+					.arguments = arguments,
+					.by_front = true,
+					.quiet = true};
+	struct session *session = NULL;
+	struct tool_result result;
+	bool fine;
+
+	if (options.take_policy == NULL)
+		return false;
+	if (name != NULL)
+		value_set_text(arguments, "name", name);
+	if (!session_open(&options, &session, err))
+		return err_while(err, "the cell that roles are read in");
+	tool_result_init(&result);
+	session_call(session, &request, &result);
+	fine = result.status == RESULT_DONE;
+	if (fine)
+		*list = value_ref(value_member(result.details, "roles"));
+	else
+		(void)err_set(err, EIO, "reading %s: %s", WORKSPACE_FOLDER,
+			      result.text.data);
+	tool_result_fini(&result);
+	session_close(session);
+	return fine;
+}
+
+/*
+ * FOLDER: where the record of trust lies. SOURCE: the key of the role NAME in the record.
+ */
+static bool trust_places(const char *workspace, const char *name, struct buf *folder,
+			 struct buf *source, struct err *err)
+{
+	if (!state_path("agents", folder, err))
+		return err_while(err, "what was let in");
+	return buf_addf(source, "%s/" WORKSPACE_FOLDER "/%s.md", workspace, name) ||
+	       err_set(err, ENAMETOOLONG, "%s: the path is too long", workspace);
+}
+
+bool agent_workspace_ask(const char *workspace, const char *name, struct str text,
+			 enum agent_trust *trust, char hash[HASH_HEX + 1], struct err *err)
+{
+	struct plugin_trusted trusted = {0};
+	struct buf folder, source;
+	bool fine;
+
+	hash_text(text, hash);
+	buf_init(&folder, PATH_MAX);
+	buf_init(&source, 2 * PATH_MAX);
+	fine = trust_places(workspace, name, &folder, &source, err) &&
+	       plugin_trust_find(folder.data, source.data, &trusted, err);
+	*trust = trusted.hash[0] == '\0'           ? AGENT_NOT_TRUSTED
+		 : strcmp(trusted.hash, hash) == 0 ? AGENT_TRUSTED
+						   : AGENT_CHANGED;
+	buf_fini(&source);
+	buf_fini(&folder);
+	return fine;
+}
+
+bool agent_workspace_trust(const char *workspace, const char *name, struct str text,
+			   struct err *err)
+{
+	struct plugin_trusted trusted = {0};
+	struct buf folder, source;
+	bool fine;
+
+	hash_text(text, trusted.hash);
+	buf_init(&folder, PATH_MAX);
+	buf_init(&source, 2 * PATH_MAX);
+	fine = trust_places(workspace, name, &folder, &source, err) &&
+	       plugin_trust_record(folder.data, source.data, &trusted, err);
+	buf_fini(&source);
+	buf_fini(&folder);
+	return fine;
+}
+
+bool agent_workspace_check(const struct value *row, struct value **entry, struct err *err)
+{
+	const char *file = value_text(value_member(row, "file"));
+	const char *problem = value_text(value_member(row, "problem"));
+	struct role_text role = {.text = value_str(value_member(row, "text"))};
+	struct roles roles;
+	struct buf name;
+	bool fine;
+
+	if (problem != NULL)
+		return err_set(err, EINVAL, WORKSPACE_FOLDER "/%s: %s", file, problem);
+	buf_init(&name, PATH_MAX);
+	(void)buf_addf(&name, WORKSPACE_FOLDER "/%s", file);
+	role.file = name.data;
+	fine = roles_init(&roles, &role, 1, err);
+	if (fine) {
+		*entry = value_ref(roles.items[0].entry);
+		roles_fini(&roles);
+	}
+	buf_fini(&name);
+	return fine;
+}
+
+static bool is_trusted(const struct policy *bounds, const char *name,
+		       const struct value *row, struct err *err)
+{
+	enum agent_trust trust;
+	char hash[HASH_HEX + 1];
+
+	if (!agent_workspace_ask(bounds->workspace, name,
+				 value_str(value_member(row, "text")), &trust, hash, err))
+		return false;
+	return trust == AGENT_TRUSTED ||
+	       err_set(err, EPERM,
+		       WORKSPACE_FOLDER
+		       "/%s.md is a role of this workspace that %s; look at it, and let it in "
+		       "with: glovebox agents trust %s",
+		       name,
+		       trust == AGENT_CHANGED ? "has changed since you let it in"
+					      : "you have not let in",
+		       name);
+}
+
+bool agent_workspace_load(const struct policy *bounds, const char *name,
+			  int minimum_level, struct value **entry, struct err *err)
+{
+	auto_value struct value *list = NULL;
+
+	*entry = NULL;
+	if (!config_check_name(name, err) ||
+	    !agent_workspace_read(bounds, name, minimum_level, &list, err))
+		return false;
+	return value_count(list) == 0 ||
+	       (is_trusted(bounds, name, value_item(list, 0), err) &&
+		agent_workspace_check(value_item(list, 0), entry, err));
+}
+
+#define SUFFIX ".md"
+
+enum { NAMES_MAX = 256 /* roles of one folder; people write roles by hand */ };
+
+static const char shipped_folder[] = "agents/";
+
+/* The NAME of a FILE called "agents/NAME.md", else an empty text. */
+static struct str role_name(const struct embedded_file *file)
+{
+	struct str name = str_of(file->name);
+
+	if (!str_starts(name, str_of(shipped_folder)) || !str_ends(name, STR(SUFFIX)))
+		return STR("");
+	return str_part(name, strlen(shipped_folder),
+			name.size - strlen(shipped_folder) - strlen(SUFFIX));
+}
+
+static bool read_text(const char *file, struct str text, struct value **entry,
+		      struct err *err)
+{
+	const struct role_text role = {file, text};
+	struct roles roles;
+
+	if (!roles_init(&roles, &role, 1, err))
+		return false;
+	*entry = value_ref(roles.items[0].entry);
+	roles_fini(&roles);
+	return true;
+}
+
+/*
+ * Tell CONFIG the names of all shipped roles, and read the one of AGENT. Reading the
+ * other roles too would slow down every start.
+ */
+static bool read_shipped(const char *agent, struct config *config, struct value **entry,
+			 struct err *err)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		auto_free char *name = memory_copy_str(role_name(file));
+
+		if (name[0] == '\0')
+			continue;
+		config_know_agent(config, name);
+		if (strcmp(name, agent) == 0 &&
+		    !read_text(file->name, (struct str){file->data, file->size}, entry, err))
+			return false;
+	}
+	return true;
+}
+
+/* Append the folder of the user's roles to PATH. False: there is no home directory. */
+static bool folder_add(struct buf *path)
+{
+	return config_file_beside("agents", path);
+}
+
+bool agent_files_place(const char *name, struct buf *path)
+{
+	return folder_add(path) && buf_addf(path, "/%s" SUFFIX, name);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **agent_files_shipped(void)
+{
+	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
+	size_t count = 0;
+
+	for (const struct embedded_file *file = embedded_files;
+	     file->name != NULL && count < NAMES_MAX; file++) {
+		struct str name = role_name(file);
+
+		if (name.size > 0)
+			names[count++] = memory_copy_str(name);
+	}
+	qsort(names, count, sizeof(names[0]), compare_names);
+	return names;
+}
+
+char **agent_files_users(void)
+{
+	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
+	struct dirent *entry;
+	DIR *folder = NULL;
+	size_t count = 0;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (folder_add(&path))
+		folder = opendir(path.data);
+	buf_fini(&path);
+	while (folder != NULL && count < NAMES_MAX && (entry = readdir(folder)) != NULL) {
+		struct str name = str_of(entry->d_name);
+
+		if (entry->d_name[0] != '.' && str_ends(name, STR(SUFFIX)))
+			names[count++] = memory_copy_str(
+				str_part(name, 0, name.size - strlen(SUFFIX)));
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	qsort(names, count, sizeof(names[0]), compare_names);
+	return names;
+}
+
+void agent_files_names_free(char **names)
+{
+	for (size_t i = 0; names[i] != NULL; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* Read the user's role file of AGENT into CONFIG. A missing file is no error. */
+static bool read_users(const char *agent, struct config *config, struct err *err)
+{
+	auto_value struct value *entry = NULL;
+	struct buf path, text;
+	struct err why = {0};
+	bool fine = true;
+
+	buf_init(&path, PATH_MAX);
+	buf_init(&text, CONFIG_TEXT_MAX);
+	if (agent_files_place(agent, &path)) {
+		fine = config_file_read(path.data, &text, &why) &&
+		       read_text(path.data, buf_str(&text), &entry, &why);
+		if (fine)
+			config_set_role(config, agent, entry);
+		else if (why.code == ENOENT || why.code == ENOTDIR)
+			fine = true;
+		else
+			(void)err_set(err, why.code, "%s", why.text);
+	}
+	buf_fini(&text);
+	buf_fini(&path);
+	return fine;
+}
+
+static void know_users(struct config *config)
+{
+	char **names = agent_files_users();
+
+	for (size_t i = 0; names[i] != NULL; i++)
+		config_know_agent(config, names[i]);
+	agent_files_names_free(names);
+}
+
+void agent_files_know_names(struct config *config, const char *workspace)
+{
+	for (const struct role_name *row = role_names; row->other != NULL; row++) {
+		struct buf path;
+
+		buf_init(&path, PATH_MAX);
+		if ((agent_files_place(row->other, &path) && access(path.data, F_OK) == 0) ||
+		    agent_workspace_has(workspace, row->other))
+			config_know_agent(config, row->other);
+		buf_fini(&path);
+	}
+}
+
+bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
+		      struct value **shipped, struct err *err)
+{
+	auto_value struct value *found = NULL;
+	const char *name = config_role_name(config, agent);
+
+	if (!read_shipped(name, config, &found, err))
+		return false;
+	/* An invalid name must not become part of a path. */
+	if (!shipped_only && config_check_name(name, NULL) && !read_users(name, config, err))
+		return false;
+	if (!shipped_only && !agent_files_know(config, found, agent))
+		know_users(config);
+	*shipped = value_ref(found);
+	return true;
+}
+
+bool agent_files_know(const struct config *config, const struct value *shipped,
+		      const char *agent)
+{
+	return shipped != NULL || strcmp(agent, POLICY_NAME_DEFAULT) == 0 ||
+	       config_says(config, agent);
+}
+
+bool agent_files_check_delegates(struct config *config, const struct value *shipped,
+				 const char *agent, const char *workspace, struct err *err)
+{
+	enum config_layer layer;
+	const struct value *list =
+		config_find(config, shipped, agent, "may_delegate_to", NULL, &layer);
+
+	if (value_count(list) > 0)
+		know_users(config);
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *name = value_text(value_item(list, i));
+
+		if (!agent_workspace_has(workspace, name) &&
+		    !config_check_agent(config, name, err))
+			return err_while(err, "agents.%s.may_delegate_to", agent);
+	}
+	return true;
+}
+
+/*
+ * A copy of the names of all agents that CONFIG knows now. A copy, because reading a role
+ * changes the list of CONFIG.
+ */
+static struct value *known_agents(const struct config *config)
+{
+	auto_free const char **names = config_agents(config);
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; names[i] != NULL; i++)
+		value_append(list, value_new_text(names[i]));
+	return list;
+}
+
+bool agent_files_check(struct config *config, const char *workspace, struct err *err)
+{
+	auto_value struct value *names = NULL;
+	auto_value struct value *none = NULL;
+	bool fine = read_shipped("", config, &none, err);
+
+	agent_files_know_names(config, workspace);
+	know_users(config);
+	names = known_agents(config);
+	for (size_t i = 0; fine && i < value_count(names); i++) {
+		auto_value struct value *shipped = NULL;
+		const char *name = value_text(value_item(names, i));
+
+		fine = agent_files_read(name, false, config, &shipped, err) &&
+		       agent_files_check_delegates(config, shipped, name, workspace, err);
+	}
+	return fine;
+}
+
+/*
+ * The agents that an agent may delegate to, from all layers, as they are now.
+ *
+ * Makes each agent's role and policy as a run would, and describes them.
+ */
+
+/* Agents in one registry; the others are left out. */
+enum { REGISTRY_MAX = 100 };
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct names {
+	char *items[REGISTRY_MAX];
+	size_t count;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (strcmp(names->items[i], name) == 0)
+			return;
+	if (names->count < REGISTRY_MAX)
+		names->items[names->count++] = memory_copy(name);
+}
+
+static void add_names(struct names *names, char **list)
+{
+	for (size_t i = 0; list[i] != NULL; i++)
+		add_name(names, list[i]);
+	agent_files_names_free(list);
+}
+
+static void names_fini(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->items[i]);
+}
+
+static bool may_delegate(const struct setup *setup, const struct config *config,
+			 const struct value *chain, const char *name)
+{
+	const struct policy_names *allowed = &setup->role.may_delegate_to;
+
+	if (value_has_text(chain, name))
+		return false;
+	for (size_t i = 0; allowed->given && i < allowed->count; i++)
+		if (strcmp(config_role_name(config, allowed->items[i]), name) == 0)
+			return true;
+	return !allowed->given;
+}
+
+static unsigned effects_of(const struct setup *setup, const struct policy *policy)
+{
+	unsigned effects = 0;
+
+	for (size_t i = 0; setup->tools[i] != NULL; i++) {
+		const struct tool *tool = setup->tools[i];
+
+		if (!policy_has_tool(policy, tool->name) || tool->internal)
+			continue;
+		effects |= tool->effects;
+		/* Such a tool hands the task to another agent, which may do anything. */
+		if (tool->where == IN_FRONT && tool->begin != NULL)
+			effects |= EFFECT_RUNS;
+	}
+	return effects;
+}
+
+static struct value *describe(const struct setup *setup, const char *name,
+			      const struct config_role *role, const struct policy *policy)
+{
+	const unsigned changes = EFFECT_WRITES | EFFECT_RUNS;
+	struct value *row = value_new_object();
+	struct value *tools = value_new_array(), *write = value_new_array();
+
+	value_set_text(row, "name", name);
+	value_set_text(row, "description",
+		       role->description != NULL ? role->description : "");
+	for (size_t i = 0; i < policy->tools.count; i++)
+		value_append(tools, value_new_text(policy->tools.items[i]));
+	value_set(row, "tools", tools);
+	for (size_t i = 0; i < policy->write.count; i++)
+		value_append(write, value_new_text(policy->write.items[i].text));
+	value_set(row, "write", write);
+	value_set_boolean(row, "only_reads", (effects_of(setup, policy) & changes) == 0);
+	return row;
+}
+
+static void add_row(const struct setup *setup, struct config *config, const char *name,
+		    const struct value *shipped, struct value *registry)
+{
+	auto_policy struct policy *policy = NULL;
+	struct config_role role = {0};
+
+	if (config_policy(config, shipped, name, setup->workspace, &policy, NULL) &&
+	    config_role(config, shipped, name, &role, NULL) &&
+	    agent_files_check_delegates(config, shipped, name, setup->workspace, NULL) &&
+	    session_check_tools(policy, setup->tools, NULL))
+		value_append(registry, describe(setup, name, &role, policy));
+	config_role_fini(&role);
+}
+
+/*
+ * Add the roles of the workspace that were let in, but only under names that no other
+ * agent has (TAKEN).
+ */
+static bool add_workspace(const struct setup *setup, struct config *config,
+			  const struct value *chain, const struct names *taken,
+			  struct value *registry, struct err *err)
+{
+	auto_value struct value *list = NULL;
+	auto_value struct value *shipped = NULL;
+	auto_policy struct policy *bounds = NULL;
+
+	/* Reading the roles takes a cell: make one only where there may be roles. */
+	if (!agent_workspace_has_any(setup->workspace))
+		return true;
+	if (!agent_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) ||
+	    !config_policy(config, shipped, NULL, setup->workspace, &bounds, err) ||
+	    !session_check_tools(bounds, setup->tools, err) ||
+	    !agent_workspace_read(bounds, NULL, SESSION_ANY_LEVEL, &list, err))
+		return false;
+	for (size_t i = 0; i < value_count(list) && value_count(registry) < REGISTRY_MAX;
+	     i++) {
+		const struct value *file = value_item(list, i);
+		struct str name = value_str(value_member(file, "file"));
+		auto_free char *word =
+			memory_copy_str(str_part(name, 0, name.size - strlen(".md")));
+		auto_value struct value *entry = NULL;
+		enum agent_trust trust = AGENT_NOT_TRUSTED;
+		char hash[HASH_HEX + 1];
+		bool hidden = false;
+
+		for (size_t j = 0; j < taken->count; j++)
+			hidden = hidden || strcmp(taken->items[j], word) == 0;
+		if (hidden || !may_delegate(setup, config, chain, word) ||
+		    !agent_workspace_ask(setup->workspace, word,
+					 value_str(value_member(file, "text")), &trust,
+					 hash, NULL) ||
+		    trust != AGENT_TRUSTED || !agent_workspace_check(file, &entry, NULL))
+			continue;
+		add_row(setup, config, word, entry, registry);
+	}
+	return true;
+}
+
+static void note_other_names(const struct config *config, struct value *names)
+{
+	for (const struct role_name *row = role_names; row->other != NULL; row++) {
+		if (strcmp(config_role_name(config, row->other), row->role) == 0)
+			value_set_text(names, row->other, row->role);
+	}
+}
+
+/*
+ * REGISTRY: a list of {name, description, tools, write, only_reads}. First come the
+ * shipped roles, the user's roles and the agents of the configuration, sorted by name,
+ * then the roles of the workspace that were let in. Left out are the agents in CHAIN
+ * (delegating to them would be a circle), those that SETUP's agent may not delegate to,
+ * and those that cannot be read. OTHER_NAMES: an object, other name of a shipped role ->
+ * that role, without the names that are agents of their own. The caller frees both.
+ */
+static bool agent_registry_make(struct setup *setup, const struct value *chain,
+				struct value **registry, struct value **other_names,
+				struct err *err)
+{
+	auto_config struct config *config = NULL;
+	auto_value struct value *made = value_new_array();
+	auto_value struct value *others = value_new_object();
+	struct names names = {0};
+	const struct value *agents;
+	bool ok =
+		config_file_load(setup->config_given ? setup->config : NULL, &config, err);
+
+	if (ok) {
+		agent_files_know_names(config, setup->workspace);
+		note_other_names(config, others);
+		agents = config_value(config, "agents");
+		add_names(&names, agent_files_shipped());
+		add_names(&names, agent_files_users());
+		for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
+			add_name(&names, config_role_name(config, value_key(at)));
+		qsort(names.items, names.count, sizeof(names.items[0]), compare);
+	}
+	for (size_t i = 0; ok && i < names.count; i++) {
+		auto_value struct value *shipped = NULL;
+
+		if (may_delegate(setup, config, chain, names.items[i]) &&
+		    agent_files_read(names.items[i], false, config, &shipped, NULL))
+			add_row(setup, config, names.items[i], shipped, made);
+	}
+	ok = ok && add_workspace(setup, config, chain, &names, made, err);
+	names_fini(&names);
+	if (ok) {
+		*registry = value_ref(made);
+		*other_names = value_ref(others);
+	}
+	return ok;
+}
+
+/* Makes the request of a delegate and the orchestra of a run. */
+
+enum { PROMPT_MAX = 1 << 20 };
+
+struct orchestrate {
+	struct orchestra *orchestra;
+	struct value *registry, *other_names, *chain, *request;
+	char *prompt;
+};
+
+static struct value *environment_now(void)
+{
+	struct value *environment = value_new_object();
+
+	for (char **at = environ; *at != NULL; at++) {
+		const char *equals = strchr(*at, '=');
+
+		if (equals == NULL || equals == *at)
+			continue;
+		auto_free char *name =
+			memory_copy_str((struct str){*at, (size_t)(equals - *at)});
+		value_set_text(environment, name, equals + 1);
+	}
+	return environment;
+}
+
+struct value *orchestrate_request(const struct setup *setup, const char *model)
+{
+	struct value *request = value_new_object();
+
+	value_set_text(request, "workspace", setup->workspace);
+	if (setup->config_given)
+		value_set_text(request, "config", setup->config);
+	if (setup->level_is_asked)
+		value_set_integer(request, "level", setup->minimum_level);
+	if (model != NULL)
+		value_set_text(request, "model", model);
+	value_set(request, "environment", environment_now());
+	return request;
+}
+
+static bool is_orchestras(const char *tool)
+{
+	for (size_t i = 0; orchestra_rows[i] != NULL; i++)
+		if (strcmp(orchestra_rows[i]->name, tool) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Has the agent hands of its own, that is, tools besides those of the orchestra? An agent
+ * without hands only delegates and has no rights that could bound its delegates. Its
+ * delegates are held to the rights of its caller.
+ */
+static bool has_hands(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->tools.count; i++)
+		if (!is_orchestras(policy->tools.items[i]))
+			return true;
+	return false;
+}
+
+static bool uses_any(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->tools.count; i++)
+		if (is_orchestras(policy->tools.items[i]))
+			return true;
+	return false;
+}
+
+static struct value *copy_list(const struct value *list)
+{
+	return list != NULL ? value_copy(list) : value_new_array();
+}
+
+static struct value *bounds_of(const struct orchestrate_options *options)
+{
+	const struct setup *setup = options->setup;
+	struct value *bounds = copy_list(value_member(options->request, "bounds"));
+
+	for (size_t i = 0; has_hands(setup->policy) && i < value_count(setup->entries); i++)
+		value_append(bounds, value_copy(value_item(setup->entries, i)));
+	return bounds;
+}
+
+/*
+ * The kinds of approval that a delegate may ask for: those that our own request lets
+ * through to our caller, as far as this agent may ask for them too, or has the right
+ * without asking. An agent without hands removes none.
+ */
+static struct value *asks_of(const struct orchestrate_options *options)
+{
+	static const char *const kinds[] = {"commands", "network", "read", "write"};
+	const struct value *up = value_member(options->request, "asks");
+	const struct policy *policy = options->setup->policy;
+	struct value *asks = value_new_array();
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const bool grants = !has_hands(policy) || policy_asks(policy, kinds[i]) ||
+				    (i == 0 && !policy_lists_commands(policy));
+
+		if (grants && (options->request == NULL || value_has_text(up, kinds[i])))
+			value_append(asks, value_new_text(kinds[i]));
+	}
+	return asks;
+}
+
+static bool only_reads(void *context, const char *agent)
+{
+	const struct orchestrate *orchestrate = context;
+
+	for (size_t i = 0; i < value_count(orchestrate->registry); i++) {
+		const struct value *row = value_item(orchestrate->registry, i);
+
+		if (strcmp(value_text(value_member(row, "name")), agent) == 0)
+			return value_is_true(value_member(row, "only_reads"));
+	}
+	return false;
+}
+
+static void make_prompt(struct orchestrate *orchestrate, const struct setup *setup)
+{
+	struct buf prompt;
+
+	if (!policy_has_tool(setup->policy, "delegate_agent"))
+		return;
+	buf_init(&prompt, PROMPT_MAX);
+	if (setup->role.prompt != NULL)
+		(void)buf_addf(&prompt, "%s\n\n", setup->role.prompt);
+	if (value_count(orchestrate->registry) == 0)
+		(void)buf_adds(&prompt, "There is no agent that you may delegate to.\n");
+	else
+		(void)buf_adds(&prompt, "The agents that you may delegate to:\n\n");
+	orchestra_describe(orchestrate->registry, &prompt);
+	orchestrate->prompt = memory_copy(prompt.data);
+	buf_fini(&prompt);
+}
+
+/* Make the request that starts delegates, and the prompt that tells the agent of them. */
+static void make_request(struct orchestrate *orchestrate,
+			 const struct orchestrate_options *options)
+{
+	const struct setup *setup = options->setup;
+
+	orchestrate->request = orchestrate_request(setup, options->model);
+	value_set(orchestrate->request, "chain", value_copy(orchestrate->chain));
+	value_set(orchestrate->request, "bounds", bounds_of(options));
+	if (options->answered)
+		value_set(orchestrate->request, "asks", asks_of(options));
+	if (setup->asked != NULL)
+		value_set(orchestrate->request, "ask", value_copy(setup->asked));
+	make_prompt(orchestrate, setup);
+}
+
+bool orchestrate_open(const struct orchestrate_options *options,
+		      struct orchestrate **made, struct err *err)
+{
+	struct setup *setup = options->setup;
+	struct orchestrate *orchestrate;
+
+	*made = NULL;
+	if (!uses_any(setup->policy))
+		return true;
+	orchestrate = memory_alloc(sizeof(*orchestrate));
+	*made = orchestrate;
+	orchestrate->chain = copy_list(value_member(options->request, "chain"));
+	value_append(orchestrate->chain, value_new_text(setup->role_name));
+	if (!agent_registry_make(setup, orchestrate->chain, &orchestrate->registry,
+				 &orchestrate->other_names, err))
+		return err_while(err, "the agents there are");
+	if (!options->alone)
+		make_request(orchestrate, options);
+	orchestrate->orchestra = orchestra_open(&(struct orchestra_options){
+		.workspace = setup->workspace,
+		.agent = setup->agent,
+		.registry = orchestrate->registry,
+		.other_names = orchestrate->other_names,
+		.chain = orchestrate->chain,
+		.request = orchestrate->request,
+		.only_reads = only_reads,
+		.context = orchestrate,
+		.alone = options->alone,
+		.counts_answers = options->counts_answers,
+	});
+	setup->orchestra = orchestrate->orchestra;
+	return true;
+}
+
+void orchestrate_close(struct orchestrate *orchestrate)
+{
+	if (orchestrate == NULL)
+		return;
+	orchestra_close(orchestrate->orchestra);
+	value_free(orchestrate->registry);
+	value_free(orchestrate->other_names);
+	value_free(orchestrate->chain);
+	value_free(orchestrate->request);
+	free(orchestrate->prompt);
+	free(orchestrate);
+}
+
+const char *orchestrate_prompt(const struct orchestrate *orchestrate, const char *prompt)
+{
+	return orchestrate != NULL && orchestrate->prompt != NULL ? orchestrate->prompt
+								  : prompt;
+}
+
+void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
+			   struct session *session, struct recorder *recorder)
+{
+	if (orchestrate != NULL)
+		orchestra_set_agent(orchestrate->orchestra, agent, session, recorder);
+}
+
+/* Reads the request, takes over its environment and runs the agent. */
+
+enum { REQUEST_MAX = 16 << 20, WORDS_MAX = 8, LEVEL_TEXT = 8 };
+
+/* The options that the words made from a request may hold (run_request). */
+static const struct option_row rows[] = {
+	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
+};
+
+bool delegate_role_is(const char *name)
+{
+	return name != NULL && strcmp(name, DELEGATE_ROLE) == 0;
+}
+
+/*
+ * Replace the standard descriptors, leave the caller's process group, and have the kernel
+ * kill this process when its caller ends. The pidfd CALLER is checked after that:
+ * when the caller ended before prctl(), the kernel sends no signal. False: the caller has
+ * ended, or a descriptor could not be replaced.
+ */
+static bool settle(int events, int complaints, int answers, int caller)
+{
+	struct pollfd life = {.fd = caller, .events = POLLIN};
+
+	if (dup2(answers, STDIN_FILENO) < 0 || dup2(events, STDOUT_FILENO) < 0 ||
+	    dup2(complaints, STDERR_FILENO) < 0)
+		return false;
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, DELEGATE_ROLE);
+	return poll(&life, 1, 0) == 0;
+}
+
+static bool read_request(int fd, struct value **request, struct err *err)
+{
+	struct buf text;
+	bool read_it;
+
+	buf_init(&text, REQUEST_MAX);
+	read_it = fd_read_all(fd, &text, "the request", err) &&
+		  value_parse(buf_str(&text), 0, request, err);
+	explicit_bzero(text.data, text.size);
+	buf_fini(&text);
+	return read_it;
+}
+
+static void take_environment(const struct value *environment)
+{
+	(void)clearenv();
+	for (void *at = value_first(environment); at != NULL;
+	     at = value_next(environment, at))
+		if (value_text(value_at(at)) != NULL)
+			(void)setenv(value_key(at), value_text(value_at(at)), 1);
+}
+
+static uint64_t least_count(uint64_t own, const struct value *budget, const char *name)
+{
+	const int64_t most = value_integer(value_member(budget, name));
+
+	return most > 0 && (own == 0 || (uint64_t)most < own) ? (uint64_t)most : own;
+}
+
+static double least_number(double own, const struct value *budget, const char *name)
+{
+	const double most = value_number(value_member(budget, name));
+
+	return most > 0 && (own <= 0 || most < own) ? most : own;
+}
+
+static void take_budget(const struct value *budget, struct policy_limits *limits)
+{
+	limits->tokens = least_count(limits->tokens, budget, "tokens");
+	limits->iterations = least_count(limits->iterations, budget, "answers");
+	limits->money = least_number(limits->money, budget, "money");
+	limits->run_s = least_number(limits->run_s, budget, "seconds");
+}
+
+static int run(struct setup *setup, const struct value *request)
+{
+	const char *model = setup->role.model;
+	struct talk_options options = {.json = true,
+				       .kept = true,
+				       .answers = value_member(request, "asks") != NULL,
+				       .request = request};
+	struct agent_outcome outcome;
+	struct talk *talk = NULL;
+	struct err err = {0};
+	int code;
+
+	take_budget(value_member(request, "budget"), &setup->policy->limits);
+	if (model == NULL)
+		model = value_text(value_member(request, "model"));
+	if (!talk_model(model, &setup->role, &options.model, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	options.counts_answers =
+		value_integer(value_member(value_member(request, "budget"), "answers")) > 0;
+	code = talk_open(&options, setup, &talk);
+	if (code == CODE_DONE)
+		code = talk_turn(talk, value_text(value_member(request, "task")), &outcome);
+	talk_close(talk);
+	return code;
+}
+
+/*
+ * Let the policy ask only for kinds that stand in OWN (those of its role and those of the
+ * person's --ask) and in UP (those that all agents above it let pass).
+ */
+static bool take_asks(struct setup *setup, const struct value *own,
+		      const struct value *up, struct err *err)
+{
+	policy_ask_nobody(setup->policy);
+	for (size_t i = 0; i < value_count(own); i++) {
+		const char *what = value_text(value_item(own, i));
+
+		if (value_has_text(up, what) &&
+		    !policy_add_ask(setup->policy, what, "the request", err))
+			return false;
+	}
+	return true;
+}
+
+static bool serve(struct setup *setup, const struct value *request, struct err *err)
+{
+	const struct value *asked = value_member(request, "ask");
+	auto_value struct value *own = value_new_array();
+
+	for (size_t i = 0; i < setup->policy->asks.count; i++)
+		value_append(own, value_new_text(setup->policy->asks.items[i]));
+	for (size_t i = 0; i < value_count(asked); i++)
+		value_append(own, value_copy(value_item(asked, i)));
+	setup->asked = asked != NULL ? value_copy(asked) : NULL;
+	return setup_serve_within(setup, value_member(request, "bounds"), err) &&
+	       take_asks(setup, own, value_member(request, "asks"), err);
+}
+
+static int run_request(const struct value *request)
+{
+	const struct value *level = value_member(request, "level");
+	const char *config = value_text(value_member(request, "config"));
+	char level_text[LEVEL_TEXT];
+	const char *words[WORDS_MAX + 1] = {"-C",
+					    value_text(value_member(request, "workspace")),
+					    "--agent",
+					    value_text(value_member(request, "agent"))};
+	size_t count = 4;
+	struct options options;
+	struct setup setup = {0};
+	struct err err = {0};
+	int code;
+
+	if (config != NULL) {
+		words[count++] = "--config";
+		words[count++] = config;
+	}
+	if (level != NULL) {
+		(void)snprintf(level_text, sizeof(level_text), "L%d",
+			       (int)value_integer(level) & 3);
+		words[count++] = "--minimum-level";
+		words[count++] = level_text;
+	}
+	if (words[1] == NULL || words[3] == NULL ||
+	    value_text(value_member(request, "task")) == NULL)
+		return verb_complain(CODE_USAGE,
+				     "a request without workspace, agent or task");
+	if (!options_parse(&options, rows, words, false, &err) ||
+	    !setup_init(&setup, &options, &err) || !serve(&setup, request, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = run(&setup, request);
+	setup_fini(&setup);
+	options_fini(&options);
+	return code;
+}
+
+int delegate_role_run(int argc, char **argv)
+{
+	auto_value struct value *request = NULL;
+	struct err err = {0};
+	int fds[DELEGATE_ARGUMENTS - 1];
+
+	if (argc != DELEGATE_ARGUMENTS)
+		return CODE_USAGE;
+	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++) {
+		fds[i] = fd_of_text(argv[i + 1]);
+		if (fds[i] <= STDERR_FILENO || fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0)
+			return CODE_USAGE;
+	}
+	if (!settle(fds[1], fds[2], fds[3], fds[4]))
+		return CODE_FAILED;
+	setup_hide_memory();
+	if (!read_request(fds[0], &request, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++)
+		(void)close(fds[i]);
+	take_environment(value_member(request, "environment"));
+	return run_request(request);
+}

@@ -1,0 +1,170 @@
+/*
+ * agents: where roles lie. Shipped roles are part of the program. The user's roles
+ * are files in the folder of the configuration, under the same rules (config_file.h);
+ * each of their keys replaces that key of the shipped role of the same name. A worker
+ * reads the roles of a workspace (agent_workspace.h); such a role counts only under a
+ * name that no other role has, and only while its content is the one that the user let
+ * in.
+ */
+#pragma once
+
+#include "agent/roles.h"
+#include "agent/tools/orchestra.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/value.h"
+#include "front/setup.h"
+#include "policy/config.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+
+struct orchestrate;
+
+/*
+ * Some shipped roles have another name (policy/role_names.h). When the user or WORKSPACE
+ * has a role of such a name, let in or not, the name means that role: tell CONFIG so.
+ * Call it before agent_files_read.
+ */
+void agent_files_know_names(struct config *config, const char *workspace);
+
+/*
+ * Read the shipped role of AGENT into *SHIPPED (NULL: there is none; the caller frees it)
+ * and the user's role of AGENT into CONFIG. Tell CONFIG the names of all shipped roles,
+ * and those of the user's roles too when AGENT is unknown. SHIPPED_ONLY: look at no file
+ * of the user.
+ */
+bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
+		      struct value **shipped, struct err *err);
+
+/*
+ * Is AGENT a shipped role, the default, or an agent of the configuration or of the user's
+ * role files? Roles of a workspace do not count. Call it after agent_files_read.
+ */
+bool agent_files_know(const struct config *config, const struct value *shipped,
+		      const char *agent);
+
+/*
+ * Does every agent exist that AGENT may delegate to: as an agent of the configuration, as
+ * a role, or as a role of WORKSPACE, let in or not? Call it after agent_files_read.
+ */
+bool agent_files_check_delegates(struct config *config, const struct value *shipped,
+				 const char *agent, const char *workspace, struct err *err);
+/*
+ * Read the role of each agent outside the workspace, and check its delegates in the same
+ * way.
+ */
+bool agent_files_check(struct config *config, const char *workspace, struct err *err);
+
+/* Append the path of the user's role NAME to PATH. False: there is no home directory. */
+bool agent_files_place(const char *name, struct buf *path);
+
+/*
+ * The names of all shipped roles, or of all the user's role files: sorted, NULL-ended.
+ * The caller frees the list with agent_files_names_free.
+ */
+char **agent_files_shipped(void);
+char **agent_files_users(void);
+void agent_files_names_free(char **names);
+
+/*
+ * The roles that a workspace brings along (.glovebox/agents/NAME.md). A worker reads
+ * them in a cell that can only read. A role counts only after the user let in exactly
+ * its content, and then has only rights that the user's default agent has too.
+ */
+
+/*
+ * Read all roles, or only the one called NAME, with the rights to read of BOUNDS, the
+ * user's default. LIST: objects with `file` ("NAME.md") and either `text` or `problem`.
+ * The caller frees LIST.
+ */
+bool agent_workspace_read(const struct policy *bounds, const char *name,
+			  int minimum_level, struct value **list, struct err *err);
+
+enum agent_trust { AGENT_NOT_TRUSTED, AGENT_CHANGED, AGENT_TRUSTED };
+
+/*
+ * Set TRUST: did the user let in TEXT, or another text, as the role NAME of WORKSPACE?
+ * HASH becomes the hash of TEXT. False: the record of trust cannot be read.
+ */
+bool agent_workspace_ask(const char *workspace, const char *name, struct str text,
+			 enum agent_trust *trust, char hash[HASH_HEX + 1], struct err *err);
+/* Record that the user lets in TEXT as the role NAME of WORKSPACE. */
+bool agent_workspace_trust(const char *workspace, const char *name, struct str text,
+			   struct err *err);
+
+/*
+ * Is ROW, an item of the list of agent_workspace_read, a valid role? ENTRY becomes its
+ * checked entry, which the caller frees.
+ */
+bool agent_workspace_check(const struct value *row, struct value **entry, struct err *err);
+
+/*
+ * Set *ENTRY to the checked entry of the role NAME, or to NULL when the workspace has no
+ * such file. ERR: the role is not trusted or not valid, or could not be read.
+ */
+bool agent_workspace_load(const struct policy *bounds, const char *name,
+			  int minimum_level, struct value **entry, struct err *err);
+
+/*
+ * The front's part of orchestration: the list of agents, and the parts of our setup that
+ * the process of a delegate gets.
+ */
+
+struct orchestrate_options {
+	struct setup *setup;         /* setup_session has not taken its policy yet */
+	const struct value *request; /* that started us (delegate_role.h), or NULL */
+	const char *model;           /* of this run; NULL: the embedded replay */
+	bool alone;    /* there is no run (orchestra.h); the members below are not used */
+	bool answered; /* questions of delegates get an answer */
+	bool counts_answers; /* the person limits the answers of all agents together */
+};
+
+/*
+ * Open the orchestra for an agent that has any of its tools: the tools of SETUP then
+ * work. For all other agents *MADE is NULL.
+ */
+bool orchestrate_open(const struct orchestrate_options *options,
+		      struct orchestrate **made, struct err *err);
+/* Call it after the end of the session. NULL is fine. */
+void orchestrate_close(struct orchestrate *orchestrate);
+
+/* PROMPT, with the list of agents when the agent may delegate; borrowed. */
+const char *orchestrate_prompt(const struct orchestrate *orchestrate, const char *prompt);
+
+void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
+			   struct session *session, struct recorder *recorder);
+
+/*
+ * The request of a run in SETUP's workspace, filled from the environment and SETUP's
+ * configuration. It has no agent, no task, and no members that come from a caller.
+ */
+struct value *orchestrate_request(const struct setup *setup, const char *model);
+
+/*
+ * The process of one delegate (agent/delegate.h). It works on one prompt
+ * for one agent as `run --json` does, but reads a request from a descriptor. The request
+ * is an object:
+ *
+ * 	workspace      as -C
+ * 	config         as --config; may be absent
+ * 	level          as --minimum-level; may be absent
+ * 	environment    name -> value: the variables of the caller, with its API keys
+ * 	agent          the name of the agent
+ * 	task           its prompt
+ * 	model          the caller's model; the agent's own model goes before it
+ * 	parent         the caller's session; absent: a person's or a timer's run
+ * 	chain          the agents from the person's down to the caller
+ * 	bounds         entries of agents (setup.entries); each limits the delegate's rights
+ * 	asks           kinds (policy.h) that all agents above let it ask for; absent: none
+ * 	ask            kinds that the person named for the whole run, beside those of the role
+ * 	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
+ */
+
+bool delegate_role_is(const char *name);
+/*
+ * Run the delegate and return an exit code. The process starts with an empty environment:
+ * all it knows is in the request.
+ */
+int delegate_role_run(int argc, char **argv);
