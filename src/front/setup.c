@@ -18,7 +18,7 @@
 #include "base/value.h"
 #include "front/agents.h"
 #include "front/extensions.h"
-#include "front/resume.h"
+#include "front/talk.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "model/http.h"

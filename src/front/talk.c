@@ -1,21 +1,374 @@
 /* talk: sets up the parts of a conversation and takes them down again. */
+
 #include "front/talk.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "front/agents.h"
-#include "front/answers.h"
-#include "front/asking.h"
-#include "front/json_events.h"
 #include "front/setup.h"
+#include "front/terminal/console.h"
+#include "front/terminal/fold.h"
+#include "front/terminal/screen.h"
+#include "front/terminal/screen_calls.h"
 #include "front/verb.h"
+#include "model/model.h"
 #include "model/provider.h"
+#include "session/session.h"
 #include "store/journal.h"
+#include "tool/event.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { ANSWERS_LINE_MAX = 64 << 10 };
+
+/*
+ * Append to LINE one line in which TOOL itself says what its call would do; it is shown
+ * with the question. False: there is none. ASKING NULL is fine.
+ */
+typedef bool asking_preview(void *context, const char *tool,
+			    const struct value *arguments, struct buf *line);
+
+/*
+ * Puts the questions of approvals (docs/approvals.md) to the person at the terminal. It
+ * is a sink between the record and the screen: the screen shows byte for byte what would
+ * be done, then the person chooses on the console. Keys typed before the question do not
+ * count. The run stands still until the choice is made.
+ *
+ * Turns an event into a choice at the console, and the choice into an answer.
+ */
+
+/* The console stops asking SOONER_S before the session stops waiting for the answer. */
+enum { SOONER_S = 1, PREVIEW_MAX = 4 << 10 };
+
+struct asking {
+	struct console *console;
+	struct screen *screen;
+	struct event_sink view; /* the screen's */
+	struct session *session;
+	asking_preview *preview; /* or NULL */
+	void *preview_context;
+	struct screen_call *calls; /* under way */
+	int timer, woken;          /* WOKEN is readable when the timer or a signal is */
+};
+
+/* The last choice is also the answer when no choice is made (console_choose). */
+static const char *const choices[] = {"once", "session", "no", NULL};
+
+static bool watch(int set, int fd, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0 ||
+	       err_set(err, errno, "waiting for an answer: %s", strerror(errno));
+}
+
+static void asking_close(struct asking *asking);
+
+/*
+ * All arguments are borrowed. INTERRUPT_FD becomes readable when a signal asks for the
+ * end; an open question is then answered with no. NULL and ERR when the timer of
+ * questions cannot be made.
+ */
+static struct asking *asking_open(struct console *console, struct screen *screen,
+				  int interrupt_fd, struct err *err)
+{
+	struct asking *asking = memory_alloc(sizeof(*asking));
+
+	asking->console = console;
+	asking->screen = screen;
+	asking->view = screen_sink(screen);
+	asking->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	asking->woken = epoll_create1(EPOLL_CLOEXEC);
+	if (asking->timer < 0 || asking->woken < 0) {
+		(void)err_set(err, errno, "waiting for an answer: %s", strerror(errno));
+	} else if (watch(asking->woken, asking->timer, err) &&
+		   watch(asking->woken, interrupt_fd, err)) {
+		return asking;
+	}
+	asking_close(asking);
+	return NULL;
+}
+
+static void asking_close(struct asking *asking)
+{
+	if (asking == NULL)
+		return;
+	while (asking->calls != NULL)
+		screen_call_free(screen_calls_take(&asking->calls, asking->calls->id));
+	fd_close(&asking->timer);
+	fd_close(&asking->woken);
+	free(asking);
+}
+
+static void asking_set_preview(struct asking *asking, asking_preview *preview, void *context)
+{
+	if (asking == NULL)
+		return;
+	asking->preview = preview;
+	asking->preview_context = context;
+}
+
+/* Answer the questions of the calls of SESSION from now on. ASKING NULL is fine. */
+static void asking_set_session(struct asking *asking, struct session *session)
+{
+	if (asking != NULL)
+		asking->session = session;
+}
+
+static void set_timer(const struct asking *asking, int64_t seconds)
+{
+	const struct itimerspec at = {.it_value = {.tv_sec = seconds}};
+
+	(void)timerfd_settime(asking->timer, 0, &at, NULL);
+}
+
+static void ask(const struct asking *asking, const struct event *event)
+{
+	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
+	auto_value struct value *answer = value_new_object();
+	struct value *content = value_new_object();
+	size_t choice;
+
+	screen_rest(asking->screen);
+	set_timer(asking, wait_s > SOONER_S ? wait_s - SOONER_S : SOONER_S);
+	choice = console_choose(asking->console, "Allow it?", choices, asking->woken);
+	set_timer(asking, 0);
+	value_set_text(content, "answer", choices[choice]);
+	value_set(content, "hash", value_copy(value_member(event->data, "hash")));
+	value_set_text(answer, "action", "accept");
+	value_set(answer, "content", content);
+	/* This fails when the call has ended meanwhile: it needs no answer then. */
+	(void)session_answer(asking->session, event->call,
+			     value_integer(value_member(event->data, "id")), answer, NULL);
+}
+
+/*
+ * Show what the script of a plugin says about this call of it. The screen has shown the
+ * call's arguments before.
+ */
+static bool show_preview(struct asking *asking, const struct event *event, struct err *err)
+{
+	struct screen_call *call = screen_calls_take(&asking->calls, event->call);
+	struct event notice = {.kind = EVENT_NOTICE};
+	struct buf line;
+	bool ok = true;
+
+	if (call == NULL)
+		return true;
+	buf_init(&line, PREVIEW_MAX);
+	(void)buf_addf(&line, "%s says of this call: ", call->tool);
+	if (asking->preview != NULL &&
+	    asking->preview(asking->preview_context, call->tool, call->arguments, &line)) {
+		notice.text = buf_str(&line);
+		ok = asking->view.event(asking->view.context, &notice, err);
+	}
+	buf_fini(&line);
+	call->next = asking->calls;
+	asking->calls = call;
+	return ok;
+}
+
+static bool take(void *context, const struct event *event, struct err *err)
+{
+	struct asking *asking = context;
+
+	if (!asking->view.event(asking->view.context, event, err))
+		return false;
+	if (event->call == NULL)
+		return true;
+	if (event->kind == EVENT_TOOL_BEGAN) {
+		screen_calls_add(&asking->calls, event, NULL);
+	} else if (event->kind == EVENT_TOOL_ENDED) {
+		struct screen_call *call = screen_calls_take(&asking->calls, event->call);
+
+		if (call != NULL)
+			screen_call_free(call);
+	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL) {
+		if (!show_preview(asking, event, err))
+			return false;
+		ask(asking, event);
+	}
+	return true;
+}
+
+static struct event_sink asking_sink(struct asking *asking)
+{
+	return (struct event_sink){.event = take, .context = asking};
+}
+
+/*
+ * A program that reads `--json` answers the questions of approvals on standard input,
+ * each answer on a line of its own: {"call": "c3", "id": -1, "action": "accept",
+ * "content": {"answer": "once", "hash": "…"}} A line that is no such answer, or that
+ * answers no open question, is skipped with a complaint on standard error.
+ *
+ * Collects lines of input and gives each to the session as an answer.
+ */
+
+struct answers {
+	struct session *session;
+	struct watch watch;
+	struct buf line; /* the part of a line that has come so far */
+	bool skipping;   /* the rest of a line that is too long */
+};
+
+static void complain(const char *why)
+{
+	(void)verb_complain(CODE_FAILED, "an answer on standard input is none: %s", why);
+}
+
+static void take_line(struct answers *answers, struct str line)
+{
+	auto_value struct value *answer = NULL;
+	struct err err = {0};
+	const char *call;
+
+	if (str_trim(line).size == 0)
+		return;
+	if (!value_parse(line, 0, &answer, &err)) {
+		complain(err.text);
+		return;
+	}
+	call = value_text(value_member(answer, "call"));
+	if (call == NULL || value_kind(value_member(answer, "id")) != VALUE_INTEGER)
+		complain("it needs \"call\" and \"id\", as the question had them");
+	else if (!session_answer(answers->session, call,
+				 value_integer(value_member(answer, "id")), answer, &err))
+		complain(err.text);
+}
+
+static void take_bytes(struct answers *answers, struct str bytes)
+{
+	while (bytes.size > 0) {
+		const size_t end = str_find(bytes, STR("\n"), 0);
+		const struct str piece = str_part(bytes, 0, end);
+
+		if (!answers->skipping && !buf_addstr(&answers->line, piece)) {
+			answers->skipping = true;
+			complain("the line is too long");
+		}
+		if (end == (size_t)-1)
+			return;
+		if (!answers->skipping)
+			take_line(answers, buf_str(&answers->line));
+		buf_clear(&answers->line);
+		answers->skipping = false;
+		bytes = str_part(bytes, end + 1, bytes.size);
+	}
+}
+
+static void input_ready(struct watch *watch, short events)
+{
+	struct answers *answers = watch->context;
+	char bytes[4096];
+	ssize_t n = read(watch->fd, bytes, sizeof(bytes));
+
+	(void)events;
+	if (n > 0)
+		take_bytes(answers, (struct str){bytes, (size_t)n});
+	if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+		return;
+	loop_remove(watch);
+	session_hear_nobody(answers->session);
+}
+
+/*
+ * Read FD, which stays the caller's, in the loop of SESSION. When FD ends, open questions
+ * are refused, and nobody is asked any more.
+ */
+static struct answers *answers_open(int fd, struct session *session)
+{
+	struct answers *answers = memory_alloc(sizeof(*answers));
+
+	answers->session = session;
+	buf_init(&answers->line, ANSWERS_LINE_MAX);
+	answers->watch = (struct watch){.fd = fd,
+					.events = POLLIN,
+					.ready = input_ready,
+					.context = answers};
+	loop_add(session_loop(session), &answers->watch);
+	return answers;
+}
+
+static void answers_close(struct answers *answers)
+{
+	if (answers == NULL)
+		return;
+	loop_remove(&answers->watch);
+	buf_fini(&answers->line);
+	free(answers);
+}
+
+/*
+ * The output of `--json`: one event per line on a descriptor, in the order of the
+ * record. When a write fails, because the reader has gone, no more is written and the
+ * run goes on. A caller that wants to stop the run sends a signal.
+ *
+ * Prints each event as one line, with one write.
+ */
+
+struct json_events {
+	int fd;
+	int gone; /* errno of the write that failed; nothing is written after it. Or 0 */
+	struct buf line;
+};
+
+static struct json_events *json_events_new(int fd)
+{
+	struct json_events *events = memory_alloc(sizeof(*events));
+
+	events->fd = fd;
+	buf_init(&events->line, EVENT_JSON_MAX);
+	return events;
+}
+
+static void json_events_free(struct json_events *events)
+{
+	if (!events)
+		return;
+	buf_fini(&events->line);
+	free(events);
+}
+
+static bool json_events_take(void *context, const struct event *event, struct err *err)
+{
+	struct json_events *events = context;
+	struct err gone;
+
+	if (events->gone != 0)
+		return true;
+	buf_clear(&events->line);
+	if (!event_print(event, &events->line) || !buf_addc(&events->line, '\n'))
+		return err_set(err, 0, "an event is too large to be printed");
+	if (!fd_write_all(events->fd, events->line.data, events->line.size, &gone))
+		events->gone = gone.code;
+	return true;
+}
+
+static int json_events_gone(const struct json_events *events)
+{
+	return events->gone;
+}
+
+static struct event_sink json_events_sink(struct json_events *events)
+{
+	return (struct event_sink){.event = json_events_take, .context = events};
+}
 
 /* One worker works while the next one is being made. */
 enum { READY_WORKERS = 2 };
@@ -450,4 +803,100 @@ void talk_calm(struct talk *talk)
 int talk_signal(const struct talk *talk)
 {
 	return interrupt_signal(talk->interrupt);
+}
+
+/* Finds a recorded session and checks that it may go on. */
+
+/* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */
+static bool check_folder(const struct journal_found *found, const char *folder,
+			 struct err *err)
+{
+	struct stat st;
+
+	/*
+	 * A delegate's rights were cut to those of its caller. By itself it would lose
+	 * this bound.
+	 */
+	if (found->parent != NULL)
+		return err_set(err, EPERM,
+			       "session %s is of the agent %.64s at work for session %.64s, with "
+			       "the rights of both; by itself it would have more. Go on with that "
+			       "one, which can delegate again: glovebox run --resume %.64s",
+			       found->id, found->agent, found->parent, found->parent);
+	if (folder != NULL && strcmp(folder, found->workspace) != 0)
+		return err_set(err, EINVAL,
+			       "session %s worked in %s, not in %s: what was said there is about "
+			       "its files. Leave out -C, or begin a new session",
+			       found->id, found->workspace, folder);
+	if (stat(found->workspace, &st) != 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ENOENT,
+			       "session %s worked in %s, which is not there any more: put it back "
+			       "there, or begin a new session",
+			       found->id, found->workspace);
+	return true;
+}
+
+bool resume_find(const char *name, const char *folder, struct journal_found *found,
+		 struct err *err)
+{
+	const char *named = folder != NULL ? folder : ".";
+	auto_free char *real = realpath(named, NULL);
+	struct journal *journal = NULL;
+	bool is_there;
+
+	*found = (struct journal_found){0};
+	if (real == NULL)
+		return err_set(err, errno, "workspace %s: %s", named, strerror(errno));
+	is_there = journal_open_default(&journal, err) &&
+		   journal_find(journal, name, real, found, err) &&
+		   check_folder(found, folder != NULL ? real : NULL, err);
+	journal_close(journal);
+	return is_there;
+}
+
+int resume_read(const char *name,
+		bool (*event)(void *context, int64_t number, const char *kind,
+			      int64_t wall_ms, struct str json),
+		void *context)
+{
+	auto_free char *here = realpath(".", NULL);
+	struct journal_found found = {0};
+	struct journal *journal = NULL;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!journal_open_default(&journal, &err) ||
+	    !journal_find(journal, name, here != NULL ? here : "", &found, &err) ||
+	    !journal_read(journal, found.id, event, context, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_found_fini(&found);
+	journal_close(journal);
+	return code;
+}
+
+/* Prints the question and reads the answer. */
+
+enum { QUESTION_MAX = 8 << 10 };
+
+bool confirm_ask(FILE *to, const char *format, ...)
+{
+	char answer[16] = "";
+	struct buf text, lines;
+	va_list arguments;
+
+	buf_init(&text, QUESTION_MAX);
+	buf_init(&lines, 4 * QUESTION_MAX);
+	va_start(arguments, format);
+	(void)buf_addv(&text, format, arguments);
+	va_end(arguments);
+	(void)buf_adds(&text, " [y/N] ");
+	fold_for(fileno(to), buf_str(&text), &lines);
+	(void)fputs(lines.data, to);
+	(void)fflush(to);
+	buf_fini(&lines);
+	buf_fini(&text);
+	if (fgets(answer, sizeof(answer), stdin) == NULL)
+		(void)fputc('\n', to);
+	answer[strcspn(answer, "\r\n")] = '\0';
+	return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }

@@ -8,12 +8,17 @@
  *	talk_close(talk);
  */
 #pragma once
+
 #include "agent/agent.h"
+#include "base/err.h"
+#include "base/str.h"
 #include "front/setup.h"
 #include "front/terminal/screen.h"
 #include "model/model.h"
+#include "store/journal.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct console;
 struct talk;
@@ -97,3 +102,38 @@ void talk_calm(struct talk *talk);
 int talk_signal(const struct talk *talk);
 
 void talk_close(struct talk *talk); /* ends everything that still runs; NULL is fine */
+
+/*
+ * Finds the recorded session that the person means. It makes sure that a session goes on
+ * in the same folder, because its conversation speaks of this folder.
+ */
+
+/*
+ * Find the session NAME (journal_find) in the user's journal. The last session is the
+ * last one of FOLDER or, when FOLDER is NULL, of the working folder. FOLDER, as the
+ * person wrote it, must be the workspace of the session. ERR names the fault and the
+ * remedy. Call journal_found_fini in either case.
+ */
+bool resume_find(const char *name, const char *folder, struct journal_found *found,
+		 struct err *err);
+
+/*
+ * Call EVENT with every event of the session NAME, in order; EVENT returns false to stop.
+ * Returns an exit code; complaints have been printed.
+ */
+int resume_read(const char *name,
+		bool (*event)(void *context, int64_t number, const char *kind,
+			      int64_t wall_ms, struct str json),
+		void *context);
+
+/*
+ * Asks the person one question before the program makes a lasting change. Only "y" and
+ * "yes" mean yes.
+ */
+
+/*
+ * Print the question and "[y/N]" on TO, and read one line of standard input. The end of
+ * standard input means no. The caller makes sure that somebody can be asked: without a
+ * terminal it needs another way, such as an option --yes.
+ */
+bool confirm_ask(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));

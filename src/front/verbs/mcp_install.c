@@ -16,7 +16,7 @@
 #include "base/text/diff.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/confirm.h"
+#include "front/talk.h"
 #include "front/verb.h"
 #include "front/verbs/find_program.h"
 #include "front/verbs/json_insert.h"

@@ -10,8 +10,8 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/agents.h"
-#include "front/confirm.h"
 #include "front/setup.h"
+#include "front/talk.h"
 #include "front/verb.h"
 
 enum { NAME_COLUMN = 16, FROM_COLUMN = 24, LINE_MAX_BYTES = 16 << 10, SHOWN_DIGITS = 12 };

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/resume.h"
+#include "front/talk.h"
 #include "front/terminal/screen_paint.h"
 #include "front/verb.h"
 #include "store/journal.h"

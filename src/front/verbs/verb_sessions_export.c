@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/resume.h"
+#include "front/talk.h"
 #include "front/terminal/screen_paint.h"
 #include "front/verb.h"
 #include "tool/event.h"

@@ -19,7 +19,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "cell/pending.h"
-#include "front/confirm.h"
+#include "front/talk.h"
 #include "front/verb.h"
 #include "store/database.h"
 #include "store/journal.h"
