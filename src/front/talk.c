@@ -13,7 +13,6 @@
 #include "front/terminal/console.h"
 #include "front/terminal/fold.h"
 #include "front/terminal/screen.h"
-#include "front/terminal/screen_calls.h"
 #include "front/verb.h"
 #include "model/model.h"
 #include "model/provider.h"

@@ -3,7 +3,7 @@
  * pieces, and of the lines, the rest what a model says. Nothing that a terminal would obey comes
  * out, nothing is held back at the end, and lines lose no words.
  */
-#include "front/terminal/screen_flow.h"
+#include "front/terminal/screen.h"
 #include "front/terminal/screen_wrap.h"
 
 #include "base/text/text.h"

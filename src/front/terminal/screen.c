@@ -2,23 +2,956 @@
  * screen: takes events and writes bytes. screen_paint and screen_call decide how each
  * part looks.
  */
+
 #include "front/terminal/screen.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/terminal/screen_calls.h"
-#include "front/terminal/screen_child.h"
-#include "front/terminal/screen_flow.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/patch_record.h"
 #include "front/terminal/screen_paint.h"
-#include "front/terminal/screen_spinner.h"
 #include "front/terminal/screen_wrap.h"
+#include "front/terminal/width.h"
+#include "tool/event.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20, SCREEN_COLUMNS_MAX = 10000 };
+
+/* The part of a stream that can be shown already. */
+
+enum {
+	FLOW_MAX = 16 << 20, /* a longer answer is refused */
+	FLOW_HELD_MAX = 256, /* longer than any valid sequence */
+	FLOW_CHARACTER_MAX = 4,
+};
+
+void screen_flow_init(struct screen_flow *flow)
+{
+	buf_init(&flow->held, FLOW_MAX);
+}
+
+void screen_flow_fini(struct screen_flow *flow)
+{
+	buf_fini(&flow->held);
+}
+
+/*
+ * The number of bytes at the end of TEXT that begin a character which is not complete
+ * yet.
+ */
+static size_t flow_torn(struct str text)
+{
+	for (size_t back = 1; back < FLOW_CHARACTER_MAX && back <= text.size; back++) {
+		unsigned char byte = (unsigned char)text.data[text.size - back];
+		size_t length = byte >= 0xf0   ? 4
+				: byte >= 0xe0 ? 3
+				: byte >= 0xc0 ? 2
+					       : 1;
+
+		if (byte >= 0x80 && byte < 0xc0)
+			continue;
+		return length > back ? back : 0;
+	}
+	return 0;
+}
+
+static size_t flow_ready(struct str text)
+{
+	size_t from = text.size > FLOW_HELD_MAX ? text.size - FLOW_HELD_MAX : 0;
+	size_t ready = text.size - flow_torn(text);
+	const char *escape;
+
+	if (ready > 0 && text.data[ready - 1] == '\r')
+		ready--;
+	escape = memrchr(text.data + from, '\x1b', ready - (from < ready ? from : ready));
+	if (escape && !memchr(escape, '\n', (size_t)(text.data + ready - escape)))
+		ready = (size_t)(escape - text.data);
+	return ready;
+}
+
+void screen_flow_add(struct screen_flow *flow, struct str fragment, struct buf *out)
+{
+	size_t ready;
+
+	buf_addstr(&flow->held, fragment);
+	ready = flow_ready(buf_str(&flow->held));
+	paint_clean(str_part(buf_str(&flow->held), 0, ready), out);
+	buf_remove(&flow->held, 0, ready);
+}
+
+void screen_flow_end(struct screen_flow *flow, struct buf *out)
+{
+	paint_clean(buf_str(&flow->held), out);
+	buf_clear(&flow->held);
+}
+
+/* The items between a model's words and its calls: heads, prompts, notices. */
+
+enum { PROMPT_LINES = 10 };
+
+void paint_prose(struct paint *paint, enum paint_style style, struct str text, size_t at)
+{
+	struct screen_wrap wrap;
+	struct buf lines;
+
+	if (!paint->wraps) {
+		paint_text(paint, style, text);
+		return;
+	}
+	buf_init(&lines, PAINT_MAX);
+	screen_wrap_init(&wrap);
+	screen_wrap_end(&wrap, paint->columns, at, &lines);
+	screen_wrap_add(&wrap, text, paint->columns, &lines);
+	screen_wrap_end(&wrap, paint->columns, 0, &lines);
+	paint_text(paint, style, buf_str(&lines));
+	screen_wrap_fini(&wrap);
+	buf_fini(&lines);
+}
+
+void paint_session(struct paint *paint, const struct value *data)
+{
+	const char *dot = paint_dot(paint);
+	struct paint head;
+
+	paint_init(&head);
+	head.unicode = paint->unicode;
+	paint_format(&head, PAINT_PLAIN, "glovebox%sagent ", dot);
+	paint_one_line(&head, PAINT_PLAIN, value_str(value_member(data, "agent")),
+		       SCREEN_COLUMNS);
+	paint_format(&head, PAINT_PLAIN, "%smodel ", dot);
+	paint_one_line(&head, PAINT_PLAIN, value_str(value_member(data, "model")),
+		       SCREEN_COLUMNS);
+	paint_format(&head, PAINT_PLAIN, "%scell L%" PRId64 "%s", dot,
+		     value_integer(value_member(data, "level")), dot);
+	paint_one_line(&head, PAINT_PLAIN, value_str(value_member(data, "workspace")),
+		       SCREEN_COLUMNS * 2);
+	paint_prose(paint, PAINT_DIM, buf_str(&head.out), 0);
+	paint_fini(&head);
+	buf_addc(&paint->out, '\n');
+	if (value_is_true(value_member(data, "replay"))) {
+		paint_prose(paint, PAINT_PLAIN,
+			    STR("The model's words are recorded (a replay). Everything else is "
+				"real: the tools,"),
+			    0);
+		buf_addc(&paint->out, '\n');
+		paint_prose(paint, PAINT_PLAIN,
+			    STR("the commands and the files run and change inside the cell."),
+			    0);
+		buf_addc(&paint->out, '\n');
+	}
+}
+
+void paint_prompt(struct paint *paint, struct str text)
+{
+	struct buf clean;
+	struct str rest, line;
+	size_t shown = 0;
+
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(str_trim(text), &clean);
+	rest = buf_str(&clean);
+	while (shown < PROMPT_LINES && str_next_line(&rest, &line)) {
+		buf_adds(&paint->out, "> ");
+		paint_text(paint, PAINT_BOLD, line);
+		buf_addc(&paint->out, '\n');
+		shown++;
+	}
+	if (rest.size > 0) {
+		size_t more = text_count_lines(rest);
+
+		paint_format(paint, PAINT_DIM, "> %s %zu more %s", paint_more(paint),
+			     more, more == 1 ? "line" : "lines");
+		buf_addc(&paint->out, '\n');
+	}
+	buf_fini(&clean);
+}
+
+void paint_notice(struct paint *paint, struct str text, bool to_model)
+{
+	struct str mark = to_model ? STR("! to the model: ") : STR("! ");
+	struct buf clean;
+
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(str_trim(text), &clean);
+	paint_text(paint, PAINT_YELLOW, mark);
+	paint_prose(paint, to_model ? PAINT_DIM : PAINT_YELLOW, buf_str(&clean),
+		    width_of(mark));
+	buf_addc(&paint->out, '\n');
+	buf_fini(&clean);
+}
+
+/* Finding the abilities of the terminal behind a descriptor. */
+
+static bool environment_says_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *locale = getenv(names[i]);
+
+		if (locale && *locale)
+			return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+	}
+	return false;
+}
+
+/* Is the variable NAME set, and neither empty nor "0"? */
+static bool is_on(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0") != 0;
+}
+
+/*
+ * The number in the variable COLUMNS. 0: it has none, or FD is a terminal that knows its
+ * columns.
+ */
+static size_t columns_said(int fd)
+{
+	const char *said = getenv("COLUMNS");
+	uint64_t columns = 0;
+	struct err err;
+
+	if (!said || screen_columns_of(fd) != SIZE_MAX ||
+	    !text_parse_count(said, SCREEN_COLUMNS_MAX, &columns, &err))
+		return 0;
+	return (size_t)columns;
+}
+
+struct screen_options screen_options_of(int fd)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	bool able = isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
+	bool forced = is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR");
+
+	return (struct screen_options){
+		.terminal = able,
+		.colour = (able || forced) && !(no_colour && *no_colour),
+		.unicode = environment_says_utf8(),
+		.columns = columns_said(fd),
+	};
+}
+
+size_t screen_columns_of(int fd)
+{
+	struct winsize size = {0};
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+								    : SIZE_MAX;
+}
+
+/*
+ * A thread that calls TICK every tenth of a second, for the line that shows that
+ * something is under way while the front waits elsewhere (for the model's socket, for a
+ * call). The thread takes no signals. It starts with the first screen_spinner_start.
+ *
+ * The ticking thread.
+ */
+
+/* Ten pictures a second look like movement and cost next to nothing. */
+enum { SPINNER_TICK_MS = 100 };
+
+struct screen_spinner {
+	void (*tick)(void *context);
+	void *context;
+	int end_fd; /* readable: the thread must end */
+	pthread_t thread;
+};
+
+static void *spinner_run(void *argument)
+{
+	struct screen_spinner *spinner = argument;
+	struct pollfd end = {.fd = spinner->end_fd, .events = POLLIN};
+
+	while (poll(&end, 1, SPINNER_TICK_MS) == 0)
+		spinner->tick(spinner->context);
+	return NULL;
+}
+
+static struct screen_spinner *screen_spinner_start(void (*tick)(void *context), void *context)
+{
+	struct screen_spinner *spinner = memory_alloc(sizeof(*spinner));
+	sigset_t all, before;
+	int failed;
+
+	spinner->tick = tick;
+	spinner->context = context;
+	spinner->end_fd = eventfd(0, EFD_CLOEXEC);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = spinner->end_fd < 0 ||
+		 pthread_create(&spinner->thread, NULL, spinner_run, spinner) != 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!failed)
+		return spinner;
+	/* Without a thread there is no spinner, but the screen still works. */
+	fd_close(&spinner->end_fd);
+	free(spinner);
+	return NULL;
+}
+
+/* After the return no tick is under way, and none follows. NULL is fine. */
+static void screen_spinner_stop(struct screen_spinner *spinner)
+{
+	const uint64_t one = 1;
+
+	if (!spinner)
+		return;
+	(void)fd_write_all(spinner->end_fd, &one, sizeof(one), NULL);
+	(void)pthread_join(spinner->thread, NULL);
+	fd_close(&spinner->end_fd);
+	free(spinner);
+}
+
+/* Paints an ended call as a block, and the end of a turn. */
+
+enum {
+	CALL_COMMAND_LINES = 12, /* lines of a command, shown as it was written */
+	CALL_RUN_LINES = 10,     /* last lines of a command's output */
+	CALL_READ_LINES =
+		/*
+		 * first lines of a tool's result: the person only follows, the model
+		 * reads all
+		 */
+	5,
+	CALL_DIFF_HEAD = 30,
+	CALL_DIFF_TAIL = 10,
+	TURN_DIFF_HEAD = 300, /* the handed-over patch: whole unless it is huge */
+	TURN_DIFF_TAIL = 100,
+	TURN_FILES = 20,
+	CALL_ARGUMENT_COLUMNS = 80,
+	CALL_SUBJECT_COLUMNS = 500,
+};
+
+static bool value_is_short(const struct value *value)
+{
+	switch (value_kind(value)) {
+	case VALUE_OBJECT:
+	case VALUE_ARRAY:
+		return false;
+	case VALUE_STRING:
+		return value_str(value).size <= CALL_ARGUMENT_COLUMNS;
+	default:
+		return true;
+	}
+}
+
+/* Add one argument to TEXT: a short one in full, of a long one only its size. */
+static void subject_add(struct buf *text, const char *key, const struct value *value)
+{
+	char size[32];
+
+	if (text->size > 0)
+		buf_addc(text, ' ');
+	buf_addf(text, "%s=", key);
+	if (value_kind(value) == VALUE_STRING && value_is_short(value))
+		buf_addstr(text, value_str(value));
+	else if (value_kind(value) == VALUE_STRING)
+		buf_addf(text, "(%s)", text_size(value_str(value).size, size));
+	else if (value_is_short(value))
+		value_print(value, 0, text);
+	else
+		buf_addf(text, "[%zu]", value_count(value));
+}
+
+void paint_subject(struct paint *paint, const struct value *arguments, size_t columns)
+{
+	static const char *const first[] = {"command", "path", "pattern"};
+	const char *leader = NULL;
+	struct buf text;
+
+	buf_init(&text, PAINT_MAX);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]) && !leader; i++) {
+		if (value_text(value_member(arguments, first[i])))
+			leader = first[i];
+	}
+	if (leader)
+		buf_addstr(&text, value_str(value_member(arguments, leader)));
+	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
+		if (!leader || strcmp(value_key(at), leader) != 0)
+			subject_add(&text, value_key(at), value_at(at));
+	}
+	paint_one_line(paint, PAINT_PLAIN, buf_str(&text), columns);
+	buf_fini(&text);
+}
+
+static void call_head(struct paint *paint, const char *tool, const struct value *arguments)
+{
+	struct str command = value_str(value_member(arguments, "command"));
+
+	paint_rule(paint, tool);
+	if (command.size > 0) {
+		const struct paint_excerpt excerpt = {
+			.head = CALL_COMMAND_LINES,
+			.barred = true,
+			.as_it_is = true,
+		};
+
+		paint_lines(paint, command, &excerpt);
+	} else if (value_count(arguments) > 0) {
+		const struct paint_excerpt excerpt = {.head = 1, .barred = true};
+		struct paint subject;
+
+		paint_init(&subject);
+		subject.unicode = paint->unicode;
+		paint_subject(&subject, arguments, CALL_SUBJECT_COLUMNS);
+		paint_lines(paint, buf_str(&subject.out), &excerpt);
+		paint_fini(&subject);
+	}
+}
+
+/* Print the status line of a call: "✅ exit 0 · 0.4 s". */
+static void call_status(struct paint *paint, const struct value *result)
+{
+	const char *status = value_text(value_member(result, "status"));
+	const struct value *exit_code = value_member(result, "exit_code");
+	int64_t death = value_integer(value_member(result, "signal"));
+	double seconds = value_number(value_member(result, "seconds"));
+	bool ran = value_kind(exit_code) == VALUE_INTEGER;
+	bool good = status && strcmp(status, "done") == 0 && death == 0 &&
+		    (!ran || value_integer(exit_code) == 0);
+
+	paint_bar(paint);
+	if (paint->unicode)
+		buf_adds(&paint->out, good ? "✅ " : "❌ ");
+	else
+		paint_text(paint, good ? PAINT_GREEN : PAINT_RED,
+			   good ? STR("[ok] ") : STR("[x] "));
+	if (!status || strcmp(status, "done") != 0) {
+		paint_one_line(paint, PAINT_BOLD,
+			       !status                       ? STR("failed")
+			       : strcmp(status, "timed_out") ? str_of(status)
+							     : STR("timed out"),
+			       CALL_ARGUMENT_COLUMNS);
+		if (ran || death > 0)
+			buf_adds(&paint->out, paint_dot(paint));
+	}
+	if (death > 0)
+		paint_format(paint, PAINT_BOLD, "signal %" PRId64, death);
+	else if (ran)
+		paint_format(paint, PAINT_BOLD, "exit %" PRId64, value_integer(exit_code));
+	else if (good)
+		paint_text(paint, PAINT_BOLD, STR("done"));
+	paint_format(paint, PAINT_DIM, "%s%.1f s", paint_dot(paint), seconds);
+	buf_addc(&paint->out, '\n');
+}
+
+/*
+ * The text of a result. When a command went well, its last line, "[exit code 0, 1.5 s; in
+ * .]", is left out, because the status line says the same. The line stays when it says
+ * more: the command failed, or its processes were ended.
+ */
+static struct str call_text(const struct value *result)
+{
+	const struct value *exit_code = value_member(result, "exit_code");
+	bool went_well =
+		value_kind(exit_code) == VALUE_INTEGER && value_integer(exit_code) == 0;
+	const struct value *details = value_member(result, "details");
+	struct str text = value_str(value_member(result, "text"));
+	struct str trimmed = str_trim(text);
+	const char *last;
+
+	if (!went_well || !value_member(details, "stdout_bytes") ||
+	    value_integer(value_member(details, "left_processes")) > 0)
+		return text;
+	last = memrchr(trimmed.data, '\n', trimmed.size);
+	if (!last || last[1] != '[')
+		return text;
+	return str_part(text, 0, (size_t)(last - text.data));
+}
+
+void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
+		const struct value *result)
+{
+	const struct value *details = value_member(result, "details");
+	const char *diff = value_text(value_member(details, "diff"));
+	const char *status = value_text(value_member(result, "status"));
+	bool done = status && strcmp(status, "done") == 0;
+	const char *spill = value_text(value_member(details, "spill"));
+	const struct value *left_out = value_member(result, "left_out");
+	bool ran = value_kind(value_member(result, "exit_code")) == VALUE_INTEGER;
+	struct paint_excerpt excerpt = {
+		.head = ran || !done ? 0 : CALL_READ_LINES,
+		.tail = ran || !done ? CALL_RUN_LINES : 0,
+		.more = (size_t)value_integer(value_member(left_out, "lines")),
+		.handle = spill,
+		.barred = true,
+	};
+
+	call_head(paint, tool, arguments);
+	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
+	buf_addc(&paint->out, '\n');
+	call_status(paint, result);
+	if (value_member(details, "patch")) {
+		/* This call hands the patch over: the end of the turn shows the patch. */
+	} else if (diff && *diff) {
+		excerpt = (struct paint_excerpt){
+			.head = CALL_DIFF_HEAD,
+			.tail = CALL_DIFF_TAIL,
+			.barred = true,
+			.is_diff = true,
+		};
+		paint_lines(paint, str_of(diff), &excerpt);
+	} else {
+		paint_lines(paint, call_text(result), &excerpt);
+	}
+	paint_rule(paint, NULL);
+}
+
+static void turn_caches(struct paint *paint, size_t count)
+{
+	struct buf line;
+
+	if (count == 0)
+		return;
+	buf_init(&line, PAINT_MAX);
+	buf_adds(&line, "   and ");
+	(void)text_add_count(&line, count, "file");
+	buf_adds(&line, " of Python's caches, not in the patch");
+	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
+	buf_addc(&paint->out, '\n');
+	buf_fini(&line);
+}
+
+static void turn_files(struct paint *paint, const struct value *files)
+{
+	const size_t caches = patch_record_caches(files),
+		     count = value_count(files) - caches;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < value_count(files) && shown < TURN_FILES; i++) {
+		const struct value *file = value_item(files, i);
+		const char *state = value_text(value_member(file, "state"));
+		const bool left_out = state && strcmp(state, "left_out") == 0;
+
+		if (patch_record_is_cache(file))
+			continue;
+		shown++;
+		buf_adds(&paint->out, "   ");
+		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(file, "path")),
+			       CALL_SUBJECT_COLUMNS);
+		if (value_member(file, "added") && !left_out) {
+			paint_format(paint, PAINT_GREEN, " +%" PRId64,
+				     value_integer(value_member(file, "added")));
+			paint_format(paint, PAINT_RED, " -%" PRId64,
+				     value_integer(value_member(file, "removed")));
+		}
+		if (state && strcmp(state, "modified") != 0) {
+			buf_addc(&paint->out, ' ');
+			paint_one_line(paint, PAINT_DIM,
+				       str_of(left_out ? "not in the patch" : state),
+				       CALL_ARGUMENT_COLUMNS);
+		}
+		buf_addc(&paint->out, '\n');
+	}
+	if (count > TURN_FILES)
+		paint_format(paint, PAINT_PLAIN, "   %s %zu more files\n",
+			     paint_more(paint), count - TURN_FILES);
+	turn_caches(paint, caches);
+}
+
+/*
+ * Add the reason for the end of the turn, in words for people: "done", "model failed",
+ * "iterations".
+ */
+static void turn_reason(struct buf *line, const char *reason)
+{
+	bool done = reason && (!strcmp(reason, "stopped") || !strcmp(reason, "patch"));
+
+	for (const char *at = !reason ? "ended" : done ? "done" : reason; *at; at++)
+		buf_addc(line, *at == '_' ? ' ' : *at);
+}
+
+static int64_t tokens_of(const struct value *data, const char *which)
+{
+	return value_integer(value_member(value_member(data, "usage"), which));
+}
+
+/*
+ * Add the cost in cents; a smaller amount gets as many digits as it needs to be visible.
+ */
+static void add_money(struct buf *line, const struct value *usage, const char *dot)
+{
+	const struct value *money = value_member(usage, "money");
+
+	if (value_number(money) >= 0.995)
+		buf_addf(line, "%s$%.2f", dot, value_number(money));
+	else if (value_number(money) > 0)
+		buf_addf(line, "%s$%.4f", dot, value_number(money));
+}
+
+/*
+ * Print the state of a check behind its sign: "green", "red", "timed out" or "not run".
+ */
+static void add_state(struct paint *paint, const struct value *row)
+{
+	const char *state = value_text(value_member(row, "state"));
+	bool green = state && strcmp(state, "green") == 0;
+	bool unrun = state && strcmp(state, "not_run") == 0;
+
+	paint_format(paint,
+		     green   ? PAINT_GREEN
+		     : unrun ? PAINT_DIM
+			     : PAINT_RED,
+		     "%s",
+		     !state                            ? "?"
+		     : unrun                           ? "not run"
+		     : strcmp(state, "timed_out") == 0 ? "timed out"
+						       : state);
+}
+
+void paint_check(struct paint *paint, const struct value *data)
+{
+	paint_text(paint, PAINT_DIM, STR("check "));
+	paint_one_line(paint, PAINT_PLAIN, value_str(value_member(data, "check")),
+		       CALL_SUBJECT_COLUMNS);
+	if (value_member(data, "file")) {
+		buf_adds(&paint->out, " of ");
+		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(data, "file")),
+			       CALL_SUBJECT_COLUMNS);
+	}
+	buf_adds(&paint->out, ": ");
+	add_state(paint, data);
+	buf_addc(&paint->out, '\n');
+}
+
+/* Print the line of checks: "checks: build green, tests red". */
+static void turn_checks(struct paint *paint, const struct value *checks)
+{
+	for (size_t i = 0; i < value_count(checks); i++) {
+		const struct value *row = value_item(checks, i);
+
+		paint_text(paint, PAINT_DIM, i == 0 ? STR("   checks: ") : STR(", "));
+		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(row, "check")),
+			       CALL_SUBJECT_COLUMNS);
+		buf_addc(&paint->out, ' ');
+		add_state(paint, row);
+	}
+	if (value_count(checks) > 0)
+		buf_addc(&paint->out, '\n');
+}
+
+/* Print the id of the patch, by which the person applies or rejects it. */
+static void turn_patch(struct paint *paint, const struct value *id)
+{
+	if (value_text(id) == NULL)
+		return;
+	paint_text(paint, PAINT_DIM, STR("   patch "));
+	paint_one_line(paint, PAINT_PLAIN, value_str(id), CALL_SUBJECT_COLUMNS);
+	paint_text(paint, PAINT_DIM, STR(": glovebox patch show|apply|reject last"));
+	buf_addc(&paint->out, '\n');
+}
+
+void paint_turn_end(struct paint *paint, const struct value *data)
+{
+	const char *reason = value_text(value_member(data, "reason"));
+	const struct value *files = value_member(data, "changed");
+	const struct value *delegated = value_member(data, "delegated");
+	const char *patch = value_text(value_member(data, "patch"));
+	const char *dot = paint_dot(paint);
+	struct buf line;
+
+	if (patch && *patch) {
+		const struct paint_excerpt excerpt = {
+			.head = TURN_DIFF_HEAD,
+			.tail = TURN_DIFF_TAIL,
+			.is_diff = true,
+		};
+
+		paint_text(paint, PAINT_BOLD, STR("The change:"));
+		buf_addc(&paint->out, '\n');
+		paint_lines(paint, str_of(patch), &excerpt);
+		buf_addc(&paint->out, '\n');
+	}
+	buf_init(&line, PAINT_MAX);
+	buf_addf(&line, "%s ", paint->unicode ? "──" : "--");
+	turn_reason(&line, reason);
+	buf_adds(&line, dot);
+	text_add_count(&line, (size_t)value_integer(value_member(data, "iterations")),
+		       "answer");
+	if (tokens_of(data, "input") + tokens_of(data, "output") > 0)
+		buf_addf(&line, "%stokens %" PRId64 " in, %" PRId64 " out", dot,
+			 tokens_of(data, "input"), tokens_of(data, "output"));
+	if (tokens_of(data, "cached") > 0)
+		buf_addf(&line, ", %" PRId64 " cached", tokens_of(data, "cached"));
+	add_money(&line, value_member(data, "usage"), dot);
+	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
+		 value_number(value_member(data, "seconds")), dot,
+		 value_integer(value_member(data, "level")), dot);
+	text_add_count(&line, value_count(files) - patch_record_caches(files),
+		       "changed file");
+	if (value_count(delegated) > 0) {
+		buf_adds(&line, ", ");
+		text_add_count(&line,
+			       value_count(delegated) - patch_record_caches(delegated),
+			       "file");
+		buf_adds(&line, " by delegates");
+	}
+	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
+	buf_addc(&paint->out, '\n');
+	buf_fini(&line);
+	turn_checks(paint, value_member(data, "checks"));
+	turn_files(paint, files);
+	turn_patch(paint, value_member(data, "patch_id"));
+}
+
+/* A list of calls. */
+
+void screen_calls_add(struct screen_call **calls, const struct event *event,
+		      const struct value *asked)
+{
+	struct screen_call *call = memory_alloc(sizeof(*call));
+	const char *tool = value_text(value_member(event->data, "tool_asked"));
+	const struct value *arguments =
+		asked ? asked : value_member(event->data, "arguments");
+
+	call->id = memory_copy(event->call ? event->call : "");
+	call->tool = memory_copy(event->tool ? event->tool : tool ? tool : "");
+	call->arguments = arguments ? value_copy(arguments) : NULL;
+	call->began_ms = clock_now_ms();
+	while (*calls)
+		calls = &(*calls)->next;
+	*calls = call;
+}
+
+struct screen_call *screen_calls_take(struct screen_call **calls, const char *id)
+{
+	for (struct screen_call **at = calls; *at; at = &(*at)->next) {
+		struct screen_call *call = *at;
+
+		if (strcmp(call->id, id) != 0)
+			continue;
+		*at = call->next;
+		return call;
+	}
+	return NULL;
+}
+
+void screen_call_free(struct screen_call *call)
+{
+	free(call->id);
+	free(call->tool);
+	value_free(call->arguments);
+	free(call);
+}
+
+/* Paints the events of a delegate like those of its caller, behind a bar. */
+
+enum {
+	WORDS_HEAD = 30, /* lines of its words; its caller gets the whole report */
+	WORDS_TAIL = 10,
+	TASK_HEAD = 5,
+	NAME_COLUMNS = 40,
+	/*
+	 * Most calls that are remembered; no sensible run begins more at the same time.
+	 */
+	ASKED_MAX = 200,
+	CALL_NAME = 256,
+	BAR_COLUMNS = 2,
+	COLUMNS_LEAST = 16,
+};
+
+void screen_child_fini(struct screen_child *child)
+{
+	free(child->session);
+	value_free(child->asked);
+	*child = (struct screen_child){0};
+}
+
+static enum event_kind kind_of(const struct value *event)
+{
+	const char *name = value_text(value_member(event, "event"));
+	enum event_kind kind;
+
+	return name && event_kind_parse(name, &kind) ? kind : 0;
+}
+
+/*
+ * Is DATA, of an EVENT_CHILD, shown at all? Fragments are not: the whole message follows.
+ */
+static bool screen_child_shows(const struct value *data)
+{
+	const struct value *event = value_member(data, "event_of");
+
+	switch (kind_of(event)) {
+	case EVENT_TURN_BEGAN:
+	case EVENT_MESSAGE:
+	case EVENT_TOOL_ENDED:
+	case EVENT_NOTICE:
+	case EVENT_TURN_ENDED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Name a call by its session and its id: calls of two sessions may have the same id. */
+static void name_call(const char *session, const struct value *call, char name[CALL_NAME])
+{
+	const char *id = value_text(value_member(call, "call"));
+
+	(void)snprintf(name, CALL_NAME, "%s %s", session, id ? id : "");
+}
+
+/*
+ * Remember the arguments as the model wrote them: the call is shown without the defaults.
+ */
+static void note_asked(struct screen_child *child, const char *session,
+		       const struct value *part)
+{
+	auto_value struct value *arguments = NULL;
+	char name[CALL_NAME];
+
+	if (!child->asked || value_count(child->asked) >= ASKED_MAX) {
+		value_free(child->asked);
+		child->asked = value_new_object();
+	}
+	name_call(session, part, name);
+	if (value_parse(value_str(value_member(part, "arguments")), VALUE_REPAIR,
+			&arguments, NULL))
+		value_set(child->asked, name, value_ref(arguments));
+}
+
+static void paint_words(struct paint *paint, struct str text, size_t head)
+{
+	const struct paint_excerpt excerpt = {.head = head, .tail = WORDS_TAIL};
+
+	text = str_trim(text);
+	if (text.size > 0)
+		paint_lines(paint, text, &excerpt);
+}
+
+static void paint_message(struct screen_child *child, struct paint *paint,
+			  const char *session, const struct value *event)
+{
+	const struct value *parts = value_member(event, "parts");
+
+	for (size_t i = 0; i < value_count(parts); i++) {
+		const struct value *part = value_item(parts, i);
+
+		if (str_is(value_str(value_member(part, "kind")), "text"))
+			paint_words(paint, value_str(value_member(part, "text")),
+				    WORDS_HEAD);
+		if (str_is(value_str(value_member(part, "kind")), "call"))
+			note_asked(child, session, part);
+	}
+}
+
+static void paint_end(struct paint *paint, const struct value *event)
+{
+	auto_value struct value *short_end = value_copy(event);
+
+	/*
+	 * The block of the delegate's hand-over shows the change; do not show it a second
+	 * time.
+	 */
+	value_remove(short_end, "patch");
+	paint_turn_end(paint, short_end);
+}
+
+static void paint_event(struct screen_child *child, struct paint *paint,
+			const char *session, const struct value *event)
+{
+	const char *tool = value_text(value_member(event, "tool"));
+	const enum event_kind kind = kind_of(event);
+	char call[CALL_NAME];
+
+	if (kind == EVENT_TURN_BEGAN) {
+		paint_words(paint, value_str(value_member(event, "text")), TASK_HEAD);
+	} else if (kind == EVENT_MESSAGE) {
+		paint_message(child, paint, session, event);
+	} else if (kind == EVENT_TOOL_ENDED) {
+		name_call(session, event, call);
+		paint_call(paint, tool ? tool : "", value_member(child->asked, call), event);
+		if (child->asked)
+			value_remove(child->asked, call);
+	} else if (kind == EVENT_NOTICE) {
+		paint_notice(paint, value_str(value_member(event, "text")), false);
+	} else if (kind == EVENT_TURN_ENDED) {
+		paint_end(paint, event);
+	}
+}
+
+/* End the open block, because something else will be shown. */
+static void screen_child_close(struct screen_child *child, struct paint *paint)
+{
+	if (!child->session)
+		return;
+	paint_rule(paint, NULL);
+	free(child->session);
+	child->session = NULL;
+}
+
+static void open_block(struct screen_child *child, struct paint *paint,
+		       const struct value *data, const char *session)
+{
+	struct paint title;
+
+	paint_init(&title);
+	title.unicode = paint->unicode;
+	(void)buf_adds(&title.out, "delegate ");
+	paint_one_line(&title, PAINT_PLAIN, value_str(value_member(data, "agent")),
+		       NAME_COLUMNS);
+	(void)buf_adds(&title.out, paint_dot(&title));
+	paint_one_line(&title, PAINT_PLAIN, str_of(session), NAME_COLUMNS);
+	paint_rule(paint, title.out.data);
+	paint_fini(&title);
+	child->session = memory_copy(session);
+}
+
+void screen_child_paint(struct screen_child *child, struct paint *paint,
+			const struct value *data, void (*stand_off)(void *context),
+			void *context)
+{
+	const struct value *event = value_member(data, "event_of");
+	const char *session = value_text(value_member(data, "session"));
+	struct paint inner;
+	struct str rest, line;
+
+	paint_init(&inner);
+	inner.colour = paint->colour;
+	inner.unicode = paint->unicode;
+	inner.wraps = paint->wraps;
+	inner.columns = paint->columns > COLUMNS_LEAST + BAR_COLUMNS
+				? paint->columns - BAR_COLUMNS
+				: COLUMNS_LEAST;
+	inner.indent = paint->indent + BAR_COLUMNS;
+	paint_event(child, &inner, session ? session : "", event);
+	rest = buf_str(&inner.out);
+	if (rest.size > 0 &&
+	    (!child->session || !session || strcmp(child->session, session) != 0)) {
+		screen_child_close(child, paint);
+		stand_off(context);
+		open_block(child, paint, data, session ? session : "");
+	}
+	while (str_next_line(&rest, &line)) {
+		paint_bar(paint);
+		(void)buf_addstr(&paint->out, line);
+		buf_addc(&paint->out, '\n');
+	}
+	if (kind_of(event) == EVENT_TURN_ENDED)
+		screen_child_close(child, paint);
+	paint_fini(&inner);
+}
 
 enum {
 	SCREEN_SPINNER_AFTER_MS = 300, /* quicker calls need no spinner */

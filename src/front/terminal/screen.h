@@ -8,6 +8,11 @@
  * exact.
  */
 #pragma once
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "front/terminal/screen_paint.h"
 #include "tool/event.h"
 
 #include <stdbool.h>
@@ -24,7 +29,6 @@ struct screen_options {
 	/* 0: ask the descriptor before each use; SCREEN_COLUMNS when it does not say */
 	size_t columns;
 };
-enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20, SCREEN_COLUMNS_MAX = 10000 };
 
 /*
  * Find the options from the descriptor FD and the environment. NO_COLOR, TERM=dumb or no
@@ -54,3 +58,60 @@ void screen_rest(struct screen *screen);
  * the next item.
  */
 void screen_break(struct screen *screen);
+
+/*
+ * Turns a model's words, which come in fragments of any size, into text that is safe on
+ * a terminal. The end of a fragment is held back while it may be the beginning of a
+ * character or of an escape sequence. Nothing is held for ever.
+ */
+
+struct screen_flow {
+	struct buf held;
+};
+
+void screen_flow_init(struct screen_flow *flow);
+void screen_flow_fini(struct screen_flow *flow);
+
+/* Add FRAGMENT, and append to OUT all text that can be shown now. */
+void screen_flow_add(struct screen_flow *flow, struct str fragment, struct buf *out);
+/* The stream has ended: append the rest to OUT. */
+void screen_flow_end(struct screen_flow *flow, struct buf *out);
+
+/* The calls under way, with the arguments that their blocks will show. For screen.c. */
+
+struct screen_call {
+	char *id, *tool;
+	struct value *arguments;
+	int64_t began_ms;
+	struct screen_call *next;
+};
+
+/*
+ * Add the call of an EVENT_TOOL_BEGAN to CALLS (NULL: an empty list). ASKED: the
+ * arguments as the model wrote them; NULL: take those of the event.
+ */
+void screen_calls_add(struct screen_call **calls, const struct event *event,
+		      const struct value *asked);
+
+/* Take the call ID out of CALLS; the caller owns it. NULL: CALLS has no such call. */
+struct screen_call *screen_calls_take(struct screen_call **calls, const char *id);
+void screen_call_free(struct screen_call *call);
+
+/*
+ * The words, the calls and the end of a delegate, as blocks inside one block of the
+ * delegate. When several delegates work at the same time, each block names its delegate.
+ */
+
+struct screen_child {
+	char *session;       /* the delegate's session, whose block is open; NULL: none */
+	struct value *asked; /* session -> call -> arguments, until the call ends */
+};
+
+void screen_child_fini(struct screen_child *child);
+/*
+ * Compose DATA in PAINT. False: nothing was composed. Before a block begins, STAND_OFF is
+ * called: it ends the line and leaves a blank one.
+ */
+void screen_child_paint(struct screen_child *child, struct paint *paint,
+			const struct value *data, void (*stand_off)(void *context),
+			void *context);

@@ -4,8 +4,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/terminal/screen_child.h"
-#include "front/terminal/screen_flow.h"
 #include "front/terminal/screen_paint.h"
 #include "front/terminal/screen_wrap.h"
 #include "front/terminal/width.h"
