@@ -11,7 +11,7 @@
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
-#include "front/terminal/fold.h"
+#include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "model/model.h"

@@ -11,7 +11,7 @@
 #include "build_config.h"
 #include "front/agents.h"
 #include "front/setup.h"
-#include "front/terminal/fold.h"
+#include "front/terminal/paint.h"
 #include "front/verbs/mcp_install.h"
 #include "model/catalogue.h"
 #include "policy/policy.h"

@@ -9,7 +9,7 @@
 #include "front/talk.h"
 #include "front/terminal/console.h"
 #include "front/terminal/line.h"
-#include "front/terminal/screen_paint.h"
+#include "front/terminal/paint.h"
 
 #include <stdbool.h>
 

@@ -9,8 +9,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/terminal/fold.h"
-#include "front/terminal/width.h"
+#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "session/session.h"
 

@@ -6,8 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "front/terminal/console_parts.h"
-#include "front/terminal/fold.h"
-#include "front/terminal/screen_paint.h"
+#include "front/terminal/paint.h"
 #include "front/terminal/terminal.h"
 
 enum {

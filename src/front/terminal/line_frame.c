@@ -5,8 +5,7 @@
 #include "front/terminal/line_frame.h"
 
 #include "base/text/text.h"
-#include "front/terminal/screen_paint.h"
-#include "front/terminal/width.h"
+#include "front/terminal/paint.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* line_move: places in the text that is typed, and the keys that go there. */
 #include "base/text/text.h"
 #include "front/terminal/line_parts.h"
-#include "front/terminal/width.h"
+#include "front/terminal/paint.h"
 
 #include <string.h>
 

@@ -13,9 +13,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/patch_record.h"
-#include "front/terminal/screen_paint.h"
-#include "front/terminal/screen_wrap.h"
-#include "front/terminal/width.h"
+#include "front/terminal/paint.h"
 #include "tool/event.h"
 
 #include <inttypes.h>

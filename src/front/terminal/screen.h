@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "front/terminal/screen_paint.h"
+#include "front/terminal/paint.h"
 #include "tool/event.h"
 
 #include <stdbool.h>

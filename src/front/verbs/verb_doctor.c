@@ -15,7 +15,7 @@
 #include "build_config.h"
 #include "front/agents.h"
 #include "front/setup.h"
-#include "front/terminal/fold.h"
+#include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "front/verbs/find_program.h"

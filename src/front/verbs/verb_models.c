@@ -7,8 +7,8 @@
 
 #include "base/value.h"
 #include "front/setup.h"
+#include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
-#include "front/terminal/screen_paint.h"
 #include "front/verb.h"
 #include "model/http.h"
 #include "model/provider.h"

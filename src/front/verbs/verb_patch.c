@@ -13,8 +13,8 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "front/patch_record.h"
+#include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
-#include "front/terminal/screen_paint.h"
 #include "front/verb.h"
 #include "tool/event.h"
 

@@ -8,7 +8,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/talk.h"
-#include "front/terminal/screen_paint.h"
+#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "store/journal.h"
 #include "tool/event.h"

@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/setup.h"
-#include "front/terminal/fold.h"
+#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "session/session.h"
 #include "undo/plan.h"

@@ -4,9 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/terminal/screen_paint.h"
-#include "front/terminal/screen_wrap.h"
-#include "front/terminal/width.h"
+#include "front/terminal/paint.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,10 +1,11 @@
 /*
- * screen_paint: composes the parts of the screen as bytes in a buffer: rules, marks,
+ * paint: composes the parts of the screen as bytes in a buffer: rules, marks,
  * lines inside a block, diffs, whole calls. It writes to no descriptor, so tests only
  * need to compare texts. Foreign text is made safe by text_clean before it is put
  * anywhere.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Most bytes composed before they are written. */
 enum { PAINT_MAX = 16 << 20 };
@@ -114,3 +116,86 @@ void paint_subject(struct paint *paint, const struct value *arguments, size_t co
 
 /* One picture of the spinner, "⠋ 3.2 s  bash", at most COLUMNS - 1 wide. */
 void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms);
+
+/*
+ * Prose on a terminal, broken between its words instead of inside them. A word is held
+ * until it is complete, so that nothing on the screen ever moves. Text for copying stays
+ * on its line, however long: code between fences or indented by four, tables, and a word
+ * that is wider than the line. Between characters of two columns a line may end
+ * anywhere, except before a closing mark.
+ */
+
+struct screen_wrap {
+	struct buf word;   /* held */
+	size_t last;       /* columns of its last character */
+	struct buf blanks; /* held as well: the blanks before the word */
+	size_t column;     /* the column of the next character */
+	bool begun;        /* the line has a character that is not a blank */
+	bool torn;         /* the beginning of the coming word is shown already */
+	bool as_it_is;     /* the rest of the line is not prose */
+	bool fenced;       /* between fences */
+};
+
+void screen_wrap_init(struct screen_wrap *wrap);
+void screen_wrap_fini(struct screen_wrap *wrap);
+
+/*
+ * Add TEXT (clean, complete characters), and append to OUT all that can be shown now, on
+ * lines of COLUMNS.
+ */
+void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
+		     struct buf *out);
+/*
+ * The text has ended: append the rest to OUT. The next text begins at column AT of a
+ * line.
+ */
+void screen_wrap_end(struct screen_wrap *wrap, size_t columns, size_t at, struct buf *out);
+
+/*
+ * Breaks long lines that verbs print for people. The rest of a line goes on the next
+ * line of the terminal, indented to the column where the text of the line begins. No
+ * word is cut, and a line that is to be copied (a command) is not broken. Where standard
+ * output is no terminal, nothing is changed.
+ */
+
+/*
+ * Append LINE to OUT, broken into lines of COLUMNS. LINE is clean except for colours and
+ * has no line end.
+ */
+void fold_line(struct str line, size_t columns, struct buf *out);
+
+/* fold_line for each line of TEXT; the last line may have no line end. */
+void fold_lines(struct str text, size_t columns, struct buf *out);
+/*
+ * fold_lines for the width of the terminal FD; where FD is no terminal, append TEXT
+ * unchanged.
+ */
+void fold_for(int fd, struct str text, struct buf *out);
+
+/* Print TEXT on stderr, folded for its terminal. */
+void fold_complain(struct str text);
+
+/*
+ * The stream that a verb prints on: it writes to standard output, folded line by line. It
+ * holds a line back until the line has its end, so do not ask the person anything in an
+ * unfinished line. Returns stdout itself where standard output is no terminal.
+ */
+FILE *fold_open(void);
+/* Write the rest of OUT, and close OUT unless it is stdout itself. */
+void fold_close(FILE *out);
+
+/* Counts the columns that a text takes on a terminal. No other module uses utf8proc. */
+
+/*
+ * Columns of TEXT (one line, no control bytes). A byte that is not UTF-8 counts as one
+ * column.
+ */
+size_t width_of(struct str text);
+
+/*
+ * Size of the longest beginning of TEXT that takes at most COLUMNS; no character is cut.
+ */
+size_t width_fit(struct str text, size_t columns);
+
+/* Size of the first character of TEXT as a person sees it, with all combining marks. */
+size_t width_character(struct str text, size_t *columns);

@@ -1,0 +1,782 @@
+/* paint: styles, rules, lines. */
+
+#include "front/terminal/paint.h"
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/terminal/screen.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utf8proc.h>
+
+/* Widest rule of a block: a wider block would be harder to read. */
+enum { PAINT_RULE_COLUMNS = 78 };
+
+/* A longer line would fill the terminal. The spill or the file has the whole line. */
+enum { PAINT_LINE_COLUMNS = 500 };
+
+enum { PAINT_BAR_COLUMNS = 2 };
+
+static const char *const codes[] = {
+	[PAINT_BOLD] = "1",   [PAINT_DIM] = "2",     [PAINT_RED] = "31",
+	[PAINT_GREEN] = "32", [PAINT_YELLOW] = "33", [PAINT_CYAN] = "36",
+};
+
+void paint_init(struct paint *paint)
+{
+	*paint = (struct paint){0};
+	buf_init(&paint->out, PAINT_MAX);
+}
+
+void paint_fini(struct paint *paint)
+{
+	buf_fini(&paint->out);
+}
+
+static void paint_begin(struct paint *paint, enum paint_style style)
+{
+	if (paint->colour && style != PAINT_PLAIN)
+		buf_addf(&paint->out, "\x1b[%sm", codes[style]);
+}
+
+static void paint_end(struct paint *paint, enum paint_style style)
+{
+	if (paint->colour && style != PAINT_PLAIN)
+		buf_adds(&paint->out, "\x1b[0m");
+}
+
+void paint_text(struct paint *paint, enum paint_style style, struct str text)
+{
+	paint_begin(paint, style);
+	buf_addstr(&paint->out, text);
+	paint_end(paint, style);
+}
+
+void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
+{
+	va_list arguments;
+
+	paint_begin(paint, style);
+	va_start(arguments, format);
+	buf_addv(&paint->out, format, arguments);
+	va_end(arguments);
+	paint_end(paint, style);
+}
+
+const char *paint_dot(const struct paint *paint)
+{
+	return paint->unicode ? " · " : ", ";
+}
+
+const char *paint_more(const struct paint *paint)
+{
+	return paint->unicode ? "…" : "...";
+}
+
+void paint_clean(struct str text, struct buf *out)
+{
+	struct buf clean;
+
+	buf_init(&clean, PAINT_MAX);
+	text_clean(text, &clean);
+	text_add_paragraph(out, buf_str(&clean));
+	buf_fini(&clean);
+}
+
+/* Paint TEXT, which is clean and on one line, cut to COLUMNS. */
+static void paint_cut(struct paint *paint, enum paint_style style, struct str text,
+		      size_t columns)
+{
+	const char *more = paint_more(paint);
+	size_t room = width_of(str_of(more));
+
+	if (width_of(text) <= columns) {
+		paint_text(paint, style, text);
+		return;
+	}
+	paint_text(paint, style,
+		   str_part(text, 0, width_fit(text, columns > room ? columns - room : 0)));
+	paint_text(paint, PAINT_DIM, str_of(more));
+}
+
+void paint_one_line(struct paint *paint, enum paint_style style, struct str text,
+		    size_t columns)
+{
+	struct buf clean;
+
+	/*
+	 * Look at 16 bytes for each column: a character has at most four bytes, and
+	 * combining marks rarely add more than that.
+	 */
+	text = str_part(text, 0, text_character_border(text, (columns + 1) * 16));
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(text, &clean);
+	for (size_t i = 0; i < clean.size; i++) {
+		if (clean.data[i] == '\n' || clean.data[i] == '\t')
+			clean.data[i] = ' ';
+	}
+	paint_cut(paint, style, str_trim(buf_str(&clean)), columns);
+	buf_fini(&clean);
+}
+
+void paint_rule(struct paint *paint, const char *title)
+{
+	const char *line = paint->unicode ? "─" : "-";
+	size_t most = PAINT_RULE_COLUMNS - paint->indent;
+	size_t columns = paint->columns < most ? paint->columns : most;
+	size_t used = 1;
+	struct paint rule;
+
+	paint_init(&rule);
+	buf_adds(&rule.out, paint->unicode ? (title ? "┌" : "└") : "+");
+	if (title) {
+		size_t from;
+
+		buf_addf(&rule.out, "%s ", line);
+		from = rule.out.size;
+		/* Clean the title: a model may call a tool by any name. */
+		paint_one_line(&rule, PAINT_PLAIN, str_of(title), columns);
+		used += 3 + width_of(str_part(buf_str(&rule.out), from, rule.out.size));
+		buf_addc(&rule.out, ' ');
+	}
+	for (; used < columns; used++)
+		buf_adds(&rule.out, line);
+	paint_text(paint, PAINT_DIM, buf_str(&rule.out));
+	buf_addc(&paint->out, '\n');
+	paint_fini(&rule);
+}
+
+void paint_bar(struct paint *paint)
+{
+	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
+	buf_addc(&paint->out, ' ');
+}
+
+/*
+ * Paint clean TEXT on as many lines of the terminal as it needs, behind a bar when
+ * BARRED.
+ */
+static void paint_folded(struct paint *paint, enum paint_style style, struct str text,
+			 bool barred)
+{
+	const size_t bar = barred ? PAINT_BAR_COLUMNS : 0;
+	struct str rest, line;
+	struct buf lines;
+
+	buf_init(&lines, PAINT_MAX);
+	fold_line(text, paint->columns > bar ? paint->columns - bar : 1, &lines);
+	(void)buf_addc(&lines, '\n');
+	rest = buf_str(&lines);
+	while (str_next_line(&rest, &line)) {
+		if (barred)
+			paint_bar(paint);
+		paint_text(paint, style, line);
+		buf_addc(&paint->out, '\n');
+	}
+	buf_fini(&lines);
+}
+
+static void paint_line(struct paint *paint, enum paint_style style, struct str text,
+		       const struct paint_excerpt *excerpt)
+{
+	if (paint->wraps && !excerpt->is_diff && !excerpt->as_it_is &&
+	    width_of(text) <= PAINT_LINE_COLUMNS) {
+		paint_folded(paint, style, text, excerpt->barred);
+		return;
+	}
+	if (excerpt->barred) {
+		paint_bar(paint);
+		paint_cut(paint, style, text, PAINT_LINE_COLUMNS);
+	} else {
+		paint_text(paint, style, text);
+	}
+	buf_addc(&paint->out, '\n');
+}
+
+static enum paint_style paint_diff_style(struct str line)
+{
+	if (str_starts(line, STR("+++ ")) || str_starts(line, STR("--- ")) ||
+	    str_starts(line, STR("diff ")))
+		return PAINT_BOLD;
+	if (str_starts(line, STR("@@ ")))
+		return PAINT_CYAN;
+	if (str_starts(line, STR("+")))
+		return PAINT_GREEN;
+	if (str_starts(line, STR("-")))
+		return PAINT_RED;
+	return PAINT_PLAIN;
+}
+
+static void paint_gap(struct paint *paint, size_t count, const struct paint_excerpt *excerpt)
+{
+	if (count == 0)
+		return;
+	if (excerpt->barred)
+		paint_bar(paint);
+	paint_format(paint, PAINT_DIM, "%s %zu more %s", paint_more(paint), count,
+		     count == 1 ? "line" : "lines");
+	if (excerpt->handle) {
+		paint_text(paint, PAINT_DIM, STR(" ("));
+		paint_one_line(paint, PAINT_DIM, str_of(excerpt->handle),
+			       PAINT_LINE_COLUMNS);
+		paint_text(paint, PAINT_DIM, STR(")"));
+	}
+	buf_addc(&paint->out, '\n');
+}
+
+void paint_lines(struct paint *paint, struct str text, const struct paint_excerpt *excerpt)
+{
+	struct buf clean;
+	struct str rest, line;
+	size_t count, left_out, number = 0;
+
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(text, &clean);
+	rest = buf_str(&clean);
+	count = text_count_lines(rest);
+	left_out = count > excerpt->head + excerpt->tail
+			   ? count - excerpt->head - excerpt->tail
+			   : 0;
+	if (left_out == 0 && excerpt->head == 0)
+		paint_gap(paint, excerpt->more, excerpt);
+	for (; str_next_line(&rest, &line); number++) {
+		enum paint_style style =
+			excerpt->is_diff ? paint_diff_style(line) : PAINT_PLAIN;
+
+		if (left_out > 0 && number == excerpt->head)
+			paint_gap(paint, left_out + excerpt->more, excerpt);
+		if (number >= excerpt->head && number < excerpt->head + left_out)
+			continue;
+		paint_line(paint, style, line, excerpt);
+	}
+	if (left_out == 0 && excerpt->head > 0)
+		paint_gap(paint, excerpt->more, excerpt);
+	buf_fini(&clean);
+}
+
+void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms)
+{
+	static const char *const unicode[] = {"⠋", "⠙", "⠹", "⠸", "⠼",
+					      "⠴", "⠦", "⠧", "⠇", "⠏"};
+	static const char *const ascii[] = {"|", "/", "-", "\\"};
+	size_t turn = (size_t)(elapsed_ms / 100);
+	struct buf text;
+
+	buf_init(&text, PAINT_MAX);
+	buf_addf(&text, "%s %.1f s  %s",
+		 paint->unicode ? unicode[turn % (sizeof(unicode) / sizeof(unicode[0]))]
+				: ascii[turn % (sizeof(ascii) / sizeof(ascii[0]))],
+		 (double)elapsed_ms / 1000, label);
+	/* The last column stays free: some terminals wrap as soon as it is written. */
+	paint_one_line(paint, PAINT_DIM, buf_str(&text), paint->columns - 1);
+	buf_fini(&text);
+}
+
+/* Puts words on lines. */
+
+enum {
+	TAB_COLUMNS = 8,
+	CODE_INDENT = 4,
+	/*
+	 * No word is so long. The limit is needed because each piece that comes has the
+	 * held bytes examined again.
+	 */
+	WORD_HELD_MAX = 4 << 10,
+};
+
+/* ZERO WIDTH JOINER: joins the next character to the one before it. */
+static const char joiner[] = "\xe2\x80\x8d";
+
+/* Closing marks that may not begin a line: 、。，．」』】）〉》〕！？：；ー and similar ones. */
+static const char *const closing[] = {
+	"、", "。", "，", "．", "」", "』", "】", "）", "〉",
+	"》", "〕", "！", "？", "：", "；", "ー", "々", "…",
+};
+
+void screen_wrap_init(struct screen_wrap *wrap)
+{
+	*wrap = (struct screen_wrap){0};
+	buf_init(&wrap->word, PAINT_MAX);
+	buf_init(&wrap->blanks, PAINT_MAX);
+}
+
+void screen_wrap_fini(struct screen_wrap *wrap)
+{
+	buf_fini(&wrap->word);
+	buf_fini(&wrap->blanks);
+}
+
+static bool is_closing(struct str character)
+{
+	for (size_t i = 0; i < sizeof(closing) / sizeof(closing[0]); i++) {
+		if (str_is(character, closing[i]))
+			return true;
+	}
+	return false;
+}
+
+static size_t columns_of_blanks(const struct screen_wrap *wrap)
+{
+	size_t column = wrap->column;
+
+	for (size_t i = 0; i < wrap->blanks.size; i++)
+		column = wrap->blanks.data[i] == '\t'
+				 ? (column / TAB_COLUMNS + 1) * TAB_COLUMNS
+				 : column + 1;
+	return column - wrap->column;
+}
+
+/*
+ * Decide by the first word of a line, and the blanks before it, whether the line is
+ * prose.
+ */
+static void look_at_line(struct screen_wrap *wrap)
+{
+	struct str word = buf_str(&wrap->word);
+	bool fence = str_starts(word, STR("```")) || str_starts(word, STR("~~~"));
+	size_t indent = columns_of_blanks(wrap);
+
+	wrap->begun = true;
+	if (fence)
+		wrap->fenced = !wrap->fenced;
+	wrap->as_it_is = fence || wrap->fenced || indent >= CODE_INDENT ||
+			 str_starts(word, STR("|"));
+}
+
+/* Put the held word, or its beginning, on this line or on the next one. */
+static void place_word(struct screen_wrap *wrap, size_t columns, struct buf *out)
+{
+	size_t blanks, word;
+
+	if (wrap->word.size == 0)
+		return;
+	if (!wrap->begun)
+		look_at_line(wrap);
+	blanks = columns_of_blanks(wrap);
+	word = width_of(buf_str(&wrap->word));
+	/* The last column stays free: some terminals wrap as soon as it is written. */
+	if (!wrap->as_it_is && !wrap->torn && wrap->column > 0 &&
+	    wrap->column + blanks + word >= columns) {
+		buf_addc(out, '\n');
+		wrap->column = 0;
+	} else {
+		buf_addstr(out, buf_str(&wrap->blanks));
+		wrap->column += blanks;
+	}
+	buf_addstr(out, buf_str(&wrap->word));
+	wrap->column += word;
+	wrap->torn = false;
+	buf_clear(&wrap->blanks);
+	buf_clear(&wrap->word);
+}
+
+static void end_line(struct screen_wrap *wrap, size_t columns, struct buf *out)
+{
+	place_word(wrap, columns, out);
+	/*
+	 * Drop blanks at the end of a line of prose: they are invisible, and must not
+	 * begin the next line.
+	 */
+	if (wrap->as_it_is)
+		buf_addstr(out, buf_str(&wrap->blanks));
+	buf_clear(&wrap->blanks);
+	buf_addc(out, '\n');
+	wrap->column = 0;
+	wrap->begun = wrap->as_it_is = wrap->torn = false;
+}
+
+/*
+ * May a line break stand before CHARACTER, because it or the character before it has two
+ * columns?
+ */
+static bool parts(const struct screen_wrap *wrap, struct str character, size_t columns)
+{
+	struct str word = buf_str(&wrap->word);
+
+	if (word.size == 0 || columns == 0 || (columns < 2 && wrap->last < 2))
+		return false;
+	return !is_closing(character) && !str_ends(word, STR(joiner));
+}
+
+void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
+		     struct buf *out)
+{
+	while (text.size > 0) {
+		size_t wide = 0;
+		size_t size = width_character(text, &wide);
+		struct str character = str_part(text, 0, size);
+
+		text = str_part(text, size, text.size);
+		if (str_is(character, "\n")) {
+			end_line(wrap, columns, out);
+		} else if (str_is(character, " ") || str_is(character, "\t")) {
+			place_word(wrap, columns, out);
+			wrap->torn = false;
+			buf_addstr(&wrap->blanks, character);
+		} else {
+			if (parts(wrap, character, wide))
+				place_word(wrap, columns, out);
+			buf_addstr(&wrap->word, character);
+			wrap->last = wide;
+		}
+	}
+	/*
+	 * Show the held bytes now when the word is too wide for any line, or is not
+	 * prose.
+	 */
+	if ((wrap->begun && wrap->as_it_is) || wrap->word.size > WORD_HELD_MAX ||
+	    (wrap->word.size > columns && width_of(buf_str(&wrap->word)) >= columns)) {
+		place_word(wrap, columns, out);
+		wrap->torn = true;
+	}
+}
+
+void screen_wrap_end(struct screen_wrap *wrap, size_t columns, size_t at, struct buf *out)
+{
+	place_word(wrap, columns, out);
+	buf_clear(&wrap->blanks);
+	wrap->column = at;
+	wrap->begun = at > 0;
+	wrap->as_it_is = wrap->fenced = wrap->torn = false;
+}
+
+/* Breaks lines between words. */
+
+enum {
+	HANGING = 4, /* indentation of a continued line without columns */
+	GAP = 2,     /* this many blanks separate two columns of a table */
+	LINE_MAX_BYTES = 1 << 20,
+	PRINTED_AT_ONCE = 64 << 10, /* when standard output is not a terminal */
+};
+
+/* The state behind a stream that folds. */
+struct fold {
+	FILE *to;
+	struct buf line; /* the part of the line that has come */
+};
+
+/* Lines that begin with one of these are for copying, and are never broken. */
+static const char *const commands[] = {"glovebox ", "export ", "source ", "systemctl "};
+
+static size_t blanks_at(struct str line, size_t at)
+{
+	size_t count = 0;
+
+	while (at + count < line.size && line.data[at + count] == ' ')
+		count++;
+	return count;
+}
+
+/* Size of the colour sequence at AT; 0: there is none. */
+static size_t colour_at(struct str line, size_t at)
+{
+	size_t size = 2;
+
+	if (!str_starts(str_part(line, at, size), STR("\x1b[")))
+		return 0;
+	while (at + size < line.size && line.data[at + size] != 'm')
+		size++;
+	return size + (at + size < line.size);
+}
+
+/* Size of the word at AT, up to the next blank. *COLUMNS is its width. */
+static size_t word_at(struct str line, size_t at, size_t *columns)
+{
+	size_t end = at;
+
+	*columns = 0;
+	while (end < line.size && line.data[end] != ' ') {
+		const size_t colour = colour_at(line, end);
+		size_t wide = 0;
+
+		end += colour > 0 ? colour
+				  : width_character(str_part(line, end, line.size), &wide);
+		*columns += wide;
+	}
+	return end - at;
+}
+
+/*
+ * Find the last gap (GAP blanks or more) that ends at column MOST or before, and return
+ * the offset at which the text behind that gap begins. *COLUMN is the column of this text
+ * on the screen.
+ */
+static size_t text_of(struct str line, size_t most, size_t *column)
+{
+	size_t begin = 0, at = 0, before = 0;
+
+	*column = 0;
+	while (at < line.size) {
+		const size_t blanks = blanks_at(line, at);
+		size_t wide;
+
+		at += blanks;
+		before += blanks;
+		if (blanks >= GAP && at < line.size && before <= most) {
+			begin = at;
+			*column = before;
+		}
+		at += word_at(line, at, &wide);
+		before += wide;
+	}
+	return begin;
+}
+
+/*
+ * Is TEXT an assignment that a shell makes for one command ("OPENAI_API_KEY=... glovebox
+ * run")?
+ */
+static bool is_assignment(struct str text)
+{
+	size_t size = 0;
+
+	while (size < text.size && (text.data[size] == '_' ||
+				    (text.data[size] >= 'A' && text.data[size] <= 'Z')))
+		size++;
+	return size > 0 && size < text.size && text.data[size] == '=';
+}
+
+static bool is_command(struct str text)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (str_starts(text, str_of(commands[i])))
+			return true;
+	}
+	return is_assignment(text);
+}
+
+void fold_line(struct str line, size_t columns, struct buf *out)
+{
+	size_t indent, column = 0;
+	const size_t text = text_of(line, SIZE_MAX, &indent);
+	bool begun = false;
+
+	if (text > 0 && is_command(str_part(line, text, line.size))) {
+		(void)buf_addstr(out, line);
+		return;
+	}
+	const size_t near = text_of(line, columns / 2, &indent);
+	if (near < text && near <= blanks_at(line, 0))
+		indent = blanks_at(line, 0) + HANGING;
+	for (size_t at = 0; at < line.size;) {
+		const size_t blanks = blanks_at(line, at);
+		size_t wide, size = word_at(line, at + blanks, &wide);
+
+		/*
+		 * A word that is too wide for the next line as well stays here; the
+		 * terminal breaks it.
+		 */
+		if (begun && column + blanks + wide > columns && indent + wide <= columns) {
+			(void)buf_addf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else {
+			(void)buf_addf(out, "%*s", (int)blanks, "");
+			column += blanks;
+		}
+		(void)buf_addstr(out, str_part(line, at + blanks, size));
+		column += wide;
+		begun = begun || wide > 0;
+		at += blanks + size;
+	}
+}
+
+void fold_lines(struct str text, size_t columns, struct buf *out)
+{
+	while (text.size > 0) {
+		const size_t end = str_find(text, STR("\n"), 0);
+
+		fold_line(str_part(text, 0, end), columns, out);
+		if (end == (size_t)-1)
+			return;
+		(void)buf_addc(out, '\n');
+		text = str_part(text, end + 1, text.size);
+	}
+}
+
+void fold_for(int fd, struct str text, struct buf *out)
+{
+	const size_t columns = screen_columns_of(fd);
+
+	if (columns == SIZE_MAX)
+		(void)buf_addstr(out, text);
+	else
+		fold_lines(text, columns, out);
+}
+
+void fold_complain(struct str text)
+{
+	struct buf lines;
+
+	buf_init(&lines, 4 * LINE_MAX_BYTES);
+	fold_for(STDERR_FILENO, text, &lines);
+	(void)fwrite(lines.data, 1, lines.size, stderr);
+	buf_fini(&lines);
+}
+
+/*
+ * Ask the terminal for its columns for each line: the window may have changed its size.
+ */
+static bool write_line(const struct fold *fold, struct str line, const char *end)
+{
+	struct buf out;
+	bool ok;
+
+	buf_init(&out, 4 * LINE_MAX_BYTES);
+	fold_line(line, screen_columns_of(STDOUT_FILENO), &out);
+	(void)buf_adds(&out, end);
+	ok = fwrite(out.data, 1, out.size, fold->to) == out.size;
+	buf_fini(&out);
+	return ok;
+}
+
+static ssize_t take(void *cookie, const char *bytes, size_t size)
+{
+	struct fold *fold = cookie;
+	struct str rest = {bytes, size};
+	bool ok = true;
+
+	while (ok && rest.size > 0) {
+		const size_t end = str_find(rest, STR("\n"), 0);
+
+		ok = buf_addstr(&fold->line, str_part(rest, 0, end));
+		if (!ok || end == (size_t)-1)
+			break;
+		ok = write_line(fold, buf_str(&fold->line), "\n");
+		buf_clear(&fold->line);
+		rest = str_part(rest, end + 1, rest.size);
+	}
+	return ok && fflush(fold->to) == 0 ? (ssize_t)size : 0;
+}
+
+static int end(void *cookie)
+{
+	struct fold *fold = cookie;
+	bool ok = true;
+
+	if (fold->line.size > 0)
+		ok = write_line(fold, buf_str(&fold->line), "");
+	buf_fini(&fold->line);
+	free(fold);
+	return ok ? 0 : EOF;
+}
+
+FILE *fold_open(void)
+{
+	const cookie_io_functions_t functions = {.write = take, .close = end};
+	struct fold *fold;
+	FILE *out;
+
+	if (!isatty(STDOUT_FILENO)) {
+		/*
+		 * Only the last flush knows why it failed. With a large buffer it is the
+		 * only flush of most verbs.
+		 */
+		(void)setvbuf(stdout, NULL, _IOFBF, PRINTED_AT_ONCE);
+		return stdout;
+	}
+	if (screen_columns_of(STDOUT_FILENO) == SIZE_MAX)
+		return stdout;
+	fold = memory_alloc(sizeof(*fold));
+	fold->to = stdout;
+	buf_init(&fold->line, LINE_MAX_BYTES);
+	out = fopencookie(fold, "w", functions);
+	if (out != NULL)
+		(void)setvbuf(out, NULL, _IOLBF, 0);
+	else
+		memory_exhausted(sizeof(*fold));
+	return out;
+}
+
+void fold_close(FILE *out)
+{
+	if (out != stdout)
+		(void)fclose(out);
+}
+
+/* Columns by grapheme clusters (UAX #29), each as wide as its widest character. */
+
+/* VARIATION SELECTOR-16: the character before it becomes an emoji of two columns. */
+static const utf8proc_int32_t emoji_form = 0xfe0f;
+
+struct cluster {
+	size_t size, columns;
+};
+
+static utf8proc_ssize_t width_next(struct str text, size_t at, utf8proc_int32_t *character)
+{
+	const utf8proc_uint8_t *data = (const utf8proc_uint8_t *)text.data + at;
+
+	return utf8proc_iterate(data, (utf8proc_ssize_t)(text.size - at), character);
+}
+
+static struct cluster width_cluster(struct str text, size_t at)
+{
+	struct cluster cluster = {.size = 1, .columns = 1};
+	utf8proc_int32_t before, character;
+	utf8proc_int32_t state = 0;
+	utf8proc_ssize_t size = width_next(text, at, &before);
+
+	if (size <= 0)
+		return cluster;
+	cluster.size = (size_t)size;
+	cluster.columns = (size_t)utf8proc_charwidth(before);
+	while (at + cluster.size < text.size) {
+		size_t columns;
+
+		size = width_next(text, at + cluster.size, &character);
+		if (size <= 0 || utf8proc_grapheme_break_stateful(before, character, &state))
+			break;
+		columns = character == emoji_form ? 2
+						  : (size_t)utf8proc_charwidth(character);
+		if (columns > cluster.columns)
+			cluster.columns = columns;
+		cluster.size += (size_t)size;
+		before = character;
+	}
+	return cluster;
+}
+
+size_t width_of(struct str text)
+{
+	size_t columns = 0;
+
+	for (size_t at = 0; at < text.size;) {
+		struct cluster cluster = width_cluster(text, at);
+
+		columns += cluster.columns;
+		at += cluster.size;
+	}
+	return columns;
+}
+
+size_t width_fit(struct str text, size_t columns)
+{
+	size_t at = 0;
+
+	while (at < text.size) {
+		struct cluster cluster = width_cluster(text, at);
+
+		if (cluster.columns > columns)
+			break;
+		columns -= cluster.columns;
+		at += cluster.size;
+	}
+	return at;
+}
+
+size_t width_character(struct str text, size_t *columns)
+{
+	struct cluster cluster = width_cluster(text, 0);
+
+	*columns = cluster.columns;
+	return cluster.size;
+}
