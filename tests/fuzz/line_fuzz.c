@@ -5,7 +5,6 @@
  * terminal would obey is in a row, and the changes from frame to frame add up to the last.
  */
 #include "front/terminal/line.h"
-#include "front/terminal/line_frame.h"
 
 #include "base/text/text.h"
 

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <termios.h>
 
-#include "front/terminal/line_frame.h"
+#include "front/terminal/line.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/terminal_guard.h"
 

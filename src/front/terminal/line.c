@@ -1,10 +1,786 @@
 /* line: the effect of each key. Moves are in line_move.c, search in line_search.c. */
+
 #include "front/terminal/line.h"
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
-#include "front/terminal/line_parts.h"
+#include "front/terminal/paint.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * The texts that the person typed before, oldest first, in memory and in a file of the
+ * user's state (0600). Both are bounded. One entry is one line of the file, with "\\"
+ * for a backslash and "\n" for a line end. Lines that are not UTF-8 or hold other
+ * control bytes are left out when the file is read. Several programs may append to one
+ * file.
+ *
+ * Not kept: a text that begins with a blank (so a person keeps it out), a text that
+ * equals the newest entry, and a text that is too long for an entry.
+ *
+ * A ring in memory, and a file.
+ */
+
+struct line_history {
+	char *items[LINE_HISTORY_ENTRIES];
+	size_t first, count; /* index of the oldest entry, and number of entries */
+	int fd;              /* of the file; -1: none */
+};
+
+struct line_history *line_history_new(void)
+{
+	struct line_history *history = memory_alloc(sizeof(*history));
+
+	history->fd = -1;
+	return history;
+}
+
+void line_history_free(struct line_history *history)
+{
+	if (history == NULL)
+		return;
+	for (size_t i = 0; i < LINE_HISTORY_ENTRIES; i++)
+		free(history->items[i]);
+	fd_close(&history->fd);
+	free(history);
+}
+
+size_t line_history_count(const struct line_history *history)
+{
+	return history != NULL ? history->count : 0;
+}
+
+struct str line_history_item(const struct line_history *history, size_t at)
+{
+	return str_of(history->items[(history->first + at) % LINE_HISTORY_ENTRIES]);
+}
+
+static bool is_worth_it(const struct line_history *history, struct str text)
+{
+	if (text.size == 0 || text.size > LINE_HISTORY_ENTRY_MAX || text.data[0] == ' ' ||
+	    str_trim(text).size == 0)
+		return false;
+	return history->count == 0 ||
+	       !str_equal(line_history_item(history, history->count - 1), text);
+}
+
+static void keep(struct line_history *history, struct str text)
+{
+	size_t at = (history->first + history->count) % LINE_HISTORY_ENTRIES;
+
+	free(history->items[at]);
+	history->items[at] = memory_copy_str(text);
+	if (history->count < LINE_HISTORY_ENTRIES)
+		history->count++;
+	else
+		history->first = (history->first + 1) % LINE_HISTORY_ENTRIES;
+}
+
+static void print_entry(struct str text, struct buf *out)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] == '\n')
+			(void)buf_adds(out, "\\n");
+		else if (text.data[i] == '\\')
+			(void)buf_adds(out, "\\\\");
+		else
+			(void)buf_addc(out, text.data[i]);
+	}
+	(void)buf_addc(out, '\n');
+}
+
+/* Decode one line of the file. False: we cannot have written this line. */
+static bool parse_entry(struct str line, struct buf *out)
+{
+	for (size_t i = 0; i < line.size; i++) {
+		char c = line.data[i];
+
+		if (c == '\\' && i + 1 < line.size) {
+			c = line.data[++i];
+			if (c != 'n' && c != '\\')
+				return false;
+			c = c == 'n' ? '\n' : c;
+		} else if (c == '\\' || c == 0x7f || ((unsigned char)c < ' ' && c != '\t')) {
+			return false;
+		}
+		if (!buf_addc(out, c))
+			return false;
+	}
+	return text_is_utf8(buf_str(out));
+}
+
+void line_history_parse(struct line_history *history, struct str text)
+{
+	struct str line;
+	struct buf entry;
+
+	buf_init(&entry, LINE_HISTORY_ENTRY_MAX);
+	while (str_next_line(&text, &line)) {
+		buf_clear(&entry);
+		if (parse_entry(line, &entry) && is_worth_it(history, buf_str(&entry)))
+			keep(history, buf_str(&entry));
+	}
+	buf_fini(&entry);
+}
+
+/*
+ * Replace the content of a file that is too long by its newer half (TEXT is the whole
+ * content).
+ */
+static bool shorten(int fd, struct str text, struct err *err)
+{
+	struct str half = str_part(text, text.size - LINE_HISTORY_FILE_MAX / 2, text.size);
+
+	half = str_part(half, str_find(half, STR("\n"), 0) + 1, half.size);
+	if (ftruncate(fd, 0) < 0)
+		return err_set(err, errno, "cutting it: %s", strerror(errno));
+	return fd_write_all(fd, half.data, half.size, err);
+}
+
+static bool read_file(struct line_history *history, int fd, struct err *err)
+{
+	struct stat st;
+	struct buf text;
+	bool sound;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return err_set(err, EPERM, "this is no file of yours");
+	if ((st.st_mode & 0777) != 0600 && fchmod(fd, 0600) < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	/*
+	 * Our own file is cut long before it has this size. Of another file only the end
+	 * is read.
+	 */
+	if (st.st_size > 4 * LINE_HISTORY_FILE_MAX)
+		(void)lseek(fd, -(off_t)LINE_HISTORY_FILE_MAX, SEEK_END);
+	buf_init(&text, 4 * LINE_HISTORY_FILE_MAX + 1);
+	sound = fd_read_all(fd, &text, "its text", err);
+	if (sound) {
+		line_history_parse(history, buf_str(&text));
+		if (text.size > LINE_HISTORY_FILE_MAX)
+			sound = shorten(fd, buf_str(&text), err);
+	}
+	buf_fini(&text);
+	return sound;
+}
+
+bool line_history_open(struct line_history *history, const char *path, struct err *err)
+{
+	auto_close int fd = -1;
+	bool sound;
+
+	if (!fd_make_folders(path, err))
+		return false;
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+		  0600);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	(void)flock(fd, LOCK_EX);
+	sound = read_file(history, fd, err);
+	(void)flock(fd, LOCK_UN);
+	if (!sound)
+		return err_while(err, "reading %s", path);
+	history->fd = fd_take(&fd);
+	return true;
+}
+
+void line_history_add(struct line_history *history, struct str text)
+{
+	struct buf entry;
+
+	if (!is_worth_it(history, text))
+		return;
+	keep(history, text);
+	if (history->fd < 0)
+		return;
+	buf_init(&entry, 2 * LINE_HISTORY_ENTRY_MAX + 1);
+	print_entry(text, &entry);
+	(void)flock(history->fd, LOCK_EX);
+	(void)fd_write_all(history->fd, entry.data, entry.size, NULL);
+	(void)flock(history->fd, LOCK_UN);
+	buf_fini(&entry);
+}
+
+/* Searches the history for entries that contain a text, again after each key (Ctrl+R). */
+
+static void line_set(struct line *line, struct str text);
+
+static void show_entry(struct line *line, size_t entry)
+{
+	struct str item = line_history_item(line->history, entry);
+	size_t at = str_find(item, buf_str(&line->search.wanted), 0);
+
+	line->search.entry = entry;
+	line_set(line, item);
+	line->cursor = at != SIZE_MAX ? at : item.size;
+}
+
+/*
+ * Search from the entry FROM on, backwards (BACK) or forwards. Without a match the shown
+ * entry stays.
+ */
+static void look(struct line *line, size_t from, bool back)
+{
+	struct line_search *search = &line->search;
+	size_t count = line_history_count(line->history);
+
+	search->failed = false;
+	if (search->wanted.size == 0)
+		return;
+	for (size_t at = from; at < count; at = back ? at - 1 : at + 1) {
+		struct str item = line_history_item(line->history, at);
+
+		if (str_find(item, buf_str(&search->wanted), 0) != SIZE_MAX) {
+			show_entry(line, at);
+			return;
+		}
+	}
+	search->failed = true;
+}
+
+static void line_search_start(struct line *line)
+{
+	struct line_search *search = &line->search;
+
+	buf_clear(&search->wanted);
+	buf_clear(&search->before);
+	(void)buf_addstr(&search->before, buf_str(&line->text));
+	search->on = true;
+	search->failed = false;
+	search->entry = line_history_count(line->history);
+}
+
+static void end(struct line *line, bool keep)
+{
+	line->search.on = false;
+	if (keep && line->search.entry < line_history_count(line->history)) {
+		line->entry = line->search.entry;
+		buf_clear(&line->draft);
+		(void)buf_addstr(&line->draft, buf_str(&line->search.before));
+	} else {
+		line_set(line, buf_str(&line->search.before));
+	}
+}
+
+/*
+ * Let the search that is on handle KEY. False: the search has ended, and the caller
+ * applies KEY to the text that was found.
+ */
+static bool line_search_take(struct line *line, enum typing_key key, struct str typed)
+{
+	struct line_search *search = &line->search;
+	size_t newest = line_history_count(line->history) - 1;
+
+	switch (key) {
+	case TYPING_TEXT:
+	case TYPING_PASTE:
+		(void)buf_addstr(&search->wanted, typed);
+		look(line, search->entry <= newest ? search->entry : newest, true);
+		return true;
+	case TYPING_BACKSPACE:
+		buf_truncate(&search->wanted,
+			     text_character_border(buf_str(&search->wanted),
+						   search->wanted.size > 0
+							   ? search->wanted.size - 1
+							   : 0));
+		look(line, newest, true);
+		return true;
+	case TYPING_SEARCH:
+		look(line, search->entry <= newest ? search->entry - 1 : newest, true);
+		return true;
+	case TYPING_SEARCH_ON:
+		look(line, search->entry + 1, false);
+		return true;
+	case TYPING_NONE:
+		return true;
+	case TYPING_CANCEL:
+	case TYPING_INTERRUPT:
+		end(line, false);
+		return true;
+	case TYPING_ESCAPE:
+		end(line, true);
+		return true;
+	default:
+		end(line, true);
+		return false;
+	}
+}
+
+/*
+ * Breaks the text into rows, and finds the shortest change from one set of rows to
+ * another.
+ */
+
+enum {
+	FRAME_MAX = 1 << 20,     /* a terminal of a thousand rows of a thousand columns */
+	CHARACTER_MAX = 4 << 10, /* one character with all combining marks, as \xHH */
+	PROMPT_COLUMNS = 2,
+	COLUMNS_LEAST = 8, /* below this the picture may be wrong, not the text */
+	ROWS_LEAST = 2,
+	TAB_COLUMNS = 4,
+};
+
+/*
+ * Shown in place of an invisible character, or of one that would change the rest of the
+ * row.
+ */
+static const char unseen[] = "\xef\xbf\xbd";
+
+void line_frame_init(struct line_frame *frame)
+{
+	*frame = (struct line_frame){0};
+	buf_init(&frame->rows, FRAME_MAX);
+}
+
+void line_frame_fini(struct line_frame *frame)
+{
+	buf_fini(&frame->rows);
+}
+
+/*
+ * Append the first character of TEXT, as it is shown, to OUT (may be NULL). Returns its
+ * size in TEXT.
+ */
+static size_t show_character(struct str text, size_t *columns, struct buf *out)
+{
+	unsigned char next = text.size > 1 ? (unsigned char)text.data[1] : 0;
+	struct buf shown;
+	size_t size;
+
+	/*
+	 * Fast path for ASCII: most characters are ASCII, and a paste may have a million
+	 * of them.
+	 */
+	if (text.data[0] >= ' ' && text.data[0] < 0x7f && next < 0x80) {
+		*columns = 1;
+		if (out != NULL)
+			(void)buf_addc(out, text.data[0]);
+		return 1;
+	}
+	if (text.data[0] == '\t') {
+		*columns = TAB_COLUMNS;
+		if (out != NULL)
+			(void)buf_addf(out, "%*s", TAB_COLUMNS, "");
+		return 1;
+	}
+	size = width_character(text, columns);
+	buf_init(&shown, CHARACTER_MAX);
+	text_add_name(&shown, str_part(text, 0, size));
+	if (shown.size != size) {
+		*columns = 1;
+		buf_clear(&shown);
+		(void)buf_adds(&shown, unseen);
+	}
+	if (out != NULL)
+		(void)buf_addstr(out, buf_str(&shown));
+	buf_fini(&shown);
+	return size;
+}
+
+/*
+ * Find the end of the row that begins at FROM and has ROOM columns (*END), and the
+ * beginning of the next row (*NEXT). False: the row is the last.
+ */
+static bool row_end(struct str text, size_t from, size_t room, size_t *end, size_t *next)
+{
+	size_t used = 0, at = from;
+
+	while (at < text.size && text.data[at] != '\n') {
+		size_t columns;
+		size_t size = show_character(str_part(text, at, text.size), &columns, NULL);
+
+		if (used + columns > room && at > from) {
+			*end = *next = at;
+			return true;
+		}
+		used += columns;
+		at += size;
+	}
+	*end = at;
+	*next = at + 1;
+	return at < text.size;
+}
+
+static void add_row(struct line_frame *frame, const char *mark, struct str part,
+		    const struct line_look *look)
+{
+	struct buf *out = &frame->rows;
+
+	(void)buf_addf(out, "%s%s%s ", look->colour ? "\x1b[1m" : "", mark,
+		       look->colour ? "\x1b[0m" : "");
+	while (part.size > 0) {
+		size_t columns;
+		size_t size = show_character(part, &columns, out);
+
+		part = str_part(part, size, part.size);
+	}
+	(void)buf_addc(out, '\n');
+}
+
+static void add_hint(struct line_frame *frame, const struct line *line,
+		     const struct line_look *look, size_t columns)
+{
+	struct paint paint;
+	struct buf text;
+
+	buf_init(&text, FRAME_MAX);
+	if (line->search.on)
+		(void)buf_addf(&text, "%s: %s",
+			       line->search.failed ? "not in the history" : "search",
+			       line->search.wanted.data);
+	else
+		(void)buf_addstr(&text, buf_str(&line->hint));
+	if (text.size > 0) {
+		paint_init(&paint);
+		paint.colour = look->colour;
+		paint.unicode = look->unicode;
+		paint_one_line(&paint, PAINT_DIM, buf_str(&text), columns);
+		(void)buf_addstr(&frame->rows, buf_str(&paint.out));
+		(void)buf_addc(&frame->rows, '\n');
+		paint_fini(&paint);
+	}
+	buf_fini(&text);
+}
+
+static size_t columns_between(struct str text, size_t from, size_t to)
+{
+	size_t used = 0, columns;
+
+	while (from < to) {
+		from += show_character(str_part(text, from, text.size), &columns, NULL);
+		used += columns;
+	}
+	return used;
+}
+
+void line_frame_compose(struct line_frame *frame, const struct line *line,
+			const struct line_look *look)
+{
+	struct str text = buf_str(&line->text);
+	size_t columns = look->columns > COLUMNS_LEAST ? look->columns : COLUMNS_LEAST;
+	size_t rows = look->rows > ROWS_LEAST ? look->rows : ROWS_LEAST;
+	/* The last column stays free: the cursor may stand there, and nothing wraps. */
+	size_t room = columns - 1 - PROMPT_COLUMNS;
+	size_t shown = line->search.on || line->hint.size > 0 ? rows - 1 : rows;
+	size_t count = 1, first = 0, from = 0, end, next;
+	const char *more = look->unicode ? "…" : "~";
+
+	frame->row = 0;
+	for (size_t start = 0; row_end(text, start, room, &end, &next); start = next) {
+		if (next <= line->cursor) {
+			frame->row = count;
+			from = next;
+		}
+		count++;
+	}
+	frame->column = PROMPT_COLUMNS + columns_between(text, from, line->cursor);
+	if (count > shown && frame->row > shown / 2)
+		first = frame->row - shown / 2 < count - shown ? frame->row - shown / 2
+							       : count - shown;
+	buf_clear(&frame->rows);
+	from = 0;
+	for (size_t row = 0; row < count && row < first + shown; row++, from = next) {
+		bool cut = (row == first && first > 0) ||
+			   (row + 1 == first + shown && row + 1 < count);
+
+		(void)row_end(text, from, room, &end, &next);
+		if (row >= first)
+			add_row(frame,
+				cut        ? more
+				: row == 0 ? ">"
+					   : " ",
+				str_part(text, from, end - from), look);
+	}
+	frame->row -= first;
+	add_hint(frame, line, look, columns - 1);
+}
+
+static void move(struct buf *out, size_t from, size_t to)
+{
+	if (to < from)
+		(void)buf_addf(out, "\x1b[%zuA", from - to);
+	else if (to > from)
+		(void)buf_addf(out, "\x1b[%zuB", to - from);
+}
+
+/* Columns of a row that we composed: colours are the only sequences in it. */
+static size_t row_columns(struct str row)
+{
+	size_t columns = 0;
+
+	while (row.size > 0) {
+		size_t escape = str_find(row, STR("\x1b["), 0);
+		size_t end =
+			escape != SIZE_MAX ? str_find(row, STR("m"), escape) : SIZE_MAX;
+
+		columns += width_of(str_part(row, 0, escape));
+		row = end != SIZE_MAX ? str_part(row, end + 1, row.size) : STR("");
+	}
+	return columns;
+}
+
+/*
+ * When the row only became longer at the cursor, append just its new end to OUT; false:
+ * it did not.
+ */
+static bool append(const struct line_frame *shown, const struct line_frame *wanted,
+		   struct str old, struct str row, struct buf *out)
+{
+	if (old.size == 0 || shown->row != wanted->row || !str_starts(row, old) ||
+	    row_columns(old) != shown->column)
+		return false;
+	return buf_addstr(out, str_part(row, old.size, row.size));
+}
+
+void line_frame_change(const struct line_frame *shown, const struct line_frame *wanted,
+		       struct buf *out)
+{
+	struct str old_rest = buf_str(&shown->rows), rest = buf_str(&wanted->rows);
+	struct str old, row;
+	size_t at = shown->row, index = 0, there = text_count_lines(old_rest);
+
+	if (there == 0)
+		there = 1;
+	for (; str_next_line(&rest, &row); index++) {
+		bool had = str_next_line(&old_rest, &old);
+
+		if (had && str_equal(old, row))
+			continue;
+		if (had && index == shown->row && at == index &&
+		    append(shown, wanted, old, row, out))
+			continue;
+		if (index >= there) {
+			move(out, at, there - 1);
+			(void)buf_adds(out, "\r\n");
+			there++;
+		} else {
+			move(out, at, index);
+			(void)buf_addc(out, '\r');
+		}
+		at = index;
+		(void)buf_addstr(out, row);
+		(void)buf_adds(out, "\x1b[K");
+	}
+	if (index < there && shown->rows.size > 0) {
+		move(out, at, index);
+		(void)buf_adds(out, "\r\x1b[J");
+		at = index;
+	}
+	move(out, at, wanted->row);
+	(void)buf_addc(out, '\r');
+	if (wanted->column > 0)
+		(void)buf_addf(out, "\x1b[%zuC", wanted->column);
+}
+
+void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out)
+{
+	struct str rest = buf_str(&shown->rows), row;
+	size_t above = 0;
+
+	if (columns == 0)
+		columns = 1;
+	for (size_t i = 0; i < shown->row && str_next_line(&rest, &row); i++) {
+		size_t used = row_columns(row);
+
+		above += used > 0 ? (used + columns - 1) / columns : 1;
+	}
+	above += shown->column / columns;
+	move(out, above, 0);
+	(void)buf_adds(out, "\r\x1b[J");
+}
+
+/* Places in the text that is typed, and the keys that go there. */
+
+/*
+ * The borders of characters are only known by reading from the start of the row. In a row
+ * that is longer than this, any border that is found from a nearer place will do.
+ */
+enum { ROW_LOOKED_AT = 4096 };
+
+static size_t line_row_start(const struct line *line, size_t at)
+{
+	const char *end = at > 0 ? memrchr(line->text.data, '\n', at) : NULL;
+
+	return end != NULL ? (size_t)(end - line->text.data) + 1 : 0;
+}
+
+static size_t line_row_end(const struct line *line, size_t at)
+{
+	const char *end = memchr(line->text.data + at, '\n', line->text.size - at);
+
+	return end != NULL ? (size_t)(end - line->text.data) : line->text.size;
+}
+
+static size_t line_behind(const struct line *line, size_t at)
+{
+	size_t columns;
+
+	return at < line->text.size ? at + width_character(str_part(buf_str(&line->text),
+								    at, line->text.size),
+							   &columns)
+				    : at;
+}
+
+static size_t line_before(const struct line *line, size_t at)
+{
+	size_t start = line_row_start(line, at), next;
+
+	if (at == 0)
+		return 0;
+	if (start == at)
+		return at - 1;
+	if (at - start > ROW_LOOKED_AT)
+		start = text_character_border(buf_str(&line->text), at - ROW_LOOKED_AT);
+	for (next = line_behind(line, start); next < at; next = line_behind(line, start))
+		start = next;
+	return start;
+}
+
+/*
+ * Is the byte at AT part of a word: a letter, a digit, "_", or a byte beyond ASCII (names
+ * in any language)?
+ */
+static bool in_word(const struct line *line, size_t at)
+{
+	unsigned char c = (unsigned char)line->text.data[at];
+
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
+}
+
+static bool is_blank(const struct line *line, size_t at)
+{
+	return strchr(" \t\n", line->text.data[at]) != NULL;
+}
+
+static size_t line_word_left(const struct line *line, size_t at)
+{
+	while (at > 0 && !in_word(line, at - 1))
+		at--;
+	while (at > 0 && in_word(line, at - 1))
+		at--;
+	return at;
+}
+
+static size_t line_word_right(const struct line *line, size_t at)
+{
+	while (at < line->text.size && !in_word(line, at))
+		at++;
+	while (at < line->text.size && in_word(line, at))
+		at++;
+	return at;
+}
+
+static size_t line_blank_left(const struct line *line, size_t at)
+{
+	while (at > 0 && is_blank(line, at - 1))
+		at--;
+	while (at > 0 && !is_blank(line, at - 1))
+		at--;
+	return at;
+}
+
+/* The place in the row that begins at START which has the same column as the cursor. */
+static size_t same_column(const struct line *line, size_t start)
+{
+	struct str text = buf_str(&line->text);
+	size_t from = line_row_start(line, line->cursor);
+	size_t columns = width_of(str_part(text, from, line->cursor - from));
+	size_t end = line_row_end(line, start);
+
+	return start + width_fit(str_part(text, start, end - start), columns);
+}
+
+/* Leave the history: the text counts as the person's own again. */
+static void line_history_leave(struct line *line)
+{
+	line->entry = line_history_count(line->history);
+	buf_clear(&line->draft);
+}
+
+static void go_to_entry(struct line *line, size_t entry)
+{
+	size_t count = line_history_count(line->history);
+
+	if (line->entry >= count) {
+		buf_clear(&line->draft);
+		(void)buf_addstr(&line->draft, buf_str(&line->text));
+	}
+	line->entry = entry;
+	line_set(line, entry >= count ? buf_str(&line->draft)
+				      : line_history_item(line->history, entry));
+}
+
+static void go_up(struct line *line)
+{
+	size_t start = line_row_start(line, line->cursor);
+
+	if (start > 0)
+		line->cursor = same_column(line, line_row_start(line, start - 1));
+	else if (line->entry > 0)
+		go_to_entry(line, line->entry - 1);
+}
+
+static void go_down(struct line *line)
+{
+	size_t end = line_row_end(line, line->cursor);
+
+	if (end < line->text.size)
+		line->cursor = same_column(line, end + 1);
+	else if (line->entry < line_history_count(line->history))
+		go_to_entry(line, line->entry + 1);
+}
+
+/*
+ * Handle the keys that move the cursor or go to another entry of the history. False: KEY
+ * is another key.
+ */
+static bool line_move(struct line *line, enum typing_key key)
+{
+	switch (key) {
+	case TYPING_LEFT:
+		line->cursor = line_before(line, line->cursor);
+		return true;
+	case TYPING_RIGHT:
+		line->cursor = line_behind(line, line->cursor);
+		return true;
+	case TYPING_HOME:
+		line->cursor = line_row_start(line, line->cursor);
+		return true;
+	case TYPING_END:
+		line->cursor = line_row_end(line, line->cursor);
+		return true;
+	case TYPING_WORD_LEFT:
+		line->cursor = line_word_left(line, line->cursor);
+		return true;
+	case TYPING_WORD_RIGHT:
+		line->cursor = line_word_right(line, line->cursor);
+		return true;
+	case TYPING_UP:
+		go_up(line);
+		return true;
+	case TYPING_DOWN:
+		go_down(line);
+		return true;
+	default:
+		return false;
+	}
+}
 
 /*
  * WORDS_MAX: candidates of a completion. HINT_MAX: a hint; more than a page of it helps
@@ -45,7 +821,8 @@ void line_start(struct line *line)
 	line->entry = line_history_count(line->history);
 }
 
-void line_set(struct line *line, struct str text)
+/* Set the text to TEXT and the cursor to its end. */
+static void line_set(struct line *line, struct str text)
 {
 	buf_clear(&line->text);
 	(void)buf_addstr(&line->text, text);
@@ -261,4 +1038,371 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
 		break;
 	}
 	return LINE_GOES_ON;
+}
+
+/* Reads the bytes that keys send. */
+
+enum {
+	ESCAPE = 0x1b,
+	/* No key sends a longer sequence: it is thrown away as it comes. */
+	SEQUENCE_MAX = 32,
+	PARAMETERS_MAX = 4,
+};
+
+static const char paste_end[] = "\x1b[201~";
+/* U+FFFD, in place of bytes that cannot be shown. */
+static const char bad_character[] = "\xef\xbf\xbd";
+
+static const enum typing_key control_keys[32] = {
+	[0x01] = TYPING_HOME,
+	[0x02] = TYPING_LEFT,
+	[0x03] = TYPING_INTERRUPT,
+	[0x04] = TYPING_EOF,
+	[0x05] = TYPING_END,
+	[0x06] = TYPING_RIGHT,
+	[0x07] = TYPING_CANCEL,
+	[0x08] = TYPING_BACKSPACE,
+	[0x09] = TYPING_TAB,
+	/*
+	 * Enter as well: before the terminal was raw, the kernel translated "\r" to "\n".
+	 */
+	[0x0a] = TYPING_ENTER,
+	[0x0b] = TYPING_KILL_TO_END,
+	[0x0c] = TYPING_CLEAR,
+	[0x0d] = TYPING_ENTER,
+	[0x0e] = TYPING_DOWN,
+	[0x10] = TYPING_UP,
+	[0x12] = TYPING_SEARCH,
+	[0x13] = TYPING_SEARCH_ON,
+	[0x14] = TYPING_SWAP,
+	[0x15] = TYPING_KILL_TO_START,
+	[0x17] = TYPING_KILL_WORD_LEFT,
+	[0x19] = TYPING_YANK,
+	[0x1a] = TYPING_SUSPEND,
+};
+
+void typing_init(struct typing *typing)
+{
+	*typing = (struct typing){0};
+	buf_init(&typing->held, TYPING_MAX);
+}
+
+void typing_fini(struct typing *typing)
+{
+	buf_fini(&typing->held);
+}
+
+bool typing_add(struct typing *typing, struct str bytes)
+{
+	buf_remove(&typing->held, 0, typing->at);
+	typing->at = 0;
+	typing->settled = false;
+	return buf_addstr(&typing->held, bytes);
+}
+
+void typing_clear(struct typing *typing)
+{
+	buf_clear(&typing->held);
+	typing->at = 0;
+	typing->settled = typing->pasting = typing->after_return = false;
+}
+
+static struct str rest_of(const struct typing *typing)
+{
+	return str_part(buf_str(&typing->held), typing->at, typing->held.size);
+}
+
+bool typing_waits(const struct typing *typing)
+{
+	return typing->at < typing->held.size || typing->pasting;
+}
+
+/* REST does not begin with a complete character: may more bytes make it one? */
+static bool is_torn(struct str rest)
+{
+	unsigned char first = (unsigned char)rest.data[0];
+	size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+	if (first < 0xc2 || first > 0xf4 || rest.size >= size)
+		return false;
+	for (size_t i = 1; i < rest.size; i++) {
+		if (((unsigned char)rest.data[i] & 0xc0) != 0x80)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Is CHARACTER a control? The C1 controls U+0080 to U+009F have two bytes, and some
+ * terminals obey them.
+ */
+static bool is_control(struct str character)
+{
+	unsigned char first = (unsigned char)character.data[0];
+
+	return first < ' ' || first == 0x7f ||
+	       (character.size == 2 && first == 0xc2 &&
+		(unsigned char)character.data[1] < 0xa0);
+}
+
+/*
+ * Append all typed characters that have come to TEXT. At least one byte is taken, unless
+ * the first character is torn. False: it is.
+ */
+static bool take_text(struct typing *typing, struct buf *text)
+{
+	struct str rest = rest_of(typing);
+	size_t taken = 0;
+
+	while (taken < rest.size) {
+		struct str at = str_part(rest, taken, rest.size);
+		size_t size = text_utf8_length(at);
+		unsigned char first = (unsigned char)at.data[0];
+
+		if (first < ' ' || first == 0x7f)
+			break;
+		if (size == 0 && !typing->settled && is_torn(at))
+			break;
+		if (size == 0 || is_control(str_part(at, 0, size)))
+			(void)buf_adds(text, bad_character);
+		else
+			(void)buf_add(text, at.data, size);
+		taken += size > 0 ? size : 1;
+	}
+	typing->at += taken;
+	return taken > 0;
+}
+
+static void add_pasted(struct typing *typing, struct str character, struct buf *text)
+{
+	char first = character.data[0];
+	bool follows_return = typing->after_return;
+
+	typing->after_return = first == '\r';
+	if (first == '\n' && follows_return)
+		return;
+	if (first == '\r' || first == '\n')
+		(void)buf_addc(text, '\n');
+	else if (first == '\t' || !is_control(character))
+		(void)buf_addstr(text, character);
+	else
+		(void)buf_adds(text, bad_character);
+}
+
+/*
+ * Take pasted text up to the end mark of the paste, or up to bytes that may begin this
+ * mark.
+ */
+static bool take_paste(struct typing *typing, enum typing_key *key, struct buf *text)
+{
+	struct str rest = rest_of(typing);
+	size_t taken = 0;
+
+	*key = TYPING_PASTE;
+	while (taken < rest.size) {
+		struct str at = str_part(rest, taken, rest.size);
+		size_t size = text_utf8_length(at);
+
+		if (at.data[0] == ESCAPE) {
+			size_t same = at.size < sizeof(paste_end) - 1
+					      ? at.size
+					      : sizeof(paste_end) - 1;
+
+			if ((same == sizeof(paste_end) - 1 || !typing->settled) &&
+			    memcmp(at.data, paste_end, same) == 0) {
+				if (same == sizeof(paste_end) - 1) {
+					typing->pasting = false;
+					taken += same;
+				}
+				break;
+			}
+		}
+		if (size == 0 && !typing->settled && is_torn(at))
+			break;
+		add_pasted(typing, size > 0 ? str_part(at, 0, size) : STR("\x7f"), text);
+		taken += size > 0 ? size : 1;
+	}
+	typing->at += taken;
+	if (typing->settled)
+		typing->pasting = false;
+	return taken > 0;
+}
+
+/* A parsed "CSI 1 ; 5 C". */
+struct sequence {
+	unsigned parameters[PARAMETERS_MAX];
+	size_t count;
+	char last;
+};
+
+/*
+ * The control sequence at the front of TEXT (behind ESC and "[" or "O"), of *SIZE bytes;
+ * false: it is not complete yet.
+ */
+static bool parse_sequence(struct str text, struct sequence *sequence, size_t *size)
+{
+	*sequence = (struct sequence){.count = 1};
+	for (*size = 0; *size < text.size; (*size)++) {
+		unsigned char c = (unsigned char)text.data[*size];
+		unsigned *number = &sequence->parameters[sequence->count - 1];
+
+		if (c >= '0' && c <= '9') {
+			if (*number < 10000)
+				*number = *number * 10 + c - (unsigned)'0';
+		} else if (c == ';') {
+			if (sequence->count < PARAMETERS_MAX)
+				sequence->count++;
+		} else if (c >= 0x40 && c <= 0x7e) {
+			sequence->last = (char)c;
+			(*size)++;
+			return true;
+		} else if (c < ' ' || c >= 0x7f) {
+			/* The sequence has no end; this byte is a key of its own. */
+			return true;
+		}
+		if (*size >= SEQUENCE_MAX)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * xterm's modifier is 1 plus the sum of Shift 1, Alt 2 and Ctrl 4. An arrow with Alt or
+ * Ctrl moves by words.
+ */
+static bool by_words(const struct sequence *sequence)
+{
+	return sequence->count > 1 && sequence->parameters[1] > 2 &&
+	       sequence->parameters[1] <= 8;
+}
+
+static enum typing_key numbered_key(struct typing *typing, const struct sequence *sequence)
+{
+	switch (sequence->parameters[0]) {
+	case 1:
+	case 7:
+		return TYPING_HOME;
+	case 4:
+	case 8:
+		return TYPING_END;
+	case 3:
+		return by_words(sequence) ? TYPING_KILL_WORD_RIGHT : TYPING_DELETE;
+	case 200:
+		typing->pasting = true;
+		typing->after_return = false;
+		return TYPING_NONE;
+	default:
+		return TYPING_NONE;
+	}
+}
+
+static enum typing_key sequence_key(struct typing *typing, const struct sequence *sequence)
+{
+	bool words = by_words(sequence);
+
+	switch (sequence->last) {
+	case 'A':
+		return TYPING_UP;
+	case 'B':
+		return TYPING_DOWN;
+	case 'C':
+		return words ? TYPING_WORD_RIGHT : TYPING_RIGHT;
+	case 'D':
+		return words ? TYPING_WORD_LEFT : TYPING_LEFT;
+	case 'H':
+		return TYPING_HOME;
+	case 'F':
+		return TYPING_END;
+	case 'M':
+		return TYPING_ENTER; /* Enter of the number pad */
+	case 'u':
+		return sequence->parameters[0] == '\r' && sequence->count > 1
+			       ? TYPING_NEW_LINE
+			       : TYPING_NONE;
+	case '~':
+		return numbered_key(typing, sequence);
+	default:
+		return TYPING_NONE;
+	}
+}
+
+static enum typing_key alt_key(unsigned char byte)
+{
+	switch (byte) {
+	case '\r':
+	case '\n':
+		return TYPING_NEW_LINE;
+	case 'b':
+	case 'B':
+		return TYPING_WORD_LEFT;
+	case 'f':
+	case 'F':
+		return TYPING_WORD_RIGHT;
+	case 'd':
+	case 'D':
+		return TYPING_KILL_WORD_RIGHT;
+	case 0x08:
+	case 0x7f:
+		return TYPING_KILL_NAME_LEFT;
+	case '<':
+		return TYPING_HOME;
+	case '>':
+		return TYPING_END;
+	default:
+		return TYPING_NONE;
+	}
+}
+
+/* Take the key or sequence that begins with Escape. False: it is not complete yet. */
+static bool take_escape(struct typing *typing, enum typing_key *key)
+{
+	struct str rest = rest_of(typing);
+	struct sequence sequence;
+	size_t size;
+
+	/* Escape twice: the first is the key, the second may begin a sequence. */
+	if (rest.size < 2 ? typing->settled : rest.data[1] == ESCAPE) {
+		*key = TYPING_ESCAPE;
+		typing->at++;
+		return true;
+	}
+	if (rest.size < 2)
+		return false;
+	if (rest.data[1] != '[' && rest.data[1] != 'O') {
+		size = text_utf8_length(str_part(rest, 1, rest.size));
+		*key = alt_key((unsigned char)rest.data[1]);
+		typing->at += 1 + (size > 0 ? size : 1);
+		return true;
+	}
+	if (!parse_sequence(str_part(rest, 2, rest.size), &sequence, &size) &&
+	    !typing->settled)
+		return false;
+	*key = sequence_key(typing, &sequence);
+	typing->at += 2 + size;
+	return true;
+}
+
+bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text)
+{
+	unsigned char first;
+
+	if (typing->pasting)
+		return take_paste(typing, key, text);
+	if (!typing_waits(typing))
+		return false;
+	first = (unsigned char)typing->held.data[typing->at];
+	if (first == ESCAPE)
+		return take_escape(typing, key);
+	if (first < ' ' || first == 0x7f) {
+		*key = first == 0x7f ? TYPING_BACKSPACE : control_keys[first];
+		typing->at++;
+		return true;
+	}
+	*key = TYPING_TEXT;
+	return take_text(typing, text);
+}
+
+void typing_settle(struct typing *typing)
+{
+	typing->settled = true;
 }

@@ -6,13 +6,133 @@
  * person sees it.
  */
 #pragma once
+
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/str.h"
-#include "front/terminal/line_history.h"
-#include "front/terminal/typing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+struct line_history;
+
+/*
+ * The texts that the person typed before, oldest first, in memory and in a file of the
+ * user's state (0600). Both are bounded. One entry is one line of the file, with "\\"
+ * for a backslash and "\n" for a line end. Lines that are not UTF-8 or hold other
+ * control bytes are left out when the file is read. Several programs may append to one
+ * file.
+ *
+ * Not kept: a text that begins with a blank (so a person keeps it out), a text that
+ * equals the newest entry, and a text that is too long for an entry.
+ */
+
+enum {
+	LINE_HISTORY_ENTRIES = 1000,
+	LINE_HISTORY_ENTRY_MAX = 16 << 10,
+	LINE_HISTORY_FILE_MAX = 1 << 20, /* the file is cut to its newer half beyond this */
+};
+
+struct line_history *line_history_new(void);          /* only in memory */
+void line_history_free(struct line_history *history); /* NULL is fine */
+
+/*
+ * Read the file PATH, and append to it from now on. The file and its folders are made
+ * when they do not exist. On failure (ERR) the history stays in memory only.
+ */
+bool line_history_open(struct line_history *history, const char *path, struct err *err);
+
+/* Add the entries of TEXT, which has the form of the file. */
+void line_history_parse(struct line_history *history, struct str text);
+
+size_t line_history_count(const struct line_history *history); /* NULL: 0 */
+/* The entry AT; valid until the next entry is added. */
+struct str line_history_item(const struct line_history *history, size_t at);
+
+/*
+ * Add TEXT as the newest entry. When writing the file fails, the entry is still in
+ * memory.
+ */
+void line_history_add(struct line_history *history, struct str text);
+
+/*
+ * Turns the bytes that a terminal sends, in pieces of any size, into keys and texts. It
+ * knows UTF-8, the sequences that xterm and similar terminals send for keys, and
+ * bracketed paste. Pasted bytes are always text, never keys. Pure: no descriptor, no
+ * clock.
+ *
+ * Sequences: ECMA-48 section 5.4 (CSI), xterm's ctlseqs for keys and modifiers ("CSI 1 ;
+ * 5 C" is Ctrl+Right), "CSI 200 ~" and "CSI 201 ~" around a paste, "CSI 13 ; 2 u" for
+ * Shift+Enter.
+ */
+
+enum typing_key {
+	TYPING_NONE, /* a key without a meaning here */
+	TYPING_TEXT, /* typed: characters, valid UTF-8 without control bytes */
+	TYPING_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
+	TYPING_ENTER,
+	TYPING_NEW_LINE, /* Alt+Enter, or Shift+Enter where the terminal has a code for it */
+	TYPING_TAB,
+	TYPING_BACKSPACE,
+	TYPING_DELETE,
+	TYPING_LEFT,
+	TYPING_RIGHT,
+	TYPING_UP,
+	TYPING_DOWN,
+	TYPING_HOME,
+	TYPING_END,
+	TYPING_WORD_LEFT,
+	TYPING_WORD_RIGHT,
+	TYPING_KILL_TO_START,
+	TYPING_KILL_TO_END,
+	TYPING_KILL_WORD_LEFT, /* back to a blank: Ctrl+W */
+	TYPING_KILL_NAME_LEFT, /* back to the start of a name: Alt+Backspace */
+	TYPING_KILL_WORD_RIGHT,
+	TYPING_YANK,
+	TYPING_SWAP,      /* the two characters at the cursor: Ctrl+T */
+	TYPING_CLEAR,     /* the screen: Ctrl+L */
+	TYPING_SEARCH,    /* back in the history: Ctrl+R */
+	TYPING_SEARCH_ON, /* forward again: Ctrl+S */
+	TYPING_CANCEL,    /* Ctrl+G */
+	TYPING_INTERRUPT, /* Ctrl+C */
+	TYPING_EOF,       /* Ctrl+D */
+	TYPING_SUSPEND,   /* Ctrl+Z */
+	TYPING_ESCAPE,
+};
+
+/* Most bytes that wait to be read; a terminal gives 4 KiB in one read. */
+enum { TYPING_MAX = 64 << 10 };
+
+struct typing {
+	struct buf held; /* the bytes that have come */
+	size_t at;       /* so many of them are read */
+	bool settled;    /* no more bytes follow for a while: do not wait for them */
+	bool pasting;
+	bool after_return; /* within a paste: a "\n" now belongs to the "\r" before */
+};
+
+void typing_init(struct typing *typing);
+void typing_fini(struct typing *typing);
+
+/* Add BYTES. False, and none is added, when too many bytes wait to be read. */
+bool typing_add(struct typing *typing, struct str bytes);
+
+/*
+ * Take the next key; the text of TYPING_TEXT and TYPING_PASTE is appended to TEXT. False when
+ * no complete key is left.
+ */
+bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text);
+
+/*
+ * Do the held bytes need more bytes to be understood (an Escape, the beginning of a
+ * character, a paste without its end)? When none come for a moment, call typing_settle:
+ * the held bytes then count as the key Escape, a bad character or a finished paste.
+ */
+bool typing_waits(const struct typing *typing);
+void typing_settle(struct typing *typing);
+
+/* Forget all bytes that have come. */
+void typing_clear(struct typing *typing);
 
 /* The same limit as that of `glovebox run -`; a longer text belongs into a file. */
 enum { LINE_BYTES_MAX = 4 << 20 };
@@ -72,5 +192,45 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
  */
 void line_insert(struct line *line, struct str typed);
 
-/* Set the text to TEXT and the cursor to its end. */
-void line_set(struct line *line, struct str text);
+/*
+ * The rows that show a text which is being typed, and the bytes that change a screen
+ * from one set of rows to another. Rows are broken here, never by the terminal, and only
+ * changed rows are written again. Pure.
+ *
+ * Sequences: ECMA-48 CUU, CUD, CUF, EL, ED; SGR when there is colour.
+ */
+
+struct line_look {
+	size_t columns, rows; /* of the terminal */
+	bool colour, unicode;
+};
+
+struct line_frame {
+	struct buf rows;    /* each with its line end */
+	size_t row, column; /* of the cursor; from 0 */
+};
+
+void line_frame_init(struct line_frame *frame);
+void line_frame_fini(struct line_frame *frame);
+
+/*
+ * Compose the rows of LINE, with a prompt before them. Of a text with more rows than the
+ * terminal, compose the rows around the cursor. U+FFFD replaces characters that would
+ * change the rest of the row.
+ */
+void line_frame_compose(struct line_frame *frame, const struct line *line,
+			const struct line_look *look);
+
+/*
+ * Append to OUT the bytes that change SHOWN into WANTED. The terminal's cursor stands at
+ * that of SHOWN.
+ */
+void line_frame_change(const struct line_frame *shown, const struct line_frame *wanted,
+		       struct buf *out);
+
+/*
+ * Append to OUT the bytes that erase SHOWN from a terminal that has COLUMNS now. The
+ * terminal may have had another width when the rows were written; we assume that it has
+ * wrapped them again. Afterwards the cursor stands where the first row began.
+ */
+void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out);

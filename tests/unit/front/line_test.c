@@ -4,8 +4,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/terminal/line_frame.h"
-#include "front/terminal/typing.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
