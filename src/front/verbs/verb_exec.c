@@ -15,7 +15,7 @@
 #include "base/value.h"
 #include "cell/layer_tell.h"
 #include "front/setup.h"
-#include "front/terminal/terminal.h"
+#include "front/terminal/console.h"
 #include "front/verb.h"
 #include "front/verbs/exec_hints.h"
 #include "front/verbs/explain.h"
