@@ -4,6 +4,7 @@
  * table in chat_commands.c.
  */
 #pragma once
+
 #include "base/err.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -38,21 +39,3 @@ void chat_command(struct chat *chat, struct str text);
  * chat.
  */
 void chat_complete(void *context, struct str before, size_t *from, struct buf *words);
-
-/* Go on as the agent NAME (/agent NAME), with the rights of that agent. */
-void chat_change_agent(struct chat *chat, const char *name);
-/*
- * Undo the step NUMBER (0: the newest) with the rights of the agent that made the step,
- * which may be an agent from earlier in this conversation. A step that no agent of this
- * conversation made is undone with the rights of the present agent. The caller has
- * initialised RESULT.
- */
-void chat_undo(struct chat *chat, uint32_t number, struct tool_result *result);
-/* Go on with the model NAME (/model NAME). */
-void chat_change_model(struct chat *chat, const char *name);
-
-/* Call NAME with each agent or model that exists or that the configuration names. */
-void chat_each_agent(const struct chat *chat,
-		     void (*name)(void *context, const char *name), void *context);
-void chat_each_model(const struct chat *chat,
-		     void (*name)(void *context, const char *name), void *context);
