@@ -12,7 +12,7 @@
 
 #include "base/value.h"
 #include "front/agents.h"
-#include "front/patch_program.h"
+#include "front/patches.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
 #include "proxy/proxy.h"

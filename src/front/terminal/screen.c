@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/patch_record.h"
+#include "front/patches.h"
 #include "front/terminal/paint.h"
 #include "tool/event.h"
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/patch_record.h"
+#include "front/patches.h"
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
 #include "front/verb.h"

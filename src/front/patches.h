@@ -1,14 +1,16 @@
 /*
- * patch_record: a patch that a run has handed over, as the verbs of `patch` show and
+ * patches: a patch that a run has handed over, as the verbs of `patch` show and
  * apply it. The record has the data of the journal's event and the decision of the
  * person. The event is not trusted: a member with a wrong form is empty in the record.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "store/patches.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,3 +69,29 @@ size_t patch_record_caches(const struct value *files);
  * head for a part of the patch.
  */
 void patch_record_head(const struct patch_record *record, struct buf *out);
+
+/* The text for a person about an applied patch, in place of the text for a model. */
+
+/*
+ * Replace RESULT's text by sentences from the details of take_patch: the outcome for the
+ * files in WORKSPACE. DRY: nothing was changed, and the sentences say what would happen.
+ */
+void patch_tell_files(struct tool_result *result, const struct patch_record *record,
+		      const char *workspace, bool dry);
+/* The same from the details of commit_patch: the commit and its branch. */
+void patch_tell_commit(struct tool_result *result, const struct patch_record *record,
+		       bool dry);
+
+/*
+ * This program under the name `apply_patch`, as it lies on the PATH in a cell: models
+ * write `apply_patch <<'EOF'` into shell commands. It runs the tool's own function on
+ * its input, and may write the files that the cell lets commands write.
+ */
+
+/* Is NAME (argv[0]) that of `apply_patch`? */
+bool patch_program_is(const char *name);
+/*
+ * Apply the patch, which is the only argument or, without one, standard input. Returns
+ * the exit code.
+ */
+int patch_program_run(int argc, char **argv);
