@@ -1,0 +1,1426 @@
+/*
+ * glovebox exec: runs any program in the cell, with the streams and the exit code that it
+ * would have without the cell.
+ */
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "cell/layer_tell.h"
+#include "front/setup.h"
+#include "front/terminal/console.h"
+#include "front/terminal/screen.h"
+#include "front/verb.h"
+#include "guard/guard.h"
+#include "policy/config.h"
+#include "policy/policy.h"
+#include "process/loop.h"
+#include "process/pty.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/view.h"
+#include "session/session.h"
+#include "tool/denial.h"
+#include "tool/tool.h"
+#include "view/shape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The end of the program's output is remembered, because it has the error messages. */
+enum { RELAY_TAIL = 4 << 10 };
+
+/*
+ * The standard streams of a program of `exec`. The program gets the caller's pipes
+ * directly. Other descriptors (terminal, file, device, directory, socket) stay outside
+ * the cell, since such a descriptor gives access to more than its bytes. Their bytes go
+ * through a pipe of ours, as fast as the slower side takes them.
+ *
+ * Carries bytes between the caller's descriptors and our pipes.
+ */
+
+/* One piece is as large as a pipe. Larger pieces would only need more memory. */
+enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
+
+/*
+ * One direction of carrying. A piece is read from `from` and written to `to`, and only
+ * then the next piece is read.
+ */
+struct stream {
+	struct loop *loop;
+	struct watch input, output;
+	int from, to;
+	bool from_is_callers, to_is_callers; /* we do not close these */
+	bool to_is_socket;
+	bool packets; /* a piece is one packet of typed bytes */
+	bool ended;   /* packets: the last one is on its way */
+	bool failed;  /* bytes for the caller were lost, for example on a full disk */
+	size_t size, sent;
+	char *piece; /* NULL: nothing is carried here */
+	char tail[RELAY_TAIL];
+	size_t tail_size;
+};
+
+struct relay {
+	struct loop *loop;
+	struct stream streams[RELAY_STREAMS];
+	int fds[RELAY_STREAMS]; /* for the program */
+	size_t fd_count;
+	bool passed[RELAY_STREAMS];
+};
+
+static void stream_end(struct stream *stream)
+{
+	if (stream->piece == NULL)
+		return;
+	loop_remove(&stream->input);
+	loop_remove(&stream->output);
+	if (!stream->from_is_callers)
+		fd_close(&stream->from);
+	if (!stream->to_is_callers)
+		fd_close(&stream->to);
+	free(stream->piece);
+	stream->piece = NULL;
+}
+
+/* Write the held piece; false when the other side is gone. */
+static bool stream_write(struct stream *stream)
+{
+	const char *data = stream->piece + stream->sent;
+	size_t size = stream->size - stream->sent;
+	ssize_t n;
+
+	if (stream->to_is_socket)
+		n = send(stream->to, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	else
+		n = write(stream->to, data, size);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	stream->sent += (size_t)n;
+	return true;
+}
+
+static void output_ready(struct watch *watch, short events)
+{
+	struct stream *stream = watch->context;
+
+	if (!(events & POLLOUT)) {
+		/* The reader is gone: close our end, so that the writer sees it too. */
+		stream_end(stream);
+		return;
+	}
+	if (!stream_write(stream)) {
+		if (stream->to_is_callers && errno != EPIPE) {
+			stream->failed = true;
+			(void)fprintf(stderr, "glovebox: output: %s\n", strerror(errno));
+		}
+		stream_end(stream);
+		return;
+	}
+	if (stream->sent == stream->size && stream->ended) {
+		watch->events = 0;
+	} else if (stream->sent == stream->size) {
+		watch->events = 0;
+		loop_add(stream->loop, &stream->input);
+	}
+}
+
+/*
+ * Say the end of the input. A terminal cannot be closed at one side, so the end is a
+ * packet, and the socket stays open for other packets.
+ */
+static void end_say(struct stream *stream)
+{
+	stream->piece[0] = PTY_ENDED;
+	stream->ended = true;
+}
+
+static void tail_add(struct stream *stream, struct str piece)
+{
+	size_t kept = stream->tail_size;
+
+	if (piece.size > RELAY_TAIL)
+		piece = str_part(piece, piece.size - RELAY_TAIL, RELAY_TAIL);
+	if (kept > RELAY_TAIL - piece.size) {
+		const size_t gone = kept - (RELAY_TAIL - piece.size);
+		kept -= gone;
+		memmove(stream->tail, stream->tail + gone, kept);
+	}
+	memcpy(stream->tail + kept, piece.data, piece.size);
+	stream->tail_size = kept + piece.size;
+}
+
+static void input_ready(struct watch *watch, short events)
+{
+	struct stream *stream = watch->context;
+	size_t head = stream->packets ? 1 : 0;
+	ssize_t n = read(stream->from, stream->piece + head,
+			 stream->packets ? PTY_PACKET : RELAY_PIECE);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0 && errno == EISDIR)
+		(void)fprintf(stderr, "glovebox: standard input: %s\n", strerror(errno));
+	if (n <= 0 && (!stream->packets || stream->ended)) {
+		stream_end(stream);
+		return;
+	}
+	if (n <= 0)
+		end_say(stream);
+	else
+		stream->piece[0] = head ? PTY_TYPED : stream->piece[0];
+	stream->size = n > 0 ? (size_t)n + head : 1;
+	if (n > 0 && !stream->packets)
+		tail_add(stream, (struct str){stream->piece, (size_t)n});
+	stream->sent = 0;
+	loop_remove(&stream->input);
+	stream->output.events = POLLOUT;
+}
+
+static void stream_begin(struct stream *stream, struct loop *loop)
+{
+	stream->loop = loop;
+	/* Not zeroed, so that its pages are only used when bytes are carried. */
+	stream->piece = memory_grow(NULL, RELAY_PIECE, 1);
+	stream->input.fd = stream->from;
+	stream->input.events = POLLIN;
+	stream->input.ready = input_ready;
+	stream->input.context = stream;
+	stream->output.fd = stream->to;
+	stream->output.events = 0;
+	stream->output.ready = output_ready;
+	stream->output.context = stream;
+	loop_add(loop, &stream->input);
+	loop_add(loop, &stream->output);
+}
+
+/* Carry standard input through a pipe of ours. */
+static bool relay_input(struct relay *relay, struct err *err)
+{
+	struct stream *stream = &relay->streams[STDIN_FILENO];
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	relay->fds[STDIN_FILENO] = ends[0];
+	stream->from = STDIN_FILENO;
+	stream->from_is_callers = true;
+	stream->to = ends[1];
+	stream_begin(stream, relay->loop);
+	return fd_set_blocking(ends[1], false, err);
+}
+
+/*
+ * Open the terminal FD again, for nonblocking writes. A terminal that was stopped
+ * (Ctrl+S) would block our write, and then neither deadline nor cancel would work.
+ * Setting O_NONBLOCK on FD would change the caller's descriptor as well. Where opening is
+ * forbidden, FD itself is used.
+ */
+static int reopen_terminal(int fd)
+{
+	char name[FD_NAME_ROOM];
+
+	return open(fd_name(fd, name), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static bool relay_output(struct relay *relay, int fd, const struct stat *st, struct err *err)
+{
+	struct stream *stream = &relay->streams[fd];
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	relay->fds[fd] = ends[1];
+	stream->from = ends[0];
+	stream->to = S_ISCHR(st->st_mode) && isatty(fd) ? reopen_terminal(fd) : -1;
+	if (stream->to < 0) {
+		stream->to = fd;
+		stream->to_is_callers = true;
+	}
+	stream->to_is_socket = S_ISSOCK(st->st_mode);
+	stream_begin(stream, relay->loop);
+	return fd_set_blocking(ends[0], false, err);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool relay_prepare(struct relay *relay, struct err *err)
+{
+	struct stat st[RELAY_STREAMS];
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fstat(fd, &st[fd]) < 0)
+			return err_set(err, errno, "descriptor %d: %s", fd, strerror(errno));
+		if (fd_is_pipe(fd)) {
+			relay->passed[fd] = true;
+			relay->fds[fd] = fd;
+		}
+	}
+	if (!relay->passed[STDIN_FILENO] && !relay_input(relay, err))
+		return false;
+	if (!relay->passed[STDOUT_FILENO] &&
+	    !relay_output(relay, STDOUT_FILENO, &st[STDOUT_FILENO], err))
+		return false;
+	if (relay->passed[STDERR_FILENO])
+		return true;
+	/*
+	 * When both are the same terminal or file, one pipe keeps the order of their
+	 * bytes.
+	 */
+	if (!relay->passed[STDOUT_FILENO] &&
+	    same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
+		relay->fds[STDERR_FILENO] = fcntl(relay->fds[STDOUT_FILENO],
+						  F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (relay->fds[STDERR_FILENO] < 0)
+			return err_set(err, errno, "standard error: %s", strerror(errno));
+		return true;
+	}
+	return relay_output(relay, STDERR_FILENO, &st[STDERR_FILENO], err);
+}
+
+static bool relay_prepare_terminal(struct relay *relay, struct err *err)
+{
+	struct stream *stream = &relay->streams[STDIN_FILENO];
+	struct stat st;
+	int ends[2];
+
+	if (fstat(STDOUT_FILENO, &st) < 0)
+		return err_set(err, errno, "descriptor 1: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "a socket: %s", strerror(errno));
+	relay->fds[STDIN_FILENO] = ends[0];
+	stream->from = STDIN_FILENO;
+	stream->from_is_callers = true;
+	stream->to = ends[1];
+	stream->to_is_socket = true;
+	stream->packets = true;
+	stream_begin(stream, relay->loop);
+	relay->fd_count = 2;
+	return relay_output(relay, STDOUT_FILENO, &st, err);
+}
+
+static void relay_close(struct relay *relay);
+
+static bool open_with(struct loop *loop, bool (*prepare)(struct relay *, struct err *),
+		      struct relay **opened, struct err *err)
+{
+	struct relay *relay = memory_alloc(sizeof(*relay));
+
+	relay->loop = loop;
+	relay->fd_count = RELAY_STREAMS;
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		relay->fds[i] = -1;
+	/*
+	 * With SIGTTIN ignored, reading a terminal from the background is an error and
+	 * does not stop this process.
+	 */
+	(void)signal(SIGTTIN, SIG_IGN);
+	if (!prepare(relay, err)) {
+		relay_close(relay);
+		return false;
+	}
+	*opened = relay;
+	return true;
+}
+
+/*
+ * Examine descriptors 0-2, make the pipes and begin to carry bytes, by watches in LOOP.
+ */
+static bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
+{
+	return open_with(loop, relay_prepare, opened, err);
+}
+
+/*
+ * relay_open for a program with a terminal of its own. Input goes out as packets of
+ * process/pty.h, no descriptor of the caller is handed on, and there are two descriptors
+ * for the program.
+ */
+static bool relay_open_terminal(struct loop *loop, struct relay **opened, struct err *err)
+{
+	return open_with(loop, relay_prepare_terminal, opened, err);
+}
+
+static void close_programs_ends(struct relay *relay)
+{
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		if (!relay->passed[i])
+			fd_close(&relay->fds[i]);
+}
+
+static void relay_close(struct relay *relay)
+{
+	if (relay == NULL)
+		return;
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		stream_end(&relay->streams[i]);
+	close_programs_ends(relay);
+	free(relay);
+}
+
+/* The three descriptors for the program; borrowed. */
+static const int *relay_fds(const struct relay *relay)
+{
+	return relay->fds;
+}
+
+static size_t relay_fd_count(const struct relay *relay)
+{
+	return relay->fd_count;
+}
+
+/* The socket that gets the packets of relay_open_terminal; borrowed. */
+static int relay_packets(const struct relay *relay)
+{
+	return relay->streams[STDIN_FILENO].to;
+}
+
+/*
+ * The program has its descriptors: close ours, and the caller's pipes except standard
+ * error. From now on only the program decides when its streams end.
+ */
+static void relay_give(struct relay *relay)
+{
+	auto_close int null = -1;
+
+	close_programs_ends(relay);
+	/* Keep standard error: the messages at the end go there. */
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
+		if (!relay->passed[fd])
+			continue;
+		if (null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null >= 0)
+			(void)dup2(null, fd);
+	}
+}
+
+/*
+ * Append the last RELAY_TAIL bytes that were carried for standard error, or for both
+ * outputs when they share a pipe. Bytes in the caller's pipes were never seen here.
+ */
+static void relay_tail(const struct relay *relay, struct buf *out)
+{
+	const struct stream *stream = &relay->streams[STDERR_FILENO];
+
+	if (stream->tail_size == 0 && !relay->passed[STDERR_FILENO])
+		stream = &relay->streams[STDOUT_FILENO];
+	(void)buf_addstr(out, (struct str){stream->tail, stream->tail_size});
+}
+
+/*
+ * Was output lost, because it could not be written for the caller? The loss has been
+ * printed.
+ */
+static bool relay_lost(const struct relay *relay)
+{
+	return relay->streams[STDOUT_FILENO].failed || relay->streams[STDERR_FILENO].failed;
+}
+
+/*
+ * Is the pipe empty? Do not wait for its end: the kernel closes the descriptors of a
+ * dying process only after freeing its memory, which may be long after the last byte.
+ */
+static bool is_drained(struct stream *stream)
+{
+	int waiting = 0;
+
+	if (stream->piece == NULL)
+		return true;
+	if (stream->output.events != 0 || ioctl(stream->from, FIONREAD, &waiting) < 0 ||
+	    waiting > 0)
+		return false;
+	stream_end(stream);
+	return true;
+}
+
+/*
+ * The program has ended: stop reading input, and turn the loop until its last byte is
+ * delivered.
+ */
+static void relay_drain(struct relay *relay)
+{
+	stream_end(&relay->streams[STDIN_FILENO]);
+	close_programs_ends(relay);
+	for (;;) {
+		bool out = is_drained(&relay->streams[STDOUT_FILENO]);
+		bool error = is_drained(&relay->streams[STDERR_FILENO]);
+
+		if (out && error)
+			return;
+		loop_turn(relay->loop, CLOCK_NEVER);
+	}
+}
+
+/*
+ * A table of the results of explain.c, for people.
+ *
+ * Prints the object of explain.c as a table.
+ */
+
+enum {
+	CLEAN_MAX = 4 << 20, /* a path in which every byte is escaped */
+	PATH_COLUMN = 44,
+};
+
+static void print_head(const char *text, bool colour, FILE *out)
+{
+	(void)fprintf(out, "%s%s%s\n", colour ? "\033[1m" : "", text,
+		      colour ? "\033[0m" : "");
+}
+
+/* Print TEXT, made safe for a terminal and padded to WIDTH. */
+static void print_cell(const char *text, size_t width, FILE *out)
+{
+	struct buf clean;
+
+	buf_init(&clean, CLEAN_MAX);
+	(void)text_clean(str_of(text), &clean);
+	(void)fprintf(out, "%-*s", (int)width, clean.data);
+	buf_fini(&clean);
+}
+
+static void print_view(const struct value *list, FILE *out)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *row = value_item(list, i);
+		const struct value *bytes = value_member(row, "bytes");
+		char size[32];
+
+		(void)fprintf(out, "  %-8s", value_text(value_member(row, "access")));
+		print_cell(value_text(value_member(row, "path")), PATH_COLUMN, out);
+		(void)fprintf(out, "  %s", value_text(value_member(row, "why")));
+		if (bytes != NULL)
+			(void)fprintf(out, ", at most %s",
+				      text_size((uint64_t)value_integer(bytes), size));
+		(void)putchar('\n');
+	}
+}
+
+static void print_limits(const struct value *limits, FILE *out)
+{
+	for (void *at = value_first(limits); at != NULL; at = value_next(limits, at)) {
+		const struct value *row = value_at(at);
+		const struct value *value = value_member(row, "value");
+		const char *name = value_key(at);
+		char text[32];
+
+		if (value_kind(value) == VALUE_REAL && value_number(value) <= 0)
+			(void)snprintf(text, sizeof(text), "none");
+		else if (value_kind(value) == VALUE_REAL)
+			(void)snprintf(text, sizeof(text), "%g s", value_number(value));
+		else if (strstr(name, "pids") != NULL)
+			(void)snprintf(text, sizeof(text), "%lld",
+				       (long long)value_integer(value));
+		else
+			(void)text_size((uint64_t)value_integer(value), text);
+		(void)fprintf(out, "  %-12s%-12s%s\n", name, text,
+			      value_text(value_member(row, "why")));
+	}
+}
+
+static void print_words(const struct value *list, FILE *out)
+{
+	(void)fprintf(out, " ");
+	for (size_t i = 0; i < value_count(list); i++)
+		(void)fprintf(out, " %s", value_text(value_item(list, i)));
+	(void)fprintf(out, "%s\n", value_count(list) == 0 ? " nothing" : "");
+}
+
+/*
+ * The heading of the list of files: it says how a cell of this LEVEL treats files that
+ * are not listed.
+ */
+static const char *files_head(int64_t level)
+{
+	if (level >= SANDBOX_SEALED)
+		return "Files (what is not listed does not exist in the cell)";
+	if (level == SANDBOX_RULES)
+		return "Files (what is not listed cannot be opened in the cell)";
+	return "Files (at this level none of yours is closed, listed or not)";
+}
+
+/* Print REPORT on OUT, with colours when standard output is a terminal with colours. */
+static void explain_print_table(const struct value *report, FILE *out)
+{
+	bool colour = screen_options_of(STDOUT_FILENO).colour;
+	const char *above = value_text(value_member(report, "repository_above"));
+
+	(void)fprintf(out, "Workspace ");
+	print_cell(value_text(value_member(report, "workspace")), 0, out);
+	(void)fprintf(out, ", policy ");
+	print_cell(value_text(value_member(report, "policy")), 0, out);
+	(void)fprintf(out, ", uid %lld, level L%lld\n",
+		      (long long)value_integer(value_member(report, "uid")),
+		      (long long)value_integer(value_member(report, "level")));
+	if (above != NULL) {
+		(void)fprintf(out, "It lies in the repository ");
+		print_cell(above, 0, out);
+		(void)fprintf(out,
+			      ", which git does not find in the cell; -C names another folder\n");
+	}
+	(void)putchar('\n');
+	print_head(files_head(value_integer(value_member(report, "level"))), colour, out);
+	print_view(value_member(report, "view"), out);
+	(void)putchar('\n');
+	print_head("Limits", colour, out);
+	print_limits(value_member(report, "limits"), out);
+	(void)putchar('\n');
+	print_head("Network", colour, out);
+	print_words(value_member(report, "network"), out);
+	(void)putchar('\n');
+	print_head("Variables", colour, out);
+	print_words(value_member(report, "env"), out);
+}
+
+/*
+ * Finds out whether a workspace is a part of a larger repository, which its cell cannot
+ * see.
+ *
+ * Walks up the folders.
+ */
+
+/*
+ * Append the nearest folder above WORKSPACE (absolute, normal) that has a `.git`; false
+ * when WORKSPACE itself has a `.git`, or no folder above it has one. Only names are
+ * examined.
+ */
+static bool repository_above(const char *workspace, struct buf *above)
+{
+	char path[PATH_MAX];
+	size_t size = strlen(workspace);
+	struct stat st;
+
+	for (;;) {
+		int n = snprintf(path, sizeof(path), "%.*s/.git", (int)size, workspace);
+
+		if (n < 0 || n >= (int)sizeof(path))
+			return false;
+		if (lstat(path, &st) == 0)
+			break;
+		while (size > 0 && workspace[size - 1] != '/')
+			size--;
+		if (size == 0)
+			return false;
+		size--;
+	}
+	return size < strlen(workspace) && buf_add(above, workspace, size);
+}
+
+/*
+ * Prints on standard error why a program of `exec` failed in its cell, when the program
+ * itself could not know.
+ *
+ * Finds and prints the hints.
+ */
+
+/*
+ * Is FOLDER a home, or does it hold the caller's home? Then it may not be a workspace
+ * (shape_open_workspace).
+ */
+static bool holds_home(const char *folder)
+{
+	const char *home = getenv("HOME");
+	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
+
+	return policy_is_home(folder) || (real != NULL && path_within(real, folder));
+}
+
+/* For git: the repository may be above the workspace, outside the cell. */
+static void hint_repository(const struct tool_result *result,
+			    const struct session *session, const char *program)
+{
+	enum { GIT_FATAL = 128 };
+	struct buf above;
+
+	if (result->exit_code != GIT_FATAL || strcmp(path_base_name(program), "git") != 0)
+		return;
+	buf_init(&above, PATH_MAX);
+	if (repository_above(session_workspace(session), &above) && !holds_home(above.data))
+		(void)fprintf(stderr,
+			      "glovebox: the workspace is a part of the repository %s, which the "
+			      "cell does not show; -C %s works on all of it\n",
+			      above.data, above.data);
+	buf_fini(&above);
+}
+
+/* For a command that destroys much: its effect, and the next step. */
+static void hint_harm(const struct tool_result *result)
+{
+	const struct value *told = value_member(result->details, "destroys");
+
+	if (told != NULL)
+		(void)fprintf(stderr, "glovebox: %s %s. %s\n",
+			      value_text(value_member(told, "command")),
+			      value_text(value_member(told, "does")),
+			      value_text(value_member(told, "next")));
+}
+
+/* Does RESULT already say that a host was refused? Then no hint repeats it. */
+static bool tells_of_network(const struct tool_result *result)
+{
+	const struct value *list = denial_list(result);
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (denial_is(value_item(list, i), DENIAL_NET))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Print a hint, with WORDS, for each file or host that the program could not write or
+ * reach, as it says in MESSAGES (the end of its output). A network that RESULT mentions
+ * already is left out.
+ */
+static void hint_messages(const struct tool_result *result, const struct session *session,
+			  const struct policy_words *words, struct str messages)
+{
+	const bool told = tells_of_network(result);
+	struct tool_result said;
+	struct buf line, worded;
+
+	tool_result_init(&said);
+	session_judge_messages(session, messages, &said);
+	buf_init(&line, RESULT_TEXT_MAX);
+	buf_init(&worded, RESULT_TEXT_MAX);
+	const struct value *list = denial_list(&said);
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (told && denial_is(value_item(list, i), DENIAL_NET))
+			continue;
+		buf_clear(&line);
+		buf_clear(&worded);
+		denial_print(value_item(list, i), &line);
+		policy_words_add(words, line.data, &worded);
+		(void)fprintf(stderr, "glovebox: %s\n", worded.data);
+	}
+	buf_fini(&worded);
+	buf_fini(&line);
+	tool_result_fini(&said);
+}
+
+/*
+ * Prints which files, limits and variables a cell made of these options would have, and
+ * which key, flag or default each of them comes from. No cell is made and nothing runs.
+ *
+ * Makes one object of the specification of a cell. The table (explain_table.c) is made
+ * of this object, so both forms say the same.
+ */
+
+enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128 };
+
+/*
+ * The limits that apply to a program of `exec`; the other limits are for runs of agents.
+ */
+static const char limit_names[] = "memory pids cell_pids file_size tmp free_space grace_s";
+
+static const char *origin_of(const struct setup *setup, const char *key)
+{
+	const char *who = value_text(value_member(setup->origins, key));
+
+	return who != NULL ? who : "default";
+}
+
+static bool is_flags(const struct setup_flags *flags, const char *key, const char *path)
+{
+	const struct value *list = value_member(flags->entry, key);
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (strcmp(value_text(value_item(list, i)), path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The reason for ENTRY: "write (configuration)", "--read", "every cell". */
+static const char *why_of(const struct setup *setup, const struct setup_flags *flags,
+			  const struct view_entry *entry, char text[WHY_MAX])
+{
+	const char *why = entry->why;
+
+	if (why == NULL)
+		return "every cell";
+	if (strcmp(why, "read") != 0 && strcmp(why, "write") != 0 &&
+	    strcmp(why, "blocked") != 0)
+		return why;
+	if (is_flags(flags, why, entry->path))
+		(void)snprintf(text, WHY_MAX, "--%s", why);
+	else if (strcmp(origin_of(setup, why), "option") == 0)
+		(void)snprintf(text, WHY_MAX, "%s", why);
+	else
+		(void)snprintf(text, WHY_MAX, "%s (%s)", why, origin_of(setup, why));
+	return text;
+}
+
+static bool has_layer(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->entries[i].kind == VIEW_OVERLAY &&
+		    strcmp(view->entries[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The access that a program has there; NULL: the entry needs no line. */
+static const char *access_of(const struct view *view, const struct view_entry *entry)
+{
+	struct stat st;
+
+	switch (entry->kind) {
+	case VIEW_TREE:
+		if (entry->optional && entry->fd < 0 && lstat(entry->source, &st) < 0)
+			return NULL;
+		return has_layer(view, entry->path) ? NULL
+		       : entry->writable            ? "write"
+						    : "read";
+	case VIEW_OVERLAY:
+		return "layer";
+	case VIEW_MEMORY:
+		return has_layer(view, entry->path) ? NULL : "memory";
+	case VIEW_MASK:
+		return lstat(entry->path, &st) == 0 ? "hidden" : NULL;
+	case VIEW_PIN:
+		return entry->writable ? NULL : "read";
+	case VIEW_PROCESSES:
+	case VIEW_TERMINALS:
+	case VIEW_TEXT:
+		return "own";
+	case VIEW_DEVICE:
+		return "device";
+	case VIEW_FOLDER:
+	case VIEW_LINK:
+		break;
+	}
+	return NULL;
+}
+
+static uint64_t size_of_layer(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->entries[i].kind == VIEW_MEMORY &&
+		    strcmp(view->entries[i].path, path) == 0)
+			return view->entries[i].size;
+	}
+	return 0;
+}
+
+static struct value *view_value(const struct setup *setup,
+				const struct setup_flags *flags, const struct view *view)
+{
+	struct value *list = value_new_array();
+	char why[WHY_MAX];
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *entry = &view->entries[i];
+		const char *access = access_of(view, entry);
+		struct value *row;
+		uint64_t size;
+
+		if (access == NULL)
+			continue;
+		row = value_new_object();
+		value_set_text(row, "access", access);
+		value_set_text(row, "path", entry->path);
+		size = size_of_layer(view, entry->path);
+		if (size > 0)
+			value_set_integer(row, "bytes", (int64_t)size);
+		value_set_text(row, "why", why_of(setup, flags, entry, why));
+		value_append(list, row);
+	}
+	return list;
+}
+
+static struct value *limit_value(const struct key *key, const struct policy *policy)
+{
+	const char *place = (const char *)&policy->limits + key->offset;
+
+	if (key->kind == KEY_SECONDS)
+		return value_new_real(*(const double *)(const void *)place);
+	return value_new_integer((int64_t) * (const uint64_t *)(const void *)place);
+}
+
+static struct value *limits_value(const struct setup *setup, double timeout_s,
+				  const char *who)
+{
+	struct value *list = value_new_object();
+	const struct key *key = keys_agent;
+	struct value *row = value_new_object();
+
+	value_set(row, "value", value_new_real(timeout_s));
+	value_set_text(row, "why", who);
+	value_set(list, "timeout_s", row);
+	while (key->name != NULL && strcmp(key->name, "limits") != 0)
+		key++;
+	for (key = key->rows; key != NULL && key->name != NULL; key++) {
+		char name[WHY_MAX];
+
+		if (!str_among(limit_names, str_of(key->name)))
+			continue;
+		(void)snprintf(name, sizeof(name), "limits.%s", key->name);
+		row = value_new_object();
+		value_set(row, "value", limit_value(key, setup->policy));
+		value_set_text(row, "why", origin_of(setup, name));
+		if (strcmp(origin_of(setup, name), "option") == 0) {
+			(void)snprintf(name, sizeof(name), "--%s", key->name);
+			value_set_text(row, "why", name);
+		}
+		value_set(list, key->name, row);
+	}
+	return list;
+}
+
+/* The names of variables; values are left out, since they may be secrets. */
+static struct value *environment_value(const struct cell_spec *spec)
+{
+	struct value *list = value_new_array();
+
+	for (const char *const *at = spec->environment; *at != NULL; at++)
+		value_append(list, value_new_str((struct str){*at, strcspn(*at, "=")}));
+	return list;
+}
+
+static struct value *report_value(const struct setup *setup, const struct setup_flags *flags,
+				  const struct cell_spec *spec, double timeout_s,
+				  const char *who)
+{
+	struct value *report = value_new_object();
+	struct buf above;
+
+	value_set_integer(report, "level", spec->level);
+	value_set_text(report, "workspace", spec->workspace);
+	value_set_text(report, "policy",
+		       flags->policy_file != NULL ? flags->policy_file : setup->agent);
+	value_set_integer(report, "uid", spec->identity.uid);
+	value_set(report, "view", view_value(setup, flags, &spec->view));
+	value_set(report, "limits", limits_value(setup, timeout_s, who));
+	value_set(report, "network", value_new_texts(spec->network));
+	value_set(report, "env", environment_value(spec));
+	buf_init(&above, EXPLAIN_TEXT_MAX);
+	if (repository_above(spec->workspace, &above))
+		value_set_text(report, "repository_above", above.data);
+	buf_fini(&above);
+	return report;
+}
+
+/*
+ * Print the explanation on OUT, as a table or as one JSON object. SETUP was made with
+ * flags.explain; FLAGS are its flags. Returns an exit code; complaints have been printed.
+ * Values of variables are not shown. TIMEOUT_S is the timeout (0: none), and WHO names
+ * where it comes from.
+ */
+static int explain_print(struct setup *setup, const struct setup_flags *flags,
+			 double timeout_s, const char *who, bool as_json, FILE *out)
+{
+	struct cell_spec spec;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	spec_init(&spec);
+	if (setup_shape(setup, &spec, &err)) {
+		auto_value struct value *report =
+			report_value(setup, flags, &spec, timeout_s, who);
+
+		if (as_json)
+			code = verb_print_json(report, VALUE_PRETTY, out);
+		else
+			explain_print_table(report, out);
+	} else {
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	}
+	shape_tidy(&spec);
+	spec_fini(&spec);
+	return code;
+}
+
+static const struct option_row exec_options[] = {
+	{"timeout", 't', OPTION_SECONDS, "S",
+	 "end the program after S seconds, 0: never (default: the policy's wall_s, if it says one)"},
+	{"write", 'w', OPTION_TEXTS, "DIR",
+	 "DIR may be written, instead of what the policy says (may be repeated)"},
+	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only (may be repeated)"},
+	{"env", 'e', OPTION_TEXTS, "NAME[=V]",
+	 "pass the variable NAME on, or set it to V (may be repeated)"},
+	{"memory", 'm', OPTION_TEXT, "SIZE",
+	 "memory of all its processes together: 512M, 2G"},
+	{"pids", 'p', OPTION_COUNT, "N",
+	 "processes and threads at once (where no control group can be made: and up to 300 more)"},
+	{"policy", 'P', OPTION_TEXT, "FILE",
+	 "the policy (JSON) that holds instead of an agent's"},
+	{"tty", 0, OPTION_FLAG, NULL, "give it a terminal: vim, less, a shell to work in"},
+	{"explain", 0, OPTION_FLAG, NULL,
+	 "print what the cell would show, and why; run nothing"},
+	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/*
+ * Add the folders of option NAME as real paths. Links are followed, since the person
+ * named them.
+ */
+static bool add_folders(const struct options *options, const char *name,
+			struct value *entry, struct err *err)
+{
+	const char *const *folders = options_texts(options, name);
+	struct value *list;
+
+	if (*folders == NULL)
+		return true;
+	list = value_new_array();
+	value_set(entry, name, list);
+	for (; *folders != NULL; folders++) {
+		auto_free char *real = realpath(*folders, NULL);
+
+		if (real == NULL)
+			return err_set(err, errno, "--%s %s: %s%s", name, *folders,
+				       strerror(errno),
+				       errno == ENOENT ? "; make it first: mkdir -p, or touch"
+						       : "");
+		if (!text_is_utf8(str_of(real)))
+			return err_set(err, EILSEQ,
+				       "--%s: the path has bytes that are not UTF-8, which no "
+				       "policy can name; rename it, or make it the workspace (-C)",
+				       name);
+		value_append(list, value_new_text(real));
+	}
+	return true;
+}
+
+/* Add the variables of --env. */
+static void add_variables(const struct options *options, struct value *entry)
+{
+	const char *const *variables = options_texts(options, "env");
+	struct value *list;
+
+	if (*variables == NULL)
+		return;
+	list = value_new_array();
+	value_set(entry, "env", list);
+	for (; *variables != NULL; variables++)
+		value_append(list, value_new_text(*variables));
+}
+
+/*
+ * Name the variables of --env that are not set here: the name may be mistyped, or the
+ * variable may be set in another shell only.
+ */
+static void tell_unset(const struct options *options)
+{
+	for (const char *const *at = options_texts(options, "env"); *at != NULL; at++) {
+		if (strchr(*at, '=') == NULL && getenv(*at) == NULL)
+			(void)verb_complain(CODE_DONE,
+					    "--env %s: it is not set here, so the program does "
+					    "not have it; --env %s=VALUE sets it",
+					    *at, *at);
+	}
+}
+
+/*
+ * Check ENTRY, which is made of the values of options. A complaint about a value begins
+ * with its option.
+ */
+static bool check_flags(const struct value *entry, struct err *err)
+{
+	static const char limit[] = "/limits/", variable[] = "/env/";
+	struct err why = {0};
+	struct str text;
+
+	if (keys_check(keys_agent, entry, "", &why))
+		return true;
+	text = str_of(why.text);
+	if (str_starts(text, STR(limit)))
+		text = str_part(text, sizeof(limit) - 1, text.size);
+	/*
+	 * Do not quote a variable, which may be a secret. The reason names it when its
+	 * name is complete.
+	 */
+	if (str_starts(text, STR(variable)))
+		return err_set(err, EINVAL, "exec: --env: %s",
+			       strstr(why.text, ": ") != NULL ? strstr(why.text, ": ") + 2
+							      : why.text);
+	return err_set(err, EINVAL, "exec: --%.*s", (int)text.size, text.data);
+}
+
+/* Turn the options about the policy into keys of a policy, which are checked as such. */
+static bool add_flags(const struct options *options, struct value *entry, struct err *err)
+{
+	struct value *limits = value_new_object();
+
+	value_set(entry, "limits", limits);
+	if (options_given(options, "memory"))
+		value_set_text(limits, "memory", options_text(options, "memory"));
+	if (options_given(options, "pids"))
+		value_set_integer(limits, "pids",
+				  (int64_t)options_count(options, "pids", 0));
+	add_variables(options, entry);
+	return check_flags(entry, err) && add_folders(options, "write", entry, err) &&
+	       add_folders(options, "read", entry, err);
+}
+
+/*
+ * Append WORD to ARGV. JSON holds only UTF-8, so with AS_HEX the word becomes hexadecimal
+ * digits.
+ */
+static void append_word(struct value *argv, const char *word, bool as_hex)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct buf hex;
+
+	if (!as_hex) {
+		value_append(argv, value_new_text(word));
+		return;
+	}
+	buf_init(&hex, 2 * strlen(word));
+	for (; *word != '\0'; word++) {
+		(void)buf_addc(&hex, digits[(unsigned char)*word >> 4]);
+		(void)buf_addc(&hex, digits[(unsigned char)*word & 15]);
+	}
+	value_append(argv, value_new_str(buf_str(&hex)));
+	buf_fini(&hex);
+}
+
+static struct value *arguments_of(const struct options *options)
+{
+	struct value *arguments = value_new_object();
+	struct value *argv = value_new_array();
+	bool as_hex = false;
+
+	for (size_t i = 0; i < options->word_count; i++)
+		as_hex = as_hex || !text_is_utf8(str_of(options->words[i]));
+	for (size_t i = 0; i < options->word_count; i++)
+		append_word(argv, options->words[i], as_hex);
+	value_set(arguments, "argv", argv);
+	if (as_hex)
+		value_set_boolean(arguments, "hex", true);
+	return arguments;
+}
+
+/* Print the tool's sentence about the reason why the program did not end by itself. */
+static void print_sentence(const struct tool_result *result)
+{
+	struct str text = str_trim(buf_str(&result->text));
+
+	if (text.size > 0)
+		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
+}
+
+/* Print LINE unless it is empty, and clear it. */
+static void print_line(struct buf *line)
+{
+	if (line->size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line->data);
+	buf_clear(line);
+}
+
+/*
+ * Print refusals and limits that the program met; it could itself only say that it
+ * failed.
+ */
+static void print_denials(const struct session *session, const struct tool_result *result,
+			  const struct policy_words *policy)
+{
+	/*
+	 * A program that succeeds although a system call was refused has found another
+	 * way.
+	 */
+	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
+	const struct value *list = denial_list(result);
+	/* Each function prints a line or nothing. */
+	static void (*const prints[])(const struct tool_result *result, struct buf *out) = {
+		audit_print_files,   audit_print_doubtful, audit_print_left,
+		audit_print_partial, layer_tell_print,
+	};
+	struct buf line, words;
+
+	buf_init(&line, RESULT_TEXT_MAX);
+	buf_init(&words, RESULT_TEXT_MAX);
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (succeeded && denial_is(value_item(list, i), DENIAL_PROC))
+			continue;
+		denial_print(value_item(list, i), &line);
+		policy_words_add(policy, line.data, &words);
+		print_line(&words);
+		buf_clear(&line);
+	}
+	for (size_t i = 0; i < sizeof(prints) / sizeof(prints[0]); i++) {
+		prints[i](result, &line);
+		print_line(&line);
+	}
+	session_print_own(session, result, &line);
+	print_line(&line);
+	/* The changes of the program stay. Say when not all of them could be examined. */
+	if (audit_failed(result) && result->status != RESULT_FAILED)
+		print_sentence(result);
+	buf_fini(&line);
+	buf_fini(&words);
+}
+
+/* The time limit of the program (0: none), and where it comes from. */
+struct exec_time {
+	double seconds;
+	const char *why;
+};
+
+static struct exec_time time_of(const struct options *options, double wall_s)
+{
+	if (options_given(options, "timeout"))
+		return (struct exec_time){options_seconds(options, "timeout", 0),
+					  "--timeout"};
+	return (struct exec_time){wall_s, wall_s > 0 ? "limits.wall_s" : "default"};
+}
+
+static int code_of(const struct tool_result *result, const struct exec_time *time,
+		   const struct interrupt *interrupt)
+{
+	int number = interrupt_signal(interrupt);
+
+	switch (result->status) {
+	case RESULT_DONE:
+		return result->signal != 0 ? CODE_SIGNAL + result->signal
+					   : result->exit_code;
+	case RESULT_TIMED_OUT:
+		(void)fprintf(stderr, "glovebox: ended after %g s (%s)\n", time->seconds,
+			      time->why);
+		return CODE_TIMED_OUT;
+	case RESULT_CANCELLED:
+		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
+	case RESULT_DENIED:
+		return CODE_EXEC_NOT_EXECUTABLE; /* print_denials has printed why */
+	case RESULT_FAILED:
+		break;
+	}
+	print_sentence(result);
+	if (result->exit_code == CODE_EXEC_NOT_EXECUTABLE ||
+	    result->exit_code == CODE_EXEC_NOT_FOUND)
+		return result->exit_code;
+	return CODE_EXEC_NO_CELL;
+}
+
+/* Turn the loop until the program has ended and its last byte is delivered. */
+static void wait_for_end(struct session *session, struct running *running,
+			 struct relay *relay)
+{
+	bool given = false;
+
+	while (!running_is_done(running)) {
+		if (!given && running_is_sent(running)) {
+			relay_give(relay);
+			given = true;
+		}
+		loop_turn(session_loop(session), CLOCK_NEVER);
+	}
+	relay_drain(relay);
+}
+
+static void ask_for_terminal(struct value *arguments)
+{
+	struct pty_size size = terminal_size();
+
+	value_set_integer(arguments, "rows", size.rows);
+	value_set_integer(arguments, "columns", size.columns);
+}
+
+static int follow(struct session *session, const struct options *options,
+		  const struct policy_words *words, const struct exec_time *time,
+		  struct interrupt *interrupt, struct relay *relay)
+{
+	auto_value struct value *arguments = arguments_of(options);
+	struct request request = {
+		.tool = "exec",
+		.arguments = arguments,
+		.fd_count = relay_fd_count(relay),
+		.by_front = true,
+		.timeout_s = time->seconds > 0 ? time->seconds : -1,
+	};
+	struct terminal *terminal = NULL;
+	struct running *running;
+	struct buf messages;
+	struct err err = {0};
+	int code;
+
+	if (options_given(options, "tty")) {
+		ask_for_terminal(arguments);
+		if (!terminal_open(session_loop(session), relay_packets(relay), &terminal,
+				   &err))
+			return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	}
+	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
+	running = session_start(session, &request, NULL, NULL);
+	wait_for_end(session, running, relay);
+	terminal_close(terminal);
+	print_denials(session, running_result(running), words);
+	hint_harm(running_result(running));
+	hint_repository(running_result(running), session, options->words[0]);
+	buf_init(&messages, RELAY_TAIL);
+	relay_tail(relay, &messages);
+	hint_messages(running_result(running), session, words, buf_str(&messages));
+	buf_fini(&messages);
+	code = code_of(running_result(running), time, interrupt);
+	running_free(running);
+	/* The program wrote to our pipe, and could not know that its output was lost. */
+	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
+}
+
+static int exec_with(struct setup *setup, const struct options *options,
+		     struct interrupt *interrupt)
+{
+	const struct exec_time time = time_of(options, setup->wall_s);
+	const struct policy_words words = {setup->policy_file, setup->said};
+	bool tty = options_given(options, "tty");
+	struct session *session = NULL;
+	struct relay *relay = NULL;
+	struct err err = {0};
+	int code;
+
+	if (tty)
+		terminal_prepare();
+	/* An exec is no step that can be undone. */
+	free(setup->undo_folder);
+	setup->undo_folder = NULL;
+	code = setup_session_once(setup, interrupt, &session);
+	if (code != CODE_DONE)
+		return CODE_EXEC_NO_CELL;
+	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
+		: relay_open(session_loop(session), &relay, &err))
+		code = follow(session, options, &words, &time, interrupt, relay);
+	else
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	relay_close(relay);
+	session_close(session);
+	return code;
+}
+
+/*
+ * Refuse patterns in `write`: the kernel knows no patterns, so the whole folder of a
+ * pattern would be open to the command.
+ */
+static bool has_no_pattern(const struct policy *policy, struct err *err)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		const struct policy_path *entry = &policy->write.items[i];
+
+		if (entry->pattern != NULL)
+			return err_set(err, EINVAL,
+				       "agents.%s.write: the pattern \"%s\" cannot hold for a "
+				       "program, which the kernel keeps to folders only; name "
+				       "them with --write",
+				       policy->name, entry->text);
+	}
+	return true;
+}
+
+static int run_or_explain(struct setup *setup, const struct options *options,
+			  const struct setup_flags *flags, FILE *out)
+{
+	const struct policy_words words = {flags->policy_file, flags->entry};
+	struct interrupt *interrupt = NULL;
+	struct exec_time time;
+	struct err err = {0};
+	int code;
+
+	if (!setup_init_with(setup, options, flags, &err) ||
+	    !has_no_pattern(setup->policy, &err))
+		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
+	if (!setup_allow_hosts(setup, options, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	time = time_of(options, setup->wall_s);
+	if (flags->explain)
+		return explain_print(setup, flags, time.seconds, time.why,
+				     options_given(options, "json"), out);
+	if (interrupt_open(&interrupt, &err))
+		code = exec_with(setup, options, interrupt);
+	else
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	interrupt_close(interrupt);
+	return code;
+}
+
+static int exec_run(const struct options *options, FILE *out)
+{
+	auto_value struct value *entry = value_new_object();
+	const struct setup_flags flags = {
+		/* Standard error belongs to the program. */
+		.quiet_plugins = true,
+		.policy_file = options_text(options, "policy"),
+		.entry = entry,
+		.explain = options_given(options, "explain"),
+	};
+	struct setup setup = {0};
+	struct err err = {0};
+	int code;
+
+	if (options->word_count == 0 && !flags.explain)
+		return verb_complain(CODE_USAGE, "exec: no command; usage: glovebox exec [--] "
+						 "CMD [ARGS…]");
+	if (options_given(options, "json") && !flags.explain)
+		return verb_complain(CODE_USAGE, "exec: --json goes with --explain");
+	if (options_given(options, "agent") && flags.policy_file != NULL)
+		return verb_complain(CODE_USAGE, "exec: --agent and --policy each say what "
+						 "may be done: give one");
+	if (!add_flags(options, entry, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	tell_unset(options);
+	code = run_or_explain(&setup, options, &flags, out);
+	setup_fini(&setup);
+	return code;
+}
+
+static const char exec_help[] =
+	"Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
+	"system's programs, no other file of yours, no host but those of --allow-host and\n"
+	"the policy's network, and of your environment TERM, LANG and TZ and what --env\n"
+	"names only. When it ends, everything that it started ends too.\n\n"
+	"What may be read, written and used is an agent's policy (default: the one of\n"
+	"`default`), or that of --policy; options beat both. DIR of --write and --read\n"
+	"starts where you are, not at the workspace. --explain prints what holds.\n\n"
+	"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
+	"through a pipe. With --tty it has a terminal of the cell's own, behind yours, and\n"
+	"every key goes to it. The exit code is the program's own, 128+N when signal N ended\n"
+	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
+	"cannot be executed or is not in the agent's list of commands, 127 when there is\n"
+	"none of that name, 1 instead of 0 when its output could not be written.\n"
+	"Ctrl+C and SIGTERM end the program first (130, 143).";
+
+const struct verb verb_exec = {
+	.name = "exec",
+	.summary = "run a program in the cell",
+	.arguments = "[--] CMD [ARGS…]",
+	.help = exec_help,
+	.example =
+		"  glovebox exec --timeout 60 -- make -j4\n"
+		"  mkdir out; glovebox exec --write out --memory 2G -- sh -c 'date > out/now'\n"
+		"  glovebox exec --tty -- bash\n"
+		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"
+		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
+		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",
+	.options = exec_options,
+	.words_most = VERB_WORDS_ANY,
+	.words_end_options = true,
+	.run = exec_run,
+};
