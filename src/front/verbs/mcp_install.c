@@ -18,8 +18,8 @@
 #include "base/value.h"
 #include "front/talk.h"
 #include "front/verb.h"
-#include "front/verbs/find_program.h"
 #include "front/verbs/json_insert.h"
+#include "front/verbs/run.h"
 #include "front/verbs/toml_append.h"
 
 #define ENTRY_NAME "glovebox"

@@ -18,7 +18,7 @@
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
 #include "front/verb.h"
-#include "front/verbs/find_program.h"
+#include "front/verbs/run.h"
 #include "front/verbs/verb_doctor_attack.h"
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"

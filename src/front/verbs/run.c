@@ -1,0 +1,596 @@
+/* run: `glovebox run`, and `glovebox "PROMPT"`: lets an agent work on the folder. */
+
+#include "front/verbs/run.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "front/setup.h"
+#include "front/talk.h"
+#include "front/terminal/chat.h"
+#include "front/terminal/console.h"
+#include "front/verb.h"
+#include "store/database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* A longer prompt should be a file in the workspace. */
+enum { PROMPT_MAX = 4 << 20 };
+
+/* clang-format off */
+#define EVENT_OPTION_ROWS \
+	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"}, \
+	{"answers", 0, OPTION_FLAG, NULL, \
+	 "with --json: read the answers to what is asked as lines on standard input"}
+/* clang-format on */
+
+static const struct option_row run_options[] = {
+	EVENT_OPTION_ROWS,
+	RUN_OPTION_ROW_RESUME,
+	RUN_OPTION_ROWS,
+	{0},
+};
+
+/* The options of `sessions resume`, whose first word is the session. */
+static const struct option_row resume_options[] = {
+	EVENT_OPTION_ROWS,
+	RUN_OPTION_ROWS,
+	{0},
+};
+
+/* Join the words by blanks. The single word "-" means standard input. */
+static bool read_prompt(const char *const *words, size_t count, struct buf *prompt,
+			struct err *err)
+{
+	if (count == 1 && strcmp(words[0], "-") == 0) {
+		if (!fd_read_all(STDIN_FILENO, prompt, "standard input", err))
+			return false;
+	} else {
+		for (size_t i = 0; i < count; i++) {
+			if (i > 0)
+				(void)buf_addc(prompt, ' ');
+			(void)buf_adds(prompt, words[i]);
+		}
+	}
+	if (prompt->overflowed)
+		return err_set(err, E2BIG, "the prompt is longer than %d MiB",
+			       PROMPT_MAX >> 20);
+	if (strlen(prompt->data) != prompt->size)
+		return err_set(err, EINVAL, "the prompt holds a NUL byte: is it a text?");
+	return true;
+}
+
+/*
+ * May the agent have questions for a person? A tool that runs commands always may:
+ * commands that destroy much are asked about.
+ */
+static bool asks(const struct policy *policy)
+{
+	return policy->asks.count > 0 || policy_has_tool(policy, "bash") ||
+	       policy_has_tool(policy, "delegate_agent") ||
+	       policy_has_tool(policy, "manage_schedule");
+}
+
+static int run_with(const struct options *options, struct setup *setup,
+		    const char *resume, const char *prompt)
+{
+	struct talk_options talk_options = {
+		.json = options_given(options, "json"),
+		.answers = options_given(options, "answers"),
+		.kept = true,
+		.resume = resume,
+		.counts_answers = options_given(options, "max-iterations"),
+	};
+	struct agent_outcome outcome;
+	struct console *console = NULL;
+	struct talk *talk = NULL;
+	struct err err = {0};
+	int code;
+
+	if (talk_options.answers && !talk_options.json)
+		return verb_complain(CODE_USAGE,
+				     "--answers reads the answers to what --json asks: "
+				     "give both");
+	if (!talk_model(options_text(options, "model"), &setup->role, &talk_options.model,
+			&err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	/* Open the console even where nothing is asked: Escape ends the run. */
+	if (!talk_options.json && !console_open_if_any(&console, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (asks(setup->policy))
+		talk_options.console = console;
+	code = talk_open(&talk_options, setup, &talk);
+	if (code == CODE_DONE)
+		code = talk_told(talk, talk_turn(talk, prompt, &outcome));
+	/* Fail, so that a script does not take a recording for an agent's work. */
+	if (code == CODE_DONE && talk_options.model.name == NULL)
+		code = verb_complain(CODE_FAILED,
+				     "no model is configured: a recording was played, and "
+				     "nobody has read the prompt. See: glovebox models");
+	talk_close(talk);
+	console_close(console);
+	return code;
+}
+
+static int run_set_up(const struct options *options, const char *resume, const char *prompt)
+{
+	struct setup setup = {0};
+	int code = run_setup(options, NULL, &setup);
+
+	if (code == CODE_DONE)
+		code = run_with(options, &setup, resume, prompt);
+	setup_fini(&setup);
+	return code;
+}
+
+static int run_resumed(const struct options *options, const char *name, const char *prompt)
+{
+	struct journal_found found = {0};
+	struct options filled;
+	struct err err = {0};
+	int code;
+
+	if (run_resume(options, name, &filled, &found, &err))
+		code = run_set_up(&filled, found.id, prompt);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_found_fini(&found);
+	return code;
+}
+
+/* Run with the prompt WORDS. RESUME is the session that goes on; NULL: a new session. */
+static int run_words(const struct options *options, const char *resume,
+		     const char *const *words, size_t count)
+{
+	struct buf prompt;
+	struct err err = {0};
+	int code;
+
+	buf_init(&prompt, PROMPT_MAX);
+	if (!read_prompt(words, count, &prompt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (str_trim(buf_str(&prompt)).size == 0)
+		code = verb_complain(CODE_USAGE, "the prompt is empty");
+	else if (resume != NULL)
+		code = run_resumed(options, resume, prompt.data);
+	else
+		code = run_set_up(options, NULL, prompt.data);
+	buf_fini(&prompt);
+	return code;
+}
+
+static int run_run(const struct options *options, FILE *out)
+{
+	(void)out;
+	return run_words(options, options_text(options, "resume"),
+			 (const char *const *)options->words, options->word_count);
+}
+
+/* Run with the session as first word. */
+static int resume_run(const struct options *options, FILE *out)
+{
+	(void)out;
+	return run_words(options, options->words[0],
+			 (const char *const *)options->words + 1, options->word_count - 1);
+}
+
+static const char run_help[] =
+	"Send PROMPT to a model and run the tools it calls, in the cell, until it is\n"
+	"done; then show what was changed. - reads the prompt from standard input. A\n"
+	"first word with a blank in it needs no verb: glovebox \"fix the failing test\".\n\n"
+	"The model is the one that --model, GLOVEBOX_MODEL or the configuration names,\n"
+	"at the server GLOVEBOX_BASE_URL or, unless it is set, at the service's own:\n"
+	"  NAME            any that speaks Chat Completions: llama.cpp, Ollama, vLLM, …\n"
+	"  openai:NAME     OpenAI's Responses; the key of both is in OPENAI_API_KEY\n"
+	"  anthropic:NAME  Anthropic's Messages; the key is in ANTHROPIC_API_KEY\n"
+	"When nothing names a model, and neither a key nor a server is set, a recorded\n"
+	"answer is played, and the exit code is 1; --model replay:FILE plays yours.\n\n"
+	"At a terminal Escape ends it, as Ctrl+C does.\n\n"
+	"--resume goes on with an earlier session, however it ended: in its folder, as its\n"
+	"agent, with its model, with all that was said and read. ID is what `glovebox\n"
+	"sessions list` shows, the beginning of it, or `last`.\n\n"
+	"Exit codes: 0 done, 1 failed, 3 a limit was reached, 5 the cell could not be\n"
+	"built, 130 cancelled.";
+
+const struct verb verb_run = {
+	.name = "run",
+	.summary = "let an agent work on this folder",
+	.arguments = "PROMPT…|-",
+	.help = run_help,
+	.example = "  export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1\n"
+		   "  glovebox run --model qwen3-coder \"find out why make test fails\"",
+	.options = run_options,
+	.words_least = 1,
+	.words_most = VERB_WORDS_ANY,
+	.run = run_run,
+};
+
+static const char sessions_resume_help[] =
+	"Go on with the session ID: glovebox run --resume ID PROMPT, with all its other\n"
+	"options.";
+
+const struct verb verb_sessions_resume = {
+	.name = "sessions resume",
+	.summary = "go on with one of them",
+	.arguments = "ID|last PROMPT…|-",
+	.help = sessions_resume_help,
+	.example = "  glovebox sessions resume last \"now add a test\"",
+	.options = resume_options,
+	.words_least = 2,
+	.words_most = VERB_WORDS_ANY,
+	.names = NAMES_SESSIONS,
+	.run = resume_run,
+};
+
+/* `glovebox` on a terminal, with prompts and answers in turn. */
+
+static const struct option_row chat_options[] = {RUN_OPTION_ROW_RESUME, RUN_OPTION_ROWS, {0}};
+
+/*
+ * Open the history of typed texts in the user's state. Without it the conversation still
+ * works.
+ */
+static void open_history(struct chat *chat)
+{
+	struct err err = {0};
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (state_path("history", &path, NULL) &&
+	    !line_history_open(chat->history, path.data, &err))
+		(void)verb_complain(CODE_DONE, "what is typed is not kept: %s", err.text);
+	buf_fini(&path);
+}
+
+static void take_line(struct chat *chat)
+{
+	auto_free char *text = memory_copy_str(str_trim(buf_str(&chat->line.text)));
+	struct agent_outcome outcome;
+
+	/* A text that begins with a blank is not kept. */
+	if (!str_starts(buf_str(&chat->line.text), STR(" ")))
+		line_history_add(chat->history, str_of(text));
+	line_start(&chat->line);
+	chat->paint.columns = screen_columns_of(STDOUT_FILENO);
+	if (chat_is_command(str_of(text)))
+		chat_command(chat, str_of(text));
+	else
+		(void)talk_turn(chat->talk, text, &outcome);
+	talk_break(chat->talk);
+}
+
+static void serve(struct chat *chat)
+{
+	while (!chat->over && !talk_is_over(chat->talk)) {
+		switch (console_read(chat->console, &chat->line,
+				     talk_interrupt_fd(chat->talk))) {
+		case CONSOLE_LINE:
+			take_line(chat);
+			break;
+		case CONSOLE_QUIT:
+			chat->over = true;
+			break;
+		case CONSOLE_GONE:
+			chat->over = true;
+			chat->code = CODE_SIGNAL + SIGHUP;
+			break;
+		case CONSOLE_WOKEN:
+			/* A SIGINT from another process counts as a Ctrl+C. */
+			talk_calm(chat->talk);
+			if (talk_signal(chat->talk) == 0 &&
+			    line_take(&chat->line, TYPING_INTERRUPT, STR("")) == LINE_QUIT)
+				chat->over = true;
+			break;
+		}
+	}
+	if (talk_signal(chat->talk) != 0)
+		chat->code = CODE_SIGNAL + talk_signal(chat->talk);
+	else if (talk_is_over(chat->talk))
+		chat->code = CODE_FAILED;
+}
+
+static void greet(void)
+{
+	static const char hint[] = "/help lists what there is; Ctrl+D quits.\n";
+
+	(void)fd_write_all(STDOUT_FILENO, hint, sizeof(hint) - 1, NULL);
+}
+
+/* Open the conversation. RESUME: the id of the session that goes on, or NULL. */
+static int open_talk(struct chat *chat, const char *resume)
+{
+	struct talk_options options = {.console = chat->console,
+				       .kept = true,
+				       .resume = resume};
+	struct err err = {0};
+	int code = run_setup(chat->options, NULL, chat->setup);
+
+	if (code != CODE_DONE)
+		return code;
+	if (!talk_model(options_text(chat->options, "model"), &chat->setup->role,
+			&options.model, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return talk_open(&options, chat->setup, &chat->talk);
+}
+
+static int converse(const struct options *options, const char *resume)
+{
+	struct screen_options look = screen_options_of(STDOUT_FILENO);
+	struct chat chat = {.options = options};
+	struct err err = {0};
+
+	/*
+	 * Open the console first: it starts a process, and its thread must be the first
+	 * one.
+	 */
+	if (!console_open(&chat.console, &err))
+		return verb_complain(CODE_USAGE, "%s; for one prompt: glovebox run \"…\"",
+				     err.text);
+	chat.setup = memory_alloc(sizeof(*chat.setup));
+	chat.history = line_history_new();
+	open_history(&chat);
+	line_init(&chat.line, chat.history,
+		  (struct line_completer){.complete = chat_complete, .context = &chat});
+	paint_init(&chat.paint);
+	chat.paint.colour = look.colour;
+	chat.paint.unicode = look.unicode;
+	chat.code = open_talk(&chat, resume);
+	if (chat.code == CODE_DONE) {
+		greet();
+		talk_break(chat.talk);
+		serve(&chat);
+	}
+	talk_close(chat.talk);
+	setup_fini(chat.setup);
+	free(chat.setup);
+	free(chat.model);
+	value_free(chat.earlier);
+	paint_fini(&chat.paint);
+	line_fini(&chat.line);
+	line_history_free(chat.history);
+	console_close(chat.console);
+	return chat.code;
+}
+
+static int chat_run(const struct options *options, FILE *out)
+{
+	const char *resume = options_text(options, "resume");
+	struct journal_found found = {0};
+	struct options filled;
+	struct err err = {0};
+	int code;
+
+	(void)out;
+	if (resume == NULL)
+		code = converse(options, NULL);
+	else if (run_resume(options, resume, &filled, &found, &err))
+		code = converse(&filled, found.id);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_found_fini(&found);
+	return code;
+}
+
+static const char chat_help[] =
+	"Talk with an agent on a terminal: type what is to be done, watch it being done\n"
+	"in the cell, and go on from there. glovebox alone does the same. The model and\n"
+	"its server are those of glovebox run.\n\n"
+	"A backslash at the end of a line, or Alt+Enter, begins another one, and what is\n"
+	"pasted stays one text. Arrows, Home, End, Ctrl+A, E, K, U, W, Y, T and Alt+B, F,\n"
+	"D edit as in a shell, Ctrl+R searches what was typed before, Tab completes.\n"
+	"Ctrl+C clears the line or stops the agent; pressed again it quits, as Ctrl+D\n"
+	"does on an empty line. Commands begin with a slash: /help lists them.\n\n"
+	"What is typed is kept in ~/.local/state/glovebox/history, but for lines that\n"
+	"begin with a blank.\n\n"
+	"Exit codes: 0 the end, 1 failed, 2 no terminal, 5 the cell could not be built,\n"
+	"128+n ended by signal n.";
+
+const struct verb verb_chat = {
+	.name = "chat",
+	.summary = "talk with an agent on this terminal",
+	.arguments = "",
+	.help = chat_help,
+	.example = "  glovebox\n  glovebox chat --agent reviewer -C ~/src/project",
+	.options = chat_options,
+	.run = chat_run,
+};
+
+/*
+ * Glovebox demo: plays a whole session on a small project without a model. The model's
+ * words are recorded; tools, cell, compiler and tests are real.
+ */
+
+static const char demo_files[] = "examples/demo/";
+static const char demo_replay[] = "examples/demo/replay.json";
+
+static const struct option_row demo_options[] = {
+	{"plain", 0, OPTION_FLAG, NULL, "no colours and no spinner"},
+	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"},
+	{"keep", 0, OPTION_FLAG, NULL, "leave the project's folder there afterwards"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static bool write_demo(const char *folder, struct err *err)
+{
+	auto_close int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t count = 0;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", folder, strerror(errno));
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		if (strncmp(file->name, demo_files, strlen(demo_files)) != 0 ||
+		    strcmp(file->name, demo_replay) == 0)
+			continue;
+		if (!temp_tree_write(fd, file->name + strlen(demo_files),
+				     (struct str){file->data, file->size},
+				     file->executable ? 0755 : 0644, err))
+			return err_while(err, "writing the demo into %s", folder);
+		count++;
+	}
+	if (count == 0)
+		return err_set(err, ENOENT, "this program was built without its demo");
+	return true;
+}
+
+static const char demo_prompt[] =
+	"A test of this project fails. Find out why, mend it, and show me the change.";
+
+static int play(const char *folder, const struct options *options)
+{
+	struct screen_options plain = screen_options_of(STDOUT_FILENO);
+	const struct talk_options talk_options = {
+		.json = options_given(options, "json"),
+		.screen = options_given(options, "plain") ? &plain : NULL,
+		.model =
+			{
+				.name = "replay",
+				.embedded = embedded_text(demo_replay),
+				.temperature = CONFIG_TEMPERATURE_ABSENT,
+			},
+	};
+	struct agent_outcome outcome = {0};
+	struct console *console = NULL;
+	struct talk *talk = NULL;
+	struct setup setup;
+	struct err err = {0};
+	int code;
+
+	plain.terminal = plain.colour = false;
+	/* The demo asks nothing, but Escape must end it. */
+	if (!talk_options.json && !console_open_if_any(&console, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (!setup_init_shipped(&setup, folder, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = talk_open(&talk_options, &setup, &talk);
+	if (code == CODE_DONE)
+		code = talk_told(talk, talk_turn(talk, demo_prompt, &outcome));
+	talk_close(talk);
+	console_close(console);
+	if (code == CODE_DONE && outcome.last_exit_code != 0)
+		code = verb_complain(CODE_FAILED, "the last run of the tests was not green");
+	setup_fini(&setup);
+	return code;
+}
+
+/* Check that the programs which build the project exist: the demo really runs them. */
+static bool check_programs(struct err *err)
+{
+	static const char *const names[] = {"bash", "make", "cc"};
+	struct buf path;
+	bool found = true;
+
+	buf_init(&path, 4096);
+	for (size_t i = 0; found && i < sizeof(names) / sizeof(names[0]); i++)
+		found = find_program(names[i], &path) ||
+			err_set(err, ENOENT,
+				"the demo compiles a small C project and needs %s, which is not "
+				"there; on Debian and Ubuntu: sudo apt install %s",
+				names[i],
+				strcmp(names[i], "bash") == 0 ? "bash" : "build-essential");
+	buf_fini(&path);
+	return found;
+}
+
+static int demo_run(const struct options *options, FILE *out)
+{
+	struct buf folder;
+	struct err err = {0};
+	int code;
+
+	(void)out;
+	if (!check_programs(&err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	buf_init(&folder, PATH_MAX);
+	if (!setup_temp_folder("demo", &folder, &err)) {
+		buf_fini(&folder);
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	if (!write_demo(folder.data, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = play(folder.data, options);
+	if (options_given(options, "keep"))
+		(void)fprintf(stderr, "The project is in %s\n", folder.data);
+	else
+		folder_remove(folder.data);
+	buf_fini(&folder);
+	return code;
+}
+
+static const char demo_help[] =
+	"Copy a small C project with a failing test to a temporary folder and let an\n"
+	"agent mend it there. Only the model's words are recorded: files, compiler,\n"
+	"tests and the cell around them are real, and a result that does not fit the\n"
+	"recording ends the demo. It needs make and a C compiler, and some seconds.\n\n"
+	"Exit codes: 0 the last run of the tests was green, 1 it was not, 5 the cell\n"
+	"could not be built.";
+
+const struct verb verb_demo = {
+	.name = "demo",
+	.summary = "watch a whole session, without a model",
+	.arguments = "",
+	.help = demo_help,
+	.example = "  glovebox demo --plain",
+	.options = demo_options,
+	.run = demo_run,
+};
+
+/* Makes files and folders. */
+
+enum { PARENT_MAX = 256 };
+
+bool temp_tree_write(int folder_fd, const char *name, struct str data, mode_t mode,
+		     struct err *err)
+{
+	auto_close int fd = -1;
+	char parent[PARENT_MAX];
+
+	for (const char *slash = strchr(name, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
+		if (mkdirat(folder_fd, parent, 0755) < 0 && errno != EEXIST)
+			return err_set(err, errno, "%s: %s", parent, strerror(errno));
+	}
+	fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", name, strerror(errno));
+	return fd_write_all(fd, data.data, data.size, err);
+}
+
+/* Walks over PATH. */
+
+bool find_program_on(const char *folders, const char *name, struct buf *found)
+{
+	struct str rest = str_of(folders), folder;
+	struct stat st;
+
+	while (path_next_folder(&rest, &folder)) {
+		buf_clear(found);
+		if (buf_addstr(found, folder) && buf_addc(found, '/') &&
+		    buf_adds(found, name) && stat(found->data, &st) == 0 &&
+		    S_ISREG(st.st_mode) && access(found->data, X_OK) == 0)
+			return true;
+	}
+	buf_clear(found);
+	return false;
+}
+
+bool find_program(const char *name, struct buf *found)
+{
+	return find_program_on(getenv("PATH"), name, found);
+}
