@@ -1,10 +1,11 @@
 /*
- * attack: the attacks that are built into the program, and the code that plays them. Each
+ * doctor: the attacks that are built into the program, and the code that plays them. Each
  * attack is played in a cell, where it must fail, and without a cell, where it must
  * succeed: else its failure in the cell would prove nothing. The texts are those of
  * tests/cell/ that say `shipped`; dev/embed-attacks makes the table at build time.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/value.h"
 
@@ -41,21 +42,3 @@ struct attack {
 
 /* Ends with a row without a name. */
 extern const struct attack attacks[];
-
-struct interrupt;
-
-/* Does the group exist? ERR names the groups that exist. */
-bool attack_check_group(const char *group, struct err *err);
-
-/*
- * Play the attacks in folders of their own, which are removed afterwards. Without root's
- * rights, attacks that only root could do without a cell are left out. A line for each
- * group goes to PROGRESS unless it is NULL. ONLY: play only the attacks of this group;
- * NULL: all. The report has the numbers "held", "shown" and "root_only", the names in
- * "through" and "unshown", "groups" ({"name", "held", "shown"}), and "missing", from the
- * name of a program that is not installed to the number of attacks that need it and were
- * left out. False with ECHILD when no cell can be built, with ENOENT where there is no
- * bash, with ECANCELED when INTERRUPT came, else when the folders cannot be made.
- */
-bool attack_play_all(const char *only, FILE *progress, const struct interrupt *interrupt,
-		     struct value *report, struct err *err);
