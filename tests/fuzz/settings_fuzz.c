@@ -2,8 +2,7 @@
  * settings_fuzz: somebody's settings, to which an entry is added: JSON with comments, and TOML.
  * What json_insert wrote it must find again.
  */
-#include "front/verbs/json_insert.h"
-#include "front/verbs/toml_append.h"
+#include "front/verbs/mcp_install.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -4,6 +4,12 @@
  * after the person has seen the difference.
  */
 #pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -19,3 +25,39 @@ int mcp_install(const struct mcp_install *install, FILE *out);
 
 /* The names of all clients, for the help: "claude, codex, …". */
 #define MCP_INSTALL_CLIENTS "claude, codex, gemini, qwen, opencode, vscode, cursor"
+
+/*
+ * Adds one member to another program's settings, a JSON text that may hold comments and
+ * trailing commas. The existing text is kept, byte by byte.
+ */
+
+enum json_insert_answer {
+	JSON_INSERTED,
+	JSON_IS_THERE, /* the same entry: nothing to do */
+	JSON_DIFFERS,  /* an entry of this name that says something else */
+	JSON_REFUSED,  /* ERR says why it is not possible */
+};
+
+/*
+ * OUT gets TEXT (an empty TEXT counts as an empty object) with ENTRY as member NAME of
+ * the object GROUP, which is made when it is missing. OUT is written only for
+ * JSON_INSERTED; the result has then been parsed again and compared.
+ */
+enum json_insert_answer json_insert(struct str text, const char *group, const char *name,
+				    const struct value *entry, struct buf *out,
+				    struct err *err);
+
+/*
+ * Checks whether one more table may be appended to another program's settings in TOML.
+ * The text is only parsed as far as this check needs.
+ */
+
+enum toml_answer {
+	TOML_FREE,     /* the table may be appended */
+	TOML_IS_THERE, /* the table, or a key of it, is in the text */
+	TOML_REFUSED,  /* ERR names the line and the reason */
+};
+
+/* May the table [GROUP.NAME] be appended to TEXT? */
+enum toml_answer toml_look(struct str text, const char *group, const char *name,
+			   struct err *err);

@@ -1,5 +1,5 @@
 /* Tests of front/json_insert: what stood there stays, and the entry is where a person would put it. */
-#include "front/verbs/json_insert.h"
+#include "front/verbs/mcp_install.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

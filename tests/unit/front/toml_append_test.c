@@ -1,5 +1,5 @@
 /* Tests of front/toml_append: when may a table be added, and where does a text go wrong? */
-#include "front/verbs/toml_append.h"
+#include "front/verbs/mcp_install.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
