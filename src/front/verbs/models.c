@@ -1,9 +1,4 @@
 /* glovebox models: lists the models that can be asked from here, and their needs. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/value.h"
 #include "front/setup.h"
@@ -13,6 +8,12 @@
 #include "model/http.h"
 #include "model/provider.h"
 #include "policy/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum {
 	NAME_COLUMNS = 32, /* of the table; a longer name only moves its own line */
