@@ -3,10 +3,8 @@
  * and which programs would run. No cell is made and nothing runs. The text is made of the
  * same object as the JSON.
  */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "policy/policy.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -16,7 +14,10 @@
 #include "policy/command_code.h"
 #include "policy/command_harm.h"
 #include "policy/commands.h"
-#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { LABEL_WIDTH = 10 };
 
