@@ -12,7 +12,7 @@
 #include "front/extensions.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "front/verbs/verb_tool.h"
+#include "front/verbs/tool.h"
 #include "plugins/describe.h"
 #include "plugins/run.h"
 #include "policy/policy.h"

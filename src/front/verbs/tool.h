@@ -1,5 +1,6 @@
-/* verb_tool: calls one tool and prints the result, for the verbs that do so. */
+/* tool: calls one tool and prints the result, for the verbs that do so. */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"

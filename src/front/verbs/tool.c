@@ -2,21 +2,27 @@
  * glovebox tool list, schema and call: lists and calls tools by hand, in the same way as
  * a model's calls.
  */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "front/verbs/tool.h"
+
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
 #include "front/verb.h"
-#include "front/verbs/verb_tool.h"
 #include "session/session.h"
 #include "tool/schema.h"
 #include "tools/tools.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static const struct option_row list_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print name, description, schema and effects as JSON"},
