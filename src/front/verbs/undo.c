@@ -1,10 +1,6 @@
 /*
  * glovebox undo: restores the files that a tool or a command has changed; docs/undo.md.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text/text.h"
@@ -15,6 +11,11 @@
 #include "session/session.h"
 #include "undo/plan.h"
 #include "undo/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 enum {
 	TITLE_SHOWN = 60,
