@@ -2,15 +2,16 @@
  * glovebox json get: prints one part of a JSON text on standard input, for scripts that
  * would otherwise need another program. It reads no setting and starts nothing.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/verb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum {
 	NAMED_MAX = 12, /* members that are named when one is missing */
