@@ -15,8 +15,8 @@
 #include "session/session.h"
 #include "tool/tool.h"
 #include "undo/plan.h"
+#include "undo/projects.h"
 #include "undo/store.h"
-#include "undo/undo_projects.h"
 #include "view/spec.h"
 
 #include <errno.h>

@@ -23,7 +23,7 @@
 #include "front/verb.h"
 #include "store/database.h"
 #include "store/journal.h"
-#include "undo/undo_projects.h"
+#include "undo/projects.h"
 
 enum {
 	DEPTH_MAX = 256, /* of nested folders; deeper ones are not measured */

@@ -1,7 +1,9 @@
-/* undo_projects: see undo_projects.h. */
-#include "undo/undo_projects.h"
+/* projects: see projects.h. */
+
+#include "undo/projects.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "undo/store.h"
@@ -10,6 +12,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * undo_projects: the undo stores of all workspaces, seen from outside: the space they
+ * projects: the undo stores of all workspaces, seen from outside: the space they
  * take, and removing old steps. A store that a session uses is left unchanged.
  */
 #pragma once
+
 #include "base/err.h"
 
 #include <stdbool.h>
