@@ -12,7 +12,7 @@
 #include "cell/anchor.h"
 #include "cell/cell.h"
 #include "cell/groups.h"
-#include "cell/layer_tell.h"
+#include "cell/layer.h"
 #include "cell/pending.h"
 #include "files/files.h"
 #include "guard/guard.h"

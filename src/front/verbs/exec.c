@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "cell/layer_tell.h"
+#include "cell/layer.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
 #include "front/terminal/screen.h"
