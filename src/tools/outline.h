@@ -4,6 +4,7 @@
  * data has none.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -25,3 +26,8 @@ void outline_add(struct outline *outline, size_t number, struct str line);
 size_t outline_print(struct outline *outline, size_t most, size_t bytes, struct buf *out);
 /* How many there are. */
 size_t outline_count(const struct outline *outline);
+
+/* What bytes that are no text look like, by how they begin. */
+
+/* "PNG", "gzip"; NULL: nothing known. */
+const char *binary_kind(struct str start);

@@ -2,7 +2,6 @@
  * outline: any text gives an outline within its bounds; failing: of any line it is told whether it
  * tells of a failure; binary_kind: of any bytes what they look like.
  */
-#include "tools/binary_kind.h"
 #include "tools/failing.h"
 #include "tools/outline.h"
 

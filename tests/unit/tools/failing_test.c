@@ -1,7 +1,7 @@
 /* failing: which lines tell of a failure; binary_kind: what bytes look like. */
 #include "base/fd.h"
-#include "tools/binary_kind.h"
 #include "tools/failing.h"
+#include "tools/outline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
