@@ -1,10 +1,11 @@
 /*
- * patch_wrapping: what models put around a patch. A code fence; a shell's here-document
+ * wrapping: what models put around a patch. A code fence; a shell's here-document
  * (`apply_patch <<'EOF'`, `cat <<EOF | apply_patch`), maybe as the text of `bash -lc "…"`; the
  * patch as apply_patch's argument in quotes. Only a wrapping that leaves no doubt about the
  * patch in it is taken away; a shell's further commands, and a folder that it goes to first,
  * are refused, since this tool would leave them out.
  */
+
 #include "tools/patches/patch.h"
 
 #include <string.h>
