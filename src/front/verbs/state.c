@@ -2,15 +2,6 @@
  * glovebox state and state prune: prints which files glovebox keeps for its user, where
  * and for which workspaces, and removes old ones.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -24,6 +15,16 @@
 #include "store/database.h"
 #include "store/journal.h"
 #include "undo/projects.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	DEPTH_MAX = 256, /* of nested folders; deeper ones are not measured */
