@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "policy/command_rule.h"
+#include "policy/commands.h"
 
 #include <stdbool.h>
 

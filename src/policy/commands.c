@@ -1,20 +1,717 @@
 /* commands: presets and rules made into one list, and asked; see commands.h. */
+
 #include "policy/commands.h"
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/library.h"
+#include "base/memory.h"
+#include "base/path.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "base/value.h"
+#include "policy/command.h"
 #include "policy/command_code.h"
+#include "policy/command_harm.h"
 #include "policy/command_seen.h"
-#include "policy/presets.h"
+#include "policy/policy.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
+
+/* A rule out of its JSON; see command_rule.h. command_match.c compares. */
+
+enum { NAME_MAX_BYTES = 200 };
+
+/* The rest of TEXT behind the first SEPARATOR; empty when there is none. FIRST is before it. */
+static struct str split(struct str text, char separator, struct str *first)
+{
+	const char *at = text.size ? memchr(text.data, separator, text.size) : NULL;
+
+	*first = at ? str_part(text, 0, (size_t)(at - text.data)) : text;
+	return at ? str_part(text, first->size + 1, text.size)
+		  : str_part(text, text.size, 0);
+}
+
+static bool parse_value(struct str text, struct command_value *value, const char *pointer,
+			struct err *err)
+{
+	static const char *const names[] = {"text", "number", "path", NULL};
+
+	for (size_t i = 0; names[i] != NULL; i++) {
+		if (str_is(text, names[i])) {
+			value->kind = (enum command_kind)(COMMAND_TEXT + (int)i);
+			return true;
+		}
+	}
+	value->kind = COMMAND_CHOICE;
+	value->choices = text;
+	return memchr(text.size ? text.data : "", ',', text.size) != NULL ||
+	       err_set(err, EINVAL,
+		       "%s: \"%.*s\" is no kind; there are text, number, path, and choices "
+		       "(\"a,b\")",
+		       pointer, (int)text.size, text.data ? text.data : "");
+}
+
+/* "-x", "--name=KIND", "--name[=KIND]", "-number" */
+static bool parse_option(struct str text, struct command_option *option,
+			 const char *pointer, struct err *err)
+{
+	struct str kind = split(text, '=', &option->name);
+
+	if (str_ends(option->name, STR("[")) && str_ends(kind, STR("]"))) {
+		option->form = COMMAND_OPTIONAL;
+		option->name.size--;
+		kind.size--;
+	} else if (option->name.size < text.size) {
+		option->form = COMMAND_VALUE;
+	} else if (str_is(text, "-number")) {
+		option->form = COMMAND_DIGITS;
+		return true;
+	}
+	if (option->name.size < 2 || option->name.data[0] != '-' ||
+	    str_is(option->name, "--"))
+		return err_set(err, EINVAL,
+			       "%s: \"%.*s\" is no option; write \"-x\", \"--name\", "
+			       "\"--name=KIND\", \"--name[=KIND]\" or \"-number\"",
+			       pointer, (int)text.size, text.data);
+	return option->form == COMMAND_FLAG ||
+	       parse_value(kind, &option->value, pointer, err);
+}
+
+/* "KIND", "KIND?", "KIND*", "KIND+", "--" */
+static bool parse_operand(struct str text, struct command_operand *operand,
+			  const char *pointer, struct err *err)
+{
+	static const char marks[] = "?*+";
+	const char *mark = text.size ? strchr(marks, text.data[text.size - 1]) : NULL;
+
+	if (str_is(text, "--")) {
+		operand->value.kind = COMMAND_DASHES;
+		return true;
+	}
+	if (mark != NULL && *mark != '\0') {
+		operand->repeat = (enum command_repeat)(COMMAND_MAYBE + (mark - marks));
+		text.size--;
+	}
+	return parse_value(text, &operand->value, pointer, err);
+}
+
+static bool parse_options(const struct value *list, struct command_options *options,
+			  struct arena *arena, const char *pointer, struct err *err)
+{
+	options->count = value_count(list);
+	options->items = arena_alloc(arena, (options->count + 1) * sizeof(*options->items));
+	for (size_t i = 0; i < options->count; i++) {
+		if (!parse_option(value_str(value_item(list, i)), &options->items[i],
+				  pointer, err))
+			return false;
+	}
+	return true;
+}
+
+static bool parse_operands(const struct value *list, struct command_rule *rule,
+			   struct arena *arena, const char *pointer, struct err *err)
+{
+	rule->operand_count = value_count(list);
+	rule->operands =
+		arena_alloc(arena, (rule->operand_count + 1) * sizeof(*rule->operands));
+	for (size_t i = 0; i < rule->operand_count; i++) {
+		if (!parse_operand(value_str(value_item(list, i)), &rule->operands[i],
+				   pointer, err))
+			return false;
+	}
+	return true;
+}
+
+/* Options, and what operands begin with: "SHELL=", "run". */
+static bool parse_executes(const struct value *list, struct command_rule *rule,
+			   struct arena *arena, const char *pointer, struct err *err)
+{
+	const size_t count = value_count(list);
+	struct command_options *options = &rule->executes;
+	struct command_insert *operands = &rule->executes_operands;
+
+	options->items = arena_alloc(arena, (count + 1) * sizeof(*options->items));
+	operands->items = arena_alloc(arena, (count + 1) * sizeof(*operands->items));
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(list, i));
+
+		if (!str_starts(text, STR("-")) && text.size > 0)
+			operands->items[operands->count++] =
+				value_text(value_item(list, i));
+		else if (!parse_option(text, &options->items[options->count++], pointer, err))
+			return false;
+	}
+	return true;
+}
+
+static void take_insert(const struct value *list, struct command_insert *insert,
+			struct arena *arena)
+{
+	insert->count = value_count(list);
+	insert->items = arena_alloc(arena, (insert->count + 1) * sizeof(*insert->items));
+	for (size_t i = 0; i < insert->count; i++)
+		insert->items[i] = value_text(value_item(list, i));
+}
+
+/* "git log": the first program and the subcommand. */
+static const char *name_of(const struct command_rule *rule, struct arena *arena)
+{
+	struct str program;
+	struct buf name;
+	const char *kept;
+
+	(void)split(rule->programs, ',', &program);
+	buf_init(&name, NAME_MAX_BYTES);
+	(void)buf_addstr(&name, program);
+	if (rule->subcommand.size > 0 && buf_addc(&name, ' '))
+		(void)buf_addstr(&name, rule->subcommand);
+	kept = arena_copy(arena, buf_str(&name));
+	buf_fini(&name);
+	return kept;
+}
+
+/*
+ * Make RULE of OBJECT, which fits the key table. Its memory is of ARENA, and OBJECT must
+ * live as long. ERR names what is wrong below POINTER.
+ */
+static bool command_rule_make(struct command_rule *rule, const struct value *object,
+			      struct arena *arena, const char *pointer, struct err *err)
+{
+	char below[ERR_TEXT_MAX / 2];
+
+	*rule = (struct command_rule){
+		.programs = value_str(value_member(object, "program")),
+		.subcommand = value_str(value_member(object, "subcommand")),
+		.runs_code = value_is_true(value_member(object, "runs_code")),
+		.match = value_member(object, "match"),
+	};
+	if (rule->programs.size == 0)
+		return err_set(err, EINVAL, "%s: needs the key program", pointer);
+	rule->name = name_of(rule, arena);
+	take_insert(value_member(object, "insert_global"), &rule->insert_global, arena);
+	take_insert(value_member(object, "insert"), &rule->insert, arena);
+	(void)snprintf(below, sizeof(below), "%s/global", pointer);
+	if (!parse_options(value_member(object, "global"), &rule->global, arena, below, err))
+		return false;
+	(void)snprintf(below, sizeof(below), "%s/options", pointer);
+	if (!parse_options(value_member(object, "options"), &rule->options, arena, below,
+			   err))
+		return false;
+	(void)snprintf(below, sizeof(below), "%s/executes", pointer);
+	if (!parse_executes(value_member(object, "executes"), rule, arena, below, err))
+		return false;
+	(void)snprintf(below, sizeof(below), "%s/operands", pointer);
+	return parse_operands(value_member(object, "operands"), rule, arena, below, err);
+}
+
+bool command_next_choice(struct str *rest, struct str *choice)
+{
+	if (rest->size == 0)
+		return false;
+	*rest = split(*rest, ',', choice);
+	return true;
+}
+
+/* Is NAME one of the rule's programs? */
+static bool command_rule_is_of(const struct command_rule *rule, const char *name)
+{
+	struct str rest = rule->programs, program;
+
+	while (command_next_choice(&rest, &program)) {
+		if (str_is(program, name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is an argument vector of a rule's form? Strict where programs differ: an option's
+ * value that stands by itself never begins with a dash, nothing is abbreviated, and
+ * letters are not gathered behind one dash unless the rule lists them so.
+ */
+
+enum { NUMBER_DIGITS_MAX = 18 };
+
+/* One comparison on its way. */
+struct walk {
+	const struct command_rule *rule;
+	const char *const *argv;
+	struct command_match *match;
+	size_t at;      /* the next word */
+	size_t operand; /* the next one of the rule */
+	bool taken;     /* at least once */
+	bool dashes;    /* "--" has been there */
+};
+
+static bool miss(struct walk *walk, enum command_fit fit, size_t word)
+{
+	walk->match->fit = fit;
+	walk->match->word = word;
+	return false;
+}
+
+static bool is_number(const char *text)
+{
+	size_t size = strspn(text, "0123456789");
+
+	return size > 0 && size <= NUMBER_DIGITS_MAX && text[size] == '\0';
+}
+
+static bool is_choice(struct str choices, struct str text)
+{
+	struct str choice;
+
+	while (command_next_choice(&choices, &choice)) {
+		if (str_equal(choice, text))
+			return true;
+	}
+	return false;
+}
+
+static bool value_fits(struct walk *walk, const struct command_value *value, const char *text)
+{
+	struct command_match *match = walk->match;
+
+	switch (value->kind) {
+	case COMMAND_TEXT:
+		return true;
+	case COMMAND_NUMBER:
+		return is_number(text);
+	case COMMAND_PATH:
+		if (text[0] == '\0' || strcmp(text, "-") == 0)
+			return false;
+		if (match->paths != NULL)
+			match->paths[match->path_count++] = text;
+		return true;
+	case COMMAND_CHOICE:
+		return is_choice(value->choices, str_of(text));
+	case COMMAND_DASHES:
+		break;
+	}
+	return false;
+}
+
+/* The value that WORD attaches to OPTION: "" for none; NULL: another option. */
+static const char *attached(const struct command_option *option, const char *word)
+{
+	/* "-overlay" may be an option of its own and not "-o" with "verlay" */
+	bool is_letter = option->name.size == 2 && (option->value.kind == COMMAND_NUMBER ||
+						    option->value.kind == COMMAND_CHOICE);
+	const char *rest = word + option->name.size;
+
+	if (option->form == COMMAND_DIGITS)
+		return is_number(word + 1) ? word + strlen(word) : NULL;
+	if (strncmp(word, option->name.data, option->name.size) != 0)
+		return NULL;
+	if (*rest == '\0')
+		return rest;
+	if (option->form == COMMAND_FLAG)
+		return NULL;
+	return is_letter || (option->name.size > 2 && *rest == '=') ? rest : NULL;
+}
+
+/* The word AT names what CODE says, and the rule has no word for that. */
+static bool miss_code(struct walk *walk, const struct command_code *code, size_t at)
+{
+	walk->match->code = code;
+	return miss(walk, FIT_EXECUTES, at);
+}
+
+static bool grants_operand(const struct command_rule *rule, const char *word)
+{
+	for (size_t i = 0; i < rule->executes_operands.count; i++) {
+		struct str granted = str_of(rule->executes_operands.items[i]);
+
+		if (str_is(granted, word) ||
+		    (str_ends(granted, STR("=")) && str_starts(str_of(word), granted)))
+			return true;
+	}
+	return false;
+}
+
+/* Does WORD, which stands for an operand of any text, name code? */
+static const struct command_code *code_in(const struct command_rule *rule,
+					  const struct command_value *value,
+					  const char *word)
+{
+	if (value->kind != COMMAND_TEXT || grants_operand(rule, word))
+		return NULL;
+	return command_code_operand(rule, word);
+}
+
+/* A script that is the value of an option, as `sed -e` takes it. */
+static bool check_script(struct walk *walk, const struct command_option *option,
+			 const char *text)
+{
+	const struct command_code *code = NULL;
+
+	if (str_among("-e --expression --source", option->name))
+		code = code_in(walk->rule, &option->value, text);
+	return code == NULL || code->kind != CODE_SCRIPT ||
+	       miss_code(walk, code, walk->at - 1);
+}
+
+/* The option at walk->at, out of OPTIONS; *FOUND: it is one of them. */
+static bool take_listed(struct walk *walk, const struct command_options *options, bool *found)
+{
+	const char *word = walk->argv[walk->at];
+
+	for (size_t i = 0; i < options->count; i++) {
+		const struct command_option *option = &options->items[i];
+		const char *value = attached(option, word);
+
+		if (value == NULL)
+			continue;
+		*found = true;
+		walk->at++;
+		if (*value == '\0' && option->form != COMMAND_VALUE)
+			return true;
+		if (*value == '\0') {
+			value = walk->argv[walk->at];
+			if (value == NULL || value[0] == '-')
+				return miss(walk, FIT_OPTION_NEEDS_VALUE, walk->at - 1);
+			walk->at++;
+		} else if (option->name.size > 2) {
+			value++; /* the "=" */
+		}
+		if (!value_fits(walk, &option->value, value))
+			return miss(walk, FIT_WRONG_VALUE, walk->at - 1);
+		return check_script(walk, option, value);
+	}
+	return false;
+}
+
+/* The option at walk->at: of OPTIONS, or one that names code and is granted as such. */
+static bool take_option(struct walk *walk, const struct command_options *options)
+{
+	const struct command_rule *rule = walk->rule;
+	const struct command_code *code;
+	bool found = false, fits = take_listed(walk, options, &found);
+
+	if (!found)
+		fits = take_listed(walk, &rule->executes, &found);
+	if (found)
+		return fits;
+	code = command_code_option(rule, walk->argv[walk->at], options == &rule->global);
+	return code != NULL ? miss_code(walk, code, walk->at)
+			    : miss(walk, FIT_NO_SUCH_OPTION, walk->at);
+}
+
+/* May the rule's operand be passed over where the walk stands? */
+static bool can_leave(const struct walk *walk)
+{
+	const struct command_operand *operand = &walk->rule->operands[walk->operand];
+
+	return operand->repeat == COMMAND_MAYBE || operand->repeat == COMMAND_ANY ||
+	       (operand->repeat == COMMAND_SOME && walk->taken);
+}
+
+static void leave(struct walk *walk)
+{
+	walk->operand++;
+	walk->taken = false;
+}
+
+static bool take_operand(struct walk *walk)
+{
+	const struct command_rule *rule = walk->rule;
+	const char *word = walk->argv[walk->at++];
+
+	while (walk->operand < rule->operand_count) {
+		const struct command_operand *operand = &rule->operands[walk->operand];
+
+		if (operand->value.kind == COMMAND_DASHES)
+			break;
+		if (value_fits(walk, &operand->value, word)) {
+			const struct command_code *code =
+				code_in(rule, &operand->value, word);
+
+			if (code != NULL)
+				return miss_code(walk, code, walk->at - 1);
+			walk->taken = true;
+			if (operand->repeat == COMMAND_ONCE ||
+			    operand->repeat == COMMAND_MAYBE)
+				leave(walk);
+			return true;
+		}
+		if (!can_leave(walk))
+			return miss(walk, FIT_WRONG_OPERAND, walk->at - 1);
+		leave(walk);
+	}
+	return miss(walk, FIT_NO_OPERAND, walk->at - 1);
+}
+
+/* All operands up to END have been given or may be missing. */
+static bool operands_done(struct walk *walk, bool to_dashes)
+{
+	const struct command_rule *rule = walk->rule;
+
+	while (walk->operand < rule->operand_count) {
+		if (rule->operands[walk->operand].value.kind == COMMAND_DASHES)
+			return true;
+		if (!can_leave(walk))
+			return miss(walk, FIT_OPERAND_MISSING, walk->at);
+		leave(walk);
+	}
+	return !to_dashes || miss(walk, FIT_NO_OPERAND, walk->at);
+}
+
+static bool take_dashes(struct walk *walk)
+{
+	if (!operands_done(walk, true))
+		return false;
+	walk->at++;
+	leave(walk);
+	walk->dashes = true;
+	return true;
+}
+
+static bool take_global(struct walk *walk, struct str subcommand)
+{
+	struct str first;
+
+	if (!str_next_word(&subcommand, &first))
+		return true;
+	while (walk->argv[walk->at] != NULL && walk->argv[walk->at][0] == '-' &&
+	       !is_choice(first, str_of(walk->argv[walk->at]))) {
+		/* An unknown one before anything that tells the rules of a program apart. */
+		if (!take_option(walk, &walk->rule->global)) {
+			if (walk->match->fit != FIT_EXECUTES)
+				walk->match->fit = FIT_OTHER_SUBCOMMAND;
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool take_subcommand(struct walk *walk, struct str subcommand)
+{
+	struct str word;
+
+	while (str_next_word(&subcommand, &word)) {
+		const char *given = walk->argv[walk->at];
+
+		if (given == NULL || !is_choice(word, str_of(given)))
+			return miss(walk, FIT_OTHER_SUBCOMMAND, walk->at);
+		walk->at++;
+	}
+	walk->match->subcommand = walk->at;
+	return true;
+}
+
+/* Fill MATCH (`paths` given); true when ARGV (NULL-ended) is of the form. */
+static bool command_rule_match(const struct command_rule *rule, const char *const *argv,
+			       struct command_match *match)
+{
+	struct walk walk = {.rule = rule, .argv = argv, .match = match, .at = 1};
+
+	match->path_count = 0;
+	if (!command_rule_is_of(rule, argv[0]))
+		return miss(&walk, FIT_OTHER_PROGRAM, 0);
+	if (!take_global(&walk, rule->subcommand) ||
+	    !take_subcommand(&walk, rule->subcommand))
+		return false;
+	while (argv[walk.at] != NULL) {
+		const char *word = argv[walk.at];
+		bool fits;
+
+		if (walk.dashes || word[0] != '-' || word[1] == '\0')
+			fits = take_operand(&walk);
+		else if (strcmp(word, "--") == 0)
+			fits = take_dashes(&walk);
+		else
+			fits = take_option(&walk, &rule->options);
+		if (!fits)
+			return false;
+	}
+	if (!operands_done(&walk, false))
+		return false;
+	match->fit = FIT_MATCH;
+	return true;
+}
+
+const char *command_fit_clause(enum command_fit fit)
+{
+	static const char *const clauses[] = {
+		[FIT_OTHER_PROGRAM] = "is another program",
+		[FIT_OTHER_SUBCOMMAND] = "is not what follows the program",
+		[FIT_NO_SUCH_OPTION] = "is no option of it",
+		[FIT_EXECUTES] = "names code, which a rule grants by a word of its own only",
+		[FIT_OPTION_NEEDS_VALUE] = "needs a value",
+		[FIT_WRONG_VALUE] = "is no such value",
+		[FIT_NO_OPERAND] = "is an argument too many",
+		[FIT_WRONG_OPERAND] = "is not the kind of argument that stands there",
+		[FIT_OPERAND_MISSING] = "lacks an argument",
+		[FIT_RUNS_CODE] = "runs code of the project, which the policy leaves out",
+		[FIT_MATCH] = "fits",
+	};
+
+	return clauses[fit];
+}
+
+/* Rules that deny or ask: they name too little rather than too much. */
+
+static bool is_known(const struct shell_command *command, size_t at)
+{
+	return command->values[at].data != NULL;
+}
+
+static bool names_program(const struct command_rule *rule, struct str given)
+{
+	struct str rest = rule->programs, program;
+
+	while (command_next_choice(&rest, &program)) {
+		bool has_slash = memchr(program.data, '/', program.size) != NULL;
+
+		if (str_equal(program, has_slash ? given : shell_words_program(given)))
+			return true;
+	}
+	return false;
+}
+
+/* The word behind the subcommand; 0: it is not there. Another word may be an option's value. */
+static size_t behind_subcommand(const struct command_rule *rule,
+				const struct shell_command *command)
+{
+	bool is_git = str_is(shell_words_program(shell_command_value(command, 0)), "git");
+	size_t at = is_git ? shell_command_git(command) : 1;
+	struct str rest = rule->subcommand, choices;
+	bool may_be_value = false;
+
+	if (rest.size == 0)
+		return 1;
+	while (str_next_word(&rest, &choices)) {
+		for (;; at++) {
+			struct str word;
+
+			if (at >= command->count)
+				return 0;
+			word = shell_command_value(command, at);
+			if (is_choice(choices, word))
+				break;
+			if (!str_starts(word, STR("-")) && !may_be_value)
+				return 0;
+			may_be_value =
+				!may_be_value && !is_git && str_starts(word, STR("-"));
+		}
+		may_be_value = false;
+		at++;
+	}
+	return at;
+}
+
+static bool value_holds(const struct command_value *value,
+			const struct shell_command *command, size_t at, struct str text)
+{
+	auto_free char *copy = memory_copy_str(text);
+
+	return at >= command->count || !is_known(command, at) ||
+	       value->kind == COMMAND_TEXT || value->kind == COMMAND_PATH ||
+	       (value->kind == COMMAND_NUMBER && is_number(copy)) ||
+	       (value->kind == COMMAND_CHOICE && is_choice(value->choices, text));
+}
+
+/* "-f" is among the letters of "-rf" and "-fdx", and begins "-fFILE". */
+static bool is_letter_of(struct str name, struct str word)
+{
+	if (name.size != 2 || word.size < 2 || word.data[0] != '-' || word.data[1] == '-')
+		return false;
+	for (size_t i = 1; i < word.size && isalnum((unsigned char)word.data[i]); i++) {
+		if (word.data[i] == name.data[1])
+			return true;
+	}
+	return false;
+}
+
+/* Is the word AT the OPTION, with the value that it names? */
+static bool option_holds(const struct command_option *option,
+			 const struct shell_command *command, size_t at)
+{
+	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
+	struct str word = shell_command_value(command, at), value;
+	const char *equals = memchr(word.data, '=', word.size);
+	struct str name = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;
+	bool whole = str_equal(name, option->name);
+
+	if (!whole && !(name.size >= BEGINNING_MIN && str_starts(option->name, name)) &&
+	    !is_letter_of(option->name, word))
+		return false;
+	if (option->form == COMMAND_FLAG || option->value.kind == COMMAND_TEXT)
+		return true;
+	if (equals)
+		value = str_part(word, name.size + 1, word.size);
+	else if (whole && at + 1 < command->count && option->form == COMMAND_VALUE)
+		value = shell_command_value(command, ++at);
+	else
+		value = str_part(word, 2, word.size);
+	return value_holds(&option->value, command, at, value);
+}
+
+static bool any_option_holds(const struct command_options *options,
+			     const struct shell_command *command, size_t from, size_t end)
+{
+	for (size_t i = from; i < end; i++) {
+		if (str_is(command->words[i], "--"))
+			break;
+		for (size_t j = 0; j < options->count; j++) {
+			if (option_holds(&options->items[j], command, i))
+				return true;
+		}
+	}
+	return options->count == 0;
+}
+
+static bool operands_hold(const struct command_rule *rule,
+			  const struct shell_command *command, size_t at)
+{
+	for (size_t i = 0; i < rule->operand_count; i++) {
+		const struct command_operand *operand = &rule->operands[i];
+
+		if (operand->value.kind == COMMAND_DASHES ||
+		    operand->repeat == COMMAND_MAYBE || operand->repeat == COMMAND_ANY)
+			continue;
+		while (at < command->count &&
+		       (str_starts(command->words[at], STR("-")) ||
+			!value_holds(&operand->value, command, at,
+				     shell_command_value(command, at))))
+			at++;
+		if (at++ >= command->count)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does RULE, one that denies or asks, hold for COMMAND? What it does not name may be
+ * there: the program by any path, its subcommand behind any options, one of its options
+ * (gathered, attached or abbreviated as programs take them), its operands in their order.
+ * A word that only the shell knows fits every operand and is no option.
+ */
+static bool command_rule_holds(const struct command_rule *rule,
+			       const struct shell_command *command)
+{
+	size_t behind;
+
+	if (!names_program(rule, shell_command_value(command, 0)))
+		return false;
+	behind = behind_subcommand(rule, command);
+	return behind > 0 &&
+	       any_option_holds(&rule->options, command, behind, command->count) &&
+	       any_option_holds(&rule->global, command, 1,
+				rule->subcommand.size ? behind : command->count) &&
+	       operands_hold(rule, command, behind);
+}
 
 enum {
 	PRESETS_MAX = 32,
-	QUOTED_MAX = 80, /* bytes of an example shown in a sentence */
+	EXAMPLE_MAX = 80, /* bytes of an example shown in a sentence */
 };
 
 /* "presets/php.json" is "php". */
@@ -120,13 +817,13 @@ static bool check_example(const struct command_rule *rule, bool lets_run,
 	struct buf why;
 	bool fits;
 
-	buf_init(&why, QUOTED_MAX + COMMAND_TEXT_MAX);
+	buf_init(&why, EXAMPLE_MAX + COMMAND_TEXT_MAX);
 	fits = lets_run ? example_fits(rule, text, &why)
 			: example_is_held(rule, text, &why);
 	if (fits != wanted) {
-		size_t shown = text_character_border(text, QUOTED_MAX);
+		size_t shown = text_character_border(text, EXAMPLE_MAX);
 
-		buf_truncate(&why, why.size < QUOTED_MAX ? why.size : QUOTED_MAX);
+		buf_truncate(&why, why.size < EXAMPLE_MAX ? why.size : EXAMPLE_MAX);
 		(void)err_set(err, EINVAL,
 			      wanted ? "%s: \"%.*s\" does not fit its rule \"%.64s\": %s; change "
 				       "the example or the rule"
@@ -431,9 +1128,14 @@ static bool is_nearer(const struct command_match *now, const struct command_matc
 	return now->word > best->word;
 }
 
-const struct command_rule *commands_find(const struct commands *commands,
-					 const char *const *argv,
-					 struct command_match *match)
+/*
+ * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH),
+ * else the nearest; NULL when no rule is of that program. MATCH has room for paths or
+ * not, as for command_rule_match.
+ */
+static const struct command_rule *commands_find(const struct commands *commands,
+						const char *const *argv,
+						struct command_match *match)
 {
 	const struct command_rule *nearest = NULL;
 	const char **paths = match->paths;
@@ -489,7 +1191,8 @@ const struct command_rule *commands_judge(const struct commands *commands,
 	return first;
 }
 
-bool commands_listed(const struct commands *commands)
+/* Does COMMANDS, or a list that it is within, run listed commands only? */
+static bool commands_listed(const struct commands *commands)
 {
 	while (commands && commands->box)
 		commands = commands->within;
@@ -506,8 +1209,13 @@ static const struct command_rule *find_holding(const struct command_rules *rules
 	return NULL;
 }
 
-const struct command_rule *commands_holding(const struct commands *commands, bool denies,
-					    const struct shell_command *command)
+/*
+ * The first rule of COMMANDS, and the lists that these are within, that holds for
+ * COMMAND: of those that deny (DENIES), or of those that have a person asked; NULL: none.
+ */
+static const struct command_rule *commands_holding(const struct commands *commands,
+						   bool denies,
+						   const struct shell_command *command)
 {
 	const struct command_rule *found = NULL;
 
@@ -516,7 +1224,9 @@ const struct command_rule *commands_holding(const struct commands *commands, boo
 	return found;
 }
 
-bool commands_named(const struct commands *commands, const struct shell_command *command)
+/* Has each list a rule of the configuration that lets COMMAND run, word by word? */
+static bool commands_named(const struct commands *commands,
+			   const struct shell_command *command)
 {
 	auto_free const char **argv = memory_array(command->count + 1, sizeof(*argv));
 	bool named = commands != NULL;
@@ -564,4 +1274,579 @@ void commands_nearest(const struct command_rule *rule, const char *const *argv,
 		commands_print(words, out);
 	else
 		(void)buf_addstr(out, value_str(value_item(rule->match, 0)));
+}
+
+/*
+ * The verdict on a command: a rule that denies wins, then one that has a person asked,
+ * then, where only listed commands run, the list; what runs in the command's place, and
+ * the sentence by which a model finds a form that is allowed.
+ */
+
+enum {
+	QUOTED_MAX = 120,  /* bytes of a command or word quoted */
+	LISTED_MAX = 16,   /* forms of one program, or programs, in one sentence */
+	NEAREST_MAX = 512, /* bytes of the nearest form */
+};
+
+/* One command of a text, judged. */
+struct judged {
+	const struct policy *policy;
+	const struct policy_request *request;
+	const char *const *argv;
+	const struct command_rule *rule; /* that fits, or the nearest */
+	struct command_match match;
+	/* One for each list that has to hold: its rule, and where that stands. */
+	const struct command_rule **rules;
+	struct command_match *matches;
+	size_t list_count;
+	struct verdict *verdict;
+};
+
+/* The words of the rules that hold, and of the table of what destroys much, on what is seen. */
+struct look {
+	const struct policy *policy;
+	const struct command_rule *denied, *asked; /* the first that holds; or NULL */
+	const struct command_harm *harm;           /* the first; or NULL */
+	const struct command_harm *harm_asked; /* the first to be asked about; or NULL */
+	struct buf command; /* the first that is denied, else asked for, as it is written */
+};
+
+/* TEXT in quotes, cut, as it may stand in a sentence. */
+static void add_quoted(struct buf *out, struct str text)
+{
+	size_t size = text.size;
+
+	if (size > QUOTED_MAX)
+		size = text_character_border(text, QUOTED_MAX);
+	(void)buf_adds(out, "\"");
+	text_add_name(out, str_part(text, 0, size));
+	(void)buf_adds(out, size < text.size ? "…\"" : "\"");
+}
+
+static void add_argv(struct buf *out, const char *const *argv)
+{
+	struct buf text;
+
+	buf_init(&text, COMMAND_TEXT_MAX);
+	commands_print(argv, &text);
+	add_quoted(out, buf_str(&text));
+	buf_fini(&text);
+}
+
+static void add_remedy(struct buf *out, const struct policy *policy)
+{
+	(void)buf_addf(out,
+		       "or ask the user to add a rule to agents.%.64s.commands in the "
+		       "configuration.",
+		       policy->name);
+}
+
+static bool deny(const struct policy *policy, struct verdict *verdict, struct buf *because)
+{
+	verdict->answer = VERDICT_DENY;
+	verdict_end(verdict, because);
+	verdict_set_rule(verdict, policy, "commands");
+	buf_fini(because);
+	return false;
+}
+
+static void keep_command(struct look *look, const struct shell_command *command)
+{
+	buf_clear(&look->command);
+	for (size_t i = 0; i < command->count && look->command.size <= QUOTED_MAX; i++) {
+		(void)buf_adds(&look->command, i ? " " : "");
+		(void)buf_addstr(&look->command, command->words[i]);
+	}
+}
+
+/* For command_seen_*: ends at the first that is denied. */
+static bool look_at(void *context, const struct command_seen *seen)
+{
+	struct look *look = context;
+	const struct commands *commands = look->policy->commands;
+	const struct command_harm *harm = command_harm_find(seen, look->policy);
+
+	look->denied = commands_holding(commands, true, seen->command);
+	if (look->denied) {
+		keep_command(look, seen->command);
+		return false;
+	}
+	if (!look->asked) {
+		look->asked = commands_holding(commands, false, seen->command);
+		if (look->asked)
+			keep_command(look, seen->command);
+	}
+	if (!look->harm)
+		look->harm = harm;
+	if (harm && harm->asks && !look->harm_asked &&
+	    !commands_named(commands, seen->command))
+		look->harm_asked = harm;
+	return true;
+}
+
+static void look_init(struct look *look, const struct policy *policy)
+{
+	*look = (struct look){.policy = policy};
+	buf_init(&look->command, COMMAND_TEXT_MAX + 1);
+}
+
+static void look_through(struct look *look, const struct policy_request *request)
+{
+	const struct command_visit visit = {look_at, look};
+	const char *folder = request->folder ? request->folder : look->policy->workspace;
+
+	if (request->argv)
+		command_seen_argv(request->argv, folder, &visit);
+	else
+		command_seen_text(request->command, folder, &visit);
+}
+
+/* A rule of `deny` or `ask` holds: for the model, and for the person who is asked. */
+static void tell_rule(const struct look *look, struct verdict *verdict)
+{
+	const struct policy *policy = look->policy;
+	const struct command_rule *rule = look->denied ? look->denied : look->asked;
+	const char *key = look->denied ? "commands.deny" : "commands.ask";
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_adds(&because, "Not run: ");
+	add_quoted(&because, buf_str(&look->command));
+	(void)buf_addf(&because, " is what the rule \"%.64s\" of agents.%.64s.%s %s. ",
+		       rule->name, policy->name, key,
+		       look->denied ? "denies" : "leaves to a person's yes");
+	(void)buf_addf(&because,
+		       "Do without it%s, or ask the user to run it, or to take that rule out of the "
+		       "configuration.",
+		       look->denied ? ", by another name as well" : "");
+	verdict_end(verdict, &because);
+	verdict_set_rule(verdict, policy, key);
+	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", rule->name);
+	buf_fini(&because);
+}
+
+/* A command that destroys much runs, unless there is a person who says no. */
+static void tell_harm(const struct look *look, struct verdict *verdict)
+{
+	const struct command_harm *harm = look->harm_asked;
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because,
+		       "\"%s\" %s, and a person is asked where one can be. %s To let it run without "
+		       "a question, the user adds a rule to agents.%.64s.commands.allow.",
+		       harm->name, harm->does, harm->next, look->policy->name);
+	verdict_end(verdict, &because);
+	verdict_set_rule(verdict, look->policy, "commands");
+	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", harm->name);
+	buf_fini(&because);
+	verdict->answer = VERDICT_ASK;
+	verdict->or_runs = true;
+}
+
+static bool deny_text(const struct policy *policy, const struct command *command,
+		      struct str text, struct verdict *verdict)
+{
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because,
+		       "Not run: agent \"%s\" runs listed commands only, without a shell, "
+		       "and this text is more than plain commands: %s",
+		       policy->name, command->reason);
+	if (command->at < text.size) {
+		(void)buf_addf(&because, " at byte %zu, ", command->at + 1);
+		add_quoted(&because, str_part(text, command->at, text.size));
+	}
+	(void)buf_addf(&because, ". %s", command->remedy);
+	return deny(policy, verdict, &because);
+}
+
+static void add_once(struct buf *list, const char *name, size_t *count)
+{
+	struct str rest = buf_str(list);
+	size_t size = strlen(name);
+
+	for (size_t at = 0; at + size <= rest.size; at++) {
+		bool begins = at == 0 || (at > 1 && rest.data[at - 1] == ' ' &&
+					  rest.data[at - 2] == ',');
+
+		if (begins && memcmp(rest.data + at, name, size) == 0 &&
+		    (at + size == rest.size || rest.data[at + size] == ','))
+			return;
+	}
+	if ((*count)++ < LISTED_MAX)
+		(void)buf_addf(list, "%s%s", rest.size ? ", " : "", name);
+}
+
+/* The forms of PROGRAM; NULL: every program. */
+static void add_forms(struct buf *out, const struct commands *commands, const char *program)
+{
+	size_t count = 0;
+	struct buf list;
+
+	buf_init(&list, NEAREST_MAX);
+	for (size_t i = 0; i < commands->allow.count; i++) {
+		const struct command_rule *rule = &commands->allow.items[i];
+		struct str rest = rule->programs, one;
+
+		if (rule->runs_code && !commands->runs_code)
+			continue;
+		if (program && command_rule_is_of(rule, program))
+			add_once(&list, rule->name, &count);
+		while (!program && command_next_choice(&rest, &one)) {
+			auto_free char *name = memory_copy_str(one);
+
+			add_once(&list, name, &count);
+		}
+	}
+	(void)buf_addstr(out, buf_str(&list));
+	if (count > LISTED_MAX)
+		(void)buf_addf(out, " and %zu more", count - LISTED_MAX);
+	if (count == 0)
+		(void)buf_adds(out, "none");
+	buf_fini(&list);
+}
+
+/* No rule is of that program. */
+static bool deny_program(const struct judged *judged)
+{
+	const struct policy *policy = judged->policy;
+	const char *program = judged->argv[0];
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_adds(&because, "Not run: the program ");
+	add_quoted(&because, str_of(program));
+	(void)buf_addf(&because, " is not one that agent \"%s\" may run; there are ",
+		       policy->name);
+	add_forms(&because, judged->match.list, NULL);
+	if (strcmp(program, "cd") == 0)
+		(void)buf_adds(&because, ". Name the folder in the argument workdir, ");
+	else if (strcmp(program, "apply_patch") == 0 || strcmp(program, "applypatch") == 0)
+		(void)buf_adds(&because, ". Give the patch to the tool apply_patch, ");
+	else
+		(void)buf_adds(&because, ". Use one of these, ");
+	add_remedy(&because, policy);
+	return deny(policy, judged->verdict, &because);
+}
+
+/* Add what the word is, and the word of a rule that would grant it. */
+static void add_code(struct buf *out, const struct command_code *code)
+{
+	(void)buf_addf(out, " (%s: %s); that would be ",
+		       code->kind == CODE_SCRIPT ? "the script" : code->name, code->reason);
+	command_code_word(code, out);
+}
+
+/* Rules are of that program, but none has this form. */
+static bool deny_form(const struct judged *judged)
+{
+	const struct command_match *match = &judged->match;
+	const struct policy *policy = judged->policy;
+	const char *word = judged->argv[match->word];
+	struct buf because, nearest;
+
+	verdict_begin(&because);
+	buf_init(&nearest, NEAREST_MAX);
+	(void)buf_adds(&because, "Not run: ");
+	add_argv(&because, judged->argv);
+	(void)buf_addf(&because, " is not a form that agent \"%s\" may run. ", policy->name);
+	if (match->fit == FIT_OTHER_SUBCOMMAND) {
+		(void)buf_adds(&because, "Listed are ");
+		add_forms(&because, match->list, judged->argv[0]);
+		(void)buf_adds(&because, ". ");
+	} else {
+		(void)buf_addf(&because, "The rule \"%s\"%s%s%s does not take it: ",
+			       judged->rule->name, judged->rule->preset ? " (preset " : "",
+			       judged->rule->preset ? judged->rule->preset : "",
+			       judged->rule->preset ? ")" : "");
+		if (word != NULL)
+			add_quoted(&because, str_of(word));
+		else
+			(void)buf_adds(&because, "it");
+		(void)buf_addf(&because, " %s", command_fit_clause(match->fit));
+		if (match->code != NULL)
+			add_code(&because, match->code);
+		(void)buf_adds(&because, ". ");
+	}
+	if (match->fit != FIT_RUNS_CODE)
+		commands_nearest(judged->rule, judged->argv, &nearest);
+	if (nearest.size > 0)
+		(void)buf_addf(&because, "The nearest that is allowed: %s . Use that, ",
+			       nearest.data);
+	else
+		(void)buf_adds(&because, "Do without it, ");
+	add_remedy(&because, policy);
+	buf_fini(&nearest);
+	return deny(policy, judged->verdict, &because);
+}
+
+/* Words that the rule calls paths are judged as paths that are read. */
+static bool judge_paths(const struct judged *judged)
+{
+	const struct policy_request *request = judged->request;
+	const char *folder = request->folder ? request->folder : judged->policy->workspace;
+
+	for (size_t i = 0; i < judged->match.path_count; i++) {
+		const char *given = judged->match.paths[i];
+		struct buf path, because;
+		struct verdict why;
+		bool fine;
+
+		buf_init(&path, PATH_MAX);
+		fine = path_normal(folder, given, &path);
+		if (fine) {
+			policy_judge_path(judged->policy, path.data, false, true, &why);
+			fine = why.answer == VERDICT_ALLOW;
+		} else {
+			why = (struct verdict){.because =
+						       "it leads above /, or is too long"};
+		}
+		buf_fini(&path);
+		if (fine)
+			continue;
+		verdict_begin(&because);
+		(void)buf_adds(&because, "Not run: ");
+		add_quoted(&because, str_of(given));
+		(void)buf_addf(&because, " is no path that agent \"%s\" may read: %s.",
+			       judged->policy->name, why.because);
+		(void)deny(judged->policy, judged->verdict, &because);
+		if (why.rule[0])
+			memcpy(judged->verdict->rule, why.rule, sizeof(why.rule));
+		return false;
+	}
+	return true;
+}
+
+static void append_words(struct value *argv, const struct command_insert *words)
+{
+	for (size_t i = 0; i < words->count; i++)
+		value_append(argv, value_new_text(words->items[i]));
+}
+
+static bool same_words(const struct command_insert *a, const struct command_insert *b)
+{
+	bool same = a->count == b->count;
+
+	for (size_t i = 0; same && i < a->count; i++)
+		same = strcmp(a->items[i], b->items[i]) == 0;
+	return same;
+}
+
+/*
+ * Insert the words that the rule of each list adds behind the first AT words of the
+ * command; equal words are inserted once.
+ */
+static void insert_words(const struct judged *judged, size_t at, struct value *argv)
+{
+	for (size_t i = 0; i < judged->list_count; i++) {
+		const struct command_rule *rule = judged->rules[i];
+		bool global = at == 1, behind = at == judged->matches[i].subcommand;
+
+		for (size_t j = 0; j < i; j++) {
+			if (same_words(&rule->insert_global,
+				       &judged->rules[j]->insert_global))
+				global = false;
+			if (at == judged->matches[j].subcommand &&
+			    same_words(&rule->insert, &judged->rules[j]->insert))
+				behind = false;
+		}
+		if (global)
+			append_words(argv, &rule->insert_global);
+		if (behind)
+			append_words(argv, &rule->insert);
+	}
+}
+
+/* ARGV with what its rules put in. */
+static struct value *argv_of(const struct judged *judged)
+{
+	struct value *argv = value_new_array();
+	size_t at = 0;
+
+	while (judged->argv[at] != NULL) {
+		value_append(argv, value_new_text(judged->argv[at++]));
+		insert_words(judged, at, argv);
+	}
+	return argv;
+}
+
+static size_t lists_of(const struct policy *policy)
+{
+	size_t count = 0;
+
+	for (const struct commands *at = policy->commands; at; at = at->within)
+		count += !at->box;
+	return count;
+}
+
+/* Does every list take ARGV, with the paths that each finds in it? */
+static bool judge_lists(struct judged *judged)
+{
+	for (const struct commands *at = judged->policy->commands; at; at = at->within) {
+		if (at->box)
+			continue;
+		judged->match.paths = judged->matches[0].paths;
+		judged->rule = commands_find(at, judged->argv, &judged->match);
+		if (!judged->rule)
+			return deny_program(judged);
+		if (judged->match.fit != FIT_MATCH)
+			return deny_form(judged);
+		if (!judge_paths(judged))
+			return false;
+		judged->rules[judged->list_count] = judged->rule;
+		judged->matches[judged->list_count].subcommand = judged->match.subcommand;
+		judged->list_count++;
+	}
+	return true;
+}
+
+static bool is_asked(const struct judged *judged)
+{
+	struct look look;
+	bool asked;
+
+	look_init(&look, judged->policy);
+	look_through(&look,
+		     &(const struct policy_request){.argv = judged->argv,
+						    .folder = judged->request->folder});
+	asked = look.asked != NULL;
+	buf_fini(&look.command);
+	return asked;
+}
+
+/* Judge ARGV, joined to what is before it by JOIN, and add what runs to the plan. */
+static bool judge_argv(struct judged *judged, const char *join, struct value *plan)
+{
+	size_t count = 0, lists = lists_of(judged->policy);
+
+	while (judged->argv[count] != NULL)
+		count++;
+	auto_free const char **paths = memory_array(count + 1, sizeof(*paths));
+	auto_free const struct command_rule **rules = memory_array(lists, sizeof(*rules));
+	auto_free struct command_match *matches = memory_array(lists, sizeof(*matches));
+
+	matches[0].paths = paths;
+	judged->rules = rules;
+	judged->matches = matches;
+	judged->list_count = 0;
+	/* A person will see it: no rule of the list has to let it run, and none puts words in. */
+	if (!is_asked(judged) && !judge_lists(judged))
+		return false;
+	struct value *part = value_new_object();
+	value_set_text(part, "join", join);
+	value_set(part, "argv", argv_of(judged));
+	value_append(plan, part);
+	return true;
+}
+
+static bool judge_text(struct judged *judged, struct value *plan)
+{
+	struct command command;
+	bool fine = command_parse(&command, judged->request->command);
+
+	if (!fine)
+		(void)deny_text(judged->policy, &command, judged->request->command,
+				judged->verdict);
+	for (size_t i = 0; fine && i < command.count; i++) {
+		judged->argv = command.parts[i].argv;
+		fine = judge_argv(judged, command_joins[command.parts[i].join], plan);
+	}
+	command_fini(&command);
+	return fine;
+}
+
+/* A tool that runs what it chooses itself (a runner of tests): code of the project. */
+static bool judge_tool(const struct judged *judged)
+{
+	const struct commands *list = judged->policy->commands;
+	struct buf because;
+
+	while (list && list->runs_code) /* a box has it */
+		list = list->within;
+	if (!list)
+		return true;
+	verdict_begin(&because);
+	(void)buf_addf(&because,
+		       "Not run: %.64s runs code of the project, which the policy of agent "
+		       "\"%s\" leaves out; only the user can change runs_code in "
+		       "agents.%.64s.commands.",
+		       judged->request->tool, judged->policy->name, judged->policy->name);
+	return deny(judged->policy, judged->verdict, &because);
+}
+
+bool policy_lists_commands(const struct policy *policy)
+{
+	return commands_listed(policy->commands);
+}
+
+/* Where only listed commands run: does REQUEST, and what takes its place? */
+static bool decide_listed(const struct policy *policy,
+			  const struct policy_request *request, struct verdict *verdict)
+{
+	struct judged judged = {.policy = policy, .request = request, .verdict = verdict};
+	auto_value struct value *plan = value_new_array();
+	bool fine;
+
+	if (request->argv) {
+		judged.argv = request->argv;
+		fine = judge_argv(&judged, command_joins[COMMAND_THEN], plan);
+	} else if (request->command.data) {
+		fine = judge_text(&judged, plan);
+	} else {
+		fine = judge_tool(&judged);
+	}
+	if (fine && value_count(plan) > 0)
+		verdict->plan = value_ref(plan);
+	/* A person can see and judge the command; blocked paths stay so, whoever says yes. */
+	if (!fine && (request->argv || request->command.data) &&
+	    str_ends(str_of(verdict->rule), STR(".commands")) &&
+	    policy_asks(policy, "commands"))
+		verdict->answer = VERDICT_ASK;
+	return fine;
+}
+
+static void decide_seen(const struct look *look, const struct policy_request *request,
+			struct verdict *verdict)
+{
+	const bool listed = policy_lists_commands(look->policy);
+
+	if (look->denied) {
+		tell_rule(look, verdict);
+		return;
+	}
+	if (listed && !decide_listed(look->policy, request, verdict))
+		return;
+	verdict->harm = look->harm_asked ? look->harm_asked : look->harm;
+	if (look->asked) {
+		tell_rule(look, verdict);
+		verdict->answer = VERDICT_ASK;
+	} else if (look->harm_asked && !listed) {
+		tell_harm(look, verdict);
+	} else {
+		verdict->answer = VERDICT_ALLOW;
+	}
+}
+
+void policy_decide_command(const struct policy *policy,
+			   const struct policy_request *request, struct verdict *verdict)
+{
+	struct look look;
+
+	*verdict = (struct verdict){.answer = VERDICT_DENY};
+	if (!(request->effects & POLICY_RUNS)) {
+		verdict->answer = VERDICT_ALLOW;
+		return;
+	}
+	if (!request->argv && !request->command.data) {
+		if (!policy_lists_commands(policy) ||
+		    decide_listed(policy, request, verdict))
+			verdict->answer = VERDICT_ALLOW;
+		return;
+	}
+	look_init(&look, policy);
+	look_through(&look, request);
+	decide_seen(&look, request, verdict);
+	buf_fini(&look.command);
 }

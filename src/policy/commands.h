@@ -5,12 +5,121 @@
  * not what that can do once it does: that is the cell's.
  */
 #pragma once
+
 #include "base/err.h"
+#include "base/library.h"
+#include "base/memory.h"
+#include "base/text/shell.h"
 #include "base/value.h"
-#include "policy/command_rule.h"
+#include "policy/command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+struct command_code;
+struct commands;
+
+/*
+ * One form of a command that may run: a program, its subcommand, exactly the options
+ * listed, operands by kind. Made from JSON (docs/policy.md, "Commands"), matched against
+ * plain argument vectors. A rule says what is asked for, not what that does: a program
+ * that runs code (`runs_code`) makes any rule advice, and the cell alone contains.
+ */
+
+enum command_kind {
+	COMMAND_TEXT = 1,
+	COMMAND_NUMBER, /* digits */
+	COMMAND_PATH,   /* judged like a path that a tool reads */
+	COMMAND_CHOICE, /* one of `choices` */
+	COMMAND_DASHES, /* "--" itself, among operands */
+};
+
+struct command_value {
+	enum command_kind kind;
+	struct str choices; /* "a,b,c" */
+};
+
+enum command_form {
+	COMMAND_FLAG,  /* -x, --name */
+	COMMAND_VALUE, /* -x V, --name V, --name=V; -xV where V is a number or choice */
+	COMMAND_OPTIONAL, /* -x, --name, --name=V; -xV likewise */
+	COMMAND_DIGITS,   /* -N: a dash and a number, as of head and git log */
+};
+
+struct command_option {
+	struct str name; /* with its dashes */
+	enum command_form form;
+	struct command_value value;
+};
+
+enum command_repeat { COMMAND_ONCE, COMMAND_MAYBE, COMMAND_ANY, COMMAND_SOME };
+
+struct command_operand {
+	struct command_value value;
+	enum command_repeat repeat;
+};
+
+struct command_options {
+	struct command_option *items;
+	size_t count;
+};
+
+/* Words that are put in, or that operands begin with. */
+struct command_insert {
+	const char **items;
+	size_t count;
+};
+
+struct command_rule {
+	const char *name;      /* "git log": what it is called in sentences */
+	const char *preset;    /* NULL: a rule of the configuration */
+	struct str programs;   /* "phpunit,vendor/bin/phpunit" */
+	struct str subcommand; /* words between blanks, each "a,b"; may be empty */
+	struct command_options global, options; /* before and behind the subcommand */
+	/* Words that name code (command_code.h): options at either place, and beginnings of operands. */
+	struct command_options executes;
+	struct command_insert executes_operands;
+	struct command_operand *operands;
+	size_t operand_count;
+	struct command_insert insert_global, insert;
+	bool runs_code;
+	const struct value *match; /* examples; the first one is shown */
+};
+
+/* How far a vector came, from the nearest to the farthest miss to a match. */
+enum command_fit {
+	FIT_OTHER_PROGRAM,
+	FIT_OTHER_SUBCOMMAND,
+	FIT_NO_SUCH_OPTION,
+	FIT_EXECUTES, /* a word that names code, which needs a word of its own (command_code.h) */
+	FIT_OPTION_NEEDS_VALUE,
+	FIT_WRONG_VALUE,
+	FIT_NO_OPERAND,
+	FIT_WRONG_OPERAND,
+	FIT_OPERAND_MISSING,
+	FIT_RUNS_CODE, /* it fits, but forms that run code are left out (commands.h) */
+	FIT_MATCH,
+};
+
+/* A comparison, and afterwards where it stands. */
+struct command_match {
+	enum command_fit fit;
+	size_t word;        /* where it does not fit */
+	size_t subcommand;  /* the first word behind the subcommand */
+	const char **paths; /* operands and values of that kind; room for argc; or NULL */
+	size_t path_count;
+	const struct command_code *code; /* of FIT_EXECUTES */
+	const struct commands *list;     /* that was searched (commands_find) */
+};
+
+/* Take the next of "a,b,c" off *REST; false when none is left. */
+bool command_next_choice(struct str *rest, struct str *choice);
+
+/*
+ * A clause that says what is wrong with the word at which a match ended: "is no option of
+ * it".
+ */
+const char *command_fit_clause(enum command_fit fit);
 
 struct command_rules {
 	struct command_rule *items;
@@ -43,27 +152,6 @@ void commands_free(struct commands *commands);
  * command, when both are.
  */
 struct commands *commands_both(const struct commands *a, const struct commands *b);
-
-/* Does COMMANDS, or a list that it is within, run listed commands only? */
-bool commands_listed(const struct commands *commands);
-
-/*
- * The first rule of COMMANDS, and the lists that these are within, that holds for
- * COMMAND: of those that deny (DENIES), or of those that have a person asked; NULL: none.
- */
-const struct command_rule *commands_holding(const struct commands *commands, bool denies,
-					    const struct shell_command *command);
-/* Has each list a rule of the configuration that lets COMMAND run, word by word? */
-bool commands_named(const struct commands *commands, const struct shell_command *command);
-
-/*
- * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH),
- * else the nearest; NULL when no rule is of that program. MATCH has room for paths or
- * not, as for command_rule_match.
- */
-const struct command_rule *commands_find(const struct commands *commands,
-					 const char *const *argv,
-					 struct command_match *match);
 /*
  * The same of COMMANDS and the lists it is within, all of which must have a rule that
  * fits; those that are a box have none. NULL, and match->list is NULL: every one is.
@@ -82,3 +170,7 @@ void commands_nearest(const struct command_rule *rule, const char *const *argv,
 
 /* Append ARGV as one would type it: quotes where they are needed. */
 void commands_print(const char *const *argv, struct buf *out);
+
+/* Presets/, built in. Ends with a row whose name is NULL. */
+
+extern const struct embedded_file policy_presets[];
