@@ -13,7 +13,6 @@
 #include "policy/command.h"
 #include "policy/command_code.h"
 #include "policy/command_harm.h"
-#include "policy/command_seen.h"
 #include "policy/policy.h"
 
 #include <assert.h>
