@@ -195,6 +195,8 @@ void git_scan_watch(struct git_scan *scan, const struct value *watched)
 	}
 }
 
+static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root);
+
 /*
  * This search comes last, because a repository that is found in another way counts as
  * such.
@@ -1005,7 +1007,8 @@ static bool counts_folders(int fd)
 		fs.f_type == XFS_SUPER_MAGIC);
 }
 
-void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
+/* Find repositories anywhere below ROOT, except those near ROOT (git_scan_deep.c). */
+static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
 {
 	struct deep deep = {.root = root,
 			    .paths = memory_array(scan->folders_max, sizeof(char *)),

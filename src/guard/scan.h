@@ -345,8 +345,6 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
  */
 void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth);
 void git_scan_pointer_link(const struct scan_look *look, unsigned depth);
-/* Find repositories anywhere below ROOT, except those near ROOT (git_scan_deep.c). */
-void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root);
 /*
  * Find the protected names of autoexec.h in LOOK, a root or a worktree
  * (git_scan_files.c).

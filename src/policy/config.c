@@ -1043,6 +1043,9 @@ static unsigned choice_of(const struct key *key, const struct value *value)
 	abort(); /* keys_check let it pass */
 }
 
+static void keys_store(const struct key *rows, const struct value *object,
+		       enum key_home home, void *target);
+
 static void store_value(const struct key *key, const struct value *value,
 			enum key_home home, void *place)
 {
@@ -1096,8 +1099,13 @@ static void store_value(const struct key *key, const struct value *value,
 	}
 }
 
-void keys_store(const struct key *rows, const struct value *object, enum key_home home,
-		void *target)
+/*
+ * Store the members of OBJECT (checked before) whose row lives in HOME into the struct
+ * at TARGET. Members that are absent leave their place alone; what a place owned before
+ * is not freed.
+ */
+static void keys_store(const struct key *rows, const struct value *object,
+		       enum key_home home, void *target)
 {
 	for (const struct key *key = rows; key->name; key++) {
 		const struct value *value = value_member(object, key->name);

@@ -243,14 +243,6 @@ bool keys_check(const struct key *rows, const struct value *object, const char *
 		struct err *err);
 
 /*
- * Store the members of OBJECT (checked before) whose row lives in HOME into the struct
- * at TARGET. Members that are absent leave their place alone; what a place owned before
- * is not freed.
- */
-void keys_store(const struct key *rows, const struct value *object, enum key_home home,
-		void *target);
-
-/*
  * Append the list of keys as Markdown tables: the generated part of docs/policy.md. False
  * at OUT's ceiling.
  */

@@ -305,6 +305,8 @@ static bool cell_make(struct session *session, const struct session_options *opt
 	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);
 }
 
+static void session_mend(struct session *session);
+
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err)
 {
@@ -653,7 +655,11 @@ static bool extras_take(const struct cell_spec *cell, const struct value *roots,
 	return all;
 }
 
-void session_mend(struct session *session)
+/*
+ * Finish what killed fronts had begun to write in folders that were granted to them
+ * (session_mend.c).
+ */
+static void session_mend(struct session *session)
 {
 	const struct cell_spec *cell = cell_spec(session->cell);
 	const struct value *roots = NULL;

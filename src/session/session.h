@@ -694,11 +694,6 @@ bool batch_go_on(struct running *running, struct worker_end *worker);
 
 /* A quiet call of the session's own, of TOOL, that nobody has judged (session_call.c). */
 struct running *running_of_session(struct session *session, const struct tool *tool);
-/*
- * Finish what killed fronts had begun to write in folders that were granted to them
- * (session_mend.c).
- */
-void session_mend(struct session *session);
 
 /* RUNNING, which had a worker, ends, now or after its checkpoint (running_audit.c). */
 void running_finish_next(struct running *running);

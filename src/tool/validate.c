@@ -389,8 +389,8 @@ static bool check_rest(struct validate_check *check, const struct value *schema,
 	return true;
 }
 
-bool validate_unevaluated(struct validate_check *check, const struct value *schema,
-			  const struct value *value, const struct validate_place *at)
+static bool validate_unevaluated(struct validate_check *check, const struct value *schema,
+				 const struct value *value, const struct validate_place *at)
 {
 	return validate_spend(check, value_count(value) / MARKS_PER_STEP) &&
 	       check_rest(check, schema, value, at);
@@ -557,8 +557,8 @@ static bool check_const(struct validate_check *check, const struct value *schema
 	return false;
 }
 
-bool validate_type(struct validate_check *check, const struct value *schema,
-		   const struct value *value, const struct validate_place *at)
+static bool validate_type(struct validate_check *check, const struct value *schema,
+			  const struct value *value, const struct validate_place *at)
 {
 	return check_type(check, value_member(schema, "type"), value, at) &&
 	       check_enum(check, value_member(schema, "enum"), value, at) &&
@@ -823,6 +823,9 @@ static bool check_combinations(struct validate_check *check, const struct value 
 
 static bool validate_array(struct validate_check *check, const struct value *schema,
 			   const struct value *value, const struct validate_place *at);
+
+static bool validate_object(struct validate_check *check, const struct value *schema,
+			    const struct value *value, const struct validate_place *at);
 
 static bool check_kind(struct validate_check *check, const struct value *schema,
 		       const struct value *value, const struct validate_place *at)
@@ -1330,8 +1333,8 @@ static bool check_dependent(struct validate_check *check, const struct value *sc
 	return true;
 }
 
-bool validate_object(struct validate_check *check, const struct value *schema,
-		     const struct value *value, const struct validate_place *at)
+static bool validate_object(struct validate_check *check, const struct value *schema,
+			    const struct value *value, const struct validate_place *at)
 {
 	const struct validate_resource *resource = check->scope->resource;
 	size_t index = 0;

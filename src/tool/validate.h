@@ -100,9 +100,3 @@ void validate_add_quoted(struct buf *out, struct str text); /* "x", cut */
 /* The keywords by family. */
 bool validate_reference(struct validate_check *check, const struct value *schema,
 			const struct value *value, const struct validate_place *at);
-bool validate_type(struct validate_check *check, const struct value *schema,
-		   const struct value *value, const struct validate_place *at);
-bool validate_unevaluated(struct validate_check *check, const struct value *schema,
-			  const struct value *value, const struct validate_place *at);
-bool validate_object(struct validate_check *check, const struct value *schema,
-		     const struct value *value, const struct validate_place *at);

@@ -517,7 +517,7 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 }
 
 /* Both lists, in order: what is only in the old one, in both, only in the new one. */
-bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
+static bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 {
 	const struct undo_list *old = &checkpoint->old;
 	struct undo_list *now = &checkpoint->now;
@@ -962,7 +962,8 @@ static bool look_pointer(struct checkpoint *checkpoint)
 	       undo_list_add(&checkpoint->now, STR(".git"), &state);
 }
 
-bool checkpoint_look(struct checkpoint *checkpoint, struct err *err)
+/* Fill `now`, in order, from the workspace, `tracked`, `nested` (checkpoint_look.c). */
+static bool checkpoint_look(struct checkpoint *checkpoint, struct err *err)
 {
 	struct looking looking = {.checkpoint = checkpoint};
 	uint64_t ignored, more;

@@ -50,10 +50,6 @@ struct checkpoint {
 	struct err trouble;
 };
 
-/* Fill `now`, in order, from the workspace, `tracked`, `nested` (checkpoint_look.c). */
-bool checkpoint_look(struct checkpoint *checkpoint, struct err *err);
-/* Compare with `old`, copy what nobody else holds, tell the log (checkpoint_keep.c). */
-bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err);
 /*
  * A hash of what the index FILE says of each file (path, type, object), without the times by which
  * git knows it again: those are new whenever somebody asks for the status. False: it says more

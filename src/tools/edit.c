@@ -855,6 +855,12 @@ static bool match_open_end(struct str text, struct str old, enum match_level lev
 	return kept > 0;
 }
 
+static void match_indent(struct str text, struct str old, struct str replacement,
+			 struct match *match);
+
+static void match_numbers(struct str text, struct str old, struct str replacement,
+			  struct match *match);
+
 bool match_find(struct str text, struct str old, struct str replacement, bool all,
 		enum match_level highest, struct match *match)
 {
@@ -1157,8 +1163,9 @@ static bool bodies_equal(const struct lines *old, const struct line *file, size_
 	return true;
 }
 
-void match_indent(struct str text, struct str old, struct str replacement,
-		  struct match *match)
+/* Used by match_find (match_indent.c, match_numbers.c): fill MATCH at their level. */
+static void match_indent(struct str text, struct str old, struct str replacement,
+			 struct match *match)
 {
 	struct lines file = split_lines(text);
 	struct lines wanted = split_lines(old);
@@ -1266,8 +1273,9 @@ static bool has_numbers(struct str text)
 	return false;
 }
 
-void match_numbers(struct str text, struct str old, struct str replacement,
-		   struct match *match)
+/* Used by match_find (match_indent.c, match_numbers.c): fill MATCH at their level. */
+static void match_numbers(struct str text, struct str old, struct str replacement,
+			  struct match *match)
 {
 	struct buf plain;
 	size_t first = 0;

@@ -58,12 +58,6 @@ bool match_find(struct str text, struct str old, struct str replacement, bool al
 /* 1-based line of the byte at AT. */
 size_t match_line(struct str text, size_t at);
 
-/* Used by match_find (match_indent.c, match_numbers.c): fill MATCH at their level. */
-void match_indent(struct str text, struct str old, struct str replacement,
-		  struct match *match);
-void match_numbers(struct str text, struct str old, struct str replacement,
-		   struct match *match);
-
 struct edit {
 	struct str old, new;
 	bool replace_all;

@@ -110,7 +110,8 @@ static void report_one(struct patching *patching, struct patch_target *target,
 			 "before you rely on the rest.");
 }
 
-enum result_status patching_report(struct patching *patching)
+/* Done: the changes, in words and in details. */
+static enum result_status patching_report(struct patching *patching)
 {
 	struct buf *text = &patching->result->text;
 	struct value *list = value_new_array();
@@ -290,7 +291,11 @@ static bool verify_update(struct patching *patching, struct patch_target *target
 	return true;
 }
 
-bool patching_verify(struct patching *patching, struct patch_target *target)
+/*
+ * Find the files of TARGET, and make its new content. False with the sentence in the result:
+ * the patch does not fit.
+ */
+static bool patching_verify(struct patching *patching, struct patch_target *target)
 {
 	switch (target->file->kind) {
 	case PATCH_ADD:

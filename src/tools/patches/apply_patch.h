@@ -41,12 +41,3 @@ enum result_status patching_files(struct patching *patching);
 /* A tool's visit_paths for the patch in its argument `patch`. */
 void patching_paths(const struct value *arguments,
 		    void (*visit)(void *context, const char *path), void *context);
-
-/*
- * Find the files of TARGET, and make its new content. False with the sentence in the result:
- * the patch does not fit.
- */
-bool patching_verify(struct patching *patching, struct patch_target *target);
-
-/* Done: the changes, in words and in details. */
-enum result_status patching_report(struct patching *patching);

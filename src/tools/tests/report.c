@@ -937,7 +937,7 @@ void test_parse_tap(const struct test_output *output, struct test_report *report
 	parse(output->out, STR(""), false, report);
 }
 
-void test_parse_prove(const struct test_output *output, struct test_report *report)
+static void test_parse_prove(const struct test_output *output, struct test_report *report)
 {
 	parse(output->out, STR(""), true, report);
 }

@@ -106,7 +106,6 @@ void test_pytest_text(struct str text, struct test_report *report);
 
 /* TAP, and what prove prints around it. */
 void test_parse_tap(const struct test_output *output, struct test_report *report);
-void test_parse_prove(const struct test_output *output, struct test_report *report);
 void test_tap_text(struct str text, struct str group, struct test_report *report);
 
 /* The output of cargo test. */
