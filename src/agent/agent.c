@@ -875,22 +875,22 @@ static bool resume_answer(struct resuming *resuming, struct err *err)
 
 		if (history_is_answered(&agent->history, call->call_id))
 			continue;
-		if (!calls_answer(agent, call->call_id, call->tool, RESULT_FAILED,
-				  began ? resume_lost : resume_not_run, err))
+		if (!agent_calls_answer(agent, call->call_id, call->tool, RESULT_FAILED,
+					began ? resume_lost : resume_not_run, err))
 			return false;
 		value_remove(resuming->open, call->call_id);
 	}
 	/* The calls that are left were made by the front itself: the hand-over. */
 	for (void *at = value_first(resuming->open); at;
 	     at = value_next(resuming->open, at)) {
-		if (!calls_answer(agent, value_key(at), value_text(value_at(at)),
-				  RESULT_FAILED, resume_lost, err))
+		if (!agent_calls_answer(agent, value_key(at), value_text(value_at(at)),
+					RESULT_FAILED, resume_lost, err))
 			return false;
 	}
 	return true;
 }
 
-static bool resume_read(struct resuming *resuming, struct err *err)
+static bool talk_resume_read(struct resuming *resuming, struct err *err)
 {
 	const struct agent_options *options = &resuming->agent->options;
 
@@ -920,7 +920,7 @@ static bool resume_session(struct agent *agent, struct err *err)
 	bool resumed;
 
 	buf_init(&resuming.began, RESUME_BEGAN_MAX);
-	resumed = resume_read(&resuming, err) &&
+	resumed = talk_resume_read(&resuming, err) &&
 		  agent_record_begin(agent, EVENT_SESSION_RESUMED, resume_remark, err) &&
 		  resume_answer(&resuming, err);
 	buf_fini(&resuming.began);
@@ -993,13 +993,13 @@ static struct value *handover_arguments(const struct agent *agent, const struct 
 	return arguments;
 }
 
-void handover_take(struct turn *turn, const struct tool_result *result)
+void agent_handover_take(struct turn *turn, const struct tool_result *result)
 {
 	value_free(turn->patch);
 	turn->patch = value_ref(result->details);
 }
 
-void handover_take_delegated(struct turn *turn, const struct value *details)
+void agent_handover_take_delegated(struct turn *turn, const struct value *details)
 {
 	/* Its own, and those of the delegates below it. */
 	static const char *const keys[] = {"changed", "delegated"};
@@ -1043,7 +1043,7 @@ static bool handover_make(struct agent *agent, struct turn *turn, struct err *er
 	if (recorder_failed(agent->options.recorder, err)) {
 		recorded = false;
 	} else if (result.status == RESULT_DONE) {
-		handover_take(turn, &result);
+		agent_handover_take(turn, &result);
 	} else {
 		struct buf sentence;
 
@@ -1487,15 +1487,15 @@ static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 	if (turn->over)
 		return true;
 	history_settle(&agent->history);
-	if (!compact_when_due(agent, turn, err))
+	if (!agent_compact_when_due(agent, turn, err))
 		return false;
 	if (turn->over)
 		return true;
-	if (!ask_model(agent, turn, err))
+	if (!agent_ask_model(agent, turn, err))
 		return false;
 	if (turn->over)
 		return true;
-	return calls_run(agent, turn, err);
+	return agent_calls_run(agent, turn, err);
 }
 
 static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *err)

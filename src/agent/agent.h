@@ -334,7 +334,7 @@ uint64_t agent_id_number(const char *id);
  * One question and its answer, recorded as EVENT_MESSAGE; the answer is then the last
  * message of the history. A model that fails ends the turn and is not an error.
  */
-bool ask_model(struct agent *agent, struct turn *turn, struct err *err);
+bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err);
 
 /* Tokens of the next request, as far as they can be known. */
 uint64_t agent_tokens(const struct agent *agent);
@@ -343,19 +343,19 @@ uint64_t agent_tokens(const struct agent *agent);
  * Have the older part of the conversation summarised when too little of the model's context
  * is free (compaction.h). A model that fails ends the turn and is not an error.
  */
-bool compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
+bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
 /* The service said that it is too long. *SHORTER: now it is less, or the turn is over. */
-bool compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
-		      struct err *err);
+bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
+			    struct err *err);
 
 /* The answer to CALL of TOOL, which has none of its own. */
-bool calls_answer(struct agent *agent, const char *call, const char *tool,
-		  enum result_status status, const char *text, struct err *err);
+bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
+			enum result_status status, const char *text, struct err *err);
 
 /* Run the calls of the last message; each has its result in the record afterwards. */
-bool calls_run(struct agent *agent, struct turn *turn, struct err *err);
+bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
 
 /* The patch that generate_patch made is the turn's. */
-void handover_take(struct turn *turn, const struct tool_result *result);
+void agent_handover_take(struct turn *turn, const struct tool_result *result);
 /* DETAILS of a call of delegate_agent: the files that it changed are the turn's to count. */
-void handover_take_delegated(struct turn *turn, const struct value *details);
+void agent_handover_take_delegated(struct turn *turn, const struct value *details);

@@ -46,8 +46,8 @@ static double calls_most_s(const struct turn *turn, const struct asked *asked)
 	return left > calls_shortest_s ? left : calls_shortest_s;
 }
 
-bool calls_answer(struct agent *agent, const char *call, const char *tool,
-		  enum result_status status, const char *text, struct err *err)
+bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
+			enum result_status status, const char *text, struct err *err)
 {
 	struct event event = {.kind = EVENT_TOOL_ENDED, .call = call, .tool = tool};
 	auto_value struct value *data = NULL;
@@ -71,8 +71,8 @@ static bool calls_refuse(struct agent *agent, const struct turn *turn,
 	char text[sizeof("Not run: ") + ERR_TEXT_MAX];
 
 	(void)snprintf(text, sizeof(text), "Not run: %s", turn->outcome->sentence);
-	return calls_answer(agent, part->call_id, part->tool,
-			    cancelled ? RESULT_CANCELLED : RESULT_FAILED, text, err);
+	return agent_calls_answer(agent, part->call_id, part->tool,
+				  cancelled ? RESULT_CANCELLED : RESULT_FAILED, text, err);
 }
 
 /* Note in TURN the facts of RESULT that matter for the rest of the turn. */
@@ -86,9 +86,9 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 		turn->outcome->last_exit_code = result->exit_code;
 	}
 	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
-		handover_take(turn, result);
+		agent_handover_take(turn, result);
 	if (strcmp(tool->name, "delegate_agent") == 0)
-		handover_take_delegated(turn, result->details);
+		agent_handover_take_delegated(turn, result->details);
 	checks_note(turn, tool, result);
 }
 
@@ -250,7 +250,7 @@ static struct asked *calls_of(struct agent *agent, struct turn *turn, size_t *co
 	return asked;
 }
 
-bool calls_run(struct agent *agent, struct turn *turn, struct err *err)
+bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 {
 	size_t count, at = 0;
 	auto_free struct asked *asked = calls_of(agent, turn, &count);
@@ -491,7 +491,7 @@ static bool ask_once(struct agent *agent, struct conversation *answer,
 	return true;
 }
 
-bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
+bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err)
 {
 	struct conversation answer;
 	struct model_usage usage = {0};
@@ -502,7 +502,7 @@ bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
 	conversation_init(&answer);
 	answered = ask_once(agent, &answer, &finish, &usage, &why);
 	if (!answered && why.code == E2BIG)
-		recorded = compact_overflow(agent, turn, &shorter, err);
+		recorded = agent_compact_overflow(agent, turn, &shorter, err);
 	if (shorter && recorded && !turn->over)
 		answered = ask_once(agent, &answer, &finish, &usage, &why);
 	/* An answer that was there at once left no time for it. */

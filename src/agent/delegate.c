@@ -418,7 +418,7 @@ static void ended(void *context, struct delegate *delegate)
 	delegation_finish(context);
 }
 
-void delegations_begin(void *keeper, struct running *running)
+void delegate_calls_begin(void *keeper, struct running *running)
 {
 	struct orchestra *orchestra = keeper;
 	const struct value *arguments = running_arguments(running);
@@ -457,7 +457,7 @@ void delegations_begin(void *keeper, struct running *running)
 	running_end(running, &result);
 }
 
-void delegations_stop(void *keeper, struct running *running)
+void delegate_calls_stop(void *keeper, struct running *running)
 {
 	struct orchestra *orchestra = keeper;
 	const int64_t now_ms = clock_now_ms();
@@ -477,7 +477,7 @@ void delegations_stop(void *keeper, struct running *running)
 	delegation_free(at);
 }
 
-void delegations_end(struct orchestra *orchestra)
+void delegate_calls_end(struct orchestra *orchestra)
 {
 	while (orchestra->first) {
 		struct delegation *at = orchestra->first;

@@ -92,8 +92,8 @@ void delegate_free(struct delegate *delegate);
 /* The calls of delegate_agent that are under way; for the orchestra's files. */
 
 /* All of them end now, each with all it started. */
-void delegations_end(struct orchestra *orchestra);
+void delegate_calls_end(struct orchestra *orchestra);
 
 /* The rest of tool_delegate_agent.c: */
-void delegations_begin(void *keeper, struct running *running);
-void delegations_stop(void *keeper, struct running *running);
+void delegate_calls_begin(void *keeper, struct running *running);
+void delegate_calls_stop(void *keeper, struct running *running);

@@ -805,7 +805,7 @@ static bool compact_to(struct agent *agent, struct turn *turn, size_t cut,
 	return recorded;
 }
 
-bool compact_when_due(struct agent *agent, struct turn *turn, struct err *err)
+bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *err)
 {
 	uint64_t context = model_context(agent->options.model);
 	struct compaction compaction = compaction_for(context);
@@ -818,7 +818,8 @@ bool compact_when_due(struct agent *agent, struct turn *turn, struct err *err)
 	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
 }
 
-bool compact_overflow(struct agent *agent, struct turn *turn, bool *shorter, struct err *err)
+bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
+			    struct err *err)
 {
 	uint64_t context = model_context(agent->options.model);
 	uint64_t bytes = agent->history.bytes + agent->fixed_bytes;

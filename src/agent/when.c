@@ -786,19 +786,19 @@ static bool when_parse_words(struct str text, struct when *when, struct err *err
 
 enum { RUNS_SHOWN = 3 };
 
-bool schedules_open_default(struct schedules **schedules, struct err *err)
+bool when_open_default(struct schedules **schedules, struct err *err)
 {
 	struct buf path;
 	bool opened;
 
 	buf_init(&path, PATH_MAX);
-	opened = state_path("schedules.db", &path, err) &&
+	opened = database_state_path("schedules.db", &path, err) &&
 		 schedules_open(path.data, schedules, err);
 	buf_fini(&path);
 	return opened;
 }
 
-int64_t schedule_next(struct str times, struct str zone, int64_t began_s, int64_t now_s)
+int64_t when_schedule_next(struct str times, struct str zone, int64_t began_s, int64_t now_s)
 {
 	auto_free char *name = zone.size > 0 ? memory_copy_str(zone) : NULL;
 	struct when when;
@@ -810,14 +810,14 @@ int64_t schedule_next(struct str times, struct str zone, int64_t began_s, int64_
 	return next_s;
 }
 
-void schedule_add_runs(struct str times, struct str zone, int64_t began_s, int64_t now_s,
-		       struct buf *out)
+void when_schedule_add_runs(struct str times, struct str zone, int64_t began_s,
+			    int64_t now_s, struct buf *out)
 {
 	auto_free char *name = zone.size > 0 ? memory_copy_str(zone) : NULL;
 
 	(void)buf_adds(out, "runs: ");
 	for (int i = 0; i < RUNS_SHOWN; i++) {
-		now_s = schedule_next(times, zone, began_s, now_s);
+		now_s = when_schedule_next(times, zone, began_s, now_s);
 		if (now_s == 0)
 			break;
 		(void)buf_adds(out, i > 0 ? ", " : "");
@@ -838,7 +838,7 @@ static void add_task(struct str task, struct buf *out)
 	}
 }
 
-void schedule_add(const struct schedule *schedule, int64_t now_s, struct buf *out)
+void when_schedule_add(const struct schedule *schedule, int64_t now_s, struct buf *out)
 {
 	(void)buf_addf(out, "%" PRId64 "  %s  %.*s  agent ", schedule->id,
 		       schedule->state == SCHEDULE_ACTIVE && !schedule->approved
@@ -862,7 +862,8 @@ void schedule_add(const struct schedule *schedule, int64_t now_s, struct buf *ou
 				       (int)schedule->session.size, schedule->session.data);
 	}
 	(void)buf_adds(out, "\n  ");
-	schedule_add_runs(schedule->times, schedule->zone, schedule->made_s, now_s, out);
+	when_schedule_add_runs(schedule->times, schedule->zone, schedule->made_s, now_s,
+			       out);
 	if (schedule->busy_until_s > now_s)
 		(void)buf_adds(out, "  a run is under way\n");
 	if (schedule->last_s > 0) {
@@ -881,8 +882,8 @@ void schedule_add(const struct schedule *schedule, int64_t now_s, struct buf *ou
 	add_task(schedule->task, out);
 }
 
-bool schedule_settle(const char *when, const char *zone, int64_t now_s, struct buf *times,
-		     int64_t *next_s, struct err *err)
+bool when_schedule_settle(const char *when, const char *zone, int64_t now_s,
+			  struct buf *times, int64_t *next_s, struct err *err)
 {
 	struct when parsed;
 

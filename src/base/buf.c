@@ -202,7 +202,7 @@ static const char digits[] =
 
 enum { BITS = 6, MASK = 63, GROUP = 3, LETTERS = 4 };
 
-bool base64_add(struct str bytes, struct buf *out)
+bool buf_base64_add(struct str bytes, struct buf *out)
 {
 	const size_t size = (bytes.size + GROUP - 1) / GROUP * LETTERS;
 	char *at = buf_reserve(out, size);
@@ -273,7 +273,7 @@ static bool read_groups(struct str text, struct buf *out)
 	return true;
 }
 
-bool base64_read(struct str text, struct buf *out)
+bool buf_base64_read(struct str text, struct buf *out)
 {
 	const size_t before = out->size;
 
@@ -283,7 +283,7 @@ bool base64_read(struct str text, struct buf *out)
 	return false;
 }
 
-bool base64_is_valid(struct str text)
+bool buf_base64_is_valid(struct str text)
 {
 	return read_groups(text, NULL);
 }

@@ -82,7 +82,7 @@ int64_t clock_deadline(double seconds)
 
 /* One question to the scheduler. */
 
-unsigned cores_usable(void)
+unsigned clock_cores_usable(void)
 {
 	cpu_set_t cores;
 

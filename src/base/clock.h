@@ -31,4 +31,4 @@ int64_t clock_deadline(double seconds);
 /* How many processors this process may use. */
 
 /* At least 1; a program that was bound to some (taskset, a container) has only those. */
-unsigned cores_usable(void);
+unsigned clock_cores_usable(void);

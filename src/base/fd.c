@@ -377,7 +377,7 @@ static void remove_below(int parent, const char *name, int depth)
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-void folder_remove(const char *path)
+void fd_folder_remove(const char *path)
 {
 	if (path != NULL)
 		remove_below(AT_FDCWD, path, 0);
@@ -390,8 +390,8 @@ union rights {
 	char bytes[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
 };
 
-bool message_send(int socket, const void *data, size_t size, const int *fds, size_t count,
-		  int flags)
+bool fd_message_send(int socket, const void *data, size_t size, const int *fds,
+		     size_t count, int flags)
 {
 	union rights rights = {0};
 	struct iovec part = {(void *)(uintptr_t)data, size};
@@ -443,7 +443,8 @@ static ssize_t receive(int socket, struct msghdr *message, int flags)
 	return n;
 }
 
-bool message_receive(int socket, void *data, size_t size, int *fds, size_t count, int flags)
+bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t count,
+			int flags)
 {
 	union rights rights = {0};
 	struct iovec part = {data, size};
@@ -498,7 +499,7 @@ static bool parse(struct str line, struct mount *mount)
 	return mount->point.size > 0;
 }
 
-bool mounts_next(struct str *rest, struct mount *mount)
+bool fd_mounts_next(struct str *rest, struct mount *mount)
 {
 	struct str line;
 
@@ -514,7 +515,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-bool mounts_add_path(struct str path, struct buf *out)
+bool fd_mounts_add_path(struct str path, struct buf *out)
 {
 	for (size_t i = 0; i < path.size; i++) {
 		const char *at = path.data + i;

@@ -119,7 +119,7 @@ static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
  * Remove PATH (NULL is fine) and everything below it, as far as the kernel lets us; links
  * are removed, never followed. For when nobody works in it any more.
  */
-void folder_remove(const char *path);
+void fd_folder_remove(const char *path);
 
 /*
  * Whole messages with descriptors, between processes of ours that share a pair of
@@ -130,8 +130,8 @@ void folder_remove(const char *path);
  * Send the SIZE bytes at DATA, with COUNT descriptors, which stay the caller's. FLAGS: those
  * of sendmsg(2) beside MSG_NOSIGNAL. False with errno.
  */
-bool message_send(int socket, const void *data, size_t size, const int *fds, size_t count,
-		  int flags);
+bool fd_message_send(int socket, const void *data, size_t size, const int *fds,
+		     size_t count, int flags);
 
 /*
  * Receive one message of exactly SIZE bytes. Its descriptors are close-on-exec and the
@@ -139,7 +139,8 @@ bool message_send(int socket, const void *data, size_t size, const int *fds, siz
  * those of recvmsg(2). False with errno; ECONNRESET at the end, and for a message of another
  * size.
  */
-bool message_receive(int socket, void *data, size_t size, int *fds, size_t count, int flags);
+bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t count,
+			int flags);
 
 /*
  * The lines of /proc/self/mountinfo (proc(5)). The caller reads the file; the parts of a
@@ -151,7 +152,7 @@ enum { MOUNTS_BYTES_MAX = 16 << 20 };
 
 struct mount {
 	struct str root;  /* of the file system, what is mounted; as written */
-	struct str point; /* where; as written (mounts_add_path) */
+	struct str point; /* where; as written (fd_mounts_add_path) */
 	struct str type; /* of the file system; empty when the line breaks off before it */
 	struct str super; /* its own options; likewise */
 };
@@ -160,7 +161,7 @@ struct mount {
  * Take the next mount off the front of *REST, in the order of mounting. A line without a mount
  * point is passed over. False when none is left.
  */
-bool mounts_next(struct str *rest, struct mount *mount);
+bool fd_mounts_next(struct str *rest, struct mount *mount);
 
 /* Append PATH as the kernel writes it, "\040" for a blank, as it is. False at the ceiling. */
-bool mounts_add_path(struct str path, struct buf *out);
+bool fd_mounts_add_path(struct str path, struct buf *out);

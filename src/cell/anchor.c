@@ -101,7 +101,7 @@ static void take_deaths(struct wards *wards)
 		wards->workers[i] = wards->workers[--wards->count];
 		wards->workers[wards->count] = 0;
 	}
-	(void)children_end(0, wards->workers, 0);
+	(void)follow_children_end(0, wards->workers, 0);
 }
 
 /* Wait until CONTROL can be read; false when the front is gone. */
@@ -133,7 +133,7 @@ static void wards_end(struct wards *wards)
 		while (waitpid(-1, NULL, 0) >= 0 || errno == EINTR)
 			;
 	} else {
-		(void)children_end(0, NULL, 0);
+		(void)follow_children_end(0, NULL, 0);
 	}
 	free(wards->workers);
 	wards->workers = NULL;
@@ -145,13 +145,13 @@ enum { LARGE_PIECE = 64 << 10 };
 static bool send_reply(int control, const struct anchor_reply *reply, const int *fds,
 		       size_t count)
 {
-	return message_send(control, reply, sizeof(*reply), fds, count, 0);
+	return fd_message_send(control, reply, sizeof(*reply), fds, count, 0);
 }
 
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
 		    struct err *err)
 {
-	if (message_receive(control, reply, sizeof(*reply), fds, ANCHOR_FDS, MSG_DONTWAIT))
+	if (fd_message_receive(control, reply, sizeof(*reply), fds, ANCHOR_FDS, MSG_DONTWAIT))
 		return true;
 	if (errno == EAGAIN)
 		return err_set(err, EAGAIN, "the cell's anchor says nothing");
@@ -260,7 +260,7 @@ static _Noreturn void anchor_end(struct anchor *anchor)
 {
 	if (!spec_is_sealed(anchor->spec)) {
 		wards_end(&anchor->wards);
-		folder_remove(anchor->spec->temp);
+		fd_folder_remove(anchor->spec->temp);
 	}
 	_exit(0);
 }
@@ -293,8 +293,8 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 		if (!spec_is_sealed(anchor->spec) &&
 		    !wards_wait(&anchor->wards, anchor->control))
 			anchor_end(anchor);
-		if (!message_receive(anchor->control, &request, 1, fds,
-				     ANCHOR_REQUEST_FDS, 0))
+		if (!fd_message_receive(anchor->control, &request, 1, fds,
+					ANCHOR_REQUEST_FDS, 0))
 			anchor_end(anchor);
 		if (request == ANCHOR_WIDEN)
 			widen_all(anchor, fds);

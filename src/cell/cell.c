@@ -582,7 +582,7 @@ static bool request_send(struct cell *cell, char kind, struct cell_spec *additio
 	buf_fini(&text);
 	fds[0] = file;
 	return ok &&
-	       (message_send(cell->control, &kind, 1, fds, count, 0) ||
+	       (fd_message_send(cell->control, &kind, 1, fds, count, 0) ||
 		err_set(err, errno, "telling the cell's anchor: %s", strerror(errno)));
 }
 

@@ -134,8 +134,8 @@ void groups_stop(struct groups *groups)
 static bool request_send(const struct groups *groups,
 			 const struct groups_request *request, int pidfd)
 {
-	return message_send(groups->socket, request, sizeof(*request), &pidfd,
-			    pidfd >= 0 ? 1 : 0, MSG_DONTWAIT);
+	return fd_message_send(groups->socket, request, sizeof(*request), &pidfd,
+			       pidfd >= 0 ? 1 : 0, MSG_DONTWAIT);
 }
 
 void groups_add(struct groups *groups, struct group_end *end, int pidfd)
@@ -206,8 +206,8 @@ void groups_listen(struct groups *groups)
 
 	if (!groups || !groups->ends)
 		return;
-	while (message_receive(groups->socket, &reply, sizeof(reply), fds,
-			       CGROUP_COUNTERS, MSG_DONTWAIT)) {
+	while (fd_message_receive(groups->socket, &reply, sizeof(reply), fds,
+				  CGROUP_COUNTERS, MSG_DONTWAIT)) {
 		reply_take(groups, &reply, fds);
 		for (int i = 0; i < CGROUP_COUNTERS; i++)
 			fd_close(&fds[i]);
@@ -368,7 +368,8 @@ static void reply_send(const struct maker *maker, struct slot *slot)
 		reply.before[i] = cgroup_count(fd, (enum cgroup_controller)i);
 		fds[count++] = fd;
 	}
-	(void)message_send(maker->socket, &reply, sizeof(reply), fds, count, MSG_DONTWAIT);
+	(void)fd_message_send(maker->socket, &reply, sizeof(reply), fds, count,
+			      MSG_DONTWAIT);
 }
 
 /*
@@ -430,7 +431,7 @@ static bool request_take(struct maker *maker)
 	struct groups_request request;
 	auto_close int pidfd = -1;
 
-	if (!message_receive(maker->socket, &request, sizeof(request), &pidfd, 1, 0))
+	if (!fd_message_receive(maker->socket, &request, sizeof(request), &pidfd, 1, 0))
 		return false;
 	if (request.gone)
 		worker_drop(maker, request.gone);

@@ -43,7 +43,7 @@ bool lookups_parse(struct str packet, struct network_host *host)
 
 	return first >> 4 == IP_VERSION && headers >= IP_HEADER_MIN + UDP_HEADER &&
 	       packet.size > headers &&
-	       dns_read_question(str_part(packet, headers, packet.size), host) &&
+	       resolver_dns_read_question(str_part(packet, headers, packet.size), host) &&
 	       !is_cells_own(host);
 }
 

@@ -101,10 +101,10 @@ static void below_empty(const struct worker *worker)
 	if (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
 		return;
 	if (!worker->reach.alone) {
-		(void)children_end(worker->reach.children_fd, NULL, 0);
+		(void)follow_children_end(worker->reach.children_fd, NULL, 0);
 		return;
 	}
-	program_end_all(PROGRAM_END_PATIENCE_MS, NULL, NULL);
+	follow_end_all(PROGRAM_END_PATIENCE_MS, NULL, NULL);
 }
 
 static void result_send(struct worker *worker, const struct tool_result *result)
@@ -569,7 +569,7 @@ static void stay_awake(const struct worker *worker, int64_t until_us)
 {
 	struct pollfd front = {.fd = worker->socket, .events = POLLIN};
 
-	(void)awake_poll(&front, 1, until_us);
+	(void)loop_awake_poll(&front, 1, until_us);
 }
 
 static void serve(struct worker *worker)

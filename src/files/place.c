@@ -456,8 +456,8 @@ static bool add_rows(int fd, const struct journal_row *rows, size_t count)
 	return add_line(fd, list);
 }
 
-bool journal_begin(const struct files *files, const struct journal_row *rows,
-		   size_t count, bool lasting)
+bool place_journal_begin(const struct files *files, const struct journal_row *rows,
+			 size_t count, bool lasting)
 {
 	if (files->journal < 0)
 		return true;
@@ -465,11 +465,11 @@ bool journal_begin(const struct files *files, const struct journal_row *rows,
 	    add_rows(files->journal, rows, count) &&
 	    (!lasting || fdatasync(files->journal) == 0))
 		return true;
-	journal_end(files);
+	place_journal_end(files);
 	return false;
 }
 
-void journal_end(const struct files *files)
+void place_journal_end(const struct files *files)
 {
 	int code = errno;
 
@@ -1259,7 +1259,7 @@ static void staging_fini(struct staging *staging)
 		fd_close(&staging->items[i].old_fd);
 	}
 	if (staging->begun)
-		journal_end(staging->items[0].change->place->files);
+		place_journal_end(staging->items[0].change->place->files);
 	free(staging->items);
 	free(staging->rows);
 }
@@ -1272,8 +1272,8 @@ static bool staging_begin(struct staging *staging, struct err *err)
 		return true;
 	for (size_t i = 0; i < staging->count; i++)
 		staging->rows[i] = staging->items[i].row;
-	staging->begun = journal_begin(place->files, staging->rows, staging->count,
-				       staging->count > 1);
+	staging->begun = place_journal_begin(place->files, staging->rows, staging->count,
+					     staging->count > 1);
 	return staging->begun ||
 	       err_set(err, errno,
 		       "%s: the journal of this write, in the user's state folder, could not "

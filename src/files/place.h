@@ -67,7 +67,7 @@ struct journal_row {
  * Note ROWS; with LASTING they are on disk when the function returns. True also when
  * FILES has no journal. False with errno: there was no space.
  */
-bool journal_begin(const struct files *files, const struct journal_row *rows,
-		   size_t count, bool lasting);
+bool place_journal_begin(const struct files *files, const struct journal_row *rows,
+			 size_t count, bool lasting);
 /* The write is over. Keeps errno. */
-void journal_end(const struct files *files);
+void place_journal_end(const struct files *files);

@@ -427,7 +427,7 @@ static bool take_change(struct undo_reader *reader, const char *bytes, size_t le
 	if (!undo_state_parse(bytes, &change.before) ||
 	    !undo_state_parse(bytes + UNDO_STATE_BYTES, &change.after))
 		return unsound(err, "a state");
-	if (!undo_path_is_sound((struct str){bytes + UNDO_CHANGE_HEADER, size}))
+	if (!record_path_is_sound((struct str){bytes + UNDO_CHANGE_HEADER, size}))
 		return unsound(err, "a path");
 	memcpy(path, bytes + UNDO_CHANGE_HEADER, size);
 	path[size] = '\0';
@@ -614,12 +614,12 @@ bool undo_state_same(const struct undo_state *a, const struct undo_state *b)
 	       memcmp(a->object, b->object, a->object_size) == 0;
 }
 
-bool undo_is_gits(struct str path)
+bool record_is_gits(struct str path)
 {
 	return str_is(path, UNDO_GIT) || str_starts(path, STR(UNDO_GIT "/"));
 }
 
-bool undo_path_is_sound(struct str path)
+bool record_path_is_sound(struct str path)
 {
 	size_t at = path.size > 0 && path.data[0] == '/';
 

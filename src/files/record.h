@@ -41,7 +41,7 @@ static inline bool undo_is_of_folders(enum undo_kind before, enum undo_kind afte
 /* The repository of the workspace: its folder, or the file or link that leads to it. */
 #define UNDO_GIT ".git"
 /* Is PATH the repository, or in it? */
-bool undo_is_gits(struct str path);
+bool record_is_gits(struct str path);
 /* git rewrites its index even when somebody only asks for the status. */
 #define UNDO_GIT_INDEX UNDO_GIT "/index"
 
@@ -90,7 +90,7 @@ bool undo_state_parse(const char *bytes, struct undo_state *state);
 bool undo_state_same(const struct undo_state *a, const struct undo_state *b);
 
 /* Relative to the workspace or absolute, and normal: no "..", no empty name? */
-bool undo_path_is_sound(struct str path);
+bool record_path_is_sound(struct str path);
 
 /* Kind, permissions and times of ST; the content is nowhere yet. */
 void undo_state_of(const struct stat *st, struct undo_state *state);

@@ -76,8 +76,8 @@ static bool agent_workspace_has(const char *workspace, const char *name)
 	return config_check_name(name, NULL) && is_there(workspace, "/", name, ".md");
 }
 
-bool agent_workspace_read(const struct policy *bounds, const char *name,
-			  int minimum_level, struct value **list, struct err *err)
+bool agents_workspace_read(const struct policy *bounds, const char *name,
+			   int minimum_level, struct value **list, struct err *err)
 {
 	struct session_options options = {
 		.workspace = bounds->workspace,
@@ -120,14 +120,14 @@ bool agent_workspace_read(const struct policy *bounds, const char *name,
 static bool trust_places(const char *workspace, const char *name, struct buf *folder,
 			 struct buf *source, struct err *err)
 {
-	if (!state_path("agents", folder, err))
+	if (!database_state_path("agents", folder, err))
 		return err_while(err, "what was let in");
 	return buf_addf(source, "%s/" WORKSPACE_FOLDER "/%s.md", workspace, name) ||
 	       err_set(err, ENAMETOOLONG, "%s: the path is too long", workspace);
 }
 
-bool agent_workspace_ask(const char *workspace, const char *name, struct str text,
-			 enum agent_trust *trust, char hash[HASH_HEX + 1], struct err *err)
+bool agents_workspace_ask(const char *workspace, const char *name, struct str text,
+			  enum agent_trust *trust, char hash[HASH_HEX + 1], struct err *err)
 {
 	struct plugin_trusted trusted = {0};
 	struct buf folder, source;
@@ -137,7 +137,7 @@ bool agent_workspace_ask(const char *workspace, const char *name, struct str tex
 	buf_init(&folder, PATH_MAX);
 	buf_init(&source, 2 * PATH_MAX);
 	fine = trust_places(workspace, name, &folder, &source, err) &&
-	       plugin_trust_find(folder.data, source.data, &trusted, err);
+	       source_trust_find(folder.data, source.data, &trusted, err);
 	*trust = trusted.hash[0] == '\0'           ? AGENT_NOT_TRUSTED
 		 : strcmp(trusted.hash, hash) == 0 ? AGENT_TRUSTED
 						   : AGENT_CHANGED;
@@ -146,8 +146,8 @@ bool agent_workspace_ask(const char *workspace, const char *name, struct str tex
 	return fine;
 }
 
-bool agent_workspace_trust(const char *workspace, const char *name, struct str text,
-			   struct err *err)
+bool agents_workspace_trust(const char *workspace, const char *name, struct str text,
+			    struct err *err)
 {
 	struct plugin_trusted trusted = {0};
 	struct buf folder, source;
@@ -157,13 +157,13 @@ bool agent_workspace_trust(const char *workspace, const char *name, struct str t
 	buf_init(&folder, PATH_MAX);
 	buf_init(&source, 2 * PATH_MAX);
 	fine = trust_places(workspace, name, &folder, &source, err) &&
-	       plugin_trust_record(folder.data, source.data, &trusted, err);
+	       source_trust_record(folder.data, source.data, &trusted, err);
 	buf_fini(&source);
 	buf_fini(&folder);
 	return fine;
 }
 
-bool agent_workspace_check(const struct value *row, struct value **entry, struct err *err)
+bool agents_workspace_check(const struct value *row, struct value **entry, struct err *err)
 {
 	const char *file = value_text(value_member(row, "file"));
 	const char *problem = value_text(value_member(row, "problem"));
@@ -192,8 +192,8 @@ static bool is_trusted(const struct policy *bounds, const char *name,
 	enum agent_trust trust;
 	char hash[HASH_HEX + 1];
 
-	if (!agent_workspace_ask(bounds->workspace, name,
-				 value_str(value_member(row, "text")), &trust, hash, err))
+	if (!agents_workspace_ask(bounds->workspace, name,
+				  value_str(value_member(row, "text")), &trust, hash, err))
 		return false;
 	return trust == AGENT_TRUSTED ||
 	       err_set(err, EPERM,
@@ -206,18 +206,18 @@ static bool is_trusted(const struct policy *bounds, const char *name,
 		       name);
 }
 
-bool agent_workspace_load(const struct policy *bounds, const char *name,
-			  int minimum_level, struct value **entry, struct err *err)
+bool agents_workspace_load(const struct policy *bounds, const char *name,
+			   int minimum_level, struct value **entry, struct err *err)
 {
 	auto_value struct value *list = NULL;
 
 	*entry = NULL;
 	if (!config_check_name(name, err) ||
-	    !agent_workspace_read(bounds, name, minimum_level, &list, err))
+	    !agents_workspace_read(bounds, name, minimum_level, &list, err))
 		return false;
 	return value_count(list) == 0 ||
 	       (is_trusted(bounds, name, value_item(list, 0), err) &&
-		agent_workspace_check(value_item(list, 0), entry, err));
+		agents_workspace_check(value_item(list, 0), entry, err));
 }
 
 #define SUFFIX ".md"
@@ -273,10 +273,10 @@ static bool read_shipped(const char *agent, struct config *config, struct value 
 /* Append the folder of the user's roles to PATH. False: there is no home directory. */
 static bool folder_add(struct buf *path)
 {
-	return config_file_beside("agents", path);
+	return setup_config_beside("agents", path);
 }
 
-bool agent_files_place(const char *name, struct buf *path)
+bool agents_files_place(const char *name, struct buf *path)
 {
 	return folder_add(path) && buf_addf(path, "/%s" SUFFIX, name);
 }
@@ -286,7 +286,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **agent_files_shipped(void)
+char **agents_files_shipped(void)
 {
 	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
 	size_t count = 0;
@@ -302,7 +302,7 @@ char **agent_files_shipped(void)
 	return names;
 }
 
-char **agent_files_users(void)
+char **agents_files_users(void)
 {
 	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
 	struct dirent *entry;
@@ -327,7 +327,7 @@ char **agent_files_users(void)
 	return names;
 }
 
-void agent_files_names_free(char **names)
+void agents_files_names_free(char **names)
 {
 	for (size_t i = 0; names[i] != NULL; i++)
 		free(names[i]);
@@ -344,8 +344,8 @@ static bool read_users(const char *agent, struct config *config, struct err *err
 
 	buf_init(&path, PATH_MAX);
 	buf_init(&text, CONFIG_TEXT_MAX);
-	if (agent_files_place(agent, &path)) {
-		fine = config_file_read(path.data, &text, &why) &&
+	if (agents_files_place(agent, &path)) {
+		fine = setup_config_read(path.data, &text, &why) &&
 		       read_text(path.data, buf_str(&text), &entry, &why);
 		if (fine)
 			config_set_role(config, agent, entry);
@@ -361,28 +361,28 @@ static bool read_users(const char *agent, struct config *config, struct err *err
 
 static void know_users(struct config *config)
 {
-	char **names = agent_files_users();
+	char **names = agents_files_users();
 
 	for (size_t i = 0; names[i] != NULL; i++)
 		config_know_agent(config, names[i]);
-	agent_files_names_free(names);
+	agents_files_names_free(names);
 }
 
-void agent_files_know_names(struct config *config, const char *workspace)
+void agents_files_know_names(struct config *config, const char *workspace)
 {
 	for (const struct role_name *row = role_names; row->other != NULL; row++) {
 		struct buf path;
 
 		buf_init(&path, PATH_MAX);
-		if ((agent_files_place(row->other, &path) && access(path.data, F_OK) == 0) ||
+		if ((agents_files_place(row->other, &path) && access(path.data, F_OK) == 0) ||
 		    agent_workspace_has(workspace, row->other))
 			config_know_agent(config, row->other);
 		buf_fini(&path);
 	}
 }
 
-bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
-		      struct value **shipped, struct err *err)
+bool agents_files_read(const char *agent, bool shipped_only, struct config *config,
+		       struct value **shipped, struct err *err)
 {
 	auto_value struct value *found = NULL;
 	const char *name = config_role_name(config, agent);
@@ -392,21 +392,21 @@ bool agent_files_read(const char *agent, bool shipped_only, struct config *confi
 	/* An invalid name must not become part of a path. */
 	if (!shipped_only && config_check_name(name, NULL) && !read_users(name, config, err))
 		return false;
-	if (!shipped_only && !agent_files_know(config, found, agent))
+	if (!shipped_only && !agents_files_know(config, found, agent))
 		know_users(config);
 	*shipped = value_ref(found);
 	return true;
 }
 
-bool agent_files_know(const struct config *config, const struct value *shipped,
-		      const char *agent)
+bool agents_files_know(const struct config *config, const struct value *shipped,
+		       const char *agent)
 {
 	return shipped != NULL || strcmp(agent, POLICY_NAME_DEFAULT) == 0 ||
 	       config_says(config, agent);
 }
 
-bool agent_files_check_delegates(struct config *config, const struct value *shipped,
-				 const char *agent, const char *workspace, struct err *err)
+bool agents_files_check_delegates(struct config *config, const struct value *shipped,
+				  const char *agent, const char *workspace, struct err *err)
 {
 	enum config_layer layer;
 	const struct value *list =
@@ -438,21 +438,21 @@ static struct value *known_agents(const struct config *config)
 	return list;
 }
 
-bool agent_files_check(struct config *config, const char *workspace, struct err *err)
+bool agents_files_check(struct config *config, const char *workspace, struct err *err)
 {
 	auto_value struct value *names = NULL;
 	auto_value struct value *none = NULL;
 	bool fine = read_shipped("", config, &none, err);
 
-	agent_files_know_names(config, workspace);
+	agents_files_know_names(config, workspace);
 	know_users(config);
 	names = known_agents(config);
 	for (size_t i = 0; fine && i < value_count(names); i++) {
 		auto_value struct value *shipped = NULL;
 		const char *name = value_text(value_item(names, i));
 
-		fine = agent_files_read(name, false, config, &shipped, err) &&
-		       agent_files_check_delegates(config, shipped, name, workspace, err);
+		fine = agents_files_read(name, false, config, &shipped, err) &&
+		       agents_files_check_delegates(config, shipped, name, workspace, err);
 	}
 	return fine;
 }
@@ -489,7 +489,7 @@ static void add_names(struct names *names, char **list)
 {
 	for (size_t i = 0; list[i] != NULL; i++)
 		add_name(names, list[i]);
-	agent_files_names_free(list);
+	agents_files_names_free(list);
 }
 
 static void names_fini(struct names *names)
@@ -556,7 +556,7 @@ static void add_row(const struct setup *setup, struct config *config, const char
 
 	if (config_policy(config, shipped, name, setup->workspace, &policy, NULL) &&
 	    config_role(config, shipped, name, &role, NULL) &&
-	    agent_files_check_delegates(config, shipped, name, setup->workspace, NULL) &&
+	    agents_files_check_delegates(config, shipped, name, setup->workspace, NULL) &&
 	    session_check_tools(policy, setup->tools, NULL))
 		value_append(registry, describe(setup, name, &role, policy));
 	config_role_fini(&role);
@@ -577,10 +577,10 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 	/* Reading the roles takes a cell: make one only where there may be roles. */
 	if (!agent_workspace_has_any(setup->workspace))
 		return true;
-	if (!agent_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) ||
+	if (!agents_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) ||
 	    !config_policy(config, shipped, NULL, setup->workspace, &bounds, err) ||
 	    !session_check_tools(bounds, setup->tools, err) ||
-	    !agent_workspace_read(bounds, NULL, SESSION_ANY_LEVEL, &list, err))
+	    !agents_workspace_read(bounds, NULL, SESSION_ANY_LEVEL, &list, err))
 		return false;
 	for (size_t i = 0; i < value_count(list) && value_count(registry) < REGISTRY_MAX;
 	     i++) {
@@ -596,10 +596,10 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 		for (size_t j = 0; j < taken->count; j++)
 			hidden = hidden || strcmp(taken->items[j], word) == 0;
 		if (hidden || !may_delegate(setup, config, chain, word) ||
-		    !agent_workspace_ask(setup->workspace, word,
-					 value_str(value_member(file, "text")), &trust,
-					 hash, NULL) ||
-		    trust != AGENT_TRUSTED || !agent_workspace_check(file, &entry, NULL))
+		    !agents_workspace_ask(setup->workspace, word,
+					  value_str(value_member(file, "text")), &trust,
+					  hash, NULL) ||
+		    trust != AGENT_TRUSTED || !agents_workspace_check(file, &entry, NULL))
 			continue;
 		add_row(setup, config, word, entry, registry);
 	}
@@ -631,15 +631,15 @@ static bool agent_registry_make(struct setup *setup, const struct value *chain,
 	auto_value struct value *others = value_new_object();
 	struct names names = {0};
 	const struct value *agents;
-	bool ok =
-		config_file_load(setup->config_given ? setup->config : NULL, &config, err);
+	bool ok = setup_config_load(setup->config_given ? setup->config : NULL, &config,
+				    err);
 
 	if (ok) {
-		agent_files_know_names(config, setup->workspace);
+		agents_files_know_names(config, setup->workspace);
 		note_other_names(config, others);
 		agents = config_value(config, "agents");
-		add_names(&names, agent_files_shipped());
-		add_names(&names, agent_files_users());
+		add_names(&names, agents_files_shipped());
+		add_names(&names, agents_files_users());
 		for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
 			add_name(&names, config_role_name(config, value_key(at)));
 		qsort(names.items, names.count, sizeof(names.items[0]), compare);
@@ -648,7 +648,7 @@ static bool agent_registry_make(struct setup *setup, const struct value *chain,
 		auto_value struct value *shipped = NULL;
 
 		if (may_delegate(setup, config, chain, names.items[i]) &&
-		    agent_files_read(names.items[i], false, config, &shipped, NULL))
+		    agents_files_read(names.items[i], false, config, &shipped, NULL))
 			add_row(setup, config, names.items[i], shipped, made);
 	}
 	ok = ok && add_workspace(setup, config, chain, &names, made, err);
@@ -883,7 +883,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
 };
 
-bool delegate_role_is(const char *name)
+bool agents_delegate_role_is(const char *name)
 {
 	return name != NULL && strcmp(name, DELEGATE_ROLE) == 0;
 }
@@ -1048,7 +1048,7 @@ static int run_request(const struct value *request)
 	return code;
 }
 
-int delegate_role_run(int argc, char **argv)
+int agents_delegate_role_run(int argc, char **argv)
 {
 	auto_value struct value *request = NULL;
 	struct err err = {0};

@@ -25,9 +25,9 @@ struct orchestrate;
 /*
  * Some shipped roles have another name (policy/role_names.h). When the user or WORKSPACE
  * has a role of such a name, let in or not, the name means that role: tell CONFIG so.
- * Call it before agent_files_read.
+ * Call it before agents_files_read.
  */
-void agent_files_know_names(struct config *config, const char *workspace);
+void agents_files_know_names(struct config *config, const char *workspace);
 
 /*
  * Read the shipped role of AGENT into *SHIPPED (NULL: there is none; the caller frees it)
@@ -35,38 +35,39 @@ void agent_files_know_names(struct config *config, const char *workspace);
  * and those of the user's roles too when AGENT is unknown. SHIPPED_ONLY: look at no file
  * of the user.
  */
-bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
-		      struct value **shipped, struct err *err);
+bool agents_files_read(const char *agent, bool shipped_only, struct config *config,
+		       struct value **shipped, struct err *err);
 
 /*
  * Is AGENT a shipped role, the default, or an agent of the configuration or of the user's
- * role files? Roles of a workspace do not count. Call it after agent_files_read.
+ * role files? Roles of a workspace do not count. Call it after agents_files_read.
  */
-bool agent_files_know(const struct config *config, const struct value *shipped,
-		      const char *agent);
+bool agents_files_know(const struct config *config, const struct value *shipped,
+		       const char *agent);
 
 /*
  * Does every agent exist that AGENT may delegate to: as an agent of the configuration, as
- * a role, or as a role of WORKSPACE, let in or not? Call it after agent_files_read.
+ * a role, or as a role of WORKSPACE, let in or not? Call it after agents_files_read.
  */
-bool agent_files_check_delegates(struct config *config, const struct value *shipped,
-				 const char *agent, const char *workspace, struct err *err);
+bool agents_files_check_delegates(struct config *config, const struct value *shipped,
+				  const char *agent, const char *workspace,
+				  struct err *err);
 /*
  * Read the role of each agent outside the workspace, and check its delegates in the same
  * way.
  */
-bool agent_files_check(struct config *config, const char *workspace, struct err *err);
+bool agents_files_check(struct config *config, const char *workspace, struct err *err);
 
 /* Append the path of the user's role NAME to PATH. False: there is no home directory. */
-bool agent_files_place(const char *name, struct buf *path);
+bool agents_files_place(const char *name, struct buf *path);
 
 /*
  * The names of all shipped roles, or of all the user's role files: sorted, NULL-ended.
- * The caller frees the list with agent_files_names_free.
+ * The caller frees the list with agents_files_names_free.
  */
-char **agent_files_shipped(void);
-char **agent_files_users(void);
-void agent_files_names_free(char **names);
+char **agents_files_shipped(void);
+char **agents_files_users(void);
+void agents_files_names_free(char **names);
 
 /*
  * The roles that a workspace brings along (.glovebox/agents/NAME.md). A worker reads
@@ -79,8 +80,8 @@ void agent_files_names_free(char **names);
  * user's default. LIST: objects with `file` ("NAME.md") and either `text` or `problem`.
  * The caller frees LIST.
  */
-bool agent_workspace_read(const struct policy *bounds, const char *name,
-			  int minimum_level, struct value **list, struct err *err);
+bool agents_workspace_read(const struct policy *bounds, const char *name,
+			   int minimum_level, struct value **list, struct err *err);
 
 enum agent_trust { AGENT_NOT_TRUSTED, AGENT_CHANGED, AGENT_TRUSTED };
 
@@ -88,24 +89,25 @@ enum agent_trust { AGENT_NOT_TRUSTED, AGENT_CHANGED, AGENT_TRUSTED };
  * Set TRUST: did the user let in TEXT, or another text, as the role NAME of WORKSPACE?
  * HASH becomes the hash of TEXT. False: the record of trust cannot be read.
  */
-bool agent_workspace_ask(const char *workspace, const char *name, struct str text,
-			 enum agent_trust *trust, char hash[HASH_HEX + 1], struct err *err);
+bool agents_workspace_ask(const char *workspace, const char *name, struct str text,
+			  enum agent_trust *trust, char hash[HASH_HEX + 1],
+			  struct err *err);
 /* Record that the user lets in TEXT as the role NAME of WORKSPACE. */
-bool agent_workspace_trust(const char *workspace, const char *name, struct str text,
-			   struct err *err);
+bool agents_workspace_trust(const char *workspace, const char *name, struct str text,
+			    struct err *err);
 
 /*
- * Is ROW, an item of the list of agent_workspace_read, a valid role? ENTRY becomes its
+ * Is ROW, an item of the list of agents_workspace_read, a valid role? ENTRY becomes its
  * checked entry, which the caller frees.
  */
-bool agent_workspace_check(const struct value *row, struct value **entry, struct err *err);
+bool agents_workspace_check(const struct value *row, struct value **entry, struct err *err);
 
 /*
  * Set *ENTRY to the checked entry of the role NAME, or to NULL when the workspace has no
  * such file. ERR: the role is not trusted or not valid, or could not be read.
  */
-bool agent_workspace_load(const struct policy *bounds, const char *name,
-			  int minimum_level, struct value **entry, struct err *err);
+bool agents_workspace_load(const struct policy *bounds, const char *name,
+			   int minimum_level, struct value **entry, struct err *err);
 
 /*
  * The front's part of orchestration: the list of agents, and the parts of our setup that
@@ -162,9 +164,9 @@ struct value *orchestrate_request(const struct setup *setup, const char *model);
  * 	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
  */
 
-bool delegate_role_is(const char *name);
+bool agents_delegate_role_is(const char *name);
 /*
  * Run the delegate and return an exit code. The process starts with an empty environment:
  * all it knows is in the request.
  */
-int delegate_role_run(int argc, char **argv);
+int agents_delegate_role_run(int argc, char **argv);

@@ -358,7 +358,7 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 		.context = plugins,
 	};
 	plugin_host_configure(&host, config, plugins->agent);
-	if (state_path("plugins", &state, NULL))
+	if (database_state_path("plugins", &state, NULL))
 		host.state = state.data;
 	if (wish->named != NULL) {
 		named = value_new_array();
@@ -441,7 +441,7 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 
 	if (value_count(settings) == 0)
 		return true;
-	if (!plugin_expand_value(&places, settings, &servers->settings, err))
+	if (!source_expand_value(&places, settings, &servers->settings, err))
 		return err_while(err, "mcpServers");
 	return remotes_check(servers->settings, err);
 }

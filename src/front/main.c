@@ -73,10 +73,10 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 
-	if (patch_program_is(argc > 0 ? argv[0] : NULL))
-		code = patch_program_run(argc, argv);
-	else if (delegate_role_is(argc > 0 ? argv[0] : NULL))
-		code = delegate_role_run(argc, argv);
+	if (patches_program_is(argc > 0 ? argv[0] : NULL))
+		code = patches_program_run(argc, argv);
+	else if (agents_delegate_role_is(argc > 0 ? argv[0] : NULL))
+		code = agents_delegate_role_run(argc, argv);
 	else
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);

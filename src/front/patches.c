@@ -355,8 +355,8 @@ static void add_left_out(const struct patch_record *record, struct buf *text)
 		       record->id);
 }
 
-void patch_tell_files(struct tool_result *result, const struct patch_record *record,
-		      const char *workspace, bool dry)
+void patches_tell_files(struct tool_result *result, const struct patch_record *record,
+			const char *workspace, bool dry)
 {
 	struct buf *text = &result->text;
 	const size_t already = (size_t)number_in(result, "already");
@@ -378,8 +378,8 @@ void patch_tell_files(struct tool_result *result, const struct patch_record *rec
 	add_left_out(record, text);
 }
 
-void patch_tell_commit(struct tool_result *result, const struct patch_record *record,
-		       bool dry)
+void patches_tell_commit(struct tool_result *result, const struct patch_record *record,
+			 bool dry)
 {
 	struct buf *text = &result->text;
 	const bool known = value_is_true(value_member(result->details, "author_known"));
@@ -420,7 +420,7 @@ static const char help[] =
 	"Example\n"
 	"  git diff HEAD~1 | apply_patch\n";
 
-bool patch_program_is(const char *name)
+bool patches_program_is(const char *name)
 {
 	return name != NULL && strcmp(path_base_name(name), "apply_patch") == 0;
 }
@@ -484,7 +484,7 @@ static int complain(int code, const char *sentence)
 	return code;
 }
 
-int patch_program_run(int argc, char **argv)
+int patches_program_run(int argc, char **argv)
 {
 	char folder[PATH_MAX];
 	struct files *files = NULL;

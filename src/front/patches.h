@@ -76,11 +76,11 @@ void patch_record_head(const struct patch_record *record, struct buf *out);
  * Replace RESULT's text by sentences from the details of take_patch: the outcome for the
  * files in WORKSPACE. DRY: nothing was changed, and the sentences say what would happen.
  */
-void patch_tell_files(struct tool_result *result, const struct patch_record *record,
-		      const char *workspace, bool dry);
+void patches_tell_files(struct tool_result *result, const struct patch_record *record,
+			const char *workspace, bool dry);
 /* The same from the details of commit_patch: the commit and its branch. */
-void patch_tell_commit(struct tool_result *result, const struct patch_record *record,
-		       bool dry);
+void patches_tell_commit(struct tool_result *result, const struct patch_record *record,
+			 bool dry);
 
 /*
  * This program under the name `apply_patch`, as it lies on the PATH in a cell: models
@@ -89,9 +89,9 @@ void patch_tell_commit(struct tool_result *result, const struct patch_record *re
  */
 
 /* Is NAME (argv[0]) that of `apply_patch`? */
-bool patch_program_is(const char *name);
+bool patches_program_is(const char *name);
 /*
  * Apply the patch, which is the only argument or, without one, standard input. Returns
  * the exit code.
  */
-int patch_program_run(int argc, char **argv);
+int patches_program_run(int argc, char **argv);

@@ -112,7 +112,7 @@ static bool set_limits(const struct options *options, struct policy_limits *limi
 	       err_set(err, EINVAL, "--budget-seconds: 0 seconds are no time to work in");
 }
 
-int run_setup(const struct options *options, const char *agent, struct setup *setup)
+int setup_run(const struct options *options, const char *agent, struct setup *setup)
 {
 	const struct setup_flags flags = {.agent = agent};
 	struct err err = {0};
@@ -127,10 +127,10 @@ int run_setup(const struct options *options, const char *agent, struct setup *se
 	return CODE_DONE;
 }
 
-bool run_resume(const struct options *options, const char *name, struct options *filled,
-		struct journal_found *found, struct err *err)
+bool setup_resume(const struct options *options, const char *name, struct options *filled,
+		  struct journal_found *found, struct err *err)
 {
-	if (!resume_find(name, options_text(options, "workspace"), found, err))
+	if (!talk_resume_find(name, options_text(options, "workspace"), found, err))
 		return false;
 	*filled = *options;
 	options_fill(filled, "workspace", found->workspace);
@@ -196,7 +196,7 @@ static const char *const *environment_wipe(const struct policy_names *passed)
 enum { SENTENCE_MAX = 64 << 10, KEY_NAME_MAX = 64 };
 
 /*
- * Size of "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (keys_check.c).
+ * Size of "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (config_keys_check.c).
  */
 static size_t agent_size(struct str text)
 {
@@ -671,7 +671,7 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 
 /* Finds the configuration, checks its owner and mode, and reads it. */
 
-bool config_file_beside(const char *name, struct buf *path)
+bool setup_config_beside(const char *name, struct buf *path)
 {
 	char inside[NAME_MAX + 1];
 	int size = snprintf(inside, sizeof(inside), "glovebox/%s", name);
@@ -680,9 +680,9 @@ bool config_file_beside(const char *name, struct buf *path)
 	       path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", inside, path);
 }
 
-bool config_file_place(struct buf *path)
+bool setup_config_place(struct buf *path)
 {
-	return config_file_beside("config.json", path);
+	return setup_config_beside("config.json", path);
 }
 
 static bool check_owner(const char *path, const struct stat *st, struct err *err)
@@ -700,7 +700,7 @@ static bool check_owner(const char *path, const struct stat *st, struct err *err
 	return true;
 }
 
-bool config_file_read(const char *path, struct buf *buf, struct err *err)
+bool setup_config_read(const char *path, struct buf *buf, struct err *err)
 {
 	/* Without O_NONBLOCK, opening a FIFO of that name would block the program. */
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -711,7 +711,7 @@ bool config_file_read(const char *path, struct buf *buf, struct err *err)
 	return check_owner(path, &st, err) && fd_read_all(fd, buf, path, err);
 }
 
-bool config_file_load(const char *path, struct config **config, struct err *err)
+bool setup_config_load(const char *path, struct config **config, struct err *err)
 {
 	struct buf place;
 	struct buf text;
@@ -720,10 +720,10 @@ bool config_file_load(const char *path, struct config **config, struct err *err)
 
 	buf_init(&place, PATH_MAX - 1);
 	buf_init(&text, CONFIG_TEXT_MAX);
-	if (path || config_file_place(&place)) {
+	if (path || setup_config_place(&place)) {
 		const char *name = path ? path : place.data;
 
-		fine = config_file_read(name, &text, &why) ||
+		fine = setup_config_read(name, &text, &why) ||
 		       (!path && (why.code == ENOENT || why.code == ENOTDIR));
 		fine = fine && config_parse(buf_str(&text), name, config, &why);
 		if (!fine)
@@ -746,7 +746,7 @@ static bool config_file_load_policy(const char *path, struct value **entry, stru
 	bool fine;
 
 	buf_init(&text, CONFIG_TEXT_MAX);
-	fine = config_file_read(path, &text, err) &&
+	fine = setup_config_read(path, &text, err) &&
 	       config_parse_policy(buf_str(&text), path, entry, err);
 	buf_fini(&text);
 	return fine;
@@ -909,7 +909,7 @@ static bool find_bounds(struct setup *setup, struct config *config,
 {
 	auto_value struct value *shipped = NULL;
 
-	return agent_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) &&
+	return agents_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) &&
 	       add_flags(POLICY_NAME_DEFAULT, config, shipped, flags, err) &&
 	       note_entry(setup, config, shipped, POLICY_NAME_DEFAULT, err) &&
 	       config_policy(config, shipped, NULL, setup->workspace, &setup->bounds, err) &&
@@ -926,8 +926,8 @@ static bool take_workspace_role(struct setup *setup, struct config *config,
 	auto_value struct value *entry = NULL;
 
 	if (!find_bounds(setup, config, flags, err) ||
-	    !agent_workspace_load(setup->bounds, setup->agent, setup_least_level(setup),
-				  &entry, err))
+	    !agents_workspace_load(setup->bounds, setup->agent, setup_least_level(setup),
+				   &entry, err))
 		return false;
 	if (entry != NULL)
 		config_set_role(config, setup->agent, entry);
@@ -1002,15 +1002,15 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
 	if (!flags->shipped_only)
-		agent_files_know_names(config, setup->workspace);
+		agents_files_know_names(config, setup->workspace);
 	if (flags->policy_file == NULL &&
-	    (!agent_files_read(setup->agent, flags->shipped_only, config, &shipped, err) ||
-	     (!agent_files_know(config, shipped, setup->agent) &&
+	    (!agents_files_read(setup->agent, flags->shipped_only, config, &shipped, err) ||
+	     (!agents_files_know(config, shipped, setup->agent) &&
 	      !take_workspace_role(setup, config, flags, err))))
 		return false;
 	if (!make_policy(setup, config, shipped, flags, err) ||
-	    !agent_files_check_delegates(config, shipped, setup->agent, setup->workspace,
-					 err))
+	    !agents_files_check_delegates(config, shipped, setup->agent, setup->workspace,
+					  err))
 		return false;
 	setup->role_name = memory_copy(config_role_name(config, setup->agent));
 	take_wall(setup, config, shipped);
@@ -1031,7 +1031,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 
 static void take_tools(struct setup *setup)
 {
-	setup->own_tools = front_tools_new();
+	setup->own_tools = setup_tools_new();
 	setup->tools = setup->own_tools;
 }
 
@@ -1068,7 +1068,7 @@ static char *config_place(const char *given)
 	char *path = NULL;
 
 	buf_init(&place, PATH_MAX);
-	if (given != NULL || config_file_place(&place))
+	if (given != NULL || setup_config_place(&place))
 		path = memory_copy(given != NULL ? given : place.data);
 	buf_fini(&place);
 	return path;
@@ -1110,7 +1110,7 @@ static char *undo_place(void)
 	char *place = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (state_path("undo", &path, NULL))
+	if (database_state_path("undo", &path, NULL))
 		place = memory_copy(path.data);
 	buf_fini(&path);
 	return place;
@@ -1137,7 +1137,7 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	setup->undo_folder = undo_place();
 	take_level(setup, options);
 	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||
-	    !config_file_load(options_text(options, "config"), &config, err) ||
+	    !setup_config_load(options_text(options, "config"), &config, err) ||
 	    !take_policy_file(setup, config, flags, err) ||
 	    !choose_agent(setup, config, flags, err))
 		return false;
@@ -1245,7 +1245,7 @@ bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)
 
 /* Finds one file in the table that dev/embed makes. */
 
-struct str embedded_text(const char *name)
+struct str setup_embedded_text(const char *name)
 {
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++)
 		if (strcmp(file->name, name) == 0)
@@ -1255,16 +1255,16 @@ struct str embedded_text(const char *name)
 
 /* Opens the models/catalogue.json that is built into the program. */
 
-bool catalogue_file_open(const struct value *additions, struct catalogue **catalogue,
-			 struct err *err)
+bool setup_catalogue_open(const struct value *additions, struct catalogue **catalogue,
+			  struct err *err)
 {
-	return catalogue_open(embedded_text("models/catalogue.json"), additions,
+	return catalogue_open(setup_embedded_text("models/catalogue.json"), additions,
 			      catalogue, err);
 }
 
 /* Makes one list of tools out of two. */
 
-const struct tool **front_tools_new(void)
+const struct tool **setup_tools_new(void)
 {
 	const struct tool **tools;
 	size_t count = 0, more = 0;

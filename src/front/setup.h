@@ -218,15 +218,15 @@ bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err);
  * AGENT replaces --agent unless it is NULL. Returns an exit code; complaints have been
  * printed. Call setup_fini in either case.
  */
-int run_setup(const struct options *options, const char *agent, struct setup *setup);
+int setup_run(const struct options *options, const char *agent, struct setup *setup);
 
 /*
  * Find the session NAME, which goes on. FILLED becomes OPTIONS, with folder, agent and
  * model of the session where OPTIONS do not name them. FOUND owns these texts. Call
  * journal_found_fini in either case.
  */
-bool run_resume(const struct options *options, const char *name, struct options *filled,
-		struct journal_found *found, struct err *err);
+bool setup_resume(const struct options *options, const char *name, struct options *filled,
+		  struct journal_found *found, struct err *err);
 
 /*
  * Rewrites the names of keys in sentences. The sentences name keys of an agent
@@ -288,18 +288,18 @@ void interrupt_settle(struct interrupt *interrupt);
  * Read PATH. NULL: read glovebox/config.json in the XDG config directory; when that file
  * is missing, CONFIG is empty. A PATH that is missing is an error.
  */
-bool config_file_load(const char *path, struct config **config, struct err *err);
+bool setup_config_load(const char *path, struct config **config, struct err *err);
 
 /* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
-bool config_file_read(const char *path, struct buf *text, struct err *err);
+bool setup_config_read(const char *path, struct buf *text, struct err *err);
 
 /*
  * Append the path of the person's configuration to PATH. False: there is no home
  * directory.
  */
-bool config_file_place(struct buf *path);
+bool setup_config_place(struct buf *path);
 /* The same for another file or folder, NAME, in the folder of the configuration. */
-bool config_file_beside(const char *name, struct buf *path);
+bool setup_config_beside(const char *name, struct buf *path);
 
 /*
  * The files that are built into the program: the shipped roles (agents/), the demo's
@@ -312,18 +312,18 @@ bool config_file_beside(const char *name, struct buf *path);
 extern const struct embedded_file embedded_files[];
 
 /* The text of the file NAME; empty when there is none. */
-struct str embedded_text(const char *name);
+struct str setup_embedded_text(const char *name);
 
 /* The program's built-in catalogue of models, with the person's additions. */
 
 /* ADDITIONS: the value of the configuration's key `models` (setup.h), or NULL. */
-bool catalogue_file_open(const struct value *additions, struct catalogue **catalogue,
-			 struct err *err);
+bool setup_catalogue_open(const struct value *additions, struct catalogue **catalogue,
+			  struct err *err);
 
 /* The tools of the program itself: the built-in ones and the orchestra's. */
 
 /* NULL-ended; the caller frees the list. */
-const struct tool **front_tools_new(void);
+const struct tool **setup_tools_new(void);
 
 /*
  * Looks for model servers on this machine, so that a verb can tell the person where to

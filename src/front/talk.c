@@ -451,7 +451,7 @@ bool talk_model(const char *name, const struct config_role *role,
 	*model = (struct model_options){
 		.name = name,
 		.base_url = variable("GLOVEBOX_BASE_URL"),
-		.embedded = embedded_text(default_replay),
+		.embedded = setup_embedded_text(default_replay),
 		.temperature = role->temperature,
 		.thinking_budget = role->thinking_budget,
 		.retries = MODEL_RETRIES,
@@ -565,7 +565,7 @@ static bool open_model(struct talk *talk, const struct model_options *options,
 	struct model_options with = *options;
 
 	if (talk->catalogue == NULL &&
-	    !catalogue_file_open(talk->setup->models, &talk->catalogue, err))
+	    !setup_catalogue_open(talk->setup->models, &talk->catalogue, err))
 		return false;
 	with.catalogue = talk->catalogue;
 	return model_open(&with, model, err);
@@ -835,8 +835,8 @@ static bool check_folder(const struct journal_found *found, const char *folder,
 	return true;
 }
 
-bool resume_find(const char *name, const char *folder, struct journal_found *found,
-		 struct err *err)
+bool talk_resume_find(const char *name, const char *folder, struct journal_found *found,
+		      struct err *err)
 {
 	const char *named = folder != NULL ? folder : ".";
 	auto_free char *real = realpath(named, NULL);
@@ -853,10 +853,10 @@ bool resume_find(const char *name, const char *folder, struct journal_found *fou
 	return is_there;
 }
 
-int resume_read(const char *name,
-		bool (*event)(void *context, int64_t number, const char *kind,
-			      int64_t wall_ms, struct str json),
-		void *context)
+int talk_resume_read(const char *name,
+		     bool (*event)(void *context, int64_t number, const char *kind,
+				   int64_t wall_ms, struct str json),
+		     void *context)
 {
 	auto_free char *here = realpath(".", NULL);
 	struct journal_found found = {0};
@@ -877,7 +877,7 @@ int resume_read(const char *name,
 
 enum { QUESTION_MAX = 8 << 10 };
 
-bool confirm_ask(FILE *to, const char *format, ...)
+bool talk_confirm(FILE *to, const char *format, ...)
 {
 	char answer[16] = "";
 	struct buf text, lines;
@@ -889,7 +889,7 @@ bool confirm_ask(FILE *to, const char *format, ...)
 	(void)buf_addv(&text, format, arguments);
 	va_end(arguments);
 	(void)buf_adds(&text, " [y/N] ");
-	fold_for(fileno(to), buf_str(&text), &lines);
+	paint_fold_for(fileno(to), buf_str(&text), &lines);
 	(void)fputs(lines.data, to);
 	(void)fflush(to);
 	buf_fini(&lines);

@@ -114,17 +114,17 @@ void talk_close(struct talk *talk); /* ends everything that still runs; NULL is 
  * person wrote it, must be the workspace of the session. ERR names the fault and the
  * remedy. Call journal_found_fini in either case.
  */
-bool resume_find(const char *name, const char *folder, struct journal_found *found,
-		 struct err *err);
+bool talk_resume_find(const char *name, const char *folder, struct journal_found *found,
+		      struct err *err);
 
 /*
  * Call EVENT with every event of the session NAME, in order; EVENT returns false to stop.
  * Returns an exit code; complaints have been printed.
  */
-int resume_read(const char *name,
-		bool (*event)(void *context, int64_t number, const char *kind,
-			      int64_t wall_ms, struct str json),
-		void *context);
+int talk_resume_read(const char *name,
+		     bool (*event)(void *context, int64_t number, const char *kind,
+				   int64_t wall_ms, struct str json),
+		     void *context);
 
 /*
  * Asks the person one question before the program makes a lasting change. Only "y" and
@@ -136,4 +136,4 @@ int resume_read(const char *name,
  * standard input means no. The caller makes sure that somebody can be asked: without a
  * terminal it needs another way, such as an option --yes.
  */
-bool confirm_ask(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool talk_confirm(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -530,7 +530,7 @@ int verb_complain(int code, const char *format, ...)
 	text_add_paragraph(&shown, buf_str(&clean));
 	(void)fflush(stdout);
 	(void)buf_addc(&shown, '\n');
-	fold_complain(buf_str(&shown));
+	paint_fold_complain(buf_str(&shown));
 	buf_fini(&shown);
 	buf_fini(&said);
 	buf_fini(&clean);
@@ -694,10 +694,10 @@ static int run_parsed(const struct verb *verb, const struct options *options)
 {
 	const bool help = options_given(options, "help");
 	const bool folds = help || (verb->folds && !speaks_json(options));
-	FILE *out = folds ? fold_open() : stdout;
+	FILE *out = folds ? paint_fold_open() : stdout;
 	const int code = help ? help_print_verb(verb, out) : verb->run(options, out);
 
-	fold_close(out);
+	paint_fold_close(out);
 	return code;
 }
 
@@ -775,11 +775,11 @@ static bool means_chat(const char *const *words)
 /* Print all verbs, or those of GROUP. */
 static int print_list(const char *group)
 {
-	FILE *out = fold_open();
+	FILE *out = paint_fold_open();
 	const int code =
 		group != NULL ? help_print_group(group, out) : help_print_overview(out);
 
-	fold_close(out);
+	paint_fold_close(out);
 	return code;
 }
 
@@ -793,7 +793,7 @@ static int refuse_group(const char *group)
 	if (out != NULL) {
 		(void)help_print_group(group, out);
 		(void)fclose(out);
-		fold_complain((struct str){text, size});
+		paint_fold_complain((struct str){text, size});
 	}
 	free(text);
 	return CODE_USAGE;
@@ -991,7 +991,7 @@ static void offer_files(const struct completing *completing, char **names, const
 {
 	for (size_t i = 0; names[i] != NULL; i++)
 		offer(completing, names[i], about);
-	agent_files_names_free(names);
+	agents_files_names_free(names);
 }
 
 static void offer_keys(const struct completing *completing, const struct config *config,
@@ -1046,7 +1046,7 @@ static void offer_models(struct completing *completing, const struct config *con
 	struct err err = {0};
 
 	offer(completing, "replay", "the built-in recording");
-	if (catalogue_file_open(config_value(config, "models"), &catalogue, &err))
+	if (setup_catalogue_open(config_value(config, "models"), &catalogue, &err))
 		catalogue_each(catalogue, offer_name, completing);
 	catalogue_close(catalogue);
 }
@@ -1117,7 +1117,7 @@ static void offer_schedules(struct completing *completing)
 	struct schedules *schedules = NULL;
 	struct err err = {0};
 
-	if (schedules_open_default(&schedules, &err))
+	if (when_open_default(&schedules, &err))
 		(void)schedules_find(schedules, NULL, 0, offer_schedule, completing, &err);
 	schedules_close(schedules);
 }
@@ -1157,13 +1157,13 @@ static void offer_names(struct completing *completing, enum option_names names)
 	struct err err = {0};
 
 	if (names == NAMES_AGENTS || names == NAMES_MODELS)
-		(void)config_file_load(NULL, &config, &err);
+		(void)setup_config_load(NULL, &config, &err);
 	switch (names) {
 	case NAMES_NONE:
 		break;
 	case NAMES_AGENTS:
-		offer_files(completing, agent_files_shipped(), "shipped");
-		offer_files(completing, agent_files_users(), "yours");
+		offer_files(completing, agents_files_shipped(), "shipped");
+		offer_files(completing, agents_files_users(), "yours");
 		offer_keys(completing, config, "agents", "configuration");
 		break;
 	case NAMES_MODELS:
@@ -1327,7 +1327,7 @@ static int print_script(const char *shell, FILE *out)
 	struct str text;
 
 	(void)snprintf(name, sizeof(name), "completions/glovebox.%.64s", shell);
-	text = embedded_text(name);
+	text = setup_embedded_text(name);
 	if (text.size > 0) {
 		(void)fwrite(text.data, text.size, 1, out);
 		return CODE_DONE;

@@ -663,7 +663,7 @@ static bool take_extensions(struct place *place, struct git_index_reader *reader
 	return true;
 }
 
-bool git_index_read(struct git_index_reader *reader, struct str text, struct err *err)
+bool readers_index_read(struct git_index_reader *reader, struct str text, struct err *err)
 {
 	struct place place = {.hash = reader->sha256 ? 32 : 20, .at = HEADER};
 	bool fine = true;
@@ -688,7 +688,7 @@ bool git_index_read(struct git_index_reader *reader, struct str text, struct err
 
 /* Small files of git, line by line. */
 
-bool git_text_line(struct str text, struct str *path)
+bool readers_text_line(struct str text, struct str *path)
 {
 	while (text.size > 0 &&
 	       (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == '\r'))
@@ -700,15 +700,15 @@ bool git_text_line(struct str text, struct str *path)
 	return true;
 }
 
-bool git_text_pointer(struct str text, struct str *path)
+bool readers_text_pointer(struct str text, struct str *path)
 {
 	static const struct str mark = {"gitdir: ", 8};
 
 	return str_starts(text, mark) &&
-	       git_text_line(str_part(text, mark.size, text.size), path);
+	       readers_text_line(str_part(text, mark.size, text.size), path);
 }
 
-bool git_text_todo_is_inert(struct str text)
+bool readers_text_todo_is_inert(struct str text)
 {
 	static const char known[] =
 		"pick p revert edit e reword r fixup f squash s break b "
@@ -730,12 +730,12 @@ bool git_text_todo_is_inert(struct str text)
 	return true;
 }
 
-bool git_text_strategy_is_own(struct str text)
+bool readers_text_strategy_is_own(struct str text)
 {
 	return str_among("ort recursive resolve octopus ours subtree", str_trim(text));
 }
 
-bool git_text_apply_is_inert(struct str text)
+bool readers_text_apply_is_inert(struct str text)
 {
 	static const char *const known[] = {
 		"-p",          "-C",         "--whitespace=", "--ignore-whitespace",
@@ -761,7 +761,7 @@ bool git_text_apply_is_inert(struct str text)
 	return true;
 }
 
-bool git_text_next_conflict(struct str *text, struct str *path)
+bool readers_text_next_conflict(struct str *text, struct str *path)
 {
 	const char *end = memchr(text->data, '\0', text->size);
 	const size_t size = end != NULL ? (size_t)(end - text->data) : text->size;
@@ -775,7 +775,7 @@ bool git_text_next_conflict(struct str *text, struct str *path)
 	return true;
 }
 
-bool git_text_is_empty(struct str text)
+bool readers_text_is_empty(struct str text)
 {
 	struct str line;
 

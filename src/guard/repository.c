@@ -29,7 +29,7 @@
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
 
-void look_fingerprint(const struct stat *st, struct buf *out)
+void scan_look_fingerprint(const struct stat *st, struct buf *out)
 {
 	/* No program can set the ctime of an inode. */
 	if (S_ISDIR(st->st_mode))
@@ -52,7 +52,7 @@ static void mark(const struct scan_look *look, const char *name, const char *fin
 	buf_fini(&path);
 }
 
-void look_mark(const struct scan_look *look, const char *name, struct str content)
+void scan_look_mark(const struct scan_look *look, const char *name, struct str content)
 {
 	char hex[HASH_HEX + 1];
 
@@ -60,7 +60,8 @@ void look_mark(const struct scan_look *look, const char *name, struct str conten
 	mark(look, name, hex);
 }
 
-void look_mark_stat(const struct scan_look *look, const char *name, const struct stat *st)
+void scan_look_mark_stat(const struct scan_look *look, const char *name,
+			 const struct stat *st)
 {
 	char target[PATH_MAX];
 	struct buf text;
@@ -72,21 +73,22 @@ void look_mark_stat(const struct scan_look *look, const char *name, const struct
 		if (size > 0)
 			(void)buf_add(&text, target, (size_t)size);
 	} else {
-		look_fingerprint(st, &text);
+		scan_look_fingerprint(st, &text);
 	}
 	mark(look, name, text.data);
 	buf_fini(&text);
 }
 
-int look_enter_or_mark(const struct scan_look *look, const char *name, char path[PATH_MAX])
+int scan_look_enter_or_mark(const struct scan_look *look, const char *name,
+			    char path[PATH_MAX])
 {
 	struct stat st;
 
-	if (!look_stat(look, name, &st))
+	if (!scan_look_stat(look, name, &st))
 		return -1;
 	if (S_ISDIR(st.st_mode))
-		return look_enter(look, name, path);
-	look_mark_stat(look, name, &st);
+		return scan_look_enter(look, name, path);
+	scan_look_mark_stat(look, name, &st);
 	return -1;
 }
 
@@ -106,7 +108,7 @@ static bool options_are_inert(struct str text)
 		if (!str_starts(at, STR("strategy")) || equals == (size_t)-1)
 			continue;
 		if (str_is(str_trim(str_part(at, 0, equals)), "strategy") &&
-		    !git_text_strategy_is_own(str_part(at, equals + 1, at.size)))
+		    !readers_text_strategy_is_own(str_part(at, equals + 1, at.size)))
 			return false;
 	}
 	return true;
@@ -119,17 +121,17 @@ struct work {
 };
 
 static const struct work works[] = {
-	{"rebase-merge", "git-rebase-todo", GIT_TODO_MAX, git_text_todo_is_inert},
-	{"rebase-merge", "strategy", GIT_POINTER_MAX, git_text_strategy_is_own},
-	{"sequencer", "todo", GIT_TODO_MAX, git_text_todo_is_inert},
+	{"rebase-merge", "git-rebase-todo", GIT_TODO_MAX, readers_text_todo_is_inert},
+	{"rebase-merge", "strategy", GIT_POINTER_MAX, readers_text_strategy_is_own},
+	{"sequencer", "todo", GIT_TODO_MAX, readers_text_todo_is_inert},
 	{"sequencer", "opts", GIT_POINTER_MAX, options_are_inert},
-	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, git_text_apply_is_inert},
+	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, readers_text_apply_is_inert},
 };
 
 static void look_work(const struct scan_look *look, const struct work *work)
 {
 	char path[PATH_MAX];
-	auto_close int fd = look_enter_or_mark(look, work->folder, path);
+	auto_close int fd = scan_look_enter_or_mark(look, work->folder, path);
 	const struct scan_look below = {look->scan, fd, path};
 	struct buf text;
 	struct stat st;
@@ -137,11 +139,11 @@ static void look_work(const struct scan_look *look, const struct work *work)
 	if (fd < 0)
 		return;
 	buf_init(&text, work->max);
-	enum look_found found = look_read(&below, work->name, work->max, &text, &st);
+	enum look_found found = scan_look_read(&below, work->name, work->max, &text, &st);
 	if (found == LOOK_ODD)
-		look_mark_stat(look, work->folder, &st);
+		scan_look_mark_stat(look, work->folder, &st);
 	else if (found == LOOK_READ && !work->is_inert(buf_str(&text)))
-		look_mark(look, work->folder, buf_str(&text));
+		scan_look_mark(look, work->folder, buf_str(&text));
 	buf_fini(&text);
 }
 
@@ -162,9 +164,9 @@ static bool is_in_worktree(const struct git_folder *folder, const char *path)
 	 */
 	if (folder->worktree == NULL)
 		return strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
-		       look_is_straight(path);
+		       scan_look_is_straight(path);
 	buf_init(&whole, PATH_MAX);
-	fine = look_is_straight(path) && path_normal(folder->worktree, path, &whole) &&
+	fine = scan_look_is_straight(path) && path_normal(folder->worktree, path, &whole) &&
 	       path_within(whole.data, folder->worktree);
 	auto_close int fd = fine ? git_scan_open_parent(scan, whole.data, &name) : -1;
 	/*
@@ -188,16 +190,16 @@ void git_scan_resolutions(const struct git_folder *folder)
 
 	buf_init(&text, GIT_TODO_MAX);
 	enum look_found found =
-		look_read(&folder->look, "MERGE_RR", GIT_TODO_MAX, &text, &st);
+		scan_look_read(&folder->look, "MERGE_RR", GIT_TODO_MAX, &text, &st);
 	rest = buf_str(&text);
-	while (found == LOOK_READ && fine && git_text_next_conflict(&rest, &path)) {
+	while (found == LOOK_READ && fine && readers_text_next_conflict(&rest, &path)) {
 		auto_free char *copy = memory_copy_str(path);
 		fine = is_in_worktree(folder, copy);
 	}
 	if (found == LOOK_ODD)
-		look_mark_stat(&folder->look, "MERGE_RR", &st);
+		scan_look_mark_stat(&folder->look, "MERGE_RR", &st);
 	else if (!fine)
-		look_mark(&folder->look, "MERGE_RR", buf_str(&text));
+		scan_look_mark(&folder->look, "MERGE_RR", buf_str(&text));
 	buf_fini(&text);
 }
 
@@ -285,7 +287,8 @@ static void each_of_tree(const struct scan_look *look, const char *name, void *c
 
 	buf_init(&path, 2 * PATH_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
-	if (!is_opened(look->scan, tree->name, path.data) && look_stat(look, name, &st)) {
+	if (!is_opened(look->scan, tree->name, path.data) &&
+	    scan_look_stat(look, name, &st)) {
 		auto_free char *key = path_key(name);
 		value_set(tree->object, key, tree_of(look, name, &st, tree));
 	}
@@ -301,14 +304,14 @@ static struct value *folder_of(const struct scan_look *look, const char *name,
 	tree.object = value_new_object();
 	tree.depth++;
 	if (tree.depth > TREE_DEPTH) {
-		(void)look_trouble(look, E2BIG, name);
+		(void)scan_look_trouble(look, E2BIG, name);
 		return tree.object;
 	}
-	auto_close int fd = look_enter(look, name, path);
+	auto_close int fd = scan_look_enter(look, name, path);
 	if (fd < 0)
 		return tree.object;
 	const struct scan_look below = {look->scan, fd, path, DT_DIR};
-	look_names(&below, each_of_tree, &tree);
+	scan_look_names(&below, each_of_tree, &tree);
 	return tree.object;
 }
 
@@ -323,8 +326,9 @@ static bool content_print(const struct scan_look *look, const char *name, struct
 	struct stat st;
 
 	buf_init(&text, GIT_CONFIG_MAX);
-	const bool fine = look->scan->contents < GIT_SCAN_CONTENTS &&
-			  look_read(look, name, GIT_CONFIG_MAX, &text, &st) == LOOK_READ;
+	const bool fine =
+		look->scan->contents < GIT_SCAN_CONTENTS &&
+		scan_look_read(look, name, GIT_CONFIG_MAX, &text, &st) == LOOK_READ;
 	look->scan->contents += text.size;
 	if (fine) {
 		hash_text(buf_str(&text), hex);
@@ -354,7 +358,7 @@ static struct value *tree_of(const struct scan_look *look, const char *name,
 		(void)buf_addf(&print, "link %s", hex);
 	} else if (above->tells == TELLS_STATUS || !S_ISREG(st->st_mode) ||
 		   !content_print(look, name, &print)) {
-		look_fingerprint(st, &print);
+		scan_look_fingerprint(st, &print);
 	}
 	value = value_new_str(buf_str(&print));
 	buf_fini(&print);
@@ -504,7 +508,7 @@ static void look_protected(const struct scan_look *look, const char *name, const
 	struct buf real;
 	struct stat st;
 
-	if (!look_stat(look, name, &st))
+	if (!scan_look_stat(look, name, &st))
 		return;
 	if (!S_ISLNK(st.st_mode)) {
 		mark_name(look, name, &st, row);
@@ -518,7 +522,7 @@ static void look_protected(const struct scan_look *look, const char *name, const
 
 		folder[last - real.data - 1] = '\0';
 		const struct scan_look there = {look->scan, fd, folder, DT_DIR};
-		if (fd >= 0 && look_stat(&there, last, &st) && !S_ISLNK(st.st_mode))
+		if (fd >= 0 && scan_look_stat(&there, last, &st) && !S_ISLNK(st.st_mode))
 			mark_name(&there, last, &st, row);
 	}
 	buf_fini(&real);
@@ -531,16 +535,16 @@ static int enter_group(const struct scan_look *look, const char *name, char path
 	struct buf real;
 	int fd = -1;
 
-	if (!look_stat(look, name, &st))
+	if (!scan_look_stat(look, name, &st))
 		return -1;
 	if (S_ISDIR(st.st_mode))
-		return look_enter(look, name, path);
+		return scan_look_enter(look, name, path);
 	if (!S_ISLNK(st.st_mode))
 		return -1;
 	buf_init(&real, PATH_MAX);
 	if (mark_link(look, name, &real) && real.size < PATH_MAX) {
 		memcpy(path, real.data, real.size + 1);
-		fd = look_open_path(look->scan, path);
+		fd = scan_look_open_path(look->scan, path);
 	}
 	buf_fini(&real);
 	return fd;
@@ -636,11 +640,11 @@ static void each_file(const struct scan_look *look, const char *name, void *cont
 	struct stat st;
 
 	/* No program runs a file that an audit has moved aside. */
-	if (look_is_aside(name))
+	if (scan_look_is_aside(name))
 		return;
 	/* A symlink cannot be changed, only replaced, which changes its folder. */
 	if ((look->type == DT_LNK && !changed->folder_changed) ||
-	    !look_stat(look, name, &st))
+	    !scan_look_stat(look, name, &st))
 		return;
 	if (S_ISDIR(st.st_mode)) {
 		if (changed->depth > 0)
@@ -657,14 +661,14 @@ static void changed_below(const struct scan_look *look, const char *name,
 	struct changed below = *changed;
 	char path[PATH_MAX];
 	struct stat st;
-	auto_close int fd = look_enter(look, name, path);
+	auto_close int fd = scan_look_enter(look, name, path);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
 	const struct scan_look folder = {look->scan, fd, path, DT_DIR};
 	below.folder_changed = is_changed(look->scan, &st);
 	below.depth -= below.depth > 0;
-	look_names(&folder, each_file, &below);
+	scan_look_names(&folder, each_file, &below);
 }
 
 static struct value *files_of(struct git_scan *scan)
@@ -705,12 +709,12 @@ static void report_file(const struct scan_look *look, const struct autoexec *row
 	if (name != row->name) {
 		(void)snprintf(folder, sizeof(folder), "%.*s",
 			       (int)(name - row->name - 1), row->name);
-		fd = look_enter(look, folder, path);
+		fd = scan_look_enter(look, folder, path);
 		if (fd < 0)
 			return;
 		there = (struct scan_look){look->scan, fd, path, DT_DIR};
 	}
-	if (look_stat(&there, name, &st) && !S_ISDIR(st.st_mode) &&
+	if (scan_look_stat(&there, name, &st) && !S_ISDIR(st.st_mode) &&
 	    is_changed(look->scan, &st))
 		list_name(&there, name, files_of(look->scan));
 }
@@ -738,7 +742,7 @@ void git_scan_file(const struct scan_look *look, const char *name)
 		if (row->care == AUTOEXEC_PROTECTED && !is_open_name(look, row))
 			continue;
 		if (row->name[strlen(name)] == '/' &&
-		    !look_may_hold(look, name, row->name + strlen(name) + 1))
+		    !scan_look_may_hold(look, name, row->name + strlen(name) + 1))
 			continue;
 		if (row->kind == AUTOEXEC_FILE)
 			report_file(look, row);
@@ -810,7 +814,7 @@ static bool is_reference(const struct scan_look *look, const char *name)
 static bool is_way(const struct scan_look *look, const char *name,
 		   const struct reading *reading)
 {
-	if (look_is_aside(name))
+	if (scan_look_is_aside(name))
 		return false;
 	if (reading->place->holds_references)
 		return !is_reference(look, name);
@@ -835,7 +839,7 @@ static void each_entry(const struct scan_look *look, const char *name, void *con
 	struct buf text;
 
 	git_scan_left(look, reading->top ? "" : reading->place->name, name);
-	if (type == DT_UNKNOWN && look_stat(look, name, &st))
+	if (type == DT_UNKNOWN && scan_look_stat(look, name, &st))
 		type = (int)IFTODT(st.st_mode);
 	const bool repositorys = reading->place->deep && is_repositorys(name);
 	if (!repositorys && (type == DT_LNK ? !is_way(look, name, reading)
@@ -857,7 +861,7 @@ static bool print_stamp(const struct scan_look *look, char stamp[STAMP_BYTES])
 	struct stat st;
 
 	if (fstat(look->fd, &st) < 0)
-		return look_trouble(look, errno, ".");
+		return scan_look_trouble(look, errno, ".");
 	(void)snprintf(stamp, STAMP_BYTES, "%jx %jd.%09ld %jd.%09ld", (uintmax_t)st.st_ino,
 		       (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
 		       (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
@@ -895,7 +899,7 @@ static struct value *entries(const struct scan_look *look, const struct place *p
 		list = value_new_array();
 		struct reading reading = {place, list, top};
 		value_append(list, value_new_text(stamp));
-		look_names(look, each_entry, &reading);
+		scan_look_names(look, each_entry, &reading);
 	}
 	if (place->kept)
 		value_set(git_scan_list(&look->scan->indexes), key, value_ref(list));
@@ -909,9 +913,9 @@ static void look_name(const struct scan_look *look, const struct place *place,
 
 	if (place->deep && is_repositorys(name))
 		git_scan_worktree(look->scan, look->fd, look->path, repository);
-	if (look_stat(look, name, &st) && S_ISLNK(st.st_mode) &&
+	if (scan_look_stat(look, name, &st) && S_ISLNK(st.st_mode) &&
 	    (!place->holds_references || !is_reference(look, name)))
-		look_mark_stat(look, name, &st);
+		scan_look_mark_stat(look, name, &st);
 }
 
 /*
@@ -925,7 +929,7 @@ static void look_below(const struct scan_look *look, const struct place *place,
 	char path[PATH_MAX];
 
 	if (depth > LINKS_DEPTH) {
-		(void)look_trouble(look, E2BIG, ".");
+		(void)scan_look_trouble(look, E2BIG, ".");
 		return;
 	}
 	for (size_t i = 1; i < value_count(list); i++) {
@@ -938,7 +942,7 @@ static void look_below(const struct scan_look *look, const struct place *place,
 			continue;
 		}
 		name[size - 1] = '\0';
-		auto_close int fd = look_enter(look, name, path);
+		auto_close int fd = scan_look_enter(look, name, path);
 		if (fd < 0)
 			continue;
 		const struct scan_look below = {look->scan, fd, path, DT_DIR};
@@ -958,9 +962,9 @@ void git_scan_links(const struct scan_look *look, unsigned depth)
 			look_below(look, place, 0, depth + 1);
 			continue;
 		}
-		if (!look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode))
+		if (!scan_look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode))
 			continue;
-		auto_close int fd = look_enter(look, place->name, path);
+		auto_close int fd = scan_look_enter(look, place->name, path);
 		const struct scan_look below = {look->scan, fd, path, DT_DIR};
 		if (fd >= 0)
 			look_below(&below, place, 1, depth + 1);
@@ -998,16 +1002,16 @@ static void each_sparse(const struct scan_look *look, const char *name, void *co
 
 	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) || strcmp(name, ".git") == 0)
 		return;
-	auto_close int fd = look_enter(look, name, path);
+	auto_close int fd = scan_look_enter(look, name, path);
 	if (fd < 0)
 		return;
 	if (sparse.depth > SPARSE_DEPTH) {
-		(void)look_trouble(look, E2BIG, name);
+		(void)scan_look_trouble(look, E2BIG, name);
 		return;
 	}
 	const struct scan_look below = {look->scan, fd, path, DT_DIR};
 	git_scan_worktree(look->scan, fd, path, sparse.repository);
-	look_names(&below, each_sparse, (void *)(uintptr_t)&sparse);
+	scan_look_names(&below, each_sparse, (void *)(uintptr_t)&sparse);
 }
 
 /*
@@ -1028,12 +1032,12 @@ static void link_visit(const struct git_folder *folder, const char *key)
 		link[size - 1] = '\0';
 	buf_init(&path, PATH_MAX);
 	if (link != NULL && buf_addf(&path, "%s/%s", folder->worktree, link)) {
-		auto_close int fd = look_open_path(scan, path.data);
+		auto_close int fd = scan_look_open_path(scan, path.data);
 		const struct scan_look look = {scan, fd, path.data, DT_DIR};
 		if (fd >= 0)
 			git_scan_worktree(scan, fd, path.data, folder->depth + 1);
 		if (fd >= 0 && is_sparse)
-			look_names(&look, each_sparse, (void *)(uintptr_t)&sparse);
+			scan_look_names(&look, each_sparse, (void *)(uintptr_t)&sparse);
 	}
 	buf_fini(&path);
 }
@@ -1067,16 +1071,17 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 	bool fine = false;
 
 	buf_init(&text, GIT_INDEX_MAX);
-	enum look_found found = look_read(&folder->look, name, GIT_INDEX_MAX, &text, &st);
+	enum look_found found =
+		scan_look_read(&folder->look, name, GIT_INDEX_MAX, &text, &st);
 	/* An index that cannot be read may have any gitlinks, so this is an error. */
 	if (found == LOOK_ODD)
-		(void)look_trouble(&folder->look, EFBIG, name);
+		(void)scan_look_trouble(&folder->look, EFBIG, name);
 	else if (found == LOOK_READ)
-		fine = git_index_read(&reader, buf_str(&text), &err) ||
+		fine = readers_index_read(&reader, buf_str(&text), &err) ||
 		       index_trouble(folder, name, &err);
 	/* Git checks out such names unchanged, even through ".." and into its hooks. */
 	if (reader.unsound)
-		look_mark(&folder->look, name, buf_str(&text));
+		scan_look_mark(&folder->look, name, buf_str(&text));
 	buf_fini(&text);
 	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
 		       reader.shared);
@@ -1095,10 +1100,10 @@ static struct value *index_links(struct git_folder *folder, const char *path)
 	struct buf print;
 	struct stat st;
 
-	if (!look_stat(&folder->look, "index", &st))
+	if (!scan_look_stat(&folder->look, "index", &st))
 		return list;
 	buf_init(&print, PATH_MAX);
-	look_fingerprint(&st, &print);
+	scan_look_fingerprint(&st, &print);
 	auto_free char *key = path_key(path);
 	const struct value *known = git_scan_known(folder->look.scan, key);
 	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
@@ -1138,13 +1143,13 @@ static void config_read(const struct scan_look *look, const char *name,
 
 	buf_init(&text, GIT_CONFIG_MAX);
 	git_config_init(config);
-	enum look_found found = look_read(look, name, GIT_CONFIG_MAX, &text, &st);
+	enum look_found found = scan_look_read(look, name, GIT_CONFIG_MAX, &text, &st);
 	if (found == LOOK_ODD)
-		look_mark_stat(look, name, &st);
+		scan_look_mark_stat(look, name, &st);
 	if (found == LOOK_READ)
 		git_config_read(buf_str(&text), config);
 	if (config->active.size > 0)
-		look_mark(look, name, buf_str(&config->active));
+		scan_look_mark(look, name, buf_str(&config->active));
 	buf_fini(&text);
 }
 
@@ -1198,9 +1203,9 @@ static void each_hook(const struct scan_look *look, const char *name, void *cont
 	struct stat st;
 
 	(void)context;
-	if (!str_ends(str_of(name), STR(".sample")) && !look_is_aside(name) &&
-	    look_stat(look, name, &st))
-		look_mark_stat(look, name, &st);
+	if (!str_ends(str_of(name), STR(".sample")) && !scan_look_is_aside(name) &&
+	    scan_look_stat(look, name, &st))
+		scan_look_mark_stat(look, name, &st);
 }
 
 static void each_name(const struct scan_look *look, const char *name, void *context)
@@ -1208,8 +1213,8 @@ static void each_name(const struct scan_look *look, const char *name, void *cont
 	struct stat st;
 
 	(void)context;
-	if (!look_is_aside(name) && look_stat(look, name, &st))
-		look_mark_stat(look, name, &st);
+	if (!scan_look_is_aside(name) && scan_look_stat(look, name, &st))
+		scan_look_mark_stat(look, name, &st);
 }
 
 /*
@@ -1221,11 +1226,11 @@ static void each_module(const struct scan_look *look, const char *name, void *co
 	const struct git_folder *above = context;
 	char path[PATH_MAX];
 
-	if (!look_is_aside(name)) {
+	if (!scan_look_is_aside(name)) {
 		each_name(look, name, NULL);
 		return;
 	}
-	auto_close int fd = look_enter_or_mark(look, name, path);
+	auto_close int fd = scan_look_enter_or_mark(look, name, path);
 	if (fd >= 0)
 		git_scan_folder(look->scan, fd, path, NULL, above->depth + 1);
 }
@@ -1239,19 +1244,19 @@ static void look_entries(const struct scan_look *look, const char *name,
 			 void *context)
 {
 	char path[PATH_MAX];
-	auto_close int fd = look_enter_or_mark(look, name, path);
+	auto_close int fd = scan_look_enter_or_mark(look, name, path);
 
 	if (fd < 0)
 		return;
 	const struct scan_look below = {look->scan, fd, path};
-	look_names(&below, each, context);
+	scan_look_names(&below, each, context);
 }
 
 static void look_info(const struct scan_look *look)
 {
 	static const char *const names[] = {"attributes", "exclude"};
 	char path[PATH_MAX];
-	auto_close int fd = look_enter_or_mark(look, "info", path);
+	auto_close int fd = scan_look_enter_or_mark(look, "info", path);
 	struct buf text;
 	struct stat st;
 
@@ -1261,11 +1266,11 @@ static void look_info(const struct scan_look *look)
 	buf_init(&text, GIT_CONFIG_MAX);
 	for (size_t i = 0; i < 2; i++) {
 		enum look_found found =
-			look_read(&info, names[i], GIT_CONFIG_MAX, &text, &st);
+			scan_look_read(&info, names[i], GIT_CONFIG_MAX, &text, &st);
 		if (found == LOOK_ODD)
-			look_mark_stat(&info, names[i], &st);
-		else if (found == LOOK_READ && !git_text_is_empty(buf_str(&text)))
-			look_mark(&info, names[i], buf_str(&text));
+			scan_look_mark_stat(&info, names[i], &st);
+		else if (found == LOOK_READ && !readers_text_is_empty(buf_str(&text)))
+			scan_look_mark(&info, names[i], buf_str(&text));
 	}
 	buf_fini(&text);
 }
@@ -1277,12 +1282,13 @@ static void look_common(const struct scan_look *look)
 	struct str line;
 
 	buf_init(&text, GIT_POINTER_MAX);
-	enum look_found found = look_read(look, "commondir", GIT_POINTER_MAX, &text, &st);
+	enum look_found found =
+		scan_look_read(look, "commondir", GIT_POINTER_MAX, &text, &st);
 	if (found == LOOK_ODD)
-		look_mark_stat(look, "commondir", &st);
+		scan_look_mark_stat(look, "commondir", &st);
 	else if (found == LOOK_READ &&
-		 (!git_text_line(buf_str(&text), &line) || !str_is(line, COMMON)))
-		look_mark(look, "commondir", buf_str(&text));
+		 (!readers_text_line(buf_str(&text), &line) || !str_is(line, COMMON)))
+		scan_look_mark(look, "commondir", buf_str(&text));
 	buf_fini(&text);
 }
 
@@ -1294,14 +1300,14 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	struct buf pointer;
 	struct stat st;
 
-	if (!look_stat(all, name, &st))
+	if (!scan_look_stat(all, name, &st))
 		return;
 	if (!S_ISDIR(st.st_mode)) {
-		if (S_ISLNK(st.st_mode) && !look_is_aside(name))
-			look_mark_stat(all, name, &st);
+		if (S_ISLNK(st.st_mode) && !scan_look_is_aside(name))
+			scan_look_mark_stat(all, name, &st);
 		return;
 	}
-	auto_close int fd = look_enter(all, name, path);
+	auto_close int fd = scan_look_enter(all, name, path);
 	if (fd < 0)
 		return;
 	struct git_folder folder = {.look = {all->scan, fd, path},
@@ -1317,11 +1323,11 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	 */
 	git_scan_worktree(all->scan, fd, path, above->depth + 1);
 	buf_init(&pointer, PATH_MAX);
-	if (look_line_path(&folder.look, "gitdir", path, &pointer) &&
+	if (scan_look_line_path(&folder.look, "gitdir", path, &pointer) &&
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
 		buf_truncate(&pointer, pointer.size - strlen("/.git"));
 		folder.worktree = pointer.data;
-		auto_close int tree = look_open_path(all->scan, pointer.data);
+		auto_close int tree = scan_look_open_path(all->scan, pointer.data);
 		if (tree >= 0)
 			git_scan_worktree(all->scan, tree, pointer.data, above->depth + 1);
 	}
@@ -1344,13 +1350,13 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		return;
 	if (depth > GIT_SCAN_DEPTH ||
 	    value_count(scan->repositories) >= GIT_SCAN_REPOSITORIES) {
-		(void)look_trouble(&folder.look, E2BIG, "");
+		(void)scan_look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
 	git_scan_note(scan, &scan->repositories, key);
 	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
-	if (look_stat(&folder.look, "commondir", &st))
-		look_mark_stat(&folder.look, "commondir", &st);
+	if (scan_look_stat(&folder.look, "commondir", &st))
+		scan_look_mark_stat(&folder.look, "commondir", &st);
 	git_scan_config(&folder, "config");
 	git_scan_config(&folder, "config.worktree");
 	look_entries(&folder.look, "hooks", each_hook, NULL);
@@ -1383,7 +1389,7 @@ static bool line_leads_to(const struct scan_look *look, const char *name, const 
 	bool leads;
 
 	buf_init(&path, PATH_MAX);
-	leads = look_line_path(look, name, look->path, &path) &&
+	leads = scan_look_line_path(look, name, look->path, &path) &&
 		strcmp(path.data, wanted) == 0;
 	buf_fini(&path);
 	return leads;
@@ -1412,7 +1418,7 @@ static bool is_linked(const struct scan_look *look, const char *pointer,
 	struct stat st;
 
 	return line_leads_to(look, "gitdir", pointer) &&
-	       (!look_stat(look, "commondir", &st) ||
+	       (!scan_look_stat(look, "commondir", &st) ||
 		line_leads_to(look, "commondir", repository));
 }
 
@@ -1435,14 +1441,14 @@ static void note_lead(struct git_scan *scan, const char *pointer, const char *re
 static bool target_holds(struct git_scan *scan, const char *target, const char *worktree,
 			 const char *pointer, unsigned depth)
 {
-	auto_close int fd = look_open_path(scan, target);
+	auto_close int fd = scan_look_open_path(scan, target);
 	const struct scan_look look = {.scan = scan, .fd = fd, .path = target};
 	struct buf repository;
 	bool holds = fd >= 0;
 
 	buf_init(&repository, PATH_MAX);
 	if (holds && repository_of(target, &repository)) {
-		auto_close int main_fd = look_open_path(scan, repository.data);
+		auto_close int main_fd = scan_look_open_path(scan, repository.data);
 		holds = main_fd >= 0 && is_linked(&look, pointer, repository.data);
 		if (holds) {
 			note_lead(scan, pointer, repository.data);
@@ -1470,19 +1476,19 @@ void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsig
 	(void)buf_addf(&pointer, "%s/.git", look->path);
 	auto_free char *key = path_key(pointer.data);
 	git_scan_note(scan, &scan->held, key);
-	if (look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
-		holds = git_text_pointer(buf_str(&text), &path);
+	if (scan_look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
+		holds = readers_text_pointer(buf_str(&text), &path);
 		if (holds) {
 			auto_free char *copy = memory_copy_str(path);
 			holds = path_normal(look->path, copy, &target) &&
 				target_holds(scan, target.data, look->path, pointer.data,
 					     depth) &&
-				look_is_straight(copy);
+				scan_look_is_straight(copy);
 		}
 		if (!holds)
-			look_mark(look, ".git", buf_str(&text));
+			scan_look_mark(look, ".git", buf_str(&text));
 	} else {
-		look_mark_stat(look, ".git", st);
+		scan_look_mark_stat(look, ".git", st);
 	}
 	buf_fini(&pointer);
 	buf_fini(&target);
@@ -1501,7 +1507,7 @@ void git_scan_pointer_link(const struct scan_look *look, unsigned depth)
 	target[size] = '\0';
 	buf_init(&path, PATH_MAX);
 	if (path_normal(look->path, target, &path)) {
-		auto_close int fd = look_open_path(look->scan, path.data);
+		auto_close int fd = scan_look_open_path(look->scan, path.data);
 		if (fd >= 0)
 			git_scan_folder(look->scan, fd, path.data, look->path, depth);
 	}

@@ -86,7 +86,7 @@ static bool is_whole(const struct scan_look *look)
 	struct stat st;
 
 	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
-		if (!look_stat(look, *name, &st))
+		if (!scan_look_stat(look, *name, &st))
 			return false;
 	}
 	return true;
@@ -102,10 +102,10 @@ static bool is_part(const struct scan_look *look)
 	bool part;
 
 	buf_init(&above, PATH_MAX);
-	part = look_line_path(look, "commondir", look->path, &above) &&
+	part = scan_look_line_path(look, "commondir", look->path, &above) &&
 	       str_starts(str_of(look->path), buf_str(&above)) &&
 	       str_starts(str_of(look->path + above.size), STR("/worktrees/"));
-	auto_close int fd = part ? look_open_path(look->scan, above.data) : -1;
+	auto_close int fd = part ? scan_look_open_path(look->scan, above.data) : -1;
 	const struct scan_look repository = {look->scan, fd, above.data};
 	part = fd >= 0 && is_whole(&repository);
 	buf_fini(&above);
@@ -120,8 +120,8 @@ static bool is_bare(const struct scan_look *look)
 {
 	struct stat st;
 
-	return is_whole(look) || (look_stat(look, "HEAD", &st) &&
-				  look_stat(look, "commondir", &st) && !is_part(look));
+	return is_whole(look) || (scan_look_stat(look, "HEAD", &st) &&
+				  scan_look_stat(look, "commondir", &st) && !is_part(look));
 }
 
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth)
@@ -132,7 +132,7 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 
 	if (is_bare(&look))
 		git_scan_folder(scan, fd, path, NULL, depth);
-	const bool has_git = look_stat(&look, ".git", &st);
+	const bool has_git = scan_look_stat(&look, ".git", &st);
 	if (has_git || depth == 0)
 		git_scan_protected(&look, depth == 0);
 	if (!has_git)
@@ -144,10 +144,10 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 	if (S_ISLNK(st.st_mode))
 		git_scan_pointer_link(&look, depth);
 	if (!S_ISDIR(st.st_mode)) {
-		look_mark_stat(&look, ".git", &st);
+		scan_look_mark_stat(&look, ".git", &st);
 		return;
 	}
-	auto_close int folder = look_enter(&look, ".git", inside);
+	auto_close int folder = scan_look_enter(&look, ".git", inside);
 	if (folder >= 0)
 		git_scan_folder(scan, folder, inside, path, depth);
 }
@@ -164,9 +164,10 @@ static void each_top(const struct scan_look *look, const char *name, void *conte
 	 * folder is moved aside here.
 	 */
 	if (strcmp(name, ".git") == 0 || (look->type != DT_DIR && look->type != DT_UNKNOWN) ||
-	    (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD")))
+	    (!scan_look_may_hold(look, name, ".git") &&
+	     !scan_look_may_hold(look, name, "HEAD")))
 		return;
-	auto_close int fd = look_enter(look, name, path);
+	auto_close int fd = scan_look_enter(look, name, path);
 	if (fd >= 0)
 		git_scan_worktree(look->scan, fd, path, 1);
 }
@@ -178,17 +179,17 @@ static void look_file(struct git_scan *scan, const char *path)
 	struct stat st;
 
 	folder[name - path - 1] = '\0';
-	auto_close int fd = look_open_path(scan, folder);
+	auto_close int fd = scan_look_open_path(scan, folder);
 	const struct scan_look look = {scan, fd, folder};
-	if (fd >= 0 && look_stat(&look, name, &st))
-		look_mark_stat(&look, name, &st);
+	if (fd >= 0 && scan_look_stat(&look, name, &st))
+		scan_look_mark_stat(&look, name, &st);
 }
 
 void git_scan_watch(struct git_scan *scan, const struct value *watched)
 {
 	for (size_t i = 0; i < value_count(watched); i++) {
 		auto_free char *path = path_of_key(value_text(value_item(watched, i)));
-		auto_close int fd = path != NULL ? look_open_path(scan, path) : -1;
+		auto_close int fd = path != NULL ? scan_look_open_path(scan, path) : -1;
 
 		if (fd >= 0)
 			git_scan_worktree(scan, fd, path, 1);
@@ -220,7 +221,7 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		const struct scan_look look = {scan, root->fd, root->path};
 
 		git_scan_worktree(scan, root->fd, root->path, 0);
-		look_names(&look, each_top, NULL);
+		scan_look_names(&look, each_top, NULL);
 	}
 	git_scan_watch(scan, watched);
 	for (size_t i = 0; i < value_count(files); i++) {
@@ -241,7 +242,7 @@ int git_scan_open_parent(const struct git_scan *scan, const char *path, const ch
 
 	parent[last - path - 1] = '\0';
 	*name = last;
-	return look_open_path(&own, parent);
+	return scan_look_open_path(&own, parent);
 }
 
 /* Finds the gitlinks of the repository that holds a root. */
@@ -286,9 +287,9 @@ static bool above_read(const struct above *above, const char *index, struct err 
 	 * two sizes.
 	 */
 	if (fd_read_file(index, GIT_INDEX_MAX, &text, NULL)) {
-		fine = git_index_read(&reader, buf_str(&text), err);
+		fine = readers_index_read(&reader, buf_str(&text), err);
 		reader.sha256 = !fine;
-		fine = fine || git_index_read(&reader, buf_str(&text), err);
+		fine = fine || readers_index_read(&reader, buf_str(&text), err);
 	}
 	buf_fini(&text);
 	return fine;
@@ -353,7 +354,7 @@ static bool has_own_look(const char *name)
 static bool is_folder(const struct scan_look *look, const char *name, struct stat *st)
 {
 	return (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||
-		(errno == EACCES && look_stat(look, name, st))) &&
+		(errno == EACCES && scan_look_stat(look, name, st))) &&
 	       S_ISDIR(st->st_mode);
 }
 
@@ -367,9 +368,9 @@ static void each_inside(const struct scan_look *look, const char *name, void *co
 
 	if (above->in_objects)
 		git_scan_left(look, "objects/??", name);
-	if (look->type == DT_LNK && above->depth > 0 && !look_is_aside(name) &&
-	    look_stat(look, name, &st) && clock_ns(&st.st_ctim) >= scan->inside_ns)
-		look_mark_stat(look, name, &st);
+	if (look->type == DT_LNK && above->depth > 0 && !scan_look_is_aside(name) &&
+	    scan_look_stat(look, name, &st) && clock_ns(&st.st_ctim) >= scan->inside_ns)
+		scan_look_mark_stat(look, name, &st);
 	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
 	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))
 		return;
@@ -378,10 +379,10 @@ static void each_inside(const struct scan_look *look, const char *name, void *co
 		return;
 	if (above->depth >= INSIDE_DEPTH || (*above->seen)++ >= INSIDE_FOLDERS) {
 		if (changed)
-			(void)look_trouble(look, E2BIG, name);
+			(void)scan_look_trouble(look, E2BIG, name);
 		return;
 	}
-	auto_close int fd = look_enter(look, name, path);
+	auto_close int fd = scan_look_enter(look, name, path);
 	if (fd < 0)
 		return;
 	const struct scan_look below = {scan, fd, path, DT_DIR};
@@ -391,7 +392,7 @@ static void each_inside(const struct scan_look *look, const char *name, void *co
 	inside.moved = changed && !inside.of_objects;
 	if (changed)
 		git_scan_worktree(scan, fd, path, above->repository);
-	look_names(&below, each_inside, &inside);
+	scan_look_names(&below, each_inside, &inside);
 }
 
 void git_scan_inside(const struct scan_look *look, unsigned depth)
@@ -400,7 +401,7 @@ void git_scan_inside(const struct scan_look *look, unsigned depth)
 	struct inside inside = {.repository = depth + 1, .seen = &seen};
 
 	if (look->scan->inside_ns > 0)
-		look_names(look, each_inside, &inside);
+		scan_look_names(look, each_inside, &inside);
 }
 
 /* How a scan opens and reads names. All files that a scan meets may be hostile. */
@@ -408,7 +409,7 @@ void git_scan_inside(const struct scan_look *look, unsigned depth)
 /* openat2 answers EAGAIN when it races with a rename elsewhere. */
 enum { OPEN_TRIES = 64, NAMES_READ = 4096 };
 
-bool look_trouble(const struct scan_look *look, int code, const char *name)
+bool scan_look_trouble(const struct scan_look *look, int code, const char *name)
 {
 	struct err *trouble = &look->scan->trouble;
 
@@ -437,7 +438,7 @@ static bool budget(const struct scan_look *look)
 {
 	if (look->scan->looks++ < GIT_SCAN_LOOKS)
 		return true;
-	return look_trouble(look, E2BIG, "");
+	return scan_look_trouble(look, E2BIG, "");
 }
 
 /*
@@ -503,7 +504,7 @@ static int open_folder(const struct scan_look *look, const char *name)
 			int code = errno;
 			if (!is_absence(code) &&
 			    !(code == EACCES && is_somebodys(&here, part)))
-				(void)look_trouble(look, code, name);
+				(void)scan_look_trouble(look, code, name);
 			return -1;
 		}
 		fd_close(&at);
@@ -512,14 +513,14 @@ static int open_folder(const struct scan_look *look, const char *name)
 	return fd_take(&at);
 }
 
-int look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX])
+int scan_look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX])
 {
 	if (snprintf(path, PATH_MAX, "%s/%s", look->path, name) >= PATH_MAX)
 		return -1;
 	return open_folder(look, name);
 }
 
-int look_open_path(struct git_scan *scan, const char *path)
+int scan_look_open_path(struct git_scan *scan, const char *path)
 {
 	for (size_t i = 0; i < scan->root_count; i++) {
 		const struct git_scan_root *root = &scan->roots[i];
@@ -549,11 +550,11 @@ static int look_open_whole(struct git_scan *scan, const struct git_scan_root *ro
 	if (fd < 0 && errno == EACCES)
 		return open_folder(&look, name);
 	if (fd < 0 && !is_absence(errno))
-		(void)look_trouble(&look, errno, name);
+		(void)scan_look_trouble(&look, errno, name);
 	return fd;
 }
 
-bool look_may_hold(const struct scan_look *look, const char *folder, const char *name)
+bool scan_look_may_hold(const struct scan_look *look, const char *folder, const char *name)
 {
 	char path[2 * NAME_MAX + 2];
 	struct stat st;
@@ -573,7 +574,7 @@ static bool mend_folder(const struct scan_look *look)
 	       fchmod(look->fd, folder_mode_opened(st.st_mode, S_IRWXU)) == 0;
 }
 
-bool look_stat(const struct scan_look *look, const char *name, struct stat *st)
+bool scan_look_stat(const struct scan_look *look, const char *name, struct stat *st)
 {
 	if (!budget(look))
 		return false;
@@ -582,17 +583,17 @@ bool look_stat(const struct scan_look *look, const char *name, struct stat *st)
 	     fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0))
 		return true;
 	if (!is_absence(errno) && errno != EACCES)
-		(void)look_trouble(look, errno, name);
+		(void)scan_look_trouble(look, errno, name);
 	return false;
 }
 
-enum look_found look_read(const struct scan_look *look, const char *name, size_t max,
-			  struct buf *content, struct stat *st)
+enum look_found scan_look_read(const struct scan_look *look, const char *name, size_t max,
+			       struct buf *content, struct stat *st)
 {
 	struct err err;
 
 	buf_clear(content);
-	if (!look_stat(look, name, st))
+	if (!scan_look_stat(look, name, st))
 		return LOOK_ABSENT;
 	if (!S_ISREG(st->st_mode) || st->st_size > (off_t)max)
 		return LOOK_ODD;
@@ -613,12 +614,12 @@ static bool look_is_late(struct git_scan *scan)
 	return true;
 }
 
-bool look_is_aside(const char *name)
+bool scan_look_is_aside(const char *name)
 {
 	return strstr(name, GIT_QUARANTINE) != NULL;
 }
 
-bool look_is_straight(const char *text)
+bool scan_look_is_straight(const char *text)
 {
 	bool named = text[0] == '/';
 
@@ -635,8 +636,8 @@ bool look_is_straight(const char *text)
 	return true;
 }
 
-bool look_line_path(const struct scan_look *look, const char *name, const char *from,
-		    struct buf *path)
+bool scan_look_line_path(const struct scan_look *look, const char *name, const char *from,
+			 struct buf *path)
 {
 	struct buf text;
 	struct stat st;
@@ -644,12 +645,12 @@ bool look_line_path(const struct scan_look *look, const char *name, const char *
 	bool fine;
 
 	buf_init(&text, GIT_POINTER_MAX);
-	fine = look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
-	       git_text_line(buf_str(&text), &line);
+	fine = scan_look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
+	       readers_text_line(buf_str(&text), &line);
 	if (fine) {
 		auto_free char *copy = memory_copy_str(line);
 		buf_clear(path);
-		fine = look_is_straight(copy) && path_normal(from, copy, path);
+		fine = scan_look_is_straight(copy) && path_normal(from, copy, path);
 	}
 	buf_fini(&text);
 	return fine;
@@ -664,7 +665,7 @@ static bool name_give(struct scan_look *here, const char *name, int type,
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return true;
 	if (here->scan->names++ >= GIT_SCAN_NAMES)
-		return look_trouble(here, E2BIG, ".");
+		return scan_look_trouble(here, E2BIG, ".");
 	here->type = type;
 	each(here, name, context);
 	return true;
@@ -680,9 +681,10 @@ static int open_names(const struct scan_look *look)
 	return fd;
 }
 
-void look_names(const struct scan_look *look,
-		void (*each)(const struct scan_look *look, const char *name, void *context),
-		void *context)
+void scan_look_names(const struct scan_look *look,
+		     void (*each)(const struct scan_look *look, const char *name,
+				  void *context),
+		     void *context)
 {
 	/* The kernel's records, without the 32 KiB of the C library's reader. */
 	_Alignas(struct dirent64) char bytes[NAMES_READ];
@@ -701,7 +703,7 @@ void look_names(const struct scan_look *look,
 		more = more && !look_is_late(look->scan);
 	}
 	if (size < 0)
-		(void)look_trouble(look, errno, ".");
+		(void)scan_look_trouble(look, errno, ".");
 }
 
 /*
@@ -852,8 +854,9 @@ static bool is_empty(const struct scan_look *look, const char *name,
 	 * An unchanged folder has no new names, because a new name changes its ctime,
 	 * which no program can set.
 	 */
-	return st->st_nlink == 2 && (state == 0 || (!look_may_hold(look, name, ".git") &&
-						    !look_may_hold(look, name, "HEAD")));
+	return st->st_nlink == 2 &&
+	       (state == 0 || (!scan_look_may_hold(look, name, ".git") &&
+			       !scan_look_may_hold(look, name, "HEAD")));
 }
 
 /* The state of PATH, with the status ST, in the folder being read. */
@@ -930,7 +933,7 @@ static void each_below(const struct scan_look *look, const char *name, void *con
 
 	if (strcmp(name, ".git") == 0 || strcmp(name, "HEAD") == 0)
 		deep->is_repository = true;
-	if (type == DT_UNKNOWN && look_stat(look, name, &st))
+	if (type == DT_UNKNOWN && scan_look_stat(look, name, &st))
 		type = (int)IFTODT(st.st_mode);
 	if (type == DT_DIR && strcmp(name, ".git") != 0)
 		push(look, deep, name);
@@ -972,8 +975,9 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 	 * Nothing below this folder will be read. Looking for two names costs less than
 	 * reading all of them.
 	 */
-	if (deep->seen >= scan->folders_max && !look_may_hold(&above, deep->at, ".git") &&
-	    !look_may_hold(&above, deep->at, "HEAD")) {
+	if (deep->seen >= scan->folders_max &&
+	    !scan_look_may_hold(&above, deep->at, ".git") &&
+	    !scan_look_may_hold(&above, deep->at, "HEAD")) {
 		miss(scan, root, deep->at);
 		return;
 	}
@@ -985,7 +989,7 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 	if (fd < 0)
 		return;
 	deep->is_repository = false;
-	look_names(&look, each_below, deep);
+	scan_look_names(&look, each_below, deep);
 	if (!deep->is_repository || is_near(deep->at))
 		return;
 	if (scan->each == NULL)
@@ -1087,7 +1091,7 @@ void git_scan_left(const struct scan_look *look, const char *folder, const char 
 	struct stat st;
 
 	if (scan->left_ns == 0 || !is_left(folder, name) ||
-	    value_count(scan->left) >= LEFT_MAX || !look_stat(look, name, &st) ||
+	    value_count(scan->left) >= LEFT_MAX || !scan_look_stat(look, name, &st) ||
 	    !S_ISREG(st.st_mode) || clock_ns(&st.st_ctim) < scan->left_ns ||
 	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
@@ -1110,7 +1114,8 @@ void git_scan_share_left(const struct scan_look *look, size_t before)
 {
 	struct stat st;
 
-	if (value_count(look->scan->left) == before || !look_stat(look, "worktrees", &st))
+	if (value_count(look->scan->left) == before ||
+	    !scan_look_stat(look, "worktrees", &st))
 		return;
 	for (void *at = value_first(look->scan->left); at != NULL;
 	     at = value_next(look->scan->left, at)) {

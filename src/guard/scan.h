@@ -209,7 +209,7 @@ struct scan_look {
 	struct git_scan *scan;
 	int fd;
 	const char *path;
-	int type; /* in look_names: the type of the name by readdir; else DT_UNKNOWN */
+	int type; /* in scan_look_names: the type of the name by readdir; else DT_UNKNOWN */
 };
 
 /* The record of the index or folder KEY from an earlier scan; NULL: none. */
@@ -224,69 +224,72 @@ struct value *git_scan_list(struct value **list);
 void git_scan_note(const struct git_scan *scan, struct value **list, const char *key);
 
 /* Put the first error into `trouble`. Returns false. */
-bool look_trouble(const struct scan_look *look, int code, const char *name);
+bool scan_look_trouble(const struct scan_look *look, int code, const char *name);
 
 /*
  * Open the folder NAME in LOOK without following a symlink, and put its path into PATH.
  * -1: it is missing, no folder, its path is too long, or the error is in `trouble`.
  */
-int look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX]);
+int scan_look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX]);
 /*
  * The same for a name where git has a folder: anything else of this name is marked as a
  * danger.
  */
-int look_enter_or_mark(const struct scan_look *look, const char *name, char path[PATH_MAX]);
+int scan_look_enter_or_mark(const struct scan_look *look, const char *name,
+			    char path[PATH_MAX]);
 /*
- * As look_enter, for a normal absolute path beneath a root. -1 also when it is beneath no
+ * As scan_look_enter, for a normal absolute path beneath a root. -1 also when it is beneath no
  * root.
  */
-int look_open_path(struct git_scan *scan, const char *path);
+int scan_look_open_path(struct git_scan *scan, const char *path);
 
 enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
 /*
  * Read the regular file NAME, at most MAX bytes. LOOK_ODD: it is larger or no regular
  * file. ST is filled unless it is absent.
  */
-enum look_found look_read(const struct scan_look *look, const char *name, size_t max,
-			  struct buf *content, struct stat *st);
+enum look_found scan_look_read(const struct scan_look *look, const char *name, size_t max,
+			       struct buf *content, struct stat *st);
 
 /*
  * Does TEXT lead to the same place as its normal form, even with symlinks on the way? A
  * ".." behind a name is the parent of the folder that the kernel has reached, which a
  * symlink may have placed elsewhere.
  */
-bool look_is_straight(const char *text);
+bool scan_look_is_straight(const char *text);
 
 /*
  * Put into PATH the path in the one-line file NAME (git_text.h), made normal relative to
  * FROM.
  */
-bool look_line_path(const struct scan_look *look, const char *name, const char *from,
-		    struct buf *path);
+bool scan_look_line_path(const struct scan_look *look, const char *name, const char *from,
+			 struct buf *path);
 
 /* Call EACH for the names in the folder, "." and ".." aside. */
-void look_names(const struct scan_look *look,
-		void (*each)(const struct scan_look *look, const char *name, void *context),
-		void *context);
+void scan_look_names(const struct scan_look *look,
+		     void (*each)(const struct scan_look *look, const char *name,
+				  void *context),
+		     void *context);
 
 /*
  * Does NAME have our mark of a file that was moved aside? Anybody can choose such a name,
  * so it may be used only where git runs no file of such a name.
  */
-bool look_is_aside(const char *name);
+bool scan_look_is_aside(const char *name);
 
 /*
  * May FOLDER (one name) hold NAME? This is a cheap hint that saves opening most folders
  * of a project; the caller checks again after opening.
  */
-bool look_may_hold(const struct scan_look *look, const char *folder, const char *name);
+bool scan_look_may_hold(const struct scan_look *look, const char *folder, const char *name);
 
-bool look_stat(const struct scan_look *look, const char *name, struct stat *st);
+bool scan_look_stat(const struct scan_look *look, const char *name, struct stat *st);
 
 /* Mark NAME in LOOK as a danger, with a fingerprint of its content or of its status. */
-void look_mark(const struct scan_look *look, const char *name, struct str content);
-void look_mark_stat(const struct scan_look *look, const char *name, const struct stat *st);
-void look_fingerprint(const struct stat *st, struct buf *out);
+void scan_look_mark(const struct scan_look *look, const char *name, struct str content);
+void scan_look_mark_stat(const struct scan_look *look, const char *name,
+			 const struct stat *st);
+void scan_look_fingerprint(const struct stat *st, struct buf *out);
 
 /* One git folder that the scan looks at. */
 struct git_folder {

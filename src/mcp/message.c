@@ -158,7 +158,7 @@ static size_t place_at(struct str text, size_t at, struct str *name)
 	return end + 2 - at;
 }
 
-bool fill_has_place(struct str text)
+bool message_fill_has_place(struct str text)
 {
 	struct str name;
 
@@ -169,7 +169,7 @@ bool fill_has_place(struct str text)
 	return false;
 }
 
-bool fill_add(struct str text, const struct value *values, struct buf *out)
+bool message_fill_add(struct str text, const struct value *values, struct buf *out)
 {
 	bool fits = true;
 
@@ -196,7 +196,7 @@ bool fill_add(struct str text, const struct value *values, struct buf *out)
 	return fits;
 }
 
-bool fill_match(struct str template, struct str uri, struct value *values)
+bool message_fill_match(struct str template, struct str uri, struct value *values)
 {
 	size_t at = 0, in = 0;
 
@@ -239,7 +239,7 @@ void seal_key_make(struct seal_key *key)
 		abort();
 }
 
-void seal_name_make(char *name, size_t size)
+void message_seal_name_make(char *name, size_t size)
 {
 	static const char digits[] = "0123456789abcdef";
 	struct seal_key bytes;
@@ -288,8 +288,8 @@ static void seal_of(const struct seal_key *key, struct str purpose, struct str t
 	hex[HASH_HEX] = '\0';
 }
 
-void seal_add(const struct seal_key *key, struct str purpose, struct str text,
-	      struct buf *sealed)
+void message_seal_add(const struct seal_key *key, struct str purpose, struct str text,
+		      struct buf *sealed)
 {
 	char hex[HASH_HEX + 1];
 
@@ -298,8 +298,8 @@ void seal_add(const struct seal_key *key, struct str purpose, struct str text,
 	(void)buf_addf(sealed, ".%s", hex);
 }
 
-bool seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
-		struct str *text)
+bool message_seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
+			struct str *text)
 {
 	char hex[HASH_HEX + 1];
 	unsigned differs = 0;

@@ -82,11 +82,11 @@ void mcp_message_fini(struct mcp_message *message);
  */
 
 /* Append TEXT; each {{name}} that VALUES (an object of texts) has is replaced. */
-bool fill_add(struct str text, const struct value *values, struct buf *out);
+bool message_fill_add(struct str text, const struct value *values, struct buf *out);
 /* Does TEXT have a place at all? */
-bool fill_has_place(struct str text);
+bool message_fill_has_place(struct str text);
 /* Does URI come of TEMPLATE? Then VALUES (an object) gets what stood in each place. */
-bool fill_match(struct str template, struct str uri, struct value *values);
+bool message_fill_match(struct str template, struct str uri, struct value *values);
 
 /*
  * Signs text that a client must send back unchanged: HMAC-SHA-256 (RFC 2104) with a key
@@ -102,10 +102,10 @@ struct seal_key {
 /* A key that nobody knows. */
 void seal_key_make(struct seal_key *key);
 /* SIZE - 1 hex digits that nobody had before, and an end. */
-void seal_name_make(char *name, size_t size);
+void message_seal_name_make(char *name, size_t size);
 /* Append TEXT, a dot and its seal, which is valid for PURPOSE only. */
-void seal_add(const struct seal_key *key, struct str purpose, struct str text,
-	      struct buf *sealed);
-/* Did seal_add make SEALED for PURPOSE? Then *TEXT is its part before the seal. */
-bool seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
-		struct str *text);
+void message_seal_add(const struct seal_key *key, struct str purpose, struct str text,
+		      struct buf *sealed);
+/* Did message_seal_add make SEALED for PURPOSE? Then *TEXT is its part before the seal. */
+bool message_seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
+			struct str *text);

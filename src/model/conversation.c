@@ -152,12 +152,12 @@ enum { EFFORT_LOW_MAX = 2048, EFFORT_MEDIUM_MAX = 8192 };
 
 #define EMPTY_RESULT "(The tool gave no text.)"
 
-bool request_is_blank(const char *text)
+bool conversation_is_blank(const char *text)
 {
 	return str_trim(str_of(text)).size == 0;
 }
 
-void request_add_arguments(const struct part *call, struct buf *out)
+void conversation_add_arguments(const struct part *call, struct buf *out)
 {
 	struct str text = str_trim(str_of(call->arguments));
 
@@ -174,9 +174,10 @@ void request_add_arguments(const struct part *call, struct buf *out)
 	(void)buf_addc(out, '}');
 }
 
-void request_add_calls(const struct message *message, const char *fields, const char *kept,
-		       void (*arguments)(const struct part *call, struct buf *out),
-		       struct buf *out)
+void conversation_add_calls(const struct message *message, const char *fields,
+			    const char *kept,
+			    void (*arguments)(const struct part *call, struct buf *out),
+			    struct buf *out)
 {
 	const char *separator = ",\"tool_calls\":[";
 	bool any = false;
@@ -205,26 +206,26 @@ void request_add_calls(const struct message *message, const char *fields, const 
 		(void)buf_addc(out, ']');
 }
 
-void request_add_schema(const struct model_tool *tool, struct buf *out)
+void conversation_add_schema(const struct model_tool *tool, struct buf *out)
 {
 	(void)buf_adds(out, tool->schema != NULL
 				    ? tool->schema
 				    : "{\"type\":\"object\",\"properties\":{}}");
 }
 
-const char *request_result_text(const struct part *part)
+const char *conversation_result_text(const struct part *part)
 {
-	return request_is_blank(part->text) ? EMPTY_RESULT : part->text;
+	return conversation_is_blank(part->text) ? EMPTY_RESULT : part->text;
 }
 
-const char *request_effort(uint64_t budget)
+const char *conversation_effort(uint64_t budget)
 {
 	if (budget <= EFFORT_LOW_MAX)
 		return "low";
 	return budget <= EFFORT_MEDIUM_MAX ? "medium" : "high";
 }
 
-bool request_fits(const struct buf *body, struct err *err)
+bool conversation_fits(const struct buf *body, struct err *err)
 {
 	if (body->overflowed)
 		return err_set(err, E2BIG,

@@ -218,7 +218,7 @@ enum { MESSAGE_MAX = 64 << 10 };
 /* No model counts as far; sums of nonsense stay numbers. */
 static const int64_t count_max = (int64_t)1 << 40;
 
-struct str service_first_text(const struct value *object, const char *const *keys)
+struct str failure_first_text(const struct value *object, const char *const *keys)
 {
 	for (; *keys; keys++) {
 		struct str text = value_str(value_member(object, *keys));
@@ -229,7 +229,7 @@ struct str service_first_text(const struct value *object, const char *const *key
 	return STR("");
 }
 
-uint64_t service_count(const struct value *object, const char *key)
+uint64_t failure_count(const struct value *object, const char *key)
 {
 	int64_t number = value_integer(value_member(object, key));
 
@@ -280,12 +280,12 @@ static bool add_error_message(const struct value *root, struct buf *out)
 	const struct value *error = error_object(root);
 	struct str raw = value_str(value_member(value_member(error, "metadata"), "raw"));
 	size_t before = out->size;
-	struct str word = service_first_text(error, word_keys);
+	struct str word = failure_first_text(error, word_keys);
 	struct str request = value_str(value_member(root, "request_id"));
 
 	if (value_kind(error) == VALUE_STRING)
 		return buf_addstr(out, value_str(error)) && out->size > before;
-	(void)buf_addstr(out, service_first_text(error, message_keys));
+	(void)buf_addstr(out, failure_first_text(error, message_keys));
 	if (out->size == before && !add_detail_list(value_member(error, "detail"), out) &&
 	    !add_detail_list(value_member(root, "detail"), out))
 		return false;
@@ -300,7 +300,7 @@ static bool add_error_message(const struct value *root, struct buf *out)
 	return true;
 }
 
-bool service_error(struct str body, struct buf *out)
+bool failure_error(struct str body, struct buf *out)
 {
 	auto_value struct value *root = NULL;
 
@@ -347,7 +347,7 @@ static int64_t error_status(const struct value *root)
 	return 0;
 }
 
-bool service_is_error(const struct value *root)
+bool failure_is_error(const struct value *root)
 {
 	const struct value *error = value_member(root, "error");
 	enum value_kind kind = value_kind(error);
@@ -358,13 +358,13 @@ bool service_is_error(const struct value *root)
 	    str_is(value_str(value_member(root, "type")), "error"))
 		return true;
 	return value_kind(root) == VALUE_ARRAY
-		       ? service_is_error(value_item(root, 0))
+		       ? failure_is_error(value_item(root, 0))
 		       : !value_member(root, "choices") &&
 				 (value_text(value_member(root, "message")) ||
 				  value_member(root, "detail"));
 }
 
-bool service_refuse(const struct value *root, struct err *err)
+bool failure_refuse_status(const struct value *root, struct err *err)
 {
 	struct buf message, shown;
 
@@ -428,7 +428,7 @@ static void repair_characters(struct str text, struct buf *out)
 	}
 }
 
-bool service_parse(struct str text, const char *complaint, struct value **root,
+bool failure_parse(struct str text, const char *complaint, struct value **root,
 		   struct err *err)
 {
 	struct buf repaired, shown;
@@ -450,7 +450,7 @@ bool service_parse(struct str text, const char *complaint, struct value **root,
 	return false;
 }
 
-bool service_parse_event(struct str data, struct value **root, bool *end, struct err *err)
+bool failure_parse_event(struct str data, struct value **root, bool *end, struct err *err)
 {
 	data = str_trim(data);
 	if (data.size == 0)
@@ -459,12 +459,12 @@ bool service_parse_event(struct str data, struct value **root, bool *end, struct
 		*end = true;
 		return true;
 	}
-	return service_parse(data, "an event of the stream is no JSON", root, err);
+	return failure_parse(data, "an event of the stream is no JSON", root, err);
 }
 
-bool service_parse_whole(struct str body, struct value **root, struct err *err)
+bool failure_parse_whole(struct str body, struct value **root, struct err *err)
 {
-	if (!service_parse(body, "the answer is neither a stream nor JSON", root, err))
+	if (!failure_parse(body, "the answer is neither a stream nor JSON", root, err))
 		return false;
-	return !service_is_error(*root) || service_refuse(*root, err);
+	return !failure_is_error(*root) || failure_refuse_status(*root, err);
 }

@@ -630,7 +630,7 @@ static bool check_name(struct str name, struct err *err)
 		      name);
 }
 
-bool toolbox_parse(struct str text, struct plugin_schema *schema, struct err *err)
+bool describe_toolbox_parse(struct str text, struct plugin_schema *schema, struct err *err)
 {
 	const bool json = str_starts(str_trim(text), STR("{"));
 	const enum plugin_mode mode = json ? PLUGIN_TOOLBOX_JSON : PLUGIN_TOOLBOX_TEXT;
@@ -707,8 +707,8 @@ static bool add_value_line(const char *name, const struct value *value, struct b
 	return buf_addc(lines, '\n') || err_set(err, E2BIG, "the arguments are too large");
 }
 
-bool toolbox_lines(const struct value *order, const struct value *arguments,
-		   struct buf *lines, struct err *err)
+bool describe_toolbox_lines(const struct value *order, const struct value *arguments,
+			    struct buf *lines, struct err *err)
 {
 	for (size_t i = 0; i < value_count(order); i++) {
 		const char *name = value_text(value_item(order, i));
@@ -739,7 +739,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-bool toolbox_list(const char *place, struct value **files, struct err *err)
+bool describe_toolbox_list(const char *place, struct value **files, struct err *err)
 {
 	struct dirent **names = NULL;
 	struct stat st;

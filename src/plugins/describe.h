@@ -80,17 +80,17 @@ char *plugin_schema_variable(const char *name);
  * Read SCHEMA from the TEXT that an executable printed about itself, which is not trusted.
  * plugin_schema_fini SCHEMA when true.
  */
-bool toolbox_parse(struct str text, struct plugin_schema *schema, struct err *err);
+bool describe_toolbox_parse(struct str text, struct plugin_schema *schema, struct err *err);
 
 /*
  * Append ARGUMENTS as "name: value" lines, in ORDER (names). A value that would be read as
  * another line is refused, and ERR names it.
  */
-bool toolbox_lines(const struct value *order, const struct value *arguments,
-		   struct buf *lines, struct err *err);
+bool describe_toolbox_lines(const struct value *order, const struct value *arguments,
+			    struct buf *lines, struct err *err);
 
 /*
  * The executables in the folder PLACE, by name, without hidden ones; none when PLACE is one
  * itself. False: there is none. FILES is then NULL or the caller's, too.
  */
-bool toolbox_list(const char *place, struct value **files, struct err *err);
+bool describe_toolbox_list(const char *place, struct value **files, struct err *err);

@@ -60,7 +60,7 @@ static bool set_python(const struct plugin_host *host, struct value *carried, st
 
 	if (python == NULL)
 		return true;
-	if (!plugin_expand_value(&host->places, python, &expanded, err))
+	if (!source_expand_value(&host->places, python, &expanded, err))
 		return err_while(err, "plugin_policy.python");
 	value_set(carried, "python", expanded);
 	return true;
@@ -141,7 +141,7 @@ static bool add_key(const struct plugin_host *host, const struct value *config,
 	} else {
 		value_append(environment, value_new_str(buf_str(&entry)));
 		if (!own && value_kind(value) != VALUE_BOOLEAN)
-			plugin_redact_add(secrets, buf_str(&text));
+			run_redact_add(secrets, buf_str(&text));
 	}
 	buf_fini(&text);
 	buf_fini(&entry);
@@ -419,7 +419,7 @@ static bool schema_load(struct plugin_loading *loading, struct plugin *plugin,
 		buf_clear(&text);
 	ok = (kept || schema_ask(loading, plugin, &text, err)) &&
 	     (plugin->package->is_toolbox
-		      ? toolbox_parse(buf_str(&text), &plugin->schema, err)
+		      ? describe_toolbox_parse(buf_str(&text), &plugin->schema, err)
 		      : plugin_schema_parse(buf_str(&text), &plugin->schema, err));
 	if (ok && !kept)
 		schema_keep(loading, plugin, buf_str(&text));
@@ -580,7 +580,7 @@ static bool config_expand(struct plugin_loading *loading, struct err *err)
 	for (void *at = value_first(values); at != NULL; at = value_next(values, at)) {
 		struct value *value = NULL;
 
-		if (!plugin_expand_value(&host->places, value_at(at), &value, err))
+		if (!source_expand_value(&host->places, value_at(at), &value, err))
 			return err_while(err, "%.64s", value_key(at));
 		value_set(loading->config, value_key(at), value);
 	}

@@ -136,8 +136,8 @@ static bool read_several(const struct value *line, struct value *requests, struc
 	return true;
 }
 
-bool plugin_question_read(const struct value *line, const char **kind,
-			  struct value **request, struct err *err)
+bool run_question_read(const struct value *line, const char **kind,
+		       struct value **request, struct err *err)
 {
 	const char *id = value_text(value_member(line, "id"));
 	struct value *read;
@@ -177,7 +177,7 @@ static bool is_text(const struct value *value)
 
 static bool is_base64(const struct value *value)
 {
-	return is_text(value) && base64_is_valid(value_str(value));
+	return is_text(value) && buf_base64_is_valid(value_str(value));
 }
 
 static bool need(bool fine, const char *what, struct err *err)
@@ -251,7 +251,7 @@ static bool take_question(struct plugin_channel *channel, const struct value *li
 	struct value *question, *request;
 	const char *kind;
 
-	if (!plugin_question_read(line, &kind, &request, err))
+	if (!run_question_read(line, &kind, &request, err))
 		return false;
 	question = value_new_object();
 	value_set_text(question, "kind", kind);
@@ -384,7 +384,7 @@ static void line_ends(struct plugin_channel *channel)
 	channel->lines++;
 	if (channel->skips)
 		note_fault(channel, "is too long");
-	plugin_redact(channel->secrets, &channel->line);
+	run_redact(channel->secrets, &channel->line);
 	struct str line = str_trim(buf_str(&channel->line));
 	if (!channel->skips && line.size > 0 && !plugin_channel_line(channel, line, &err))
 		note_fault(channel, err.text);
@@ -563,7 +563,7 @@ static void show(struct script *script, int stream, struct str bytes)
 	if (!script->runs)
 		return;
 	buf_init(&shown, PROGRAM_READ * 4);
-	plugin_redact_piece(&script->streams[stream - 1], bytes, &shown);
+	run_redact_piece(&script->streams[stream - 1], bytes, &shown);
 	spill_add(&script->spill, buf_str(&shown));
 	if (stream == 1 ? script->streams_output : script->streams_error)
 		call_output(script->call, (enum call_stream)stream, buf_str(&shown));
@@ -677,8 +677,8 @@ static bool words_of(struct script *script, const char *subcommand, const char *
 		words[count++] = code;
 	buf_init(&input, INPUT_MAX);
 	if (!asks)
-		ok = plugin_arguments_build(&rules, script->call->arguments, &script->arena,
-					    words, WORDS_MAX, &count, &input, err);
+		ok = run_arguments_build(&rules, script->call->arguments, &script->arena,
+					 words, WORDS_MAX, &count, &input, err);
 	if (ok && rules.mode >= PLUGIN_JSON && !asks)
 		ok = fd_memory_file("arguments", buf_str(&input), input_fd, err);
 	buf_fini(&input);
@@ -727,7 +727,7 @@ static void clean_part(const struct script *script, struct str part, struct buf 
 
 	buf_init(&plain, OUTPUT_MAX);
 	(void)buf_addstr(&plain, part);
-	plugin_redact(script->secrets, &plain);
+	run_redact(script->secrets, &plain);
 	(void)text_clean(buf_str(&plain), out);
 	buf_fini(&plain);
 }
@@ -762,13 +762,13 @@ static struct str ending(struct str text, size_t most)
 static void add_torn(struct script *script, const struct program_output *from,
 		     size_t most, struct buf *text)
 {
-	uint64_t missing = program_output_missing(from);
+	uint64_t missing = follow_output_missing(from);
 	struct buf kept, head, tail;
 
 	buf_init(&kept, PROGRAM_TAIL);
 	buf_init(&head, CLEAN_MAX);
 	buf_init(&tail, CLEAN_MAX);
-	program_output_tail(from, &kept);
+	follow_output_tail(from, &kept);
 	clean_part(script, buf_str(&from->head), &head);
 	clean_part(script, buf_str(&kept), &tail);
 	const struct str first = beginning(buf_str(&head), most / HEAD_SHARE);
@@ -791,7 +791,7 @@ static void add_output(struct script *script, const struct program_output *from,
 	struct text_cut cut = {0};
 	struct buf whole, clean;
 
-	if (program_output_missing(from) > 0) {
+	if (follow_output_missing(from) > 0) {
 		add_torn(script, from, most, text);
 		return;
 	}
@@ -973,7 +973,7 @@ static void end_streams(struct script *script)
 {
 	for (int stream = 1; stream <= 2; stream++) {
 		show(script, stream, (struct str){0});
-		plugin_redact_end(&script->streams[stream - 1]);
+		run_redact_end(&script->streams[stream - 1]);
 	}
 }
 
@@ -988,7 +988,7 @@ static enum result_status run_script(struct script *script)
 	script->runs = script->streams_output = true;
 	script->streams_error = value_is_true(carried(script, "stream_stderr"));
 	for (int i = 0; i < 2; i++)
-		plugin_redact_begin(&script->streams[i], script->secrets);
+		run_redact_begin(&script->streams[i], script->secrets);
 	bool ok = plugin_channel_open(channel, script->call, result, script->secrets,
 				      &script->spill, &err);
 	script->has_channel = ok;
@@ -1121,7 +1121,7 @@ enum {
 	NEEDLES_MAX = 2 * PLUGIN_KEYS_MAX, /* as it is, and as JSON has it */
 };
 
-void plugin_redact_add(struct value *list, struct str secret)
+void run_redact_add(struct value *list, struct str secret)
 {
 	struct buf quoted;
 
@@ -1204,7 +1204,7 @@ static size_t take(const struct value *secrets, struct str text, bool more, stru
 	return at;
 }
 
-void plugin_redact(const struct value *secrets, struct buf *text)
+void run_redact(const struct value *secrets, struct buf *text)
 {
 	struct buf out;
 
@@ -1216,14 +1216,13 @@ void plugin_redact(const struct value *secrets, struct buf *text)
 	*text = out;
 }
 
-void plugin_redact_begin(struct plugin_redact_stream *stream, const struct value *secrets)
+void run_redact_begin(struct plugin_redact_stream *stream, const struct value *secrets)
 {
 	stream->secrets = secrets;
 	buf_init(&stream->held, PIECE_MAX);
 }
 
-void plugin_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
-			 struct buf *out)
+void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes, struct buf *out)
 {
 	size_t taken;
 
@@ -1235,7 +1234,7 @@ void plugin_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
 	buf_remove(&stream->held, 0, taken);
 }
 
-void plugin_redact_end(struct plugin_redact_stream *stream)
+void run_redact_end(struct plugin_redact_stream *stream)
 {
 	buf_fini(&stream->held);
 }
@@ -1369,10 +1368,10 @@ static bool add_positions(struct building *building, const struct value *positio
 	return true;
 }
 
-bool plugin_arguments_build(const struct plugin_argument_rules *rules,
-			    const struct value *arguments, struct arena *arena,
-			    const char **argv, size_t max, size_t *count,
-			    struct buf *input, struct err *err)
+bool run_arguments_build(const struct plugin_argument_rules *rules,
+			 const struct value *arguments, struct arena *arena,
+			 const char **argv, size_t max, size_t *count, struct buf *input,
+			 struct err *err)
 {
 	struct building building = {arena, argv, max, *count};
 	bool ok = false;
@@ -1389,7 +1388,7 @@ bool plugin_arguments_build(const struct plugin_argument_rules *rules,
 		     err_set(err, E2BIG, "the arguments are too large");
 		break;
 	case PLUGIN_TOOLBOX_TEXT:
-		ok = toolbox_lines(rules->order, arguments, input, err);
+		ok = describe_toolbox_lines(rules->order, arguments, input, err);
 		break;
 	case PLUGIN_MODES:
 		break;

@@ -55,8 +55,8 @@ bool plugin_channel_line(struct plugin_channel *channel, struct str line, struct
  */
 
 /* LINE, whose type is one: *KIND is a constant, *REQUEST the caller's. */
-bool plugin_question_read(const struct value *line, const char **kind,
-			  struct value **request, struct err *err);
+bool run_question_read(const struct value *line, const char **kind,
+		       struct value **request, struct err *err);
 
 /*
  * The values that a configuration gives a script are taken out of what it prints, byte
@@ -65,10 +65,10 @@ bool plugin_question_read(const struct value *line, const char **kind,
  */
 
 /* Append SECRET to LIST, as it is and as JSON has it; one that is too short is left out. */
-void plugin_redact_add(struct value *list, struct str secret);
+void run_redact_add(struct value *list, struct str secret);
 
 /* Replace each of SECRETS (a list of texts, or NULL) in TEXT. */
-void plugin_redact(const struct value *secrets, struct buf *text);
+void run_redact(const struct value *secrets, struct buf *text);
 
 /*
  * A stream of output. HELD are its last bytes, when they may yet be the beginning of a
@@ -78,14 +78,14 @@ struct plugin_redact_stream {
 	const struct value *secrets;
 	struct buf held;
 };
-void plugin_redact_begin(struct plugin_redact_stream *stream, const struct value *secrets);
+void run_redact_begin(struct plugin_redact_stream *stream, const struct value *secrets);
 /*
  * BYTES came: OUT (cleared first) becomes what may be shown now. With data NULL: the end, and
  * OUT is the rest.
  */
-void plugin_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
-			 struct buf *out);
-void plugin_redact_end(struct plugin_redact_stream *stream);
+void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
+		      struct buf *out);
+void run_redact_end(struct plugin_redact_stream *stream);
 
 /*
  * The arguments of a call, which fit the plugin's JSON Schema, as its script wants them:
@@ -106,10 +106,10 @@ struct plugin_argument_rules {
  * words live in ARENA. Mode json and toolboxes: INPUT becomes what is read. ERR names the argument that cannot
  * be passed.
  */
-bool plugin_arguments_build(const struct plugin_argument_rules *rules,
-			    const struct value *arguments, struct arena *arena,
-			    const char **argv, size_t max, size_t *count,
-			    struct buf *input, struct err *err);
+bool run_arguments_build(const struct plugin_argument_rules *rules,
+			 const struct value *arguments, struct arena *arena,
+			 const char **argv, size_t max, size_t *count, struct buf *input,
+			 struct err *err);
 
 /*
  * The internal tool that carries out the tools of scripts (tool.h: carrier). What

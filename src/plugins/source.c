@@ -127,7 +127,7 @@ static bool expand_text(const struct plugin_places *places, const struct value *
 	return ok;
 }
 
-bool plugin_expand_value(const struct plugin_places *places, const struct value *value,
+bool source_expand_value(const struct plugin_places *places, const struct value *value,
 			 struct value **expanded, struct err *err)
 {
 	auto_value struct value *made = NULL;
@@ -138,14 +138,14 @@ bool plugin_expand_value(const struct plugin_places *places, const struct value 
 	if (value_kind(value) == VALUE_ARRAY) {
 		made = value_new_array();
 		for (size_t i = 0; i < value_count(value); i++) {
-			if (!plugin_expand_value(places, value_item(value, i), &item, err))
+			if (!source_expand_value(places, value_item(value, i), &item, err))
 				return false;
 			value_append(made, item);
 		}
 	} else if (value_kind(value) == VALUE_OBJECT) {
 		made = value_new_object();
 		for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
-			if (!plugin_expand_value(places, value_at(at), &item, err))
+			if (!source_expand_value(places, value_at(at), &item, err))
 				return err_while(err, "%s", value_key(at));
 			value_set(made, value_key(at), item);
 		}
@@ -561,7 +561,7 @@ static bool walk_source(const char *source, int to, char hex[HASH_HEX + 1], stru
 	return ok;
 }
 
-bool plugin_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *err)
+bool source_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *err)
 {
 	return walk_source(source, -1, hex, err);
 }
@@ -588,11 +588,11 @@ static bool copy_new(const char *source, const char *folder, const char *hex,
 	/* Somebody else may have been quicker, with the same. */
 	if (ok && rename(temp, place) < 0 && access(place, F_OK) < 0)
 		ok = err_set(err, errno, "%s: %s", place, strerror(errno));
-	folder_remove(temp);
+	fd_folder_remove(temp);
 	return ok;
 }
 
-bool plugin_copy_make(const char *source, const char *folder, const char *hex,
+bool source_copy_make(const char *source, const char *folder, const char *hex,
 		      struct buf *copy, struct err *err)
 {
 	char place[PATH_MAX];
@@ -649,7 +649,7 @@ static void take_hex(const struct value *value, char hex[HASH_HEX + 1])
 		(void)snprintf(hex, HASH_HEX + 1, "%.*s", (int)text.size, text.data);
 }
 
-bool plugin_trust_find(const char *folder, const char *source,
+bool source_trust_find(const char *folder, const char *source,
 		       struct plugin_trusted *trusted, struct err *err)
 {
 	auto_value struct value *root = NULL;
@@ -682,7 +682,7 @@ static bool record_write(const char *folder, const struct value *root, struct er
 	return ok;
 }
 
-bool plugin_trust_record(const char *folder, const char *source,
+bool source_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err)
 {
 	auto_value struct value *root = NULL;
@@ -722,7 +722,7 @@ static bool is_copy(const char *name)
 	       strncmp(name, "new-", 4) == 0;
 }
 
-void plugin_trust_prune(const char *folder, const char *cache)
+void source_trust_prune(const char *folder, const char *cache)
 {
 	const time_t oldest = time(NULL) - (time_t)PLUGIN_KEPT_DAYS * 24 * 3600;
 	auto_value struct value *root = NULL;
@@ -736,7 +736,7 @@ void plugin_trust_prune(const char *folder, const char *cache)
 		    snprintf(path, sizeof(path), "%s/%s", cache, at->d_name) <
 			    (int)sizeof(path) &&
 		    lstat(path, &st) == 0 && st.st_mtime < oldest)
-			folder_remove(path);
+			fd_folder_remove(path);
 	}
 	if (copies != NULL)
 		(void)closedir(copies);
@@ -964,7 +964,7 @@ static bool trust(const struct plugin_loading *loading, const struct plugin_pack
 
 	if (host->named_now)
 		return true;
-	if (!plugin_trust_find(host->state, source, &before, err))
+	if (!source_trust_find(host->state, source, &before, err))
 		return false;
 	if (!host->trusts && before.hash[0] != '\0') {
 		if (strcmp(before.hash, now->hash) == 0)
@@ -979,9 +979,9 @@ static bool trust(const struct plugin_loading *loading, const struct plugin_pack
 			       "it lies where an agent may write. Look at it, "
 			       "then: glovebox plugin trust %s%s",
 			       dialect, source);
-	if (!plugin_trust_record(host->state, source, now, err))
+	if (!source_trust_record(host->state, source, now, err))
 		return false;
-	plugin_trust_prune(host->state, loading->cache);
+	source_trust_prune(host->state, loading->cache);
 	return true;
 }
 
@@ -992,12 +992,12 @@ static bool package_fill(struct plugin_loading *loading, struct plugin_package *
 	struct buf copy;
 
 	buf_init(&copy, PATH_MAX);
-	bool ok = plugin_copy_make(real, loading->cache, package->hash, &copy, err);
+	bool ok = source_copy_make(real, loading->cache, package->hash, &copy, err);
 	package->copy = buf_take(&copy);
 	if (package->place == NULL)
 		package->place = memory_copy(package->copy);
 	if (ok && package->is_toolbox)
-		return toolbox_list(package->copy, &package->manifest.files, err);
+		return describe_toolbox_list(package->copy, &package->manifest.files, err);
 	if (ok && package->is_file)
 		return true;
 	return ok && plugin_manifest_read(package->copy, &package->manifest, err);
@@ -1029,7 +1029,7 @@ static bool local_package(struct plugin_loading *loading, const struct plugin_so
 	/* However it was named: one place has one record. */
 	free(package->source);
 	package->source = memory_copy(real);
-	if (!plugin_copy_hash(real, package->hash, err))
+	if (!source_copy_hash(real, package->hash, err))
 		return false;
 	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
 	return trust(loading, package, real, &now, err) &&
@@ -1061,13 +1061,13 @@ static bool fetch_new(struct plugin_loading *loading, const struct plugin_source
 	buf_init(&folder, PATH_MAX - sizeof("/files"));
 	bool ok = host->fetch(host->context, source, &folder, now.commit, err);
 	(void)snprintf(files, sizeof(files), "%.4080s/files", folder.data);
-	ok = ok && plugin_copy_hash(files, package->hash, err);
+	ok = ok && source_copy_hash(files, package->hash, err);
 	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
 	(void)snprintf(package->commit, sizeof(package->commit), "%s", now.commit);
 	ok = ok && trust(loading, package, "/", &now, err) &&
 	     package_fill(loading, package, files, err);
 	if (folder.size > 0)
-		folder_remove(folder.data);
+		fd_folder_remove(folder.data);
 	buf_fini(&folder);
 	return ok;
 }
@@ -1079,7 +1079,7 @@ static bool git_package(struct plugin_loading *loading, const struct plugin_sour
 	struct plugin_trusted before = {0};
 
 	if (!host->named_now &&
-	    !plugin_trust_find(host->state, package->source, &before, err))
+	    !source_trust_find(host->state, package->source, &before, err))
 		return false;
 	if (host->trusts || !copy_is_there(loading, before.hash))
 		return fetch_new(loading, source, &before, package, err);

@@ -19,7 +19,7 @@ struct plugin_places {
 	const char *const *environment; /* of the caller, NULL-ended: ${env:NAME} */
 };
 /* All texts in VALUE, deep, as a new value. */
-bool plugin_expand_value(const struct plugin_places *places, const struct value *value,
+bool source_expand_value(const struct plugin_places *places, const struct value *value,
 			 struct value **expanded, struct err *err);
 
 enum plugin_source_kind { PLUGIN_FILE = 1, PLUGIN_FOLDER, PLUGIN_EITHER, PLUGIN_GIT };
@@ -53,13 +53,13 @@ enum {
 };
 
 /* The hash of SOURCE (absolute): of names, modes and contents. */
-bool plugin_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *err);
+bool source_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *err);
 
 /*
  * Copy SOURCE, whose hash is HEX, to FOLDER/HEX/files unless it is there, and append that
  * path, or that of the file in it when SOURCE is one. False also when SOURCE changed meanwhile.
  */
-bool plugin_copy_make(const char *source, const char *folder, const char *hex,
+bool source_copy_make(const char *source, const char *folder, const char *hex,
 		      struct buf *copy, struct err *err);
 
 /*
@@ -76,10 +76,10 @@ struct plugin_trusted {
  * Set TRUSTED to the entry of SOURCE in FOLDER's record. A record that cannot be read is an
  * error.
  */
-bool plugin_trust_find(const char *folder, const char *source,
+bool source_trust_find(const char *folder, const char *source,
 		       struct plugin_trusted *trusted, struct err *err);
-void plugin_trust_prune(const char *folder, const char *cache);
-bool plugin_trust_record(const char *folder, const char *source,
+void source_trust_prune(const char *folder, const char *cache);
+bool source_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);
 
 /*

@@ -20,10 +20,10 @@ static bool has_common(const char *list, struct str text)
 {
 	struct str given;
 
-	while (command_next_choice(&text, &given)) {
+	while (commands_next_choice(&text, &given)) {
 		struct str rest = str_of(list), one;
 
-		while (command_next_choice(&rest, &one)) {
+		while (commands_next_choice(&rest, &one)) {
 			if (str_equal(one, shell_words_program(given)))
 				return true;
 		}

@@ -210,7 +210,7 @@ static bool command_rule_make(struct command_rule *rule, const struct value *obj
 	return parse_operands(value_member(object, "operands"), rule, arena, below, err);
 }
 
-bool command_next_choice(struct str *rest, struct str *choice)
+bool commands_next_choice(struct str *rest, struct str *choice)
 {
 	if (rest->size == 0)
 		return false;
@@ -223,7 +223,7 @@ static bool command_rule_is_of(const struct command_rule *rule, const char *name
 {
 	struct str rest = rule->programs, program;
 
-	while (command_next_choice(&rest, &program)) {
+	while (commands_next_choice(&rest, &program)) {
 		if (str_is(program, name))
 			return true;
 	}
@@ -267,7 +267,7 @@ static bool is_choice(struct str choices, struct str text)
 {
 	struct str choice;
 
-	while (command_next_choice(&choices, &choice)) {
+	while (commands_next_choice(&choices, &choice)) {
 		if (str_equal(choice, text))
 			return true;
 	}
@@ -566,7 +566,7 @@ static bool names_program(const struct command_rule *rule, struct str given)
 {
 	struct str rest = rule->programs, program;
 
-	while (command_next_choice(&rest, &program)) {
+	while (commands_next_choice(&rest, &program)) {
 		bool has_slash = memchr(program.data, '/', program.size) != NULL;
 
 		if (str_equal(program, has_slash ? given : shell_words_program(given)))
@@ -1493,7 +1493,7 @@ static void add_forms(struct buf *out, const struct commands *commands, const ch
 			continue;
 		if (program && command_rule_is_of(rule, program))
 			add_once(&list, rule->name, &count);
-		while (!program && command_next_choice(&rest, &one)) {
+		while (!program && commands_next_choice(&rest, &one)) {
 			auto_free char *name = memory_copy_str(one);
 
 			add_once(&list, name, &count);

@@ -113,7 +113,7 @@ struct command_match {
 };
 
 /* Take the next of "a,b,c" off *REST; false when none is left. */
-bool command_next_choice(struct str *rest, struct str *choice);
+bool commands_next_choice(struct str *rest, struct str *choice);
 
 /*
  * A clause that says what is wrong with the word at which a match ended: "is no option of

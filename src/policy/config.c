@@ -540,7 +540,7 @@ static void describe_rows(const char *title, const struct key *rows,
 	(void)buf_adds(out, "\n");
 }
 
-bool keys_describe(struct buf *out)
+bool config_keys_describe(struct buf *out)
 {
 	auto_policy struct policy *policy = policy_new(NULL, "/");
 	const struct policy_limits *defaults = &policy->limits;
@@ -767,7 +767,7 @@ static bool check_entries(const struct key *key, const char *pointer,
 			return err_while(err, "%s", pointer);
 		buf_init(&below, 2 * POINTER_MAX);
 		pointer_key(&below, pointer, value_key(at));
-		fine = keys_check(key->rows, value_at(at), below.data, err);
+		fine = config_keys_check(key->rows, value_at(at), below.data, err);
 		buf_fini(&below);
 		if (!fine)
 			return false;
@@ -783,7 +783,7 @@ static bool check_one(const struct key *key, const char *pointer,
 
 	if (value_kind(value) == VALUE_STRING)
 		return check_filled(pointer, value, (size_t)key->max, err);
-	if (!keys_check(key->rows, value, pointer, err))
+	if (!config_keys_check(key->rows, value, pointer, err))
 		return false;
 	if (command == (value_member(value, "run_tests") != NULL))
 		return err_set(err, EINVAL,
@@ -835,7 +835,7 @@ static bool check_objects(const struct key *key, const char *pointer,
 
 		buf_init(&below, 2 * POINTER_MAX);
 		(void)buf_addf(&below, "%s/%zu", pointer, i);
-		fine = keys_check(key->rows, value_item(value, i), below.data, err);
+		fine = config_keys_check(key->rows, value_item(value, i), below.data, err);
 		buf_fini(&below);
 	}
 	return fine;
@@ -860,7 +860,7 @@ static bool check_sources(const struct key *key, const char *pointer,
 		(void)buf_addf(&below, "%s/%zu", pointer, i);
 		fine = value_kind(item) == VALUE_STRING
 			       ? check_filled(below.data, item, (size_t)key->max, err)
-			       : keys_check(key->rows, item, below.data, err);
+			       : config_keys_check(key->rows, item, below.data, err);
 		buf_fini(&below);
 	}
 	return fine;
@@ -870,7 +870,7 @@ static bool check_commands(const struct key *key, const char *pointer,
 			   const struct value *value, struct err *err)
 {
 	if (value_kind(value) == VALUE_OBJECT)
-		return keys_check(key->rows, value, pointer, err) &&
+		return config_keys_check(key->rows, value, pointer, err) &&
 		       commands_check(value, pointer, err);
 	if (value_kind(value) != VALUE_STRING)
 		return wrong_kind(pointer, "text or an object", value, err);
@@ -919,7 +919,7 @@ static bool check_value(const struct key *key, const char *pointer,
 	case KEY_CHOICE:
 		return check_choice(key, pointer, value, err);
 	case KEY_ROWS:
-		return keys_check(key->rows, value, pointer, err);
+		return config_keys_check(key->rows, value, pointer, err);
 	case KEY_ENTRIES:
 		return check_entries(key, pointer, value, err);
 	case KEY_TEXTS:
@@ -979,8 +979,8 @@ static const struct key *keys_find(const struct key *rows, const char *name)
 	return NULL;
 }
 
-bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
-		struct err *err)
+bool config_keys_check(const struct key *rows, const struct value *object,
+		       const char *pointer, struct err *err)
 {
 	if (value_kind(object) != VALUE_OBJECT)
 		return wrong_kind(pointer[0] ? pointer : "/", "an object", object, err);
@@ -1028,7 +1028,7 @@ static uint64_t size_of(const struct value *value)
 	bool fine = value_kind(value) != VALUE_STRING ||
 		    text_parse_size(value_text(value), &bytes, NULL);
 
-	assert(fine); /* keys_check let it pass */
+	assert(fine); /* config_keys_check let it pass */
 	return fine ? bytes : 0;
 }
 
@@ -1040,7 +1040,7 @@ static unsigned choice_of(const struct key *key, const struct value *value)
 		if (str_equal(value_str(value), choice))
 			return index;
 	}
-	abort(); /* keys_check let it pass */
+	abort(); /* config_keys_check let it pass */
 }
 
 static void keys_store(const struct key *rows, const struct value *object,
@@ -1228,7 +1228,7 @@ bool config_parse(struct str text, const char *source, struct config **config,
 		if (!value_parse(text, VALUE_COMMENTS, &root, err))
 			return err_while(err, "%s", source);
 		take_plugin_keys(root, made);
-		if (!keys_check(keys_config, root, "", err))
+		if (!config_keys_check(keys_config, root, "", err))
 			return err_while(err, "%s", source);
 		keys_store(keys_config, root, KEY_IN_CONFIG, made);
 		made->root = value_ref(root);
@@ -1305,7 +1305,7 @@ static const struct value *entry_in(const struct value *entries,
 
 bool config_check_entry(const struct value *entry, const char *where, struct err *err)
 {
-	return keys_check(keys_agent, entry, "", err) || err_while(err, "%s", where);
+	return config_keys_check(keys_agent, entry, "", err) || err_while(err, "%s", where);
 }
 
 bool config_parse_policy(struct str text, const char *source, struct value **entry,

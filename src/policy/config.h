@@ -239,14 +239,14 @@ extern const struct key keys_agent[];  /* an entry of `agents`; front matter of 
  * names the place as JSON pointer (below POINTER), the rule, and the nearest key for an
  * unknown one.
  */
-bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
-		struct err *err);
+bool config_keys_check(const struct key *rows, const struct value *object,
+		       const char *pointer, struct err *err);
 
 /*
  * Append the list of keys as Markdown tables: the generated part of docs/policy.md. False
  * at OUT's ceiling.
  */
-bool keys_describe(struct buf *out);
+bool config_keys_describe(struct buf *out);
 
 /*
  * Other names of the shipped roles. Teams that come from the agents which these roles

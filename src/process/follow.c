@@ -135,8 +135,8 @@ static bool are_all_exiting(void)
 	return all;
 }
 
-void program_end_all(int64_t patience_ms,
-		     void (*reaped)(void *context, pid_t pid, int status), void *context)
+void follow_end_all(int64_t patience_ms,
+		    void (*reaped)(void *context, pid_t pid, int status), void *context)
 {
 	int flags = patience_ms == CLOCK_NEVER ? __WALL : __WALL | WNOHANG;
 	int64_t until =
@@ -162,7 +162,7 @@ void program_end_all(int64_t patience_ms,
  * into the ring, so that a flood costs no copy and no memory.
  */
 
-ssize_t program_output_read(struct program_output *output, int fd, struct str pieces[2])
+ssize_t follow_output_read(struct program_output *output, int fd, struct str pieces[2])
 {
 	struct iovec parts[2];
 	ssize_t got;
@@ -201,7 +201,7 @@ ssize_t program_output_read(struct program_output *output, int fd, struct str pi
 	return got;
 }
 
-void program_output_tail(const struct program_output *output, struct buf *text)
+void follow_output_tail(const struct program_output *output, struct buf *text)
 {
 	size_t size = output->tail_size;
 	size_t from = (output->tail_at + PROGRAM_READ - size) % PROGRAM_READ;
@@ -213,8 +213,8 @@ void program_output_tail(const struct program_output *output, struct buf *text)
 	buf_add(text, output->tail, size - first);
 }
 
-void program_output_since(const struct program_output *output, uint64_t since,
-			  struct program_output *part)
+void follow_output_since(const struct program_output *output, uint64_t since,
+			 struct program_output *part)
 {
 	const uint64_t left = since < output->total ? output->total - since : 0;
 
@@ -228,14 +228,14 @@ void program_output_since(const struct program_output *output, uint64_t since,
 		part->tail_size = (size_t)(left - part->head.size);
 }
 
-uint64_t program_output_missing(const struct program_output *output)
+uint64_t follow_output_missing(const struct program_output *output)
 {
 	return output->total - output->head.size - output->tail_size;
 }
 
 void program_output_text(const struct program_output *output, struct buf *text)
 {
-	uint64_t missing = program_output_missing(output);
+	uint64_t missing = follow_output_missing(output);
 
 	buf_addstr(text, buf_str(&output->head));
 	if (missing) {
@@ -243,7 +243,7 @@ void program_output_text(const struct program_output *output, struct buf *text)
 			buf_addc(text, '\n');
 		buf_addf(text, "[… %llu bytes not kept …]\n", (unsigned long long)missing);
 	}
-	program_output_tail(output, text);
+	follow_output_tail(output, text);
 }
 
 void program_output_fini(struct program_output *output)
@@ -411,8 +411,8 @@ static void end_all_as_init(struct follow *follow)
 	/* A process that is dead already does not count as left behind. */
 	if (follow->is_alone || program_processes_reap(follow))
 		return;
-	program_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER,
-			one_reaped, follow);
+	follow_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER, one_reaped,
+		       follow);
 	if (!follow->ended)
 		follow->run->signal = SIGKILL; /* it is dying of it */
 }
@@ -427,8 +427,8 @@ static void end_all_as_subreaper(struct follow *follow)
 		if (waitpid(follow->pid, &status, 0) == follow->pid)
 			take_status(follow, status);
 	}
-	follow->run->left_processes +=
-		children_end(follow->terms.children_fd, follow->others, follow->pid);
+	follow->run->left_processes += follow_children_end(follow->terms.children_fd,
+							   follow->others, follow->pid);
 	leave_orphans_as_before(follow);
 }
 
@@ -522,7 +522,7 @@ static size_t read_stream(struct follow *follow, int stream)
 	struct program_run *run = follow->run;
 	struct program_output *output = stream == 0 ? &run->out : &run->error;
 	struct str pieces[2];
-	ssize_t got = program_output_read(output, follow->pipes[stream], pieces);
+	ssize_t got = follow_output_read(output, follow->pipes[stream], pieces);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -639,7 +639,7 @@ static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t coun
 	int ready = 0;
 
 	if (run->stay_until_us > 0)
-		ready = awake_poll(slots, count, run->stay_until_us);
+		ready = loop_awake_poll(slots, count, run->stay_until_us);
 	if (ready == 0)
 		run->stay_until_us = 0;
 	return ready != 0 ? ready : poll(slots, count, clock_poll_timeout(until));
@@ -849,7 +849,7 @@ static void list_threads(struct list *list)
 	(void)closedir(dir);
 }
 
-pid_t *children_list(int fd)
+pid_t *follow_children_list(int fd)
 {
 	struct list list = {.pids = memory_alloc(sizeof(pid_t))};
 
@@ -871,13 +871,13 @@ static bool is_among(pid_t pid, const pid_t *pids)
 	return false;
 }
 
-unsigned children_end(int fd, const pid_t *others, pid_t group)
+unsigned follow_children_end(int fd, const pid_t *others, pid_t group)
 {
 	unsigned alive = 0;
 	bool found = true;
 
 	while (found) {
-		auto_free pid_t *pids = children_list(fd);
+		auto_free pid_t *pids = follow_children_list(fd);
 
 		found = false;
 		/* All before any is waited for: who goes on forking must not win the time. */

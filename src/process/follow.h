@@ -19,8 +19,8 @@ enum { PROGRAM_END_PATIENCE_MS = 30 };
  * when nothing is left, or after PATIENCE_MS (CLOCK_NEVER: not before) when all that is left
  * are dying processes as above: they go with the namespace.
  */
-void program_end_all(int64_t patience_ms,
-		     void (*reaped)(void *context, pid_t pid, int status), void *context);
+void follow_end_all(int64_t patience_ms,
+		    void (*reaped)(void *context, pid_t pid, int status), void *context);
 
 /* Reading one stream into what is kept of it (program.h has the struct). */
 
@@ -28,20 +28,20 @@ void program_end_all(int64_t patience_ms,
  * One read from FD (non-blocking). PIECES are the bytes that came, valid until the next
  * read; the answer is read(2)'s.
  */
-ssize_t program_output_read(struct program_output *output, int fd, struct str pieces[2]);
+ssize_t follow_output_read(struct program_output *output, int fd, struct str pieces[2]);
 
 /* Append the kept end. */
-void program_output_tail(const struct program_output *output, struct buf *text);
+void follow_output_tail(const struct program_output *output, struct buf *text);
 
 /*
  * PART is what OUTPUT has from byte SINCE on, to be looked at only and while OUTPUT stays as it
  * is; buf_fini its head.
  */
-void program_output_since(const struct program_output *output, uint64_t since,
-			  struct program_output *part);
+void follow_output_since(const struct program_output *output, uint64_t since,
+			 struct program_output *part);
 
 /* Bytes that lie between head and tail and are gone. */
-uint64_t program_output_missing(const struct program_output *output);
+uint64_t follow_output_missing(const struct program_output *output);
 
 /*
  * The processes that are this one's children now, and an end to them and all that they
@@ -53,11 +53,11 @@ uint64_t program_output_missing(const struct program_output *output);
  * Children of all threads, as a list that ends with 0; free() it. FD: the kernel's list of
  * a process with one thread, opened when /proc still was open; 0: look it up.
  */
-pid_t *children_list(int fd);
+pid_t *follow_children_list(int fd);
 
 /*
  * Kill and reap all but OTHERS (ends with 0; NULL: none), and what comes to this process
  * by that, until nothing is left. GROUP: a process group that goes too; 0: none. The number
  * of those that were still alive.
  */
-unsigned children_end(int fd, const pid_t *others, pid_t group);
+unsigned follow_children_end(int fd, const pid_t *others, pid_t group);

@@ -241,7 +241,7 @@ static int wait_awake(struct loop *loop)
 	int ready = 0;
 
 	if (loop->stay_until_us != 0)
-		ready = awake_poll(loop->polled, loop->count, loop->stay_until_us);
+		ready = loop_awake_poll(loop->polled, loop->count, loop->stay_until_us);
 	loop->stay_until_us = 0;
 	return ready;
 }
@@ -266,7 +266,7 @@ void loop_turn(struct loop *loop, int64_t until_ms)
 	run_timers(loop);
 }
 
-int awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us)
+int loop_awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us)
 {
 	int ready;
 

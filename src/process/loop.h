@@ -68,7 +68,7 @@ void loop_turn(struct loop *loop, int64_t until_ms);
  * As poll, until UNTIL_US (clock.h), which may have been: it looks once at least. 0: nothing
  * came; -1 with errno.
  */
-int awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us);
+int loop_awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us);
 
 /*
  * Does a program wait for somebody to type at its terminal? Told from where the kernel

@@ -807,7 +807,8 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 	if (getpid() != 1)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (getpid() != 1 && !(start->terms && start->terms->alone))
-		made.others = children_list(start->terms ? start->terms->children_fd : 0);
+		made.others =
+			follow_children_list(start->terms ? start->terms->children_fd : 0);
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
 		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err);
 	if (!ok)

@@ -516,7 +516,7 @@ static socklen_t address_fill(const struct network_host *host, uint16_t port,
 	return sizeof(address->six);
 }
 
-int socket_connect(const struct network_host *host, uint16_t port, bool stream)
+int connection_socket_connect(const struct network_host *host, uint16_t port, bool stream)
 {
 	union address address;
 	socklen_t size = address_fill(host, port, &address);
@@ -544,7 +544,7 @@ static bool socket_is_own(const struct network_host *host)
 	 * the source address of a packet to this machine is its destination. connect() on
 	 * a UDP socket sends nothing.
 	 */
-	auto_close int fd = socket_connect(host, 9, false);
+	auto_close int fd = connection_socket_connect(host, 9, false);
 	union address source;
 	socklen_t size = sizeof(source);
 
@@ -658,8 +658,8 @@ const char *address_kind_name(enum address_kind kind)
 	return "no address";
 }
 
-void address_make(struct network_host *host, enum network_kind kind,
-		  const unsigned char *bytes)
+void connection_address_make(struct network_host *host, enum network_kind kind,
+			     const unsigned char *bytes)
 {
 	*host = (struct network_host){.kind = kind};
 	memcpy(host->address, bytes, kind == NETWORK_IPV4 ? 4 : NETWORK_ADDRESS);
@@ -712,7 +712,7 @@ static void answer_error(struct connection *connection, int code, const char *se
 static void report(struct connection *connection, const char *target, const char *remedy)
 {
 	struct proxy *proxy = connection->proxy;
-	struct grant *grant = grants_of(proxy, connection->call);
+	struct grant *grant = proxy_grants_of(proxy, connection->call);
 	struct proxy_message message = {.kind = PROXY_REFUSED, .call = connection->call};
 	unsigned *reports = grant != NULL ? &grant->reports : &proxy->carried_reports;
 
@@ -840,7 +840,8 @@ static void dial_next(struct connection *connection)
 			address_refuse(connection, address);
 			continue;
 		}
-		connection->server.fd = socket_connect(address, connection->port, true);
+		connection->server.fd =
+			connection_socket_connect(address, connection->port, true);
 		if (connection->server.fd >= 0) {
 			connection->state = DIALING;
 			connection_set_deadline(connection, DIAL_MS);
@@ -964,7 +965,7 @@ static void request_judge(struct connection *connection, const struct http_reque
 	answer_refusal(connection, 403, request->shown, remedy);
 }
 
-void client_decided(struct proxy *proxy, uint64_t number, bool yes)
+void connection_client_decided(struct proxy *proxy, uint64_t number, bool yes)
 {
 	struct connection *connection = proxy->connections;
 	char target[NETWORK_TEXT_MAX];
@@ -993,11 +994,11 @@ void client_decided(struct proxy *proxy, uint64_t number, bool yes)
 static bool request_grant(struct connection *connection, const struct http_request *request)
 {
 	struct proxy *proxy = connection->proxy;
-	const struct grant *grant = grants_find(proxy, request->token);
+	const struct grant *grant = proxy_grants_find(proxy, request->token);
 
 	if (grant == NULL) {
 		proxy_hear(proxy);
-		grant = grants_find(proxy, request->token);
+		grant = proxy_grants_find(proxy, request->token);
 	}
 	if (grant != NULL)
 		connection->call = grant->call;
@@ -1011,7 +1012,7 @@ static void client_head(struct connection *connection)
 	struct http_request request;
 	struct err err = {0};
 
-	switch (request_read(buf_str(head), &request, &err)) {
+	switch (http_request_read(buf_str(head), &request, &err)) {
 	case REQUEST_MORE:
 		if (connection->out.ended)
 			connection_end(connection);
@@ -1034,7 +1035,7 @@ static void client_head(struct connection *connection)
 	connection->plain = !request.connect;
 	if (connection->plain) {
 		body_begin(&connection->body, &request);
-		if (!request_print(buf_str(head), &request, &connection->out.pending)) {
+		if (!http_request_print(buf_str(head), &request, &connection->out.pending)) {
 			answer_error(connection, 400, "the head is too long");
 			return;
 		}
@@ -1120,7 +1121,7 @@ static void hello_read_tls(struct connection *connection)
 		connection->needs_hello = true;
 		connection_set_deadline(connection, HELLO_MS);
 	}
-	switch (hello_read(buf_str(&connection->head), name, &err)) {
+	switch (http_hello_read(buf_str(&connection->head), name, &err)) {
 	case HELLO_BAD:
 		hello_refuse(connection, true, err.text);
 		return;
@@ -1142,8 +1143,8 @@ static void hello_read_plain(struct connection *connection)
 	struct err err = {0};
 	char why[PROXY_REMEDY_MAX];
 
-	switch (request_read_inside(buf_str(head), &connection->host, connection->port,
-				    &request, &err)) {
+	switch (http_request_read_inside(buf_str(head), &connection->host,
+					 connection->port, &request, &err)) {
 	case REQUEST_MORE:
 		hello_wait(connection);
 		return;
@@ -1159,7 +1160,7 @@ static void hello_read_plain(struct connection *connection)
 	connection->plain = true;
 	connection->needs_hello = false;
 	body_begin(&connection->body, &request);
-	if (!request_print(buf_str(head), &request, &connection->out.pending)) {
+	if (!http_request_print(buf_str(head), &request, &connection->out.pending)) {
 		connection_end(connection);
 		return;
 	}
@@ -1192,7 +1193,7 @@ static void client_hello(struct connection *connection)
 		hello_pass(connection);
 	else if (bytes.size == 0)
 		hello_wait(connection);
-	else if (hello_begins(bytes))
+	else if (http_hello_begins(bytes))
 		hello_read_tls(connection);
 	else if (connection->port == NETWORK_PORT_TLS && connection->call != 0)
 		hello_refuse_protocol(connection, true, "port 443 passes TLS only");

@@ -16,7 +16,8 @@
  * Begin to connect a non-blocking socket to ADDRESS and PORT. Returns -1 with errno when
  * that fails. STREAM: TCP, else UDP.
  */
-int socket_connect(const struct network_host *address, uint16_t port, bool stream);
+int connection_socket_connect(const struct network_host *address, uint16_t port,
+			      bool stream);
 
 /* Classifies addresses. A host name may lead to public addresses only. */
 
@@ -40,8 +41,8 @@ enum address_kind address_kind(const struct network_host *host);
 const char *address_kind_name(enum address_kind kind);
 
 /* BYTES (4 or 16, by KIND) as a host. */
-void address_make(struct network_host *host, enum network_kind kind,
-		  const unsigned char *bytes);
+void connection_address_make(struct network_host *host, enum network_kind kind,
+			     const unsigned char *bytes);
 
 /* The inside of a proxy, shared by its own files only. */
 
@@ -143,4 +144,4 @@ void connection_accept(struct listener *listener);
 void connection_end_all(struct proxy *proxy, uint64_t call);
 void connection_free_dead(struct proxy *proxy);
 /* The connection that asked under NUMBER may go on, or not. */
-void client_decided(struct proxy *proxy, uint64_t number, bool yes);
+void connection_client_decided(struct proxy *proxy, uint64_t number, bool yes);

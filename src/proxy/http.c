@@ -139,7 +139,7 @@ static bool stays_here(struct str name)
 	return false;
 }
 
-bool request_print(struct str bytes, const struct http_request *request, struct buf *out)
+bool http_request_print(struct str bytes, const struct http_request *request, struct buf *out)
 {
 	struct str rest = bytes, line, method, target, authority, path;
 	struct head_field header;
@@ -272,7 +272,7 @@ enum {
 	SESSION_MAX = 32,
 };
 
-bool hello_begins(struct str bytes)
+bool http_hello_begins(struct str bytes)
 {
 	return bytes.size > 0 && bytes.data[0] == RECORD_HANDSHAKE &&
 	       (bytes.size == 1 || bytes.data[1] == RECORD_MAJOR);
@@ -365,8 +365,8 @@ static enum hello_answer read_message(struct str rest, char name[NETWORK_NAME_MA
 	return HELLO_GOOD;
 }
 
-enum hello_answer hello_read(struct str bytes, char name[NETWORK_NAME_MAX + 1],
-			     struct err *err)
+enum hello_answer http_hello_read(struct str bytes, char name[NETWORK_NAME_MAX + 1],
+				  struct err *err)
 {
 	char message[HELLO_MAX];
 	size_t have = 0, want = MESSAGE_HEADER, at = 0;
@@ -431,7 +431,7 @@ static void credentials_read(struct str value, char token[PROXY_TOKEN + 1])
 	/* Some clients omit the padding. */
 	while (padded.size % GROUP != 0 && buf_addc(&padded, '='))
 		;
-	if (!padded.overflowed && base64_read(buf_str(&padded), &text) &&
+	if (!padded.overflowed && buf_base64_read(buf_str(&padded), &text) &&
 	    text.size == CREDENTIALS_MAX && str_starts(buf_str(&text), user)) {
 		memcpy(token, text.data + user.size, PROXY_TOKEN);
 		token[PROXY_TOKEN] = '\0';
@@ -618,16 +618,16 @@ static enum request_answer read_head(struct str bytes, struct http_request *requ
 	return REQUEST_BAD;
 }
 
-enum request_answer request_read(struct str bytes, struct http_request *request,
-				 struct err *err)
+enum request_answer http_request_read(struct str bytes, struct http_request *request,
+				      struct err *err)
 {
 	*request = (struct http_request){0};
 	return read_head(bytes, request, err);
 }
 
-enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
-					uint16_t port, struct http_request *request,
-					struct err *err)
+enum request_answer http_request_read_inside(struct str bytes,
+					     const struct network_host *host, uint16_t port,
+					     struct http_request *request, struct err *err)
 {
 	*request = (struct http_request){.host = *host, .port = port};
 	return read_head(bytes, request, err);

@@ -44,23 +44,25 @@ struct http_request {
  * Read BYTES, all that the client has sent so far. BAD: ERR says which rule the head
  * breaks.
  */
-enum request_answer request_read(struct str bytes, struct http_request *request,
-				 struct err *err);
+enum request_answer http_request_read(struct str bytes, struct http_request *request,
+				      struct err *err);
 
 /*
  * The same for the first request inside a tunnel to HOST and PORT, in origin form (`GET
  * /path`). Its Host header must name HOST.
  */
-enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
-					uint16_t port, struct http_request *request,
-					struct err *err);
+enum request_answer http_request_read_inside(struct str bytes,
+					     const struct network_host *host,
+					     uint16_t port, struct http_request *request,
+					     struct err *err);
 
 /*
  * Append to OUT the head in BYTES as the server gets it: with a path instead of the URL
  * and with the checked host, without the headers meant for the proxy, and with
  * `Connection: close`.
  */
-bool request_print(struct str bytes, const struct http_request *request, struct buf *out);
+bool http_request_print(struct str bytes, const struct http_request *request,
+			struct buf *out);
 
 /*
  * Where the body of one plain request ends. Bytes behind the end are not passed on. They
@@ -96,12 +98,12 @@ enum { HELLO_MAX = 16 << 10 };
 enum hello_answer { HELLO_BAD, HELLO_MORE, HELLO_GOOD };
 
 /* Can BYTES (at least one) be the beginning of TLS? */
-bool hello_begins(struct str bytes);
+bool http_hello_begins(struct str bytes);
 
 /*
  * Read the client's first bytes. GOOD: NAME is the host that the greeting names, in lower
  * case, or "" when it names none. MORE: the greeting is not complete yet. BAD: the bytes
  * are no greeting; ERR says what is wrong.
  */
-enum hello_answer hello_read(struct str bytes, char name[NETWORK_NAME_MAX + 1],
-			     struct err *err);
+enum hello_answer http_hello_read(struct str bytes, char name[NETWORK_NAME_MAX + 1],
+				  struct err *err);

@@ -36,8 +36,8 @@ enum { PROXY_ARGUMENTS = 4 };
 
 bool proxy_send(int control, const struct proxy_message *message, int fd)
 {
-	return message_send(control, message, sizeof(*message), &fd, fd >= 0 ? 1 : 0,
-			    MSG_DONTWAIT);
+	return fd_message_send(control, message, sizeof(*message), &fd, fd >= 0 ? 1 : 0,
+			       MSG_DONTWAIT);
 }
 
 bool proxy_receive(int control, struct proxy_message *message, int *fd, struct err *err)
@@ -45,7 +45,7 @@ bool proxy_receive(int control, struct proxy_message *message, int *fd, struct e
 	struct proxy_message read = {0};
 	int came;
 
-	if (!message_receive(control, &read, sizeof(read), &came, 1, MSG_DONTWAIT))
+	if (!fd_message_receive(control, &read, sizeof(read), &came, 1, MSG_DONTWAIT))
 		return errno == EAGAIN
 			       ? err_set(err, EAGAIN, "no message yet")
 			       : err_set(err, ECONNRESET, "the network proxy has ended");
@@ -87,11 +87,11 @@ static void grants_remove(struct proxy *proxy, uint64_t call)
 	struct grant *grant;
 
 	/* A call that moved to a second worker had two grants. */
-	while ((grant = grants_of(proxy, call)) != NULL)
+	while ((grant = proxy_grants_of(proxy, call)) != NULL)
 		*grant = proxy->grants[--proxy->grant_count];
 }
 
-struct grant *grants_of(struct proxy *proxy, uint64_t call)
+struct grant *proxy_grants_of(struct proxy *proxy, uint64_t call)
 {
 	for (size_t i = 0; i < proxy->grant_count; i++) {
 		if (proxy->grants[i].call == call)
@@ -110,7 +110,7 @@ static bool is_same(const char *a, const char *b)
 	return different == 0;
 }
 
-struct grant *grants_find(struct proxy *proxy, const char *token)
+struct grant *proxy_grants_find(struct proxy *proxy, const char *token)
 {
 	if (strlen(token) != PROXY_TOKEN)
 		return NULL;
@@ -174,7 +174,8 @@ void proxy_hear(struct proxy *proxy)
 			grants_remove(proxy, message.call);
 			connection_end_all(proxy, message.call);
 		} else if (message.kind == PROXY_DECIDED) {
-			client_decided(proxy, message.connection, message.port == 1);
+			connection_client_decided(proxy, message.connection,
+						  message.port == 1);
 		}
 	}
 	if (err.code != EAGAIN)
@@ -270,7 +271,7 @@ void proxy_role(int argc, char **argv)
 	const struct sandbox_outside walls = {.parent_pidfd = fd_of_text(argv[3]),
 					      .keep = control,
 					      .open_files = OPEN_FILES};
-	if (!sandbox_enter_outside(&walls, &err))
+	if (!outside_enter(&walls, &err))
 		fail(control, &err);
 	if (!poller_open(&proxy->poller) ||
 	    !poller_want(&proxy->poller, &proxy->control, EPOLLIN)) {

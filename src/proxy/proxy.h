@@ -88,8 +88,8 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
  */
 void proxy_role(int argc, char **argv);
 /* NULL when no grant has TOKEN. */
-struct grant *grants_find(struct proxy *proxy, const char *token);
-struct grant *grants_of(struct proxy *proxy, uint64_t call);
+struct grant *proxy_grants_find(struct proxy *proxy, const char *token);
+struct grant *proxy_grants_of(struct proxy *proxy, uint64_t call);
 
 /*
  * Handle all messages of the front. The grant of a request may just have

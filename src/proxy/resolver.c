@@ -72,9 +72,10 @@ static void lookup_step(struct lookup *lookup)
 
 		failed = failed || query->failed;
 		for (size_t j = 0; j < query->addresses.count; j++)
-			address_make(&lookup->addresses[lookup->count++],
-				     query->type == DNS_A ? NETWORK_IPV4 : NETWORK_IPV6,
-				     query->addresses.bytes[j]);
+			connection_address_make(&lookup->addresses[lookup->count++],
+						query->type == DNS_A ? NETWORK_IPV4
+								     : NETWORK_IPV6,
+						query->addresses.bytes[j]);
 	}
 	lookup_stop(lookup);
 	if (lookup->count == 0 && lookup_begin(lookup))
@@ -93,8 +94,8 @@ static void query_end(struct query *query, bool failed)
 
 static void query_take(struct query *query, struct str message)
 {
-	switch (dns_read_answer(message, query->lookup->name, query->type, query->id,
-				&query->addresses)) {
+	switch (resolver_dns_read_answer(message, query->lookup->name, query->type,
+					 query->id, &query->addresses)) {
 	case DNS_FOUND:
 		query_end(query, false);
 		return;
@@ -180,11 +181,11 @@ static bool query_send(struct query *query)
 		&names->servers[(query->asked - 1) % names->server_count];
 	unsigned char question[LENGTH + DNS_QUESTION_MAX];
 
-	query->source.fd = socket_connect(server, names->port, query->tcp);
+	query->source.fd = connection_socket_connect(server, names->port, query->tcp);
 	if (query->source.fd < 0 || getrandom(&query->id, sizeof(query->id), 0) < 0)
 		return false;
-	size_t size = dns_print_question(query->lookup->name, query->type, query->id,
-					 question + LENGTH);
+	size_t size = resolver_dns_print_question(query->lookup->name, query->type,
+						  query->id, question + LENGTH);
 	if (!query->tcp)
 		return send(query->source.fd, question + LENGTH, size, MSG_NOSIGNAL) ==
 			       (ssize_t)size &&
@@ -285,9 +286,9 @@ static bool known_here(struct lookup *lookup)
 	}
 	/* A server is never asked for this name (RFC 6761, section 6.3). */
 	if (lookup->count == 0 && strcmp(lookup->wanted, "localhost") == 0) {
-		address_make(&address, NETWORK_IPV4, one);
+		connection_address_make(&address, NETWORK_IPV4, one);
 		add_address(lookup, &address);
-		address_make(&address, NETWORK_IPV6, six);
+		connection_address_make(&address, NETWORK_IPV6, six);
 		add_address(lookup, &address);
 	}
 	return lookup->count > 0;
@@ -331,8 +332,8 @@ static void put(unsigned char *out, size_t *at, unsigned value)
 	out[(*at)++] = (unsigned char)value;
 }
 
-size_t dns_print_question(const char *name, enum dns_type type, uint16_t id,
-			  unsigned char out[DNS_QUESTION_MAX])
+size_t resolver_dns_print_question(const char *name, enum dns_type type, uint16_t id,
+				   unsigned char out[DNS_QUESTION_MAX])
 {
 	size_t at = 0;
 
@@ -474,7 +475,7 @@ static bool follow_aliases(const struct reader *answers, size_t count, char name
 	return false;
 }
 
-bool dns_read_question(struct str message, struct network_host *host)
+bool resolver_dns_read_question(struct str message, struct network_host *host)
 {
 	struct reader reader = {.message = message, .at = 2};
 	char asked[NAME_TEXT];
@@ -509,8 +510,9 @@ static bool check_question(struct reader *reader, const char *name, enum dns_typ
 	       !reader->broken && strcasecmp(asked, name) == 0;
 }
 
-enum dns_answer dns_read_answer(struct str message, const char *name, enum dns_type type,
-				uint16_t id, struct dns_addresses *addresses)
+enum dns_answer resolver_dns_read_answer(struct str message, const char *name,
+					 enum dns_type type, uint16_t id,
+					 struct dns_addresses *addresses)
 {
 	const size_t size = type == DNS_A ? 4 : NETWORK_ADDRESS;
 	struct reader reader = {.message = message};

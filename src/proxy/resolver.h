@@ -34,14 +34,14 @@ enum {
 };
 
 /* Print the question for NAME (of the host grammar) into OUT. Returns its size. */
-size_t dns_print_question(const char *name, enum dns_type type, uint16_t id,
-			  unsigned char out[DNS_QUESTION_MAX]);
+size_t resolver_dns_print_question(const char *name, enum dns_type type, uint16_t id,
+				   unsigned char out[DNS_QUESTION_MAX]);
 
 /*
  * Read the host whose addresses MESSAGE, a datagram of any client, asks for. False when
  * MESSAGE asks for something else, or for a name that no host can have.
  */
-bool dns_read_question(struct str message, struct network_host *host);
+bool resolver_dns_read_question(struct str message, struct network_host *host);
 
 enum dns_answer {
 	DNS_STRANGE = 0, /* no answer to this question: another query's, or malformed */
@@ -58,8 +58,9 @@ struct dns_addresses {
 /*
  * Read the answer in MESSAGE to the question for NAME, TYPE and ID. Aliases are followed.
  */
-enum dns_answer dns_read_answer(struct str message, const char *name, enum dns_type type,
-				uint16_t id, struct dns_addresses *addresses);
+enum dns_answer resolver_dns_read_answer(struct str message, const char *name,
+					 enum dns_type type, uint16_t id,
+					 struct dns_addresses *addresses);
 
 /*
  * The name servers and search suffixes of /etc/resolv.conf and the listed names of

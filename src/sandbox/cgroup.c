@@ -448,7 +448,7 @@ static void folder_of(const char *root, struct str mounts, const char *type,
 	struct mount mount;
 
 	buf_clear(folder);
-	while (mounts_next(&mounts, &mount)) {
+	while (fd_mounts_next(&mounts, &mount)) {
 		struct str base = mount.root;
 
 		if (!mount_fits(&mount, type, controller))
@@ -457,7 +457,7 @@ static void folder_of(const char *root, struct str mounts, const char *type,
 			base.size = 0;
 		if (!str_starts(group, base))
 			continue;
-		if (!buf_adds(folder, root) || !mounts_add_path(mount.point, folder) ||
+		if (!buf_adds(folder, root) || !fd_mounts_add_path(mount.point, folder) ||
 		    !buf_addstr(folder, str_part(group, base.size, group.size)))
 			buf_clear(folder);
 		return;

@@ -82,7 +82,7 @@ static bool install_plain(const struct sock_fprog *program)
 	return install(&refusing, 0, NULL);
 }
 
-bool filter_enter(enum sandbox_level level, int *listener, struct err *err)
+bool identity_filter_enter(enum sandbox_level level, int *listener, struct err *err)
 {
 	static const struct sock_fprog sealed = PROGRAM(filter_table);
 	static const struct sock_fprog open = PROGRAM(filter_rules_table);

@@ -478,7 +478,7 @@ static uint64_t status_number(const struct buf *status, const char *key)
 	return at == NULL ? UINT64_MAX : strtoull(at + strlen(key), NULL, 10);
 }
 
-uint64_t tasks_of_user(void)
+uint64_t identity_tasks_of_user(void)
 {
 	DIR *proc = opendir("/proc");
 	uint64_t count = 0;
@@ -506,7 +506,8 @@ static bool domain_begin(struct err *err)
 {
 	auto_close int ruleset = -1;
 
-	return rules_domain(&ruleset, err) && landlock_enter(ruleset, err);
+	return landlock_rules_domain(&ruleset, err) &&
+	       identity_landlock_enter(ruleset, err);
 }
 
 /*
@@ -541,7 +542,7 @@ static bool domain_enter(struct err *err)
 /*
  * Without a pid namespace: adopt the orphans of a dead worker, and keep signals inside.
  */
-bool family_settle(enum sandbox_level level, struct reach *reach, struct err *err)
+bool identity_family_settle(enum sandbox_level level, struct reach *reach, struct err *err)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "taking orphans in: %s", strerror(errno));
@@ -554,7 +555,7 @@ bool family_settle(enum sandbox_level level, struct reach *reach, struct err *er
  * Die with the anchor, take orphans in, and hold the list of one's children open: /proc
  * will be closed.
  */
-bool family_begin(uint64_t processes, struct reach *reach, struct err *err)
+bool identity_family_begin(uint64_t processes, struct reach *reach, struct err *err)
 {
 	char name[64];
 	const pid_t anchor = getppid();
@@ -564,7 +565,8 @@ bool family_begin(uint64_t processes, struct reach *reach, struct err *err)
 			       strerror(errno));
 	if (getppid() != anchor || anchor == 1)
 		return err_set(err, ESRCH, "the anchor is gone");
-	if (!privilege_limit(RLIMIT_NPROC, tasks_of_user() + processes, "processes", err))
+	if (!identity_privilege_limit(RLIMIT_NPROC, identity_tasks_of_user() + processes,
+				      "processes", err))
 		return false;
 	if (setsid() < 0)
 		return err_set(err, errno, "a session of its own: %s", strerror(errno));
@@ -583,16 +585,16 @@ static bool signals_stay_in(void)
 	return kill(getppid(), 0) < 0 && errno == EPERM;
 }
 
-bool family_close(int rules, struct reach *reach, struct err *err)
+bool identity_family_close(int rules, struct reach *reach, struct err *err)
 {
-	if (!landlock_enter(rules, err))
+	if (!identity_landlock_enter(rules, err))
 		return false;
 	(void)close(rules);
 	reach->alone = signals_stay_in();
 	if (!reach->alone && sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES)
 		return err_set(err, EINVAL, "Landlock does not keep signals in");
 	/* As pid 1 does: a worker lives on whatever its programs do. */
-	return !reach->alone || rules_domain(&reach->ruleset, err);
+	return !reach->alone || landlock_rules_domain(&reach->ruleset, err);
 }
 
 /*
@@ -600,7 +602,7 @@ bool family_close(int rules, struct reach *reach, struct err *err)
  * dropped here.
  */
 
-bool privilege_reduce(uint64_t mask, struct err *err)
+bool identity_privilege_reduce(uint64_t mask, struct err *err)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {
@@ -613,7 +615,7 @@ bool privilege_reduce(uint64_t mask, struct err *err)
 	return true;
 }
 
-bool privilege_lock(struct err *err)
+bool identity_privilege_lock(struct err *err)
 {
 	const unsigned long bits =
 		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
@@ -639,7 +641,7 @@ bool privilege_lock(struct err *err)
 	return true;
 }
 
-bool privilege_limit(int which, uint64_t most, const char *name, struct err *err)
+bool identity_privilege_limit(int which, uint64_t most, const char *name, struct err *err)
 {
 	struct rlimit limit;
 
@@ -683,7 +685,7 @@ static bool standard_streams_null(struct err *err)
 	return true;
 }
 
-bool privilege_close(const int *keep, size_t count, struct err *err)
+bool identity_privilege_close(const int *keep, size_t count, struct err *err)
 {
 	return descriptors_close(keep, count, err) && standard_streams_null(err);
 }

@@ -54,7 +54,7 @@ int sandbox_landlock_abi(void)
 	return abi < 0 ? 0 : (int)abi;
 }
 
-bool landlock_refused(struct err *err)
+bool identity_landlock_refused(struct err *err)
 {
 	if (errno == EOPNOTSUPP)
 		return err_set(err, errno,
@@ -63,7 +63,7 @@ bool landlock_refused(struct err *err)
 	return err_set(err, errno, "Landlock: %s", strerror(errno));
 }
 
-bool landlock_enter(int ruleset, struct err *err)
+bool identity_landlock_enter(int ruleset, struct err *err)
 {
 	if (syscall(KERNEL_LANDLOCK_RESTRICT, ruleset, 0) < 0)
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
@@ -90,7 +90,7 @@ static bool writable_add(int ruleset, const char *path, uint64_t access, struct 
 	return true;
 }
 
-bool landlock_no_files(struct err *err)
+bool identity_landlock_no_files(struct err *err)
 {
 	const int abi = sandbox_landlock_abi();
 	/* Up to MAKE_SYM, then REFER, TRUNCATE and IOCTL_DEV with the ABIs 2, 3 and 5. */
@@ -111,10 +111,10 @@ bool landlock_no_files(struct err *err)
 					      0);
 	if (ruleset < 0)
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
-	return landlock_enter(ruleset, err);
+	return identity_landlock_enter(ruleset, err);
 }
 
-bool landlock_write_below(const char *const *writable, struct err *err)
+bool identity_landlock_write_below(const char *const *writable, struct err *err)
 {
 	/*
 	 * ABI 1 does not know REFER; it then refuses every move between folders by
@@ -134,7 +134,7 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 			     scopes ? sizeof(wanted) : sizeof(wanted.handled_access_fs), 0);
 
 	if (ruleset < 0)
-		return landlock_refused(err);
+		return identity_landlock_refused(err);
 	for (size_t i = 0; writable[i] != NULL; i++) {
 		if (!writable_add(ruleset, writable[i], all, err))
 			return false;
@@ -146,7 +146,7 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 	if (!writable_add(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE, err) ||
 	    !writable_add(ruleset, "/proc", LANDLOCK_ACCESS_FS_WRITE_FILE, err))
 		return false;
-	return landlock_enter(ruleset, err);
+	return identity_landlock_enter(ruleset, err);
 }
 
 /* From a view to a Landlock ruleset. */
@@ -205,7 +205,7 @@ struct making {
 	size_t count;
 };
 
-struct kernel_landlock_ruleset rules_handled(int abi)
+struct kernel_landlock_ruleset landlock_rules_handled(int abi)
 {
 	struct kernel_landlock_ruleset all = {
 		.handled_access_fs = ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -419,9 +419,9 @@ static bool entries_add(struct making *making, struct err *err)
 	return true;
 }
 
-bool rules_make(const struct view *view, int abi, int *rules, struct err *err)
+bool landlock_rules_make(const struct view *view, int abi, int *rules, struct err *err)
 {
-	const struct kernel_landlock_ruleset all = rules_handled(abi);
+	const struct kernel_landlock_ruleset all = landlock_rules_handled(abi);
 	auto_close int ruleset =
 		(int)syscall(KERNEL_LANDLOCK_CREATE, &all, ruleset_size(abi), 0);
 	struct making making = {.view = view,
@@ -429,14 +429,14 @@ bool rules_make(const struct view *view, int abi, int *rules, struct err *err)
 				.handled = all.handled_access_fs};
 
 	if (ruleset < 0)
-		return landlock_refused(err);
+		return identity_landlock_refused(err);
 	if (!entries_add(&making, err))
 		return false;
 	*rules = fd_take(&ruleset);
 	return true;
 }
 
-bool rules_domain(int *rules, struct err *err)
+bool landlock_rules_domain(int *rules, struct err *err)
 {
 	/*
 	 * A ruleset must handle at least one right: REFER is handled and granted to all
@@ -452,7 +452,7 @@ bool rules_domain(int *rules, struct err *err)
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (ruleset < 0)
-		return landlock_refused(err);
+		return identity_landlock_refused(err);
 	if (root < 0)
 		return err_set(err, errno, "/: %s", strerror(errno));
 	if (!rule_add(&making, root, "/", KERNEL_ACCESS_REFER, err))

@@ -13,17 +13,17 @@
 #include <stdbool.h>
 
 /* Everything that Landlock of ABI knows, to be refused where no rule grants it. */
-struct kernel_landlock_ruleset rules_handled(int abi);
+struct kernel_landlock_ruleset landlock_rules_handled(int abi);
 
 /*
  * A ruleset for VIEW on a kernel with ABI (1 or more). A mask below a writable tree is
  * refused with EINVAL: there new files have to be possible beside it.
  */
-bool rules_make(const struct view *view, int abi, int *rules, struct err *err);
+bool landlock_rules_make(const struct view *view, int abi, int *rules, struct err *err);
 
 /*
  * A ruleset that takes no file right away and keeps signals and abstract sockets in. The
  * anchor's, so that kill(-1) ends all of its cell and nothing else; and of programs, so
  * that they do not end their worker. ABI 6 or more.
  */
-bool rules_domain(int *rules, struct err *err);
+bool landlock_rules_domain(int *rules, struct err *err);

@@ -138,25 +138,26 @@ static bool die_with(int parent_pidfd, struct err *err)
 	return true;
 }
 
-bool sandbox_enter_outside(const struct sandbox_outside *walls, struct err *err)
+bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 {
 	/*
 	 * Become nobody first: a change of user clears the signal of the parent's death.
 	 */
 	if (!become_nobody(err) || !die_with(walls->parent_pidfd, err) ||
-	    !privilege_close(&walls->keep, 1, err))
+	    !identity_privilege_close(&walls->keep, 1, err))
 		return false;
 	/* Away from the terminal's signals: the front says when it is over. */
 	if (setsid() < 0)
 		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
-	if (!privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
-	    !privilege_limit(RLIMIT_FSIZE, 0, "file size", err) ||
-	    !privilege_limit(RLIMIT_NPROC, 0, "processes", err) ||
-	    !privilege_limit(RLIMIT_NOFILE, walls->open_files, "open files", err))
+	if (!identity_privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
+	    !identity_privilege_limit(RLIMIT_FSIZE, 0, "file size", err) ||
+	    !identity_privilege_limit(RLIMIT_NPROC, 0, "processes", err) ||
+	    !identity_privilege_limit(RLIMIT_NOFILE, walls->open_files, "open files", err))
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
-	return privilege_reduce(0, err) && landlock_no_files(err) && filter_load(err);
+	return identity_privilege_reduce(0, err) && identity_landlock_no_files(err) &&
+	       filter_load(err);
 }

@@ -23,4 +23,4 @@ struct sandbox_outside {
  * program, no new process, nobody else's descriptor, no debugger, and root's has become
  * nobody.
  */
-bool sandbox_enter_outside(const struct sandbox_outside *walls, struct err *err);
+bool outside_enter(const struct sandbox_outside *walls, struct err *err);

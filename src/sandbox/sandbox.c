@@ -125,18 +125,20 @@ bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *e
 				.children_fd = -1,
 				.ruleset = -1,
 				.score_fd = -1};
-	if (walls->level >= SANDBOX_SEALED ? !proc_mount(walls->processes, err)
-					   : !family_begin(walls->processes, reach, err))
+	if (walls->level >= SANDBOX_SEALED
+		    ? !proc_mount(walls->processes, err)
+		    : !identity_family_begin(walls->processes, reach, err))
 		return false;
-	if (!out_of_memory_first(reach, err) || !privilege_reduce(0, err))
+	if (!out_of_memory_first(reach, err) || !identity_privilege_reduce(0, err))
 		return false;
 	if (walls->level >= SANDBOX_SEALED)
-		return landlock_write_below(walls->writable, err) &&
-		       filter_enter(walls->level, walls->listener, err);
-	if (walls->level == SANDBOX_RULES && !family_close(walls->rules, reach, err))
+		return identity_landlock_write_below(walls->writable, err) &&
+		       identity_filter_enter(walls->level, walls->listener, err);
+	if (walls->level == SANDBOX_RULES &&
+	    !identity_family_close(walls->rules, reach, err))
 		return false;
 	return walls->level == SANDBOX_NONE ||
-	       filter_enter(walls->level, walls->listener, err);
+	       identity_filter_enter(walls->level, walls->listener, err);
 }
 
 /*
@@ -151,13 +153,16 @@ bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *e
 static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
 		       struct err *err)
 {
-	return privilege_limit(RLIMIT_CORE, 0, "core files", err) &&
-	       privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files", err) &&
-	       privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) &&
-	       privilege_limit(RLIMIT_NPROC,
-			       limits->processes +
-				       (level < SANDBOX_SEALED ? tasks_of_user() : 0),
-			       "processes", err);
+	return identity_privilege_limit(RLIMIT_CORE, 0, "core files", err) &&
+	       identity_privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files",
+					err) &&
+	       identity_privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) &&
+	       identity_privilege_limit(RLIMIT_NPROC,
+					limits->processes +
+						(level < SANDBOX_SEALED
+							 ? identity_tasks_of_user()
+							 : 0),
+					"processes", err);
 }
 
 /* Set the host name, and forbid further user namespaces. */
@@ -174,9 +179,10 @@ static bool privileges_settle(enum sandbox_level level, struct err *err)
 	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is
 	 * enough for it.
 	 */
-	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
+	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !identity_privilege_lock(err))
 		return false;
-	if (!privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0, err))
+	if (!identity_privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0,
+				       err))
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
@@ -194,7 +200,7 @@ bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limit
 				.ruleset = -1};
 	if (level >= SANDBOX_SEALED && !spaces_settle(err))
 		return false;
-	return limits_set(level, limits, err) && privilege_close(keep, count, err) &&
-	       privileges_settle(level, err) &&
-	       (level >= SANDBOX_SEALED || family_settle(level, reach, err));
+	return limits_set(level, limits, err) &&
+	       identity_privilege_close(keep, count, err) && privileges_settle(level, err) &&
+	       (level >= SANDBOX_SEALED || identity_family_settle(level, reach, err));
 }

@@ -607,7 +607,7 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 	if (level >= SANDBOX_SEALED)
 		ok = view_build(view, err);
 	else if (level == SANDBOX_RULES)
-		ok = rules_make(view, sandbox_landlock_abi(), rules, err);
+		ok = landlock_rules_make(view, sandbox_landlock_abi(), rules, err);
 	(void)umask(mask);
 	return ok;
 }

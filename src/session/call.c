@@ -532,11 +532,11 @@ void running_proceed(struct running *running)
 		return;
 	}
 	if (running->tool->where == IN_JOBS) {
-		jobs_call(running);
+		session_jobs_call(running);
 		return;
 	}
 	if (running->tool->begin != NULL) {
-		elsewhere_call(running);
+		session_elsewhere_call(running);
 		return;
 	}
 	running_set_state(running, RUNNING_QUEUED);

@@ -188,7 +188,7 @@ static void work_done(void *context, struct running *work)
 	(void)work;
 	job->ended_us = clock_now_us();
 	tell_end(job);
-	jobs_ended(job);
+	session_jobs_ended(job);
 }
 
 void job_free_all(struct session *session)
@@ -324,7 +324,7 @@ bool running_become_job(struct running *running)
 	    running->auditing || running->cancelled || running->first_approval != NULL ||
 	    !has_jobs(session) || count_running(session) >= SESSION_JOBS_MAX)
 		return false;
-	batch_recall(running);
+	session_batch_recall(running);
 	struct job *job = job_new(session);
 	job->work = work_take(running, job);
 	/*
@@ -333,7 +333,7 @@ bool running_become_job(struct running *running)
 	 */
 	if (cell_spec(session->cell)->guard != NULL && job_writes(session, NULL))
 		cell_set_audit_due(session->cell, true);
-	jobs_read(running, job);
+	session_jobs_read(running, job);
 	return true;
 }
 
@@ -446,7 +446,7 @@ static void wish_due(struct timer *timer)
 	struct running *running = timer->context;
 
 	if (running->wish == WISH_EFFECT || running->wish == WISH_END)
-		jobs_read(running, running->awaits);
+		session_jobs_read(running, running->awaits);
 	else
 		tell_without_worker(running, running->awaits,
 				    "its worker is too busy to answer; ask again");
@@ -556,7 +556,7 @@ static void end_details(struct running *running, struct job *job)
 	finish(running, job);
 }
 
-void jobs_read(struct running *running, struct job *job)
+void session_jobs_read(struct running *running, struct job *job)
 {
 	const struct value *since = value_member(running->arguments, "since");
 	struct ask ask = {.reads = true, .since = -1};
@@ -575,7 +575,7 @@ void jobs_read(struct running *running, struct job *job)
 	}
 }
 
-void jobs_cancel(struct running *running)
+void session_jobs_cancel(struct running *running)
 {
 	struct buf *text = &running->result.text;
 	const struct job *job = running->awaits;
@@ -612,7 +612,7 @@ static struct running *find_waiting(const struct job *job)
 	return at;
 }
 
-void jobs_answered(struct job *job, const struct frame *frame)
+void session_jobs_answered(struct job *job, const struct frame *frame)
 {
 	struct running *running = find_asker(job, ++job->answered);
 	struct tool_result answer;
@@ -637,16 +637,16 @@ void jobs_answered(struct job *job, const struct frame *frame)
 	finish(running, job);
 }
 
-void jobs_waits(struct job *job)
+void session_jobs_waits(struct job *job)
 {
 	struct running *running;
 
 	job->waits = true;
 	while ((running = find_waiting(job)) != NULL)
-		jobs_read(running, job);
+		session_jobs_read(running, job);
 }
 
-void jobs_ended(struct job *job)
+void session_jobs_ended(struct job *job)
 {
 	for (;;) {
 		struct running *found = NULL;
@@ -793,7 +793,7 @@ static void act(struct running *running, struct job *job, const char *action)
 	ask_worker(running, job, &ask);
 }
 
-void jobs_call(struct running *running)
+void session_jobs_call(struct running *running)
 {
 	const char *action = value_text(value_member(running->arguments, "action"));
 	struct job *job;
@@ -807,11 +807,11 @@ void jobs_call(struct running *running)
 	if (job == NULL)
 		return;
 	if (is_over(job) || strcmp(action, "read") == 0)
-		jobs_read(running, job);
+		session_jobs_read(running, job);
 	else if (strcmp(action, "wait") != 0)
 		act(running, job, action);
 	else if (job->waits)
-		jobs_read(running, job);
+		session_jobs_read(running, job);
 	else
 		wait_for(running, job, WISH_END, (int64_t)(running->timeout_s * 1000));
 }

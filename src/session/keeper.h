@@ -198,5 +198,5 @@ struct keeper {
  * *PATH becomes the first path of PLAN that the step NUMBER has changed, owned by the
  * caller; NULL: none. Folders and git's index do not count: everybody changes them.
  */
-bool undo_step_touches(const struct undo_store *store, uint32_t number,
-		       const struct undo_plan *plan, char **path, struct err *err);
+bool keeper_undo_step_touches(const struct undo_store *store, uint32_t number,
+			      const struct undo_plan *plan, char **path, struct err *err);

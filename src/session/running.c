@@ -242,7 +242,7 @@ static void look_later(const struct running *running)
 		cell_set_audit_due(session->cell, true);
 }
 
-void elsewhere_call(struct running *running)
+void session_elsewhere_call(struct running *running)
 {
 	const struct session *session = running->session;
 
@@ -261,7 +261,7 @@ void elsewhere_call(struct running *running)
 	running->tool->begin(running->tool->keeper, running);
 }
 
-void elsewhere_cancel(struct running *running)
+void session_elsewhere_cancel(struct running *running)
 {
 	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
 			(double)(clock_now_us() - running->began_us) / 1e6);
@@ -519,7 +519,7 @@ static void tell_refused(struct running *running)
 enum claims_hosts session_weighs_hosts(const struct session *session,
 				       const struct tool_result *result)
 {
-	if (session->cell == NULL || !claims_name_host(result))
+	if (session->cell == NULL || !denial_claims_name_host(result))
 		return CLAIMS_HOSTS_WRONG;
 	if (spec_is_sealed(cell_spec(session->cell)))
 		return cell_lost_route(session->cell) ? CLAIMS_HOSTS_LISTABLE
@@ -631,7 +631,7 @@ void running_finish(struct running *running)
 	struct session *session = running->session;
 	struct err err;
 
-	batch_recall(running);
+	session_batch_recall(running);
 	loop_remove_timer(&running->recall);
 	loop_remove_timer(&running->kill_timer);
 	loop_remove_timer(&running->patience);
@@ -738,7 +738,7 @@ static struct value *environment_of(struct running *running)
 	if (running->trace == NULL || (running->tool->effects & EFFECT_RUNS) == 0)
 		return list;
 	list = list != NULL ? list : value_new_array();
-	trace_add_variables(running->trace, list);
+	event_trace_add_variables(running->trace, list);
 	return list;
 }
 
@@ -794,7 +794,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	const enum frame_kind kind =
-		batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
+		session_batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
 	bool ok = kind == FRAME_BATCH || running_print(running, worker, &text) ||
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
 			  FRAME_MAX);
@@ -950,18 +950,18 @@ void running_cancel(struct running *running)
 		return;
 	running->cancelled = true;
 	if (running->awaits != NULL) {
-		jobs_cancel(running);
+		session_jobs_cancel(running);
 		return;
 	}
 	if (running->tool != NULL && running->tool->begin != NULL) {
-		elsewhere_cancel(running);
+		session_elsewhere_cancel(running);
 		return;
 	}
 	if (running->keeping) {
 		keeper_cancel(running->session->keeper);
 		return;
 	}
-	batch_recall(running);
+	session_batch_recall(running);
 	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
@@ -1107,7 +1107,7 @@ static void recall_due(struct timer *timer)
 		timer->due_ms = clock_now_ms() + RECALL_MS;
 		return;
 	}
-	batch_recall(running);
+	session_batch_recall(running);
 	running_dispatch(running->session);
 }
 
@@ -1135,7 +1135,8 @@ static bool print_all(struct running *running, const struct worker_end *worker,
 	return ok;
 }
 
-bool batch_print(struct running *running, const struct worker_end *worker, struct buf *text)
+bool session_batch_print(struct running *running, const struct worker_end *worker,
+			 struct buf *text)
 {
 	const struct session *session = running->session;
 
@@ -1148,13 +1149,13 @@ bool batch_print(struct running *running, const struct worker_end *worker, struc
 	watch_over(running);
 	if (print_all(running, worker, text))
 		return true;
-	batch_recall(running);
+	session_batch_recall(running);
 	running->recalled = false; /* nothing was sent */
 	buf_clear(text);
 	return false;
 }
 
-void batch_recall(struct running *running)
+void session_batch_recall(struct running *running)
 {
 	struct running *first = running;
 
@@ -1174,7 +1175,7 @@ void batch_recall(struct running *running)
 	}
 }
 
-bool batch_go_on(struct running *running, struct worker_end *worker)
+bool session_batch_go_on(struct running *running, struct worker_end *worker)
 {
 	struct running *next = running->after;
 
@@ -1431,7 +1432,7 @@ static bool reply_send(const struct running *running, int64_t id,
 	struct buf text;
 
 	buf_init(&text, TELL_QUESTION_MAX);
-	bool ok = tell_print_reply(id, answer, &text) ||
+	bool ok = call_tell_print_reply(id, answer, &text) ||
 		  err_set(err, E2BIG, "the answer is over %d bytes", TELL_QUESTION_MAX);
 	ok = ok && frame_send(running->worker->socket, FRAME_REPLY, buf_str(&text), NULL,
 			      0, clock_now_ms() + ANSWER_MS, err);
@@ -1487,7 +1488,7 @@ void running_asked(struct running *running, struct str payload)
 	 * not heard.
 	 */
 	if (running->question != 0 ||
-	    !tell_parse_question(payload, &question, &object, NULL))
+	    !call_tell_parse_question(payload, &question, &object, NULL))
 		return;
 	if (!may_ask(running) ||
 	    !open_question(running, question.id, question.kind, question.request))
@@ -1509,7 +1510,7 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 	if (running->question == 0 || running->question != question ||
 	    (running->worker == NULL && running->tool->answered == NULL))
 		return err_set(err, ESRCH, "question %lld is not open", (long long)question);
-	if (!tell_is_answer(answer))
+	if (!call_tell_is_answer(answer))
 		return err_set(
 			err, EINVAL,
 			"an answer is an object with an action: accept, decline or cancel");
@@ -1810,8 +1811,9 @@ static bool result_take(struct running *running, const struct frame *frame)
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	/* Take the proxy's refusals before what programs say about hosts. */
 	running_end_network(running);
-	claims_judge(session->policy, session_weighs_hosts(session, &running->result),
-		     &running->result);
+	denial_claims_judge(session->policy,
+			    session_weighs_hosts(session, &running->result),
+			    &running->result);
 	running_take_left(running, &running->result);
 	own_tell(running);
 	return true;
@@ -1861,7 +1863,7 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 	if (!result_take(running, frame))
 		return false;
 	running->worker = NULL;
-	if (batch_go_on(running, worker)) {
+	if (session_batch_go_on(running, worker)) {
 		running_finish(running);
 		return true;
 	}
@@ -1939,14 +1941,14 @@ bool running_frame_arrived(void *context, const struct frame *frame)
 		if (keeper_will_look(running->session->keeper, running))
 			cell_expect(running->session->cell, WANT_KEPT);
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
-		jobs_answered(running->job, frame);
+		session_jobs_answered(running->job, frame);
 	} else if (frame->kind == FRAME_TELL) {
 		running_told(running, frame->payload);
 	} else if (frame->kind == FRAME_QUESTION) {
 		running_asked(running, frame->payload);
 	} else if (frame->kind == FRAME_WAITS) {
 		if (running->job != NULL)
-			jobs_waits(running->job);
+			session_jobs_waits(running->job);
 		else
 			(void)running_become_job(running);
 	} else if (running->job == NULL &&

@@ -324,7 +324,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	if (!options->answers_approvals)
 		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;
-	made->cores = cores_usable();
+	made->cores = clock_cores_usable();
 	made->commands_most = running_commands_most();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
@@ -418,9 +418,9 @@ const char *session_workspace(const struct session *session)
 void session_judge_messages(const struct session *session, struct str messages,
 			    struct tool_result *result)
 {
-	claims_protected(messages, result);
-	claims_gather_hosts(messages, result);
-	claims_judge(session->policy, session_weighs_hosts(session, result), result);
+	denial_claims_protected(messages, result);
+	denial_claims_gather_hosts(messages, result);
+	denial_claims_judge(session->policy, session_weighs_hosts(session, result), result);
 }
 
 const struct policy *session_policy(const struct session *session)

@@ -683,14 +683,15 @@ bool running_print(struct running *running, const struct worker_end *worker,
 
 /*
  * Calls that only read may be sent to one worker together, so that neither side sleeps
- * between them (running_batch.c). batch_print: WORKER is about to get RUNNING; put queued
+ * between them (running_batch.c). session_batch_print: WORKER is about to get RUNNING; put queued
  * calls behind RUNNING and append all of them to TEXT. False: RUNNING goes without
- * others. batch_recall: queue the other calls of RUNNING's batch again. batch_go_on:
+ * others. session_batch_recall: queue the other calls of RUNNING's batch again. session_batch_go_on:
  * RUNNING has its result; true when WORKER is busy with the next call.
  */
-bool batch_print(struct running *running, const struct worker_end *worker, struct buf *text);
-void batch_recall(struct running *running);
-bool batch_go_on(struct running *running, struct worker_end *worker);
+bool session_batch_print(struct running *running, const struct worker_end *worker,
+			 struct buf *text);
+void session_batch_recall(struct running *running);
+bool session_batch_go_on(struct running *running, struct worker_end *worker);
 
 /* A quiet call of the session's own, of TOOL, that nobody has judged (session_call.c). */
 struct running *running_of_session(struct session *session, const struct tool *tool);
@@ -760,25 +761,25 @@ void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
 
 /* Begin or cancel RUNNING, whose tool has a `begin` of its own (running_elsewhere.c). */
-void elsewhere_call(struct running *running);
-void elsewhere_cancel(struct running *running);
+void session_elsewhere_call(struct running *running);
+void session_elsewhere_cancel(struct running *running);
 
 /* Carry out RUNNING, a call of the tool `job` (session_jobs.c). */
-void jobs_call(struct running *running);
+void session_jobs_call(struct running *running);
 /*
  * Ask JOB's worker for RUNNING, or answer RUNNING immediately when the job gives no
  * answers.
  */
-void jobs_read(struct running *running, struct job *job);
+void session_jobs_read(struct running *running, struct job *job);
 /* RUNNING, which asks a job, is cancelled. */
-void jobs_cancel(struct running *running);
+void session_jobs_cancel(struct running *running);
 /*
- * jobs_answered: JOB's worker has answered a question. jobs_waits: the worker says that a
- * program waits for input. jobs_ended: JOB has ended.
+ * session_jobs_answered: JOB's worker has answered a question. session_jobs_waits: the worker says that a
+ * program waits for input. session_jobs_ended: JOB has ended.
  */
-void jobs_answered(struct job *job, const struct frame *frame);
-void jobs_waits(struct job *job);
-void jobs_ended(struct job *job);
+void session_jobs_answered(struct job *job, const struct frame *frame);
+void session_jobs_waits(struct job *job);
+void session_jobs_ended(struct job *job);
 
 /*
  * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why

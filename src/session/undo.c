@@ -83,8 +83,8 @@ static bool look_for_path(void *context, const struct undo_change *change)
 	return false;
 }
 
-bool undo_step_touches(const struct undo_store *store, uint32_t number,
-		       const struct undo_plan *plan, char **path, struct err *err)
+bool keeper_undo_step_touches(const struct undo_store *store, uint32_t number,
+			      const struct undo_plan *plan, char **path, struct err *err)
 {
 	struct touching touching = {.plan = plan,
 				    .takes_repository = undo_plan_takes_repository(plan)};
@@ -109,8 +109,8 @@ static bool is_on_top(struct undoing *undoing, struct err *err)
 		    (later->work == UNDO_BY_UNDO &&
 		     (later->undoes >= undoing->step->number || !later->whole)))
 			continue;
-		if (!undo_step_touches(undoing->store, later->number, &undoing->plan,
-				       &path, err))
+		if (!keeper_undo_step_touches(undoing->store, later->number,
+					      &undoing->plan, &path, err))
 			return false;
 		if (path == NULL)
 			continue;
@@ -192,7 +192,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 static bool has_git_part(const struct undo_plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
-		if (undo_is_gits(plan->items[i].path))
+		if (record_is_gits(plan->items[i].path))
 			return true;
 	}
 	return false;
@@ -371,9 +371,10 @@ static bool plan_is_allowed(struct undoing *undoing)
 				"Step %" PRIu32 " cannot be undone: %.300s may not be "
 				"written by this agent%s",
 				undoing->step->number, path.data,
-				undo_is_gits(path) ? " in this session. In one of its own "
-						     "it may: leave, and run `glovebox undo`"
-						   : "");
+				record_is_gits(path)
+					? " in this session. In one of its own "
+					  "it may: leave, and run `glovebox undo`"
+					: "");
 		return false;
 	}
 	return true;
@@ -488,7 +489,8 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 		    (other->work == UNDO_BY_UNDO &&
 		     (other->undoes >= undo->first || !other->whole)))
 			continue;
-		if (!undo_step_touches(undo->store, other->number, &undo->plan, &path, err))
+		if (!keeper_undo_step_touches(undo->store, other->number, &undo->plan,
+					      &path, err))
 			return false;
 		if (path == NULL)
 			continue;

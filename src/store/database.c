@@ -477,7 +477,7 @@ bool statement_run(struct statement *statement, int64_t *changed, struct err *er
 
 /* One place and one sentence for all of them. */
 
-bool state_path(const char *name, struct buf *path, struct err *err)
+bool database_state_path(const char *name, struct buf *path, struct err *err)
 {
 	struct buf below;
 	bool found;
@@ -494,8 +494,8 @@ bool state_path(const char *name, struct buf *path, struct err *err)
 	return err_set(err, ENOENT, "no place for %s: set HOME or XDG_STATE_HOME", name);
 }
 
-bool state_open(const char *path, const char *what, const char *const *schema,
-		struct database **database, struct err *err)
+bool database_state_open(const char *path, const char *what, const char *const *schema,
+			 struct database **database, struct err *err)
 {
 	if (!path[0])
 		return err_set(err, EINVAL, "%s needs a path", what);

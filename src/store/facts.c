@@ -32,7 +32,7 @@ bool facts_open(const char *path, struct facts **facts, struct err *err)
 {
 	struct database *database;
 
-	if (!state_open(path, "the shared context", schema, &database, err))
+	if (!database_state_open(path, "the shared context", schema, &database, err))
 		return false;
 	*facts = memory_alloc(sizeof(**facts));
 	(*facts)->database = database;

@@ -24,7 +24,7 @@ enum {
 	FACTS_LIVES_MAX_S = 366 * 24 * 3600,
 };
 
-/* The file beside the journal (state_path). Folders are made 0700. */
+/* The file beside the journal (database_state_path). Folders are made 0700. */
 bool facts_open(const char *path, struct facts **facts, struct err *err);
 void facts_close(struct facts *facts); /* NULL is fine */
 

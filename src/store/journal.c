@@ -84,7 +84,7 @@ bool journal_open(const char *path, struct journal **journal, struct err *err)
 {
 	struct database *database;
 
-	if (!state_open(path, "the journal", schema, &database, err))
+	if (!database_state_open(path, "the journal", schema, &database, err))
 		return false;
 	*journal = memory_alloc(sizeof(**journal));
 	(*journal)->database = database;
@@ -105,7 +105,7 @@ void journal_close(struct journal *journal)
 
 bool journal_default_path(struct buf *path, struct err *err)
 {
-	return state_path("sessions.db", path, err);
+	return database_state_path("sessions.db", path, err);
 }
 
 bool journal_open_default(struct journal **journal, struct err *err)
@@ -474,9 +474,10 @@ static void fill(struct statement *statement, struct report_row *row)
 	memcpy(row->id, id.data, id.size < JOURNAL_ID ? id.size : JOURNAL_ID);
 }
 
-bool reports_list(struct journal *journal, const struct report_filter *filter,
-		  size_t limit, bool (*report)(void *context, const struct report_row *row),
-		  void *context, struct err *err)
+bool journal_reports_list(struct journal *journal, const struct report_filter *filter,
+			  size_t limit,
+			  bool (*report)(void *context, const struct report_row *row),
+			  void *context, struct err *err)
 {
 	struct statement *statement;
 	struct report_row found;

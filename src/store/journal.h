@@ -134,6 +134,7 @@ struct report_filter {
 };
 
 /* Newest first, at most LIMIT; the callback returns false to stop. */
-bool reports_list(struct journal *journal, const struct report_filter *filter,
-		  size_t limit, bool (*report)(void *context, const struct report_row *row),
-		  void *context, struct err *err);
+bool journal_reports_list(struct journal *journal, const struct report_filter *filter,
+			  size_t limit,
+			  bool (*report)(void *context, const struct report_row *row),
+			  void *context, struct err *err);

@@ -53,7 +53,7 @@ bool schedules_open(const char *path, struct schedules **schedules, struct err *
 {
 	struct database *database;
 
-	if (!state_open(path, "the schedules", schema, &database, err))
+	if (!database_state_open(path, "the schedules", schema, &database, err))
 		return false;
 	*schedules = memory_alloc(sizeof(**schedules));
 	(*schedules)->database = database;

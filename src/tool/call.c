@@ -70,7 +70,7 @@ bool call_ask(struct call *call, const char *kind, const struct value *request)
 		  !call->cancelled;
 
 	buf_init(&text, TELL_QUESTION_MAX);
-	ok = ok && tell_print_question(&question, &text) &&
+	ok = ok && call_tell_print_question(&question, &text) &&
 	     frame_send(call->control_fd, FRAME_QUESTION, buf_str(&text), NULL, 0,
 			call->deadline_ms, NULL);
 	buf_fini(&text);
@@ -95,7 +95,7 @@ static void call_read_control(struct call *call)
 	}
 	while (!call->cancelled && frame_next(call->reader, &frame)) {
 		if (frame.kind != FRAME_REPLY || frame.fd_count > 0 || !call->awaits_reply ||
-		    !tell_parse_reply(frame.payload, &id, &answer, NULL)) {
+		    !call_tell_parse_reply(frame.payload, &id, &answer, NULL)) {
 			call->cancelled = true;
 		} else {
 			call->awaits_reply = false;
@@ -270,15 +270,15 @@ static bool is_kind(const char *kind)
 	return str_among("form url sampling roots several", name);
 }
 
-bool tell_print_question(const struct tell_question *question, struct buf *out)
+bool call_tell_print_question(const struct tell_question *question, struct buf *out)
 {
 	return buf_addf(out, "{\"id\":%lld,\"kind\":", (long long)question->id) &&
 	       value_quote(str_of(question->kind), out) && buf_adds(out, ",\"request\":") &&
 	       value_print(question->request, 0, out) && buf_addc(out, '}');
 }
 
-bool tell_parse_question(struct str text, struct tell_question *question,
-			 struct value **object, struct err *err)
+bool call_tell_parse_question(struct str text, struct tell_question *question,
+			      struct value **object, struct err *err)
 {
 	struct value *parsed = NULL;
 
@@ -300,7 +300,7 @@ bool tell_parse_question(struct str text, struct tell_question *question,
 	return err_set(err, EPROTO, "a question without id, kind or request");
 }
 
-bool tell_is_answer(const struct value *answer)
+bool call_tell_is_answer(const struct value *answer)
 {
 	struct str action = value_str(value_member(answer, "action"));
 
@@ -309,19 +309,20 @@ bool tell_is_answer(const struct value *answer)
 		str_is(action, "cancel"));
 }
 
-bool tell_print_reply(int64_t id, const struct value *answer, struct buf *out)
+bool call_tell_print_reply(int64_t id, const struct value *answer, struct buf *out)
 {
 	return buf_addf(out, "{\"id\":%lld,\"answer\":", (long long)id) &&
 	       value_print(answer, 0, out) && buf_addc(out, '}');
 }
 
-bool tell_parse_reply(struct str text, int64_t *id, struct value **answer, struct err *err)
+bool call_tell_parse_reply(struct str text, int64_t *id, struct value **answer,
+			   struct err *err)
 {
 	auto_value struct value *parsed = NULL;
 
 	if (!value_parse(text, 0, &parsed, err))
 		return err_while(err, "a reply");
-	if (!tell_is_answer(value_member(parsed, "answer")))
+	if (!call_tell_is_answer(value_member(parsed, "answer")))
 		return err_set(err, EPROTO, "a reply without an answer");
 	*id = value_integer(value_member(parsed, "id"));
 	*answer = value_ref(value_member(parsed, "answer"));

@@ -163,16 +163,17 @@ struct tell_question {
 	struct value *request; /* an object */
 };
 
-bool tell_print_question(const struct tell_question *question, struct buf *out);
+bool call_tell_print_question(const struct tell_question *question, struct buf *out);
 /* QUESTION holds on to what was parsed: value_free *OBJECT. */
-bool tell_parse_question(struct str text, struct tell_question *question,
-			 struct value **object, struct err *err);
+bool call_tell_parse_question(struct str text, struct tell_question *question,
+			      struct value **object, struct err *err);
 
 /* ANSWER is an object with an "action": accept, decline or cancel. */
-bool tell_is_answer(const struct value *answer);
-bool tell_print_reply(int64_t id, const struct value *answer, struct buf *out);
+bool call_tell_is_answer(const struct value *answer);
+bool call_tell_print_reply(int64_t id, const struct value *answer, struct buf *out);
 /* *ANSWER is the caller's. */
-bool tell_parse_reply(struct str text, int64_t *id, struct value **answer, struct err *err);
+bool call_tell_parse_reply(struct str text, int64_t *id, struct value **answer,
+			   struct err *err);
 
 /*
  * What a front may want of a call that goes on as a job, and the answer to it. The front

@@ -201,7 +201,7 @@ static void add_path(struct tool_result *result, const char *path, bool writes, 
 	value_set_boolean(claim, "exact", exact);
 }
 
-void claims_add_unwritable(const char *path, struct tool_result *result)
+void denial_claims_add_unwritable(const char *path, struct tool_result *result)
 {
 	add_path(result, path, true, true);
 }
@@ -301,7 +301,7 @@ static void gather_path(struct str line, size_t message, enum saying saying,
 	text[path.size] = '\0';
 	buf_init(&absolute, PATH_MAX - 1);
 	if (path_normal(folder, text, &absolute) &&
-	    system_folder_around(absolute.data, FOLDER_KERNEL) == NULL)
+	    denial_system_folder_around(absolute.data, FOLDER_KERNEL) == NULL)
 		add_path(result, absolute.data,
 			 saying == SAYS_READ_ONLY ||
 				 (saying == SAYS_CLOSED && can_be_read(absolute.data)),
@@ -462,7 +462,7 @@ static void gather_line(struct str line, const char *folder, struct tool_result 
 	}
 }
 
-void claims_gather(struct str messages, const char *folder, struct tool_result *result)
+void denial_claims_gather(struct str messages, const char *folder, struct tool_result *result)
 {
 	struct str line;
 
@@ -470,7 +470,7 @@ void claims_gather(struct str messages, const char *folder, struct tool_result *
 		gather_line(str_part(line, 0, LINE_MAX_BYTES), folder, result);
 }
 
-void claims_gather_hosts(struct str messages, struct tool_result *result)
+void denial_claims_gather_hosts(struct str messages, struct tool_result *result)
 {
 	struct str line;
 
@@ -549,7 +549,7 @@ static const struct autoexec *protected_in(struct str line)
 	return found;
 }
 
-void claims_protected(struct str messages, struct tool_result *result)
+void denial_claims_protected(struct str messages, struct tool_result *result)
 {
 	const struct autoexec *found[CLAIMS_MAX];
 	size_t count = 0;
@@ -690,7 +690,7 @@ static bool has_network_denial(const struct tool_result *result)
 	return false;
 }
 
-bool claims_name_host(const struct tool_result *result)
+bool denial_claims_name_host(const struct tool_result *result)
 {
 	const struct value *list = value_member(result->details, CLAIMS_KEY);
 
@@ -701,8 +701,8 @@ bool claims_name_host(const struct tool_result *result)
 	return false;
 }
 
-void claims_judge(const struct policy *policy, enum claims_hosts hosts,
-		  struct tool_result *result)
+void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
+			 struct tool_result *result)
 {
 	auto_value struct value *list = NULL;
 	bool any_host = false, network_told;
@@ -775,7 +775,7 @@ static const struct {
 
 static const size_t folder_count = sizeof(folders) / sizeof(folders[0]);
 
-const char *system_folder_next(size_t *at, unsigned kinds)
+const char *denial_system_folder_next(size_t *at, unsigned kinds)
 {
 	while (*at < folder_count) {
 		const size_t i = (*at)++;
@@ -786,33 +786,33 @@ const char *system_folder_next(size_t *at, unsigned kinds)
 	return NULL;
 }
 
-bool system_folder_is(const char *path, unsigned kinds)
+bool denial_system_folder_is(const char *path, unsigned kinds)
 {
 	const char *folder;
 
-	for (size_t at = 0; (folder = system_folder_next(&at, kinds)) != NULL;) {
+	for (size_t at = 0; (folder = denial_system_folder_next(&at, kinds)) != NULL;) {
 		if (strcmp(path, folder) == 0)
 			return true;
 	}
 	return false;
 }
 
-const char *system_folder_around(const char *path, unsigned kinds)
+const char *denial_system_folder_around(const char *path, unsigned kinds)
 {
 	const char *folder;
 
-	for (size_t at = 0; (folder = system_folder_next(&at, kinds)) != NULL;) {
+	for (size_t at = 0; (folder = denial_system_folder_next(&at, kinds)) != NULL;) {
 		if (path_within(path, folder))
 			break;
 	}
 	return folder;
 }
 
-const char *system_folder_within(const char *path, unsigned kinds)
+const char *denial_system_folder_within(const char *path, unsigned kinds)
 {
 	const char *folder;
 
-	for (size_t at = 0; (folder = system_folder_next(&at, kinds)) != NULL;) {
+	for (size_t at = 0; (folder = denial_system_folder_next(&at, kinds)) != NULL;) {
 		if (path_within(folder, path))
 			break;
 	}

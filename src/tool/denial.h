@@ -84,22 +84,23 @@ enum { CLAIMS_MAX = 8 };
  * `|| true` and a pipe change that. For paths the view is asked whether they can be read, to tell
  * writing from reading.
  */
-void claims_gather(struct str messages, const char *folder, struct tool_result *result);
+void denial_claims_gather(struct str messages, const char *folder,
+			  struct tool_result *result);
 
 /* Only what they say of hosts that were not found or reached; "" where they name none. */
-void claims_gather_hosts(struct str messages, struct tool_result *result);
+void denial_claims_gather_hosts(struct str messages, struct tool_result *result);
 
 /*
  * Add a denial to RESULT for each protected name (autoexec.h) of which a line of MESSAGES says that it
  * could not be written or moved: the view holds it, and no message says why.
  */
-void claims_protected(struct str messages, struct tool_result *result);
+void denial_claims_protected(struct str messages, struct tool_result *result);
 
 /* A file tool could not write PATH (absolute, real). */
-void claims_add_unwritable(const char *path, struct tool_result *result);
+void denial_claims_add_unwritable(const char *path, struct tool_result *result);
 
 /* Does RESULT claim that a host was not found or reached? */
-bool claims_name_host(const struct tool_result *result);
+bool denial_claims_name_host(const struct tool_result *result);
 
 /* How far to trust a text about hosts, and what would help. */
 enum claims_hosts {
@@ -113,8 +114,8 @@ enum claims_hosts {
  * that failed for a rule is denied, as it would have been by the path that its link leads to. A
  * worker that was taken over may claim anything: whatever is no claim is dropped.
  */
-void claims_judge(const struct policy *policy, enum claims_hosts hosts,
-		  struct tool_result *result);
+void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
+			 struct tool_result *result);
 
 /*
  * The system's folders by name, one table for every question that the shape of a cell
@@ -135,13 +136,13 @@ enum folder_kind {
 };
 
 /* The next folder of KINDS from *AT on (0 at first), NULL after the last. */
-const char *system_folder_next(size_t *at, unsigned kinds);
+const char *denial_system_folder_next(size_t *at, unsigned kinds);
 
 /* Is PATH such a folder? */
-bool system_folder_is(const char *path, unsigned kinds);
+bool denial_system_folder_is(const char *path, unsigned kinds);
 
 /* The folder that PATH is or lies in, or NULL. Not of FOLDER_OWN and FOLDER_CROWD, as "/" is one. */
-const char *system_folder_around(const char *path, unsigned kinds);
+const char *denial_system_folder_around(const char *path, unsigned kinds);
 
 /* A folder that PATH is or holds, or NULL. */
-const char *system_folder_within(const char *path, unsigned kinds);
+const char *denial_system_folder_within(const char *path, unsigned kinds);

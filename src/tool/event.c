@@ -185,7 +185,7 @@ static bool is_printable(struct str text)
 	return true;
 }
 
-struct value *trace_of(const struct value *meta)
+struct value *event_trace_of(const struct value *meta)
 {
 	struct value *trace;
 
@@ -201,7 +201,7 @@ struct value *trace_of(const struct value *meta)
 	return trace;
 }
 
-void trace_add_variables(const struct value *trace, struct value *list)
+void event_trace_add_variables(const struct value *trace, struct value *list)
 {
 	for (size_t i = 0; i < PARTS; i++) {
 		const char *text = value_text(value_member(trace, parts[i].key));

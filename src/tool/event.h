@@ -123,6 +123,6 @@ bool event_parse(struct str json, struct value **line, struct event *event, stru
  */
 
 /* The valid members of META, as a new object; NULL without a valid traceparent. */
-struct value *trace_of(const struct value *meta);
+struct value *event_trace_of(const struct value *meta);
 /* Append "TRACEPARENT=…" and its like to LIST. */
-void trace_add_variables(const struct value *trace, struct value *list);
+void event_trace_add_variables(const struct value *trace, struct value *list);

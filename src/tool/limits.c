@@ -391,7 +391,7 @@ static bool said(const struct program_run *run, const char *text)
 	if (run->error.tail_size == 0)
 		return false;
 	buf_init(&tail, PROGRAM_TAIL);
-	program_output_tail(&run->error, &tail);
+	follow_output_tail(&run->error, &tail);
 	found = str_find(buf_str(&tail), str_of(text), 0) != (size_t)-1;
 	buf_fini(&tail);
 	return found;

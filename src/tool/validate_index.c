@@ -140,7 +140,7 @@ static struct str validate_uri_fragment(struct str reference, struct str *before
 	return str_part(reference, mark + 1, reference.size);
 }
 
-bool validate_uri_resolve(struct str base, struct str reference, struct buf *out)
+bool validate_index_uri_resolve(struct str base, struct str reference, struct buf *out)
 {
 	struct parts own, outer;
 	bool fits;
@@ -354,7 +354,7 @@ static struct validate_resource *add_resource(struct validate_check *check,
 	    value_member(root, "$ref"))
 		id = (struct str){0};
 	/* A name too long for any reference to say names nothing. */
-	if (!validate_uri_resolve(base, id, &uri))
+	if (!validate_index_uri_resolve(base, id, &uri))
 		buf_clear(&uri);
 	resource->uri = buf_take(&uri);
 	return resource;
@@ -612,7 +612,7 @@ static struct validate_target validate_index_find(struct validate_check *check,
 		struct buf uri;
 
 		buf_init(&uri, VALIDATE_URI_MAX);
-		resource = validate_uri_resolve(str_of(from->uri), before, &uri)
+		resource = validate_index_uri_resolve(str_of(from->uri), before, &uri)
 				   ? find_resource(check, uri.data)
 				   : NULL;
 		buf_fini(&uri);

@@ -61,4 +61,4 @@ enum { VALIDATE_URI_MAX = 2048 };
  * Append what REFERENCE (its fragment is left out) means where BASE holds; an empty BASE leaves
  * it as it stands. False at OUT's ceiling.
  */
-bool validate_uri_resolve(struct str base, struct str reference, struct buf *out);
+bool validate_index_uri_resolve(struct str base, struct str reference, struct buf *out);

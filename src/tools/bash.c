@@ -157,7 +157,8 @@ static bool bash_plan_start(const struct call *call, const char *folder,
 			    struct program_ahead *ahead, struct err *err)
 {
 	size_t count = value_count(call->plan);
-	auto_free const char **environment = commands_environment(call->environment, NULL);
+	auto_free const char **environment =
+		shell_command_environment(call->environment, NULL);
 	auto_free struct program_item *items = memory_array(count, sizeof(*items));
 	const struct program_start start = {
 		.environment = environment,
@@ -411,12 +412,12 @@ static void add_torn(const struct program_output *output, const struct text_limi
 {
 	struct buf head, tail, kept;
 	struct str first, last;
-	uint64_t missing = program_output_missing(output);
+	uint64_t missing = follow_output_missing(output);
 
 	buf_init(&head, CLEAN_MAX);
 	buf_init(&tail, CLEAN_MAX);
 	buf_init(&kept, PROGRAM_TAIL);
-	program_output_tail(output, &kept);
+	follow_output_tail(output, &kept);
 	missing += clean_head(buf_str(&output->head), &head, cut);
 	missing += clean_tail(buf_str(&kept), &tail, cut);
 	first = str_part(buf_str(&head), 0,
@@ -445,7 +446,7 @@ static void add_stream(const struct program_output *output, const struct text_li
 	struct buf whole, clean;
 
 	*cut = (struct text_cut){0};
-	if (program_output_missing(output)) {
+	if (follow_output_missing(output)) {
 		add_torn(output, limits, out, cut);
 		return;
 	}
@@ -503,7 +504,7 @@ static bool is_binary(const struct program_output *whole, const struct program_o
 static void add_binary(const struct bash_answer *answer, const struct program_output *output,
 		       bool alone, struct tool_result *result)
 {
-	const char *kind = binary_kind(buf_str(&output->head));
+	const char *kind = outline_binary_kind(buf_str(&output->head));
 	struct buf *text = &result->text;
 	char size[32];
 
@@ -589,7 +590,7 @@ static void add_ending(const struct bash_answer *answer, struct buf *text)
 	const char *name = run->signal ? sigabbrev_np(run->signal) : NULL;
 
 	if (run->exit_code != 1 || run->error.total == 0)
-		meaning = interactive_meaning(answer->command, run->exit_code);
+		meaning = bash_hints_interactive_meaning(answer->command, run->exit_code);
 	if (answer->job)
 		buf_addf(text, "job %" PRId64 "%s", answer->job,
 			 answer->running ? " is running" : ": ");
@@ -725,8 +726,8 @@ static void add_part(const struct bash_answer *answer, struct tool_result *resul
 {
 	struct program_run part = *answer->run;
 
-	program_output_since(&answer->run->out, answer->since.out, &part.out);
-	program_output_since(&answer->run->error, answer->since.error, &part.error);
+	follow_output_since(&answer->run->out, answer->since.out, &part.out);
+	follow_output_since(&answer->run->error, answer->since.error, &part.error);
 	add_output(answer, &part, result, cut);
 	buf_fini(&part.out.head);
 	buf_fini(&part.error.head);
@@ -1167,7 +1168,7 @@ static void claim(struct shell *shell)
 		program_output_text(streams[i], &text);
 		if (text.size > CLAIM_BYTES)
 			buf_remove(&text, 0, text.size - CLAIM_BYTES);
-		claims_gather(buf_str(&text), folder, shell->result);
+		denial_claims_gather(buf_str(&text), folder, shell->result);
 	}
 	buf_fini(&text);
 }
@@ -1207,8 +1208,8 @@ static void answer(struct shell *shell)
 	bash_tell(&told, shell->result);
 	if (told.since.out || told.since.error)
 		add_whole(shell, &told);
-	git_said(shell->command, buf_str(&shell->result->text), shell->result);
-	claims_protected(buf_str(&shell->result->text), shell->result);
+	bash_hints_git_said(shell->command, buf_str(&shell->result->text), shell->result);
+	denial_claims_protected(buf_str(&shell->result->text), shell->result);
 	limit_watch_tell(&shell->limits, &shell->run, shell->result);
 	claim(shell);
 	buf_fini(&next);
@@ -1225,7 +1226,8 @@ static enum result_status run_shell(struct shell *shell)
 				 "The command holds a NUL byte, which no shell takes. Use "
 				 "printf '\\0' to make one.");
 	if (!call_flag(shell->call, "tty") &&
-	    interactive_refuses(shell->command, shell->call->is_last, &result->text)) {
+	    bash_hints_interactive_refuses(shell->command, shell->call->is_last,
+					   &result->text)) {
 		result->status = RESULT_FAILED;
 		return RESULT_FAILED;
 	}

@@ -85,7 +85,7 @@ static bool needs_terminal(const struct terminal_program *program,
 	return true;
 }
 
-bool interactive_refuses(struct str command, bool is_last, struct buf *sentence)
+bool bash_hints_interactive_refuses(struct str command, bool is_last, struct buf *sentence)
 {
 	struct shell_command simple;
 	struct shell_scan scan;
@@ -136,7 +136,7 @@ static const char *meaning_of_127(const struct shell_command *command)
 		       : NULL;
 }
 
-const char *interactive_meaning(struct str command, int code)
+const char *bash_hints_interactive_meaning(struct str command, int code)
 {
 	const char *meaning = NULL;
 	struct shell_command simple;
@@ -391,7 +391,7 @@ static void tell_identity(struct tool_result *result)
 		   });
 }
 
-void git_said(struct str command, struct str output, struct tool_result *result)
+void bash_hints_git_said(struct str command, struct str output, struct tool_result *result)
 {
 	struct said said = {.count = 0};
 	struct shell_command one;

@@ -14,7 +14,7 @@
  * Does COMMAND start a program that needs a terminal? SENTENCE then says which and how to
  * do without, unless it IS_LAST (call.h) also how to do with one.
  */
-bool interactive_refuses(struct str command, bool is_last, struct buf *sentence);
+bool bash_hints_interactive_refuses(struct str command, bool is_last, struct buf *sentence);
 
 enum {
 	INTERACTIVE_NOT_FOUND = 127 /* the shell's exit code for a program that is not there */
@@ -24,7 +24,7 @@ enum {
  * ("no match"), of INTERACTIVE_NOT_FOUND where a tool has the program's name. NULL: there
  * is no more to say.
  */
-const char *interactive_meaning(struct str command, int code);
+const char *bash_hints_interactive_meaning(struct str command, int code);
 
 /*
  * Git's configuration is protected (guard/audit.h), and git tells so in words that help
@@ -34,4 +34,4 @@ const char *interactive_meaning(struct str command, int code);
  */
 
 /* COMMAND has run and printed OUTPUT: add a denial to RESULT when git says so in there. */
-void git_said(struct str command, struct str output, struct tool_result *result);
+void bash_hints_git_said(struct str command, struct str output, struct tool_result *result);

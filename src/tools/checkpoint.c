@@ -119,7 +119,7 @@ static bool take_tracked_as(void *context, struct str text, bool sha256)
 	files->count = 0;
 	files->object_size = sha256 ? 32 : 20;
 	/* A split or broken index holds nothing for us: all is copied. */
-	if (!git_index_read(&reader, text, NULL) || reader.shared[0] != '\0')
+	if (!readers_index_read(&reader, text, NULL) || reader.shared[0] != '\0')
 		files->count = 0;
 	return files->count > 0;
 }
@@ -175,7 +175,7 @@ static bool take_said_as(void *context, struct str text, bool sha256)
 
 	says->hash = hash_new();
 	says->object_size = sha256 ? 32 : 20;
-	bool all = git_index_read(&reader, text, NULL) && reader.shared[0] == '\0';
+	bool all = readers_index_read(&reader, text, NULL) && reader.shared[0] == '\0';
 	hash_digest(says->hash, says->digest);
 	hash_free(says->hash);
 	return all;
@@ -257,7 +257,7 @@ static bool is_strange(const struct checkpoint *checkpoint, const struct undo_st
 static void count(struct checkpoint *checkpoint, struct str path,
 		  const struct undo_state *before, const struct undo_state *after)
 {
-	if (undo_is_gits(path) || before->kind == UNDO_FOLDER || after->kind == UNDO_FOLDER)
+	if (record_is_gits(path) || before->kind == UNDO_FOLDER || after->kind == UNDO_FOLDER)
 		return;
 	if (before->kind == UNDO_ABSENT)
 		checkpoint->added++;
@@ -812,7 +812,7 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 		return;
 	undo_state_of(&st, &state);
 	/* A temporary file of ours, on its way to its place. */
-	if (state.kind == UNDO_ABSENT || !undo_path_is_sound(entry->path) ||
+	if (state.kind == UNDO_ABSENT || !record_path_is_sound(entry->path) ||
 	    (strncmp(entry->name, ".glovebox-", 10) == 0 &&
 	     str_ends(entry->path, STR(".tmp"))))
 		return;
@@ -919,7 +919,7 @@ static bool add_ignored_tracked(struct checkpoint *checkpoint)
 		if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
 			continue;
 		undo_state_of(&st, &state);
-		if (state.kind != UNDO_ABSENT && undo_path_is_sound(path) &&
+		if (state.kind != UNDO_ABSENT && record_path_is_sound(path) &&
 		    !undo_list_add(now, path, &state))
 			return false;
 	}
@@ -940,7 +940,7 @@ static int open_git(const struct checkpoint *checkpoint, bool *is_own)
 	auto_close int pointer = fd_open_beneath(workspace, ".git", O_RDONLY);
 	buf_init(&text, GIT_POINTER_MAX);
 	if (pointer >= 0 && fd_read_all(pointer, &text, ".git", NULL) &&
-	    git_text_pointer(buf_str(&text), &path)) {
+	    readers_text_pointer(buf_str(&text), &path)) {
 		auto_free char *name = memory_copy_str(path);
 		/* Read only; the view decides what may be reached. */
 		fd = openat(workspace, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -589,7 +589,7 @@ static bool is_parts(struct str start)
 	return parts > 0;
 }
 
-const char *binary_kind(struct str start)
+const char *outline_binary_kind(struct str start)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (str_starts(str_part(start, kinds[i].at, start.size), kinds[i].bytes))

@@ -30,4 +30,4 @@ size_t outline_count(const struct outline *outline);
 /* What bytes that are no text look like, by how they begin. */
 
 /* "PNG", "gzip"; NULL: nothing known. */
-const char *binary_kind(struct str start);
+const char *outline_binary_kind(struct str start);

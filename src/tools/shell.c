@@ -117,8 +117,8 @@ static bool find(struct str word, struct str search, struct buf *path)
 	return false;
 }
 
-bool bash_alone(struct str text, const char *folder, const char *const *environment,
-		struct buf *path)
+bool shell_alone(struct str text, const char *folder, const char *const *environment,
+		 struct buf *path)
 {
 	struct str first, search = {0};
 	struct buf whole;
@@ -189,7 +189,7 @@ static size_t count_of(const char *const *list)
 	return count;
 }
 
-const char **commands_environment(const char *const *cell, const char *const *more)
+const char **shell_command_environment(const char *const *cell, const char *const *more)
 {
 	const struct {
 		const char *const *items;
@@ -309,7 +309,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 	const int more[] = {shell->text_fd, go_fd, folder_fd, -1};
 	struct buf wrapper;
 
-	shell->environment = commands_environment(call->environment, NULL);
+	shell->environment = shell_command_environment(call->environment, NULL);
 	buf_init(&wrapper, WRAPPER_MAX);
 	if (shell->folder != NULL)
 		add_rehearsal(&wrapper, go_fd);
@@ -468,7 +468,7 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	auto_free const char **now = NULL;
 
 	if (shell->folder != NULL) {
-		now = commands_environment(text->environment, NULL);
+		now = shell_command_environment(text->environment, NULL);
 		if (!add_changes(line, shell->environment, now))
 			return false;
 	}
@@ -499,7 +499,7 @@ static void add_becoming(const struct bash_text *text, struct buf *line)
 	if (text->stays || !is_plain(text->environment))
 		return;
 	buf_init(&path, PATH_MAX);
-	if (bash_alone(text->text, text->folder, text->environment, &path)) {
+	if (shell_alone(text->text, text->folder, text->environment, &path)) {
 		(void)buf_adds(line, "((SHLVL++)); _=");
 		shell_token_add_word(path.data, line);
 		(void)buf_adds(line, " exec -- ");

@@ -36,7 +36,7 @@ struct bash_text {
 	struct str text;
 	const char *folder;
 	const char *const *environment; /* the call's, without what bash's own list adds */
-	bool stays; /* the shell: it does not become the text's one program (bash_alone.h) */
+	bool stays; /* the shell: it does not become the text's one program (shell_alone.h) */
 };
 
 void bash_shell_init(struct bash_shell *shell);
@@ -75,8 +75,8 @@ struct program_ahead bash_shell_take_program(struct bash_shell *shell);
  * The words of TEXT are those of one program that is there and can be executed, found from FOLDER
  * by the PATH of ENVIRONMENT as bash would. *PATH is what bash would call it in $_.
  */
-bool bash_alone(struct str text, const char *folder, const char *const *environment,
-		struct buf *path);
+bool shell_alone(struct str text, const char *folder, const char *const *environment,
+		 struct buf *path);
 
 /* What the tools that start programs share: their variables. */
 
@@ -85,4 +85,4 @@ bool bash_alone(struct str text, const char *folder, const char *const *environm
  * paging, colouring and drawing progress, and those of MORE (likewise): each beats what is
  * named before it. The caller frees the list; the strings are borrowed.
  */
-const char **commands_environment(const char *const *cell, const char *const *more);
+const char **shell_command_environment(const char *const *cell, const char *const *more);

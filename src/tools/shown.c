@@ -285,7 +285,7 @@ static void shown_claim_unwritable(struct call *call, struct tool_result *result
 		(buf_addf(&above, "%s/..", path) &&
 		 files_reach(call->files, above.data, FILES_FOLDER, &file, &err));
 	if (found)
-		claims_add_unwritable(file.path.data, result);
+		denial_claims_add_unwritable(file.path.data, result);
 	buf_fini(&above);
 	file_fini(&file);
 }

@@ -174,7 +174,7 @@ static bool spot_open(struct spot *spot, struct undo_places *places, const char 
 					     files->workspace, path);
 
 	spot->folder = -1;
-	if (size >= (int)sizeof(spot->path) || !undo_path_is_sound(str_of(spot->path)))
+	if (size >= (int)sizeof(spot->path) || !record_path_is_sound(str_of(spot->path)))
 		return err_set(err, EINVAL, "%.200s: no path", path);
 	spot->name = path_base_name(spot->path);
 	const struct files_held *root = root_of(files, spot->path);
@@ -354,7 +354,7 @@ static bool journal_open(const struct files *files, const struct spot *spot,
 				    .name = spot->name};
 	temp_make_name(row->temp);
 	temp_make_name(row->keep);
-	return journal_begin(files, row, 1, false) ||
+	return place_journal_begin(files, row, 1, false) ||
 	       err_set(err, errno, "%s: journal: %s", spot->path, strerror(errno));
 }
 
@@ -408,7 +408,7 @@ static bool take_place(const struct files *files, const struct spot *spot,
 		temp->name[0] = '\0';
 	/* Remove the temporary name before the journal is emptied. */
 	temp_drop(temp);
-	journal_end(files);
+	place_journal_end(files);
 	return fine;
 }
 
@@ -436,7 +436,7 @@ static bool put_named_file(const struct files *files, const struct spot *spot,
 	if (fine)
 		temp.name[0] = '\0';
 	temp_drop(&temp);
-	journal_end(files);
+	place_journal_end(files);
 	return fine;
 }
 
@@ -522,7 +522,7 @@ static bool put_link(const struct files *files, const struct spot *spot,
 		(void)unlinkat(spot->folder, row.temp, 0);
 		fine = false;
 	}
-	journal_end(files);
+	place_journal_end(files);
 	return fine;
 }
 

@@ -175,7 +175,7 @@ bool undo_plan_take_git(struct undo_plan *plan, int fd, struct err *err)
 
 static bool in_part(struct str path, enum undo_part part)
 {
-	return (part & (undo_is_gits(path) ? UNDO_PART_GIT : UNDO_PART_REST)) != 0;
+	return (part & (record_is_gits(path) ? UNDO_PART_GIT : UNDO_PART_REST)) != 0;
 }
 
 /* Open the log or link that holds the content; -1: neither holds it. */
@@ -398,7 +398,7 @@ void undo_told_print_files(const struct undo_told *told, struct buf *text)
 
 	for (void *at = value_first(told->files); at != NULL;
 	     at = value_next(told->files, at)) {
-		if (undo_is_gits(str_of(value_key(at)))) {
+		if (record_is_gits(str_of(value_key(at)))) {
 			gits++;
 		} else if (shown < FILES_SHOWN) {
 			shown++;

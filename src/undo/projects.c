@@ -80,7 +80,7 @@ static void measure(int folder, int depth, struct undo_project *project)
 		if (S_ISREG(st.st_mode) && st.st_nlink == 1)
 			project->bytes += (uint64_t)st.st_blocks * BLOCK;
 		if (depth == 0 && S_ISREG(st.st_mode) &&
-		    undo_log_number(at->d_name, &number))
+		    undo_store_log_number(at->d_name, &number))
 			add_log(project, &st);
 		if (S_ISDIR(st.st_mode) && at->d_name[0] != '.' && depth < DEPTH_MAX) {
 			const int below =
@@ -164,7 +164,7 @@ bool undo_projects_prune(const char *folder, const char *name, int64_t oldest_ms
 	/* A log that a program still writes to stays, and so does the folder. */
 	if (undo_numbers_read(&store, &left, NULL) && left.count == 0 &&
 	    snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))
-		folder_remove(path);
+		fd_folder_remove(path);
 	free(left.items);
 	return true;
 }
@@ -193,7 +193,7 @@ static void date_logs(const char *folder, const struct undo_project *project,
 		return;
 	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
-		if (!undo_log_number(at->d_name, &number) ||
+		if (!undo_store_log_number(at->d_name, &number) ||
 		    fstatat(dirfd(names), at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (dating->count == dating->room) {

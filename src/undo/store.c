@@ -397,7 +397,7 @@ static int open_folder(int at, const char *name, bool make)
 	return fd;
 }
 
-bool undo_log_number(const char *name, uint32_t *number)
+bool undo_store_log_number(const char *name, uint32_t *number)
 {
 	char *end;
 
@@ -424,7 +424,7 @@ static uint32_t last_number(int folder)
 		return 0;
 	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
-		if (undo_log_number(at->d_name, &number) && number > last)
+		if (undo_store_log_number(at->d_name, &number) && number > last)
 			last = number;
 	}
 	(void)closedir(names);
@@ -837,7 +837,7 @@ bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numb
 		return err_set(err, errno, "the undo store: %s", strerror(errno));
 	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
-		if (!undo_log_number(at->d_name, &number))
+		if (!undo_store_log_number(at->d_name, &number))
 			continue;
 		if (numbers->count == numbers->room) {
 			numbers->room = numbers->room > 0 ? 2 * numbers->room : 64;
@@ -1321,7 +1321,7 @@ bool undo_list_parse(struct str text, struct undo_list *list, struct err *err)
 		struct str path = str_part(text, at + PATH_LENGTH + UNDO_STATE_BYTES, size);
 		if (!undo_state_parse(text.data + at + PATH_LENGTH, &state))
 			return unsound(err, "a state");
-		if (path.size != size || !undo_path_is_sound(path) ||
+		if (path.size != size || !record_path_is_sound(path) ||
 		    (list->count > 0 &&
 		     compare_paths(list->rows[list->count - 1].path, path) >= 0))
 			return unsound(err, "a path");

@@ -212,7 +212,7 @@ struct undo_store {
 	struct rights *rights;
 };
 
-bool undo_log_number(const char *name, uint32_t *number);
+bool undo_store_log_number(const char *name, uint32_t *number);
 
 /* The numbers of the existing logs, ascending. `items` is freed by the caller. */
 struct undo_numbers {

@@ -377,9 +377,9 @@ static bool find_mount_below(struct str mounts, const char *path, struct buf *po
 {
 	struct mount mount;
 
-	while (mounts_next(&mounts, &mount)) {
+	while (fd_mounts_next(&mounts, &mount)) {
 		buf_clear(point);
-		(void)mounts_add_path(mount.point, point);
+		(void)fd_mounts_add_path(mount.point, point);
 		if (strcmp(point->data, path) != 0 && path_within(point->data, path))
 			return true;
 	}
@@ -695,7 +695,7 @@ void shape_tidy(const struct cell_spec *spec)
 	bool ours = spec->home_source != NULL &&
 		    flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0;
 
-	folder_remove(spec->temp);
+	fd_folder_remove(spec->temp);
 	shape_tidy_caches(spec, ours);
 	if (ours)
 		(void)rmdir(spec->home_source);

@@ -671,12 +671,12 @@ static bool common_cut(char *entry)
 
 static char *common_of(const char *workspace)
 {
-	char *entry = pointer_follow(workspace, ".git", git_text_pointer);
+	char *entry = pointer_follow(workspace, ".git", readers_text_pointer);
 	struct buf own;
 
 	if (entry == NULL)
 		return NULL;
-	auto_free char *back = pointer_follow(entry, "gitdir", git_text_line);
+	auto_free char *back = pointer_follow(entry, "gitdir", readers_text_line);
 	buf_init(&own, PATH_MAX);
 	bool ours = back != NULL && buf_addf(&own, "%s/.git", workspace) &&
 		    strcmp(own.data, back) == 0 && common_cut(entry);
@@ -738,7 +738,7 @@ static bool names_worktree(const char *path, const char *workspace)
  */
 static char *module_of(const char *workspace)
 {
-	char *module = pointer_follow(workspace, ".git", git_text_pointer);
+	char *module = pointer_follow(workspace, ".git", readers_text_pointer);
 
 	if (module != NULL && shape_is_repository(module) &&
 	    names_worktree(module, workspace))

@@ -152,7 +152,7 @@ static bool shape_check_root(const char *path, bool writable, struct err *err)
 	/*
 	 * A folder of the cell's own would cover the host's folder, or be covered by it.
 	 */
-	if (system_folder_is(path, FOLDER_OWN) || path_within(path, "/proc") ||
+	if (denial_system_folder_is(path, FOLDER_OWN) || path_within(path, "/proc") ||
 	    path_within(path, "/dev"))
 		return err_set(err, EINVAL,
 			       "%s cannot be shown as a whole: every cell has its own%s",
@@ -161,7 +161,7 @@ static bool shape_check_root(const char *path, bool writable, struct err *err)
 				       ? ", which is writable; name a folder below it to show "
 					 "the host's"
 				       : "; name the folders below it");
-	if (writable && system_folder_is(path, FOLDER_FIXED))
+	if (writable && denial_system_folder_is(path, FOLDER_FIXED))
 		return err_set(err, EINVAL,
 			       "%s is what every cell runs on and stays read-only; name folders "
 			       "below it",
@@ -247,7 +247,7 @@ static bool blocked_open(const struct opening *opening, struct err *err)
 		const char *path = blocked->items[i].path;
 		bool whole = strcmp(path, opening->spec->workspace) != 0 &&
 			     path_within(opening->spec->workspace, path);
-		if (whole || system_folder_within(path, FOLDER_NEEDED) != NULL)
+		if (whole || denial_system_folder_within(path, FOLDER_NEEDED) != NULL)
 			return err_set(err, EINVAL,
 				       "agents.%s.blocked: %s holds what every cell needs; "
 				       "name folders or files below it",
@@ -409,12 +409,12 @@ static bool workspace_check(const struct shape_options *options,
 	/*
 	 * A workspace at one of these folders would cover a part that every view needs.
 	 */
-	if (system_folder_is(path, FOLDER_FIXED | FOLDER_KERNEL | FOLDER_CROWD))
+	if (denial_system_folder_is(path, FOLDER_FIXED | FOLDER_KERNEL | FOLDER_CROWD))
 		return err_set(err, EPERM,
 			       "%s cannot be a workspace: it is part of the system; name a "
 			       "project folder with -C",
 			       path);
-	around = system_folder_around(path, FOLDER_KERNEL);
+	around = denial_system_folder_around(path, FOLDER_KERNEL);
 	if (around != NULL)
 		return err_set(err, EPERM,
 			       "%s cannot be a workspace: every cell has a %s of its own; name a "
@@ -842,12 +842,14 @@ static void shape_advise(const struct shape_options *options, struct policy *pol
 	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
 	const char *folder;
 
-	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_KERNEL)) != NULL;)
+	for (size_t at = 0;
+	     (folder = denial_system_folder_next(&at, FOLDER_KERNEL)) != NULL;)
 		policy_advise(policy, folder, ADVICE_NOTHING);
-	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_SYSTEM)) != NULL;)
+	for (size_t at = 0;
+	     (folder = denial_system_folder_next(&at, FOLDER_SYSTEM)) != NULL;)
 		policy_advise(policy, folder, ADVICE_NOT_WRITTEN);
 	for (size_t at = 0;
-	     (folder = system_folder_next(&at, FOLDER_OWN | FOLDER_CROWD)) != NULL;)
+	     (folder = denial_system_folder_next(&at, FOLDER_OWN | FOLDER_CROWD)) != NULL;)
 		policy_advise(policy, folder, ADVICE_NOT_WHOLE);
 	if (home != NULL && home[0] == '/')
 		advise_home(policy, home);
@@ -980,11 +982,11 @@ bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *e
 			"a cell below level L3 has no view that a folder could be added to");
 	if (!shape_check_root(path, extra->writable, err))
 		return false;
-	met = system_folder_around(path, FOLDER_KERNEL | FOLDER_RUNNING);
+	met = denial_system_folder_around(path, FOLDER_KERNEL | FOLDER_RUNNING);
 	if (met != NULL)
 		return err_set(err, EPERM, "nothing of %s is ever shown", met);
 	if (extra->writable &&
-	    system_folder_around(path, FOLDER_SYSTEM | FOLDER_START) != NULL)
+	    denial_system_folder_around(path, FOLDER_SYSTEM | FOLDER_START) != NULL)
 		return err_set(err, EPERM, "%s is part of the system", path);
 	if (shape_is_home(path, cell->callers_home))
 		return err_set(err, EPERM, "%s is a home folder, or holds one", path);
@@ -1040,8 +1042,8 @@ bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,
 /* Would PATH cover the system or a folder of the cell's own? */
 static bool covers(const struct cell_spec *spec, const char *path)
 {
-	return system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED) != NULL ||
-	       system_folder_around(path, FOLDER_KERNEL) != NULL ||
+	return denial_system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED) != NULL ||
+	       denial_system_folder_around(path, FOLDER_KERNEL) != NULL ||
 	       path_within(SHAPE_PROGRAMS, path) || path_within(spec->workspace, path) ||
 	       path_within(SHAPE_HOME, path);
 }
@@ -1203,7 +1205,7 @@ static void questions_add(struct cell_spec *spec)
 		real = realpath(RESOLV, NULL);
 	if (S_ISREG(st.st_mode))
 		(void)spec_add_entry(spec, VIEW_TEXT, RESOLV, text);
-	else if (real != NULL && system_folder_around(real, FOLDER_SYSTEM) != NULL)
+	else if (real != NULL && denial_system_folder_around(real, FOLDER_SYSTEM) != NULL)
 		(void)spec_add_entry(spec, VIEW_TEXT, real, text);
 }
 

@@ -135,7 +135,8 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 {
 	const char *folder;
 
-	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_SYSTEM)) != NULL;) {
+	for (size_t at = 0;
+	     (folder = denial_system_folder_next(&at, FOLDER_SYSTEM)) != NULL;) {
 		folder_or_link(spec, folder);
 		if (access(folder, F_OK) == 0)
 			shape_grant(policy, spec, folder, false);
@@ -359,7 +360,7 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 
 	if (!program_path(options, path))
 		return;
-	if (system_folder_around(path, FOLDER_SYSTEM) != NULL) {
+	if (denial_system_folder_around(path, FOLDER_SYSTEM) != NULL) {
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PROGRAM, path);
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
 		return;
@@ -501,7 +502,8 @@ static void path_add(struct policy *policy, struct cell_spec *spec, const char *
 			if (toolchain != NULL)
 				toolchain_show(policy, spec, toolchain, home);
 			taken = toolchain != NULL ||
-				system_folder_around(normal.data, FOLDER_SYSTEM) != NULL;
+				denial_system_folder_around(normal.data, FOLDER_SYSTEM) !=
+					NULL;
 		}
 	}
 	if (taken && !path_holds(path, normal.data))

@@ -1,4 +1,4 @@
-/* bash_alone: what is one program has a name that bash would not take for something else. */
+/* shell_alone: what is one program has a name that bash would not take for something else. */
 #include "tools/shell.h"
 
 #include <limits.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (bash_alone(text, "/", environment, &path)) {
+	if (shell_alone(text, "/", environment, &path)) {
 		if (path.size == 0 || strpbrk(path.data, "$`\\'\"*?[~;|&<>()\n\t ") != NULL)
 			abort();
 	}

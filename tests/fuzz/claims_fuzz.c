@@ -16,7 +16,7 @@ static void judge(const struct policy *policy, struct tool_result *result)
 {
 	size_t lines = 0, count;
 
-	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, result);
+	denial_claims_judge(policy, CLAIMS_HOSTS_LISTABLE, result);
 	count = value_count(denial_list(result));
 	for (const char *at = result->text.data; (at = strchr(at, '\n')) != NULL; at++)
 		lines++;
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err;
 
 	tool_result_init(&result);
-	claims_gather(text, "/w", &result);
+	denial_claims_gather(text, "/w", &result);
 	judge(policy, &result);
 	tool_result_fini(&result);
 	if (value_parse(text, 0, &claims, &err)) {

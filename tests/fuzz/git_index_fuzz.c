@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		};
 		struct err err = {0};
 
-		if (!git_index_read(&reader, (struct str){(const char *)data, size}, &err) &&
+		if (!readers_index_read(&reader, (struct str){(const char *)data, size},
+					&err) &&
 		    err.text[0] == '\0')
 			abort();
 		if (strlen(reader.shared) > 2 * (i != 0 ? 32 : 20))

@@ -17,7 +17,7 @@ static void add_line(struct str text, const char *line)
 
 	buf_init(&list, GIT_TODO_MAX);
 	if (buf_addstr(&list, text) && buf_adds(&list, line) &&
-	    git_text_todo_is_inert(buf_str(&list)))
+	    readers_text_todo_is_inert(buf_str(&list)))
 		abort();
 	buf_fini(&list);
 }
@@ -26,14 +26,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str text = {(const char *)data, size}, path;
 
-	if (git_text_pointer(text, &path) &&
+	if (readers_text_pointer(text, &path) &&
 	    (path.size == 0 || memchr(path.data, '\n', path.size) != NULL))
 		abort();
-	if (git_text_line(text, &path) && memchr(path.data, '\0', path.size) != NULL)
+	if (readers_text_line(text, &path) && memchr(path.data, '\0', path.size) != NULL)
 		abort();
 	add_line(text, "\nexec true\n");
 	add_line(text, "\n \tx true");
-	(void)git_text_strategy_is_own(text);
-	(void)git_text_is_empty(text);
+	(void)readers_text_strategy_is_own(text);
+	(void)readers_text_is_empty(text);
 	return 0;
 }

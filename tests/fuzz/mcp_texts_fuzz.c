@@ -27,13 +27,13 @@ static void try_prompt(struct str text)
 	struct value *prompt, *messages;
 	struct err err;
 
-	if (!prompt_read(text, "name", &prompt, &err))
+	if (!prompts_read(text, "name", &prompt, &err))
 		return;
 	value_set_text(arguments, "a", "![x](y)");
-	value_free(prompt_row(prompt));
-	value_free(prompt_missing(prompt, arguments));
-	value_free(prompt_proposals(value_member(prompt, "arguments"), "a", STR("x")));
-	if (prompt_messages(prompt, arguments, &embed, &messages, &err))
+	value_free(prompts_row(prompt));
+	value_free(prompts_missing(prompt, arguments));
+	value_free(prompts_proposals(value_member(prompt, "arguments"), "a", STR("x")));
+	if (prompts_messages(prompt, arguments, &embed, &messages, &err))
 		value_free(messages);
 	value_free(prompt);
 }
@@ -44,8 +44,8 @@ static void try_base64(struct str text)
 
 	buf_init(&bytes, 1 << 20);
 	buf_init(&again, 1 << 20);
-	if (base64_read(text, &bytes) &&
-	    (!base64_add(buf_str(&bytes), &again) || !str_equal(buf_str(&again), text)))
+	if (buf_base64_read(text, &bytes) && (!buf_base64_add(buf_str(&bytes), &again) ||
+					      !str_equal(buf_str(&again), text)))
 		abort();
 	buf_fini(&bytes);
 	buf_fini(&again);
@@ -73,7 +73,8 @@ static void try_template(struct str text)
 	auto_value struct value *values = value_new_object();
 	const size_t half = text.size / 2;
 
-	(void)fill_match(str_part(text, 0, half), str_part(text, half, text.size), values);
+	(void)message_fill_match(str_part(text, 0, half), str_part(text, half, text.size),
+				 values);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -98,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_template(text);
 		break;
 	case 's':
-		if (seal_check(&key, STR("purpose"), text, &inner))
+		if (message_seal_check(&key, STR("purpose"), text, &inner))
 			abort();
 		break;
 	default:

@@ -27,14 +27,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf path;
 
 	buf_init(&path, MOUNTS_BYTES_MAX);
-	while (mounts_next(&rest, &mount)) {
+	while (fd_mounts_next(&rest, &mount)) {
 		check_part(text, mount.root);
 		check_part(text, mount.point);
 		check_part(text, mount.type);
 		check_part(text, mount.super);
 		buf_clear(&path);
-		if (mount.point.size == 0 ||
-		    (mounts_add_path(mount.point, &path) && path.size > mount.point.size))
+		if (mount.point.size == 0 || (fd_mounts_add_path(mount.point, &path) &&
+					      path.size > mount.point.size))
 			abort();
 	}
 	buf_fini(&path);

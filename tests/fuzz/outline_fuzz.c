@@ -1,6 +1,6 @@
 /*
  * outline: any text gives an outline within its bounds; failing: of any line it is told whether it
- * tells of a failure; binary_kind: of any bytes what they look like.
+ * tells of a failure; outline_binary_kind: of any bytes what they look like.
  */
 #include "tools/failing.h"
 #include "tools/outline.h"
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					    "a.css", "a.el"};
 	struct str text = {(const char *)data, size}, rest, line;
 
-	(void)binary_kind(text);
+	(void)outline_binary_kind(text);
 	rest = text;
 	while (str_next_line(&rest, &line))
 		(void)failing_line(line);

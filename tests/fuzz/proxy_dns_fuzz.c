@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct names names;
 
 	for (int i = 0; i < 2; i++) {
-		(void)dns_read_answer(bytes, "a.example", i == 0 ? DNS_A : DNS_AAAA,
-				      0x1234, &found);
+		(void)resolver_dns_read_answer(bytes, "a.example",
+					       i == 0 ? DNS_A : DNS_AAAA, 0x1234, &found);
 		assert(found.count <= DNS_ADDRESSES_MAX);
 	}
 	names_init(&names);

@@ -34,13 +34,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char name[NETWORK_NAME_MAX + 1], same[NETWORK_NAME_MAX + 1], pieces[HELLO_MAX];
 	struct network_host host;
 
-	if (hello_read((struct str){(const char *)data, size}, name, NULL) != HELLO_GOOD)
+	if (http_hello_read((struct str){(const char *)data, size}, name, NULL) != HELLO_GOOD)
 		return 0;
 	assert(name[0] == '\0' || network_parse_host(str_of(name), &host, NULL) ||
 	       strchr(name, ':') != NULL);
 	size_t used = cut(data, size, pieces, sizeof(pieces));
 	if (used > 0) {
-		assert(hello_read((struct str){pieces, used}, same, NULL) == HELLO_GOOD);
+		assert(http_hello_read((struct str){pieces, used}, same, NULL) ==
+		       HELLO_GOOD);
 		assert(strcmp(name, same) == 0);
 	}
 	return 0;

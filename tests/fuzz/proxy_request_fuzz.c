@@ -28,12 +28,12 @@ static void read_inside(struct str bytes)
 	struct buf out;
 	struct err err = {0};
 
-	if (request_read_inside(bytes, &tunnel, 8080, &request, &err) != REQUEST_READY)
+	if (http_request_read_inside(bytes, &tunnel, 8080, &request, &err) != REQUEST_READY)
 		return;
 	assert(request.size <= bytes.size && !request.connect && request.port == 8080);
 	assert(network_same_host(&request.host, &tunnel));
 	buf_init(&out, 2 * REQUEST_HEAD_MAX);
-	if (request_print(bytes, &request, &out)) {
+	if (http_request_print(bytes, &request, &out)) {
 		assert(count_hosts(buf_str(&out)) == 1);
 		assert(str_find(buf_str(&out), STR("\r\nHost: example.org:8080\r\n"), 0) !=
 		       (size_t)-1);
@@ -52,18 +52,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t at = 0;
 
 	read_inside(bytes);
-	if (request_read(bytes, &request, &err) != REQUEST_READY)
+	if (http_request_read(bytes, &request, &err) != REQUEST_READY)
 		return 0;
 	assert(request.size <= size && request.port != 0 && request.host.text[0] != '\0');
 	assert(strlen(request.token) == 0 || strlen(request.token) == PROXY_TOKEN);
-	assert(request_read(str_part(bytes, 0, request.size), &again, &err) ==
+	assert(http_request_read(str_part(bytes, 0, request.size), &again, &err) ==
 	       REQUEST_READY);
-	assert(request_read(str_part(bytes, 0, request.size - 1), &again, &err) !=
+	assert(http_request_read(str_part(bytes, 0, request.size - 1), &again, &err) !=
 	       REQUEST_READY);
 	if (request.connect)
 		return 0;
 	buf_init(&out, 2 * REQUEST_HEAD_MAX);
-	if (request_print(bytes, &request, &out)) {
+	if (http_request_print(bytes, &request, &out)) {
 		assert(count_hosts(buf_str(&out)) == 1);
 		assert(str_ends(buf_str(&out), STR("Connection: close\r\n\r\n")));
 		assert(str_find(buf_str(&out), STR("\n\r\n"), 0) + 3 == out.size);

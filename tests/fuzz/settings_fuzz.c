@@ -1,6 +1,6 @@
 /*
  * settings_fuzz: somebody's settings, to which an entry is added: JSON with comments, and TOML.
- * What json_insert wrote it must find again.
+ * What mcp_install_json_insert wrote it must find again.
  */
 #include "front/verbs/mcp_install.h"
 
@@ -20,11 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	value_set_text(entry, "command", "x");
 	buf_init(&out, 1 << 20);
 	buf_init(&again, 1 << 20);
-	if (json_insert(text, "mcp", "box", entry, &out, &err) == JSON_INSERTED)
-		assert(json_insert(buf_str(&out), "mcp", "box", entry, &again, &err) ==
-		       JSON_IS_THERE);
+	if (mcp_install_json_insert(text, "mcp", "box", entry, &out, &err) == JSON_INSERTED)
+		assert(mcp_install_json_insert(buf_str(&out), "mcp", "box", entry, &again,
+					       &err) == JSON_IS_THERE);
 	buf_fini(&out);
 	buf_fini(&again);
-	(void)toml_look(text, "mcp", "box", &err);
+	(void)mcp_install_toml_look(text, "mcp", "box", &err);
 	return 0;
 }

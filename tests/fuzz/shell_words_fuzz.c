@@ -33,9 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	shell_scan_fini(&scan);
 	buf_init(&sentence, 1 << 16);
-	(void)interactive_refuses(text, true, &sentence);
-	(void)interactive_meaning(text, 1);
-	(void)interactive_meaning(text, INTERACTIVE_NOT_FOUND);
+	(void)bash_hints_interactive_refuses(text, true, &sentence);
+	(void)bash_hints_interactive_meaning(text, 1);
+	(void)bash_hints_interactive_meaning(text, INTERACTIVE_NOT_FOUND);
 	buf_fini(&sentence);
 	return 0;
 }

@@ -22,7 +22,7 @@ static void try_lines(const struct plugin_schema *schema, struct str value)
 	buf_init(&lines, 1 << 20);
 	for (size_t i = 0; i < value_count(required); i++)
 		value_set_str(arguments, value_text(value_item(required, i)), value);
-	if (toolbox_lines(required, arguments, &lines, NULL))
+	if (describe_toolbox_lines(required, arguments, &lines, NULL))
 		assert(text_count_line_ends(buf_str(&lines)) == value_count(required));
 	buf_fini(&lines);
 }
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct plugin_schema schema;
 	struct err err = {0};
 
-	if (!toolbox_parse(text, &schema, &err)) {
+	if (!describe_toolbox_parse(text, &schema, &err)) {
 		assert(err.text[0] != '\0');
 		return 0;
 	}

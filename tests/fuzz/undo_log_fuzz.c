@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static bool take(void *context, const struct undo_change *change)
 {
 	(void)context;
-	if (!undo_path_is_sound(change->path) || change->path.data[change->path.size] != '\0')
+	if (!record_path_is_sound(change->path) ||
+	    change->path.data[change->path.size] != '\0')
 		abort();
 	return true;
 }

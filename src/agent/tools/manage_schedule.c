@@ -55,7 +55,7 @@ static bool add_one(void *context, const struct schedule *schedule)
 	value_set_integer(row, "next_s", schedule->next_s);
 	value_set_text(row, "hash", schedule->hash);
 	value_append(listing->schedules, row);
-	schedule_add(schedule, listing->now_s, listing->text);
+	when_schedule_add(schedule, listing->now_s, listing->text);
 	return true;
 }
 
@@ -91,7 +91,7 @@ static bool settle(struct call *call, struct buf *times, int64_t now_s, int64_t 
 				call_text(call, "action"));
 		return false;
 	}
-	if (schedule_settle(when, call_text(call, "zone"), now_s, times, next_s, &err))
+	if (when_schedule_settle(when, call_text(call, "zone"), now_s, times, next_s, &err))
 		return true;
 	(void)tool_fail(result, "%s.", err.text);
 	return false;
@@ -104,7 +104,7 @@ static void say_times(struct call *call, const struct buf *times, int64_t now_s,
 
 	(void)buf_addf(&result->text, "when: %s%s%.*s\n", times->data,
 		       zone.size > 0 ? " in " : "", (int)zone.size, zone.data);
-	schedule_add_runs(buf_str(times), zone, now_s, now_s, &result->text);
+	when_schedule_add_runs(buf_str(times), zone, now_s, now_s, &result->text);
 	value_set_text(tool_details(result), "when", times->data);
 }
 
@@ -213,7 +213,7 @@ static void add_content(const struct schedule *schedule, const char *hash, struc
 		(void)buf_addstr(out, schedule->zone);
 	}
 	(void)buf_addc(out, '\n');
-	schedule_add_runs(schedule->times, schedule->zone, now_s, now_s, out);
+	when_schedule_add_runs(schedule->times, schedule->zone, now_s, now_s, out);
 	(void)buf_addf(out, "content: %s\ntask:\n", hash);
 	(void)buf_addstr(out, schedule->task);
 }
@@ -234,8 +234,8 @@ static bool look(void *context, const struct schedule *schedule)
 	ownership->is_there = str_is(schedule->workspace, ownership->workspace);
 	ownership->is_agents = schedule->by.size > 0;
 	ownership->waits = schedule->state != SCHEDULE_ACTIVE;
-	ownership->next_s = schedule_next(schedule->times, schedule->zone,
-					  schedule->made_s, clock_wall_ms() / 1000);
+	ownership->next_s = when_schedule_next(schedule->times, schedule->zone,
+					       schedule->made_s, clock_wall_ms() / 1000);
 	memcpy(ownership->hash, schedule->hash, sizeof(ownership->hash));
 	if (ownership->subject)
 		add_content(schedule, schedule->hash, ownership->subject);
@@ -251,7 +251,7 @@ static bool enable_asks(struct call *call, struct buf *subject, char hash[HASH_H
 	struct err err;
 	bool asks;
 
-	asks = id > 0 && schedules_open_default(&schedules, &err) &&
+	asks = id > 0 && when_open_default(&schedules, &err) &&
 	       schedules_find(schedules, NULL, id, look, &owned, &err) &&
 	       owned.is_there && owned.is_agents && owned.waits;
 	schedules_close(schedules);
@@ -272,11 +272,11 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 	tool_result_init(&unused);
 	buf_init(&times, WHEN_TEXT_MAX * 4);
 	asks = when && wanted.task.size > 0 && knows_agent(call, &unused) &&
-	       schedule_settle(when, zone, clock_wall_ms() / 1000, &times, &wanted.next_s,
-			       &err);
+	       when_schedule_settle(when, zone, clock_wall_ms() / 1000, &times,
+				    &wanted.next_s, &err);
 	wanted.times = buf_str(&times);
 	/* Do not ask the person for a schedule that would be refused afterwards. */
-	asks = asks && schedules_open_default(&schedules, &err) &&
+	asks = asks && when_open_default(&schedules, &err) &&
 	       schedules_may_add(schedules, &wanted, hash, &err);
 	if (asks)
 		add_content(&wanted, hash, subject);
@@ -366,7 +366,7 @@ static enum result_status manage_schedule_execute(struct call *call,
 
 	if (strcmp(action, "next") == 0)
 		return next(call, result);
-	if (!schedules_open_default(&schedules, &err))
+	if (!when_open_default(&schedules, &err))
 		return tool_fail(result, "%s", err.text);
 	if (strcmp(action, "list") == 0)
 		status = list(call, schedules, result);

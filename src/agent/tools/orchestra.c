@@ -39,7 +39,7 @@ void orchestra_close(struct orchestra *orchestra)
 {
 	if (!orchestra)
 		return;
-	delegations_end(orchestra);
+	delegate_calls_end(orchestra);
 	free(orchestra->table_before);
 	free(orchestra->table);
 	free(orchestra);
@@ -235,6 +235,6 @@ const struct tool delegate_agent_tool = {
 	.where = IN_FRONT,
 	.timeout_s = DELEGATE_TIMEOUT_S,
 	.goes_beside = goes_beside,
-	.begin = delegations_begin,
-	.stop = delegations_stop,
+	.begin = delegate_calls_begin,
+	.stop = delegate_calls_stop,
 };

@@ -160,7 +160,8 @@ static enum result_status shared_context_execute(struct call *call,
 	if (strcmp(action, "list") != 0 && !facts_check_key(call_str(call, "key"), &err))
 		return tool_fail(result, "%s needs a key: %s.", action, err.text);
 	buf_init(&path, PATH_MAX);
-	if (!state_path("facts.db", &path, &err) || !facts_open(path.data, &facts, &err))
+	if (!database_state_path("facts.db", &path, &err) ||
+	    !facts_open(path.data, &facts, &err))
 		status = tool_fail(result, "%s", err.text);
 	else if (strcmp(action, "set") == 0)
 		status = set(call, facts, result);

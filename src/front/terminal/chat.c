@@ -109,7 +109,7 @@ static void chat_change_agent(struct chat *chat, const char *name)
 	struct model_options model = {0}, now = {0};
 	bool same_model;
 
-	if (run_setup(chat->options, name, setup) != CODE_DONE ||
+	if (setup_run(chat->options, name, setup) != CODE_DONE ||
 	    !model_of(chat, setup, &model) || !model_of(chat, chat->setup, &now)) {
 		setup_fini(setup);
 		free(setup);
@@ -147,7 +147,7 @@ static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 	struct setup setup;
 	bool made;
 
-	made = run_setup(chat->options, name, &setup) == CODE_DONE;
+	made = setup_run(chat->options, name, &setup) == CODE_DONE;
 	setup.undoes = &aim;
 	made = made && setup_session(&setup, &options, &session) == CODE_DONE &&
 	       session_made_step(session, number);
@@ -363,7 +363,7 @@ static void run_diff(struct chat *chat, const char *argument)
 static void run_sessions(struct chat *chat, const char *argument)
 {
 	static const char *const words[] = {"--limit", "10", NULL};
-	FILE *out = fold_open();
+	FILE *out = paint_fold_open();
 	struct options options;
 	struct err err = {0};
 
@@ -372,7 +372,7 @@ static void run_sessions(struct chat *chat, const char *argument)
 	if (options_parse(&options, verb_sessions_list.options, words, false, &err))
 		(void)verb_sessions_list.run(&options, out);
 	options_fini(&options);
-	fold_close(out);
+	paint_fold_close(out);
 	/*
 	 * Flush: the next words of the conversation are written to the descriptor
 	 * directly.
@@ -464,7 +464,7 @@ static void show(struct chat *chat)
 	struct buf lines;
 
 	buf_init(&lines, 4 * out->max);
-	fold_lines(buf_str(out), chat->paint.columns, &lines);
+	paint_fold_lines(buf_str(out), chat->paint.columns, &lines);
 	(void)buf_end_line(&lines);
 	(void)fd_write_all(STDOUT_FILENO, lines.data, lines.size, NULL);
 	buf_clear(out);

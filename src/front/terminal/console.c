@@ -664,7 +664,7 @@ static void ask(const char *question, const char *const *choices)
 		(void)buf_addf(&text, "%s[%c]%s", i == 0 ? " " : ", ", choices[i][0],
 			       choices[i] + 1);
 	(void)buf_adds(&text, "? ");
-	fold_for(STDOUT_FILENO, buf_str(&text), &lines);
+	paint_fold_for(STDOUT_FILENO, buf_str(&text), &lines);
 	console_write(lines.data);
 	buf_fini(&lines);
 	buf_fini(&text);

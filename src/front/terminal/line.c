@@ -378,7 +378,7 @@ static size_t show_character(struct str text, size_t *columns, struct buf *out)
 			(void)buf_addf(out, "%*s", TAB_COLUMNS, "");
 		return 1;
 	}
-	size = width_character(text, columns);
+	size = paint_width_character(text, columns);
 	buf_init(&shown, CHARACTER_MAX);
 	text_add_name(&shown, str_part(text, 0, size));
 	if (shown.size != size) {
@@ -528,7 +528,7 @@ static size_t row_columns(struct str row)
 		size_t end =
 			escape != SIZE_MAX ? str_find(row, STR("m"), escape) : SIZE_MAX;
 
-		columns += width_of(str_part(row, 0, escape));
+		columns += paint_width_of(str_part(row, 0, escape));
 		row = end != SIZE_MAX ? str_part(row, end + 1, row.size) : STR("");
 	}
 	return columns;
@@ -630,10 +630,11 @@ static size_t line_behind(const struct line *line, size_t at)
 {
 	size_t columns;
 
-	return at < line->text.size ? at + width_character(str_part(buf_str(&line->text),
-								    at, line->text.size),
-							   &columns)
-				    : at;
+	return at < line->text.size
+		       ? at + paint_width_character(str_part(buf_str(&line->text), at,
+							     line->text.size),
+						    &columns)
+		       : at;
 }
 
 static size_t line_before(const struct line *line, size_t at)
@@ -700,10 +701,10 @@ static size_t same_column(const struct line *line, size_t start)
 {
 	struct str text = buf_str(&line->text);
 	size_t from = line_row_start(line, line->cursor);
-	size_t columns = width_of(str_part(text, from, line->cursor - from));
+	size_t columns = paint_width_of(str_part(text, from, line->cursor - from));
 	size_t end = line_row_end(line, start);
 
-	return start + width_fit(str_part(text, start, end - start), columns);
+	return start + paint_width_fit(str_part(text, start, end - start), columns);
 }
 
 /* Leave the history: the text counts as the person's own again. */

@@ -97,14 +97,15 @@ static void paint_cut(struct paint *paint, enum paint_style style, struct str te
 		      size_t columns)
 {
 	const char *more = paint_more(paint);
-	size_t room = width_of(str_of(more));
+	size_t room = paint_width_of(str_of(more));
 
-	if (width_of(text) <= columns) {
+	if (paint_width_of(text) <= columns) {
 		paint_text(paint, style, text);
 		return;
 	}
 	paint_text(paint, style,
-		   str_part(text, 0, width_fit(text, columns > room ? columns - room : 0)));
+		   str_part(text, 0,
+			    paint_width_fit(text, columns > room ? columns - room : 0)));
 	paint_text(paint, PAINT_DIM, str_of(more));
 }
 
@@ -145,7 +146,8 @@ void paint_rule(struct paint *paint, const char *title)
 		from = rule.out.size;
 		/* Clean the title: a model may call a tool by any name. */
 		paint_one_line(&rule, PAINT_PLAIN, str_of(title), columns);
-		used += 3 + width_of(str_part(buf_str(&rule.out), from, rule.out.size));
+		used += 3 +
+			paint_width_of(str_part(buf_str(&rule.out), from, rule.out.size));
 		buf_addc(&rule.out, ' ');
 	}
 	for (; used < columns; used++)
@@ -173,7 +175,7 @@ static void paint_folded(struct paint *paint, enum paint_style style, struct str
 	struct buf lines;
 
 	buf_init(&lines, PAINT_MAX);
-	fold_line(text, paint->columns > bar ? paint->columns - bar : 1, &lines);
+	paint_fold_line(text, paint->columns > bar ? paint->columns - bar : 1, &lines);
 	(void)buf_addc(&lines, '\n');
 	rest = buf_str(&lines);
 	while (str_next_line(&rest, &line)) {
@@ -189,7 +191,7 @@ static void paint_line(struct paint *paint, enum paint_style style, struct str t
 		       const struct paint_excerpt *excerpt)
 {
 	if (paint->wraps && !excerpt->is_diff && !excerpt->as_it_is &&
-	    width_of(text) <= PAINT_LINE_COLUMNS) {
+	    paint_width_of(text) <= PAINT_LINE_COLUMNS) {
 		paint_folded(paint, style, text, excerpt->barred);
 		return;
 	}
@@ -362,7 +364,7 @@ static void place_word(struct screen_wrap *wrap, size_t columns, struct buf *out
 	if (!wrap->begun)
 		look_at_line(wrap);
 	blanks = columns_of_blanks(wrap);
-	word = width_of(buf_str(&wrap->word));
+	word = paint_width_of(buf_str(&wrap->word));
 	/* The last column stays free: some terminals wrap as soon as it is written. */
 	if (!wrap->as_it_is && !wrap->torn && wrap->column > 0 &&
 	    wrap->column + blanks + word >= columns) {
@@ -412,7 +414,7 @@ void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
 {
 	while (text.size > 0) {
 		size_t wide = 0;
-		size_t size = width_character(text, &wide);
+		size_t size = paint_width_character(text, &wide);
 		struct str character = str_part(text, 0, size);
 
 		text = str_part(text, size, text.size);
@@ -434,7 +436,7 @@ void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
 	 * prose.
 	 */
 	if ((wrap->begun && wrap->as_it_is) || wrap->word.size > WORD_HELD_MAX ||
-	    (wrap->word.size > columns && width_of(buf_str(&wrap->word)) >= columns)) {
+	    (wrap->word.size > columns && paint_width_of(buf_str(&wrap->word)) >= columns)) {
 		place_word(wrap, columns, out);
 		wrap->torn = true;
 	}
@@ -499,7 +501,8 @@ static size_t word_at(struct str line, size_t at, size_t *columns)
 		size_t wide = 0;
 
 		end += colour > 0 ? colour
-				  : width_character(str_part(line, end, line.size), &wide);
+				  : paint_width_character(str_part(line, end, line.size),
+							  &wide);
 		*columns += wide;
 	}
 	return end - at;
@@ -554,7 +557,7 @@ static bool is_command(struct str text)
 	return is_assignment(text);
 }
 
-void fold_line(struct str line, size_t columns, struct buf *out)
+void paint_fold_line(struct str line, size_t columns, struct buf *out)
 {
 	size_t indent, column = 0;
 	const size_t text = text_of(line, SIZE_MAX, &indent);
@@ -589,12 +592,12 @@ void fold_line(struct str line, size_t columns, struct buf *out)
 	}
 }
 
-void fold_lines(struct str text, size_t columns, struct buf *out)
+void paint_fold_lines(struct str text, size_t columns, struct buf *out)
 {
 	while (text.size > 0) {
 		const size_t end = str_find(text, STR("\n"), 0);
 
-		fold_line(str_part(text, 0, end), columns, out);
+		paint_fold_line(str_part(text, 0, end), columns, out);
 		if (end == (size_t)-1)
 			return;
 		(void)buf_addc(out, '\n');
@@ -602,22 +605,22 @@ void fold_lines(struct str text, size_t columns, struct buf *out)
 	}
 }
 
-void fold_for(int fd, struct str text, struct buf *out)
+void paint_fold_for(int fd, struct str text, struct buf *out)
 {
 	const size_t columns = screen_columns_of(fd);
 
 	if (columns == SIZE_MAX)
 		(void)buf_addstr(out, text);
 	else
-		fold_lines(text, columns, out);
+		paint_fold_lines(text, columns, out);
 }
 
-void fold_complain(struct str text)
+void paint_fold_complain(struct str text)
 {
 	struct buf lines;
 
 	buf_init(&lines, 4 * LINE_MAX_BYTES);
-	fold_for(STDERR_FILENO, text, &lines);
+	paint_fold_for(STDERR_FILENO, text, &lines);
 	(void)fwrite(lines.data, 1, lines.size, stderr);
 	buf_fini(&lines);
 }
@@ -631,7 +634,7 @@ static bool write_line(const struct fold *fold, struct str line, const char *end
 	bool ok;
 
 	buf_init(&out, 4 * LINE_MAX_BYTES);
-	fold_line(line, screen_columns_of(STDOUT_FILENO), &out);
+	paint_fold_line(line, screen_columns_of(STDOUT_FILENO), &out);
 	(void)buf_adds(&out, end);
 	ok = fwrite(out.data, 1, out.size, fold->to) == out.size;
 	buf_fini(&out);
@@ -669,7 +672,7 @@ static int end(void *cookie)
 	return ok ? 0 : EOF;
 }
 
-FILE *fold_open(void)
+FILE *paint_fold_open(void)
 {
 	const cookie_io_functions_t functions = {.write = take, .close = end};
 	struct fold *fold;
@@ -696,7 +699,7 @@ FILE *fold_open(void)
 	return out;
 }
 
-void fold_close(FILE *out)
+void paint_fold_close(FILE *out)
 {
 	if (out != stdout)
 		(void)fclose(out);
@@ -745,7 +748,7 @@ static struct cluster width_cluster(struct str text, size_t at)
 	return cluster;
 }
 
-size_t width_of(struct str text)
+size_t paint_width_of(struct str text)
 {
 	size_t columns = 0;
 
@@ -758,7 +761,7 @@ size_t width_of(struct str text)
 	return columns;
 }
 
-size_t width_fit(struct str text, size_t columns)
+size_t paint_width_fit(struct str text, size_t columns)
 {
 	size_t at = 0;
 
@@ -773,7 +776,7 @@ size_t width_fit(struct str text, size_t columns)
 	return at;
 }
 
-size_t width_character(struct str text, size_t *columns)
+size_t paint_width_character(struct str text, size_t *columns)
 {
 	struct cluster cluster = width_cluster(text, 0);
 

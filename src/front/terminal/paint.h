@@ -162,27 +162,27 @@ void screen_wrap_end(struct screen_wrap *wrap, size_t columns, size_t at, struct
  * Append LINE to OUT, broken into lines of COLUMNS. LINE is clean except for colours and
  * has no line end.
  */
-void fold_line(struct str line, size_t columns, struct buf *out);
+void paint_fold_line(struct str line, size_t columns, struct buf *out);
 
-/* fold_line for each line of TEXT; the last line may have no line end. */
-void fold_lines(struct str text, size_t columns, struct buf *out);
+/* paint_fold_line for each line of TEXT; the last line may have no line end. */
+void paint_fold_lines(struct str text, size_t columns, struct buf *out);
 /*
- * fold_lines for the width of the terminal FD; where FD is no terminal, append TEXT
+ * paint_fold_lines for the width of the terminal FD; where FD is no terminal, append TEXT
  * unchanged.
  */
-void fold_for(int fd, struct str text, struct buf *out);
+void paint_fold_for(int fd, struct str text, struct buf *out);
 
 /* Print TEXT on stderr, folded for its terminal. */
-void fold_complain(struct str text);
+void paint_fold_complain(struct str text);
 
 /*
  * The stream that a verb prints on: it writes to standard output, folded line by line. It
  * holds a line back until the line has its end, so do not ask the person anything in an
  * unfinished line. Returns stdout itself where standard output is no terminal.
  */
-FILE *fold_open(void);
+FILE *paint_fold_open(void);
 /* Write the rest of OUT, and close OUT unless it is stdout itself. */
-void fold_close(FILE *out);
+void paint_fold_close(FILE *out);
 
 /* Counts the columns that a text takes on a terminal. No other module uses utf8proc. */
 
@@ -190,12 +190,12 @@ void fold_close(FILE *out);
  * Columns of TEXT (one line, no control bytes). A byte that is not UTF-8 counts as one
  * column.
  */
-size_t width_of(struct str text);
+size_t paint_width_of(struct str text);
 
 /*
  * Size of the longest beginning of TEXT that takes at most COLUMNS; no character is cut.
  */
-size_t width_fit(struct str text, size_t columns);
+size_t paint_width_fit(struct str text, size_t columns);
 
 /* Size of the first character of TEXT as a person sees it, with all combining marks. */
-size_t width_character(struct str text, size_t *columns);
+size_t paint_width_character(struct str text, size_t *columns);

@@ -190,7 +190,7 @@ void paint_notice(struct paint *paint, struct str text, bool to_model)
 	paint_clean(str_trim(text), &clean);
 	paint_text(paint, PAINT_YELLOW, mark);
 	paint_prose(paint, to_model ? PAINT_DIM : PAINT_YELLOW, buf_str(&clean),
-		    width_of(mark));
+		    paint_width_of(mark));
 	buf_addc(&paint->out, '\n');
 	buf_fini(&clean);
 }

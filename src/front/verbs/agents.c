@@ -65,7 +65,7 @@ static void add_names(struct value *rows, char **names, const char *from)
 {
 	for (size_t i = 0; names[i] != NULL; i++)
 		add_from(rows, names[i], from);
-	agent_files_names_free(names);
+	agents_files_names_free(names);
 }
 
 /*
@@ -79,8 +79,8 @@ static void describe(struct config *config, const char *name, const char *worksp
 	struct config_role role = {0};
 	struct err err = {0};
 
-	if (agent_files_read(name, false, config, &shipped, &err) &&
-	    agent_files_check_delegates(config, shipped, name, workspace, &err) &&
+	if (agents_files_read(name, false, config, &shipped, &err) &&
+	    agents_files_check_delegates(config, shipped, name, workspace, &err) &&
 	    config_role(config, shipped, name, &role, &err))
 		value_set_text(row, "description",
 			       role.description != NULL ? role.description : "");
@@ -102,7 +102,7 @@ static bool add_workspace(const struct setup *setup, struct value *rows, struct 
 	};
 	auto_value struct value *list = NULL;
 
-	if (!agent_workspace_read(setup->policy, NULL, setup_least_level(setup), &list, err))
+	if (!agents_workspace_read(setup->policy, NULL, setup_least_level(setup), &list, err))
 		return false;
 	for (size_t i = 0; i < value_count(list); i++) {
 		const struct value *file = value_item(list, i);
@@ -114,9 +114,9 @@ static bool add_workspace(const struct setup *setup, struct value *rows, struct 
 		char hash[HASH_HEX + 1];
 
 		add_from(rows, word, "workspace");
-		if (!agent_workspace_ask(setup->workspace, word,
-					 value_str(value_member(file, "text")), &trust,
-					 hash, err))
+		if (!agents_workspace_ask(setup->workspace, word,
+					  value_str(value_member(file, "text")), &trust,
+					  hash, err))
 			return false;
 		value_set_text(row_of(rows, word), "workspace",
 			       hidden ? "not used: the name is taken" : words[trust]);
@@ -133,9 +133,9 @@ static void find_rows(struct config *config, const char *workspace, struct value
 {
 	const struct value *agents = config_value(config, "agents");
 
-	agent_files_know_names(config, workspace);
-	add_names(rows, agent_files_shipped(), "shipped");
-	add_names(rows, agent_files_users(), "yours");
+	agents_files_know_names(config, workspace);
+	add_names(rows, agents_files_shipped(), "shipped");
+	add_names(rows, agents_files_users(), "yours");
 	for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
 		add_from(rows, config_role_name(config, value_key(at)), "configuration");
 	for (void *at = value_first(rows); at != NULL; at = value_next(rows, at))
@@ -198,7 +198,7 @@ static int list_run(const struct options *options, FILE *out)
 	int code = CODE_DONE, printed;
 
 	if (!setup_init_with(&setup, options, &flags, &err) ||
-	    !config_file_load(options_text(options, "config"), &config, &err)) {
+	    !setup_config_load(options_text(options, "config"), &config, &err)) {
 		setup_fini(&setup);
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
@@ -266,7 +266,7 @@ static int is_meant(bool said, struct err *err, FILE *out)
 			      "what is shown, then give --yes");
 		return CODE_USAGE;
 	}
-	if (confirm_ask(out, "Let it in as it stands above?"))
+	if (talk_confirm(out, "Let it in as it stands above?"))
 		return CODE_DONE;
 	(void)err_set(err, ECANCELED, "not let in");
 	return CODE_FAILED;
@@ -281,7 +281,7 @@ static int trust_with(const struct setup *setup, const char *name, bool said,
 	struct str text;
 	int code;
 
-	if (!agent_workspace_read(setup->policy, name, setup_least_level(setup), &list, err))
+	if (!agents_workspace_read(setup->policy, name, setup_least_level(setup), &list, err))
 		return CODE_FAILED;
 	if (value_count(list) == 0) {
 		(void)err_set(err, 0, "there is no .glovebox/agents/%s.md in %s", name,
@@ -294,11 +294,11 @@ static int trust_with(const struct setup *setup, const char *name, bool said,
 	 * Do not let in a faulty role: nobody would learn of the fault before the role is
 	 * used.
 	 */
-	if (!agent_workspace_check(value_item(list, 0), &entry, err))
+	if (!agents_workspace_check(value_item(list, 0), &entry, err))
 		return CODE_FAILED;
 	print_shown(value_text(value_member(value_item(list, 0), "file")), hash, text, out);
 	code = is_meant(said, err, out);
-	if (code == CODE_DONE && !agent_workspace_trust(setup->workspace, name, text, err))
+	if (code == CODE_DONE && !agents_workspace_trust(setup->workspace, name, text, err))
 		code = CODE_FAILED;
 	if (code == CODE_DONE)
 		(void)fprintf(out, "Let in: --agent %s uses it until it changes.\n", name);
@@ -435,12 +435,12 @@ static bool file_make(const char *path, const char *name, struct err *err)
 
 static bool is_shipped(const char *name)
 {
-	char **names = agent_files_shipped();
+	char **names = agents_files_shipped();
 	bool found = false;
 
 	for (char **at = names; *at != NULL; at++)
 		found = found || strcmp(*at, name) == 0;
-	agent_files_names_free(names);
+	agents_files_names_free(names);
 	return found;
 }
 
@@ -454,7 +454,7 @@ static int new_run(const struct options *options, FILE *out)
 	if (!config_check_name(name, &err))
 		return verb_complain(CODE_USAGE, "agents new: %s", err.text);
 	buf_init(&path, PATH_MAX);
-	if (!agent_files_place(name, &path))
+	if (!agents_files_place(name, &path))
 		code = verb_complain(CODE_FAILED,
 				     "there is no folder for it: HOME is not set");
 	else if (!file_make(path.data, name, &err))

@@ -187,7 +187,7 @@ static bool file_make(const struct stage *stage, int work, const struct attack_f
 
 	buf_init(&text, SCRIPT_MAX);
 	fill(stage, file->text, true, &text);
-	ok = temp_tree_write(work, file->name, buf_str(&text), file->mode, err);
+	ok = run_write_tree(work, file->name, buf_str(&text), file->mode, err);
 	buf_fini(&text);
 	return ok;
 }
@@ -336,7 +336,7 @@ static bool is_installed(const char *program)
 	struct buf found;
 
 	buf_init(&found, PATH_MAX);
-	bool there = find_program_on(SYSTEM_PATH, program, &found);
+	bool there = run_find_program_on(SYSTEM_PATH, program, &found);
 	buf_fini(&found);
 	return there;
 }
@@ -484,7 +484,7 @@ static bool attack_play_all(const char *only, FILE *progress,
 		ok = err_set(err, errno, "%s: %s", folder.data, strerror(errno));
 	ok = ok && play_table(only, &tally, folder.data, progress, interrupt, err);
 	if (folder.size > 0)
-		folder_remove(folder.data);
+		fd_folder_remove(folder.data);
 	buf_fini(&folder);
 	value_set_integer(report, "held", tally.all.held);
 	value_set_integer(report, "shown", tally.all.shown);
@@ -732,7 +732,7 @@ static struct value *report_programs(void)
 	buf_init(&remedy, PATH_BYTES_MAX);
 	for (size_t i = 0; i < sizeof(program_rows) / sizeof(program_rows[0]); i++) {
 		const struct program_row *row = &program_rows[i];
-		bool found = find_program(row->name, &path);
+		bool found = run_find_program(row->name, &path);
 
 		buf_clear(&remedy);
 		if (!found)
@@ -791,11 +791,11 @@ static struct value *report_configuration(const struct options *options)
 	buf_init(&path, PATH_BYTES_MAX);
 	if (given != NULL)
 		(void)buf_adds(&path, given);
-	else if (!config_file_place(&path))
+	else if (!setup_config_place(&path))
 		(void)buf_adds(&path, "(no home)");
-	if (!config_file_load(given, &config, &err))
+	if (!setup_config_load(given, &config, &err))
 		row = row_new(path.data, false, "refused", err.text);
-	else if (!agent_files_check(config, ".", &err))
+	else if (!agents_files_check(config, ".", &err))
 		row = row_new(path.data, false, "an agent is refused", err.text);
 	else
 		row = row_new(path.data, true,
@@ -835,8 +835,8 @@ static void print_sentence(const char *text, FILE *out)
 	buf_init(&line, SENTENCE_MAX);
 	buf_init(&lines, 2 * SENTENCE_MAX);
 	(void)buf_addf(&line, "%*s%s", SENTENCE_INDENT, "", text);
-	fold_line(buf_str(&line), screen < SENTENCE_COLUMNS ? screen : SENTENCE_COLUMNS,
-		  &lines);
+	paint_fold_line(buf_str(&line),
+			screen < SENTENCE_COLUMNS ? screen : SENTENCE_COLUMNS, &lines);
 	(void)fprintf(out, "%s\n", lines.data);
 	buf_fini(&line);
 	buf_fini(&lines);

@@ -1051,7 +1051,7 @@ static bool check_flags(const struct value *entry, struct err *err)
 	struct err why = {0};
 	struct str text;
 
-	if (keys_check(keys_agent, entry, "", &why))
+	if (config_keys_check(keys_agent, entry, "", &why))
 		return true;
 	text = str_of(why.text);
 	if (str_starts(text, STR(limit)))

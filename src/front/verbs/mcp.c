@@ -191,7 +191,7 @@ static struct mcp *make_server(struct serving *serving)
 	buf_init(&prompts, PATH_MAX);
 	add_instructions(&serving->setup, &instructions);
 	options.instructions = instructions.data;
-	options.prompts = config_file_beside("prompts", &prompts) ? prompts.data : NULL;
+	options.prompts = setup_config_beside("prompts", &prompts) ? prompts.data : NULL;
 	mcp_packages_add(serving->setup.plugins.loaded, &options, &serving->packages);
 	mcp = mcp_new(&options);
 	buf_fini(&prompts);

@@ -110,7 +110,7 @@ static bool own_program(struct buf *path, struct err *err)
 	ssize_t size;
 	char *room;
 
-	if (find_program("glovebox", path) && path->data[0] == '/' &&
+	if (run_find_program("glovebox", path) && path->data[0] == '/' &&
 	    stat("/proc/self/exe", &own) == 0 && stat(path->data, &found) == 0 &&
 	    own.st_dev == found.st_dev && own.st_ino == found.st_ino)
 		return true;
@@ -174,8 +174,8 @@ static void print_json(const struct entry *entry, struct buf *out)
 {
 	struct err err = {0};
 
-	(void)json_insert((struct str){"", 0}, entry->client->group, ENTRY_NAME,
-			  entry->value, out, &err);
+	(void)mcp_install_json_insert((struct str){"", 0}, entry->client->group,
+				      ENTRY_NAME, entry->value, out, &err);
 }
 
 static bool find_path(const struct client *client, struct buf *path, struct err *err)
@@ -259,7 +259,7 @@ static bool read_settings(const char *path, struct settings *settings, struct er
 static int add_toml(const struct entry *entry, struct str old, struct buf *out,
 		    struct err *err)
 {
-	switch (toml_look(old, entry->client->group, ENTRY_NAME, err)) {
+	switch (mcp_install_toml_look(old, entry->client->group, ENTRY_NAME, err)) {
 	case TOML_REFUSED:
 		return CODE_FAILED;
 	case TOML_IS_THERE:
@@ -283,7 +283,8 @@ static int add_toml(const struct entry *entry, struct str old, struct buf *out,
 static int add_json(const struct entry *entry, struct str old, struct buf *out,
 		    struct err *err)
 {
-	switch (json_insert(old, entry->client->group, ENTRY_NAME, entry->value, out, err)) {
+	switch (mcp_install_json_insert(old, entry->client->group, ENTRY_NAME,
+					entry->value, out, err)) {
 	case JSON_INSERTED:
 		return -1;
 	case JSON_IS_THERE:
@@ -422,7 +423,7 @@ static int change(const char *path, const struct settings *settings, struct str 
 	buf_fini(&clean);
 	if (code != CODE_DONE)
 		return code;
-	if (!confirm_ask(stderr, "Write this to %s?", path))
+	if (!talk_confirm(stderr, "Write this to %s?", path))
 		return verb_complain(CODE_FAILED, "mcp: nothing was written");
 	if (!replace(path, settings, text, &err))
 		return verb_complain(CODE_FAILED, "mcp: %s was not changed: %s", path,
@@ -746,9 +747,9 @@ static void insert(struct str text, const char *group, const char *name,
 	add_member(text, &place, group, whole, out);
 }
 
-enum json_insert_answer json_insert(struct str text, const char *group, const char *name,
-				    const struct value *entry, struct buf *out,
-				    struct err *err)
+enum json_insert_answer mcp_install_json_insert(struct str text, const char *group,
+						const char *name, const struct value *entry,
+						struct buf *out, struct err *err)
 {
 	auto_value struct value *old = NULL;
 	auto_value struct value *wanted = NULL;
@@ -979,8 +980,8 @@ static bool read_statement(struct reader *reader, struct statement *statement,
 	       wrong(reader, "something stands behind the end", err);
 }
 
-enum toml_answer toml_look(struct str text, const char *group, const char *name,
-			   struct err *err)
+enum toml_answer mcp_install_toml_look(struct str text, const char *group,
+				       const char *name, struct err *err)
 {
 	struct reader reader = {text, 0, 1};
 	struct statement statement = {0};

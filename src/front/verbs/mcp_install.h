@@ -43,9 +43,9 @@ enum json_insert_answer {
  * the object GROUP, which is made when it is missing. OUT is written only for
  * JSON_INSERTED; the result has then been parsed again and compared.
  */
-enum json_insert_answer json_insert(struct str text, const char *group, const char *name,
-				    const struct value *entry, struct buf *out,
-				    struct err *err);
+enum json_insert_answer mcp_install_json_insert(struct str text, const char *group,
+						const char *name, const struct value *entry,
+						struct buf *out, struct err *err);
 
 /*
  * Checks whether one more table may be appended to another program's settings in TOML.
@@ -59,5 +59,5 @@ enum toml_answer {
 };
 
 /* May the table [GROUP.NAME] be appended to TEXT? */
-enum toml_answer toml_look(struct str text, const char *group, const char *name,
-			   struct err *err);
+enum toml_answer mcp_install_toml_look(struct str text, const char *group,
+				       const char *name, struct err *err);

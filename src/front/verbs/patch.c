@@ -459,8 +459,8 @@ static int apply_to_files(struct deciding *deciding)
 	if (code == CODE_DONE && !is_dry(deciding))
 		code = note(deciding, &decision);
 	if (deciding->result.status == RESULT_DONE)
-		patch_tell_files(&deciding->result, &deciding->record,
-				 deciding->setup.workspace, is_dry(deciding));
+		patches_tell_files(&deciding->result, &deciding->record,
+				   deciding->setup.workspace, is_dry(deciding));
 	return code;
 }
 
@@ -484,7 +484,7 @@ static int apply_to_branch(struct deciding *deciding, const char *branch)
 	if (code == CODE_DONE && !is_dry(deciding))
 		code = note(deciding, &decision);
 	if (deciding->result.status == RESULT_DONE)
-		patch_tell_commit(&deciding->result, &deciding->record, is_dry(deciding));
+		patches_tell_commit(&deciding->result, &deciding->record, is_dry(deciding));
 	return code;
 }
 

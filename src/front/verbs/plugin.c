@@ -200,7 +200,7 @@ static int call_with(const struct options *options, struct setup *setup,
 	if (tool == NULL || !interrupt_open(&interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = verb_tool_call_with(
+		code = tool_call_with(
 			setup,
 			&(struct verb_tool_wish){.tool = tool,
 						 .arguments = arguments,
@@ -222,7 +222,7 @@ static int call_run(const struct options *options, FILE *out)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!verb_tool_read_arguments(options, &input, &arguments, &err) ||
+	if (!tool_read_arguments(options, &input, &arguments, &err) ||
 	    !setup_init_with(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
@@ -579,8 +579,8 @@ static bool make_policy(const struct check *check, struct policy **made, struct 
 	struct policy *policy;
 
 	if (check->layered) {
-		if (!agent_files_read(POLICY_NAME_DEFAULT, false, check->config, &shipped,
-				      err) ||
+		if (!agents_files_read(POLICY_NAME_DEFAULT, false, check->config,
+				       &shipped, err) ||
 		    !plugin_cell_policy(check->config, shipped, POLICY_NAME_DEFAULT,
 					check->folder, made, err))
 			return false;
@@ -838,7 +838,7 @@ static int check_run_verb(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!config_file_load(options_text(options, "config"), &config, &err))
+	if (!setup_config_load(options_text(options, "config"), &config, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	check.config = config;
 	if (workspace != NULL)
@@ -846,7 +846,7 @@ static int check_run_verb(const struct options *options, FILE *out)
 	buf_init(&folder, PATH_MAX);
 	if (setup_temp_folder("check", &folder, &err)) {
 		code = check_in(&check, options, folder.data);
-		folder_remove(folder.data);
+		fd_folder_remove(folder.data);
 	} else {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	}
@@ -963,7 +963,7 @@ static int new_run(const struct options *options, FILE *out)
 				     "plugin new: a name begins with a letter and is made of at "
 				     "most %d letters, digits and _",
 				     PLUGIN_ID_MAX);
-	auto_free const struct tool **tools = front_tools_new();
+	auto_free const struct tool **tools = setup_tools_new();
 
 	if (tool_find(tools, name) != NULL)
 		return verb_complain(CODE_USAGE,

@@ -128,7 +128,7 @@ static int run_with(const struct options *options, struct setup *setup,
 static int run_set_up(const struct options *options, const char *resume, const char *prompt)
 {
 	struct setup setup = {0};
-	int code = run_setup(options, NULL, &setup);
+	int code = setup_run(options, NULL, &setup);
 
 	if (code == CODE_DONE)
 		code = run_with(options, &setup, resume, prompt);
@@ -143,7 +143,7 @@ static int run_resumed(const struct options *options, const char *name, const ch
 	struct err err = {0};
 	int code;
 
-	if (run_resume(options, name, &filled, &found, &err))
+	if (setup_resume(options, name, &filled, &found, &err))
 		code = run_set_up(&filled, found.id, prompt);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
@@ -249,7 +249,7 @@ static void open_history(struct chat *chat)
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (state_path("history", &path, NULL) &&
+	if (database_state_path("history", &path, NULL) &&
 	    !line_history_open(chat->history, path.data, &err))
 		(void)verb_complain(CODE_DONE, "what is typed is not kept: %s", err.text);
 	buf_fini(&path);
@@ -316,7 +316,7 @@ static int open_talk(struct chat *chat, const char *resume)
 				       .kept = true,
 				       .resume = resume};
 	struct err err = {0};
-	int code = run_setup(chat->options, NULL, chat->setup);
+	int code = setup_run(chat->options, NULL, chat->setup);
 
 	if (code != CODE_DONE)
 		return code;
@@ -376,7 +376,7 @@ static int chat_run(const struct options *options, FILE *out)
 	(void)out;
 	if (resume == NULL)
 		code = converse(options, NULL);
-	else if (run_resume(options, resume, &filled, &found, &err))
+	else if (setup_resume(options, resume, &filled, &found, &err))
 		code = converse(&filled, found.id);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
@@ -435,9 +435,9 @@ static bool write_demo(const char *folder, struct err *err)
 		if (strncmp(file->name, demo_files, strlen(demo_files)) != 0 ||
 		    strcmp(file->name, demo_replay) == 0)
 			continue;
-		if (!temp_tree_write(fd, file->name + strlen(demo_files),
-				     (struct str){file->data, file->size},
-				     file->executable ? 0755 : 0644, err))
+		if (!run_write_tree(fd, file->name + strlen(demo_files),
+				    (struct str){file->data, file->size},
+				    file->executable ? 0755 : 0644, err))
 			return err_while(err, "writing the demo into %s", folder);
 		count++;
 	}
@@ -458,7 +458,7 @@ static int play(const char *folder, const struct options *options)
 		.model =
 			{
 				.name = "replay",
-				.embedded = embedded_text(demo_replay),
+				.embedded = setup_embedded_text(demo_replay),
 				.temperature = CONFIG_TEMPERATURE_ABSENT,
 			},
 	};
@@ -496,7 +496,7 @@ static bool check_programs(struct err *err)
 
 	buf_init(&path, 4096);
 	for (size_t i = 0; found && i < sizeof(names) / sizeof(names[0]); i++)
-		found = find_program(names[i], &path) ||
+		found = run_find_program(names[i], &path) ||
 			err_set(err, ENOENT,
 				"the demo compiles a small C project and needs %s, which is not "
 				"there; on Debian and Ubuntu: sudo apt install %s",
@@ -527,7 +527,7 @@ static int demo_run(const struct options *options, FILE *out)
 	if (options_given(options, "keep"))
 		(void)fprintf(stderr, "The project is in %s\n", folder.data);
 	else
-		folder_remove(folder.data);
+		fd_folder_remove(folder.data);
 	buf_fini(&folder);
 	return code;
 }
@@ -554,8 +554,8 @@ const struct verb verb_demo = {
 
 enum { PARENT_MAX = 256 };
 
-bool temp_tree_write(int folder_fd, const char *name, struct str data, mode_t mode,
-		     struct err *err)
+bool run_write_tree(int folder_fd, const char *name, struct str data, mode_t mode,
+		    struct err *err)
 {
 	auto_close int fd = -1;
 	char parent[PARENT_MAX];
@@ -574,7 +574,7 @@ bool temp_tree_write(int folder_fd, const char *name, struct str data, mode_t mo
 
 /* Walks over PATH. */
 
-bool find_program_on(const char *folders, const char *name, struct buf *found)
+bool run_find_program_on(const char *folders, const char *name, struct buf *found)
 {
 	struct str rest = str_of(folders), folder;
 	struct stat st;
@@ -590,7 +590,7 @@ bool find_program_on(const char *folders, const char *name, struct buf *found)
 	return false;
 }
 
-bool find_program(const char *name, struct buf *found)
+bool run_find_program(const char *name, struct buf *found)
 {
-	return find_program_on(getenv("PATH"), name, found);
+	return run_find_program_on(getenv("PATH"), name, found);
 }

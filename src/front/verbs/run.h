@@ -1,6 +1,6 @@
 /*
  * run: small trees of files that the front makes in a temporary folder of its own
- * (and removes with folder_remove).
+ * (and removes with fd_folder_remove).
  */
 #pragma once
 
@@ -15,13 +15,13 @@
  * Write DATA to a new file NAME, relative to FOLDER_FD. Its parent folders are made. The
  * file must not exist.
  */
-bool temp_tree_write(int folder_fd, const char *name, struct str data, mode_t mode,
-		     struct err *err);
+bool run_write_tree(int folder_fd, const char *name, struct str data, mode_t mode,
+		    struct err *err);
 
 /* Finds the place of a program, for texts only; the path is not used to run it. */
 
 /* Look NAME up in PATH; FOUND gets the path. */
-bool find_program(const char *name, struct buf *found);
+bool run_find_program(const char *name, struct buf *found);
 
 /* Look NAME up in FOLDERS, which colons separate; NULL: no folders. */
-bool find_program_on(const char *folders, const char *name, struct buf *found);
+bool run_find_program_on(const char *folders, const char *name, struct buf *found);

@@ -102,7 +102,7 @@ static bool list_one(void *context, const struct schedule *schedule)
 	if (listing->json)
 		print_object(schedule, listing->out);
 	else
-		schedule_add(schedule, now_s(), &listing->text);
+		when_schedule_add(schedule, now_s(), &listing->text);
 	return true;
 }
 
@@ -114,7 +114,7 @@ static int list_run(const struct options *options, FILE *out)
 	int code = CODE_DONE;
 
 	buf_init(&listing.text, LIST_MAX);
-	if (!schedules_open_default(&schedules, &err) ||
+	if (!when_open_default(&schedules, &err) ||
 	    !schedules_find(schedules, NULL, 0, list_one, &listing, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (listing.count == 0 && !listing.json)
@@ -188,14 +188,14 @@ static bool add(const struct options *options, struct buf *task, struct buf *tim
 		return err_set(err, errno, "%s: %s", folder, strerror(errno));
 	wanted.agent = str_of(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	if (!config_check_name(wanted.agent.data, err) || !join_words(options, task, err) ||
-	    !schedule_settle(when, zone, now_s(), times, &wanted.next_s, err) ||
+	    !when_schedule_settle(when, zone, now_s(), times, &wanted.next_s, err) ||
 	    !check_agent(wanted.agent.data, workspace, err))
 		return false;
 	wanted.workspace = str_of(workspace);
 	wanted.task = buf_str(task);
 	wanted.times = buf_str(times);
 	buf_init(&listing.text, LIST_MAX);
-	ok = schedules_open_default(&schedules, err) &&
+	ok = when_open_default(&schedules, err) &&
 	     schedules_add(schedules, &wanted, &id, hash, err) &&
 	     schedules_find(schedules, NULL, id, list_one, &listing, err);
 	(void)fputs(listing.text.data, out);
@@ -259,7 +259,7 @@ static bool is_meant(const struct approval *approval, const char *id, const char
 			       "nobody can be asked here: name the content that is approved, as in: "
 			       "glovebox schedule approve %s %.*s",
 			       id, HASH_SHOWN, approval->hash);
-	return confirm_ask(out, "Is this to run by itself from now on?") ||
+	return talk_confirm(out, "Is this to run by itself from now on?") ||
 	       err_set(err, ECANCELED, "not approved");
 }
 
@@ -281,9 +281,9 @@ static bool approve(const struct options *options, struct schedules *schedules,
 		      err, out))
 		return false;
 	return schedules_approve(schedules, id, approval->hash,
-				 schedule_next(str_of(approval->times),
-					       str_of(approval->zone), approval->made_s,
-					       now_s()),
+				 when_schedule_next(str_of(approval->times),
+						    str_of(approval->zone),
+						    approval->made_s, now_s()),
 				 err);
 }
 
@@ -295,7 +295,7 @@ static int approve_run(const struct options *options, FILE *out)
 	int code = CODE_DONE;
 
 	buf_init(&approval.listing.text, LIST_MAX);
-	if (!schedules_open_default(&schedules, &err) ||
+	if (!when_open_default(&schedules, &err) ||
 	    !approve(options, schedules, &approval, &err, out))
 		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
 				     err.text);
@@ -320,14 +320,14 @@ static int set_state(const struct options *options, enum schedule_state state, F
 	buf_init(&approval.listing.text, LIST_MAX);
 	if (!id_of(options->words[0], &id, &err)) {
 		code = verb_complain(CODE_USAGE, "%s", err.text);
-	} else if (!schedules_open_default(&schedules, &err) ||
+	} else if (!when_open_default(&schedules, &err) ||
 		   !schedules_find(schedules, NULL, id, take_content, &approval, &err)) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else {
 		if (state == SCHEDULE_ACTIVE && approval.found)
-			next_s = schedule_next(str_of(approval.times),
-					       str_of(approval.zone), approval.made_s,
-					       now_s());
+			next_s = when_schedule_next(str_of(approval.times),
+						    str_of(approval.zone),
+						    approval.made_s, now_s());
 		if (!schedules_set_state(schedules, id, state, next_s, &err))
 			code = verb_complain(CODE_FAILED, "%s", err.text);
 		else if (state == SCHEDULE_ACTIVE)
@@ -367,8 +367,7 @@ static int remove_run(const struct options *options, FILE *out)
 
 	if (!id_of(options->words[0], &id, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	if (!schedules_open_default(&schedules, &err) ||
-	    !schedules_remove(schedules, id, &err))
+	if (!when_open_default(&schedules, &err) || !schedules_remove(schedules, id, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		(void)fprintf(out, "Schedule %" PRId64 " is removed.\n", id);
@@ -669,8 +668,8 @@ static bool run_due(struct errand *errand, struct schedules *schedules,
 {
 	const int64_t now_s = clock_wall_ms() / MS_PER_S;
 	const int64_t until_s = now_s + (int64_t)most_s + LAST_S + CLAIM_S;
-	const int64_t next_s = schedule_next(str_of(due->times), str_of(due->zone),
-					     due->schedule.made_s, now_s);
+	const int64_t next_s = when_schedule_next(str_of(due->times), str_of(due->zone),
+						  due->schedule.made_s, now_s);
 	char session[JOURNAL_ID + 1] = "";
 	struct buf outcome;
 	bool claimed, kept;
@@ -719,7 +718,7 @@ static int run_run(const struct options *options, FILE *out)
 	if (most_s > RUN_MAX_S) {
 		code = verb_complain(CODE_USAGE, "--max-seconds: at most %d, a week",
 				     RUN_MAX_S);
-	} else if (!schedules_open_default(&schedules, &err) ||
+	} else if (!when_open_default(&schedules, &err) ||
 		   !schedules_find(schedules, NULL, 0, take_due, dues, &err) ||
 		   !interrupt_open(&errand.interrupt, &err)) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);

@@ -199,7 +199,7 @@ static int show_run(const struct options *options, FILE *out)
 {
 	struct shown shown = {.out = out, .json = options_given(options, "json")};
 
-	return resume_read(options->words[0], show_one, &shown);
+	return talk_resume_read(options->words[0], show_one, &shown);
 }
 
 static const char sessions_list_help[] =
@@ -450,9 +450,10 @@ static bool export_markdown(void *context, int64_t number, const char *kind,
 
 static int export_run(const struct options *options, FILE *out)
 {
-	return resume_read(options->words[0],
-			   options_given(options, "markdown") ? export_markdown : export_line,
-			   out);
+	return talk_resume_read(options->words[0],
+				options_given(options, "markdown") ? export_markdown
+								   : export_line,
+				out);
 }
 
 static const char sessions_export_help[] =

@@ -234,7 +234,7 @@ static bool survey_make(struct survey *survey, struct err *err)
 
 	*survey = (struct survey){0};
 	buf_init(&path, PATH_MAX);
-	if (!state_path("", &path, err)) {
+	if (!database_state_path("", &path, err)) {
 		buf_fini(&path);
 		return false;
 	}
@@ -500,7 +500,7 @@ static bool prune_one(const struct pruning *pruning, const struct project *proje
 		}
 		buf_clear(&path);
 		(void)buf_addf(&path, "%s/%s", folder, project->name);
-		folder_remove(path.data);
+		fd_folder_remove(path.data);
 	}
 	buf_fini(&path);
 	return done;
@@ -554,7 +554,7 @@ static int ask_and_prune(const struct pruning *pruning, bool yes, FILE *out)
 				     "state prune: this would remove %s. There is no terminal to "
 				     "ask on: say --yes",
 				     text.data);
-	} else if (!yes && !confirm_ask(stderr, "Remove %s?", text.data)) {
+	} else if (!yes && !talk_confirm(stderr, "Remove %s?", text.data)) {
 		(void)fprintf(out, "Nothing was removed.\n");
 	} else {
 		(void)fprintf(out, "Removed: %s.\n", text.data);

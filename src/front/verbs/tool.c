@@ -317,8 +317,8 @@ static int call_and_print(struct session *session, const struct verb_tool_wish *
 }
 
 /* Find the arguments' JSON: the second word, standard input for "-", or none. */
-bool verb_tool_read_arguments(const struct options *options, struct buf *input,
-			      struct str *text, struct err *err)
+bool tool_read_arguments(const struct options *options, struct buf *input,
+			 struct str *text, struct err *err)
 {
 	*text = str_of(options->word_count > 1 ? options->words[1] : NULL);
 	if (!str_is(*text, "-"))
@@ -367,8 +367,8 @@ static bool take_event(void *context, const struct event *event, struct err *err
 	return true;
 }
 
-int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
-			struct interrupt *interrupt, FILE *out)
+int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
+		   struct interrupt *interrupt, FILE *out)
 {
 	const struct tool *tool = tool_find(setup->tools, wish->tool);
 	struct session *session = NULL;
@@ -404,7 +404,7 @@ static int call_run(const struct options *options, FILE *out)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!verb_tool_read_arguments(options, &input, &arguments, &err) ||
+	if (!tool_read_arguments(options, &input, &arguments, &err) ||
 	    !setup_init(&setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
@@ -413,7 +413,7 @@ static int call_run(const struct options *options, FILE *out)
 		 !interrupt_open(&interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = verb_tool_call_with(
+		code = tool_call_with(
 			&setup,
 			&(struct verb_tool_wish){.tool = options->words[0],
 						 .arguments = arguments,

@@ -19,12 +19,12 @@ struct verb_tool_wish {
 };
 
 /* Open SETUP's session, call the tool and print its result. Returns an exit code. */
-int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
-			struct interrupt *interrupt, FILE *out);
+int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
+		   struct interrupt *interrupt, FILE *out);
 
 /*
  * Find the arguments' JSON: the second word, standard input (read into INPUT) for "-", or
  * none.
  */
-bool verb_tool_read_arguments(const struct options *options, struct buf *input,
-			      struct str *text, struct err *err);
+bool tool_read_arguments(const struct options *options, struct buf *input,
+			 struct str *text, struct err *err);

@@ -201,7 +201,7 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, 
 			if (code == CODE_DONE)
 				(void)fputs(result.text.data, out);
 			else
-				fold_complain(buf_str(&result.text));
+				paint_fold_complain(buf_str(&result.text));
 		}
 		tool_result_fini(&result);
 		session_close(session);

@@ -441,7 +441,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 	const struct tool *tool = tool_find(session_tools(call->mcp->session), call->tool);
 	auto_value struct value *none = NULL;
 	auto_value struct value *trace =
-		trace_of(value_member(call->request->params, "_meta"));
+		event_trace_of(value_member(call->request->params, "_meta"));
 	struct buf text;
 	struct request request = {
 		.tool = call->tool,
@@ -622,8 +622,8 @@ static bool refuse_missing(struct mcp_call *call)
 	     at = value_next(call->requests, at)) {
 		const struct value *one = value_at(at);
 
-		if (ask_is_needed(one) && !ask_is_possible(one, &call->client))
-			value_set(needed, ask_capability(one), value_new_object());
+		if (call_ask_is_needed(one) && !call_ask_is_possible(one, &call->client))
+			value_set(needed, call_ask_capability(one), value_new_object());
 	}
 	if (request == NULL || value_count(needed) == 0 ||
 	    call->client.version < MCP_2026_07_28) {
@@ -654,8 +654,8 @@ static void answer_known(struct mcp_call *call, bool shown)
 		if (value_member(call->answers, key) != NULL)
 			continue;
 		struct value *answer =
-			given != NULL ? ask_read_answer(value_at(at), given) : NULL;
-		if (answer == NULL && !ask_is_possible(value_at(at), &call->client))
+			given != NULL ? call_ask_read_answer(value_at(at), given) : NULL;
+		if (answer == NULL && !call_ask_is_possible(value_at(at), &call->client))
 			answer = call->hash != NULL ? unasked() : declined();
 		if (answer != NULL)
 			value_set(call->answers, key, answer);
@@ -694,14 +694,15 @@ static void park(struct mcp_call *call)
 	for (void *at = value_first(call->requests); at != NULL;
 	     at = value_next(call->requests, at)) {
 		if (value_member(call->answers, value_key(at)) == NULL)
-			value_set(asked, value_key(at), ask_message(value_at(at), 0, NULL));
+			value_set(asked, value_key(at),
+				  call_ask_message(value_at(at), 0, NULL));
 	}
 	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, call->mcp->run,
 		       call->number, call->asked);
 	buf_init(&purpose, PURPOSE_MAX);
 	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
 	add_purpose(call->tool, call->arguments, &purpose);
-	seal_add(&call->mcp->key, buf_str(&purpose), str_of(state), &sealed);
+	message_seal_add(&call->mcp->key, buf_str(&purpose), str_of(state), &sealed);
 	value_set_text(result, "resultType", "input_required");
 	value_set(result, "inputRequests", asked);
 	value_set_text(result, "requestState", sealed.data);
@@ -729,7 +730,7 @@ static void send_requests(struct mcp_call *call)
 		if (value_member(call->answers, value_key(at)) != NULL)
 			continue;
 		(void)snprintf(id, sizeof(id), "q%" PRIu64 ".%zu", call->asked, index);
-		auto_value struct value *message = ask_message(value_at(at), 1, id);
+		auto_value struct value *message = call_ask_message(value_at(at), 1, id);
 		struct value *params = value_member(message, "params");
 
 		mcp_tell(call->mcp, call->request->way, id,
@@ -779,7 +780,7 @@ static void mcp_question(struct mcp_call *call, const struct value *data)
 	call->hash = memory_copy(value_text(value_member(data, "hash")));
 	call->asked = ++call->mcp->next_question;
 	call->answers = value_new_object();
-	call->requests = ask_requests(kind, request, call->asked, &call->one);
+	call->requests = call_ask_requests(kind, request, call->asked, &call->one);
 	if (refuse_missing(call))
 		return;
 	answer_known(call, false);
@@ -840,7 +841,7 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 	if (call == NULL || value_member(call->answers, value_key(key)) != NULL)
 		return;
 	if (message->result != NULL)
-		answer = ask_read_answer(value_at(key), message->result);
+		answer = call_ask_read_answer(value_at(key), message->result);
 	/* An error, or an answer that is none: as if nobody wanted to say anything. */
 	value_set(call->answers, value_key(key), answer != NULL ? answer : declined());
 	if (is_answered(call))
@@ -939,8 +940,8 @@ static bool mcp_question_resume(struct mcp_request *request, struct mcp_call **c
 	buf_init(&purpose, PURPOSE_MAX);
 	add_purpose(value_text(value_member(request->params, "name")),
 		    value_member(request->params, "arguments"), &purpose);
-	bool sound = seal_check(&request->mcp->key, buf_str(&purpose), value_str(state),
-				&inner);
+	bool sound = message_seal_check(&request->mcp->key, buf_str(&purpose),
+					value_str(state), &inner);
 	buf_fini(&purpose);
 	*call = sound ? find_parked(request->mcp, inner) : NULL;
 	if (*call == NULL) {
@@ -1014,8 +1015,8 @@ static struct value *request_of(const char *kind, const struct value *request)
 	return made;
 }
 
-struct value *ask_requests(const char *kind, const struct value *request, uint64_t number,
-			   bool *one)
+struct value *call_ask_requests(const char *kind, const struct value *request,
+				uint64_t number, bool *one)
 {
 	struct value *requests = value_new_object();
 	const struct value *several = value_member(request, "requests");
@@ -1037,7 +1038,7 @@ struct value *ask_requests(const char *kind, const struct value *request, uint64
 	return requests;
 }
 
-bool ask_is_possible(const struct value *request, const struct mcp_client *client)
+bool call_ask_is_possible(const struct value *request, const struct mcp_client *client)
 {
 	if (has_method(request, SAMPLING))
 		return client->sampling;
@@ -1046,19 +1047,19 @@ bool ask_is_possible(const struct value *request, const struct mcp_client *clien
 	return is_url(request) ? client->url : client->form;
 }
 
-bool ask_is_needed(const struct value *request)
+bool call_ask_is_needed(const struct value *request)
 {
 	return value_is_true(value_member(request, "needed"));
 }
 
-const char *ask_capability(const struct value *request)
+const char *call_ask_capability(const struct value *request)
 {
 	if (has_method(request, SAMPLING))
 		return "sampling";
 	return has_method(request, ROOTS) ? "roots" : "elicitation";
 }
 
-struct value *ask_message(const struct value *request, bool legacy, const char *id)
+struct value *call_ask_message(const struct value *request, bool legacy, const char *id)
 {
 	struct value *message = value_new_object();
 	struct value *params = value_copy(value_member(request, "params"));
@@ -1099,7 +1100,7 @@ static struct value *read_elicitation(const struct value *request, const struct 
 	return NULL;
 }
 
-struct value *ask_read_answer(const struct value *request, const struct value *said)
+struct value *call_ask_read_answer(const struct value *request, const struct value *said)
 {
 	struct value *answer;
 

@@ -401,24 +401,24 @@ static void send_message(struct mcp_way *way, struct buf *message, bool last, in
 {
 	struct http_exchange *exchange = ((struct carried *)way)->exchange;
 
-	if (last && !http_is_stream(exchange)) {
-		http_answer(exchange, status, JSON, buf_str(message));
+	if (last && !http_daemon_is_stream(exchange)) {
+		http_daemon_answer(exchange, status, JSON, buf_str(message));
 		return;
 	}
-	http_stream(exchange, EVENTS, HEARTBEAT);
-	http_stream_add(exchange, EVENT_BEGIN);
-	http_stream_add(exchange, buf_str(message));
-	http_stream_add(exchange, EVENT_END);
+	http_daemon_stream(exchange, EVENTS, HEARTBEAT);
+	http_daemon_stream_add(exchange, EVENT_BEGIN);
+	http_daemon_stream_add(exchange, buf_str(message));
+	http_daemon_stream_add(exchange, EVENT_END);
 	if (last)
-		http_stream_end(exchange);
+		http_daemon_stream_end(exchange);
 }
 
 static void drop(struct mcp_way *way)
 {
 	struct http_exchange *exchange = ((struct carried *)way)->exchange;
 
-	http_stream(exchange, EVENTS, HEARTBEAT);
-	http_stream_end(exchange);
+	http_daemon_stream(exchange, EVENTS, HEARTBEAT);
+	http_daemon_stream_end(exchange);
 }
 
 /* Refuse a request before any MCP message of it has been read. */
@@ -433,12 +433,12 @@ static void refuse(struct carried *carried, int status, const char *sentence)
 
 static bool is_method(const struct carried *carried, const char *method)
 {
-	return strcmp(http_method(carried->exchange), method) == 0;
+	return strcmp(http_daemon_method(carried->exchange), method) == 0;
 }
 
 static const char *header(const struct carried *carried, const char *name)
 {
-	return http_header(carried->exchange, name);
+	return http_daemon_header(carried->exchange, name);
 }
 
 /* We and a proxy before us could read contradicting headers differently: refuse them. */
@@ -451,12 +451,12 @@ static bool is_unambiguous(struct carried *carried)
 
 	const char *coding = header(carried, "Transfer-Encoding");
 
-	if (!http_headers_are_sound(carried->exchange)) {
+	if (!http_daemon_headers_are_sound(carried->exchange)) {
 		refuse(carried, STATUS_BAD, "A header's name holds what no name may hold.");
 		return false;
 	}
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++) {
-		if (http_header_count(carried->exchange, once[i]) <= 1)
+		if (http_daemon_header_count(carried->exchange, once[i]) <= 1)
 			continue;
 		refuse(carried, STATUS_BAD, "A header that may come once comes twice.");
 		return false;
@@ -493,11 +493,11 @@ static bool may_ask(struct carried *carried)
 		return false;
 	}
 	if (!http_token_fits(guard, header(carried, "Authorization"))) {
-		http_add_header(carried->exchange, "WWW-Authenticate", "Bearer");
+		http_daemon_add_header(carried->exchange, "WWW-Authenticate", "Bearer");
 		refuse(carried, STATUS_UNAUTHORIZED, "A bearer token is needed.");
 		return false;
 	}
-	if (strcmp(http_path(carried->exchange), ENDPOINT) != 0) {
+	if (strcmp(http_daemon_path(carried->exchange), ENDPOINT) != 0) {
 		refuse(carried, STATUS_NOT_FOUND, "The endpoint is " ENDPOINT ".");
 		return false;
 	}
@@ -532,10 +532,10 @@ static void head(void *context, struct http_exchange *exchange)
 	struct carried *carried = memory_alloc(sizeof(*carried));
 
 	*carried = (struct carried){{send_message, drop}, context, exchange, NULL};
-	http_set_owner(exchange, carried);
+	http_daemon_set_owner(exchange, carried);
 	if (!may_ask(carried)) {
 		/* Strangers hold no connection. */
-		http_add_header(exchange, "Connection", "close");
+		http_daemon_add_header(exchange, "Connection", "close");
 		return;
 	}
 	if (is_method(carried, "POST")) {
@@ -545,7 +545,7 @@ static void head(void *context, struct http_exchange *exchange)
 	/* Later versions have requests alone. */
 	if ((!is_method(carried, "GET") && !is_method(carried, "DELETE")) ||
 	    says_modern(carried) || header(carried, "Mcp-Session-Id") == NULL) {
-		http_add_header(exchange, "Allow", "POST");
+		http_daemon_add_header(exchange, "Allow", "POST");
 		refuse(carried, STATUS_METHOD, "Messages are sent by POST.");
 	}
 }
@@ -570,8 +570,8 @@ static void open_notices(struct carried *carried)
 
 	if (peer == NULL)
 		return;
-	if (http_is_crowded(carried->exchange)) {
-		http_ask_again(carried->exchange);
+	if (http_daemon_is_crowded(carried->exchange)) {
+		http_daemon_ask_again(carried->exchange);
 		refuse(carried, STATUS_BUSY, crowded);
 		return;
 	}
@@ -584,8 +584,8 @@ static void open_notices(struct carried *carried)
 		return;
 	}
 	mcp_peer_set_way(peer, &carried->way);
-	http_stream(carried->exchange, EVENTS, HEARTBEAT);
-	http_stream_add(carried->exchange, HEARTBEAT);
+	http_daemon_stream(carried->exchange, EVENTS, HEARTBEAT);
+	http_daemon_stream_add(carried->exchange, HEARTBEAT);
 }
 
 static void end_session(struct carried *carried)
@@ -595,7 +595,7 @@ static void end_session(struct carried *carried)
 	if (peer == NULL)
 		return;
 	http_session_end(carried->server->sessions, peer);
-	http_answer(carried->exchange, STATUS_NO_CONTENT, NULL, STR(""));
+	http_daemon_answer(carried->exchange, STATUS_NO_CONTENT, NULL, STR(""));
 }
 
 static struct mcp_peer *own_peer(struct carried *carried)
@@ -606,8 +606,8 @@ static struct mcp_peer *own_peer(struct carried *carried)
 
 static const char *find_header(void *context, const char *name, size_t *count)
 {
-	*count = http_header_count(context, name);
-	return http_header(context, name);
+	*count = http_daemon_header_count(context, name);
+	return http_daemon_header(context, name);
 }
 
 static bool take_modern(struct carried *carried, const struct mcp_message *message)
@@ -639,13 +639,13 @@ static bool take_legacy(struct carried *carried, const struct mcp_message *messa
 		char id[HTTP_SESSION_ID + 1];
 
 		peer = http_session_begin(sessions, id);
-		http_add_header(carried->exchange, "Mcp-Session-Id", id);
+		http_daemon_add_header(carried->exchange, "Mcp-Session-Id", id);
 		return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
 	}
 	peer = session_of(carried);
 	if (peer != NULL)
 		return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
-	return http_is_answered(carried->exchange) ||
+	return http_daemon_is_answered(carried->exchange) ||
 	       mcp_take(own_peer(carried), &carried->way, message, MCP_LENIENT);
 }
 
@@ -660,7 +660,7 @@ static void refuse_crowded(struct carried *carried, const struct mcp_message *me
 	struct err err;
 
 	(void)err_set(&err, MCP_CODE_INTERNAL, "%s", crowded);
-	http_ask_again(carried->exchange);
+	http_daemon_ask_again(carried->exchange);
 	mcp_refuse(carried->server->options->mcp, &carried->way, message, STATUS_BUSY, &err);
 }
 
@@ -676,21 +676,21 @@ static void take_post(struct carried *carried, struct str body)
 		mcp_message_fini(&message);
 		return;
 	}
-	http_stream_if_late(carried->exchange, EVENTS, HEARTBEAT);
-	if (http_is_crowded(carried->exchange) && mcp_may_last(&message))
+	http_daemon_stream_if_late(carried->exchange, EVENTS, HEARTBEAT);
+	if (http_daemon_is_crowded(carried->exchange) && mcp_may_last(&message))
 		refuse_crowded(carried, &message);
 	else if (message.kind != MCP_RESPONSE && is_modern(carried, &message))
 		answered = take_modern(carried, &message);
 	else
 		answered = take_legacy(carried, &message);
 	if (!answered)
-		http_answer(carried->exchange, STATUS_ACCEPTED, NULL, STR(""));
+		http_daemon_answer(carried->exchange, STATUS_ACCEPTED, NULL, STR(""));
 	mcp_message_fini(&message);
 }
 
 static void whole(void *context, struct http_exchange *exchange, struct str body)
 {
-	struct carried *carried = http_owner(exchange);
+	struct carried *carried = http_daemon_owner(exchange);
 
 	(void)context;
 	if (is_method(carried, "POST"))
@@ -704,14 +704,14 @@ static void whole(void *context, struct http_exchange *exchange, struct str body
 static void dropped(void *context, struct http_exchange *exchange)
 {
 	struct server *server = context;
-	struct carried *carried = http_owner(exchange);
+	struct carried *carried = http_daemon_owner(exchange);
 
 	mcp_way_gone(server->options->mcp, &carried->way);
 }
 
 static void over(void *context, struct http_exchange *exchange)
 {
-	struct carried *carried = http_owner(exchange);
+	struct carried *carried = http_daemon_owner(exchange);
 
 	dropped(context, exchange);
 	mcp_peer_free(carried->own);
@@ -834,8 +834,8 @@ static bool header_says(const char *header, struct str value)
 	    said.size < begin.size + end.size)
 		return str_equal(said, value);
 	buf_init(&bytes, NAME_MAX_BYTES);
-	same = base64_read(str_part(said, begin.size, said.size - begin.size - end.size),
-			   &bytes) &&
+	same = buf_base64_read(str_part(said, begin.size, said.size - begin.size - end.size),
+			       &bytes) &&
 	       str_equal(buf_str(&bytes), value);
 	buf_fini(&bytes);
 	return same;

@@ -372,9 +372,9 @@ static void exchange_late(struct timer *timer)
 	struct http_exchange *exchange = timer->context;
 
 	if (exchange->progress == WAITING && exchange->type != NULL)
-		http_stream(exchange, exchange->type, str_of(exchange->beat));
+		http_daemon_stream(exchange, exchange->type, str_of(exchange->beat));
 	if (exchange->progress == STREAMING)
-		http_stream_add(exchange, str_of(exchange->beat));
+		http_daemon_stream_add(exchange, str_of(exchange->beat));
 }
 
 /* The body is not wanted any more: its room is for others. */
@@ -469,17 +469,17 @@ static void http_exchange_free(struct http_exchange *exchange)
 	free(exchange);
 }
 
-const char *http_method(const struct http_exchange *exchange)
+const char *http_daemon_method(const struct http_exchange *exchange)
 {
 	return exchange->method;
 }
 
-const char *http_path(const struct http_exchange *exchange)
+const char *http_daemon_path(const struct http_exchange *exchange)
 {
 	return exchange->path;
 }
 
-const char *http_header(const struct http_exchange *exchange, const char *name)
+const char *http_daemon_header(const struct http_exchange *exchange, const char *name)
 {
 	return exchange->daemon->mhd.lookup(exchange->connection, MHD_HEADER_KIND, name);
 }
@@ -500,7 +500,7 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind,
 	return MHD_YES;
 }
 
-size_t http_header_count(const struct http_exchange *exchange, const char *name)
+size_t http_daemon_header_count(const struct http_exchange *exchange, const char *name)
 {
 	struct counting counting = {.name = name};
 
@@ -509,17 +509,18 @@ size_t http_header_count(const struct http_exchange *exchange, const char *name)
 	return counting.count;
 }
 
-void *http_owner(const struct http_exchange *exchange)
+void *http_daemon_owner(const struct http_exchange *exchange)
 {
 	return exchange->owner;
 }
 
-void http_set_owner(struct http_exchange *exchange, void *owner)
+void http_daemon_set_owner(struct http_exchange *exchange, void *owner)
 {
 	exchange->owner = owner;
 }
 
-void http_add_header(struct http_exchange *exchange, const char *name, const char *value)
+void http_daemon_add_header(struct http_exchange *exchange, const char *name,
+			    const char *value)
 {
 	if (exchange->headers == HTTP_HEADERS)
 		return;
@@ -546,7 +547,7 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind,
 	return *sound ? MHD_YES : MHD_NO;
 }
 
-bool http_headers_are_sound(const struct http_exchange *exchange)
+bool http_daemon_headers_are_sound(const struct http_exchange *exchange)
 {
 	bool sound = true;
 
@@ -611,19 +612,19 @@ static void run_due(struct timer *timer)
 }
 
 /* Tell the client immediately when to ask again, and close its connection. */
-void http_ask_again(struct http_exchange *exchange)
+void http_daemon_ask_again(struct http_exchange *exchange)
 {
-	http_add_header(exchange, "Retry-After", "1");
-	http_add_header(exchange, "Connection", "close");
+	http_daemon_add_header(exchange, "Retry-After", "1");
+	http_daemon_add_header(exchange, "Connection", "close");
 }
 
 static void answer_busy(struct http_exchange *exchange, struct str why)
 {
-	http_ask_again(exchange);
-	http_answer(exchange, STATUS_BUSY, "text/plain", why);
+	http_daemon_ask_again(exchange);
+	http_daemon_answer(exchange, STATUS_BUSY, "text/plain", why);
 }
 
-bool http_is_crowded(const struct http_exchange *exchange)
+bool http_daemon_is_crowded(const struct http_exchange *exchange)
 {
 	return exchange->crowded;
 }
@@ -644,8 +645,8 @@ static void take_whole(struct http_daemon *daemon, struct http_exchange *exchang
 		answer_busy(exchange,
 			    STR("Too much is being sent at once; ask again in a second.\n"));
 	else if (exchange->taken == BODY_TOO_LARGE)
-		http_answer(exchange, STATUS_TOO_LARGE, "text/plain",
-			    STR("The request is too large.\n"));
+		http_daemon_answer(exchange, STATUS_TOO_LARGE, "text/plain",
+				   STR("The request is too large.\n"));
 	else
 		daemon->options.whole(daemon->options.context, exchange,
 				      buf_str(&exchange->body));
@@ -892,14 +893,14 @@ static void set_type(struct http_exchange *exchange, const char *type, struct st
 	exchange->beat = memory_copy_str(beat);
 }
 
-void http_answer(struct http_exchange *exchange, int status, const char *type,
-		 struct str body)
+void http_daemon_answer(struct http_exchange *exchange, int status, const char *type,
+			struct str body)
 {
 	if (exchange->progress >= ANSWERED)
 		return;
 	if (exchange->daemon->unread + body.size > UNREAD_ALL_MAX ||
 	    body.size > HTTP_UNREAD_MAX) {
-		http_add_header(exchange, "Retry-After", "1");
+		http_daemon_add_header(exchange, "Retry-After", "1");
 		status = STATUS_BUSY;
 		type = "text/plain";
 		body = str_of(too_much);
@@ -914,17 +915,17 @@ void http_answer(struct http_exchange *exchange, int status, const char *type,
 	http_exchange_wake(exchange);
 }
 
-bool http_is_answered(const struct http_exchange *exchange)
+bool http_daemon_is_answered(const struct http_exchange *exchange)
 {
 	return exchange->progress >= ANSWERED;
 }
 
-bool http_is_stream(const struct http_exchange *exchange)
+bool http_daemon_is_stream(const struct http_exchange *exchange)
 {
 	return exchange->progress == STREAMING;
 }
 
-void http_stream(struct http_exchange *exchange, const char *type, struct str beat)
+void http_daemon_stream(struct http_exchange *exchange, const char *type, struct str beat)
 {
 	if (exchange->progress >= ANSWERED)
 		return;
@@ -936,7 +937,8 @@ void http_stream(struct http_exchange *exchange, const char *type, struct str be
 	http_exchange_wake(exchange);
 }
 
-void http_stream_if_late(struct http_exchange *exchange, const char *type, struct str beat)
+void http_daemon_stream_if_late(struct http_exchange *exchange, const char *type,
+				struct str beat)
 {
 	if (exchange->progress >= ANSWERED)
 		return;
@@ -944,7 +946,7 @@ void http_stream_if_late(struct http_exchange *exchange, const char *type, struc
 	exchange->late.due_ms = next_beat_ms(exchange);
 }
 
-void http_stream_add(struct http_exchange *exchange, struct str bytes)
+void http_daemon_stream_add(struct http_exchange *exchange, struct str bytes)
 {
 	if (exchange->progress != STREAMING || exchange->ended)
 		return;
@@ -953,7 +955,7 @@ void http_stream_add(struct http_exchange *exchange, struct str bytes)
 	http_exchange_wake(exchange);
 }
 
-void http_stream_end(struct http_exchange *exchange)
+void http_daemon_stream_end(struct http_exchange *exchange)
 {
 	exchange->ended = true;
 	exchange->late.due_ms = CLOCK_NEVER;

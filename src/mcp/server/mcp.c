@@ -981,7 +981,7 @@ struct mcp *mcp_new(const struct mcp_options *options)
 	mcp->outputs = value_new_object();
 	buf_init(&mcp->out, EVENT_JSON_MAX);
 	seal_key_make(&mcp->key);
-	seal_name_make(mcp->run, sizeof(mcp->run));
+	message_seal_name_make(mcp->run, sizeof(mcp->run));
 	mcp->settling =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = settling_due, .context = mcp};
 	loop_add_timer(options->loop, &mcp->settling);

@@ -127,7 +127,7 @@ static void set_bytes(struct value *item, struct str bytes)
 		return;
 	}
 	buf_init(&blob, FILE_MAX * 2);
-	(void)base64_add(bytes, &blob);
+	(void)buf_base64_add(bytes, &blob);
 	value_set_str(item, "blob", buf_str(&blob));
 	buf_fini(&blob);
 }
@@ -151,7 +151,8 @@ static struct value *item_of(const struct value *row, const char *uri,
 		value_set_text(item, "uri", uri);
 		if (mime != NULL)
 			value_set_text(item, "mimeType", mime);
-		if (values != NULL && text_is_utf8(text) && fill_add(text, values, &filled))
+		if (values != NULL && text_is_utf8(text) &&
+		    message_fill_add(text, values, &filled))
 			text = buf_str(&filled);
 		set_bytes(item, text);
 	}
@@ -175,8 +176,8 @@ struct value *mcp_resource_at_hand(struct mcp *mcp, const char *uri)
 		const struct value *row = value_item(rows, i);
 		auto_value struct value *values = value_new_object();
 
-		if (fill_match(value_str(value_member(row, "uriTemplate")), str_of(uri),
-			       values))
+		if (message_fill_match(value_str(value_member(row, "uriTemplate")),
+				       str_of(uri), values))
 			return item_of(row, uri, values);
 	}
 	return NULL;
@@ -318,7 +319,7 @@ static void add_file(const struct mcp *mcp, const char *path, mcp_complain *comp
 	if (str_ends(str_of(name), STR(SUFFIX)))
 		name[strlen(name) - strlen(SUFFIX)] = '\0';
 	if (fd_read_file(path, PROMPT_TEXT_MAX, &text, &err) &&
-	    (prompt_read(buf_str(&text), name, &prompt, &err) ||
+	    (prompts_read(buf_str(&text), name, &prompt, &err) ||
 	     err_while(&err, "%s", path))) {
 		value_set_text(prompt, "path", path);
 		if (is_named(prompts, prompt))
@@ -365,7 +366,7 @@ void mcp_prompts_list(struct mcp_request *request)
 	struct value *result = value_new_object(), *rows = value_new_array();
 
 	for (size_t i = 0; i < value_count(prompts); i++)
-		value_append(rows, prompt_row(value_item(prompts, i)));
+		value_append(rows, prompts_row(value_item(prompts, i)));
 	value_set(result, "prompts", rows);
 	mcp_answer(request, result);
 }
@@ -385,7 +386,7 @@ static struct value *image_of(struct str bytes, const char *mime)
 	struct buf data;
 
 	buf_init(&data, EMBEDDED_MAX * 2);
-	(void)base64_add(bytes, &data);
+	(void)buf_base64_add(bytes, &data);
 	value_set_text(content, "type", "image");
 	value_set_str(content, "data", buf_str(&data));
 	value_set_text(content, "mimeType", mime);
@@ -480,15 +481,15 @@ static void ask_for(struct mcp_request *request, const struct value *prompt,
 	value_set(asked, "schema", value_copy(schema));
 	value_set_text(asked, "key", "arguments");
 	bool one;
-	auto_value struct value *requests = ask_requests("form", asked, 1, &one);
+	auto_value struct value *requests = call_ask_requests("form", asked, 1, &one);
 	value_set(inputs, "arguments",
-		  ask_message(value_at(value_first(requests)), false, NULL));
+		  call_ask_message(value_at(value_first(requests)), false, NULL));
 	value_free(asked);
 	buf_clear(&text);
 	add_purpose(prompt, &text);
 	struct buf sealed;
 	buf_init(&sealed, PURPOSE_MAX);
-	seal_add(&request->mcp->key, buf_str(&text), STR("arguments"), &sealed);
+	message_seal_add(&request->mcp->key, buf_str(&text), STR("arguments"), &sealed);
 	value_set_text(result, "resultType", "input_required");
 	value_set(result, "inputRequests", inputs);
 	value_set_text(result, "requestState", sealed.data);
@@ -512,8 +513,8 @@ static bool take_responses(struct mcp_request *request, const struct value *prom
 	if (state != NULL) {
 		buf_init(&purpose, PURPOSE_MAX);
 		add_purpose(prompt, &purpose);
-		sound = seal_check(&request->mcp->key, buf_str(&purpose),
-				   value_str(state), &inner);
+		sound = message_seal_check(&request->mcp->key, buf_str(&purpose),
+					   value_str(state), &inner);
 		buf_fini(&purpose);
 	}
 	if (!sound || (responses != NULL && value_kind(responses) != VALUE_OBJECT)) {
@@ -540,7 +541,7 @@ static void answer_prompt(struct mcp_request *request, const struct value *promp
 	struct value *messages, *result;
 	struct err err;
 
-	if (!prompt_messages(prompt, arguments, &way, &messages, &err)) {
+	if (!prompts_messages(prompt, arguments, &way, &messages, &err)) {
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", err.text);
 		return;
 	}
@@ -569,7 +570,7 @@ void mcp_prompts_get(struct mcp_request *request)
 	const bool modern = request->client.version >= MCP_2026_07_28;
 	if (modern && !take_responses(request, prompt, arguments))
 		return;
-	auto_value struct value *missing = prompt_missing(prompt, arguments);
+	auto_value struct value *missing = prompts_missing(prompt, arguments);
 	if (missing == NULL)
 		answer_prompt(request, prompt, arguments);
 	else if (modern && request->client.form)
@@ -613,8 +614,8 @@ void mcp_complete(struct mcp_request *request)
 			 "completion/complete needs a ref and an argument with a name.");
 		return;
 	}
-	values = prompt_proposals(arguments_of(request->mcp, ref, prompts), name,
-				  value_str(value_member(argument, "value")));
+	values = prompts_proposals(arguments_of(request->mcp, ref, prompts), name,
+				   value_str(value_member(argument, "value")));
 	result = value_new_object();
 	completion = value_new_object();
 	value_set_integer(completion, "total", (int64_t)value_count(values));
@@ -676,7 +677,7 @@ static bool has_front_matter(struct str text)
 	return str_starts(text, STR("---\n")) || str_starts(text, STR("---\r\n"));
 }
 
-bool prompt_read(struct str text, const char *name, struct value **prompt, struct err *err)
+bool prompts_read(struct str text, const char *name, struct value **prompt, struct err *err)
 {
 	struct value *made = NULL;
 
@@ -710,7 +711,7 @@ static void copy_text(const struct value *from, const char *key, struct value *t
 		value_set_text(to, key, text);
 }
 
-struct value *prompt_row(const struct value *prompt)
+struct value *prompts_row(const struct value *prompt)
 {
 	const struct value *rows = value_member(prompt, "arguments");
 	struct value *made = value_new_object();
@@ -734,7 +735,7 @@ struct value *prompt_row(const struct value *prompt)
 	return made;
 }
 
-struct value *prompt_missing(const struct value *prompt, const struct value *arguments)
+struct value *prompts_missing(const struct value *prompt, const struct value *arguments)
 {
 	const struct value *rows = value_member(prompt, "arguments");
 	struct value *schema = NULL;
@@ -807,8 +808,8 @@ static bool embed_target(struct str target, const struct value *arguments,
 	struct buf name;
 
 	buf_init(&name, PROMPT_TEXT_MAX);
-	(void)fill_add(target, arguments, &name);
-	content = embed->content(embed->context, name.data, fill_has_place(target));
+	(void)message_fill_add(target, arguments, &name);
+	content = embed->content(embed->context, name.data, message_fill_has_place(target));
 	if (content != NULL)
 		add_message(messages, content);
 	else
@@ -819,9 +820,9 @@ static bool embed_target(struct str target, const struct value *arguments,
 	return content != NULL;
 }
 
-bool prompt_messages(const struct value *prompt, const struct value *arguments,
-		     const struct prompt_embed *embed, struct value **messages,
-		     struct err *err)
+bool prompts_messages(const struct value *prompt, const struct value *arguments,
+		      const struct prompt_embed *embed, struct value **messages,
+		      struct err *err)
 {
 	struct str rest = value_str(value_member(prompt, "prompt")), line, target;
 	struct value *made = value_new_array();
@@ -836,7 +837,7 @@ bool prompt_messages(const struct value *prompt, const struct value *arguments,
 			ok = embed_target(target, arguments, embed, made, err);
 			continue;
 		}
-		(void)fill_add(line, arguments, &text);
+		(void)message_fill_add(line, arguments, &text);
 		(void)buf_addc(&text, '\n');
 	}
 	end_text(&text, made);
@@ -848,8 +849,8 @@ bool prompt_messages(const struct value *prompt, const struct value *arguments,
 	return ok;
 }
 
-struct value *prompt_proposals(const struct value *arguments, const char *name,
-			       struct str text)
+struct value *prompts_proposals(const struct value *arguments, const char *name,
+				struct str text)
 {
 	struct value *found = value_new_array();
 

@@ -17,13 +17,13 @@
  * TEXT as an object: name (NAME unless the front matter has one), title, description,
  * arguments, prompt. The caller's. ERR names what is wrong with it.
  */
-bool prompt_read(struct str text, const char *name, struct value **prompt, struct err *err);
+bool prompts_read(struct str text, const char *name, struct value **prompt, struct err *err);
 
 /* The row of `prompts/list`. The caller's. */
-struct value *prompt_row(const struct value *prompt);
+struct value *prompts_row(const struct value *prompt);
 
 /* The arguments it needs and ARGUMENTS has not, as the schema of a form; NULL: none. */
-struct value *prompt_missing(const struct value *prompt, const struct value *arguments);
+struct value *prompts_missing(const struct value *prompt, const struct value *arguments);
 
 /*
  * The messages, with ARGUMENTS in their places. EMBED gives the content that TARGET stands for,
@@ -33,10 +33,10 @@ struct prompt_embed {
 	struct value *(*content)(void *context, const char *target, bool made);
 	void *context;
 };
-bool prompt_messages(const struct value *prompt, const struct value *arguments,
-		     const struct prompt_embed *embed, struct value **messages,
-		     struct err *err);
+bool prompts_messages(const struct value *prompt, const struct value *arguments,
+		      const struct prompt_embed *embed, struct value **messages,
+		      struct err *err);
 
 /* An array of values for the argument NAME that begin with TEXT. The caller frees it. */
-struct value *prompt_proposals(const struct value *arguments, const char *name,
-			       struct str text);
+struct value *prompts_proposals(const struct value *arguments, const char *name,
+				struct str text);

@@ -100,7 +100,7 @@ static void write_adaptive(uint64_t budget, struct buf *body)
 	(void)buf_addf(body,
 		       ",\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"},"
 		       "\"output_config\":{\"effort\":\"%s\"}",
-		       request_effort(budget));
+		       conversation_effort(budget));
 }
 
 /* Append `"max_tokens":…` and what the model is told about thinking and temperature. */
@@ -177,7 +177,7 @@ static bool is_written(const struct part *part)
 {
 	switch (part->kind) {
 	case PART_TEXT:
-		return !request_is_blank(part->text);
+		return !conversation_is_blank(part->text);
 	case PART_THINKING:
 		return value_kind(kept_block(part)) == VALUE_OBJECT;
 	default:
@@ -283,7 +283,7 @@ static void write_call(const struct part *part, bool *is_open, struct buf *body)
 	write_name_member("id", part->call_id, body);
 	write_name_member("name", part->tool, body);
 	(void)buf_adds(body, ",\"input\":");
-	request_add_arguments(part, body);
+	conversation_add_arguments(part, body);
 	write_kept(kept_block(part), body);
 }
 
@@ -291,7 +291,7 @@ static void write_result(const struct part *part, bool *is_open, struct buf *bod
 {
 	open_block(is_open, "tool_result", body);
 	write_name_member("tool_use_id", part->call_id, body);
-	write_text_member("content", str_of(request_result_text(part)), body);
+	write_text_member("content", str_of(conversation_result_text(part)), body);
 	if (part->is_error)
 		(void)buf_adds(body, ",\"is_error\":true");
 }
@@ -365,7 +365,7 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		(void)value_quote(str_of(tool->name), body);
 		write_text_member("description", str_of(tool->description), body);
 		(void)buf_adds(body, ",\"input_schema\":");
-		request_add_schema(tool, body);
+		conversation_add_schema(tool, body);
 	}
 	if (request->tool_count > 0)
 		(void)buf_adds(body, CACHE_MARK "}]");
@@ -383,14 +383,14 @@ static bool anthropic_write(const struct provider_settings *settings,
 	(void)buf_addc(body, ',');
 	anthropic_write_limits(settings, body);
 	write_tools(request, body);
-	if (!request_is_blank(conversation->system_prompt)) {
+	if (!conversation_is_blank(conversation->system_prompt)) {
 		(void)buf_adds(body, ",\"system\":[{\"type\":\"text\"");
 		write_text_member("text", str_of(conversation->system_prompt), body);
 		(void)buf_adds(body, CACHE_MARK "}]");
 	}
 	write_messages(conversation, body);
 	(void)buf_adds(body, ",\"stream\":true}");
-	return request_fits(body, err);
+	return conversation_fits(body, err);
 }
 
 /* The version that has all that we use; the API still serves it on request. */
@@ -592,7 +592,7 @@ static void take_usage(struct answer *answer, const struct value *usage)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t count = service_count(rows[i].from, rows[i].key);
+		uint64_t count = failure_count(rows[i].from, rows[i].key);
 
 		/* Some know it at the beginning only, others at the end only. */
 		if (count > 0)
@@ -685,15 +685,15 @@ static bool anthropic_event(struct answer *answer, struct str name, struct str d
 	auto_value struct value *root = NULL;
 	struct str type;
 
-	if (!service_parse_event(data, &root, end, err))
+	if (!failure_parse_event(data, &root, end, err))
 		return false;
 	if (!root)
 		return true;
 	type = value_str(value_member(root, "type"));
 	if (type.size == 0)
 		type = name;
-	if (str_is(type, "error") || service_is_error(root))
-		return service_refuse(root, err);
+	if (str_is(type, "error") || failure_is_error(root))
+		return failure_refuse_status(root, err);
 	return take_event(answer, type, root, data.size, end, err);
 }
 
@@ -702,7 +702,7 @@ static bool anthropic_whole(struct answer *answer, struct str body, struct err *
 	auto_value struct value *root = NULL;
 	const struct value *content;
 
-	if (!service_parse_whole(body, &root, err))
+	if (!failure_parse_whole(body, &root, err))
 		return false;
 	content = value_member(root, "content");
 	if (value_kind(content) != VALUE_ARRAY)
@@ -733,5 +733,5 @@ const struct provider anthropic_provider = {
 	.request = anthropic_write,
 	.event = anthropic_event,
 	.whole = anthropic_whole,
-	.error = service_error,
+	.error = failure_error,
 };

@@ -51,7 +51,7 @@ static void write_model_message(const struct message *message, struct buf *body)
 		(void)buf_adds(body, ",\"thinking\":");
 		(void)value_quote(buf_str(&thinking), body);
 	}
-	request_add_calls(message, "", NULL, request_add_arguments, body);
+	conversation_add_calls(message, "", NULL, conversation_add_arguments, body);
 	(void)buf_addc(body, '}');
 	body->overflowed = body->overflowed || text.overflowed || thinking.overflowed;
 	buf_fini(&text);
@@ -65,13 +65,13 @@ static void write_user_message(const struct message *message, struct buf *body)
 
 		if (part->kind == PART_RESULT) {
 			begin_message("tool", body);
-			(void)value_quote(str_of(request_result_text(part)), body);
+			(void)value_quote(str_of(conversation_result_text(part)), body);
 			(void)buf_adds(body, ",\"tool_name\":");
 			(void)value_quote(str_of(part->tool), body);
 			(void)buf_adds(body, ",\"tool_call_id\":");
 			(void)value_quote(str_of(part->call_id), body);
 			(void)buf_addc(body, '}');
-		} else if (part->kind == PART_TEXT && !request_is_blank(part->text)) {
+		} else if (part->kind == PART_TEXT && !conversation_is_blank(part->text)) {
 			begin_message("user", body);
 			(void)value_quote(str_of(part->text), body);
 			(void)buf_addc(body, '}');
@@ -82,7 +82,7 @@ static void write_user_message(const struct message *message, struct buf *body)
 static void write_messages(const struct conversation *conversation, struct buf *body)
 {
 	(void)buf_adds(body, ",\"messages\":[");
-	if (!request_is_blank(conversation->system_prompt)) {
+	if (!conversation_is_blank(conversation->system_prompt)) {
 		begin_message("system", body);
 		(void)value_quote(str_of(conversation->system_prompt), body);
 		(void)buf_addc(body, '}');
@@ -120,7 +120,7 @@ static bool ollama_write(const struct provider_settings *settings,
 		(void)value_print(number, 0, body);
 	}
 	(void)buf_adds(body, "}}");
-	return request_fits(body, err);
+	return conversation_fits(body, err);
 }
 
 static void take_calls(struct answer *answer, const struct value *calls)
@@ -163,8 +163,8 @@ static void take_end(struct answer *answer, const struct value *root)
 {
 	struct str reason = value_str(value_member(root, "done_reason"));
 	const struct model_usage usage = {
-		.input = service_count(root, "prompt_eval_count"),
-		.output = service_count(root, "eval_count"),
+		.input = failure_count(root, "prompt_eval_count"),
+		.output = failure_count(root, "eval_count"),
 	};
 
 	answer_set_usage(answer, &usage);
@@ -179,10 +179,10 @@ static bool take_line(struct answer *answer, struct str data, bool *end, struct 
 	data = str_trim(data);
 	if (data.size == 0)
 		return true;
-	if (!service_parse(data, "a line of the answer is no JSON", &root, err))
+	if (!failure_parse(data, "a line of the answer is no JSON", &root, err))
 		return false;
-	if (service_is_error(root))
-		return service_refuse(root, err);
+	if (failure_is_error(root))
+		return failure_refuse_status(root, err);
 	if (value_kind(value_member(root, "message")) != VALUE_OBJECT &&
 	    !value_member(root, "done"))
 		return err_set(err, EBADMSG,
@@ -221,5 +221,5 @@ const struct provider ollama_provider = {
 	.request = ollama_write,
 	.event = ollama_event,
 	.whole = ollama_whole,
-	.error = service_error,
+	.error = failure_error,
 };

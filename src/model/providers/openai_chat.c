@@ -129,7 +129,7 @@ static void take_details(struct answer *answer, const struct value *list, bool s
 
 		value_append(kept, value_ref(item));
 		if (!shown)
-			answer_add_thinking(answer, service_first_text(item, text_keys));
+			answer_add_thinking(answer, failure_first_text(item, text_keys));
 	}
 }
 
@@ -162,12 +162,12 @@ static void take_content(struct answer *answer, const struct value *content)
 		const struct value *piece = value_item(content, i);
 		const struct value *thinking = value_member(piece, "thinking");
 
-		answer_add_text(answer, service_first_text(piece, text_keys));
+		answer_add_text(answer, failure_first_text(piece, text_keys));
 		answer_add_thinking(answer, value_str(thinking));
 		for (size_t n = 0;
 		     value_kind(thinking) == VALUE_ARRAY && n < value_count(thinking); n++)
 			answer_add_thinking(answer,
-					    service_first_text(value_item(thinking, n),
+					    failure_first_text(value_item(thinking, n),
 							       text_keys));
 	}
 }
@@ -266,8 +266,8 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 	if (reason.size == 0)
 		return true;
 	if (str_is(reason, "error"))
-		return service_is_error(choice)
-			       ? service_refuse(choice, err)
+		return failure_is_error(choice)
+			       ? failure_refuse_status(choice, err)
 			       : err_set(err, EAGAIN,
 					 "the service ended the answer with an error "
 					 "it does not name");
@@ -292,21 +292,21 @@ static void take_usage(struct answer *answer, const struct value *root)
 	struct model_usage counts = {0};
 
 	if (value_kind(usage) == VALUE_OBJECT) {
-		counts.input = service_count(usage, "prompt_tokens");
-		counts.output = service_count(usage, "completion_tokens");
-		counts.cached = service_count(sent, "cached_tokens");
+		counts.input = failure_count(usage, "prompt_tokens");
+		counts.output = failure_count(usage, "completion_tokens");
+		counts.cached = failure_count(sent, "cached_tokens");
 		if (counts.cached == 0)
-			counts.cached = service_count(usage, "prompt_cache_hit_tokens");
-		counts.cache_writes = service_count(sent, "cache_write_tokens");
+			counts.cached = failure_count(usage, "prompt_cache_hit_tokens");
+		counts.cache_writes = failure_count(sent, "cache_write_tokens");
 		counts.reasoning =
-			service_count(value_member(usage, "completion_tokens_details"),
+			failure_count(value_member(usage, "completion_tokens_details"),
 				      "reasoning_tokens");
 		answer_set_usage(answer, &counts);
 	} else if (value_kind(timings) == VALUE_OBJECT) {
 		/* llama.cpp counts apart what it took from its cache. */
-		counts.cached = service_count(timings, "cache_n");
-		counts.input = service_count(timings, "prompt_n") + counts.cached;
-		counts.output = service_count(timings, "predicted_n");
+		counts.cached = failure_count(timings, "cache_n");
+		counts.input = failure_count(timings, "prompt_n") + counts.cached;
+		counts.output = failure_count(timings, "predicted_n");
 		answer_set_usage(answer, &counts);
 	}
 }
@@ -340,12 +340,12 @@ static bool chat_event(struct answer *answer, struct str name, struct str data, 
 {
 	auto_value struct value *root = NULL;
 
-	if (!service_parse_event(data, &root, end, err))
+	if (!failure_parse_event(data, &root, end, err))
 		return false;
 	if (!root)
 		return true;
-	if (str_is(name, "error") || service_is_error(root))
-		return service_refuse(root, err);
+	if (str_is(name, "error") || failure_is_error(root))
+		return failure_refuse_status(root, err);
 	return take_root(answer, root, err);
 }
 
@@ -353,7 +353,7 @@ static bool chat_whole(struct answer *answer, struct str body, struct err *err)
 {
 	auto_value struct value *root = NULL;
 
-	if (!service_parse_whole(body, &root, err))
+	if (!failure_parse_whole(body, &root, err))
 		return false;
 	if (value_kind(value_member(root, "choices")) != VALUE_ARRAY)
 		return err_set(err, EBADMSG,
@@ -381,7 +381,7 @@ const struct provider openai_chat_provider = {
 	.event = chat_event,
 	.whole = chat_whole,
 	.done = chat_done,
-	.error = service_error,
+	.error = failure_error,
 };
 
 /*
@@ -421,7 +421,7 @@ static void write_arguments(const struct part *call, struct buf *body)
 	struct buf object;
 
 	buf_init(&object, body->max);
-	request_add_arguments(call, &object);
+	conversation_add_arguments(call, &object);
 	(void)value_quote(buf_str(&object), body);
 	body->overflowed = body->overflowed || object.overflowed;
 	buf_fini(&object);
@@ -482,8 +482,8 @@ static void write_model_message(const struct message *message, struct buf *body)
 	else
 		write_joined(message, PART_TEXT, "content", body);
 	write_reasoning(message, body);
-	request_add_calls(message, "\"type\":\"function\",", CHAT_EXTRA_CALL,
-			  write_arguments, body);
+	conversation_add_calls(message, "\"type\":\"function\",", CHAT_EXTRA_CALL,
+			       write_arguments, body);
 	(void)buf_addc(body, '}');
 }
 
@@ -492,7 +492,7 @@ static void write_result(const struct part *part, struct buf *body)
 	(void)buf_adds(body, ",{\"role\":\"tool\",\"tool_call_id\":");
 	(void)value_quote(str_of(part->call_id), body);
 	(void)buf_adds(body, ",\"content\":");
-	(void)value_quote(str_of(request_result_text(part)), body);
+	(void)value_quote(str_of(conversation_result_text(part)), body);
 	(void)buf_addc(body, '}');
 }
 
@@ -514,7 +514,7 @@ static void write_user_run(const struct conversation *conversation, size_t first
 
 			if (part->kind == PART_RESULT)
 				write_result(part, body);
-			if (part->kind != PART_TEXT || request_is_blank(part->text))
+			if (part->kind != PART_TEXT || conversation_is_blank(part->text))
 				continue;
 			if (text.size > 0)
 				(void)buf_adds(&text, "\n\n");
@@ -540,7 +540,7 @@ static void write_messages(const struct conversation *conversation, struct buf *
 	size_t first = 0;
 	size_t list = body->size;
 
-	if (!request_is_blank(conversation->system_prompt)) {
+	if (!conversation_is_blank(conversation->system_prompt)) {
 		(void)buf_adds(body, ",{\"role\":\"system\",\"content\":");
 		(void)value_quote(str_of(conversation->system_prompt), body);
 		(void)buf_addc(body, '}');
@@ -576,7 +576,7 @@ void openai_chat_write_tools(const struct model_request *request, struct buf *bo
 		(void)buf_adds(body, ",\"description\":");
 		(void)value_quote(str_of(tool->description), body);
 		(void)buf_adds(body, ",\"parameters\":");
-		request_add_schema(tool, body);
+		conversation_add_schema(tool, body);
 		(void)buf_adds(body, "}}");
 		separator = ",";
 	}
@@ -602,7 +602,7 @@ static bool openai_chat_write(const struct provider_settings *settings,
 	}
 	(void)buf_adds(body,
 		       ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
-	return request_fits(body, err);
+	return conversation_fits(body, err);
 }
 
 /* The beginnings of names. */

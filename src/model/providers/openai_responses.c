@@ -309,7 +309,7 @@ static void write_text(const struct part *part, size_t list, struct buf *body)
 {
 	const struct value *item = item_of(part, "message");
 
-	if (request_is_blank(part->text))
+	if (conversation_is_blank(part->text))
 		return;
 	begin_item(list, body);
 	if (item)
@@ -337,7 +337,7 @@ static void write_call(const struct part *part, size_t list, struct buf *body)
 		if (!value_member(function, "name"))
 			write_member("name", str_of(part->tool), body);
 		buf_init(&arguments, body->max);
-		request_add_arguments(part, &arguments);
+		conversation_add_arguments(part, &arguments);
 		write_member("arguments", buf_str(&arguments), body);
 		body->overflowed = body->overflowed || arguments.overflowed;
 		buf_fini(&arguments);
@@ -366,7 +366,7 @@ static bool is_followed(const struct message *message, size_t at)
 		const struct part *part = &message->parts[i];
 
 		if (part->kind == PART_CALL ||
-		    (part->kind == PART_TEXT && !request_is_blank(part->text)))
+		    (part->kind == PART_TEXT && !conversation_is_blank(part->text)))
 			return true;
 	}
 	return false;
@@ -413,7 +413,7 @@ static void write_result(const struct part *part, bool custom, size_t list, stru
 	(void)buf_addf(body, "\"type\":\"%s\"",
 		       custom ? "custom_tool_call_output" : "function_call_output");
 	write_member("call_id", str_of(part->call_id), body);
-	write_member("output", str_of(request_result_text(part)), body);
+	write_member("output", str_of(conversation_result_text(part)), body);
 	(void)buf_addc(body, '}');
 }
 
@@ -434,7 +434,7 @@ static void write_user_message(const struct conversation *conversation, size_t a
 	for (size_t i = 0; i < message->part_count; i++) {
 		const struct part *part = &message->parts[i];
 
-		if (part->kind != PART_TEXT || request_is_blank(part->text))
+		if (part->kind != PART_TEXT || conversation_is_blank(part->text))
 			continue;
 		if (!separator[0]) {
 			begin_item(list, body);
@@ -476,7 +476,7 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		write_member("name", str_of(tool->name), body);
 		write_member("description", str_of(tool->description), body);
 		(void)buf_adds(body, ",\"parameters\":");
-		request_add_schema(tool, body);
+		conversation_add_schema(tool, body);
 		/* Unless told the service wants every argument to be required. */
 		(void)buf_adds(body, ",\"strict\":false}");
 		separator = ",";
@@ -517,7 +517,7 @@ static void write_reasoning(const struct provider_settings *settings,
 	if (settings->thinking_budget == 0)
 		return;
 	(void)buf_addf(body, ",\"reasoning\":{\"effort\":\"%s\",\"summary\":\"auto\"}",
-		       request_effort(settings->thinking_budget));
+		       conversation_effort(settings->thinking_budget));
 }
 
 /* Provider's `request`. */
@@ -529,7 +529,7 @@ static bool openai_responses_write(const struct provider_settings *settings,
 
 	(void)buf_adds(body, "{\"model\":");
 	(void)value_quote(str_of(settings->model), body);
-	if (!request_is_blank(request->conversation->system_prompt))
+	if (!conversation_is_blank(request->conversation->system_prompt))
 		write_member("instructions", str_of(request->conversation->system_prompt),
 			     body);
 	write_input(request->conversation, body);
@@ -546,7 +546,7 @@ static bool openai_responses_write(const struct provider_settings *settings,
 			       (unsigned long long)settings->max_output);
 	write_cache_key(request->conversation, body);
 	(void)buf_adds(body, ",\"store\":false,\"stream\":true}");
-	return request_fits(body, err);
+	return conversation_fits(body, err);
 }
 
 static int64_t index_of(const struct value *event, const char *key)
@@ -606,11 +606,11 @@ static void take_usage(struct answer *answer, const struct value *response)
 	const struct value *usage = value_member(response, "usage");
 	const struct value *sent = value_member(usage, "input_tokens_details");
 	struct model_usage counts = {
-		.input = service_count(usage, "input_tokens"),
-		.output = service_count(usage, "output_tokens"),
-		.cached = service_count(sent, "cached_tokens"),
-		.cache_writes = service_count(sent, "cache_write_tokens"),
-		.reasoning = service_count(value_member(usage, "output_tokens_details"),
+		.input = failure_count(usage, "input_tokens"),
+		.output = failure_count(usage, "output_tokens"),
+		.cached = failure_count(sent, "cached_tokens"),
+		.cache_writes = failure_count(sent, "cache_write_tokens"),
+		.reasoning = failure_count(value_member(usage, "output_tokens_details"),
 					   "reasoning_tokens"),
 	};
 
@@ -644,8 +644,8 @@ static bool take_response(struct answer *answer, const struct value *response,
 	struct str status = value_str(value_member(response, "status"));
 
 	take_usage(answer, response);
-	if (str_is(status, "failed") || service_is_error(response))
-		return service_refuse(response, err);
+	if (str_is(status, "failed") || failure_is_error(response))
+		return failure_refuse_status(response, err);
 	take_output(answer, value_member(response, "output"), size);
 	/* An answer that its own items have made a refusal stays one. */
 	if (answer_is_refused(answer))
@@ -666,7 +666,7 @@ static bool take_event(struct answer *answer, struct str type, const struct valu
 	int64_t index = index_of(event, "output_index");
 
 	if (str_is(type, "error"))
-		return service_refuse(event, err);
+		return failure_refuse_status(event, err);
 	if (take_piece(answer, type, event))
 		return true;
 	if (str_is(type, "response.output_item.added")) {
@@ -687,7 +687,7 @@ static bool responses_event(struct answer *answer, struct str name, struct str d
 	auto_value struct value *root = NULL;
 	struct str type;
 
-	if (!service_parse_event(data, &root, end, err))
+	if (!failure_parse_event(data, &root, end, err))
 		return false;
 	if (!root)
 		return true;
@@ -695,8 +695,8 @@ static bool responses_event(struct answer *answer, struct str name, struct str d
 	if (type.size > 0)
 		return take_event(answer, type, root, data.size, end, err);
 	/* Gateways give up in words of their own. */
-	if (service_is_error(root))
-		return service_refuse(root, err);
+	if (failure_is_error(root))
+		return failure_refuse_status(root, err);
 	return take_event(answer, name, root, data.size, end, err);
 }
 
@@ -704,7 +704,7 @@ static bool responses_whole(struct answer *answer, struct str body, struct err *
 {
 	auto_value struct value *root = NULL;
 
-	if (!service_parse_whole(body, &root, err))
+	if (!failure_parse_whole(body, &root, err))
 		return false;
 	if (value_kind(value_member(root, "output")) != VALUE_ARRAY)
 		return err_set(err, EBADMSG,
@@ -723,5 +723,5 @@ const struct provider openai_provider = {
 	.request = openai_responses_write,
 	.event = responses_event,
 	.whole = responses_whole,
-	.error = service_error,
+	.error = failure_error,
 };

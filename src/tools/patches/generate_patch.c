@@ -37,7 +37,7 @@ struct patch_file_change {
 
 enum { SENTENCE_MAX = 64 << 10 };
 
-bool patch_add_path(const char *path, struct buf *out)
+bool generate_patch_patch_add_path(const char *path, struct buf *out)
 {
 	const bool quoted = !text_is_utf8(str_of(path));
 
@@ -328,7 +328,7 @@ static void set_path(struct value *file, const char *key, const char *path)
 	struct buf text;
 
 	buf_init(&text, 5 * PATH_MAX);
-	if (patch_add_path(path, &text))
+	if (generate_patch_patch_add_path(path, &text))
 		value_set_boolean(file, strcmp(key, "from") == 0 ? "from_quoted" : "quoted",
 				  true);
 	value_set_str(file, key, buf_str(&text));

@@ -15,4 +15,4 @@
  * Append PATH as a record of JSON holds it: as it is, or, when it is no UTF-8, in quotes as the
  * patch has it. True: it is in quotes.
  */
-bool patch_add_path(const char *path, struct buf *out);
+bool generate_patch_patch_add_path(const char *path, struct buf *out);

@@ -58,7 +58,7 @@ static bool names(const struct value *record, const char *key, const char *path)
 	bool same;
 
 	buf_init(&text, 5 * PATH_MAX);
-	(void)patch_add_path(path, &text);
+	(void)generate_patch_patch_add_path(path, &text);
 	same = given != NULL && strcmp(given, text.data) == 0;
 	buf_fini(&text);
 	return same;
@@ -94,7 +94,7 @@ static bool take_hash(const struct value *record, const char *key, char hex[HASH
 /* Nothing else is ever handed over. */
 static bool is_plain(const char *path)
 {
-	return path[0] != '/' && undo_path_is_sound(str_of(path));
+	return path[0] != '/' && record_path_is_sound(str_of(path));
 }
 
 static bool take_file(struct handed_file *handed, const struct patch_file *file,

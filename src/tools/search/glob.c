@@ -208,10 +208,10 @@ static void glob_ignored(struct call *call, struct glob *glob,
 	if (total > 0) {
 		(void)buf_adds(&result->text,
 			       "Among ignored files (.gitignore) these fit: ");
-		search_add_names(start, &glob->parts[0].best, total, &result->text);
+		glob_search_add_names(start, &glob->parts[0].best, total, &result->text);
 		(void)buf_adds(&result->text, ". Name their folder as path to search it.\n");
 	}
-	search_add_ignored_gap(&summary, total > 0, &result->text);
+	glob_search_add_ignored_gap(&summary, total > 0, &result->text);
 	walk_summary_fini(&summary);
 	value_set_integer(tool_details(result), "ignored_fitting", (int64_t)total);
 	ranking_fini(&glob->parts[0].best);
@@ -225,7 +225,7 @@ static void glob_say_none(const struct glob *glob, const struct walk_start *star
 	else
 		(void)buf_adds(out, "Nothing found in the part that was searched for ");
 	shown_add(str_of(glob->pattern), out);
-	search_add_where(start, out);
+	glob_search_add_where(start, out);
 	(void)buf_addf(out, " (%" PRIu64 " entries looked at).", summary->entries);
 	if (!pattern_is_one(str_of(glob->pattern)))
 		(void)buf_addf(out,
@@ -274,8 +274,8 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 		glob_say_some(call, glob, shown, &result->text);
 	else
 		glob_say_none(glob, start, summary, &result->text);
-	search_add_ignored(start, &result->text);
-	search_add_gaps(start, summary, &result->text);
+	glob_search_add_ignored(start, &result->text);
+	glob_search_add_gaps(start, summary, &result->text);
 	if (total > 0)
 		(void)buf_addc(&result->text, '\n');
 	(void)buf_addstr(&result->text, buf_str(&text));
@@ -285,7 +285,7 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 		return;
 	value_set_integer(tool_details(result), "found", (int64_t)total);
 	value_set(tool_details(result), "paths", paths);
-	search_set_details(result, summary);
+	glob_search_set_details(result, summary);
 }
 
 static enum result_status glob_execute(struct call *call, struct tool_result *result)
@@ -315,7 +315,7 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 			ranking_fini(&glob->parts[0].best);
 			glob_ignored(call, glob, &start, result);
 		}
-		(void)search_end(call, result, &summary);
+		(void)glob_search_end(call, result, &summary);
 		walk_summary_fini(&summary);
 		walk_start_fini(&start);
 	}
@@ -456,7 +456,7 @@ void ranking_sort_by(struct ranking *ranking, ranking_before *before)
 
 /* Sentences and names of the searching tools. */
 
-void search_add_where(const struct walk_start *start, struct buf *out)
+void glob_search_add_where(const struct walk_start *start, struct buf *out)
 {
 	(void)buf_adds(out, " in ");
 	if (str_is(buf_str(&start->shown), "."))
@@ -465,15 +465,15 @@ void search_add_where(const struct walk_start *start, struct buf *out)
 		walk_start_name(start, STR(""), out);
 }
 
-void search_add_ignored(const struct walk_start *start, struct buf *out)
+void glob_search_add_ignored(const struct walk_start *start, struct buf *out)
 {
 	if (start->ignored)
 		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore rule "
 				    "is applied in it.\n");
 }
 
-void search_add_gaps(const struct walk_start *start, const struct walk_summary *summary,
-		     struct buf *out)
+void glob_search_add_gaps(const struct walk_start *start,
+			  const struct walk_summary *summary, struct buf *out)
 {
 	if (summary->end == WALK_STOPPED)
 		(void)buf_addf(out,
@@ -498,7 +498,8 @@ void search_add_gaps(const struct walk_start *start, const struct walk_summary *
 	}
 }
 
-void search_add_ignored_gap(const struct walk_summary *summary, bool found, struct buf *out)
+void glob_search_add_ignored_gap(const struct walk_summary *summary, bool found,
+				 struct buf *out)
 {
 	if (summary->end == WALK_COMPLETE)
 		return;
@@ -508,7 +509,7 @@ void search_add_ignored_gap(const struct walk_summary *summary, bool found, stru
 				    "folders as path to search it.\n");
 }
 
-void search_set_details(struct tool_result *result, const struct walk_summary *summary)
+void glob_search_set_details(struct tool_result *result, const struct walk_summary *summary)
 {
 	struct value *details = tool_details(result);
 
@@ -520,8 +521,8 @@ void search_set_details(struct tool_result *result, const struct walk_summary *s
 	value_set_integer(details, "unreadable_folders", (int64_t)summary->unreadable);
 }
 
-void search_add_names(const struct walk_start *start, const struct ranking *found,
-		      uint64_t total, struct buf *out)
+void glob_search_add_names(const struct walk_start *start, const struct ranking *found,
+			   uint64_t total, struct buf *out)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		(void)buf_adds(out, i > 0 ? ", " : "");
@@ -531,8 +532,8 @@ void search_add_names(const struct walk_start *start, const struct ranking *foun
 		(void)buf_addf(out, " and %" PRIu64 " more", total - found->count);
 }
 
-enum result_status search_end(struct call *call, struct tool_result *result,
-			      const struct walk_summary *summary)
+enum result_status glob_search_end(struct call *call, struct tool_result *result,
+				   const struct walk_summary *summary)
 {
 	if (summary->end != WALK_STOPPED)
 		return tool_done(result);

@@ -1019,7 +1019,7 @@ static void answer_none(const struct grep *grep, struct buf *out)
 		(void)buf_adds(out, grep->glob && grep->type ? " and file_type " : "");
 		if (grep->type)
 			(void)buf_adds(out, call_text(grep->call, "file_type"));
-		search_add_where(&grep->start, out);
+		glob_search_add_where(&grep->start, out);
 		(void)buf_adds(out, ": nothing was searched; ");
 		add_plural(out, all->unfitting, "file does", "files do");
 		(void)buf_adds(out, " not fit.\n");
@@ -1032,7 +1032,7 @@ static void answer_none(const struct grep *grep, struct buf *out)
 	add_plural(out, all->searched, "file", "files");
 	if (grep->file_fd < 0) {
 		(void)buf_adds(out, " searched");
-		search_add_where(&grep->start, out);
+		glob_search_add_where(&grep->start, out);
 	} else {
 		(void)buf_adds(out, ": ");
 		walk_start_name(&grep->start, STR(""), out);
@@ -1079,8 +1079,8 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 	const struct grep *grep = answer->grep;
 	const struct grep_worker *all = &grep->workers[0];
 
-	search_add_ignored(&grep->start, out);
-	search_add_gaps(&grep->start, &grep->summary, out);
+	glob_search_add_ignored(&grep->start, out);
+	glob_search_add_gaps(&grep->start, &grep->summary, out);
 	if (all->limited > 0) {
 		add_plural(out, all->limited, "file", "files");
 		(void)buf_adds(out,
@@ -1116,11 +1116,11 @@ static void answer_ignored(struct grep *grep, struct tool_result *result)
 	value_set_integer(tool_details(result), "ignored_files", (int64_t)all->files);
 	if (all->files > 0) {
 		(void)buf_adds(&result->text, "Ignored files (.gitignore) have it: ");
-		search_add_names(&grep->start, &all->best, all->files, &result->text);
+		glob_search_add_names(&grep->start, &all->best, all->files, &result->text);
 		(void)buf_adds(&result->text,
 			       ". Name the file or its folder as path to search it.\n");
 	}
-	search_add_ignored_gap(&summary, all->files > 0, &result->text);
+	glob_search_add_ignored_gap(&summary, all->files > 0, &result->text);
 	walk_summary_fini(&summary);
 }
 
@@ -1130,7 +1130,7 @@ static void answer_details(const struct answer *answer, struct tool_result *resu
 	const struct grep_worker *all = &grep->workers[0];
 	struct value *details = tool_details(result);
 
-	search_set_details(result, &grep->summary);
+	glob_search_set_details(result, &grep->summary);
 	value_set_integer(details, "matching_lines", (int64_t)all->lines);
 	value_set_integer(details, "matching_files", (int64_t)all->files);
 	value_set_integer(details, "searched_files", (int64_t)all->searched);
@@ -1508,7 +1508,7 @@ static enum result_status grep_execute(struct call *call, struct tool_result *re
 	    grep_read_glob(grep, result) && grep_read_path(grep, result)) {
 		grep_run(grep);
 		grep_answer(grep, result);
-		(void)search_end(call, result, &grep->summary);
+		(void)glob_search_end(call, result, &grep->summary);
 	}
 	grep_forget(grep);
 	pattern_set_free(grep->glob);

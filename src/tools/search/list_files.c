@@ -281,7 +281,7 @@ static void add_heading(const struct call *call, const struct listing *listing,
 	if (shown < folders + files)
 		(void)buf_addf(out, "; %" PRIu64 " shown, the upper levels first", shown);
 	(void)buf_adds(out, ".\n");
-	search_add_ignored(start, out);
+	glob_search_add_ignored(start, out);
 	if (summary->ignored > 0)
 		(void)buf_addf(out, "Left out as ignored (.gitignore): %" PRIu64 ".\n",
 			       summary->ignored);
@@ -312,7 +312,7 @@ static void listing_show(struct call *call, struct tool_result *result,
 		shown++;
 	}
 	add_heading(call, listing, start, summary, shown, &result->text);
-	search_add_gaps(start, summary, &result->text);
+	glob_search_add_gaps(start, summary, &result->text);
 	(void)buf_addc(&result->text, '\n');
 	(void)buf_addstr(&result->text, buf_str(&text));
 	if (shown < found)
@@ -327,7 +327,7 @@ static void listing_show(struct call *call, struct tool_result *result,
 		return;
 	value_set(tool_details(result), "rows", rows);
 	value_set_integer(tool_details(result), "found", (int64_t)found);
-	search_set_details(result, summary);
+	glob_search_set_details(result, summary);
 }
 
 /* A file asked for as a folder is listed as the one line it is. */
@@ -396,7 +396,7 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 	ranking_fini(&all->best);
 	pattern_set_free(listing->pattern);
 	free(listing);
-	(void)search_end(call, result, &summary);
+	(void)glob_search_end(call, result, &summary);
 	walk_summary_fini(&summary);
 	walk_start_fini(&start);
 	return result->status;

@@ -200,13 +200,13 @@ static void find_folders(const struct rules_place *place, const char *top,
 	buf_init(&file, PATH_MAX);
 	join(git, top, STR(".git"));
 	if (read_file(place, git->data, GIT_POINTER_MAX, &text) &&
-	    git_text_pointer(buf_str(&text), &path))
+	    readers_text_pointer(buf_str(&text), &path))
 		join(git, top, path);
 	buf_fini(&text);
 	(void)buf_addstr(common, buf_str(git));
 	join(&file, git->data, STR("commondir"));
 	if (read_file(place, file.data, GIT_POINTER_MAX, &text) &&
-	    git_text_line(buf_str(&text), &path))
+	    readers_text_line(buf_str(&text), &path))
 		join(common, git->data, path);
 	buf_fini(&text);
 	buf_fini(&file);
@@ -696,7 +696,7 @@ static void walker_run(struct walker *walker)
 
 static unsigned walk_cores(void)
 {
-	unsigned count = cores_usable();
+	unsigned count = clock_cores_usable();
 
 	return count > WALK_THREADS_MAX ? WALK_THREADS_MAX : count;
 }

@@ -194,12 +194,12 @@ static bool add_inner(struct junit *junit, struct str name, struct str select,
 	if (junit->style != CTEST && junit->style != MESON)
 		return false;
 	test_report_init(&inner, NULL, NULL);
-	test_any_text(printed, name, select, &inner);
+	report_any_text(printed, name, select, &inner);
 	fits = test_report_total(&inner) > 0 &&
 	       (inner.failed > 0) == (junit->state == TEST_FAILED);
 	test_report_fini(&inner);
 	if (fits)
-		test_any_text(printed, name, select, junit->report);
+		report_any_text(printed, name, select, junit->report);
 	return fits;
 }
 
@@ -249,7 +249,7 @@ static void end_suite(struct junit *junit)
 	if (junit->suite_out.size == 0)
 		return;
 	test_report_init(&inner, NULL, NULL);
-	test_tap_text(buf_str(&junit->suite_out), STR(""), &inner);
+	report_tap_text(buf_str(&junit->suite_out), STR(""), &inner);
 	for (size_t i = 0; i < inner.count && junit->suite_first + i < report->count &&
 			   inner.count == report->count - junit->suite_first;
 	     i++)
@@ -298,35 +298,35 @@ static void parse(enum style style, struct str text, struct str group,
 	junit_fini(&junit);
 }
 
-void test_parse_phpunit(const struct test_output *output, struct test_report *report)
+void report_parse_phpunit(const struct test_output *output, struct test_report *report)
 {
 	parse(PHPUNIT, output->report, STR(""), report);
 	if (test_report_total(report) == 0)
-		test_teamcity_text(output->progress, report);
+		report_teamcity_text(output->progress, report);
 }
 
-void test_parse_pytest(const struct test_output *output, struct test_report *report)
+void report_parse_pytest(const struct test_output *output, struct test_report *report)
 {
 	parse(PYTEST, output->report, STR(""), report);
 	if (test_report_total(report) == 0)
-		test_pytest_text(output->out, report);
+		report_pytest_text(output->out, report);
 }
 
-void test_parse_ctest(const struct test_output *output, struct test_report *report)
+void report_parse_ctest(const struct test_output *output, struct test_report *report)
 {
 	parse(CTEST, output->report, STR(""), report);
 	if (test_report_total(report) == 0)
-		test_lines_text(output->out, STR(""), STR(""), report);
+		report_lines_text(output->out, STR(""), STR(""), report);
 }
 
-void test_parse_meson(const struct test_output *output, struct test_report *report)
+void report_parse_meson(const struct test_output *output, struct test_report *report)
 {
 	parse(MESON, output->report, STR(""), report);
 	if (test_report_total(report) == 0)
-		test_lines_text(output->out, STR(""), STR(""), report);
+		report_lines_text(output->out, STR(""), STR(""), report);
 }
 
-void test_junit_text(struct str text, struct str group, struct test_report *report)
+void report_junit_text(struct str text, struct str group, struct test_report *report)
 {
 	size_t at = str_find(text, STR("<testsuite"), 0);
 

@@ -165,7 +165,7 @@ void test_report_add_text(struct test_report *report, struct test_failure *failu
 	uint64_t line;
 
 	text = str_part(text, 0, TEST_TEXT_MAX);
-	if (failure->line == 0 && test_place_find(text, report->folder, &file, &line))
+	if (failure->line == 0 && report_place_find(text, report->folder, &file, &line))
 		test_report_place(report, failure, file, line);
 	if (failure->text[0] == '\0' &&
 	    failure - report->failures < (ptrdiff_t)TEST_TEXTS_MAX)
@@ -303,7 +303,7 @@ static struct str file_of_word(struct str text, size_t at, const char *folder)
 	return file_before(text, at, folder);
 }
 
-bool test_place_find(struct str text, const char *folder, struct str *file, uint64_t *line)
+bool report_place_find(struct str text, const char *folder, struct str *file, uint64_t *line)
 {
 	const struct str word = STR(" line ");
 
@@ -589,8 +589,8 @@ static void deal_out(struct lines *lines)
 	}
 }
 
-void test_lines_text(struct str text, struct str group, struct str select,
-		     struct test_report *report)
+void report_lines_text(struct str text, struct str group, struct str select,
+		       struct test_report *report)
 {
 	struct lines lines = {.report = report,
 			      .group = group,
@@ -619,21 +619,21 @@ static void read_as(enum kind kind, struct str text, struct str group, struct st
 	size_t first = report->count;
 
 	if (kind == LINES)
-		test_lines_text(text, group, select, report);
+		report_lines_text(text, group, select, report);
 	else if (kind == TAP)
-		test_tap_text(text, group, report);
+		report_tap_text(text, group, report);
 	else if (kind == CARGO)
-		test_cargo_text(text, group, report);
+		report_cargo_text(text, group, report);
 	else
-		test_junit_text(text, group, report);
+		report_junit_text(text, group, report);
 	/* These do not know how to be run again by themselves. */
 	for (size_t i = first; i < report->count; i++)
 		report->failures[i].select =
 			select.size > 0 ? arena_copy(&report->arena, select) : NULL;
 }
 
-void test_any_text(struct str text, struct str group, struct str select,
-		   struct test_report *report)
+void report_any_text(struct str text, struct str group, struct str select,
+		     struct test_report *report)
 {
 	enum kind best = LINES;
 	uint64_t most = 0;
@@ -652,7 +652,7 @@ void test_any_text(struct str text, struct str group, struct str select,
 	read_as(best, text, group, select, report);
 }
 
-void test_parse_any(const struct test_output *output, struct test_report *report)
+void report_parse_any(const struct test_output *output, struct test_report *report)
 {
 	struct buf both;
 
@@ -661,7 +661,7 @@ void test_parse_any(const struct test_output *output, struct test_report *report
 	(void)buf_addstr(&both, output->out);
 	(void)buf_end_line(&both);
 	(void)buf_addstr(&both, output->error);
-	test_any_text(buf_str(&both), STR(""), STR(""), report);
+	report_any_text(buf_str(&both), STR(""), STR(""), report);
 	buf_fini(&both);
 }
 
@@ -847,8 +847,8 @@ static bool fails_file(struct tap *tap, struct str line)
 static void take_tap_place(struct tap *tap, struct str text)
 {
 	if (str_starts(text, STR("location: ")))
-		(void)test_place_find(text, tap->report->folder, &tap->seen.file,
-				      &tap->seen.line);
+		(void)report_place_find(text, tap->report->folder, &tap->seen.file,
+					&tap->seen.line);
 }
 
 /* Is TEXT a line with which diagnostics begin before they come to the point? */
@@ -927,17 +927,17 @@ static void parse(struct str text, struct str group, bool prove, struct test_rep
 	buf_fini(&tap.select);
 }
 
-void test_tap_text(struct str text, struct str group, struct test_report *report)
+void report_tap_text(struct str text, struct str group, struct test_report *report)
 {
 	parse(text, group, false, report);
 }
 
-void test_parse_tap(const struct test_output *output, struct test_report *report)
+void report_parse_tap(const struct test_output *output, struct test_report *report)
 {
 	parse(output->out, STR(""), false, report);
 }
 
-static void test_parse_prove(const struct test_output *output, struct test_report *report)
+void report_parse_prove(const struct test_output *output, struct test_report *report)
 {
 	parse(output->out, STR(""), true, report);
 }
@@ -1065,7 +1065,7 @@ static void take_message(struct teamcity *teamcity, struct str line)
 	}
 }
 
-void test_teamcity_text(struct str text, struct test_report *report)
+void report_teamcity_text(struct str text, struct test_report *report)
 {
 	const struct str mark = STR("##teamcity[");
 	struct teamcity teamcity = {.report = report};
@@ -1200,7 +1200,7 @@ static void take_pytest_line(struct pytest *pytest, struct str line)
 	take_letters(pytest, letters);
 }
 
-void test_pytest_text(struct str text, struct test_report *report)
+void report_pytest_text(struct str text, struct test_report *report)
 {
 	struct pytest pytest = {.report = report};
 	struct str line;

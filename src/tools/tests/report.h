@@ -73,7 +73,8 @@ uint64_t test_report_total(const struct test_report *report);
  * "File "a.py", line 3". Absolute ones outside FOLDER (NULL: all) are passed over. False:
  * none.
  */
-bool test_place_find(struct str text, const char *folder, struct str *file, uint64_t *line);
+bool report_place_find(struct str text, const char *folder, struct str *file,
+		       uint64_t *line);
 
 /*
  * Readers of what test runners say, pure: bytes in, a report out. Whatever is no word
@@ -92,32 +93,33 @@ struct test_output {
  * JUnit XML, as its writers have it. Without a test in it, as long as the runner goes on or
  * when it was ended, what it has printed on the way tells.
  */
-void test_parse_phpunit(const struct test_output *output, struct test_report *report);
-void test_parse_pytest(const struct test_output *output, struct test_report *report);
-void test_parse_ctest(const struct test_output *output, struct test_report *report);
-void test_parse_meson(const struct test_output *output, struct test_report *report);
+void report_parse_phpunit(const struct test_output *output, struct test_report *report);
+void report_parse_pytest(const struct test_output *output, struct test_report *report);
+void report_parse_ctest(const struct test_output *output, struct test_report *report);
+void report_parse_meson(const struct test_output *output, struct test_report *report);
 
 /* JUnit XML of any program. */
-void test_junit_text(struct str text, struct str group, struct test_report *report);
+void report_junit_text(struct str text, struct str group, struct test_report *report);
 
 /* The messages of phpunit's --log-teamcity, and what pytest prints as it goes. */
-void test_teamcity_text(struct str text, struct test_report *report);
-void test_pytest_text(struct str text, struct test_report *report);
+void report_teamcity_text(struct str text, struct test_report *report);
+void report_pytest_text(struct str text, struct test_report *report);
 
 /* TAP, and what prove prints around it. */
-void test_parse_tap(const struct test_output *output, struct test_report *report);
-void test_tap_text(struct str text, struct str group, struct test_report *report);
+void report_parse_tap(const struct test_output *output, struct test_report *report);
+void report_parse_prove(const struct test_output *output, struct test_report *report);
+void report_tap_text(struct str text, struct str group, struct test_report *report);
 
 /* The output of cargo test. */
-void test_cargo_text(struct str text, struct str group, struct test_report *report);
+void report_cargo_text(struct str text, struct str group, struct test_report *report);
 
 /*
  * Lines as the test libraries of C print them (cmocka and GoogleTest, Check, Unity), those
  * of automake, and the progress of ctest and meson. SELECT is that of every test in there.
  */
-void test_lines_text(struct str text, struct str group, struct str select,
-		     struct test_report *report);
+void report_lines_text(struct str text, struct str group, struct str select,
+		       struct test_report *report);
 /* Whichever of TAP, these lines, cargo's, and JUnit XML tells of most tests. */
-void test_any_text(struct str text, struct str group, struct str select,
-		   struct test_report *report);
-void test_parse_any(const struct test_output *output, struct test_report *report);
+void report_any_text(struct str text, struct str group, struct str select,
+		     struct test_report *report);
+void report_parse_any(const struct test_output *output, struct test_report *report);

@@ -375,8 +375,8 @@ static void claim(const struct test_answer *answer, struct tool_result *result)
 		struct str all = buf_str(streams[i]);
 		size_t from = all.size > CLAIM_BYTES ? all.size - CLAIM_BYTES : 0;
 
-		claims_gather(str_part(all, from, SIZE_MAX),
-			      answer->choice->project.folder, result);
+		denial_claims_gather(str_part(all, from, SIZE_MAX),
+				     answer->choice->project.folder, result);
 	}
 }
 
@@ -607,7 +607,7 @@ static void add_tail(const struct program_output *output, size_t max, struct buf
 	if (output->total <= max)
 		return;
 	buf_init(&tail, PROGRAM_TAIL);
-	program_output_tail(output, &tail);
+	follow_output_tail(output, &tail);
 	(void)buf_end_line(kept);
 	if (output->total - max < tail.size)
 		(void)buf_addstr(kept, str_part(buf_str(&tail),
@@ -703,7 +703,7 @@ static bool test_run(struct call *call, const struct test_choice *choice,
 	struct runs runs = {call, choice, plan, ran, log};
 	/* A plan's one more; CI is told to test runners alone. */
 	const char *const more[] = {"CI=1", plan->environment, NULL};
-	const char **environment = commands_environment(call->environment, more);
+	const char **environment = shell_command_environment(call->environment, more);
 	bool ok = true;
 
 	ran->steps = plan->count;
@@ -990,7 +990,7 @@ void test_plan_add(const struct test_request *request, struct test_plan *plan,
 	buf_fini(&text);
 }
 
-void test_escape(struct str text, struct buf *out)
+void run_tests_escape(struct str text, struct buf *out)
 {
 	for (size_t i = 0; i < text.size; i++) {
 		if (text.data[i] != '\0' &&
@@ -1016,7 +1016,7 @@ const char *test_plan_names(const struct test_request *request, const char *befo
 			continue;
 		if (more)
 			(void)buf_addc(&names, '|');
-		test_escape(str_of(select), &names);
+		run_tests_escape(str_of(select), &names);
 		more = true;
 	}
 	(void)buf_adds(&names, after);
@@ -1555,7 +1555,7 @@ static enum result_status run_tests_execute(struct call *call, struct tool_resul
 		test_ran_init(&tests->first, &tests->choice);
 		status = run_tests(tests);
 	}
-	folder_remove(tests->folder);
+	fd_folder_remove(tests->folder);
 	test_ran_fini(&tests->first);
 	test_ran_fini(&tests->again);
 	fd_close(&tests->log.fd);

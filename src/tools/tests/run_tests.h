@@ -89,7 +89,7 @@ void test_plan_add(const struct test_request *request, struct test_plan *plan,
 const char *test_plan_names(const struct test_request *request, const char *before,
 			    const char *after);
 /* Append TEXT with every character escaped that has a meaning in regular expressions. */
-void test_escape(struct str text, struct buf *out);
+void run_tests_escape(struct str text, struct buf *out);
 /* Add every file in which a test failed, once, absolute. */
 void test_plan_files(const struct test_request *request, struct test_plan *plan);
 

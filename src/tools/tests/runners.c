@@ -140,7 +140,7 @@ static bool ctest_plan(const struct test_request *request, struct test_plan *pla
 		test_plan_add(request, plan, "--build");
 		test_plan_add(request, plan, "%s", build);
 		test_plan_add(request, plan, "--parallel");
-		test_plan_add(request, plan, "%u", cores_usable());
+		test_plan_add(request, plan, "%u", clock_cores_usable());
 	}
 	test_plan_step(request, plan, "ctest");
 	test_plan_add(request, plan, "--test-dir");
@@ -257,7 +257,7 @@ const struct test_runner meson_runner = {
 	.no_file = "meson knows tests by name: use `filter` with one",
 	.detect = meson_detect,
 	.plan = meson_plan,
-	.parse = test_parse_meson,
+	.parse = report_parse_meson,
 };
 
 const struct test_runner ctest_runner = {
@@ -267,7 +267,7 @@ const struct test_runner ctest_runner = {
 	.no_file = "ctest knows tests by name: use `filter` with one",
 	.detect = ctest_detect,
 	.plan = ctest_plan,
-	.parse = test_parse_ctest,
+	.parse = report_parse_ctest,
 };
 
 const struct test_runner make_runner = {
@@ -280,7 +280,7 @@ const struct test_runner make_runner = {
 	.no_again = true,
 	.detect = make_detect,
 	.plan = make_plan,
-	.parse = test_parse_any,
+	.parse = report_parse_any,
 };
 
 /* Go test, and the events of its -json. */
@@ -395,7 +395,7 @@ static void add_failure(struct go *go, const char *package, const char *test)
 		(void)buf_addf(&select, "%s %s", package, test);
 	else if (go->report->count < TEST_TEXTS_MAX)
 		(void)buf_addstr(&words, str_part(go->error, 0, WORDS_MAX));
-	if (test_place_find(buf_str(&words), go->report->folder, &found, &seen.line)) {
+	if (report_place_find(buf_str(&words), go->report->folder, &found, &seen.line)) {
 		/* Names of files are those in the package's folder. */
 		if (folder != NULL && folder[0] != '\0' &&
 		    memchr(found.data, '/', found.size) == NULL)
@@ -534,7 +534,8 @@ static void add_again(const struct test_request *request, struct test_plan *plan
 		if (name == NULL)
 			continue;
 		(void)buf_addf(&names, "%s", names.size > 0 ? "|" : "^(?:");
-		test_escape(str_part(str_of(name + 1), 0, strcspn(name + 1, "/")), &names);
+		run_tests_escape(str_part(str_of(name + 1), 0, strcspn(name + 1, "/")),
+				 &names);
 	}
 	(void)buf_adds(&names, ")$");
 	test_plan_add(request, plan, "-count=1");
@@ -718,8 +719,8 @@ static void add_mocha(const struct value *list, enum test_state state,
 			/* A hook is no test: it runs with the tests of its file. */
 			if (str_find(name, STR("\" hook"), 0) == (size_t)-1)
 				seen.select = name;
-			if (!test_place_find(seen.text, report->folder, &seen.file,
-					     &seen.line))
+			if (!report_place_find(seen.text, report->folder, &seen.file,
+					       &seen.line))
 				seen.file = value_str(value_member(one, "file"));
 		}
 		test_report_add(report, &seen);
@@ -907,7 +908,7 @@ const struct test_runner node_runner = {
 	.no_suite = "node --test has no suites: use `filter` with the suite's name",
 	.detect = node_detect,
 	.plan = node_plan,
-	.parse = test_parse_tap,
+	.parse = report_parse_tap,
 };
 
 const struct test_runner jest_runner = {
@@ -986,7 +987,7 @@ const struct test_runner prove_runner = {
 	.no_suite = "prove has no suites: name a folder with `file`",
 	.detect = prove_detect,
 	.plan = prove_plan,
-	.parse = test_parse_prove,
+	.parse = report_parse_prove,
 };
 
 /* Phpunit. */
@@ -1071,7 +1072,7 @@ const struct test_runner phpunit_runner = {
 	.detect = phpunit_detect,
 	.is_root = phpunit_is_root,
 	.plan = phpunit_plan,
-	.parse = test_parse_phpunit,
+	.parse = report_parse_phpunit,
 };
 
 /* Pytest. */
@@ -1225,7 +1226,7 @@ const struct test_runner pytest_runner = {
 	.detect = pytest_detect,
 	.is_root = pytest_is_root,
 	.plan = pytest_plan,
-	.parse = test_parse_pytest,
+	.parse = report_parse_pytest,
 };
 
 /* Cargo test, and the lines of its test programs. */
@@ -1269,7 +1270,7 @@ static struct str test_of(struct str line, struct str *outcome)
 	return str_part(line, 0, at);
 }
 
-void test_cargo_text(struct str text, struct str group, struct test_report *report)
+void report_cargo_text(struct str text, struct str group, struct test_report *report)
 {
 	struct str rest = text, line;
 
@@ -1296,7 +1297,7 @@ void test_cargo_text(struct str text, struct str group, struct test_report *repo
 
 static void cargo_parse(const struct test_output *output, struct test_report *report)
 {
-	test_cargo_text(output->out, STR(""), report);
+	report_cargo_text(output->out, STR(""), report);
 }
 
 static const char *cargo_detect(const struct test_project *project)

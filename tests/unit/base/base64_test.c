@@ -24,11 +24,11 @@ static void known_texts_both_ways(void **state)
 		struct buf out;
 
 		buf_init(&out, 100);
-		assert_true(base64_add(str_of(vectors[i].bytes), &out));
+		assert_true(buf_base64_add(str_of(vectors[i].bytes), &out));
 		assert_string_equal(out.data, vectors[i].text);
-		assert_true(base64_is_valid(buf_str(&out)));
+		assert_true(buf_base64_is_valid(buf_str(&out)));
 		buf_clear(&out);
-		assert_true(base64_read(str_of(vectors[i].text), &out));
+		assert_true(buf_base64_read(str_of(vectors[i].text), &out));
 		assert_string_equal(out.data, vectors[i].bytes);
 		buf_fini(&out);
 	}
@@ -45,9 +45,9 @@ static void only_the_one_form_is_read(void **state)
 		struct buf out;
 
 		buf_init(&out, 100);
-		if (base64_read(str_of(wrong[i]), &out))
+		if (buf_base64_read(str_of(wrong[i]), &out))
 			fail_msg("%s was read", wrong[i]);
-		if (base64_is_valid(str_of(wrong[i])))
+		if (buf_base64_is_valid(str_of(wrong[i])))
 			fail_msg("%s is said to be valid", wrong[i]);
 		assert_int_equal(out.size, 0);
 		buf_fini(&out);
@@ -64,8 +64,8 @@ static void every_byte_comes_back(void **state)
 		all[i] = (char)i;
 	buf_init(&text, 1000);
 	buf_init(&bytes, 1000);
-	assert_true(base64_add((struct str){all, sizeof(all)}, &text));
-	assert_true(base64_read(buf_str(&text), &bytes));
+	assert_true(buf_base64_add((struct str){all, sizeof(all)}, &text));
+	assert_true(buf_base64_read(buf_str(&text), &bytes));
 	assert_int_equal(bytes.size, sizeof(all));
 	assert_memory_equal(bytes.data, all, sizeof(all));
 	buf_fini(&bytes);
@@ -78,8 +78,8 @@ static void stops_at_a_ceiling(void **state)
 
 	(void)state;
 	buf_init(&out, 5);
-	assert_false(base64_add(STR("foobar"), &out));
-	assert_false(base64_read(STR("Zm9vYmFy"), &out));
+	assert_false(buf_base64_add(STR("foobar"), &out));
+	assert_false(buf_base64_read(STR("Zm9vYmFy"), &out));
 	assert_int_equal(out.size, 0);
 	buf_fini(&out);
 }

@@ -32,8 +32,8 @@ static void a_message_arrives_with_its_descriptors(void **state)
 	(void)state;
 	pair(ends);
 	assert_true(fd_pipe(pipes, NULL));
-	assert_true(message_send(ends[0], &sent, sizeof(sent), &pipes[0], 1, 0));
-	assert_true(message_receive(ends[1], &came, sizeof(came), fds, 2, MSG_DONTWAIT));
+	assert_true(fd_message_send(ends[0], &sent, sizeof(sent), &pipes[0], 1, 0));
+	assert_true(fd_message_receive(ends[1], &came, sizeof(came), fds, 2, MSG_DONTWAIT));
 	assert_int_equal(came.number, 7);
 	assert_string_equal(came.text, "seven");
 	assert_int_equal(write(pipes[1], "x", 1), 1);
@@ -58,8 +58,8 @@ static void descriptors_nobody_wants_are_closed(void **state)
 	pair(ends);
 	assert_true(fd_pipe(pipes, NULL));
 	const int twice[] = {pipes[1], pipes[1]};
-	assert_true(message_send(ends[0], &sent, sizeof(sent), twice, 2, 0));
-	assert_true(message_receive(ends[1], &came, sizeof(came), fds, 1, 0));
+	assert_true(fd_message_send(ends[0], &sent, sizeof(sent), twice, 2, 0));
+	assert_true(fd_message_receive(ends[1], &came, sizeof(came), fds, 1, 0));
 	fd_close(&fds[0]);
 	fd_close(&pipes[1]);
 	/* The end of the pipe is there: the second copy is gone too. */
@@ -78,11 +78,11 @@ static void another_size_is_no_message_and_leaks_nothing(void **state)
 	(void)state;
 	pair(ends);
 	assert_true(fd_pipe(pipes, NULL));
-	assert_true(message_send(ends[0], "short", 5, &pipes[1], 1, 0));
-	assert_true(message_send(ends[0], large, sizeof(large), &pipes[1], 1, 0));
+	assert_true(fd_message_send(ends[0], "short", 5, &pipes[1], 1, 0));
+	assert_true(fd_message_send(ends[0], large, sizeof(large), &pipes[1], 1, 0));
 	fd_close(&pipes[1]);
 	for (int i = 0; i < 2; i++) {
-		assert_false(message_receive(ends[1], &came, sizeof(came), fds, 1, 0));
+		assert_false(fd_message_receive(ends[1], &came, sizeof(came), fds, 1, 0));
 		assert_int_equal(errno, ECONNRESET);
 		assert_int_equal(fds[0], -1);
 	}
@@ -99,12 +99,12 @@ static void nothing_yet_and_the_end_are_told_apart(void **state)
 
 	(void)state;
 	pair(ends);
-	assert_false(message_receive(ends[1], &came, sizeof(came), fds, 1, MSG_DONTWAIT));
+	assert_false(fd_message_receive(ends[1], &came, sizeof(came), fds, 1, MSG_DONTWAIT));
 	assert_int_equal(errno, EAGAIN);
 	fd_close(&ends[0]);
-	assert_false(message_receive(ends[1], &came, sizeof(came), fds, 1, MSG_DONTWAIT));
+	assert_false(fd_message_receive(ends[1], &came, sizeof(came), fds, 1, MSG_DONTWAIT));
 	assert_int_equal(errno, ECONNRESET);
-	assert_false(message_send(ends[1], "x", 1, NULL, 0, 0));
+	assert_false(fd_message_send(ends[1], "x", 1, NULL, 0, 0));
 	assert_int_equal(errno, EPIPE);
 	fd_close(&ends[1]);
 }
@@ -117,12 +117,13 @@ static void the_last_words_of_an_end_that_left_messages_unread_arrive(void **sta
 
 	(void)state;
 	pair(ends);
-	assert_true(message_send(ends[1], &sent, sizeof(sent), NULL, 0, 0));
-	assert_true(message_send(ends[0], &sent, sizeof(sent), NULL, 0, 0));
+	assert_true(fd_message_send(ends[1], &sent, sizeof(sent), NULL, 0, 0));
+	assert_true(fd_message_send(ends[0], &sent, sizeof(sent), NULL, 0, 0));
 	fd_close(&ends[0]);
-	assert_true(message_receive(ends[1], &came, sizeof(came), NULL, 0, MSG_DONTWAIT));
+	assert_true(fd_message_receive(ends[1], &came, sizeof(came), NULL, 0, MSG_DONTWAIT));
 	assert_int_equal(came.number, 7);
-	assert_false(message_receive(ends[1], &came, sizeof(came), NULL, 0, MSG_DONTWAIT));
+	assert_false(
+		fd_message_receive(ends[1], &came, sizeof(came), NULL, 0, MSG_DONTWAIT));
 	assert_int_equal(errno, ECONNRESET);
 	fd_close(&ends[1]);
 }

@@ -11,17 +11,17 @@ static void a_line_gives_root_point_type_and_options(void **state)
 	struct mount mount;
 
 	(void)state;
-	assert_true(mounts_next(&rest, &mount));
+	assert_true(fd_mounts_next(&rest, &mount));
 	assert_true(str_is(mount.root, "/"));
 	assert_true(str_is(mount.point, "/proc"));
 	assert_true(str_is(mount.type, "proc"));
 	assert_true(str_is(mount.super, "rw"));
-	assert_true(mounts_next(&rest, &mount));
+	assert_true(fd_mounts_next(&rest, &mount));
 	assert_true(str_is(mount.root, "/a"));
 	assert_true(str_is(mount.point, "/sys/fs/cgroup"));
 	assert_true(str_is(mount.type, "cgroup"));
 	assert_true(str_is(mount.super, "rw,memory"));
-	assert_false(mounts_next(&rest, &mount));
+	assert_false(fd_mounts_next(&rest, &mount));
 }
 
 static void a_broken_line_is_passed_over(void **state)
@@ -30,14 +30,14 @@ static void a_broken_line_is_passed_over(void **state)
 	struct mount mount;
 
 	(void)state;
-	assert_true(mounts_next(&rest, &mount));
+	assert_true(fd_mounts_next(&rest, &mount));
 	assert_true(str_is(mount.point, "/cg"));
 	assert_true(str_is(mount.type, "cgroup"));
 	assert_int_equal(mount.super.size, 0);
-	assert_true(mounts_next(&rest, &mount));
+	assert_true(fd_mounts_next(&rest, &mount));
 	assert_true(str_is(mount.point, "-"));
 	assert_true(str_is(mount.type, "ext4"));
-	assert_false(mounts_next(&rest, &mount));
+	assert_false(fd_mounts_next(&rest, &mount));
 }
 
 static void blanks_in_a_path_come_back(void **state)
@@ -54,12 +54,12 @@ static void blanks_in_a_path_come_back(void **state)
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
 		buf_init(&out, 64);
-		assert_true(mounts_add_path(str_of(cases[i].written), &out));
+		assert_true(fd_mounts_add_path(str_of(cases[i].written), &out));
 		assert_string_equal(out.data, cases[i].path);
 		buf_fini(&out);
 	}
 	buf_init(&out, 3);
-	assert_false(mounts_add_path(STR("/abcd"), &out));
+	assert_false(fd_mounts_add_path(STR("/abcd"), &out));
 	buf_fini(&out);
 }
 

@@ -23,8 +23,9 @@ static struct str packet_of(const char *name, size_t options, char room[512])
 	memset(room, 0, headers);
 	room[0] = (char)(0x40 | (IP_HEADER + options) / 4);
 	return (struct str){room,
-			    headers + dns_print_question(name, DNS_A, 7,
-							 (unsigned char *)room + headers)};
+			    headers + resolver_dns_print_question(name, DNS_A, 7,
+								  (unsigned char *)room +
+									  headers)};
 }
 
 static void a_question_is_taken_out_of_its_packet(void **state)

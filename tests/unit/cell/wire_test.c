@@ -254,20 +254,20 @@ static void questions_and_replies_are_read_back(void **state)
 	(void)state;
 	buf_init(&text, 1 << 16);
 	written.request = answer;
-	assert_true(tell_print_question(&written, &text));
-	assert_true(tell_parse_question(buf_str(&text), &read, &object, NULL));
+	assert_true(call_tell_print_question(&written, &text));
+	assert_true(call_tell_parse_question(buf_str(&text), &read, &object, NULL));
 	assert_int_equal(read.id, 3);
 	assert_string_equal(read.kind, "sampling");
 	buf_clear(&text);
 	value_set_text(answer, "action", "cancel");
-	assert_true(tell_print_reply(7, answer, &text));
-	assert_true(tell_parse_reply(buf_str(&text), &id, &got, NULL));
+	assert_true(call_tell_print_reply(7, answer, &text));
+	assert_true(call_tell_parse_reply(buf_str(&text), &id, &got, NULL));
 	assert_int_equal(id, 7);
 	assert_true(value_equal(got, answer));
 	buf_clear(&text);
 	value_set_text(answer, "action", "shrug");
-	assert_true(tell_print_reply(7, answer, &text));
-	assert_false(tell_parse_reply(buf_str(&text), &id, &got, NULL));
+	assert_true(call_tell_print_reply(7, answer, &text));
+	assert_false(call_tell_parse_reply(buf_str(&text), &id, &got, NULL));
 	buf_fini(&text);
 }
 

@@ -9,7 +9,7 @@ static void folds(const char *line, size_t columns, const char *wanted)
 	struct buf out;
 
 	buf_init(&out, 4096);
-	fold_line(str_of(line), columns, &out);
+	paint_fold_line(str_of(line), columns, &out);
 	assert_string_equal(out.data, wanted);
 	buf_fini(&out);
 }
@@ -55,10 +55,10 @@ static void every_line_of_a_text_is_folded(void **state)
 
 	(void)state;
 	buf_init(&out, 4096);
-	fold_lines(STR("one two three\n\nfour five? "), 8, &out);
+	paint_fold_lines(STR("one two three\n\nfour five? "), 8, &out);
 	assert_string_equal(out.data, "one two\nthree\n\nfour\nfive? ");
 	buf_clear(&out);
-	fold_for(-1, STR("one two three four"), &out);
+	paint_fold_for(-1, STR("one two three four"), &out);
 	assert_string_equal(out.data, "one two three four");
 	buf_fini(&out);
 }

@@ -1,4 +1,4 @@
-/* Tests of front/json_insert: what stood there stays, and the entry is where a person would put it. */
+/* Tests of front/mcp_install_json_insert: what stood there stays, and the entry is where a person would put it. */
 #include "front/verbs/mcp_install.h"
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static enum json_insert_answer insert(const char *text, struct buf *out, struct 
 	auto_value struct value *value = entry();
 
 	buf_init(out, 1 << 20);
-	return json_insert(str_of(text), "servers", "box", value, out, err);
+	return mcp_install_json_insert(str_of(text), "servers", "box", value, out, err);
 }
 
 #define PRETTY(in)                                                           \

@@ -400,10 +400,10 @@ static void wide_characters_take_two_columns(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(width_of(str_of(rows[i].text)), rows[i].columns);
-	assert_int_equal(width_fit(STR("\xe4\xb8\xad\xe6\x96\x87"), 3), 3);
-	assert_int_equal(width_fit(STR("e\xcc\x81x"), 1), 3);
-	assert_int_equal(width_fit(STR("abc"), 9), 3);
+		assert_int_equal(paint_width_of(str_of(rows[i].text)), rows[i].columns);
+	assert_int_equal(paint_width_fit(STR("\xe4\xb8\xad\xe6\x96\x87"), 3), 3);
+	assert_int_equal(paint_width_fit(STR("e\xcc\x81x"), 1), 3);
+	assert_int_equal(paint_width_fit(STR("abc"), 9), 3);
 }
 
 static void the_spinner_fits_and_turns(void **state)

@@ -11,7 +11,7 @@
 
 static enum toml_answer look(const char *text, struct err *err)
 {
-	return toml_look(str_of(text), "mcp_servers", "box", err);
+	return mcp_install_toml_look(str_of(text), "mcp_servers", "box", err);
 }
 
 static void a_table_is_added_once(void **state)

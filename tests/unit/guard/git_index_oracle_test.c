@@ -166,7 +166,7 @@ static void read_index(const struct place *place, const char *name, bool sha256,
 					    .link = add_link,
 					    .entry = add_entry,
 					    .context = listing};
-	if (!git_index_read(reader, buf_str(&text), &err))
+	if (!readers_index_read(reader, buf_str(&text), &err))
 		fail_msg("%s", err.text);
 	buf_fini(&text);
 }
@@ -324,7 +324,7 @@ static void an_extension_that_one_must_know_is_refused(void **state)
 		(void)buf_adds(&text, names[i]);
 		(void)buf_addstr(&text, (struct str){"\0\0\0\0", 4});
 		(void)buf_addstr(&text, (struct str){hash, sizeof(hash)});
-		assert_int_equal(git_index_read(&reader, buf_str(&text), &err), i > 0);
+		assert_int_equal(readers_index_read(&reader, buf_str(&text), &err), i > 0);
 		if (i == 0)
 			assert_non_null(strstr(err.text, "zzzz"));
 		buf_fini(&text);

@@ -41,7 +41,7 @@ static bool read_index(struct str text, size_t room, struct git_index_reader *re
 	buf_init(&links->text, 1000);
 	reader->link = add_link;
 	reader->context = links;
-	return git_index_read(reader, text, err);
+	return readers_index_read(reader, text, err);
 }
 
 static void gitlinks_of_every_version_are_found(void **state)
@@ -91,13 +91,13 @@ static void files_of_every_version_are_told(void **state)
 
 		buf_init(&files.text, 10000);
 		read_seed(names[i], &text);
-		assert_true(git_index_read(&reader, buf_str(&text), &err));
+		assert_true(readers_index_read(&reader, buf_str(&text), &err));
 		/* No gitlink among them, every one a file or a link. */
 		assert_null(strstr(files.text.data, "160000"));
 		assert_non_null(strstr(files.text.data, "100644\n"));
 		assert_null(strstr(files.text.data, "dir/sub "));
 		files.room = 0;
-		assert_false(git_index_read(&reader, buf_str(&text), &err));
+		assert_false(readers_index_read(&reader, buf_str(&text), &err));
 		buf_fini(&text);
 		buf_fini(&files.text);
 	}
@@ -173,7 +173,7 @@ static void names_that_lead_elsewhere_are_unsound(void **state)
 		struct err err;
 
 		index_of(rows[i].name, &text);
-		if (!git_index_read(&reader, buf_str(&text), &err))
+		if (!readers_index_read(&reader, buf_str(&text), &err))
 			fail_msg("%s: %s", rows[i].name, err.text);
 		if (reader.unsound != rows[i].unsound)
 			fail_msg("%s", rows[i].name);

@@ -14,7 +14,7 @@ static void filled(const char *text, const char *wanted)
 	value_set_text(values, "brace", "{{a}}");
 	value_set_text(values, "none", "");
 	buf_init(&out, 1000);
-	assert_true(fill_add(str_of(text), values, &out));
+	assert_true(message_fill_add(str_of(text), values, &out));
 	assert_string_equal(out.data, wanted);
 	buf_fini(&out);
 }
@@ -38,9 +38,9 @@ static void what_is_filled_in_is_not_looked_at_again(void **state)
 static void a_place_is_seen(void **state)
 {
 	(void)state;
-	assert_true(fill_has_place(STR("x{{y}}")));
-	assert_false(fill_has_place(STR("x{y}")));
-	assert_false(fill_has_place(STR("{{y")));
+	assert_true(message_fill_has_place(STR("x{{y}}")));
+	assert_false(message_fill_has_place(STR("x{y}")));
+	assert_false(message_fill_has_place(STR("{{y")));
 }
 
 static void a_uri_is_held_against_its_template(void **state)
@@ -48,16 +48,19 @@ static void a_uri_is_held_against_its_template(void **state)
 	auto_value struct value *values = value_new_object();
 
 	(void)state;
-	assert_true(fill_match(STR("test://{id}/data/{b}"), STR("test://12/data/x y"),
-			       values));
+	assert_true(message_fill_match(STR("test://{id}/data/{b}"),
+				       STR("test://12/data/x y"), values));
 	assert_string_equal(value_text(value_member(values, "id")), "12");
 	assert_string_equal(value_text(value_member(values, "b")), "x y");
-	assert_false(fill_match(STR("test://{id}/data"), STR("test:///data"), values));
-	assert_false(fill_match(STR("test://{id}/data"), STR("test://1/2/data"), values));
-	assert_false(fill_match(STR("test://{id}/data"), STR("test://1/data/"), values));
-	assert_false(fill_match(STR("test://{id}"), STR("test:"), values));
-	assert_false(fill_match(STR("{id"), STR("x"), values));
-	assert_true(fill_match(STR("plain"), STR("plain"), values));
+	assert_false(
+		message_fill_match(STR("test://{id}/data"), STR("test:///data"), values));
+	assert_false(message_fill_match(STR("test://{id}/data"), STR("test://1/2/data"),
+					values));
+	assert_false(message_fill_match(STR("test://{id}/data"), STR("test://1/data/"),
+					values));
+	assert_false(message_fill_match(STR("test://{id}"), STR("test:"), values));
+	assert_false(message_fill_match(STR("{id"), STR("x"), values));
+	assert_true(message_fill_match(STR("plain"), STR("plain"), values));
 }
 
 int main(void)

@@ -40,7 +40,7 @@ static void whole(void *context, struct http_exchange *exchange, struct str body
 
 	(void)body;
 	room->exchange = exchange;
-	http_stream_if_late(exchange, "text/event-stream", STR(BEAT));
+	http_daemon_stream_if_late(exchange, "text/event-stream", STR(BEAT));
 }
 
 static void over(void *context, struct http_exchange *exchange)
@@ -148,10 +148,10 @@ static void who_waits_hears_a_stream_begin_and_beat(void **state)
 	assert_int_equal(room->heard.size, 0);
 	hear(room, BEAT, 3);
 	assert_int_equal(times_heard(room, "text/event-stream"), 1);
-	http_stream_add(room->exchange, STR("data: 1\n\n"));
+	http_daemon_stream_add(room->exchange, STR("data: 1\n\n"));
 	hear(room, "data: 1\n\n", 1);
 	hear(room, BEAT, 5);
-	http_stream_end(room->exchange);
+	http_daemon_stream_end(room->exchange);
 	/* The end of what came in chunks. */
 	hear(room, "\r\n0\r\n\r\n", 1);
 }
@@ -161,7 +161,7 @@ static void what_is_answered_in_time_is_no_stream(void **state)
 	struct room *room = *state;
 
 	ask(room);
-	http_answer(room->exchange, 200, "text/plain", STR("done"));
+	http_daemon_answer(room->exchange, 200, "text/plain", STR("done"));
 	hear(room, "\r\n\r\ndone", 1);
 	for (const int64_t until_ms = clock_now_ms() + 3 * BEAT_MS;
 	     clock_now_ms() < until_ms;)

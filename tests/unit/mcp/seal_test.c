@@ -12,7 +12,7 @@ static struct buf seal(const struct seal_key *with, const char *purpose, const c
 	struct buf sealed;
 
 	buf_init(&sealed, 1000);
-	seal_add(with, str_of(purpose), str_of(text), &sealed);
+	message_seal_add(with, str_of(purpose), str_of(text), &sealed);
 	return sealed;
 }
 
@@ -22,7 +22,7 @@ static void what_was_sealed_comes_back(void **state)
 	struct str text;
 
 	(void)state;
-	assert_true(seal_check(&key, STR("tools/call a"), buf_str(&sealed), &text));
+	assert_true(message_seal_check(&key, STR("tools/call a"), buf_str(&sealed), &text));
 	assert_true(str_is(text, "7.1"));
 	buf_fini(&sealed);
 }
@@ -35,12 +35,13 @@ static void a_change_anywhere_is_seen(void **state)
 	(void)state;
 	for (size_t i = 0; i < sealed.size; i++) {
 		sealed.data[i] ^= 1;
-		assert_false(seal_check(&key, STR("p"), buf_str(&sealed), &text));
+		assert_false(message_seal_check(&key, STR("p"), buf_str(&sealed), &text));
 		sealed.data[i] ^= 1;
 	}
-	assert_false(seal_check(&key, STR("p"),
-				str_part(buf_str(&sealed), 0, sealed.size - 1), &text));
-	assert_false(seal_check(&key, STR("p"), STR(""), &text));
+	assert_false(message_seal_check(&key, STR("p"),
+					str_part(buf_str(&sealed), 0, sealed.size - 1),
+					&text));
+	assert_false(message_seal_check(&key, STR("p"), STR(""), &text));
 	buf_fini(&sealed);
 }
 
@@ -52,8 +53,8 @@ static void it_holds_for_its_purpose_and_key_alone(void **state)
 	struct str text;
 
 	(void)state;
-	assert_false(seal_check(&key, STR("p"), buf_str(&sealed), &text));
-	assert_false(seal_check(&other, STR("pq"), buf_str(&sealed), &text));
+	assert_false(message_seal_check(&key, STR("p"), buf_str(&sealed), &text));
+	assert_false(message_seal_check(&other, STR("pq"), buf_str(&sealed), &text));
 	assert_string_not_equal(sealed.data + 2, shifted.data + 3);
 	buf_fini(&shifted);
 	buf_fini(&sealed);

@@ -69,8 +69,8 @@ static void each_mode_passes_what_it_should(void **state)
 		arena_init(&arena);
 		buf_init(&input, 1 << 16);
 		buf_init(&got, 1 << 16);
-		bool ok = plugin_arguments_build(&rules, arguments, &arena, argv, WORDS,
-						 &count, &input, &err);
+		bool ok = run_arguments_build(&rules, arguments, &arena, argv, WORDS,
+					      &count, &input, &err);
 		(void)buf_addc(&got, '|');
 		for (size_t j = 0; ok && j < count; j++)
 			(void)buf_addf(&got, "%s|", argv[j]);
@@ -104,11 +104,11 @@ static void what_the_kernel_would_not_pass_names_the_other_mode(void **state)
 	buf_init(&input, 16);
 	/* Its NUL counts. */
 	value_set_str(arguments, "a", (struct str){text, PLUGIN_ARGUMENT_MAX - 1});
-	assert_true(plugin_arguments_build(&rules, arguments, &arena, argv, WORDS, &count,
-					   &input, &err));
+	assert_true(run_arguments_build(&rules, arguments, &arena, argv, WORDS, &count,
+					&input, &err));
 	value_set_str(arguments, "a", (struct str){text, PLUGIN_ARGUMENT_MAX});
-	assert_false(plugin_arguments_build(&rules, arguments, &arena, argv, WORDS,
-					    &count, &input, &err));
+	assert_false(run_arguments_build(&rules, arguments, &arena, argv, WORDS, &count,
+					 &input, &err));
 	assert_non_null(strstr(err.text, "\"a\""));
 	assert_non_null(strstr(err.text, "json"));
 	arena_fini(&arena);

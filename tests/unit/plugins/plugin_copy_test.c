@@ -50,7 +50,7 @@ static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	folder_remove(fixture->folder);
+	fd_folder_remove(fixture->folder);
 	free(fixture);
 	return 0;
 }
@@ -59,7 +59,7 @@ static void hash_of(const char *source, char hex[HASH_HEX + 1])
 {
 	struct err err = {0};
 
-	if (!plugin_copy_hash(source, hex, &err))
+	if (!source_copy_hash(source, hex, &err))
 		fail_msg("%s", err.text);
 }
 
@@ -114,7 +114,7 @@ static void the_copy_has_what_was_hashed(void **state)
 	hash_of(fixture->source, hex);
 	buf_init(&copy, 512);
 	buf_init(&text, 512);
-	assert_true(plugin_copy_make(fixture->source, fixture->state, hex, &copy, &err));
+	assert_true(source_copy_make(fixture->source, fixture->state, hex, &copy, &err));
 	(void)snprintf(path, sizeof(path), "%s/sub/help.py", copy.data);
 	assert_true(fd_read_file(path, 512, &text, &err));
 	assert_string_equal(text.data, "pass\n");
@@ -131,7 +131,7 @@ static void the_copy_has_what_was_hashed(void **state)
 	/* And no copy is made under a hash that it has not. */
 	hex[0] = hex[0] == 'a' ? 'b' : 'a';
 	buf_clear(&copy);
-	assert_false(plugin_copy_make(fixture->source, fixture->state, hex, &copy, &err));
+	assert_false(source_copy_make(fixture->source, fixture->state, hex, &copy, &err));
 	assert_non_null(strstr(err.text, "changed while"));
 	buf_fini(&copy);
 	buf_fini(&text);
@@ -147,7 +147,7 @@ static void a_single_file_is_copied_under_its_name(void **state)
 	(void)snprintf(path, sizeof(path), "%s/a.bash", fixture->source);
 	hash_of(path, hex);
 	buf_init(&copy, 512);
-	assert_true(plugin_copy_make(path, fixture->state, hex, &copy, &err));
+	assert_true(source_copy_make(path, fixture->state, hex, &copy, &err));
 	assert_true(str_ends(buf_str(&copy), STR("/files/a.bash")));
 	assert_int_equal(access(copy.data, R_OK), 0);
 	buf_fini(&copy);
@@ -158,7 +158,7 @@ static void refuses(const struct fixture *fixture, const char *wanted)
 	char hex[HASH_HEX + 1];
 	struct err err = {0};
 
-	assert_false(plugin_copy_hash(fixture->source, hex, &err));
+	assert_false(source_copy_hash(fixture->source, hex, &err));
 	if (!strstr(err.text, wanted))
 		fail_msg("%s", err.text);
 }

@@ -15,7 +15,7 @@ static void is_read(const char *line, const char *kind, const char *request)
 	struct buf text;
 
 	assert_true(value_parse(str_of(line), 0, &value, &err));
-	assert_int_equal(plugin_question_read(value, &found, &read, &err), kind != NULL);
+	assert_int_equal(run_question_read(value, &found, &read, &err), kind != NULL);
 	if (kind == NULL) {
 		assert_non_null(strstr(err.text, request));
 		assert_null(read);

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_redact: values that a script was given do not come out again. */
+/* Tests of plugins/run_redact: values that a script was given do not come out again. */
 #include "../base/unit.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static struct value *secrets_of(const char *const *texts)
 	struct value *list = value_new_array();
 
 	for (; *texts; texts++)
-		plugin_redact_add(list, str_of(*texts));
+		run_redact_add(list, str_of(*texts));
 	return list;
 }
 
@@ -23,7 +23,7 @@ static void each_value_is_taken_out_the_longest_first(void **state)
 	(void)state;
 	buf_init(&text, 1 << 16);
 	(void)buf_adds(&text, "abcdefg abcd abc {\"x\":\"a\\\"b\\nc\"} a\"b\nc");
-	plugin_redact(secrets, &text);
+	run_redact(secrets, &text);
 	assert_string_equal(text.data,
 			    "[redacted]g [redacted] abc {\"x\":\"[redacted]\"} [redacted]");
 	buf_fini(&text);
@@ -51,14 +51,14 @@ static void a_value_that_comes_in_pieces_is_taken_out(void **state)
 
 			buf_init(&piece, 1 << 16);
 			buf_init(&shown, 1 << 16);
-			plugin_redact_begin(&stream, secrets);
+			run_redact_begin(&stream, secrets);
 			for (size_t k = 0; k < UNIT_COUNT(parts); k++) {
-				plugin_redact_piece(&stream, parts[k], &piece);
+				run_redact_piece(&stream, parts[k], &piece);
 				(void)buf_addstr(&shown, buf_str(&piece));
 			}
 			assert_string_equal(shown.data,
 					    "a [redacted] b [redacted][redacted] c hunte");
-			plugin_redact_end(&stream);
+			run_redact_end(&stream);
 			buf_fini(&piece);
 			buf_fini(&shown);
 		}
@@ -72,10 +72,10 @@ static void without_secrets_all_comes_at_once(void **state)
 
 	(void)state;
 	buf_init(&piece, 1 << 16);
-	plugin_redact_begin(&stream, NULL);
-	plugin_redact_piece(&stream, STR("now"), &piece);
+	run_redact_begin(&stream, NULL);
+	run_redact_piece(&stream, STR("now"), &piece);
 	assert_string_equal(piece.data, "now");
-	plugin_redact_end(&stream);
+	run_redact_end(&stream);
 	buf_fini(&piece);
 }
 

@@ -92,7 +92,7 @@ static void placeholders_are_filled_in_everywhere(void **state)
 
 	(void)state;
 	assert_true(value_parse(STR(text), 0, &value, NULL));
-	assert_true(plugin_expand_value(&places, value, &expanded, &err));
+	assert_true(source_expand_value(&places, value, &expanded, &err));
 	buf_init(&out, 4096);
 	(void)value_print(expanded, 0, &out);
 	assert_string_equal(out.data,

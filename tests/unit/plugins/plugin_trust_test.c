@@ -20,15 +20,15 @@ static void what_is_recorded_is_found(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(below, sizeof(below), "%s/state", folder);
-	assert_true(plugin_trust_find(below, "/p", &found, &err));
+	assert_true(source_trust_find(below, "/p", &found, &err));
 	assert_string_equal(found.hash, "");
-	assert_true(plugin_trust_record(below, "/p", &one, &err));
-	assert_true(plugin_trust_record(below, "https://h/x#v1", &two, &err));
-	assert_true(plugin_trust_find(below, "/p", &found, &err));
+	assert_true(source_trust_record(below, "/p", &one, &err));
+	assert_true(source_trust_record(below, "https://h/x#v1", &two, &err));
+	assert_true(source_trust_find(below, "/p", &found, &err));
 	assert_string_equal(found.hash, "aa");
-	assert_true(plugin_trust_find(below, "https://h/x#v1", &found, &err));
+	assert_true(source_trust_find(below, "https://h/x#v1", &found, &err));
 	assert_string_equal(found.commit, "cc");
-	folder_remove(folder);
+	fd_folder_remove(folder);
 }
 
 static void a_broken_record_lets_nothing_in(void **state)
@@ -44,9 +44,9 @@ static void a_broken_record_lets_nothing_in(void **state)
 	file = fopen(path, "w");
 	(void)fputs("{\"/p\": {\"hash\"", file);
 	(void)fclose(file);
-	assert_false(plugin_trust_find(folder, "/p", &found, &err));
+	assert_false(source_trust_find(folder, "/p", &found, &err));
 	assert_non_null(strstr(err.text, "trusted.json"));
-	folder_remove(folder);
+	fd_folder_remove(folder);
 }
 
 static void only_old_copies_that_nobody_names_are_removed(void **state)
@@ -64,22 +64,22 @@ static void only_old_copies_that_nobody_names_are_removed(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(one.hash, sizeof(one.hash), "%s", named);
-	assert_true(plugin_trust_record(folder, "/p", &one, &err));
+	assert_true(source_trust_record(folder, "/p", &one, &err));
 	for (size_t i = 0; names[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(mkdir(path, 0700), 0);
 	}
-	plugin_trust_prune(folder, folder);
+	source_trust_prune(folder, folder);
 	for (size_t i = 0; names[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 	}
-	plugin_trust_prune(folder, folder);
+	source_trust_prune(folder, folder);
 	for (size_t i = 0; names[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(access(path, F_OK) == 0, i == 0 || i == 3);
 	}
-	folder_remove(folder);
+	fd_folder_remove(folder);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static void lines_describe_a_tool(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(toolbox_parse(STR(text), &schema, &err));
+	assert_true(describe_toolbox_parse(STR(text), &schema, &err));
 	assert_string_equal(schema.id, "tb__run-tests");
 	assert_string_equal(schema.description, "Run them.\nAll of them.\nTwice.");
 	assert_int_equal(schema.mode, PLUGIN_TOOLBOX_TEXT);
@@ -48,15 +48,15 @@ static void an_object_describes_a_tool(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(toolbox_parse(STR(" {\"name\":\"t\",\"args\":{\"a\":[\"string\",\"w\"],"
-				      "\"b\":[\"number\",\"optional n\"]}}"),
-				  &schema, &err));
+	assert_true(describe_toolbox_parse(STR(" {\"name\":\"t\",\"args\":{\"a\":[\"string\",\"w\"],"
+					       "\"b\":[\"number\",\"optional n\"]}}"),
+					   &schema, &err));
 	assert_int_equal(schema.mode, PLUGIN_TOOLBOX_JSON);
 	assert_int_equal(value_count(value_member(schema.parameters, "required")), 1);
 	plugin_schema_fini(&schema);
-	assert_true(toolbox_parse(STR("{\"name\":\"t\",\"inputSchema\":{\"properties\":{"
-				      "\"a\":{\"x-own\":1}}}}"),
-				  &schema, &err));
+	assert_true(describe_toolbox_parse(STR("{\"name\":\"t\",\"inputSchema\":{\"properties\":{"
+					       "\"a\":{\"x-own\":1}}}}"),
+					   &schema, &err));
 	assert_int_equal(value_integer(value_member(property(&schema, "a"), "x-own")), 1);
 	plugin_schema_fini(&schema);
 }
@@ -89,7 +89,7 @@ static void what_is_wrong_is_said(void **state)
 		struct plugin_schema schema;
 		struct err err = {0};
 
-		assert_false(toolbox_parse(str_of(rows[i].text), &schema, &err));
+		assert_false(describe_toolbox_parse(str_of(rows[i].text), &schema, &err));
 		if (strstr(err.text, rows[i].wanted) == NULL)
 			fail_msg("%s: %s", rows[i].text, err.text);
 	}
@@ -111,11 +111,11 @@ static void no_value_makes_a_second_line(void **state)
 	value_append(order, value_new_text("none"));
 	value_set_text(arguments, "a", "x: \ty \xe2\x82\xac");
 	value_set_boolean(arguments, "b", false);
-	assert_true(toolbox_lines(order, arguments, &lines, &err));
+	assert_true(describe_toolbox_lines(order, arguments, &lines, &err));
 	assert_string_equal(lines.data, "b: false\na: x: \ty \xe2\x82\xac\n");
 	for (size_t i = 0; i < UNIT_COUNT(bad); i++) {
 		value_set_text(arguments, "a", bad[i]);
-		assert_false(toolbox_lines(order, arguments, &lines, &err));
+		assert_false(describe_toolbox_lines(order, arguments, &lines, &err));
 		assert_non_null(strstr(err.text, "\"a\" may not hold"));
 	}
 	buf_fini(&lines);

@@ -19,7 +19,7 @@ static void the_manual_has_the_list_of_keys(void **state)
 
 	(void)state;
 	buf_init(&keys, MANUAL_MAX);
-	assert_true(keys_describe(&keys));
+	assert_true(config_keys_describe(&keys));
 	for (const struct embedded_file *file = embedded_files; file->name; file++) {
 		if (strcmp(file->name, "docs/policy.md") == 0)
 			manual = file->data;

@@ -33,7 +33,7 @@ static void it_stays_as_long_as_it_was_told(void **state)
 	struct pollfd slot = {.fd = ends[0], .events = POLLIN};
 	const int64_t until_us = clock_now_us() + STAY_US;
 
-	assert_int_equal(awake_poll(&slot, 1, until_us), 0);
+	assert_int_equal(loop_awake_poll(&slot, 1, until_us), 0);
 	assert_true(clock_now_us() >= until_us);
 }
 
@@ -43,7 +43,7 @@ static void what_is_there_ends_it_at_once(void **state)
 	struct pollfd slots[] = {{.fd = -1}, {.fd = ends[0], .events = POLLIN}};
 
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	assert_int_equal(awake_poll(slots, UNIT_COUNT(slots), INT64_MAX), 1);
+	assert_int_equal(loop_awake_poll(slots, UNIT_COUNT(slots), INT64_MAX), 1);
 	assert_int_equal(slots[1].revents, POLLIN);
 }
 
@@ -53,7 +53,7 @@ static void the_end_of_the_other_side_ends_it(void **state)
 	struct pollfd slot = {.fd = ends[0], .events = POLLIN};
 
 	fd_close(&ends[1]);
-	assert_int_equal(awake_poll(&slot, 1, INT64_MAX), 1);
+	assert_int_equal(loop_awake_poll(&slot, 1, INT64_MAX), 1);
 	assert_int_equal(slot.revents, POLLHUP);
 }
 
@@ -64,7 +64,7 @@ static void it_looks_once_at_least(void **state)
 	struct pollfd slot = {.fd = ends[0], .events = POLLIN};
 
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	assert_int_equal(awake_poll(&slot, 1, 0), 1);
+	assert_int_equal(loop_awake_poll(&slot, 1, 0), 1);
 }
 
 static void what_comes_while_it_is_awake_is_seen(void **state)
@@ -80,7 +80,7 @@ static void what_comes_while_it_is_awake_is_seen(void **state)
 		_exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
 	}
 	assert_true(pid > 0);
-	assert_int_equal(awake_poll(&slot, 1, INT64_MAX), 1);
+	assert_int_equal(loop_awake_poll(&slot, 1, INT64_MAX), 1);
 	assert_true(clock_now_us() >= comes_us);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

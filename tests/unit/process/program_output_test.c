@@ -41,8 +41,8 @@ static void feed(struct stream *stream, size_t count)
 			bytes[i] = (char)((stream->output.total + i) % 251);
 		assert_true(fd_write_all(stream->pipe[1], bytes, size, NULL));
 		for (size_t got = 0; got < size;)
-			got += (size_t)program_output_read(&stream->output,
-							   stream->pipe[0], pieces);
+			got += (size_t)follow_output_read(&stream->output,
+							  stream->pipe[0], pieces);
 	}
 }
 
@@ -51,11 +51,11 @@ static void assert_part(const struct stream *stream, uint64_t since, uint64_t mi
 	struct program_output part;
 	struct buf tail;
 
-	program_output_since(&stream->output, since, &part);
+	follow_output_since(&stream->output, since, &part);
 	buf_init(&tail, PROGRAM_TAIL);
-	program_output_tail(&part, &tail);
+	follow_output_tail(&part, &tail);
 	assert_int_equal(part.total, stream->output.total - since);
-	assert_int_equal(program_output_missing(&part), missing);
+	assert_int_equal(follow_output_missing(&part), missing);
 	for (size_t i = 0; i < part.head.size; i++)
 		assert_int_equal((unsigned char)part.head.data[i], (since + i) % 251);
 	for (size_t i = 0; i < tail.size; i++)

@@ -21,13 +21,15 @@ static enum dns_answer answer_of(const char *bytes, size_t size, struct dns_addr
 	enum dns_answer answer;
 
 	*found = (struct dns_addresses){.count = 77};
-	answer = dns_read_answer((struct str){bytes, size}, "a.example", DNS_A, ID, found);
+	answer = resolver_dns_read_answer((struct str){bytes, size}, "a.example", DNS_A,
+					  ID, found);
 	/* Cut anywhere it is strange or says less, and nothing is read behind its end. */
 	for (size_t i = 0; i < size; i++) {
 		char *part = malloc(i + 1);
 		struct dns_addresses less;
 		memcpy(part, bytes, i);
-		(void)dns_read_answer((struct str){part, i}, "a.example", DNS_A, ID, &less);
+		(void)resolver_dns_read_answer((struct str){part, i}, "a.example", DNS_A,
+					       ID, &less);
 		free(part);
 	}
 	return answer;
@@ -45,13 +47,14 @@ static void a_question_is_printed(void **state)
 	char name[NETWORK_NAME_MAX + 1];
 
 	(void)state;
-	assert_int_equal(dns_print_question("a.example", DNS_AAAA, ID, out),
+	assert_int_equal(resolver_dns_print_question("a.example", DNS_AAAA, ID, out),
 			 sizeof(expected) - 1);
 	assert_memory_equal(out, expected, sizeof(expected) - 1);
 	for (size_t i = 0; i < NETWORK_NAME_MAX; i++)
 		name[i] = i % 2 ? '.' : 'a';
 	name[NETWORK_NAME_MAX] = '\0';
-	assert_int_equal(dns_print_question(name, DNS_A, ID, out), DNS_QUESTION_MAX);
+	assert_int_equal(resolver_dns_print_question(name, DNS_A, ID, out),
+			 DNS_QUESTION_MAX);
 }
 
 static void addresses_are_found_behind_aliases(void **state)

@@ -61,10 +61,11 @@ static enum hello_answer hello_of(struct str extensions, size_t record, char *na
 
 	buf_init(&hello, 64 << 10);
 	make_hello(&hello, extensions, record);
-	answer = hello_read(buf_str(&hello), name, &err);
+	answer = http_hello_read(buf_str(&hello), name, &err);
 	for (size_t size = 1; answer == HELLO_GOOD && size < hello.size; size++) {
 		char part[NETWORK_NAME_MAX + 1];
-		assert_int_equal(hello_read(str_part(buf_str(&hello), 0, size), part, &err),
+		assert_int_equal(http_hello_read(str_part(buf_str(&hello), 0, size), part,
+						 &err),
 				 HELLO_MORE);
 	}
 	buf_fini(&hello);
@@ -145,16 +146,17 @@ static void what_is_no_greeting_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++)
-		assert_int_equal(hello_read((struct str){rows[i].bytes, rows[i].size},
-					    name, &err),
+		assert_int_equal(http_hello_read((struct str){rows[i].bytes, rows[i].size},
+						 name, &err),
 				 HELLO_BAD);
-	assert_false(hello_begins(STR("GET / HTTP/1.1")));
-	assert_true(hello_begins(STR("\x16")));
-	assert_true(hello_begins(STR("\x16\x03")));
-	assert_false(hello_begins(STR("\x16\x01")));
-	assert_int_equal(hello_read((struct str){much, HELLO_MAX - 1}, name, &err),
+	assert_false(http_hello_begins(STR("GET / HTTP/1.1")));
+	assert_true(http_hello_begins(STR("\x16")));
+	assert_true(http_hello_begins(STR("\x16\x03")));
+	assert_false(http_hello_begins(STR("\x16\x01")));
+	assert_int_equal(http_hello_read((struct str){much, HELLO_MAX - 1}, name, &err),
 			 HELLO_MORE);
-	assert_int_equal(hello_read((struct str){much, HELLO_MAX}, name, &err), HELLO_BAD);
+	assert_int_equal(http_hello_read((struct str){much, HELLO_MAX}, name, &err),
+			 HELLO_BAD);
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 static enum request_answer read_text(const char *text, struct http_request *request,
 				     struct err *err)
 {
-	return request_read(str_of(text), request, err);
+	return http_request_read(str_of(text), request, err);
 }
 
 static void requests_are_read(void **state)
@@ -52,8 +52,8 @@ static void requests_are_read(void **state)
 		/* Every beginning of it is no request yet. */
 		for (size_t size = 0; size < request.size; size++) {
 			struct http_request part;
-			assert_int_equal(request_read((struct str){rows[i].text, size},
-						      &part, &err),
+			assert_int_equal(http_request_read((struct str){rows[i].text, size},
+							   &part, &err),
 					 REQUEST_MORE);
 		}
 	}
@@ -111,8 +111,9 @@ static void what_has_two_meanings_is_refused(void **state)
 		if (read_text(texts[i], &request, &err) != REQUEST_BAD || err.text[0] == '\0')
 			fail_msg("taken: %s", texts[i]);
 	}
-	assert_int_equal(request_read((struct str){"CONNECT a\0b:443 HTTP/1.1\r\n\r\n", 28},
-				      &request, &err),
+	assert_int_equal(http_request_read((struct str){"CONNECT a\0b:443 HTTP/1.1\r\n\r\n",
+							28},
+					   &request, &err),
 			 REQUEST_BAD);
 	/* A host that is refused is still named. */
 	assert_int_equal(read_text("CONNECT 127.1:80 HTTP/1.1\r\n" AUTH "\r\n", &request,
@@ -149,15 +150,15 @@ static void a_request_in_a_tunnel_names_its_host(void **state)
 	(void)state;
 	assert_true(network_parse_host(STR("example.org"), &host, &err));
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
-		if (request_read_inside(str_of(rows[i].text), &host, 8080, &request,
-					&err) != rows[i].answer)
+		if (http_request_read_inside(str_of(rows[i].text), &host, 8080, &request,
+					     &err) != rows[i].answer)
 			fail_msg("%s", rows[i].text);
 	}
-	assert_int_equal(request_read_inside(str_of(rows[0].text), &host, 8080, &request,
-					     &err),
+	assert_int_equal(http_request_read_inside(str_of(rows[0].text), &host, 8080,
+						  &request, &err),
 			 REQUEST_READY);
 	buf_init(&out, REQUEST_HEAD_MAX);
-	assert_true(request_print(str_of(rows[0].text), &request, &out));
+	assert_true(http_request_print(str_of(rows[0].text), &request, &out));
 	assert_string_equal(out.data, "GET /a HTTP/1.1\r\nHost: example.org:8080\r\n"
 				      "Connection: close\r\n\r\n");
 	buf_fini(&out);
@@ -174,14 +175,14 @@ static void a_head_has_its_ceilings(void **state)
 	(void)buf_adds(&text, "GET http://example.org/ HTTP/1.1\r\nX: ");
 	while (text.size < REQUEST_HEAD_MAX - 1)
 		(void)buf_addc(&text, 'x');
-	assert_int_equal(request_read(buf_str(&text), &request, &err), REQUEST_MORE);
+	assert_int_equal(http_request_read(buf_str(&text), &request, &err), REQUEST_MORE);
 	(void)buf_addc(&text, 'x');
-	assert_int_equal(request_read(buf_str(&text), &request, &err), REQUEST_BAD);
+	assert_int_equal(http_request_read(buf_str(&text), &request, &err), REQUEST_BAD);
 	buf_clear(&text);
 	(void)buf_adds(&text, "GET http://example.org/ HTTP/1.1\r\n");
 	for (int i = 0; i <= REQUEST_HEADERS_MAX; i++)
 		(void)buf_adds(&text, "X: y\r\n");
-	assert_int_equal(request_read(buf_str(&text), &request, &err), REQUEST_BAD);
+	assert_int_equal(http_request_read(buf_str(&text), &request, &err), REQUEST_BAD);
 	buf_fini(&text);
 }
 
@@ -208,7 +209,7 @@ static void only_our_credentials_are_a_token(void **state)
 			       "CONNECT a.example:443 HTTP/1.1\r\n"
 			       "Proxy-Authorization: %s\r\n\r\n",
 			       values[i]);
-		assert_int_equal(request_read(buf_str(&text), &request, &err),
+		assert_int_equal(http_request_read(buf_str(&text), &request, &err),
 				 REQUEST_READY);
 		assert_string_equal(request.token, "");
 		buf_fini(&text);
@@ -229,7 +230,7 @@ static void the_server_gets_what_was_checked(void **state)
 	(void)state;
 	assert_int_equal(read_text(text, &request, &err), REQUEST_READY);
 	buf_init(&out, 4096);
-	assert_true(request_print(str_of(text), &request, &out));
+	assert_true(http_request_print(str_of(text), &request, &out));
 	assert_string_equal(out.data, "GET /?q HTTP/1.1\r\nHost: example.org\r\nAccept: a\r\n"
 				      "X-Secret: 1\r\nConnection: close\r\n\r\n");
 	buf_fini(&out);

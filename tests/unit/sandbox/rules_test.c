@@ -87,7 +87,8 @@ static int try_out(const struct tree *tree, int rules)
 {
 	struct err err;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || !landlock_enter(rules, &err))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    !identity_landlock_enter(rules, &err))
 		return 1;
 	if (!opens(tree->work, O_RDWR) || !opens(tree->shown, O_RDONLY))
 		return 2;
@@ -114,7 +115,7 @@ static void every_abi_closes_what_is_outside(void **state)
 		struct err err = {0};
 		int rules = -1, status = -1;
 
-		assert_true(rules_make(&tree.view, abi, &rules, &err));
+		assert_true(landlock_rules_make(&tree.view, abi, &rules, &err));
 		pid_t pid = fork();
 		if (pid == 0)
 			_exit(try_out(&tree, rules));
@@ -122,7 +123,7 @@ static void every_abi_closes_what_is_outside(void **state)
 		assert_int_equal(status, 0);
 		(void)close(rules);
 	}
-	folder_remove(tree.root);
+	fd_folder_remove(tree.root);
 }
 
 static void what_is_hidden_in_a_writable_folder_is_refused(void **state)
@@ -136,26 +137,37 @@ static void what_is_hidden_in_a_writable_folder_is_refused(void **state)
 		unit_skip("this kernel has no Landlock");
 	make_tree(&tree);
 	tree.entries[1].writable = true;
-	assert_false(rules_make(&tree.view, 1, &rules, &err));
+	assert_false(landlock_rules_make(&tree.view, 1, &rules, &err));
 	assert_int_equal(err.code, EINVAL);
 	assert_non_null(strstr(err.text, "hidden"));
-	folder_remove(tree.root);
+	fd_folder_remove(tree.root);
 }
 
 static void an_older_kernel_is_asked_for_less(void **state)
 {
 	(void)state;
-	assert_int_equal(rules_handled(1).handled_access_fs & KERNEL_ACCESS_REFER, 0);
-	assert_int_not_equal(rules_handled(2).handled_access_fs & KERNEL_ACCESS_REFER, 0);
-	assert_int_equal(rules_handled(2).handled_access_fs & KERNEL_ACCESS_TRUNCATE, 0);
-	assert_int_not_equal(rules_handled(3).handled_access_fs & KERNEL_ACCESS_TRUNCATE, 0);
-	assert_int_equal(rules_handled(3).handled_access_net, 0);
-	assert_int_equal(rules_handled(4).handled_access_net, KERNEL_LANDLOCK_TCP);
-	assert_int_equal(rules_handled(4).handled_access_fs & KERNEL_ACCESS_IOCTL_DEV, 0);
-	assert_int_equal(rules_handled(5).scoped, 0);
-	assert_int_not_equal(rules_handled(6).scoped, 0);
-	assert_int_equal(rules_handled(8).handled_access_fs & KERNEL_ACCESS_RESOLVE_UNIX, 0);
-	assert_int_not_equal(rules_handled(9).handled_access_fs & KERNEL_ACCESS_RESOLVE_UNIX,
+	assert_int_equal(landlock_rules_handled(1).handled_access_fs & KERNEL_ACCESS_REFER,
+			 0);
+	assert_int_not_equal(landlock_rules_handled(2).handled_access_fs &
+				     KERNEL_ACCESS_REFER,
+			     0);
+	assert_int_equal(landlock_rules_handled(2).handled_access_fs & KERNEL_ACCESS_TRUNCATE,
+			 0);
+	assert_int_not_equal(landlock_rules_handled(3).handled_access_fs &
+				     KERNEL_ACCESS_TRUNCATE,
+			     0);
+	assert_int_equal(landlock_rules_handled(3).handled_access_net, 0);
+	assert_int_equal(landlock_rules_handled(4).handled_access_net, KERNEL_LANDLOCK_TCP);
+	assert_int_equal(landlock_rules_handled(4).handled_access_fs &
+				 KERNEL_ACCESS_IOCTL_DEV,
+			 0);
+	assert_int_equal(landlock_rules_handled(5).scoped, 0);
+	assert_int_not_equal(landlock_rules_handled(6).scoped, 0);
+	assert_int_equal(landlock_rules_handled(8).handled_access_fs &
+				 KERNEL_ACCESS_RESOLVE_UNIX,
+			 0);
+	assert_int_not_equal(landlock_rules_handled(9).handled_access_fs &
+				     KERNEL_ACCESS_RESOLVE_UNIX,
 			     0);
 }
 

@@ -50,7 +50,7 @@ static int tunnel(uint16_t port, const char *credentials, const char *host,
 
 	buf_init(&text, 4096);
 	(void)buf_addf(&text, "CONNECT %s HTTP/1.1\r\nProxy-Authorization: Basic ", host);
-	(void)base64_add(str_of(credentials), &text);
+	(void)buf_base64_add(str_of(credentials), &text);
 	(void)buf_adds(&text, "\r\n\r\n");
 	answer[0] = '\0';
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&

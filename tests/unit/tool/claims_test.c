@@ -34,8 +34,8 @@ static void judge_by(enum claims_hosts hosts, const char *message, struct buf *o
 	struct tool_result result;
 
 	tool_result_init(&result);
-	claims_gather(str_of(message), "/w", &result);
-	claims_judge(policy, hosts, &result);
+	denial_claims_gather(str_of(message), "/w", &result);
+	denial_claims_judge(policy, hosts, &result);
 	assert_null(value_member(result.details, "claims"));
 	for (size_t i = 0; i < value_count(denial_list(&result)); i++) {
 		const struct value *item = value_item(denial_list(&result), i);
@@ -66,8 +66,8 @@ static void a_workspace_with_blanks_is_no_other_place(void **state)
 	(void)state;
 	assert_true(policy_paths_normal(policy, "/home/a b/c", &err));
 	tool_result_init(&result);
-	claims_gather(str_of(said), "/home/a b/c", &result);
-	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
+	denial_claims_gather(str_of(said), "/home/a b/c", &result);
+	denial_claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 	assert_int_equal(value_count(denial_list(&result)), 1);
 	assert_string_equal(value_text(value_member(value_item(denial_list(&result), 0),
 						    "target")),
@@ -205,8 +205,8 @@ static void check_remedy(enum claims_hosts hosts, const char *message, const cha
 	struct tool_result result;
 
 	tool_result_init(&result);
-	claims_gather(str_of(message), "/w", &result);
-	claims_judge(policy, hosts, &result);
+	denial_claims_gather(str_of(message), "/w", &result);
+	denial_claims_judge(policy, hosts, &result);
 	assert_string_equal(value_text(value_member(value_item(denial_list(&result), 0),
 						    "remedy")),
 			    remedy);
@@ -259,8 +259,8 @@ static void a_file_tool_is_exact(void **state)
 	(void)state;
 	tool_result_init(&result);
 	(void)tool_fail(&result, "%s", "");
-	claims_add_unwritable("/w/src/a.c", &result);
-	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
+	denial_claims_add_unwritable("/w/src/a.c", &result);
+	denial_claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 	assert_int_equal(result.status, RESULT_DENIED);
 	assert_string_equal(result.text.data,
 			    "[refused: /w/src/a.c (agents.tester.write); ask the user to add "
@@ -287,7 +287,7 @@ static void what_is_no_claim_is_dropped(void **state)
 		tool_result_init(&result);
 		assert_true(value_parse(str_of(lists[i]), 0, &list, &err));
 		value_set(tool_details(&result), "claims", list);
-		claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
+		denial_claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 		assert_null(denial_list(&result));
 		assert_int_equal(result.text.size, 0);
 		tool_result_fini(&result);
@@ -305,8 +305,8 @@ static void no_more_are_gathered_than_can_be_told(void **state)
 	buf_init(&text, 1 << 16);
 	for (int i = 0; i < 100; i++)
 		(void)buf_addf(&text, "cat: /d%d/x: No such file or directory\n", i);
-	claims_gather(buf_str(&text), "/w", &result);
-	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
+	denial_claims_gather(buf_str(&text), "/w", &result);
+	denial_claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 	assert_int_equal(value_count(denial_list(&result)), CLAIMS_MAX);
 	buf_fini(&text);
 	tool_result_fini(&result);

@@ -42,11 +42,11 @@ static void only_what_is_sound_becomes_a_variable(void **state)
 		struct buf text;
 
 		assert_true(value_parse(str_of(rows[i].meta), 0, &meta, NULL));
-		auto_value struct value *trace = trace_of(meta);
+		auto_value struct value *trace = event_trace_of(meta);
 		assert_int_equal(trace != NULL, rows[i].wanted != NULL);
 		if (trace == NULL)
 			continue;
-		trace_add_variables(trace, list);
+		event_trace_add_variables(trace, list);
 		buf_init(&text, 4096);
 		(void)value_print(list, 0, &text);
 		assert_string_equal(text.data, rows[i].wanted);

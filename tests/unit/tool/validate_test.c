@@ -487,12 +487,12 @@ static void a_nul_is_no_character_of_a_scheme(void **state)
 
 	(void)state;
 	buf_init(&uri, VALIDATE_URI_MAX);
-	assert_true(validate_uri_resolve(STR("http://host/folder/file"), STR("a\0b:c"),
-					 &uri));
+	assert_true(validate_index_uri_resolve(STR("http://host/folder/file"),
+					       STR("a\0b:c"), &uri));
 	assert_true(str_equal(buf_str(&uri), STR("http://host/folder/a\0b:c")));
 	buf_clear(&uri);
-	assert_true(validate_uri_resolve(STR("http://host/folder/file"), STR("a+-.1:c"),
-					 &uri));
+	assert_true(validate_index_uri_resolve(STR("http://host/folder/file"),
+					       STR("a+-.1:c"), &uri));
 	assert_true(str_equal(buf_str(&uri), STR("a+-.1:c")));
 	buf_fini(&uri);
 }

@@ -1,4 +1,4 @@
-/* bash_alone: which texts are one program; bash_shell_test.c shows that they do the same. */
+/* shell_alone: which texts are one program; bash_shell_test.c shows that they do the same. */
 #include "hand.h"
 
 #include "base/buf.h"
@@ -74,8 +74,8 @@ static void only_one_program_of_plain_words_is_alone(void **state)
 	assert_int_equal(mkdir(folder, 0755), 0);
 	buf_init(&path, PATH_MAX);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const bool alone = bash_alone(str_of(rows[i].text), hand->workspace,
-					      environment, &path);
+		const bool alone = shell_alone(str_of(rows[i].text), hand->workspace,
+					       environment, &path);
 		if (alone != (rows[i].path != NULL))
 			fail_msg("%s", rows[i].text);
 		if (alone)
@@ -97,10 +97,10 @@ static void a_name_is_what_the_first_folder_of_path_has(void **state)
 	(void)snprintf(first, sizeof(first), "PATH=%s:/usr/bin:/bin", hand->workspace);
 	(void)snprintf(found, sizeof(found), "%s/sleep", hand->workspace);
 	buf_init(&path, PATH_MAX);
-	assert_true(bash_alone(STR("sleep 1"), "/", environment, &path));
+	assert_true(shell_alone(STR("sleep 1"), "/", environment, &path));
 	assert_string_equal(path.data, found);
-	assert_false(bash_alone(STR("sleep 1"), hand->workspace, here, &path));
-	assert_false(bash_alone(STR("sleep 1"), "/", nowhere, &path));
+	assert_false(shell_alone(STR("sleep 1"), hand->workspace, here, &path));
+	assert_false(shell_alone(STR("sleep 1"), "/", nowhere, &path));
 	buf_fini(&path);
 }
 

@@ -302,12 +302,12 @@ static void interactive_programs_are_refused_with_a_remedy(void **state)
 	buf_init(&sentence, 4096);
 	for (size_t i = 0; i < COUNT(refused); i++) {
 		buf_clear(&sentence);
-		if (!interactive_refuses(str_of(refused[i]), true, &sentence))
+		if (!bash_hints_interactive_refuses(str_of(refused[i]), true, &sentence))
 			fail_msg("taken: %s", refused[i]);
 	}
 	for (size_t i = 0; i < COUNT(taken); i++) {
 		buf_clear(&sentence);
-		if (interactive_refuses(str_of(taken[i]), true, &sentence))
+		if (bash_hints_interactive_refuses(str_of(taken[i]), true, &sentence))
 			fail_msg("refused: %s: %s", taken[i], sentence.data);
 	}
 	buf_fini(&sentence);

@@ -1,4 +1,4 @@
-/* Tests of tools/git_said: which line a person is told to run. */
+/* Tests of tools/bash_hints_git_said: which line a person is told to run. */
 #include "../base/unit.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void assert_line(const char *command, const char *output, const char *lin
 	struct tool_result result;
 
 	tool_result_init(&result);
-	git_said(str_of(command), str_of(output), &result);
+	bash_hints_git_said(str_of(command), str_of(output), &result);
 	const struct value *denial = value_item(denial_list(&result), 0);
 	const char *remedy = value_text(value_member(denial, "remedy"));
 	assert_non_null(remedy);
@@ -30,8 +30,8 @@ static void other_words_of_git_are_left_alone(void **state)
 
 	(void)state;
 	tool_result_init(&result);
-	git_said(STR("git config a.b c"),
-		 STR("error: key does not contain a section: a\n"), &result);
+	bash_hints_git_said(STR("git config a.b c"),
+			    STR("error: key does not contain a section: a\n"), &result);
 	assert_null(denial_list(&result));
 	tool_result_fini(&result);
 }
@@ -42,9 +42,9 @@ static void a_commit_without_a_name_is_told_where_to_get_one(void **state)
 
 	(void)state;
 	tool_result_init(&result);
-	git_said(STR("git commit -m x"),
-		 STR("Author identity unknown\n\n*** Please tell me who you are.\n"),
-		 &result);
+	bash_hints_git_said(STR("git commit -m x"),
+			    STR("Author identity unknown\n\n*** Please tell me who you are.\n"),
+			    &result);
 	const struct value *denial = value_item(denial_list(&result), 0);
 	assert_string_equal(value_text(value_member(denial, "target")), "~/.gitconfig");
 	assert_non_null(strstr(value_text(value_member(denial, "remedy")),
@@ -130,7 +130,8 @@ static void the_output_may_be_the_result_s_own_text(void **state)
 			(void)buf_addc(&result.text, '.');
 		(void)buf_adds(&result.text, "*** Please tell me who you are.\n" BUSY
 					     "branch 'x' set up to track 'origin/x'.\n");
-		git_said(STR("git checkout -b x origin/x"), buf_str(&result.text), &result);
+		bash_hints_git_said(STR("git checkout -b x origin/x"),
+				    buf_str(&result.text), &result);
 		assert_int_equal(value_count(denial_list(&result)), 2);
 		tool_result_fini(&result);
 	}

@@ -281,7 +281,7 @@ static void a_place_is_a_source_file_and_a_line(void **state)
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
 		struct str file = {0};
 		uint64_t line = 0;
-		bool found = test_place_find(str_of(rows[i].text), "/w", &file, &line);
+		bool found = report_place_find(str_of(rows[i].text), "/w", &file, &line);
 
 		if (found != (rows[i].file != NULL))
 			fail_msg("%s: %.*s", rows[i].text, (int)file.size, file.data);
@@ -311,8 +311,8 @@ static void a_folder_with_blanks_is_part_of_its_files(void **state)
 		struct str file = {0};
 		uint64_t line = 0;
 
-		assert_true(test_place_find(str_of(rows[i].text), "/home/a b/c d", &file,
-					    &line));
+		assert_true(report_place_find(str_of(rows[i].text), "/home/a b/c d",
+					      &file, &line));
 		if (!str_is(file, rows[i].file))
 			fail_msg("%s: %.*s", rows[i].text, (int)file.size, file.data);
 	}
@@ -335,10 +335,10 @@ static void a_failure_that_passes_again_is_known_by_its_name(void **state)
 
 	(void)state;
 	test_report_init(&first, NULL, NULL);
-	test_tap_text(STR("not ok 1 - a\nnot ok 2 - b\nnot ok 3 - c\n"), STR(""), &first);
+	report_tap_text(STR("not ok 1 - a\nnot ok 2 - b\nnot ok 3 - c\n"), STR(""), &first);
 	test_report_init(&again, NULL, NULL);
 	again.first = &first;
-	test_tap_text(STR("ok 1 - a\nnot ok 2 - b\n"), STR(""), &again);
+	report_tap_text(STR("ok 1 - a\nnot ok 2 - b\n"), STR(""), &again);
 	assert_true(first.failures[0].passed_again && !first.failures[0].failed_again);
 	assert_true(!first.failures[1].passed_again && first.failures[1].failed_again);
 	assert_true(!first.failures[2].passed_again && !first.failures[2].failed_again);
