@@ -267,10 +267,10 @@ int64_t limits_deadline_ms(const struct limits *limits);
 
 /*
  * The structures that the files of the loop share: the agent and the turn under way.
- * agent.c calls the other files and none of them calls it; turn.c calls none of them.
- * ask.c asks the model, compact.c has the model summarise a conversation that became too
- * long, calls.c runs the calls of the model, handover.c makes the change a patch,
- * resume.c reads the record of an earlier process, instructions.c reads the project's
+ * agent.c calls the other files and none of them calls it; agent.c calls none of them.
+ * ask.c asks the model, history.c has the model summarise a conversation that became too
+ * long, calls.c runs the calls of the model, agent.c makes the change a patch,
+ * resume.c reads the record of an earlier process, agent.c reads the project's
  * files for agents, and checks.h checks the work. Not for fronts.
  */
 
@@ -285,7 +285,7 @@ struct agent {
 	int timer_fd;       /* the turn's end by wall time */
 	size_t fixed_bytes; /* of each request: the system prompt and the tools */
 	struct turn *turn;  /* under way; NULL: none */
-	unsigned syntax_missing; /* languages whose tool is not in the cell (checks_syntax.c) */
+	unsigned syntax_missing; /* languages whose tool is not in the cell (checks.c) */
 };
 
 struct turn {
@@ -341,7 +341,7 @@ uint64_t agent_tokens(const struct agent *agent);
 
 /*
  * Have the older part of the conversation summarised when too little of the model's context
- * is free (compaction.h). A model that fails ends the turn and is not an error.
+ * is free (history.h). A model that fails ends the turn and is not an error.
  */
 bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
 /* The service said that it is too long. *SHORTER: now it is less, or the turn is over. */

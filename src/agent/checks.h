@@ -1,7 +1,7 @@
 /*
  * checks: a turn checks its own work. After each answer whose calls changed files, what the
  * language of a file can say of its syntax in a moment is run, and the model reads it with the
- * results (checks_syntax.c). Before the turn may finish, every check that the role names is run
+ * results (checks.c). Before the turn may finish, every check that the role names is run
  * until all are green or CHECKS_ROUNDS_MAX rounds of repair were used (checks.c). All of it goes
  * the way of a call, with the policy's verdict, its limits and its events; what came of it is
  * an EVENT_CHECK_ENDED.

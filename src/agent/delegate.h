@@ -1,6 +1,6 @@
 /*
  * delegate: another agent at work on a task, as a process of its own: our program again, by
- * exec with an empty environment (front/delegate_role.c). Its request, which includes API
+ * exec with an empty environment (front/agents.c). Its request, which includes API
  * keys, goes over a descriptor; its events come back as lines. A delegate dies with its
  * caller. After a crash, a hang or garbage on its output, its report says so.
  */
@@ -55,7 +55,7 @@ void delegate_report_end(struct delegate_report *report);
 
 /*
  * How it is started: argv[0], then the descriptors of request, events, complaints, answers (to what
- * it asks, lines as front/answers.h has them), caller.
+ * it asks, lines as front/talk.h has them), caller.
  */
 #define DELEGATE_ROLE "glovebox-delegate"
 enum { DELEGATE_ARGUMENTS = 6 };
@@ -94,6 +94,6 @@ void delegate_free(struct delegate *delegate);
 /* All of them end now, each with all it started. */
 void delegate_calls_end(struct orchestra *orchestra);
 
-/* The rest of tool_delegate_agent.c: */
+/* The rest of orchestra.c: */
 void delegate_calls_begin(void *keeper, struct running *running);
 void delegate_calls_stop(void *keeper, struct running *running);

@@ -153,7 +153,7 @@ bool recorder_failed(const struct recorder *recorder, struct err *err);
 
 /*
  * When a conversation has grown too long for its model, which of its older messages go,
- * and the text of these for the model to summarise. Pure; compact.c asks and records.
+ * and the text of these for the model to summarise. Pure; history.c asks and records.
  * Never between a call and its result: what stays begins with a whole message of the
  * model's, so that its thinking, with the signatures that its API wants back, stays as
  * it was.

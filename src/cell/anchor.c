@@ -327,7 +327,7 @@ static bool listeners_make(const struct anchor *anchor, struct err *err)
 
 /*
  * A kernel without such sockets still gets a cell. Failed lookups are then found from the
- * words of programs only (claims.h).
+ * words of programs only (denial.h).
  */
 static bool questions_keep(const struct anchor *anchor, struct err *err)
 {

@@ -463,7 +463,7 @@ static bool request_worker(struct cell *cell, enum worker_kind kind)
 	return false;
 }
 
-/* Request workers until COUNT of KIND are idle or on their way (cell_ready.c). */
+/* Request workers until COUNT of KIND are idle or on their way (cell.c). */
 static void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
 {
 	const bool prepared = kind == WORKER_PREPARED;
@@ -597,7 +597,7 @@ bool cell_ask_widened(struct cell *cell, uint64_t call, struct cell_spec *additi
 	return true;
 }
 
-/* The same for a worker requested by cell_ask_widened (cell_widen.c). */
+/* The same for a worker requested by cell_ask_widened (cell.c). */
 static void cell_add_widened(struct cell *cell, const int fds[ANCHOR_FDS])
 {
 	const uint64_t call = cell->widening_count > 0 ? cell->widening[0] : 0;

@@ -130,7 +130,7 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want,
 
 /*
  * Widening: what a person allows one call, or all later calls, in addition
- * (shape_extra.h). ADDITION is made by shape_extra and stays the property of the caller.
+ * (shape.h). ADDITION is made by shape_extra and stays the property of the caller.
  *
  * cell_ask_widened has a worker made that sees ADDITION, for CALL (a number, never 0)
  * only. cell_take_widened returns that worker, or NULL while it is on its way.
@@ -153,7 +153,7 @@ void cell_expect(struct cell *cell, enum worker_want want);
 
 /*
  * Has a call whose worker died, or an earlier front, possibly left something behind that
- * no audit has looked at (audit.h)? The answer is also kept on disk for the next front.
+ * no audit has looked at (guard.h)? The answer is also kept on disk for the next front.
  */
 bool cell_audit_due(const struct cell *cell);
 void cell_set_audit_due(struct cell *cell, bool due);

@@ -2,7 +2,7 @@
  * groups: a control group for each worker (sandbox/cgroup.h), where this machine allows
  * groups. Moving a process into a group can take the kernel 15 ms, so a separate process
  * does this while the worker is idle. A call that begins before the move is watched by
- * its worker (limit_watch.h). So are the calls of one-shot verbs, which are faster than a
+ * its worker (limits.h). So are the calls of one-shot verbs, which are faster than a
  * move. The separate process also removes the groups, at the latest when it sees that the
  * front is gone.
  */

@@ -3,7 +3,7 @@
  * layers of the cell. After all processes of its call have ended, a worker looks into
  * these layers and reports what is new there. A removed name is a character device 0:0 in
  * the layer's upper folder, as overlayfs makes it. Files left in the cell's /tmp and
- * private home are noted as well, so that the front can say so once (layer_tell.h).
+ * private home are noted as well, so that the front can say so once (layer.h).
  *
  * Each look is bounded in time and in names. Writes of another call of the session at the
  * same time are reported with it, because a layer does not record the writer.

@@ -1,6 +1,6 @@
 /*
  * pending: keeps the work that a session leaves when its front dies: the audit of what
- * its commands left behind (audit.h), and the writes that its workers had begun. The
+ * its commands left behind (guard.h), and the writes that its workers had begun. The
  * files lie in the user's state folder, and only fronts can name them. A file that no
  * process holds locked belongs to a dead front, and the next session of the workspace
  * takes it over.
@@ -10,7 +10,7 @@
  * to the open file, which they share. A session that finds it locked waits, and leaves
  * the dead front's files to a later session when the worker does not end in time.
  *
- * A worker gets one of these files, open: the journal of its call (place_journal.h). The
+ * A worker gets one of these files, open: the journal of its call (place.h). The
  * journal cannot be trusted, because an attacker may have taken the worker over. So the
  * front stores separately what the session was allowed to write. A later session, which
  * may have more rights, finishes only writes that the earlier session was allowed to

@@ -31,9 +31,9 @@ struct wire_call {
 	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
 	/* its journal (pending.h) is the last descriptor */
 	bool has_journal;
-	bool audits; /* audit first what an earlier call may have left (audit.h) */
+	bool audits; /* audit first what an earlier call may have left (guard.h) */
 	enum audit_reach reach; /* how far the audit reaches */
-	int64_t quiet_ns;       /* for the audits (audit.h); 0: none */
+	int64_t quiet_ns;       /* for the audits (guard.h); 0: none */
 	/* the worker enforces these limits, because no control group does */
 	bool keeps_memory, keeps_pids;
 	/*
@@ -49,7 +49,7 @@ struct wire_call {
 	 * NULL
 	 */
 	struct value *unfinished;
-	struct value *nested; /* for the audits (audit.h); or NULL */
+	struct value *nested; /* for the audits (guard.h); or NULL */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);

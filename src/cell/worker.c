@@ -40,7 +40,7 @@ struct worker {
 	struct audit *audit; /* or NULL */
 	struct layers *layers;
 	struct value *written; /* what a file tool wrote in this call, or NULL */
-	struct value *nested;  /* of the call that is served (audit.h), or NULL */
+	struct value *nested;  /* of the call that is served (guard.h), or NULL */
 	struct value *heads;   /* folders above what it wrote that may be repositories */
 	enum worker_kind kind;
 	int socket;
@@ -57,7 +57,7 @@ struct worker {
 	 */
 	const struct tool *prepared_for;
 	void *prepared;
-	int64_t quiet_ns; /* for the audits of this call (audit.h) */
+	int64_t quiet_ns; /* for the audits of this call (guard.h) */
 	bool alone; /* the last call was the only one: nobody else wants the processor */
 	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };
@@ -70,7 +70,7 @@ enum {
 		50, /* the clock that stamps files advances in steps of some milliseconds */
 };
 
-/* worker_call.c: the struct call of this worker, before a frame is read. */
+/* worker.c: the struct call of this worker, before a frame is read. */
 static struct call worker_call(struct worker *worker)
 {
 	return (struct call){
@@ -370,7 +370,7 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 		call.environment = environment;
 	}
 	*tool = call.tool;
-	/* Copy the folder: the payload is lost at the next read (ask.h, tell.h). */
+	/* Copy the folder: the payload is lost at the next read (ask.h, call.h). */
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
 	files_journal(worker->files, journal);

@@ -1,6 +1,6 @@
 /*
  * files: holds the roots open, decides what may be done below them, and reaches existing
- * files (files_follow.c finds the way).
+ * files (files.c finds the way).
  */
 
 #include "files/files.h"

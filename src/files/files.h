@@ -45,12 +45,12 @@ void files_close(struct files *files);
 const char *files_workspace(const struct files *files);
 /*
  * From now on, every change that place_… and files_place make is written to LOG before it
- * happens (undo_log.h; borrowed; NULL: no log). A file whose content cannot be kept in
+ * happens (record.h; borrowed; NULL: no log). A file whose content cannot be kept in
  * LOG is not replaced.
  */
 void files_keep(struct files *files, struct undo_log *log);
 /*
- * From now on, a write adds keys (git_scan.h) to LIST (borrowed, NULL: no list): one for
+ * From now on, a write adds keys (scan.h) to LIST (borrowed, NULL: no list): one for
  * each folder above the written file, up to the root, that holds a HEAD. Git may take
  * such a folder for a repository.
  */
@@ -224,7 +224,7 @@ void files_add_writable(const struct files *files, struct buf *out);
 const char *files_shown(const struct files *files, const char *path);
 
 /*
- * Shared by files*.c, place*.c, near.c, rights.c and undo_place.c only: the roots, and
+ * Shared by files*.c, place*.c, files.c, rights.c and place.c only: the roots, and
  * reaching files of any kind beneath them.
  */
 

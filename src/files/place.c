@@ -389,7 +389,7 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 
 /*
  * A journal is two lines of JSON: the rows that will be written, and, when all temporary
- * files exist, their inodes and times. Paths are written as in git_scan.h, because JSON
+ * files exist, their inodes and times. Paths are written as in scan.h, because JSON
  * holds only UTF-8.
  */
 
@@ -683,7 +683,7 @@ static bool temp_copy_attributes(const struct temp *temp, int from, const struct
 
 /*
  * Finishes or undoes the writes that a killed worker had begun, each set of files as a
- * whole. place_journal.h tells which process wrote the journal that is read here.
+ * whole. place.h tells which process wrote the journal that is read here.
  */
 
 /* One row of a journal that was found, with its folder opened again beneath the roots. */
@@ -902,7 +902,7 @@ void files_finish_writes(struct files *files, const struct value *rows)
 /*
  * One file of a write, from locking the old content to naming the new one. The functions
  * are called in the order below. When one fails, place_item_take_back and temp_drop
- * clean up. For place_write.c only.
+ * clean up. For place.c only.
  *
  * One file of a write.
  */

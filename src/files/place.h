@@ -2,7 +2,7 @@
  * place: the record that a killed write leaves to its successor. The front keeps
  * a file and hands it to the worker with its call (pending.h). A write puts the names of
  * its temporary files and their places in it before these exist, and empties it when it
- * is over. A journal that is found with rows in it is worked off by place_finish.c: when
+ * is over. A journal that is found with rows in it is worked off by place.c: when
  * it says that everything was prepared, and nobody has changed one of the files since,
  * the write is finished; else all of it is undone.
  *
@@ -10,7 +10,7 @@
  * journal can do no more than this: move a temporary file (whose name has our pattern)
  * over another file in the same folder. The folder must lie beneath the roots, at a place
  * that both the writing agent and the finishing one may write. The other file must still
- * be the one that the writer saw, by inode and times. For place*.c and undo_place.c only.
+ * be the one that the writer saw, by inode and times. For place*.c and place.c only.
  */
 #pragma once
 
@@ -23,8 +23,8 @@
 
 /*
  * A temporary file in the folder of its place. It is nameless (O_TMPFILE) where
- * possible, so that a killed writer leaves nothing behind. For place_item.c,
- * place_write.c and undo_place.c only. Failures are left in errno.
+ * possible, so that a killed writer leaves nothing behind. For place.c,
+ * place.c and place.c only. Failures are left in errno.
  */
 
 enum { TEMP_NAME = 40 };

@@ -519,7 +519,7 @@ bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,
 	return true;
 }
 
-/* States as bytes, comparing them, and making them from a status; see undo_state.h. */
+/* States as bytes, comparing them, and making them from a status; see record.h. */
 
 const struct undo_state undo_absent = {.kind = UNDO_ABSENT};
 

@@ -7,7 +7,7 @@
  * A log is a row of chunks: UNDO_META first (JSON, the front's), then contents
  * (UNDO_DATA) and changes (UNDO_CHANGE: a path, what it held, what it holds), and at last
  * UNDO_END. A log that is read back is not trusted: lengths, kinds and paths are checked,
- * and nothing larger than a ceiling is accepted. undo_state.h describes the bytes of a
+ * and nothing larger than a ceiling is accepted. record.h describes the bytes of a
  * state, here and in the list of a workspace.
  */
 #pragma once
@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 
 /*
- * The state of one path at one moment, and the place of its content. Logs (undo_log.h)
- * and the list of a workspace (undo_list.h) consist of states. States that are read back
+ * The state of one path at one moment, and the place of its content. Logs (record.h)
+ * and the list of a workspace (store.h) consist of states. States that are read back
  * are not trusted but checked.
  */
 

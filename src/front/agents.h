@@ -1,8 +1,8 @@
 /*
  * agents: where roles lie. Shipped roles are part of the program. The user's roles
- * are files in the folder of the configuration, under the same rules (config_file.h);
+ * are files in the folder of the configuration, under the same rules (setup.h);
  * each of their keys replaces that key of the shipped role of the same name. A worker
- * reads the roles of a workspace (agent_workspace.h); such a role counts only under a
+ * reads the roles of a workspace (agents.h); such a role counts only under a
  * name that no other role has, and only while its content is the one that the user let
  * in.
  */
@@ -23,7 +23,7 @@
 struct orchestrate;
 
 /*
- * Some shipped roles have another name (policy/role_names.h). When the user or WORKSPACE
+ * Some shipped roles have another name (policy/config.h). When the user or WORKSPACE
  * has a role of such a name, let in or not, the name means that role: tell CONFIG so.
  * Call it before agents_files_read.
  */
@@ -116,7 +116,7 @@ bool agents_workspace_load(const struct policy *bounds, const char *name,
 
 struct orchestrate_options {
 	struct setup *setup;         /* setup_session has not taken its policy yet */
-	const struct value *request; /* that started us (delegate_role.h), or NULL */
+	const struct value *request; /* that started us (agents.h), or NULL */
 	const char *model;           /* of this run; NULL: the embedded replay */
 	bool alone;    /* there is no run (orchestra.h); the members below are not used */
 	bool answered; /* questions of delegates get an answer */

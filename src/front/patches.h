@@ -54,7 +54,7 @@ bool patch_record_decide(const struct patch_record *record, const char *path,
 
 /* The record as one object; WHOLE: with the summary and the patch. */
 struct value *patch_record_value(const struct patch_record *record, bool whole);
-/* The records of the files in the patch, in the form that tools take (handed.h). */
+/* The records of the files in the patch, in the form that tools take (take_patch.h). */
 struct value *patch_record_files(const struct patch_record *record);
 
 /*

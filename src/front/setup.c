@@ -1,5 +1,5 @@
 /*
- * setup: configuration, role, workspace and policy. setup_session.c makes the session of
+ * setup: configuration, role, workspace and policy. setup.c makes the session of
  * them.
  */
 

@@ -31,7 +31,7 @@ struct talk_options {
 	bool kept;               /* recorded in the journal of the user's sessions */
 	const char *resume; /* id of the recorded session that goes on; NULL: a new one */
 	/*
-	 * The request by which another agent started this process (delegate_role.h);
+	 * The request by which another agent started this process (agents.h);
 	 * NULL: a person did
 	 */
 	const struct value *request;

@@ -1,6 +1,6 @@
 /*
  * verb: the words of the command line. A verb is one file with one `struct verb`, and a
- * row in verbs.c; usage, help, parsing and the refusal of unknown options come from this
+ * row in verb.c; usage, help, parsing and the refusal of unknown options come from this
  * record.
  */
 #pragma once
@@ -32,7 +32,7 @@ enum option_kind {
 
 /*
  * Sets of names that the program knows. A value, or a first word, is one of such a set
- * (verb_complete.c).
+ * (verb.c).
  */
 enum option_names {
 	NAMES_NONE,
@@ -160,9 +160,9 @@ struct verb {
 	size_t words_least, words_most;
 	enum option_names names; /* the set that its first word is from */
 	bool words_end_options;  /* words behind the first one are not parsed */
-	bool folds; /* its output for people is folded on a terminal (fold.h) */
+	bool folds; /* its output for people is folded on a terminal (paint.h) */
 	/*
-	 * Returns an exit code (exit_code.h). The options are parsed and the number of
+	 * Returns an exit code (verb.h). The options are parsed and the number of
 	 * words is checked before. The verb prints on OUT, which folds when `folds` is
 	 * set.
 	 */

@@ -233,7 +233,7 @@ static void audit_tell_doubtful(struct tool_result *result, const char *workspac
 }
 
 /*
- * Put LEFT (git_scan.h; NULL: nothing) into RESULT's details for the front.
+ * Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front.
  * audit_take_left returns what is in those of FROM, or NULL.
  */
 static void audit_note_left(struct tool_result *result, struct value *left)

@@ -1,6 +1,6 @@
 /*
- * guard: protects the files that git would run or follow (git_scan.h). Those that exist
- * when a cell is made are bound read-only in the view (shape_git.c). A file that appears
+ * guard: protects the files that git would run or follow (scan.h). Those that exist
+ * when a cell is made are bound read-only in the view (protected.c). A file that appears
  * later, or is changed past its bind mount, is found by the audit. The audit runs after
  * each call that could write, when none of its processes is left. It moves such a file
  * aside, never deletes it, and reports it.
@@ -14,13 +14,13 @@
  * follows when a command's audit has not seen all), `began` (nanoseconds, wall clock:
  * older files were there before), `ticked` (the same by the kernel's clock for files:
  * only older files were certainly there before), `dangers` (path -> fingerprint),
- * `indexes` (only to save time), `leads` (git_scan.h), and, when not all was seen,
+ * `indexes` (only to save time), `leads` (scan.h), and, when not all was seen,
  * `places` (folders near the root -> inode: a folder with the same path and inode was not
  * moved since).
  *
  * Repositories deep in a workspace are found while the cell runs, by the checkpoints of
  * undo. They are in `more`, an object with `watched`, `dangers` and `indexes`, which goes
- * to the worker with each call (session_nested.c).
+ * to the worker with each call (keeper.c).
  */
 #pragma once
 
@@ -79,7 +79,7 @@ enum audit_reach {
  * nothing) and with MORE (or NULL), and move new dangers aside. RESULT reports this in
  * `denials` and `quarantined`, and after a command (SINCE, its beginning, is not NULL) in
  * `changed_autoexec`. When the audit cannot be made, RESULT becomes failed and says so.
- * The words are in audit_tell.h.
+ * The words are in guard.h.
  *
  * QUIET_NS (wall clock; 0: unknown): at this time everything of the session had been
  * audited, and nothing of it was running. A protected file that is older was made by a
@@ -92,7 +92,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
  * Locks and temporary files that a killed git leaves are removed, because nobody needs
  * them and every later git would stop at a lock. A worker cannot know whether a git
  * outside the cell holds such a file, so this takes two steps, and the front decides in
- * between (running_left.c). audit_run does the first step for the time since a command
+ * between (running.c). audit_run does the first step for the time since a command
  * began.
  *
  * Step one: note in RESULT's details (audit_note_left) the files of this kind that have
@@ -109,7 +109,7 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 			 struct tool_result *result);
 
 /*
- * Writes the findings of an audit (audit.h) into a call's result, as text for the model
+ * Writes the findings of an audit (guard.h) into a call's result, as text for the model
  * and as details for programs, and reads them from there.
  */
 
@@ -133,7 +133,7 @@ void audit_tell_lost(struct tool_result *result, const char *why);
 void audit_print_doubtful(const struct tool_result *result, struct buf *out);
 
 /*
- * Put LEFT (git_scan.h; NULL: nothing) into RESULT's details for the front.
+ * Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front.
  * audit_take_left returns what is in those of FROM, or NULL.
  */
 struct value *audit_take_left(struct tool_result *from);

@@ -1,7 +1,7 @@
 /*
  * readers: finds the keys of a git configuration that execute a program or lead git
  * elsewhere (git-config(1), "Syntax"). A key is inert only when it is on the list in
- * git_config.c; unknown keys and lines that are not understood are active. The bytes are
+ * readers.c; unknown keys and lines that are not understood are active. The bytes are
  * not trusted, and their size is bounded.
  */
 #pragma once

@@ -1011,7 +1011,7 @@ static bool counts_folders(int fd)
 		fs.f_type == XFS_SUPER_MAGIC);
 }
 
-/* Find repositories anywhere below ROOT, except those near ROOT (git_scan_deep.c). */
+/* Find repositories anywhere below ROOT, except those near ROOT (scan.c). */
 static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
 {
 	struct deep deep = {.root = root,

@@ -259,7 +259,7 @@ enum look_found scan_look_read(const struct scan_look *look, const char *name, s
 bool scan_look_is_straight(const char *text);
 
 /*
- * Put into PATH the path in the one-line file NAME (git_text.h), made normal relative to
+ * Put into PATH the path in the one-line file NAME (readers.h), made normal relative to
  * FROM.
  */
 bool scan_look_line_path(const struct scan_look *look, const char *name, const char *from,
@@ -301,23 +301,23 @@ struct git_folder {
 };
 
 /*
- * Look at a git folder and everything in it (git_scan_folder.c). WORKTREE: the worktree
+ * Look at a git folder and everything in it (repository.c). WORKTREE: the worktree
  * that it belongs to.
  */
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		     const char *worktree, unsigned depth);
-/* Look at the configuration NAME in FOLDER and what it includes (git_scan_config.c). */
+/* Look at the configuration NAME in FOLDER and what it includes (repository.c). */
 void git_scan_config(struct git_folder *folder, const char *name);
-/* Look at the repositories that the index of FOLDER names (git_scan_index.c). */
+/* Look at the repositories that the index of FOLDER names (repository.c). */
 void git_scan_index(struct git_folder *folder);
 /*
  * Check what an interrupted rebase or sequence will do in the git folder LOOK
- * (git_scan_works.c).
+ * (repository.c).
  */
 void git_scan_works(const struct scan_look *look);
 /*
  * Check the files whose resolution git will write down at the user's next commit
- * (git_scan_works.c).
+ * (repository.c).
  */
 void git_scan_resolutions(const struct git_folder *folder);
 /*
@@ -337,24 +337,24 @@ void git_scan_left(const struct scan_look *look, const char *folder, const char 
  */
 void git_scan_share_left(const struct scan_look *look, size_t before);
 /*
- * Find repositories that a command has put into the git folder LOOK (git_scan_inside.c).
+ * Find repositories that a command has put into the git folder LOOK (scan.c).
  */
 void git_scan_inside(const struct scan_look *look, unsigned depth);
-/* Look at a folder that may hold a `.git` or be a bare repository (git_scan.c). */
+/* Look at a folder that may hold a `.git` or be a bare repository (scan.c). */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
 /*
  * Look at the `.git` in LOOK, which is a file with the status ST or a symlink, and at the
- * git folder that it leads to when that lies below a root (git_scan_pointer.c).
+ * git folder that it leads to when that lies below a root (repository.c).
  */
 void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth);
 void git_scan_pointer_link(const struct scan_look *look, unsigned depth);
 /*
  * Find the protected names of autoexec.h in LOOK, a root or a worktree
- * (git_scan_files.c).
+ * (repository.c).
  */
 void git_scan_protected(const struct scan_look *look, bool is_root);
 /*
  * List the changed files of autoexec.h below NAME at the top of a root
- * (git_scan_files.c).
+ * (repository.c).
  */
 void git_scan_file(const struct scan_look *look, const char *name);

@@ -1,7 +1,7 @@
 /*
  * message: one JSON-RPC 2.0 message as MCP has it, read from text that nobody vouches for.
  * Ids are texts or integers, params are objects. A batch, which only MCP 2025-03-26 had, is a list
- * of these (batch.h). Also: the versions there are, and the reserved names that MCP puts into one.
+ * of these (mcp.h). Also: the versions there are, and the reserved names that MCP puts into one.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ struct catalogue {
 
 enum field_kind { FIELD_TEXT, FIELD_TOKENS, FIELD_PRICE, FIELD_ANSWER };
 
-/* The keys of an entry; the configuration's table (policy/keys.c) has the same. */
+/* The keys of an entry; the configuration's table (policy/config.c) has the same. */
 static const struct field {
 	const char *name;
 	enum field_kind kind;

@@ -23,7 +23,7 @@ enum plugin_mode {
 	PLUGIN_FLAGS,
 	PLUGIN_POSITIONAL,
 	PLUGIN_JSON,
-	PLUGIN_TOOLBOX_JSON, /* toolbox.h; no script's args_mode says these */
+	PLUGIN_TOOLBOX_JSON, /* describe.h; no script's args_mode says these */
 	PLUGIN_TOOLBOX_TEXT,
 	PLUGIN_MODES,
 };

@@ -1,6 +1,6 @@
 /*
  * plugin: from the configuration's words to tools: first every source becomes a trusted
- * copy (plugin_packages.c), then every script is asked what it is; see plugin.h.
+ * copy (source.c), then every script is asked what it is; see plugin.h.
  */
 
 #include "plugins/plugin.h"
@@ -250,7 +250,7 @@ static void plugin_free(struct plugin *plugin)
 
 /*
  * From the configuration's words to tools: first every source becomes a trusted copy
- * (plugin_packages.c), then every script is asked what it is.
+ * (source.c), then every script is asked what it is.
  */
 
 enum { PROBLEM_MAX = 16 << 10 };

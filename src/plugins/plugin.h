@@ -139,7 +139,7 @@ char *plugins_problem_text(const struct value *problem);
 struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
 			     double seconds);
 
-/* One loading under way, for plugin_load.c and plugin_packages.c only. */
+/* One loading under way, for plugin.c and source.c only. */
 
 struct plugin_loading {
 	const struct plugin_host *host;

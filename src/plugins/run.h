@@ -120,7 +120,7 @@ bool run_arguments_build(const struct plugin_argument_rules *rules,
  *   code        what it is told
  *   late_s      after so many seconds its run was ended; absent: it ended by itself
  *   file, copy  the script in the view; where there is no view (below L3), on the host
- *   mode, order, positional   plugin_arguments.h; the modes of toolboxes: `file` is started by
+ *   mode, order, positional   run.h; the modes of toolboxes: `file` is started by
  *               itself, with TOOLBOX_ACTION for the subcommand, and has only "schema" and "run"
  *   env         texts, "NAME=value"; only for run, and error after it
  *   secrets     texts that are taken out of what is shown

@@ -25,7 +25,7 @@ bool source_expand_value(const struct plugin_places *places, const struct value 
 enum plugin_source_kind { PLUGIN_FILE = 1, PLUGIN_FOLDER, PLUGIN_EITHER, PLUGIN_GIT };
 
 struct plugin_source {
-	bool is_toolbox; /* executables (toolbox.h), else scripts */
+	bool is_toolbox; /* executables (describe.h), else scripts */
 	enum plugin_source_kind kind;
 	char *text; /* the absolute path, or the URL */
 	char *ref;  /* of git; NULL: its default branch */

@@ -1,7 +1,7 @@
 /*
  * command_harm: commands that destroy much, in one table: what each does, and the next step. A
  * person is asked about most of them where one can be; nobody there, they run, since the cell
- * and undo hold what they do. It goes by what can be seen (command_seen.h), and is no wall.
+ * and undo hold what they do. It goes by what can be seen (command_harm.h), and is no wall.
  */
 #pragma once
 

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A rule out of its JSON; see command_rule.h. command_match.c compares. */
+/* A rule out of its JSON; see commands.h. commands.c compares. */
 
 enum { NAME_MAX_BYTES = 200 };
 

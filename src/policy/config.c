@@ -134,7 +134,7 @@ static const struct key limit_keys[] = {
 	{0},
 };
 
-/* Of a rule; command_rule.c reads them. A list of a rule is short: people write it. */
+/* Of a rule; commands.c reads them. A list of a rule is short: people write it. */
 static const struct key rule_keys[] = {
 	{"program", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "required",
 	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},

@@ -63,7 +63,7 @@ void config_know_agent(struct config *config, const char *name);
 
 /*
  * The name that the entries of AGENT stand under: the shipped role's when AGENT is another
- * name of it (role_names.h) and nobody has told CONFIG of an agent of that name, else
+ * name of it (config.h) and nobody has told CONFIG of an agent of that name, else
  * AGENT. Every function here takes either name.
  */
 const char *config_role_name(const struct config *config, const char *agent);

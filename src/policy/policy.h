@@ -70,7 +70,7 @@ struct policy_advised {
  * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
  * A 0 for `tokens`, `quiet_s`, `free_space`, `read_bytes`, `write_bytes`, `loop_warn` or
  * `loop_stop` says that there is no such limit;
- * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape_limits.h).
+ * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape.h).
  */
 struct policy_limits {
 	uint64_t iterations; /* of the loop: answers of the model in one run */
@@ -90,7 +90,7 @@ struct policy_limits {
 	uint64_t tmp;         /* bytes of the cell's /tmp, and of its /dev/shm */
 	uint64_t free_space; /* bytes that stay free where the workspace is */
 	/*
-	 * Identical calls without progress (agent/guard.h): the model is told from the
+	 * Identical calls without progress (agent/agent.h): the model is told from the
 	 * one on, the run ends with the other.
 	 */
 	uint64_t loop_warn, loop_stop;

@@ -258,7 +258,7 @@ void program_output_fini(struct program_output *output)
 
 /*
  * The processes of one run, from its start to the last of them; and the state of that
- * run (program_follow.c).
+ * run (follow.c).
  *
  * Whom the kernel gives us the ends of. As init of a pid namespace all that lives there
  * is the program's; else this process becomes a subreaper meanwhile, and what it had for

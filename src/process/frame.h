@@ -22,15 +22,15 @@ enum frame_kind {
 	FRAME_ENDING, /* empty: what the call ran is over, its result follows at once */
 	FRAME_ANSWER, /* a result (tool_result_print): to the oldest FRAME_ASK without one */
 	FRAME_WAITS,    /* empty: a program waits for input at its terminal */
-	FRAME_TELL,     /* JSON (tool/tell.h): progress, or a word for the log */
-	FRAME_QUESTION, /* JSON (tool/tell.h): to the caller */
+	FRAME_TELL,     /* JSON (tool/call.h): progress, or a word for the log */
+	FRAME_QUESTION, /* JSON (tool/call.h): to the caller */
 	FRAME_RESULT,   /* tool_result_print */
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
 	FRAME_CALL,   /* cell/wire.h, with up to three descriptors */
 	FRAME_BATCH,  /* some of cell/wire.h: a FRAME_RESULT for each, in their order */
 	FRAME_ASK,    /* JSON (tool/ask.h): of the call under way */
-	FRAME_REPLY,  /* JSON (tool/tell.h): to a FRAME_QUESTION */
+	FRAME_REPLY,  /* JSON (tool/call.h): to a FRAME_QUESTION */
 	FRAME_CANCEL, /* empty */
 };
 

@@ -262,8 +262,8 @@ bool program_list_start_ahead(const struct program_start *start,
 			      struct program_ahead *ahead, struct err *err);
 
 /*
- * A start's process between its making and its exec (program_child.c), and one that is
- * made before it is known what it shall become (program_launcher.c). For program*.c.
+ * A start's process between its making and its exec (program.c), and one that is
+ * made before it is known what it shall become (program.c). For program*.c.
  */
 
 /*

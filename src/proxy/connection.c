@@ -886,7 +886,7 @@ static void found(struct lookup *lookup, const char *why)
 	dial_next(connection);
 }
 
-/* dial.c: from a host to a connected server; connection_connected or an answer follows. */
+/* connection.c: from a host to a connected server; connection_connected or an answer follows. */
 static void dial_start(struct connection *connection)
 {
 	struct lookup *lookup = &connection->lookup;
@@ -1005,7 +1005,7 @@ static bool request_grant(struct connection *connection, const struct http_reque
 	return grant != NULL;
 }
 
-/* client.c: look at `head`: a request, then the first bytes of a tunnel. */
+/* connection.c: look at `head`: a request, then the first bytes of a tunnel. */
 static void client_head(struct connection *connection)
 {
 	struct buf *head = &connection->head;

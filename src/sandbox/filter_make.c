@@ -1,7 +1,7 @@
 /*
  * filter_make: a program of the build. It writes the system-call filter as a C table on
- * standard output: the lists (filter_calls.c), whose names libseccomp turns into numbers, and
- * what is judged by arguments (here), as instructions (filter_tree.c). With the word "names"
+ * standard output: the lists (filter_make.c), whose names libseccomp turns into numbers, and
+ * what is judged by arguments (here), as instructions (filter_make.c). With the word "names"
  * it writes the names of the calls that are explained instead.
  *
  * Everything is allowed but what reaches out of the cell, into other processes, or into
@@ -229,7 +229,7 @@ static const char *const calls_of_signals[] = {
  * its depth second: numbers that are answered alike are one range, what is judged by
  * arguments alike is written once.
  *
- * From answers to instructions; see filter_tree.h. Jumps lead forward only, so a program
+ * From answers to instructions; see filter_make.c. Jumps lead forward only, so a program
  * is written from its end: what is jumped to is there already.
  */
 

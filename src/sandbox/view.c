@@ -49,7 +49,7 @@ struct view_building {
 };
 
 /*
- * Putting mounts into the view under construction; see view_parts.h. Every target is
+ * Putting mounts into the view under construction; see view.h. Every target is
  * opened beneath the new root, so no symlink in a tree can send a mount elsewhere.
  */
 
@@ -354,7 +354,7 @@ static bool special_add(struct view_building *building, const struct view_entry 
 
 /*
  * The folders inside an upper layer, also in one that is kept on the host
- * (shape_cache.c). The kernel makes its `work` in `scratch`.
+ * (home.c). The kernel makes its `work` in `scratch`.
  */
 static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LAYER_LOWER};
 

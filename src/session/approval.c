@@ -50,7 +50,7 @@ struct approval {
 	/* the host:port for which connections wait; NULL: the call itself waits */
 	char *target;
 	struct extra *extra; /* the folder that the call waits for; NULL: its command */
-	/* the other session that asks (approval_relay.h); its parts are ours */
+	/* the other session that asks (approval.h); its parts are ours */
 	struct approval_relay relay;
 	uint64_t held[HELD_MAX];
 	size_t held_count;

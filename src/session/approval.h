@@ -6,14 +6,14 @@
  *   id        below 0: the number for running_answer and session_answer
  *   effect    "command": a text that no rule of a list lets run; "network": a host;
  *             "read" and "write": a folder outside of what the policy shows or lets be
- *             written (extra.h); or the effect that a tool of the front names by its
+ *             written (approval.h); or the effect that a tool of the front names by its
  *             `leave` (tool.h)
  *   wish      for the last of these: what is wanted, in words
  *   subject   the command's text, host:port, the folder's real path, or all that would
  *             happen
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why the policy did not allow it by itself
- *   scope     what an answer for the session would grant, in words (approval_scope.h)
+ *   scope     what an answer for the session would grant, in words (approval.h)
  *   file      for a folder: its device and inode, to which the grant is bound
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /*
- * Give each item of LEFT (git_scan.h) a `held`, a text for people, when a process has the
+ * Give each item of LEFT (scan.h) a `held`, a text for people, when a process has the
  * item's file open, or is a git that works below ROOTS (a list of keys of paths) or may
  * do so. While such a process is found, look again until DEADLINE_MS. ENDED: the cell has
  * ended processes of the call. When ENDED is false and this process does not see the

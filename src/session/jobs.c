@@ -1,6 +1,6 @@
 /*
  * jobs: the life of a job: which calls may become one, the moment in which a call
- * becomes one, the job's end. How calls ask a job in between is in session_jobs.c.
+ * becomes one, the job's end. How calls ask a job in between is in jobs.c.
  */
 
 #include "base/clock.h"

@@ -223,7 +223,7 @@ void keeper_nested_begin(struct keeper *keeper)
 
 /*
  * Gathers the changes of a session for the call that hands them over. The logs of the
- * session's steps become one plan (undo_plan.h), and a call of the session's own fetches
+ * session's steps become one plan (plan.h), and a call of the session's own fetches
  * the contents that git holds.
  */
 
@@ -1488,7 +1488,7 @@ enum {
 	/*
 	 * A file that changed just before a look is compared by its content in the next
 	 * look, once. That is better done now, when the change is older than the kernel's
-	 * ticks (checkpoint_keep.c).
+	 * ticks (checkpoint.c).
 	 */
 	SETTLE_MS = 25,
 };

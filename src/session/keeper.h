@@ -66,7 +66,7 @@ void keeper_cancel(struct keeper *keeper);
 
 /*
  * keeper_nested: the known repositories deep in the workspace, for the audit of a call
- * (audit.h); NULL: none. keeper_nested_begin: when the cell exists, report the folders
+ * (guard.h); NULL: none. keeper_nested_begin: when the cell exists, report the folders
  * that its guard leaves out.
  */
 const struct value *keeper_nested(const struct keeper *keeper);
@@ -80,8 +80,8 @@ bool keeper_misses_nested(const struct keeper *keeper);
 const char *keeper_run(const struct keeper *keeper);
 
 /*
- * The inside of a keeper, for session_undo*.c, session_ahead.c, session_checkpoint.c,
- * session_nested.c and session_patch.c only.
+ * The inside of a keeper, for session_undo*.c, keeper.c, keeper.c,
+ * keeper.c and keeper.c only.
  */
 
 enum {
@@ -137,7 +137,7 @@ struct keeper {
 	bool blank; /* the log has no name yet */
 	/*
 	 * when the session rests: makes files for the next checkpoint, and that
-	 * checkpoint (session_ahead.c)
+	 * checkpoint (keeper.c)
 	 */
 	struct timer ahead;
 	bool settles, untidy;
@@ -150,8 +150,8 @@ struct keeper {
 	bool may_link;
 	int64_t look_us;
 	bool told_left;
-	/* repositories deep in the workspace (session_nested.c); NULL: none known */
-	struct value *nested;      /* as audit.h has it */
+	/* repositories deep in the workspace (keeper.c); NULL: none known */
+	struct value *nested;      /* as guard.h has it */
 	struct value *nested_keys; /* keys of their folders -> true */
 	size_t nested_bytes;
 	bool nested_looked, nested_full;
@@ -179,7 +179,7 @@ struct keeper {
 	/* changes that were found, by the calls themselves or by the looks after them */
 	uint64_t changes;
 	uint64_t writers; /* calls that have ended and could have changed something */
-	/* the changes, for the call that asks for them (session_patch.c) */
+	/* the changes, for the call that asks for them (keeper.c) */
 	struct {
 		struct undo_plan plan;
 		/* the call that gets contents out of git, or NULL */

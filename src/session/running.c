@@ -1190,7 +1190,7 @@ bool session_batch_go_on(struct running *running, struct worker_end *worker)
 }
 
 /*
- * Files that a killed git may have left (audit.h). One worker finds them, and another
+ * Files that a killed git may have left (guard.h). One worker finds them, and another
  * worker removes them. In between the front, which sees the machine's processes, decides
  * which may go.
  */
@@ -1337,7 +1337,7 @@ void session_put_left_away(struct session *session)
 }
 
 /*
- * Turns the reports and questions of a worker about its call (tell.h) into events, and
+ * Turns the reports and questions of a worker about its call (call.h) into events, and
  * sends back the answers. Both directions are built anew from what came, because a
  * worker may have been taken over.
  */

@@ -1,4 +1,4 @@
-/* session: opening and closing; the ten steps of a call are in session_call.c. */
+/* session: opening and closing; the ten steps of a call are in call.c. */
 
 #include "session/session.h"
 
@@ -657,7 +657,7 @@ static bool extras_take(const struct cell_spec *cell, const struct value *roots,
 
 /*
  * Finish what killed fronts had begun to write in folders that were granted to them
- * (session_mend.c).
+ * (session.c).
  */
 static void session_mend(struct session *session)
 {

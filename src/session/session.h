@@ -72,12 +72,12 @@ struct session_options {
 	const char *const *protected_files;
 	/*
 	 * The folder of all projects' undo stores, made when it is first needed
-	 * (undo_store.h). NULL: the steps of this session cannot be undone.
+	 * (store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
-	/* of all stores together; 0: UNDO_ALL_MAX (undo_projects.h) */
+	/* of all stores together; 0: UNDO_ALL_MAX (projects.h) */
 	uint64_t undo_space;
-	/* The steps that this session is opened to undo (undo_aim.h); NULL: none. */
+	/* The steps that this session is opened to undo (plan.h); NULL: none. */
 	const struct undo_aim *undoes;
 	/*
 	 * More trees and files that are shown read-only, each at its own path; ended by
@@ -165,7 +165,7 @@ const struct policy *session_policy(const struct session *session);
 /*
  * MESSAGES is output that did not pass through its call, such as that of `exec`. Add to
  * RESULT, as denials, the files and hosts that a program says in MESSAGES it could not
- * write or reach (claims.h).
+ * write or reach (denial.h).
  */
 void session_judge_messages(const struct session *session, struct str messages,
 			    struct tool_result *result);
@@ -219,7 +219,7 @@ struct request {
 	/* nobody looks at its details: a tool that only reads may leave them out */
 	bool terse;
 	/*
-	 * The trace of the request that this call works for (trace.h). The call's
+	 * The trace of the request that this call works for (event.h). The call's
 	 * programs get it, and the code that carries out the call ELSEWHERE; or NULL. A
 	 * reference is taken.
 	 */
@@ -415,12 +415,12 @@ struct session {
 	/* found before the first call; told in the first result; or NULL */
 	struct tool_result *said;
 	/*
-	 * files that killed gits left and that other processes may hold (running_left.c)
+	 * files that killed gits left and that other processes may hold (running.c)
 	 */
 	struct value *held;
 	bool unseen; /* commands may have left something where no audit has looked */
 	/*
-	 * a result has said that files left in /tmp exist in the cell only (layer_tell.h)
+	 * a result has said that files left in /tmp exist in the cell only (layer.h)
 	 */
 	bool told_own;
 	bool taken_over; /* files that a dead front's commands left are not audited yet */
@@ -435,7 +435,7 @@ struct session {
 	 * the session
 	 */
 	struct value *outside;
-	struct widening *first_widening; /* in the order of asking (extra.c) */
+	struct widening *first_widening; /* in the order of asking (approval.c) */
 	struct timer widened;            /* due when the first of these is answered */
 	int64_t last_approval; /* below 0: the number of the last question to a person */
 };
@@ -443,7 +443,7 @@ struct session {
 /*
  * A call is also RUNNING_NEW while it awaits a job: it has no worker and is not counted.
  * RUNNING_AHEAD is like RUNNING_QUEUED, but a worker already has the call, behind another
- * call (running_batch.c). A RUNNING_AHEAD call is not counted either.
+ * call (running.c). A RUNNING_AHEAD call is not counted either.
  */
 enum running_state {
 	RUNNING_NEW,
@@ -501,7 +501,7 @@ struct running {
 	char *id;
 	const struct tool *tool;
 	struct value *arguments;
-	/* the numbers of them that were capped (schema_cap.h); NULL: none */
+	/* the numbers of them that were capped (schema.h); NULL: none */
 	struct value *capped;
 	/* runs in place of the command in the arguments (policy.h); or NULL */
 	struct value *plan;
@@ -545,7 +545,7 @@ struct running {
 	/* when the worker of its tool got it, by the clock of files; 0: not yet */
 	int64_t sent_ns;
 	enum left_state left_state;
-	/* files that killed gits may have left (audit.h); NULL: none */
+	/* files that killed gits may have left (guard.h); NULL: none */
 	struct value *left;
 	/* a fresh worker looks at what the call left before the call is answered */
 	bool auditing;
@@ -579,7 +579,7 @@ struct running {
 	/* the verdict about which a person is asked; NULL: it may run */
 	struct verdict *wanted;
 	struct leave *leave; /* what its tool wants approved (tool.h); or NULL */
-	/* folders outside of the policy that it wants (extra.h); or NULL */
+	/* folders outside of the policy that it wants (approval.h); or NULL */
 	struct extra *extras;
 	bool asked_worker; /* a worker that sees those folders is on its way */
 	struct approval *first_approval; /* in the order of asking */
@@ -653,7 +653,7 @@ void running_cancel_all(struct session *session);
 
 /*
  * session_memory_for: the marks in `seen` that may matter to RUNNING.
- * session_memory_take: remember the marks that came with its result (session_memory.c).
+ * session_memory_take: remember the marks that came with its result (session.c).
  */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
@@ -661,7 +661,7 @@ void session_memory_take(struct session *session, struct running *running);
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,
 		  const struct value *data, struct err *err);
-/* May RUNNING be started as a job? False: its result says why not (session_job.c). */
+/* May RUNNING be started as a job? False: its result says why not (jobs.c). */
 bool job_may_begin(struct running *running);
 /* Does RUNNING ask to be a job from the beginning? */
 bool job_is_wanted(const struct running *running);
@@ -683,7 +683,7 @@ bool running_print(struct running *running, const struct worker_end *worker,
 
 /*
  * Calls that only read may be sent to one worker together, so that neither side sleeps
- * between them (running_batch.c). session_batch_print: WORKER is about to get RUNNING; put queued
+ * between them (running.c). session_batch_print: WORKER is about to get RUNNING; put queued
  * calls behind RUNNING and append all of them to TEXT. False: RUNNING goes without
  * others. session_batch_recall: queue the other calls of RUNNING's batch again. session_batch_go_on:
  * RUNNING has its result; true when WORKER is busy with the next call.
@@ -693,10 +693,10 @@ bool session_batch_print(struct running *running, const struct worker_end *worke
 void session_batch_recall(struct running *running);
 bool session_batch_go_on(struct running *running, struct worker_end *worker);
 
-/* A quiet call of the session's own, of TOOL, that nobody has judged (session_call.c). */
+/* A quiet call of the session's own, of TOOL, that nobody has judged (call.c). */
 struct running *running_of_session(struct session *session, const struct tool *tool);
 
-/* RUNNING, which had a worker, ends, now or after its checkpoint (running_audit.c). */
+/* RUNNING, which had a worker, ends, now or after its checkpoint (running.c). */
 void running_finish_next(struct running *running);
 /*
  * The worker of RUNNING died before any audit. When it could write, a fresh worker audits
@@ -719,7 +719,7 @@ bool running_looks_again(struct running *running);
  */
 void session_look_whole(struct session *session, bool all);
 /*
- * running_answer.c: RUNNING fails without an answer of a worker, for the reason WHY. The
+ * running.c: RUNNING fails without an answer of a worker, for the reason WHY. The
  * caller then calls running_finish.
  */
 void running_fail(struct running *running, const char *why);
@@ -735,7 +735,7 @@ void running_kill_due(struct timer *timer);
  */
 bool running_frame_arrived(void *context, const struct frame *frame);
 /*
- * Files that a killed git may have left (running_left.c). running_take_left: move the
+ * Files that a killed git may have left (running.c). running_take_left: move the
  * files that RESULT notes to RUNNING. running_left_waits: judge the files; true when a
  * worker must still be asked to remove some. running_left_carried: the message for the
  * worker that looks, owned by the caller; NULL: none.
@@ -754,17 +754,17 @@ void running_audit_done(const struct running *running, const struct tool_result 
 void running_audit_arrived(struct running *running, const struct frame *frame);
 
 /*
- * RUNNING's worker reports or asks something (tell.h). PAYLOAD is not trusted
- * (running_tell.c).
+ * RUNNING's worker reports or asks something (call.h). PAYLOAD is not trusted
+ * (running.c).
  */
 void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
 
-/* Begin or cancel RUNNING, whose tool has a `begin` of its own (running_elsewhere.c). */
+/* Begin or cancel RUNNING, whose tool has a `begin` of its own (running.c). */
 void session_elsewhere_call(struct running *running);
 void session_elsewhere_cancel(struct running *running);
 
-/* Carry out RUNNING, a call of the tool `job` (session_jobs.c). */
+/* Carry out RUNNING, a call of the tool `job` (jobs.c). */
 void session_jobs_call(struct running *running);
 /*
  * Ask JOB's worker for RUNNING, or answer RUNNING immediately when the job gives no
@@ -783,12 +783,12 @@ void session_jobs_ended(struct job *job);
 
 /*
  * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
- * not (session_judge.c).
+ * not (call.c).
  */
 bool session_judge(struct running *running, const struct request *request);
 /* Make a denial the result of RUNNING. */
 void session_deny(struct running *running, const char *because, const char *rule);
 /* The command of RUNNING may run: drop the question about it. */
 void running_unwant(struct running *running);
-/* Begin RUNNING, which was judged and announced (session_call.c). */
+/* Begin RUNNING, which was judged and announced (call.c). */
 void running_proceed(struct running *running);

@@ -365,7 +365,7 @@ static bool plan_is_allowed(struct undoing *undoing)
 			continue;
 		/*
 		 * A session that does more than undo cannot change its view
-		 * (shape_git.c).
+		 * (protected.c).
 		 */
 		(void)tool_fail(undoing->result,
 				"Step %" PRIu32 " cannot be undone: %.300s may not be "

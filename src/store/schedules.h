@@ -42,7 +42,7 @@ struct schedule {
 	bool approved;           /* this very content was */
 };
 
-/* The file beside the journal (store/state.h). */
+/* The file beside the journal (store/database.h). */
 bool schedules_open(const char *path, struct schedules **schedules, struct err *err);
 void schedules_close(struct schedules *schedules); /* NULL is fine */
 

@@ -82,7 +82,7 @@ bool call_ask(struct call *call, const char *kind, const struct value *request)
 	return ok;
 }
 
-/* call_tell.c: take what has come for CALL, which awaits a reply: that, or its end. */
+/* call.c: take what has come for CALL, which awaits a reply: that, or its end. */
 static void call_read_control(struct call *call)
 {
 	struct value *answer;

@@ -150,8 +150,8 @@ bool call_flag(const struct call *call, const char *name);
 /*
  * What a worker says of its call while that runs, and asks of the caller it: FRAME_TELL
  * and FRAME_QUESTION, and FRAME_REPLY for the answer. All JSON. One question at a time
- * is open; its number is the worker's. Read by a front (running_tell.c), which trusts
- * none of it, and by the call that asked (call_tell.c).
+ * is open; its number is the worker's. Read by a front (running.c), which trusts
+ * none of it, and by the call that asked (call.c).
  */
 
 /* A word for a person; a form or a conversation for a model; and what is answered to it. */

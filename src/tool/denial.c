@@ -568,7 +568,7 @@ void denial_claims_protected(struct str messages, struct tool_result *result)
 		add_protected(found[i], result);
 }
 
-/* The session's part of claims.h. Its input may come from anybody. */
+/* The session's part of denial.h. Its input may come from anybody. */
 
 /* On one line, or it is no path that a sentence could name. */
 static bool is_printable(const char *text)

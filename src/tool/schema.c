@@ -712,7 +712,7 @@ static bool rename_aliases(const struct tool_param *row, struct value *object,
 	return true;
 }
 
-/* LARGE: one that fits no integer is taken as well, and becomes the ceiling (schema_cap.h). */
+/* LARGE: one that fits no integer is taken as well, and becomes the ceiling (schema.h). */
 static void repair_number(struct value *object, const char *key, bool whole, bool large)
 {
 	const struct value *value = value_member(object, key);

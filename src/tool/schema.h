@@ -30,7 +30,7 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
  * names; numbers and booleans sent as text, lists sent as JSON text, and a lone object where
  * a list of objects is due are taken; null for an optional argument is its absence; defaults
  * are filled in; numbers over their ceiling become it, and CAPPED, NULL at first, tells of them
- * (schema_cap.h; of a schema that TOOL brought no number is cut, and CAPPED may be NULL). Then check. False: SENTENCE is for the model. Of a schema that TOOL brought
+ * (schema.h; of a schema that TOOL brought no number is cut, and CAPPED may be NULL). Then check. False: SENTENCE is for the model. Of a schema that TOOL brought
  * only two things are done before it is asked: null is the absence of what cannot be null, and
  * what is required but has a default is filled in.
  */

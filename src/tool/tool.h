@@ -56,7 +56,7 @@ struct tool_param {
 	int64_t min,
 		/*
 		 * bounds for numbers when max > min; for texts and lists, of their
-		 * length. A number over its max becomes it (schema_cap.h), unless it is
+		 * length. A number over its max becomes it (schema.h), unless it is
 		 * an ID; all else out of bounds is refused.
 		 */
 		max;
@@ -72,7 +72,7 @@ enum tool_effects {
 /*
  * IN_FRONT: by execute() in this process, or later (`begin`); only for agents that name
  * it, and served where a front has put somebody behind it (`keeper`). IN_JOBS: of the
- * session's jobs, answered by session_jobs.c. ELSEWHERE: somebody whom this process talks
+ * session's jobs, answered by jobs.c. ELSEWHERE: somebody whom this process talks
  * to carries it out and answers later (`begin`): a server in a cell of its own.
  */
 enum tool_where { IN_CELL, IN_FRONT, IN_JOBS, ELSEWHERE };
@@ -140,7 +140,7 @@ struct tool {
 	/*
 	 * The most its `timeout_s` may ask for, and the deadline unless it does, when the
 	 * argument `background` is true: it then is a job from the beginning
-	 * (session_job.c); 0: it has no such argument.
+	 * (jobs.c); 0: it has no such argument.
 	 */
 	double job_max_s;
 	bool answers; /* asks (ask.h) while it runs */
@@ -173,7 +173,7 @@ struct tool {
 	 */
 	void (*visit_paths)(const struct value *arguments,
 			    void (*visit)(void *context, const char *path), void *context);
-	/* its first descriptor is a log of what the session has changed (undo_plan.h) */
+	/* its first descriptor is a log of what the session has changed (plan.h) */
 	bool wants_changes;
 	bool keeps; /* IN_FRONT: changes what is kept there (facts, schedules), no file of the workspace */
 	bool when_named; /* of no agent's but those that name it: "every tool" is without it */

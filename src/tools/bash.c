@@ -1,6 +1,6 @@
 /*
  * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
- * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
+ * started by shell.c. What it printed becomes an answer in bash.c.
  */
 
 #include "tools/bash.h"
@@ -852,7 +852,7 @@ static void shell_asked(struct shell *shell, const struct ask *ask)
 	tool_result_fini(&answer);
 }
 
-/* bash_follow.c, as program_run has them: is it to stop, and does a question wait? */
+/* bash.c, as program_run has them: is it to stop, and does a question wait? */
 static bool shell_stopped(void *context)
 {
 	struct shell *shell = context;

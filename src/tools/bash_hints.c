@@ -1,6 +1,6 @@
 /*
  * bash_hints: a table of programs, their ways without a terminal, and the remedy; see
- * interactive.h.
+ * bash_hints.h.
  */
 
 #include "tools/bash_hints.h"

@@ -27,7 +27,7 @@ enum {
 const char *bash_hints_interactive_meaning(struct str command, int code);
 
 /*
- * Git's configuration is protected (guard/audit.h), and git tells so in words that help
+ * Git's configuration is protected (guard/guard.h), and git tells so in words that help
  * nobody. This finds them in a command's output and says which line a person can run to
  * have recorded what was not. It also says where the name of a commit comes from, when
  * git found none.

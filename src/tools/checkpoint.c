@@ -124,7 +124,7 @@ static bool take_tracked_as(void *context, struct str text, bool sha256)
 	return files->count > 0;
 }
 
-/* The files of the repository whose git folder is GIT, an open one (checkpoint_index.c). */
+/* The files of the repository whose git folder is GIT, an open one (checkpoint.c). */
 static bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
 {
 	auto_close int fd = fd_open_beneath(git, "index", O_RDONLY);
@@ -729,7 +729,7 @@ static bool look_objects(struct checkpoint *checkpoint, int git)
 	       look_name(checkpoint, info, ".git/objects/info", "alternates", 1, &count);
 }
 
-/* Rows for what lies in the git folder of the workspace (checkpoint_git.c). */
+/* Rows for what lies in the git folder of the workspace (checkpoint.c). */
 static bool checkpoint_look_git(struct checkpoint *checkpoint, int git)
 {
 	struct undo_state state;
@@ -962,7 +962,7 @@ static bool look_pointer(struct checkpoint *checkpoint)
 	       undo_list_add(&checkpoint->now, STR(".git"), &state);
 }
 
-/* Fill `now`, in order, from the workspace, `tracked`, `nested` (checkpoint_look.c). */
+/* Fill `now`, in order, from the workspace, `tracked`, `nested` (checkpoint.c). */
 static bool checkpoint_look(struct checkpoint *checkpoint, struct err *err)
 {
 	struct looking looking = {.checkpoint = checkpoint};
@@ -1067,7 +1067,7 @@ static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str pa
 	return fine;
 }
 
-/* Tell the log of these, too, when the step made the repository (checkpoint_made.c). */
+/* Tell the log of these, too, when the step made the repository (checkpoint.c). */
 static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 {
 	const struct undo_row *row = undo_list_find(&checkpoint->now, STR(UNDO_GIT));

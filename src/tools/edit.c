@@ -28,7 +28,7 @@ enum { EDIT_MAX = 1000 };
 enum { EDIT_NEAR = 3 };
 
 /*
- * Replace parts of a file by their text. The matcher is edit.c and match.c; here are the
+ * Replace parts of a file by their text. The matcher is edit.c and edit.c; here are the
  * file, the guard, and the repetition when another writer was faster.
  */
 
@@ -565,7 +565,7 @@ void edit_add_places(struct str text, const struct match *match, struct buf *out
 
 /*
  * The levels that compare bytes after putting both texts into a plainer form; see
- * match.h.
+ * edit.h.
  */
 
 static const struct {
@@ -1163,7 +1163,7 @@ static bool bodies_equal(const struct lines *old, const struct line *file, size_
 	return true;
 }
 
-/* Used by match_find (match_indent.c, match_numbers.c): fill MATCH at their level. */
+/* Used by match_find (edit.c, edit.c): fill MATCH at their level. */
 static void match_indent(struct str text, struct str old, struct str replacement,
 			 struct match *match)
 {
@@ -1273,7 +1273,7 @@ static bool has_numbers(struct str text)
 	return false;
 }
 
-/* Used by match_find (match_indent.c, match_numbers.c): fill MATCH at their level. */
+/* Used by match_find (edit.c, edit.c): fill MATCH at their level. */
 static void match_numbers(struct str text, struct str old, struct str replacement,
 			  struct match *match)
 {

@@ -1,6 +1,6 @@
 /*
  * edit: several edits of one text, all against the original, disjoint, all or nothing.
- * Pure: text in, text out; edit_file.c does the files.
+ * Pure: text in, text out; edit.c does the files.
  */
 #pragma once
 
@@ -103,7 +103,7 @@ enum shown_end edit_fit_line_ends(struct str text, const struct shown_ends *ends
 bool edit_shares_enough(struct str old, struct str new);
 /*
  * Append to SENTENCE the places where OLD nearly stands in TEXT, and how it differs there
- * (edit_miss.c).
+ * (edit.c).
  */
 void edit_explain_miss(struct str text, struct str old, struct buf *sentence);
 /* Append the lines of TEXT that are nearest to the line WANTED, with their numbers. */

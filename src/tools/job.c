@@ -1,6 +1,6 @@
 /*
  * job: what may be asked of the jobs of a session. The session answers it
- * (session/session_jobs.c), with the worker of the job.
+ * (session/jobs.c), with the worker of the job.
  */
 #include "tools/shown.h"
 #include "tools/tools.h"

@@ -268,7 +268,7 @@ void shown_from_utf16(struct str text, bool big, struct buf *out)
 }
 
 /*
- * PATH may not be written: a claim (tool/claims.h) by its real path, or its folder's,
+ * PATH may not be written: a claim (tool/denial.h) by its real path, or its folder's,
  * since a link may lead there from where writing is allowed.
  */
 static void shown_claim_unwritable(struct call *call, struct tool_result *result,

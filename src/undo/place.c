@@ -342,7 +342,7 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 }
 
 /*
- * Write a temporary name to the journal (place_journal.h) before a file gets it. So the
+ * Write a temporary name to the journal (place.h) before a file gets it. So the
  * temporary file of a killed undo is removed later.
  */
 static bool journal_open(const struct files *files, const struct spot *spot,

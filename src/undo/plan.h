@@ -73,7 +73,7 @@ bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *stor
 
 /*
  * The steps that an undo is about. They are known before its cell is made, because the
- * cell binds the files that git follows read-only (shape_git.c), except those that these
+ * cell binds the files that git follows read-only (protected.c), except those that these
  * steps have changed.
  */
 

@@ -159,7 +159,7 @@ static bool keep_rights(const struct undo_store *store, struct err *err)
 	       write_whole(store, name, text, err);
 }
 
-/* Write the description beside the log NUMBER (undo_store_rights.c). */
+/* Write the description beside the log NUMBER (store.c). */
 static bool undo_store_write_step(struct undo_store *store, uint32_t number,
 				  const struct undo_meta *meta, struct err *err)
 {

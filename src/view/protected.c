@@ -1,5 +1,5 @@
 /*
- * protected: the protected files of a view (audit.h). Files in writable trees that git or
+ * protected: the protected files of a view (guard.h). Files in writable trees that git or
  * other agents would run or follow are bound read-only over themselves and pinned, so
  * that they cannot be renamed. Only existing files cost anything.
  */
@@ -627,7 +627,7 @@ static bool file_read(const char *name, struct buf *content)
 }
 
 /*
- * The real path that the file NAME in FOLDER names, as READ (git_text.h) finds it; or
+ * The real path that the file NAME in FOLDER names, as READ (readers.h) finds it; or
  * NULL.
  */
 static char *pointer_follow(const char *folder, const char *name,

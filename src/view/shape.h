@@ -133,7 +133,7 @@ void shape_pin_above(struct cell_spec *spec, const char *path);
 
 /*
  * To be called after the policy's entries. Bind existing files below writable entries
- * that git runs or follows read-only (shape_git.c), and make the guard for files that
+ * that git runs or follows read-only (protected.c), and make the guard for files that
  * must not appear, and its record.
  */
 bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,

@@ -59,7 +59,7 @@ struct cell_spec {
 	size_t blocked_count;
 	/*
 	 * NULL-ended, for the front only: the caller's paths that no approval opens
-	 * (shape_extra.h)
+	 * (shape.h)
 	 */
 	const char **closed;
 	size_t closed_count;
@@ -97,7 +97,7 @@ struct cell_spec {
 	bool one_call; /* the cell is for one call, which waits while the cell is built */
 	/* the JSON it was parsed from; freeing it would fragment the heap */
 	struct value *parsed;
-	/* the guard that the audit after each command compares with (audit.h) */
+	/* the guard that the audit after each command compares with (guard.h) */
 	struct value *guard;
 	/* how the cell is built; `level` is lower when this machine makes that weaker */
 	enum sandbox_level built;

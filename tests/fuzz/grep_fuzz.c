@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    !text_is_utf8(pattern) || str_starts(pattern, STR("(*")) ||
 	    memchr(text.data, '\r', text.size) || text_is_binary(text))
 		return 0;
-	/* What lies behind a text must not decide; see BUFFER_PADDING in grep_scan.c. */
+	/* What lies behind a text must not decide; see BUFFER_PADDING in grep.c. */
 	padded = memory_alloc(text.size + 8);
 	memcpy(padded, text.data, text.size);
 	text.data = padded;

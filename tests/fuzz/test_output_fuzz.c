@@ -1,5 +1,5 @@
 /*
- * Fuzz target of the readers of test runners' output (tools/tests/test_parse.h): the first byte
+ * Fuzz target of the readers of test runners' output (tools/tests/report.h): the first byte
  * chooses the runner, the rest is all it printed and the file it wrote.
  */
 #include "tools/tests/run_tests.h"

@@ -39,7 +39,7 @@ struct orchestra_options {
 	/* Agents from the one that the person started down to this one, as the registry has them. */
 	const struct value *chain;
 	/*
-	 * The request for a delegate's process (delegate_role.h), without the members
+	 * The request for a delegate's process (agents.h), without the members
 	 * that differ from call to call: agent, task, parent, budget.
 	 */
 	const struct value *request;

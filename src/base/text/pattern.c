@@ -31,11 +31,11 @@ struct pattern_ends {
 };
 
 /*
- * One pattern without braces against one path, for pattern.c, pattern_set.c and
- * ignore.c. Two restore points and no recursion: time is at most the product of both
+ * One pattern without braces against one path, for pattern.c, pattern.c and
+ * pattern.c. Two restore points and no recursion: time is at most the product of both
  * lengths.
  *
- * The matcher under pattern.c and ignore.c.
+ * The matcher under pattern.c and pattern.c.
  */
 
 /* Where to go on when what follows a "*" or "**" did not match. */

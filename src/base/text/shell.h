@@ -1,7 +1,7 @@
 /*
  * shell: a text of bash in tokens: words, operators, line ends. The one place that knows
  * how bash cuts a text up; what the tokens mean together is others' (policy/command.h, which
- * is strict, base/text/shell_words.h, which guesses). Nothing is expanded: a word whose arguments
+ * is strict, base/text/shell.h, which guesses). Nothing is expanded: a word whose arguments
  * only the shell itself can know is told from a literal one, with the reason.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
  * text: UTF-8, binary or not, lines and sizes; see text.h. Numbers are read in
- * text_word.c.
+ * text.c.
  */
 
 #include "base/text/text.h"

@@ -1,7 +1,7 @@
 /*
  * chat: a conversation on a terminal. The person types prompts for the agent, or commands
- * for the conversation itself ("/help"). The verb is verb_chat.c, the commands are one
- * table in chat_commands.c.
+ * for the conversation itself ("/help"). The verb is run.c, the commands are one
+ * table in chat.c.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* line: the effect of each key. Moves are in line_move.c, search in line_search.c. */
+/* line: the effect of each key. Moves are in line.c, search in line.c. */
 
 #include "front/terminal/line.h"
 

@@ -1,7 +1,7 @@
 /*
  * line: the text that a person is typing, which may have several lines, and the effect of
  * keys: moving, deleting, killing and yanking, history, search, completion. Pure: keys go
- * in, a text and a cursor come out. line_frame.h draws the text, console.h reads the
+ * in, a text and a cursor come out. line.h draws the text, console.h reads the
  * keys. The text is always valid UTF-8, and the cursor is never inside a character as a
  * person sees it.
  */

@@ -3,7 +3,7 @@
  * descriptor, append-only. It shows the words of the model as they stream, each call as a
  * block with a head, the change as a diff, and a closing line. Text from a model or a
  * tool is made safe for a terminal. On a terminal, prose is broken between words
- * (screen_wrap.h), and so is the text of tools, behind the bar of its block (fold.h).
+ * (paint.h), and so is the text of tools, behind the bar of its block (paint.h).
  * Code, commands, paths and diffs are never broken, so that a copy from the screen is
  * exact.
  */

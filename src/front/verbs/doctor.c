@@ -495,7 +495,7 @@ static bool attack_play_all(const char *only, FILE *progress,
 /*
  * `glovebox doctor --attack`, the score of the shipped attacks.
  *
- * Prints the results of the attacks of attack.h, for people and programs.
+ * Prints the results of the attacks of doctor.h, for people and programs.
  */
 
 static void print_names(const char *title, const struct value *names, FILE *out)

@@ -473,9 +473,9 @@ static void relay_drain(struct relay *relay)
 }
 
 /*
- * A table of the results of explain.c, for people.
+ * A table of the results of exec.c, for people.
  *
- * Prints the object of explain.c as a table.
+ * Prints the object of exec.c as a table.
  */
 
 enum {
@@ -723,7 +723,7 @@ static void hint_messages(const struct tool_result *result, const struct session
  * Prints which files, limits and variables a cell made of these options would have, and
  * which key, flag or default each of them comes from. No cell is made and nothing runs.
  *
- * Makes one object of the specification of a cell. The table (explain_table.c) is made
+ * Makes one object of the specification of a cell. The table (exec.c) is made
  * of this object, so both forms say the same.
  */
 

@@ -134,7 +134,7 @@ static bool join_words(const struct options *options, struct buf *task, struct e
 					    SCHEDULES_TASK_MAX >> 10);
 }
 
-/* Rows for the options that the request of a run stands for (delegate_role.c). */
+/* Rows for the options that the request of a run stands for (agents.c). */
 static const struct option_row setup_rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
 };

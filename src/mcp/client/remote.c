@@ -178,7 +178,7 @@ static bool may_call(const struct remote *remote, const char *name)
 	       remote->options.may_call(remote->options.context, name);
 }
 
-/* remote_call.c: send what has waited until it is ready. */
+/* remote.c: send what has waited until it is ready. */
 static void remote_send_waiting(struct remote *remote)
 {
 	/*
@@ -459,7 +459,7 @@ static void forget(struct remote_list *list)
 	*list = (struct remote_list){0};
 }
 
-/* remote_list.c: ask for its tools, from the first page on. */
+/* remote.c: ask for its tools, from the first page on. */
 static void remote_list_begin(struct remote *remote)
 {
 	forget(&remote->list);
@@ -1140,7 +1140,7 @@ static void decline(struct remote *remote, const struct value *id)
 	remote_reply(remote, id, result, NULL);
 }
 
-/* remote_ask.c: it asks something (elicitation/create); true: and will be answered. */
+/* remote.c: it asks something (elicitation/create); true: and will be answered. */
 static bool remote_asked(struct remote *remote, const struct mcp_message *message)
 {
 	auto_value struct value *question = NULL;

@@ -85,7 +85,7 @@ enum { SERVERS_MAX = 16, ARGUMENTS_MAX = 1000 };
 #define TIMEOUT_MAX_S 3600.0
 #define START_MAX_S   120.0
 
-/* remotes_check.c: 1 to MOST characters that may be in the name of a tool. */
+/* remotes.c: 1 to MOST characters that may be in the name of a tool. */
 static bool remotes_is_name(const char *name, size_t most)
 {
 	size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -594,7 +594,7 @@ static struct value *environment_of(const struct value *settings)
 	return list;
 }
 
-/* remotes_server.c */
+/* remotes.c */
 static struct remotes_server *remotes_server_new(struct remotes *remotes, const char *name,
 						 const struct value *settings)
 {

@@ -79,7 +79,7 @@ static void tick_due(struct timer *timer)
 	tell(call, beat(call), NULL, buf_str(&call->last_line));
 }
 
-/* call_progress.c */
+/* call.c */
 static void mcp_progress_begin(struct mcp_call *call)
 {
 	buf_init(&call->last_line, PROGRESS_LINE_MAX);
@@ -179,7 +179,7 @@ static void add_item(const struct value *item, const struct mcp_client *client,
 }
 
 /*
- * call_result.c: RESULT, and LINK (or NULL) to the whole of its output, as the members of a result
+ * call.c: RESULT, and LINK (or NULL) to the whole of its output, as the members of a result
  * of tools/call, for CLIENT.
  */
 static void mcp_result_add(const struct tool_result *result, const struct value *link,
@@ -768,7 +768,7 @@ static void ask_client(struct mcp_call *call)
 	park(call);
 }
 
-/* question.c: an EVENT_QUESTION of CALL, or an EVENT_APPROVAL_WANTED. */
+/* call.c: an EVENT_QUESTION of CALL, or an EVENT_APPROVAL_WANTED. */
 static void mcp_question(struct mcp_call *call, const struct value *data)
 {
 	const struct value *request = value_member(data, "request");

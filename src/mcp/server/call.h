@@ -1,4 +1,4 @@
-/* call: one call of a tool, from tools/call to its answer. For call*.c and question.c only. */
+/* call: one call of a tool, from tools/call to its answer. For call*.c and call.c only. */
 #pragma once
 
 #include "base/value.h"

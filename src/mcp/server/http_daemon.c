@@ -1,8 +1,8 @@
 /*
  * http_daemon: see http_daemon.h: the library, loaded and turned by our loop. While nobody has
  * anything to say a connection is suspended; the library does not look at it then, so that we
- * watch it for its end ourselves. Connections: http_daemon_connection.c; requests and their answers:
- * http_daemon_exchange.c, http_daemon_answer.c.
+ * watch it for its end ourselves. Connections: http_daemon.c; requests and their answers:
+ * http_daemon.c, http_daemon.c.
  */
 
 #include "mcp/server/http_daemon.h"
@@ -261,7 +261,7 @@ static void connection_free(struct http_connection *connection)
 	free(connection);
 }
 
-/* http_daemon_connection.c: for the library, as a connection begins and ends. */
+/* http_daemon.c: for the library, as a connection begins and ends. */
 static void http_connection_changed(void *context, struct MHD_Connection *connection,
 				    void **own, enum MHD_ConnectionNotificationCode what)
 {
@@ -315,7 +315,7 @@ static void http_connection_rests(struct http_connection *connection)
 		connection->gone ? connection->since_ms + GONE_MS : CLOCK_NEVER;
 }
 
-/* One HTTP request, from its head to its end. http_daemon_answer.c sends its answer. */
+/* One HTTP request, from its head to its end. http_daemon.c sends its answer. */
 
 enum {
 	BODIES_MAX = 128 << 20, /* of all requests that are not whole yet */
@@ -402,7 +402,7 @@ static void http_exchange_take_body(struct http_exchange *exchange, struct str p
 }
 
 /*
- * http_daemon_exchange.c: a request of which the head is there, from CONNECTION; METHOD and PATH
+ * http_daemon.c: a request of which the head is there, from CONNECTION; METHOD and PATH
  * are copied. It is the daemon's until http_exchange_free, which tells the owner that it is over.
  */
 static struct http_exchange *http_exchange_new(struct http_daemon *daemon,
@@ -850,7 +850,7 @@ static struct MHD_Response *response_of(struct http_exchange *exchange)
 	return response;
 }
 
-/* http_daemon_answer.c: its answer, or the begin of its stream, goes to the library. */
+/* http_daemon.c: its answer, or the begin of its stream, goes to the library. */
 static enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
 {
 	const struct functions *mhd = &exchange->daemon->mhd;

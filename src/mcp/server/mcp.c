@@ -714,7 +714,7 @@ static struct value *agree(const struct mcp *mcp, const struct value *wished)
 	return agreed;
 }
 
-/* listen.c */
+/* mcp.c */
 static void mcp_listen(struct mcp_request *request)
 {
 	const struct value *wished = value_member(request->params, "notifications");

@@ -79,7 +79,7 @@ struct mcp_options {
 	 * The content of plugin packages, borrowed; arrays of objects, or NULL.
 	 * Resources: as they are listed (uri, name, …), and `file` (a path of the host)
 	 * or `text`. Templates likewise with uriTemplate, whose {places} fill {{places}}
-	 * of the content. Prompts: `file`, in the form of a person's (prompt.h).
+	 * of the content. Prompts: `file`, in the form of a person's (prompts.h).
 	 */
 	const struct value *resources, *templates, *package_prompts;
 };
@@ -230,8 +230,8 @@ struct mcp {
 	struct buf out;        /* one message */
 	struct seal_key key;
 	char run[MCP_RUN + 1];   /* tells this server from those before it */
-	struct mcp_watch *watch; /* of the prompts' folder (listen.c) */
-	struct value *outputs;   /* spill files: name -> path in the cell (resources.c) */
+	struct mcp_watch *watch; /* of the prompts' folder (mcp.c) */
+	struct value *outputs;   /* spill files: name -> path in the cell (prompts.c) */
 };
 
 /* mcp.c */
@@ -268,7 +268,7 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 void mcp_call_cancel(struct mcp_call *call);
 void mcp_calls_free(struct mcp *mcp);
 
-/* resources.c */
+/* prompts.c */
 void mcp_resources_list(struct mcp_request *request);
 void mcp_templates_list(struct mcp_request *request);
 void mcp_resources_read(struct mcp_request *request);
@@ -284,6 +284,6 @@ void mcp_prompts_list(struct mcp_request *request);
 void mcp_prompts_get(struct mcp_request *request);
 void mcp_complete(struct mcp_request *request);
 
-/* listen.c */
+/* mcp.c */
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
 void mcp_list_changed(struct mcp *mcp, enum mcp_list list);

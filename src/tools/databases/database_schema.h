@@ -1,7 +1,7 @@
 /*
  * database_schema: databases as database_schema sees them: where one is, a connection that only reads, and
  * four questions about its schema that every kind answers in the same columns. The clients
- * (dbms_sqlite.c, dbms_postgres.c, dbms_mariadb.c) load their library on first use, inside the worker.
+ * (sqlite.c, postgres.c, mariadb.c) load their library on first use, inside the worker.
  *
  * An address is a path, `sqlite:PATH`, or a URL: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`,
  * `mariadb://…` (also `postgres://`, `mysql://`); USER to DATABASE are percent-encoded and, but for

@@ -558,8 +558,8 @@ void patching_paths(const struct value *arguments,
 
 /*
  * A patch over several files, verified whole before the first write, and written all or
- * nothing. The grammars are patch.c, the places of hunks patch_apply.c, what must hold
- * of the files patching_verify.c, the set patching.c.
+ * nothing. The grammars are patch.c, the places of hunks patch.c, what must hold
+ * of the files apply_patch.c, the set apply_patch.c.
  */
 
 static const struct tool_param apply_patch_params[] = {

@@ -1,6 +1,6 @@
 /*
  * apply_patch: one patch while it is applied, for apply_patch.c and take_patch.c: the set
- * (patching.c), the checks before it (patching_verify.c), the answer (patching_report.c).
+ * (apply_patch.c), the checks before it (apply_patch.c), the answer (apply_patch.c).
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * commit_patch: the front's own tool behind `glovebox patch apply --branch`: a patch that was
- * handed over (handed.h) becomes a commit on a branch, on top of the newest commit in which its
+ * handed over (take_patch.h) becomes a commit on a branch, on top of the newest commit in which its
  * files are what they were before the run. Nothing but git's objects and that one reference is
  * written: one run of git fast-import, which sets the branch at its very end.
  */
@@ -47,7 +47,7 @@ struct commit_base {
 	char commit[COMMIT_OBJECT_HEX + 1]; /* the one that was found */
 	struct buf stream;                  /* its changes, as fast-import takes them */
 	struct buf differing; /* lines: the files that differ in the newest one */
-	/* for commit_base.c alone */
+	/* for commit_patch.c alone */
 	const char **paths; /* all that is asked of a commit: files, and the folders above */
 	struct buf *names; /* which hold the folders' names */
 	size_t path_count, name_count;

@@ -1,7 +1,7 @@
 /*
  * generate_patch: the hand-over of a run: one unified diff, as `git apply` takes it, of every
  * file that the session's tools and commands changed, against what it was at the start. The
- * front hands in, open, what each of these files held (undo_plan.h). What is handed out has been
+ * front hands in, open, what each of these files held (plan.h). What is handed out has been
  * applied to that, with our own reader, and gave what lies there now.
  */
 

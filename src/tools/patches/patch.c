@@ -337,7 +337,7 @@ void patch_merge(struct patch *patch)
 	patch->file_count = kept;
 }
 
-/* Find the place of each hunk, refuse what is not sure, then build; see patch_apply.h. */
+/* Find the place of each hunk, refuse what is not sure, then build; see patch.h. */
 
 enum { APPLY_QUOTED = 200 /* bytes of an anchor in a sentence */ };
 

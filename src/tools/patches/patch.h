@@ -2,7 +2,7 @@
  * patch: the text of a patch as a list of files with their changes. Two grammars are read by
  * one parser: that of Codex (`*** Begin Patch`) and the unified diff (git's, too). What can
  * be put right without a guess is: a code fence or a shell's `apply_patch <<'EOF'` around it
- * (patch_wrapping.c), CRLF, wrong line counts in a hunk's head, lost blanks of empty lines.
+ * (wrapping.c), CRLF, wrong line counts in a hunk's head, lost blanks of empty lines.
  * Text that may be cut off is refused. Pure; hostile input.
  */
 #pragma once
@@ -72,7 +72,7 @@ void patch_merge(struct patch *patch);
 
 #define PATCH_BEGIN "*** Begin Patch"
 
-/* Used by patch_parse (patch_codex.c, patch_unified.c, patch_wrapping.c). */
+/* Used by patch_parse (patch.c, patch.c, wrapping.c). */
 struct patch_reader {
 	struct patch *patch;
 	struct str *lines; /* without line ends */
@@ -98,7 +98,7 @@ bool patch_refuse(struct patch_reader *reader, size_t index, const char *format,
 
 /*
  * The hunks of one file applied to its text. Pure. Each hunk must have one place, found
- * as edit_file finds its texts (match.h), in whole lines; where it has several, its line
+ * as edit_file finds its texts (edit.h), in whole lines; where it has several, its line
  * number, the lines named before it, the end of the file or the hunk before it must
  * leave one. All or nothing.
  */

@@ -1,6 +1,6 @@
 /*
  * take_patch: the front's own tool behind `glovebox patch apply`: a patch that was handed over
- * (handed.h), applied where each of its files is, by content, what it was before the run, or
+ * (take_patch.h), applied where each of its files is, by content, what it was before the run, or
  * already what the run made of it. All files, or none; what is as the run left it stays.
  */
 

@@ -300,7 +300,7 @@ static void rules_git_fini(struct rules_git *git)
  * The ignore files that hold in a folder of a walk, shared between its folders and
  * counted. What counts is git's own: .gitignore of the folder and those above it,
  * info/exclude of its repository and the file that core.excludesFile names
- * (rules_git.h). Ignore files hold with or without a repository around them; a nested
+ * (walk.h). Ignore files hold with or without a repository around them; a nested
  * repository starts anew. Not read: git's index (a tracked file that a rule names is
  * ignored here).
  *

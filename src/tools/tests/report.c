@@ -667,7 +667,7 @@ void report_parse_any(const struct test_output *output, struct test_report *repo
 
 /*
  * The Test Anything Protocol, versions 12 to 14 with subtests, and prove's lines around
- * it; see test_parse.h. A test that has subtests counts for none itself, unless it
+ * it; see report.h. A test that has subtests counts for none itself, unless it
  * failed and none of them did.
  */
 

@@ -1,6 +1,6 @@
 /*
  * report: what one run said of its tests: how many passed, failed and were skipped, and
- * of the failed ones the name, the place and the words. The parsers (test_parse.h) fill it
+ * of the failed ones the name, the place and the words. The parsers (report.h) fill it
  * from bytes that any program may have written, so everything in it has a ceiling.
  */
 #pragma once

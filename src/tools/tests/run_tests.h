@@ -1,10 +1,10 @@
 /*
  * run_tests: the programs that run tests, one row each: how a project shows that it uses
- * one, the argument vectors that run its tests, and the reader of what it says (test_parse.h).
+ * one, the argument vectors that run its tests, and the reader of what it says (report.h).
  * Never a shell text: every value is one argument, and none begins with a dash.
  *
- * A runner is added as one row here and in docs, in the file of its family (test_php.c,
- * test_python.c, test_perl.c, test_go.c, test_rust.c, test_js.c, test_c.c).
+ * A runner is added as one row here and in docs, in the file of its family (runners.c,
+ * runners.c, runners.c, runners.c, runners.c, runners.c, runners.c).
  */
 #pragma once
 
