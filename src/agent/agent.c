@@ -890,7 +890,7 @@ static bool resume_answer(struct resuming *resuming, struct err *err)
 	return true;
 }
 
-static bool talk_resume_read(struct resuming *resuming, struct err *err)
+static bool resume_read(struct resuming *resuming, struct err *err)
 {
 	const struct agent_options *options = &resuming->agent->options;
 
@@ -920,7 +920,7 @@ static bool resume_session(struct agent *agent, struct err *err)
 	bool resumed;
 
 	buf_init(&resuming.began, RESUME_BEGAN_MAX);
-	resumed = talk_resume_read(&resuming, err) &&
+	resumed = resume_read(&resuming, err) &&
 		  agent_record_begin(agent, EVENT_SESSION_RESUMED, resume_remark, err) &&
 		  resume_answer(&resuming, err);
 	buf_fini(&resuming.began);

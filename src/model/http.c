@@ -68,8 +68,8 @@ enum {
 struct exchange {
 	struct http *http;
 	const struct http_request *request;
-	struct http_daemon_answer *answer;
-	enum http_more (*bytes)(void *context, const struct http_daemon_answer *answer,
+	struct http_answer *answer;
+	enum http_more (*bytes)(void *context, const struct http_answer *answer,
 				struct str bytes, struct err *err);
 	void *context;
 	CURL *easy;
@@ -167,7 +167,7 @@ static double wait_in(struct http *http, struct str text, double unit_s)
 	return date > time(NULL) ? (double)(date - time(NULL)) : 0;
 }
 
-static void answer_clear(struct http_daemon_answer *answer)
+static void answer_clear(struct http_answer *answer)
 {
 	memset(answer, 0, sizeof(*answer));
 	answer->retry_after_s = -1;
@@ -454,8 +454,8 @@ static void wipe_headers(struct exchange *exchange)
 }
 
 bool http_post(struct http *http, const struct http_request *request,
-	       struct http_daemon_answer *answer,
-	       enum http_more (*bytes)(void *context, const struct http_daemon_answer *answer,
+	       struct http_answer *answer,
+	       enum http_more (*bytes)(void *context, const struct http_answer *answer,
 				       struct str bytes, struct err *err),
 	       void *context, struct err *err)
 {

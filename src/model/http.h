@@ -30,7 +30,7 @@ struct http_request {
 	void (*sent)(void *context);              /* the whole of it is out; or NULL */
 };
 
-struct http_daemon_answer {
+struct http_answer {
 	long status;          /* 0 when there was no answer */
 	double retry_after_s; /* from retry-after-ms or retry-after; < 0: not said */
 	int should_retry;     /* x-should-retry: 1, 0, or -1 when not said */
@@ -50,8 +50,8 @@ enum http_more {
  * HTTP), EIO (certificates and all else). Any HTTP status is a success here.
  */
 bool http_post(struct http *http, const struct http_request *request,
-	       struct http_daemon_answer *answer,
-	       enum http_more (*bytes)(void *context, const struct http_daemon_answer *answer,
+	       struct http_answer *answer,
+	       enum http_more (*bytes)(void *context, const struct http_answer *answer,
 				       struct str bytes, struct err *err),
 	       void *context, struct err *err);
 

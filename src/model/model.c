@@ -200,7 +200,7 @@ struct attempt {
 	const struct model_sink *sink;
 	struct answer *answer;
 	struct reader *reader;
-	struct http_daemon_answer http;
+	struct http_answer http;
 	struct buf error_body;
 	bool refused_here; /* the answer itself was the trouble, not the connection */
 	/* Since it grew last: when that was, how large it was, bytes that brought nothing. */
@@ -383,7 +383,7 @@ static bool still_grows(struct attempt *attempt, size_t more, struct err *err)
 	       err_set(err, ETIMEDOUT, "nothing of an answer came for %.3g seconds", most_s);
 }
 
-static enum http_more on_bytes(void *context, const struct http_daemon_answer *http,
+static enum http_more on_bytes(void *context, const struct http_answer *http,
 			       struct str bytes, struct err *err)
 {
 	struct attempt *attempt = context;
@@ -526,7 +526,7 @@ static double chance(void)
 static bool may_retry(const struct attempt *attempt, int tries, const struct err *err,
 		      double *wait_s)
 {
-	const struct http_daemon_answer *http = &attempt->http;
+	const struct http_answer *http = &attempt->http;
 
 	if (tries >= attempt->model->retries || err->code == ECANCELED)
 		return false;
@@ -559,7 +559,7 @@ static bool wait_or_stop(int stop_fd, double wait_s, struct err *err)
 }
 
 /* Say in ERR that the service asked for a pause nobody waits for. */
-static void add_long_wait(const struct http_daemon_answer *http, struct err *err)
+static void add_long_wait(const struct http_answer *http, struct err *err)
 {
 	if (http->retry_after_s > MODEL_WAIT_MAX_S)
 		(void)err_while(err, "the service wants a pause of %.0f seconds",
