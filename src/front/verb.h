@@ -1,6 +1,6 @@
 /*
  * verb: the words of the command line. A verb is one file with one `struct verb`, and a
- * row in verb.c; usage, help, parsing and the refusal of unknown options come from this
+ * row in verbs.def; usage, help, parsing and the refusal of unknown options come from this
  * record.
  */
 #pragma once
@@ -175,16 +175,10 @@ struct verb {
 /* In the order of the help; NULL ends it. */
 extern const struct verb *const verbs[];
 
-extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_tool_schema,
-	verb_tool_call, verb_policy_explain, verb_sessions_list, verb_sessions_show,
-	verb_sessions_resume, verb_sessions_export, verb_doctor, verb_state,
-	verb_state_prune, verb_demo, verb_undo, verb_patch_list, verb_patch_show,
-	verb_patch_apply, verb_patch_reject, verb_mcp, verb_json_get, verb_plugin_new,
-	verb_plugin_check, verb_plugin_call, verb_plugin_list, verb_plugin_trust,
-	verb_agents_list, verb_agents_show, verb_agents_new, verb_agents_trust, verb_help,
-	verb_models, verb_schedule_list, verb_schedule_add, verb_schedule_approve,
-	verb_schedule_enable, verb_schedule_disable, verb_schedule_remove,
-	verb_schedule_run, verb_complete;
+/* Each verb of the table by its name: verb_run. */
+#define VERB(name, file) extern const struct verb verb_##name;
+#include "front/verbs.def"
+#undef VERB
 
 /*
  * Find the verb in WORDS (the program's arguments, NULL-ended), parse the other words by

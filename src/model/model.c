@@ -191,8 +191,12 @@ enum { KEY_PART_MIN = 12 };
  */
 enum { KEY_MIN = 8 };
 
-const struct provider *const providers[] = {&anthropic_provider, &openai_chat_provider,
-					    &openai_provider, &ollama_provider, NULL};
+const struct provider *const providers[] = {
+#define PROVIDER(name, file) &name##_provider,
+#include "model/providers.def"
+#undef PROVIDER
+	NULL,
+};
 
 /* One try of one question. */
 struct attempt {

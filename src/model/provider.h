@@ -55,9 +55,9 @@ struct provider {
 	bool (*error)(struct str body, struct buf *out);
 };
 
-extern const struct provider anthropic_provider;
-extern const struct provider ollama_provider;
-extern const struct provider openai_chat_provider;
-extern const struct provider openai_provider;
+/* Each provider of the table by its name: anthropic_provider. */
+#define PROVIDER(name, file) extern const struct provider name##_provider;
+#include "model/providers.def"
+#undef PROVIDER
 /* All providers that speak HTTP; NULL ends it. */
 extern const struct provider *const providers[];
