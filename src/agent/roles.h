@@ -2,6 +2,8 @@
  * roles: agents as data. Each role is a Markdown file with front matter (the keys of an
  * agent's entry in the configuration, and its name); the texts are handed in, so that
  * this layer opens no file.
+ *
+ * A shipped role is one file in agents/, which the build embeds in the program.
  */
 #pragma once
 #include "base/err.h"
