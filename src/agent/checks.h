@@ -8,7 +8,8 @@
  *
  * The calls of an answer report the files that they wrote. The checks go through
  * session_call, and EVENT_CHECK_ENDED holds what the model was told, so that resume is
- * replay. A language whose syntax is checked is one row of `languages` in checks.c.
+ * replay. A language whose syntax is checked is one row of `languages` in checks.c;
+ * it comes with docs/agents.md and tests/agent/syntax_of_many_languages.json.
  */
 #pragma once
 

@@ -8,6 +8,9 @@
  * restart and the table of tools. The tools are ELSEWHERE: `begin` passes a call on,
  * running_end brings its result, and a call that becomes a job is `moved`. In
  * `glovebox mcp` the table may change later (session_set_tools).
+ *
+ * A new setting of a server comes with docs/servers.md and
+ * tests/fronts/servers_test.py.
  */
 #pragma once
 

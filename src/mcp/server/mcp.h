@@ -11,7 +11,7 @@
  * A transport (stdio, or http over http_daemon) reads whole messages and hands them to
  * mcp_take, together with the way by which answers go back. All that a request brings
  * about, immediately or later, leaves by that way. A method is one row of the table in
- * mcp.c and a function.
+ * mcp.c and a function; it comes with docs/mcp.md and cases in tests/mcp/.
  */
 #pragma once
 
