@@ -3,7 +3,7 @@ comments. It reads lines as .clang-format leaves them, so it needs no compiler."
 import os
 import re
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 # A text may hold what looks like the beginning of a comment: "t/*.t".
 COMMENT = re.compile(r'''"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*.*?\*/|//[^\n]*''', re.DOTALL)
 WORD = re.compile(r"[A-Za-z_]\w*")

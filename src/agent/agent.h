@@ -16,6 +16,14 @@
  *	agent_close(agent);
  *	session_close(session);
  *	recorder_free(recorder);
+ *
+ * A circle is seen before a result is told (request.ending): the agent compares the
+ * call and its result with earlier ones, and with what the session knows of its own
+ * writing (session_writes). It then adds a sentence to the result, answers a read from
+ * the earlier one, or ends the turn.
+ *
+ * AGENTS.md is read in the cell by tools/read_project.c; this module puts it into the
+ * prompt.
  */
 #pragma once
 

@@ -2,6 +2,13 @@
  * history: the conversation that a session's kept events add up to. The running agent and
  * every reader of a journal build it with the same function, so that resume is replay.
  * Results join in the order of the calls, not in the order of their arrival.
+ *
+ * The module numbers each event and has it in the journal before anything else learns
+ * of it. The events also hold which files were read (`seen`); the steps of the earlier
+ * process become those of the process that goes on (session_adopt). One process has a
+ * session: it holds a lock of the kernel on the session's byte (store/journal.c). When
+ * a conversation gets too long, the module decides where it is cut and has the model
+ * summarise the part that goes, as an event.
  */
 #pragma once
 

@@ -2,6 +2,9 @@
  * roles: agents as data. Each role is a Markdown file with front matter (the keys of an
  * agent's entry in the configuration, and its name); the texts are handed in, so that
  * this layer opens no file.
+ *
+ * A shipped role is one file in agents/, which the build embeds in the program. It
+ * comes with a row in tests/unit/agent/roles_test.c and in docs/agents.md.
  */
 #pragma once
 #include "base/err.h"

@@ -8,6 +8,9 @@
  *
  * Nothing is guessed: a word that is not known is refused by name. Pure, but for the
  * machine's table of time zones.
+ *
+ * A new word for times also belongs in docs/orchestration.md and
+ * tests/unit/agent/when_test.c.
  */
 #pragma once
 

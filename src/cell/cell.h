@@ -2,6 +2,11 @@
  * cell: the front's end of one cell: its anchor, and the workers that are ready, busy, or
  * on their way. Works in the caller's loop; nothing here waits but cell_open and
  * cell_close.
+ *
+ * The front opens every root once and makes the specification (view/shape.h). It
+ * starts the anchor by exec with an empty environment or, for one-shot verbs that hold
+ * no key, by cloning it out of the process. A step of the set-up that fails ends the
+ * set-up, and nothing has run.
  */
 #pragma once
 

@@ -5,6 +5,10 @@
  * its worker (limits.h). So are the calls of one-shot verbs, which are faster than a
  * move. The separate process also removes the groups, at the latest when it sees that the
  * front is gone.
+ *
+ * The process has nothing of the front's memory. A worker without a group, or without
+ * one yet, adds up its own namespace. The group ends the largest process of a command,
+ * the worker ends the whole command.
  */
 #pragma once
 

@@ -7,6 +7,11 @@
  *
  * Each look is bounded in time and in names. Writes of another call of the session at the
  * same time are reported with it, because a layer does not record the writer.
+ *
+ * sandbox_build leaves the folder of each throw-away layer held in the entry of the
+ * view, and the anchor keeps it open. A worker looks into the upper part before a
+ * command, and again when nothing of the command runs any more: it looks for names
+ * that were not there and for times since the call began.
  */
 #pragma once
 

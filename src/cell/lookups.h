@@ -2,6 +2,10 @@
  * lookups: the hosts that programs of a cell asked the addresses of, without finding a
  * name server (sandbox_overhear). The messages and the exit code of the program do not
  * matter. Programs do not ask for a name that is in the /etc/hosts of the cell.
+ *
+ * A question for a name goes to the loopback of the cell, where nobody answers. The
+ * anchor has made a socket there that keeps a copy, and the front reads it at the end
+ * of each call.
  */
 #pragma once
 #include "base/str.h"

@@ -3,6 +3,12 @@
  * sends it the listeners that were made inside the cell. It gives each command the right
  * to send requests, takes the right back, and receives the refusals. A cell whose policy
  * lists no host, and does not ask for hosts, has no outlet.
+ *
+ * The anchor makes the listeners inside the cell's network before it drops its rights
+ * (sandbox_listen). Each command gets a token with the frame of its call
+ * (outlet_grant, call_environment). A refusal comes back as PROXY_REFUSED before the
+ * client hears of it and becomes a denial of the call. Each cell that lists a host has
+ * a proxy of its own, which knows one list and the tokens of one cell only.
  */
 #pragma once
 #include "base/err.h"

@@ -3,6 +3,9 @@
  * the sizes of its parts, as they lie in memory (both ends are one program on one machine); the
  * parts follow (frame_add_text and others). A specification (spec.h) holds what every call of a
  * cell has in common. The result comes back as tool_result_print writes it.
+ *
+ * Everything that holds for all calls of a cell (limits, grace, environment, the
+ * agent) is in the cell_spec, and the frame of a call has only what differs.
  */
 #pragma once
 #include "base/buf.h"

@@ -3,6 +3,14 @@
  * walls itself in, says "ready", and waits for a call. At the end of a call that started
  * programs it kills all that is left in its namespace, then answers, then ends; after any
  * other call it waits for the next.
+ *
+ * A worker that has answered ends only after the front has closed its socket.
+ * Otherwise the teardown would stand in the way of the front, which the kernel wakes
+ * on the same processor.
+ *
+ * The listener of explained system calls belongs to the worker and is under the same
+ * filter. The worker may never make such a call itself, so file tools set no set-id
+ * bits.
  */
 #pragma once
 

@@ -4,6 +4,9 @@
  * symlinks are followed only as long as they stay in some root. Read and write rights of
  * the policy are checked again for the real path that was reached. A path outside the
  * roots, a blocked one and a missing one give the same answer.
+ *
+ * Roots are held as descriptors since the start of the cell. files.c opens beneath
+ * them and reads the links that lead from one root to another.
  */
 #pragma once
 

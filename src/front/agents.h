@@ -1,10 +1,18 @@
 /*
- * agents: where roles lie. Shipped roles are part of the program. The user's roles
- * are files in the folder of the configuration, under the same rules (setup.h);
- * each of their keys replaces that key of the shipped role of the same name. A worker
- * reads the roles of a workspace (agents.h); such a role counts only under a
- * name that no other role has, and only while its content is the one that the user let
- * in.
+ * agents: where roles lie. Shipped roles are part of the program. The user's roles are
+ * files in the folder of the configuration, under the same rules (setup.h); each of
+ * their keys replaces that key of the shipped role of the same name. A worker reads
+ * the roles of a workspace; such a role counts only under a name that no other role
+ * has, and only while its content is the one that the user let in.
+ *
+ * This module finds the shipped role and the user's file; policy/config.c lays them,
+ * the configuration and the options over each other, key by key. A role of the
+ * workspace is read in a cell that only reads, let in by its hash, and cut to what the
+ * user's default may do.
+ *
+ * The module is also the other end of agent/delegate.h: a delegate receives its
+ * request over a descriptor and narrows its rights by those of each agent above it
+ * (setup_serve_within). Schedules run by the same process.
  */
 #pragma once
 

@@ -2,6 +2,9 @@
  * extensions: the parts of loading plugins that src/plugins/ may not know: the words of the
  * configuration, the cell in which scripts are examined, and the cell in which git
  * sources are fetched.
+ *
+ * All MCP servers of a configuration run in the cell of one session that this module
+ * opens for them.
  */
 #pragma once
 

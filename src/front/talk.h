@@ -6,6 +6,10 @@
  *	while (code == CODE_DONE && …)
  *		code = talk_turn(talk, prompt, &outcome);
  *	talk_close(talk);
+ *
+ * Work of the set-up that needs no cell is done while the cell is being made
+ * (session_options.meanwhile). When a request to the model is out, the session rests
+ * (session_rest): the loop does not turn until the answer is there.
  */
 #pragma once
 

@@ -2,6 +2,9 @@
  * verb: the words of the command line. A verb is one file with one `struct verb`, and a
  * row in verbs.def; usage, help, parsing and the refusal of unknown options come from this
  * record.
+ *
+ * A new verb also has its place in the manual page (docs/man/) and cases in
+ * tests/fronts/.
  */
 #pragma once
 

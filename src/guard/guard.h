@@ -21,6 +21,23 @@
  * Repositories deep in a workspace are found while the cell runs, by the checkpoints of
  * undo. They are in `more`, an object with `watched`, `dangers` and `indexes`, which goes
  * to the worker with each call (keeper.c).
+ *
+ * Of a nested repository only the dangerous files are moved aside, each in its own
+ * folder, and not the repository: the agent's commits in it stay where they are, and a
+ * rename in one folder works behind any pin. Repositories that lie deep and that no
+ * index names are audited and not bound, because a build must be able to remove its
+ * checkouts, and each bind mount would be copied into every worker. Where no
+ * checkpoint finds them, scan.c looks; where a tree is too large for that with every
+ * call, a whole look follows at the end, for which session/running.c asks.
+ *
+ * The audit compares the time of the last change of an inode and not that of its
+ * content, which a command could set. Configurations and pointers are compared by what
+ * they say.
+ *
+ * The cell of an undo may write the files that its steps have changed (`opened`). The
+ * audit also finds locks and temporary files of a killed git. The front judges them,
+ * because it sees the processes of the machine (session/holders.h), and a fresh worker
+ * removes them.
  */
 #pragma once
 

@@ -3,6 +3,8 @@
  * elsewhere (git-config(1), "Syntax"). A key is inert only when it is on the list in
  * readers.c; unknown keys and lines that are not understood are active. The bytes are
  * not trusted, and their size is bounded.
+ *
+ * A new inert key comes with a row in tests/unit/guard/git_config_test.c.
  */
 #pragma once
 

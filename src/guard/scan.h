@@ -12,6 +12,10 @@
  * reported. Names are opened beneath held roots, only regular files are read, and nothing
  * waits. Symlinks are not followed, except one that stands for a protected name and leads
  * to a place below a root.
+ *
+ * A new name that git runs or follows is added in repository.c, which serves both
+ * scans, and in view/protected.c when it is to be bound. It comes with a case in
+ * tests/cell/protected.case and a line in docs/policy.md.
  */
 #pragma once
 

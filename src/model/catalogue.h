@@ -9,6 +9,9 @@
  * '/' of a model's name is the vendor, as routers write it; an entry may leave it out.
  * Of several entries that fit, the most exact counts: the name itself, then a dated form,
  * then the longest pattern.
+ *
+ * A model is an entry in models/catalogue.json with the page it was read from. The
+ * test model-catalogue checks that it is complete.
  */
 #pragma once
 #include "base/err.h"

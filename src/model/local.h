@@ -6,6 +6,10 @@
  *
  * The requests: llama.cpp's /props, LM Studio's /api/v0/models, Ollama's /api/tags,
  * /api/ps and /api/show, and /v1/models, which vLLM and all others have.
+ *
+ * A server that is to be recognised is a question and a port in local.c. It comes with
+ * tests/fake/local_server.py, tests/fronts/models_test.py and a seed in
+ * tests/fuzz/corpus/local_answer/.
  */
 #pragma once
 

@@ -7,6 +7,11 @@
  * provider.h's list, or plain NAME (openai-chat; a name may hold colons, as qwen3:8b
  * does). A plain NAME at Ollama's usual port on this machine (11434) is asked by Ollama's
  * own API.
+ *
+ * The provider writes the body (conversation -> request), http sends it, stream cuts
+ * the answer into events, and the provider reads these into an answer. A try is
+ * repeated where failure.h says that this may help. catalogue.h knows what a model
+ * takes and costs; servers on this machine are asked (local.h).
  */
 #pragma once
 

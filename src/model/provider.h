@@ -2,6 +2,10 @@
  * provider: two pure translations for one API, conversation -> request body and stream
  * event -> pieces of an answer. No sockets, no keys, no retries, no clock: tested with
  * recorded bytes, re-chunked at every byte.
+ *
+ * A provider is one file in model/providers/ and one row of `providers` in model.c. It
+ * comes with recorded streams (tests/model/streams/), a fuzz target, its API in
+ * tests/fake/model_server.py and in tests/conformance/models/run.
  */
 #pragma once
 #include "base/buf.h"

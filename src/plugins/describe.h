@@ -2,6 +2,9 @@
  * describe: what a script says of itself (`schema`): one JSON object with id, version,
  * args_mode and exactly one function. Bytes of a stranger: all of it is checked, and what is
  * wrong is said with its place.
+ *
+ * A toolbox is a second dialect on the same way: this module turns what the toolbox
+ * describes into the schema of a script, and makes the lines that the toolbox reads.
  */
 #pragma once
 

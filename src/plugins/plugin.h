@@ -3,6 +3,16 @@
  * resolved, hashed and copied; its scripts describe themselves in a cell, and each
  * becomes a `struct tool` like any other. The caller that loads gives the cell to look
  * from and a function to fetch, which this layer may not know.
+ *
+ * A source is let in by its hash and copied into the user's state. Every script is
+ * asked for its `schema` in a cell that only reads, and becomes a tool beside the
+ * built-in ones. The built-in tool `plugin` (run.c) carries it out: it makes words of
+ * the arguments, starts the script, which sees its copy at its own path, and reads its
+ * descriptor 3. A plugin's `error` runs in the worker of its `run`. Below L3 there is
+ * no view, so a script runs from the place of its copy.
+ *
+ * `glovebox plugin trust` lets a changed plugin in again, because no front that loads
+ * plugins can ask a person yet.
  */
 #pragma once
 

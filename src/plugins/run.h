@@ -2,6 +2,9 @@
  * run: descriptor 3 of a running script, one JSON object a line: content beyond
  * text, progress, words for the log, questions; and descriptor 4, by which answers come back
  * (docs/plugins.md). Bytes of a stranger: bounded like output; what is wrong is noted.
+ *
+ * A new kind of line on descriptor 3 belongs here, in docs/plugins.md and in
+ * tests/fronts/plugin.case.
  */
 #pragma once
 

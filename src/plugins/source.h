@@ -1,6 +1,11 @@
 /*
  * source: the entries of `plugins` in a configuration, in all their forms, and the
  * placeholders of its texts.
+ *
+ * The values of keys that a plugin declares stand in `plugin_config`, because unknown
+ * keys at the top of a configuration are refused. A new form of source also needs its
+ * keys in policy/config.c, in docs/plugins.md and in
+ * tests/unit/plugins/plugin_source_test.c.
  */
 #pragma once
 

@@ -3,6 +3,9 @@
  * a text says exactly what will run: words and quotes, && || ; | and line ends, comments.
  * Everything else is "not literal", with the place and the reason. Where a text is literal,
  * bash would run exactly these vectors (a test compares them on random texts). Pure; one pass.
+ *
+ * base/text/shell.c has the words, and this module has what they mean together. Rows
+ * are tested in tests/unit/policy/command_test.c, and `make gate` compares with bash.
  */
 #pragma once
 #include "base/str.h"

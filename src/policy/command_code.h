@@ -3,6 +3,9 @@
  * it executes, a program that it starts. Such a word needs a word of its own in a rule
  * (`executes`, or `runs_code` for operands): no rule grants it along with others. The table is
  * command_code.def.
+ *
+ * A new row comes with the option in tests/gate/help/PROGRAM.txt, in words of our own,
+ * and with rows in tests/unit/policy/command_judge_test.c.
  */
 #pragma once
 #include "base/buf.h"

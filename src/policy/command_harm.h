@@ -1,7 +1,14 @@
 /*
- * command_harm: commands that destroy much, in one table: what each does, and the next step. A
- * person is asked about most of them where one can be; nobody there, they run, since the cell
- * and undo hold what they do. It goes by what can be seen (command_harm.h), and is no wall.
+ * command_harm: commands that destroy much, in one table: what each does, and the next
+ * step. A person is asked about most of them where one can be; nobody there, they run,
+ * since the cell and undo hold what they do. The table goes by the commands that can
+ * be seen, and is no wall.
+ *
+ * Each command that can be seen in a text (base/text/shell.h) is shown to the rules
+ * that deny or ask, and to this table. Where only listed commands run, the list
+ * decides after that; commands.h has the order. A new row also belongs in
+ * docs/policy.md and tests/unit/policy/command_judge_test.c, together with commands
+ * that must not be asked about.
  */
 #pragma once
 

@@ -3,6 +3,16 @@
  * (presets/) and of the configuration that let run, where only listed commands do, and
  * rules that deny or have a person asked, everywhere. It decides whether something runs,
  * not what that can do once it does: that is the cell's.
+ *
+ * A listed command runs without a shell. command.c makes argument vectors of its text,
+ * this module finds the rule of each, and the plan of the verdict travels in the frame
+ * of the call. In the worker, tools/bash.c hands the plan to process/program.h, where
+ * a copy of the worker, behind the walls of programs and without the worker's
+ * descriptors, starts the programs and waits for them as a shell would. No text of the
+ * model reaches a shell.
+ *
+ * A rule of a preset has examples that fit and examples that do not. A rule that puts
+ * words in has a case in tests/tools/commands.case.
  */
 #pragma once
 

@@ -3,6 +3,10 @@
  * A person's flags for this run beat the configuration, which beats a user's role, which
  * beats a shipped role, key by key. Text in, structs out: front/config_file reads the
  * file.
+ *
+ * A new setting is one row in config.c. The test of the rows says what the tables of
+ * docs/policy.md have to hold. A limit is a row here too: the kernel or tool/limits.c
+ * keeps it, and a case in tests/cell/limits.case shows it.
  */
 #pragma once
 

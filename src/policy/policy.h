@@ -3,6 +3,8 @@
  * here. Paths are compared as text, component by component; whoever builds the cell
  * resolves them on disk once and hands the real ones back (policy_set_path). Zero is
  * the safe answer.
+ *
+ * The question what two policies grant together has one answer, and it is given here.
  */
 #pragma once
 

@@ -1,5 +1,9 @@
 /*
  * follow: the end of all that lives in this pid namespace, for its pid 1.
+ *
+ * The module waits at the same time for the output, the end, a stop and the clock. It
+ * knows to which run the processes belong, ends those that are left, and keeps the
+ * first and the last bytes of the output.
  */
 #pragma once
 

@@ -3,6 +3,10 @@
  * (kind, three zero bytes, length of the payload, all little-endian), then the payload.
  * Descriptors may travel with a frame. Both ends are ours, yet every length is checked: a
  * worker may have been taken over.
+ *
+ * A call that is alone and does not only read is announced before it is judged
+ * (FRAME_COMING), and the end of its command before the audit (FRAME_ENDING). To wake
+ * the other end takes as long as the work that is done in the meantime.
  */
 #pragma once
 #include "base/buf.h"

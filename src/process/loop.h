@@ -3,6 +3,10 @@
  * over a list, callbacks run in the order of adding. Watches that come by
  * the hundred may set `stays`: the kernel then keeps them (epoll), and their callbacks
  * come after all others. A watch may be removed from any callback, its own included.
+ *
+ * A process that expects an answer stays awake for it for a moment (loop_stay), and
+ * only where both ends have a processor. The front does so for the answer of a file
+ * tool, and a worker whose calls follow each other does so for the next call.
  */
 #pragma once
 

@@ -3,6 +3,10 @@
  * fork from a large process), own process group, descriptors 0-2 given and everything
  * above 2 closed. Used inside workers, where this process is pid 1: orphans are reaped
  * and, at the end, everything left is killed.
+ *
+ * A plain worker holds a start made ahead (program_launcher_make): a clone that has
+ * its filter and waits. It serves the first program of `exec` or a cold shell. A
+ * terminal does without, because it needs a session of its own.
  */
 #pragma once
 

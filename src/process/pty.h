@@ -3,6 +3,11 @@
  * program's output goes to `output`; both are carried piece by piece while program_follow
  * polls, so that neither side can make this process wait or grow. SIGPIPE must be
  * ignored.
+ *
+ * The terminal of `exec --tty` is made by the worker, in the cell. Front and worker
+ * exchange packets over a socket for the keys and over a pipe for the output, so that
+ * the front takes no descriptor from a cell. A process of its own restores the
+ * caller's terminal if the front is killed.
  */
 #pragma once
 #include "base/err.h"

@@ -1,6 +1,9 @@
 /*
  * role: start a role of the product's own program (anchor, proxy) by exec with an empty
  * environment, so that nothing of this process's memory is in it.
+ *
+ * Anchor, proxy and groups are such roles. front/main.c enters them before it sets up
+ * anything else, and they die with the front.
  */
 #pragma once
 #include "base/err.h"

@@ -1,4 +1,9 @@
-/* connection: sockets to checked addresses. */
+/*
+ * connection: sockets to checked addresses.
+ *
+ * A connection is a state machine: its head or greeting is read, its host is looked
+ * up, the addresses are checked, one is connected, and then bytes are relayed.
+ */
 #pragma once
 
 #include "base/buf.h"

@@ -2,6 +2,9 @@
  * resolver: finds the addresses of a listed name without blocking and without reading a
  * file. It looks in the names that were read at the start, then asks the servers over UDP
  * and TCP, with a new random number and port for each question.
+ *
+ * The proxy speaks DNS itself, because the resolvers of libraries open files at each
+ * question.
  */
 #pragma once
 

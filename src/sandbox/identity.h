@@ -1,4 +1,10 @@
-/* identity: the cell's private network, made beside the view. For identity.c. */
+/*
+ * identity: the cell's private network, made beside the view. For identity.c.
+ *
+ * Half of a cell's making is its network namespace, so a helper makes it while the
+ * anchor builds the view. The helper shares memory and descriptors with the anchor: it
+ * uses kernel_raw only and has ended before the anchor goes on.
+ */
 #pragma once
 
 #include "base/err.h"

@@ -3,6 +3,11 @@
  * from the view. Inside sandbox/ only. Landlock adds rights up along a path and can take
  * none away below a folder it has given: what a mask hides is therefore left out by
  * naming everything beside it. A file that is made in such a folder later stays closed.
+ *
+ * Landlock is one ruleset, loaded by each worker. A ruleset of scopes only, in the
+ * anchor, would refuse every rename and link between folders, because a ruleset that
+ * does not grant REFER denies it. Abstract sockets are therefore walled off by the
+ * network namespace only, and commands of one cell may talk over them.
  */
 #pragma once
 

@@ -3,6 +3,8 @@
  * child that is gone afterwards. For people (`glovebox doctor`), for users who
  * allow a level below L3, and for the message when no cell could be built. A cell of L3
  * never probes: it builds or fails.
+ *
+ * A user who allows less than L3 has the machine looked at first.
  */
 #pragma once
 

@@ -12,6 +12,26 @@
  * from its pid namespace (that all ends) is had from a signal domain and a subreaper.
  *
  * Nothing here knows of tools, policies or calls.
+ *
+ * The system-call filter is made at build time (filter_make.c) and compiled in as a
+ * table, so that a start pays only for installing it and the program does not need
+ * libseccomp. That library gives the numbers of names. The instructions are ours,
+ * because its own are twice as many and the kernel translates them for every worker. A
+ * refused call is one row in filter_make.c; it is in calls_explained when its caller
+ * deserves a sentence.
+ *
+ * A cell of root runs as the owner of the workspace or, when that is root, as
+ * SANDBOX_UID with ID-mapped mounts of the workspace. The front copies trees below a
+ * closed home (`/root/.cargo/bin`), which it can still reach, and hands them over
+ * detached.
+ *
+ * Between start and exec every program gets a second, small filter under which
+ * `openat2` does not exist, because no filter can see a set-id bit in the memory that
+ * holds its mode. Workers need the call.
+ *
+ * A new wall is a function that sandbox_settle calls once for each cell, or
+ * sandbox_enter for each worker. It comes with a case in tests/cell/ that succeeds
+ * bare and fails in the cell.
  */
 #pragma once
 

@@ -1,6 +1,14 @@
 /*
  * view: what a cell sees, as a list of what lies at which path. The runtime fills it in,
  * sandbox_build builds it, and the commands that explain a cell read it.
+ *
+ * The sources are opened again by name inside the new mount namespace and compared
+ * with the descriptors held since the start, because a descriptor of the old namespace
+ * cannot be mounted.
+ *
+ * An overlay is named from inside its upper folder, which it covers. So no path of the
+ * user stands in a mount option, and kernels that have no detached overlays take it as
+ * well. A tool cache whose overlay the kernel refuses is not shown.
  */
 #pragma once
 

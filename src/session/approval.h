@@ -28,7 +28,17 @@
  * "session", "no"), by ("person", "session", "time", "cancel", "nobody"). A grant for the
  * session ends with the session.
  *
- * For session*.c and running*.c, and for the proxy's questions (outlet.h).
+ * For session/ only, and for the questions of the proxy (outlet.h).
+ *
+ * A question is asked of the call's sink when a call is judged, or when the proxy
+ * holds a connection to a host that is not listed (PROXY_ASKED). An accepted call goes
+ * on by running_proceed, a connection by outlet_decide. A missing person, the end of
+ * the time and another hash are a no.
+ *
+ * A folder outside is opened when its call is judged. view/shape.c decides whether any
+ * cell may have it and makes the additions to the view: a detached tree and what is
+ * protected in it. The anchor puts them into the view of one worker, or into its own,
+ * from which it makes all later workers.
  */
 #pragma once
 

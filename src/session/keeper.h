@@ -1,14 +1,18 @@
 /*
- * keeper: the work of a session that makes its steps undoable (shared by session*.c
- * and running*.c only). A keeper holds the project's store and opens it when it is first
- * needed. It makes checkpoints before and after commands; these are calls of the
- * session's own, of which no event tells. It also gives file tools the logs that they
- * write to.
+ * keeper: the work of a session that makes its steps undoable (for session/ only). A
+ * keeper holds the project's store and opens it when it is first needed. It makes
+ * checkpoints before and after commands; these are calls of the session's own, of
+ * which no event tells. It also gives file tools the logs that they write to.
  *
  * A checkpoint after a command tells the command's changes apart from others'. The
  * command's result waits for that checkpoint when the last look took no longer than
  * KEEPER_WAIT_US, or in a session of one call. Otherwise the checkpoint is made while the
  * model thinks.
+ *
+ * A checkpoint is the internal tool in tools/checkpoint.c: it looks, compares with the
+ * list made last, and copies. files/place.c writes to the log of a call before it
+ * replaces anything. The hand-over (generate_patch) is the plan of all steps of the
+ * session.
  */
 #pragma once
 

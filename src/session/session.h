@@ -6,6 +6,28 @@
  *
  * One thread. Open the session from a thread that lives as long as the session, because
  * the cell dies with the thread that opened it.
+ *
+ * The calls of this module are in call.c (a call is judged), running.c (it is queued,
+ * runs and ends) and jobs.c (it goes on without its caller). Calls that only read may
+ * be sent to one worker together. File calls have two workers for each core, and
+ * searches one of these two: a search uses all cores that it finds and takes as long
+ * as its expression and the disk want, so the other workers stay free for a call that
+ * wants one file. Searches are sent together with searches only.
+ *
+ * running_become_job moves the work of a call to a job of the session and answers the
+ * caller. The tool `job` is answered by the session, which asks the worker of the job:
+ * the output of a job is kept there, bounded, and nowhere else. While a job that can
+ * write runs, an audit is due: each call in the meantime starts with a look, and the
+ * worker of the job looks at its end.
+ *
+ * With `direct` the session sends its call while the cell is being built. The worker
+ * finds the call in its socket when its walls stand. An error of the building is then
+ * the result of the call (session_broken).
+ *
+ * After a writing call whose worker had to be killed, a fresh worker audits what it
+ * left and finishes or undoes the write that it had begun (cell/pending.h). In folders
+ * that a person had granted to the dead session, a worker does this that sees these
+ * folders for nothing else.
  */
 #pragma once
 

@@ -3,6 +3,9 @@
  * is the recorded result of the tool generate_patch and stays in the journal. This module
  * only finds that event and keeps the decision. The caller checks the content of the
  * event.
+ *
+ * The recorded result of generate_patch is the patch. tools/patches/take_patch.h holds
+ * its text and its record to each other.
  */
 #pragma once
 #include "store/journal.h"

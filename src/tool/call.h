@@ -2,6 +2,10 @@
  * call: what execute() is given, inside the worker. Everything the tool may know of the
  * session is here; it opens files through files/files and starts programs through
  * process/, and it asks call_stopped() in every long loop.
+ *
+ * While it runs, a call may report how far it is, write to the log of its caller and
+ * ask a question. The session makes events of these, and running_answer sends the
+ * reply back.
  */
 #pragma once
 

@@ -2,6 +2,10 @@
  * denial: what a wall or a rule refused during a call, for people and programs as data
  * (`denials` of the result's details: level, kind, target, rule, remedy) and for the model
  * as one line of the text. Code that refuses reports it here, once.
+ *
+ * The code that ended or refused something reports a denial. When only a program
+ * complained, the worker guesses what was refused, and the front judges this claim,
+ * because it has the policy.
  */
 #pragma once
 

@@ -2,6 +2,10 @@
  * event: one numbered record of what happened. The same records go to the screen, to
  * `--json`, and to the journal; resume is replay. Begin and end are never dropped, output
  * fragments may be merged or dropped under load.
+ *
+ * A new event is one row in event.c and a section in docs/events.md, which a test
+ * wants. The screen (front/terminal/screen.c) and front/verbs/sessions.c show it, and
+ * agent/history.c says what it adds to a conversation.
  */
 #pragma once
 

@@ -3,6 +3,10 @@
  * looking on about every 100 ms while it runs; and all limits, told by name when they were
  * reached. A command that ends before the first look costs two questions for free space.
  * System calls of the command that were refused are taken and told beside.
+ *
+ * The kernel keeps the limits that it can (sandbox_limits, the sizes of mounts).
+ * Memory and processes are counted by a control group (cell/groups.h) where one can be
+ * had, else by the worker, which looks on (process/usage.h).
  */
 #pragma once
 

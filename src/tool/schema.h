@@ -2,6 +2,8 @@
  * schema: a tool's parameter rows as JSON Schema, and the arguments of a call made to
  * fit it: what a model's slip left readable is repaired, everything else is refused
  * with a sentence that names the argument, the rule and an example.
+ *
+ * A number over its ceiling becomes the ceiling.
  */
 #pragma once
 

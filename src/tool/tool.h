@@ -3,6 +3,16 @@
  * rows make the schema the model sees, the check of the call, the paths the policy
  * judges, the listing, the manual page and the label on the screen. execute() is plain
  * blocking C and runs in a worker, inside the cell.
+ *
+ * A tool that is made while the program runs brings a JSON Schema in place of rows and
+ * names a carrier. Workers know only the compiled table, so the carrier finds all that
+ * it must know of the tool in the frame of the call.
+ *
+ * A tool may have a `prepare`, which makes something ahead in an idle worker. It is
+ * given to the one call that this worker then serves. tools/shell.c is the example: a
+ * shell that waits for its text. A conversation keeps two such workers and one plain
+ * one. File calls take only plain workers, because a worker that has started a program
+ * is never used again.
  */
 #pragma once
 #include "base/buf.h"

@@ -1,4 +1,10 @@
-/* checkpoint: what checkpoint*.c share, and restore.c; nobody else includes it. */
+/*
+ * checkpoint: what checkpoint.c and restore.c share; nobody else includes it.
+ *
+ * git's index is read by our own reader and not by `git ls-files`: the worker stays
+ * usable, and no program of the project's configuration runs. The front makes the
+ * links to git's objects, because the kernel makes no links across mounts.
+ */
 #pragma once
 
 #include "base/hash.h"

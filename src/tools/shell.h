@@ -9,6 +9,10 @@
  * descriptor of its own. A line before that one says that it will come soon: the shell then
  * looks for it without sleeping, a moment. A text that is one program is told with the words by
  * which the shell becomes it; its folder is then what it was.
+ *
+ * The cold shell is the prepared one without the wait. It becomes the program of a
+ * text that is nothing but one, as `bash -c` does: a program that dies of a signal
+ * then died of it.
  */
 #pragma once
 

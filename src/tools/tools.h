@@ -1,5 +1,8 @@
 /*
  * tools: the table of built-in tools. A tool is one file and one row of tools.def.
+ *
+ * The session does not know this table; a front hands it in. The C library
+ * (src/library/) is therefore a layer of its own above the tools.
  */
 #pragma once
 #include "tool/tool.h"

@@ -3,6 +3,8 @@
  * the first and after the last of them, and the place of its content. The front makes the
  * plan from logs that workers wrote. Another worker carries it out or turns it into a
  * patch, and gets one file with all of it.
+ *
+ * The internal tools `restore` and `git_contents` carry a plan out in the cell.
  */
 #pragma once
 

@@ -13,6 +13,10 @@
  * Several glovebox processes may use one store at the same time: a log has one writer,
  * and the list is replaced as a whole. undo_store_tidy removes steps over the ceilings,
  * the oldest first.
+ *
+ * The files of the next steps are made ahead. A worker never gets the folder for two
+ * reasons: Landlock would refuse the worker every new name there, and one that an
+ * attacker has taken over could reach other steps.
  */
 #pragma once
 

@@ -1,8 +1,18 @@
 /*
- * shape: makes the specification of a cell from a policy and this machine. It runs in the
- * front: it opens the workspace and every entry of the policy once as O_PATH descriptors,
- * puts their real paths into the policy, chooses the user of the cell, and lists the
- * entries of the view. Only shape*.c know what a cell shows by default.
+ * shape: makes the specification of a cell from a policy and this machine. It runs in
+ * the front: it opens the workspace and every entry of the policy once as O_PATH
+ * descriptors, puts their real paths into the policy, chooses the user of the cell,
+ * and lists the entries of the view. Only view/ knows what a cell shows by default.
+ *
+ * system.c has what every cell shows or hides by default, home.c the private home with
+ * its layers, pins and caches, and protected.c what git or another program would run.
+ * The additions of a project to a cache lie beside its private home
+ * (`glovebox/caches`), out of reach of the cell: a process that changes an upper
+ * folder under a mounted overlay breaks it.
+ *
+ * The repository of a worktree is shown to be read when it names the workspace back,
+ * because the pointer by itself is content of the workspace. A policy that lets an
+ * agent commit there names it in `write`.
  */
 #pragma once
 

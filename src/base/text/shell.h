@@ -1,8 +1,11 @@
 /*
- * shell: a text of bash in tokens: words, operators, line ends. The one place that knows
- * how bash cuts a text up; what the tokens mean together is others' (policy/command.h, which
- * is strict, base/text/shell.h, which guesses). Nothing is expanded: a word whose arguments
- * only the shell itself can know is told from a literal one, with the reason.
+ * shell: a text of bash in tokens: words, operators, line ends. The one place that
+ * knows how bash cuts a text up; what the tokens mean together is decided by others
+ * (policy/command.h is strict; the commands that can be seen, below, are a guess).
+ * Nothing is expanded: a word whose arguments only the shell itself can know is told
+ * from a literal one, with the reason.
+ *
+ * A program that starts the one it is given (`sudo`) is a row in shell.c.
  */
 #pragma once
 

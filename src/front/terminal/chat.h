@@ -2,6 +2,9 @@
  * chat: a conversation on a terminal. The person types prompts for the agent, or commands
  * for the conversation itself ("/help"). The verb is run.c, the commands are one
  * table in chat.c.
+ *
+ * A row of the table makes `/help` and completion too. It comes with a case in
+ * tests/fronts/chat_test.py.
  */
 #pragma once
 

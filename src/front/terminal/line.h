@@ -4,6 +4,12 @@
  * in, a text and a cursor come out. line.h draws the text, console.h reads the
  * keys. The text is always valid UTF-8, and the cursor is never inside a character as a
  * person sees it.
+ *
+ * The line is edited by our own code. readline is GPL, libedit knows neither bracketed
+ * paste nor a text of several rows, both own the terminal and its signals, and neither
+ * could be played byte by byte in a test. This module is pure up to the descriptor, so
+ * keys are fuzzed, and it costs no start. A new key is its bytes and its effect in
+ * line.c and a row in tests/unit/front/line_test.c.
  */
 #pragma once
 

@@ -1,6 +1,9 @@
 /*
  * glovebox exec: runs any program in the cell, with the streams and the exit code that it
  * would have without the cell.
+ *
+ * A pipe without a name is handed on to the program. A named pipe is relayed like a
+ * file, because a process that holds it could change a file of the host.
  */
 
 #include "base/buf.h"

@@ -2,6 +2,9 @@
  * mcp_install: makes the entry by which another agent starts `glovebox mcp`, in the form
  * and for the file that this agent reads. The entry is printed, or added to the file
  * after the person has seen the difference.
+ *
+ * A client is one row of the table here. Also add it to docs/clients.md and
+ * tests/fronts/clients_test.py.
  */
 #pragma once
 

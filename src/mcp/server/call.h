@@ -1,4 +1,10 @@
-/* call: one call of a tool, from tools/call to its answer. For call*.c and call.c only. */
+/*
+ * call: one call of a tool, from tools/call to its answer.
+ *
+ * It holds the request and its `running` together and answers at the end of the loop's
+ * turn. A question of the call (EVENT_QUESTION) becomes a request of ours, or parks
+ * the call until its client comes back with the answers.
+ */
 #pragma once
 
 #include "base/value.h"

@@ -7,6 +7,11 @@
  * A server has one session of tools, a peer for each client that it has shaken hands with, and
  * answers each request on the way that it came by. Calls enter at session_start, as everybody's
  * do. One thread, the loop's; nothing here waits.
+ *
+ * A transport (stdio, or http over http_daemon) reads whole messages and hands them to
+ * mcp_take, together with the way by which answers go back. All that a request brings
+ * about, immediately or later, leaves by that way. A method is one row of the table in
+ * mcp.c and a function; it comes with docs/mcp.md and cases in tests/mcp/.
  */
 #pragma once
 

@@ -2,6 +2,10 @@
  * take_patch: a patch as generate_patch has handed it over: the text, and beside it the record of
  * its files with the hashes of what they were and became. Both come back from a journal, which
  * is as foreign as anything: they must name the same files. Pure.
+ *
+ * `take_patch` applies the patch to files with the set of `apply_patch`; it is judged
+ * as a call of apply_patch and is a step like one. `commit_patch` finds the commit
+ * that the patch fits and gives it to `git fast-import`.
  */
 #pragma once
 

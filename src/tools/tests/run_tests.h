@@ -3,8 +3,11 @@
  * one, the argument vectors that run its tests, and the reader of what it says (report.h).
  * Never a shell text: every value is one argument, and none begins with a dash.
  *
- * A runner is added as one row here and in docs, in the file of its family (runners.c,
- * runners.c, runners.c, runners.c, runners.c, runners.c, runners.c).
+ * A runner is added as one `struct test_runner` in runners.c, one row in run_tests.c
+ * and one in docs.
+ *
+ * A runner comes with recorded output in tests/fuzz/corpus/test_output/, a project in
+ * tests/projects/ and cases in tests/runners/.
  */
 #pragma once
 
