@@ -1,4 +1,7 @@
-/* agent: turns from beginning to end. */
+/*
+ * agent: opens an agent, carries out its turns, records the beginning and the end of
+ * each, and resumes a recorded session.
+ */
 
 #include "agent/agent.h"
 
@@ -36,7 +39,7 @@
 
 /*
  * Functions that every part of the loop uses for the turn under way: to end it, to count
- * its usage, to record it. This file calls none of the other parts.
+ * its usage, to record it.
  */
 
 const char turn_patch_tool[] = "generate_patch";
@@ -130,7 +133,10 @@ void turn_failed(struct agent *agent, struct turn *turn, const struct err *why)
 		turn_end(turn, AGENT_WALL, "The time of this run is over.");
 }
 
-/* A notice that cannot be recorded is found by the next event that must be. */
+/*
+ * A failure to record the notice is ignored here: the next event that must be recorded
+ * fails as well.
+ */
 void turn_retry(void *context, const char *why, double wait_s)
 {
 	struct buf sentence;
@@ -162,7 +168,10 @@ void turn_add_usage(struct turn *turn, const struct model_usage *usage)
 		turn->limits.money_is_lost = true;
 }
 
-/* Sums of doubles grow tails of digits: a nano-dollar is no price's digit any more. */
+/*
+ * Sums of doubles collect small errors in their last digits. No price has digits below a
+ * nano-dollar, so they are rounded away.
+ */
 static double turn_round(double money)
 {
 	return (double)(int64_t)(money * 1e9 + 0.5) / 1e9;
@@ -218,7 +227,7 @@ void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t 
 	agent->turn->limits.iterations += answers;
 }
 
-/* What is left of a turn. */
+/* How much is left of a turn. */
 
 static const double ms_per_s = 1000;
 
@@ -268,7 +277,10 @@ static bool limits_over(double used, double next, double max)
 	return max > 0 && used + next >= max;
 }
 
-/* The first limit that is reached when NEXT more of each is used; AGENT_STOPPED: none. */
+/*
+ * The first limit that is reached now or, when AFTER_ANOTHER, after a step that uses as
+ * much as the last one; AGENT_STOPPED: none.
+ */
 static enum agent_reason limits_reached(const struct limits *limits, int64_t now_ms,
 					bool after_another)
 {
@@ -347,16 +359,22 @@ int64_t limits_deadline_ms(const struct limits *limits)
 	return limits->began_ms + (int64_t)(limits->wall_s * ms_per_s);
 }
 
-/* Repeated calls and timeouts. */
+/* Finds repeated calls and timeouts. */
 
 enum {
 	/* The name and arguments of one call as text: arguments are part of a 16 MiB answer. */
 	GUARD_TEXT_MAX = 64 << 20,
-	/* Larger answers are not kept, and so not given again: three of these stay in memory. */
+	/*
+	 * Larger answers are not kept, and so not given again: three answers stay in
+	 * memory.
+	 */
 	GUARD_ANSWER_MAX = 256 << 10,
-	/* A sentence by itself comes after so many times the calls of the first warning, … */
+	/*
+	 * The sentence by itself comes after so many times the number of calls for the
+	 * first warning, …
+	 */
 	GUARD_SAY_TIMES = 2,
-	/* … or, where several calls take turns, after each has been warned of. */
+	/* … or, where several calls take turns, after each of them has got a warning. */
 	GUARD_SAY_CIRCLE_TIMES = GUARD_CIRCLE,
 };
 
@@ -387,7 +405,7 @@ void guard_name(struct guard_call *call, const char *tool, const char *arguments
 	buf_fini(&text);
 }
 
-/* Results without what differs each time. */
+/* Makes results comparable by removing the parts that differ each time. */
 
 static bool is_word(char c)
 {
@@ -439,7 +457,7 @@ static size_t lasting(struct str text, size_t at)
 										: 0;
 }
 
-/* The size of the time at AT: a clock's, a date, or how long something took; or 0. */
+/* The size of the time at AT: a time of day, a date, or a duration; 0: there is none. */
 static size_t time_size(struct str text, size_t at)
 {
 	size_t size = shape(text, at, "0000-00-00");
@@ -468,7 +486,7 @@ static void add_timeless(struct str text, struct buf *out)
 	}
 }
 
-/* Each run keeps what its answer does not show under another name. */
+/* Remove the path of the spill file, because each run of a call has another path. */
 static void remove_spill(const struct tool_result *result, struct buf *text)
 {
 	struct str name = value_str(value_member(result->details, "spill"));
@@ -498,7 +516,7 @@ static void result_key(const struct tool_result *result, char key[HASH_HEX + 1])
 	buf_fini(&whole);
 }
 
-/* Circles. */
+/* Finds circles of calls. */
 
 static struct guard_seen *find(struct guard *guard, const char *key)
 {
@@ -509,7 +527,7 @@ static struct guard_seen *find(struct guard *guard, const char *key)
 	return NULL;
 }
 
-/* Where KEY is remembered: its own place, or that of the call longest ago. */
+/* The place for KEY: its own place, or that of the call that was made longest ago. */
 static struct guard_seen *place_for(struct guard *guard, const char *key)
 {
 	struct guard_seen *known = find(guard, key);
@@ -533,7 +551,7 @@ static void begin_anew(struct guard *guard)
 	}
 }
 
-/* Different calls of this circle. */
+/* The number of different calls in this circle. */
 static size_t members(const struct guard *guard)
 {
 	size_t count = 0;
@@ -544,8 +562,9 @@ static size_t members(const struct guard *guard)
 }
 
 /*
- * May a file have changed between what SEEN has and now? Where nobody looks after commands only
- * the call's own writing is known to be none when the same call said the same twice.
+ * May a file have changed since the result in SEEN? When nobody looks for changes after
+ * commands, only one case is certain: the same call that gave the same result twice, with
+ * no other writing call between, has changed nothing itself.
  */
 static bool is_changed(const struct guard_seen *seen, const struct guard_call *call,
 		       const struct session_writes *writes)
@@ -555,8 +574,8 @@ static bool is_changed(const struct guard_seen *seen, const struct guard_call *c
 }
 
 /*
- * Calls of this circle: those without progress, and the first round before them, as far as no
- * other call lies between.
+ * The number of calls in this circle: the calls without progress, and the first round
+ * before them, as far as no other call lies between.
  */
 static uint64_t length(const struct guard *guard)
 {
@@ -629,7 +648,7 @@ static void add_ordinal(uint64_t number, struct buf *text)
 		(void)buf_addf(text, "%" PRIu64 ".", number);
 }
 
-/* The call came again without progress; SEEN is told of it. */
+/* The call came again without progress: count it in SEEN. */
 static void count_again(struct guard *guard, struct guard_seen *seen, const char *tool)
 {
 	if (!seen->circles)
@@ -765,7 +784,7 @@ bool guard_take_sentence(struct guard *guard, struct err *sentence)
 	return true;
 }
 
-/* From a session's events to the agent that goes on with it. */
+/* Makes an agent that goes on with a session from the session's recorded events. */
 
 static const char resume_remark[] =
 	"(The program has been started anew since. The files are as they were left; the cell is "
@@ -776,19 +795,23 @@ static const char resume_lost[] =
 static const char resume_not_run[] =
 	"Not run: the program ended before this call began. Call it again if it is still wanted.";
 
-/* Bytes of the lines that say which calls of one answer began: its arguments, escaped. */
+/*
+ * Bytes of the lines that say which calls of one answer began: the arguments of these
+ * calls, escaped.
+ */
 enum { RESUME_BEGAN_MAX = 4 * EVENT_JSON_MAX };
 
 struct resuming {
 	struct agent *agent;
 	/*
-	 * Since the last answer: only then can a call have begun and not ended. Lines of
-	 * EVENT_TOOL_BEGAN, not read before it is known that they matter; ids that ended.
+	 * Only calls since the last answer can have begun without an end. `began` has the
+	 * lines of EVENT_TOOL_BEGAN, which are parsed only if they matter; `ended` has
+	 * the ids of ended calls.
 	 */
 	struct buf began;
 	struct value *ended;
 	struct value *open; /* calls that began and did not end: id -> tool */
-	struct value *seen; /* what was read of files: path -> mark */
+	struct value *seen; /* the marks of files that were read: path -> mark */
 	char *run;          /* the steps' name (session_run), or NULL */
 	enum event_kind last;
 };
@@ -864,7 +887,10 @@ static bool resume_find_open(struct resuming *resuming, struct err *err)
 	return true;
 }
 
-/* One after the other: the record and the conversation have no call without an answer. */
+/*
+ * Answer every open call, one after the other, so that neither the record nor the
+ * conversation has a call without an answer.
+ */
 static bool resume_answer(struct resuming *resuming, struct err *err)
 {
 	struct agent *agent = resuming->agent;
@@ -898,7 +924,7 @@ static bool resume_read(struct resuming *resuming, struct err *err)
 	    !resume_find_open(resuming, err))
 		return false;
 	session_recall(options->session, resuming->seen);
-	/* The end of a turn has handed over. */
+	/* When the last event is the end of a turn, the changes were handed over. */
 	if (resuming->run)
 		session_adopt(options->session, resuming->run,
 			      resuming->last == EVENT_TURN_ENDED);
@@ -906,8 +932,9 @@ static bool resume_read(struct resuming *resuming, struct err *err)
 }
 
 /*
- * Make the history of what the journal holds of the session options.resume, and answer the
- * calls that have no result: one that began may have run, one that did not has not.
+ * Build the history from the journal's events of the session options.resume, and answer
+ * the calls that have no result: a call that began may have run, a call that did not
+ * begin has not run.
  */
 static bool resume_session(struct agent *agent, struct err *err)
 {
@@ -931,12 +958,12 @@ static bool resume_session(struct agent *agent, struct err *err)
 	return resumed;
 }
 
-/* What a turn changed, as a patch, however the turn ended. */
+/* Makes a patch of a turn's changes, however the turn ended. */
 
-/* A title is a line one can read in a list. */
+/* A title is a line that fits into a list. */
 enum { HANDOVER_TITLE_MAX = 72, HANDOVER_TEXT_MAX = 2048 };
 
-/* Files of delegates that are told of: more than any review reads. */
+/* The most files of delegates that are reported: more than any review reads. */
 enum { HANDOVER_DELEGATED_MAX = 10000 };
 
 /* The last words of the model are the best summary there is. */
@@ -1001,7 +1028,7 @@ void agent_handover_take(struct turn *turn, const struct tool_result *result)
 
 void agent_handover_take_delegated(struct turn *turn, const struct value *details)
 {
-	/* Its own, and those of the delegates below it. */
+	/* The delegate's own files, and those of the delegates below it. */
 	static const char *const keys[] = {"changed", "delegated"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -1020,7 +1047,7 @@ void agent_handover_take_delegated(struct turn *turn, const struct value *detail
 	}
 }
 
-/* Make the patch when something was changed since the last one. */
+/* Make the patch when a file was changed since the last one. */
 static bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 {
 	struct session *session = agent->options.session;
@@ -1030,7 +1057,10 @@ static bool handover_make(struct agent *agent, struct turn *turn, struct err *er
 	char id[AGENT_ID];
 	bool recorded = true;
 
-	/* A patch that the model made says nothing of checks that stayed red. */
+	/*
+	 * The model's own patch does not mention checks that stayed red, so make a new
+	 * one.
+	 */
 	if (!session_has_news(session) &&
 	    !(turn->patch && turn->outcome->reason == AGENT_CHECKS))
 		return true;
@@ -1058,7 +1088,7 @@ static bool handover_make(struct agent *agent, struct turn *turn, struct err *er
 	return recorded;
 }
 
-/* Without a patch the names alone. */
+/* The names of the changed files, when there is no patch. */
 static struct value *handover_names(struct session *session)
 {
 	const char *const *paths = session_changed(session);
@@ -1073,7 +1103,7 @@ static struct value *handover_names(struct session *session)
 	return files;
 }
 
-/* The name that `glovebox patch` takes, where it is kept. */
+/* Add the name of the patch for `glovebox patch`, when the patch is kept. */
 static void handover_name(const struct agent *agent, struct value *data)
 {
 	struct journal *journal = recorder_journal(agent->options.recorder);
@@ -1120,11 +1150,14 @@ static void handover_describe(struct agent *agent, struct turn *turn, struct val
 }
 
 /*
- * What the project's own files tell agents (AGENTS.md), read by a tool inside the cell,
- * kept as an event, said to the model behind the role's prompt.
+ * The project's own texts for agents (AGENTS.md). A tool inside the cell reads them; they
+ * are kept as an event, and the model gets them behind the role's prompt.
  */
 
-/* Two files of some kilobytes; a file system that hangs must not keep the agent from work. */
+/*
+ * The two files have some kilobytes. A file system that hangs must not keep the agent
+ * from its work.
+ */
 static const double instructions_timeout_s = 5;
 
 static const char instructions_begin[] =
@@ -1201,7 +1234,7 @@ static bool instructions_read(struct agent *agent, struct err *err)
 	return recorded;
 }
 
-/* Append what the model is told of them: nothing when there are none. */
+/* Append the project's instructions for the model; nothing when there are none. */
 static void instructions_add(const struct agent *agent, struct buf *text)
 {
 	if (!agent->history.instructions)
@@ -1210,7 +1243,7 @@ static void instructions_add(const struct agent *agent, struct buf *text)
 	buf_adds(text, agent->history.instructions);
 }
 
-/* The role's prompt and our paragraph about the place. */
+/* The role's prompt and our paragraph about the workspace. */
 enum { AGENT_SYSTEM_MAX = 1 << 20 };
 
 static const char *const reasons[] = {
@@ -1323,7 +1356,7 @@ static bool agent_begin(struct agent *agent, struct err *err)
 	       agent_record_begin(agent, EVENT_SESSION_BEGAN, NULL, err);
 }
 
-/* Money that cannot be counted cannot be kept to. */
+/* A limit of money cannot be kept when the price of the model is unknown. */
 static bool agent_check_money(const struct agent_options *options, struct err *err)
 {
 	const char *name = model_bare_name(options->model);
@@ -1417,7 +1450,8 @@ void agent_close(struct agent *agent)
 
 static void agent_clear_interrupt(struct agent *agent)
 {
-	char bytes[256]; /* a signalfd wants room for a whole record: 128 bytes */
+	/* a read from a signalfd needs room for a whole record: 128 bytes */
+	char bytes[256];
 
 	while (agent_interrupted(agent)) {
 		if (read(agent->options.cancel_fd, bytes, sizeof(bytes)) <= 0)
@@ -1454,7 +1488,7 @@ static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 	(void)timerfd_settime(agent->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Is there another step, and is the model told when it is the last one? */
+/* Begin another step or end the turn. Tell the model when the step is the last one. */
 static bool turn_begin_step(struct agent *agent, struct turn *turn, struct err *err)
 {
 	enum agent_reason reason;

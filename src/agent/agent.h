@@ -1,12 +1,13 @@
 /*
- * agent: the loop. One turn is: conversation -> model -> text and calls -> one
- * session_start for each call -> results -> again, until the model stops, calls
- * generate_patch, a limit is reached or the person interrupts. A failed or refused call
- * is a result that the model reads; only a broken model service or journal ends a turn
- * early, and then too every call has its answer in the record.
+ * agent: the loop. A turn sends the conversation to the model, gets text and calls,
+ * starts each call with session_start, adds the results to the conversation, and repeats
+ * this until the model stops, calls generate_patch, a limit is reached or the person
+ * interrupts. A failed or refused call is a result that the model reads. Only a broken
+ * model service or journal ends a turn early, and even then the record has an answer for
+ * every call.
  *
- * How a front puts it together (the recorder first: the session's events pass through
- * it):
+ * A front puts the parts together in this order (the recorder first, because the
+ * session's events pass through it):
  *
  *	recorder = recorder_new(journal, screen_sink(screen));
  *	session_options.sink = recorder_sink(recorder);
@@ -42,33 +43,36 @@
 struct agent;
 
 /*
- * All borrowed for the life of the agent. The limits are those of the session's policy.
+ * All members are borrowed for the life of the agent. The limits are those of the
+ * session's policy.
  */
 struct agent_options {
 	struct session *session;
 	struct model *model;
-	struct recorder *recorder; /* the one whose sink the session was opened with */
+	struct recorder *recorder; /* whose sink the session was opened with */
 	const char *name;          /* of the role: "default" */
 	const char *prompt;        /* of the role; NULL: none. The workspace is added. */
 	const char *parent; /* id of the session that delegated to this one; NULL: none */
 	/* of the role: name -> command, or an object (config_role.checks); NULL: none */
 	const struct value *checks;
 	/*
-	 * Id of the session in the recorder's journal that goes on; NULL: a new one. The
-	 * session is then this process's (journal_claim), and has the workspace it had.
+	 * The id of the session in the recorder's journal that goes on; NULL: a new
+	 * session. This process claims the session (journal_claim); the session keeps its
+	 * workspace.
 	 */
 	const char *resume;
 	/*
-	 * The person interrupts by making it readable (the same descriptor as
-	 * session_options.cancel_fd). It is read empty after an interrupt, so that the
-	 * next turn starts fresh. Pipe, eventfd or signalfd, not blocking; -1: none.
+	 * The person interrupts by making this descriptor readable (it is the same as
+	 * session_options.cancel_fd). After an interrupt it is read until it is empty, so
+	 * that the next turn starts without an interrupt. A pipe, eventfd or signalfd,
+	 * non-blocking; -1: none.
 	 */
 	int cancel_fd;
 };
 
 /*
  * Begins the record (EVENT_SESSION_BEGAN) or resumes it. A resumed session has its old
- * conversation and its old marks of the files that were read. Calls that were under way
+ * conversation and the old marks of the files that it has read. Calls that were under way
  * are answered with a sentence that says so (EVENT_SESSION_RESUMED, EVENT_TOOL_ENDED).
  * Then reads the project's instructions for agents (EVENT_INSTRUCTIONS). ERR: the journal
  * failed (EBUSY: another process has the session), cancel_fd cannot be polled, money is
@@ -79,9 +83,10 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 void agent_close(struct agent *agent); /* NULL is fine */
 
 /*
- * Between turns: go on with another session, model, name or prompt. The recorder,
- * cancel_fd and the conversation stay the same, and nothing is resumed. Objects that
- * OPTIONS no longer names may be closed afterwards. On failure nothing has changed.
+ * Call it between turns: the agent goes on with another session, model, name or prompt.
+ * The recorder, cancel_fd and the conversation stay the same, and nothing is resumed.
+ * Objects that OPTIONS no longer names may be closed afterwards. On failure nothing has
+ * changed.
  */
 bool agent_change(struct agent *agent, const struct agent_options *options, struct err *err);
 
@@ -111,26 +116,30 @@ const char *agent_reason_name(enum agent_reason reason); /* "stopped", "model_fa
 
 struct agent_outcome {
 	enum agent_reason reason;
-	char sentence[ERR_TEXT_MAX]; /* what ended the turn; "" when it simply stopped */
-	uint64_t iterations;         /* answers of the model */
-	struct model_usage usage;    /* summed */
+	/* the reason for the end; "" when the turn simply stopped */
+	char sentence[ERR_TEXT_MAX];
+	uint64_t iterations;      /* answers of the model */
+	struct model_usage usage; /* summed */
 	double seconds, shell_seconds;
-	/* of the last program that ran in a call; -1: none, or a signal */
+	/*
+	 * of the last program that ran in a call; -1: there was none, or a signal ended
+	 * it
+	 */
 	int last_exit_code;
 	size_t changed; /* files in the hand-over */
 };
 
 /*
- * One turn. True with *OUTCOME filled whatever became of it, model failures and
- * interrupts included; its sentence has then been an EVENT_NOTICE. False when an event
- * could not be recorded: nothing was run after that.
+ * Carry out one turn. True: *OUTCOME is filled, also after model failures and interrupts;
+ * its sentence has then been an EVENT_NOTICE. False: an event could not be recorded, and
+ * nothing was run after that.
  */
 bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *outcome,
 		  struct err *err);
 
 /*
- * The rest of the limits of the turn under way, for a delegate that works for it; 0: no
- * such limit. Between turns nothing is limited.
+ * The rest of the limits of the turn under way, for a delegate that works for this turn;
+ * 0: no such limit. Between turns nothing is limited.
  */
 struct agent_budget {
 	bool used_up;
@@ -139,71 +148,81 @@ struct agent_budget {
 };
 void agent_left(const struct agent *agent, struct agent_budget *left);
 /*
- * A delegate used USAGE and ANSWERS for the turn under way: they count as the turn's own.
+ * A delegate used USAGE and ANSWERS for the turn under way. They count as the turn's own.
  */
 void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers);
 
 /*
- * Sees a model that goes round in circles. A call makes progress unless the same call
- * gave the same result before and no file changed since. Calls in a row that make none
- * are a circle: the model is told of it in the results, then by a sentence of its own,
- * then the turn ends. Timeouts in a row are treated alike. Pure: the caller tells it of
- * written files.
+ * Detects a model that goes round in circles. A call makes no progress when the same call
+ * gave the same result before and no file has changed since. Several such calls in a row
+ * are a circle: the results tell the model about it, then a sentence of its own does, and
+ * then the turn ends. Timeouts in a row are treated in the same way. Pure: the caller
+ * reports written files.
  */
 
 enum {
-	/* A circle has at most so many different calls; a longer one is honest work more often. */
+	/*
+	 * The most different calls in a circle. A longer repetition usually is honest
+	 * work.
+	 */
 	GUARD_CIRCLE = 3,
-	/* A circle of several calls may be so much longer than the same call over and over. */
+	/*
+	 * A circle of several calls may have so many calls more than a repetition of one
+	 * call.
+	 */
 	GUARD_CIRCLE_MORE = 2,
-	/* Timeouts in a row: a second try is honest work, and so is a third with another limit. */
+	/*
+	 * Timeouts in a row. A second try is honest work, and so is a third with another
+	 * limit.
+	 */
 	GUARD_TIMEOUTS_TOLD = 3,
 	GUARD_TIMEOUTS_END = 5,
 };
 
 enum guard_verdict {
 	GUARD_GO,
-	GUARD_SAY,      /* the model is to read a sentence by itself */
-	GUARD_REPEATS,  /* the turn is over, for this reason */
-	GUARD_TIMEOUTS, /* or for this one */
+	GUARD_SAY,      /* the model must read a sentence of its own */
+	GUARD_REPEATS,  /* the turn is over because of repeated calls */
+	GUARD_TIMEOUTS, /* the turn is over because of timeouts */
 };
 
 /* One call, as the guard sees it. */
 struct guard_call {
 	const char *tool;
 	char key[HASH_HEX + 1]; /* of its name and its arguments (guard_name) */
-	bool only_reads;        /* it may be answered from before */
-	bool waits;       /* it waits for a job, which is progress whatever it says */
-	uint64_t writers; /* session_writes: when it began */
+	bool only_reads;        /* its old answer may be given again */
+	bool waits;       /* it waits for a job, which is progress with any result */
+	uint64_t writers; /* of session_writes, when the call began */
 };
 
 /* One of the last different calls, and its result. */
 struct guard_seen {
-	char key[HASH_HEX + 1], result[HASH_HEX + 1]; /* key "": none */
-	uint64_t found, writers; /* session_writes: when its result was there */
+	char key[HASH_HEX + 1], result[HASH_HEX + 1]; /* key "": the place is free */
+	uint64_t found, writers; /* of session_writes, when the result was there */
 	unsigned count;          /* of this call with this result, in this circle */
 	bool circles;            /* it came without progress in this circle */
-	uint64_t base;           /* of one that circles: the number of its call before */
-	uint64_t last;           /* the number of its last call; 0: there is none */
-	struct value *answer; /* its result, as events have it; of one that only reads */
+	/* when it circles: the number of the same call before it */
+	uint64_t base;
+	uint64_t last;        /* the number of its last call; 0: there was none */
+	struct value *answer; /* its result in the form of events, when it only reads */
 };
 
-/* Zero, with its two limits (0: none), is a fresh one. */
+/* A new guard is all zero, except its two limits (0: none). */
 struct guard {
 	uint64_t warn, stop;
 	struct guard_seen seen[GUARD_CIRCLE];
 	uint64_t calls;
 	uint64_t idle; /* calls in a row without progress */
 	uint64_t timeouts;
-	bool said; /* the sentence by itself, of this circle */
+	bool said; /* the sentence of its own was given for this circle */
 	enum guard_verdict verdict;
 	struct err why; /* the sentence of VERDICT */
 };
 void guard_fini(struct guard *guard);
 
 /*
- * Name CALL. Arguments are equal when they are as JSON (order and blanks do not count), else by
- * their bytes.
+ * Name CALL by its tool and arguments. Arguments are compared as JSON (order and blanks
+ * do not count), or by their bytes when they are no JSON.
  */
 void guard_name(struct guard_call *call, const char *tool, const char *arguments);
 
@@ -225,31 +244,30 @@ enum guard_verdict guard_verdict(const struct guard *guard, struct err *why);
 bool guard_take_sentence(struct guard *guard, struct err *sentence);
 
 /*
- * How much of a turn is left: answers, tokens, money, wall time, time in commands. A
- * step is one answer of the model and the calls in it. The step after which a limit will
- * be reached is known beforehand (by count, or because what is left is less than the
- * step before took), so that the model can be told in time. Pure: the clock is the
- * caller's.
+ * How much of a turn is left: answers, tokens, money, wall time, time in commands. A step
+ * is one answer of the model and the calls in it. A limit that the next step will reach
+ * is known before that step (by count, or because less is left than the last step took),
+ * so that the model can be told in time. Pure: the caller gives the time.
  */
 
 struct limits {
-	/* in; 0: no such limit */
+	/* set by the owner; 0: no such limit */
 	uint64_t iterations_max, tokens_max;
 	double money_max; /* US dollars */
 	double wall_s, shell_s;
 	int64_t began_ms;
-	/* so far */
+	/* used so far */
 	uint64_t iterations, tokens;
 	double money, shell_seconds;
-	bool money_is_lost; /* of an answer nobody knows what it cost */
-	/* of the step before */
+	bool money_is_lost; /* the price of an answer is not known */
+	/* used by the step before */
 	uint64_t step_tokens;
 	double step_money, step_seconds, step_shell_seconds;
-	/* at the beginning of the step under way */
+	/* counts at the beginning of the step under way */
 	uint64_t at_tokens;
 	int64_t at_ms;
 	double at_money, at_shell_seconds;
-	/* the limit the model was told of; AGENT_STOPPED: none */
+	/* the limit that the model was told of; AGENT_STOPPED: none */
 	enum agent_reason announced;
 };
 
@@ -258,41 +276,41 @@ enum limits_answer { LIMITS_GO, LIMITS_LAST, LIMITS_STOP };
 void limits_init(struct limits *limits, int64_t now_ms);
 
 /*
- * May another step begin? LAST: yes, and SENTENCE is what the model must be told. STOP:
- * no, REASON says which limit and SENTENCE tells the person. A step that began is
+ * May another step begin? LIMITS_LAST: yes, and SENTENCE is for the model. LIMITS_STOP:
+ * no, REASON names the limit and SENTENCE is for the person. A step that began is
  * counted.
  */
 enum limits_answer limits_step(struct limits *limits, int64_t now_ms,
 			       enum agent_reason *reason, struct buf *sentence);
 
 /*
- * Seconds that a call may still take, one that RUNS commands or another; INFINITY: any.
+ * Seconds that a call may still take; RUNS: it runs commands. INFINITY: there is no
+ * limit.
  */
 double limits_left_s(const struct limits *limits, int64_t now_ms, bool runs);
 
-/* Monotonic moment the turn must be over; CLOCK_NEVER without a limit. */
+/* The monotonic time at which the turn must be over; CLOCK_NEVER without a limit. */
 int64_t limits_deadline_ms(const struct limits *limits);
 
 /*
  * The structures that the files of the loop share: the agent and the turn under way.
- * agent.c calls the other files and none of them calls it; agent.c calls none of them.
- * ask.c asks the model, history.c has the model summarise a conversation that became too
- * long, calls.c runs the calls of the model, agent.c makes the change a patch,
- * resume.c reads the record of an earlier process, agent.c reads the project's
- * files for agents, and checks.h checks the work. Not for fronts.
+ * agent.c calls the other files: calls.c asks the model and runs its calls, history.c has
+ * the model summarise a conversation that became too long, and checks.c checks the work.
+ * Not for fronts.
  */
 
 struct agent {
 	struct agent_options options;
 	struct history history;
-	struct model_tool *tools; /* what the model is offered */
-	char **schemas;           /* of these, printed */
+	struct model_tool *tools; /* the tools that the model is offered */
+	char **schemas;           /* the schemas of these tools, printed */
 	size_t tool_count;
-	uint64_t last_id;   /* of the ids that we gave */
-	int stop_fd;        /* epoll over the two below: one descriptor for model_ask */
-	int timer_fd;       /* the turn's end by wall time */
-	size_t fixed_bytes; /* of each request: the system prompt and the tools */
-	struct turn *turn;  /* under way; NULL: none */
+	uint64_t last_id; /* the highest number in the ids that we gave */
+	/* epoll over cancel_fd and timer_fd: one descriptor for model_ask */
+	int stop_fd;
+	int timer_fd;            /* the turn's end by wall time */
+	size_t fixed_bytes;      /* of each request: the system prompt and the tools */
+	struct turn *turn;       /* under way; NULL: none */
 	unsigned syntax_missing; /* languages whose tool is not in the cell (checks.c) */
 };
 
@@ -302,44 +320,55 @@ struct turn {
 	struct agent_outcome *outcome;
 	const char *text; /* what the person said */
 	bool over;
-	bool looked;         /* at the workspace as it is before the first command */
-	unsigned fruitless;  /* answers in a row without a call that were empty or cut */
-	struct value *patch; /* details of the last generate_patch that was done; owned */
-	struct value *delegated; /* path -> the file, of those that delegates changed; owned */
-	struct value *edited; /* paths that calls of this answer changed; owned (checks.h) */
-	struct value *checks;  /* name -> how it ended last; owned */
-	unsigned check_rounds; /* of repair, that were begun */
+	bool looked;         /* the workspace was looked at before the first command */
+	unsigned fruitless;  /* answers in a row that have no call and are empty or cut */
+	struct value *patch; /* details of the last successful generate_patch; owned */
+	/* files that delegates changed: path -> the file; owned */
+	struct value *delegated;
+	/* paths that calls of the last answer changed; owned (checks.h) */
+	struct value *edited;
+	struct value *checks;  /* name -> the last result of the check; owned */
+	unsigned check_rounds; /* rounds of repair that were begun */
 	bool check_cancelled;
 };
 
 extern const char turn_patch_tool[];  /* the tool that hands over */
-extern const char turn_interrupted[]; /* the sentence for it */
+extern const char turn_interrupted[]; /* the sentence about an interrupt */
 
-/* The turn is over; the first reason stays. SENTENCE NULL: nothing to say. */
+/*
+ * End the turn. The reason of the first call stays. SENTENCE NULL: there is nothing to
+ * say.
+ */
 void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence);
 
-/* The model failed: the turn is over. */
+/* The model failed: end the turn. */
 void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
-/* For model_sink, with the agent as context: a notice. */
+/* For model_sink, with the agent as context: record a notice about a repetition. */
 void turn_retry(void *context, const char *why, double wait_s);
 
-/* SUM becomes what both have used; money that is not known once is not known at all. */
+/*
+ * Add USAGE to SUM. When the money of one part is not known, that of the sum is not
+ * known.
+ */
 void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage);
-/* USAGE is part of what the turn has used. */
+/* Count USAGE as used by TURN. */
 void turn_add_usage(struct turn *turn, const struct model_usage *usage);
-/* Tokens as events tell them; the caller frees it. */
+/* USAGE in the form of events; the caller frees it. */
 struct value *turn_usage_value(const struct model_usage *usage);
-/* Has the person interrupted? Stays true until the end of the turn. */
+/* Has the person interrupted? It stays true until the end of the turn. */
 bool agent_interrupted(const struct agent *agent);
 
-/* An id that no call of the session has. */
+/* Make an id that no call of the session has. */
 enum { AGENT_ID = 24 };
 void agent_new_id(struct agent *agent, char id[AGENT_ID]);
-/* The number in an id of our form; UINT64_MAX: it is none. Up to last_id they are taken. */
+/*
+ * The number in an id of our form; UINT64_MAX: ID has another form. All numbers up to
+ * last_id are used.
+ */
 uint64_t agent_id_number(const char *id);
 
 /*
- * One question and its answer, recorded as EVENT_MESSAGE; the answer is then the last
+ * Ask the model once, and record its answer as EVENT_MESSAGE; the answer is then the last
  * message of the history. A model that fails ends the turn and is not an error.
  */
 bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err);
@@ -348,22 +377,27 @@ bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err);
 uint64_t agent_tokens(const struct agent *agent);
 
 /*
- * Have the older part of the conversation summarised when too little of the model's context
- * is free (history.h). A model that fails ends the turn and is not an error.
+ * Have the older part of the conversation summarised when too little of the model's
+ * context is free (history.h). A model that fails ends the turn and is not an error.
  */
 bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
-/* The service said that it is too long. *SHORTER: now it is less, or the turn is over. */
+/*
+ * The service refused the conversation as too long. *SHORTER: the conversation is now
+ * shorter, or the turn is over.
+ */
 bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
 			    struct err *err);
 
-/* The answer to CALL of TOOL, which has none of its own. */
+/* Record an answer to CALL of TOOL, which has no result of its own. */
 bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
 			enum result_status status, const char *text, struct err *err);
 
-/* Run the calls of the last message; each has its result in the record afterwards. */
+/*
+ * Run the calls of the last message. Afterwards each call has its result in the record.
+ */
 bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
 
-/* The patch that generate_patch made is the turn's. */
+/* RESULT of generate_patch has the patch of TURN. */
 void agent_handover_take(struct turn *turn, const struct tool_result *result);
-/* DETAILS of a call of delegate_agent: the files that it changed are the turn's to count. */
+/* Add the files in DETAILS of a call of delegate_agent to the changes of TURN. */
 void agent_handover_take_delegated(struct turn *turn, const struct value *details);

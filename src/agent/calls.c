@@ -1,4 +1,7 @@
-/* calls: run what the model asked for; every call is answered, whatever comes between. */
+/*
+ * calls: asks the model, and runs the calls of its answer. Every call is answered, even
+ * when the turn is interrupted.
+ */
 
 #include "agent/agent.h"
 #include "agent/checks.h"
@@ -13,7 +16,8 @@
 #include <string.h>
 
 /*
- * Calls under way at once: twice the workers of a small machine; more would only queue.
+ * The most calls under way at the same time: twice the workers of a small machine. More
+ * calls would only queue.
  */
 enum { CALLS_SIDE_BY_SIDE = 8 };
 
@@ -24,12 +28,12 @@ struct asked {
 	struct agent *agent;
 	struct turn *turn;
 	const struct part *part;
-	const struct tool *tool; /* NULL: there is none of this name */
+	const struct tool *tool; /* NULL: no tool has this name */
 	struct guard_call call;
 	struct running *running;
 };
 
-/* Does a call of TOOL use up the time for commands? To ask a job does not. */
+/* Does a call of TOOL use up the time for commands? A question to a job does not. */
 static bool calls_runs(const struct tool *tool)
 {
 	return tool->where == IN_CELL && (tool->effects & EFFECT_RUNS) != 0;
@@ -92,7 +96,7 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	checks_note(turn, tool, result);
 }
 
-/* Before anybody is told of the result: the guard may have something to add. */
+/* Before the result is reported, the guard may add a remark to it. */
 static void calls_ending(void *context, struct tool_result *result)
 {
 	const struct asked *asked = context;
@@ -102,7 +106,7 @@ static void calls_ending(void *context, struct tool_result *result)
 	guard_result(&asked->turn->guard, &asked->call, &writes, result);
 }
 
-/* Start COUNT calls, wait for all. */
+/* Start COUNT calls, and wait for all of them. */
 static void calls_wait(struct agent *agent, struct turn *turn, struct asked *asked,
 		       size_t count)
 {
@@ -141,7 +145,7 @@ static void calls_settle(struct turn *turn, const struct asked *asked)
 		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
 }
 
-/* The turn of a model that goes round in circles is over. */
+/* End the turn of a model that goes round in circles. */
 static void calls_judge(struct turn *turn)
 {
 	struct err why;
@@ -153,7 +157,7 @@ static void calls_judge(struct turn *turn)
 		turn_end(turn, AGENT_TIMEOUTS, why.text);
 }
 
-/* *ANSWERED: the call only reads, and the same again: it has its answer from before. */
+/* *ANSWERED: the call would only read the same again, and got its old answer. */
 static bool calls_from_before(struct agent *agent, struct turn *turn,
 			      const struct asked *asked, bool *answered, struct err *err)
 {
@@ -211,7 +215,7 @@ static size_t calls_batch(const struct asked *asked, size_t count)
 	return size;
 }
 
-/* Tell the guard, before the call runs, its name, and whether it only reads or waits. */
+/* Set the name of the call for the guard, and whether the call only reads or waits. */
 static void calls_name(struct asked *asked)
 {
 	const struct tool *tool = asked->tool;
@@ -280,18 +284,18 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	}
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
-	/* Behind all results: it ends them in the conversation. */
+	/* After all results, as the last text of this step in the conversation. */
 	if (!turn->over && guard_take_sentence(&turn->guard, &sentence) &&
 	    !agent_notice(agent, sentence.text, true, err))
 		return false;
 	return checks_syntax(agent, turn, err);
 }
 
-/* One question to the model, and its answer made fit for the record. */
+/* Asks the model one question, and makes its answer fit for the record. */
 
 /*
- * Answers in a row without a call that are empty or cut: after these it will not get
- * better.
+ * The most answers in a row that have no call and are empty or cut. Further answers would
+ * not be better.
  */
 enum { ASK_FRUITLESS_MAX = 3 };
 
@@ -319,7 +323,10 @@ static void ask_thinking(void *context, struct str fragment)
 	ask_fragment(context, EVENT_THINKING, fragment);
 }
 
-/* Before the turn's first command, and beside the model's first thoughts. */
+/*
+ * Look at the workspace before the turn's first command, while the model thinks for the
+ * first time.
+ */
 static void ask_look(struct agent *agent)
 {
 	if (agent->turn->looked)
@@ -337,8 +344,8 @@ static void ask_waiting(void *context)
 }
 
 /*
- * Does another call of MESSAGE than the one AT have this id? Earlier ones only, unless
- * ALL.
+ * Does another call of MESSAGE than the part AT have the id ID? Only earlier calls are
+ * compared, or all calls when ALL.
  */
 static bool ask_id_is_taken(const struct message *message, size_t at, bool all,
 			    const char *id)
@@ -355,7 +362,10 @@ static bool ask_id_is_taken(const struct message *message, size_t at, bool all,
 	return false;
 }
 
-/* Services leave ids out or use them twice; a result must find its call. */
+/*
+ * Give each call an id of its own, because services leave ids out or use them twice. A
+ * result must find its call.
+ */
 static size_t ask_settle_ids(struct agent *agent, struct message *message)
 {
 	size_t calls = 0;
@@ -381,10 +391,7 @@ static size_t ask_settle_ids(struct agent *agent, struct message *message)
 	return calls;
 }
 
-/*
- * True when the model said nothing but blanks; the sentence that stands for it is put
- * in.
- */
+/* True: the model said nothing but blanks, and a sentence was put in their place. */
 static bool ask_fill_empty(struct message *message)
 {
 	struct part *text = NULL;
@@ -424,7 +431,7 @@ static bool ask_record(struct agent *agent, const struct message *message,
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
-/* An answer without a call: the end, unless it was no answer. */
+/* An answer without a call ends the turn, except when it is empty or cut. */
 static bool ask_end(struct agent *agent, struct turn *turn, enum model_finish finish,
 		    bool empty, struct err *err)
 {
@@ -486,7 +493,7 @@ static bool ask_once(struct agent *agent, struct conversation *answer,
 		return true;
 	if (why->code != ENODATA)
 		return false;
-	/* Blanks only: an answer all the same, and the model is told so. */
+	/* An answer of blanks is an answer too; the model is told that it was empty. */
 	(void)conversation_add(answer, SPEAKER_MODEL);
 	return true;
 }
@@ -505,13 +512,16 @@ bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err)
 		recorded = agent_compact_overflow(agent, turn, &shorter, err);
 	if (shorter && recorded && !turn->over)
 		answered = ask_once(agent, &answer, &finish, &usage, &why);
-	/* An answer that was there at once left no time for it. */
+	/* When the answer came immediately, nothing has looked at the workspace yet. */
 	ask_look(agent);
 	if (answered)
 		recorded = ask_take(agent, turn, &answer.messages[0], finish, &usage, err);
 	else if (recorded)
 		turn_failed(agent, turn, &why);
-	/* A model that failed gave no answer; one that was interrupted gave a part of one. */
+	/*
+	 * A failed model gave no answer, so do not count one. An interrupted model gave a
+	 * part of one.
+	 */
 	if (!answered && why.code != ECANCELED)
 		turn->limits.iterations--;
 	conversation_fini(&answer);

@@ -1,4 +1,4 @@
-/* checks: what a role names must be green before a turn is over; see checks.h. */
+/* checks: runs the checks that must be green before a turn may end. */
 
 #include "agent/checks.h"
 
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A model that failed to repair the checks in so many rounds goes round in circles. */
+/* A model that could not repair the checks in so many rounds goes round in circles. */
 enum { CHECKS_ROUNDS_MAX = 3 };
 
 static const char bash_tool_name[] = "bash";
 static const char tests_tool_name[] = "run_tests";
 
-/* Of one check's output the model reads the end, where failures are. */
+/* The model reads the end of a check's output, where the failures are. */
 enum { OUTPUT_MAX = 8 << 10, TEXT_MAX = 64 << 10 };
 
 static const double shortest_s = 0.001;
@@ -59,7 +59,10 @@ bool checks_judge(const struct agent *agent, struct err *err)
 
 		(void)checks_may_run(agent, command ? bash_tool_name : tests_tool_name,
 				     command ? str_of(command) : (struct str){0}, &verdict);
-		/* One that a person has to be asked for is asked for when it runs. */
+		/*
+		 * When the policy wants a person's approval for a check, the person is
+		 * asked when it runs.
+		 */
 		if (verdict.answer == VERDICT_DENY)
 			return err_set(err, EPERM, "agents.%s.checks.%.64s: %s",
 				       agent->options.name, value_key(at), verdict.because);
@@ -68,8 +71,9 @@ bool checks_judge(const struct agent *agent, struct err *err)
 }
 
 /*
- * For both: run TOOL with ARGUMENTS as the front's own wish, for at most TIMEOUT_S (0: the
- * tool's). RESULT, initialised. False: an event could not be recorded.
+ * For checks of both kinds: run TOOL with ARGUMENTS as the front's own wish, for at most
+ * TIMEOUT_S (0: the tool's own limit). The caller has initialised RESULT. False: an event
+ * could not be recorded.
  */
 static bool checks_run(struct agent *agent, struct turn *turn, const char *tool,
 		       const struct value *arguments, double timeout_s,
@@ -93,7 +97,10 @@ static bool checks_run(struct agent *agent, struct turn *turn, const char *tool,
 	return !recorder_failed(agent->options.recorder, err);
 }
 
-/* Tell of it: DATA has its members, TEXT is for the model unless empty. */
+/*
+ * Record the end of a check. DATA has the members of the event; TEXT, when not empty, is
+ * for the model.
+ */
 static bool checks_record(struct agent *agent, const char *id, struct value *data,
 			  struct str text, struct err *err)
 {
@@ -108,7 +115,7 @@ static bool checks_record(struct agent *agent, const char *id, struct value *dat
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
-/* Append what the model reads of OUTPUT: its end. */
+/* Append the end of OUTPUT for the model. */
 static void checks_add_output(struct str output, struct buf *text)
 {
 	struct str shown = str_trim(output);
@@ -117,7 +124,7 @@ static void checks_add_output(struct str output, struct buf *text)
 	if (shown.size > OUTPUT_MAX) {
 		size_t from = shown.size - OUTPUT_MAX;
 
-		/* From a whole line, as far as there is one. */
+		/* Begin with a whole line, if there is one. */
 		while (from < shown.size && shown.data[from - 1] != '\n')
 			from++;
 		shown = str_part(shown, from < shown.size ? from : shown.size - OUTPUT_MAX,
@@ -131,7 +138,7 @@ static void checks_add_output(struct str output, struct buf *text)
 	buf_fini(&clean);
 }
 
-/* Green is what ran to its end and found nothing wrong. */
+/* A check is green when it ran to its end and found nothing wrong. */
 static const char *state_of(const struct tool_result *result, bool tests)
 {
 	const struct value *details = result->details;
@@ -156,7 +163,7 @@ static bool is_green(const struct value *row)
 	return state && strcmp(state, "green") == 0;
 }
 
-/* "tests (exit code 2)", "build (timed out)" */
+/* Append "tests (exit code 2)" or "build (timed out)". */
 static void add_row(const char *name, const struct value *row, struct buf *text)
 {
 	const char *state = value_text(value_member(row, "state"));
@@ -169,7 +176,7 @@ static void add_row(const char *name, const struct value *row, struct buf *text)
 		(void)buf_addf(text, " (exit code %lld)", (long long)value_integer(code));
 }
 
-/* Run the check NAME; its state joins the turn's. */
+/* Run the check NAME, and store its state in the turn. */
 static bool check_one(struct agent *agent, struct turn *turn, const char *name,
 		      const struct value *check, struct err *err)
 {
@@ -211,7 +218,7 @@ static bool check_one(struct agent *agent, struct turn *turn, const char *name,
 	return fine;
 }
 
-/* The names of those that are not green, with how they ended. */
+/* Append the names of the checks that are not green, and how they ended. */
 static size_t list_red(const struct turn *turn, struct buf *names)
 {
 	size_t count = 0;
@@ -225,7 +232,7 @@ static size_t list_red(const struct turn *turn, struct buf *names)
 	return count;
 }
 
-/* Not all are green: another round, or the end. */
+/* Some checks are not green: begin another round of repair, or end the turn. */
 static bool go_on(struct agent *agent, struct turn *turn, size_t red, const char *names,
 		  struct err *err)
 {
@@ -257,7 +264,7 @@ static bool go_on(struct agent *agent, struct turn *turn, size_t red, const char
 	return fine;
 }
 
-/* Does the turn end as the model wished, with something that may be checked? */
+/* Did the model itself end the turn, and is there a change to check? */
 static bool is_due(const struct agent *agent, const struct turn *turn)
 {
 	enum agent_reason reason = turn->outcome->reason;
@@ -334,23 +341,28 @@ void checks_describe(const struct agent *agent, const struct turn *turn, struct 
 }
 
 /*
- * What a language's own tool says of one file, without building or running the project.
- * It is advice: only a role's named checks keep a turn from ending.
+ * Runs a language's own syntax check on one file, without building or running the
+ * project. The result is only advice; only the checks that a role names keep a turn from
+ * ending.
  */
 
 enum {
-	SYNTAX_FILES_MAX = 8, /* of one answer: a larger change is checked by building */
+	/* of one answer; a larger change is checked by building it */
+	SYNTAX_FILES_MAX = 8,
 	SYNTAX_WORDS_MAX = 6,
 	SYNTAX_TEXT_MAX = 64 << 10,
-	SYNTAX_EXIT_MISSING = 127, /* a shell's word for "no such program" */
+	SYNTAX_EXIT_MISSING = 127, /* a shell's exit code for "no such program" */
 };
 
-/* It reads one file; a preprocessor that hangs is not worth waiting for. */
+/*
+ * The program reads one file. It is not worth waiting longer for a preprocessor that
+ * hangs.
+ */
 static const double syntax_timeout_s = 10;
 
 /*
- * The file's name follows the words. Where a list of commands holds, the first form that it
- * takes is used, and none when it takes none.
+ * The file's name follows the words. Where the policy has a list of commands, the first
+ * form that the list allows is used. When it allows none, the file is not checked.
  */
 struct syntax {
 	const char *suffixes; /* blank-separated */
@@ -363,7 +375,10 @@ static const struct syntax languages[] = {
 	{".py",
 	 {"python3", "-c",
 	  "import ast, sys; ast.parse(open(sys.argv[1], 'rb').read(), sys.argv[1])", NULL}},
-	/* leaves a compiled file behind: only where the form above may not run */
+	/*
+	 * it leaves a compiled file behind, so it is used only where the form above may
+	 * not run
+	 */
 	{".py", {"python3", "-m", "py_compile", NULL}},
 	{".php", {"php", "-l", NULL}},
 	{".js .mjs .cjs", {"node", "--check", NULL}},
@@ -407,7 +422,7 @@ void checks_note(struct turn *turn, const struct tool *tool, const struct tool_r
 		note_file(turn, value_item(files, i));
 }
 
-/* The command for FILE, as one would type it. */
+/* The command for FILE, as a person would type it. */
 static void add_command(const struct syntax *syntax, const char *file, struct buf *command)
 {
 	const char *argv[SYNTAX_WORDS_MAX + 2];
@@ -431,8 +446,8 @@ static struct str suffix_of(const char *file)
 }
 
 /*
- * Is it no word on the file's syntax: the tool is not there, or wants what only a build can
- * give (headers)?
+ * Does RESULT say nothing about the file's syntax, because the program is missing or
+ * because it needs files that only a build makes (headers)?
  */
 static bool is_silent(const struct tool_result *result)
 {
@@ -469,7 +484,7 @@ static bool tell(struct agent *agent, const char *id, const char *file,
 	return fine;
 }
 
-/* *TAKEN: there was an answer, or there is none to be had from this form. */
+/* *TAKEN: this form of the check was used, and no further form is needed. */
 static bool try_syntax(struct agent *agent, struct turn *turn, size_t index,
 		       const char *file, bool *taken, struct err *err)
 {
@@ -526,7 +541,7 @@ static bool look_at(struct agent *agent, struct turn *turn, const char *path, st
 
 bool checks_syntax(struct agent *agent, struct turn *turn, struct err *err)
 {
-	/* Nobody would read it any more. */
+	/* The model would not read the results any more. */
 	bool last = turn->over || turn->limits.announced != AGENT_STOPPED;
 	struct value *edited = turn->edited;
 	bool fine = true;

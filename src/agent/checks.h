@@ -21,11 +21,11 @@
  */
 bool checks_judge(const struct agent *agent, struct err *err);
 
-/* A call of TOOL ended well: the files it changed are to be looked at. */
+/* A call of TOOL ended well: note the files that it changed for the syntax checks. */
 void checks_note(struct turn *turn, const struct tool *tool,
 		 const struct tool_result *result);
 
-/* Look at the syntax of what the calls of this answer changed. */
+/* Check the syntax of the files that the calls of this answer changed. */
 bool checks_syntax(struct agent *agent, struct turn *turn, struct err *err);
 
 /*

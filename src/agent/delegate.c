@@ -1,4 +1,4 @@
-/* delegate: a process, its two pipes, and its end. */
+/* delegate: starts a delegate's process, reads its events, and ends it. */
 
 #include "agent/delegate.h"
 
@@ -33,11 +33,11 @@
 #include <unistd.h>
 
 enum {
-	/* An event of a delegate; the largest of ours are results of calls, escaped. */
+	/* One event of a delegate. The largest events are results of calls, escaped. */
 	DELEGATE_LINE_MAX = 64 << 20,
-	/* All it may print: a run of a day has some megabytes. */
+	/* The whole output of a delegate. A run of a day has some megabytes. */
 	DELEGATE_BYTES_MAX = 512 << 20,
-	/* Bytes of the delegate's last words that its caller is told. */
+	/* Bytes of the delegate's last words that its caller gets. */
 	DELEGATE_SAID_MAX = 24 << 10,
 };
 
@@ -45,22 +45,26 @@ struct delegate {
 	struct delegate_options options;
 	struct delegate_report report;
 	struct watch events, complaints, end;
-	int answers; /* our end */
+	int answers; /* our end of the descriptor for answers */
 	int pidfd;
-	bool asked;      /* a second time it would end without its record */
-	struct buf said; /* on standard error */
+	/* it was asked to end; a second signal would end it without its record */
+	bool asked;
+	struct buf said; /* its standard error */
 	struct err fault;
 	bool faulty;
 	int status; /* si_status: an exit code or a signal */
 	bool killed;
 };
 
-/* From a call to a process, and from its end to a result. */
+/*
+ * Starts a process for a call of delegate_agent, and makes the call's result when the
+ * process has ended.
+ */
 
 enum {
-	/* A cancel is to be over in 100 ms, with whatever was delegated. */
+	/* A cancelled call must end within 100 ms, with all its delegates. */
 	STOP_MS = 60,
-	/* One whose budget is used up may still hand over. */
+	/* A delegate whose budget is used up may still hand over. */
 	EXHAUSTED_MS = 2000,
 	FILES_SHOWN = 50,
 	PROMPT_MAX = 512 << 10,
@@ -72,8 +76,9 @@ struct delegation {
 	struct running *running;
 	struct delegate *delegate;
 	char *agent;
-	struct value *asked; /* its calls -> the hash of what each asks now; or NULL */
-	struct timer over;   /* the end of one whose budget is used up */
+	/* its calls -> the hash of the question that each asks now; or NULL */
+	struct value *asked;
+	struct timer over; /* when a delegate whose budget is used up is killed */
 	bool exhausted;
 };
 
@@ -92,7 +97,7 @@ static void delegation_free(struct delegation *delegation)
 	free(delegation);
 }
 
-/* May AGENT be asked at all? False: RESULT says why not. */
+/* May tasks be delegated to AGENT? False: RESULT says why not. */
 static bool may_delegate(const struct orchestra *orchestra, const char *agent,
 			 struct tool_result *result)
 {
@@ -199,7 +204,10 @@ static void answered(const struct approval_relay *relay, const char *answer, con
 	delegate_answer(delegation->delegate, relay->call, relay->id, reply);
 }
 
-/* EVENT is one of the delegate itself: its questions become questions of our call. */
+/*
+ * EVENT is one of the delegate itself. The questions of the delegate become questions of
+ * our call.
+ */
 static void relay(struct delegation *delegation, const struct value *event)
 {
 	const struct str kind = value_str(value_member(event, "event"));
@@ -241,7 +249,10 @@ static void show_child(void *context, struct value *child)
 	if (!value_member(child, "parent"))
 		value_set_text(child, "parent", orchestra_session(orchestra));
 	(void)recorder_event(orchestra->recorder, &event, NULL);
-	/* Of those further down the ones between us ask in their own names. */
+	/*
+	 * Only the direct delegate is relayed: it asks the questions of its own delegates
+	 * in its own name.
+	 */
 	if (str_is(value_str(value_member(child, "session")),
 		   delegate_report_of(delegation->delegate)->session))
 		relay(delegation, value_member(child, "event_of"));
@@ -345,7 +356,7 @@ static void add_checks(const struct value *checks, struct buf *text)
 	}
 }
 
-/* Numbers of the run in a line. */
+/* Append a line with the numbers of the run. */
 static void add_numbers(const struct delegation *delegation, const struct value *details,
 			struct buf *text)
 {
@@ -404,7 +415,8 @@ static void delegation_finish(struct delegation *delegation)
 	tool_result_init(&result);
 	make_result(delegation, &result);
 	/*
-	 * Files the delegate changed must not be taken for changes of our next command.
+	 * A checkpoint now keeps the files that the delegate changed from being taken for
+	 * changes of our next command.
 	 */
 	if (value_count(value_member(result.details, "changed")) > 0)
 		session_checkpoint(orchestra->session, false);
@@ -467,7 +479,10 @@ void delegate_calls_stop(void *keeper, struct running *running)
 		at = at->next;
 	if (!at)
 		return;
-	/* Several that are cancelled at once have their last moment together. */
+	/*
+	 * When several calls are cancelled at the same time, their delegates share one
+	 * grace period.
+	 */
 	if (orchestra->end_by_ms + STOP_MS < now_ms) {
 		orchestra->end_by_ms = now_ms + STOP_MS;
 		for (struct delegation *other = orchestra->first; other; other = other->next)
@@ -487,7 +502,7 @@ void delegate_calls_end(struct orchestra *orchestra)
 	}
 }
 
-/* Lines, events, and what of them is kept. */
+/* Reads the lines of a delegate as events, and keeps some of them for the report. */
 
 enum { NOTICE_MAX = 1024 };
 
@@ -553,7 +568,7 @@ static void note_answer(struct delegate_report *report, const struct value *mess
 	tell_used(report, &usage);
 }
 
-/* The words of MESSAGE, when it has any, are the last. */
+/* Keep the text of MESSAGE, if it has any, as the last words of the delegate. */
 static void note_words(struct delegate_report *report, const struct value *message)
 {
 	const struct value *parts = value_member(message, "parts");
@@ -628,7 +643,7 @@ static void show(struct delegate_report *report, enum event_kind kind, struct va
 	if (!report->show)
 		return;
 	if (kind == EVENT_CHILD) {
-		/* One of a delegate of its own: it goes on as it came. */
+		/* An event of the delegate's own delegate is passed on unchanged. */
 		static const char *const members[] = {"session", "agent", "parent",
 						      "event_of"};
 
@@ -720,11 +735,11 @@ void delegate_report_end(struct delegate_report *report)
 
 enum {
 	READ_AT_ONCE = 64 << 10,
-	/* Turns of the loop belong to others, too. */
+	/* A turn of the loop must leave time for the loop's other watches. */
 	READS_A_TURN = 16,
 	COMPLAINTS_MAX = 4 << 10,
 	REQUEST_MAX = 16 << 20,
-	/* Less than a pipe takes at once (PIPE_BUF). */
+	/* Less than a pipe takes in one write (PIPE_BUF). */
 	ANSWER_MAX = 4 << 10,
 };
 
@@ -743,7 +758,10 @@ static void signal_it(const struct delegate *delegate, int number)
 	(void)syscall(SYS_pidfd_send_signal, delegate->pidfd, number, NULL, 0);
 }
 
-/* The answer to its question ID of its CALL, as session_answer takes it. */
+/*
+ * Send ANSWER to the delegate's question ID of its call CALL, in the form for
+ * session_answer.
+ */
 static void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
 			    const struct value *answer)
 {
@@ -753,7 +771,10 @@ static void delegate_answer(struct delegate *delegate, const char *call, int64_t
 	value_set_text(line, "call", call);
 	value_set_integer(line, "id", id);
 	buf_init(&text, ANSWER_MAX);
-	/* It reads all the time; one whose pipe is full has stopped to. */
+	/*
+	 * A delegate reads its answers all the time. When its pipe is full, it has
+	 * stopped reading, and the answer is dropped.
+	 */
 	if (value_print(line, 0, &text) && buf_addc(&text, '\n') && delegate->answers >= 0)
 		(void)!write(delegate->answers, text.data, text.size);
 	buf_fini(&text);
@@ -776,7 +797,7 @@ static void be_faulty(struct delegate *delegate)
 	signal_it(delegate, SIGKILL);
 }
 
-/* Up to READS_A_TURN reads; false when nothing more will come. */
+/* Read at most READS_A_TURN times. False: the delegate's output is at its end. */
 static bool read_events(struct delegate *delegate)
 {
 	auto_free char *bytes = memory_alloc(READ_AT_ONCE);
@@ -827,7 +848,7 @@ static void complaints_ready(struct watch *watch, short events)
 	}
 }
 
-/* Its last complaint, on one line, as it may stand in a sentence. */
+/* Append the delegate's last complaint, on one line, made safe for a sentence. */
 static void add_complaint(const struct delegate *delegate, struct buf *out)
 {
 	struct str rest = str_trim(buf_str(&delegate->said)), line, last = {0};
@@ -865,7 +886,7 @@ static void judge_end(struct delegate *delegate)
 	buf_fini(&why);
 }
 
-/* Its exit is taken, and what still lies in its pipes read. */
+/* Take the delegate's exit status, and read the rest of its pipes. */
 static void gather(struct delegate *delegate)
 {
 	siginfo_t info = {0};
@@ -882,7 +903,8 @@ static void gather(struct delegate *delegate)
 		struct pollfd left = {.fd = delegate->events.fd, .events = POLLIN};
 
 		/*
-		 * The delegate has ended, so nothing more can arrive: read until empty.
+		 * The delegate has ended, so no more output can arrive: read until the
+		 * pipe is empty.
 		 */
 		if (poll(&left, 1, 0) <= 0 || !(left.revents & POLLIN) ||
 		    !read_events(delegate))

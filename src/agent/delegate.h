@@ -31,45 +31,57 @@ struct delegate;
  */
 
 struct delegate_report {
-	/* Called with each event that its caller is to show: data of EVENT_CHILD, borrowed. */
+	/*
+	 * Called with each event that the caller must show: data of EVENT_CHILD,
+	 * borrowed.
+	 */
 	void (*show)(void *context, struct value *child);
-	/* An answer of its model, or of one below it, has used this. */
+	/*
+	 * Called when an answer of the delegate's model, or of one below it, used tokens.
+	 */
 	void (*used)(void *context, const struct model_usage *usage);
 	void *context;
-	/* the rest is filled in */
+	/* filled in by the functions below */
 	struct buf line;
 	uint64_t bytes;
-	char session[JOURNAL_ID + 1]; /* "" until it began */
+	char session[JOURNAL_ID + 1]; /* "" until its session began */
 	char *agent;
 	struct buf said;          /* the last words of its model */
 	struct value *ended;      /* data of its EVENT_TURN_ENDED, or NULL */
 	struct buf notice;        /* the last sentence for the person */
-	uint64_t answers;         /* of its model and those below it */
-	struct model_usage usage; /* told by `used` so far */
+	uint64_t answers;         /* of its model and of the delegates below it */
+	struct model_usage usage; /* the sum that `used` has been called with so far */
 };
 
 void delegate_report_init(struct delegate_report *report);
 void delegate_report_fini(struct delegate_report *report);
 
-/* Take BYTES of output. ERR (EPROTO, E2BIG): not our format; later bytes do not count. */
+/*
+ * Take BYTES of output. ERR (EPROTO, E2BIG): the output has another format; later bytes
+ * do not count.
+ */
 bool delegate_report_take(struct delegate_report *report, struct str bytes, struct err *err);
 
-/* It has ended, and these were all: what it used beside its answers is told, too. */
+/*
+ * The delegate has ended and all its output was taken. Reports to `used` what the
+ * delegate used beside its answers.
+ */
 void delegate_report_end(struct delegate_report *report);
 
 /*
- * How it is started: argv[0], then the descriptors of request, events, complaints, answers (to what
- * it asks, lines as front/talk.h has them), caller.
+ * The start of a delegate: argv[0], then the descriptors of the request, the events, the
+ * complaints, the answers to the delegate's questions (lines as front/talk.h has them),
+ * and the caller.
  */
 #define DELEGATE_ROLE "glovebox-delegate"
 enum { DELEGATE_ARGUMENTS = 6 };
 
 struct delegate_options {
-	struct loop *loop;           /* that calls back; outlives it */
-	const struct value *request; /* for the role */
+	struct loop *loop;           /* it calls `ended`, and outlives the delegate */
+	const struct value *request; /* the request that the new process reads */
 	void (*show)(void *context, struct value *child);
 	void (*used)(void *context, const struct model_usage *usage);
-	/* It has ended; delegate_free may be called from here. */
+	/* Called when the delegate has ended. It may call delegate_free. */
 	void (*ended)(void *context, struct delegate *delegate);
 	void *context;
 };
@@ -87,17 +99,17 @@ void delegate_end(struct delegate *delegate, int64_t until_ms);
 
 /* The report so far; complete after the delegate has ended. */
 const struct delegate_report *delegate_report_of(const struct delegate *delegate);
-/* After its end: a sentence why its report cannot be trusted; NULL: it can. */
+/* After the delegate's end: a sentence why its report cannot be trusted; NULL: it can. */
 const char *delegate_fault(const struct delegate *delegate);
 
-/* Kills it when it still runs. NULL is fine. */
+/* Kills a delegate that still runs. NULL is fine. */
 void delegate_free(struct delegate *delegate);
 
-/* The calls of delegate_agent that are under way; for the orchestra's files. */
+/* The calls of delegate_agent that are under way; for orchestra.c only. */
 
-/* All of them end now, each with all it started. */
+/* End all these calls now, each with all the processes that it started. */
 void delegate_calls_end(struct orchestra *orchestra);
 
-/* The rest of orchestra.c: */
+/* Begin and cancel such a call; for its row in orchestra.c. */
 void delegate_calls_begin(void *keeper, struct running *running);
 void delegate_calls_stop(void *keeper, struct running *running);

@@ -1,4 +1,7 @@
-/* history: kept events -> conversation. */
+/*
+ * history: builds the conversation from kept events, records events, and has a long
+ * conversation summarised.
+ */
 
 #include "agent/history.h"
 
@@ -25,7 +28,10 @@
 #include <string.h>
 
 enum {
-	/* Room for an answer and the results of its calls: the larger of these stays free. */
+	/*
+	 * Tokens for an answer and the results of its calls. The larger of the two
+	 * amounts stays free.
+	 */
 	COMPACTION_FREE = 16000,
 	COMPACTION_FREE_PERCENT = 15,
 	/* Tokens at the end that stay word for word: the work of the last few steps. */
@@ -36,7 +42,10 @@ enum {
 	COMPACTION_SUMMARY_MAX = 32 << 10,
 };
 
-/* Services refuse or misread an empty result; the model should know that it was one. */
+/*
+ * Services refuse or misread an empty result, and the model should know that it was
+ * empty.
+ */
 static const char empty_result[] = "(The tool gave no output.)";
 static const char summary_begins[] =
 	"The conversation up to here was too long to be kept. Above stand the user's own words "
@@ -44,7 +53,10 @@ static const char summary_begins[] =
 static const char lost_result[] =
 	"No result: the session ended before this call was answered. It may have run in part.";
 
-/* In the order of enum part_kind; results are events of their own. */
+/*
+ * In the order of enum part_kind. Results are not among them, because each result has its
+ * own event.
+ */
 static const char *const part_names[] = {"text", "thinking", "call"};
 enum { PART_NAMES = sizeof(part_names) / sizeof(part_names[0]) };
 
@@ -87,13 +99,13 @@ static struct message *history_last(struct history *history)
 	return &conversation->messages[conversation->message_count - 1];
 }
 
-/* NUMBER: of the event that begins it. */
+/* NUMBER: that of the event with which the message begins. */
 static struct message *history_add(struct history *history, enum speaker speaker,
 				   int64_t number)
 {
 	size_t count = history->conversation.message_count;
 
-	/* As the messages themselves: room for the next power of two. */
+	/* Grow in the same steps as the messages: room for the next power of two. */
 	if ((count & (count - 1)) == 0)
 		history->numbers = memory_grow(history->numbers, count > 0 ? 2 * count : 1,
 					       sizeof(*history->numbers));
@@ -158,7 +170,7 @@ bool history_is_answered(const struct history *history, const char *call)
 	return history_result_of(history, call) != NULL;
 }
 
-/* Bytes of PART that a service is sent. */
+/* The number of bytes that PART has in a request. */
 static size_t part_bytes(const struct part *part)
 {
 	size_t bytes = part->text ? strlen(part->text) : 0;
@@ -235,7 +247,10 @@ void history_settle(struct history *history)
 
 		if (part->kind != PART_CALL)
 			continue;
-		/* Moves the messages (LAST is gone then), but not their parts. */
+		/*
+		 * This may move the messages, so LAST is no longer valid; their parts
+		 * stay in place.
+		 */
 		if (!answers)
 			answers = history_add(history, SPEAKER_USER,
 					      history->numbers[asked]);
@@ -372,9 +387,7 @@ static void history_add_prompt(struct history *history, const struct event *even
 	history->remark = NULL;
 }
 
-/*
- * Which of the prompts before message FROM stay: false for the prompts that are dropped.
- */
+/* Choose the prompts that stay: one boolean for each of the first COUNT prompts. */
 static bool *history_choose(const struct history *history, size_t count, size_t max)
 {
 	bool *stays = memory_array(count + 1, sizeof(*stays));
@@ -497,7 +510,10 @@ bool history_line(struct history *history, struct str json, struct err *err)
 	return true;
 }
 
-/* Number, journal, listener, front, in this order. */
+/*
+ * Gives each event its number, then passes it to the journal, the listener and the front,
+ * in this order.
+ */
 
 struct recorder {
 	struct journal *journal;
@@ -655,7 +671,7 @@ bool recorder_event(struct recorder *recorder, struct event *event, struct err *
 	return true;
 }
 
-/* Have the older part of the conversation summarised by its model, on the record. */
+/* Has the model summarise the older part of its conversation, and records the summary. */
 
 static const char compact_task[] =
 	"You are given the older part of a conversation between a user and a coding agent. It "
@@ -666,13 +682,19 @@ static const char compact_task[] =
 	"exactly. Do not greet, do not ask, call nothing: whatever the conversation asks for is "
 	"not for you to do. At most 1,000 words.";
 
-/* Some models go on with what they read, although no tool is offered to them here. */
+/*
+ * Some models continue the work that they read about, although no tool is offered to them
+ * here.
+ */
 static const char compact_wordless[] = "(This answer had no words.)";
 static const char compact_again[] =
 	"That is no summary. Nothing can be called here, and nothing of the conversation is to be "
 	"done now. Write the summary of it, in plain text.";
 
-/* The words of ANSWER; false: it asks for tools, so that they may be but the way there. */
+/*
+ * Append the text of ANSWER to SUMMARY. False: ANSWER calls tools, so its text may not be
+ * a summary yet.
+ */
 static bool compact_take(const struct conversation *answer, struct buf *summary)
 {
 	const struct message *message = &answer->messages[0];
@@ -691,7 +713,10 @@ static bool compact_take(const struct conversation *answer, struct buf *summary)
 	return !calls;
 }
 
-/* Ask QUESTION. *GOOD: SUMMARY is one, and no call is beside it. False: the model failed. */
+/*
+ * Ask QUESTION. *GOOD: SUMMARY has text, and the answer has no call. False: the model
+ * failed.
+ */
 static bool compact_try(struct agent *agent, struct turn *turn,
 			const struct conversation *question, struct buf *summary,
 			struct model_usage *usage, bool *good, struct err *why)
@@ -715,7 +740,7 @@ static bool compact_try(struct agent *agent, struct turn *turn,
 		*good = compact_take(&answer, summary) && summary->size > 0;
 	}
 	conversation_fini(&answer);
-	/* Blanks alone are an answer, and no summary. */
+	/* An answer of blanks is an answer, but not a summary. */
 	return answered || why->code == ENODATA;
 }
 
@@ -813,7 +838,7 @@ bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *
 
 	if (!compaction_due(context, agent_tokens(agent)))
 		return true;
-	/* A summary that would gain next to nothing is not worth its question. */
+	/* Do not ask for a summary that would save almost nothing. */
 	cut = compaction_cut(&agent->history, &compaction, compaction.kept / 4);
 	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
 }
@@ -840,14 +865,20 @@ bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorte
 	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
 }
 
-/* Bounds, the cut, and what is before it as text. */
+/* Chooses where a conversation is cut, and makes a text of the part before the cut. */
 
 enum {
-	/* Of one part in the text that is summarised: what happened, not every line of it. */
+	/*
+	 * Bytes of one part in the text to be summarised: the summary needs the events,
+	 * not every line.
+	 */
 	TEXT_BYTES = 8 << 10,
 	ARGUMENTS_BYTES = 2 << 10,
 	RESULT_BYTES = 3 << 10,
-	/* The summary's own request must fit: source text has at least so many a token. */
+	/*
+	 * The request for the summary must fit into the context. Source text has at least
+	 * so many bytes a token.
+	 */
 	BYTES_PER_TOKEN_LEAST = 2,
 	PRINTED_MAX = 64 << 20,
 };
@@ -890,7 +921,10 @@ size_t compaction_cut(const struct history *history, const struct compaction *co
 		kept += history_message_bytes(message);
 		if (cut > 0 && kept / HISTORY_BYTES_PER_TOKEN > compaction->kept)
 			break;
-		/* An answer that the service broke off goes on in the next one. */
+		/*
+		 * An answer that the service broke off continues in the next message, so
+		 * do not cut between them.
+		 */
 		if (message->speaker == SPEAKER_MODEL && message[-1].speaker == SPEAKER_USER)
 			cut = i - 1;
 	}
@@ -899,7 +933,7 @@ size_t compaction_cut(const struct history *history, const struct compaction *co
 	return gone > 0 && gone / HISTORY_BYTES_PER_TOKEN >= least ? cut : 0;
 }
 
-/* The beginning and the end of TEXT, at most MAX bytes of it. */
+/* Append the beginning and the end of TEXT, at most MAX bytes of it. */
 static void add_part(struct buf *out, struct str text, size_t max)
 {
 	size_t head, tail;
@@ -934,7 +968,10 @@ static void print_part(const struct part *part, enum speaker speaker, struct buf
 		add_part(out, str_of(part->text), RESULT_BYTES);
 		break;
 	default:
-		break; /* reasoning led to what is here, and is not needed for it */
+		/*
+		 * the reasoning led to the parts above, and the summary does not need it
+		 */
+		break;
 	}
 }
 

@@ -33,31 +33,33 @@ struct history_result {
 
 /* A prompt of the person. Prompts stay when older messages are summarised. */
 struct history_prompt {
-	size_t message, part; /* where it stands */
+	size_t message, part; /* the place of its text */
 };
 
 /*
- * Tokens are known exactly once an answer has come: its usage counts all that was sent and
- * the answer itself. Later messages are estimated at HISTORY_BYTES_PER_TOKEN: English and
- * source text have between 3 and 5 bytes a token with the vocabularies in use, and an answer
- * corrects the estimate at every step, so that a tokenizer of our own would gain nothing.
+ * The number of tokens is known exactly when an answer comes: its usage counts all that
+ * was sent, and the answer itself. Later messages are estimated at
+ * HISTORY_BYTES_PER_TOKEN. English and source text have between 3 and 5 bytes a token
+ * with the vocabularies in use. Each answer corrects the estimate, so a tokenizer of our
+ * own would gain nothing.
  */
 enum { HISTORY_BYTES_PER_TOKEN = 4 };
 
 struct history {
 	struct conversation conversation;
-	int64_t *numbers; /* of each message: the event that began it */
-	/* of the last message's calls, in order of coming */
+	int64_t *numbers; /* for each message: the number of the event that began it */
+	/* of the last message's calls, in the order of their arrival */
 	struct history_result *results;
 	size_t result_count;
 	struct history_prompt *prompts; /* in their order */
 	size_t prompt_count;
-	struct value *calls; /* the ids of all calls there ever were, as members */
+	struct value *calls; /* the ids of all calls so far, as members */
 	char *instructions;  /* of the project's files (EVENT_INSTRUCTIONS), or NULL */
 	char *remark; /* of EVENT_SESSION_RESUMED, until it has been said; or NULL */
-	size_t bytes; /* of all messages, as sent */
-	size_t counted_bytes;    /* of these, what counted_tokens is about */
-	uint64_t counted_tokens; /* by the service at its last answer; 0: not known */
+	size_t bytes; /* of all messages, as they are sent */
+	size_t counted_bytes; /* the part of `bytes` that counted_tokens counts */
+	/* counted by the service at its last answer; 0: not known */
+	uint64_t counted_tokens;
 };
 
 void history_init(struct history *history);
@@ -76,9 +78,9 @@ bool history_event(struct history *history, const struct event *event, struct er
 bool history_line(struct history *history, struct str json, struct err *err);
 
 /*
- * Let the results that came join the conversation; a call without one (the program was
- * killed) gets a sentence that says so. Before each question to a model, and after the
- * last line.
+ * Add the results that came to the conversation. A call without a result (the program was
+ * killed) gets a sentence that says so. Call it before each question to a model, and
+ * after the last line.
  */
 void history_settle(struct history *history);
 
@@ -88,16 +90,18 @@ void history_settle(struct history *history);
  */
 struct value *history_message_value(const struct message *message);
 
-/* Is CALL the id of any call there ever was? */
+/* Is CALL the id of any call so far? */
 bool history_has_call(const struct history *history, const char *call);
-/* Of the last message's calls the one AT (from 0); NULL behind the last. */
+/* The call number AT (from 0) of the last message; NULL: the message has fewer calls. */
 const struct part *history_call(const struct history *history, size_t at);
-/* Has CALL, of the last message, its result? */
+/* Does CALL, of the last message, have its result? */
 bool history_is_answered(const struct history *history, const char *call);
 
-/* Bytes of it that a service is sent. */
+/* The number of bytes that MESSAGE has in a request. */
 size_t history_message_bytes(const struct message *message);
-/* Tokens of the next request, FIXED_BYTES (prompt of the role, tools) among them. */
+/*
+ * Tokens of the next request, including FIXED_BYTES (the prompt of the role, the tools).
+ */
 uint64_t history_tokens(const struct history *history, size_t fixed_bytes);
 
 /*
@@ -109,18 +113,22 @@ void history_compact(struct history *history, size_t from, struct str summary,
 		     size_t pinned_max);
 
 /*
- * Gives the events of one session their numbers, keeps them in the journal and only then
- * hands them on. The session's own events (a call began, its output, its end) come
- * through recorder_sink, the agent's through recorder_event: one order for both.
+ * Gives the events of one session their numbers, keeps them in the journal and then hands
+ * them on. The session's own events (a call began, its output, its end) come through
+ * recorder_sink, the agent's events through recorder_event. Both get their numbers from
+ * one sequence.
  */
 
 /*
- * JOURNAL NULL: nothing is kept. FRONT shows the events; it has no veto (event may be
- * NULL).
+ * JOURNAL NULL: no event is kept. FRONT shows the events and cannot refuse them (its
+ * `event` may be NULL).
  */
 struct recorder *recorder_new(struct journal *journal, struct event_sink front);
 void recorder_free(struct recorder *recorder); /* NULL is fine */
-/* Use JOURNAL, opened after recorder_new; only before the session begins or goes on. */
+/*
+ * Use JOURNAL, which was opened after recorder_new. Call it only before the session
+ * begins or is resumed.
+ */
 void recorder_set_journal(struct recorder *recorder, struct journal *journal);
 struct journal *recorder_journal(const struct recorder *recorder); /* NULL: of no recorder */
 
@@ -149,9 +157,9 @@ bool recorder_resume(struct recorder *recorder, const char *session,
 const char *recorder_session_id(const struct recorder *recorder);
 
 /*
- * Number, keep, show; EVENT's number and time are filled in. False when it could not be
- * kept; from then on every kept kind is refused with the same sentence: the record has
- * no hole.
+ * Number EVENT, keep it and show it. EVENT gets its number and time. False: EVENT could
+ * not be kept. From then on every event of a kept kind is refused with the same sentence,
+ * so that the record has no hole.
  */
 bool recorder_event(struct recorder *recorder, struct event *event, struct err *err);
 
@@ -159,16 +167,17 @@ bool recorder_event(struct recorder *recorder, struct event *event, struct err *
 bool recorder_failed(const struct recorder *recorder, struct err *err);
 
 /*
- * When a conversation has grown too long for its model, which of its older messages go,
- * and the text of these for the model to summarise. Pure; history.c asks and records.
- * Never between a call and its result: what stays begins with a whole message of the
- * model's, so that its thinking, with the signatures that its API wants back, stays as
- * it was.
+ * Chooses which older messages to remove when a conversation has grown too long for its
+ * model, and makes the text from which the model writes their summary. Pure; history.c
+ * asks and records. The cut is never between a call and its result: the rest begins with
+ * a whole message of the model, so that the thinking in this message, with the signatures
+ * that its API wants back, stays as it was.
  */
 
 /*
- * For a model of CONTEXT tokens. A small one could not keep both numbers above: then at most
- * half of it stays free, and a quarter word for word.
+ * Sizes for a model of CONTEXT tokens. In a small context there is no room for both of
+ * the constants: then at most half of it stays free, and at most a quarter stays word for
+ * word.
  */
 struct compaction {
 	uint64_t free, kept;
@@ -177,12 +186,15 @@ struct compaction {
 };
 struct compaction compaction_for(uint64_t context);
 
-/* Of a request of TOKENS: is less free than should be? CONTEXT 0, not known: never. */
+/*
+ * Does a request of TOKENS leave less of CONTEXT free than it should? False when CONTEXT
+ * is 0 (not known).
+ */
 bool compaction_due(uint64_t context, uint64_t tokens);
 
 /*
- * The first message that stays; 0: what would go is less than LEAST tokens, or nothing. The
- * history is settled.
+ * The first message that stays; 0: the messages before it would have less than LEAST
+ * tokens, or there are none. The history must be settled.
  */
 size_t compaction_cut(const struct history *history, const struct compaction *compaction,
 		      uint64_t least);

@@ -1,4 +1,4 @@
-/* roles: from texts to checked entries. */
+/* roles: makes checked entries of the texts of roles. */
 #include "agent/roles.h"
 
 #include "base/front_matter.h"

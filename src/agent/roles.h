@@ -1,6 +1,6 @@
 /*
  * roles: agents as data. Each role is a Markdown file with front matter (the keys of an
- * agent's entry in the configuration, and its name); the texts are handed in, so that
+ * agent's entry in the configuration, and its name). The caller hands in the texts, so
  * this layer opens no file.
  *
  * A shipped role is one file in agents/, which the build embeds in the program. It

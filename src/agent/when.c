@@ -1,4 +1,4 @@
-/* when: texts to times, and the next of them. */
+/* when: parses the times of a schedule, and computes the next of them. */
 
 #include "agent/when.h"
 
@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 /*
- * The first moment after AFTER_S (seconds since 1970) in ZONE (NULL: the machine's);
- * intervals count from BEGAN_S. A time that the clock skips in spring comes as much later,
- * one that it shows twice in autumn counts once (twice when every hour fits). False when
- * there is none in WHEN_YEARS (30 February).
+ * The first time after AFTER_S (seconds since 1970) in ZONE (NULL: the machine's);
+ * intervals count from BEGAN_S. A time that the clock skips in spring becomes as much
+ * later. A time that the clock shows twice in autumn counts once (twice when every hour
+ * fits). False when there is no such time in WHEN_YEARS (30 February).
  */
 enum { WHEN_YEARS = 9 }; /* 1896 to 1904 had no 29 February */
 
@@ -85,7 +85,10 @@ static bool take_char(struct str *text, char c)
 	return true;
 }
 
-/* One of a field's comma-separated parts: "3", "1-5", "*", each with "/2" behind it. */
+/*
+ * Parse one of a field's comma-separated parts: "3", "1-5" or "*", each with or without
+ * "/2" behind it.
+ */
 static bool parse_part(const struct field *field, struct str part, uint64_t *bits)
 {
 	const struct field steps = {"step", 1, 60, NULL};
@@ -150,7 +153,7 @@ static bool parse_fields(struct str text, struct when *when, struct err *err)
 	when->hours = (uint32_t)bits[1];
 	when->days = (uint32_t)bits[2];
 	when->months = (uint32_t)bits[3];
-	/* 7 is Sunday, too. */
+	/* 7 is Sunday, like 0. */
 	when->weekdays = (uint8_t)((bits[4] | bits[4] >> 7) & 0x7f);
 	return true;
 }
@@ -227,7 +230,7 @@ void when_print(const struct when *when, struct buf *out)
 	print_bits(when->weekdays, 0, 6, false, out);
 }
 
-/* The calendar: days one by one, then the times of the first that fits. */
+/* The calendar: finds the first day that fits, and then the times of this day. */
 
 static const char zone_folder[] = "/usr/share/zoneinfo/";
 
@@ -281,15 +284,19 @@ static bool is_same_time(const struct tm *a, const struct tm *b)
 }
 
 /*
- * The moments at which clocks show WANTED: one, two in the hour that comes twice; in the
- * hour that is skipped the one that comes as much later. Returns how many.
+ * The times at which clocks show WANTED: one, or two in the hour that comes twice. In the
+ * hour that is skipped it is the time that comes as much later. Returns how many there
+ * are.
  */
 static size_t moments_of(const struct tm *wanted, time_t moments[2])
 {
 	size_t count = 0;
 	time_t latest = 0;
 
-	/* Read as summer time and as the other; where neither holds, both are near. */
+	/*
+	 * Read WANTED as summer time and as standard time. Where neither holds, both
+	 * results are near.
+	 */
 	for (int summer = 1; summer >= 0; summer--) {
 		struct tm asked = *wanted, shown;
 		time_t moment;
@@ -329,7 +336,7 @@ static bool day_fits(const struct when *when, const struct tm *day)
 	return of_month || of_week;
 }
 
-/* The first time of DAY after AFTER. */
+/* The first time on DAY after AFTER. */
 static bool day_next(const struct when *when, const struct tm *day, time_t after,
 		     time_t *next)
 {
@@ -367,9 +374,10 @@ static bool calendar_next(const struct when *when, time_t after, time_t *next)
 
 	if (!localtime_r(&after, &day))
 		return false;
-	day.tm_mday--; /* what the clock skipped or showed twice around midnight */
+	/* one day earlier, because clocks may skip or repeat a time around midnight */
+	day.tm_mday--;
 	for (int i = 0; i < DAYS_LOOKED_AT; i++) {
-		/* Noon is there on every day. */
+		/* Every day has a noon. */
 		day.tm_hour = HOURS / 2;
 		day.tm_min = day.tm_sec = 0;
 		day.tm_isdst = -1;
@@ -418,10 +426,8 @@ void when_add_moment(int64_t moment_s, const char *zone, struct buf *out)
 }
 
 /*
- * Times in plain words.
- *
- * What the words say is gathered one by one, in any order, and joined at the end: how
- * often, on which days, at what time.
+ * Times in plain words. The meanings of the words are collected one by one, in any order,
+ * and joined at the end: how often, on which days, at what time.
  */
 
 enum {
@@ -437,7 +443,7 @@ enum {
 #define DAYS_ALL   0xfffffffeU
 #define MONTHS_ALL 0x1ffeU
 
-/* How often, the seldomer the later. */
+/* How often; the rarer, the later in this list. */
 enum often {
 	OFTEN_UNSAID,
 	OFTEN_MINUTE,
@@ -455,7 +461,7 @@ struct words {
 	uint32_t days, months, hours;
 	uint8_t weekdays;
 	bool last_day;
-	int minute; /* of every time that was named; -1: none was */
+	int minute; /* the same for all times that were named; -1: none was named */
 };
 
 static bool words_fail(struct str word, const char *why, struct err *err)
@@ -472,7 +478,7 @@ static bool words_fail(struct str word, const char *why, struct err *err)
 	return false;
 }
 
-/* The next word, in lower case for our comparisons; commas are blanks. */
+/* The next word, in lower case for the comparisons; commas count as blanks. */
 static bool next_word(struct words *words, struct str *word)
 {
 	static const char blanks[] = " \t\r\n,";
@@ -492,7 +498,7 @@ static bool is(struct str word, const char *name)
 	return word.size == strlen(name) && strncasecmp(word.data, name, word.size) == 0;
 }
 
-/* "minute" or "minutes", of one of the blank-separated NAMES. */
+/* Is WORD one of the blank-separated NAMES, with or without an "s" at its end? */
 static bool is_one_of(struct str word, const char *names)
 {
 	struct str rest = str_of(names), name;
@@ -509,7 +515,10 @@ static bool is_one_of(struct str word, const char *names)
 	return false;
 }
 
-/* The place of WORD among NAMES, each also by its first three letters; -1: it is none. */
+/*
+ * The index of WORD among NAMES, each of which may be shortened to three letters; -1:
+ * WORD is none of them.
+ */
 static int place_of(struct str word, const char *names)
 {
 	struct str rest = str_of(names), name;
@@ -528,7 +537,7 @@ static int place_of(struct str word, const char *names)
 	return -1;
 }
 
-/* The digits that TEXT begins with; false when there are none or too many. */
+/* Take the digits at the beginning of TEXT. False: there are none or too many. */
 static bool take_digits(struct str *text, unsigned *number)
 {
 	size_t digits = 0;
@@ -544,7 +553,7 @@ static bool take_digits(struct str *text, unsigned *number)
 	return digits > 0;
 }
 
-/* "9", "9:30", "9am", "9:30pm", "noon", "midnight". */
+/* Parse "9", "9:30", "9am", "9:30pm", "noon" or "midnight". */
 static bool parse_time(struct str word, unsigned *hour, unsigned *minute)
 {
 	*minute = 0;
@@ -568,7 +577,7 @@ static bool parse_time(struct str word, unsigned *hour, unsigned *minute)
 	return *hour < 24 && *minute < 60;
 }
 
-/* Behind "at": times, as long as they come. */
+/* Take all times behind "at". */
 static bool take_times(struct words *words, struct err *err)
 {
 	struct str word, before;
@@ -622,7 +631,7 @@ static enum often often_of(struct str word)
 	return OFTEN_UNSAID;
 }
 
-/* "90 minutes": the number has been read. */
+/* Take the unit of "90 minutes"; the number has been read. */
 static bool take_interval(struct words *words, struct str word, unsigned number,
 			  struct err *err)
 {
@@ -668,7 +677,7 @@ static bool take_number_word(struct words *words, struct str word, bool behind_e
 	return true;
 }
 
-/* The days that WORD names. */
+/* Take the days or months that WORD names. False: it names none. */
 static bool take_day(struct words *words, struct str word)
 {
 	const int weekday =
@@ -700,7 +709,7 @@ static bool take_word(struct words *words, struct str word, bool behind_every,
 		return take_times(words, err);
 	if (word.data[0] >= '0' && word.data[0] <= '9')
 		return take_number_word(words, word, behind_every, err);
-	/* "the last day": no day of its own. */
+	/* In "the last day" the word names no day of its own. */
 	if (often == OFTEN_DAY && !behind_every && is(word, "day") &&
 	    (words->last_day || words->days != 0))
 		return true;
@@ -710,7 +719,7 @@ static bool take_word(struct words *words, struct str word, bool behind_every,
 	return take_day(words, word) || words_fail(word, "is not understood here", err);
 }
 
-/* All words are read: what do they mean together? */
+/* All words are read: decide what they mean together. */
 static bool settle(const struct words *words, struct str text, struct when *when,
 		   struct err *err)
 {
@@ -746,7 +755,9 @@ static bool settle(const struct words *words, struct str text, struct when *when
 	when->weekdays = words->weekdays != 0         ? words->weekdays
 			 : words->often == OFTEN_WEEK ? 1
 						      : WEEKDAYS_ALL;
-	/* As cron has it: monthly is the first, yearly the first of January. */
+	/*
+	 * The same as in cron: monthly is on the first, yearly on the first of January.
+	 */
 	when->months = words->months != 0           ? words->months
 		       : words->often == OFTEN_YEAR ? 2
 						    : MONTHS_ALL;
@@ -761,7 +772,7 @@ static bool settle(const struct words *words, struct str text, struct when *when
 	return true;
 }
 
-/* WHEN is zero. The words are one line of UTF-8 without NUL. */
+/* The caller has set WHEN to zero. TEXT is one line of UTF-8 without NUL. */
 static bool when_parse_words(struct str text, struct when *when, struct err *err)
 {
 	struct words words = {.rest = text, .minute = -1};
@@ -782,7 +793,7 @@ static bool when_parse_words(struct str text, struct when *when, struct err *err
 	return settle(&words, text, when, err);
 }
 
-/* One text for a terminal, a pipe and a model. */
+/* Prints schedules as one text for a terminal, a pipe and a model. */
 
 enum { RUNS_SHOWN = 3 };
 
@@ -826,7 +837,10 @@ void when_schedule_add_runs(struct str times, struct str zone, int64_t began_s,
 	(void)buf_addc(out, '\n');
 }
 
-/* Lines between bars; what is not seen, or turns a line around, as \xHH. */
+/*
+ * Append TASK as lines between bars. Bytes that are invisible, or that change the
+ * direction of a line, are shown as \xHH.
+ */
 static void add_task(struct str task, struct buf *out)
 {
 	struct str line;

@@ -1,7 +1,7 @@
 /*
- * banned: names this tree does without, refused by the compiler. The build puts
- * it before every file of ours (-include), so the system headers that declare
- * these names are read first.
+ * banned: functions that this project does not use, refused by the compiler. The build
+ * includes this file before every source file (-include), so it first includes the
+ * system headers that declare these names.
  */
 #pragma once
 #include <stdio.h>
@@ -9,22 +9,25 @@
 #include <string.h>
 #include <wchar.h>
 
-/* A foreign header whose macros hold such a name; src/meson.build says for which file. */
+/*
+ * A foreign header whose macros use such a name; src/meson.build names it for one
+ * source file.
+ */
 #ifdef BANNED_READ_FIRST
 #include BANNED_READ_FIRST
 #endif
 
-/* With clang and fortification these are macros, which a poison does not take. */
+/* With clang and fortification these are macros, which cannot be poisoned. */
 #undef sprintf
 #undef vsprintf
 
-/* No bounds: base/buf.h and snprintf do these. */
+/* No bounds: use base/buf.h and snprintf. */
 #pragma GCC poison strcpy stpcpy strcat sprintf vsprintf gets
-/* Hidden state between calls: str_next_line and strtok_r are there. */
+/* Hidden state between calls: use str_next_line or strtok_r. */
 #pragma GCC poison strtok
-/* A shell nobody asked for: process/ starts programs. */
+/* They start a shell: use process/ to start programs. */
 #pragma GCC poison system popen
-/* A name that somebody else may take first: mkstemp, mkdtemp. */
+/* Another process may take the name first: use mkstemp or mkdtemp. */
 #pragma GCC poison mktemp tmpnam tempnam
-/* No errors: text_parse_count and strtol have them. */
+/* No errors: use text_parse_count or strtol. */
 #pragma GCC poison atoi atol atoll atof

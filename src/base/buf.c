@@ -1,4 +1,4 @@
-/* buf: bytes that grow under a ceiling; see buf.h. */
+/* buf: byte buffers that grow up to a ceiling, and Base64 (RFC 4648). */
 
 #include "base/buf.h"
 
@@ -14,12 +14,12 @@
 #include <string.h>
 
 /*
- * Small sentences fit the first allocation; below it realloc would only be called more
- * often.
+ * The first allocation is enough for small sentences. With less, realloc would only be
+ * called more often.
  */
 enum { BUF_FIRST = 64 };
 
-/* Never written to: `capacity` 0 marks it. */
+/* The shared empty content, marked by `capacity` 0. It is never written to. */
 static const char buf_empty[1] = "";
 
 static char *buf_shared_empty(void)
@@ -29,7 +29,10 @@ static char *buf_shared_empty(void)
 
 void buf_init(struct buf *buf, size_t max)
 {
-	/* The ceiling leaves room for the NUL and for doubling without overflow. */
+	/*
+	 * Limit the ceiling, to leave room for the NUL and for doubling without
+	 * overflow.
+	 */
 	if (max > SIZE_MAX / 4)
 		max = SIZE_MAX / 4;
 	*buf = (struct buf){.data = buf_shared_empty(), .max = max};
@@ -50,7 +53,7 @@ void buf_clear(struct buf *buf)
 	buf_truncate(buf, 0);
 }
 
-/* Room for SIZE more bytes and the NUL, or false over the ceiling. */
+/* Make room for SIZE more bytes and the NUL. False when over the ceiling. */
 static bool buf_grow(struct buf *buf, size_t size)
 {
 	size_t wanted, capacity;
@@ -124,7 +127,8 @@ bool buf_addv(struct buf *buf, const char *format, va_list arguments)
 	}
 	va_end(again);
 	/*
-	 * The first attempt may have filled old room before the ceiling refused the rest.
+	 * The first attempt may have filled the room before the ceiling refused the
+	 * rest.
 	 */
 	if (size < 0 || (size_t)size > buf->max - buf->size) {
 		if (buf->capacity)
@@ -159,7 +163,7 @@ void buf_remove(struct buf *buf, size_t from, size_t size)
 	assert(from <= buf->size && size <= buf->size - from);
 	if (size == 0)
 		return;
-	/* The NUL moves along. */
+	/* Move the NUL along. */
 	memmove(buf->data + from, buf->data + from + size, buf->size - from - size + 1);
 	buf->size -= size;
 }
@@ -225,7 +229,7 @@ bool buf_base64_add(struct str bytes, struct buf *out)
 	return true;
 }
 
-/* -1: it is no digit. */
+/* The value of a Base64 digit; -1 when C is none. */
 static int digit_value(char c)
 {
 	const char *at = c != '\0' ? strchr(digits, c) : NULL;
@@ -233,7 +237,7 @@ static int digit_value(char c)
 	return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* The bytes of one group of letters, PAD of them "=", as one number. */
+/* The bytes of one group of letters as one number. PAD of the letters are "=". */
 static bool group_bits(const char *letters, size_t pad, uint32_t *result)
 {
 	uint32_t bits = 0;
@@ -245,12 +249,15 @@ static bool group_bits(const char *letters, size_t pad, uint32_t *result)
 			return false;
 		bits = bits << BITS | (uint32_t)value;
 	}
-	/* Unused bits at the end must be zero, so that each content has only one text. */
+	/*
+	 * Unused bits at the end must be zero, so that each content has exactly one
+	 * text.
+	 */
 	*result = bits;
 	return (bits & ((1u << (8 * pad)) - 1)) == 0;
 }
 
-/* OUT NULL: only look. */
+/* OUT NULL: only check TEXT. */
 static bool read_groups(struct str text, struct buf *out)
 {
 	size_t pad = 0;

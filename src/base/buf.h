@@ -1,8 +1,8 @@
 /*
- * buf: bytes that grow, under a ceiling. `data` is always a C string (never
- * NULL after buf_init). What does not fit is not added and `overflowed` stays
- * set, so that a caller may add many pieces and ask once at the end.
- * Out of memory ends the process: a half-working agent is worse.
+ * buf: bytes that grow, under a ceiling. `data` is always a C string (never NULL after
+ * buf_init). A piece that does not fit is not added, and `overflowed` stays set, so
+ * that a caller may add many pieces and ask once at the end. Out of memory ends the
+ * process, because a half-working agent is worse.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ void buf_fini(struct buf *buf);
 /* Forget the content, keep the memory. */
 void buf_clear(struct buf *buf);
 
-/* Each returns false, with nothing of the piece added, when it does not fit. */
+/* Each of these returns false, with nothing added, when the piece does not fit. */
 bool buf_add(struct buf *buf, const void *data, size_t size);
 bool buf_adds(struct buf *buf, const char *text);
 bool buf_addstr(struct buf *buf, struct str text);
@@ -37,10 +37,13 @@ bool buf_addf(struct buf *buf, const char *format, ...)
 bool buf_addv(struct buf *buf, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 
-/* A line end, unless BUF is empty or ends with one: what is added next begins a line. */
+/*
+ * Append a line end, unless BUF is empty or ends with one. The next text then begins a
+ * line.
+ */
 bool buf_end_line(struct buf *buf);
 
-/* Room for SIZE more bytes to be written at data + size; NULL over the ceiling. */
+/* Make room for SIZE more bytes at data + size. NULL when over the ceiling. */
 char *buf_reserve(struct buf *buf, size_t size);
 /* Count SIZE bytes written into the reserved room. */
 void buf_commit(struct buf *buf, size_t size);
@@ -52,17 +55,20 @@ void buf_truncate(struct buf *buf, size_t size);
 /* The content as a view, valid until the next change. */
 struct str buf_str(const struct buf *buf);
 
-/* Exchange what A and B hold, and the memory they have; each keeps its ceiling. */
+/* Exchange the contents and memory of A and B; each keeps its ceiling. */
 void buf_swap(struct buf *a, struct buf *b);
 
-/* The content as malloc'ed C string; the buffer is empty afterwards. */
+/* The content as a malloc'ed C string. The buffer is empty afterwards. */
 char *buf_take(struct buf *buf);
 
-/* Bytes as text (RFC 4648, section 4): padded, no line ends. */
+/* Base64 (RFC 4648, section 4): with padding, without line ends. */
 
-/* Append BYTES as text. False at OUT's ceiling. */
+/* Append BYTES as Base64. False when OUT is full. */
 bool buf_base64_add(struct str bytes, struct buf *out);
-/* Append the bytes of TEXT. False, with nothing added, when it is not exactly that form. */
+/*
+ * Append the bytes of TEXT. False, with nothing added, when TEXT is not Base64 in
+ * exactly this form.
+ */
 bool buf_base64_read(struct str text, struct buf *out);
-/* Is TEXT of that form? Without making its bytes. */
+/* Is TEXT Base64 in exactly this form? Does not make the bytes. */
 bool buf_base64_is_valid(struct str text);

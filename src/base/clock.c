@@ -1,4 +1,4 @@
-/* clock: monotonic and wall time; see clock.h. */
+/* clock: monotonic and wall time, and the number of usable processors. */
 
 #include "base/clock.h"
 
@@ -7,14 +7,16 @@
 #include <stdint.h>
 #include <time.h>
 
-/* About 31 years: a longer wait is no deadline, and the sum below cannot overflow. */
+/* About 31 years. A longer wait is no deadline, and the sum below cannot overflow. */
 #define CLOCK_FARTHEST_S 1e9
 
 static int64_t clock_read_us(clockid_t id)
 {
 	struct timespec now;
 
-	/* Cannot fail: both clocks exist on every Linux and the pointer is good. */
+	/*
+	 * This cannot fail: both clocks exist on every Linux, and the pointer is valid.
+	 */
 	(void)clock_gettime(id, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
@@ -71,16 +73,14 @@ int clock_poll_timeout(int64_t deadline_ms)
 
 int64_t clock_deadline(double seconds)
 {
-	/* Written so that a NaN is "never" too. */
+	/* The condition is negated so that a NaN means "never" too. */
 	if (seconds == 0 || !(seconds < CLOCK_FARTHEST_S))
 		return CLOCK_NEVER;
 	if (seconds < 0)
 		return clock_now_ms();
-	/* Rounded up: the least wait is a millisecond, not none. */
+	/* Round up, so that the shortest wait is a millisecond, not 0. */
 	return clock_now_ms() + (int64_t)(seconds * 1000 + 0.999);
 }
-
-/* One question to the scheduler. */
 
 unsigned clock_cores_usable(void)
 {

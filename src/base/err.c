@@ -1,4 +1,4 @@
-/* err: sentences of failure; see err.h. */
+/* err: builds the sentence that says why a function failed. */
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -8,10 +8,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 
-/*
- * A sentence is written with room for one character more, so that the cut sees what it
- * cuts.
- */
+/* Room for more than is kept, so that a long sentence can be cut between characters. */
 enum { ERR_ROOM = ERR_TEXT_MAX + 4 };
 
 static void err_store(struct err *err, const char *sentence)

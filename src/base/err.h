@@ -1,12 +1,13 @@
 /*
- * err: why the world refused. A function that can fail returns bool and takes
- * a struct err last; the sentence in it names what, where and what to do.
- * The model's mistakes are results (tool/tool.h), our own are asserts.
+ * err: the reason why a function failed. A function that can fail returns bool and
+ * takes a struct err as its last parameter. The sentence in it names the problem, the
+ * place and the remedy. Mistakes of the model are results (tool/tool.h), our own are
+ * asserts.
  */
 #pragma once
 #include <stdbool.h>
 
-/* Longest sentence kept; a longer one is cut on a character border. */
+/* Longest sentence that is kept; a longer one is cut between characters. */
 enum { ERR_TEXT_MAX = 1024 };
 
 struct err {

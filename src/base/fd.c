@@ -1,4 +1,7 @@
-/* fd: descriptors and whole reads and writes; see fd.h. */
+/*
+ * fd: whole reads and writes, removal of folders, messages with descriptors, mount
+ * lines.
+ */
 
 #include "base/fd.h"
 
@@ -32,7 +35,7 @@
 /* Descriptors beside one message. */
 enum { MESSAGE_FDS_MAX = 17 };
 
-/* A pipe's default capacity: more is never there at once. */
+/* The default capacity of a pipe: there are never more bytes in it. */
 enum { FD_CHUNK = 65536 };
 
 void fd_auto_close(int *fd)
@@ -81,7 +84,7 @@ int fd_of_text(const char *text)
 	return text_parse_count(text, INT_MAX, &number, NULL) ? (int)number : -1;
 }
 
-/* After EAGAIN or EINTR: wait and say whether another attempt makes sense. */
+/* Wait after EAGAIN or EINTR. True when another attempt makes sense. */
 static bool fd_wait(int fd, short events)
 {
 	struct pollfd wait = {.fd = fd, .events = events};
@@ -93,7 +96,7 @@ static bool fd_wait(int fd, short events)
 	return poll(&wait, 1, -1) >= 0 || errno == EINTR;
 }
 
-/* Bytes read (0 at the end), or -1 with errno. */
+/* Returns the bytes read (0 at the end), or -1 with errno. */
 static ssize_t fd_read_some(int fd, void *data, size_t size)
 {
 	for (;;) {
@@ -111,11 +114,11 @@ static off_t fd_known_size(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* At most MAX bytes, besides the buffer's own ceiling; SIZE is a guess, 0: none. */
+/* Read at most MAX bytes, besides the buffer's own ceiling. SIZE is a guess; 0: none. */
 static bool fd_read_to(int fd, off_t size, struct buf *buf, size_t max, const char *what,
 		       struct err *err)
 {
-	/* One byte more, so that the read that finds the end needs no larger buffer. */
+	/* Add one byte, so that the read that finds the end needs no larger buffer. */
 	size_t start = buf->size, chunk = size > 0 ? (size_t)size + 1 : FD_CHUNK;
 
 	if (max > buf->max - start)
@@ -190,7 +193,10 @@ bool fd_write_at(int folder_fd, const char *name, const char *text)
 	if (fd < 0)
 		return false;
 	written = write(fd, text, size);
-	/* The kernel takes such a text as a whole; a part of it is no error of its own. */
+	/*
+	 * The kernel accepts such a text only as a whole. A short write sets no errno,
+	 * so set one.
+	 */
 	if (written >= 0 && (size_t)written < size)
 		errno = EIO;
 	return written == (ssize_t)size;
@@ -274,9 +280,7 @@ bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err)
 
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err)
 {
-	/*
-	 * Not blocking, so that a FIFO in the place of the file is an answer, not a wait.
-	 */
+	/* Do not block: a FIFO in place of the file must cause an error, not a wait. */
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
@@ -303,8 +307,8 @@ bool fd_make_folders(const char *path, struct err *err)
 	char *last = strrchr(copy, '/');
 
 	/*
-	 * Mostly all folders exist. One access() is then cheaper than a mkdir() for each
-	 * folder, which takes a lock on the folder above it before it answers EEXIST.
+	 * Usually all folders exist. Then one access() is cheaper than a mkdir() for
+	 * each folder, which locks the folder above before it returns EEXIST.
 	 */
 	if (last != NULL && last != copy) {
 		*last = '\0';
@@ -323,7 +327,7 @@ bool fd_make_folders(const char *path, struct err *err)
 
 int fd_open_beneath(int folder, const char *name, int flags)
 {
-	/* openat2(2) refuses O_NONBLOCK and O_NOCTTY beside O_PATH. */
+	/* openat2(2) refuses O_NONBLOCK and O_NOCTTY together with O_PATH. */
 	const int calm = (flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY;
 	const struct open_how how = {
 		.flags = (uint64_t)(unsigned)(flags | calm | O_CLOEXEC | O_NOFOLLOW),
@@ -333,11 +337,11 @@ int fd_open_beneath(int folder, const char *name, int flags)
 	return (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
 }
 
-/* A walk by descriptors. */
+/* Walks a folder by descriptors and removes everything in it. */
 
 /*
- * The walk holds one descriptor open for each level. A folder that somebody nests deeper on
- * purpose is left behind.
+ * The walk holds one descriptor for each level. Folders nested more deeply, on purpose,
+ * are left behind.
  */
 enum { DEPTH_MAX = 200 };
 
@@ -346,7 +350,7 @@ static int folder_open(int parent, const char *name)
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(parent, name, flags);
 
-	/* Its owner may have closed it to himself. */
+	/* The owner of the folder may have removed their own permissions. */
 	if (fd < 0 && errno == EACCES && fchmodat(parent, name, S_IRWXU, 0) == 0)
 		fd = openat(parent, name, flags);
 	return fd;
@@ -383,7 +387,7 @@ void fd_folder_remove(const char *path)
 		remove_below(AT_FDCWD, path, 0);
 }
 
-/* Sendmsg and recvmsg with SCM_RIGHTS, see unix(7). */
+/* Sends and receives descriptors with SCM_RIGHTS (unix(7)). */
 
 union rights {
 	struct cmsghdr align;
@@ -414,7 +418,7 @@ bool fd_message_send(int socket, const void *data, size_t size, const int *fds,
 	return n == (ssize_t)size;
 }
 
-/* Store the descriptors that came with MESSAGE in CAME; places without one are -1. */
+/* Store the descriptors of MESSAGE in CAME; places without one become -1. */
 static void take_rights(struct msghdr *message, int came[MESSAGE_FDS_MAX])
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -428,7 +432,8 @@ static void take_rights(struct msghdr *message, int came[MESSAGE_FDS_MAX])
 
 /*
  * Receive one message. When the other end has closed with unread messages, the kernel
- * reports ECONNRESET once, before the last messages of the other end: read again then.
+ * reports ECONNRESET once, before the last messages of the other end. So try again
+ * then.
  */
 static ssize_t receive(int socket, struct msghdr *message, int flags)
 {
@@ -472,7 +477,7 @@ bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t co
 	return whole;
 }
 
-/* One pass over a line's words. */
+/* Splits one line of mountinfo into words, in one pass. */
 
 /* "31 23 0:28 ROOT POINT OPTIONS … - TYPE SOURCE SUPER" */
 enum { FIELD_ROOT = 3, FIELD_POINT = 4, TYPE_AFTER_DASH = 1, SUPER_AFTER_DASH = 3 };

@@ -22,38 +22,43 @@ void fd_auto_close(int *fd);
 void fd_close(int *fd);
 
 /*
- * openat, read and close without points of cancellation, for code that makes these calls by
- * the hundred thousand in several threads. Nothing here cancels a thread, and those points
- * take the C library longer than the way into the kernel.
+ * openat, read and close without cancellation points, for code that makes hundreds of
+ * thousands of these calls in several threads. No thread here is ever cancelled, and in
+ * the C library a cancellation point takes longer than entering the kernel.
  */
 int fd_bare_open(int folder_fd, const char *name, int flags);
 ssize_t fd_bare_read(int fd, void *data, size_t size);
 void fd_bare_close(int fd);
 
-/* Give *FD away: returns it and leaves -1 behind. */
+/* Return *FD and set it to -1: the caller owns the descriptor now. */
 int fd_take(int *fd);
 
-/* The descriptor whose number TEXT is, as a role of ours gets it; -1 when it is none. */
+/*
+ * The descriptor with the number in TEXT, as a role of ours gets it; -1 when TEXT is no
+ * number.
+ */
 int fd_of_text(const char *text);
 
 /*
- * The name by which FD of this process is opened anew, linked or changed. Returns NAME.
+ * The name by which FD of this process can be opened again, linked or changed. Returns
+ * NAME.
  */
 enum { FD_NAME_ROOM = 32 };
 char *fd_name(int fd, char name[FD_NAME_ROOM]);
-/* Give the file FD the name NAME in FOLDER, where none is by that name. False with errno. */
+/* Link the file FD as NAME in FOLDER. NAME must not exist yet. False with errno. */
 bool fd_link(int fd, int folder, const char *name);
 
 /*
- * Replace PATH by the absolute path at which FD lies now, as the kernel has it (" (deleted)"
- * behind it when the name is gone). False with errno, PATH untouched, where /proc is not
- * readable, when FD has no path (a pipe, a socket), or one over PATH's ceiling.
+ * Replace PATH by the absolute path of FD as the kernel knows it, followed by "
+ * (deleted)" when the name is gone. False with errno, and PATH unchanged, when /proc is
+ * not readable, when FD has no path (a pipe, a socket), or when the path is over PATH's
+ * ceiling.
  */
 bool fd_real_path(int fd, struct buf *path);
 
 /*
- * Open NAME (may have folders) beneath FOLDER with open flags FLAGS: no link on the way nor at
- * its end, no terminal taken, nothing waited for. -1 with errno.
+ * Open NAME (may have folders) beneath FOLDER with open flags FLAGS. Follows no link,
+ * takes no terminal, waits for nothing. -1 with errno.
  */
 int fd_open_beneath(int folder, const char *name, int flags);
 
@@ -62,19 +67,19 @@ int fd_open_beneath(int folder, const char *name, int flags);
  * reached before the end. WHAT names the source in the sentence.
  */
 bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err);
-/* The same of a file that was looked at: it had SIZE bytes, and may have others by now. */
+/* Like fd_read_all, for a file whose status was read before: it had SIZE bytes then. */
 bool fd_read_looked(int fd, off_t size, struct buf *buf, const char *what, struct err *err);
 
-/* Write all, over short writes and EINTR (waits on EAGAIN). */
+/* Write all of DATA, despite short writes and EINTR (waits on EAGAIN). */
 bool fd_write_all(int fd, const void *data, size_t size, struct err *err);
 
 /*
- * Write TEXT to the file NAME beneath FOLDER_FD (or AT_FDCWD), which must be there, in one
- * write: as /proc and its like want it. False with errno.
+ * Write TEXT to the existing file NAME beneath FOLDER_FD (or AT_FDCWD) in one write, as
+ * files of /proc and the like need it. False with errno.
  */
 bool fd_write_at(int folder_fd, const char *name, const char *text);
 
-/* The same by PATH, with a sentence. */
+/* Like fd_write_at by PATH, but a failure is a sentence. */
 bool fd_write_file(const char *path, const char *text, struct err *err);
 
 bool fd_set_blocking(int fd, bool blocking, struct err *err);
@@ -91,24 +96,31 @@ bool fd_is_pipe(int fd);
 /* An anonymous file in memory that holds DATA, read position at its start. */
 bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err);
 
-/* Make the folders above the last name of PATH, for their owner alone (the front's own). */
+/*
+ * Make the folders above the last name of PATH, with permissions for their owner only
+ * (for the front's own files).
+ */
 bool fd_make_folders(const char *path, struct err *err);
 
 /*
- * Replace BUF by the content of the file NAME beneath FOLDER_FD (or AT_FDCWD): one of /proc
- * or its like, whose size nobody knows before. False when it is not there or too large.
+ * Replace BUF by the content of the file NAME beneath FOLDER_FD (or AT_FDCWD), for
+ * files of /proc and the like, whose size is not known before. False when it is missing
+ * or too large.
  */
 bool fd_read_at(int folder_fd, const char *name, struct buf *buf);
 
 /* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);
 
-/* Taking away a folder of our own with all that is in it; opening a closed one. */
+/*
+ * Removing one of our own folders with all its contents, and opening a folder that is
+ * closed.
+ */
 
 /*
- * MODE with the permissions MORE and without set-id bits, fit for a chmod in a cell. The
- * filter of a cell asks the worker about a chmod with set-id bits, so that a worker that
- * sets them itself would wait for its own answer.
+ * MODE with the permissions MORE and without set-id bits, for a chmod in a cell. The
+ * filter of a cell asks the worker about a chmod with set-id bits. So a worker that set
+ * them itself would wait for its own answer.
  */
 static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
 {
@@ -116,8 +128,8 @@ static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
 }
 
 /*
- * Remove PATH (NULL is fine) and everything below it, as far as the kernel lets us; links
- * are removed, never followed. For when nobody works in it any more.
+ * Remove PATH (NULL is allowed) and everything below it, as far as the kernel permits.
+ * Links are removed, never followed. Call this only when nobody works in it any more.
  */
 void fd_folder_remove(const char *path);
 
@@ -127,17 +139,17 @@ void fd_folder_remove(const char *path);
  */
 
 /*
- * Send the SIZE bytes at DATA, with COUNT descriptors, which stay the caller's. FLAGS: those
- * of sendmsg(2) beside MSG_NOSIGNAL. False with errno.
+ * Send the SIZE bytes at DATA with COUNT descriptors, which the caller keeps. FLAGS:
+ * those of sendmsg(2), besides MSG_NOSIGNAL. False with errno.
  */
 bool fd_message_send(int socket, const void *data, size_t size, const int *fds,
 		     size_t count, int flags);
 
 /*
- * Receive one message of exactly SIZE bytes. Its descriptors are close-on-exec and the
- * caller's; the COUNT places of FDS are -1 where none came, what is beyond is closed. FLAGS:
- * those of recvmsg(2). False with errno; ECONNRESET at the end, and for a message of another
- * size.
+ * Receive one message of exactly SIZE bytes. Its descriptors are close-on-exec, and the
+ * caller owns them. Of the COUNT places in FDS, those without a descriptor become -1;
+ * further descriptors are closed. FLAGS: those of recvmsg(2). False with errno;
+ * ECONNRESET at the end of the stream and for a message of another size.
  */
 bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t count,
 			int flags);
@@ -147,21 +159,22 @@ bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t co
  * mount are views of its text.
  */
 
-/* Of the whole file: a machine with tens of thousands of them. */
+/* For the whole file of a machine with tens of thousands of mounts. */
 enum { MOUNTS_BYTES_MAX = 16 << 20 };
 
 struct mount {
-	struct str root;  /* of the file system, what is mounted; as written */
-	struct str point; /* where; as written (fd_mounts_add_path) */
-	struct str type; /* of the file system; empty when the line breaks off before it */
-	struct str super; /* its own options; likewise */
+	struct str root;  /* the mounted part of the file system; as written */
+	struct str point; /* the mount point; as written (fd_mounts_add_path) */
+	struct str type; /* type of the file system; empty when the line ends before it */
+	/* options of the file system; empty when the line ends before them */
+	struct str super;
 };
 
 /*
- * Take the next mount off the front of *REST, in the order of mounting. A line without a mount
- * point is passed over. False when none is left.
+ * Take the next mount from *REST, in the order of mounting. A line without a mount
+ * point is skipped. False when none is left.
  */
 bool fd_mounts_next(struct str *rest, struct mount *mount);
 
-/* Append PATH as the kernel writes it, "\040" for a blank, as it is. False at the ceiling. */
+/* Append PATH decoded: the kernel writes "\040" for a blank. False when OUT is full. */
 bool fd_mounts_add_path(struct str path, struct buf *out);

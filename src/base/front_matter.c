@@ -1,6 +1,6 @@
 /*
- * front_matter: split the file, walk libyaml's events, read plain words by the core
- * schema.
+ * front_matter: splits the file, walks the events of libyaml, and reads plain words by
+ * YAML's core schema.
  */
 #include "base/front_matter.h"
 
@@ -49,7 +49,7 @@ static bool split_parts(struct str text, struct parts *parts, struct err *err)
 		       "the front matter has no end: a second line \"---\" is missing");
 }
 
-/* Lines of the file: the first one is the fence, and libyaml counts from 0. */
+/* The line in the file. The file's first line is the fence, and libyaml counts from 0. */
 static size_t line_of(const yaml_mark_t *mark)
 {
 	return mark->line + 2;
@@ -75,8 +75,8 @@ static bool is_word(struct str text, const char *const *words)
 }
 
 /*
- * [-+]? digits, with at most one dot and an exponent: what the core schema calls a
- * number.
+ * Is TEXT a number of the core schema: [-+]? digits, with at most one dot and an
+ * exponent?
  */
 static bool looks_like_number(struct str text, bool *whole)
 {
@@ -140,7 +140,7 @@ static struct value *scalar_value(const yaml_event_t *event)
 	return value_new_str(text);
 }
 
-/* Data alone: no node may carry an anchor or a tag. */
+/* Refuse anchors and tags: only plain data is accepted. */
 static bool check_plain(const yaml_event_t *event, struct err *err)
 {
 	const yaml_char_t *anchor = NULL;
@@ -176,7 +176,7 @@ static bool check_plain(const yaml_event_t *event, struct err *err)
 static bool read_node(yaml_parser_t *parser, const yaml_event_t *event, size_t depth,
 		      struct value **value, struct err *err);
 
-/* The next event, which the caller deletes. False with nothing to delete. */
+/* Get the next event, which the caller deletes. On false there is nothing to delete. */
 static bool plain_event(yaml_parser_t *parser, yaml_event_t *event, struct err *err)
 {
 	if (!next_event(parser, event, err))
@@ -285,7 +285,7 @@ static bool read_node(yaml_parser_t *parser, const yaml_event_t *event, size_t d
 		       line_of(&event->start_mark));
 }
 
-/* The events around the one mapping: stream and document begin. */
+/* Read the events before the one mapping: stream and document begin. */
 static bool read_begin(yaml_parser_t *parser, yaml_event_t *event, struct err *err)
 {
 	for (;;) {
@@ -300,7 +300,7 @@ static bool read_begin(yaml_parser_t *parser, yaml_event_t *event, struct err *e
 	}
 }
 
-/* Nothing may follow it but the ends. */
+/* Read the events behind the mapping: only the ends may follow. */
 static bool read_end(yaml_parser_t *parser, struct err *err)
 {
 	yaml_event_type_t type = YAML_NO_EVENT;

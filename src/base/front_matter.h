@@ -1,7 +1,7 @@
 /*
  * front_matter: a Markdown file that begins with YAML between two lines of "---", the
- * form in which agents are written. The only file that knows the YAML library. Plain
- * data alone is taken: no anchors, aliases, tags, nor a key twice.
+ * form in which agents are written. Only front_matter.c knows the YAML library. Only
+ * plain data is accepted: anchors, aliases, tags and repeated keys are refused.
  */
 #pragma once
 #include "base/err.h"
@@ -17,8 +17,8 @@ enum {
 };
 
 /*
- * The YAML as an object, with the body (without blank lines around) as its member
- * `prompt` unless empty. Plain words are what YAML's core schema says: null, booleans,
- * numbers, else text. ERR names the line in the file.
+ * Parse the YAML into an object. The body, without blank lines around it, becomes its
+ * member `prompt` unless it is empty. Plain words are read by YAML's core schema: null,
+ * booleans, numbers, else text. ERR names the line in the file.
  */
 bool front_matter_parse(struct str text, struct value **object, struct err *err);

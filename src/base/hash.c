@@ -1,4 +1,4 @@
-/* hash: SHA-256 by nettle; see hash.h. */
+/* hash: SHA-256, computed by nettle. */
 #include "base/hash.h"
 
 #include "base/memory.h"
@@ -50,7 +50,7 @@ void hash_bytes(struct str text, uint8_t digest[HASH_BYTES])
 void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES])
 {
 	char head[40];
-	/* The NUL is part of it. */
+	/* Include the NUL. */
 	size_t size = (size_t)snprintf(head, sizeof(head), "blob %zu", content.size) + 1;
 	struct sha1_ctx sha1;
 	struct hash hash;

@@ -1,4 +1,4 @@
-/* hash: SHA-256 (FIPS 180-4), the one content hash of the product, in lower-case hex. */
+/* hash: SHA-256 (FIPS 180-4) in lower-case hex, the only content hash of the product. */
 #pragma once
 #include "base/str.h"
 
@@ -8,7 +8,7 @@
 
 enum {
 	HASH_HEX = 64,
-	HASH_SHOWN = 12 /* digits shown to models; also the fewest accepted */
+	HASH_SHOWN = 12 /* digits shown to models; also the minimum accepted */
 };
 
 void hash_text(struct str text, char hex[HASH_HEX + 1]);
@@ -16,18 +16,19 @@ void hash_text(struct str text, char hex[HASH_HEX + 1]);
 enum { HASH_BYTES = 32 };
 void hash_bytes(struct str text, uint8_t digest[HASH_BYTES]);
 
-/* A content that comes in pieces. hash_digest may be asked once. */
+/* Hashes a content that comes in pieces. hash_digest may be called once. */
 struct hash;
 struct hash *hash_new(void);
 void hash_free(struct hash *hash);
 void hash_add(struct hash *hash, struct str piece);
 void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES]);
-/* The same in hex, as hash_text gives it. */
+/* Like hash_digest, but in hex as from hash_text. */
 void hash_hex(struct hash *hash, char hex[HASH_HEX + 1]);
 
 /*
- * The name that git gives a file of this CONTENT in its object store (gitformat-loose(5)): 20
- * bytes of SHA-1, or 32 of SHA-256. Not for trust: git's own names are all it is held against.
+ * The name that git gives a file of this CONTENT in its object store
+ * (gitformat-loose(5)): 20 bytes of SHA-1, or 32 of SHA-256. Not for security: it is
+ * only compared with git's own names.
  */
 void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES]);
 

@@ -1,6 +1,7 @@
 /*
- * kernel: system calls and constants that Debian 12's headers or an older C library lack,
- * called by number. Sources: the kernel's include/uapi (mount.h, landlock.h, openat2.h).
+ * kernel: system calls and constants that the headers of Debian 12 or an older C
+ * library lack; the calls are made by number. Sources: the kernel's include/uapi
+ * (mount.h, landlock.h, openat2.h).
  */
 #pragma once
 #include <errno.h>
@@ -41,7 +42,10 @@ enum {
 	KERNEL_LANDLOCK_SCOPE_SIGNAL = 2,
 	KERNEL_LANDLOCK_TCP = 3, /* binding and connecting, ABI 4 */
 };
-/* File rights by the ABI that brought them; <linux/landlock.h> here ends at ABI 2. */
+/*
+ * File rights, by the ABI that introduced them; <linux/landlock.h> of Debian 12 ends at
+ * ABI 2.
+ */
 #define KERNEL_ACCESS_REFER        (1ULL << 13) /* ABI 2 */
 #define KERNEL_ACCESS_TRUNCATE     (1ULL << 14) /* ABI 3 */
 #define KERNEL_ACCESS_IOCTL_DEV    (1ULL << 15) /* ABI 5 */
@@ -58,7 +62,7 @@ static inline int kernel_move_mount(int from, int to)
 			    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* TO is not followed when it is a link. */
+/* When TO is a link, it is not followed. */
 static inline int kernel_move_mount_at(int from, int folder, const char *to)
 {
 	return (int)syscall(KERNEL_MOVE_MOUNT, from, "", folder, to,
@@ -70,7 +74,10 @@ static inline int kernel_pidfd_open(pid_t pid)
 	return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0);
 }
 
-/* include/uapi/linux/pidfd.h, its first version; the kernel fills what it knows of it. */
+/*
+ * As in the first version of include/uapi/linux/pidfd.h. The kernel fills the members
+ * that it knows.
+ */
 struct kernel_pidfd_info {
 	uint64_t mask, cgroup;
 	uint32_t pid, rest[11];

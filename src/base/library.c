@@ -1,4 +1,4 @@
-/* library: dlopen and dlsym, with sentences; see library.h. */
+/* library: dlopen and dlsym, with a sentence for each failure. */
 
 #include "base/library.h"
 
@@ -40,15 +40,15 @@ bool library_load(const struct library *library, const struct library_function *
 				       library->name, library->purpose, library->version,
 				       library->package);
 		/*
-		 * POSIX lets a pointer to an object hold one to a function; C has no cast
-		 * for it.
+		 * POSIX guarantees that an object pointer can hold a function pointer;
+		 * C has no cast for it.
 		 */
 		memcpy(functions[i].slot, &symbol, sizeof(symbol));
 	}
 	return true;
 }
 
-/* Is code of it changed when it is loaded? No distribution's is. */
+/* Does loading change code of the library? It does in no library of a distribution. */
 static bool changes_code(const struct dl_phdr_info *info)
 {
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -73,7 +73,7 @@ static int trim_one(struct dl_phdr_info *info, size_t size, void *context)
 
 	(void)size;
 	(void)context;
-	/* The program itself is first, without a name. */
+	/* The program itself comes first, without a name. */
 	if (info->dlpi_name[0] == '\0' || changes_code(info))
 		return 0;
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {

@@ -1,6 +1,7 @@
 /*
- * library: a shared library that is loaded by the first thing that wants it. To link one costs
- * every start: libcurl 3 ms, libmicrohttpd 1.5 ms; SQLite would be a third of the program.
+ * library: a shared library that is loaded when it is first needed. Linking one would
+ * slow down every start: libcurl by 3 ms, libmicrohttpd by 1.5 ms. SQLite would be a
+ * third of the program.
  */
 #pragma once
 
@@ -9,16 +10,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A function of it, and the place for its pointer. */
+/* A function of the library, and the place for its pointer. */
 struct library_function {
 	const char *name;
 	void *slot;
 };
 
 /*
- * Load NAME ("libcurl.so.4") and find the COUNT functions; it stays loaded for the life of the
- * process. ERR says that it is missing (ENOENT) or older than VERSION (ENOSYS), for what it is
- * wanted ("asking a model"), and the Debian PACKAGE that brings it.
+ * Load NAME ("libcurl.so.4") and find its COUNT functions. The library stays loaded
+ * until the process ends. ERR says that it is missing (ENOENT) or older than VERSION
+ * (ENOSYS), its PURPOSE ("asking a model"), and the Debian PACKAGE that contains it.
  */
 struct library {
 	const char *name, *version, *package, *purpose;
@@ -27,13 +28,13 @@ bool library_load(const struct library *library, const struct library_function *
 		  size_t count, struct err *err);
 
 /*
- * Give back all unchanged memory pages of libraries: most were read only for loading. A
- * page that is needed again comes from the kernel's cache. For libcurl and its twenty
- * libraries that takes 0.2 ms, so call this when there is time.
+ * Free all unchanged memory pages of libraries, because most were only read for
+ * loading. A page that is needed again comes from the kernel's cache. For libcurl and
+ * its twenty libraries this takes 0.2 ms, so call it when there is time.
  */
 void library_trim(void);
 
-/* A file that the program brings along; dev/embed makes tables of them. */
+/* A file that is built into the program; dev/embed writes tables of such files. */
 
 struct embedded_file {
 	const char *name; /* path in the source tree: "agents/coder.md" */

@@ -1,4 +1,4 @@
-/* memory: allocation that never fails, and arenas; see memory.h. */
+/* memory: allocation that ends the process instead of failing, and arenas. */
 #include "base/memory.h"
 
 #include <stdalign.h>
@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /*
- * A block of an arena: one malloc for many small things, without the malloc's own page.
+ * Size of an arena's block: one malloc serves many small objects, and the block with
+ * malloc's own data fits into pages.
  */
 enum { ARENA_BLOCK = 8192 - 64 };
 
@@ -21,7 +22,7 @@ struct arena_block {
 
 _Noreturn void memory_exhausted(size_t size)
 {
-	/* Nothing here may allocate. */
+	/* Do not allocate here. */
 	char message[96];
 	int length = snprintf(message, sizeof(message),
 			      "glovebox: out of memory (%zu bytes wanted)\n", size);
@@ -43,7 +44,7 @@ void *memory_array(size_t count, size_t size)
 
 	if (__builtin_mul_overflow(count, size, &total))
 		memory_exhausted(SIZE_MAX);
-	/* calloc of nothing may give NULL, which would look like a failure. */
+	/* calloc(0) may return NULL, which would look like a failure. */
 	memory = calloc(1, total ? total : 1);
 	if (!memory)
 		memory_exhausted(total);
@@ -115,14 +116,12 @@ void *arena_alloc(struct arena *arena, size_t size)
 
 	if (size > SIZE_MAX - align)
 		memory_exhausted(size);
-	/* Two empty things still have different addresses. */
+	/* Give two empty objects different addresses. */
 	size = size ? (size + align - 1) / align * align : align;
 	if (!block || block->size - block->used < size) {
 		block = arena_new_block(size > ARENA_BLOCK ? size : ARENA_BLOCK);
 		if (arena->blocks && size > ARENA_BLOCK / 4) {
-			/*
-			 * Something large must not waste what the open block still has.
-			 */
+			/* Do not waste the rest of the open block for a large object. */
 			block->next = arena->blocks->next;
 			arena->blocks->next = block;
 		} else {

@@ -1,6 +1,6 @@
 /*
- * memory: allocation that never fails (out of memory ends the process with a
- * message), arenas for things that die together, and cleanup by scope.
+ * memory: allocation that never fails (out of memory ends the process with a message),
+ * arenas for objects that are freed together, and cleanup by scope.
  */
 #pragma once
 #include "base/str.h"
@@ -10,12 +10,13 @@
 
 void *memory_alloc(size_t size);               /* zeroed */
 void *memory_array(size_t count, size_t size); /* zeroed; overflow ends the process */
-void *memory_grow(void *old, size_t count, size_t size); /* realloc; new part not zeroed */
-char *memory_copy(const char *text);                     /* NULL stays NULL */
+/* realloc; new part not zeroed */
+void *memory_grow(void *old, size_t count, size_t size);
+char *memory_copy(const char *text); /* NULL stays NULL */
 char *memory_copy_str(struct str text);
 _Noreturn void memory_exhausted(size_t size);
 
-/* All memory of one session, turn or request; freed at once. */
+/* All memory of one session, turn or request; freed in one call. */
 struct arena_block;
 struct arena {
 	struct arena_block *blocks;

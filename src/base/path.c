@@ -1,4 +1,4 @@
-/* path: paths as text; see path.h. */
+/* path: takes paths apart and joins them, as text only. */
 #include "base/path.h"
 
 #include "base/text/text.h"
@@ -10,7 +10,7 @@
 
 enum { PATH_TEXT_MAX = 2 * PATH_MAX /* bytes of a path that stands as a key */ };
 
-/* Apply the components of PATH to what OUT holds from START on. */
+/* Apply the components of PATH to the part of OUT that begins at START. */
 static bool path_apply(const char *path, size_t start, struct buf *out)
 {
 	while (*path) {
@@ -46,7 +46,7 @@ bool path_normal(const char *base, const char *path, struct buf *out)
 	return false;
 }
 
-/* The size of ROOT without slashes at its end: 0 for "/". */
+/* The size of ROOT without its final slashes: 0 for "/". */
 static size_t path_root_size(const char *root)
 {
 	size_t size = strlen(root);
@@ -60,7 +60,7 @@ bool path_within(const char *path, const char *root)
 {
 	size_t size = path_root_size(root);
 
-	/* No root at all holds nothing; it must not become "/". */
+	/* An empty root holds nothing. It must not be taken for "/". */
 	if (root[0] == '\0')
 		return path[0] == '\0';
 	return strncmp(path, root, size) == 0 && (path[size] == '/' || path[size] == '\0');

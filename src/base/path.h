@@ -1,6 +1,6 @@
 /*
  * path: paths as text, component by component. Nothing here touches the file system;
- * files/files resolves them for real.
+ * files/files.c resolves paths on disk.
  */
 #pragma once
 #include "base/buf.h"
@@ -10,8 +10,8 @@
 
 /*
  * Append the absolute, lexically normal form of PATH: joined to BASE (absolute) unless
- * absolute itself, "." and "//" gone, ".." applied, no slash at the end except for "/".
- * False at OUT's ceiling or when ".." climbs above "/".
+ * PATH is absolute, without "." and "//", with ".." applied, and without a final slash
+ * except for "/". False when OUT is full, or when ".." climbs above "/".
  */
 bool path_normal(const char *base, const char *path, struct buf *out);
 
@@ -24,17 +24,17 @@ const char *path_relative(const char *path, const char *root);
 const char *path_base_name(const char *path); /* after the last slash */
 
 /*
- * Append the place of NAME in a folder of the XDG Base Directory Specification, in normal
- * form: below VARIABLE (its value; a relative one is to be ignored), else below FALLBACK in
- * HOME. Both may be NULL. False when there is neither, when ".." climbs above "/", or at
- * OUT's ceiling.
+ * Append the place of NAME in a folder of the XDG Base Directory Specification, in
+ * normal form: below VARIABLE (its value; ignored when relative), else below FALLBACK
+ * in HOME. Both may be NULL. False when there is neither, when ".." climbs above "/",
+ * or when OUT is full.
  */
 bool path_xdg(const char *variable, const char *home, const char *fallback,
 	      const char *name, struct buf *out);
 
 /*
- * Take the next folder off *LIST, which holds them between colons as PATH does. Empty ones
- * (they would mean the working folder) are left out. False when none is left.
+ * Take the next folder from *LIST, whose folders are separated by colons as in PATH.
+ * Empty ones (they would mean the working folder) are skipped. False when none is left.
  */
 bool path_next_folder(struct str *list, struct str *folder);
 
@@ -42,11 +42,15 @@ bool path_next_folder(struct str *list, struct str *folder);
 size_t path_depth(const char *path);
 
 /*
- * Paths are bytes and values are UTF-8: as a key or text in a value a path has "\HH" for a
- * backslash and every byte that is not plain ASCII. Both functions give a new string.
+ * Paths are bytes and values are UTF-8. Therefore a path in a value, as key or text,
+ * has "\HH" for a backslash and for every byte that is not plain ASCII. Both functions
+ * return a new string.
  */
 char *path_key(const char *path);
-char *path_of_key(const char *key); /* NULL when KEY is none, or NULL */
+char *path_of_key(const char *key); /* NULL when KEY is NULL or not such a text */
 
-/* Is one of the names of PATH `.git`, in whatever case a file system takes it? */
+/*
+ * Is one of the names in PATH `.git`, in any spelling that a file system accepts for
+ * it?
+ */
 bool path_names_git(const char *path);

@@ -1,4 +1,4 @@
-/* str: views of bytes; see str.h. */
+/* str: compares, searches and cuts views of bytes. */
 
 #include "base/str.h"
 

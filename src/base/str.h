@@ -1,6 +1,6 @@
 /*
- * str: a view of bytes somebody else owns. Never owns, never outlives its
- * source, need not end in NUL.
+ * str: a view of bytes that somebody else owns. A view must not outlive its source and
+ * need not end in NUL.
  */
 #pragma once
 
@@ -23,37 +23,43 @@ bool str_is(struct str a, const char *text);
 bool str_starts(struct str text, struct str prefix);
 bool str_ends(struct str text, struct str suffix);
 
-/* TEXT from FROM on, at most SIZE bytes; both are clamped to what is there. */
+/*
+ * The part of TEXT from FROM on, at most SIZE bytes. Both are limited to the bytes that
+ * exist.
+ */
 struct str str_part(struct str text, size_t from, size_t size);
 
 /* Offset of the first NEEDLE at or after FROM, or (size_t)-1. */
 size_t str_find(struct str text, struct str needle, size_t from);
 
-/* Without blanks, tabs and line ends on both sides. */
+/* TEXT without blanks, tabs and line ends on both sides. */
 struct str str_trim(struct str text);
 
 /*
- * Take the next line off the front of *REST (without its "\n"; a "\r" stays).
- * False when nothing is left. A last line without "\n" counts as a line.
+ * Take the next line from *REST, without its "\n" (a "\r" stays). False when nothing is
+ * left. A last line without "\n" counts as a line.
  */
 bool str_next_line(struct str *rest, struct str *line);
 
-/* Take the next of the blank-separated words off *REST. False when none is left. */
+/*
+ * Take the next word from *REST, whose words are separated by blanks. False when none
+ * is left.
+ */
 bool str_next_word(struct str *rest, struct str *word);
-/* Is WORD one of the blank-separated WORDS (NULL: none)? */
+/* Is WORD one of WORDS, which are separated by blanks (NULL: none)? */
 bool str_among(const char *words, struct str word);
 
 /*
- * Compares sixteen bytes at the same time. The vectors are an extension of GCC and
- * clang, which makes a loop of them for a processor without such instructions.
+ * Compares sixteen bytes at the same time. Vectors are an extension of GCC and clang,
+ * which use a loop on processors without such instructions.
  */
 
-/* 16 bytes are what every x86-64 and arm64 compares at once. */
+/* Every x86-64 and arm64 compares 16 bytes in one instruction. */
 typedef uint8_t byte_vector __attribute__((vector_size(16)));
 
 enum {
 	BYTE_VECTOR = sizeof(byte_vector),
-	/* A lane of eight bits counts so far. */
+	/* A lane of eight bits can count up to this. */
 	BYTE_VECTOR_COUNT_MAX = 255,
 };
 
@@ -70,13 +76,16 @@ static inline byte_vector byte_vector_load(const char *from)
 	return bytes;
 }
 
-/* All bits (-1) in the lanes where the bytes at FROM equal those of VECTOR. */
+/* All bits (-1) are set in the lanes where the bytes at FROM equal those of VECTOR. */
 static inline byte_vector byte_vector_equal(const char *from, byte_vector vector)
 {
 	return (byte_vector)(byte_vector_load(from) == vector);
 }
 
-/* The first lane of LANES that has a bit; BYTE_VECTOR: none has. Lanes are all bits or none. */
+/*
+ * The first lane of LANES that is set; BYTE_VECTOR when none is. A lane has all bits or
+ * none.
+ */
 static inline size_t byte_vector_first(byte_vector lanes)
 {
 	uint64_t halves[2];

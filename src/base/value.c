@@ -1,4 +1,4 @@
-/* value: JSON values by jansson; see value.h. */
+/* value: JSON values, kept by jansson; the grammar of JSON; and printing. */
 
 #include "base/value.h"
 
@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The grammar of JSON. */
+/* Checks a text against the grammar of JSON. */
 
-/* As much as a sentence repeats of the text: enough to find the place. */
+/* Bytes of the text in a sentence: enough to find the place. */
 enum { VALUE_NEAR = 40 };
 
 /* Fill ERR with "line L, column C: WHAT near "…"". Always returns false. */
@@ -51,7 +51,7 @@ static bool value_syntax_fail(struct str text, size_t at, const char *what, stru
 		return err_set(err, EINVAL,
 			       "line %zu, column %zu: %s at the end of the text", line,
 			       column, what);
-	/* No ceiling needed: six bytes for one at most. */
+	/* The ceiling is never reached: a byte becomes at most six. */
 	buf_init(&quoted, (size_t)8 * VALUE_NEAR);
 	(void)value_quote(near, &quoted);
 	err_set(err, EINVAL, "line %zu, column %zu: %s near %s", line, column, what,
@@ -60,7 +60,10 @@ static bool value_syntax_fail(struct str text, size_t at, const char *what, stru
 	return false;
 }
 
-/* All bits in the lanes of bytes that a JSON string cannot hold as they are, or above ASCII. */
+/*
+ * Sets all bits in the lanes of bytes that a JSON string cannot contain unescaped, or
+ * that are above ASCII.
+ */
 static byte_vector value_specials(byte_vector bytes)
 {
 	return (byte_vector)(bytes < 0x20) | (byte_vector)(bytes == '"') |
@@ -75,8 +78,8 @@ static bool value_is_plain(unsigned char c)
 static bool value_syntax_is_control(struct str text, size_t at);
 
 /*
- * Offset of the first byte at or after FROM that is not to stand in a JSON string as it is: a
- * quote, a backslash, a control character, or what is not UTF-8.
+ * Offset of the first byte at or after FROM that must not stand unescaped in a JSON
+ * string: a quote, a backslash, a control character, or invalid UTF-8.
  */
 static size_t value_syntax_skip_plain(struct str text, size_t from)
 {
@@ -95,7 +98,7 @@ static size_t value_syntax_skip_plain(struct str text, size_t from)
 			from++;
 		if (from == text.size || (unsigned char)text.data[from] < 0x80)
 			return from;
-		/* Other scripts come in runs. */
+		/* Characters of other scripts come in runs. */
 		while (from < text.size && (unsigned char)text.data[from] >= 0x80) {
 			length = text_utf8_length(str_part(text, from, 4));
 			if (length == 0 || value_syntax_is_control(text, from))
@@ -105,7 +108,7 @@ static size_t value_syntax_skip_plain(struct str text, size_t from)
 	}
 }
 
-/* Do two bytes at AT make one of the control characters U+0080 to U+009F? */
+/* Are the two bytes at AT one of the control characters U+0080 to U+009F? */
 static bool value_syntax_is_control(struct str text, size_t at)
 {
 	return text.size - at >= 2 && (unsigned char)text.data[at] == 0xc2 &&
@@ -125,7 +128,10 @@ static size_t value_syntax_skip_string(struct str text, size_t at)
 	return text.size;
 }
 
-/* False when TEXT nests deeper than VALUE_DEPTH_MAX or has more than VALUE_PARTS_MAX values. */
+/*
+ * False when TEXT nests deeper than VALUE_DEPTH_MAX or has more than VALUE_PARTS_MAX
+ * values.
+ */
 static bool value_syntax_depth(struct str text, struct err *err)
 {
 	char what[64];
@@ -160,7 +166,10 @@ static bool value_syntax_depth(struct str text, struct err *err)
 	return true;
 }
 
-/* A reader of the grammar: recursion is bounded by value_syntax_depth before it. */
+/*
+ * The state of the grammar check. value_syntax_depth runs before and bounds its
+ * recursion.
+ */
 struct value_reader {
 	struct str text;
 	size_t at;
@@ -174,7 +183,7 @@ static bool value_wrong(const struct value_reader *reader, const char *what)
 	return value_syntax_fail(reader->text, reader->at, what, reader->err);
 }
 
-/* The byte at hand; 0 at the end (a NUL in the text is no JSON either). */
+/* The current byte; 0 at the end (a NUL in the text is not JSON either). */
 static char value_peek(const struct value_reader *reader)
 {
 	return reader->at < reader->text.size ? reader->text.data[reader->at] : '\0';
@@ -206,7 +215,7 @@ static int value_syntax_unit(struct str text, size_t at)
 	return unit;
 }
 
-/* Does UNIT, of the escape at AT, make a character with the escape behind it? */
+/* Does UNIT, from the escape at AT, form a character together with the next escape? */
 static bool value_syntax_is_paired(struct str text, size_t at, int unit)
 {
 	int low = str_starts(str_part(text, at + 6, 2), STR("\\u"))
@@ -369,7 +378,7 @@ static bool value_read(struct value_reader *reader)
 	return value_wrong(reader, "expected a value");
 }
 
-/* False, with the sentence, at the first thing the grammar does not have. */
+/* False, with a sentence, at the first place that violates the grammar. */
 static bool value_syntax_check(struct str text, struct err *err)
 {
 	struct value_reader reader = {.text = text, .err = err};
@@ -383,7 +392,7 @@ static bool value_syntax_check(struct str text, struct err *err)
 	return true;
 }
 
-/* Values as JSON text; see value.h. Strings go run by run, not byte by byte. */
+/* Prints values as JSON text. Strings are copied run by run, not byte by byte. */
 
 static bool value_print_at(const struct value *value, unsigned flags, size_t depth,
 			   struct buf *buf);
@@ -436,7 +445,7 @@ bool value_quote(struct str text, struct buf *buf)
 	return false;
 }
 
-/* The shortest of the usual precisions that reads back as the same number. */
+/* Print with the lowest of some precisions that reads back as the same number. */
 static bool value_print_real(double number, struct buf *buf)
 {
 	char text[40];
@@ -446,10 +455,10 @@ static bool value_print_real(double number, struct buf *buf)
 		if (strtod(text, NULL) == number)
 			break;
 	}
-	/* The locale of a terminal may have a comma here. */
+	/* A locale may have a comma in place of the point. */
 	if (strchr(text, ','))
 		*strchr(text, ',') = '.';
-	/* 1.0 stays a real when it is read again. */
+	/* Add ".0", so that 1.0 is read back as a real. */
 	return buf_adds(buf, text) && (strpbrk(text, ".e") || buf_adds(buf, ".0"));
 }
 
@@ -539,8 +548,8 @@ bool value_print(const struct value *value, unsigned flags, struct buf *buf)
 }
 
 /*
- * What is written over in a text, or into its copy, so that it is JSON as the grammar
- * has it: comments, fences and commas, halves of characters, integers beyond 64 bits.
+ * Makes a text valid JSON by overwriting parts of it or of its copy: comments, code
+ * fences and extra commas, halves of surrogate pairs, integers of more than 64 bits.
  */
 
 bool value_syntax_mend(struct str text, struct buf *out)
@@ -571,7 +580,8 @@ static void value_blank(char *text, size_t from, size_t to)
 }
 
 /*
- * Blank a comment that opens at AT; returns its end, or AT when it is none or has no end.
+ * Blank the comment that begins at AT. Returns its end, or AT when there is none or it
+ * has no end.
  */
 static size_t value_blank_comment(char *text, size_t size, size_t at)
 {
@@ -593,7 +603,7 @@ static size_t value_blank_comment(char *text, size_t size, size_t at)
 	return end;
 }
 
-/* A model's "```json … ```" around the value: both fences go, or none. */
+/* Blank a model's code fence "```json … ```" around the value: both lines, or none. */
 static void value_blank_fence(char *text, size_t size)
 {
 	struct str inside = str_trim((struct str){text, size});
@@ -610,13 +620,13 @@ static void value_blank_fence(char *text, size_t size)
 }
 
 /*
- * Write blanks over what FLAGS (enum value_flags) allow beside JSON. Line ends stay, so
- * that every position means the same in both texts. False for a comment without end.
+ * Overwrite with blanks what FLAGS (enum value_flags) allow besides JSON. Line ends
+ * stay, so that positions are the same in both texts. False when a comment has no end.
  */
 static bool value_syntax_blank(char *text, size_t size, unsigned flags, struct err *err)
 {
 	const size_t none = (size_t)-1;
-	/* A comma that waits for what follows it, and what stood before that comma. */
+	/* A comma that may be a trailing one, and the byte before that comma. */
 	size_t comma = none;
 	char before = '[';
 
@@ -643,9 +653,7 @@ static bool value_syntax_blank(char *text, size_t size, unsigned flags, struct e
 		if ((c == ']' || c == '}') && comma != none)
 			text[comma] = ' ';
 		comma = none;
-		/*
-		 * "[,]" and "[1,,]" are no trailing commas: something would be missing.
-		 */
+		/* "[,]" and "[1,,]" have no trailing comma: a value is missing there. */
 		if (c == ',' && before != '[' && before != '{' && before != ',' &&
 		    before != ':')
 			comma = at;
@@ -656,12 +664,15 @@ static bool value_syntax_blank(char *text, size_t size, unsigned flags, struct e
 	return true;
 }
 
-/* Write \ufffd over each half of a surrogate pair that is escaped without the other. */
+/* Write \ufffd over each escaped half of a surrogate pair whose other half is missing. */
 static void value_syntax_mend_halves(char *text, size_t size)
 {
 	const struct str whole = {text, size};
 
-	/* A backslash that stands in no string is no JSON whatever follows it. */
+	/*
+	 * A backslash outside of strings is never JSON, so strings need not be tracked
+	 * here.
+	 */
 	for (size_t at = 0; at + 1 < size;) {
 		const int unit = str_starts(str_part(whole, at, 2), STR("\\u"))
 					 ? value_syntax_unit(whole, at + 2)
@@ -675,7 +686,7 @@ static void value_syntax_mend_halves(char *text, size_t size)
 	}
 }
 
-/* Of the DIGITS of an integer, without a sign. */
+/* Does an integer of DIGITS (without sign) fit into 64 bits? */
 static bool value_fits(struct str digits, bool negative)
 {
 	static const char least[] = "9223372036854775808", most[] = "9223372036854775807";
@@ -686,7 +697,10 @@ static bool value_fits(struct str digits, bool negative)
 		memcmp(digits.data, negative ? least : most, room) <= 0);
 }
 
-/* Write each integer that 64 bits do not hold as a real, to the nearest hundred below. */
+/*
+ * Turn each integer that does not fit into 64 bits into a real, by "e2" in place of its
+ * last two digits.
+ */
 static void value_syntax_mend_integers(char *text, size_t size)
 {
 	const struct str whole = {text, size};
@@ -705,7 +719,7 @@ static void value_syntax_mend_integers(char *text, size_t size)
 		at = end;
 		while (at < size && text[at] != '\0' && strchr("+-.eE0123456789", text[at]))
 			at++;
-		/* The rest of a number makes a real of it. */
+		/* A number with a fraction or an exponent is already a real. */
 		if (at > end || value_fits(str_part(whole, start, end - start), negative))
 			continue;
 		text[end - 2] = 'e';
@@ -713,10 +727,10 @@ static void value_syntax_mend_integers(char *text, size_t size)
 	}
 }
 
-/* 2^63, the first number that no int64_t has; INT64_MAX itself is not a double. */
+/* 2^63, the first number above int64_t. INT64_MAX itself is no double. */
 #define VALUE_INTEGERS_END 9223372036854775808.0
 
-/* jansson's readers take const, its iterators and counts do not, and none changes what is read. */
+/* jansson's iterators and counts do not take const, although they change nothing. */
 static json_t *value_json(const struct value *value)
 {
 	return (json_t *)(uintptr_t)value;
@@ -727,7 +741,10 @@ static struct value *value_of(json_t *json)
 	return (struct value *)json;
 }
 
-/* A NULL from a constructor is out of memory, as all else about it was checked before. */
+/*
+ * NULL from a constructor means out of memory, because all other errors were excluded
+ * before.
+ */
 static struct value *value_new(json_t *json)
 {
 	if (!json)
@@ -736,8 +753,8 @@ static struct value *value_new(json_t *json)
 }
 
 /*
- * Set ERR for a text that the JSON library refused: beside the grammar it checks keys and
- * numbers. Always false.
+ * Set ERR for a text that the JSON library refused, since it also checks keys and
+ * numbers. Always returns false.
  */
 static bool value_refuse(struct str text, const json_error_t *error, struct err *err)
 {
@@ -931,7 +948,7 @@ static bool value_equal_numbers(const struct value *a, const struct value *b)
 		integer = b;
 		real = a;
 	}
-	/* Not by way of a double: 2^53 and 2^53 + 1 would be the same. */
+	/* Do not convert to double: 2^53 and 2^53 + 1 would become equal. */
 	number = value_number(real);
 	return number >= -VALUE_INTEGERS_END && number < VALUE_INTEGERS_END &&
 	       trunc(number) == number && (int64_t)number == value_integer(integer);
@@ -1112,7 +1129,7 @@ void value_set_boolean(struct value *object, const char *key, bool truth)
 
 void value_remove(struct value *object, const char *key)
 {
-	/* Fails only when there is no such member. */
+	/* This fails only when there is no such member. */
 	(void)json_object_del(value_json(object), key);
 }
 

@@ -1,8 +1,8 @@
 /*
  * value: a JSON value (RFC 8259, strict: UTF-8 checked, no duplicate keys, no NaN,
- * nothing after the end). Counted references: a caller that gets a value by `value_new_…`,
- * `value_parse` or `value_ref` frees it; members and items are borrowed from their
- * container. The only file that knows the JSON library.
+ * nothing after the end). Values have counted references: a caller that gets a value by
+ * `value_new_…`, `value_parse` or `value_ref` frees it; members and items are borrowed
+ * from their container. Only value.c knows the JSON library.
  */
 #pragma once
 
@@ -27,34 +27,47 @@ enum value_kind {
 };
 
 enum value_flags {
-	VALUE_COMMENTS = 1, /* allow // and block comments and trailing commas (configuration) */
-	/* take a code fence and trailing commas away (a model's words); VALUE_HALVES, too */
+	/* allow // and block comments and trailing commas (configuration) */
+	VALUE_COMMENTS = 1,
+	/*
+	 * blank a code fence and trailing commas (a model's text); includes
+	 * VALUE_HALVES
+	 */
 	VALUE_REPAIR = 2,
 	VALUE_PRETTY = 4, /* value_print: indent by two */
-	VALUE_SORTED = 8, /* value_print: keys in order */
-	/* half of an escaped surrogate pair is U+FFFD: a text that was cut inside a character */
+	VALUE_SORTED = 8, /* value_print: keys sorted */
+	/*
+	 * half of an escaped surrogate pair becomes U+FFFD: the text was cut inside a
+	 * character
+	 */
 	VALUE_HALVES = 16,
-	/* an integer beyond 64 bits is the real that is as large: others know only those */
+	/*
+	 * an integer of more than 64 bits becomes a real: some programs know only reals
+	 */
 	VALUE_WIDE = 32,
 };
 
 /*
- * Deepest nesting, largest text and most values taken: one of two bytes of text takes a hundred
- * of memory.
+ * Limits of nesting, of a text, and of values. A value of two bytes of text takes a
+ * hundred bytes of memory.
  */
 enum { VALUE_DEPTH_MAX = 128, VALUE_TEXT_MAX = 64 << 20, VALUE_PARTS_MAX = 2 << 20 };
 
 /*
- * Once, at the start of a program of ours: memory that cannot be had for a value ends the process,
- * as everywhere. Left alone the JSON library loses the byte of a text that it had no room for.
+ * Call this once at the start of our programs: when there is no memory for a value, the
+ * process ends, as everywhere. By default the JSON library loses a byte of a text when
+ * memory is short.
  */
 void value_own_memory(void);
 
-/* On failure ERR says line, column and what was found. *VALUE is untouched then. */
+/* On failure ERR gives line, column and the text found there, and *VALUE is unchanged. */
 bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err);
 
-void value_free(struct value *value); /* NULL is fine */
-/* One more owner of VALUE, who changes nothing of it that others see. NULL is NULL. */
+void value_free(struct value *value); /* NULL is allowed */
+/*
+ * Return VALUE with one more owner, who must not change anything that other owners see.
+ * NULL for NULL.
+ */
 struct value *value_ref(const struct value *value);
 void value_auto_free(struct value **value);
 #define auto_value __attribute__((cleanup(value_auto_free)))
@@ -62,7 +75,7 @@ void value_auto_free(struct value **value);
 enum value_kind value_kind(const struct value *value); /* NULL pointer: VALUE_NULL */
 const char *value_kind_name(enum value_kind kind);     /* "string", "integer", … */
 
-/* Readers: of the wrong kind or NULL they give the empty answer. */
+/* Readers. For a value of the wrong kind, and for NULL, they return an empty result. */
 const char *value_text(const struct value *value); /* NULL unless a string */
 struct str value_str(const struct value *value); /* empty unless a string; may hold NUL */
 /* Is TEXT one of the texts in ARRAY (or NULL)? */
@@ -71,11 +84,13 @@ int64_t value_integer(const struct value *value); /* a real is cut toward zero *
 double value_number(const struct value *value);
 bool value_is_true(const struct value *value);
 bool value_is_number(const struct value *value);
-bool value_equal(const struct value *a, const struct value *b); /* 1 equals 1.0 (JSON Schema) */
+/* 1 equals 1.0 (JSON Schema) */
+bool value_equal(const struct value *a, const struct value *b);
 
 size_t value_count(const struct value *value);                     /* items or members */
 struct value *value_item(const struct value *array, size_t index); /* NULL past the end */
-struct value *value_member(const struct value *object, const char *key); /* NULL if absent */
+/* NULL if absent */
+struct value *value_member(const struct value *object, const char *key);
 
 /*
  * Members in the order of the text:
@@ -90,8 +105,9 @@ struct value *value_at(void *at);
 /* Builders. `take_…` arguments move into the container. */
 struct value *value_new_object(void);
 struct value *value_new_array(void);
-struct value *value_new_text(const char *text); /* invalid UTF-8 becomes U+FFFD; NULL: null */
-struct value *value_new_str(struct str text); /* likewise */
+/* invalid UTF-8 becomes U+FFFD; NULL: null */
+struct value *value_new_text(const char *text);
+struct value *value_new_str(struct str text); /* invalid UTF-8 becomes U+FFFD */
 /* An array of the NULL-ended TEXTS. */
 struct value *value_new_texts(const char *const *texts);
 struct value *value_new_integer(int64_t number);
@@ -109,18 +125,18 @@ void value_set_boolean(struct value *object, const char *key, bool truth);
 void value_remove(struct value *object, const char *key);
 void value_append(struct value *array, struct value *take_value);
 
-/* Append VALUE as JSON text. False at BUF's ceiling. */
+/* Append VALUE as JSON text. False when BUF is full. */
 bool value_print(const struct value *value, unsigned flags, struct buf *buf);
 
 /*
- * Append TEXT as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. Control characters
- * are escaped, those of U+0080 to U+009F too: a terminal obeys them.
+ * Append TEXT as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. Control
+ * characters are escaped, also U+0080 to U+009F, because a terminal obeys them.
  */
 bool value_quote(struct str text, struct buf *buf);
 
 /*
- * The grammar of JSON (RFC 8259) for value.c: what may be blanked out before parsing,
- * how deep a text is, and a sentence about the first place that is wrong.
+ * The grammar of JSON (RFC 8259) for value.c: which parts may be blanked out before
+ * parsing, how deeply a text is nested, and a sentence about the first error.
  */
 
 /* Append TEXT with U+FFFD in place of each byte that is not UTF-8. */

@@ -1,4 +1,4 @@
-/* anchor: build the cell, then make workers until the front is gone. */
+/* anchor: builds the cell, then makes workers until the front is gone. */
 
 #include "cell/anchor.h"
 
@@ -39,11 +39,12 @@ struct wards {
 /*
  * The workers of an anchor that has no pid namespace, and how they are ended. A worker
  * that ends by itself kills all its processes. The processes of a killed worker become
- * orphans of the anchor, which ends them immediately. When the front is gone, the anchor
- * ends all processes of the cell. An anchor with a pid namespace needs none of this: the
- * kernel does it.
+ * orphans of the anchor, which ends them immediately. When the front is gone, the
+ * anchor ends all processes of the cell. An anchor with a pid namespace needs none of
+ * this: the kernel does it.
  *
- * One poll over the control socket, the front and the deaths of workers.
+ * The anchor waits with one poll for the control socket, the front and the deaths of
+ * workers.
  */
 
 enum { SLOT_CONTROL, SLOT_FRONT, SLOT_DEATHS, SLOT_COUNT };

@@ -20,11 +20,15 @@
 #include <sys/types.h>
 
 enum anchor_kind {
-	ANCHOR_STARTED = 1, /* with the anchor's pidfd; sent by the process that cloned it */
-	ANCHOR_WORKER,      /* with the socket and the pidfd of a new worker */
-	/* with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for */
+	/* with the anchor's pidfd; sent by the process that cloned it */
+	ANCHOR_STARTED = 1,
+	ANCHOR_WORKER, /* with the socket and the pidfd of a new worker */
+	/*
+	 * with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for
+	 */
 	ANCHOR_LISTENER,
-	ANCHOR_QUESTIONS, /* with the socket of sandbox_overhear; left out where there is none */
+	/* with the socket of sandbox_overhear; left out where there is none */
+	ANCHOR_QUESTIONS,
 	ANCHOR_WIDENED, /* all later workers have the addition; with `text`, none has */
 	ANCHOR_REFUSED, /* the cell, or one worker, cannot be made: `text` says why */
 };
@@ -56,8 +60,9 @@ bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS]
 		    struct err *err);
 
 /*
- * Clone the anchor out of this process and let it run; returns in the parent only. CONTROL
- * and FRONT (a pidfd of the front) are descriptors of this process. FLAGS as sandbox_clone.
+ * Clone the anchor out of this process and let it run; returns in the parent only.
+ * CONTROL and FRONT (a pidfd of the front) are descriptors of this process. FLAGS as
+ * sandbox_clone.
  */
 bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
 		   const struct tool *const *tools, pid_t *pid, int *pidfd,

@@ -1,4 +1,4 @@
-/* cell: start the anchor, follow its socket, close all. */
+/* cell: starts the anchor, requests and serves workers, and closes the cell. */
 
 #include "cell/cell.h"
 
@@ -55,11 +55,9 @@ struct cell_start {
 };
 
 /*
- * Starts an anchor and waits for its end. For cell.c only.
- *
- * The anchor is either cloned out of this process (one-shot verbs that hold no key) or
- * started by exec with an empty environment, so that nothing of this process's memory is
- * in it.
+ * Starts an anchor and waits for its end. The anchor is either cloned out of this
+ * process (one-shot verbs that hold no key) or started by exec with an empty
+ * environment, so that nothing of this process's memory is in it.
  */
 
 /* Do not wait longer: a broken disk can keep a process in the kernel. */
@@ -270,7 +268,8 @@ static bool cell_read_worker(struct worker_end *worker)
 	while (ok && frame_next(&worker->reader, &frame)) {
 		bool last = frame.kind == FRAME_RESULT || frame.kind == FRAME_REFUSED;
 		for (size_t i = 0; i < frame.fd_count; i++)
-			(void)close(frame.fds[i]); /* a worker has no descriptors to send */
+			/* a worker has no descriptors to send */
+			(void)close(frame.fds[i]);
 		if (worker->state != WORKER_BUSY)
 			return idle_frame(worker, &frame);
 		if (!busy_frame(worker, &frame) && last)
@@ -463,7 +462,7 @@ static bool request_worker(struct cell *cell, enum worker_kind kind)
 	return false;
 }
 
-/* Request workers until COUNT of KIND are idle or on their way (cell.c). */
+/* Request workers until COUNT of KIND are idle or on their way. */
 static void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
 {
 	const bool prepared = kind == WORKER_PREPARED;
@@ -597,7 +596,7 @@ bool cell_ask_widened(struct cell *cell, uint64_t call, struct cell_spec *additi
 	return true;
 }
 
-/* The same for a worker requested by cell_ask_widened (cell.c). */
+/* Like cell_add_worker, for a worker requested by cell_ask_widened. */
 static void cell_add_widened(struct cell *cell, const int fds[ANCHOR_FDS])
 {
 	const uint64_t call = cell->widening_count > 0 ? cell->widening[0] : 0;

@@ -41,18 +41,20 @@ struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
 	bool prepared;
-	bool made; /* it has said that its walls stand */
-	uint64_t of_call; /* the only call it serves, because it sees more (cell_ask_widened); 0: any */
+	bool made; /* the worker has reported that its walls stand */
+	/* the only call it serves, because it sees more (cell_ask_widened); 0: any */
+	uint64_t of_call;
 	bool stale; /* made before the cell was widened: it serves no further call */
-	char *refused; /* why it could not lock itself in, when it is for one call; or NULL */
+	/* why it could not lock itself in, when it is for one call; or NULL */
+	char *refused;
 	int socket, pidfd;
 	struct group_end group;
 	struct frame_reader reader;
 	struct watch watch;
 	/*
-	 * While busy: FRAME has arrived, or (NULL) the worker has died. Returns true when
-	 * FRAME was a result and the worker is now busy with another call, whose frames
-	 * may have arrived with it.
+	 * While busy: called with a FRAME that has arrived, or with NULL when the
+	 * worker has died. Returns true when FRAME was a result and the worker is now
+	 * busy with another call, whose frames may have arrived at the same time.
 	 */
 	bool (*frame)(void *context, const struct frame *frame);
 	void *context;
@@ -76,21 +78,23 @@ struct cell_options {
 	struct cell_record *take_record;
 	struct loop *loop;
 	const struct tool *const *tools;
-	const char *program; /* as session.h */
+	const char *program; /* as in session.h */
 	bool direct;
 	const struct policy_limits *limits; /* of each worker's group (groups.h) */
 	unsigned ready;                     /* workers kept idle ahead */
-	/* these are prepared for commands; one plain worker more is kept for file tools */
+	/*
+	 * these are prepared for commands; one plain worker more is kept for file tools
+	 */
 	bool prepared;
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
-	bool rests; /* as session.h */
+	bool rests; /* as in session.h */
 	/* called once, while other processes make the cell; not with `direct`; or NULL */
 	void (*meanwhile)(void *context);
 	void *meanwhile_context;
 	/* answers the oldest cell_widen that has no answer yet; ERR NULL: it is done */
 	void (*widened)(void *context, const struct err *err);
-	/* both as outlet.h */
+	/* both as in outlet.h */
 	void (*asked)(void *context, uint64_t call, uint64_t connection,
 		      const char *target, const char *because);
 	void (*refused)(void *context, uint64_t call, const char *target,
@@ -187,7 +191,7 @@ void cell_let_go(struct worker_end *worker);
  * cell does this itself, a few milliseconds after the start of the call.
  */
 void cell_refill(struct cell *cell);
-/* The same immediately, because the loop will not turn for a while. */
+/* Like cell_refill, but immediately, because the loop will not turn for a while. */
 void cell_rest(struct cell *cell);
 /* Are workers being made? They need a processor. */
 bool cell_is_making(const struct cell *cell);
@@ -209,7 +213,7 @@ void cell_hold(struct cell *cell);
  */
 bool cell_kill_worker(struct worker_end *worker, int wait_ms);
 
-/* The inside of a cell, shared by cell*.c only. */
+/* The inside of a cell, for cell.c only. */
 
 struct cell {
 	struct cell_options options;
@@ -218,9 +222,10 @@ struct cell {
 	struct cell_record record;
 	int control;
 	int anchor_pidfd;
-	int questions_fd;  /* sandbox_overhear; -1: none */
-	uint64_t unrouted; /* the result of lookups_count_unrouted when it was last read */
-	bool grouped;      /* groups_open was called */
+	int questions_fd; /* sandbox_overhear; -1: none */
+	/* the result of lookups_count_unrouted when it was last read */
+	uint64_t unrouted;
+	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
 	struct watch control_watch;
 	struct outlet *outlet; /* NULL: no host is listed or asked for */

@@ -1,4 +1,4 @@
-/* groups: the part in the front. */
+/* groups: the front's side of the control groups, and the process that makes them. */
 
 #include "cell/groups.h"
 
@@ -38,13 +38,15 @@ struct groups_request {
 };
 struct groups_reply {
 	uint32_t id;
-	uint32_t held[CGROUP_COUNTERS]; /* each comes with its descriptor, in this order */
+	/* each comes with its descriptor, in this order */
+	uint32_t held[CGROUP_COUNTERS];
 	uint64_t before[CGROUP_COUNTERS];
 };
 
 enum {
 	ARGUMENT_MAX = 32,
-	STOP_MS = 2000, /* groups whose processes have just been killed are gone in far less */
+	/* groups whose processes have just been killed are gone in far less */
+	STOP_MS = 2000,
 	TARGET_MAX = 64,
 };
 
@@ -53,7 +55,11 @@ struct groups {
 	struct watch watch;
 	struct group_end *ends; /* requested, but not answered or dropped yet */
 	unsigned last_id;
-	unsigned gone; /* the last dropped group, reported with the next request because nobody waits for it; 0: none */
+	/*
+	 * the last dropped group, reported with the next request because nobody waits
+	 * for it; 0: none
+	 */
+	unsigned gone;
 };
 
 static bool process_start(struct groups *groups, const char *program,
@@ -262,7 +268,8 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
  */
 
 enum {
-	GROUPS_MAX = 1024, /* workers at the same time; further ones watch their limits themselves */
+	/* workers at the same time; further ones watch their limits themselves */
+	GROUPS_MAX = 1024,
 	REMOVE_MS = 1500, /* the last processes of a killed cell are being torn down */
 	REMOVE_STEP_MS = 5,
 	FDINFO_MAX = 4096,

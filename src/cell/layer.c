@@ -1,4 +1,4 @@
-/* layer: the walks through the layers of a cell. */
+/* layer: walks the layers of a cell and reports what does not last. */
 
 #include "cell/layer.h"
 
@@ -26,11 +26,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Gathers by folder what does not last, and puts it into words. */
+/* Groups the changes that do not last by folder, and puts them into words. */
 
 enum {
-	GROUPS_MAX = 1024, /* folders told separately; files in further ones are only counted */
-	ITEMS_MAX = 64, /* of these in details */
+	/* folders told separately; files in further ones are only counted */
+	GROUPS_MAX = 1024,
+	ITEMS_MAX = 64, /* groups in the details */
 	NAMES_TOLD = 2, /* up to so many names are told; more are told by their folder */
 	ITEMS_IN_TEXT = 4, /* a line or two */
 	STAYS_IN_TEXT = 4,
@@ -52,11 +53,10 @@ struct group {
 struct layer_found {
 	struct group groups[GROUPS_MAX];
 	size_t group_count;
-	struct group *last; /* the group of the last addition: a walk adds the files of one folder together */
+	/* the group of the last addition: a walk adds the files of one folder together */
+	struct group *last;
 	size_t counts[LAYER_CHANGES];
 };
-
-/* Gathering. */
 
 struct layer_found *layer_found_new(void)
 {
@@ -161,7 +161,7 @@ void layer_found_add(struct layer_found *found, enum layer_change change, struct
 	group->count++;
 }
 
-/* As data. */
+/* Prints the groups as data. */
 
 static const char *const change_keys[LAYER_CHANGES] = {"files", "empty", "removed"};
 
@@ -248,7 +248,10 @@ void layer_tell(struct tool_result *result, const struct layer_found *found,
 	buf_fini(&line);
 }
 
-/* As words. Details may come from anybody, so names are cleaned once more. */
+/*
+ * Prints the groups as words. Details may come from anybody, so names are cleaned once
+ * more.
+ */
 
 static void add_shown(struct buf *out, const struct value *path)
 {
@@ -324,7 +327,7 @@ void layer_tell_print(const struct tool_result *result, struct buf *out)
 	stays_print(value_member(layer, "stays"), out);
 }
 
-/* Files that exist in the cell only. */
+/* Reports files that exist in the cell only. */
 
 void layer_tell_note_own(struct tool_result *result, const char *path)
 {
@@ -392,7 +395,10 @@ void layer_tell_print_own(const struct tool_result *result, const struct layer_o
 }
 
 enum {
-	/* A large build has some ten thousand objects; a name that is kept takes 8 bytes. */
+	/*
+	 * A large build has some ten thousand objects; a name that is kept takes 8
+	 * bytes.
+	 */
 	NAMES_MAX = 1 << 17,
 	/* Each level holds a descriptor and the C library's 32 KiB. */
 	DEPTH_MAX = 64,
@@ -404,7 +410,8 @@ enum {
 	END_MS = 150,
 	/* Names between two readings of the clock. */
 	CLOCK_EVERY = 1024,
-	OWN_NAMES_MAX = 4096, /* at the top of /tmp or the home: a temporary folder run wild */
+	/* at the top of /tmp or the home: a temporary folder run wild */
+	OWN_NAMES_MAX = 4096,
 	OWN_FOLDERS_MAX = 3,
 	STAYS_MAX = 64,
 	/* Used beside the types of readdir: a folder in the place of a removed one. */
@@ -442,7 +449,8 @@ struct layers {
 /* A walk through one layer. */
 struct look {
 	const struct layers *layers;
-	struct names *collects; /* names are stored here; NULL: names are compared with `before` */
+	/* names are stored here; NULL: names are compared with `before` */
+	struct names *collects;
 	struct layer_found *found;
 	struct buf path; /* as it is shown */
 	size_t top;      /* of PATH's bytes: what names the layer itself */
@@ -453,7 +461,7 @@ struct look {
 	bool partial;
 };
 
-/* The names from before the call. */
+/* Remembers the names that a folder had before the call. */
 
 static uint64_t name_hash(const struct look *look, unsigned type)
 {
@@ -492,7 +500,7 @@ static void name_keep(struct look *look, unsigned type)
 	names->items[names->count++] = name_hash(look, type);
 }
 
-/* Walking. */
+/* Walks the layers and reports what is new. */
 
 static bool look_is_over(struct look *look)
 {
@@ -508,7 +516,10 @@ static void add(struct look *look, enum layer_change change)
 	layer_found_add(look->found, change, buf_str(&look->path), look->top);
 }
 
-/* A file, link, socket or FIFO in the upper folder: written, changed, or moved here. */
+/*
+ * Note a file, link, socket or FIFO in the upper folder that this call has written,
+ * changed, or moved there.
+ */
 static void look_at_file(struct look *look, int folder, const char *name)
 {
 	struct stat st;
@@ -526,7 +537,7 @@ static void look_at_file(struct look *look, int folder, const char *name)
 }
 
 /*
- * A name that was removed. Its times say nothing, since the kernel makes one such device
+ * Note a removed name. Its times say nothing, since the kernel makes one such device
  * and links it wherever it needs another. When the names from before the call are
  * unknown, a change of the folder decides.
  */
@@ -673,7 +684,7 @@ static void look_run(struct look *look)
 	buf_fini(&look->path);
 }
 
-/* The cell's own folders. */
+/* Looks into the cell's own folders. */
 
 static bool is_memory(const struct cell_spec *spec, const char *path)
 {
@@ -776,7 +787,7 @@ void layers_note_written(const struct layers *layers, const struct value *writte
 	}
 }
 
-/* One call. */
+/* Looks before and after one call. */
 
 struct layers *layers_open(const struct cell_spec *spec)
 {

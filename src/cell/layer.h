@@ -1,9 +1,9 @@
 /*
  * layer: finds what a call writes that does not last. With `scratch` programs write to
  * layers of the cell. After all processes of its call have ended, a worker looks into
- * these layers and reports what is new there. A removed name is a character device 0:0 in
- * the layer's upper folder, as overlayfs makes it. Files left in the cell's /tmp and
- * private home are noted as well, so that the front can say so once (layer.h).
+ * these layers and reports what is new there. A removed name is a character device 0:0
+ * in the layer's upper folder, as overlayfs makes it. Files left in the cell's /tmp and
+ * private home are noted as well, so that the front can say so once.
  *
  * Each look is bounded in time and in names. Writes of another call of the session at the
  * same time are reported with it, because a layer does not record the writer.
@@ -53,7 +53,7 @@ void layers_note_written(const struct layers *layers, const struct value *writte
 			 struct tool_result *result);
 
 /*
- * The words for what a call wrote that does not last (layer.h): text for the model,
+ * The words for what a call wrote that does not last: text for the model,
  * details for programs, and what others read there.
  *
  * `layer` of a result's details is an object: `files` (written or changed), `removed`,
@@ -82,8 +82,8 @@ size_t layer_found_count(const struct layer_found *found);
 void layer_tell(struct tool_result *result, const struct layer_found *found,
 		struct value *stays, bool whole);
 /*
- * Print the same from the details of RESULT for people, without brackets. Prints nothing
- * when there is none.
+ * Print the report of layer_tell from the details of RESULT for people, without
+ * brackets. Prints nothing when there is none.
  */
 void layer_tell_print(const struct tool_result *result, struct buf *out);
 
@@ -96,7 +96,8 @@ void layer_tell_note_own(struct tool_result *result, const char *path);
 struct layer_own {
 	bool sealed;   /* the cell has a view of its own */
 	bool one_call; /* the cell has ended with the call */
-	const char *home; /* the home kept for later cells of the workspace; NULL: none is kept */
+	/* the home kept for later cells of the workspace; NULL: none is kept */
+	const char *home;
 };
 /*
  * Print a sentence about the paths of layer_tell_note_own in RESULT, without brackets;

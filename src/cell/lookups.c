@@ -1,4 +1,4 @@
-/* lookups: reads datagrams to a name server and the kernel's counters of a network. */
+/* lookups: reads datagrams to a name server, and the kernel's counters of a network. */
 #include "cell/lookups.h"
 
 #include "base/buf.h"

@@ -23,7 +23,7 @@ struct outlet;
 
 struct outlet_options {
 	struct loop *loop;
-	const char *program; /* as session.h */
+	const char *program; /* as in session.h */
 	const struct cell_spec *spec;
 	/* the proxy became ready, or has ended */
 	void (*changed)(void *owner);

@@ -63,10 +63,12 @@ struct pending {
 	struct pending_journal idle; /* the journal that the next call gets */
 	struct pending_left *left;   /* the files of dead fronts */
 	size_t left_count;
-	struct value *granted; /* the writes of sets that meet folders granted by a person */
+	/* the writes of sets that meet folders granted by a person */
+	struct value *granted;
 	struct value *granted_roots; /* and these folders */
-	struct value *writes; /* the allowed writes of the journals of dead fronts; NULL: none */
-	int64_t sets;         /* number of journals taken over */
+	/* the allowed writes of the journals of dead fronts; NULL: none */
+	struct value *writes;
+	int64_t sets;    /* number of journals taken over */
 	bool keeps_left; /* some writes could not be finished in this session */
 };
 
@@ -172,7 +174,7 @@ static void keep_known(struct value *guard, const struct value *earlier)
 	roots_close(&roots);
 }
 
-/* The same for pointers to other places, of which there are few. */
+/* Like keep_known, for pointers to other places, of which there are few. */
 static void keep_leads(struct value *guard, const struct value *earlier)
 {
 	struct value *leads = value_member(guard, "leads");

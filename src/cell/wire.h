@@ -23,13 +23,14 @@ struct wire_call {
 	const char *folder;
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
 	/*
-	 * > 0: the call follows another one in a batch, and has so many seconds after
-	 * that one ends
+	 * > 0: the call is a later one of a batch, and this is its time in seconds from
+	 * the end of the call before it
 	 */
 	double timeout_s;
 	bool is_last; /* the cell ends with this call */
 	bool heralds; /* the front is told when its program has ended (FRAME_ENDING) */
-	bool alone; /* there is no other call: the worker may stay awake for the next one */
+	/* there is no other call: the worker may stay awake for the next one */
+	bool alone;
 	bool terse;   /* details may be left out of the result (session.h) */
 	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
 	/* its journal (pending.h) is the last descriptor */
@@ -45,7 +46,7 @@ struct wire_call {
 	 */
 	struct value *environment;
 	struct value *plan;    /* call.h; or NULL */
-	struct value *carried; /* likewise */
+	struct value *carried; /* call.h; or NULL */
 	struct value *seen;    /* or NULL */
 	/*
 	 * writes that killed writers left, finished before anything else (files.h); or

@@ -1,4 +1,4 @@
-/* worker: lock in, wait, run one call at a time. */
+/* worker: locks itself in, waits, and runs one call at a time. */
 
 #include "cell/worker.h"
 
@@ -66,11 +66,11 @@ struct worker {
 
 enum {
 	NS_PER_MS = 1000000,
-	CLOCKS_APART_MS =
-		50, /* the clock that stamps files advances in steps of some milliseconds */
+	/* the clock that stamps files advances in steps of some milliseconds */
+	CLOCKS_APART_MS = 50,
 };
 
-/* worker.c: the struct call of this worker, before a frame is read. */
+/* The struct call of this worker, before a frame is read. */
 static struct call worker_call(struct worker *worker)
 {
 	return (struct call){
@@ -370,7 +370,7 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 		call.environment = environment;
 	}
 	*tool = call.tool;
-	/* Copy the folder: the payload is lost at the next read (ask.h, call.h). */
+	/* Copy the folder: the payload is lost at the next read (call.h). */
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
 	files_journal(worker->files, journal);
@@ -391,7 +391,10 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 	       !call.cancelled && worker->prepared == NULL;
 }
 
-/* The same, and then the audit and the answer. */
+/*
+ * Execute the call in FRAME, then audit and answer. True: the worker may serve another
+ * call.
+ */
 static bool worker_serve_call(struct worker *worker, const struct frame *frame)
 {
 	struct tool_result result;

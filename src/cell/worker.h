@@ -23,9 +23,11 @@
  */
 enum worker_kind {
 	WORKER_PLAIN = 'w', /* its pages are warmed by a rehearsal */
-	WORKER_PREPARED = 'p', /* the same, and the first tool with a `prepare` is prepared */
+	/* like WORKER_PLAIN, and the first tool with a `prepare` is prepared */
+	WORKER_PREPARED = 'p',
 	WORKER_AT_ONCE = 'n', /* nothing is prepared, because a call waits for it */
-	WORKER_WIDENED = 'x', /* the same, for one call that may see more (anchor.h) */
+	/* like WORKER_AT_ONCE, for one call that may see more (anchor.h) */
+	WORKER_WIDENED = 'x',
 };
 
 /* Report over SOCKET that there will be no worker, and why. */

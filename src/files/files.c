@@ -1,6 +1,6 @@
 /*
- * files: holds the roots open, decides what may be done below them, and reaches existing
- * files (files.c finds the way).
+ * files: holds the roots open, decides what may be done below them, reaches existing
+ * files, and suggests names for missing ones.
  */
 
 #include "files/files.h"
@@ -32,18 +32,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/*
- * From now on, a write adds the real path of the written file to LIST (borrowed, NULL: no
- * list) if that path is UTF-8. LIST gets FILES_NOTED paths at most.
- */
+/* Maximum number of paths that files_note_written collects. */
 enum { FILES_NOTED = 64 };
 
-/*
- * For a missing PATH: up to FILES_NEAR_MAX real paths (relative to the workspace) of that
- * base name in the workspace, then the nearest names, whatever their ending; also PATH
- * without its leading slash when such a path exists. Bounded in time (FILES_NEAR_MS).
- * Appends `Did you mean: a, b, c?` or nothing.
- */
+/* Bounds of files_add_near: its time, and the names that it suggests. */
 enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 
 void file_init(struct file *file)
@@ -427,8 +419,8 @@ int files_open_below(int folder_fd, const char *name, enum files_want want)
 }
 
 /*
- * Reaching a path that exists. openat2 beneath held roots does the work. When openat2
- * stops with EXDEV at a link that is absolute or climbs out of the root, this file reads
+ * Reaches a path that exists. openat2 beneath held roots does the work. When openat2
+ * stops with EXDEV at a link that is absolute or climbs out of the root, the code reads
  * the link and starts again at the root that holds the new path.
  */
 
@@ -444,8 +436,8 @@ static bool is_link(int folder_fd, const char *name)
 }
 
 /*
- * The same without openat2, which does not exist for programs in a cell: opens name by
- * name, and answers EXDEV at any link, so that the caller reads the link.
+ * Open REST below FOLDER_FD name by name, for programs in a cell, which have no
+ * openat2. Fails with EXDEV at any link, so that the caller reads the link.
  */
 static int open_by_steps(int folder_fd, const char *rest, int flags)
 {
@@ -732,9 +724,10 @@ void files_add_written(const struct files *files, const char *folder, const char
  */
 
 enum {
-	NEAR_FOLDERS_MAX = 20000, /* waiting at once: bounds the memory of the walk */
-	NEAR_CLOCK_EVERY = 64,    /* names between two looks at the clock */
-	NEAR_DISTANCE_MAX = 3,    /* edits between two names that still count as a slip */
+	/* folders that wait to be read: bounds the memory of the walk */
+	NEAR_FOLDERS_MAX = 20000,
+	NEAR_CLOCK_EVERY = 64, /* names between two looks at the clock */
+	NEAR_DISTANCE_MAX = 3, /* edits between two names that still count as a slip */
 };
 
 struct near_name {

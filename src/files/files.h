@@ -58,6 +58,10 @@ void files_keep(struct files *files, struct undo_log *log);
  * such a folder for a repository.
  */
 void files_note_heads(struct files *files, struct value *list);
+/*
+ * From now on, a write adds the real path of the written file to LIST (borrowed, NULL: no
+ * list) if that path is UTF-8. LIST gets a bounded number of paths.
+ */
 void files_note_written(struct files *files, struct value *list);
 
 /* Do files that commands write at PATH (absolute, real) vanish with the cell? */
@@ -214,6 +218,12 @@ void files_finish_writes(struct files *files, const struct value *rows);
  */
 enum { FILES_HASHED_MAX = 16 << 20, FILES_MARK = 96 };
 void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]);
+/*
+ * For a missing PATH, append `Did you mean: a, b, c?` or nothing. The suggestions are
+ * real paths (relative to the workspace) with the same base name, then those with the
+ * nearest names, whatever their ending; also PATH without its leading slash when such a
+ * path exists. The time is bounded.
+ */
 void files_add_near(struct files *files, const char *path, struct buf *out);
 
 /*
@@ -227,8 +237,8 @@ void files_add_writable(const struct files *files, struct buf *out);
 const char *files_shown(const struct files *files, const char *path);
 
 /*
- * Shared by files*.c, place*.c, files.c, rights.c and place.c only: the roots, and
- * reaching files of any kind beneath them.
+ * Shared inside files/ and with undo/place.c: the roots, and reaching files of any kind
+ * beneath them.
  */
 
 struct files_held {

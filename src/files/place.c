@@ -1,4 +1,7 @@
-/* place: the place where a file is or would be written, and the content there now. */
+/*
+ * place: writes contents to their places so that a killed writer leaves nothing half
+ * done.
+ */
 
 #include "files/place.h"
 
@@ -683,7 +686,7 @@ static bool temp_copy_attributes(const struct temp *temp, int from, const struct
 
 /*
  * Finishes or undoes the writes that a killed worker had begun, each set of files as a
- * whole. place.h tells which process wrote the journal that is read here.
+ * whole.
  */
 
 /* One row of a journal that was found, with its folder opened again beneath the roots. */
@@ -900,11 +903,9 @@ void files_finish_writes(struct files *files, const struct value *rows)
 }
 
 /*
- * One file of a write, from locking the old content to naming the new one. The functions
- * are called in the order below. When one fails, place_item_take_back and temp_drop
- * clean up. For place.c only.
- *
- * One file of a write.
+ * One file of a write, from locking the old content to naming the new one. The
+ * functions are called in the order below. When one fails, place_item_take_back and
+ * temp_drop clean up.
  */
 
 enum {
@@ -1209,10 +1210,10 @@ static void place_item_take_back(struct place_item *item)
 }
 
 /*
- * Putting contents at their places so that every reader sees the old file or the new
- * one, for one file and for a set of them. A content is first written to a nameless file
- * (O_TMPFILE). While that file has a temporary name, the name is in the journal, so that
- * the file of a killed writer is removed later.
+ * Puts contents at their places so that every reader sees the old file or the new one,
+ * for one file and for a set of them. A content is first written to a nameless file
+ * (O_TMPFILE). While that file has a temporary name, the name is in the journal, so
+ * that the file of a killed writer is removed later.
  */
 
 struct staging {

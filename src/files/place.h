@@ -34,8 +34,7 @@
 
 /*
  * A temporary file in the folder of its place. It is nameless (O_TMPFILE) where
- * possible, so that a killed writer leaves nothing behind. For place.c,
- * place.c and place.c only. Failures are left in errno.
+ * possible, so that a killed writer leaves nothing behind. Failures are left in errno.
  */
 
 enum { TEMP_NAME = 40 };

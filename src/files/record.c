@@ -1,4 +1,6 @@
-/* record: chunks of a log, written; see record.h. */
+/*
+ * record: writes the chunks of a log, reads and checks them, and keeps states as bytes.
+ */
 
 #include "files/record.h"
 
@@ -379,7 +381,7 @@ bool undo_log_end(struct undo_log *log, struct err *err)
 	return write_header(log, UNDO_END, 0, err);
 }
 
-/* Chunks of a log, read and checked. */
+/* Reads and checks the chunks of a log. */
 
 /* The part of a log that was read last. */
 struct window {
@@ -519,7 +521,7 @@ bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,
 	return true;
 }
 
-/* States as bytes, comparing them, and making them from a status; see record.h. */
+/* Prints, reads and compares states, and makes them from a status. */
 
 const struct undo_state undo_absent = {.kind = UNDO_ABSENT};
 

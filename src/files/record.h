@@ -1,14 +1,14 @@
 /*
  * record: one step of a run as bytes: the states of its files before and after. A log
  * is a file that the front makes in the user's state folder and hands to one worker,
- * open; the worker appends to it. The worker logs a file before it replaces the file, so
- * that a process killed at any moment leaves a log that tells the truth.
+ * open; the worker appends to it. The worker logs a file before it replaces the file,
+ * so that a process killed at any moment leaves a log that tells the truth.
  *
  * A log is a row of chunks: UNDO_META first (JSON, the front's), then contents
- * (UNDO_DATA) and changes (UNDO_CHANGE: a path, what it held, what it holds), and at last
- * UNDO_END. A log that is read back is not trusted: lengths, kinds and paths are checked,
- * and nothing larger than a ceiling is accepted. record.h describes the bytes of a
- * state, here and in the list of a workspace.
+ * (UNDO_DATA) and changes (UNDO_CHANGE: a path, what it held, what it holds), and at
+ * last UNDO_END. A log that is read back is not trusted: lengths, kinds and paths are
+ * checked, and nothing larger than a ceiling is accepted. The list of a workspace
+ * (undo/store.h) keeps states as the same bytes.
  */
 #pragma once
 
@@ -21,9 +21,9 @@
 #include <sys/stat.h>
 
 /*
- * The state of one path at one moment, and the place of its content. Logs (record.h)
- * and the list of a workspace (store.h) consist of states. States that are read back
- * are not trusted but checked.
+ * The state of one path at one moment, and the place of its content. Logs and the list
+ * of a workspace (undo/store.h) consist of states. States that are read back are not
+ * trusted but checked.
  */
 
 enum undo_kind { UNDO_ABSENT, UNDO_FILE, UNDO_LINK, UNDO_FOLDER };
@@ -45,11 +45,12 @@ bool record_is_gits(struct str path);
 /* git rewrites its index even when somebody only asks for the status. */
 #define UNDO_GIT_INDEX UNDO_GIT "/index"
 
-/* Where the content of a file or link is kept. */
+/* The place where the content of a file or link is kept. */
 enum undo_source {
 	UNDO_NOWHERE, /* not kept: over the ceilings */
 	UNDO_LOGGED,  /* in the log of the number `log`, at `offset` */
-	UNDO_IN_GIT, /* the repository's object `object` holds what a checkout would write */
+	/* the repository's object `object` holds what a checkout would write */
+	UNDO_IN_GIT,
 	UNDO_LINKED, /* a file of .git/objects, kept by a link in the store */
 };
 

@@ -1,4 +1,4 @@
-/* rights: see rights.h. */
+/* rights: reads the rights of a session, and checks paths against them. */
 #include "files/rights.h"
 
 #include "base/memory.h"

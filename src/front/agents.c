@@ -458,9 +458,8 @@ bool agents_files_check(struct config *config, const char *workspace, struct err
 }
 
 /*
- * The agents that an agent may delegate to, from all layers, as they are now.
- *
- * Makes each agent's role and policy as a run would, and describes them.
+ * The agents that an agent may delegate to, from all layers, as they are now. Makes each
+ * agent's role and policy as a run would, and describes them.
  */
 
 /* Agents in one registry; the others are left out. */

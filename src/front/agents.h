@@ -124,7 +124,7 @@ bool agents_workspace_load(const struct policy *bounds, const char *name,
 
 struct orchestrate_options {
 	struct setup *setup;         /* setup_session has not taken its policy yet */
-	const struct value *request; /* that started us (agents.h), or NULL */
+	const struct value *request; /* the request that started us, or NULL */
 	const char *model;           /* of this run; NULL: the embedded replay */
 	bool alone;    /* there is no run (orchestra.h); the members below are not used */
 	bool answered; /* questions of delegates get an answer */

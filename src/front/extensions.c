@@ -40,10 +40,8 @@ struct plugin_fetch_terms {
 };
 
 /*
- * Fetches a git repository into a folder. git runs in a cell of its own, which may write
+ * Fetches a git repository into a folder. Git runs in a cell of its own, which may write
  * only there and reach only the listed hosts.
- *
- * A policy and a script for git.
  */
 
 #define FETCH_SECONDS 120.0

@@ -1,6 +1,5 @@
 /*
- * setup: configuration, role, workspace and policy. setup.c makes the session of
- * them.
+ * setup: reads configuration, role, workspace and policy, and makes the session of them.
  */
 
 #include "front/setup.h"
@@ -140,11 +139,10 @@ bool setup_resume(const struct options *options, const char *name, struct option
 }
 
 /*
- * Removes secrets from the environment before a one-shot verb makes a cell. Such a verb
- * clones itself into the cell instead of starting the program again, so the anchor gets
- * a copy of all that is in memory at that moment.
- *
- * Keeps the variables that a cell may know and overwrites the others.
+ * Removes secrets from the environment before a one-shot verb makes a cell, and keeps the
+ * variables that a cell may know. Such a verb clones itself into the cell instead of
+ * starting the program again, so the anchor gets a copy of all that is in memory at that
+ * moment.
  */
 
 /* The variables that view/shape.h looks at. */
@@ -196,7 +194,8 @@ static const char *const *environment_wipe(const struct policy_names *passed)
 enum { SENTENCE_MAX = 64 << 10, KEY_NAME_MAX = 64 };
 
 /*
- * Size of "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (config_keys_check.c).
+ * Size of "NAME." at the beginning of TEXT: letters, digits, '-' and '_', as in the names
+ * of agents.
  */
 static size_t agent_size(struct str text)
 {

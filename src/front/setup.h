@@ -316,7 +316,7 @@ struct str setup_embedded_text(const char *name);
 
 /* The program's built-in catalogue of models, with the person's additions. */
 
-/* ADDITIONS: the value of the configuration's key `models` (setup.h), or NULL. */
+/* ADDITIONS: the value of the configuration's key `models`, or NULL. */
 bool setup_catalogue_open(const struct value *additions, struct catalogue **catalogue,
 			  struct err *err);
 

@@ -47,8 +47,6 @@ typedef bool asking_preview(void *context, const char *tool,
  * is a sink between the record and the screen: the screen shows byte for byte what would
  * be done, then the person chooses on the console. Keys typed before the question do not
  * count. The run stands still until the choice is made.
- *
- * Turns an event into a choice at the console, and the choice into an answer.
  */
 
 /* The console stops asking SOONER_S before the session stops waiting for the answer. */
@@ -213,10 +211,8 @@ static struct event_sink asking_sink(struct asking *asking)
 /*
  * A program that reads `--json` answers the questions of approvals on standard input,
  * each answer on a line of its own: {"call": "c3", "id": -1, "action": "accept",
- * "content": {"answer": "once", "hash": "…"}} A line that is no such answer, or that
+ * "content": {"answer": "once", "hash": "…"}}. A line that is no such answer, or that
  * answers no open question, is skipped with a complaint on standard error.
- *
- * Collects lines of input and gives each to the session as an answer.
  */
 
 struct answers {
@@ -314,11 +310,9 @@ static void answers_close(struct answers *answers)
 }
 
 /*
- * The output of `--json`: one event per line on a descriptor, in the order of the
- * record. When a write fails, because the reader has gone, no more is written and the
- * run goes on. A caller that wants to stop the run sends a signal.
- *
- * Prints each event as one line, with one write.
+ * The output of `--json`: one event per line on a descriptor, each with one write, in the
+ * order of the record. When a write fails, because the reader has gone, no more is
+ * written and the run goes on. A caller that wants to stop the run sends a signal.
  */
 
 struct json_events {

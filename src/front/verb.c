@@ -52,10 +52,8 @@ static const struct option_row verb_common_options[] = {
 enum { NAME_MAX_BYTES = 256 };
 
 /*
- * The texts of `--help`, made from the rows of verbs and options. All functions return
- * an exit code.
- *
- * Prints the texts of `--help`.
+ * Prints the texts of `--help`, made from the rows of verbs and options. All functions
+ * return an exit code.
  */
 
 /* The width of the column of names: the longest name in a list and two blanks. */
@@ -410,7 +408,7 @@ double options_amount(const struct options *options, const char *name, double ab
 	return value->given ? value->amount : absent;
 }
 
-/* The table of verbs, and the way from the command line to one of them. */
+/* The table of verbs, and the choice of one of them. */
 
 const struct verb *const verbs[] = {
 #define VERB(name, file) &verb_##name,
@@ -862,7 +860,7 @@ int verb_dispatch(const char *const *given)
 	return run_verb(verb, (const char *const *)words);
 }
 
-/* Glovebox help: prints the overview, or the help of one verb. */
+/* `glovebox help` prints the overview, or the help of one verb. */
 
 static const struct option_row help_options[] = {
 	OPTION_ROW_HELP,
@@ -905,7 +903,7 @@ const struct verb verb_help = {
 };
 
 /*
- * Glovebox complete: prints the words that may come next on a command line. Shells call
+ * `glovebox complete` prints the words that may come next on a command line. Shells call
  * it when Tab is pressed.
  */
 

@@ -34,8 +34,7 @@ enum option_kind {
 };
 
 /*
- * Sets of names that the program knows. A value, or a first word, is one of such a set
- * (verb.c).
+ * Sets of names that the program knows. A value, or a first word, is one of such a set.
  */
 enum option_names {
 	NAMES_NONE,
@@ -165,7 +164,7 @@ struct verb {
 	bool words_end_options;  /* words behind the first one are not parsed */
 	bool folds; /* its output for people is folded on a terminal (paint.h) */
 	/*
-	 * Returns an exit code (verb.h). The options are parsed and the number of
+	 * Returns an exit code. The options are parsed and the number of
 	 * words is checked before. The verb prints on OUT, which folds when `folds` is
 	 * set.
 	 */

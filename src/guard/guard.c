@@ -102,7 +102,10 @@ void audit_add_partial(struct buf *out, size_t folders, const char *missed)
 		(void)buf_addf(out, ", and not all behind %s", missed);
 }
 
-/* The same as a note for the front only. The model is told when no whole look follows. */
+/*
+ * Note for the front only that an audit has seen FOLDERS folders but not all. The model
+ * is told when no whole look follows.
+ */
 static void audit_note_partial(struct tool_result *result, size_t folders)
 {
 	value_set_integer(tool_details(result), KEY_PARTIAL, (int64_t)folders);
@@ -232,10 +235,7 @@ static void audit_tell_doubtful(struct tool_result *result, const char *workspac
 		value_append(list, value_new_text(path_relative(path, workspace)));
 }
 
-/*
- * Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front.
- * audit_take_left returns what is in those of FROM, or NULL.
- */
+/* Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front. */
 static void audit_note_left(struct tool_result *result, struct value *left)
 {
 	if (value_count(left) > 0)
@@ -363,7 +363,7 @@ void audit_print_left(const struct tool_result *result, struct buf *out)
 	removal_print(locks, out);
 }
 
-/* Add one line for all of these at the end; and append the same of RESULT for people. */
+/* Add the line of audit_print_left to RESULT's text, at the end of an audit. */
 static void audit_end_left(struct tool_result *result)
 {
 	struct buf line;

@@ -86,9 +86,9 @@ struct audit *audit_open(const struct value *guard);
 void audit_close(struct audit *audit);
 
 enum audit_reach {
-	AUDIT_NEAR,  /* at the end of each call: with the roots in `deep`, if any */
-	AUDIT_WHOLE, /* besides, the roots in `whole`, for one second at most */
-	AUDIT_ALL,   /* the same with all roots, even those that undo looks at */
+	AUDIT_NEAR,  /* at the end of each call: searches the roots in `deep`, if any */
+	AUDIT_WHOLE, /* also the roots in `whole`, for one second at most */
+	AUDIT_ALL,   /* like AUDIT_WHOLE, with all roots, even those that undo looks at */
 };
 
 /*
@@ -96,7 +96,6 @@ enum audit_reach {
  * nothing) and with MORE (or NULL), and move new dangers aside. RESULT reports this in
  * `denials` and `quarantined`, and after a command (SINCE, its beginning, is not NULL) in
  * `changed_autoexec`. When the audit cannot be made, RESULT becomes failed and says so.
- * The words are in guard.h.
  *
  * QUIET_NS (wall clock; 0: unknown): at this time everything of the session had been
  * audited, and nothing of it was running. A protected file that is older was made by a
@@ -126,36 +125,48 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 			 struct tool_result *result);
 
 /*
- * Writes the findings of an audit (guard.h) into a call's result, as text for the model
- * and as details for programs, and reads them from there.
+ * Writes the findings of an audit into a call's result, as text for the model and as
+ * details for programs, and reads them from there.
  */
 
 /* The audit could not be completed because of WHY: RESULT becomes failed. */
 void audit_tell_failed(struct tool_result *result, const char *why);
-/* Append the sentence of audit_tell_partial, with MISSED as it is shown. */
+/*
+ * Append a sentence: an audit has seen only the first FOLDERS folders, and not all
+ * behind MISSED (as it is shown; NULL: unknown).
+ */
 void audit_add_partial(struct buf *out, size_t folders, const char *missed);
 /*
- * Remove that note from RESULT, because a whole look follows. Returns whether there was
- * one.
+ * Remove the note of a partial audit from RESULT, because a whole look follows. Returns
+ * whether there was a note.
  */
 bool audit_take_partial(struct tool_result *result);
-/* Append the same sentence for people, or nothing when RESULT's audit was not partial. */
+/*
+ * Append the sentence of audit_add_partial for people, or nothing when RESULT's audit
+ * was not partial.
+ */
 void audit_print_partial(const struct tool_result *result, struct buf *out);
 /*
  * For the front: no audit was made because of WHY. RESULT says so and does not become
  * failed.
  */
 void audit_tell_lost(struct tool_result *result, const char *why);
-/* Append that line of RESULT for people, or nothing when there are none. */
+/*
+ * Append a line for people about the files in RESULT's `doubtful`, or nothing when
+ * there are none.
+ */
 void audit_print_doubtful(const struct tool_result *result, struct buf *out);
 
 /*
- * Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front.
- * audit_take_left returns what is in those of FROM, or NULL.
+ * Remove the files that a killed git may have left (`left` of scan.h) from FROM's
+ * details and return them; NULL: there are none. The caller owns them.
  */
 struct value *audit_take_left(struct tool_result *from);
 
-/* Add one line for all of these at the end; and append the same of RESULT for people. */
+/*
+ * Append for people which files of a killed git RESULT's audit has removed, and which
+ * locks stay; nothing when there are none.
+ */
 void audit_print_left(const struct tool_result *result, struct buf *out);
 
 /* the audit has not seen all folders */

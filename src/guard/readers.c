@@ -1,4 +1,7 @@
-/* readers: a reader of the syntax, and the list of inert keys. */
+/*
+ * readers: reads git configurations, indexes and small files. Holds the list of inert
+ * configuration keys.
+ */
 
 #include "guard/readers.h"
 

@@ -19,7 +19,8 @@
 enum { GIT_CONFIG_MAX = 1 << 20 };
 
 struct git_config {
-	struct buf active; /* a line "section.sub.key=value" for each key that is not inert */
+	/* a line "section.sub.key=value" for each key that is not inert */
+	struct buf active;
 	bool sha256;       /* extensions.objectFormat */
 	bool of_worktrees; /* extensions.worktreeConfig: there is a config.worktree too */
 	/*

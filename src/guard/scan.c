@@ -533,7 +533,7 @@ int scan_look_open_path(struct git_scan *scan, const char *path)
 	return -1;
 }
 
-/* The same below ROOT, with one system call when possible. */
+/* Like scan_look_open_path, for PATH below ROOT, with one system call when possible. */
 static int look_open_whole(struct git_scan *scan, const struct git_scan_root *root,
 			   const char *path)
 {
@@ -1011,7 +1011,7 @@ static bool counts_folders(int fd)
 		fs.f_type == XFS_SUPER_MAGIC);
 }
 
-/* Find repositories anywhere below ROOT, except those near ROOT (scan.c). */
+/* Find repositories anywhere below ROOT, except those near ROOT. */
 static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
 {
 	struct deep deep = {.root = root,

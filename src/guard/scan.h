@@ -115,18 +115,22 @@ struct git_scan {
 	/* the results; NULL: nothing of the kind was found, as in most folders */
 	/* path -> true; false: only the search of a root in `deep` has found it */
 	struct value *repositories; /* git folders */
-	struct value *held; /* `.git` files, files that a configuration includes, protected names */
+	/* `.git` files, files that a configuration includes, protected names */
+	struct value *held;
 	/* valid pointers to a repository outside any `.git`: path -> the repository */
 	struct value *leads;
 	struct value *dangers; /* path -> fingerprint */
-	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
+	/*
+	 * gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks
+	 */
 	struct value *indexes;
 	/*
 	 * path -> an object: `file` (git_scan_print_file), and `shared`: true when a git
 	 * in a worktree elsewhere may have made the file
 	 */
 	struct value *left;
-	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
+	/* keys of folders below roots in `deep`, two down and more */
+	struct value *nested;
 	/* folders with subfolders below roots in `deep`: path -> inode */
 	struct value *places;
 	bool partial;   /* there are more folders than were searched */
@@ -206,14 +210,15 @@ void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE]);
  */
 #define GIT_QUARANTINE "..quarantine-"
 
-/* Shared by git_scan*.c, included by nobody else. */
+/* Shared by scan.c and repository.c only. */
 
 /* A folder that the scan looks at. */
 struct scan_look {
 	struct git_scan *scan;
 	int fd;
 	const char *path;
-	int type; /* in scan_look_names: the type of the name by readdir; else DT_UNKNOWN */
+	/* in scan_look_names: the type of the name by readdir; else DT_UNKNOWN */
+	int type;
 };
 
 /* The record of the index or folder KEY from an earlier scan; NULL: none. */
@@ -236,14 +241,14 @@ bool scan_look_trouble(const struct scan_look *look, int code, const char *name)
  */
 int scan_look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX]);
 /*
- * The same for a name where git has a folder: anything else of this name is marked as a
- * danger.
+ * Like scan_look_enter, for a name where git has a folder: anything else of this name
+ * is marked as a danger.
  */
 int scan_look_enter_or_mark(const struct scan_look *look, const char *name,
 			    char path[PATH_MAX]);
 /*
- * As scan_look_enter, for a normal absolute path beneath a root. -1 also when it is beneath no
- * root.
+ * As scan_look_enter, for a normal absolute path beneath a root. -1 also when it is
+ * beneath no root.
  */
 int scan_look_open_path(struct git_scan *scan, const char *path);
 
@@ -340,11 +345,9 @@ void git_scan_left(const struct scan_look *look, const char *folder, const char 
  * worktrees. BEFORE is the number of items before this folder was looked at.
  */
 void git_scan_share_left(const struct scan_look *look, size_t before);
-/*
- * Find repositories that a command has put into the git folder LOOK (scan.c).
- */
+/* Find repositories that a command has put into the git folder LOOK. */
 void git_scan_inside(const struct scan_look *look, unsigned depth);
-/* Look at a folder that may hold a `.git` or be a bare repository (scan.c). */
+/* Look at a folder that may hold a `.git` or be a bare repository. */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
 /*
  * Look at the `.git` in LOOK, which is a file with the status ST or a symlink, and at the

@@ -37,10 +37,8 @@ struct library_plugins {
 };
 
 /*
- * Loads the plugins that the configuration of a program names. It uses the same copies
- * and the same record of trust as the glovebox program.
- *
- * Loads plugins for the library, without fetching any.
+ * Loads the plugins that the configuration of a program names, without fetching any. It
+ * uses the same copies and the same record of trust as the glovebox program.
  */
 
 /* A library does not use the network on its own. */

@@ -1,4 +1,4 @@
-/* message: what makes a JSON value a message of MCP; see message.h. */
+/* message: decides whether a JSON value is a message of MCP. */
 
 #include "mcp/message.h"
 
@@ -62,10 +62,10 @@ static bool read_call(struct mcp_message *message, struct err *err)
 	const struct value *params = value_member(message->whole, "params");
 
 	message->method = value_text(method);
-	/* A NUL in it would make another name of it. */
+	/* A method with a NUL in it would be taken for another, shorter method. */
 	if (message->method == NULL || strlen(message->method) != value_str(method).size)
 		return err_set(err, MCP_CODE_INVALID, "The method must be a text.");
-	/* Some libraries write null for what is not there. */
+	/* Some libraries write null for a missing member. */
 	if (value_kind(params) == VALUE_NULL)
 		params = NULL;
 	if (params != NULL && value_kind(params) != VALUE_OBJECT)
@@ -89,7 +89,7 @@ static bool read_response(struct mcp_message *message, struct err *err)
 	return true;
 }
 
-/* MESSAGE->whole is one message, whatever else it may be. */
+/* Read MESSAGE->whole as a single message, not as a batch. */
 static bool read_one(struct mcp_message *message, struct err *err)
 {
 	const char *version;
@@ -115,8 +115,8 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
 			       MCP_MESSAGE_MAX, text.size);
 	/*
-	 * A text refused here is answered without its id, and its sender would wait: be
-	 * lenient.
+	 * When we refuse a text here, the answer has no id, and the sender would wait for
+	 * ever. So the parser accepts more than JSON allows.
 	 */
 	if (!value_parse(text, VALUE_HALVES | VALUE_WIDE, &message->whole, err)) {
 		if (err != NULL)
@@ -144,7 +144,7 @@ void mcp_message_fini(struct mcp_message *message)
 	memset(message, 0, sizeof(*message));
 }
 
-/* The place at AT in TEXT: {{name}}; 0: there is none. */
+/* The size of the place {{name}} at AT in TEXT; 0: there is none. */
 static size_t place_at(struct str text, size_t at, struct str *name)
 {
 	size_t end;
@@ -224,7 +224,7 @@ bool message_fill_match(struct str template, struct str uri, struct value *value
 	return in == uri.size;
 }
 
-/* HMAC by the one hash there is. */
+/* HMAC with SHA-256, the only hash in the program. */
 
 enum {
 	BLOCK = 64, /* of SHA-256 */
@@ -234,7 +234,10 @@ enum {
 
 void seal_key_make(struct seal_key *key)
 {
-	/* So few bytes come whole, or the kernel has none to give: nothing is safe then. */
+	/*
+	 * A request for so few bytes gets all of them, or the kernel has no random bytes.
+	 * In that case no key would be safe.
+	 */
 	if (getrandom(key->bytes, sizeof(key->bytes), 0) != (ssize_t)sizeof(key->bytes))
 		abort();
 }
@@ -271,7 +274,7 @@ static void seal_of(const struct seal_key *key, struct str purpose, struct str t
 	const uint64_t size = purpose.size;
 	uint8_t digest[HASH_BYTES];
 
-	/* With its size before it, so that purpose and text cannot be cut elsewhere. */
+	/* The size before PURPOSE fixes the border between PURPOSE and TEXT. */
 	hash_add(hash, (struct str){(const char *)&size, sizeof(size)});
 	hash_add(hash, purpose);
 	hash_add(hash, text);
@@ -310,7 +313,10 @@ bool message_seal_check(const struct seal_key *key, struct str purpose, struct s
 	const char *given = sealed.data + inner.size + 1;
 
 	seal_of(key, purpose, inner, hex);
-	/* All of it, however early it differs: time tells nothing. */
+	/*
+	 * Compare all digits, so that the time does not tell where the first difference
+	 * is.
+	 */
 	for (size_t i = 0; i < HASH_HEX; i++)
 		differs |= (unsigned char)hex[i] ^ (unsigned char)given[i];
 	if (differs != 0)

@@ -1,7 +1,8 @@
 /*
- * message: one JSON-RPC 2.0 message as MCP has it, read from text that nobody vouches for.
- * Ids are texts or integers, params are objects. A batch, which only MCP 2025-03-26 had, is a list
- * of these (mcp.h). Also: the versions there are, and the reserved names that MCP puts into one.
+ * message: one JSON-RPC 2.0 message of MCP, read from text that is not trusted. Ids are
+ * texts or integers, params are objects. A batch, which only MCP 2025-03-26 had, is a
+ * list of messages (mcp.h). Also here: the known versions, and the names that MCP
+ * reserves in a message.
  */
 #pragma once
 
@@ -13,7 +14,10 @@
 
 #include <stdbool.h>
 
-/* Versions of the protocol, in their order. The last is the modern era, the others legacy. */
+/*
+ * The versions of the protocol, the oldest first. The last one is the modern era, the
+ * others are the legacy era.
+ */
 enum mcp_version {
 	MCP_2024_11_05,
 	MCP_2025_03_26,
@@ -23,7 +27,7 @@ enum mcp_version {
 	MCP_VERSIONS,
 };
 const char *mcp_version_name(enum mcp_version version);
-/* MCP_VERSIONS: NAME, or NULL, is none of these. */
+/* Returns MCP_VERSIONS when NAME is NULL or no known version. */
 enum mcp_version mcp_version_find(const char *name);
 
 /* Reserved keys of `_meta`. */
@@ -33,7 +37,7 @@ enum mcp_version mcp_version_find(const char *name);
 #define MCP_META_LOG          "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-/* The opening of the modern era. */
+/* The first request of a client of the modern era. */
 #define MCP_DISCOVER "server/discover"
 
 enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE, MCP_BATCH };
@@ -46,9 +50,11 @@ enum {
 /* Codes of errors: JSON-RPC 2.0, then MCP's own. */
 enum mcp_code {
 	MCP_CODE_NO_RESOURCE = -32002, /* until 2025-11-25; MCP_CODE_PARAMS later */
-	MCP_CODE_HEADER = -32020, /* a header of HTTP does not say what the body says */
-	MCP_CODE_CAPABILITY = -32021, /* the client lacks what the request needs */
-	MCP_CODE_VERSION = -32022,    /* of the protocol, which is not spoken here */
+	MCP_CODE_HEADER = -32020,      /* a header of HTTP differs from the body */
+	/* the client lacks a capability that the request needs */
+	MCP_CODE_CAPABILITY = -32021,
+	/* the server does not speak this version of the protocol */
+	MCP_CODE_VERSION = -32022,
 	MCP_CODE_INVALID = -32600,
 	MCP_CODE_METHOD = -32601,
 	MCP_CODE_PARAMS = -32602,
@@ -58,21 +64,22 @@ enum mcp_code {
 
 struct mcp_message {
 	enum mcp_kind kind;
-	struct value *whole;    /* owns the others; of a batch the list of its messages */
-	const struct value *id; /* NULL: it has none that could be answered */
-	const char *method;     /* NULL for a response */
+	/* owns all other values; for a batch the list of its messages */
+	struct value *whole;
+	const struct value *id;     /* NULL: it has no id by which it could be answered */
+	const char *method;         /* NULL for a response */
 	const struct value *params; /* an object, or NULL */
-	const struct value *result; /* of a response; NULL: it is an error */
+	const struct value *result; /* of a response; NULL: the response is an error */
 	const struct value *error;  /* of a response, or NULL */
 	size_t bytes;               /* of its text; 0: it came in a batch */
 };
 
 /*
- * False: ERR has the sentence, its code is an mcp_code, and MESSAGE->id is the id to answer
- * it under, if there is one. mcp_message_fini in either case.
+ * Parse TEXT. False: ERR has the sentence, its code is an mcp_code, and MESSAGE->id is
+ * the id for the answer, if TEXT has one. Call mcp_message_fini in either case.
  */
 bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err);
-/* The same of a member of a batch, which is not kept. Batches hold no batches. */
+/* Read VALUE, a member of a batch, which is borrowed. A batch in a batch is refused. */
 bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err);
 void mcp_message_fini(struct mcp_message *message);
 
@@ -83,9 +90,9 @@ void mcp_message_fini(struct mcp_message *message);
 
 /* Append TEXT; each {{name}} that VALUES (an object of texts) has is replaced. */
 bool message_fill_add(struct str text, const struct value *values, struct buf *out);
-/* Does TEXT have a place at all? */
+/* Does TEXT have any place? */
 bool message_fill_has_place(struct str text);
-/* Does URI come of TEMPLATE? Then VALUES (an object) gets what stood in each place. */
+/* Does URI fit TEMPLATE? Then VALUES (an object) gets the text in each place. */
 bool message_fill_match(struct str template, struct str uri, struct value *values);
 
 /*
@@ -99,9 +106,9 @@ struct seal_key {
 	uint8_t bytes[SEAL_KEY];
 };
 
-/* A key that nobody knows. */
+/* Make a random key. */
 void seal_key_make(struct seal_key *key);
-/* SIZE - 1 hex digits that nobody had before, and an end. */
+/* Fill NAME with SIZE - 1 random hex digits, which no earlier name had, and a NUL. */
 void message_seal_name_make(char *name, size_t size);
 /* Append TEXT, a dot and its seal, which is valid for PURPOSE only. */
 void message_seal_add(const struct seal_key *key, struct str purpose, struct str text,

@@ -18,7 +18,8 @@
 #include <string.h>
 
 /*
- * Where a reader of JSON stands in a call's arguments, so that "whole?" costs no parsing.
+ * The position of a JSON reader in a call's arguments. It tells without parsing whether
+ * they are complete.
  */
 struct scan {
 	size_t depth;
@@ -27,12 +28,14 @@ struct scan {
 
 struct answer_part {
 	enum part_kind kind;
-	struct buf text;      /* a call: its arguments */
-	char *id, *tool;      /* a call; id NULL while unknown, tool "" while unknown */
-	int64_t index;        /* a call, or a part that its API names; < 0: not said */
-	char *key;            /* a part that its API names; or NULL */
-	bool settled;         /* likewise: nothing more is added */
-	struct buf collected; /* likewise */
+	struct buf text; /* of a call: its arguments */
+	/* of a call; id NULL while unknown, tool "" while unknown */
+	char *id, *tool;
+	/* of a call, or of a part that its API names; < 0: not known */
+	int64_t index;
+	char *key;            /* of a part that its API names; or NULL */
+	bool settled;         /* of such a part: nothing more is added */
+	struct buf collected; /* of such a part: its collected bytes */
 	struct scan scan;
 	struct value *extra;
 };
@@ -41,13 +44,13 @@ struct answer {
 	const struct model_sink *sink;
 	struct answer_part *parts;
 	size_t count, capacity, calls;
-	size_t bytes; /* of all parts, held against MODEL_ANSWER_MAX */
+	size_t bytes; /* of all parts, at most MODEL_ANSWER_MAX */
 	bool overflowed, finished;
 	enum model_finish finish;
 	struct model_usage usage;
 };
 
-/* ASCII's own character for one that cannot be kept. */
+/* ASCII's own substitute for a character that cannot be kept. */
 enum { SUBSTITUTE = 0x1a };
 
 struct answer *answer_new(const struct model_sink *sink)
@@ -74,7 +77,7 @@ void answer_free(struct answer *answer)
 	free(answer);
 }
 
-/* A new part at the end; NULL over a ceiling. */
+/* Make a new part at the end; NULL when a limit is reached. */
 static struct answer_part *answer_new_part(struct answer *answer, enum part_kind kind)
 {
 	struct answer_part *part;
@@ -100,7 +103,7 @@ static struct answer_part *answer_new_part(struct answer *answer, enum part_kind
 	return part;
 }
 
-/* May SIZE bytes more come in? Counts them. */
+/* Count SIZE more bytes. False: they are too many. */
 static bool answer_takes(struct answer *answer, size_t size)
 {
 	if (size > MODEL_ANSWER_MAX - answer->bytes)
@@ -158,7 +161,7 @@ static void answer_put(struct answer *answer, struct answer_part *part, struct s
 		sink->thinking(sink->context, fragment);
 }
 
-/* The part of KIND since the last call, or a new one; NULL over the ceiling. */
+/* The part of KIND since the last call, or a new one; NULL when a limit is reached. */
 static struct answer_part *answer_open_part(struct answer *answer, enum part_kind kind)
 {
 	for (size_t i = answer->count; i > 0; i--) {
@@ -198,7 +201,7 @@ struct value *answer_thinking_extra(struct answer *answer)
 {
 	struct answer_part *part = answer_open_part(answer, PART_THINKING);
 
-	/* Text and thinking between two calls are two parts at most. */
+	/* Between two calls there are at most two parts, text and thinking. */
 	assert(part);
 	if (!part->extra)
 		part->extra = value_new_object();
@@ -241,7 +244,10 @@ bool answer_has_content(const struct answer *answer)
 
 		if (part->kind == PART_CALL || !answer_is_blank(buf_str(&part->text)))
 			return true;
-		/* A pause is often in the middle of what only the service understands. */
+		/*
+		 * An answer often pauses in the middle of data that only the service
+		 * understands.
+		 */
 		if (answer_is_paused(answer) && value_count(part->extra) > 0)
 			return true;
 	}
@@ -298,7 +304,7 @@ bool answer_fits(const struct answer *answer, struct err *err)
 	return true;
 }
 
-/* Has none of the first COUNT blocks this ID? */
+/* Is ID different from the ids of the first COUNT parts? */
 static bool id_is_free(const struct answer *answer, const char *id, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -331,7 +337,9 @@ static void answer_settle_ids(struct answer *answer, size_t message_number)
 	}
 }
 
-/* No arguments, in JSON's words or in those of the language that most servers speak. */
+/*
+ * Do ARGUMENTS mean "no arguments", in JSON or in Python, the language of most servers?
+ */
 static bool is_nothing(struct str arguments)
 {
 	arguments = str_trim(arguments);
@@ -345,7 +353,9 @@ static void answer_tell_part(struct answer_part *part, struct message *message)
 	bool has_extra = value_count(part->extra) > 0;
 	struct part *told = NULL;
 
-	/* Parts are C strings; what follows a NUL must not vanish unseen. */
+	/*
+	 * Parts are C strings. Replace each NUL, so that the text behind it is not lost.
+	 */
 	for (size_t i = 0; i < text.size; i++) {
 		if (part->text.data[i] == '\0')
 			part->text.data[i] = SUBSTITUTE;
@@ -400,7 +410,7 @@ bool answer_finish(struct answer *answer, struct conversation *into,
 	return true;
 }
 
-/* The slot rule of answer_add_call, by which fragments find their call. */
+/* How fragments of a call find the call: the rule for slots of answer_add_call. */
 
 static bool part_has_id(const struct answer_part *part, struct str id)
 {
@@ -408,8 +418,7 @@ static bool part_has_id(const struct answer_part *part, struct str id)
 }
 
 /*
- * The newest call whose id is ID and whose index agrees; a nameless fragment needs no
- * index.
+ * The newest call with the id ID and the same index. A NAMELESS fragment needs no index.
  */
 static struct answer_part *slot_by_id(struct answer *answer, int64_t index, struct str id,
 				      bool nameless)
@@ -425,7 +434,8 @@ static struct answer_part *slot_by_id(struct answer *answer, int64_t index, stru
 }
 
 /*
- * The newest call at INDEX; the last one without an index, or when only arguments came.
+ * The newest call at INDEX. Without an index, or when only arguments came, it is the last
+ * call.
  */
 static struct answer_part *slot_by_index(struct answer *answer, int64_t index, bool anonymous)
 {
@@ -444,7 +454,7 @@ static struct answer_part *slot_by_index(struct answer *answer, int64_t index, b
 	return last && (anonymous || last->index < 0) ? last : NULL;
 }
 
-/* Does the fragment begin a call of its own although SLOT is where it points? */
+/* Does the fragment begin a new call, although it points to SLOT? */
 static bool slot_is_another(const struct answer_part *slot, int64_t index, struct str id,
 			    struct str name, struct str arguments)
 {
@@ -452,13 +462,19 @@ static bool slot_is_another(const struct answer_part *slot, int64_t index, struc
 	bool same_name = str_is(name, slot->tool);
 
 	if (id.size > 0 && slot->id && !part_has_id(slot, id)) {
-		/* Some servers draw a new id for every piece; a call has a name. */
+		/*
+		 * Some servers make a new id for every fragment of a call, but a fragment
+		 * with a name begins a call.
+		 */
 		return name.size > 0 || !same_index || slot->scan.whole;
 	}
 	if (name.size == 0 || slot->tool[0] == '\0')
 		return false;
 	if (!slot->scan.begun) {
-		/* A name in pieces comes for a slot that is surely meant. */
+		/*
+		 * The name of a call may come in pieces, when there is no doubt about the
+		 * slot.
+		 */
 		return !same_name &&
 		       !(same_index && slot->id && answer_is_blank(arguments));
 	}
@@ -509,7 +525,7 @@ struct answer_part *answer_add_call(struct answer *answer, int64_t index, struct
 	return slot;
 }
 
-/* Parts that the API names while they stream and sends whole at their end. */
+/* Parts that the API names while they stream, and sends whole at their end. */
 
 static bool part_is_named(const struct answer_part *part, int64_t index, struct str key)
 {
@@ -517,7 +533,7 @@ static bool part_is_named(const struct answer_part *part, int64_t index, struct 
 
 	if (both_say_index && part->index != index)
 		return false;
-	/* Behind some gateways an id is drawn anew for each event, or an index is always 0. */
+	/* Behind some gateways every event has a new id, or the index is always 0. */
 	if (both_say_index && !part->settled)
 		return true;
 	if (key.size > 0 && part->key)
@@ -588,7 +604,10 @@ void answer_part_settle(struct answer *answer, struct answer_part *part, struct 
 		if (whole.size > shown.size)
 			answer_put(answer, part, str_part(whole, shown.size, whole.size));
 	} else if (whole.size > 0) {
-		/* Shown text cannot be taken back; the kept text becomes the true one. */
+		/*
+		 * Text that was shown cannot be taken back, but the stored text becomes
+		 * the complete one.
+		 */
 		buf_clear(&part->text);
 		part->scan = (struct scan){0};
 		answer_fill(part, whole);

@@ -16,7 +16,7 @@ static const char additions_name[] = "models";
 static const double tokens_per_price = 1e6;
 
 enum {
-	NAME_MAX_BYTES = 256, /* of a model; a longer one fits nothing */
+	NAME_MAX_BYTES = 256, /* of a model; no entry fits a longer name */
 	FIELDS = 15,
 };
 
@@ -26,12 +26,15 @@ struct catalogue {
 
 enum field_kind { FIELD_TEXT, FIELD_TOKENS, FIELD_PRICE, FIELD_ANSWER };
 
-/* The keys of an entry; the configuration's table (policy/config.c) has the same. */
+/*
+ * The keys of an entry. The table of the configuration (policy/config.c) has the same
+ * keys.
+ */
 static const struct field {
 	const char *name;
 	enum field_kind kind;
 	size_t offset;
-	bool is_price; /* holds at the vendor's own address only */
+	bool is_price; /* valid only at the vendor's own address */
 } fields[FIELDS] = {
 #define FIELD(name, kind, member, is_price)                                    \
 	{                                                                      \
@@ -158,7 +161,10 @@ void catalogue_close(struct catalogue *catalogue)
 	free(catalogue);
 }
 
-/* Is REST, behind a name, a date or "-latest"? '0' in a form stands for any digit. */
+/*
+ * Is REST, the text behind a name, a date or "-latest"? In these forms '0' stands for any
+ * digit.
+ */
 static bool is_dated(struct str rest)
 {
 	static const char *const forms[] = {"-00000000", "-0000-00-00", "@00000000",
@@ -177,7 +183,7 @@ static bool is_dated(struct str rest)
 	return false;
 }
 
-/* How exactly ENTRY names MODEL: 0 not at all, the more the better. */
+/* How exactly ENTRY names MODEL: 0 means not at all, a higher number is more exact. */
 static size_t exactness(struct str entry, struct str model)
 {
 	enum { DATED = NAME_MAX_BYTES + 1, SAME };

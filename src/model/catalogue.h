@@ -1,7 +1,8 @@
 /*
- * catalogue: what is known of models by their names: how much they take in, what they
- * cost, what they can. The shipped part is models/catalogue.json, which names the page
- * each entry was read from; the person's part is the configuration's key `models`. Pure.
+ * catalogue: facts about models by their names: how much they take in, what they cost,
+ * what they can do. The shipped part is models/catalogue.json, which names the page from
+ * which each entry was taken. The person's part is the configuration's key `models`.
+ * Pure.
  *
  * An entry's name is a model's name, which stands for its dated forms as well ("gpt-5"
  * for "gpt-5-2025-08-07", "claude-opus-4-5" for "claude-opus-4-5@20251101"), or a pattern
@@ -27,41 +28,47 @@ struct model_usage;
 /* US dollars per million tokens; below 0: not known. */
 struct catalogue_prices {
 	double input, output;
-	double cached, cache_write; /* tokens of the input; not known: as `input` */
+	/* for parts of the input; not known: the price is `input` */
+	double cached, cache_write;
 };
 
 enum catalogue_answer { CATALOGUE_NOT_SAID, CATALOGUE_NO, CATALOGUE_YES };
 
-/* Texts are the catalogue's. */
+/* The texts belong to the catalogue. */
 struct catalogue_model {
-	const char *provider;         /* whose it is, "anthropic"; NULL: not known */
+	/* the provider of the model, "anthropic"; NULL: not known */
+	const char *provider;
 	uint64_t context, max_output; /* tokens; 0: not known */
 	struct catalogue_prices prices;
-	/* The request whose input has more tokens costs LONG_PRICES; 0: there is no such rule. */
+	/*
+	 * A request whose input has more tokens costs LONG_PRICES; 0: there is no such
+	 * rule.
+	 */
 	uint64_t long_prompt;
 	struct catalogue_prices long_prices;
 	enum catalogue_answer tools, thinking;
-	const char *source; /* the page the shipped numbers are from, or NULL */
+	const char *source; /* the page of the shipped numbers, or NULL */
 };
 
 /*
  * SHIPPED is the text of models/catalogue.json (JSON with comments). ADDITIONS, an object
- * of the same form or NULL, are the person's, and beat the shipped entries key by key;
- * kept by reference. ERR names the entry and the key that does not fit.
+ * of the same form or NULL, has the person's entries, which replace those of SHIPPED key
+ * by key; a reference is kept. ERR names the entry and the key that is wrong.
  */
 bool catalogue_open(struct str shipped, const struct value *additions,
 		    struct catalogue **catalogue, struct err *err);
 void catalogue_close(struct catalogue *catalogue); /* NULL is fine */
 
 /*
- * The entry of the model NAME; without one, all is zero and prices are below 0. AT_HOME:
- * the model is asked at its vendor's own address, where the shipped prices hold; elsewhere
- * (a router, a server on this machine) only the person's do. CATALOGUE may be NULL.
+ * The entry of the model NAME. Without an entry all members are zero and prices are below
+ * 0. AT_HOME: the model is asked at its vendor's own address, where the shipped prices
+ * are valid. Elsewhere (a router, a server on this machine) only the person's prices are.
+ * CATALOGUE may be NULL.
  */
 struct catalogue_model catalogue_find(const struct catalogue *catalogue, const char *name,
 				      bool at_home);
 
-/* Calls EACH for every entry, the shipped first, each name once. */
+/* Call EACH for every entry, the shipped ones first, each name once. */
 void catalogue_each(const struct catalogue *catalogue,
 		    void (*each)(void *context, const char *name), void *context);
 

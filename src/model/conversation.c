@@ -17,7 +17,8 @@
 #include <string.h>
 
 /*
- * Room for one more in ARRAY of COUNT. Its capacity is the next power of two, never kept.
+ * Make room for one more item in ARRAY of COUNT items. The capacity is the next power of
+ * two, so it is not stored.
  */
 static void *array_make_room(void *array, size_t count, size_t size)
 {
@@ -128,7 +129,10 @@ struct part *message_add_call(struct message *message, const char *call_id,
 	part->call_id = memory_copy(call_id);
 	part->tool = memory_copy(tool);
 	part->arguments = memory_copy(arguments);
-	/* Once, not for each request that has it in its history. */
+	/*
+	 * Parse the arguments here once, and not again for each request with this call in
+	 * its history.
+	 */
 	part->is_object = value_parse(str_of(arguments), 0, &parsed, NULL) &&
 			  value_kind(parsed) == VALUE_OBJECT;
 	return part;
@@ -146,7 +150,7 @@ struct part *message_add_result(struct message *message, const char *call_id,
 	return part;
 }
 
-/* Arguments, results and the ceiling, for every provider the same. */
+/* Arguments, results and the ceiling, in the same form for every provider. */
 
 enum { EFFORT_LOW_MAX = 2048, EFFORT_MEDIUM_MAX = 8192 };
 

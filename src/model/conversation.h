@@ -1,6 +1,6 @@
 /*
- * conversation: what was said between the user, the model and its tools, in the order of
- * saying; independent of any provider. Owns everything in it.
+ * conversation: the messages of the user, the model and its tools, in the order in which
+ * they were said; independent of any provider. A conversation owns everything in it.
  */
 #pragma once
 
@@ -17,9 +17,10 @@ struct model_tool;
 
 enum part_kind {
 	PART_TEXT,
-	PART_THINKING, /* a model's reasoning; `extra` holds what its API wants back */
-	PART_CALL,     /* the model asks for a tool */
-	PART_RESULT,   /* the answer to one call */
+	/* a model's reasoning; `extra` has the data that its API wants back */
+	PART_THINKING,
+	PART_CALL,   /* the model asks for a tool */
+	PART_RESULT, /* the answer to one call */
 };
 
 enum speaker { SPEAKER_USER, SPEAKER_MODEL };
@@ -29,10 +30,10 @@ struct part {
 	char *text;          /* text, thinking, or a result's text */
 	char *call_id;       /* call and result */
 	char *tool;          /* call and result: the tool's name */
-	char *arguments;     /* call: as the model wrote it; may be no JSON at all */
-	bool is_object;      /* call: the arguments are one JSON object */
-	bool is_error;       /* result */
-	struct value *extra; /* provider-specific, kept unchanged; or NULL */
+	char *arguments;     /* of a call: as the model wrote it; may be no JSON at all */
+	bool is_object;      /* of a call: the arguments are one JSON object */
+	bool is_error;       /* of a result */
+	struct value *extra; /* data of the provider, kept unchanged; or NULL */
 };
 
 struct message {
@@ -54,12 +55,16 @@ void conversation_set_system(struct conversation *conversation, const char *text
 /* Append an empty message; the pointer is valid until the next append. */
 struct message *conversation_add(struct conversation *conversation, enum speaker speaker);
 
-/* TAKE_HEAD, moved, stands for the first COUNT messages (at least one, at most all). */
+/*
+ * Replace the first COUNT messages (at least one, at most all) by TAKE_HEAD, which is
+ * moved.
+ */
 void conversation_replace(struct conversation *conversation, size_t count,
 			  struct message *take_head);
 
 /*
- * Append a part to MESSAGE; TEXT and the others are copied. Valid until the next append.
+ * Append a part to MESSAGE. TEXT and the other texts are copied. The part is valid until
+ * the next append.
  */
 struct part *message_add_text(struct message *message, const char *text);
 struct part *message_add_thinking(struct message *message, const char *text,
@@ -69,38 +74,43 @@ struct part *message_add_call(struct message *message, const char *call_id,
 struct part *message_add_result(struct message *message, const char *call_id,
 				const char *tool, const char *text, bool is_error);
 
-/* What the requests of all APIs have in common. */
+/* Functions that the requests of all APIs share. */
 
 bool conversation_is_blank(const char *text);
 
 /*
- * Append the arguments of CALL, which may be no JSON at all, as a JSON object: services read
- * them again and fail on anything else. What the model wrote wrong stays readable.
+ * Append the arguments of CALL, which may be no JSON at all, as a JSON object, because
+ * services read them again and fail on anything else. Wrong text of the model stays
+ * readable in the object.
  */
 void conversation_add_arguments(const struct part *call, struct buf *out);
 
 /*
- * Append the calls of MESSAGE, if it has any, as the member "tool_calls" of a message of Chat
- * Completions: each an object with its id, then FIELDS, then its function, whose arguments
- * ARGUMENTS appends, then what its `extra` holds under KEPT, by that name (NULL: nothing).
+ * Append the calls of MESSAGE, if it has any, as the member "tool_calls" of a message of
+ * Chat Completions. Each call is an object with its id, then FIELDS, then its function,
+ * whose arguments the callback ARGUMENTS appends, then the value of KEPT in its `extra`,
+ * under the same name (KEPT NULL: nothing).
  */
 void conversation_add_calls(const struct message *message, const char *fields,
 			    const char *kept,
 			    void (*arguments)(const struct part *call, struct buf *out),
 			    struct buf *out);
 
-/* The schema of TOOL, or one that takes nothing. */
+/* Append the schema of TOOL, or one for a tool without arguments. */
 void conversation_add_schema(const struct model_tool *tool, struct buf *out);
 
-/* The text of a result: never blank, which some refuse and which puzzles most models. */
+/*
+ * The text of a result. It is never blank, because some services refuse blank results and
+ * most models are puzzled by them.
+ */
 const char *conversation_result_text(const struct part *part);
 
 /*
- * The effort ("low", "medium", "high") that a BUDGET of tokens to think with means, for APIs
- * that take a word: up to 2,048 it is little, above 8,192 much. All models that take one
- * know these three.
+ * The effort ("low", "medium", "high") that corresponds to a BUDGET of tokens for
+ * thinking, for APIs that take a word: "low" up to 2,048, "high" above 8,192. All models
+ * that take an effort know these three words.
  */
 const char *conversation_effort(uint64_t budget);
 
-/* False (E2BIG) when BODY went over its ceiling. */
+/* False (E2BIG) when BODY went over its limit. */
 bool conversation_fits(const struct buf *body, struct err *err);

@@ -1,4 +1,4 @@
-/* failure: one table of wordings, one of statuses. */
+/* failure: judges refusals of services by a table of wordings and a table of statuses. */
 
 #include "model/failure.h"
 
@@ -18,7 +18,8 @@
 
 /*
  * Parts of the sentences in which services say that a request is longer than the context.
- * Nearly all come with status 400, so that the status alone tells nothing.
+ * Nearly all these answers have status 400, so the status does not tell this error from
+ * others.
  */
 static const char *const overflow_words[] = {
 	"available context size",  /* llama.cpp */
@@ -44,7 +45,10 @@ static const char *const overflow_words[] = {
 	"reduce the length of the",   /* Groq, OpenAI */
 };
 
-/* As the official clients: 0.5 s, doubled to 8 s, up to a quarter less by chance. */
+/*
+ * The same times as in the official clients: 0.5 s, doubled to 8 s, up to a quarter less
+ * by chance.
+ */
 static const double first_wait_s = 0.5;
 static const double longest_wait_s = 8;
 static const double jitter = 0.25;
@@ -192,7 +196,7 @@ void failure_quote(struct str message, struct buf *out)
 	buf_init(&clean, 8 * FAILURE_QUOTE_MAX);
 	message = str_trim(message);
 	/*
-	 * Escaping makes four bytes of one at most, so this is enough and never too much.
+	 * Escaping makes at most four bytes of one, so this much room is always enough.
 	 */
 	message = str_part(message, 0, text_character_border(message, FAILURE_QUOTE_MAX));
 	(void)text_clean(message, &clean);
@@ -208,14 +212,14 @@ void failure_quote(struct str message, struct buf *out)
 }
 
 /*
- * What the error objects of all the servers say, in the shapes they have: {"error":
- * {…}}, {"error": "…"}, {"detail": […]}, {"message": …}, lists of these.
+ * Finds the message in the error objects of all servers, in the forms that they have:
+ * {"error": {…}}, {"error": "…"}, {"detail": […]}, {"message": …}, lists of these.
  */
 
-/* Longest error message looked at; what is shown of it is far less. */
+/* The longest error message that is read. Only a small part of it is shown. */
 enum { MESSAGE_MAX = 64 << 10 };
 
-/* No model counts as far; sums of nonsense stay numbers. */
+/* No model counts this far, and sums of wrong numbers cannot overflow. */
 static const int64_t count_max = (int64_t)1 << 40;
 
 struct str failure_first_text(const struct value *object, const char *const *keys)
@@ -238,7 +242,7 @@ uint64_t failure_count(const struct value *object, const char *key)
 	return number > 0 ? (uint64_t)number : 0;
 }
 
-/* FastAPI's list of what did not validate. */
+/* Append FastAPI's list of validation errors. */
 static bool add_detail_list(const struct value *list, struct buf *out)
 {
 	size_t before = out->size;
@@ -253,10 +257,10 @@ static bool add_detail_list(const struct value *list, struct buf *out)
 	return out->size > before;
 }
 
-/* The object that tells the error: inside "error", inside a list, or the body itself. */
+/* The object with the error: inside "error", inside a list, or the body itself. */
 static const struct value *error_object(const struct value *root)
 {
-	/* Gateways wrap the error of the one behind them, rarely more than twice. */
+	/* A gateway wraps the error of the next gateway, rarely more than twice. */
 	for (int depth = 0; depth < 4; depth++) {
 		const struct value *inner = value_member(root, "error");
 
@@ -307,9 +311,7 @@ bool failure_error(struct str body, struct buf *out)
 	return value_parse(body, 0, &root, NULL) && add_error_message(root, out);
 }
 
-/*
- * The HTTP status an error object stands for, by number or by word; 0 when it says none.
- */
+/* The HTTP status in an error object, as a number or a word; 0: there is none. */
 static int64_t error_status(const struct value *root)
 {
 	static const struct {
@@ -380,9 +382,12 @@ bool failure_refuse_status(const struct value *root, struct err *err)
 	return false;
 }
 
-/* JSON as services send it, made readable where it can be. */
+/* Makes the JSON of services readable where that can be done. */
 
-/* An escaped half of a surrogate pair at AT, as proxies cut them apart, or 0. */
+/*
+ * The escaped half of a surrogate pair at AT, as proxies cut such pairs apart; 0: there
+ * is none.
+ */
 static unsigned surrogate_at(struct str text, size_t at)
 {
 	char digits[5] = "";
@@ -395,7 +400,10 @@ static unsigned surrogate_at(struct str text, size_t at)
 	return code >= 0xd800 && code <= 0xdfff ? (unsigned)code : 0;
 }
 
-/* TEXT with U+FFFD for invalid UTF-8 and for surrogates without their other half. */
+/*
+ * Append TEXT with U+FFFD for invalid UTF-8 and for each half of a surrogate pair that
+ * stands without its other half.
+ */
 static void repair_characters(struct str text, struct buf *out)
 {
 	size_t at = 0;
@@ -414,7 +422,10 @@ static void repair_characters(struct str text, struct buf *out)
 			(void)buf_adds(out, "\\ufffd");
 			at += 6;
 		} else if (text.data[at] == '\\' && at + 1 < text.size) {
-			/* Both at once: the second may be a backslash too. */
+			/*
+			 * Take both characters together, because the second one may be a
+			 * backslash too.
+			 */
 			(void)buf_add(out, text.data + at, 1);
 			at++;
 			if ((unsigned char)text.data[at] < 0x80) {

@@ -20,7 +20,8 @@
 #include <time.h>
 
 /*
- * The few functions used. Setting options goes through the one that takes any argument.
+ * The few functions of libcurl that are used. Options are set through the function that
+ * takes any argument.
  */
 struct curl_functions {
 	CURLcode (*global_init)(long flags);
@@ -45,23 +46,23 @@ struct curl_functions {
 struct http {
 	struct curl_functions curl;
 	CURLM *multi;
-	bool trimmed; /* library_trim, once */
+	bool trimmed; /* library_trim was called */
 };
 
-/* The name since 2006; libcurl keeps its ABI. */
+/* The file name since 2006; libcurl keeps its ABI. */
 static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4", "asking a model"};
 
 enum {
 	/*
-	 * After the answer's end: time for the closing bytes, so that the connection can
-	 * be kept.
+	 * Time after the answer's end for its closing bytes, so that the connection can
+	 * be used again.
 	 */
 	LINGER_MS = 50,
-	/* One look at the clock this often when nothing happens. */
+	/* The loop looks at the clock this often when nothing happens. */
 	POLL_MS = 1000,
-	/* Longest header line kept; keys are a few hundred bytes at most. */
+	/* The longest header line that is kept. Keys have a few hundred bytes at most. */
 	HEADER_MAX = 64 << 10,
-	/* Interim answers that are waited for. */
+	/* The most interim answers for which the timeout is prolonged. */
 	ANSWERS_MAX = 16,
 };
 
@@ -77,10 +78,10 @@ struct exchange {
 	char error_text[CURL_ERROR_SIZE];
 	struct err *err;
 	enum http_more more;
-	bool sent;         /* and told */
-	unsigned answers;  /* status lines that came */
-	int64_t last_ms;   /* of the last sign of life */
-	int64_t enough_ms; /* when HTTP_ENOUGH was said */
+	bool sent;         /* the request is out, and the caller was told */
+	unsigned answers;  /* how many status lines came */
+	int64_t last_ms;   /* when the server last sent something */
+	int64_t enough_ms; /* when the callback returned HTTP_ENOUGH */
 };
 
 static bool load_functions(struct curl_functions *curl, struct err *err)
@@ -134,7 +135,7 @@ void http_close(struct http *http)
 	free(http);
 }
 
-/* The value of header LINE when it is called NAME. */
+/* Is the header LINE called NAME? Then VALUE is its value. */
 static bool header_is(struct str line, const char *name, struct str *value)
 {
 	size_t size = strlen(name);
@@ -146,7 +147,9 @@ static bool header_is(struct str line, const char *name, struct str *value)
 	return true;
 }
 
-/* Seconds from now in TEXT: a number (times UNIT_S), or a date. Else -1. */
+/*
+ * The seconds from now that TEXT names, as a number (times UNIT_S) or as a date; else -1.
+ */
 static double wait_in(struct http *http, struct str text, double unit_s)
 {
 	char copy[64];
@@ -180,10 +183,15 @@ static size_t on_header(char *data, size_t unit, size_t count, void *context)
 	struct str line = {data, unit * count};
 	struct str value;
 
-	/* An interim answer (100) or a proxy's comes before the real one. */
+	/*
+	 * An interim answer (100), or the answer of a proxy, comes before the real one.
+	 */
 	if (str_starts(line, STR("HTTP/"))) {
 		answer_clear(exchange->answer);
-		/* A header line is no sign of life: of those a server has any number. */
+		/*
+		 * Only the first ANSWERS_MAX status lines prolong the timeout, because a
+		 * server could send any number of lines.
+		 */
 		if (exchange->answers++ < ANSWERS_MAX)
 			exchange->last_ms = clock_now_ms();
 	}
@@ -212,7 +220,7 @@ static size_t on_bytes(char *data, size_t unit, size_t count, void *context)
 						 bytes, exchange->err);
 		exchange->enough_ms = exchange->last_ms;
 	}
-	/* Anything but the size makes libcurl end the transfer. */
+	/* A return value other than the size makes libcurl end the transfer. */
 	return exchange->more == HTTP_GIVE_UP ? bytes.size + 1 : bytes.size;
 }
 
@@ -231,7 +239,8 @@ static void add_headers(struct exchange *exchange)
 	add_header(exchange, "Content-Type: application/json");
 	add_header(exchange, "Accept: text/event-stream, application/json");
 	/*
-	 * Else a large request waits a second for a "100 Continue" that few servers send.
+	 * Without this a large request waits a second for a "100 Continue" that few
+	 * servers send.
 	 */
 	add_header(exchange, "Expect:");
 	for (const char *const *line = exchange->request->headers; line && *line; line++)
@@ -261,7 +270,7 @@ bool http_is_here(const char *url)
 	host = str_part(host, 0, str_find(host, STR(":"), 0));
 	if (str_is(host, "localhost"))
 		return true;
-	/* "127.example.org" is no address. */
+	/* "127.example.org" is a name, not an address. */
 	for (at = 0; at < host.size; at++)
 		if (!strchr("0123456789.", host.data[at]))
 			return false;
@@ -269,8 +278,8 @@ bool http_is_here(const char *url)
 }
 
 /*
- * Set the options that every request has; bytes that come go to WRITE, with CONTEXT. False:
- * libcurl does not take one.
+ * Set the options that every request has. The answer's bytes go to WRITE, with CONTEXT.
+ * False: libcurl refuses an option.
  */
 static bool http_set_common(const struct http *http, CURL *easy, const char *url,
 			    size_t (*write)(char *, size_t, size_t, void *), void *context)
@@ -282,15 +291,20 @@ static bool http_set_common(const struct http *http, CURL *easy, const char *url
 		  curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
 		  curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
 
-	/* A proxy of the environment is for the world, never for a server on this machine. */
+	/*
+	 * A proxy from the environment is used for other machines, never for a server on
+	 * this one.
+	 */
 	if (ok && http_is_here(url))
 		ok = curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
-		/* Those that older libraries lack; without them all still works. */
+		/*
+		 * Older libraries lack these options, and everything works without them.
+		 */
 #if LIBCURL_VERSION_NUM >= 0x075500
 	(void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-	/* A cancel does not wait for a name server. */
+	/* A cancelled request does not wait for a name server. */
 	(void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	(void)curl->easy_setopt(easy, CURLOPT_USERAGENT, "glovebox");
@@ -330,7 +344,7 @@ static bool set_options(struct exchange *exchange, struct err *err)
 	return true;
 }
 
-/* The errno value that stands for libcurl's CODE. */
+/* The errno value for libcurl's CODE. */
 static int code_of(const struct exchange *exchange, CURLcode code)
 {
 	long os = 0;
@@ -373,7 +387,7 @@ static bool finish_transfer(struct exchange *exchange, CURLcode code)
 	return err_set(exchange->err, code_of(exchange, code), "%s", text);
 }
 
-/* Milliseconds until the loop has to look again; 0 when a deadline is over. */
+/* The milliseconds until the loop must look again; 0 when a deadline is over. */
 static int next_wait(const struct exchange *exchange, int64_t now)
 {
 	int64_t wait = POLL_MS;
@@ -392,8 +406,8 @@ static int next_wait(const struct exchange *exchange, int64_t now)
 }
 
 /*
- * Once the whole request is out, tell the caller, and give back memory of libraries: the
- * server works meanwhile, so this costs no time.
+ * When the whole request is out, tell the caller, and free memory of libraries. The
+ * server works at the same time, so this costs no time.
  */
 static void tell_sent(struct exchange *exchange)
 {
@@ -488,7 +502,7 @@ bool http_post(struct http *http, const struct http_request *request,
 	return ok;
 }
 
-/* Several short questions at once, on the handles of http.c. */
+/* Several short questions at the same time. */
 
 /* A question while it is under way. */
 struct asking {
@@ -526,7 +540,7 @@ static bool ask_begin(struct asking *asking, int64_t left_ms)
 	return ok && http->curl.multi_add_handle(http->multi, asking->easy) == CURLM_OK;
 }
 
-/* Which of ASKED have ended, and how. */
+/* Find which of ASKED have ended, and with which result. */
 static void ask_collect(struct http *http, struct asking *asked, size_t count)
 {
 	const struct curl_functions *curl = &http->curl;
@@ -556,7 +570,7 @@ void http_ask_all(struct http *http, struct http_question *questions, size_t cou
 
 		asked[i] = (struct asking){.http = http, .question = &questions[i]};
 		questions[i].status = 0;
-		/* To libcurl 0 is for ever. */
+		/* For libcurl a timeout of 0 means no timeout. */
 		(void)ask_begin(&asked[i], left > 0 ? left : 1);
 	}
 	for (;;) {

@@ -1,7 +1,7 @@
 /*
- * http: streaming POSTs, and several short questions at once, over libcurl, which is loaded
- * on first use (linking it costs every start 3 ms). Redirects are not followed, so that a key
- * goes only to the named host. Only the files of http know libcurl.
+ * http: streaming POSTs, and several short questions at the same time, over libcurl,
+ * which is loaded on first use (linking it costs every start 3 ms). Redirects are not
+ * followed, so that a key goes only to the named host. No other module knows libcurl.
  */
 #pragma once
 
@@ -21,33 +21,35 @@ void http_close(struct http *http);
 
 struct http_request {
 	const char *url;
-	const char *key;            /* or NULL; never in an error text */
-	const char *key_header;     /* what stands before it: "Authorization: Bearer " */
-	const char *const *headers; /* further lines, NULL ends them; or NULL */
+	const char *key; /* or NULL; never in an error text */
+	/* the text before the key: "Authorization: Bearer " */
+	const char *key_header;
+	const char *const *headers; /* further lines, NULL-ended; or NULL */
 	struct str body;            /* JSON */
 	int stop_fd; /* readable: give up with ECANCELED within 100 ms; -1: none */
 	double connect_timeout_s, idle_timeout_s; /* 0: none */
-	void (*sent)(void *context);              /* the whole of it is out; or NULL */
+	/* called when the whole request is out; or NULL */
+	void (*sent)(void *context);
 };
 
 struct http_answer {
 	long status;          /* 0 when there was no answer */
-	double retry_after_s; /* from retry-after-ms or retry-after; < 0: not said */
-	int should_retry;     /* x-should-retry: 1, 0, or -1 when not said */
-	bool has_bytes;       /* some of the body came */
+	double retry_after_s; /* from retry-after-ms or retry-after; < 0: neither came */
+	int should_retry;     /* x-should-retry: 1, 0, or -1 when the header is missing */
+	bool has_bytes;       /* a part of the body came */
 };
 
 enum http_more {
-	HTTP_GIVE_UP, /* end with the ERR that was set */
+	HTTP_GIVE_UP, /* end with the ERR that the callback has set */
 	HTTP_MORE,
-	HTTP_ENOUGH, /* a success, even if the server never ends it */
+	HTTP_ENOUGH, /* a success, even if the server never ends its answer */
 };
 
 /*
- * Headers are complete before the first BYTES. ERR for what failed below HTTP:
- * ECONNREFUSED, EHOSTUNREACH (no such host, or it did not take the connection in time),
- * ETIMEDOUT (silent for idle_timeout_s), ECANCELED, EPROTO (cut in the middle, or no
- * HTTP), EIO (certificates and all else). Any HTTP status is a success here.
+ * All headers have come before the first BYTES. ERR for failures below HTTP:
+ * ECONNREFUSED, EHOSTUNREACH (there is no such host, or it did not accept the connection
+ * in time), ETIMEDOUT (silent for idle_timeout_s), ECANCELED, EPROTO (cut in the middle,
+ * or no HTTP), EIO (certificates and all else). Any HTTP status is a success here.
  */
 bool http_post(struct http *http, const struct http_request *request,
 	       struct http_answer *answer,
@@ -59,16 +61,19 @@ bool http_post(struct http *http, const struct http_request *request,
 struct http_question {
 	const char *url;
 	struct str body;   /* JSON to be sent by POST; empty: GET */
-	struct buf answer; /* the caller's, with its ceiling; over it there is no answer */
-	long status;       /* out: 0 when no whole answer came */
+	struct buf answer; /* the caller's, with its limit; a longer answer is dropped */
+	long status;       /* out: 0 when no complete answer came */
 };
 
 /*
- * Ask all at once, without a key, and wait until all have answered or DEADLINE_MS (of
- * clock_now_ms) is there. Whatever does not answer has status 0.
+ * Ask all questions at the same time, without a key, and wait until all are answered or
+ * DEADLINE_MS (of clock_now_ms) has come. A question without an answer has status 0.
  */
 void http_ask_all(struct http *http, struct http_question *questions, size_t count,
 		  int64_t deadline_ms);
 
-/* Is URL's host this machine, by its name alone: localhost, 127.0.0.0/8, [::1]? */
+/*
+ * Does the host of URL mean this machine, judged only by its name (localhost,
+ * 127.0.0.0/8, [::1])?
+ */
 bool http_is_here(const char *url);

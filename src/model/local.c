@@ -1,4 +1,4 @@
-/* local: two rounds of questions to all servers at once. */
+/* local: two rounds of questions to all servers at the same time. */
 
 #include "model/local.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One function for each question and what its answer may hold. */
+/* Reads answers: one function for each question. */
 
 static const char *const paths[LOCAL_QUESTIONS] = {
 	[LOCAL_ASK_PROPS] = "/props",    [LOCAL_ASK_STUDIO] = "/api/v0/models",
@@ -31,7 +31,7 @@ static const char *local_question_path(enum local_question question)
 	return paths[question];
 }
 
-/* A context beyond a billion tokens is garbage. */
+/* A context of more than a billion tokens is garbage. */
 static uint64_t tokens_of(const struct value *value)
 {
 	static const int64_t most = 1000000000;
@@ -47,7 +47,7 @@ static enum catalogue_answer answer_of(const struct value *value)
 	return value_is_true(value) ? CATALOGUE_YES : CATALOGUE_NO;
 }
 
-/* Does the list name ABILITY? Without a list nothing is said. */
+/* Does LIST name ABILITY? Without a list the answer is not known. */
 static enum catalogue_answer ability_of(const struct value *list, const char *ability)
 {
 	if (value_kind(list) != VALUE_ARRAY)
@@ -63,7 +63,7 @@ static struct local_model *find_model(struct local_server *server, const char *n
 	return NULL;
 }
 
-/* NULL for a name that is none, stands there already or is one too many. */
+/* Add the model NAME. NULL: NAME is no name, exists already, or is one too many. */
 static struct local_model *add_model(struct local_server *server, const struct value *name)
 {
 	struct str text = value_str(name);
@@ -83,7 +83,7 @@ static struct local_model *add_model(struct local_server *server, const struct v
 	return model;
 }
 
-/* One model without a name yet: what llama.cpp says of the only one it has. */
+/* Read llama.cpp's description of its only model, which has no name here yet. */
 static void read_props(struct local_server *server, const struct value *root)
 {
 	const struct value *settings = value_member(root, "default_generation_settings");
@@ -94,7 +94,7 @@ static void read_props(struct local_server *server, const struct value *root)
 	if (value_kind(settings) != VALUE_OBJECT)
 		return;
 	server->kind = LOCAL_LLAMA_CPP;
-	/* A router has models, and is none: its alias here is its own. */
+	/* A router has models but is none itself, and its alias here is its own. */
 	if (str_is(value_str(value_member(root, "role")), "router"))
 		return;
 	model = add_model(server, alias);
@@ -163,7 +163,7 @@ static void read_running(struct local_server *server, const struct value *root)
 	}
 }
 
-/* The only model of /props goes by the name under which requests ask for it. */
+/* Give the only model of /props the name by which requests ask for it. */
 static void rename_only(struct local_server *server, const struct value *list)
 {
 	struct str name = value_str(value_member(value_item(list, 0), "id"));
@@ -182,7 +182,7 @@ static enum local_kind kind_of_owner(struct str owner)
 	return str_is(owner, "llamacpp") ? LOCAL_LLAMA_CPP : LOCAL_OTHER;
 }
 
-/* A model of the list as vLLM, llama.cpp and its router describe theirs. */
+/* Read a model in the list, in the form of vLLM, of llama.cpp or of its router. */
 static void describe_model(struct local_model *model, const struct value *item)
 {
 	const struct value *meta = value_member(item, "meta");
@@ -225,7 +225,7 @@ static void read_models(struct local_server *server, const struct value *root)
 		server->kind = LOCAL_OTHER;
 }
 
-/* An answer that is no success may still say who is there. */
+/* An answer with an error status may still tell which program it is. */
 static void read_refusal(struct local_server *server, enum local_question question,
 			 long status, const struct value *root)
 {
@@ -276,7 +276,10 @@ void local_read(struct local_server *server, enum local_question question, long 
 	}
 }
 
-/* "llama.context_length", "qwen3moe.context_length": the architecture stands before it. */
+/*
+ * The context that the model was made for, as in "llama.context_length" or
+ * "qwen3moe.context_length": the architecture stands before the dot.
+ */
 static uint64_t made_for(const struct value *info)
 {
 	for (void *at = value_first(info); at; at = value_next(info, at))
@@ -296,7 +299,7 @@ void local_read_details(struct local_model *model, struct str body)
 	model->context_max = made_for(value_member(root, "model_info"));
 	model->tools = ability_of(abilities, "tools");
 	model->thinking = ability_of(abilities, "thinking");
-	/* One that only embeds has no name a person could ask for. */
+	/* A model that can only embed gets no name, so that no person can ask for it. */
 	if (ability_of(abilities, "completion") == CATALOGUE_NO)
 		model->name[0] = '\0';
 }
@@ -314,7 +317,7 @@ void local_drop_mute(struct local_server *server)
 	server->model_count = kept;
 }
 
-/* Bytes of a question: a path, or a model's name as JSON. */
+/* Bytes of a question: a path, or a model's name in JSON. */
 enum { QUESTION_MAX = 8 << 10 };
 
 const char *const local_urls[] = {
@@ -360,13 +363,15 @@ static bool is_called(const char *full, const char *name)
 	       (full[size] == '\0' || strcmp(full + size, ":latest") == 0);
 }
 
-/* Until when each part may take: one that never answers leaves time to hear the others. */
+/*
+ * The deadline of each part. A server that never answers leaves time to hear the others.
+ */
 struct times {
-	int64_t first_ms, second_ms; /* the answers of the rounds */
-	int64_t last_ms;             /* reading them */
+	int64_t first_ms, second_ms; /* for the answers of the two rounds */
+	int64_t last_ms;             /* for reading the answers */
 };
 
-/* A round of questions with the texts they need. */
+/* A round of questions, with the texts that they need. */
 struct round {
 	struct http_question *questions;
 	struct buf *urls, *bodies;
@@ -393,7 +398,7 @@ static void round_fini(struct round *round)
 	free(round->bodies);
 }
 
-/* MODEL NULL: a GET; else a POST that asks for this model. */
+/* Add a question. MODEL NULL: a GET; else a POST about this model. */
 static void round_add(struct round *round, const struct local_server *server,
 		      const char *path, const char *model)
 {
@@ -414,7 +419,10 @@ static void round_add(struct round *round, const struct local_server *server,
 	buf_init(&question->answer, LOCAL_ANSWER_MAX);
 }
 
-/* Answers that come after the deadline, or could only be read after it, are none. */
+/*
+ * An answer that comes after the deadline, or could only be read after it, does not
+ * count.
+ */
 static void read_round(struct round *round, struct local_server *servers, int64_t deadline_ms)
 {
 	for (size_t i = 0; i < round->count && clock_now_ms() < deadline_ms; i++) {

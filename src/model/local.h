@@ -1,8 +1,9 @@
 /*
- * local: model servers on this machine: which program answers at an address, which
- * models it has, how much they take in, whether they call tools; all of it as the server
- * itself says. All addresses are asked at once, and whatever a server does (endless,
- * garbage, slow, a redirect) it costs no more than the time and the bytes below.
+ * local: model servers on this machine: which program answers at an address, which models
+ * it has, how much they take in, whether they call tools; all of this as the server
+ * itself says. All addresses are asked at the same time. Whatever a server does (an
+ * endless answer, garbage, silence, a redirect), it costs no more than the time and the
+ * bytes below.
  *
  * The requests: llama.cpp's /props, LM Studio's /api/v0/models, Ollama's /api/tags,
  * /api/ps and /api/show, and /v1/models, which vLLM and all others have.
@@ -24,19 +25,19 @@
 struct http;
 
 enum local_kind {
-	LOCAL_NOTHING, /* nobody answered, or no model server */
+	LOCAL_NOTHING, /* no answer, or the answer of no model server */
 	LOCAL_LLAMA_CPP,
 	LOCAL_OLLAMA,
 	LOCAL_LM_STUDIO,
 	LOCAL_VLLM,
-	LOCAL_OTHER, /* it lists models as the chat completions API has them */
+	LOCAL_OTHER, /* it lists models in the form of the chat completions API */
 };
-const char *local_kind_name(enum local_kind kind); /* "llama.cpp"; "" for nothing */
+const char *local_kind_name(enum local_kind kind); /* "llama.cpp"; "" for LOCAL_NOTHING */
 
 struct local_model {
 	char *name;
-	uint64_t context;     /* tokens that it takes as it runs now; 0: not known */
-	uint64_t context_max; /* tokens that it was made for; 0: not known */
+	uint64_t context;     /* tokens of context as it runs now; 0: not known */
+	uint64_t context_max; /* tokens of context that it was made for; 0: not known */
 	enum catalogue_answer tools, thinking;
 	bool is_loaded;
 };
@@ -44,19 +45,19 @@ struct local_model {
 struct local_server {
 	char *url; /* "http://127.0.0.1:8080": scheme, host and port */
 	enum local_kind kind;
-	bool is_loading; /* llama.cpp: it reads its model, ask again later */
+	bool is_loading; /* llama.cpp: it is loading its model, ask again later */
 	bool is_locked;  /* it wants a key */
 	struct local_model *models;
 	size_t model_count;
-	bool has_more; /* models over LOCAL_MODELS_MAX */
+	bool has_more; /* there are more models than LOCAL_MODELS_MAX */
 };
 
 enum {
-	/* A server on this machine that has nothing to compute answers in a few. */
+	/* An idle server on this machine answers within a few milliseconds. */
 	LOCAL_PROBE_MS = 150,
-	/* In the middle of a run, when a person may cancel. */
+	/* The same in the middle of a run, when a person may cancel. */
 	LOCAL_CONTEXT_MS = 100,
-	LOCAL_ANSWER_MAX = 256 << 10, /* bytes of one answer; a longer one is none */
+	LOCAL_ANSWER_MAX = 256 << 10, /* bytes of one answer; a longer one is dropped */
 	LOCAL_MODELS_MAX = 64,        /* of one server */
 	LOCAL_NAME_MAX = 256,         /* bytes of a model's name */
 	LOCAL_SERVERS_MAX = 16,
@@ -64,14 +65,14 @@ enum {
 };
 
 /*
- * Where the servers we know listen unless told: llama.cpp, Ollama, LM Studio, vLLM; NULL
- * ends it.
+ * The default addresses of the known servers: llama.cpp, Ollama, LM Studio, vLLM;
+ * NULL-ended.
  */
 extern const char *const local_urls[];
 
 /*
- * SERVER is one at URL ("http://host:port" with or without a path, which is left out).
- * ERR: no such URL. local_fini in either case.
+ * SERVER becomes the one at URL ("http://host:port"; a path behind it is ignored). ERR:
+ * URL has another form. Call local_fini in either case.
  */
 bool local_init(struct local_server *server, const char *url, struct err *err);
 void local_fini(struct local_server *server);
@@ -84,19 +85,22 @@ void local_probe(struct http *http, struct local_server *servers, size_t count,
 		 const char *only, int limit_ms);
 
 /*
- * Fill MODEL with what the server at URL says of its model NAME (Ollama's ":latest" may be
- * left out; llama.cpp's only one has any name); the name in MODEL is NULL. It is false when
- * the server says nothing of that model.
+ * Fill MODEL with the facts that the server at URL gives about its model NAME. Ollama's
+ * ":latest" may be left out; the only model of llama.cpp has any name. The name in MODEL
+ * is NULL. False when the server says nothing about the model.
  */
 bool local_ask(struct http *http, const char *url, const char *name, int limit_ms,
 	       struct local_model *model);
 
 /*
- * What a model server's own answers say of it. Pure; the answers are foreign bytes. For
+ * Reads a model server's answers about itself. Pure; the answers are not trusted. For
  * local.c and its tests.
  */
 
-/* In the order in which answers are to be read: the first that fits names the program. */
+/*
+ * In the order in which answers must be read: the first answer that fits names the
+ * program.
+ */
 enum local_question {
 	LOCAL_ASK_PROPS,   /* llama.cpp's GET /props */
 	LOCAL_ASK_STUDIO,  /* LM Studio's GET /api/v0/models */
@@ -106,12 +110,15 @@ enum local_question {
 	LOCAL_QUESTIONS,
 };
 
-/* BODY answered QUESTION with STATUS. What does not fit says nothing. */
+/*
+ * Read BODY, which answered QUESTION with STATUS. A body that does not fit the question
+ * changes nothing.
+ */
 void local_read(struct local_server *server, enum local_question question, long status,
 		struct str body);
 
 /* BODY is Ollama's answer to POST /api/show for MODEL. */
 void local_read_details(struct local_model *model, struct str body);
 
-/* Leave out what cannot talk (Ollama says so in the details), and do so last. */
+/* Leave out models that cannot talk (Ollama's details say so). Call it last. */
 void local_drop_mute(struct local_server *server);

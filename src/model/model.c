@@ -1,4 +1,4 @@
-/* model: which provider a name means, and one question with its tries. */
+/* model: finds the provider of a name, and asks one question with its repetitions. */
 
 #include "model/model.h"
 
@@ -30,31 +30,32 @@
 
 struct model {
 	char *shown;
-	struct replay *replay;           /* either this … */
-	const struct provider *provider; /* … or all below */
+	struct replay *replay;           /* either a replay … */
+	const struct provider *provider; /* … or a provider with all members below */
 	struct http *http;               /* NULL until the first question */
 	char *name, *url, *host, *key;
 	struct provider_settings settings;
 	double idle_timeout_s;
 	int retries;
 	struct catalogue_model known;
-	bool contacted; /* a question went out */
-	bool asked;     /* the server was asked for its context … */
-	uint64_t room;  /* … which is so many tokens; 0: not said */
+	bool contacted; /* a question was sent */
+	bool asked;     /* the server was asked for its context, … */
+	uint64_t room;  /* … which has so many tokens; 0: not known */
 };
 
-/* What a model takes in and costs, by the catalogue and by its server. */
+/* The size and the price of a model, by the catalogue and by its server. */
 
 /*
- * llama.cpp ends an answer when the context is full; older versions, and guessed tokens,
- * go on for a few tokens. An answer that is further over the context did not end for lack
- * of room: the server dropped the oldest tokens to go on.
+ * llama.cpp ends an answer when the context is full. Older versions, and answers with
+ * guessed tokens, go on for a few tokens. When an answer is further over the context than
+ * this, it did not end for lack of room: the server has dropped the oldest tokens to go
+ * on.
  */
 enum { ROOM_OVERRUN = 16 };
 
 /*
- * The entry of NAME in the catalogue of OPTIONS. Its prices are those of the vendor: they
- * do not hold for a server that somebody named.
+ * The entry of NAME in the catalogue of OPTIONS. Its prices are the vendor's, so they are
+ * not valid for a server that the person named.
  */
 static struct catalogue_model model_known_by(const struct model_options *options,
 					     const struct model_name *name)
@@ -106,7 +107,7 @@ void model_ready(struct model *model, struct buf *note)
 		(void)buf_adds(note, " Its server says that it cannot call tools.");
 }
 
-/* Tokens of context that the server has, asked once; 0: not known. */
+/* The tokens of context that the server has, asked once; 0: not known. */
 static uint64_t room_there(struct model *model)
 {
 	if (!model->asked)
@@ -123,7 +124,7 @@ uint64_t model_context(struct model *model)
 	if (!model->replay && !sure && model->contacted) {
 		uint64_t there = room_there(model);
 
-		/* A server may have given less than it was asked for. */
+		/* A server may have given less context than it was asked for. */
 		if (model->known.context == 0 || (there > 0 && there < model->known.context))
 			model->known.context = there;
 	}
@@ -136,8 +137,9 @@ static bool fills(uint64_t tokens, uint64_t room)
 }
 
 /*
- * Did an answer of this USAGE, which its service called complete, end because there was no
- * more room: in the context, or in what was asked for? Only of providers that may hide it.
+ * The service called an answer of this USAGE complete. Did the answer end because the
+ * context, or the number of tokens that was asked for, was used up? Only for providers
+ * that may hide this.
  */
 static bool model_ran_out(struct model *model, const struct model_usage *usage)
 {
@@ -159,8 +161,8 @@ bool model_is_priced(const struct model *model)
 }
 
 /*
- * Set the money of USAGE, which one answer of MODEL took. A service that counts nothing
- * has not said that it costs nothing.
+ * Set the money of USAGE, which one answer of MODEL took. When a service counts no
+ * tokens, the money is not known; it is not zero.
  */
 static void model_add_money(const struct model *model, struct model_usage *usage)
 {
@@ -172,22 +174,22 @@ static void model_add_money(const struct model *model, struct model_usage *usage
 }
 
 /*
- * A server that takes longer to accept is not there; a sleeping disk or a VPN is up by
- * then.
+ * A server that takes longer to accept does not exist. A sleeping disk or a VPN is ready
+ * within this time.
  */
 static const double connect_timeout_s = 15;
 
-/* The start of an error body: its message is in there, or nowhere. */
+/* The beginning of an error body. The message is in this part, or nowhere. */
 enum { ERROR_BODY_MAX = 64 << 10 };
 
 /*
- * So much of a key in a message is the key: services show up to 8 of its bytes on
- * purpose.
+ * So many bytes of a key in a message are treated as the key. Services show up to 8 of
+ * its bytes on purpose.
  */
 enum { KEY_PART_MIN = 12 };
 /*
- * A shorter key is no secret: people give "x" or "none" to a server of their own that wants
- * none.
+ * A shorter key is no secret: for a server of their own that needs no key, people set "x"
+ * or "none".
  */
 enum { KEY_MIN = 8 };
 
@@ -198,7 +200,7 @@ const struct provider *const providers[] = {
 	NULL,
 };
 
-/* One try of one question. */
+/* One try to get the answer to one question. */
 struct attempt {
 	struct model *model;
 	const struct model_sink *sink;
@@ -206,8 +208,11 @@ struct attempt {
 	struct reader *reader;
 	struct http_answer http;
 	struct buf error_body;
-	bool refused_here; /* the answer itself was the trouble, not the connection */
-	/* Since it grew last: when that was, how large it was, bytes that brought nothing. */
+	bool refused_here; /* the answer itself was refused, not the connection */
+	/*
+	 * The last growth of the answer: its time, the size then, and the bytes since
+	 * then that added nothing.
+	 */
 	int64_t grew_ms;
 	size_t grown, idle_bytes;
 };
@@ -342,7 +347,10 @@ const char *model_name(const struct model *model)
 	return model->shown;
 }
 
-/* Bytes at TEXT that are the key, or so much of its start that it must not be shown. */
+/*
+ * The number of bytes at TEXT that are the key, or so much of its beginning that they
+ * must not be shown.
+ */
 static size_t key_size_at(const char *text, const char *key)
 {
 	size_t size = 0;
@@ -352,7 +360,7 @@ static size_t key_size_at(const char *text, const char *key)
 	return !key[size] || size >= KEY_PART_MIN ? size : 0;
 }
 
-/* Services quote what they were sent; a key among it goes no further. */
+/* Services quote the request that they got. Remove the key from such a quotation. */
 static void hide_key(const struct model *model, struct err *err)
 {
 	char *text = err->text;
@@ -367,7 +375,7 @@ static void hide_key(const struct model *model, struct err *err)
 	}
 }
 
-/* A server that sends signs of life for ever is as silent as one that sends nothing. */
+/* A server that only sends signs of life is treated like one that sends nothing. */
 static bool still_grows(struct attempt *attempt, size_t more, struct err *err)
 {
 	const double most_s = MODEL_STALL_IDLES * attempt->model->idle_timeout_s;
@@ -410,7 +418,7 @@ static enum http_more on_bytes(void *context, const struct http_answer *http,
 	return enough ? HTTP_ENOUGH : HTTP_MORE;
 }
 
-/* ERR from an HTTP answer that is no success. Always false. */
+/* Set ERR from an HTTP answer that is no success. Always false. */
 static bool refuse_status(const struct attempt *attempt, struct err *err)
 {
 	const struct model *model = attempt->model;
@@ -431,14 +439,14 @@ static bool refuse_status(const struct attempt *attempt, struct err *err)
 }
 
 /*
- * Set ERR after a connection that nobody took. libcurl's sentence names the host a second
- * time, which is left out; only a proxy has another name.
+ * Set ERR after a connection that no server accepted. libcurl's sentence names the host a
+ * second time, which is left out; only a proxy has another name.
  */
 static bool say_unreached(const struct attempt *attempt, struct err *err)
 {
 	const char *host = attempt->model->host;
 	const char *colon = strrchr(host, ':');
-	/* [::1] */
+	/* as in [::1] */
 	const bool is_bracketed = host[0] == '[' && colon != NULL;
 	const int name = (colon != NULL ? (int)(colon - host) : (int)strlen(host)) -
 			 2 * is_bracketed;
@@ -461,7 +469,7 @@ static bool say_unreached(const struct attempt *attempt, struct err *err)
 		       host, (int)reason.size, reason.data);
 }
 
-/* Did this attempt bring a whole answer? ERR says why not. */
+/* Did this attempt bring a complete answer? ERR says why not. */
 static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 {
 	struct err cut = *err;
@@ -474,7 +482,7 @@ static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 	if (transferred)
 		return reader_end(attempt->reader, false, err) ||
 		       err_while(err, "%s", attempt->model->host);
-	/* A connection that breaks after the last word broke too late to matter. */
+	/* A connection that breaks after the end of the answer does no harm. */
 	if ((cut.code == EPROTO || cut.code == ETIMEDOUT) && has_answer &&
 	    reader_end(attempt->reader, true, err))
 		return true;
@@ -521,12 +529,12 @@ static double chance(void)
 {
 	unsigned number = 0;
 
-	/* Without randomness nobody is worse off. */
+	/* Without a random number the wait is only less spread. */
 	(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK);
 	return (double)number / 4294967295.0;
 }
 
-/* Is another try worth it? WAIT_S: after how long. */
+/* Should the question be asked again? WAIT_S: after how many seconds. */
 static bool may_retry(const struct attempt *attempt, int tries, const struct err *err,
 		      double *wait_s)
 {
@@ -537,8 +545,8 @@ static bool may_retry(const struct attempt *attempt, int tries, const struct err
 	if (http->should_retry == 0)
 		return false;
 	/*
-	 * Silence before the first byte is a server at work: asking again would start it
-	 * over.
+	 * Silence before the first byte means that the server is working; another request
+	 * would start its work again.
 	 */
 	if (err->code == ETIMEDOUT && !http->has_bytes)
 		return false;
@@ -659,14 +667,17 @@ bool model_ask(struct model *model, const struct model_request *request,
 	return ok;
 }
 
-/* `replay:FILE`, `PROVIDER:NAME` or NAME, whose colons may be its own. */
+/*
+ * Parses the name of a model: `replay:FILE`, `PROVIDER:NAME`, or NAME, which may hold
+ * colons of its own.
+ */
 
 enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
 
 /*
- * Services and programs that people write before the colon although they are reached by
- * openai-chat and a base URL. No model is called so. One that is a provider as well is
- * taken as that.
+ * Names of services and programs that people write before the colon, although they are
+ * reached by openai-chat and a base URL. No model has such a name. A name that is also a
+ * provider's means the provider.
  */
 static const char *const services[] = {"llama.cpp",  "llamacpp",  "vllm", "lmstudio",
 				       "openrouter", "localhost", NULL};
@@ -680,7 +691,7 @@ static const struct provider *find_provider(struct str word)
 	return NULL;
 }
 
-/* ERR when WORD, before a colon, was meant as a provider and is none. */
+/* Set ERR when WORD, before a colon, was meant as a provider and is none. */
 static bool check_prefix(struct str word, struct err *err)
 {
 	const char *names[PROVIDERS_MAX + 2] = {"replay"};
@@ -766,7 +777,7 @@ static bool check_url(struct str url, struct str host, const char *path, struct 
 	return true;
 }
 
-/* HOST of BASE, which loses the slashes at its end. */
+/* Find the HOST of BASE, and remove the slashes at the end of BASE. */
 static bool read_base(struct str *base, const char *path, struct str *host, struct err *err)
 {
 	struct str rest;
@@ -817,12 +828,14 @@ bool model_name_url(const struct provider *provider, const char *base_url, char 
 
 	buf_init(&text, URL_MAX);
 	(void)buf_addstr(&text, base);
-	/* People copy the address of another API of the same server. */
+	/* People copy the address of another API on the same server. */
 	if (str_starts(path, STR("/api/")) && str_ends(base, version))
 		base.size -= version.size;
 	buf_clear(&text);
 	(void)buf_addstr(&text, base);
-	/* People copy the address of the endpoint itself, or of the version in it. */
+	/*
+	 * People copy the address of the endpoint, or the address with the version in it.
+	 */
 	if (!str_ends(base, path)) {
 		if (str_ends(base, version) && str_starts(path, version))
 			path = str_part(path, version.size, path.size);

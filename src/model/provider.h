@@ -19,43 +19,49 @@
  */
 struct provider_settings {
 	const char *model;
-	double temperature;                   /* < 0: not said */
-	uint64_t thinking_budget, max_output; /* 0: not said */
-	uint64_t context; /* tokens that the server is to make room for; 0: not said */
+	double temperature;                   /* < 0: not set */
+	uint64_t thinking_budget, max_output; /* 0: not set */
+	uint64_t context; /* tokens that the server must make room for; 0: not set */
 };
 
 struct provider {
 	const char *name;     /* "openai-chat" */
-	const char *base_url; /* unless told */
+	const char *base_url; /* used when the person gives no other */
 	/*
 	 * Appended to the base URL: "/chat/completions". A "/v1" at its beginning is left
-	 * out where the base URL ends in one: people write both.
+	 * out when the base URL ends in one, because people write both forms.
 	 */
 	const char *path;
-	const char *key_name;   /* the environment's variable with its key */
-	const char *key_header; /* what stands before the key: "Authorization: Bearer " */
-	const char *const *headers; /* further lines of each request, NULL ends them; or NULL */
+	const char *key_name;   /* the environment variable with the key */
+	const char *key_header; /* the text before the key: "Authorization: Bearer " */
+	/* further lines of each request, NULL-ended; or NULL */
+	const char *const *headers;
 	bool streams_lines; /* one JSON object a line instead of server-sent events */
-	bool takes_context; /* its server makes as much room as a request asks for */
-	/* Servers that imitate it call an answer complete that ran out of room (llama.cpp). */
+	/* its server makes as much room for context as a request asks for */
+	bool takes_context;
+	/*
+	 * Some servers with this API (llama.cpp) call an answer complete although it was
+	 * cut for lack of room.
+	 */
 	bool may_hide_cut;
-	/* Write the request body. False (E2BIG) at BODY's ceiling. */
+	/* Write the request body. False (E2BIG) at the limit of BODY. */
 	bool (*request)(const struct provider_settings *settings,
 			const struct model_request *request, struct buf *body,
 			struct err *err);
 	/*
-	 * One server-sent event, or one line (without a name), DATA complete. *END: the stream
-	 * says it is over. Codes: failure.h.
+	 * Take one server-sent event, or one line (without a name), with complete DATA.
+	 * *END: the stream says that it is over. Codes of ERR: failure.h.
 	 */
 	bool (*event)(struct answer *answer, struct str name, struct str data, bool *end,
 		      struct err *err);
 	/* A plain JSON answer (some servers do not stream). */
 	bool (*whole)(struct answer *answer, struct str body, struct err *err);
 	/*
-	 * The answer is complete: put together what could only be collected. May be NULL.
+	 * The answer is complete: combine the parts that could only be collected. May be
+	 * NULL.
 	 */
 	void (*done)(struct answer *answer);
-	/* The message inside an error body, appended to OUT; false when there is none. */
+	/* Append the message inside an error body to OUT. False when there is none. */
 	bool (*error)(struct str body, struct buf *out);
 };
 

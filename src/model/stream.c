@@ -1,4 +1,4 @@
-/* stream: the first byte that is no blank decides what kind of answer it is. */
+/* stream: the first byte that is no blank decides of which kind an answer is. */
 
 #include "model/stream.h"
 
@@ -16,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most bytes of one event's data, and of one line. */
+/* The most bytes of one event's data, and of one line. */
 enum { SSE_EVENT_MAX = 16 << 20 };
 
-/* Lines out of pieces, fields out of lines, events out of fields. */
+/* Makes lines of pieces, fields of lines, and events of fields. */
 
-/* Longest event name kept; ours are all shorter than 40. */
+/*
+ * The longest event name that is kept; the names that we know have fewer than 40 bytes.
+ */
 enum { NAME_MAX_BYTES = 256 };
 
 struct sse {
@@ -30,7 +32,7 @@ struct sse {
 	struct buf line; /* the start of a line whose end has not come */
 	struct buf data, name;
 	bool has_data;
-	bool after_cr;   /* an LF now belongs to the line end before it */
+	bool after_cr;   /* an LF here belongs to the line end before it */
 	bool in_comment; /* the rest of this line is not kept */
 	bool past_first_line;
 };
@@ -133,7 +135,7 @@ static bool sse_end_line(struct sse *sse, struct str rest, struct err *err)
 	return ok;
 }
 
-/* Keep the start of a line; of a comment nothing, however long it is. */
+/* Keep the beginning of a line. Of a comment nothing is kept, however long it is. */
 static bool sse_keep(struct sse *sse, struct str rest, struct err *err)
 {
 	if (rest.size == 0 || sse->in_comment)
@@ -188,10 +190,9 @@ bool sse_end(struct sse *sse, struct err *err)
 }
 
 /*
- * Calls of tools that a server passes on as text, because it does not know how its model
- * writes them. An answer that ends in one did nothing although it seems done.
- *
- * The marks that models are trained on.
+ * Marks of tool calls that a server passes on as text, because it does not know how its
+ * model writes them. An answer that ends in such a mark did nothing, although it looks
+ * complete. These are the marks that models are trained on.
  */
 
 static const struct {
@@ -239,7 +240,7 @@ static const char *stray_call_in(struct str text)
 	return NULL;
 }
 
-/* A page's title is in its head; what follows is read past. */
+/* A page's title is in its head, so the rest of the page is skipped. */
 enum { PAGE_MAX = 64 << 10, TITLE_MAX = 100 };
 
 enum shape { SHAPE_UNKNOWN, SHAPE_STREAM, SHAPE_LINES, SHAPE_WHOLE, SHAPE_PAGE };
@@ -258,7 +259,7 @@ static bool reader_take_event(void *context, struct str name, struct str data,
 {
 	struct reader *reader = context;
 
-	/* Events after the closing one belong to no answer. */
+	/* Events after the last one of the answer are ignored. */
 	if (reader->ended)
 		return true;
 	return reader->provider->event(reader->answer, name, data, &reader->ended, err) &&
@@ -285,7 +286,7 @@ void reader_free(struct reader *reader)
 	free(reader);
 }
 
-/* Blanks and a BOM before the answer mean nothing in any shape. */
+/* Blanks and a BOM before the answer have no meaning in any form. */
 static struct str skip_blank(struct str bytes)
 {
 	size_t at = 0;
@@ -317,7 +318,7 @@ static bool keep(struct reader *reader, struct str bytes, struct err *err)
 		       MODEL_ANSWER_MAX >> 20);
 }
 
-/* A line that is not complete yet waits in the body. */
+/* An incomplete line waits in the body. */
 static bool feed_lines(struct reader *reader, struct str bytes, struct err *err)
 {
 	size_t end;
@@ -364,7 +365,7 @@ bool reader_feed(struct reader *reader, struct str bytes, bool *enough, struct e
 	return ok;
 }
 
-/* The text between <title> and what ends it, or nothing. */
+/* The text between <title> and the end of the title, or nothing. */
 static struct str page_title(struct str page)
 {
 	size_t from = str_find(page, STR("<title"), 0);
@@ -412,7 +413,9 @@ static bool reader_check_stream(struct reader *reader, bool cut, struct err *err
 			       : "the stream ended before the answer began");
 }
 
-/* An answer that ends in a call which nobody read would pass for done. */
+/*
+ * An answer that ends in a call which was not recognised would look like a finished one.
+ */
 static bool reader_check_words(const struct reader *reader, struct err *err)
 {
 	const char *mark = stray_call_in(answer_last_words(reader->answer));
@@ -439,7 +442,10 @@ bool reader_end(struct reader *reader, bool cut, struct err *err)
 			return false;
 		break;
 	case SHAPE_LINES:
-		/* Half a line says only that the stream is torn, which is told below. */
+		/*
+		 * An incomplete line only shows that the stream is torn; this is reported
+		 * below.
+		 */
 		if (!cut && !reader->ended &&
 		    !reader_take_event(reader, STR(""), buf_str(&reader->body), err))
 			return false;

@@ -1,4 +1,4 @@
-/* describe: from text to a checked description; see describe.h. */
+/* describe: parses a script's text into a checked description. */
 
 #include "plugins/describe.h"
 
@@ -21,11 +21,12 @@
 #include <sys/stat.h>
 
 enum {
-	QUOTED_MAX = 60, /* of output that is no JSON */
+	QUOTED_MAX = 60, /* of output that is no JSON, in a sentence */
 	VERSION_MAX = 64,
 	DESCRIPTION_MAX = 8 << 10,
 	KEY_MAX = 128,
-	ARGUMENT_MAX = (128 << 10) - 1, /* what the kernel passes in one argument */
+	/* the most that the kernel passes in one argument */
+	ARGUMENT_MAX = (128 << 10) - 1,
 };
 
 static const char *const modes[] = {
@@ -66,7 +67,7 @@ static void warn(struct plugin_schema *schema, const char *format, const char *n
 	buf_fini(&text);
 }
 
-/* Can NAME be a tool's? */
+/* May a tool have the name NAME? */
 static bool plugin_schema_is_name(struct str name)
 {
 	bool fine = name.size > 0 && name.size <= PLUGIN_ID_MAX;
@@ -116,7 +117,7 @@ static bool read_mode(const struct value *root, enum plugin_mode *mode, struct e
 	return wrong(err, "args_mode", "\"flags\", \"positional\" or \"json\"", value);
 }
 
-/* The one function there is. */
+/* Read the function, of which there is exactly one. */
 static bool read_function(const struct value *root, struct plugin_schema *schema,
 			  struct err *err)
 {
@@ -206,7 +207,7 @@ static bool check_parameters(struct plugin_schema *schema, struct err *err)
 	return true;
 }
 
-/* A default that the list of positions names is one of the property, too. */
+/* A default in the list of positions is also a default of the property. */
 static void take_default(struct plugin_schema *schema, const char *name,
 			 const struct value *initial)
 {
@@ -356,7 +357,10 @@ bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct e
 	return plugin_schema_read(root, NULL, schema, err);
 }
 
-/* Likewise of what was parsed already. MODE: another one than "args_mode" says; or NULL. */
+/*
+ * Read SCHEMA from ROOT, which was parsed already. MODE: the mode in place of
+ * "args_mode"; or NULL.
+ */
 static bool plugin_schema_read(const struct value *root, const enum plugin_mode *mode,
 			       struct plugin_schema *schema, struct err *err)
 {
@@ -402,7 +406,7 @@ void plugin_schema_fini(struct plugin_schema *schema)
 
 static const char types[] = "string number integer boolean array object";
 
-/* A schema while it is put together: its one function, as scripts print it. */
+/* A schema while it is built: its one function, in the form that scripts print. */
 struct describing {
 	struct value *properties, *required, *guessed;
 	struct buf name, description;
@@ -423,7 +427,7 @@ static bool refuse(struct err *err, size_t line, const char *what, struct str te
 	return false;
 }
 
-/* Takes "optional" or "(optional)" off the begin of TEXT. */
+/* Remove "optional" or "(optional)" from the beginning of TEXT. */
 static bool take_optional(struct str *text)
 {
 	struct str rest = *text, word;
@@ -438,7 +442,7 @@ static bool take_optional(struct str *text)
 	return true;
 }
 
-/* TYPE is one word, as it came. */
+/* TYPE is one word, unchanged. */
 static void add_argument(struct describing *made, const char *name, struct str type,
 			 struct str description)
 {
@@ -582,7 +586,10 @@ static struct value *parameters_of(struct describing *made)
 	return parameters;
 }
 
-/* As a script's own description, which has all the checks. Takes PARAMETERS. */
+/*
+ * Make the same object that a script prints about itself, so that it passes the same
+ * checks. Takes PARAMETERS.
+ */
 static struct value *schema_of(const struct describing *made, struct value *parameters)
 {
 	struct value *root = value_new_object();
@@ -673,7 +680,10 @@ bool describe_toolbox_parse(struct str text, struct plugin_schema *schema, struc
 	return ok;
 }
 
-/* Is there what any language's reader of lines takes for the end of one (or of the text)? */
+/*
+ * Does TEXT have a character that the line reader of any language takes for the end of a
+ * line (or of the text)?
+ */
 static bool ends_lines(struct str text)
 {
 	for (size_t i = 0; i < text.size; i++) {

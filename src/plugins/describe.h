@@ -17,7 +17,7 @@
 
 enum {
 	PLUGIN_SCHEMA_MAX = 64 << 10, /* bytes of the whole */
-	PLUGIN_ID_MAX = 64,           /* what model services take as a name */
+	PLUGIN_ID_MAX = 64,           /* the limit of model services for a name */
 	PLUGIN_KEYS_MAX = 64,
 	PLUGIN_PROPERTIES_MAX = 256,
 };
@@ -26,7 +26,7 @@ enum plugin_mode {
 	PLUGIN_FLAGS,
 	PLUGIN_POSITIONAL,
 	PLUGIN_JSON,
-	PLUGIN_TOOLBOX_JSON, /* describe.h; no script's args_mode says these */
+	PLUGIN_TOOLBOX_JSON, /* no script's args_mode says these */
 	PLUGIN_TOOLBOX_TEXT,
 	PLUGIN_MODES,
 };
@@ -37,7 +37,7 @@ struct plugin_schema {
 	char *description; /* never NULL */
 	enum plugin_mode mode;
 	/*
-	 * The JSON Schema of the arguments, as it came but for defaults of `positional` that were
+	 * The JSON Schema of the arguments. Only the defaults from `positional` were
 	 * added to its properties.
 	 */
 	struct value *parameters;
@@ -46,7 +46,7 @@ struct plugin_schema {
 	struct value *warnings;    /* texts for the author */
 };
 
-/* SCHEMA is filled in whole; plugin_schema_fini it when true. */
+/* All members of SCHEMA are set. True: call plugin_schema_fini afterwards. */
 bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct err *err);
 
 /* Likewise of what was parsed already. MODE: another one than "args_mode" says; or NULL. */
@@ -58,8 +58,9 @@ const char *plugin_mode_name(enum plugin_mode mode);
 char *plugin_schema_variable(const char *name);
 
 /*
- * The other dialect of plugins (Amp's toolboxes): an executable in any language that is
- * told by TOOLBOX_ACTION what to do. With "describe" it prints what it is, in one of two forms:
+ * The other dialect of plugins (Amp's toolboxes): an executable in any language that
+ * finds its task in TOOLBOX_ACTION. With "describe" it prints its description in one of
+ * two forms:
  *
  *   {"name": …, "description": …, "args": {NAME: [TYPE, DESCRIPTION]}}, or "inputSchema" with
  *   a JSON Schema instead of "args"; or lines:
@@ -69,10 +70,10 @@ char *plugin_schema_variable(const char *name);
  *   ARGUMENT: TYPE DESCRIPTION
  *
  * An argument is required unless its type ends with "?", or its description begins with
- * "optional" or "(optional)". With "execute" it gets the arguments on standard input, in the form
- * it described itself in, and prints the answer; its exit status decides.
+ * "optional" or "(optional)". With "execute" it gets the arguments on standard input, in
+ * the form of its description, and prints the answer; its exit status decides.
  *
- * As a tool its name is "tb__" and NAME, as agents of that contract are told it.
+ * The name of the tool is "tb__" and NAME, as in other agents that know toolboxes.
  */
 
 #define TOOLBOX_PREFIX   "tb__"
@@ -93,7 +94,8 @@ bool describe_toolbox_lines(const struct value *order, const struct value *argum
 			    struct buf *lines, struct err *err);
 
 /*
- * The executables in the folder PLACE, by name, without hidden ones; none when PLACE is one
- * itself. False: there is none. FILES is then NULL or the caller's, too.
+ * List the executables in the folder PLACE, by name, without hidden ones; an empty list
+ * when PLACE is an executable itself. False: PLACE does not exist. FILES is then NULL, or
+ * the caller must free it too.
  */
 bool describe_toolbox_list(const char *place, struct value **files, struct err *err);

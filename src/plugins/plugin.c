@@ -1,6 +1,6 @@
 /*
- * plugin: from the configuration's words to tools: first every source becomes a trusted
- * copy (source.c), then every script is asked what it is; see plugin.h.
+ * plugin: makes tools of the configuration's words. First every source becomes a trusted
+ * copy, then every script is asked to describe itself.
  */
 
 #include "plugins/plugin.h"
@@ -31,15 +31,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds for a script to say what it is. */
+/* Seconds that a script may take to describe itself. */
 #define PLUGIN_SCHEMA_SECONDS  1.0
 #define PLUGIN_PREVIEW_SECONDS 2.0
 
-/* A checked description and the configuration become a tool. For plugin_*.c. */
+/* Makes a tool of a checked description and the configuration. */
 
-#define TIMEOUT_SECONDS 60.0 /* unless the configuration says otherwise */
+#define TIMEOUT_SECONDS 60.0 /* used when the configuration names no other */
 
-enum { VARIABLE_MAX = 128 << 10 }; /* what the kernel passes in one (execve(2)) */
+/* the most that the kernel passes in one variable (execve(2)) */
+enum { VARIABLE_MAX = 128 << 10 };
 
 static struct value *carried_new(const char *subcommand, const char *file,
 				 const char *copy, double seconds)
@@ -66,7 +67,10 @@ static bool set_python(const struct plugin_host *host, struct value *carried, st
 	return true;
 }
 
-/* A tool that only asks PLUGIN's file what it is; `carried` is the caller's to free. */
+/*
+ * A tool that only asks PLUGIN's file for its description. The caller frees its
+ * `carried`.
+ */
 static struct tool plugin_make_asker(const struct plugin_host *host,
 				     const struct plugin *plugin)
 {
@@ -74,14 +78,17 @@ static struct tool plugin_make_asker(const struct plugin_host *host,
 		carried_new("schema", plugin->file, plugin->copy, PLUGIN_SCHEMA_SECONDS);
 	struct err why;
 
-	/* A mistake in it is told when the tool is made. */
+	/* An error in this setting is reported when the tool is made. */
 	(void)set_python(host, carried, &why);
 	if (plugin->package->is_toolbox)
 		value_set_text(carried, "mode", plugin_mode_name(PLUGIN_TOOLBOX_JSON));
 
 	return (struct tool){
 		.name = plugin_tool.name,
-		/* None of its members is a keyword: anything fits. */
+		/*
+		 * None of the members of this schema is a keyword, so all arguments fit
+		 * it.
+		 */
 		.schema = carried,
 		.carrier = plugin_tool.name,
 		.carried = carried,
@@ -109,7 +116,7 @@ static void set_arguments(const struct plugin_schema *schema, struct value *carr
 	value_set(carried, "positional", value_copy(schema->positional));
 }
 
-/* Lists and objects are not passed. */
+/* Add the value of KEY as a variable. Lists and objects are not passed. */
 static bool add_key(const struct plugin_host *host, const struct value *config,
 		    const char *key, struct value *environment, struct value *secrets,
 		    struct err *err)
@@ -117,7 +124,7 @@ static bool add_key(const struct plugin_host *host, const struct value *config,
 	const struct value *given = value_member(config, key);
 	const struct value *value =
 		given != NULL ? given : config_own_value(host->whole, host->agent, key);
-	/* A value that Glovebox uses itself is no secret. */
+	/* A value that comes from Glovebox itself is no secret. */
 	const bool own = given == NULL || strcmp(key, "working_directory") == 0;
 	auto_free char *variable = plugin_schema_variable(key);
 	struct buf text, entry;
@@ -229,7 +236,10 @@ struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand
 		copy_from(plugin->carried, "env", tool.carried);
 		copy_from(plugin->carried, "secrets", tool.carried);
 	}
-	/* A test has no arguments. None of its members is a keyword: anything fits. */
+	/*
+	 * A test has no arguments. None of the members of this schema is a keyword, so
+	 * all arguments fit it.
+	 */
 	if (strcmp(subcommand, "test") == 0)
 		tool.schema = tool.carried;
 	tool.timeout_s = seconds + PLUGIN_AFTER_S;
@@ -248,10 +258,7 @@ static void plugin_free(struct plugin *plugin)
 	free(plugin);
 }
 
-/*
- * From the configuration's words to tools: first every source becomes a trusted copy
- * (source.c), then every script is asked what it is.
- */
+/* Loads all sources and their scripts. */
 
 enum { PROBLEM_MAX = 16 << 10 };
 
@@ -292,7 +299,10 @@ static bool names_ours(const struct value *sources)
 	return false;
 }
 
-/* How people know the entry: its place when they have just named it, else where it stands. */
+/*
+ * Append the name of the entry for people: its place when the person has just named it,
+ * else its position in the configuration.
+ */
 static void name_entry(const struct plugin_host *host, size_t at, struct buf *name)
 {
 	struct plugin_source source = {0};
@@ -371,14 +381,14 @@ static void schema_keep(const struct plugin_loading *loading, const struct plugi
 	if (!schema_path(loading, plugin, path) ||
 	    snprintf(temp, sizeof(temp), "%s.new", path) >= (int)sizeof(temp))
 		return;
-	/* Without it the script is asked again. */
+	/* Without this file the script is asked again the next time. */
 	(void)unlink(temp);
 	auto_close int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0 && fd_write_all(fd, text.data, text.size, NULL))
 		(void)rename(temp, path);
 }
 
-/* Ask the script itself, in a cell. */
+/* Ask the script itself for its description, in a cell. */
 static bool schema_ask(struct plugin_loading *loading, const struct plugin *plugin,
 		       struct buf *text, struct err *err)
 {
@@ -448,7 +458,7 @@ static bool name_is_free(const struct plugin_loading *loading,
 	return true;
 }
 
-/* Does one of NAMES, which may be patterns, fit ID? */
+/* Does ID fit one of NAMES, which may be patterns? */
 static bool names_fit(const struct value *names, const char *id)
 {
 	for (size_t i = 0; i < value_count(names); i++) {
@@ -535,7 +545,7 @@ static bool fits_one(const char *name, const struct value *ids)
 	return false;
 }
 
-/* A name that the lists hold and that fits no plugin is a slip. */
+/* A name in the lists that fits no plugin is a typing error: report it. */
 static void check_names(struct plugin_loading *loading, const struct value *names,
 			const char *key)
 {
@@ -658,12 +668,7 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 	return true;
 }
 
-/*
- * The cell that scripts are looked at from, made by the first look. It reads what the
- * agent may, and does nothing else. Front and library look through it alike.
- *
- * The cell that scripts are looked at from.
- */
+/* The cell in which scripts are asked to describe themselves. */
 
 bool plugin_cell_policy(struct config *config, const struct value *shipped,
 			const char *agent, const char *workspace, struct policy **policy,
@@ -671,7 +676,10 @@ bool plugin_cell_policy(struct config *config, const struct value *shipped,
 {
 	auto_value struct value *entry = value_new_object();
 
-	/* Not those of the agent, which may name what is only to be looked at here. */
+	/*
+	 * The agent's own lists are removed, because they may name tools and folders that
+	 * this cell does not have.
+	 */
 	value_set(entry, "tools", value_new_array());
 	value_set(entry, "write", value_new_array());
 	value_set(entry, "network", value_new_array());

@@ -29,36 +29,38 @@
 #include <stddef.h>
 
 /*
- * The cell that scripts are looked at from, made by the first look. It reads what the
- * agent may, and does nothing else. Front and library look through it alike.
+ * The cell in which scripts are asked to describe themselves. The first question makes
+ * it. Its files are those that the agent may read, and it may do nothing but read them.
+ * Front and library use it alike.
  */
 
 struct plugin_cell {
-	/* borrowed */
-	const char *workspace;           /* real */
-	const char *program;             /* that becomes a cell; NULL: this one */
+	/* borrowed members */
+	const char *workspace; /* real */
+	/* the program that becomes a cell; NULL: this one */
+	const char *program;
 	const struct tool *const *tools; /* the built-in ones */
 	int minimum_level;               /* as session_options have it */
-	/* owned */
-	struct policy *take_policy; /* moved by the first look */
-	struct session *session;    /* or NULL: nothing was looked at yet */
+	/* owned members */
+	struct policy *take_policy; /* moved by the first question */
+	struct session *session;    /* NULL: there was no question yet */
 };
 
 /*
- * One look at a script: the made tool (session.h), its arguments, and the files shown for
- * it.
+ * One question to a script: the tool that was made for it (session.h), its arguments, and
+ * the files shown for it.
  */
 struct plugin_look {
 	const struct tool *tool;
 	const struct value *arguments;
 	const struct shape_shown *shown;
-	const int *fds;   /* three for the front's own exec; or NULL */
+	const int *fds;   /* three descriptors for the front's own exec; or NULL */
 	double timeout_s; /* 0: the tool's own */
 };
 
 /*
- * Make POLICY, the rights of that cell: those of AGENT, but only to read; else as
- * config_policy. CONFIG must not be asked about AGENT afterwards, because its entry is
+ * Make POLICY, the rights of that cell: those of AGENT, but only to read. Otherwise like
+ * config_policy. Do not ask CONFIG about AGENT afterwards, because its entry is
  * overridden.
  */
 bool plugin_cell_policy(struct config *config, const struct value *shipped,
@@ -66,19 +68,19 @@ bool plugin_cell_policy(struct config *config, const struct value *shipped,
 			struct err *err);
 
 /*
- * One look; the first makes the cell, and false with ERR when it cannot. RESULT, which the caller
- * has initialised and frees, becomes what the tool said.
+ * Ask one question. The first question makes the cell; false with ERR when this fails.
+ * RESULT, which the caller has initialised and frees, becomes the tool's result.
  */
 bool plugin_cell_look(struct plugin_cell *cell, const struct plugin_look *look,
 		      struct tool_result *result, struct err *err);
-/* Nothing is looked at any more; also of one that was never looked from. */
+/* End the cell, also one that was never used. */
 void plugin_cell_end(struct plugin_cell *cell);
 
 /* One source: a folder or a single file, copied as a whole. */
 struct plugin_package {
-	char *source; /* as people know it: a path, or URL#ref */
-	char *place;  /* where the view shows it: its own absolute path */
-	char *copy;   /* what is shown there */
+	char *source; /* its name for people: a path, or URL#ref */
+	char *place;  /* its path in the view: its own absolute path */
+	char *copy;   /* the copy that is shown there */
 	char hash[HASH_HEX + 1];
 	char commit[HASH_HEX + 1]; /* of git; "" else */
 	bool is_file;
@@ -98,53 +100,65 @@ struct plugin {
 struct plugins {
 	struct plugin_package **packages;
 	size_t package_count;
-	struct plugin **items; /* in the configuration's order; what was left out is not there */
+	/* in the configuration's order, without plugins that were left out */
+	struct plugin **items;
 	size_t count;
 	struct shape_shown *shown; /* ends with {0} */
 	const struct tool **tools; /* the built-in ones, then these; NULL-ended */
-	struct value *problems; /* objects {source, text}: what was left out, and why */
-	struct value *secrets;  /* texts of `plugin_config`, expanded */
+	/* objects {source, text}: each plugin that was left out, and why */
+	struct value *problems;
+	struct value *secrets; /* texts of `plugin_config`, expanded */
 };
 
 struct plugin_host {
-	/* of the configuration; each may be NULL */
-	const struct config *whole; /* where values for config_keys are */
+	/* from the configuration; each may be NULL */
+	const struct config *whole; /* where the values for config_keys are */
 	const struct value *sources, *policy, *enabled, *disabled;
-	const char *agent;     /* whose entry goes before */
-	const char *cache_dir; /* as written; NULL: below the state */
+	const char *agent; /* the agent whose entry is used first */
+	/* as written in the configuration; NULL: a folder below `state` */
+	const char *cache_dir;
 	struct plugin_places places;
 	const char *state; /* the folder of the record; NULL: the user has none */
-	struct plugin_cell *cell; /* that they are looked at from; its tools come before theirs */
-	const struct policy_paths *writable; /* where else the agent may write; or NULL */
-	/* The person names the sources at this moment: no record is asked, or written. */
-	bool named_now;
-	bool trusts; /* write the record anew, whatever it said */
+	/* the cell for questions to scripts; its tools come before theirs in the table */
+	struct plugin_cell *cell;
+	/* other paths that the agent may write; or NULL */
+	const struct policy_paths *writable;
 	/*
-	 * Fetch SOURCE, at COMMIT unless that is "", into FOLDER/files; COMMIT becomes what it
-	 * is at. FOLDER, which becomes the path of a new one, is removed in either case.
+	 * The person names the sources at this moment, so the record is neither read nor
+	 * written.
+	 */
+	bool named_now;
+	bool trusts; /* write the record anew, whatever its content */
+	/*
+	 * Fetch SOURCE into FOLDER/files, at COMMIT if it is not ""; COMMIT becomes the
+	 * commit that was fetched. FOLDER becomes the path of a new folder, which the
+	 * caller removes in either case.
 	 */
 	bool (*fetch)(void *context, const struct plugin_source *source,
 		      struct buf *folder, char commit[HASH_HEX + 1], struct err *err);
 	void *context; /* of fetch */
 };
 
-/* HOST's part that CONFIG says, for AGENT; the values are CONFIG's. */
+/*
+ * Set the members of HOST that come from CONFIG, for AGENT. Their values belong to
+ * CONFIG.
+ */
 void plugin_host_configure(struct plugin_host *host, const struct config *config,
 			   const char *agent);
 
 /*
- * Load what HOST names. False: the configuration is wrong, or forbids it. What is wrong with
- * one plugin leaves that out and stands among the problems.
+ * Load the plugins that HOST names. False: the configuration is wrong or forbids them. A
+ * plugin with an error is left out, and the error is listed among the problems.
  */
 bool plugins_load(const struct plugin_host *host, struct plugins **plugins, struct err *err);
 void plugins_free(struct plugins *plugins);
 
-/* One of the problems in a line, as it may stand on a terminal. The caller frees it. */
+/* One of the problems as one line, safe for a terminal. The caller frees it. */
 char *plugins_problem_text(const struct value *problem);
 
 /*
- * A tool that carries out SUBCOMMAND ("preview") of PLUGIN within SECONDS; its `carried` is
- * the caller's to free.
+ * A tool that carries out SUBCOMMAND ("preview") of PLUGIN within SECONDS. The caller
+ * frees its `carried`.
  */
 struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
 			     double seconds);
@@ -155,18 +169,18 @@ struct plugin_loading {
 	const struct plugin_host *host;
 	struct plugins *plugins;
 	struct value *config; /* values for config_keys, expanded */
-	struct value *ids;    /* of all that described themselves */
-	struct value *asked;  /* config_keys of all of them */
-	char *cache;          /* where the copies lie */
+	struct value *ids;    /* the ids of all scripts that described themselves */
+	struct value *asked;  /* the config_keys of all these scripts */
+	char *cache;          /* the folder of the copies */
 };
 
 /* A plugin is left out: SOURCE and TEXT join the problems. */
 void plugin_problem(struct plugin_loading *loading, const char *source, const char *text);
 
-/* Is this entry of `plugins` one of ours? (Others are other dialects'.) */
+/* Is ENTRY of `plugins` in our form? (Other programs have other forms.) */
 bool plugin_is_source(const struct value *entry);
-/* Where the copies lie: out of every cell's reach. */
+/* Find the folder of the copies, which no cell can reach. */
 bool plugin_cache_find(struct plugin_loading *loading, struct err *err);
-/* Each source that is let in becomes a package with its copy. False: an entry is wrong. */
+/* Make a package with a copy of each source that is let in. False: an entry is wrong. */
 bool plugin_packages_load(struct plugin_loading *loading, struct err *err);
 void plugin_package_free(struct plugin_package *package); /* NULL is fine */

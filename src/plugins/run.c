@@ -1,6 +1,6 @@
 /*
- * run: in the worker: one script, one subcommand, and `error` when a run has failed;
- * see run.h.
+ * run: in the worker: runs one subcommand of one script, and then its `error` when the
+ * run has failed.
  */
 
 #include "plugins/run.h"
@@ -34,21 +34,21 @@
 
 enum {
 	PLUGIN_CHANNEL_MESSAGES = 10000,
-	PLUGIN_CHANNEL_QUESTIONS = 8, /* that wait */
-	PLUGIN_CHANNEL_FAULTS = 5,    /* of which are told */
-	PLUGIN_CHANNEL_TEXT = 50000, /* bytes of all texts: they are part of the answer */
+	PLUGIN_CHANNEL_QUESTIONS = 8, /* questions that wait */
+	PLUGIN_CHANNEL_FAULTS = 5,    /* the most faults that are reported */
+	PLUGIN_CHANNEL_TEXT = 50000,  /* bytes of all texts in the answer */
 };
 
 enum { PLUGIN_QUESTIONS_AT_ONCE = 8 };
 
-/* Shorter ones would be found everywhere. */
+/* Shorter secrets would be found everywhere. */
 enum { PLUGIN_SECRET_MIN = 4 };
 #define PLUGIN_REDACTED "[redacted]"
 
 static const char one_kinds[] = "question sampling roots";
 static const char several_kind[] = "questions";
 
-/* Is TYPE, of a line, one of these? */
+/* Is TYPE, of a line, that of a question? */
 static bool plugin_question_is(struct str type)
 {
 	return str_among(one_kinds, type) || str_is(type, several_kind);
@@ -102,7 +102,7 @@ static bool read_one(const struct value *line, const char **kind, struct value *
 	       err_set(err, EINVAL, "\"type\" must be question, sampling or roots");
 }
 
-/* One, with what is said of it: whether the call can do without. */
+/* One request, with the note whether the call can do without its answer. */
 static struct value *request_of(const struct value *line, const char **kind, struct err *err)
 {
 	struct value *request = value_new_object();
@@ -146,7 +146,7 @@ bool run_question_read(const struct value *line, const char **kind,
 		read = request_of(line, kind, err);
 		if (read == NULL)
 			return false;
-		/* By this name a client tells its answers apart. */
+		/* A client tells its answers apart by this key. */
 		if (id != NULL)
 			value_set_text(read, "key", id);
 		*request = read;
@@ -161,11 +161,11 @@ bool run_question_read(const struct value *line, const char **kind,
 	return true;
 }
 
-/* Lines to content, events and questions. */
+/* Turns the lines of a script into content, events and questions. */
 
 enum {
 	READ_BYTES = 64 << 10,
-	ANSWERS_PIPE = 1 << 20, /* what a script may leave unread */
+	ANSWERS_PIPE = 1 << 20, /* bytes that a script may leave unread */
 	LINE_MAX_BYTES = RESULT_CONTENT_BYTES_MAX,
 	TEXT_LEAST = 100,
 };
@@ -185,7 +185,7 @@ static bool need(bool fine, const char *what, struct err *err)
 	return fine || err_set(err, EINVAL, "needs %s", what);
 }
 
-/* Is this item what MCP's clients will take? */
+/* Is ITEM in a form that MCP's clients take? */
 static bool item_is_sound(const struct value *item, struct str type, struct err *err)
 {
 	const struct value *resource = value_member(item, "resource");
@@ -243,7 +243,7 @@ static bool take_log(struct plugin_channel *channel, const struct value *line,
 
 static void plugin_channel_turn(struct plugin_channel *channel);
 
-/* It waits as {kind, request, id}. */
+/* Queue the question of LINE as {kind, request, id}. */
 static bool take_question(struct plugin_channel *channel, const struct value *line,
 			  struct err *err)
 {
@@ -267,7 +267,7 @@ static bool take_question(struct plugin_channel *channel, const struct value *li
 	return true;
 }
 
-/* ANSWER goes to the script, with the ID it gave its question. */
+/* Send the answer to the script, with the ID that the script gave its question. */
 static void answer(struct plugin_channel *channel, const struct value *id,
 		   struct value *take_answer)
 {
@@ -275,7 +275,10 @@ static void answer(struct plugin_channel *channel, const struct value *id,
 
 	value_set(take_answer, "id", value_copy(id));
 	buf_init(&line, ANSWERS_PIPE);
-	/* One that its script does not read is lost: nobody waits for it here. */
+	/*
+	 * An answer that the script does not read is lost, because waiting for the script
+	 * would block the worker.
+	 */
 	if (value_print(take_answer, 0, &line) && buf_addc(&line, '\n') &&
 	    channel->write_fd >= 0 && write(channel->write_fd, line.data, line.size) < 0)
 		fd_close(&channel->write_fd);
@@ -283,7 +286,7 @@ static void answer(struct plugin_channel *channel, const struct value *id,
 	value_free(take_answer);
 }
 
-/* Its script waits for a line all the same. */
+/* Send the answer "cancel", because the script waits for a line in any case. */
 static void answer_nobody(struct plugin_channel *channel, const struct value *id)
 {
 	struct value *nobody = value_new_object();
@@ -292,7 +295,7 @@ static void answer_nobody(struct plugin_channel *channel, const struct value *id
 	answer(channel, id, nobody);
 }
 
-/* A text of the answer, cleaned and within what is left of its room. */
+/* A text for the answer, cleaned and cut to the room that is left. */
 static struct value *text_item(struct plugin_channel *channel, const struct value *line)
 {
 	const struct str text = value_str(value_member(line, "text"));
@@ -307,7 +310,7 @@ static struct value *text_item(struct plugin_channel *channel, const struct valu
 		(void)buf_addstr(&shown, buf_str(&clean));
 		channel->text_shown += clean.size;
 	} else {
-		/* At least a line of it; a limit of 0 would be none. */
+		/* At least one line, because a limit of 0 would mean no limit. */
 		const size_t left = PLUGIN_CHANNEL_TEXT - channel->text_shown;
 		const struct text_limits limits = {
 			.bytes = left > TEXT_LEAST ? left : TEXT_LEAST};
@@ -407,7 +410,7 @@ static void take_bytes(struct plugin_channel *channel, struct str bytes)
 	}
 }
 
-/* False: nothing is there now, or any more. */
+/* Read once. False: there is nothing now, or the script has closed its end. */
 static bool plugin_channel_read(struct plugin_channel *channel)
 {
 	char bytes[READ_BYTES];
@@ -477,7 +480,10 @@ bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 /* Read what the script wrote last; nothing of the script runs any more. */
 static void plugin_channel_end(struct plugin_channel *channel)
 {
-	/* While our copies of the script's ends are open, reading would meet no end. */
+	/*
+	 * While our copies of the script's ends are open, a read would never come to the
+	 * end.
+	 */
 	fd_close(&channel->script_fds[0]);
 	fd_close(&channel->script_fds[1]);
 	while (channel->read_fd >= 0 && plugin_channel_read(channel))
@@ -503,21 +509,28 @@ void plugin_channel_close(struct plugin_channel *channel)
 enum {
 	WORDS_MAX = 1024,
 	INPUT_MAX = 64 << 20,
-	/* Of the answer: what a model reads of a file; the rest is in a spill. */
+	/*
+	 * The part of the answer that a model reads of a file; the rest is in a spill
+	 * file.
+	 */
 	SHOWN_BYTES = 50000,
-	SHOWN_LEAST = 2000,   /* of standard output, whatever texts it gave besides */
+	SHOWN_LEAST = 2000,   /* of standard output, beside any other texts */
 	ERROR_TAIL = 4 << 10, /* of stderr, behind a failure */
-	/* The beginning gets one third: ends of outputs say what went wrong. */
+	/*
+	 * The beginning gets only one third, because the end of an output says what went
+	 * wrong.
+	 */
 	HEAD_SHARE = 3,
 	OUTPUT_MAX = PROGRAM_HEAD + PROGRAM_TAIL + 4096,
 	CLEAN_MAX = 4 * OUTPUT_MAX, /* \xHH for a byte */
-	CODE_TIMED_OUT = 124,       /* as timeout(1) and shells have them */
+	CODE_TIMED_OUT = 124,       /* the code of timeout(1) and shells */
 	CODE_SIGNAL = 128,
 };
 
 /* The time that the subcommand `error` may take. */
 #define ERROR_SECONDS 2.0
-#define AFTER_SECONDS 3.0 /* kept of the call's own time, when that ends earlier */
+/* reserved of the call's own time, when the call would end earlier */
+#define AFTER_SECONDS 3.0
 
 struct script {
 	struct call *call;
@@ -527,7 +540,7 @@ struct script {
 	bool has_channel;
 	struct plugin_redact_stream streams[2];
 	bool streams_output, streams_error;
-	bool runs; /* it does its work: what it prints is kept, too */
+	bool runs; /* the subcommand is the work itself, so its output is kept too */
 	struct spill spill;
 	struct text_cut cut; /* of the answer */
 	const struct value *secrets;
@@ -579,7 +592,7 @@ static void side(void *context)
 {
 	struct script *script = context;
 
-	/* Ready without a byte: only when all who could write have closed it. */
+	/* The descriptor is ready without a byte only when all writers have closed it. */
 	if (!plugin_channel_read(&script->channel))
 		script->run.side_fd = -1;
 }
@@ -594,7 +607,7 @@ static void add_variable(struct value *more, const char *name, const char *value
 	buf_fini(&text);
 }
 
-/* The first python3 that PATH leads to. */
+/* Find the first python3 in PATH. */
 static bool find_python(const char *const *environment, struct buf *path)
 {
 	for (; *environment != NULL; environment++) {
@@ -628,7 +641,10 @@ static bool is_toolbox(const struct script *script)
 	return mode_of(script) >= PLUGIN_TOOLBOX_JSON;
 }
 
-/* From scratch: what every command of the cell has, and what the contract adds. */
+/*
+ * The environment, built from nothing: the variables that every command of the cell has,
+ * and those of the contract.
+ */
 static struct value *variables(const struct script *script, bool with_config)
 {
 	struct value *more = value_new_array();
@@ -650,7 +666,7 @@ static struct value *variables(const struct script *script, bool with_config)
 	return more;
 }
 
-/* The words of one start; *INPUT_FD becomes what it reads, or stays -1. */
+/* The words of one start. *INPUT_FD becomes the script's input, or stays -1. */
 static bool words_of(struct script *script, const char *subcommand, const char *code,
 		     const char ***argv, int *input_fd, struct err *err)
 {
@@ -686,7 +702,7 @@ static bool words_of(struct script *script, const char *subcommand, const char *
 	return ok;
 }
 
-/* Start it and follow it to its end: script->run then holds what came of it. */
+/* Start the script and follow it to its end. script->run then holds the result. */
 static bool follow(struct script *script, const char *subcommand, const char *code,
 		   const struct value *more, int64_t deadline_ms, struct err *err)
 {
@@ -720,7 +736,7 @@ static bool follow(struct script *script, const char *subcommand, const char *co
 	return program_follow(run, err);
 }
 
-/* PART as a reader sees it: without secrets, escapes and NUL. */
+/* Append PART in the form for a reader: without secrets, escapes and NUL. */
 static void clean_part(const struct script *script, struct str part, struct buf *out)
 {
 	struct buf plain;
@@ -732,7 +748,7 @@ static void clean_part(const struct script *script, struct str part, struct buf 
 	buf_fini(&plain);
 }
 
-/* The beginning of TEXT that fits in MOST bytes, in whole lines when there is one. */
+/* The beginning of TEXT that fits in MOST bytes, in whole lines if possible. */
 static struct str beginning(struct str text, size_t most)
 {
 	const char *feed;
@@ -745,7 +761,7 @@ static struct str beginning(struct str text, size_t most)
 				     : text_character_border(text, most));
 }
 
-/* Likewise its end. */
+/* The end of TEXT that fits in MOST bytes, in whole lines if possible. */
 static struct str ending(struct str text, size_t most)
 {
 	size_t from = text.size > most ? text.size - most : 0;
@@ -758,7 +774,7 @@ static struct str ending(struct str text, size_t most)
 	return str_part(text, from, text.size - from);
 }
 
-/* An output whose middle was never kept. */
+/* Append an output whose middle was not kept. */
 static void add_torn(struct script *script, const struct program_output *from,
 		     size_t most, struct buf *text)
 {
@@ -806,7 +822,10 @@ static void add_output(struct script *script, const struct program_output *from,
 	buf_fini(&whole);
 }
 
-/* The line of the spill that the gap begins at; both streams are mixed there. */
+/*
+ * The number of the spill file's line at which the gap begins. The spill file has both
+ * streams mixed.
+ */
 static size_t line_of_gap(const struct script *script, struct str text)
 {
 	size_t gap = str_find(text, STR("[… "), 0);
@@ -816,7 +835,7 @@ static size_t line_of_gap(const struct script *script, struct str text)
 	return 1 + text_count_lines(str_part(text, 0, gap));
 }
 
-/* Of an answer that was cut: where the rest is, with the call that reads it. */
+/* When the answer was cut, append where the rest is, and the call that reads it. */
 static void add_rest(struct script *script)
 {
 	struct tool_result *result = script->result;
@@ -849,7 +868,7 @@ static void add_rest(struct script *script)
 	buf_fini(&path);
 }
 
-/* The bound that it met, and who may raise that of a run. */
+/* Append the time limit that the script ran into, and who may raise the limit. */
 static void add_lateness(const struct script *script, double timeout_s, struct buf *text)
 {
 	const bool own = timeout_s >= value_number(carried(script, "timeout_s"));
@@ -865,7 +884,7 @@ static void add_lateness(const struct script *script, double timeout_s, struct b
 				   : "limits.wall_s of this agent");
 }
 
-/* Returns what the texts of descriptor 3 leave of the answer to standard output. */
+/* The room in the answer that the texts of descriptor 3 leave for standard output. */
 static size_t room_of(const struct script *script)
 {
 	const size_t shown = script->channel.text_shown;
@@ -873,7 +892,9 @@ static size_t room_of(const struct script *script)
 	return shown < SHOWN_BYTES - SHOWN_LEAST ? SHOWN_BYTES - shown : SHOWN_LEAST;
 }
 
-/* The default for a run that failed: what it printed, why, and how it ended. */
+/*
+ * The default text for a failed run: the script's output, the reason, and how it ended.
+ */
 static void add_failure(struct script *script, double timeout_s)
 {
 	const struct program_run *run = &script->run;
@@ -908,7 +929,7 @@ static void add_late(struct value *variables, double timeout_s)
 	add_variable(variables, "AGENT_TOOL_TIMEOUT_SECONDS", seconds);
 }
 
-/* The script's own words for its failure, when it has some. */
+/* Ask the script for its own words about the failure. */
 static bool ask_for_words(struct script *script, const struct value *more,
 			  double timeout_s, struct buf *words)
 {
@@ -1014,7 +1035,7 @@ static enum result_status run_script(struct script *script)
 	return result->status;
 }
 
-/* The first line without what a terminal obeys. */
+/* Append the first line, without characters that a terminal obeys. */
 static void add_preview(struct str output, struct buf *text)
 {
 	struct str line;
@@ -1118,7 +1139,7 @@ const struct tool plugin_tool = {
 
 enum {
 	PIECE_MAX = 1 << 20,
-	NEEDLES_MAX = 2 * PLUGIN_KEYS_MAX, /* as it is, and as JSON has it */
+	NEEDLES_MAX = 2 * PLUGIN_KEYS_MAX, /* each plain, and in the form of JSON */
 };
 
 void run_redact_add(struct value *list, struct str secret)
@@ -1129,7 +1150,7 @@ void run_redact_add(struct value *list, struct str secret)
 		return;
 	value_append(list, value_new_str(secret));
 	buf_init(&quoted, PIECE_MAX);
-	/* Between its quotes. */
+	/* Compare the text between the quotes. */
 	if (value_quote(secret, &quoted) && quoted.size - 2 != secret.size)
 		value_append(list,
 			     value_new_str(str_part(buf_str(&quoted), 1, quoted.size - 2)));
@@ -1137,13 +1158,13 @@ void run_redact_add(struct value *list, struct str secret)
 }
 
 /*
- * The secrets that a text is searched for. Texts may be large: BEGINS lets the search skip
- * most bytes.
+ * The secrets that a text is searched for. Texts may be large: BEGINS lets the search
+ * skip most bytes.
  */
 struct needles {
 	struct str list[NEEDLES_MAX];
 	size_t count;
-	bool begins[UCHAR_MAX + 1]; /* with this byte one does */
+	bool begins[UCHAR_MAX + 1]; /* a secret begins with this byte */
 };
 
 static void needles_fill(struct needles *needles, const struct value *secrets)
@@ -1158,8 +1179,8 @@ static void needles_fill(struct needles *needles, const struct value *secrets)
 }
 
 /*
- * Length of the longest one at the begin of TEXT; 0: none. *LONGER: to its end TEXT may be the
- * beginning of one.
+ * The length of the longest secret at the beginning of TEXT; 0: none. *LONGER: the whole
+ * rest of TEXT may be the beginning of a secret.
  */
 static size_t needle_at(const struct needles *needles, struct str text, bool *longer)
 {
@@ -1177,11 +1198,14 @@ static size_t needle_at(const struct needles *needles, struct str text, bool *lo
 	return longest;
 }
 
-/* Append TEXT without secrets; how much of it was taken. MORE of it may come. */
+/*
+ * Append TEXT without secrets, and return how many bytes were taken. MORE: further text
+ * may follow.
+ */
 static size_t take(const struct value *secrets, struct str text, bool more, struct buf *out)
 {
 	struct needles needles;
-	size_t at = 0, plain = 0; /* from there on nothing was added yet */
+	size_t at = 0, plain = 0; /* the bytes from `plain` on are not appended yet */
 
 	needles_fill(&needles, secrets);
 	while (at < text.size) {
@@ -1227,7 +1251,7 @@ void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes, str
 	size_t taken;
 
 	buf_clear(out);
-	/* An event is a glimpse: of more than this nothing is shown. */
+	/* Events show only a part of the output; a larger piece is not shown at all. */
 	if (bytes.data != NULL && !buf_addstr(&stream->held, bytes))
 		buf_clear(&stream->held);
 	taken = take(stream->secrets, buf_str(&stream->held), bytes.data != NULL, out);
@@ -1239,7 +1263,10 @@ void run_redact_end(struct plugin_redact_stream *stream)
 	buf_fini(&stream->held);
 }
 
-/* The three modes. */
+/*
+ * Builds the words and the input of a subcommand, for each way in which scripts take
+ * arguments, and runs it.
+ */
 
 struct building {
 	struct arena *arena;
@@ -1265,8 +1292,9 @@ static bool add_word(struct building *building, const char *name, struct str wor
 }
 
 /*
- * A text as it is, all else as compact JSON: true, 5, 0.1, [1,2]. A number without a fraction
- * has none here: 3.0 fits an integer, and scripts look for digits.
+ * Add a text as it is, and any other value as compact JSON: true, 5, 0.1, [1,2]. A number
+ * without a fraction is written without one: 3.0 fits an integer, and scripts look for
+ * digits.
  */
 static bool add_value(struct building *building, const char *name,
 		      const struct value *value, struct err *err)
@@ -1344,7 +1372,10 @@ static const struct value *position_value(const struct value *position,
 		       : value_member(position, "default");
 }
 
-/* A gap that nothing fills is an empty word, unless nothing follows either. */
+/*
+ * Add the arguments by position. A missing value before a given one becomes an empty
+ * word.
+ */
 static bool add_positions(struct building *building, const struct value *positional,
 			  const struct value *arguments, struct err *err)
 {

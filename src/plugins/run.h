@@ -25,16 +25,17 @@ struct plugin_channel {
 	struct call *call;
 	struct tool_result *result;
 	const struct value *secrets;
-	struct spill *spill;   /* keeps texts whole; NULL: nothing does */
+	struct spill *spill;   /* keeps texts whole; NULL: they are only cut */
 	size_t text_shown;     /* bytes of texts so far */
-	struct text_cut cut;   /* what they lost */
-	int read_fd, write_fd; /* ours: the script's 3 and 4 */
-	int script_fds[3];     /* its ends, then -1: for program_start.placed_fds */
-	struct buf line;       /* begun */
-	bool skips;            /* the line is too long: to its end nothing is kept */
+	struct text_cut cut;   /* how much the texts lost */
+	int read_fd, write_fd; /* our ends of the script's descriptors 3 and 4 */
+	/* the script's ends, then -1: for program_start.placed_fds */
+	int script_fds[3];
+	struct buf line; /* an incomplete line */
+	bool skips;      /* the line is too long and is skipped to its end */
 	size_t messages, lines;
-	struct value *questions; /* objects that were not asked yet */
-	struct value *open_id;   /* of the one that is; or NULL */
+	struct value *questions; /* questions that were not asked yet, as objects */
+	struct value *open_id;   /* the id of the open question; or NULL */
 	struct value *faults;    /* texts */
 };
 
@@ -52,30 +53,32 @@ void plugin_channel_close(struct plugin_channel *channel);
 bool plugin_channel_line(struct plugin_channel *channel, struct str line, struct err *err);
 
 /*
- * What a script asks on descriptor 3 (docs/plugins.md), as call_ask takes it: of a
- * person ("question"), of a model ("sampling"), for the client's folders ("roots"), or
- * several of these at once ("questions").
+ * A question that a script asks on descriptor 3 (docs/plugins.md), in the form that
+ * call_ask takes: of a person ("question"), of a model ("sampling"), for the client's
+ * folders ("roots"), or several of these at the same time ("questions").
  */
 
-/* LINE, whose type is one: *KIND is a constant, *REQUEST the caller's. */
+/* LINE has the type of a question. *KIND is a constant; the caller frees *REQUEST. */
 bool run_question_read(const struct value *line, const char **kind,
 		       struct value **request, struct err *err);
 
 /*
- * The values that a configuration gives a script are taken out of what it prints, byte
- * for byte, also where one is cut between two pieces. Not a wall: a script that wants to
- * tell them otherwise can.
+ * The values that a configuration gives a script are taken out of the script's output,
+ * byte for byte, also where a value is cut between two pieces. This is no wall: a script
+ * that wants to tell the values in another form can do so.
  */
 
-/* Append SECRET to LIST, as it is and as JSON has it; one that is too short is left out. */
+/*
+ * Append SECRET to LIST, plain and in the form of JSON. A secret that is too short is
+ * left out.
+ */
 void run_redact_add(struct value *list, struct str secret);
 
 /* Replace each of SECRETS (a list of texts, or NULL) in TEXT. */
 void run_redact(const struct value *secrets, struct buf *text);
 
 /*
- * A stream of output. HELD are its last bytes, when they may yet be the beginning of a
- * secret.
+ * A stream of output. HELD has its last bytes when they may be the beginning of a secret.
  */
 struct plugin_redact_stream {
 	const struct value *secrets;
@@ -83,16 +86,16 @@ struct plugin_redact_stream {
 };
 void run_redact_begin(struct plugin_redact_stream *stream, const struct value *secrets);
 /*
- * BYTES came: OUT (cleared first) becomes what may be shown now. With data NULL: the end, and
- * OUT is the rest.
+ * BYTES have arrived: OUT (cleared first) gets the bytes that may be shown now. When the
+ * data of BYTES is NULL, the stream has ended, and OUT gets the rest.
  */
 void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
 		      struct buf *out);
 void run_redact_end(struct plugin_redact_stream *stream);
 
 /*
- * The arguments of a call, which fit the plugin's JSON Schema, as its script wants them:
- * as flags, in positions, as JSON on standard input, or as lines there.
+ * Passes the arguments of a call, which fit the plugin's JSON Schema, to its script: as
+ * flags, in positions, as JSON on standard input, or as lines there.
  */
 
 /* The most bytes that the kernel passes in one argument, its NUL included (execve(2)). */
@@ -101,13 +104,13 @@ enum { PLUGIN_ARGUMENT_MAX = 128 << 10 };
 struct plugin_argument_rules {
 	enum plugin_mode mode;
 	const struct value *order; /* names of the properties, in the schema's order */
-	const struct value *positional; /* as plugin_schema has it */
+	const struct value *positional; /* in the form of plugin_schema */
 };
 
 /*
- * Append to ARGV (of at most MAX words, *COUNT used) what stands behind the subcommand; the
- * words live in ARENA. Mode json and toolboxes: INPUT becomes what is read. ERR names the argument that cannot
- * be passed.
+ * Append to ARGV (of at most MAX words, *COUNT used) the words behind the subcommand;
+ * they live in ARENA. In the mode json and in toolboxes INPUT becomes the script's
+ * standard input. ERR names the argument that cannot be passed.
  */
 bool run_arguments_build(const struct plugin_argument_rules *rules,
 			 const struct value *arguments, struct arena *arena,
@@ -115,25 +118,29 @@ bool run_arguments_build(const struct plugin_argument_rules *rules,
 			 struct err *err);
 
 /*
- * The internal tool that carries out the tools of scripts (tool.h: carrier). What
- * it is told besides the arguments (call->carried):
+ * The internal tool that carries out the tools of scripts (tool.h: carrier). Beside the
+ * arguments it gets an object (call->carried) with these members:
  *
- *   subcommand  "run", "preview", "schema"; "test" for a test of it, which is `file` then and has no
- *               arguments; or "error" by itself, with
- *   code        what it is told
- *   late_s      after so many seconds its run was ended; absent: it ended by itself
+ *   subcommand  "run", "preview", "schema"; "test" for a test of the script, which is
+ *               `file` then and has no arguments; or "error" by itself, with
+ *   code        the error code for it
+ *   late_s      the run was ended after so many seconds; absent: it ended by itself
  *   file, copy  the script in the view; where there is no view (below L3), on the host
- *   mode, order, positional   run.h; the modes of toolboxes: `file` is started by
- *               itself, with TOOLBOX_ACTION for the subcommand, and has only "schema" and "run"
+ *   mode, order, positional   how the script takes its arguments; in the modes of
+ *               toolboxes `file` is started by itself, with TOOLBOX_ACTION for the
+ *               subcommand, and has only "schema" and "run"
  *   env         texts, "NAME=value"; only for run, and error after it
- *   secrets     texts that are taken out of what is shown
- *   folder      where it starts, "schema" aside; absent: the workspace
+ *   secrets     texts that are taken out of the output
+ *   folder      where it starts, except "schema"; absent: the workspace
  *   timeout_s, stream_stderr, python
  */
 
 enum {
 	PLUGIN_PREVIEW_MAX = 200, /* characters */
-	/* After the script's own time: for `error`, and for ending what ignores TERM. */
+	/*
+	 * Time after the script's own time: for `error`, and for killing a script that
+	 * ignores SIGTERM.
+	 */
 	PLUGIN_AFTER_S = 5,
 };
 

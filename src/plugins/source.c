@@ -1,4 +1,7 @@
-/* source: forms and placeholders; see source.h. */
+/*
+ * source: reads the forms of sources, hashes and copies them, and keeps the record of
+ * trust.
+ */
 
 #include "plugins/source.h"
 
@@ -47,7 +50,7 @@ static const char *variable_of(const struct plugin_places *places, struct str na
 	return NULL;
 }
 
-/* NAME is what stands between the braces. */
+/* NAME is the text between the braces. */
 static bool expand_one(const struct plugin_places *places, struct str name,
 		       struct buf *out, struct err *err)
 {
@@ -157,7 +160,7 @@ bool source_expand_value(const struct plugin_places *places, const struct value 
 	return true;
 }
 
-/* It becomes a word of git's command line, and stands in sentences. */
+/* REF becomes a word of git's command line, and appears in sentences. */
 static bool check_ref(const char *ref, struct err *err)
 {
 	bool fine = strlen(ref) <= REF_MAX && ref[0] != '-' && ref[0] != '\0' &&
@@ -281,7 +284,10 @@ static bool parse_object(const struct plugin_places *places, const struct value 
 			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
 }
 
-/* Its keys have been checked with the configuration: git is none of them. */
+/*
+ * The keys of TOOLBOX were checked with the configuration; a toolbox never comes from
+ * git.
+ */
 static bool parse_toolbox(const struct plugin_places *places, const struct value *toolbox,
 			  struct plugin_source *source, struct err *err)
 {
@@ -338,10 +344,13 @@ void plugin_source_name(const struct plugin_source *source, struct buf *name)
 		(void)buf_addf(name, "#%s", source->ref);
 }
 
-/* One walk, that hashes and, when asked, copies. */
+/* One walk that hashes a source and, when asked, copies it. */
 
 enum {
-	/* A cell of root runs as somebody else; the folder above is the user's alone. */
+	/*
+	 * A cell of root runs as another user, who must read the copies. Only the user
+	 * can enter the folder above.
+	 */
 	FOLDER_MODE = 0755,
 	FILE_MODE = 0644,
 	PROGRAM_MODE = 0755,
@@ -357,7 +366,7 @@ struct walk {
 static bool entry_copy(struct walk *walk, int from, const char *name, int to,
 		       const char *path, int depth, struct err *err);
 
-/* One record: kind, path and what follows, each of a length that is told. */
+/* Hash one record: kind, path and content, each with its length before it. */
 static void add_record(struct walk *walk, char kind, const char *path, struct str content)
 {
 	char head[64];
@@ -411,8 +420,8 @@ static bool file_copy(struct walk *walk, int from, const char *name, int to,
 }
 
 /*
- * Does TARGET climb after it has gone down? It may have gone down by another link, and then ".."
- * is not what the text says: where it leads cannot be told from it.
+ * Does TARGET go up (..) after it has gone down? It may have gone down through another
+ * link, and then ".." leads elsewhere than the text says.
  */
 static bool climbs_late(const char *target)
 {
@@ -527,7 +536,7 @@ static bool entry_copy(struct walk *walk, int from, const char *name, int to,
 	return folder_copy(walk, below_from, below_to, path, depth + 1, err);
 }
 
-/* SOURCE, to the folder TO (-1: nowhere); its hash. */
+/* Copy SOURCE to the folder TO (-1: no copy), and compute its hash. */
 static bool walk_source(const char *source, int to, char hex[HASH_HEX + 1], struct err *err)
 {
 	struct walk walk = {.source = source};
@@ -566,7 +575,7 @@ bool source_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *er
 	return walk_source(source, -1, hex, err);
 }
 
-/* Into a folder of its own first, that gets its name when it is whole. */
+/* Copy to a temporary folder first. It gets its name when it is complete. */
 static bool copy_new(const char *source, const char *folder, const char *hex,
 		     const char *place, struct err *err)
 {
@@ -585,7 +594,7 @@ static bool copy_new(const char *source, const char *folder, const char *hex,
 	ok = ok && walk_source(source, to, found, err) &&
 	     (strcmp(found, hex) == 0 ||
 	      err_set(err, ESTALE, "%s: changed while it was copied; try again", source));
-	/* Somebody else may have been quicker, with the same. */
+	/* Another process may have made the same copy in the meantime. */
 	if (ok && rename(temp, place) < 0 && access(place, F_OK) < 0)
 		ok = err_set(err, errno, "%s: %s", place, strerror(errno));
 	fd_folder_remove(temp);
@@ -613,7 +622,7 @@ bool source_copy_make(const char *source, const char *folder, const char *hex,
 	return true;
 }
 
-/* The record. */
+/* The record of trust. */
 
 enum { RECORD_MAX = 4 << 20 };
 
@@ -692,7 +701,7 @@ bool source_trust_record(const char *folder, const char *source,
 		return err_set(err, ENAMETOOLONG, "%s: the path is too long", folder);
 	if (!fd_make_folders(path, err))
 		return false;
-	/* Two sessions may let something in at the same moment. */
+	/* Two sessions may write the record at the same moment. */
 	auto_close int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
@@ -715,7 +724,7 @@ static bool is_named(const struct value *root, const char *hash)
 	return false;
 }
 
-/* A copy, or the beginning of one whose maker died. */
+/* Is NAME that of a copy, or of an incomplete copy whose maker died? */
 static bool is_copy(const char *name)
 {
 	return (strlen(name) == HASH_HEX && hash_is_valid(name)) ||
@@ -745,7 +754,7 @@ void source_trust_prune(const char *folder, const char *cache)
 static const char *const keys[] = {"bash_tools", "prompts", "resources",
 				   "resource_templates", NULL};
 
-/* Relative, and not out of the folder. */
+/* Is NAME relative, and inside the folder? */
 static bool is_inside(struct str name)
 {
 	struct buf normal;
@@ -759,7 +768,10 @@ static bool is_inside(struct str name)
 	return inside;
 }
 
-/* The list KEY of ROOT: objects; where they name a file it lies inside. */
+/*
+ * Take the list KEY of ROOT: objects, whose `file`, if they have one, is inside the
+ * folder.
+ */
 static bool take_list(const struct value *root, const char *key, bool needs_file,
 		      struct value **list, struct err *err)
 {
@@ -840,7 +852,7 @@ bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest, st
 	return err_while(err, PLUGIN_PACKAGE_FILE);
 }
 
-/* The one of FOLDER. */
+/* Read the manifest of FOLDER. */
 static bool plugin_manifest_read(const char *folder, struct plugin_manifest *manifest,
 				 struct err *err)
 {
@@ -892,7 +904,7 @@ void plugin_package_free(struct plugin_package *package)
 	free(package);
 }
 
-/* May an agent of this run write there? */
+/* May an agent of this run write to PLACE? */
 static bool is_exposed(const struct plugin_host *host, const char *place)
 {
 	bool exposed = path_within(place, host->cell->workspace);
@@ -985,7 +997,7 @@ static bool trust(const struct plugin_loading *loading, const struct plugin_pack
 	return true;
 }
 
-/* The copy, and where the view shows it. */
+/* Set the package's copy, and its path in the view. */
 static bool package_fill(struct plugin_loading *loading, struct plugin_package *package,
 			 const char *real, struct err *err)
 {
@@ -1026,7 +1038,7 @@ static bool local_package(struct plugin_loading *loading, const struct plugin_so
 			       "over it: work elsewhere (-C), or name the script",
 			       host->cell->workspace);
 	package->place = memory_copy(real);
-	/* However it was named: one place has one record. */
+	/* Use the real path, so that one place has one record under all its names. */
 	free(package->source);
 	package->source = memory_copy(real);
 	if (!source_copy_hash(real, package->hash, err))
@@ -1036,7 +1048,7 @@ static bool local_package(struct plugin_loading *loading, const struct plugin_so
 	       package_fill(loading, package, real, err);
 }
 
-/* Is the copy of what was let in still there? Then nothing is fetched. */
+/* Does the copy of the trusted content still exist? Then nothing is fetched. */
 static bool copy_is_there(const struct plugin_loading *loading, const char *hash)
 {
 	char path[PATH_MAX];

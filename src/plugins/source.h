@@ -17,13 +17,16 @@
 
 #include <stdbool.h>
 
-/* Where placeholders get their values. */
+/* The values of placeholders. */
 struct plugin_places {
 	const char *config_dir;         /* CONFIG_DIR, and where relative paths begin */
 	const char *working_dir;        /* WORKING_DIR */
 	const char *const *environment; /* of the caller, NULL-ended: ${env:NAME} */
 };
-/* All texts in VALUE, deep, as a new value. */
+/*
+ * Replace the placeholders in all texts of VALUE, at any depth. The result is a new
+ * value.
+ */
 bool source_expand_value(const struct plugin_places *places, const struct value *value,
 			 struct value **expanded, struct err *err);
 
@@ -39,16 +42,17 @@ struct plugin_source {
 /* One entry of `plugins`. plugin_source_fini SOURCE when true. */
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err);
-/* Does ENTRY, whatever else is wrong with it, name a toolbox? */
+/* Does ENTRY name a toolbox? Other errors in it do not matter. */
 bool plugin_source_is_toolbox(const struct value *entry);
 void plugin_source_fini(struct plugin_source *source);
-/* Append how people know it: the path, or URL#REF. */
+/* Append the name of SOURCE for people: the path, or URL#REF. */
 void plugin_source_name(const struct plugin_source *source, struct buf *name);
 
 /*
- * A plugin's folder, or its single file, hashed as a whole, and copied to where nobody
- * but the user writes: what was checked is what runs. `.git` is no part of it; a link
- * that leads out, and what is neither file nor folder, is refused.
+ * A plugin's folder, or its single file, is hashed as a whole and copied to a place where
+ * only the user writes, so that the code that was checked is the code that runs. `.git`
+ * is no part of it. A link that leads out, and an entry that is neither file nor folder,
+ * is refused.
  */
 
 enum {
@@ -61,19 +65,21 @@ enum {
 bool source_copy_hash(const char *source, char hex[HASH_HEX + 1], struct err *err);
 
 /*
- * Copy SOURCE, whose hash is HEX, to FOLDER/HEX/files unless it is there, and append that
- * path, or that of the file in it when SOURCE is one. False also when SOURCE changed meanwhile.
+ * Copy SOURCE, whose hash is HEX, to FOLDER/HEX/files if this copy does not exist. Append
+ * the path of the copy, or, when SOURCE is a file, of the file in it. False also when
+ * SOURCE has changed meanwhile.
  */
 bool source_copy_make(const char *source, const char *folder, const char *hex,
 		      struct buf *copy, struct err *err);
 
 /*
- * What the user has let in: for each source the hash of what it was then, and of a git
- * source the commit. One file of the user's state, which no cell shows.
+ * The record of the sources that the user has let in: for each source its hash at that
+ * time, and for a git source the commit. It is one file of the user's state, which no
+ * cell shows.
  */
 
 struct plugin_trusted {
-	char hash[HASH_HEX + 1];   /* "" when it is in no record */
+	char hash[HASH_HEX + 1];   /* "" when the source is in no record */
 	char commit[HASH_HEX + 1]; /* of git; "" else */
 };
 
@@ -88,8 +94,8 @@ bool source_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);
 
 /*
- * A folder with an agent_plugin.json: the scripts that are tools, and what else it
- * brings for those who list prompts and resources. Read from the copy that will be run.
+ * A folder with an agent_plugin.json: the scripts that are tools, and the prompts and
+ * resources that it brings along. It is read from the copy that will be run.
  */
 
 enum { PLUGIN_PACKAGE_BYTES_MAX = 256 << 10, PLUGIN_PACKAGE_ENTRIES_MAX = 64 };
@@ -103,5 +109,5 @@ struct plugin_manifest {
 bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest,
 			   struct err *err);
 
-/* The one of FOLDER. */
+/* Free the members of MANIFEST. */
 void plugin_manifest_fini(struct plugin_manifest *manifest);

@@ -1,4 +1,4 @@
-/* autoexec: the table, and what finds a row in it. */
+/* autoexec: the table, sorted, and the search in it. */
 #include "policy/autoexec.h"
 
 #include "base/path.h"
@@ -184,7 +184,7 @@ const struct autoexec autoexec_names[] = {
 
 enum { ROWS = sizeof(autoexec_names) / sizeof(autoexec_names[0]) - 1 };
 
-/* The first part of the row's name against NAME, as strcmp says it. */
+/* Compare the first part of the row's name with NAME; the result is as of strcmp. */
 static int compare_first(const struct autoexec *row, const char *name)
 {
 	const size_t size = strcspn(row->name, "/");
@@ -212,7 +212,10 @@ const struct autoexec *autoexec_of(const char *name, size_t *count)
 	return *count > 0 ? &autoexec_names[low] : NULL;
 }
 
-/* The protected row that PATH is or lies below, whose name goes on behind the first SKIP bytes. */
+/*
+ * The protected row whose name, without its first SKIP bytes, is PATH or a folder above
+ * it.
+ */
 static const struct autoexec *protects(const struct autoexec *rows, size_t count,
 				       const char *path, size_t skip)
 {

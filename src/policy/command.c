@@ -1,4 +1,4 @@
-/* command: the grammar over base/shell_token; see command.h. */
+/* command: reads a shell text by a strict grammar over the tokens of base/text/shell. */
 #include "policy/command.h"
 
 #include "base/memory.h"
@@ -10,7 +10,7 @@ enum { WORDS_FIRST = 32, PARTS_FIRST = 4 };
 
 const char *const command_joins[] = {";", "&&", "||", "|"};
 
-/* Reasons, other than its words, why a text is not literal. */
+/* Reasons why a text is not literal, besides those of its words. */
 enum trouble {
 	TROUBLE_REDIRECTION = SHELL_BYTE + 1,
 	TROUBLE_BACKGROUND,
@@ -72,7 +72,7 @@ static bool refuse(struct command *command, int trouble, size_t at)
 	return false;
 }
 
-/* Where a command is expected these are the shell's, unless something of them is quoted. */
+/* Is WORD, unquoted and at the begin of a command, a keyword of the shell? */
 static bool is_keyword(struct str word)
 {
 	return str_among("if then else elif fi case esac for select while until do done in "
@@ -80,14 +80,14 @@ static bool is_keyword(struct str word)
 			 word);
 }
 
-/* A text while it is read. */
+/* The state while a text is read. */
 struct reader {
 	struct command *command;
 	struct shell_lexer lexer;
 	struct shell_token token;
 	size_t word_count, word_room, part_room;
 	enum command_join join; /* of the next command */
-	bool required;          /* one has to come */
+	bool required;          /* a command must follow */
 };
 
 static void add_word(struct reader *reader, const char *word)
@@ -107,7 +107,7 @@ static size_t token_at(const struct reader *reader)
 	return (size_t)(reader->token.text.data - reader->lexer.text.data);
 }
 
-/* The first word of a command: could it be anything but a program's name? */
+/* False when the first word of a command may be something other than a program's name. */
 static bool check_first(const struct reader *reader)
 {
 	const struct shell_token *token = &reader->token;
@@ -121,7 +121,7 @@ static bool check_first(const struct reader *reader)
 	return true;
 }
 
-/* The words of one command; the token behind them is then the current one. */
+/* Read the words of one command. The token behind them becomes the current one. */
 static bool read_part(struct reader *reader)
 {
 	struct command *command = reader->command;
@@ -174,7 +174,7 @@ static int trouble_of(enum shell_kind kind)
 	}
 }
 
-/* The operator behind a command. */
+/* Read the operator behind a command. */
 static bool read_join(struct reader *reader)
 {
 	reader->required = true;
@@ -241,7 +241,7 @@ bool command_parse(struct command *command, struct str text)
 		command->count = 0;
 		return false;
 	}
-	/* Only now does the list of words stay where it is. */
+	/* Only now will the list of words not move any more. */
 	at = command->words;
 	for (size_t i = 0; i < command->count; i++) {
 		command->parts[i].argv = at;

@@ -14,13 +14,13 @@
 #include <stddef.h>
 
 enum {
-	COMMAND_TEXT_MAX = 1 << 20, /* more is a program, and belongs in a file */
+	COMMAND_TEXT_MAX = 1 << 20, /* a longer text is a program and belongs in a file */
 	COMMAND_PARTS_MAX = 256,    /* commands in one text */
 };
 
 /* The operator between a command and the one before it. */
 enum command_join {
-	COMMAND_THEN, /* ; a line end, or nothing: it is the first */
+	COMMAND_THEN, /* ; or a line end, or the first command */
 	COMMAND_AND,
 	COMMAND_OR,
 	COMMAND_PIPE
@@ -39,7 +39,7 @@ struct command {
 	struct command_part *parts;
 	size_t count;
 	bool literal;
-	/* When it is not: where, and what to say. */
+	/* When the text is not literal: the place, and the reason. */
 	size_t at;
 	const char *reason; /* a clause: "a redirection (<, >)" */
 	const char *remedy; /* a sentence */

@@ -1,4 +1,6 @@
-/* command_code: the table, and words compared with it; see command_code.h. */
+/*
+ * command_code: the table of words that name code, and the comparison of words with it.
+ */
 #include "policy/command_code.h"
 
 #include "base/text/shell.h"
@@ -15,7 +17,10 @@ static const struct command_code rows[] = {
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* Does one of the LIST "a,b" stand in TEXT, also a list, by the last part of its path? */
+/*
+ * Is a word of the list LIST ("a,b") in the list TEXT, compared by the last part of
+ * their paths?
+ */
 static bool has_common(const char *list, struct str text)
 {
 	struct str given;
@@ -40,7 +45,7 @@ static struct str last_word(struct str text)
 	return word;
 }
 
-/* Of which program, and which of its subcommands, a rule is. */
+/* The program and the subcommand that a rule is about. */
 struct subject {
 	struct str programs, subcommand;
 };
@@ -55,8 +60,8 @@ static bool has_rows(struct str programs)
 }
 
 /*
- * `php vendor/bin/phpunit`, `python -m pytest` and `npx jest` are about the program that they
- * start, where the table knows it.
+ * In `php vendor/bin/phpunit`, `python -m pytest` and `npx jest` the subject is the
+ * started program, when the table knows it.
  */
 static struct subject subject_of(const struct command_rule *rule)
 {
@@ -78,20 +83,26 @@ static bool is_of(const struct command_code *row, const struct subject *subject)
 		has_common(row->subcommand, subject->subcommand));
 }
 
-/* "-x" and not "-delete": its letter may stand behind others, and its value be attached. */
+/*
+ * Is NAME like "-x", not like "-delete"? Then its letter may follow others, and a value
+ * may be attached.
+ */
 static bool is_letter(struct str name)
 {
 	return name.size == 2 && name.data[0] == '-' && name.data[1] != '-';
 }
 
-/* How near WORD is to NAME: 0 not at all, then by letters, by its beginning, exactly. */
+/*
+ * How near WORD is to NAME: not at all, by one of its letters, by its beginning, or
+ * exactly.
+ */
 static int nearness(struct str name, struct str word)
 {
 	enum { NOT, BY_LETTER, BY_BEGINNING, EXACTLY };
 	const char *equals = word.size ? memchr(word.data, '=', word.size) : NULL;
 	struct str bare = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;
 
-	/* Programs with "-exec" take "--exec" as well. */
+	/* Programs with "-exec" accept "--exec" as well. */
 	if (str_equal(bare, name) ||
 	    (name.size > 2 && name.data[1] != '-' && bare.size == name.size + 1 &&
 	     bare.data[0] == '-' && str_ends(bare, name)))
@@ -131,7 +142,10 @@ const struct command_code *command_code_option(const struct command_rule *rule,
 	return found != NULL && found->kind != CODE_HARMLESS ? found : NULL;
 }
 
-/* "SHELL=" begins "SHELL=x"; "=" is in any assignment; anything else is the word itself. */
+/*
+ * Does the row name the operand WORD? "SHELL=" matches "SHELL=x", "=" matches any
+ * assignment, and any other name matches only itself.
+ */
 static bool names_operand(const struct command_code *row, const char *word)
 {
 	size_t size = strlen(row->name);
@@ -143,11 +157,11 @@ static bool names_operand(const struct command_code *row, const char *word)
 	return strcmp(word, row->name) == 0;
 }
 
-/* A script of sed whose every command is one of those that only edit what is printed. */
+/* Does a script of sed have only commands that edit the printed text? */
 static bool is_plain_sed(const char *script)
 {
 	for (const char *at = script; *at != '\0';) {
-		/* Addresses and what stands between commands. */
+		/* Skip addresses, and the characters between commands. */
 		at += strspn(at, " \t\n;{}!,$+~0123456789I");
 		if (*at == '\0')
 			break;
@@ -181,7 +195,7 @@ static bool is_plain_sed(const char *script)
 	return true;
 }
 
-/* A program of awk that neither starts another nor opens a file. */
+/* Does a program of awk neither start programs nor open files? */
 static bool is_plain_awk(const char *script)
 {
 	static const char *const words[] = {"system",   "getline", "|",      "@load",
@@ -191,13 +205,13 @@ static bool is_plain_awk(const char *script)
 	for (const char *const *word = words; *word != NULL; word++) {
 		const char *at = strstr(script, *word);
 
-		/* "||" is an operator of its own. */
+		/* "||" is another operator. */
 		while (at != NULL && strcmp(*word, "|") == 0 && at[1] == '|')
 			at = strstr(at + 2, *word);
 		if (at != NULL)
 			return false;
 	}
-	/* print > FILE; comparisons stand outside of print, which is not told apart here. */
+	/* Look for print > FILE. A comparison behind print is taken for it as well. */
 	for (const char *at = script; *at != '\0'; at++) {
 		if (*at == '\\' && at[1] != '\0')
 			at++;

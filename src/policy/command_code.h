@@ -14,10 +14,11 @@
 #include <stdbool.h>
 
 enum code_kind {
-	CODE_EXECUTES, /* an option behind the subcommand, or an operand: "NAME=", a word */
-	CODE_EXPRESSION, /* an option that is one behind "--", too */
+	/* an option behind the subcommand, or an operand: "NAME=", a word */
+	CODE_EXECUTES,
+	CODE_EXPRESSION, /* an option that stays one behind "--", too */
 	CODE_GLOBAL,     /* an option before the subcommand */
-	CODE_HARMLESS,   /* it looks like one of the others, and is none */
+	CODE_HARMLESS,   /* looks like one of the others, but names no code */
 	CODE_OPERANDS,   /* the operands of the program */
 	CODE_SCRIPT, /* an operand is a script, which can start programs or write files */
 };
@@ -25,22 +26,22 @@ enum code_kind {
 struct command_code {
 	enum code_kind kind;
 	const char *programs;   /* "python,python3" */
-	const char *subcommand; /* "clone,fetch"; "": of every one */
+	const char *subcommand; /* "clone,fetch"; "": all */
 	const char *name;
 	const char *reason; /* a noun: "a configuration, which names code to load" */
 };
 
 /*
- * The row for WORD, an option, among those of RULE's program: written out, attached ("-cFILE",
- * "--name=V"), behind other letters ("-fcFILE") or abbreviated ("--na"). GLOBAL: it stands
- * before the subcommand. NULL: it names no code.
+ * The row for the option WORD among those of RULE's program. WORD may be written out,
+ * attached ("-cFILE", "--name=V"), behind other letters ("-fcFILE") or abbreviated
+ * ("--na"). GLOBAL: WORD stands before the subcommand. NULL: WORD names no code.
  */
 const struct command_code *command_code_option(const struct command_rule *rule,
 					       const char *word, bool global);
-/* The same for an operand of the kind `text`. */
+/* Like command_code_option, for an operand of the kind `text`. */
 const struct command_code *command_code_operand(const struct command_rule *rule,
 						const char *word);
-/* The row that says that the operands of RULE name code; NULL: they do not. */
+/* The row for all operands of RULE, when they name code; else NULL. */
 const struct command_code *command_code_operands(const struct command_rule *rule);
-/* Append what a rule would have to say to grant CODE: `"-c" in "executes"`. */
+/* Append the part of a rule that would grant CODE: `"-c" in "executes"`. */
 void command_code_word(const struct command_code *code, struct buf *out);

@@ -1,4 +1,7 @@
-/* command_harm: the table and what its rows look for; see command_harm.h. */
+/*
+ * command_harm: the table of harmful commands, their checks, and the walk over the
+ * commands of a text.
+ */
 
 #include "policy/command_harm.h"
 
@@ -14,8 +17,8 @@
 #include <string.h>
 
 enum {
-	COMMAND_INNER_MAX = 4,    /* texts and finds within such that are looked into */
-	COMMAND_FOLDERS_MAX = 16, /* subshells within subshells whose folders are known */
+	COMMAND_INNER_MAX = 4,    /* depth of texts and finds inside others */
+	COMMAND_FOLDERS_MAX = 16, /* depth of subshells whose folder is tracked */
 };
 
 #define UNDO_ALL_BUT_IGNORED                                                     \
@@ -27,7 +30,10 @@ static struct str word_of(const struct command_seen *seen, size_t at)
 	return shell_command_value(seen->command, at);
 }
 
-/* Is WORD one of LONGS, or what is enough of it for a program that takes beginnings? */
+/*
+ * Is WORD one of LONGS, or a beginning of one that is long enough for programs that
+ * accept beginnings?
+ */
 static bool is_long(struct str word, const char *longs)
 {
 	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
@@ -40,7 +46,10 @@ static bool is_long(struct str word, const char *longs)
 	return false;
 }
 
-/* Is one of LETTERS behind a single dash, or one of the words LONGS, among the options? */
+/*
+ * Do the options contain one of LETTERS behind a single dash, or one of the words
+ * LONGS?
+ */
 static bool has_option(const struct command_seen *seen, size_t from, const char *letters,
 		       const char *longs)
 {
@@ -64,7 +73,7 @@ static bool has_option(const struct command_seen *seen, size_t from, const char 
 	return false;
 }
 
-/* Take the first of TEXTS off the beginning of *REST. */
+/* If *REST begins with one of TEXTS, remove that text from *REST. */
 static bool take_first(struct str *rest, const char *const *texts)
 {
 	for (; *texts != NULL; texts++) {
@@ -79,7 +88,10 @@ static bool take_first(struct str *rest, const char *const *texts)
 	return false;
 }
 
-/* A pattern of all names in x is all of x, as much as x itself. */
+/*
+ * Cut a pattern for all names in a folder: removing them is as harmful as removing the
+ * folder.
+ */
 static void take_pattern(struct str *rest)
 {
 	static const char *const patterns[] = {"*", ".*", "**", ".[!.]*", "{*,.*}", NULL};
@@ -98,7 +110,10 @@ static void take_pattern(struct str *rest)
 
 enum place { PLACE_UNKNOWN, PLACE_HOME, PLACE_PATH };
 
-/* Tell what the word AT of SEEN names: PATH, absolute and normal, the home, or what cannot be known. */
+/*
+ * Find the place that the word AT of SEEN names: a PATH (absolute, normal), the home,
+ * or unknown.
+ */
 static enum place place_of(const struct command_seen *seen, size_t at, struct buf *path)
 {
 	static const char *const homes[] = {"~", "$HOME", "${HOME}", NULL};
@@ -137,7 +152,10 @@ static enum place place_of(const struct command_seen *seen, size_t at, struct bu
 	return place;
 }
 
-/* Is PATH the workspace, what holds it, its repository, or another folder that is written whole? */
+/*
+ * Is PATH the workspace, a folder above it, its repository, or another whole folder of
+ * `write`?
+ */
 static bool is_much(const char *path, const struct policy *policy)
 {
 	const char *workspace = policy->workspace;
@@ -182,7 +200,7 @@ static bool removes_much(const struct command_seen *seen, const struct policy *p
 	return much;
 }
 
-/* Where the options of git's SUBCOMMAND begin; 0: it is another. */
+/* The index of the first option of git's SUBCOMMAND; 0: the subcommand is another one. */
 static size_t behind_git(const struct command_seen *seen, const char *subcommand)
 {
 	size_t at = shell_command_git(seen->command);
@@ -235,7 +253,7 @@ static bool resets(const struct command_seen *seen, const struct policy *policy)
 	return at > 0 && has_option(seen, at, "", "--hard");
 }
 
-/* dd of=FILE, but for what holds nothing and what is the cell's own. */
+/* dd of=FILE, except for devices without content and files of the cell itself. */
 static bool overwrites(const struct command_seen *seen, const struct policy *policy)
 {
 	static const char harmless[] =
@@ -252,7 +270,7 @@ static bool overwrites(const struct command_seen *seen, const struct policy *pol
 		if (str_starts(word, STR("of=\"")))
 			own |= str_starts(file, STR("\"$TMPDIR/")) ||
 			       str_starts(file, STR("\"${TMPDIR}/"));
-		/* A workspace below /tmp is none of the cell's own. */
+		/* A workspace below /tmp does not belong to the cell itself. */
 		if (own && policy->workspace != NULL &&
 		    seen->command->values[i].data != NULL &&
 		    path_within(seen->command->values[i].data + sizeof("of=") - 1,
@@ -286,7 +304,7 @@ static bool opens_all(const struct command_seen *seen, const struct policy *poli
 }
 
 static const struct row {
-	const char *programs; /* blank-separated; "*" ends a beginning */
+	const char *programs; /* separated by blanks; a final "*" matches any rest */
 	struct command_harm harm;
 } rows[] = {
 	{"rm",
@@ -350,10 +368,11 @@ const struct command_harm *command_harm_find(const struct command_seen *seen,
 	return NULL;
 }
 
-/* One text while it is looked at. */
+/* The state of the walk over one text. */
 struct looking {
 	const struct command_visit *visit;
-	char *folders[COMMAND_FOLDERS_MAX]; /* of each subshell; NULL: not known */
+	/* for each depth of subshells; NULL: not known */
+	char *folders[COMMAND_FOLDERS_MAX];
 	size_t depth;
 	size_t inner;
 	bool ended;
@@ -369,7 +388,7 @@ static void leave(struct looking *looking, size_t depth)
 	}
 }
 
-/* COMMAND stands in subshells: their folder is that of the shell that begins them. */
+/* Enter subshells up to DEPTH. Each begins in the folder of the shell around it. */
 static void enter(struct looking *looking, size_t depth)
 {
 	leave(looking, depth);
@@ -385,7 +404,7 @@ static const char *folder_of(const struct looking *looking, size_t depth)
 	return depth < COMMAND_FOLDERS_MAX ? looking->folders[depth] : NULL;
 }
 
-/* `cd` and `pushd`, as far as they say where they lead. */
+/* Follow `cd` and `pushd` when their target is known. */
 static void take_folder(struct looking *looking, const struct shell_command *command)
 {
 	char **folder = &looking->folders[looking->depth];
@@ -408,7 +427,7 @@ static void take_folder(struct looking *looking, const struct shell_command *com
 
 static void see_command(struct looking *looking, const struct shell_command *command);
 
-/* See the command that find starts for each file, up to its ";" or "+". */
+/* Visit the commands that find starts, each up to its ";" or "+". */
 static void see_find(struct looking *looking, const struct shell_command *command)
 {
 	for (size_t i = 1; i + 1 < command->count && !looking->ended; i++) {
@@ -438,7 +457,7 @@ static void see_command(struct looking *looking, const struct shell_command *com
 		looking->ended = true;
 		return;
 	}
-	/* Each find within a find takes stack: a text can hold more of them than there is. */
+	/* Limit finds inside finds: each uses stack, and a text can hold too many. */
 	if (looking->inner < COMMAND_INNER_MAX &&
 	    str_is(shell_words_program(shell_command_value(command, 0)), "find")) {
 		looking->inner++;

@@ -19,24 +19,27 @@
 struct policy;
 
 /*
- * The commands that can be seen in a shell text or an argument vector, each with the
- * folder it would run in: those of the text, behind `sudo`, `env` and their like, in the
- * text of `bash -c` and `eval`, and behind find's -exec. Commands of scripts, and words
- * that only the shell knows, are not seen.
+ * The commands that can be seen in a shell text or an argument vector, each with its
+ * working folder: commands of the text itself, behind `sudo`, `env` and the like, in
+ * the text of `bash -c` and `eval`, and behind -exec of find. Commands of scripts, and
+ * words that only the shell knows, are not seen.
  */
 
 struct command_seen {
-	const struct shell_command *command; /* at least its name */
+	const struct shell_command *command; /* has at least a name */
 	const char *folder;                  /* absolute and normal; NULL: not known */
 };
 
-/* Called for each; false ends the looking. */
+/* Called for each command. Returning false ends the walk. */
 struct command_visit {
 	bool (*visit)(void *context, const struct command_seen *seen);
 	void *context;
 };
 
-/* FOLDER: where TEXT, or the program of ARGV (NULL-ended), is started; NULL: not known. */
+/*
+ * FOLDER: the folder where TEXT, or the program of ARGV (NULL-ended), starts; NULL: not
+ * known.
+ */
 void command_seen_text(struct str text, const char *folder,
 		       const struct command_visit *visit);
 void command_seen_argv(const char *const *argv, const char *folder,
@@ -44,13 +47,19 @@ void command_seen_argv(const char *const *argv, const char *folder,
 
 struct command_harm {
 	const char *name; /* "git push --force" */
-	/* Undo does not bring all of it back, or it is all there is: a person is asked. */
+	/*
+	 * Ask a person, because undo cannot restore all of it, or because everything
+	 * would be lost.
+	 */
 	bool asks;
 	bool (*fits)(const struct command_seen *seen, const struct policy *policy);
 	const char *does; /* a clause behind its name */
 	const char *next; /* a sentence */
 };
 
-/* The row for what SEEN would destroy by POLICY's workspace and folders; NULL: nothing much. */
+/*
+ * The row for the harm of SEEN to the workspace and folders of POLICY; NULL: no great
+ * harm.
+ */
 const struct command_harm *command_harm_find(const struct command_seen *seen,
 					     const struct policy *policy);

@@ -1,4 +1,7 @@
-/* commands: presets and rules made into one list, and asked; see commands.h. */
+/*
+ * commands: reads rules, matches commands against them, and gives the verdict on a
+ * command.
+ */
 
 #include "policy/commands.h"
 
@@ -23,11 +26,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A rule out of its JSON; see commands.h. commands.c compares. */
+/* Reads a rule from its JSON. */
 
 enum { NAME_MAX_BYTES = 200 };
 
-/* The rest of TEXT behind the first SEPARATOR; empty when there is none. FIRST is before it. */
+/*
+ * The part of TEXT behind the first SEPARATOR; empty when there is none. *FIRST gets
+ * the part before it.
+ */
 static struct str split(struct str text, char separator, struct str *first)
 {
 	const char *at = text.size ? memchr(text.data, separator, text.size) : NULL;
@@ -57,7 +63,7 @@ static bool parse_value(struct str text, struct command_value *value, const char
 		       pointer, (int)text.size, text.data ? text.data : "");
 }
 
-/* "-x", "--name=KIND", "--name[=KIND]", "-number" */
+/* Reads "-x", "--name=KIND", "--name[=KIND]" or "-number". */
 static bool parse_option(struct str text, struct command_option *option,
 			 const char *pointer, struct err *err)
 {
@@ -83,7 +89,7 @@ static bool parse_option(struct str text, struct command_option *option,
 	       parse_value(kind, &option->value, pointer, err);
 }
 
-/* "KIND", "KIND?", "KIND*", "KIND+", "--" */
+/* Reads "KIND", "KIND?", "KIND*", "KIND+" or "--". */
 static bool parse_operand(struct str text, struct command_operand *operand,
 			  const char *pointer, struct err *err)
 {
@@ -128,7 +134,7 @@ static bool parse_operands(const struct value *list, struct command_rule *rule,
 	return true;
 }
 
-/* Options, and what operands begin with: "SHELL=", "run". */
+/* Reads options and beginnings of operands, such as "SHELL=" and "run". */
 static bool parse_executes(const struct value *list, struct command_rule *rule,
 			   struct arena *arena, const char *pointer, struct err *err)
 {
@@ -159,7 +165,7 @@ static void take_insert(const struct value *list, struct command_insert *insert,
 		insert->items[i] = value_text(value_item(list, i));
 }
 
-/* "git log": the first program and the subcommand. */
+/* The name of RULE in sentences, from its first program and its subcommand: "git log". */
 static const char *name_of(const struct command_rule *rule, struct arena *arena)
 {
 	struct str program;
@@ -177,8 +183,8 @@ static const char *name_of(const struct command_rule *rule, struct arena *arena)
 }
 
 /*
- * Make RULE of OBJECT, which fits the key table. Its memory is of ARENA, and OBJECT must
- * live as long. ERR names what is wrong below POINTER.
+ * Make RULE from OBJECT, which fits the key table. RULE uses memory of ARENA and parts
+ * of OBJECT, so both must live as long. ERR names the error below POINTER.
  */
 static bool command_rule_make(struct command_rule *rule, const struct value *object,
 			      struct arena *arena, const char *pointer, struct err *err)
@@ -231,22 +237,22 @@ static bool command_rule_is_of(const struct command_rule *rule, const char *name
 }
 
 /*
- * Is an argument vector of a rule's form? Strict where programs differ: an option's
- * value that stands by itself never begins with a dash, nothing is abbreviated, and
- * letters are not gathered behind one dash unless the rule lists them so.
+ * Does an argument vector have the form of a rule? The match is strict where programs
+ * differ: an option's value in a word of its own never begins with a dash, nothing may
+ * be abbreviated, and letters share one dash only when the rule lists them so.
  */
 
 enum { NUMBER_DIGITS_MAX = 18 };
 
-/* One comparison on its way. */
+/* The state of one comparison. */
 struct walk {
 	const struct command_rule *rule;
 	const char *const *argv;
 	struct command_match *match;
-	size_t at;      /* the next word */
-	size_t operand; /* the next one of the rule */
-	bool taken;     /* at least once */
-	bool dashes;    /* "--" has been there */
+	size_t at;      /* index of the next word */
+	size_t operand; /* index of the rule's next operand */
+	bool taken;     /* this operand was given at least once */
+	bool dashes;    /* "--" was given */
 };
 
 static bool miss(struct walk *walk, enum command_fit fit, size_t word)
@@ -297,10 +303,10 @@ static bool value_fits(struct walk *walk, const struct command_value *value, con
 	return false;
 }
 
-/* The value that WORD attaches to OPTION: "" for none; NULL: another option. */
+/* The value that WORD attaches to OPTION; "": none; NULL: WORD is another option. */
 static const char *attached(const struct command_option *option, const char *word)
 {
-	/* "-overlay" may be an option of its own and not "-o" with "verlay" */
+	/* "-overlay" may be one option, not "-o" with the value "verlay" */
 	bool is_letter = option->name.size == 2 && (option->value.kind == COMMAND_NUMBER ||
 						    option->value.kind == COMMAND_CHOICE);
 	const char *rest = word + option->name.size;
@@ -316,7 +322,7 @@ static const char *attached(const struct command_option *option, const char *wor
 	return is_letter || (option->name.size > 2 && *rest == '=') ? rest : NULL;
 }
 
-/* The word AT names what CODE says, and the rule has no word for that. */
+/* The word AT names code as CODE says, and the rule does not grant it. */
 static bool miss_code(struct walk *walk, const struct command_code *code, size_t at)
 {
 	walk->match->code = code;
@@ -335,7 +341,9 @@ static bool grants_operand(const struct command_rule *rule, const char *word)
 	return false;
 }
 
-/* Does WORD, which stands for an operand of any text, name code? */
+/*
+ * Does WORD, given for an operand of kind text, name code that the rule does not grant?
+ */
 static const struct command_code *code_in(const struct command_rule *rule,
 					  const struct command_value *value,
 					  const char *word)
@@ -345,7 +353,7 @@ static const struct command_code *code_in(const struct command_rule *rule,
 	return command_code_operand(rule, word);
 }
 
-/* A script that is the value of an option, as `sed -e` takes it. */
+/* Check a script that is the value of an option, as in `sed -e`. */
 static bool check_script(struct walk *walk, const struct command_option *option,
 			 const char *text)
 {
@@ -357,7 +365,7 @@ static bool check_script(struct walk *walk, const struct command_option *option,
 	       miss_code(walk, code, walk->at - 1);
 }
 
-/* The option at walk->at, out of OPTIONS; *FOUND: it is one of them. */
+/* Take the option at walk->at if it is one of OPTIONS, and then set *FOUND. */
 static bool take_listed(struct walk *walk, const struct command_options *options, bool *found)
 {
 	const char *word = walk->argv[walk->at];
@@ -378,7 +386,7 @@ static bool take_listed(struct walk *walk, const struct command_options *options
 				return miss(walk, FIT_OPTION_NEEDS_VALUE, walk->at - 1);
 			walk->at++;
 		} else if (option->name.size > 2) {
-			value++; /* the "=" */
+			value++; /* skip the "=" */
 		}
 		if (!value_fits(walk, &option->value, value))
 			return miss(walk, FIT_WRONG_VALUE, walk->at - 1);
@@ -387,7 +395,10 @@ static bool take_listed(struct walk *walk, const struct command_options *options
 	return false;
 }
 
-/* The option at walk->at: of OPTIONS, or one that names code and is granted as such. */
+/*
+ * Take the option at walk->at: one of OPTIONS, or one that names code and that the rule
+ * grants.
+ */
 static bool take_option(struct walk *walk, const struct command_options *options)
 {
 	const struct command_rule *rule = walk->rule;
@@ -403,7 +414,7 @@ static bool take_option(struct walk *walk, const struct command_options *options
 			    : miss(walk, FIT_NO_SUCH_OPTION, walk->at);
 }
 
-/* May the rule's operand be passed over where the walk stands? */
+/* May the current operand of the rule be left out, or end here? */
 static bool can_leave(const struct walk *walk)
 {
 	const struct command_operand *operand = &walk->rule->operands[walk->operand];
@@ -447,7 +458,7 @@ static bool take_operand(struct walk *walk)
 	return miss(walk, FIT_NO_OPERAND, walk->at - 1);
 }
 
-/* All operands up to END have been given or may be missing. */
+/* Were all operands up to the end, or up to "--" with TO_DASHES, given or optional? */
 static bool operands_done(struct walk *walk, bool to_dashes)
 {
 	const struct command_rule *rule = walk->rule;
@@ -480,7 +491,10 @@ static bool take_global(struct walk *walk, struct str subcommand)
 		return true;
 	while (walk->argv[walk->at] != NULL && walk->argv[walk->at][0] == '-' &&
 	       !is_choice(first, str_of(walk->argv[walk->at]))) {
-		/* An unknown one before anything that tells the rules of a program apart. */
+		/*
+		 * An unknown option stands before the subcommand, so no rule of the
+		 * program is nearer than others.
+		 */
 		if (!take_option(walk, &walk->rule->global)) {
 			if (walk->match->fit != FIT_EXECUTES)
 				walk->match->fit = FIT_OTHER_SUBCOMMAND;
@@ -505,7 +519,7 @@ static bool take_subcommand(struct walk *walk, struct str subcommand)
 	return true;
 }
 
-/* Fill MATCH (`paths` given); true when ARGV (NULL-ended) is of the form. */
+/* Fill MATCH (`paths` is given). True when ARGV (NULL-ended) has the form of RULE. */
 static bool command_rule_match(const struct command_rule *rule, const char *const *argv,
 			       struct command_match *match)
 {
@@ -555,7 +569,10 @@ const char *command_fit_clause(enum command_fit fit)
 	return clauses[fit];
 }
 
-/* Rules that deny or ask: they name too little rather than too much. */
+/*
+ * Matches rules that deny or ask. A rule names only parts of a command, so that it
+ * holds rather too often than too rarely.
+ */
 
 static bool is_known(const struct shell_command *command, size_t at)
 {
@@ -575,7 +592,10 @@ static bool names_program(const struct command_rule *rule, struct str given)
 	return false;
 }
 
-/* The word behind the subcommand; 0: it is not there. Another word may be an option's value. */
+/*
+ * The index of the word behind the subcommand; 0 when the subcommand is not there. A
+ * word before the subcommand may be an option's value.
+ */
 static size_t behind_subcommand(const struct command_rule *rule,
 				const struct shell_command *command)
 {
@@ -617,7 +637,10 @@ static bool value_holds(const struct command_value *value,
 	       (value->kind == COMMAND_CHOICE && is_choice(value->choices, text));
 }
 
-/* "-f" is among the letters of "-rf" and "-fdx", and begins "-fFILE". */
+/*
+ * Does WORD contain the option NAME? "-f" is among the letters of "-rf" and "-fdx", and
+ * begins "-fFILE".
+ */
 static bool is_letter_of(struct str name, struct str word)
 {
 	if (name.size != 2 || word.size < 2 || word.data[0] != '-' || word.data[1] == '-')
@@ -629,7 +652,7 @@ static bool is_letter_of(struct str name, struct str word)
 	return false;
 }
 
-/* Is the word AT the OPTION, with the value that it names? */
+/* Is the word AT the OPTION, with the value that OPTION names? */
 static bool option_holds(const struct command_option *option,
 			 const struct shell_command *command, size_t at)
 {
@@ -688,10 +711,11 @@ static bool operands_hold(const struct command_rule *rule,
 }
 
 /*
- * Does RULE, one that denies or asks, hold for COMMAND? What it does not name may be
- * there: the program by any path, its subcommand behind any options, one of its options
- * (gathered, attached or abbreviated as programs take them), its operands in their order.
- * A word that only the shell knows fits every operand and is no option.
+ * Does RULE, which denies or asks, hold for COMMAND? COMMAND may have parts that RULE
+ * does not name. The program may be given by any path, and the subcommand may stand
+ * behind any options. COMMAND needs one of RULE's options (gathered, attached or
+ * abbreviated as programs accept them) and all its operands in order. A word that only
+ * the shell knows fits every operand and is no option.
  */
 static bool command_rule_holds(const struct command_rule *rule,
 			       const struct shell_command *command)
@@ -713,7 +737,7 @@ enum {
 	EXAMPLE_MAX = 80, /* bytes of an example shown in a sentence */
 };
 
-/* "presets/php.json" is "php". */
+/* The name of a preset: "php" for "presets/php.json". */
 static struct str preset_name(const struct embedded_file *file)
 {
 	struct str name = str_of(strrchr(file->name, '/') + 1);
@@ -764,7 +788,7 @@ struct example {
 	bool holds;
 };
 
-/* Rules that deny or ask hold for a command that they name a part of. */
+/* A rule that denies or asks needs to hold for only one command of the example. */
 static bool example_holds(void *context, const struct command_seen *seen)
 {
 	struct example *example = context;
@@ -785,7 +809,7 @@ static bool example_is_held(const struct command_rule *rule, struct str text, st
 	return example.holds;
 }
 
-/* Is EXAMPLE of the form? WHY says what is in the way. */
+/* Does EXAMPLE have the form of RULE? WHY gets the reason when it does not. */
 static bool example_fits(const struct command_rule *rule, struct str example, struct buf *why)
 {
 	struct command command;
@@ -855,7 +879,7 @@ static bool check_examples(const struct command_rule *rule, const struct value *
 	return true;
 }
 
-/* An option that names code stands in `executes`, or nowhere. */
+/* An option that names code may stand only in `executes`. */
 static bool check_options(const struct command_rule *rule,
 			  const struct command_options *options, const char *key,
 			  const char *pointer, struct err *err)
@@ -876,7 +900,10 @@ static bool check_options(const struct command_rule *rule,
 	return true;
 }
 
-/* Operands that are a program, or its text, are named one by one, or said to run code. */
+/*
+ * When an operand is a program or code, a rule must list its choices, or have
+ * `runs_code`.
+ */
 static bool check_operands(const struct command_rule *rule, const char *pointer,
 			   struct err *err)
 {
@@ -887,7 +914,11 @@ static bool check_operands(const struct command_rule *rule, const char *pointer,
 		const enum command_kind kind = rule->operands[i].value.kind;
 
 		if (kind == COMMAND_CHOICE)
-			break; /* the first says which program; the others are that one's */
+			/*
+			 * this operand chooses the program; the later ones are that
+			 * program's
+			 */
+			break;
 		if (kind == COMMAND_TEXT || kind == COMMAND_PATH)
 			return err_set(err, EINVAL,
 				       "%s/operands/%zu: an operand of \"%.64s\" is %s; name the "
@@ -897,7 +928,7 @@ static bool check_operands(const struct command_rule *rule, const char *pointer,
 	return true;
 }
 
-/* A rule that lets nothing run puts nothing in and grants nothing. */
+/* A rule that denies or asks must not insert words or grant anything. */
 static bool check_only_names(const struct value *object, const char *pointer, struct err *err)
 {
 	static const char *const keys[] = {"insert", "insert_global", "runs_code",
@@ -958,7 +989,10 @@ bool commands_check(const struct value *value, const char *pointer, struct err *
 	return true;
 }
 
-/* OBJECT was checked: a shipped one by a test, one's own when the configuration was read. */
+/*
+ * OBJECT was checked before: a shipped rule by a test, another one when the
+ * configuration was read.
+ */
 static void add_rule(struct commands *commands, struct command_rules *rules,
 		     const struct value *object, const char *preset)
 {
@@ -976,7 +1010,10 @@ static void add_rule(struct commands *commands, struct command_rules *rules,
 
 static void add_preset(struct commands *commands, struct str preset, const char *only);
 
-/* An item that is a text is the name of a rule in the preset of its first word: "git log". */
+/*
+ * Add the rules of LIST. A text is the name of a rule ("git log"); its first word is
+ * the preset.
+ */
 static void add_rules(struct commands *commands, const struct value *list,
 		      const char *preset, const char *only)
 {
@@ -996,7 +1033,7 @@ static void add_rules(struct commands *commands, const struct value *list,
 	}
 }
 
-/* All of it, or the rule ONLY. */
+/* Add all rules of PRESET, or only the rule ONLY. */
 static void add_preset(struct commands *commands, struct str preset, const char *only)
 {
 	const struct embedded_file *file = preset_find(preset);
@@ -1012,8 +1049,8 @@ static void add_preset(struct commands *commands, struct str preset, const char 
 }
 
 /*
- * Does VALUE mean the profile `box`? An object without a profile means `box` when it has
- * only rules that deny or ask: everything else then runs.
+ * Does VALUE mean the profile `box`? An object without a profile means `box` when it
+ * has only rules that deny or ask; then all other commands run.
  */
 static bool is_box(const struct value *value, const struct value *object)
 {
@@ -1034,7 +1071,7 @@ static void add_own(struct commands *commands, struct command_rules *rules, cons
 		add_rule(commands, rules, value_item(list, i), NULL);
 }
 
-/* "list" by itself stands for every preset. */
+/* "list" without an object means all presets. */
 struct commands *commands_new(const struct value *value)
 {
 	const struct value *object = value_kind(value) == VALUE_OBJECT ? value : NULL;
@@ -1109,7 +1146,8 @@ struct commands *commands_both(const struct commands *a, const struct commands *
 }
 
 /*
- * The rule whose match came farther in the words is nearer; of two equal ones, the first.
+ * Is NOW a nearer match than BEST? The match that got further through the words is
+ * nearer; among equals, the first one.
  */
 static bool is_nearer(const struct command_match *now, const struct command_match *best)
 {
@@ -1121,16 +1159,19 @@ static bool is_nearer(const struct command_match *now, const struct command_matc
 		return best->fit != FIT_RUNS_CODE;
 	if (in_form != (best->fit > FIT_OTHER_SUBCOMMAND))
 		return in_form;
-	/* Of two that came as far the one that knows what the word is says more. */
+	/*
+	 * Among equals prefer the match that knows the word as code, because its
+	 * sentence says more.
+	 */
 	if (now->word == best->word)
 		return now->fit == FIT_EXECUTES && best->fit != FIT_EXECUTES;
 	return now->word > best->word;
 }
 
 /*
- * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH),
- * else the nearest; NULL when no rule is of that program. MATCH has room for paths or
- * not, as for command_rule_match.
+ * The rule of COMMANDS for ARGV, without the lists it is within: the first that fits
+ * (match->fit is FIT_MATCH), else the nearest; NULL when no rule is for that program.
+ * MATCH may have room for paths, as in command_rule_match.
  */
 static const struct command_rule *commands_find(const struct commands *commands,
 						const char *const *argv,
@@ -1190,7 +1231,7 @@ const struct command_rule *commands_judge(const struct commands *commands,
 	return first;
 }
 
-/* Does COMMANDS, or a list that it is within, run listed commands only? */
+/* Does COMMANDS, or a list that it is within, allow only listed commands? */
 static bool commands_listed(const struct commands *commands)
 {
 	while (commands && commands->box)
@@ -1209,8 +1250,8 @@ static const struct command_rule *find_holding(const struct command_rules *rules
 }
 
 /*
- * The first rule of COMMANDS, and the lists that these are within, that holds for
- * COMMAND: of those that deny (DENIES), or of those that have a person asked; NULL: none.
+ * The first rule of COMMANDS, or of the lists it is within, that holds for COMMAND,
+ * among the rules that deny (DENIES) or that ask; NULL: none.
  */
 static const struct command_rule *commands_holding(const struct commands *commands,
 						   bool denies,
@@ -1223,7 +1264,9 @@ static const struct command_rule *commands_holding(const struct commands *comman
 	return found;
 }
 
-/* Has each list a rule of the configuration that lets COMMAND run, word by word? */
+/*
+ * Does every list have a rule of the configuration, not of a preset, that fits COMMAND?
+ */
 static bool commands_named(const struct commands *commands,
 			   const struct shell_command *command)
 {
@@ -1254,7 +1297,8 @@ void commands_print(const char *const *argv, struct buf *out)
 void commands_nearest(const struct command_rule *rule, const char *const *argv,
 		      struct buf *out)
 {
-	enum { TRIES_MAX = 16 }; /* who has more words wrong meant another command */
+	/* a person with more wrong words meant another command */
+	enum { TRIES_MAX = 16 };
 	struct command_match match = {0};
 	size_t count = 0;
 
@@ -1276,9 +1320,9 @@ void commands_nearest(const struct command_rule *rule, const char *const *argv,
 }
 
 /*
- * The verdict on a command: a rule that denies wins, then one that has a person asked,
- * then, where only listed commands run, the list; what runs in the command's place, and
- * the sentence by which a model finds a form that is allowed.
+ * The verdict on a command. A rule that denies wins, then a rule that asks a person;
+ * then, where only listed commands run, the list decides. Also gives the commands that
+ * run in its place, and a sentence by which a model finds an allowed form.
  */
 
 enum {
@@ -1287,30 +1331,32 @@ enum {
 	NEAREST_MAX = 512, /* bytes of the nearest form */
 };
 
-/* One command of a text, judged. */
+/* One command of a text, and its verdict. */
 struct judged {
 	const struct policy *policy;
 	const struct policy_request *request;
 	const char *const *argv;
-	const struct command_rule *rule; /* that fits, or the nearest */
+	const struct command_rule *rule; /* the rule that fits, or the nearest one */
 	struct command_match match;
-	/* One for each list that has to hold: its rule, and where that stands. */
+	/* One for each list that must fit: its rule, and the match with it. */
 	const struct command_rule **rules;
 	struct command_match *matches;
 	size_t list_count;
 	struct verdict *verdict;
 };
 
-/* The words of the rules that hold, and of the table of what destroys much, on what is seen. */
+/* The rules and the rows of the table of harm that hold for the commands seen. */
 struct look {
 	const struct policy *policy;
 	const struct command_rule *denied, *asked; /* the first that holds; or NULL */
 	const struct command_harm *harm;           /* the first; or NULL */
-	const struct command_harm *harm_asked; /* the first to be asked about; or NULL */
-	struct buf command; /* the first that is denied, else asked for, as it is written */
+	/* the first for which a person is asked; or NULL */
+	const struct command_harm *harm_asked;
+	/* the first denied command, else the first asked for, as written */
+	struct buf command;
 };
 
-/* TEXT in quotes, cut, as it may stand in a sentence. */
+/* Append TEXT in quotes, cleaned, and cut for a sentence. */
 static void add_quoted(struct buf *out, struct str text)
 {
 	size_t size = text.size;
@@ -1358,7 +1404,7 @@ static void keep_command(struct look *look, const struct shell_command *command)
 	}
 }
 
-/* For command_seen_*: ends at the first that is denied. */
+/* A callback of command_seen_*. Stops at the first denied command. */
 static bool look_at(void *context, const struct command_seen *seen)
 {
 	struct look *look = context;
@@ -1400,7 +1446,7 @@ static void look_through(struct look *look, const struct policy_request *request
 		command_seen_text(request->command, folder, &visit);
 }
 
-/* A rule of `deny` or `ask` holds: for the model, and for the person who is asked. */
+/* Tell the model, and the person who is asked, which rule of `deny` or `ask` holds. */
 static void tell_rule(const struct look *look, struct verdict *verdict)
 {
 	const struct policy *policy = look->policy;
@@ -1424,7 +1470,10 @@ static void tell_rule(const struct look *look, struct verdict *verdict)
 	buf_fini(&because);
 }
 
-/* A command that destroys much runs, unless there is a person who says no. */
+/*
+ * Set a verdict that asks for a harmful command, which runs anyway when nobody can be
+ * asked.
+ */
 static void tell_harm(const struct look *look, struct verdict *verdict)
 {
 	const struct command_harm *harm = look->harm_asked;
@@ -1478,7 +1527,7 @@ static void add_once(struct buf *list, const char *name, size_t *count)
 		(void)buf_addf(list, "%s%s", rest.size ? ", " : "", name);
 }
 
-/* The forms of PROGRAM; NULL: every program. */
+/* Append the forms of PROGRAM; NULL: of every program. */
 static void add_forms(struct buf *out, const struct commands *commands, const char *program)
 {
 	size_t count = 0;
@@ -1507,7 +1556,7 @@ static void add_forms(struct buf *out, const struct commands *commands, const ch
 	buf_fini(&list);
 }
 
-/* No rule is of that program. */
+/* Deny a program for which there is no rule. */
 static bool deny_program(const struct judged *judged)
 {
 	const struct policy *policy = judged->policy;
@@ -1530,7 +1579,7 @@ static bool deny_program(const struct judged *judged)
 	return deny(policy, judged->verdict, &because);
 }
 
-/* Add what the word is, and the word of a rule that would grant it. */
+/* Append what code the word names, and the word of a rule that would grant it. */
 static void add_code(struct buf *out, const struct command_code *code)
 {
 	(void)buf_addf(out, " (%s: %s); that would be ",
@@ -1538,7 +1587,7 @@ static void add_code(struct buf *out, const struct command_code *code)
 	command_code_word(code, out);
 }
 
-/* Rules are of that program, but none has this form. */
+/* Deny a command that has the form of no rule of its program. */
 static bool deny_form(const struct judged *judged)
 {
 	const struct command_match *match = &judged->match;
@@ -1581,7 +1630,7 @@ static bool deny_form(const struct judged *judged)
 	return deny(policy, judged->verdict, &because);
 }
 
-/* Words that the rule calls paths are judged as paths that are read. */
+/* Judge words that the rule calls paths like paths that a tool reads. */
 static bool judge_paths(const struct judged *judged)
 {
 	const struct policy_request *request = judged->request;
@@ -1658,7 +1707,7 @@ static void insert_words(const struct judged *judged, size_t at, struct value *a
 	}
 }
 
-/* ARGV with what its rules put in. */
+/* ARGV with the words that its rules insert. */
 static struct value *argv_of(const struct judged *judged)
 {
 	struct value *argv = value_new_array();
@@ -1680,7 +1729,7 @@ static size_t lists_of(const struct policy *policy)
 	return count;
 }
 
-/* Does every list take ARGV, with the paths that each finds in it? */
+/* Does every list allow ARGV, and the paths that its rule finds in ARGV? */
 static bool judge_lists(struct judged *judged)
 {
 	for (const struct commands *at = judged->policy->commands; at; at = at->within) {
@@ -1715,7 +1764,10 @@ static bool is_asked(const struct judged *judged)
 	return asked;
 }
 
-/* Judge ARGV, joined to what is before it by JOIN, and add what runs to the plan. */
+/*
+ * Judge ARGV, joined to the command before it by JOIN, and add the commands that run to
+ * PLAN.
+ */
 static bool judge_argv(struct judged *judged, const char *join, struct value *plan)
 {
 	size_t count = 0, lists = lists_of(judged->policy);
@@ -1730,7 +1782,10 @@ static bool judge_argv(struct judged *judged, const char *join, struct value *pl
 	judged->rules = rules;
 	judged->matches = matches;
 	judged->list_count = 0;
-	/* A person will see it: no rule of the list has to let it run, and none puts words in. */
+	/*
+	 * A person will be asked about this command: no list needs to allow it or
+	 * inserts words.
+	 */
 	if (!is_asked(judged) && !judge_lists(judged))
 		return false;
 	struct value *part = value_new_object();
@@ -1756,13 +1811,16 @@ static bool judge_text(struct judged *judged, struct value *plan)
 	return fine;
 }
 
-/* A tool that runs what it chooses itself (a runner of tests): code of the project. */
+/*
+ * Judge a tool that chooses its commands itself (it runs tests): this is code of the
+ * project.
+ */
 static bool judge_tool(const struct judged *judged)
 {
 	const struct commands *list = judged->policy->commands;
 	struct buf because;
 
-	while (list && list->runs_code) /* a box has it */
+	while (list && list->runs_code) /* always set for a box */
 		list = list->within;
 	if (!list)
 		return true;
@@ -1780,7 +1838,10 @@ bool policy_lists_commands(const struct policy *policy)
 	return commands_listed(policy->commands);
 }
 
-/* Where only listed commands run: does REQUEST, and what takes its place? */
+/*
+ * Where only listed commands run: is REQUEST allowed, and which commands run in its
+ * place?
+ */
 static bool decide_listed(const struct policy *policy,
 			  const struct policy_request *request, struct verdict *verdict)
 {
@@ -1798,7 +1859,10 @@ static bool decide_listed(const struct policy *policy,
 	}
 	if (fine && value_count(plan) > 0)
 		verdict->plan = value_ref(plan);
-	/* A person can see and judge the command; blocked paths stay so, whoever says yes. */
+	/*
+	 * A person can see and judge the command. Blocked paths stay blocked after any
+	 * answer.
+	 */
 	if (!fine && (request->argv || request->command.data) &&
 	    str_ends(str_of(verdict->rule), STR(".commands")) &&
 	    policy_asks(policy, "commands"))

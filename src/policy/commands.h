@@ -30,10 +30,11 @@ struct command_code;
 struct commands;
 
 /*
- * One form of a command that may run: a program, its subcommand, exactly the options
- * listed, operands by kind. Made from JSON (docs/policy.md, "Commands"), matched against
- * plain argument vectors. A rule says what is asked for, not what that does: a program
- * that runs code (`runs_code`) makes any rule advice, and the cell alone contains.
+ * One form of a command that may run: a program, its subcommand, exactly the listed
+ * options, operands by kind. It is made from JSON (docs/policy.md, "Commands") and
+ * matched against plain argument vectors. A rule limits the words of a command, not its
+ * effects: with a program that runs code (`runs_code`) any rule is only advice, and the
+ * cell alone contains it.
  */
 
 enum command_kind {
@@ -50,14 +51,15 @@ struct command_value {
 };
 
 enum command_form {
-	COMMAND_FLAG,  /* -x, --name */
-	COMMAND_VALUE, /* -x V, --name V, --name=V; -xV where V is a number or choice */
-	COMMAND_OPTIONAL, /* -x, --name, --name=V; -xV likewise */
-	COMMAND_DIGITS,   /* -N: a dash and a number, as of head and git log */
+	COMMAND_FLAG, /* -x, --name */
+	/* -x V, --name V, --name=V; also -xV when V is a number or choice */
+	COMMAND_VALUE,
+	COMMAND_OPTIONAL, /* -x, --name, --name=V; also -xV as above */
+	COMMAND_DIGITS,   /* -N: a dash and a number, as in head and git log */
 };
 
 struct command_option {
-	struct str name; /* with its dashes */
+	struct str name; /* including its dashes */
 	enum command_form form;
 	struct command_value value;
 };
@@ -74,19 +76,22 @@ struct command_options {
 	size_t count;
 };
 
-/* Words that are put in, or that operands begin with. */
+/* Words that are inserted, or with which operands begin. */
 struct command_insert {
 	const char **items;
 	size_t count;
 };
 
 struct command_rule {
-	const char *name;      /* "git log": what it is called in sentences */
+	const char *name;      /* the name in sentences: "git log" */
 	const char *preset;    /* NULL: a rule of the configuration */
 	struct str programs;   /* "phpunit,vendor/bin/phpunit" */
-	struct str subcommand; /* words between blanks, each "a,b"; may be empty */
+	struct str subcommand; /* words separated by blanks, each "a,b"; may be empty */
 	struct command_options global, options; /* before and behind the subcommand */
-	/* Words that name code (command_code.h): options at either place, and beginnings of operands. */
+	/*
+	 * Words that name code (command_code.h): options at both places, and beginnings
+	 * of operands.
+	 */
 	struct command_options executes;
 	struct command_insert executes_operands;
 	struct command_operand *operands;
@@ -96,39 +101,38 @@ struct command_rule {
 	const struct value *match; /* examples; the first one is shown */
 };
 
-/* How far a vector came, from the nearest to the farthest miss to a match. */
+/* How far a vector got, from the farthest miss to a match. */
 enum command_fit {
 	FIT_OTHER_PROGRAM,
 	FIT_OTHER_SUBCOMMAND,
 	FIT_NO_SUCH_OPTION,
-	FIT_EXECUTES, /* a word that names code, which needs a word of its own (command_code.h) */
+	/* a word names code, which a rule must grant explicitly (command_code.h) */
+	FIT_EXECUTES,
 	FIT_OPTION_NEEDS_VALUE,
 	FIT_WRONG_VALUE,
 	FIT_NO_OPERAND,
 	FIT_WRONG_OPERAND,
 	FIT_OPERAND_MISSING,
-	FIT_RUNS_CODE, /* it fits, but forms that run code are left out (commands.h) */
+	FIT_RUNS_CODE, /* the form fits, but the policy leaves out forms that run code */
 	FIT_MATCH,
 };
 
-/* A comparison, and afterwards where it stands. */
+/* A comparison and its result. */
 struct command_match {
 	enum command_fit fit;
-	size_t word;        /* where it does not fit */
-	size_t subcommand;  /* the first word behind the subcommand */
-	const char **paths; /* operands and values of that kind; room for argc; or NULL */
+	size_t word;       /* index of the word that does not fit */
+	size_t subcommand; /* index of the first word behind the subcommand */
+	/* operands and values that are paths; with room for argc; or NULL */
+	const char **paths;
 	size_t path_count;
-	const struct command_code *code; /* of FIT_EXECUTES */
-	const struct commands *list;     /* that was searched (commands_find) */
+	const struct command_code *code; /* with FIT_EXECUTES */
+	const struct commands *list;     /* the list that was searched (commands_find) */
 };
 
-/* Take the next of "a,b,c" off *REST; false when none is left. */
+/* Take the next of "a,b,c" from *REST. False when none is left. */
 bool commands_next_choice(struct str *rest, struct str *choice);
 
-/*
- * A clause that says what is wrong with the word at which a match ended: "is no option of
- * it".
- */
+/* A clause about the word at which a match failed: "is no option of it". */
 const char *command_fit_clause(enum command_fit fit);
 
 struct command_rules {
@@ -137,50 +141,54 @@ struct command_rules {
 };
 
 struct commands {
-	struct command_rules allow; /* asked in this order; a "box" runs without them */
+	struct command_rules allow; /* checked in this order; a "box" needs no `allow` */
 	struct command_rules deny, ask;
-	bool box;       /* any command runs that no rule denies */
-	bool runs_code; /* forms that run code of the project are among what may run */
+	bool box;       /* any command runs unless a rule denies it */
+	bool runs_code; /* forms that run code of the project may run */
 	struct arena arena;
-	struct value *presets, *own; /* what the rules were made of */
-	struct value *source;        /* what the list was made of */
-	struct commands *within;     /* a command must fit this list, too; NULL: none */
+	struct value *presets, *own; /* the sources of the rules */
+	struct value *source;        /* the value from which the list was made */
+	struct commands *within;     /* a command must also fit this list; NULL: none */
 };
 
 /*
- * Is VALUE, which fits the key table, sound: do its presets exist, can its rules be read,
- * and do their examples hold? ERR names the place below POINTER and what would mend it.
+ * Is VALUE, which fits the key table, sound: its presets exist, its rules can be read,
+ * and their examples hold? ERR names the place below POINTER and the remedy.
  */
 bool commands_check(const struct value *value, const char *pointer, struct err *err);
 
-/* The list that VALUE (checked) stands for; NULL: any command may run, without a question. */
+/*
+ * The list that VALUE (checked) describes; NULL: any command may run without a
+ * question.
+ */
 struct commands *commands_new(const struct value *value);
 void commands_free(struct commands *commands);
 
 /*
- * A new list of what fits A and B (and what these are within); NULL, which stands for any
- * command, when both are.
+ * A new list of the commands that fit A and B (and the lists these are within). NULL,
+ * which allows any command, when both are NULL.
  */
 struct commands *commands_both(const struct commands *a, const struct commands *b);
 /*
- * The same of COMMANDS and the lists it is within, all of which must have a rule that
- * fits; those that are a box have none. NULL, and match->list is NULL: every one is.
+ * Find the rule for ARGV in COMMANDS and the lists it is within, as commands_find does
+ * in one. Every list must have a rule that fits, except a box, which has none. NULL
+ * with match->list NULL: every list is a box.
  */
 const struct command_rule *commands_judge(const struct commands *commands,
 					  const char *const *argv,
 					  struct command_match *match);
 
 /*
- * A command that RULE would allow in place of ARGV: ARGV without the words that do not
- * fit, else the rule's first example. Appended as one would type it; nothing when there
- * is neither.
+ * Append a command that RULE would allow in place of ARGV, as a person would type it:
+ * ARGV without the words that do not fit, else the rule's first example. Appends
+ * nothing when there is neither.
  */
 void commands_nearest(const struct command_rule *rule, const char *const *argv,
 		      struct buf *out);
 
-/* Append ARGV as one would type it: quotes where they are needed. */
+/* Append ARGV as a person would type it, with quotes where needed. */
 void commands_print(const char *const *argv, struct buf *out);
 
-/* Presets/, built in. Ends with a row whose name is NULL. */
+/* The built-in files of presets/. Ends with a row whose name is NULL. */
 
 extern const struct embedded_file policy_presets[];

@@ -1,6 +1,6 @@
 /*
- * config: the text of a configuration to a checked table of agents, and from it
- * policies.
+ * config: reads the text of a configuration, checks it by the key table, and makes
+ * policies and roles of agents from it.
  */
 
 #include "policy/config.h"
@@ -26,40 +26,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Checks of one agent: each is run before a run may finish, so a person names a few. */
+/* All checks of an agent run before its run may finish, so a person names only a few. */
 enum { CONFIG_CHECKS_MAX = 32 };
 
-/* The table itself, and the list of keys that the manual shows. */
+/* The key table, and the list of keys in the manual. */
 
 #define MEBI (1024.0 * 1024)
 #define GIBI (1024.0 * MEBI)
 #define TEBI (1024.0 * GIBI)
 
-/* Bounds that keep a slip of the pen from looking like a wish. */
+/* Bounds by which a typing error is noticed. */
 #define ITERATIONS_MAX  10000
 #define LOOP_MAX        1000
 #define TOKENS_MAX      1e12
 #define MONEY_MIN       0.0001
 #define MONEY_MAX       1e6
-#define SECONDS_MAX     (7.0 * 24 * 3600) /* a week: longer is no limit */
-#define SECONDS_MIN     0.001             /* deadlines are kept in milliseconds */
-#define GRACE_MAX       60                /* it is taken from the time of the work */
+#define SECONDS_MAX     (7.0 * 24 * 3600) /* a week; a longer time is no limit */
+#define SECONDS_MIN     0.001             /* deadlines have milliseconds */
+#define GRACE_MAX       60                /* the grace is taken from the working time */
 #define PIDS_MIN        8                 /* a shell, a pipeline and a compiler */
 #define PIDS_MAX        32768             /* pid_max of a small kernel */
-#define FILE_SIZE_MIN   MEBI              /* below it no linker works */
-#define CONTENT_MIN     1024 /* a file of a screen is still read and written */
+#define FILE_SIZE_MIN   MEBI              /* no linker works with less */
+#define CONTENT_MIN     1024 /* enough to read and write a file of one screen */
 #define TMP_MIN         (64 * 1024.0)
 #define MEMORY_MIN      (16 * MEBI) /* a shell and the program it starts */
-#define TEMPERATURE_MAX 2           /* what every provider takes at most */
-#define CONTEXT_MAX     1e9         /* a thousand times the largest there is */
+#define TEMPERATURE_MAX 2           /* the most that all providers accept */
+#define CONTEXT_MAX     1e9         /* a thousand times the largest that exists */
 #define PRICE_MAX       1e6         /* a dollar a token */
-#define THINKING_MIN    1024        /* below it no provider thinks at all */
+#define THINKING_MIN    1024        /* no provider thinks with less */
 #define THINKING_MAX    1e6
 
 enum {
 	DESCRIPTION_MAX = 1024,
 	MODEL_MAX = 256,
-	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
+	PROMPT_MAX = 256 << 10, /* far more than a model follows */
 	COMMAND_WORD_MAX = 256,
 	COMMAND_EXAMPLE_MAX = 1024,
 	CHECK_COMMAND_MAX = 4096,
@@ -134,7 +134,7 @@ static const struct key limit_keys[] = {
 	{0},
 };
 
-/* Of a rule; commands.c reads them. A list of a rule is short: people write it. */
+/* Keys of a rule, read by commands.c. Its lists are short, because people write them. */
 static const struct key rule_keys[] = {
 	{"program", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "required",
 	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},
@@ -196,7 +196,7 @@ static const struct key commands_keys[] = {
 	{0},
 };
 
-/* Of a check; src/agent/checks.c runs them. */
+/* Keys of a check, run by src/agent/checks.c. */
 static const struct key check_keys[] = {
 	{"command", KEY_TEXT, .max = CHECK_COMMAND_MAX, .initial = "nothing",
 	 .description = "What runs, as for the tool bash; green is exit code 0."},
@@ -344,7 +344,7 @@ static const struct key toolbox_keys[] = {
 	{0},
 };
 
-/* One of them; each is read by src/plugins/. */
+/* Keys of a plugin, each read by src/plugins/. */
 static const struct key plugin_keys[] = {
 	{"bash_tool", KEY_ROWS, .initial = "nothing",
 	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
@@ -405,7 +405,7 @@ const struct key keys_config[] = {
 	{0},
 };
 
-/* Append BYTES as a policy has it, in the largest unit: "16M". */
+/* Append BYTES as in a policy, in the largest unit: "16M". */
 static void keys_print_size(double bytes, struct buf *out)
 {
 	static const char units[] = "KMGT";
@@ -420,7 +420,7 @@ static void keys_print_size(double bytes, struct buf *out)
 	(void)buf_addf(out, "%g%c", bytes, units[unit]);
 }
 
-/* CHOICES (or NULL), each between OPEN and CLOSE. */
+/* Append CHOICES (or NULL), each between OPEN and CLOSE. */
 static void add_choices(const char *choices, const char *open, const char *close,
 			struct buf *out)
 {
@@ -431,7 +431,7 @@ static void add_choices(const char *choices, const char *open, const char *close
 			       open, (int)choice.size, choice.data, close);
 }
 
-/* A kind in words; NULL: its row says more. */
+/* A kind in words; NULL: the row itself says more. */
 static const char *words_of(enum key_kind kind)
 {
 	switch (kind) {
@@ -472,7 +472,7 @@ static const char *words_of(enum key_kind kind)
 	return NULL;
 }
 
-/* Append in words which values KEY may have. */
+/* Append a description of the values that KEY may have. */
 static void describe_kind(const struct key *key, struct buf *out)
 {
 	switch (key->kind) {
@@ -506,7 +506,7 @@ static void describe_kind(const struct key *key, struct buf *out)
 	}
 }
 
-/* The words of the row, else the number that stands in DEFAULTS. */
+/* Append the words of the row, else the number from DEFAULTS. */
 static void describe_initial(const struct key *key, const struct policy_limits *defaults,
 			     struct buf *out)
 {
@@ -560,18 +560,18 @@ bool config_keys_describe(struct buf *out)
 	return !out->overflowed;
 }
 
-/* Does an object fit the key table? The first thing that does not is named. */
+/* Checks whether an object fits the key table. The first error is named. */
 
 enum {
 	POINTER_MAX = 512, /* bytes of a JSON pointer shown */
 	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
-	ITEMS_MAX = 1024,  /* entries of one list: a policy is written by hand */
+	ITEMS_MAX = 1024,  /* entries of one list; people write policies by hand */
 	ENTRIES_MAX = 256, /* agents */
-	/* of a variable; the kernel takes no longer one (MAX_ARG_STRLEN) */
+	/* of a variable; the kernel accepts no longer one (MAX_ARG_STRLEN) */
 	VARIABLE_MAX = (128 << 10) - 1,
 };
 
-/* POINTER with KEY below it (RFC 6901). */
+/* Append POINTER with KEY below it (RFC 6901). */
 static void pointer_key(struct buf *out, const char *pointer, const char *key)
 {
 	(void)buf_addf(out, "%s/", pointer);
@@ -637,7 +637,7 @@ static bool check_list(const char *pointer, const struct value *value, size_t ma
 	return true;
 }
 
-/* An entry is never quoted: it may hold a key, even where a name was meant. */
+/* Never quote an entry: it may contain a secret, even where a name was expected. */
 static bool check_variables(const char *pointer, const struct value *value, struct err *err)
 {
 	if (!check_list(pointer, value, VARIABLE_MAX, err))
@@ -651,7 +651,7 @@ static bool check_variables(const char *pointer, const struct value *value, stru
 	return true;
 }
 
-/* Each entry by its grammar, and all together by what one cell can have. */
+/* Check the grammar of each entry, and whether one cell can have all of them. */
 static bool check_hosts(const char *pointer, const struct value *value, struct err *err)
 {
 	size_t count = value_count(value);
@@ -711,7 +711,8 @@ static bool check_size(const struct key *key, const char *pointer,
 	struct err why;
 
 	if (value_kind(value) == VALUE_INTEGER) {
-		bytes = (uint64_t)value_integer(value); /* one below 0 is too large as well */
+		/* a negative number becomes too large as well */
+		bytes = (uint64_t)value_integer(value);
 	} else if (value_kind(value) != VALUE_STRING) {
 		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value,
 				  err);
@@ -775,7 +776,10 @@ static bool check_entries(const struct key *key, const char *pointer,
 	return true;
 }
 
-/* NAME: a command, or an object that has exactly one of `command` and `run_tests`. */
+/*
+ * Check one entry: a command, or an object with exactly one of `command` and
+ * `run_tests`.
+ */
 static bool check_one(const struct key *key, const char *pointer,
 		      const struct value *value, struct err *err)
 {
@@ -841,7 +845,7 @@ static bool check_objects(const struct key *key, const char *pointer,
 	return fine;
 }
 
-/* Texts stand for objects whose reader knows what is in them. */
+/* A text may stand for an object; its reader knows the text's grammar. */
 static bool check_sources(const struct key *key, const char *pointer,
 			  const struct value *value, struct err *err)
 {
@@ -877,7 +881,7 @@ static bool check_commands(const struct key *key, const char *pointer,
 	return check_choice(key, pointer, value, err);
 }
 
-/* Each of a list. */
+/* Check each item of a list. */
 static bool check_choices(const struct key *key, const char *pointer,
 			  const struct value *list, struct err *err)
 {
@@ -969,7 +973,7 @@ static bool refuse_unknown(const struct key *rows, const char *name, const char 
 	return false;
 }
 
-/* The row of NAME, or NULL. */
+/* The row for NAME, or NULL. */
 static const struct key *keys_find(const struct key *rows, const char *name)
 {
 	for (const struct key *key = rows; key->name; key++) {
@@ -1001,7 +1005,7 @@ bool config_keys_check(const struct key *rows, const struct value *object,
 	return true;
 }
 
-/* Checked values into the structs that the key table names. */
+/* Stores checked values in the structs that the key table names. */
 
 static void store_names(const struct value *value, struct policy_names *names)
 {
@@ -1028,7 +1032,7 @@ static uint64_t size_of(const struct value *value)
 	bool fine = value_kind(value) != VALUE_STRING ||
 		    text_parse_size(value_text(value), &bytes, NULL);
 
-	assert(fine); /* config_keys_check let it pass */
+	assert(fine); /* checked before by config_keys_check */
 	return fine ? bytes : 0;
 }
 
@@ -1040,7 +1044,7 @@ static unsigned choice_of(const struct key *key, const struct value *value)
 		if (str_equal(value_str(value), choice))
 			return index;
 	}
-	abort(); /* config_keys_check let it pass */
+	abort(); /* config_keys_check allows no other value */
 }
 
 static void keys_store(const struct key *rows, const struct value *object,
@@ -1101,8 +1105,8 @@ static void store_value(const struct key *key, const struct value *value,
 
 /*
  * Store the members of OBJECT (checked before) whose row lives in HOME into the struct
- * at TARGET. Members that are absent leave their place alone; what a place owned before
- * is not freed.
+ * at TARGET. The places of absent members stay unchanged. Former values of a place are
+ * not freed.
  */
 static void keys_store(const struct key *rows, const struct value *object,
 		       enum key_home home, void *target)
@@ -1115,14 +1119,14 @@ static void keys_store(const struct key *rows, const struct value *object,
 	}
 }
 
-/* The table, and two looks at it. */
+/* The other names of shipped roles, and their search. */
 
 const struct role_name role_names[] = {
 	{"VajbCoder", "coder"},     {"TestAgent", "tester"}, {"ReviewAgent", "reviewer"},
 	{"DocAgent", "documenter"}, {"KIK", "orchestrator"}, {0},
 };
 
-/* The shipped role that NAME is another name of; NULL: of none. */
+/* The shipped role for which NAME is another name; NULL: none. */
 static const char *role_names_role(const char *name)
 {
 	for (const struct role_name *row = role_names; row->other; row++) {
@@ -1142,7 +1146,7 @@ static const char *role_names_other(const char *role)
 	return NULL;
 }
 
-/* Nothing but the whole cell, unless the user says otherwise. */
+/* Only a full cell is enough, unless the user says otherwise. */
 enum { MINIMUM_LEVEL = 3 };
 
 struct config *config_new(void)
@@ -1175,7 +1179,10 @@ void config_auto_free(struct config **config)
 	config_free(*config);
 }
 
-/* Move the members of OBJECT that have no row in ROWS, as a new object; NULL: there are none. */
+/*
+ * Move the members of OBJECT without a row in ROWS into a new object; NULL: there are
+ * none.
+ */
 static struct value *take_strange(const struct key *rows, struct value *object)
 {
 	struct value *strange = NULL;
@@ -1193,8 +1200,8 @@ static struct value *take_strange(const struct key *rows, struct value *object)
 }
 
 /*
- * Which keys plugins declare is known when they are loaded: until then every key without
- * a row is kept apart, where there are plugins at all.
+ * The keys that plugins declare are known only when the plugins are loaded. Until then,
+ * keep all keys without a row separately, if there are plugins at all.
  */
 static void take_plugin_keys(struct value *root, struct config *config)
 {
@@ -1284,7 +1291,7 @@ const char *config_role_name(const struct config *config, const char *agent)
 	return role && !is_known(config, agent) ? role : agent;
 }
 
-/* The other name that entries of ROLE may stand under, or NULL. */
+/* The other name under which entries of ROLE may be given, or NULL. */
 static const char *other_name(const struct config *config, const char *role)
 {
 	const char *other = role_names_other(role);
@@ -1292,7 +1299,7 @@ static const char *other_name(const struct config *config, const char *role)
 	return other && !is_known(config, other) ? other : NULL;
 }
 
-/* The entry of AGENT among ENTRIES, under whichever of its names. */
+/* The entry of AGENT among ENTRIES, under either of its names. */
 static const struct value *entry_in(const struct value *entries,
 				    const struct config *config, const char *agent)
 {
@@ -1396,9 +1403,9 @@ bool config_check_name(const char *name, struct err *err)
 }
 
 /*
- * OVER laid over UNDER key by key, as a new object; either may be NULL. An object
- * inside an entry (`limits`) is merged key by key too, for DEPTH levels; a value below
- * them is replaced as a whole.
+ * Merge OVER into a copy of UNDER, key by key; either may be NULL. An object inside an
+ * entry (`limits`) is merged key by key too, for DEPTH levels; a value below them is
+ * replaced as a whole.
  */
 static struct value *merge_levels(const struct value *under, const struct value *over,
 				  unsigned depth)
@@ -1443,7 +1450,7 @@ static void lay_over(struct value *values, const struct value *more)
 		value_set(values, value_key(at), value_copy(value_at(at)));
 }
 
-/* The one key of a row that plugins have besides theirs. */
+/* The only key with a row that plugins use besides their own keys. */
 static void lay_folder_over(struct value *values, const struct value *folder)
 {
 	if (folder)
@@ -1484,7 +1491,7 @@ static size_t count_rows(const struct key *rows)
 	return count;
 }
 
-/* Of KEYS, at POINTER, whose own rows are ROWS. */
+/* Check KEYS, which stand at POINTER beside the keys of ROWS: each must be in ASKED. */
 static bool check_strange(const struct key *rows, const struct value *keys,
 			  const char *pointer, const struct value *asked, struct err *err)
 {
@@ -1625,7 +1632,7 @@ bool config_entry(const struct config *config, const struct value *shipped_role,
 	return true;
 }
 
-/* A `write` that only the shipped role names may be missing on disk. */
+/* When only the shipped role names a `write` entry, it may be missing on disk. */
 static void mark_shipped(const struct config *config, const struct value *shipped_role,
 			 const char *agent, struct policy_paths *write)
 {

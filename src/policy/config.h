@@ -21,13 +21,16 @@
 
 struct config;
 
-/* A person writes this by hand: 1 MiB is a mistake, not a configuration. */
+/* A person writes a configuration by hand, so more than 1 MiB is a mistake. */
 enum { CONFIG_TEXT_MAX = 1 << 20 };
 
 /* Names of agents: letters, digits, '-' and '_'. */
 enum { CONFIG_NAME_MAX = 64 };
 
-/* An empty configuration; wherever a config is read, NULL stands for one as well. */
+/*
+ * Make an empty configuration. All functions that read a configuration accept NULL for
+ * an empty one.
+ */
 struct config *config_new(void);
 
 /* SOURCE names the file in sentences. An empty text is an empty configuration. */
@@ -36,70 +39,78 @@ bool config_parse(struct str text, const char *source, struct config **config,
 void config_auto_free(struct config **config);
 #define auto_config __attribute__((cleanup(config_auto_free)))
 
-/* Level the cell must reach: 0 to 3. */
+/* The level that the cell must reach: 0 to 3. */
 unsigned config_minimum_level(const struct config *config);
 
 /* The name server that a proxy asks, "address" or "address:port"; NULL: the machine's. */
 const char *config_resolver(const struct config *config);
-/* Bytes that what undo keeps of all workspaces may take; 0: nobody said it. */
+/* Bytes that the undo stores of all workspaces may use; 0: not set. */
 uint64_t config_undo_space(const struct config *config);
 
-/* The value of KEY of the top level, as its row allows; NULL: none. Borrowed. */
+/* The value of the top-level KEY, of the kind in its row; NULL: none. Borrowed. */
 const struct value *config_value(const struct config *config, const char *key);
 
 /*
- * The values that plugins of AGENT may ask for, by key: of its entry, over `plugin_config`, over
- * the top level. Only keys of plugins, and `working_directory`. The caller's.
+ * The values that plugins of AGENT may read, by key: those of its entry, over
+ * `plugin_config`, over the top level. Only keys of plugins, and `working_directory`.
+ * The caller owns the result.
  */
 struct value *config_plugin_values(const struct config *config, const char *agent);
-/* The value of a key of Glovebox's own for AGENT, or else of the top level: a plugin may ask for it. */
+/*
+ * The value of one of Glovebox's own keys for AGENT, or else of the top level. Plugins
+ * may ask for it.
+ */
 const struct value *config_own_value(const struct config *config, const char *agent,
 				     const char *key);
 /*
- * A key that no row has may be one of a plugin, where `plugins` names some. Is each among ASKED, a
- * list of those that they declare? Else it is a slip, which ERR names with the nearest.
+ * When `plugins` names any, a key without a row may belong to a plugin. Is each such
+ * key in ASKED, the list of keys that plugins declare? Otherwise it is a typing error;
+ * ERR names it with the nearest key.
  */
 bool config_check_plugin_keys(const struct config *config, const struct value *asked,
 			      struct err *err);
 
-/* Agents that exist beside those of the configuration, for the answer to a wrong name. */
+/*
+ * Add an agent that exists outside of the configuration, for the sentence about a wrong
+ * name.
+ */
 void config_know_agent(struct config *config, const char *name);
 
 /*
- * The name that the entries of AGENT stand under: the shipped role's when AGENT is another
- * name of it (config.h) and nobody has told CONFIG of an agent of that name, else
- * AGENT. Every function here takes either name.
+ * The name under which entries of AGENT stand. This is the shipped role's name when
+ * AGENT is another name of that role (role_names) and config_know_agent did not name an
+ * agent AGENT; else AGENT. Every function here accepts either name.
  */
 const char *config_role_name(const struct config *config, const char *agent);
 
 /*
- * The wishes of the person for this run (flags): an object with keys of an agent entry,
- * laid over what AGENT (NULL: default) has. A later call wins key by key. WHERE names
- * it in sentences.
+ * Set the person's wishes (flags) for this run: an object with keys of an agent entry,
+ * which is laid over the entry of AGENT (NULL: default). A later call wins for each
+ * key. WHERE names its origin in sentences.
  */
 bool config_override(struct config *config, const char *agent, const struct value *entry,
 		     const char *where, struct err *err);
 
 /*
- * Is ENTRY (of a role's front matter, say) a sound agent entry? WHERE names it in
- * sentences.
+ * Is ENTRY, for example of a role's front matter, a sound agent entry? WHERE names it
+ * in sentences.
  */
 bool config_check_entry(const struct value *entry, const char *where, struct err *err);
 
 /*
- * TEXT is one policy (JSON with comments): an agent entry without the keys of a role.
- * SOURCE names it in sentences.
+ * Read TEXT, one policy (JSON with comments): an agent entry without the keys of a
+ * role. SOURCE names it in sentences.
  */
 bool config_parse_policy(struct str text, const char *source, struct value **entry,
 			 struct err *err);
 
-/* Is there an entry of AGENT, in the configuration or by config_set_role? */
+/* Is there an entry of AGENT, in the configuration or from config_set_role? */
 bool config_says(const struct config *config, const char *agent);
 
-/* ENTRY (checked) is what the user's role file of AGENT says. */
+/* Set ENTRY (checked), from the user's role file, for AGENT. */
 void config_set_role(struct config *config, const char *agent, const struct value *entry);
 
-/* ENTRY (checked) is all that the configuration says of AGENT. */
+/* Replace the configuration's entry of AGENT by ENTRY (checked). */
 void config_set_agent(struct config *config, const char *agent, const struct value *entry);
 
 /* The sources of a key's value; a later one beats an earlier one. */
@@ -120,77 +131,85 @@ const struct value *config_find(const struct config *config,
 				const char *key, const char *inner,
 				enum config_layer *layer);
 
-/* All agents there are, sorted, NULL-ended. The caller frees the list; the names are CONFIG's. */
+/*
+ * All existing agents, sorted, NULL-ended. The caller frees the list, but CONFIG owns
+ * the names.
+ */
 const char **config_agents(const struct config *config);
 
-/* Is AGENT one of these? Refused with the nearest and all there are. */
+/* Does AGENT exist? If not, ERR names the nearest agent and all agents. */
 bool config_check_agent(const struct config *config, const char *agent, struct err *err);
 
-/* Is NAME fit to name an agent? */
+/* Is NAME a valid name for an agent? */
 bool config_check_name(const char *name, struct err *err);
 
 /*
- * The entry of AGENT as all layers together have it, which the caller frees; refused as by
- * config_policy. Handed to that as a shipped role, it gives the same policy.
+ * The entry of AGENT, merged from all layers. The caller frees it. It fails as
+ * config_policy does. Given to config_policy as a shipped role, it gives the same
+ * policy.
  */
 bool config_entry(const struct config *config, const struct value *shipped_role,
 		  const char *agent, struct value **entry, struct err *err);
 
 /*
- * The policy of AGENT (NULL: default) for WORKSPACE (absolute), its paths normal.
- * SHIPPED_ROLE is the checked entry of the role of that name, or NULL. An agent that
- * neither has is refused with the names there are; `default` always exists and writes
- * nothing by itself.
+ * The policy of AGENT (NULL: default) for WORKSPACE (absolute), with normal paths.
+ * SHIPPED_ROLE is the checked entry of the role with that name, or NULL. An agent that
+ * neither source has is refused with the existing names; `default` always exists and by
+ * itself writes nothing.
  */
 bool config_policy(const struct config *config, const struct value *shipped_role,
 		   const char *agent, const char *workspace, struct policy **policy,
 		   struct err *err);
 
-/* Below 0: the provider's own. */
+/* Any value below 0: use the provider's default. */
 #define CONFIG_TEMPERATURE_ABSENT (-1.0)
 
 /* The keys of a role; texts are NULL when absent. */
 struct config_role {
 	char *description, *model, *prompt;
 	double temperature;
-	uint64_t thinking_budget; /* tokens; 0: the provider's own */
+	uint64_t thinking_budget; /* tokens; 0: the provider's default */
 	/* name -> command, or an object with `command` or `run_tests`; NULL: none */
 	struct value *checks;
 	struct policy_names may_delegate_to; /* not given: every agent */
 };
 
-/* The role of AGENT from the same layers. */
+/* Fill ROLE with the role of AGENT from the same layers. */
 bool config_role(const struct config *config, const struct value *shipped_role,
 		 const char *agent, struct config_role *role, struct err *err);
 void config_role_fini(struct config_role *role);
 
-/* What a configuration is made of, for the key table and the reader only. */
+/* The members of a configuration, for config.c only. */
 
 struct config {
 	unsigned minimum_level;
-	uint64_t undo_space;     /* 0: nobody said it */
-	char *resolver;          /* NULL: the machine's own */
-	struct value *root;      /* all of it, checked; NULL: nothing */
+	uint64_t undo_space;     /* 0: not set */
+	char *resolver;          /* NULL: that of the machine */
+	struct value *root;      /* the whole configuration, checked; NULL: nothing */
 	struct value *agents;    /* name -> entry, checked; NULL: none */
-	struct value *roles;     /* the same from the user's role files */
-	struct value *overrides; /* the same from the person's flags */
-	/* Keys that no row has, of plugins: of the top level, and name -> those of its entry */
+	struct value *roles;     /* as `agents`, from the user's role files */
+	struct value *overrides; /* as `agents`, from the person's flags */
+	/*
+	 * Keys without a row, for plugins: at the top level, and by agent those of its
+	 * entry
+	 */
 	struct value *plugin_keys, *agent_plugin_keys; /* or NULL */
 	char **known;                                  /* agents that exist elsewhere */
 	size_t known_count;
 };
 
 /*
- * The one table of configuration keys. From its rows come the check of config.json, of
- * the front matter of roles and of a person's flags, the place where each value is
- * stored, and the list of keys in docs/policy.md. A new key is one row here and one
- * member where it is stored.
+ * The one table of configuration keys. Its rows give: the check of config.json, of the
+ * front matter of roles and of a person's flags; the place where each value is stored;
+ * and the list of keys in docs/policy.md. A new key needs one row here and one member
+ * where it is stored.
  */
 
 enum key_kind {
 	KEY_TEXT = 1, /* char *; at most `max` bytes */
-	KEY_NAMES, /* struct policy_names; each one of `choices`, unless that is NULL */
-	KEY_HOSTS, /* struct policy_names: entries as policy/network.h has them */
+	/* struct policy_names; each one of `choices`, unless `choices` is NULL */
+	KEY_NAMES,
+	KEY_HOSTS,     /* struct policy_names: entries as in policy/network.h */
 	KEY_RESOLVER,  /* char *: an address with or without a port */
 	KEY_PATH,      /* struct policy_path */
 	KEY_PATHS,     /* struct policy_paths */
@@ -203,22 +222,31 @@ enum key_kind {
 	KEY_CHOICE,    /* unsigned: index in `choices` */
 	KEY_ROWS,      /* an object with the keys `rows`, stored from `offset` on */
 	/*
-	 * an object: name -> object with the keys `rows`; not stored by this table. Names are
-	 * those of agents, or with `max` any text of at most so many bytes.
+	 * an object: name -> object with the keys `rows`; not stored by this table. The
+	 * names are agents, or, with `max`, any texts of at most that many bytes.
 	 */
 	KEY_ENTRIES,
 	KEY_TEXTS, /* list of texts of at most `max` bytes; not stored by this table */
-	KEY_LIST,  /* list of objects with the keys `rows`; likewise */
+	KEY_LIST,  /* list of objects with the keys `rows`; not stored by this table */
 	/* list of texts, or objects with the keys `rows`; not stored by this table */
 	KEY_SOURCES,
-	KEY_VALUES, /* object of anything, its names somebody else's; likewise */
-	/* struct value *: an object, name -> text of at most `max` bytes, or an object (`rows`) */
+	/*
+	 * object of any values under names that others define; not stored by this table
+	 */
+	KEY_VALUES,
+	/*
+	 * struct value *: an object, name -> text of at most `max` bytes, or an object
+	 * (`rows`)
+	 */
 	KEY_CHECKS,
 	/* struct commands *: one of `choices`, or an object with the keys `rows` */
 	KEY_COMMANDS,
 };
 
-/* The struct that `offset` is in; KEY_KEPT: none, config_value gives what was written. */
+/*
+ * The struct that contains `offset`. KEY_KEPT: none; config_value returns the written
+ * value.
+ */
 enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE, KEY_KEPT };
 
 struct key {
@@ -226,9 +254,9 @@ struct key {
 	enum key_kind kind;
 	enum key_home home;
 	size_t offset;
-	double min, max;     /* numbers: bounds; texts: most bytes */
+	double min, max;     /* numbers: bounds; texts: maximum of bytes */
 	const char *choices; /* blank-separated */
-	/* what holds unless given, for the manual; NULL in `limits`: the number of policy_new */
+	/* the default, for the manual; NULL in `limits`: the number from policy_new */
 	const char *initial;
 	const char *description; /* one sentence for the manual */
 	const struct key *rows;
@@ -239,23 +267,23 @@ extern const struct key keys_config[]; /* top level of config.json */
 extern const struct key keys_agent[];  /* an entry of `agents`; front matter of a role */
 
 /*
- * Does OBJECT hold only keys of ROWS, each of the right kind and within its bounds? ERR
- * names the place as JSON pointer (below POINTER), the rule, and the nearest key for an
- * unknown one.
+ * Does OBJECT have only keys of ROWS, each of the right kind and within its bounds? ERR
+ * names the place as a JSON pointer (below POINTER), the rule, and the nearest key for
+ * an unknown one.
  */
 bool config_keys_check(const struct key *rows, const struct value *object,
 		       const char *pointer, struct err *err);
 
 /*
- * Append the list of keys as Markdown tables: the generated part of docs/policy.md. False
- * at OUT's ceiling.
+ * Append the list of keys as Markdown tables, the generated part of docs/policy.md.
+ * False when OUT is full.
  */
 bool config_keys_describe(struct buf *out);
 
 /*
- * Other names of the shipped roles. Teams that come from the agents which these roles
- * were modelled on keep their names for them. An agent that somebody defines under such
- * a name is that agent: config_role_name decides.
+ * Other names of the shipped roles, for teams that come from the agents after which
+ * these roles were modelled. When somebody defines an agent with such a name, the name
+ * means that agent (config_role_name).
  */
 
 struct role_name {

@@ -1,4 +1,4 @@
-/* network: names, addresses, ports, entries; and the search in a list of them. */
+/* network: reads names, addresses, ports and entries, and searches a list of entries. */
 #include "policy/network.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 enum {
 	LABEL_MAX = 63,  /* RFC 1035 */
 	PORT_DIGITS = 5, /* 65535 */
-	QUOTED = 80,     /* bytes of a wrong host shown */
+	QUOTED = 80,     /* bytes of a wrong host in a sentence */
 };
 
 static bool is_digit(char c)
@@ -69,8 +69,8 @@ static bool label_check(struct str label, struct err *err)
 }
 
 /*
- * Whatever ends in a number is an address to some program (URL Standard, "ends in a number
- * checker"): only the plain form is one here.
+ * Some programs take any name whose last part is a number for an address (URL Standard,
+ * "ends in a number checker"). Here only the plain form is an address.
  */
 static bool ends_in_number(struct str label)
 {
@@ -166,7 +166,10 @@ bool network_parse_host(struct str text, struct network_host *host, struct err *
 	return ok;
 }
 
-/* Where the port's colon is: behind the bracket, or the only one; SIZE when there is none. */
+/*
+ * The offset of the colon before the port: behind a bracket, or the first one; SIZE
+ * when there is none.
+ */
 static size_t find_colon(struct str text)
 {
 	size_t from = 0;

@@ -1,4 +1,7 @@
-/* policy: life of a policy, its default limits, and the tools it names. */
+/*
+ * policy: makes and intersects policies, normalises their entries, and gives the
+ * verdict on a call.
+ */
 
 #include "policy/policy.h"
 
@@ -23,13 +26,14 @@
 #include <string.h>
 
 /*
- * The verdict on one call, and the sentence that a model can act on. Blocked first, then
- * the roots; what is not plainly allowed is denied.
+ * The verdict on one call, and a sentence that a model can act on. Blocked paths come
+ * first, then the roots. Anything that is not plainly allowed is denied.
  */
 
 enum {
-	SHOWN_PATH_MAX = 200, /* bytes of a path quoted; a longer one helps nobody */
-	LISTED_MAX = 12,      /* roots or tools listed in one sentence */
+	/* bytes of a path in a sentence; a longer one does not help */
+	SHOWN_PATH_MAX = 200,
+	LISTED_MAX = 12, /* roots or tools listed in one sentence */
 };
 
 /*
@@ -72,7 +76,7 @@ static void add_root(struct buf *out, const struct policy *policy,
 		(void)buf_addc(out, '/');
 }
 
-/* Is the root named already by one of the COUNT before it? */
+/* Is the root inside one of the COUNT roots before it, and so already named? */
 static bool is_listed(const struct policy_path *const *roots, size_t count,
 		      const struct policy_path *entry)
 {
@@ -84,7 +88,10 @@ static bool is_listed(const struct policy_path *const *roots, size_t count,
 	return false;
 }
 
-/* "tests/, docs and *.md in the workspace" of one or two lists of roots. */
+/*
+ * Append the roots of one or two lists, such as "tests/, docs and *.md in the
+ * workspace".
+ */
 static void add_roots(struct buf *out, const struct policy *policy,
 		      const struct policy_paths *first, const struct policy_paths *second)
 {
@@ -113,7 +120,7 @@ static void add_roots(struct buf *out, const struct policy *policy,
 		(void)buf_addf(out, " and %zu more", more);
 }
 
-/* The folder of POLICY's that PATH lies in and that is to be treated by ADVICE, or NULL. */
+/* The path of POLICY with ADVICE that holds PATH, or NULL. */
 static const char *advised(const struct policy *policy, const char *path,
 			   enum policy_advice advice)
 {
@@ -125,7 +132,7 @@ static const char *advised(const struct policy *policy, const char *path,
 	return NULL;
 }
 
-/* Would an entry PATH open more than anybody meant to, or be refused? */
+/* Would an entry PATH open more than a person meant, or be refused? */
 static bool is_too_wide(const struct policy *policy, const char *path)
 {
 	if (strcmp(path, "/") == 0 || policy_is_home(path) ||
@@ -141,9 +148,9 @@ static bool is_too_wide(const struct policy *policy, const char *path)
 }
 
 /*
- * The narrowest entry of a list that lets PATH be used: its folder, since a program that
- * wants one file of it wants others, or PATH itself where that would be too wide; false
- * where both are.
+ * Find the narrowest entry that makes PATH usable. This is the folder of PATH, since a
+ * program that needs one of its files usually needs others, or PATH itself when the
+ * folder would be too wide. False when both are too wide.
  */
 static bool narrowest(const struct policy *policy, const char *path, struct buf *entry)
 {
@@ -157,7 +164,10 @@ static bool narrowest(const struct policy *policy, const char *path, struct buf 
 		buf_clear(entry);
 		(void)buf_adds(entry, whole);
 	}
-	/* The base of relative entries, and a folder at the top, hold much besides. */
+	/*
+	 * The base of relative entries, and a folder directly below /, hold too many
+	 * other files.
+	 */
 	if ((base && strcmp(entry->data, base) == 0) ||
 	    strchr(entry->data + 1, '/') == NULL || is_too_wide(policy, entry->data)) {
 		buf_clear(entry);
@@ -166,7 +176,7 @@ static bool narrowest(const struct policy *policy, const char *path, struct buf 
 	return !is_too_wide(policy, entry->data);
 }
 
-/* Append a clause: the entry for the list KEY that would allow PATH. */
+/* Append a clause with the entry of the list KEY that would allow PATH. */
 static void add_remedy(struct buf *out, const struct policy *policy, const char *path,
 		       const char *key)
 {
@@ -207,7 +217,10 @@ static void add_remedy(struct buf *out, const struct policy *policy, const char 
 	buf_fini(&entry);
 }
 
-/* ".", ".." and empty components make a comparison of text lie. */
+/*
+ * Is PATH absolute, without ".", ".." and empty components? Otherwise comparing it as
+ * text is wrong.
+ */
 static bool is_normal(const char *path)
 {
 	if (!path || path[0] != '/')
@@ -234,15 +247,18 @@ static bool entry_holds(const struct policy_path *entry, const char *path)
 			     str_of(path_relative(path, entry->path)), PATTERN_BASENAME);
 }
 
-/* Reading is allowed in the whole folder of a pattern: the kernel knows no patterns. */
+/*
+ * Does ENTRY let PATH be read? It shows its whole folder even with a pattern, because
+ * the kernel knows no patterns.
+ */
 static bool entry_shows(const struct policy_path *entry, const char *path)
 {
 	return entry->path && path_within(path, entry->path);
 }
 
 /*
- * Is PATH in what the view shows to everybody? Not if the workspace or a root lies
- * there, over it: a workspace below /tmp is no part of the cell's own /tmp.
+ * Is PATH in a part of the view that everybody sees? Not when the workspace or a root
+ * covers that place: a workspace below /tmp does not belong to the cell's own /tmp.
  */
 static bool shown_holds(const struct policy *policy, const struct policy_shown *shown,
 			const char *path)
@@ -263,8 +279,8 @@ static bool shown_holds(const struct policy *policy, const struct policy_shown *
 }
 
 /*
- * The entry of `read` that lies deeper than ENTRY and holds PATH, or NULL: there PATH is
- * read-only, or with `scratch` written by programs in a layer of its own.
+ * The entry of `read` that lies deeper than ENTRY and holds PATH, or NULL. Such a PATH
+ * is read-only; with `scratch`, programs write there to a layer.
  */
 static const struct policy_path *policy_only_read(const struct policy *policy,
 						  const struct policy_path *entry,
@@ -280,7 +296,10 @@ static const struct policy_path *policy_only_read(const struct policy *policy,
 	return NULL;
 }
 
-/* LAYERED: by a program, which with `scratch` may write to a layer what is only to be read. */
+/*
+ * LAYERED: for a program, which with `scratch` may write to a layer over read-only
+ * paths.
+ */
 static bool may_write(const struct policy *policy, const char *path, bool layered)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
@@ -364,8 +383,8 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 }
 
 /*
- * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c".
- * No file is looked at, so that no answer tells whether something outside exists.
+ * Could PATH, which is denied, be meant below the workspace, as "/src/main.c"? No file
+ * is looked at, so the answer does not reveal whether something outside exists.
  */
 static bool has_stray_slash(const struct policy *policy, const char *path)
 {
@@ -436,7 +455,7 @@ static void deny_strange(const struct policy *policy, const char *tool, const ch
 	verdict_set_rule(verdict, policy, "base");
 }
 
-/* The entry of `read` that takes PATH out of what may be written, or NULL. */
+/* The entry of `read` that makes PATH read-only inside an entry of `write`, or NULL. */
 static const struct policy_path *protecting(const struct policy *policy, const char *path)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
@@ -465,7 +484,7 @@ static void deny_read_only(const struct policy *policy, const char *tool, const 
 	verdict_set_rule(verdict, policy, "read");
 }
 
-/* A tool that writes without saying where is of no use to who may write nowhere. */
+/* Deny a tool that writes to unnamed places, when the agent may write nowhere. */
 static void deny_writing(const struct policy *policy, const char *tool,
 			 struct verdict *verdict)
 {
@@ -477,18 +496,21 @@ static void deny_writing(const struct policy *policy, const char *tool,
 	verdict_set_rule(verdict, policy, "write");
 }
 
-/* A protected file is never asked for: somebody has named and refused it. */
+/*
+ * May a person be asked for PATH? Never for a protected path, which a person has
+ * already refused.
+ */
 static bool may_be_asked(const struct policy *policy, const struct policy_request_path *path)
 {
 	if (path->writes && protecting(policy, path->path))
 		return false;
-	/* Nothing is ever opened under a layer, where programs have other files by now. */
+	/* Never open a path under a layer: programs already see other files there. */
 	if (path->writes && may_write(policy, path->path, true))
 		return false;
 	return policy_asks(policy, path->writes ? "write" : "read");
 }
 
-/* False with a filled VERDICT when PATH is not allowed. LAYERED: as of may_write. */
+/* False with a filled VERDICT when PATH is not allowed. LAYERED as in may_write. */
 static bool judge_path(const struct policy *policy, const char *tool,
 		       const struct policy_request_path *path, bool layered,
 		       struct verdict *verdict)
@@ -566,22 +588,25 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 }
 
 enum {
-	/* the shipped `default`; most tasks that end at all end earlier */
+	/* as in the shipped `default`; most tasks that end at all end earlier */
 	ITERATIONS = 50,
-	LOOP_WARN = 3,  /* a second try is honest work */
-	LOOP_STOP = 10, /* a model that has been told so often does not hear it */
-	WALL_S = 120,   /* a whole suite of tests runs, an endless loop is noticed */
-	SHELL_S = 1800, /* fifteen commands that use their whole time */
-	/* a day's work is several; one that takes longer has lost its way */
+	LOOP_WARN = 3,  /* a second try is legitimate */
+	LOOP_STOP = 10, /* a model that ignored so many warnings will not listen */
+	/* enough for a whole test suite, short enough to notice an endless loop */
+	WALL_S = 120,
+	SHELL_S = 1800, /* fifteen commands that use all their time */
+	/* a day's work is several runs; a run that takes longer has lost its way */
 	RUN_S = 4 * 60 * 60,
-	GRACE_MS = 200,      /* enough to flush files; the overshoot stays under 500 ms */
-	PIDS = 512,          /* make -j on a large machine; a fork bomb ends at once */
-	CELL_PIDS = 4096,    /* eight commands at their limit */
+	/* enough to flush files; the end still comes within 500 ms */
+	GRACE_MS = 200,
+	/* enough for make -j on a large machine; stops a fork bomb immediately */
+	PIDS = 512,
+	CELL_PIDS = 4096,    /* eight commands at their limits */
 	SUGGESTED_NAMES = 32 /* names listed in one sentence */
 };
 
-#define FILE_SIZE (4ULL << 30) /* larger than any build product, smaller than a disk */
-#define TMP_SIZE  (1ULL << 30) /* held in memory */
+#define FILE_SIZE (4ULL << 30) /* more than any build product, less than a disk */
+#define TMP_SIZE  (1ULL << 30) /* the kernel holds it in memory */
 
 struct policy *policy_new(const char *name, const char *workspace)
 {
@@ -802,7 +827,7 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 {
 	const struct policy_path *pattern = NULL;
 
-	/* Every one that there is: now more than when it was asked last. */
+	/* Take every tool that exists now; there may be more than at an earlier call. */
 	if (!policy->tools.given || policy->every_tool) {
 		policy_names_fini(&policy->tools);
 		take_every_tool(&policy->tools, tools, count);
@@ -835,14 +860,14 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 }
 
 /*
- * What `env` may name. The walls hold whatever a program's environment says, so
- * LD_PRELOAD and its like are the user's to set; what is refused would only break what
- * the cell itself sets.
+ * Checks the entries of `env`. The walls hold with any environment of a program, so a
+ * user may set LD_PRELOAD and the like. Only variables that the cell sets itself are
+ * refused.
  */
 
-enum { NAME_MAX_BYTES = 128 }; /* no program looks for longer ones */
+enum { NAME_MAX_BYTES = 128 }; /* no program uses longer names */
 
-/* Made by the cell from other keys, or true of its account alone. */
+/* The cell sets these from other keys, or to values of its own account. */
 static const char account_names[] = "HOME USER LOGNAME";
 static const char proxy_names[] =
 	"HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy";
@@ -887,11 +912,11 @@ bool policy_check_variable(const char *entry, struct err *err)
 }
 
 /*
- * Two policies into the one that grants what both do. A right that cannot be expressed
- * exactly is left out: the result may grant less, never more.
+ * Makes one policy that grants the rights of two policies. A right that cannot be
+ * expressed exactly is left out: the result may grant less, never more.
  */
 
-/* The deeper of two entries, one of which holds the other; NULL: neither does. */
+/* The deeper of two entries when one holds the other; else NULL. */
 static const struct policy_path *deeper_of(const struct policy_path *a,
 					   const struct policy_path *b)
 {
@@ -917,8 +942,8 @@ static bool is_there(const struct policy_paths *paths, const struct policy_path 
 }
 
 /*
- * ENTRY with PATTERN joins PATHS. The targets of links below the entry that holds it
- * were not judged here, so these links are not followed.
+ * Add ENTRY with PATTERN to PATHS. Links below HOLDER, the wider entry, are not
+ * followed, because their targets were not checked here.
  */
 static void add_entry(struct policy_paths *paths, const struct policy_path *entry,
 		      const struct policy_path *holder, const char *pattern)
@@ -938,7 +963,7 @@ static void add_entry(struct policy_paths *paths, const struct policy_path *entr
 	};
 }
 
-/* The INDEXth of what POLICY shows: `read`, then `write`. */
+/* Entry INDEX of those that POLICY shows: first `read`, then `write`. */
 static const struct policy_path *readable(const struct policy *policy, size_t index)
 {
 	return index < policy->read.count
@@ -964,8 +989,9 @@ static void intersect_read(const struct policy *a, const struct policy *b,
 }
 
 /*
- * The pattern that says what those of DEEPER and HOLDER say together; false: none does.
- * One without a slash means the same wherever it starts.
+ * Set *PATTERN to the pattern that matches what the patterns of DEEPER and HOLDER both
+ * match. False when there is none. A pattern without a slash means the same wherever it
+ * starts.
  */
 static bool common_pattern(const struct policy_path *deeper,
 			   const struct policy_path *holder, const char **pattern)
@@ -1008,13 +1034,16 @@ static void add_blocked(const struct policy_paths *from, struct policy_paths *to
 
 		if (is_there(to, entry, NULL))
 			continue;
-		/* All of it may be a link: whatever that leads to is hidden. */
+		/*
+		 * Links are followed in the whole path, so the target of a link is
+		 * hidden as well.
+		 */
 		add_entry(to, entry, entry, NULL);
 	}
 	to->given = true;
 }
 
-/* May all below PATH, which POLICY shows, be written, be it in a layer? */
+/* May everything below PATH, which POLICY shows, be written, possibly in a layer? */
 static bool writes_all(const struct policy *policy, const char *path)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
@@ -1032,8 +1061,8 @@ static bool writes_all(const struct policy *policy, const char *path)
 }
 
 /*
- * A layer to write in takes the place of whatever is only to be read. A policy without
- * one may write there only where the file itself may be written.
+ * `scratch` puts a layer over everything that is only readable. So both policies must
+ * allow writing there: a policy without `scratch` must let the file itself be written.
  */
 static bool both_scratch(const struct policy *a, const struct policy *b,
 			 const struct policy *both)
@@ -1067,7 +1096,10 @@ static void intersect_tools(const struct policy *a, const struct policy *b,
 	both->tools.given = true;
 }
 
-/* Both name the variable: one that is passed on may as well be set. */
+/*
+ * The entry that both A and B grant, or NULL. A variable that is passed on may also be
+ * set to a value.
+ */
 static const char *common_variable(const char *a, const char *b)
 {
 	size_t length = strcspn(a, "=");
@@ -1135,7 +1167,7 @@ static double shorter(double a, double b)
 	return a < b ? a : b;
 }
 
-/* 0 says that there is no such limit. */
+/* 0 means no limit. */
 static uint64_t smaller_if_any(uint64_t a, uint64_t b)
 {
 	return a && b ? smaller(a, b) : a + b;
@@ -1147,8 +1179,8 @@ static double shorter_if_any(double a, double b)
 }
 
 /*
- * The space that must stay free: the larger number is the narrower limit. A number that a
- * policy states beats the default of the machine.
+ * The space that must stay free: the larger number is the stricter limit. A number in a
+ * policy wins over the default of the machine.
  */
 static uint64_t larger_space(uint64_t a, uint64_t b)
 {
@@ -1203,16 +1235,16 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 }
 
 /*
- * The entries of a policy from what the user wrote to absolute, lexically normal paths.
- * Text only: the code that opens the roots cares for links.
+ * Turns the entries of a policy, as the user wrote them, into absolute, lexically
+ * normal paths. Only text is handled; the code that opens the roots resolves links.
  */
 
-/* Where an entry stands, for its sentences. */
+/* The origin of an entry, for sentences. */
 struct place {
 	const char *agent;
 	const char *key;
-	const char *start; /* absolute: where relative entries begin */
-	const char *what;  /* what that is: "base" or "workspace" */
+	const char *start; /* absolute: relative entries start here */
+	const char *what;  /* the name of `start`: "base" or "workspace" */
 };
 
 static bool check_text(const struct place *at, const char *text, struct err *err)
@@ -1274,7 +1306,7 @@ static size_t literal_length(const char *text)
 	}
 }
 
-/* Such a pattern could never match a normal path. */
+/* Does PATTERN have "." or ".." or a final slash? It would never match a normal path. */
 static bool has_dots(const char *pattern)
 {
 	for (const char *at = pattern; *at;) {
@@ -1310,8 +1342,8 @@ static bool split_pattern(const struct place *at, struct policy_path *entry, str
 }
 
 /*
- * Stars and question marks are refused where no pattern holds; brackets are names
- * there.
+ * Refuse stars and question marks where no pattern is allowed. Brackets may be part of
+ * a name.
  */
 static bool refuse_pattern(const struct place *at, const struct policy_path *entry,
 			   struct err *err)
@@ -1382,7 +1414,7 @@ bool policy_paths_normal(struct policy *policy, const char *workspace, struct er
 	return normal_entries(&at, &policy->blocked, false, err);
 }
 
-/* For a dozen roots or names with every byte escaped. */
+/* Enough for a dozen roots or names with every byte escaped. */
 enum { SENTENCE_MAX = 16 << 10 };
 
 void verdict_begin(struct buf *because)

@@ -24,11 +24,12 @@ struct value;
 struct policy_path {
 	char *text; /* as written in the configuration, for sentences; NULL: not given */
 	char *path; /* absolute and normal after policy_paths_normal, else NULL */
-	char *pattern; /* below `path` only what matches (PATTERN_BASENAME); NULL: all */
-	bool shipped;  /* from a shipped role: a missing `write` folder is made */
+	/* only matching paths below `path` (PATTERN_BASENAME); NULL: all */
+	char *pattern;
+	bool shipped; /* from a shipped role: a missing `write` folder is made */
 	/*
-	 * Bytes of `path` within which links are followed, and behind them none
-	 * (policy_intersect); 0: all of them are.
+	 * Links are followed only within this many bytes of `path` (policy_intersect);
+	 * 0: everywhere.
 	 */
 	size_t trunk;
 };
@@ -36,7 +37,7 @@ struct policy_path {
 struct policy_paths {
 	struct policy_path *items;
 	size_t count;
-	bool given; /* by the configuration or a role, even if empty */
+	bool given; /* set by the configuration or a role, even if empty */
 };
 
 struct policy_names {
@@ -53,12 +54,14 @@ struct policy_shown {
 	bool writable;
 };
 
-/* Which paths a message may advise a person to add to `read` or `write`. */
+/* Limits on the paths that a message may advise a person to add to `read` or `write`. */
 enum policy_advice {
-	ADVICE_NOT_WHOLE = 1, /* neither this nor a folder above: too much, or refused */
-	ADVICE_NOTHING, /* ... nor anything in it: no entry helps, or it opens doors */
-	ADVICE_NOT_WRITTEN, /* neither this nor anything in it in `write`: the system */
-	ADVICE_WHOLE, /* for anything in it the whole: a part of a toolchain does not run */
+	/* not this path or a folder above it: too much, or refused */
+	ADVICE_NOT_WHOLE = 1,
+	/* not this path or anything in it: no entry helps, or it would open too much */
+	ADVICE_NOTHING,
+	ADVICE_NOT_WRITTEN, /* not this path or anything in it for `write`: the system */
+	ADVICE_WHOLE, /* always this whole path: a part of a toolchain does not run */
 };
 
 struct policy_advised {
@@ -69,52 +72,59 @@ struct policy_advised {
 #define POLICY_BY_MACHINE UINT64_MAX
 
 /*
- * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
- * A 0 for `tokens`, `quiet_s`, `free_space`, `read_bytes`, `write_bytes`, `loop_warn` or
- * `loop_stop` says that there is no such limit;
- * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape.h).
+ * All numbers of a policy. policy_new fills in the defaults (reasons: policy.c). 0
+ * means no limit for `tokens`, `quiet_s`, `free_space`, `read_bytes`, `write_bytes`,
+ * `loop_warn` and `loop_stop`. POLICY_BY_MACHINE: the number depends on this machine
+ * (view/shape.h).
  */
 struct policy_limits {
-	uint64_t iterations; /* of the loop: answers of the model in one run */
+	uint64_t iterations; /* answers of the model in one run */
 	uint64_t tokens;     /* in one run, in and out */
 	double money;        /* US dollars in one run */
 	double wall_s;       /* one command, unless its call asks for another time */
 	double shell_s;      /* all commands of one run together */
 	double run_s;        /* one run, from its prompt to its last answer */
-	double grace_s;      /* between TERM and KILL, taken from before the deadline */
-	double quiet_s;      /* a command that prints nothing for so long is ended */
+	double grace_s;      /* between TERM and KILL, before the deadline */
+	double quiet_s;      /* a command is ended after printing nothing for so long */
 	uint64_t pids;       /* processes of one command */
 	uint64_t cell_pids;  /* of all commands of one cell together */
 	uint64_t memory;     /* bytes of one command's processes together */
 	uint64_t file_size;  /* bytes of one file that a command writes */
-	uint64_t read_bytes; /* bytes of a file that one call of a tool shows; 0: no limit */
-	uint64_t write_bytes; /* bytes of text that one call of a file tool brings; likewise */
-	uint64_t tmp;         /* bytes of the cell's /tmp, and of its /dev/shm */
-	uint64_t free_space; /* bytes that stay free where the workspace is */
+	/* bytes of a file that one call of a tool shows; 0: no limit */
+	uint64_t read_bytes;
+	/* bytes of text that one call of a file tool writes; 0: no limit */
+	uint64_t write_bytes;
+	uint64_t tmp; /* bytes of the cell's /tmp, and of its /dev/shm */
+	/* bytes that must stay free on the workspace's file system */
+	uint64_t free_space;
 	/*
-	 * Identical calls without progress (agent/agent.h): the model is told from the
-	 * one on, the run ends with the other.
+	 * Identical calls without progress (agent/agent.h): at the first number the
+	 * model is warned, at the second the run ends.
 	 */
 	uint64_t loop_warn, loop_stop;
 };
 
 struct policy {
-	char *name;      /* the agent's */
+	char *name;      /* of the agent */
 	char *workspace; /* absolute */
 	/* not given: every tool (policy_check_tools fills them in) */
 	struct policy_names tools;
-	bool every_tool; /* they were filled in: asked again it has those there are then */
+	/* they were filled in; a later check fills in the tools that exist then */
+	bool every_tool;
 	struct policy_path base;
 	struct policy_paths read, write, blocked;
-	/* true: what is only to be read is written in a layer that goes with the cell */
+	/*
+	 * true: programs write to a temporary layer over read-only paths, which ends
+	 * with the cell
+	 */
 	bool scratch;
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
-	struct commands *commands;   /* what may run (commands.h); NULL: anything does */
-	struct policy_names network; /* entries as network.h has them, checked */
+	struct commands *commands;   /* commands that may run (commands.h); NULL: any */
+	struct policy_names network; /* checked entries as in network.h */
 	/*
-	 * "commands", "network", "read", "write": a person is asked for what would be
-	 * refused. Without anybody who can be asked: policy_ask_nobody.
+	 * "commands", "network", "read", "write": instead of a refusal a person is
+	 * asked. When no person is there, call policy_ask_nobody.
 	 */
 	struct policy_names asks;
 	struct policy_shown *shown;
@@ -124,62 +134,68 @@ struct policy {
 	struct policy_limits limits;
 };
 
-/* The agent of a run that names none. */
+/* The agent of a run that names no agent. */
 #define POLICY_NAME_DEFAULT "default"
 
-/* A policy with the default limits that allows nothing. NAME may be NULL: the default. */
+/*
+ * A policy with the default limits that allows nothing. NAME NULL: POLICY_NAME_DEFAULT.
+ */
 struct policy *policy_new(const char *name, const char *workspace);
 void policy_free(struct policy *policy);
 void policy_auto_free(struct policy **policy);
 #define auto_policy __attribute__((cleanup(policy_auto_free)))
 
-/* PATH (absolute, normal) is in every view; a tool may read there, or write too. */
+/*
+ * Every view shows PATH (absolute, normal). Tools may read there, and write when
+ * WRITABLE.
+ */
 void policy_show(struct policy *policy, const char *path, bool writable);
 
-/* Sentences about PATH (absolute, normal) and what lies around it keep to ADVICE. */
+/* Sentences about PATH (absolute, normal) and paths around it follow ADVICE. */
 void policy_advise(struct policy *policy, const char *path, enum policy_advice advice);
 
 /*
- * Fill in `path` of each entry: relative entries start at the base and must stay beneath
- * it, a relative base starts at WORKSPACE and must stay beneath that. Splits patterns off
- * `write` entries. `read` is the base unless given. A second time changes nothing.
+ * Fill in `path` of each entry. Relative entries start at the base and must stay
+ * beneath it; a relative base starts at WORKSPACE and must stay beneath that. Splits
+ * patterns off `write` entries. `read` is the base unless it is given. A second call
+ * changes nothing.
  */
 bool policy_paths_normal(struct policy *policy, const char *workspace, struct err *err);
 
-/* The entry was resolved on disk: REAL (absolute, normal) takes the place of its path. */
+/* Replace the path of ENTRY by REAL (absolute, normal), its path resolved on disk. */
 void policy_set_path(struct policy_path *entry, const char *real);
 
-/* Is PATH somebody's home by its name alone? */
+/* Is PATH the home of a user, judged by its name only? */
 bool policy_is_home(const char *path);
 
-/* The effects of a tool; the runtime's enum tool_effects is made of these. */
+/* The effects of a tool. enum tool_effects (tool/tool.h) has the same values. */
 enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };
 
-/* A tool as far as a policy is concerned. */
+/* The parts of a tool that a policy needs. */
 struct policy_tool {
 	const char *name;
 	const char *aliases;  /* blank-separated, or NULL */
 	unsigned effects;     /* enum policy_effects */
 	bool only_when_named; /* not part of "every tool" (orchestration, internal) */
-	bool unlisted;        /* nobody is told of it (internal) */
+	bool unlisted;        /* not listed to anybody (internal) */
 };
 
 /*
- * Settle `tools` against the COUNT that exist: unknown names are refused with the
- * nearest, aliases become names, "not given" becomes every tool. Refuses a pattern in
- * `write` for an agent that has a tool that runs commands: the kernel knows no
- * patterns.
+ * Check `tools` against the COUNT existing TOOLS: an unknown name is refused with the
+ * nearest one, an alias becomes the name, "not given" becomes every tool. Refuses a
+ * pattern in `write` for an agent with a tool that runs commands, because the kernel
+ * knows no patterns.
  */
 bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			size_t count, struct err *err);
 /*
- * Is ENTRY ("NAME" or "NAME=value") one that `env` may hold? ERR says why not and quotes
- * nothing but a sound name: the rest may be a secret.
+ * May `env` have ENTRY ("NAME" or "NAME=value")? ERR says why not. It quotes only a
+ * valid name, because the rest may be a secret.
  */
 bool policy_check_variable(const char *entry, struct err *err);
 
 /*
- * Add ENTRY (as network.h has them) to what the person's policy lists. WHERE names it in
+ * Add ENTRY (as in network.h) to the hosts of POLICY. WHERE names its origin in
  * sentences.
  */
 bool policy_add_network(struct policy *policy, const char *entry, const char *where,
@@ -187,42 +203,44 @@ bool policy_add_network(struct policy *policy, const char *entry, const char *wh
 
 bool policy_has_tool(const struct policy *policy, const char *name);
 
-/* The words that `ask` may name, separated by blanks. */
+/* The words allowed in `ask`, separated by blanks. */
 #define POLICY_ASKABLE "commands network read write"
-/* Add WHAT to what the person is asked for. WHERE names it in sentences. */
+/* Ask the person for WHAT as well. WHERE names its origin in sentences. */
 bool policy_add_ask(struct policy *policy, const char *what, const char *where,
 		    struct err *err);
 bool policy_asks(const struct policy *policy, const char *what);
-/* Nobody is there to be asked: what would have been is refused. */
+/* No person is there to be asked: refuse instead of asking. */
 void policy_ask_nobody(struct policy *policy);
 
 /*
- * The rights that POLICY and BOUNDS both grant, as a new policy with the name and base of
- * POLICY: tools, variables and hosts of both; paths that both show or let be written,
- * hidden ones of either; `scratch` when nothing is written in a layer that one of them
- * protects; commands that fit both lists; of each limit the narrower. Both went through
- * policy_paths_normal and policy_check_tools; POLICY_BY_MACHINE gives way to a number, so
- * the limits of both should be settled when that matters. Two different patterns are left
- * out: never more, perhaps less. Entries may still be links then; what they lead to below
- * the wider one of the two is refused when the cell is shaped. `ask` is left out: a
- * denial stays one.
+ * Make a new policy with the rights that POLICY and BOUNDS both grant, and with the
+ * name and base of POLICY. It has: tools, variables and hosts of both; paths that both
+ * show or let be written; blocked paths of either; `scratch` when no layer would cover
+ * a path that one of them protects; commands that fit both lists; the stricter of each
+ * limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
+ * over POLICY_BY_MACHINE, so settle the limits of both before when that matters. Two
+ * different patterns are left out: the result grants never more, perhaps less. Entries
+ * may still be links; a target below the wider one of two entries is refused when the
+ * cell is shaped. `ask` is left out: a denial stays one.
  */
 struct policy *policy_intersect(const struct policy *policy, const struct policy *bounds);
 
 struct policy_request_path {
 	const char *path; /* absolute, lexically normal; anything else is denied */
 	bool writes;
-	bool wanted; /* a person will be asked for its folder: only `blocked` stands against it */
+	/* a person will be asked for its folder: only `blocked` is checked */
+	bool wanted;
 };
 
 struct policy_request {
-	const char *tool; /* its name, not an alias */
+	const char *tool; /* the name, not an alias */
 	unsigned effects; /* enum policy_effects */
 	const struct policy_request_path *paths;
 	size_t path_count;
-	struct str command; /* shell text that is to run; data NULL: none */
-	const char *const *argv; /* instead: one program and its arguments, NULL-ended; or NULL */
-	const char *folder; /* absolute: where it runs; NULL: the workspace */
+	struct str command; /* shell text to run; data NULL: none */
+	/* in place of `command`: one program with its arguments, NULL-ended; or NULL */
+	const char *const *argv;
+	const char *folder; /* absolute: the working folder; NULL: the workspace */
 };
 
 enum verdict_answer { VERDICT_DENY = 0, VERDICT_ASK, VERDICT_ALLOW };
@@ -240,40 +258,53 @@ struct verdict {
 	 * The caller frees it.
 	 */
 	struct value *plan;
-	/* of VERDICT_ASK: where nobody can be asked it runs all the same */
+	/* with VERDICT_ASK: the command runs anyway when nobody can be asked */
 	bool or_runs;
-	/* what it destroys, whoever lets it run (command_harm.h); NULL: nothing much */
+	/*
+	 * the harm of the command, even when it is allowed (command_harm.h); NULL: no
+	 * great harm
+	 */
 	const struct command_harm *harm;
-	/* the rule of `deny` or `ask` that holds, as it is called ("git push"); "": none */
+	/* name of the matching rule of `deny` or `ask` ("git push"); "": none */
 	char by[VERDICT_RULE_MAX];
-	/* of VERDICT_ASK: the request's path that lies outside; NULL: it is the command */
+	/*
+	 * with VERDICT_ASK: the path of the request that lies outside; NULL: the
+	 * command is asked for
+	 */
 	const struct policy_request_path *outside;
 };
 
 /*
- * The verdict on PATH alone, whoever asks: `rule` as above, `because` only how to allow
- * it, a clause. LAYERED: for a program, which with `scratch` may write what is only to be
- * read. A path that is not absolute and normal is allowed: the policy cannot judge it.
+ * The verdict on PATH for any tool. `rule` as above; `because` is only a clause that
+ * says how to allow it. LAYERED: for a program, which with `scratch` may write over
+ * read-only paths. A path that is not absolute and normal is allowed, because the
+ * policy cannot judge it.
  */
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict);
 
-/* Does POLICY run listed commands only, and these without a shell? */
+/* Does POLICY run only listed commands, without a shell? */
 bool policy_lists_commands(const struct policy *policy);
 
-/* The verdict on what REQUEST runs alone: for the front's own tool, which no policy names. */
+/*
+ * The verdict only on the command of REQUEST: for the front's own tool, which no policy
+ * names.
+ */
 void policy_decide_command(const struct policy *policy,
 			   const struct policy_request *request, struct verdict *verdict);
 
-/* The verdict of POLICY on REQUEST. A pure function; deny wins over everything. */
+/*
+ * The verdict of POLICY on REQUEST. A pure function. A denial wins over everything
+ * else.
+ */
 void policy_decide(const struct policy *policy, const struct policy_request *request,
 		   struct verdict *verdict);
 
-/* How those who judge fill one in; the struct itself is in policy.h. */
+/* Functions by which policy.c and commands.c fill in a verdict. */
 
-/* An empty sentence with room for everything a verdict may quote. */
+/* Begin an empty sentence with room for everything that a verdict may quote. */
 void verdict_begin(struct buf *because);
-/* BECAUSE, cut to what fits, is what VERDICT says. */
+/* Copy BECAUSE, cut to the room in VERDICT, into VERDICT. */
 void verdict_end(struct verdict *verdict, const struct buf *because);
-/* KEY of the agent's policy decided. */
+/* Set the rule of VERDICT: KEY of the agent's policy decided. */
 void verdict_set_rule(struct verdict *verdict, const struct policy *policy, const char *key);

@@ -1,7 +1,7 @@
 /*
- * follow: one program from its start until nothing of it is left. The wait is one
- * poll over its output, its end, the caller's stop and the clock; no timer and no
- * grandchild that holds a pipe can keep the answer.
+ * follow: follows one program from its start until no process of it is left. The wait
+ * is one poll over its output, its end, the caller's stop and the clock, so no timer
+ * and no grandchild that holds a pipe can delay the answer.
  */
 
 #include "process/follow.h"
@@ -39,27 +39,35 @@
 
 struct follow {
 	struct program_run *run;
-	struct program_terms terms; /* the run's, or none */
+	struct program_terms terms; /* those of the run, or all zero */
 	pid_t pid;
-	bool is_init; /* all that kill(-1) reaches is the program's, every child too */
+	/*
+	 * kill(-1) reaches only the program's processes, and all our children are the
+	 * program's
+	 */
+	bool is_init;
 	bool was_subreaper;
 	sigset_t mask_before;
 	int pipes[2]; /* read ends for streams 1 and 2; -1: passed on or ended */
 	bool widened[2];
 	int end_fd;    /* readable when the program (init: any child) has ended */
-	int listener;  /* of the program's filter, or -1 */
+	int listener;  /* the listener of the program's filter, or -1 */
 	pid_t *others; /* children of ours before the start, when not init; ends with 0 */
 	bool ended;    /* the program itself; its status is in RUN */
-	bool is_alone; /* init without a child: nothing is left, or comes any more */
+	bool is_alone; /* init without a child: no process is left, and none will come */
 	bool ending;   /* TERM was sent */
 	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
-	int64_t watch_at_ms;     /* when the watch is asked next */
-	int64_t silence_ends_ms; /* quiet_s is over then, unless output comes */
-	bool heard;              /* some came in this round */
-	int64_t score_at_ms; /* this process's score is its own again at the latest then */
+	int64_t watch_at_ms;     /* time of the next call of the watch */
+	int64_t silence_ends_ms; /* time when quiet_s is over, unless output comes */
+	bool heard;              /* output came in this round */
+	/* time when this process gets its own score back at the latest */
+	int64_t score_at_ms;
 };
 
-/* Kill, reap, and look who is only being cleaned up. */
+/*
+ * Kills and reaps everything, and recognises processes that only the kernel still works
+ * on.
+ */
 
 enum {
 	STEP_MS = 1,        /* between two looks at what is left */
@@ -97,7 +105,7 @@ static bool is_exiting(int folder_fd, const char *path)
 	return exiting;
 }
 
-/* Every thread: the first one may be dead long before the others. */
+/* Look at every thread, because the first one may be dead long before the others. */
 static bool are_threads_exiting(const char *pid)
 {
 	char path[NAME_MAX + sizeof("/proc//task")];
@@ -158,8 +166,8 @@ void follow_end_all(int64_t patience_ms,
 }
 
 /*
- * The first and the last bytes of one output stream. Past the head, reads go straight
- * into the ring, so that a flood costs no copy and no memory.
+ * Keeps the first and the last bytes of one output stream. Behind the head, reads go
+ * straight into the ring, so a flood costs no copy and no further memory.
  */
 
 ssize_t follow_output_read(struct program_output *output, int fd, struct str pieces[2])
@@ -257,15 +265,12 @@ void program_output_fini(struct program_output *output)
 }
 
 /*
- * The processes of one run, from its start to the last of them; and the state of that
- * run (follow.c).
- *
- * Whom the kernel gives us the ends of. As init of a pid namespace all that lives there
- * is the program's; else this process becomes a subreaper meanwhile, and what it had for
- * children before is told apart.
+ * Manages the processes of one run, from its start to the last of them. As init of a
+ * pid namespace, every process in it is the program's. Otherwise this process becomes a
+ * subreaper for the run, and its children from before are told apart.
  */
 
-enum { FOLLOW_REAP_MAX = 4096 /* ended processes taken at one look */ };
+enum { FOLLOW_REAP_MAX = 4096 /* ended processes reaped in one round */ };
 
 static void take_status(struct follow *follow, int status)
 {
@@ -277,8 +282,9 @@ static void take_status(struct follow *follow, int status)
 }
 
 /*
- * Take what has ended without waiting. As init also the orphans, which else stay as
- * zombies. True when this process is init and alone: who has no child has no descendant.
+ * Reap the program if it has ended, without waiting. Init reaps orphans as well, which
+ * would otherwise stay zombies. True when this process is init and has no child: then
+ * the program has no descendant left.
  */
 static bool program_processes_reap(struct follow *follow)
 {
@@ -290,7 +296,7 @@ static bool program_processes_reap(struct follow *follow)
 			take_status(follow, status);
 		return false;
 	}
-	/* A fork bomb ends processes as fast as they can be taken. */
+	/* A fork bomb ends processes as fast as they are reaped, so limit the round. */
 	for (int i = 0; i < FOLLOW_REAP_MAX; i++) {
 		pid = waitpid(-1, &status, WNOHANG | __WALL);
 		if (pid <= 0)
@@ -306,7 +312,7 @@ int program_ends_open(sigset_t *before)
 	struct sigaction plain;
 	sigset_t child;
 
-	/* An inherited "ignore" would throw the exit status away. */
+	/* An inherited SIG_IGN would throw the exit status away. */
 	memset(&plain, 0, sizeof(plain));
 	plain.sa_handler = SIG_DFL;
 	(void)sigaction(SIGCHLD, &plain, NULL);
@@ -337,7 +343,7 @@ static void tear_down_init(struct follow *follow)
 		(void)sigprocmask(SIG_SETMASK, &follow->mask_before, NULL);
 }
 
-/* After a run orphans come to us only if they did before it. */
+/* After the run, adopt orphans only if this process did so before it. */
 static void leave_orphans_as_before(const struct follow *follow)
 {
 	if (!follow->is_init && !follow->was_subreaper)
@@ -377,7 +383,7 @@ static bool program_processes_begin(struct follow *follow, struct err *err)
 				       strerror(errno));
 	}
 	if (follow->is_init) {
-		/* Its end may have come before anybody listened for it. */
+		/* The program may have ended before its end was watched. */
 		if (!is_new)
 			(void)program_processes_reap(follow);
 		return true;
@@ -386,7 +392,7 @@ static bool program_processes_begin(struct follow *follow, struct err *err)
 	return follow->end_fd >= 0 || err_set(err, errno, "No pidfd: %s.", strerror(errno));
 }
 
-/* Is nothing of the program alive any more, as far as can be told without killing? */
+/* Is no process of the program alive any more, as far as one can tell without killing? */
 static bool program_processes_gone(const struct follow *follow)
 {
 	if (follow->is_init)
@@ -395,7 +401,7 @@ static bool program_processes_gone(const struct follow *follow)
 	return kill(-follow->pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Each of these was left behind, but the program itself. */
+/* Count every reaped process except the program itself as left behind. */
 static void one_reaped(void *context, pid_t pid, int status)
 {
 	struct follow *follow = context;
@@ -408,20 +414,23 @@ static void one_reaped(void *context, pid_t pid, int status)
 
 static void end_all_as_init(struct follow *follow)
 {
-	/* A process that is dead already does not count as left behind. */
+	/* A process that has already ended does not count as left behind. */
 	if (follow->is_alone || program_processes_reap(follow))
 		return;
 	follow_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER, one_reaped,
 		       follow);
 	if (!follow->ended)
-		follow->run->signal = SIGKILL; /* it is dying of it */
+		follow->run->signal = SIGKILL; /* the kernel is still ending it */
 }
 
 static void end_all_as_subreaper(struct follow *follow)
 {
 	int status;
 
-	/* It alone first: what it leaves is counted while that still lives. */
+	/*
+	 * Kill only the program first, so that its descendants are still alive when
+	 * they are counted.
+	 */
 	if (follow->pid > 0 && !follow->ended) {
 		(void)kill(follow->pid, SIGKILL);
 		if (waitpid(follow->pid, &status, 0) == follow->pid)
@@ -432,7 +441,7 @@ static void end_all_as_subreaper(struct follow *follow)
 	leave_orphans_as_before(follow);
 }
 
-/* Kill and reap what is left, and count it. */
+/* Kill, reap and count the remaining processes. */
 static void program_processes_end(struct follow *follow)
 {
 	if (follow->is_init)
@@ -441,7 +450,7 @@ static void program_processes_end(struct follow *follow)
 		end_all_as_subreaper(follow);
 }
 
-/* After it, and when nothing began: signals and descriptors as they were before. */
+/* After the end, or when the start failed: restore the signals and close descriptors. */
 static void program_processes_forget(struct follow *follow)
 {
 	if (follow->is_init)
@@ -451,15 +460,21 @@ static void program_processes_forget(struct follow *follow)
 }
 
 enum {
-	FOLLOW_GRACE_MS = 200, /* TERM to KILL: time to flush, and little overshoot */
-	FOLLOW_CANCEL_MS = 70, /* the same after a cancel: the person waits, 100 ms in all */
-	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
+	FOLLOW_GRACE_MS = 200, /* from TERM to KILL: time to flush, without much delay */
+	/* the same after a cancel: a person waits, and 100 ms in all is the limit */
+	FOLLOW_CANCEL_MS = 70,
+	/* capacity of a new pipe; once full, the pipe is enlarged */
+	FOLLOW_PIPE = 64 << 10,
 	/*
-	 * Nobody tells when a silent program has left our memory: microseconds after its
-	 * start, and on the busiest machine before this.
+	 * Nobody reports when a silent program stops sharing our memory. This happens
+	 * microseconds after its start, and even on the busiest machine before this
+	 * time.
 	 */
 	FOLLOW_SCORE_MS = 300,
-	/* Rest for a stop descriptor that was ready for nothing. */
+	/*
+	 * Ignore a stop descriptor for this long after it was readable without a
+	 * reason.
+	 */
 	FOLLOW_QUIET_MS = 20,
 };
 
@@ -504,7 +519,8 @@ static void spill(struct program_run *run, struct str bytes)
 	if (run->spill_fd < 0)
 		return;
 	/*
-	 * Once something was dropped (full, or no space) nothing more is kept: no holes.
+	 * Once bytes were dropped (limit reached, or no space), keep no more, so that
+	 * there are no gaps.
 	 */
 	if (run->dropped || run->spilled >= PROGRAM_SPILL)
 		fits = 0;
@@ -516,7 +532,10 @@ static void spill(struct program_run *run, struct str bytes)
 	run->dropped += bytes.size - fits;
 }
 
-/* One read of one stream. The number of bytes, 0 when nothing is there now or ever. */
+/*
+ * Read once from one stream. Returns the number of bytes; 0 when there are none now, or
+ * no more.
+ */
 static size_t read_stream(struct follow *follow, int stream)
 {
 	struct program_run *run = follow->run;
@@ -532,7 +551,10 @@ static size_t read_stream(struct follow *follow, int stream)
 	}
 	follow->heard = true;
 	if (got >= FOLLOW_PIPE && !follow->widened[stream]) {
-		/* May be refused over the user's total; then reads stay smaller. */
+		/*
+		 * The kernel may refuse this over the user's total; then reads stay
+		 * smaller.
+		 */
 		(void)fcntl(follow->pipes[stream], F_SETPIPE_SZ, PROGRAM_READ);
 		follow->widened[stream] = true;
 	}
@@ -558,7 +580,7 @@ static void send_term(struct follow *follow, enum program_ending why, int64_t no
 	follow->run->ending = why;
 	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : least);
 	(void)kill(-follow->pid, SIGTERM);
-	(void)kill(-follow->pid, SIGCONT); /* a stopped one could not act on it */
+	(void)kill(-follow->pid, SIGCONT); /* a stopped process could not handle TERM */
 }
 
 static bool is_over(const struct follow *follow, int64_t now)
@@ -569,13 +591,16 @@ static bool is_over(const struct follow *follow, int64_t now)
 	return follow->ended;
 }
 
-/* Ended by its limits: what runs now is given no time, it would take more. */
+/*
+ * Ask the watch. When a limit is reached, the program gets no grace, because it would
+ * use more.
+ */
 static void watch_ask(struct follow *follow, int64_t now)
 {
 	const struct program_watch *watch = follow->run->watch;
 	int64_t again_ms;
 
-	assert(watch != NULL); /* else its moment never comes */
+	assert(watch != NULL); /* without a watch, watch_at_ms is CLOCK_NEVER */
 	again_ms = watch->after_ms;
 	if (watch->reached(watch->context, &again_ms)) {
 		if (!follow->ending)
@@ -597,7 +622,7 @@ static void silence_ask(struct follow *follow, int64_t now)
 	follow->heard = false;
 }
 
-/* A program that has written or ended shares no memory with us any more. */
+/* A program that has printed something or ended no longer shares our memory. */
 static void score_ask(struct follow *follow, int64_t now)
 {
 	const struct program_run *run = follow->run;
@@ -623,7 +648,10 @@ static int64_t next_moment(const struct follow *follow)
 	return earlier(earlier(follow->term_at_ms, looks), follow->silence_ends_ms);
 }
 
-/* Hung up without a byte left: most commands end so, and a read would first make room. */
+/*
+ * On a hang-up without data, close without a read: most commands end so, and a read
+ * would first allocate room.
+ */
 static void take_stream(struct follow *follow, int stream, short events)
 {
 	if (events & POLLIN)
@@ -632,7 +660,7 @@ static void take_stream(struct follow *follow, int stream, short events)
 		fd_close(&follow->pipes[stream]);
 }
 
-/* As poll, but awake as long as the end is expected. */
+/* Like poll, but stay awake as long as the end is expected. */
 static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t count,
 		      int64_t until)
 {
@@ -645,14 +673,17 @@ static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t coun
 	return ready != 0 ? ready : poll(slots, count, clock_poll_timeout(until));
 }
 
-/* How long to wait from NOW on; LISTENS: the stop is asked, too. */
+/*
+ * The time until which to wait from NOW on. LISTENS: the stop descriptor is polled,
+ * too.
+ */
 static int64_t wait_until(const struct follow *follow, int64_t now, bool listens)
 {
 	int64_t until = next_moment(follow);
 
 	if (follow->run->stop_fd >= 0 && !follow->ending && !listens)
 		until = earlier(until, follow->quiet_until_ms);
-	/* The group's last process may be nobody's child we could wait for. */
+	/* The last process of the group may not be our child, so its end wakes nobody. */
 	if (follow->ending && follow->ended && !follow->is_init)
 		until = earlier(until, now + FOLLOW_QUIET_MS);
 	return until;
@@ -662,7 +693,10 @@ static void take_end(struct follow *follow)
 {
 	struct signalfd_siginfo info;
 
-	/* However many have ended, one signal waits; a later one makes it ready again. */
+	/*
+	 * One pending signal stands for all ended children; a later one makes the
+	 * descriptor readable again.
+	 */
 	if (follow->is_init)
 		(void)!read(follow->end_fd, &info, sizeof(info));
 	follow->is_alone = program_processes_reap(follow);
@@ -677,7 +711,7 @@ static void take_ready(struct follow *follow, const struct pollfd slots[SLOT_COU
 	if (follow->terms.answer && slots[SLOT_ASKED].revents & POLLIN)
 		follow->terms.answer(follow->terms.context, follow->listener);
 	else if (slots[SLOT_ASKED].revents)
-		fd_close(&follow->listener); /* nobody is left under the filter */
+		fd_close(&follow->listener); /* no process has the filter any more */
 	take_stream(follow, 0, slots[SLOT_OUT].revents);
 	take_stream(follow, 1, slots[SLOT_ERROR].revents);
 	if (slots[SLOT_END].revents)
@@ -702,7 +736,7 @@ static void poll_once(struct follow *follow, int64_t now)
 	struct pollfd slots[SLOT_COUNT] = {
 		[SLOT_OUT] = {.fd = follow->pipes[0], .events = POLLIN},
 		[SLOT_ERROR] = {.fd = follow->pipes[1], .events = POLLIN},
-		/* A pidfd stays readable after the end: not looked at again. */
+		/* A pidfd stays readable after the end, so it is not polled again. */
 		[SLOT_END] = {.fd = follow->ended && !follow->is_init ? -1 : follow->end_fd,
 			      .events = POLLIN},
 		[SLOT_STOP] = {.fd = listens ? run->stop_fd : -1, .events = POLLIN},
@@ -728,7 +762,10 @@ static void drain(struct follow *follow, int stream)
 	int waiting = 0;
 	size_t got = 1;
 
-	/* A terminal holds less than this, and counts only what its reader has been handed. */
+	/*
+	 * A terminal holds less than PROGRAM_READ, and FIONREAD counts only the bytes
+	 * already passed to the reader.
+	 */
 	if (stream == 0 && follow->run->pty && follow->run->pty->gathered)
 		waiting = PROGRAM_READ;
 	else if (follow->pipes[stream] < 0 ||
@@ -778,7 +815,10 @@ bool program_follow(struct program_run *run, struct err *err)
 		follow.terms = *run->start.terms;
 	follow.is_init = follow.is_init || follow.terms.alone;
 	run->ending = PROGRAM_ENDED;
-	/* A longer grace begins before the deadline, so that the end is not later. */
+	/*
+	 * A longer grace begins before the deadline, so that the end does not come
+	 * later.
+	 */
 	follow.term_at_ms = run->deadline_ms;
 	if (run->deadline_ms != CLOCK_NEVER && grace > FOLLOW_GRACE_MS)
 		follow.term_at_ms -= grace;
@@ -805,7 +845,7 @@ bool program_follow(struct program_run *run, struct err *err)
 	return ok;
 }
 
-/* From the kernel's list, again and again until it is empty. */
+/* Ends children from the kernel's list, again and again until it is empty. */
 
 enum { CHILDREN_TEXT = 1 << 20 };
 
@@ -880,7 +920,10 @@ unsigned follow_children_end(int fd, const pid_t *others, pid_t group)
 		auto_free pid_t *pids = follow_children_list(fd);
 
 		found = false;
-		/* All before any is waited for: who goes on forking must not win the time. */
+		/*
+		 * Kill all of them before waiting for any, so that a process that keeps
+		 * forking gains no time.
+		 */
 		for (pid_t *at = pids; *at; at++) {
 			if (!is_among(*at, others) && waitpid(*at, NULL, WNOHANG) == 0)
 				(void)kill(*at, SIGKILL);
@@ -889,11 +932,17 @@ unsigned follow_children_end(int fd, const pid_t *others, pid_t group)
 			if (is_among(*at, others))
 				continue;
 			found = true;
-			/* -1: an orphan that had ended by itself. */
+			/*
+			 * waitpid returns -1 for an orphan that had already ended by
+			 * itself.
+			 */
 			if (waitpid(*at, NULL, 0) == *at)
 				alive++;
 		}
-		/* The kernel's list is not exact while processes come and go. */
+		/*
+		 * The kernel's list is not exact while processes start and end, so kill
+		 * the group as well.
+		 */
 		if (group > 0)
 			(void)kill(-group, SIGKILL);
 	}

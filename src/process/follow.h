@@ -13,55 +13,57 @@
 #include <sys/types.h>
 
 /*
- * Whom nothing but the kernel works on any more executes no instruction: memory of many GiB
- * takes it 0.1 s each to give back, which an answer that is due need not wait for.
+ * After this time, do not wait for processes on which only the kernel still works: they
+ * execute no instruction. The kernel needs 0.1 s to free some GiB of memory, and an
+ * answer that is due need not wait for that.
  */
 enum { PROGRAM_END_PATIENCE_MS = 30 };
 
 /*
- * Kill everything but this process and reap it; REAPED (may be NULL) is told each. Returns
- * when nothing is left, or after PATIENCE_MS (CLOCK_NEVER: not before) when all that is left
- * are dying processes as above: they go with the namespace.
+ * Kill everything except this process and reap it; REAPED (may be NULL) is called for
+ * each process. Returns when no process is left, or after PATIENCE_MS (CLOCK_NEVER: no
+ * such limit) when only dying processes are left, which end with the namespace.
  */
 void follow_end_all(int64_t patience_ms,
 		    void (*reaped)(void *context, pid_t pid, int status), void *context);
 
-/* Reading one stream into what is kept of it (program.h has the struct). */
+/* Reads one stream into a struct program_output (program.h). */
 
 /*
- * One read from FD (non-blocking). PIECES are the bytes that came, valid until the next
- * read; the answer is read(2)'s.
+ * Read once from FD (non-blocking). PIECES are the new bytes, valid until the next
+ * read. Returns as read(2).
  */
 ssize_t follow_output_read(struct program_output *output, int fd, struct str pieces[2]);
 
-/* Append the kept end. */
+/* Append the kept last bytes to TEXT. */
 void follow_output_tail(const struct program_output *output, struct buf *text);
 
 /*
- * PART is what OUTPUT has from byte SINCE on, to be looked at only and while OUTPUT stays as it
- * is; buf_fini its head.
+ * PART gets the bytes of OUTPUT from byte SINCE on. It may only be read, and only while
+ * OUTPUT does not change. The caller frees its head with buf_fini.
  */
 void follow_output_since(const struct program_output *output, uint64_t since,
 			 struct program_output *part);
 
-/* Bytes that lie between head and tail and are gone. */
+/* The number of bytes between head and tail that were not kept. */
 uint64_t follow_output_missing(const struct program_output *output);
 
 /*
- * The processes that are this one's children now, and an end to them and all that they
- * started. For who is no pid 1 and has no signal domain, where one kill(-1) does it: a
- * subreaper, to whom orphans come.
+ * Lists and ends the children of this process with all their descendants. For a
+ * subreaper, which adopts orphans. A pid 1, or a process with a signal domain, uses one
+ * kill(-1) instead.
  */
 
 /*
- * Children of all threads, as a list that ends with 0; free() it. FD: the kernel's list of
- * a process with one thread, opened when /proc still was open; 0: look it up.
+ * The children of all threads, as a list that ends with 0; free() it. FD: the kernel's
+ * list for a process with one thread, opened before /proc was closed; 0: open the lists
+ * now.
  */
 pid_t *follow_children_list(int fd);
 
 /*
- * Kill and reap all but OTHERS (ends with 0; NULL: none), and what comes to this process
- * by that, until nothing is left. GROUP: a process group that goes too; 0: none. The number
- * of those that were still alive.
+ * Kill and reap all children except OTHERS (ends with 0; NULL: none), and the orphans
+ * that this process adopts by that, until none is left. GROUP: a process group to kill
+ * as well; 0: none. Returns the number of children that were still alive.
  */
 unsigned follow_children_end(int fd, const pid_t *others, pid_t group);

@@ -1,4 +1,7 @@
-/* frame: sending and receiving whole messages over a stream socket. */
+/*
+ * frame: sends and receives whole messages over a stream socket, and splits payloads
+ * into parts.
+ */
 #include "process/frame.h"
 
 #include "base/clock.h"
@@ -12,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-	FRAME_KEPT = 1 << 20, /* memory for larger frames is given back */
+	FRAME_KEPT = 1 << 20, /* the memory of larger frames is freed after use */
 	/*
-	 * One read: a usual call or result in one piece, and no more memory than that when
-	 * idle.
+	 * Bytes of one read: enough for a usual call or result, and the memory of an
+	 * idle reader.
 	 */
 	FRAME_READ = 16 << 10,
 	FRAME_READ_MORE = 256 << 10, /* once a longer frame has begun */
@@ -54,7 +57,7 @@ union rights {
 	char bytes[CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX)];
 };
 
-/* FDS go with MESSAGE, as they are put into RIGHTS. */
+/* Put FDS into RIGHTS, as part of MESSAGE. */
 static void add_fds(struct msghdr *message, union rights *rights, const int *fds,
 		    size_t count)
 {
@@ -125,7 +128,10 @@ void frame_reader_fini(struct frame_reader *reader)
 	buf_fini(&reader->bytes);
 }
 
-/* Descriptors beyond what a frame may carry are closed, never leaked. */
+/*
+ * Take the descriptors of MESSAGE. Close those beyond the limit of a frame, so that
+ * none leaks.
+ */
 static void fds_take(struct frame_reader *reader, struct msghdr *message)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
@@ -144,7 +150,10 @@ static void fds_take(struct frame_reader *reader, struct msghdr *message)
 	}
 }
 
-/* Of the frame that comes next: the one given last may still stand before it. */
+/*
+ * Check the header of the next frame. The bytes of the frame given last may still stand
+ * before it.
+ */
 static bool header_check(const struct frame_reader *reader, struct err *err)
 {
 	const unsigned char *header =
@@ -184,7 +193,8 @@ bool frame_fill(struct frame_reader *reader, int socket, struct err *err)
 		size_t size = read_size(reader);
 		char *room = buf_reserve(&reader->bytes, size);
 		if (room == NULL)
-			return true; /* a whole frame is there: frame_next makes room */
+			/* a whole frame is buffered: frame_next makes room */
+			return true;
 		struct iovec part = {room, size};
 		struct msghdr message = {.msg_iov = &part,
 					 .msg_iovlen = 1,
@@ -205,7 +215,7 @@ bool frame_fill(struct frame_reader *reader, int socket, struct err *err)
 		if (!header_check(reader, err))
 			return false;
 		if (n > 0 && (size_t)n < size)
-			return true; /* that was all for now */
+			return true; /* nothing more is available now */
 	}
 	return true;
 }
@@ -220,7 +230,7 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 	}
 	if (reader->bytes.size < FRAME_HEADER)
 		return false;
-	/* Behind it nothing can be told apart. */
+	/* After a bad header no later frame can be found. */
 	if (!header_check(reader, NULL)) {
 		reader->ended = true;
 		return false;
@@ -240,7 +250,11 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 		frame->fd_count = reader->fd_count;
 		reader->fd_count = 0;
 	} else if (frame->kind != FRAME_COMING) {
-		/* The call that follows may have been read with it: they are the call's. */
+		/*
+		 * Close stray descriptors. They are kept after FRAME_COMING, because
+		 * they may belong to the call behind it, which may have been read at
+		 * the same time.
+		 */
 		fds_close(reader);
 	}
 	return true;

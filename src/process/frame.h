@@ -23,37 +23,44 @@ enum frame_kind {
 	FRAME_REFUSED,   /* set-up failed: a sentence; the worker ends */
 	FRAME_STDOUT,    /* output fragments */
 	FRAME_STDERR,
-	FRAME_ENDING, /* empty: what the call ran is over, its result follows at once */
-	FRAME_ANSWER, /* a result (tool_result_print): to the oldest FRAME_ASK without one */
+	/*
+	 * empty: the processes of the call have ended, and its result follows
+	 * immediately
+	 */
+	FRAME_ENDING,
+	/* a result (tool_result_print): answers the oldest open FRAME_ASK */
+	FRAME_ANSWER,
 	FRAME_WAITS,    /* empty: a program waits for input at its terminal */
-	FRAME_TELL,     /* JSON (tool/call.h): progress, or a word for the log */
-	FRAME_QUESTION, /* JSON (tool/call.h): to the caller */
+	FRAME_TELL,     /* JSON (tool/call.h): progress, or a line for the log */
+	FRAME_QUESTION, /* JSON (tool/call.h): a question to the caller */
 	FRAME_RESULT,   /* tool_result_print */
 	/* front to worker */
-	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
+	FRAME_COMING, /* empty: a call follows immediately, unless it is refused */
 	FRAME_CALL,   /* cell/wire.h, with up to three descriptors */
-	FRAME_BATCH,  /* some of cell/wire.h: a FRAME_RESULT for each, in their order */
-	FRAME_ASK,    /* JSON (tool/ask.h): of the call under way */
-	FRAME_REPLY,  /* JSON (tool/call.h): to a FRAME_QUESTION */
+	/* several of cell/wire.h: a FRAME_RESULT for each, in the same order */
+	FRAME_BATCH,
+	FRAME_ASK,    /* JSON (tool/call.h): a question to the running call */
+	FRAME_REPLY,  /* JSON (tool/call.h): the reply to a FRAME_QUESTION */
 	FRAME_CANCEL, /* empty */
 };
 
 enum { FRAME_HEADER = 8, FRAME_MAX = 96 << 20, FRAME_FDS_MAX = 3 };
 
 /*
- * Send one frame whole. Blocks when the socket is blocking; with DEADLINE_MS (clock.h)
+ * Send one whole frame. Blocks when the socket is blocking; with DEADLINE_MS (clock.h)
  * gives up with ETIMEDOUT.
  */
 bool frame_send(int socket, enum frame_kind kind, struct str payload, const int *fds,
 		size_t fd_count, int64_t deadline_ms, struct err *err);
 
-/* Reader that keeps half a frame between calls. */
+/* A reader, which keeps incomplete frames between calls. */
 struct frame_reader {
 	struct buf bytes;
 	int fds[FRAME_FDS_MAX];
 	size_t fd_count;
-	size_t taken; /* bytes of the frame given last: removed by the next frame_next */
-	bool ended;   /* the other end is gone */
+	/* bytes of the frame given last; the next frame_next removes them */
+	size_t taken;
+	bool ended; /* the other end has closed the socket */
 };
 void frame_reader_init(struct frame_reader *reader);
 void frame_reader_fini(struct frame_reader *reader);
@@ -61,36 +68,51 @@ void frame_reader_fini(struct frame_reader *reader);
 struct frame {
 	enum frame_kind kind;
 	struct str payload;     /* valid until the next frame_next, or frame_done */
-	int fds[FRAME_FDS_MAX]; /* the taker closes them; -1: none */
+	int fds[FRAME_FDS_MAX]; /* the receiver closes them; -1: none */
 	size_t fd_count;
 };
 
-/* Read what is there without waiting. EPROTO on a bad header; ended is set at the end. */
+/*
+ * Read all available bytes without waiting. EPROTO on a bad header; `ended` is set at
+ * the end of the stream.
+ */
 bool frame_fill(struct frame_reader *reader, int socket, struct err *err);
-/* The next whole frame out of what was read; false when there is none yet. */
+/*
+ * Give the next whole frame from the bytes that were read. False when there is none
+ * yet.
+ */
 bool frame_next(struct frame_reader *reader, struct frame *frame);
-/* The frame given last has been read: its memory goes now, if it is much. */
+/*
+ * The caller has finished with the frame given last: free its memory now, if it is
+ * large.
+ */
 void frame_done(struct frame_reader *reader);
-/* Fill and wait until a whole frame is there; ETIMEDOUT, ECONNRESET. */
+/* Read and wait until a whole frame is there; ETIMEDOUT, ECONNRESET. */
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err);
 
 /*
- * The parts of a payload that begins with a head of numbers: each is appended to OUT, and
- * its size, which is returned, stands in the head. A part that does not fit into OUT has
- * the size 0, and OUT has overflowed. A text ends with NUL, a value is JSON, and a part
- * that is left out has no bytes.
+ * Functions for a payload whose head has the sizes of its parts. Each appends a part to
+ * OUT and returns its size, for the head. When a part does not fit into OUT, its size
+ * is 0 and OUT has overflowed. A text ends with NUL, a value is JSON, and a part that
+ * is left out has no bytes.
  */
 uint32_t frame_add_bytes(struct str bytes, struct buf *out);
 uint32_t frame_add_text(const char *text, struct buf *out);
 uint32_t frame_add_value(const struct value *value, struct buf *out);
 uint32_t frame_add_unless_empty(const struct value *value, struct buf *out);
 
-/* The COUNT parts behind a head of HEAD bytes; false when SIZES are not those of PAYLOAD. */
+/*
+ * Split PAYLOAD, behind a head of HEAD bytes, into COUNT parts. False when SIZES do not
+ * match PAYLOAD.
+ */
 bool frame_split_parts(struct str payload, size_t head, const uint32_t *sizes,
 		       size_t count, struct str *parts);
-/* PART as a text; NULL when it does not end with its first NUL. */
+/* PART as a text; NULL when the first NUL is not at its end. */
 const char *frame_text_of(struct str part);
-/* PART as a value of this KIND, the caller's; *VALUE stays when PART is empty. EPROTO. */
+/*
+ * Read PART as a value of KIND, which the caller owns. *VALUE stays unchanged when PART
+ * is empty. EPROTO on failure.
+ */
 bool frame_take_value(struct str part, enum value_kind kind, struct value **value,
 		      struct err *err);

@@ -1,6 +1,7 @@
 /*
- * loop: poll(2) over a list, in which one descriptor may stand for many. A callback may add
- * and remove whatever it likes.
+ * loop: poll(2) over a list, in which one epoll descriptor may stand for many watches.
+ * A callback may add and remove any watch and timer. Also finds the program that waits
+ * at a terminal.
  */
 
 #include "process/loop.h"
@@ -30,7 +31,7 @@
 #include <unistd.h>
 
 enum {
-	/* A list of so many costs no more than telling the kernel of one. */
+	/* Polling a list of this length costs no more than one epoll_ctl. */
 	LISTED = 16,
 	KEPT_AT_ONCE = 64,
 };
@@ -38,17 +39,19 @@ enum {
 struct loop {
 	struct watch *first, *last;
 	size_t listed;
-	int keeper; /* epoll, made when it is wanted; -1: none */
+	int keeper; /* epoll descriptor, made at first use; -1: none */
 	size_t kept;
 	struct epoll_event events[KEPT_AT_ONCE]; /* of the running turn */
 	int event_count;
-	/* as they were added: of those that are due the first is first */
+	/*
+	 * in order of adding: of the timers that are due, the first one is called first
+	 */
 	struct timer *timers, *last_timer;
 	/* the watches of the running turn; a removed one becomes NULL */
 	struct watch **ready_at;
 	struct pollfd *polled;
 	size_t count, capacity;
-	int64_t stay_until_us; /* the next wait does not sleep before */
+	int64_t stay_until_us; /* the next wait stays awake until then */
 };
 
 struct loop *loop_new(void)
@@ -69,10 +72,10 @@ void loop_free(struct loop *loop)
 	free(loop);
 }
 
-/* False where the kernel does not take it: a file, or no room. */
+/* Let the kernel keep WATCH. False when epoll refuses it: a file, or no room. */
 static bool keep(struct loop *loop, struct watch *watch)
 {
-	/* The bits of poll and epoll are the same. */
+	/* poll and epoll use the same bits. */
 	struct epoll_event event = {.events = (uint32_t)watch->events, .data.ptr = watch};
 
 	if (loop->keeper < 0)
@@ -168,7 +171,7 @@ void loop_remove_timer(struct timer *timer)
 	timer->loop = NULL;
 }
 
-/* WATCH NULL: those that are kept. */
+/* WATCH NULL: the slot of the epoll descriptor. */
 static void list(struct loop *loop, struct watch *watch, int fd, short events)
 {
 	if (loop->count == loop->capacity) {
@@ -214,7 +217,10 @@ static int64_t next_due(const struct loop *loop, int64_t until_ms)
 	return until_ms;
 }
 
-/* One after the other from the start: a callback may have changed the list. */
+/*
+ * After each callback begin at the start, because the callback may have changed the
+ * list.
+ */
 static void run_timers(struct loop *loop)
 {
 	int64_t now = clock_now_ms();
@@ -275,16 +281,20 @@ int loop_awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us)
 	return ready;
 }
 
-/* A walk over /proc. */
+/* Walks over /proc to find the program that waits at a terminal. */
 
 enum {
 	FILE_MAX = 16 << 10, /* stat, status, syscall and fdinfo are below 4 KiB */
-	POLLED_MAX = 16,     /* descriptors of one poll that are looked at */
+	POLLED_MAX = 16,     /* descriptors of one poll that are checked */
 	SELECTED_MAX = 256,  /* and of one select */
-	FIELD_STATE = 1,     /* of /proc/PID/stat, from the end of the name on */
+	FIELD_STATE = 1,     /* of /proc/PID/stat, counted from the end of the name */
 	FIELD_GROUP = 3,
-	PTS_MAJOR = 136, /* the first of /dev/pts, 256 of them to each (devices.txt of Linux) */
-	TTY_MAJOR = 5, /* /dev/tty: whatever terminal it has, here this one */
+	/*
+	 * the first major number of /dev/pts; each has 256 terminals (devices.txt of
+	 * Linux)
+	 */
+	PTS_MAJOR = 136,
+	TTY_MAJOR = 5, /* /dev/tty: the terminal of the process, which is this one here */
 };
 
 struct look {
@@ -302,7 +312,7 @@ static bool read_file(struct look *look, const char *name)
 	return fd_read_at(look->proc_fd, path, &look->text);
 }
 
-/* Does it sleep, and belong to GROUP? */
+/* Is the process asleep, and a member of GROUP? */
 static bool sleeps_in(struct look *look, pid_t group)
 {
 	bool sleeps = false;
@@ -370,7 +380,7 @@ static bool selects_terminal(const struct look *look, uint64_t count, uint64_t s
 	return false;
 }
 
-/* Lines of fdinfo: "tfd:        0 events:       19 data: …". */
+/* Finds the terminal in lines of fdinfo: "tfd: 0 events: 19 data: …". */
 static bool epoll_has_terminal(struct look *look, uint64_t fd)
 {
 	char name[sizeof("fdinfo/") + 16];
@@ -390,7 +400,10 @@ static bool epoll_has_terminal(struct look *look, uint64_t fd)
 	return false;
 }
 
-/* "0 0x3 0x7ffd… …": the call's number and what it was given; "running" for none. */
+/*
+ * Reads /proc/PID/syscall: "0 0x3 0x7ffd… …", the number and arguments of the current
+ * call; "running" when there is none.
+ */
 static bool waits_to_read(struct look *look, struct reading *found)
 {
 	uint64_t words[4] = {0};

@@ -16,24 +16,31 @@
 
 struct loop;
 
-/* The caller's memory; zero it, fill fd, events and ready, then loop_add. */
+/*
+ * A watch in memory of the caller. Zero it, fill fd, events and ready, then call
+ * loop_add.
+ */
 struct watch {
 	int fd;
-	/* POLLIN, POLLOUT; 0: only errors and hang-up; may be changed at any time */
+	/*
+	 * POLLIN, POLLOUT; 0: only errors and hang-up; the caller may change it at any
+	 * time
+	 */
 	short events;
 	void (*ready)(struct watch *watch, short events);
 	void *context;
-	/* neither fd nor events change until it is removed, and fd is open until then */
+	/* fd is open and neither fd nor events change until the watch is removed */
 	bool stays;
-	/* the loop's own */
+	/* used by the loop only */
 	struct loop *loop;
 	bool kept; /* by the kernel */
 	struct watch *next, *previous;
 };
 
 struct timer {
-	int64_t due_ms; /* monotonic; CLOCK_NEVER: sleeping; may be changed at any time */
-	/* due_ms is CLOCK_NEVER again when it is called */
+	/* monotonic; CLOCK_NEVER: off; the caller may change it at any time */
+	int64_t due_ms;
+	/* called with due_ms set back to CLOCK_NEVER */
 	void (*due)(struct timer *timer);
 	void *context;
 	struct loop *loop;
@@ -41,57 +48,58 @@ struct timer {
 };
 
 struct loop *loop_new(void);
-void loop_free(struct loop *loop); /* everything must have been removed */
+void loop_free(struct loop *loop); /* remove all watches and timers first */
 void loop_add(struct loop *loop, struct watch *watch);
-void loop_remove(struct watch *watch); /* fine when not added */
+void loop_remove(struct watch *watch); /* does nothing when WATCH was not added */
 void loop_add_timer(struct loop *loop, struct timer *timer);
 void loop_remove_timer(struct timer *timer);
 
 /*
- * Something is expected before UNTIL_US (clock.h): the next wait stays awake until then,
- * since to be woken from a sleep would take longer.
+ * An event is expected before UNTIL_US (clock.h). The next wait stays awake until then,
+ * because waking up from a sleep would take longer.
  */
 void loop_stay(struct loop *loop, int64_t until_us);
 
-/*
- * Wait until something is ready or UNTIL_MS has come, and run the callbacks that are
- * due, once.
- */
+/* Wait until a watch is ready or UNTIL_MS has come, then call the due callbacks, once. */
 void loop_turn(struct loop *loop, int64_t until_ms);
 
 /*
- * Waiting without sleep, for what comes within microseconds. To wake a process that
- * sleeps on the other processor takes longer (docs/performance.md, "Warm calls").
+ * Waits without sleeping, for an event that comes within microseconds. Waking a process
+ * that sleeps on another processor takes longer (docs/performance.md, "Warm calls").
  *
- * Between two looks whoever else is ready gets the processor: the one who is to answer,
- * or who was answered, may be waiting for this very one. Without that one call in two
- * took a hundred microseconds longer.
+ * Between two polls the processor is offered to other processes that are ready: the
+ * process that has to answer, or that was answered, may be waiting for this processor.
+ * Without this, every second call took a hundred microseconds longer.
  */
 
 /*
- * As poll, until UNTIL_US (clock.h), which may have been: it looks once at least. 0: nothing
- * came; -1 with errno.
+ * Like poll, until UNTIL_US (clock.h). Polls at least once, even when UNTIL_US is past.
+ * 0: no event; -1 with errno.
  */
 int loop_awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us);
 
 /*
- * Does a program wait for somebody to type at its terminal? Told from where the kernel
- * has put it to sleep, so a program that only thinks, or waits for something else, is
- * not taken for one. /proc must be this namespace's own, and show what its processes
- * wait for (who may trace them); where it does not, nobody waits as far as this can
- * tell.
+ * Finds out whether a program waits for somebody to type at its terminal, from the
+ * system call in which it sleeps. So a program that computes, or waits for something
+ * else, is not mistaken for one. /proc must belong to this pid namespace, and show us
+ * the system calls of its processes (which needs the right to trace them). Otherwise no
+ * waiting program is found.
  */
 
-/* The state of a process that waits. Two equal ones: it has not run in between. */
+/*
+ * The state of a process that waits. If two readings are equal, it has not run in
+ * between.
+ */
 struct reading {
-	int pid;          /* 0: nobody waits */
-	uint64_t rested;  /* how often it has gone to sleep so far */
-	uint64_t at, arg; /* the call it sleeps in, and its first argument */
+	int pid;         /* 0: no process waits */
+	uint64_t rested; /* how often it has gone to sleep so far */
+	/* the number of the system call in which it sleeps, and its first argument */
+	uint64_t at, arg;
 };
 
 /*
- * A process of the terminal's foreground, MASTER being the terminal's other end, that sleeps in
- * a read of it, or in poll, select or epoll for one.
+ * Find a process in the foreground group of the terminal that sleeps in a read of the
+ * terminal, or in poll, select or epoll for it. MASTER is the terminal's other end.
  */
 struct reading reading_find(int master);
 bool reading_is_same(const struct reading *a, const struct reading *b);

@@ -1,4 +1,8 @@
-/* program: starting one program: which file it is, and what is said when it did not start. */
+/*
+ * program: starts one program: finds its file, prepares the child process, and explains
+ * a failed start. Also runs lists of programs, and makes processes ahead of their
+ * start.
+ */
 
 #include "process/program.h"
 
@@ -37,12 +41,15 @@
 enum { PROGRAM_PLACED_MAX = 2 };
 
 enum {
-	/* A dozen system calls are made on it; each page of it is a fault of every start. */
+	/*
+	 * The child makes a dozen system calls on this stack. Every page of it costs a
+	 * page fault at every start.
+	 */
 	PROGRAM_CHILD_STACK = 16 << 10,
 	PROGRAM_MORE_FDS_MAX = 8,
 };
 
-/* Where one that is made ahead stands; a word of a futex. */
+/* The state of a child that was made ahead; a futex word. */
 enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_RISES, TURN_GO };
 
 enum child_step {
@@ -55,39 +62,49 @@ enum child_step {
 
 struct program_child {
 	const struct program_start *start;
-	struct program_terms terms; /* START's, or none */
-	const char *candidates; /* names to try, each ended by NUL; then an empty one */
+	struct program_terms terms; /* those of START, or all zero */
+	/* names to try, each ended by NUL; the last one is empty */
+	const char *candidates;
 	int keep[PROGRAM_MORE_FDS_MAX]; /* descriptors that stay, ascending */
 	size_t keep_count;
 	volatile enum child_step failed;
 	volatile int code;
-	volatile int listener; /* in the table of descriptors that is shared until then */
-	int turn;              /* enum launcher_turn; TURN_NONE: does not wait */
-	/* not 0 while it shares our memory: the kernel clears it at its exec or end */
+	/* in the descriptor table, which is shared until child_own_fds */
+	volatile int listener;
+	/* enum launcher_turn; TURN_NONE: the child does not wait */
+	int turn;
+	/*
+	 * not 0 while the child shares our memory: the kernel clears it at the child's
+	 * exec or end
+	 */
 	int shares;
 };
 
 /*
- * What a start's process does until its exec. It shares our memory so long (as vfork
- * does: nothing is copied, however large we are) but runs on a stack of its own; what
- * went wrong in it is left in that shared memory. One that is made ahead runs the same
- * steps and rests once between them.
+ * The steps of the child process before its exec. Until the exec the child shares our
+ * memory, as with vfork, so nothing is copied, however large we are. It runs on a stack
+ * of its own, and leaves the reason of a failure in the shared memory. A child that is
+ * made ahead runs the same steps and waits once between them.
  */
 
 enum {
-	CALL_LANDLOCK_RESTRICT = 446, /* the C library's headers may end before */
-	/* Each takes half a microsecond: some 100 in all, twice what a start is away. */
+	CALL_LANDLOCK_RESTRICT = 446, /* the headers of the C library may not have this */
+	/*
+	 * A look takes half a microsecond. All of them take some 100, twice as long as
+	 * a start usually needs to follow.
+	 */
 	RISEN_LOOKS = 200,
-	CHILD_FAILED = 127, /* nobody sees it: the code tells */
-	COPY_LOOK_MS = 10,  /* until it is asked whether it still lives */
+	CHILD_FAILED = 127, /* never reported: `code` has the reason */
+	COPY_LOOK_MS = 10,  /* then check whether the child is still alive */
 };
 
-/* In the child no code of the sanitizers may run: it is on a stack they do not know. */
+/* The sanitizers do not know the stack of the child, so their code must not run in it. */
 #define IN_CHILD __attribute__((no_sanitize("address", "undefined"), noinline))
 
 /*
- * By the kernel's call: the C library's leaves out two numbers that it uses itself, and a
- * caller may have had them ignored. Zero is the default action.
+ * Call the kernel directly. The C library's function leaves out two signals that it
+ * uses itself, and a caller may have set them to be ignored. Zero is the default
+ * action.
  */
 IN_CHILD static void reset_signals(void)
 {
@@ -109,8 +126,9 @@ void program_plain_signals(void)
 }
 
 /*
- * A descriptor that is not where it belongs and lies among those that are filled is moved out
- * of the way first. COUNT: how many are.
+ * Put the descriptors in their places; *COUNT is the number of places. A descriptor
+ * that lies in the place of another one is first duplicated to a number above the
+ * places.
  */
 IN_CHILD static bool child_place_fds(const struct program_start *start, int *count)
 {
@@ -153,10 +171,7 @@ IN_CHILD static bool child_close_others(const struct program_child *child, int p
 	return close_range(from, UINT_MAX, 0) == 0;
 }
 
-/*
- * Try each candidate as the shell does: what is merely missing or closed to us does not
- * end the search.
- */
+/* Try each candidate as the shell does: go on when a file is missing or not permitted. */
 IN_CHILD static int child_exec(const struct program_child *child)
 {
 	/* execve takes them without const and changes nothing. */
@@ -176,15 +191,19 @@ IN_CHILD static int child_exec(const struct program_child *child)
 	return code;
 }
 
-/* The same descriptors, its own from now on; unshare is forbidden in many containers. */
+/*
+ * Stop sharing the descriptor table. unshare would do the same, but many containers
+ * forbid it.
+ */
 IN_CHILD static bool child_own_fds(void)
 {
 	return close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0;
 }
 
 /*
- * A filter that asks has its listener where its first process is. The child shares our
- * descriptors just so long that it becomes ours as well.
+ * Install the filter. Its listener appears in the process that installs it; because the
+ * child still shares our descriptor table, we get the listener as well. Then stop
+ * sharing the table.
  */
 IN_CHILD static bool child_listen(struct program_child *child)
 {
@@ -197,7 +216,7 @@ IN_CHILD static bool child_listen(struct program_child *child)
 	return child_own_fds();
 }
 
-/* Steps that need descriptors which are closed later. */
+/* Do the steps that need descriptors which are closed later. */
 IN_CHILD static bool child_enter_domain(struct program_child *child)
 {
 	if (child->terms.ruleset > 0 &&
@@ -214,31 +233,37 @@ IN_CHILD static bool child_wall_in(const struct program_child *child)
 	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, terms->filter) == 0;
 }
 
-/* On either side: rest while WORD is VALUE, at MOST so long (NULL: for ever). */
+/*
+ * Used on both sides: sleep while WORD is VALUE, for at most MOST (NULL: without
+ * limit).
+ */
 static IN_CHILD void program_child_rest(int *word, int value, const struct timespec *most)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, most, NULL, 0);
 }
 
-/* It is TURN now; the other side is woken. */
+/* Set the turn to TURN and wake the other side. */
 static IN_CHILD void program_child_turn(struct program_child *child, enum launcher_turn turn)
 {
 	__atomic_store_n(&child->turn, (int)turn, __ATOMIC_RELEASE);
 	(void)syscall(SYS_futex, &child->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* All that needs not know what will be started. */
+/* Do all steps that are possible before the program is known. */
 IN_CHILD static bool child_prepare(struct program_child *child)
 {
 	const struct program_start *start = child->start;
 
 	if (!start->signals_are_plain)
 		reset_signals();
-	/* A group of its own, and a session: the kernel shares the processor out by sessions. */
+	/*
+	 * A session, and so a group, of its own: the kernel divides the processor by
+	 * sessions.
+	 */
 	child->failed = STEP_SESSION;
 	if ((start->terminal || !start->joins_group) && setsid() < 0)
 		return false;
-	/* Before anything is done to descriptors that are shared yet. */
+	/* Do this before any change to descriptors, which are still shared. */
 	child->failed = STEP_FILTER;
 	return child_enter_domain(child) && child_wall_in(child);
 }
@@ -249,8 +274,8 @@ IN_CHILD static enum launcher_turn turn_of(const struct program_child *child)
 }
 
 /*
- * Until it is known; from then on descriptors are its own. Nothing may fail before: errno is
- * that of the other side, which goes on meanwhile.
+ * Wait until the program is known, then stop sharing descriptors. No call may fail
+ * before that, because errno is shared with the other side, which runs meanwhile.
  */
 IN_CHILD static bool child_wait(struct program_child *child)
 {
@@ -291,9 +316,9 @@ IN_CHILD static bool child_become(struct program_child *child)
 }
 
 /*
- * The main function of the child, on a stack of its own in our memory. CHILD is the
- * context. When it returns, the child did not become the program, and `code` and `failed`
- * are set.
+ * The main function of the child, on a stack of its own in our memory. CONTEXT is its
+ * struct program_child. When the function returns, the child has not become the
+ * program, and `code` and `failed` are set.
  */
 static IN_CHILD int program_child_main(void *context)
 {
@@ -305,7 +330,10 @@ static IN_CHILD int program_child_main(void *context)
 	return CHILD_FAILED;
 }
 
-/* Start the child and wait until it has become the program or failed. Its pid, or -1. */
+/*
+ * Start the child and wait until it has become the program or failed. Returns its pid,
+ * or -1.
+ */
 static pid_t program_child_begin(struct program_child *child)
 {
 	__attribute__((aligned(16))) char stack[PROGRAM_CHILD_STACK];
@@ -326,7 +354,10 @@ static pid_t program_child_begin(struct program_child *child)
 	return pid;
 }
 
-/* As fork, but with the descriptors shared where a listener has to come out of them. */
+/*
+ * Like fork, but the descriptor table is shared when the filter has a listener, so that
+ * we get it.
+ */
 static pid_t program_child_copy(struct program_child *child)
 {
 	static const struct timespec look = {.tv_nsec = COPY_LOOK_MS * 1000000L};
@@ -356,9 +387,9 @@ static pid_t program_child_copy(struct program_child *child)
 	return pid;
 }
 
-/* The process that runs a list. */
+/* The body of the process that runs a list of programs. */
 
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SIGNALLED = 128 }; /* as shells have it */
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SIGNALLED = 128 }; /* as in shells */
 
 struct list {
 	const struct program_item *items;
@@ -366,7 +397,7 @@ struct list {
 	const char *const *environment;
 };
 
-/* Start one; its code when that fails, else 0. */
+/* Start program AT. Returns its exit code when the start fails, else 0. */
 static int start_one(const struct list *list, size_t at, int in, int out, pid_t *pid)
 {
 	const struct program_start start = {
@@ -395,7 +426,10 @@ static int code_of(pid_t pid)
 	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The programs from FIRST to before END, each reading the one before it. The last one's code. */
+/*
+ * Run the programs from FIRST up to END (exclusive). Each reads the output of the
+ * program before it. Returns the exit code of the last one.
+ */
 static int run_pipeline(const struct list *list, size_t first, size_t end)
 {
 	auto_free pid_t *pids = memory_array(end - first, sizeof(*pids));
@@ -414,7 +448,10 @@ static int run_pipeline(const struct list *list, size_t first, size_t end)
 		}
 		code = start_one(list, i, in, is_last ? STDOUT_FILENO : ends[1],
 				 &pids[i - first]);
-		/* While we hold an end, no end of the stream would show. */
+		/*
+		 * Close our copy of the write end; otherwise the reader would never see
+		 * the end of the stream.
+		 */
 		fd_close(&ends[1]);
 		if (in != STDIN_FILENO)
 			fd_close(&in);
@@ -468,19 +505,25 @@ bool program_list_start_ahead(const struct program_start *start,
 	return program_start_ahead(&copy, ahead, err);
 }
 
-/* Who goes first when memory runs out. */
+/* Decides which processes the kernel kills first when memory runs out. */
 
-#define FIRST "1000" /* the kernel's ceiling */
+#define FIRST "1000" /* the highest value of the kernel */
 
 static void score_write(struct program_score *score, const char *text, bool is_own)
 {
-	/* Refused: all have the same then, as they would without this. */
+	/*
+	 * If the kernel refuses, all processes keep equal values, as without this
+	 * function.
+	 */
 	if (score != NULL && score->is_own != is_own &&
 	    pwrite(score->fd, text, strlen(text), 0) > 0)
 		score->is_own = is_own;
 }
 
-/* Processes made from now on are among the first that the kernel kills. NULL is fine. */
+/*
+ * Make the processes started from now on the first that the kernel kills. SCORE may be
+ * NULL.
+ */
 static void program_score_raise(struct program_score *score)
 {
 	score_write(score, FIRST, false);
@@ -492,21 +535,28 @@ void program_score_lower(struct program_score *score)
 		score_write(score, score->own, true);
 }
 
-/* A start's process made ahead, and how it is set on its way or ended. */
+/*
+ * Makes a child process ahead of its start, and later starts a program in it or ends
+ * it.
+ */
 
 enum {
-	SHARED_FDS = 256, /* a table that two use waits for the kernel when it has to grow */
-	LAUNCHER_LOOK_MS = 10, /* until it is asked whether it still lives */
+	/*
+	 * When a shared table has to grow, the caller waits for the kernel. So grow it
+	 * ahead.
+	 */
+	SHARED_FDS = 256,
+	LAUNCHER_LOOK_MS = 10, /* then check whether the child is still alive */
 };
 
 struct program_launcher {
 	__attribute__((aligned(16))) char stack[PROGRAM_CHILD_STACK];
 	struct program_child child;
-	struct program_start blank; /* what is known ahead */
+	struct program_start blank; /* the part of the start that is known ahead */
 	pid_t pid;
 };
 
-/* Wait until it shares nothing with us any more: it has become a program, or ended. */
+/* Wait until the child no longer shares our memory: it has become a program, or ended. */
 static void launcher_leave(struct program_launcher *launcher)
 {
 	int *shares = &launcher->child.shares;
@@ -515,7 +565,10 @@ static void launcher_leave(struct program_launcher *launcher)
 		program_child_rest(shares, 1, NULL);
 }
 
-/* Room for what comes between now and the start. */
+/*
+ * Make room in the descriptor table for all descriptors that are opened before the
+ * start.
+ */
 static void table_grow(void)
 {
 	int high = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, SHARED_FDS - 1);
@@ -546,7 +599,7 @@ struct program_launcher *program_launcher_make(const struct program_terms *terms
 			      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD,
 			      child, NULL, NULL, &child->shares);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	/* Its steps leave traces in our errno: it rests before we go on. */
+	/* The steps of the child change our errno, so wait until the child waits. */
 	while (launcher->pid > 0 && __atomic_load_n(&child->shares, __ATOMIC_ACQUIRE) != 0) {
 		if (__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_WAITS)
 			return launcher;
@@ -576,7 +629,7 @@ void program_launcher_rouse(struct program_launcher *launcher)
 		program_child_turn(&launcher->child, TURN_RISES);
 }
 
-/* Can LAUNCHER, which may have died meanwhile, become what START says? */
+/* Can LAUNCHER, which may have died meanwhile, run the program of START? */
 static bool program_launcher_fits(const struct program_launcher *launcher,
 				  const struct program_start *start)
 {
@@ -584,7 +637,7 @@ static bool program_launcher_fits(const struct program_launcher *launcher,
 	       __atomic_load_n(&launcher->child.shares, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Begin CHILD in the process that waits; *LAUNCHER is then used up. Its pid. */
+/* Begin CHILD in the process that waits. Frees *LAUNCHER. Returns the pid. */
 static pid_t program_launcher_begin(struct program_launcher **launcher,
 				    struct program_child *child)
 {
@@ -617,7 +670,9 @@ static const char *environment_value(const char *const *environment, const char 
 	return NULL;
 }
 
-/* The files that argv[0] may mean, in order. False when they are too many to hold. */
+/*
+ * List the files that argv[0] may mean, in order. False when they do not fit into LIST.
+ */
 static bool list_candidates(const struct program_start *start, struct buf *list)
 {
 	const char *name = start->argv[0];
@@ -697,7 +752,10 @@ static bool say_failure(const struct program_child *child, struct err *err)
 	}
 }
 
-/* The child of a start with a body has no memory in common with us but this. */
+/*
+ * Start the copy for a start with a body. Unlike other children it shares no memory
+ * with us except this struct.
+ */
 static pid_t begin_copy(struct program_child *child)
 {
 	struct program_child *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -729,7 +787,10 @@ static pid_t begin(struct program_child *child, struct program_launcher **launch
 	return begin_by(child, launcher);
 }
 
-/* The same where the terms' filter may ask; *LISTENER -1 when it does not. */
+/*
+ * Like program_start, but the filter of the terms may have a listener; *LISTENER is -1
+ * when there is none.
+ */
 static bool program_start_listening(const struct program_start *start, pid_t *pid,
 				    int *listener, struct err *err)
 {
@@ -776,7 +837,7 @@ bool program_start(const struct program_start *start, pid_t *pid, struct err *er
 	return program_start_listening(start, pid, &listener, err);
 }
 
-/* A program and the pipes it writes to, started before anybody follows it. */
+/* Starts a program with the pipes it writes to, before anybody follows it. */
 
 static bool make_pipe(int given, int *read_end, int *child_end, struct err *err)
 {
@@ -798,11 +859,12 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 	struct program_ahead made = {.pipes = {-1, -1}};
 	struct program_start child = *start;
 
-	/* A worker: its signals were made plain before it was ready. */
+	/* Pid 1 is a worker, which reset its signals before it was ready. */
 	child.signals_are_plain |= getpid() == 1;
 	/*
-	 * Children of the program must not escape, nor be taken for others, before it is
-	 * followed.
+	 * Adopt orphans, and note our other children, before the program starts. So no
+	 * child of the program escapes or is taken for one of ours before the program
+	 * is followed.
 	 */
 	if (getpid() != 1)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -812,9 +874,12 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
 		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err);
 	if (!ok)
-		err->code = ECHILD; /* nothing of the program's */
+		err->code = ECHILD; /* not a failure of the program */
 	ok = ok && program_start_listening(&child, &made.pid, &made.listener, err);
-	/* Our copies of the write ends: while they are open no end of output would show. */
+	/*
+	 * Close our copies of the write ends; otherwise we would never see the end of
+	 * the output.
+	 */
 	for (int i = 1; i < 3; i++) {
 		if (start->fds[i] < 0)
 			fd_close(&child.fds[i]);

@@ -1,6 +1,7 @@
 /*
- * pty: the kernel's terminal, and the two streams. The slave is held open as long as the
- * terminal lives: a program that closes its terminal is no end, and poll would spin on it.
+ * pty: opens the kernel's terminal and copies its two streams. The slave stays open as
+ * long as the terminal lives; otherwise a program that closes its terminal would look
+ * like its end, and poll would spin.
  */
 #include "process/pty.h"
 
@@ -87,7 +88,10 @@ void pty_slots(const struct pty *pty, struct pollfd slots[PTY_SLOTS])
 	};
 }
 
-/* The sign for the end, whatever it is now; a program that reads keys gets ^D. */
+/*
+ * The current end-of-input character of the terminal. A program that reads single keys
+ * gets ^D.
+ */
 static char end_sign(int master)
 {
 	struct termios now;
@@ -118,7 +122,10 @@ static void packet_read(struct pty *pty)
 		memcpy(&size, packet + 1, sizeof(size));
 		resize(pty->master, size);
 	} else if (packet[0] == PTY_ENDED) {
-		/* In the middle of a line the first one only sends off what there is. */
+		/*
+		 * In the middle of a line, the first character only sends the typed
+		 * bytes; a second one ends the input.
+		 */
 		pty->typed[pty->typed_size++] = end_sign(pty->master);
 		if (pty->mid_line)
 			pty->typed[pty->typed_size++] = end_sign(pty->master);
@@ -136,7 +143,7 @@ static void typed_write(struct pty *pty)
 		pty->typed_sent = pty->typed_size;
 }
 
-/* False when there is nothing now. */
+/* Read what the program printed. False when there is nothing now. */
 static bool printed_read(struct pty *pty)
 {
 	ssize_t n = read(pty->master, pty->printed, PTY_PIECE);
@@ -148,7 +155,10 @@ static bool printed_read(struct pty *pty)
 	return true;
 }
 
-/* Without a reader the program prints on, to nobody: a terminal is never full. */
+/*
+ * Without a reader, throw the output away: the program can go on, as the terminal is
+ * never full.
+ */
 static void printed_write(struct pty *pty)
 {
 	ssize_t n = -1;

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /*
- * The first byte of a packet: bytes that are typed, a new size (struct pty_size), and the
- * end of the input, which is typed as the terminal's own sign for it.
+ * The first byte of a packet: typed bytes, a new size (struct pty_size), or the end of
+ * the input, which is typed as the terminal's end-of-input character.
  */
 enum { PTY_TYPED = 'd', PTY_RESIZED = 'w', PTY_ENDED = 'e' };
 enum { PTY_PACKET = 4096 };
@@ -29,40 +29,44 @@ struct pty_size {
 	uint16_t rows, columns;
 };
 
-/* Pieces of 64 KiB out, as a pipe takes them; typing is slow. */
+/* Output is copied in pieces of 64 KiB, the capacity of a pipe; typing is slow. */
 enum { PTY_PIECE = 64 << 10 };
 
 struct pty {
 	int master, slave;
-	int input;  /* a SOCK_SEQPACKET socket; -1: nothing more is typed */
-	int output; /* -1: nobody listens any more */
-	/* The caller that follows the program reads its output, as standard output. */
+	int input;  /* a SOCK_SEQPACKET socket; -1: no more typing */
+	int output; /* -1: nobody reads the output any more */
+	/* The caller of program_follow gathers the output, as standard output. */
 	bool gathered;
 	char typed[PTY_PACKET];
 	size_t typed_size, typed_sent;
-	bool mid_line; /* the last that was typed did not end its line */
+	bool mid_line; /* the last typed bytes did not end their line */
 	char *printed;
 	size_t printed_size, printed_sent;
 };
 
 /*
- * Open a terminal of SIZE; INPUT and OUTPUT stay the caller's. ERR names the step.
- * Without an OUTPUT (-1) it is `gathered`.
+ * Open a terminal of SIZE. The caller keeps INPUT and OUTPUT. ERR names the step. When
+ * OUTPUT is -1, the terminal is `gathered`.
  */
 bool pty_open(struct pty *pty, struct pty_size size, int input, int output, struct err *err);
-/* Of one that was zeroed with its descriptors -1, too. */
+/* Also allowed for a zeroed struct whose descriptors are -1. */
 void pty_close(struct pty *pty);
 
 /*
- * Type TEXT beside what comes on `input`. False, and nothing is typed, while the program
- * has not taken what was typed before, or when it is over PTY_PACKET bytes.
+ * Type TEXT in addition to the packets from `input`. False, and nothing is typed, while
+ * the program has not read the bytes typed before, or when TEXT is longer than
+ * PTY_PACKET.
  */
 bool pty_type(struct pty *pty, struct str text);
 
-/* For poll: what it waits for now, and what to do when that has come. */
+/* For poll: the events that PTY waits for now, and the handling of those that came. */
 enum { PTY_SLOTS = 3 };
 void pty_slots(const struct pty *pty, struct pollfd slots[PTY_SLOTS]);
 void pty_ready(struct pty *pty, const struct pollfd slots[PTY_SLOTS]);
 
-/* The program is gone: deliver what it had printed. Waits for the reader of `output`. */
+/*
+ * After the program's end, deliver its remaining output. Waits for the reader of
+ * `output`.
+ */
 void pty_drain(struct pty *pty);

@@ -1,4 +1,4 @@
-/* role: clone, exec. */
+/* role: clones a child that shares our memory until it execs the role. */
 #include "process/role.h"
 
 #include "base/fd.h"
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILD_STACK = 64 << 10 }; /* a few calls of the kernel, no recursion */
+enum { CHILD_STACK = 64 << 10 }; /* a few system calls, no recursion */
 
 /*
  * The data of the child between clone and exec. The child shares our memory and must

@@ -1,5 +1,5 @@
 /*
- * role: start a role of the product's own program (anchor, proxy) by exec with an empty
+ * role: starts a role of our own program (anchor, proxy) by exec with an empty
  * environment, so that nothing of this process's memory is in it.
  *
  * Anchor, proxy and groups are such roles. front/main.c enters them before it sets up
@@ -14,22 +14,23 @@
 enum { ROLE_ARGUMENT = 16 }; /* a descriptor's number as text */
 
 struct role {
-	const char *program; /* NULL: this very program */
+	const char *program; /* NULL: the program of this process */
 	char *const *argv;
-	const int *fds; /* that it inherits; close-on-exec here, and here only; -1: none */
+	/* inherited by the role; close-on-exec in this process only; -1: none */
+	const int *fds;
 	size_t fd_count;
 };
 
 /*
- * *PIDFD is the new process; its exit signal is 0, so that an embedding program which waits
- * for children of its own never meets it. On false nothing was started.
+ * Start ROLE; *PIDFD is the new process. Its exit signal is 0, so an embedding program
+ * that waits for its own children never sees it. On false nothing was started.
  */
 bool role_start(const struct role *role, int *pidfd, struct err *err);
 
 /*
- * Kill the role behind *PIDFD, which becomes -1; with an anchor goes all in its cell. WAIT:
- * until the kernel has taken it down (a cell about a millisecond); without it the caller is
- * about to end, and nothing of the teardown is in his way.
+ * Kill the role behind *PIDFD, which becomes -1; the whole cell of an anchor ends with
+ * it. WAIT: wait until the kernel has ended it (about a millisecond for a cell).
+ * Without WAIT the caller is about to exit and must not be delayed by the teardown.
  */
 void role_end(int *pidfd, bool wait);
 

@@ -1,4 +1,4 @@
-/* usage: a walk over /proc; see usage.h. */
+/* usage: measures memory and counts tasks by a walk over /proc. */
 #include "process/usage.h"
 
 #include "base/buf.h"
@@ -20,20 +20,21 @@
 
 enum {
 	FILE_MAX = 64 << 10, /* status, smaps_rollup and their like are below 4 KiB */
-	FILES_SEEN_MAX = 8192, /* memory files told apart; more are taken for different ones */
+	/* memory files that are told apart; further ones count as different */
+	FILES_SEEN_MAX = 8192,
 	STAT_BLOCK = 512,
 	KIB = 1024,
 };
 
-/* A walk: the exact shares, or the cheap sums. */
+/* The state of a walk, for exact shares or for cheap sums. */
 struct walk {
 	int proc_fd;
 	struct buf text;
 	struct usage *usage;
 	bool exact;
-	uint64_t shared; /* exact: mapped memory that has no file of the host */
-	uint64_t files;  /* exact: memory files that somebody has open */
-	bool hides;      /* exact: there may be others that we do not see */
+	uint64_t shared; /* exact: mapped memory that belongs to no file of the host */
+	uint64_t files;  /* exact: memory files that a process has open */
+	bool hides;      /* exact: there may be others that we cannot see */
 	ino_t *seen;
 	size_t seen_count;
 };
@@ -43,7 +44,7 @@ static bool read_at(struct walk *walk, const char *path)
 	return fd_read_at(walk->proc_fd, path, &walk->text);
 }
 
-/* The number behind "\nNAME:", in bytes; the line says KiB. 0 when there is none. */
+/* The number behind "\nNAME:" in bytes (the line has KiB); 0 when there is none. */
 static uint64_t field(const struct buf *text, const char *name)
 {
 	size_t size = strlen(name);
@@ -58,21 +59,24 @@ static uint64_t field(const struct buf *text, const char *name)
 	return 0;
 }
 
-/* All that the process holds, each shared page in full. */
+/* Add all memory of the process, each shared page in full. */
 static void add_cheap(struct walk *walk, const char *pid)
 {
 	char path[NAME_MAX + sizeof("/status")];
 
 	(void)snprintf(path, sizeof(path), "%s/status", pid);
 	if (!read_at(walk, path))
-		return; /* gone */
+		return; /* the process is gone */
 	walk->usage->tasks += field(&walk->text, "Threads") / KIB;
 	walk->usage->memory += field(&walk->text, "RssAnon") +
 			       field(&walk->text, "RssShmem") +
 			       field(&walk->text, "VmSwap") + field(&walk->text, "VmPTE");
 }
 
-/* False when the process closes itself to us: then what it holds counts in full. */
+/*
+ * Add the process's exact share. False when we may not read it: then its memory counts
+ * in full.
+ */
 static bool add_share(struct walk *walk, const char *pid)
 {
 	char path[NAME_MAX + sizeof("/smaps_rollup")];
@@ -108,7 +112,7 @@ static void add_memory_file(struct walk *walk, int folder, const char *name)
 		walk->files += (uint64_t)st.st_blocks * STAT_BLOCK;
 }
 
-/* Are descriptors on their way through the socket NAME? Linux 5.4 and later say so. */
+/* Are descriptors in transit through the socket NAME? Linux 5.4 and later report this. */
 static void look_at_socket(struct walk *walk, const char *pid, const char *name)
 {
 	char path[2 * NAME_MAX + sizeof("/fdinfo/")];
@@ -119,7 +123,10 @@ static void look_at_socket(struct walk *walk, const char *pid, const char *name)
 	walk->hides = read_at(walk, path) && field(&walk->text, "scm_fds") > 0;
 }
 
-/* Memory files (memfd_create) that the process has open: nothing need be mapped of them. */
+/*
+ * Add the memory files (memfd_create) that the process has open; they need not be
+ * mapped.
+ */
 static void add_memory_files(struct walk *walk, const char *pid)
 {
 	char path[NAME_MAX + sizeof("/fd")];
@@ -154,7 +161,10 @@ static void add_memory_files(struct walk *walk, const char *pid)
 	(void)closedir(folder);
 }
 
-/* Segments of System V, which stay when nobody is attached: the columns rss and swap. */
+/*
+ * Sum of System V segments, which stay when no process is attached: the columns rss and
+ * swap.
+ */
 static uint64_t segments(struct walk *walk)
 {
 	enum { COLUMN_RSS = 14, COLUMN_SWAP };
@@ -197,7 +207,7 @@ static void walk_processes(struct walk *walk)
 	(void)closedir(folder);
 }
 
-/* Bytes of all files in file systems that are memory, open or not. */
+/* Bytes of all files in memory file systems, open or not. */
 static uint64_t kept_in_files(void)
 {
 	static const char *const folders[] = {"/tmp", "/dev/shm"};
@@ -224,7 +234,7 @@ void usage_begin(struct usage_memory *memory)
 	memory->kept_at_first = kept_in_files();
 }
 
-/* How far NOW lies above *THEN. When NOW is lower, *THEN is set to NOW. */
+/* The growth from *THEN to NOW. When NOW is lower, *THEN is set to NOW. */
 static uint64_t growth(uint64_t *then, uint64_t now)
 {
 	if (now < *then)

@@ -119,7 +119,7 @@ static bool copy(struct connection *connection, int from, int to, struct stream 
 	return true;
 }
 
-/* relay.c: copy the bytes that are there. False when the connection is broken. */
+/* Copy the bytes that are there. False when the connection is broken. */
 static bool relay_out(struct connection *connection)
 {
 	return copy(connection, connection->client.fd, connection->server.fd,
@@ -685,7 +685,7 @@ static const char *reason_of(int code)
 	}
 }
 
-/* answer.c: what the client and the front are told. */
+/* Answer the client with the error CODE and SENTENCE, then close the connection. */
 static void answer_error(struct connection *connection, int code, const char *sentence)
 {
 	struct stream *in = &connection->in;
@@ -886,7 +886,7 @@ static void found(struct lookup *lookup, const char *why)
 	dial_next(connection);
 }
 
-/* connection.c: from a host to a connected server; connection_connected or an answer follows. */
+/* Start from a host; connection_connected or an answer follows. */
 static void dial_start(struct connection *connection)
 {
 	struct lookup *lookup = &connection->lookup;
@@ -907,8 +907,9 @@ static void dial_start(struct connection *connection)
 }
 
 /*
- * What a client says before its bytes are relayed: the head of a request, and in a
- * tunnel to port 443 the greeting that names its host. Both are judged by the same list.
+ * The first bytes of a client, before anything is relayed: the head of a request, and
+ * in a tunnel to port 443 the greeting that names its host. Both are judged by the same
+ * list.
  */
 
 /* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
@@ -1005,7 +1006,7 @@ static bool request_grant(struct connection *connection, const struct http_reque
 	return grant != NULL;
 }
 
-/* connection.c: look at `head`: a request, then the first bytes of a tunnel. */
+/* Look at `head`: a request, then the first bytes of a tunnel. */
 static void client_head(struct connection *connection)
 {
 	struct buf *head = &connection->head;

@@ -49,7 +49,7 @@ const char *address_kind_name(enum address_kind kind);
 void connection_address_make(struct network_host *host, enum network_kind kind,
 			     const unsigned char *bytes);
 
-/* The inside of a proxy, shared by its own files only. */
+/* The inside of a proxy, shared by proxy/ only. */
 
 enum {
 	/*
@@ -57,8 +57,9 @@ enum {
 	 * in the backlog.
 	 */
 	CONNECTIONS_MAX = 512,
-	COPY_BYTES = 64 << 10, /* of one read; also the most that waits for a slow reader */
-	GRANTS_MAX = 4096,     /* one cell runs far fewer commands at the same time */
+	/* of one read; also the most that waits for a slow reader */
+	COPY_BYTES = 64 << 10,
+	GRANTS_MAX = 4096, /* one cell runs far fewer commands at the same time */
 	/*
 	 * A client names its host immediately. One that does not is closed after this
 	 * time.
@@ -79,7 +80,8 @@ struct grant {
 
 struct listener {
 	struct proxy *proxy;
-	const struct network_entry *entry; /* the tcp:// entry it serves; NULL: proxy requests */
+	/* the tcp:// entry it serves; NULL: proxy requests */
+	const struct network_entry *entry;
 	struct source source;
 };
 
@@ -108,7 +110,8 @@ enum connection_state {
 	ASKING,           /* whether it may go on */
 	FINDING,          /* its addresses */
 	DIALING,          /* one after the other */
-	READING_HELLO, /* the client's first bytes, which name the host, before they go on */
+	/* the client's first bytes, which name the host, before they go on */
+	READING_HELLO,
 	RELAYING,
 	LEAVING, /* the whole answer was sent or queued; the client still reads it */
 };
@@ -143,7 +146,7 @@ struct connection {
 	char why[PROXY_REMEDY_MAX];
 };
 
-/* connection.c: from accept to the end. */
+/* A connection from accept to its end. */
 void connection_accept(struct listener *listener);
 /* End all connections of CALL. */
 void connection_end_all(struct proxy *proxy, uint64_t call);

@@ -1,4 +1,7 @@
-/* http: reads the head line by line and names the rule that it breaks. */
+/*
+ * http: reads heads, bodies and greetings strictly, and names the rule that a head
+ * breaks.
+ */
 
 #include "proxy/http.h"
 
@@ -20,10 +23,8 @@ struct head_field {
 };
 
 /*
- * Splits an HTTP head (RFC 9112) into lines and fields. The results are views of the
- * bytes, no copies.
- *
- * Strict, line by line.
+ * Splits an HTTP head (RFC 9112) into lines and fields, strictly line by line. The
+ * results are views of the bytes, no copies.
  */
 
 enum { METHOD_MAX = 32 };
@@ -172,7 +173,10 @@ bool http_request_print(struct str bytes, const struct http_request *request, st
 	return !out->overflowed;
 }
 
-/* Counted, or in chunks (RFC 9112, section 7.1) without extensions and trailers. */
+/*
+ * Finds the end of a body: counted, or in chunks (RFC 9112, section 7.1) without
+ * extensions and trailers.
+ */
 
 enum { SIZE_DIGITS = 15 }; /* hexadecimal; fits 64 bits */
 
@@ -257,7 +261,10 @@ size_t body_take(struct body *body, struct str bytes)
 	return at;
 }
 
-/* Records, the message in them, its extensions. Each length is checked once, here. */
+/*
+ * Reads the greeting of TLS: records, the message in them, its extensions. Each length
+ * is checked once, here.
+ */
 
 enum {
 	RECORD_HANDSHAKE = 22,
@@ -404,9 +411,8 @@ enum hello_answer http_hello_read(struct str bytes, char name[NETWORK_NAME_MAX +
 }
 
 /*
- * The token in a Proxy-Authorization (RFC 7617).
- *
- * Base64 of "glovebox:" and a token, and nothing else.
+ * Reads the token in a Proxy-Authorization (RFC 7617): Base64 of "glovebox:" and a
+ * token, and nothing else.
  */
 
 enum { CREDENTIALS_MAX = sizeof(PROXY_USER ":") - 1 + PROXY_TOKEN, GROUP = 4 };

@@ -1,8 +1,8 @@
 /*
  * http: the head of what a client asks of the proxy (RFC 9112), read strictly. A head
  * that two programs could understand differently is refused, so that nothing can be
- * hidden from the proxy. `CONNECT host:port`, or a plain request in absolute form (`GET
- * http://host/path`), which goes on in origin form.
+ * hidden from the proxy. A request is `CONNECT host:port`, or a plain request in
+ * absolute form (`GET http://host/path`), which is passed on in origin form.
  */
 #pragma once
 
@@ -48,8 +48,8 @@ enum request_answer http_request_read(struct str bytes, struct http_request *req
 				      struct err *err);
 
 /*
- * The same for the first request inside a tunnel to HOST and PORT, in origin form (`GET
- * /path`). Its Host header must name HOST.
+ * Like http_request_read, for the first request inside a tunnel to HOST and PORT, in
+ * origin form (`GET /path`). Its Host header must name HOST.
  */
 enum request_answer http_request_read_inside(struct str bytes,
 					     const struct network_host *host,
@@ -65,8 +65,8 @@ bool http_request_print(struct str bytes, const struct http_request *request,
 			struct buf *out);
 
 /*
- * Where the body of one plain request ends. Bytes behind the end are not passed on. They
- * would be a second request, which nobody has checked.
+ * Finds the end of the body of one plain request. Bytes behind the end are not passed
+ * on. They would be a second request, which nobody has checked.
  */
 
 struct body {

@@ -32,7 +32,10 @@
 
 enum { PROXY_ARGUMENTS = 4 };
 
-/* What front and proxy say to each other, over a socket and at the start. */
+/*
+ * Prints and reads the messages between front and proxy, and the data that the proxy
+ * gets at its start.
+ */
 
 bool proxy_send(int control, const struct proxy_message *message, int fd)
 {
@@ -68,7 +71,7 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out)
 	return value_print(object, 0, out);
 }
 
-/* The tokens of the commands that run now. */
+/* Keeps the tokens of the commands that run now. */
 
 static bool grants_add(struct proxy *proxy, uint64_t call, const char *token)
 {

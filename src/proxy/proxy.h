@@ -26,7 +26,10 @@ struct buf;
 struct grant;
 struct proxy;
 
-/* argv[0] of the role; its arguments are the numbers of three descriptors: see proxy_role. */
+/*
+ * argv[0] of the role; its arguments are the numbers of three descriptors: see
+ * proxy_role.
+ */
 #define PROXY_ROLE "glovebox-proxy"
 
 /* The user name before a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
@@ -38,8 +41,8 @@ enum {
 };
 
 enum proxy_kind {
-	PROXY_LISTENER =
-		1, /* with a listening socket; `port` of a tcp:// entry, or 0: proxy requests */
+	/* with a listening socket; `port` of a tcp:// entry, or 0: proxy requests */
+	PROXY_LISTENER = 1,
 	PROXY_GRANT,  /* `text` is the token of the command `call` */
 	PROXY_REVOKE, /* `call` has ended, and with it all its connections */
 	PROXY_READY,  /* locked in */
@@ -49,7 +52,10 @@ enum proxy_kind {
 	 * call
 	 */
 	PROXY_REFUSED,
-	/* the same before the refusal: `connection` waits for a decision */
+	/*
+	 * `connection` waits for a decision about `text`, host:port; `remedy` as in
+	 * PROXY_REFUSED
+	 */
 	PROXY_ASKED,
 	PROXY_DECIDED, /* `connection` may go on when `port` is 1 */
 };
@@ -77,7 +83,8 @@ struct proxy_spec {
 	const char *const *network; /* entries of the policy, NULL-ended */
 	const char *rule;     /* the key they stand under: "agents.default.network" */
 	const char *resolver; /* "address" or "address:port"; NULL: the machine's own */
-	bool asks; /* a person is asked about a host that no entry lists, before it is refused */
+	/* a person is asked about a host that no entry lists, before it is refused */
+	bool asks;
 };
 bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
 

@@ -1,4 +1,4 @@
-/* resolver: questions, their repetition, and the search of suffixes. */
+/* resolver: sends questions, repeats them, and searches suffixes. */
 
 #include "proxy/resolver.h"
 
@@ -102,7 +102,7 @@ static void query_take(struct query *query, struct str message)
 	case DNS_CUT:
 		if (!query->tcp) {
 			query->tcp = true;
-			query->asked--; /* the same server once more */
+			query->asked--; /* ask the same server again */
 		}
 		break;
 	case DNS_FAILED:
@@ -547,8 +547,8 @@ enum dns_answer resolver_dns_read_answer(struct str message, const char *name,
 }
 
 /*
- * Reads two old formats and skips lines that it does not understand, as other programs
- * do.
+ * Reads resolv.conf and hosts, two old formats. Lines that are not understood are
+ * skipped, as other programs do.
  */
 
 /* Few hosts are listed by the policy. A longer list of them is cut off here. */

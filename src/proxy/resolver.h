@@ -20,9 +20,9 @@
 struct lookup;
 
 /*
- * The two messages a stub resolver needs (RFC 1035): a question for the addresses of one
- * name, and the answer to it. A question of another program can be read as well, to
- * report it. No input or output; resolver.h sends the messages.
+ * The two messages a stub resolver needs (RFC 1035): a question for the addresses of
+ * one name, and the answer to it. A question of another program can be read as well, to
+ * report it. These functions do no input or output.
  *
  * The C library and others read files for each question. The proxy has no file rights,
  * so it needs a client of its own.
@@ -32,7 +32,8 @@ enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
 
 enum {
 	DNS_QUESTION_MAX = 12 + NETWORK_NAME_MAX + 2 + 4,
-	DNS_ADDRESSES_MAX = 8, /* of one kind; a host whose eight addresses all fail is down */
+	/* of one kind; a host whose eight addresses all fail is down */
+	DNS_ADDRESSES_MAX = 8,
 	DNS_MESSAGE_MAX = 64 << 10,
 };
 

@@ -1,4 +1,6 @@
-/* cgroup: one group, from its making to its end, and what it refused; see cgroup.h. */
+/*
+ * cgroup: makes, fills, reads and removes control groups, and finds the place for them.
+ */
 
 #include "sandbox/cgroup.h"
 
@@ -22,16 +24,21 @@
 #include <unistd.h>
 
 enum {
-	TEXT_MAX = 4096, /* of the small files here; a longer list of processes is not empty */
+	/* for the small files here; a longer list of processes is not empty */
+	TEXT_MAX = 4096,
 	STAT_MAX = 64 << 10, /* memory.stat has some hundred lines */
-	START_FIELD = 20,    /* of /proc/PID/stat, behind the name: when it began */
+	/* of /proc/PID/stat, counted behind the name: the start time */
+	START_FIELD = 20,
 };
 
 #define PREFIX   "glovebox-"
 #define PROGRAMS "programs"
 #define WORKER   "worker"
 
-/* When PID started, in ticks since boot: pid and start time name a process for good. */
+/*
+ * The start time of PID in ticks since boot. Pid and start time together identify a
+ * process for good.
+ */
 static uint64_t start_of(pid_t pid)
 {
 	char path[64];
@@ -95,7 +102,7 @@ static bool limit_memory(int fd, int version, uint64_t bytes)
 	(void)snprintf(memory, sizeof(memory), "%" PRIu64, bytes);
 	if (!fd_write_at(fd, version == 2 ? "memory.max" : "memory.limit_in_bytes", memory))
 		return false;
-	/* Not everywhere: kernels count swap only when told to. */
+	/* This may fail: kernels count swap only when they are configured to. */
 	if (version == 2)
 		(void)fd_write_at(fd, "memory.swap.max", "0");
 	else
@@ -123,8 +130,8 @@ static int folder_make(int above, const char *name)
 }
 
 /*
- * With version 2 a group that gives a controller to the groups below may hold no process:
- * the worker and the programs get a group each.
+ * In version 2 a group that gives a controller to the groups below it may not hold
+ * processes. So the worker and the programs get a group each.
  */
 static bool divide(struct cgroup *group, int version, const struct cgroup_limits *limits)
 {
@@ -173,7 +180,10 @@ failed:
 	return err_set(err, code, "a control group: %s", strerror(code));
 }
 
-/* The folder that counts CONTROLLER for one of them; -1: nobody does. */
+/*
+ * The folder that counts CONTROLLER for the worker, or with PROGRAM for the programs;
+ * -1: none does.
+ */
 static int place_of(const struct cgroup *group, int controller, bool program)
 {
 	if (group->worker >= 0)
@@ -228,8 +238,8 @@ bool cgroup_enter_program(struct cgroup *group, pid_t pid, struct err *err)
 }
 
 /*
- * Open the lists anew: from a descriptor that stays open, version 1 returns lists that
- * are up to a second old.
+ * Open the lists each time: in version 1 a descriptor that stays open returns lists
+ * that are up to a second old.
  */
 static bool lists_are_empty(const struct cgroup *group)
 {
@@ -279,7 +289,7 @@ bool cgroup_remove(const struct cgroup_place *place, struct cgroup *group)
 	return remove_name(place, group->name);
 }
 
-/* Is NAME a group of ours whose maker is gone? */
+/* Is NAME a group of ours whose maker has ended? */
 static bool is_stale(const char *name)
 {
 	size_t size = strlen(PREFIX);
@@ -331,7 +341,7 @@ int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller)
 	return held(&group->counts[controller], folder, files[controller][1], O_RDONLY);
 }
 
-/* The number behind KEY in a text of lines of both. */
+/* The number behind KEY in a text whose lines are a key and a number. */
 static uint64_t number_of(struct str rest, const char *key)
 {
 	struct str line, word, number;
@@ -380,7 +390,7 @@ uint64_t cgroup_left_memory(const struct cgroup *group)
 	return left;
 }
 
-/* Where groups can be made, as /proc tells. */
+/* Finds the folders in which groups can be made, from /proc. */
 
 enum { LIST_MAX = 1 << 20 }; /* of /proc/self/cgroup and of a group's own lists */
 
@@ -410,8 +420,8 @@ static bool has_word(struct str list, char separator, const char *word)
 }
 
 /*
- * This process's group for CONTROLLER ("" for version 2) as /proc/self/cgroup has it:
- * "4:memory:/a/b".
+ * The group of this process for CONTROLLER ("" for version 2), from a line of
+ * /proc/self/cgroup such as "4:memory:/a/b".
  */
 static bool group_path(struct str text, const char *controller, struct str *path)
 {
@@ -434,14 +444,20 @@ static bool group_path(struct str text, const char *controller, struct str *path
 	return false;
 }
 
-/* Is MOUNT a cgroup file system of TYPE, for version 1 with CONTROLLER among its options? */
+/*
+ * Is MOUNT a cgroup file system of TYPE, for version 1 with CONTROLLER among its
+ * options?
+ */
 static bool mount_fits(const struct mount *mount, const char *type, const char *controller)
 {
 	return str_is(mount->type, type) &&
 	       (!*controller || has_word(mount->super, ',', controller));
 }
 
-/* The folder of GROUP, which begins with what is mounted; "" when it lies outside. */
+/*
+ * The folder of GROUP below the mount point. GROUP begins with the root of the mount;
+ * "" when it lies outside of the mount.
+ */
 static void folder_of(const char *root, struct str mounts, const char *type,
 		      const char *controller, struct str group, struct buf *folder)
 {
@@ -470,7 +486,7 @@ static bool may_be_changed(int folder_fd)
 	       faccessat(folder_fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
 }
 
-/* Do groups below FOLDER_FD have both controllers, perhaps after asking for them? */
+/* Do groups below FOLDER_FD have both controllers, if necessary after we enabled them? */
 static bool gives_controllers(int folder_fd, struct buf *text)
 {
 	for (int i = 0; i < 2; i++) {
@@ -482,8 +498,8 @@ static bool gives_controllers(int folder_fd, struct buf *text)
 		if (has_word(list, ' ', "memory") && has_word(list, ' ', "pids"))
 			return true;
 		/*
-		 * EBUSY where processes live in this group: the caller then tries the one
-		 * above.
+		 * EBUSY when processes live in this group: the caller then tries the
+		 * group above.
 		 */
 		if (i == 0 &&
 		    !fd_write_at(folder_fd, "cgroup.subtree_control", "+memory +pids"))
@@ -492,7 +508,10 @@ static bool gives_controllers(int folder_fd, struct buf *text)
 	return false;
 }
 
-/* Version 2: beside us, or below us where the kernel lets a group have both. */
+/*
+ * Version 2: look beside our group, or below it where the kernel lets a group hold
+ * processes and groups.
+ */
 static void find_unified(const char *root, struct str own, struct str mounts,
 			 struct cgroup_place *place)
 {
@@ -515,8 +534,8 @@ static void find_unified(const char *root, struct str own, struct str mounts,
 		}
 		slash = strrchr(folder.data, '/');
 		/*
-		 * A folder above the mount is no cgroup: its files are missing, so it
-		 * fails.
+		 * Stop above the mount: such a folder has no files of a control group,
+		 * so it fails.
 		 */
 		if (!slash || slash == folder.data)
 			break;

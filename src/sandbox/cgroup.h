@@ -1,10 +1,11 @@
 /*
- * cgroup: control groups of the kernel, which count what a command holds exactly: the
- * controllers `memory` and `pids`, of version 2 where a part of the tree was delegated to
- * this user, of version 1 where it may be written. A group holds one worker and what it
- * starts; the memory of its programs is held a second time, by a group below: where that
- * is full the kernel looks for whom to end among them, and their worker lives to tell.
- * Each controller can be missing: then somebody else must count.
+ * cgroup: control groups of the kernel, which count exactly the memory and processes of
+ * a command. The controllers are `memory` and `pids`: of version 2 where a part of the
+ * tree was delegated to this user, of version 1 where the user may write it. A group
+ * holds one worker and the processes it starts. A second group below limits the memory
+ * of the programs alone: when it is full, the kernel kills one of them, and the worker
+ * survives to report it. Each controller can be missing; then the worker counts by
+ * itself.
  */
 #pragma once
 
@@ -19,23 +20,24 @@ enum cgroup_controller {
 	CGROUP_PIDS,
 	CGROUP_CONTROLLERS,
 	/*
-	 * A counter only: kills among the programs in version 1; 2 counts them in the
-	 * group above
+	 * Only a counter: kills among the programs in version 1. Version 2 counts them
+	 * in the group above
 	 */
 	CGROUP_PROGRAMS = CGROUP_CONTROLLERS,
 	CGROUP_COUNTERS
 };
 
-/* Where groups of ours can be made. */
+/* The place where we can make groups. */
 struct cgroup_place {
-	int version;                     /* 2 or 1; 0: nowhere */
-	int folders[CGROUP_CONTROLLERS]; /* held; -1: not this controller; of 2 both the same */
+	int version; /* 2 or 1; 0: nowhere */
+	/* held; -1: the controller is missing; in version 2 both are the same */
+	int folders[CGROUP_CONTROLLERS];
 };
 
 /*
- * Look where this process is. ROOT stands before /proc and the mounts: "" but in tests.
- * Nothing is changed but that a delegated place is asked for its controllers. Always
- * fills PLACE.
+ * Find the place from where this process is. ROOT is a prefix of /proc and the mounts:
+ * "" except in tests. Changes nothing, except that it enables the controllers of a
+ * delegated place. Always fills PLACE.
  */
 void cgroup_find(const char *root, struct cgroup_place *place);
 void cgroup_leave(struct cgroup_place *place);
@@ -44,20 +46,24 @@ enum { CGROUP_NAME_MAX = 80 };
 
 struct cgroup {
 	char name[CGROUP_NAME_MAX];
-	int folders[CGROUP_CONTROLLERS]; /* -1: the place has it not */
-	/* Below CGROUP_MEMORY, for the memory of the programs, or with version 2 for all of them; -1 */
-	int programs;
-	int worker; /* its own place, which only version 2 wants; or -1 */
+	int folders[CGROUP_CONTROLLERS]; /* -1: the place does not have the controller */
 	/*
-	 * Files that each use asks again, held once they have been: a group serves many
-	 * workers, and to open and close one costs more than to read it.
+	 * Below CGROUP_MEMORY: in version 1 for the memory of the programs, in version
+	 * 2 for all their counts; or -1
 	 */
-	int doors[CGROUP_CONTROLLERS]; /* where workers enter */
+	int programs;
+	int worker; /* the worker's own group, which only version 2 needs; or -1 */
+	/*
+	 * Files that are needed at each use. They stay open after the first use,
+	 * because a group serves many workers, and opening and closing a file costs
+	 * more than reading it.
+	 */
+	int doors[CGROUP_CONTROLLERS]; /* workers enter through these */
 	int tasks, usage;
 	int counts[CGROUP_COUNTERS];
 };
 
-/* One that is not there yet. */
+/* A group that is not made yet. */
 #define CGROUP_BLANK                                                                  \
 	{                                                                             \
 		.folders = {-1, -1}, .programs = -1, .worker = -1, .doors = {-1, -1}, \
@@ -69,43 +75,55 @@ struct cgroup {
 	}
 
 struct cgroup_limits {
-	/* bytes, swap included where the kernel counts it: of all, and of the programs together */
+	/*
+	 * bytes, including swap where the kernel counts it: of the whole group, and of
+	 * the programs together
+	 */
 	uint64_t memory, programs;
 	uint64_t pids;
 };
 
 /*
- * A new group with LIMITS, the NUMBERth of this process; its name says whose it is, so
- * that cgroup_sweep knows when that process is gone. A group that fails halfway is
- * removed again.
+ * Make a new group with LIMITS, as number NUMBER of this process. Its name identifies
+ * this process, so that cgroup_sweep can tell when the process has ended. A group that
+ * fails halfway is removed again.
  */
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);
 
-/* A worker PID and what it starts from now on. The kernel may take 15 ms for it. */
+/*
+ * Move the worker PID into GROUP; processes that it starts from now on are in it too.
+ * The kernel may need 15 ms for the move.
+ */
 bool cgroup_enter(struct cgroup *group, pid_t pid, struct err *err);
-/* A program of that worker's, and what it starts. */
+/*
+ * Move a program of that worker into GROUP, with the processes that it starts from now
+ * on.
+ */
 bool cgroup_enter_program(struct cgroup *group, pid_t pid, struct err *err);
 
-/* Does nobody live in it? */
+/* Is no process in GROUP? */
 bool cgroup_is_empty(struct cgroup *group);
 
-/* Bytes that are counted for it, UINT64_MAX when nobody knows: what stays is no more. */
+/* Bytes that are counted for GROUP; UINT64_MAX when this cannot be read. */
 uint64_t cgroup_usage(struct cgroup *group);
 
-/* Bytes that stay although nobody lives in it: in files in memory, of a /tmp that lives on. */
+/*
+ * Bytes that stay although no process is in GROUP: files in memory, of a /tmp that
+ * lives on.
+ */
 uint64_t cgroup_left_memory(const struct cgroup *group);
 
 /* Remove an empty group. False when it is not empty (yet): try again. */
 bool cgroup_remove(const struct cgroup_place *place, struct cgroup *group);
 
-/* Remove what processes that are gone have left. */
+/* Remove the groups of processes that have ended. */
 void cgroup_sweep(const struct cgroup_place *place);
 
 /*
- * The file that counts how often CONTROLLER refused something (took a process for memory,
- * refused one for pids), for cgroup_count; -1 when there is none. GROUP keeps it. One of
- * enum cgroup_controller up to CGROUP_COUNTERS.
+ * The file that counts how often CONTROLLER refused something (killed a process for
+ * memory, refused one for pids), for cgroup_count; -1 when there is none. GROUP owns
+ * the descriptor. CONTROLLER is one of enum cgroup_controller up to CGROUP_COUNTERS.
  */
 int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller);
 uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);

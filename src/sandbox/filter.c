@@ -96,8 +96,10 @@ bool identity_filter_enter(enum sandbox_level level, int *listener, struct err *
 	if (listener != NULL) {
 		*listener = -1;
 		/*
-		 * Older than 5.0 (EINVAL), or a container around us listens (EBUSY). Below
-		 * L3 the one listener there can be is the programs' own.
+		 * A listener cannot be installed on kernels before 5.0 (EINVAL), or
+		 * when a container around us listens (EBUSY). Below L3 none is
+		 * installed here, because only one listener is possible and the filter
+		 * of the programs needs it.
 		 */
 		if (level == SANDBOX_SEALED &&
 		    install(program, SECCOMP_FILTER_FLAG_NEW_LISTENER, listener))
@@ -110,11 +112,11 @@ bool identity_filter_enter(enum sandbox_level level, int *listener, struct err *
 }
 
 /*
- * Refused calls as sentences. All that is known of one are its number and its arguments
- * as numbers; nothing of the caller's memory is read.
+ * Puts refused calls into words. Only the number of a call and its arguments as numbers
+ * are known; nothing in the caller's memory is read.
  */
 
-/* A newer kernel's struct may be longer, and it writes all of it. */
+/* The struct of a newer kernel may be longer, and the kernel writes all of it. */
 enum { NOTIFICATION_MAX = 512 };
 
 struct word {
@@ -188,7 +190,9 @@ static enum group group_of(const char *name)
 	return ELSE;
 }
 
-/* The argument that decided, in words: a family, the first of the namespaces. */
+/*
+ * The argument that decided, in words: a socket family, or the first of the namespaces.
+ */
 static const char *argument_of(enum group group, const struct seccomp_data *data)
 {
 	if (group == SOCKETS) {
@@ -241,7 +245,7 @@ bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
 		return false;
 	memset(&asked, 0, sizeof(asked));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked.told) < 0)
-		return false; /* its caller was killed meanwhile */
+		return false; /* the caller was killed meanwhile */
 	answer = (struct seccomp_notif_resp){.id = asked.told.id, .error = -EPERM};
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 	describe(&asked.told.data, refusal);

@@ -1,13 +1,10 @@
 /*
- * filter_make: a program of the build. It writes the system-call filter as a C table on
- * standard output: the lists (filter_make.c), whose names libseccomp turns into numbers, and
- * what is judged by arguments (here), as instructions (filter_make.c). With the word "names"
- * it writes the names of the calls that are explained instead.
- *
- * Everything is allowed but what reaches out of the cell, into other processes, or into
- * parts of the kernel that have no business in a build. ENOSYS where programs fall back
- * by themselves, EPERM elsewhere; EPERM by way of the worker (FILTER_EXPLAIN) for what
- * deserves a sentence, since no program that needs it can do without.
+ * filter_make: a program of the build. It writes the system-call filters as C tables on
+ * standard output, or with the word "names" the names of the explained calls.
+ * Everything is allowed except calls that reach out of the cell, into other processes,
+ * or into parts of the kernel that no build needs. Such a call gets ENOSYS where
+ * programs then fall back, EPERM elsewhere, and FILTER_EXPLAIN (EPERM through the
+ * worker, with a sentence) where the program cannot go on without it.
  */
 
 #include <errno.h>
@@ -32,8 +29,8 @@
 #include <sys/stat.h>
 
 /*
- * The C library's names end before these; numbers are the same on all our
- * architectures.
+ * The headers of the C library may not have these yet. Their numbers are the same on
+ * all our architectures.
  */
 enum {
 	CALL_CLONE3 = 435,
@@ -51,7 +48,7 @@ enum {
 	CALL_FILE_SETATTR = 469,
 };
 
-/* Answers beside errors, which are their errno. */
+/* Answers besides errors. An error is its errno. */
 enum {
 	FILTER_ALLOW = 0,
 	FILTER_EXPLAIN = 0xeee, /* ask the worker */
@@ -59,29 +56,32 @@ enum {
 
 enum condition_kind {
 	CONDITION_ALWAYS,
-	CONDITION_ANY_BIT, /* of the mask */
-	CONDITION_EQUALS,  /* the bits of the mask are the value */
+	CONDITION_ANY_BIT, /* one of the bits of the mask is set */
+	CONDITION_EQUALS,  /* the bits under the mask equal the value */
 	CONDITION_DIFFERS,
 };
 
-/* Of the low half of an argument: what the kernel looks at of an int and of all flags. */
+/*
+ * A condition on the low half of an argument, which is all that the kernel reads of an
+ * int and of all flags.
+ */
 struct condition {
 	enum condition_kind kind;
 	uint32_t argument, mask, value;
 };
 
-/* Where both hold, this is answered. */
+/* ANSWER is given when both conditions hold. */
 struct filter_test {
 	struct condition first, second;
 	uint32_t answer;
 };
 
 enum {
-	FILTER_CALLS_MAX = 512, /* numbers; what lies above is allowed */
-	FILTER_TESTS_MAX = 8,   /* of one call */
+	FILTER_CALLS_MAX = 512, /* call numbers; higher ones are allowed */
+	FILTER_TESTS_MAX = 8,   /* for one call */
 };
 
-/* All zero: everything is allowed. */
+/* A filter that is all zero allows everything. */
 struct filter {
 	struct filter_rule {
 		uint32_t answer; /* when no test has answered */
@@ -91,13 +91,14 @@ struct filter {
 };
 
 /*
- * Which system calls the filters name, for filter_make alone. Lists of names end with
- * NULL, those of numbers with -1; a name that this architecture has not is skipped.
- *
- * The lists of calls.
+ * The system calls that the filters name. Lists of names end with NULL, lists of
+ * numbers with -1. A name that this architecture does not have is skipped.
  */
 
-/* Asked for on purpose, and nothing else would do: the worker is told of each. */
+/*
+ * Programs make these calls on purpose and have no other way. The worker is told of
+ * each.
+ */
 static const char *const calls_explained[] = {
 	/* mounts and roots */
 	"mount",
@@ -147,7 +148,7 @@ static const char *const calls_explained[] = {
 	NULL,
 };
 
-/* Tried in passing, by programs that have another way. */
+/* Programs try these by the way, and have another way. */
 static const char *const calls_refused[] = {
 	"name_to_handle_at",
 	"nfsservctl",
@@ -183,7 +184,7 @@ static const char *const calls_absent[] = {
 	NULL,
 };
 
-/* Contact with processes outside through names of the host that no path rule judges. */
+/* Calls that reach processes outside by names of the host, which no path rule judges. */
 static const char *const calls_refused_outside[] = {
 	"bind",   "connect",    "listen", /* sockets of the host, named and abstract */
 	"shmget", "shmat",      "shmctl",  "shmdt",     "semget",
@@ -191,7 +192,10 @@ static const char *const calls_refused_outside[] = {
 	"msgrcv", "msgctl",     "mq_open", "mq_unlink", NULL,
 };
 
-/* Programs ask at times and go on without; a watch would tell of any folder's names. */
+/*
+ * Programs try these and go on without them. A watch would reveal the names in any
+ * folder.
+ */
 static const char *const calls_absent_outside[] = {
 	"inotify_init",
 	"inotify_init1",
@@ -210,27 +214,29 @@ static const int calls_unsupported_outside_numbers[] = {
 	-1,
 };
 
-/* Of programs, between start and exec. */
+/* In the filter of programs, loaded between their start and exec. */
 static const char *const calls_of_attributes[] = {
 	"chmod",    "fchmod", "fchmodat", "chown",     "lchown",    "fchown",
 	"fchownat", "utime",  "utimes",   "futimesat", "utimensat", NULL,
 };
 
-/* A filter cannot tell whose pid a number is: without a domain these are all refused. */
+/*
+ * A filter cannot tell whose process a pid is. So all of these are refused where there
+ * is no signal domain.
+ */
 static const char *const calls_of_signals[] = {
 	"tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
 	NULL,
 };
 
 /*
- * A filter as what is answered to each call, and its instructions as a C table on
- * standard output. For filter_make alone. The kernel translates a filter for every
- * worker and asks it for every number there is, so what counts is its length first and
- * its depth second: numbers that are answered alike are one range, what is judged by
- * arguments alike is written once.
+ * Turns the answers of a filter into instructions, and prints them as a C table. For
+ * every worker the kernel translates a filter and runs it for every call number. So its
+ * length counts first and its depth second: numbers with equal answers are one range,
+ * and equal rules on arguments are written once.
  *
- * From answers to instructions; see filter_make.c. Jumps lead forward only, so a program
- * is written from its end: what is jumped to is there already.
+ * Jumps only go forward, so a program is written from its end: the target of a jump is
+ * already written.
  */
 
 #if defined(__x86_64__)
@@ -244,7 +250,7 @@ static const char *const calls_of_signals[] = {
 enum {
 	X32_BIT = 0x40000000,
 	JUMP_MAX = 255,
-	/* Behind so many comparisons in a row a branch above them pays. */
+	/* After this many comparisons in a row, one more branch pays. */
 	ROW_MAX = 4,
 	PROGRAM_MAX = 1024,
 };
@@ -253,13 +259,16 @@ enum {
 #define ARGUMENT(n) \
 	(offsetof(struct seccomp_data, args) + 8 * (n)) /* low half: little-endian */
 
-/* Turned round: the first is the last instruction. A place is an index of it. */
+/*
+ * The instructions in reverse order: the last one comes first. A place is an index into
+ * `code`.
+ */
 struct program {
 	struct sock_filter code[PROGRAM_MAX];
 	unsigned count;
 };
 
-/* Numbers from FIRST up to the next range's, all with RULE. */
+/* Call numbers from FIRST up to the next range. All have RULE. */
 struct range {
 	unsigned first, place;
 	const struct filter_rule *rule;
@@ -312,7 +321,7 @@ static uint32_t kernel_answer(uint32_t answer)
 	return SECCOMP_RET_ERRNO | (answer & SECCOMP_RET_DATA);
 }
 
-/* The one place where ANSWER is given. */
+/* The only instruction that gives ANSWER; added when there is none yet. */
 static unsigned put_answer(struct program *program, uint32_t answer)
 {
 	const struct sock_filter wanted = BPF_STMT(BPF_RET | BPF_K, kernel_answer(answer));
@@ -324,7 +333,7 @@ static unsigned put_answer(struct program *program, uint32_t answer)
 	return put(program, wanted);
 }
 
-/* Test CONDITION on the value that is loaded. */
+/* Test CONDITION on the loaded value. */
 static unsigned put_comparison(struct program *program, const struct condition *condition,
 			       unsigned yes, unsigned no)
 {
@@ -342,7 +351,7 @@ static unsigned put_comparison(struct program *program, const struct condition *
 							 condition->mask));
 }
 
-/* Where TEST does not hold, the whole of ARGUMENT is what is loaded. */
+/* Is all of ARGUMENT still loaded after TEST did not hold? */
 static bool leaves_loaded(const struct filter_test *test, uint32_t argument)
 {
 	return test->second.kind == CONDITION_ALWAYS && test->first.argument == argument &&
@@ -367,7 +376,7 @@ static unsigned put_rule(struct program *program, const struct filter_rule *rule
 	return next;
 }
 
-/* Every answer stands at the very end, in reach of all. */
+/* Put all answers at the very end of the program, where every jump can reach them. */
 static void put_answers(struct program *program, const struct filter *filter)
 {
 	(void)put_answer(program, FILTER_ALLOW);
@@ -424,7 +433,7 @@ static size_t count_odd(const struct ranges *ranges, size_t from, size_t to, uns
 	return count;
 }
 
-/* One comparison after the other; numbers that meet none go to OTHERS. */
+/* Put one comparison after the other. Numbers that match none go to OTHERS. */
 static unsigned put_row(struct program *program, const struct ranges *ranges, size_t from,
 			size_t to, unsigned others)
 {
@@ -434,7 +443,10 @@ static unsigned put_row(struct program *program, const struct ranges *ranges, si
 		const struct range *range = &ranges->items[i];
 		if (range->place == others)
 			continue;
-		/* Not the last of all: behind that everything is allowed. */
+		/*
+		 * There is a next range, because the last range of all allows
+		 * everything.
+		 */
 		unsigned end = ranges->items[i + 1].first;
 		if (end - range->first == 1) {
 			next = put_jump(program, BPF_JEQ, range->first, range->place, next);
@@ -446,7 +458,7 @@ static unsigned put_row(struct program *program, const struct ranges *ranges, si
 	return next;
 }
 
-/* Decide among the ranges FROM up to TO. */
+/* Put the decision among the ranges FROM up to TO. */
 static unsigned put_tree(struct program *program, const struct ranges *ranges,
 			 size_t from, size_t to, unsigned allowed)
 {
@@ -456,7 +468,7 @@ static unsigned put_tree(struct program *program, const struct ranges *ranges,
 		return ranges->items[from].place;
 	if (odd <= ROW_MAX)
 		return put_row(program, ranges, from, to, allowed);
-	/* Split so that both halves have as many odd ranges. */
+	/* Split so that both halves have equally many odd ranges. */
 	size_t middle = from + 1;
 	while (middle < to - 1 && count_odd(ranges, from, middle, allowed) < odd / 2)
 		middle++;
@@ -465,7 +477,10 @@ static unsigned put_tree(struct program *program, const struct ranges *ranges,
 	return put_jump(program, BPF_JGE, ranges->items[middle].first, above, below);
 }
 
-/* Another architecture's numbers mean other calls; x32 does not exist. */
+/*
+ * Kill a process that calls with the numbers of another architecture, because they mean
+ * other calls. Calls of x32 get ENOSYS.
+ */
 static void put_head(struct program *program, unsigned tree)
 {
 	(void)put_jump(program, BPF_JGE, X32_BIT, put_answer(program, ENOSYS), tree);
@@ -477,7 +492,7 @@ static void put_head(struct program *program, unsigned tree)
 	(void)put_load(program, offsetof(struct seccomp_data, arch));
 }
 
-/* Whatever the arguments; a call that has tests is left to them first. */
+/* Give NUMBER an answer for any arguments. Tests of the call decide before it. */
 static void filter_answer(struct filter *filter, int number, uint32_t answer)
 {
 	if (number < 0 || number >= FILTER_CALLS_MAX)
@@ -485,7 +500,7 @@ static void filter_answer(struct filter *filter, int number, uint32_t answer)
 	filter->rules[number].answer = answer;
 }
 
-/* One more test of NUMBER, after those it has. */
+/* Add one more test to NUMBER, after its earlier tests. */
 static void filter_add_test(struct filter *filter, int number, const struct filter_test *test)
 {
 	if (number < 0 || number >= FILTER_CALLS_MAX)
@@ -496,7 +511,9 @@ static void filter_add_test(struct filter *filter, int number, const struct filt
 	rule->tests[rule->count++] = *test;
 }
 
-/* ALL: of every process, so that other architectures and x32 are answered too. */
+/*
+ * ALL: the filter is for every process, so it also handles other architectures and x32.
+ */
 static void filter_print(const struct filter *filter, const char *name, bool all)
 {
 	static struct program program;
@@ -524,7 +541,7 @@ static void filter_print(const struct filter *filter, const char *name, bool all
 
 enum {
 	NEW_TIME = 0x80, /* CLONE_NEWTIME */
-	WORKER = 1,      /* its number where it has a pid namespace */
+	WORKER = 1,      /* pid of the worker in its pid namespace */
 	SOCKET_TYPE_MASK = 0xf,
 	PRIORITY_OF_PROCESS = 1,      /* IOPRIO_WHO_PROCESS */
 	PRIORITY_OF_USER = 3,         /* IOPRIO_WHO_USER */
@@ -538,7 +555,7 @@ static void refuse_names(struct filter *filter, const char *const *names, uint32
 	for (; *names != NULL; names++) {
 		int number = seccomp_syscall_resolve_name(*names);
 
-		if (number >= 0) /* on this architecture */
+		if (number >= 0) /* the architecture has this call */
 			filter_answer(filter, number, answer);
 	}
 }
@@ -559,7 +576,7 @@ static void refuse_bits(struct filter *filter, int number, unsigned index, uint3
 			});
 }
 
-/* A file made by open with a set-id mode: only when the flags make a file at all. */
+/* Explain an open with a set-id mode when the flags make it create a file. */
 static void refuse_open_mode(struct filter *filter, int number, unsigned flags_index)
 {
 	const uint32_t making = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
@@ -627,10 +644,13 @@ static void refuse_arguments(struct filter *filter)
 	refuse_unless(filter, SCMP_SYS(socketpair), 0, AF_UNIX);
 	refuse_request(filter, TIOCSTI);
 	refuse_request(filter, 0x541c /* TIOCLINUX */);
-	refuse_unless(filter, SCMP_SYS(prlimit64), 0, 0 /* oneself */);
+	refuse_unless(filter, SCMP_SYS(prlimit64), 0, 0 /* the calling process */);
 }
 
-/* The usual one, no randomisation (gdb), and the question. */
+/*
+ * Allow the usual personality, the one without randomisation (gdb), and reading the
+ * current one.
+ */
 static void allow_personalities(struct filter *filter)
 {
 	static const uint32_t allowed[] = {0, NO_RANDOMISATION, UINT32_MAX};
@@ -641,7 +661,7 @@ static void allow_personalities(struct filter *filter)
 	filter_answer(filter, SCMP_SYS(personality), EPERM);
 }
 
-/* In a network of its own: UNIX, INET, INET6, and NETLINK for routes. */
+/* Allow in a cell with its own network: UNIX, INET, INET6, and NETLINK for routes. */
 static void allow_families(struct filter *filter)
 {
 	static const uint32_t allowed[] = {AF_UNIX, AF_INET, AF_INET6};
@@ -660,8 +680,8 @@ static void allow_families(struct filter *filter)
 }
 
 /*
- * Sockets of a cell that shares the host's network: UNIX, and of these only what has no
- * addressee but its other end: a datagram can be sent to any name.
+ * For a cell that shares the host's network: allow only UNIX sockets, and of these no
+ * datagram sockets, because a datagram can be sent to any name.
  */
 static void refuse_sockets(struct filter *filter)
 {
@@ -674,7 +694,7 @@ static void refuse_sockets(struct filter *filter)
 	}
 }
 
-/* Open files in ways of which Landlock asks no right. */
+/* Refuse ways to open a file for which Landlock asks no right. */
 static void refuse_open_ways(struct filter *filter, int number, unsigned index)
 {
 	refuse_when(filter, number, index, O_ACCMODE, O_ACCMODE);
@@ -697,7 +717,7 @@ static void refuse_outside(struct filter *filter)
 	refuse_when(filter, SCMP_SYS(setpriority), 0, ALL_BITS, PRIO_USER);
 	refuse_unless(filter, SCMP_SYS(ioprio_set), 1, 0);
 	refuse_when(filter, SCMP_SYS(ioprio_set), 0, ALL_BITS, PRIORITY_OF_USER);
-	/* Attributes by a descriptor that need not be writable. */
+	/* Refuse changing attributes through a descriptor that need not be writable. */
 	refuse_request(filter, FS_IOC_SETFLAGS);
 	refuse_request(filter, FS_IOC32_SETFLAGS);
 	refuse_request(filter, FS_IOC_FSSETXATTR);
@@ -708,7 +728,10 @@ static void refuse_outside(struct filter *filter)
 	refuse_numbers(filter, calls_unsupported_outside_numbers, EOPNOTSUPP);
 }
 
-/* NUMBER moves a KIND of processes about (argument 0), the worker by its number (argument 1). */
+/*
+ * Refuse NUMBER when it is about one process (argument 0 is KIND), and this is the
+ * worker (argument 1).
+ */
 static void refuse_kind_of_worker(struct filter *filter, int number, uint32_t kind)
 {
 	filter_add_test(filter, number,
@@ -720,8 +743,9 @@ static void refuse_kind_of_worker(struct filter *filter, int number, uint32_t ki
 }
 
 /*
- * The worker has the user of what it started, so that the kernel would let a command take the
- * processor from it: limits and the deadline would be looked at by nobody.
+ * Protect the scheduling of the worker. It runs as the same user as its commands, so
+ * the kernel would let a command take the processor from the worker. Then nobody would
+ * watch the limits and the deadline.
  */
 static void refuse_worker(struct filter *filter)
 {
@@ -745,7 +769,10 @@ static void ask_attributes(struct filter *filter)
 
 static void refuse_signals(struct filter *filter)
 {
-	/* kill(0): one's own group. Signal 0 asks only whether there is somebody. */
+	/*
+	 * kill(0) reaches only the own process group. Signal 0 only asks whether a
+	 * process exists.
+	 */
 	filter_add_test(filter, SCMP_SYS(kill),
 			&(struct filter_test){
 				.first = {CONDITION_DIFFERS, 0, ALL_BITS, 0},
@@ -769,7 +796,7 @@ static void print_names(const char *const *names)
 	}
 }
 
-/* The names behind the numbers, for the sentences. */
+/* Print the names of calls by number, for the sentences. */
 static void make_names(void)
 {
 	static const char *const by_argument[] = {
@@ -788,7 +815,10 @@ static void make_names(void)
 	(void)printf("\t{%d, \"fchmodat2\"},\n};\n", CALL_FCHMODAT2);
 }
 
-/* Of every process of a cell; OUTSIDE: it has no namespaces of its own. */
+/*
+ * Print the filter of every process of a cell. OUTSIDE: the cell has no namespaces of
+ * its own.
+ */
 static void make_filter(const char *name, bool outside)
 {
 	struct filter filter = {0};
@@ -797,7 +827,10 @@ static void make_filter(const char *name, bool outside)
 	refuse_names(&filter, calls_explained, FILTER_EXPLAIN);
 	refuse_numbers(&filter, calls_refused_numbers, EPERM);
 	refuse_names(&filter, calls_absent, ENOSYS);
-	/* Its flags lie in memory, where no filter looks; the C library falls back. */
+	/*
+	 * The flags of clone3 lie in memory, where no filter can look. The C library
+	 * falls back.
+	 */
 	filter_answer(&filter, CALL_CLONE3, ENOSYS);
 	refuse_arguments(&filter);
 	allow_personalities(&filter);
@@ -806,15 +839,18 @@ static void make_filter(const char *name, bool outside)
 	} else {
 		allow_families(&filter);
 		refuse_worker(&filter);
-		/* At L2 the worker reads with it; Landlock keeps it to what is below. */
+		/*
+		 * Refused at L3 only: at L2 the worker needs it to read paths, and
+		 * Landlock limits it to processes of the cell.
+		 */
 		filter_answer(&filter, SCMP_SYS(process_vm_readv), EPERM);
 	}
 	filter_print(&filter, name, true);
 }
 
 /*
- * Of programs alone, beside the other, which has answered other architectures; see
- * sandbox_program_filter.
+ * Print the second filter of programs (sandbox_program_filter). The first filter has
+ * already handled other architectures.
  */
 static void make_program_filter(const char *name, bool rules, bool domain)
 {

@@ -1,6 +1,7 @@
 /*
- * identity: who the cell runs as, and the namespaces it is cloned into. Id maps are one
- * line each; root inside is nobody's, so a file of root stays closed to the cell.
+ * identity: the user that the cell runs as, the namespaces it is cloned into, its
+ * network, and the rights that a process gives up. Id maps are one line each. Root of
+ * the host is not mapped into the cell, so a file of root stays closed to the cell.
  */
 
 #include "sandbox/identity.h"
@@ -41,18 +42,19 @@
 #include <unistd.h>
 
 /*
- * The cell's private network. Making one takes the kernel longer than all the rest of
- * the set-up, so a helper makes it while the anchor builds the view. The helper shares
- * the anchor's memory and descriptors, lives on a stack of its own, and is gone before
- * the anchor goes on.
+ * The cell's private network. The kernel needs longer to make one than for all the rest
+ * of the set-up, so a helper process makes it while the anchor builds the view. The
+ * helper shares the anchor's memory and descriptors, has a stack of its own, and has
+ * ended before sandbox_join returns.
  */
 
-/* The kernel sets `lives` to 0 when the helper ends, and wakes us. */
+/* The kernel sets `lives` to 0 and wakes us when the helper ends. */
 enum { HELPER_LIVES = 1 };
 
 /*
- * Only calls of the kernel by kernel_raw: the C library's would write the anchor's errno.
- * No code of the sanitizers may run here: it is on a stack they do not know.
+ * Use system calls through kernel_raw only, because functions of the C library would
+ * overwrite the anchor's errno. The sanitizers do not know this stack, so their code
+ * must not run here.
  */
 __attribute__((no_sanitize("address", "undefined"), noinline)) static int helper_main(
 	void *context)
@@ -82,8 +84,9 @@ __attribute__((no_sanitize("address", "undefined"), noinline)) static int helper
 }
 
 /*
- * Start the helper that makes a network namespace with `lo` up. NETWORK stays where it is
- * until sandbox_join, which also tells what went wrong here: the helper writes there.
+ * Start the helper that makes a network namespace with `lo` up. The helper writes to
+ * NETWORK, so NETWORK must not move until sandbox_join, which also reports a failure of
+ * this function.
  */
 static void network_begin(struct sandbox_network *network)
 {
@@ -138,8 +141,8 @@ void sandbox_identity(const struct stat *workspace, struct sandbox_identity *ide
 	if (workspace->st_uid != 0) {
 		identity->uid = workspace->st_uid;
 		/*
-		 * Group root opens too many files to be kept for a workspace of
-		 * somebody else.
+		 * Do not keep the group root for somebody else's workspace: it opens
+		 * too many files.
 		 */
 		identity->gid =
 			workspace->st_gid != 0 ? workspace->st_gid : (gid_t)SANDBOX_UID;
@@ -158,15 +161,15 @@ static bool write_file(pid_t pid, const char *name, const char *text, struct err
 	return fd_write_file(path, text, err);
 }
 
-/* One line each: INSIDE is OUTSIDE, for users and groups. */
+/* Write id maps of one line each for users and groups: INSIDE stands for OUTSIDE. */
 static bool write_maps(pid_t pid, uid_t inside_uid, gid_t inside_gid, uid_t outside_uid,
 		       gid_t outside_gid, struct err *err)
 {
 	char line[64];
 
 	/*
-	 * An unprivileged writer must give up setgroups first; root's cell drops its
-	 * groups.
+	 * An unprivileged process must give up setgroups before it writes a group map.
+	 * The cell of root drops its groups later.
 	 */
 	if (geteuid() != 0 && !write_file(pid, "setgroups", "deny", err))
 		return false;
@@ -234,12 +237,12 @@ bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *iden
 	}
 	if (child == 0) {
 		char byte = 0;
-		network_begin(network); /* it needs no id map, and takes longest */
+		network_begin(network); /* needs no id map and takes longest */
 		fd_close(&go[1]);
 		ssize_t n = read(go[0], &byte, 1);
 		fd_close(&go[0]);
 		if (n != 1)
-			_exit(1); /* the parent has said why */
+			_exit(1); /* the parent has reported the reason */
 		*pid = 0;
 		return true;
 	}
@@ -248,9 +251,10 @@ bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *iden
 			     identity->gid, err);
 	if (ok && write(go[1], "g", 1) != 1)
 		ok = err_set(err, errno, "starting the anchor: %s", strerror(errno));
-	fd_close(&go[1]); /* without the byte the child ends */
+	fd_close(&go[1]); /* without the byte the child exits */
 	if (!ok) {
-		(void)waitpid(child, NULL, __WALL); /* fails when FLAGS made it another's */
+		/* fails when CLONE_PARENT in FLAGS made the child another process's */
+		(void)waitpid(child, NULL, __WALL);
 		fd_close(&child_pidfd);
 		return false;
 	}
@@ -269,15 +273,16 @@ bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, stru
 }
 
 /*
- * A mount's ID mapping is taken from a user namespace: one is made for the purpose, with a
- * helper in it that shares our memory (no page table is copied) and lives until its
- * namespace is held.
+ * The ID mapping of a mount is taken from a user namespace. A helper process creates
+ * one for this purpose. It shares our memory, so that no page table is copied, and
+ * lives until its namespace is held.
  */
 __attribute__((no_sanitize("address", "undefined"), noinline)) static int mapping_main(
 	void *context)
 {
 	const long *front = context;
-	const unsigned long no_signals[1] = {0}; /* blocked: the kernel's set */
+	/* blocked signals, as the kernel's set */
+	const unsigned long no_signals[1] = {0};
 
 	(void)kernel_raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
 	while (kernel_raw(SYS_getppid, 0, 0, 0) == *front)
@@ -317,7 +322,7 @@ bool sandbox_open_mapping(const struct sandbox_identity *identity,
 	}
 	mapping->helper = helper;
 	bool ok = mapping_hold(identity, mapping, err);
-	(void)kill(helper, SIGKILL); /* waited for later, when it is long gone */
+	(void)kill(helper, SIGKILL); /* reaped later, when it has ended long ago */
 	return ok;
 }
 
@@ -347,8 +352,9 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 		.attr_set = mapping >= 0 ? MOUNT_ATTR_IDMAP : 0,
 		.userns_fd = mapping >= 0 ? (unsigned)mapping : 0,
 		/*
-		 * A copy of a shared mount, made out here, would be its peer: the cell's
-		 * masks would appear on the host and stay there.
+		 * A copy of a shared mount would be a peer of that mount, because it is
+		 * made in the host's mount namespace: the masks of the cell would
+		 * appear on the host and stay there.
 		 */
 		.propagation = MS_PRIVATE,
 	};
@@ -370,8 +376,8 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 	struct pollfd parent = {.fd = parent_pidfd, .events = POLLIN};
 
 	/*
-	 * By number: a clone of a process with threads has one of them only, and the C library
-	 * would wait for the others to change as well.
+	 * Call the kernel by number. The clone of a process with threads has only one
+	 * of them, and the C library would wait for the others to change as well.
 	 */
 	if (identity->change) {
 		if (syscall(SYS_setgroups, 0, NULL) < 0)
@@ -384,8 +390,8 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 				       strerror(errno));
 	}
 	/*
-	 * After the change of uid, which clears it; then look whether the front is
-	 * still there.
+	 * Set the signal after the change of uid, which clears it. Then check whether
+	 * the front is still alive.
 	 */
 	if (level >= SANDBOX_SEALED && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_set(err, errno, "tying the anchor to the front: %s",
@@ -400,8 +406,8 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 }
 
 /*
- * The listeners that a proxy serves, and the socket that keeps the questions for names,
- * on the one device of a cell's network.
+ * Makes the listeners that a proxy serves, and the socket that receives questions for
+ * names, on the loopback, the only device of the cell's network.
  */
 
 /* Room for more waiting connections than a proxy serves at the same time. */
@@ -445,8 +451,12 @@ bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err)
 
 bool sandbox_overhear(int *fd, struct err *err)
 {
-	enum { NAME_SERVER = 53, PORT_AT = 2 }; /* the UDP header: source, destination */
-	/* A raw socket's packets begin with the IP header, whose length is in its first byte. */
+	/* offset in the UDP header, behind the source port */
+	enum { NAME_SERVER = 53, PORT_AT = 2 };
+	/*
+	 * Packets of a raw socket begin with the IP header. Its first byte holds its
+	 * length.
+	 */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
 		BPF_STMT(BPF_LD | BPF_H | BPF_IND, PORT_AT),
@@ -467,7 +477,7 @@ bool sandbox_overhear(int *fd, struct err *err)
 	return true;
 }
 
-/* Subreaper, signal domain, and the count of tasks. */
+/* Makes a process a subreaper, enters a signal domain, and counts the user's tasks. */
 
 enum { STATUS_MAX = 16 << 10 };
 
@@ -511,9 +521,9 @@ static bool domain_begin(struct err *err)
 }
 
 /*
- * Enter the domain, then test that it keeps signals in: a child that was made before, and
- * so stays outside, must be out of reach. Only then does kill(-1) end the cell and
- * nothing else.
+ * Enter the domain, then test that signals cannot leave it: a child that was made
+ * before is outside the domain and must be out of reach. Only when this holds does
+ * kill(-1) end exactly the cell.
  */
 static bool domain_enter(struct err *err)
 {
@@ -552,8 +562,8 @@ bool identity_family_settle(enum sandbox_level level, struct reach *reach, struc
 }
 
 /*
- * Die with the anchor, take orphans in, and hold the list of one's children open: /proc
- * will be closed.
+ * Die with the anchor, adopt orphans, and open the list of our own children now,
+ * because /proc will be closed.
  */
 bool identity_family_begin(uint64_t processes, struct reach *reach, struct err *err)
 {
@@ -579,7 +589,10 @@ bool identity_family_begin(uint64_t processes, struct reach *reach, struct err *
 	       err_set(err, errno, "%s: %s", name, strerror(errno));
 }
 
-/* Tried as well: the anchor, of the same user, must be out of reach. */
+/*
+ * Test that signals cannot leave: the anchor, which has the same user, must be out of
+ * reach.
+ */
 static bool signals_stay_in(void)
 {
 	return kill(getppid(), 0) < 0 && errno == EPERM;
@@ -593,13 +606,16 @@ bool identity_family_close(int rules, struct reach *reach, struct err *err)
 	reach->alone = signals_stay_in();
 	if (!reach->alone && sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES)
 		return err_set(err, EINVAL, "Landlock does not keep signals in");
-	/* As pid 1 does: a worker lives on whatever its programs do. */
+	/*
+	 * Programs must not be able to end their worker, which is not protected as pid
+	 * 1 would be. A domain of their own keeps their signals away from it.
+	 */
 	return !reach->alone || landlock_rules_domain(&reach->ruleset, err);
 }
 
 /*
- * Capabilities, securebits, limits and descriptors. An exec can never give back what is
- * dropped here.
+ * Drops capabilities, locks securebits, sets limits, and closes descriptors. An exec
+ * can never restore what is dropped here.
  */
 
 bool identity_privilege_reduce(uint64_t mask, struct err *err)
@@ -625,7 +641,8 @@ bool identity_privilege_lock(struct err *err)
 	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
 		return err_set(err, errno, "locking the secure bits: %s", strerror(errno));
 	/*
-	 * Until EINVAL: the kernel may know more capabilities than this file's headers.
+	 * Go on until EINVAL, because the kernel may know more capabilities than these
+	 * headers.
 	 */
 	for (unsigned long i = 0; i < 64; i++) {
 		if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
@@ -673,8 +690,8 @@ static bool descriptors_close(const int *keep, size_t count, struct err *err)
 }
 
 /*
- * 0, 1 and 2 lead nowhere, so that no stray message of a library reaches a frame or a
- * file.
+ * Open /dev/null as 0, 1 and 2, so that no stray message of a library reaches a frame
+ * or a file.
  */
 static bool standard_streams_null(struct err *err)
 {

@@ -15,31 +15,38 @@
 #include <stdint.h>
 
 /*
- * What anchor and workers without a pid namespace do instead. Orphans come to them, and
- * a Landlock domain keeps signals in, so that kill(-1) reaches what is theirs and
- * nothing else. Inside sandbox/ only.
+ * The replacement for a pid namespace in anchors and workers below L3. They adopt
+ * orphans, and a Landlock domain keeps signals inside, so that kill(-1) reaches their
+ * own processes and nothing else.
  */
 
-/* The anchor's part; REACH as sandbox_settle's. */
+/* The anchor's part. REACH as in sandbox_settle. */
 bool identity_family_settle(enum sandbox_level level, struct reach *reach, struct err *err);
 
 /*
- * A worker's first part: dies with the anchor, takes orphans in, holds the list of its
- * children open (/proc will be closed), and starts PROCESSES at most.
+ * The first part of a worker: it will die with the anchor, adopts orphans, opens the
+ * list of its children (because /proc will be closed), and can start at most PROCESSES
+ * processes.
  */
 bool identity_family_begin(uint64_t processes, struct reach *reach, struct err *err);
 
-/* Its last at L2: the file rules RULES (closed), and the domain. */
+/*
+ * The last part of a worker: enter the file rules RULES (which are closed) and the
+ * domain.
+ */
 bool identity_family_close(int rules, struct reach *reach, struct err *err);
 
-/* Processes and threads that the user has now, everywhere: what RLIMIT_NPROC counts. */
+/*
+ * The number of processes and threads that the user has now on the whole machine, as
+ * RLIMIT_NPROC counts them.
+ */
 uint64_t identity_tasks_of_user(void);
 
-/* Taking rights away from the calling process, for good. Inside sandbox/ only. */
+/* Functions that take rights away from the calling process for good. */
 
 /*
- * Keep exactly the capabilities in MASK (bit n: capability n), effective and permitted;
- * the others can never come back.
+ * Keep exactly the capabilities in MASK (bit n: capability n), effective and permitted.
+ * The process can never get the others back.
  */
 bool identity_privilege_reduce(uint64_t mask, struct err *err);
 
@@ -50,30 +57,32 @@ bool identity_privilege_reduce(uint64_t mask, struct err *err);
 bool identity_privilege_lock(struct err *err);
 
 /*
- * Landlock: writing only below the NULL-ended WRITABLE paths, and to what /dev and /proc
- * offer; signals only to processes that are under it too.
+ * Load Landlock rules: write only below the NULL-ended WRITABLE paths and to files of
+ * /dev and /proc, and send signals only to processes under the same rules.
  */
 bool identity_landlock_write_below(const char *const *writable, struct err *err);
 
-/* Landlock: no right to any file, signals to nobody else, no abstract socket. */
+/* Load Landlock rules: no right to any file, no signals out, no abstract socket. */
 bool identity_landlock_no_files(struct err *err);
 
-/* All descriptors but KEEP (sorted, COUNT) closed; then 0, 1 and 2 lead nowhere. */
+/*
+ * Close all descriptors except KEEP (sorted, COUNT), then open /dev/null as 0, 1 and 2.
+ */
 bool identity_privilege_close(const int *keep, size_t count, struct err *err);
 
-/* RLIMIT WHICH at MOST; NAME is for the sentence. */
+/* Set RLIMIT WHICH to at most MOST. NAME is for the sentence of a failure. */
 bool identity_privilege_limit(int which, uint64_t most, const char *name, struct err *err);
 
 /* From this ABI on a process cannot send signals out of its Landlock domain. */
 enum { LANDLOCK_ABI_SCOPES = 6 };
 
-/* Why no ruleset can be made (errno), as a sentence; false. */
+/* Set ERR to a sentence for errno after a ruleset could not be made. Returns false. */
 bool identity_landlock_refused(struct err *err);
 
 bool identity_landlock_enter(int ruleset, struct err *err);
 
 /*
- * The system-call filter of LEVEL (made by filter_make.c). Last of all. *LISTENER (may be
- * NULL) as in struct walls.
+ * Load the system-call filter of LEVEL (written by filter_make.c), as the last step of
+ * all. *LISTENER (LISTENER may be NULL) as in struct walls.
  */
 bool identity_filter_enter(enum sandbox_level level, int *listener, struct err *err);

@@ -1,12 +1,9 @@
 /*
- * landlock: the second wall for writes and signals. TRUNCATE is not handled at this
- * level: it would tax every open (0.45-1.45 us instead of 0.15), and read-only mounts
- * stop truncation. Reading is the view's business; TCP and abstract sockets are the
- * network namespace's, so that commands of one cell may talk.
- *
- * All of it is one ruleset, loaded by the worker. A ruleset of scopes alone in the anchor
- * would refuse every move and link between folders: each one that does not grant REFER
- * denies it, and one that names a file right forbids the mounts workers need.
+ * landlock: Landlock rulesets, for workers and programs. At L3 Landlock is the second
+ * wall for writes and signals; the view limits reading, and the network namespace
+ * limits TCP and abstract sockets, so that commands of one cell may talk to each other.
+ * All rules are one ruleset, which the worker loads: a second one in the anchor would
+ * deny moves and links between folders (REFER), or forbid the mounts that workers need.
  */
 
 #include "sandbox/landlock.h"
@@ -93,7 +90,10 @@ static bool writable_add(int ruleset, const char *path, uint64_t access, struct 
 bool identity_landlock_no_files(struct err *err)
 {
 	const int abi = sandbox_landlock_abi();
-	/* Up to MAKE_SYM, then REFER, TRUNCATE and IOCTL_DEV with the ABIs 2, 3 and 5. */
+	/*
+	 * All rights up to MAKE_SYM; then REFER with ABI 2, TRUNCATE with 3, IOCTL_DEV
+	 * with 5.
+	 */
 	const unsigned rights = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
 	const struct kernel_landlock_ruleset wanted = {
 		.handled_access_fs = (1ULL << rights) - 1,
@@ -103,7 +103,7 @@ bool identity_landlock_no_files(struct err *err)
 	};
 
 	if (abi == 0)
-		return true; /* the filter refuses every open in any case */
+		return true; /* without Landlock the filter still refuses every open */
 	auto_close int ruleset = (int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
 					      abi >= LANDLOCK_ABI_SCOPES
 						      ? sizeof(wanted)
@@ -117,8 +117,9 @@ bool identity_landlock_no_files(struct err *err)
 bool identity_landlock_write_below(const char *const *writable, struct err *err)
 {
 	/*
-	 * ABI 1 does not know REFER; it then refuses every move between folders by
-	 * itself.
+	 * TRUNCATE is not handled: it would slow down every open (0.45-1.45 us instead
+	 * of 0.15), and read-only mounts prevent truncation. ABI 1 does not know REFER;
+	 * there the kernel refuses every move between folders.
 	 */
 	const int abi = sandbox_landlock_abi();
 	const uint64_t known = abi >= 2 ? UINT64_MAX : ~KERNEL_ACCESS_REFER;
@@ -128,7 +129,7 @@ bool identity_landlock_write_below(const char *const *writable, struct err *err)
 		.handled_access_fs = all,
 		.scoped = scopes ? KERNEL_LANDLOCK_SCOPE_SIGNAL : 0,
 	};
-	/* Without scopes the size of ABI 1, which every kernel takes. */
+	/* Without scopes, pass the size of ABI 1, which every kernel accepts. */
 	auto_close int ruleset =
 		(int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
 			     scopes ? sizeof(wanted) : sizeof(wanted.handled_access_fs), 0);
@@ -140,8 +141,8 @@ bool identity_landlock_write_below(const char *const *writable, struct err *err)
 			return false;
 	}
 	/*
-	 * Devices and one's own /proc files (thread names, a debugger's memory) are
-	 * written, never made.
+	 * Programs write to devices and to their own /proc files (thread names, a
+	 * debugger's memory), but never create any.
 	 */
 	if (!writable_add(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE, err) ||
 	    !writable_add(ruleset, "/proc", LANDLOCK_ACCESS_FS_WRITE_FILE, err))
@@ -149,10 +150,13 @@ bool identity_landlock_write_below(const char *const *writable, struct err *err)
 	return identity_landlock_enter(ruleset, err);
 }
 
-/* From a view to a Landlock ruleset. */
+/* Turns a view into a Landlock ruleset. */
 
 enum {
-	/* Names beside what is hidden: /etc has a few hundred. A rule costs the kernel memory. */
+	/*
+	 * Enough for the names beside hidden files: /etc has a few hundred names. A
+	 * rule costs memory in the kernel.
+	 */
 	RULES_MAX = 16384,
 	RULES_DEPTH_MAX = 64,
 	ABI_MOVES = 2,
@@ -171,13 +175,13 @@ enum {
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |    \
 	 LANDLOCK_ACCESS_FS_MAKE_SYM)
 #define ACCESS_DEVICES (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
-/* The rights that a rule on a file, not a folder, may grant. */
+/* The rights that a rule may grant on a file that is not a folder. */
 #define ACCESS_OF_FILE                                               \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
 	 LANDLOCK_ACCESS_FS_WRITE_FILE | KERNEL_ACCESS_TRUNCATE | KERNEL_ACCESS_IOCTL_DEV)
 
 /*
- * Of /proc only files about the machine are shown, none about a process. Thread pools,
+ * Only files of /proc about the machine are shown, none about a process. Thread pools,
  * build tools and programs that size their memory read them.
  */
 static const char *const machine_files[] = {
@@ -227,7 +231,10 @@ struct kernel_landlock_ruleset landlock_rules_handled(int abi)
 	return all;
 }
 
-/* An older kernel takes a structure that ends where its knowledge does. */
+/*
+ * The size of the struct that a kernel with ABI knows. An older kernel accepts only
+ * that size.
+ */
 static size_t ruleset_size(int abi)
 {
 	if (abi >= LANDLOCK_ABI_SCOPES)
@@ -288,7 +295,10 @@ static enum hidden hidden_at(const struct view *view, const char *path)
 static bool tree_grant(struct making *making, int fd, struct buf *path, int depth,
 		       struct err *err);
 
-/* One name in a folder that holds something hidden. A link is judged by what it leads to. */
+/*
+ * Grant access to one name in a folder that has something hidden below it. A link needs
+ * no rule, because the kernel judges its target.
+ */
 static bool child_grant(struct making *making, int folder, const char *name,
 			struct buf *path, int depth, struct err *err)
 {
@@ -319,7 +329,7 @@ static bool children_grant(struct making *making, int fd, struct buf *path, int 
 	if (folder == NULL)
 		return errno == EACCES ||
 		       err_set(err, errno, "%s: %s", path->data, strerror(errno));
-	(void)fd_take(&readable); /* the stream's now */
+	(void)fd_take(&readable); /* the stream owns it now */
 	for (struct dirent *entry = readdir(folder); ok && entry != NULL;
 	     entry = readdir(folder)) {
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -341,7 +351,10 @@ static bool tree_grant(struct making *making, int fd, struct buf *path, int dept
 		return rule_add(making, fd, path->data, ACCESS_READ, err);
 	if (depth >= RULES_DEPTH_MAX)
 		return err_set(err, ELOOP, "%s: too deep", path->data);
-	/* A list of names may be seen down to the bottom: not where a folder is hidden. */
+	/*
+	 * A right to list a folder holds for all folders below it. So grant it only
+	 * where no folder below is hidden.
+	 */
 	if (hidden == HIDDEN_FILE_BELOW &&
 	    !rule_add(making, fd, path->data, LANDLOCK_ACCESS_FS_READ_DIR, err))
 		return false;
@@ -391,7 +404,7 @@ static bool file_add(struct making *making, const char *path, uint64_t access,
 {
 	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
 
-	/* Not every machine has every file; a missing one needs no rule. */
+	/* A file that is missing on this machine needs no rule. */
 	return fd < 0 || rule_add(making, fd, path, access, err);
 }
 
@@ -462,21 +475,23 @@ bool landlock_rules_domain(int *rules, struct err *err)
 }
 
 /*
- * Modes, owners and times of files at level L2. Landlock does not judge them and no
- * filter can read a path, so programs' calls come here and are done for them, below the
- * writable roots only. The file is held by a descriptor while its place is looked at and
- * while it is changed; the program's memory is read once.
+ * Changes modes, owners and times of files at level L2. Landlock does not judge these
+ * calls, and no filter can read a path. So the calls of programs come here, and the
+ * worker makes them, below the writable roots only. The worker holds the file by a
+ * descriptor while it checks the place and changes the file. The program's memory is
+ * read only once.
  */
 
 enum { CALL_FCHMODAT2 = 452, NANOSECONDS_IN_MICROSECOND = 1000, RECORD_ROOM = 1024 };
 
 enum change_kind { CHANGE_MODE, CHANGE_OWNER, CHANGE_TIMES };
 
-/* One call, its arguments sorted out. */
+/* One call with its arguments. */
 struct change {
 	pid_t pid;
 	enum change_kind kind;
-	int folder; /* the program's descriptor, or AT_FDCWD; of the file when by_fd */
+	/* a descriptor of the program, or AT_FDCWD; with by_fd the file itself */
+	int folder;
 	bool by_fd;
 	uint64_t path; /* in the program's memory */
 	int flags;
@@ -487,7 +502,7 @@ struct change {
 	struct timespec times[2];
 };
 
-/* SIZE bytes of the program's memory; false with errno. */
+/* Read SIZE bytes of the program's memory. False with errno. */
 static bool memory_read(pid_t pid, uint64_t at, void *data, size_t size)
 {
 	struct iovec here = {data, size}, there = {(void *)(uintptr_t)at, size};
@@ -500,7 +515,9 @@ static bool memory_read(pid_t pid, uint64_t at, void *data, size_t size)
 	return false;
 }
 
-/* A text may end just before a page that is not there: read to the end of each page. */
+/*
+ * Read up to the end of each page, because a text may end just before an unmapped page.
+ */
 static bool path_read(pid_t pid, uint64_t at, char path[PATH_MAX])
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -547,7 +564,7 @@ static bool times_read(struct change *change, uint64_t at, int number)
 		return false;
 	for (int i = 0; i < 2; i++) {
 		change->times[i].tv_sec = values[i].tv_sec;
-		/* A value out of range stays out of range: the kernel refuses it. */
+		/* A value out of range stays so, and the kernel refuses it. */
 		change->times[i].tv_nsec = values[i].tv_usec * NANOSECONDS_IN_MICROSECOND;
 	}
 	return true;
@@ -647,7 +664,10 @@ static int held_of(pid_t pid, int number)
 	return fd;
 }
 
-/* "/dev/fd/7" means a descriptor of the program's, which is not ours; -1 else. */
+/*
+ * The number in a path such as "/dev/fd/7", which means a descriptor of the program,
+ * not ours; -1: PATH is no such path.
+ */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -671,7 +691,7 @@ static int target_open(const struct change *change)
 	const bool nofollow = (change->flags & AT_SYMLINK_NOFOLLOW) != 0;
 	const struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC | (nofollow ? O_NOFOLLOW : 0),
-		/* Here /proc/self would be this worker, not the program. */
+		/* Resolved here, /proc/self would be this worker, not the program. */
 		.resolve = RESOLVE_NO_MAGICLINKS,
 	};
 	char path[PATH_MAX];
@@ -727,7 +747,7 @@ static int change_do(const struct change *change, int fd)
 		return fchownat(fd, "", change->uid, change->gid, AT_EMPTY_PATH) < 0 ? errno
 										     : 0;
 	case CHANGE_TIMES:
-		/* The C library refuses an empty path with this flag on old versions. */
+		/* Old versions of the C library refuse an empty path with this flag. */
 		return syscall(SYS_utimensat, fd, "", change->now ? NULL : change->times,
 			       AT_EMPTY_PATH) < 0
 			       ? errno
@@ -756,7 +776,7 @@ static int answer(int listener, const struct seccomp_notif *asked,
 
 void sandbox_answer(int listener, const char *const *writable)
 {
-	/* A later kernel may write and read more than these headers know of. */
+	/* A newer kernel may read and write longer structs than these headers have. */
 	union {
 		struct seccomp_notif notif;
 		char room[RECORD_ROOM];

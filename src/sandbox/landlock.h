@@ -17,18 +17,21 @@
 
 #include <stdbool.h>
 
-/* Everything that Landlock of ABI knows, to be refused where no rule grants it. */
+/*
+ * All rights that Landlock of ABI knows. A ruleset refuses them where no rule grants
+ * them.
+ */
 struct kernel_landlock_ruleset landlock_rules_handled(int abi);
 
 /*
- * A ruleset for VIEW on a kernel with ABI (1 or more). A mask below a writable tree is
- * refused with EINVAL: there new files have to be possible beside it.
+ * Make a ruleset for VIEW on a kernel with ABI (1 or more). A mask below a writable
+ * tree fails with EINVAL, because new files must be possible beside it.
  */
 bool landlock_rules_make(const struct view *view, int abi, int *rules, struct err *err);
 
 /*
- * A ruleset that takes no file right away and keeps signals and abstract sockets in. The
- * anchor's, so that kill(-1) ends all of its cell and nothing else; and of programs, so
- * that they do not end their worker. ABI 6 or more.
+ * Make a ruleset that removes no file right, and keeps signals and abstract sockets
+ * inside. The anchor enters it, so that kill(-1) ends exactly its cell, and programs
+ * enter it, so that they cannot end their worker. ABI 6 or more.
  */
 bool landlock_rules_domain(int *rules, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * outside: the walls of a process that has the network and nothing else. Its filter is
- * the other way round from a worker's: what is not on the list does not exist for it.
+ * outside: the walls of a process that has the network and nothing else. Unlike the
+ * filter of a worker, its filter lists the allowed calls; all others are refused.
  */
 #include "sandbox/outside.h"
 
@@ -36,14 +36,15 @@
 #define REFUSE                ANSWER(SECCOMP_RET_ERRNO | EPERM)
 
 /*
- * The kernel caches calls that are allowed whatever their arguments: order costs nothing.
+ * The kernel caches calls that are allowed with any arguments, so the order costs
+ * nothing.
  */
 static const struct sock_filter filter[] = {
 	LOAD(arch),
 	EQUAL(OUR_ARCHITECTURE, 1, 0),
 	ANSWER(SECCOMP_RET_KILL_PROCESS),
 	LOAD(nr),
-	/* sockets that are there */
+	/* existing sockets */
 	ALLOW(SYS_recvfrom),
 	ALLOW(SYS_sendto),
 	ALLOW(SYS_recvmsg),
@@ -69,7 +70,7 @@ static const struct sock_filter filter[] = {
 	ALLOW(SYS_rt_sigprocmask),
 	ALLOW(SYS_clock_gettime),
 	ALLOW(SYS_getrandom),
-	/* memory, and the end */
+	/* memory, and exit */
 	ALLOW(SYS_brk),
 	ALLOW(SYS_munmap),
 	ALLOW(SYS_mremap),
@@ -81,14 +82,14 @@ static const struct sock_filter filter[] = {
 	ALLOW(SYS_gettid),
 	ALLOW(SYS_exit),
 	ALLOW(SYS_exit_group),
-	/* memory that is never code */
+	/* memory that is never executable */
 	EQUAL(SYS_mmap, 1, 0),
 	EQUAL(SYS_mprotect, 0, 4),
 	LOAD(args[2]),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
 	REFUSE,
 	ANSWER(SECCOMP_RET_ALLOW),
-	/* new sockets of the Internet */
+	/* new Internet sockets */
 	EQUAL(SYS_socket, 1, 0),
 	REFUSE,
 	LOAD(args[0]),
@@ -140,13 +141,14 @@ static bool die_with(int parent_pidfd, struct err *err)
 
 bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 {
-	/*
-	 * Become nobody first: a change of user clears the signal of the parent's death.
-	 */
+	/* Change the user first, because that clears the parent-death signal. */
 	if (!become_nobody(err) || !die_with(walls->parent_pidfd, err) ||
 	    !identity_privilege_close(&walls->keep, 1, err))
 		return false;
-	/* Away from the terminal's signals: the front says when it is over. */
+	/*
+	 * Leave the session, so that the terminal sends no signals. The front tells the
+	 * proxy when to exit.
+	 */
 	if (setsid() < 0)
 		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
 	if (!identity_privilege_limit(RLIMIT_CORE, 0, "core files", err) ||

@@ -1,6 +1,6 @@
 /*
- * outside: the walls of a process that has the network and nothing else: the proxy, which
- * stands outside of the cell.
+ * outside: the walls of the proxy, which stands outside of the cell. The proxy has the
+ * network and nothing else.
  */
 #pragma once
 #include "base/err.h"
@@ -9,18 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The user that a process of root becomes: without an account, and no cell's user. */
+/* The user that a process of root becomes. It has no account, and no cell has it. */
 enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
 
 struct sandbox_outside {
-	int parent_pidfd; /* of the front, with which it dies; is closed */
-	int keep;         /* the one descriptor that stays, beside 0, 1 and 2 */
+	int parent_pidfd; /* of the front; the process dies with it, and closes this */
+	int keep;         /* the only descriptor that stays open besides 0, 1 and 2 */
 	uint64_t open_files;
 };
 
 /*
- * From here on the calling process has sockets, time and memory: no file right, no
- * program, no new process, nobody else's descriptor, no debugger, and root's has become
- * nobody.
+ * Lock the calling process in. Afterwards it has sockets, time and memory, but no file
+ * right, no program, no new process, no other descriptor and no debugger. A process of
+ * root has become SANDBOX_OUTSIDE_UID.
  */
 bool outside_enter(const struct sandbox_outside *walls, struct err *err);

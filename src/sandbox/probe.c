@@ -1,4 +1,7 @@
-/* probe: trying out what a cell is made of; see probe.h. */
+/*
+ * probe: tries out each part of a cell on this kernel, and names the remedy for a
+ * missing one.
+ */
 
 #include "sandbox/probe.h"
 
@@ -27,10 +30,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A sysctl is one number, a list of controllers a line. */
+/*
+ * Enough for a sysctl, which is one number, and for a list of controllers, which is one
+ * line.
+ */
 enum { SYSCTL_MAX = 256 };
 
-/* SPACES_UNTRIED: there is no room for the try itself, which says nothing of the machine. */
+/*
+ * SPACES_UNTRIED: there was no room for the try itself, which says nothing about the
+ * machine.
+ */
 enum spaces_lacking {
 	SPACES_NOTHING,
 	SPACES_UNTRIED,
@@ -42,35 +51,35 @@ enum spaces_lacking {
 
 /* The result of making namespaces as the anchor makes them. */
 struct probe_spaces {
-	enum spaces_lacking lacking; /* the first that is missing */
+	enum spaces_lacking lacking; /* the first missing one */
 	char because[PROBE_VALUE_MAX];
 	char remedy[PROBE_REMEDY_MAX];
 };
 
-/* A sysctl that may keep namespaces away. */
+/* A sysctl that may forbid namespaces. */
 struct probe_switch {
 	const char *path;   /* NULL ends the rows */
-	const char *closed; /* its values that do, with blanks between */
+	const char *closed; /* the values that forbid them, separated by blanks */
 	bool holds_for_root;
 	const char *remedy;
 };
 
 /*
- * Whether the namespaces of a cell can be had, found by going the anchor's way, and what
- * would mend it.
+ * Tries to make the namespaces of a cell as the anchor does, and finds the remedy for a
+ * failure.
  */
 
-enum { MAP_MAX = 32 << 10 }; /* 340 lines, the kernel's most */
+enum { MAP_MAX = 32 << 10 }; /* 340 lines, the most that the kernel allows */
 
-/* The steps of a child that goes the anchor's way, in their order. */
+/* The steps of a child that does what the anchor does, in their order. */
 enum step { STEP_USER, STEP_OTHERS, STEP_PROC, STEP_VIEW, STEPS_DONE };
 
 struct outcome {
-	enum step step; /* the first that failed, or STEPS_DONE */
+	enum step step; /* the first step that failed, or STEPS_DONE */
 	int code;
 };
 
-/* In the child: what a container around us may forbid of the mounts. */
+/* In the child: make the mounts that a container around us may forbid. */
 static struct outcome try_mounts(const struct sandbox_identity *identity, int parent,
 				 struct sandbox_network *network)
 {
@@ -119,7 +128,7 @@ static _Noreturn void outcome_say(const int ends[2], struct outcome outcome)
 	_exit(0);
 }
 
-/* The anchor's own call, and a view of one empty folder. */
+/* Make the same clone as the anchor, and a view of one empty folder. */
 static struct outcome try_anchor(void)
 {
 	const struct stat roots_own = {.st_uid = 0};
@@ -146,7 +155,7 @@ static struct outcome try_anchor(void)
 	return outcome_read(ends, pid);
 }
 
-/* Which of the namespaces it is: unshared one after the other. */
+/* Find the namespace that fails: unshare the user namespace first, then the others. */
 static struct outcome try_steps(void)
 {
 	const int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
@@ -176,7 +185,7 @@ static const struct probe_switch probe_switches[] = {
 	{0},
 };
 
-/* Does VALUE, which ROW has, keep them away from this user? */
+/* Does VALUE of the sysctl ROW forbid namespaces to this user? */
 static bool probe_switch_closes(const struct probe_switch *row, const char *value)
 {
 	return (row->holds_for_root || geteuid() != 0) &&
@@ -210,8 +219,8 @@ static void explain_user(struct probe_spaces *spaces, int code)
 	const char *remedy = switch_remedy();
 
 	/*
-	 * The limits of all namespaces around this one count too, and only their owners see
-	 * them.
+	 * The limits of all namespaces around this one count too, and only the owners
+	 * of those see them.
 	 */
 	if (remedy == NULL)
 		remedy = code == ENOSPC
@@ -224,7 +233,10 @@ static void explain_user(struct probe_spaces *spaces, int code)
 	explain(spaces, SPACES_USER, code, "refused", remedy);
 }
 
-/* A /proc in which this process is found by the number that it has for itself. */
+/*
+ * Does /proc belong to our own pid namespace? Then it shows this process under its own
+ * pid.
+ */
 static bool has_own_proc(void)
 {
 	char pid[32], found[32] = "";
@@ -284,7 +296,10 @@ static void explain_others(struct probe_spaces *spaces, int code, const char *wh
 	explain(spaces, SPACES_OTHERS, code, what, remedy);
 }
 
-/* A limit of the moment: of processes, descriptors or memory, not of namespaces. */
+/*
+ * Is CODE a shortage of processes, descriptors or memory that may pass, not of
+ * namespaces?
+ */
 static bool is_passing(int code)
 {
 	return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
@@ -332,10 +347,7 @@ static void probe_namespaces(struct probe_spaces *spaces)
 			"fsmount, mount_setattr and pivot_root");
 }
 
-/*
- * The text of a small file without its line end; false when this kernel has none of that
- * name.
- */
+/* Read the first line of the small file PATH. False when this kernel has no such file. */
 static bool probe_read(const char *path, char text[SYSCTL_MAX])
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -348,7 +360,7 @@ static bool probe_read(const char *path, char text[SYSCTL_MAX])
 	return true;
 }
 
-/* CODE: what the kernel said when it was asked for its ABI. */
+/* CODE: the errno of the kernel when it was asked for its ABI. */
 static const char *probe_landlock_remedy(int code)
 {
 	if (code == EOPNOTSUPP)
@@ -407,7 +419,7 @@ __attribute__((format(printf, 2, 3))) static void set_missing(struct probe_fact 
 	va_end(arguments);
 }
 
-/* True: some are missing. */
+/* Returns true when some are missing. */
 static bool add_namespaces(struct facts *facts)
 {
 	struct probe_fact *user = add_fact(facts, "user namespaces", "yes");
@@ -449,7 +461,10 @@ static void add_switches(struct facts *facts, bool lacks_spaces)
 		if (!probe_read(row->path, text))
 			continue;
 		fact = add_fact(facts, strrchr(row->path, '/') + 1, "%s", text);
-		/* That all namespaces are there is another row; this is what keeps them away. */
+		/*
+		 * Another row says that namespaces are missing; this row says that its
+		 * sysctl is the cause.
+		 */
 		if (lacks_spaces && probe_switch_closes(row, text)) {
 			(void)snprintf(fact->value, sizeof(fact->value),
 				       "%.32s: no user namespaces may be made here", text);
@@ -501,7 +516,7 @@ static void add_openat2(struct facts *facts)
 			    "a kernel of 5.12 or newer, and no seccomp profile that hides openat2");
 }
 
-/* Nothing is missing without them: workers then count for themselves. */
+/* Control groups are optional: without them workers count by themselves. */
 static void add_groups(struct facts *facts)
 {
 	struct cgroup_place place;
@@ -534,7 +549,7 @@ size_t probe_kernel(struct probe_fact items[PROBE_FACTS_MAX])
 	return facts.count;
 }
 
-/* The level of this machine, and why not a higher one. */
+/* Finds the level of this machine, and the reason why it is not higher. */
 
 static const struct level_row rows[] = {
 	[SANDBOX_NONE] = {"L0", "no wall",
@@ -584,7 +599,10 @@ void probe_reach(struct probe_reach *reach)
 		return;
 	}
 	probe_namespaces(&spaces);
-	/* A cell of L3 then says itself what it had no room for: it is never built weaker. */
+	/*
+	 * A shortage of the moment does not lower the level. A cell of L3 reports it
+	 * itself, and is never built weaker.
+	 */
 	if (spaces.lacking != SPACES_NOTHING && spaces.lacking != SPACES_UNTRIED)
 		say(reach, SANDBOX_RULES,
 		    spaces.lacking == SPACES_USER     ? "user namespaces"

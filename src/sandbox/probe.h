@@ -17,18 +17,19 @@ enum { PROBE_VALUE_MAX = 160, PROBE_REMEDY_MAX = 320, PROBE_FACTS_MAX = 20 };
 
 struct probe_fact {
 	const char *name;
-	char value[PROBE_VALUE_MAX];   /* "ABI 7", "not permitted (EPERM)" */
-	bool missing;                  /* level L3 needs it, and it is not there */
+	char value[PROBE_VALUE_MAX]; /* "ABI 7", "not permitted (EPERM)" */
+	/* level L3 needs it, and the machine does not have it */
+	bool missing;
 	char remedy[PROBE_REMEDY_MAX]; /* how to mend it; "" when nothing is missing */
 };
 
-/* Fill FACTS, return their number. */
+/* Fill FACTS. Returns their number. */
 size_t probe_kernel(struct probe_fact facts[PROBE_FACTS_MAX]);
 
-/* How far this machine reaches. */
+/* The highest level that this machine can reach. */
 struct probe_reach {
 	enum sandbox_level level;
-	/* what stands in the way of the next one up, and how to mend it; "" at L3 */
+	/* the obstacle to the next higher level, and its remedy; "" at L3 */
 	char because[PROBE_VALUE_MAX];
 	char remedy[PROBE_REMEDY_MAX];
 };
@@ -37,7 +38,7 @@ void probe_reach(struct probe_reach *reach);
 /* A row of the table of levels that the screen shows. */
 struct level_row {
 	const char *name;  /* "L2" */
-	const char *walls; /* what it is made of */
-	const char *holds; /* what it promises, and what of L3 is missing */
+	const char *walls; /* the walls it consists of */
+	const char *holds; /* its promises, and the promises of L3 that it lacks */
 };
 const struct level_row *probe_level_row(enum sandbox_level level);

@@ -1,6 +1,6 @@
 /*
- * sandbox: a worker's own walls. Each step is one short function, so that the order can be
- * read in sandbox_enter.
+ * sandbox: the walls of a worker, and the last steps of an anchor. Each step is one
+ * short function, so that the order can be read in sandbox_enter and sandbox_settle.
  */
 
 #include "sandbox/sandbox.h"
@@ -28,12 +28,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/*
- * A worker's own walls. Each step is one short function, so that the order can be read
- * in sandbox_enter.
- */
+/* The walls of a worker. */
 
-/* Numbers below this are not given out again after the first wrap of a pid namespace. */
+/* After the first wrap of a pid namespace the kernel gives out no numbers below this. */
 enum {
 	PIDS_KEPT_BACK = 300,
 	PIDS_MOST = 1 << 22, /* the kernel's own ceiling, PID_MAX_LIMIT */
@@ -141,10 +138,7 @@ bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *e
 	       identity_filter_enter(walls->level, walls->listener, err);
 }
 
-/*
- * The anchor's last steps. Each is one short function, so that the order can be read in
- * sandbox_settle.
- */
+/* The last steps of the anchor. */
 
 /*
  * The kernel counts processes per user and user namespace. Without a new namespace it

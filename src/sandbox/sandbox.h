@@ -1,15 +1,17 @@
 /*
- * sandbox: how a process locks itself in. The order of calls is that of the functions
- * here; each fails closed: on false the caller exits and nothing of the user's has run.
+ * sandbox: how a process locks itself in. The functions are called in the order in
+ * which they stand here. Each fails closed: when it returns false, the caller exits,
+ * and no code of the user has run.
  *
  *   front    sandbox_identity, sandbox_open_mapping and sandbox_copy_tree (root only)
  *   anchor   sandbox_clone, sandbox_become, sandbox_build, sandbox_join, sandbox_listen,
  *            sandbox_overhear, sandbox_settle
  *   worker   sandbox_clone_worker, sandbox_enter
  *
- * Each takes the level at which the cell is built and does what that level can: below L3
- * no namespace is made, the view is not mounted but turned into rules, and what L3 has
- * from its pid namespace (that all ends) is had from a signal domain and a subreaper.
+ * Each function takes the level at which the cell is built, and does what is possible
+ * at that level. Below L3 no namespace is made, and the view is turned into rules
+ * instead of mounts. At L3 the pid namespace guarantees that all processes end; below
+ * L3 a signal domain and a subreaper do.
  *
  * Nothing here knows of tools, policies or calls.
  *
@@ -48,8 +50,8 @@ struct sock_fprog;
 struct view;
 
 /*
- * How strong a cell is (docs/security.md). Zero is the weakest on purpose: nobody
- * gets L3 by forgetting.
+ * How strong a cell is (docs/security.md). Zero is the weakest on purpose, so that a
+ * forgotten level is never taken for L3.
  */
 enum sandbox_level {
 	SANDBOX_NONE,   /* L0: no wall; environment, descriptors and limits only */
@@ -58,46 +60,46 @@ enum sandbox_level {
 	SANDBOX_SEALED, /* L3: namespaces, Landlock and seccomp */
 };
 
-/* Of a helper that makes a handful of calls of the kernel, without recursion. */
+/* Bytes of stack for a helper that makes a handful of system calls, without recursion. */
 enum { SANDBOX_HELPER_STACK = 16 << 10 };
 
 struct sandbox_identity {
-	uid_t uid; /* inside and, by a one-line map, outside */
+	uid_t uid; /* user inside the cell and, by a one-line id map, outside */
 	gid_t gid;
 	bool change;   /* the process is root and becomes uid:gid */
 	bool map_root; /* root's own trees are shown as owned by uid (ID-mapped mounts) */
 };
 
 /*
- * A number without an account for what root's cell runs as: not 65534, which stands for
- * every unmapped owner, and below 2^21, since a ustar archive has seven octal digits for
- * an owner.
+ * The user of a cell that root starts: a number without an account. It is not 65534,
+ * which stands for every unmapped owner. It is below 2^21, because a ustar archive has
+ * seven octal digits for an owner.
  */
 enum { SANDBOX_UID = 1985229 };
 
 /*
- * Is this process root, with other users to become? In a user namespace that has no other
- * ID (`unshare -r`, some containers) root is an ordinary user's other name, and counts as
- * him.
+ * Is this process root, with other users to become? In a user namespace that has no
+ * other ID (`unshare -r`, some containers) root is another name of an ordinary user and
+ * is treated as one: false.
  */
 bool sandbox_is_root(void);
 
 /*
- * An ordinary user stays who he is. Root becomes the owner of the workspace (WORKSPACE:
- * its stat), or SANDBOX_UID when the workspace is root's own.
+ * An ordinary user keeps their own id. Root becomes the owner of the workspace
+ * (WORKSPACE: its stat), or SANDBOX_UID when root owns the workspace.
  */
 void sandbox_identity(const struct stat *workspace, struct sandbox_identity *identity);
 
 /*
- * Root only. An ID mapping that shows uid 0 and gid 0 as IDENTITY's, for
- * sandbox_copy_tree; one serves all trees of a cell. Start it as {.fd = -1}. Its helper
- * has ended, but is still to be waited for: by sandbox_end_helper, when there is time, or
- * sandbox_close_mapping.
+ * Root only. An ID mapping that shows uid 0 and gid 0 as those of IDENTITY, for
+ * sandbox_copy_tree; one mapping serves all trees of a cell. Initialise the struct as
+ * {.fd = -1}. The helper process ends early and stays a zombie: reap it with
+ * sandbox_end_helper when there is time, or with sandbox_close_mapping.
  */
 struct sandbox_mapping {
 	int fd; /* -1: none */
 	pid_t helper;
-	void *stack; /* the helper's */
+	void *stack; /* of the helper */
 };
 bool sandbox_open_mapping(const struct sandbox_identity *identity,
 			  struct sandbox_mapping *mapping, struct err *err);
@@ -105,9 +107,9 @@ void sandbox_end_helper(struct sandbox_mapping *mapping);
 void sandbox_close_mapping(struct sandbox_mapping *mapping);
 
 /*
- * Root only: a detached copy of the tree at FD, which a cell of another user can show
- * although it could not reach the place. MAPPING -1: owners stay. EINVAL when the file
- * system has no ID mapping.
+ * Root only: make a detached copy of the tree at FD. A cell of another user can show
+ * the copy even if that user cannot reach the original place. MAPPING -1: owners stay.
+ * EINVAL when the file system has no ID mapping.
  */
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
 
@@ -117,45 +119,51 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
  */
 bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err);
 
-/* The network on its way, between sandbox_clone and sandbox_join; nobody else's business. */
+/*
+ * A network that is being made, between sandbox_clone and sandbox_join. Only identity.c
+ * uses the members.
+ */
 struct sandbox_network {
-	int lives; /* the helper that makes it */
+	int lives; /* not 0 while the helper that makes the network lives */
 	int fd;    /* its namespace */
-	int code;  /* errno of what failed, at `step` */
+	int code;  /* errno of the failure, at `step` */
 	const char *step;
 	__attribute__((aligned(16))) char stack[SANDBOX_HELPER_STACK];
 };
 
 /*
  * Clone this process, at L3 into new user, mount, pid, ipc, uts, net and cgroup
- * namespaces. In the child returns true with *PID 0, after its id maps are written; its
- * network is still being made, in *NETWORK. FLAGS: CLONE_PARENT or 0. *PIDFD is of the
- * child, in the parent only.
+ * namespaces. In the child, returns true with *PID 0 after the id maps of the child are
+ * written; *NETWORK is then still being made. FLAGS: CLONE_PARENT or 0. *PIDFD is the
+ * child's, and set in the parent only.
  */
 bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
 		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
 		   int *pidfd, struct err *err);
 
 /*
- * In the child: become the identity, leave the terminal's session. At L3 die with the
- * front (PARENT_PIDFD is the front's and is closed); below it stay open to it: an anchor
- * without a pid namespace has to outlive the front, to end what is in the cell.
+ * In the child: become the identity and leave the terminal's session. At L3 the anchor
+ * dies with the front (PARENT_PIDFD is the front's and is closed). Below L3
+ * PARENT_PIDFD stays open: an anchor without a pid namespace has to outlive the front,
+ * to end the processes of the cell.
  */
 bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *identity,
 		    int parent_pidfd, struct err *err);
 
 /*
- * L3: build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
- * before deep; at one path trees, overlays, pins, read-only pins, masks. *RULES is -1.
- * L2: turn VIEW into a Landlock ruleset for the workers, *RULES; what rules cannot say
- * (texts, memory, overlays, pins) is left out. Below: nothing, -1.
+ * L3: build VIEW under a new root and pivot into it; *RULES is -1. Entries are sorted
+ * in place: shallow before deep; at one path trees, overlays, pins, read-only pins,
+ * masks. L2: turn VIEW into a Landlock ruleset for the workers, *RULES; entries that
+ * rules cannot express (texts, memory, overlays, pins) are left out. Below L2: do
+ * nothing; *RULES is -1.
  */
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
 
 /*
- * In an anchor or in a worker of it that has not entered: add the entries of VIEW, whose
- * trees are detached, to the view that stands (L3). False: it may stand in part, so a
- * worker ends; in an anchor sandbox_narrow takes PATH's mount away again.
+ * L3, in an anchor, or in a worker of it that has not entered yet: add the entries of
+ * VIEW, whose trees are detached, to the view. False: only part of them may have been
+ * added. Then a worker ends, and an anchor removes the mount at PATH with
+ * sandbox_narrow.
  */
 bool sandbox_widen(struct view *view, struct err *err);
 void sandbox_narrow(const char *path);
@@ -164,17 +172,17 @@ void sandbox_narrow(const char *path);
 bool sandbox_join(struct sandbox_network *network, struct err *err);
 
 /*
- * Listeners on the loopback of the cell, after sandbox_join and before its rights are
- * dropped: on 127.0.0.1, and on ::1 when there is one (*SIX is -1 else). PORT 0: any, and
- * no second one.
+ * Listen on the loopback of the cell, after sandbox_join and before the rights are
+ * dropped: on 127.0.0.1, and on ::1 when there is one (*SIX is -1 otherwise). PORT 0:
+ * any port, and *SIX is -1.
  */
 bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err);
 
 /*
- * A socket that gets a copy of each datagram for port 53 of the cell's loopback, with its
- * IP and UDP headers, cut at SANDBOX_QUESTION_MAX bytes. No process has to take part: the
- * kernel keeps the copies until somebody reads them, and refuses the datagrams
- * themselves. At the same place as sandbox_listen.
+ * Open a socket that gets a copy of each datagram for port 53 of the cell's loopback,
+ * with its IP and UDP headers, cut at SANDBOX_QUESTION_MAX bytes. No process has to
+ * take part: the kernel keeps the copies until somebody reads them, and refuses the
+ * datagrams themselves. Called after sandbox_join and before the rights are dropped.
  */
 enum { SANDBOX_QUESTION_MAX = 1024 };
 bool sandbox_overhear(int *fd, struct err *err);
@@ -185,29 +193,39 @@ struct sandbox_limits {
 	uint64_t open_files;
 };
 
-/* How an anchor or worker finds and ends what is left behind. */
+/* How an anchor or worker finds and ends the processes that are left behind. */
 struct reach {
-	/* kill(-1) reaches that and nothing else: own pid namespace or signal domain */
+	/*
+	 * kill(-1) reaches exactly these processes, thanks to a pid namespace or signal
+	 * domain
+	 */
 	bool alone;
-	/* else the kernel's list of its children, to be read from the start; or -1 */
+	/*
+	 * without `alone`: the kernel's list of its children, to be read from the
+	 * start; or -1
+	 */
 	int children_fd;
-	/* a Landlock ruleset that puts programs out of reach of their worker; or -1 */
+	/*
+	 * a Landlock ruleset under which programs cannot send signals to their worker;
+	 * or -1
+	 */
 	int ruleset;
 	/*
-	 * a worker's own oom_score_adj, which is 1000 now, and what it was before; or -1.
-	 * Its programs cannot reach it
+	 * a worker's own oom_score_adj, which is 1000 now, and its former value; or -1.
+	 * Programs of the worker cannot reach the file
 	 */
 	int score_fd;
 	char score[8];
 };
 
-/* The name of the machine in a cell that has one of its own; its /etc/hosts knows it. */
+/* The host name of a cell with its own host name; the cell's /etc/hosts lists it. */
 #define SANDBOX_HOST_NAME "glovebox"
 
 /*
- * L3: host name, no further user namespaces, capabilities down to CAP_SYS_ADMIN of this
- * namespace. L2: none, and a signal domain of the cell's own. All: limits, no new
- * privileges, and every descriptor but KEEP (sorted, COUNT) closed.
+ * L3: set the host name, forbid further user namespaces, drop all capabilities except
+ * CAP_SYS_ADMIN of this namespace. L2: drop all capabilities, and enter a signal domain
+ * of the cell's own. All levels: set limits and no new privileges, and close every
+ * descriptor except KEEP (sorted, COUNT).
  */
 bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
 		    const int *keep, size_t count, struct reach *reach, struct err *err);
@@ -217,28 +235,29 @@ bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, stru
 
 struct walls {
 	enum sandbox_level level;
-	int rules; /* of sandbox_build; closed */
+	int rules; /* from sandbox_build; sandbox_enter closes it */
 	/* NULL-ended: paths of the view below which files may be written */
 	const char *const *writable;
-	/* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
+	/* per command: pid_max of its namespace, plus 300 that the kernel reserves */
 	uint64_t processes;
 	/*
-	 * Becomes the descriptor that tells of refused calls (sandbox_refuse_next), -1 on
-	 * a kernel that has none; NULL: nobody will listen, all are refused at once.
+	 * Receives the descriptor that reports refused calls (sandbox_refuse_next), or
+	 * -1 on a kernel without one. NULL: nobody will listen, and all such calls are
+	 * refused immediately.
 	 */
 	int *listener;
 };
 
 /*
- * Own /proc with its masks (L3), no capabilities, Landlock, seccomp. Afterwards nothing
- * can be undone.
+ * Lock the worker in: its own /proc with masks (L3), no capabilities, Landlock,
+ * seccomp. None of this can be undone.
  */
 bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *err);
 
 /*
- * A call that the filter refused, of those that are worth a sentence. A program waits in
- * its call until it is taken here, so LISTENER is polled as long as one runs; the process
- * that listens must never make such a call itself.
+ * A system call that the filter refused and that deserves a sentence. The calling
+ * program is blocked until the call is taken here, so poll LISTENER as long as a
+ * program runs. The process that listens must never make such a call itself.
  */
 struct sandbox_refusal {
 	char call[64];      /* "mount", "socket(AF_PACKET)" */
@@ -246,24 +265,25 @@ struct sandbox_refusal {
 };
 
 /*
- * Refuse the next call that waits at LISTENER (always EPERM, never continued) and say
- * which it was. False when none waits.
+ * Refuse the next call that waits at LISTENER (always EPERM, never continued) and fill
+ * in REFUSAL. False when none waits.
  */
 bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
 
 /*
  * A second filter, loaded between the start of a program in a worker and its exec. At
- * every level openat2 is for the worker's own file tools: its mode lies in memory, where
- * no filter sees a set-id bit; programs fall back to openat. *ASKS: calls that change
- * modes, owners and times come to the filter's listener, for sandbox_answer (L2: Landlock
- * does not judge them).
+ * every level it refuses openat2, which only the worker's own file tools may use: the
+ * mode lies in memory, where no filter sees a set-id bit. Programs fall back to openat.
+ * *ASKS: calls that change modes, owners and times go to the filter's listener, for
+ * sandbox_answer (L2, because Landlock does not judge them).
  */
 const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks);
 
 /*
- * Take one call from LISTENER and do in the program's place what it wanted when the file
- * lies at or below one of WRITABLE (NULL-ended, real paths); else it gets EPERM. The file
- * is held while it is judged and changed, so swapping names gains nothing.
+ * Take one call from LISTENER. If the file lies at or below one of WRITABLE
+ * (NULL-ended, real paths), do the call in place of the program; otherwise the program
+ * gets EPERM. The file is held open while it is judged and changed, so swapping names
+ * gains nothing.
  */
 void sandbox_answer(int listener, const char *const *writable);
 

@@ -1,6 +1,6 @@
 /*
- * view: the cell's file system. A tmpfs becomes the new root, host trees are copied onto
- * it as mounts of their own, and the old root is let go.
+ * view: builds the cell's file system. A tmpfs becomes the new root, host trees are
+ * copied onto it as mounts of their own, and the old root is unmounted.
  */
 
 #include "sandbox/view.h"
@@ -30,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Where the sources of masks lie, in the folder `own`. */
+/* Names of the sources of masks, in the folder `own`. */
 #define VIEW_EMPTY_FILE   "nothing"
 #define VIEW_EMPTY_FOLDER "nothing.d"
 
@@ -38,19 +38,19 @@ enum { VIEW_FOLDER_MODE = 0755, VIEW_FILE_MODE = 0444 };
 
 /*
  * The view under construction. Entries come shallow before deep and sorted by path, so
- * those of one folder follow each other and a held folder is never covered afterwards.
+ * the entries of one folder follow each other, and no later entry covers a held folder.
  */
 struct view_building {
 	int root;
 	int own;             /* folder of texts and of the sources of masks */
-	unsigned texts;      /* in it */
+	unsigned texts;      /* number of texts in it */
 	int folder;          /* where the last entry was placed; -1: nothing held yet */
 	char held[PATH_MAX]; /* its path */
 };
 
 /*
- * Putting mounts into the view under construction; see view.h. Every target is
- * opened beneath the new root, so no symlink in a tree can send a mount elsewhere.
+ * Puts mounts into the view under construction. Every target is opened beneath the new
+ * root, so no symlink in a tree can send a mount elsewhere.
  */
 
 /* Set ERR from errno, with STEP and PATH in its text. Returns false. */
@@ -67,8 +67,8 @@ static bool set_option(int context, const char *key, const char *text)
 }
 
 /*
- * A detached tmpfs of SIZE bytes. FILES is how many may lie in it, since the kernel counts none of
- * the memory that a name takes; 0: as many as it likes.
+ * Make a detached tmpfs of SIZE bytes with room for FILES names. FILES is limited
+ * because the kernel does not count the memory of a name; 0: no limit.
  */
 static int view_new_memory(uint64_t size, uint64_t files, mode_t mode, unsigned attributes)
 {
@@ -127,12 +127,12 @@ static int view_make_folder(int root, const char *path)
 	return fd_take(&folder);
 }
 
-/* Hold the folder that PATH lies in; MAKE: with what is missing of it. */
+/* Hold the folder that contains PATH open. MAKE: create the missing parts of it. */
 static bool view_hold_folder(struct view_building *building, const char *path, bool make)
 {
 	size_t size = (size_t)(path_base_name(path) - path);
 
-	size -= size > 1; /* its slash, but for that of the root */
+	size -= size > 1; /* leave out the slash, except that of the root */
 	if (building->folder >= 0 && strlen(building->held) == size &&
 	    memcmp(building->held, path, size) == 0)
 		return true;
@@ -170,7 +170,7 @@ static bool view_place(struct view_building *building, int mount_fd, const char 
 	return true;
 }
 
-/* SET: MOUNT_ATTR_… that TREE and what is mounted below it gets. */
+/* SET: MOUNT_ATTR_… flags that are set on TREE and on all mounts below it. */
 static bool view_set_attributes(int tree, uint64_t set, const char *path, struct err *err)
 {
 	struct mount_attr attributes = {.attr_set = set};
@@ -181,14 +181,17 @@ static bool view_set_attributes(int tree, uint64_t set, const char *path, struct
 	return true;
 }
 
-/* How each kind of entry is shown: trees of the host, memory, texts, masks, layers. */
+/* Shows each kind of entry: trees of the host, memory, texts, masks, layers. */
 
-/* A name takes memory that counts for nothing: one for each page, and some where there are few. */
+/*
+ * The kernel does not count the memory of a name. So allow one name for each page, and
+ * some names in a small memory.
+ */
 enum { FILE_ROOM = 4 << 10, FILES_MIN = 1 << 10 };
 
 /*
- * The tree that SOURCE leads to now; it must be the one that was held before (the name
- * may have been swapped).
+ * Copy the tree at SOURCE. It must be the one that was held before, because somebody
+ * may have swapped the name.
  */
 static bool source_open(const struct view_entry *entry, int *tree, struct err *err)
 {
@@ -250,7 +253,7 @@ static bool memory_add(struct view_building *building, const struct view_entry *
 	return view_place(building, tree, entry->path, true, err);
 }
 
-/* A new file with TEXT in it, which nobody may write afterwards. */
+/* Make a new file with the content TEXT, which nobody may write afterwards. */
 static bool text_make(int folder, const char *name, const char *text, struct err *err)
 {
 	auto_close int fd =
@@ -289,13 +292,16 @@ static bool mask_add(struct view_building *building, const struct view_entry *en
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
 		       view_fail(err, "masking", entry->path);
 	if (S_ISLNK(st.st_mode))
-		return true; /* what it leads to is masked under its own name */
+		return true; /* the target of the link is masked under its own name */
 	bool is_folder = S_ISDIR(st.st_mode);
 	return bind_over(building, is_folder ? VIEW_EMPTY_FOLDER : VIEW_EMPTY_FILE,
 			 entry->path, is_folder, err);
 }
 
-/* A text over an existing file of a read-only tree is a bind of one of our own files. */
+/*
+ * Over an existing file of a read-only tree, the text is a bind mount of one of our own
+ * files.
+ */
 static bool text_add(struct view_building *building, const struct view_entry *entry,
 		     struct err *err)
 {
@@ -354,15 +360,16 @@ static bool special_add(struct view_building *building, const struct view_entry 
 
 /*
  * The folders inside an upper layer, also in one that is kept on the host
- * (home.c). The kernel makes its `work` in `scratch`.
+ * (view/home.c). The kernel makes its `work` in `scratch`.
  */
 static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LAYER_LOWER};
 
 /*
- * All three layers are named from the upper folder, which covers itself with the result:
- * no path of the user's is quoted in an option, and kernels that know no detached layers
- * take them. The merged folder shows the mode of its upper one. Volatile: the end of a
- * cell would else write out all that waits on the upper folder's disk, whoever's it is.
+ * Mount the overlay over its own upper folder. All three layers are named relative to
+ * that folder, so no path of the user has to be quoted in an option, and kernels that
+ * do not know detached layers accept them. The merged folder shows the mode of the
+ * upper one. The overlay is volatile; otherwise the end of a cell would write out all
+ * unwritten data of the disk of the upper folder, including that of other programs.
  */
 static bool layers_mount(int upper, int lower, const struct stat *st, struct err *err)
 {
@@ -427,7 +434,7 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	       view_fail(err, "pinning", entry->path);
 }
 
-/* Show ENTRY; those that come before it in the order of sandbox_build are there. */
+/* Show ENTRY. The entries before it in the order of sandbox_build are already shown. */
 static bool view_add(struct view_building *building, struct view_entry *entry,
 		     struct err *err)
 {
@@ -463,10 +470,10 @@ static bool view_add(struct view_building *building, struct view_entry *entry,
 /* The root holds mount points and a few small files, never data. */
 enum { ROOT_SIZE = 4 << 20 };
 
-/* Where texts and the sources of masks lie in the view. */
+/* The folder of texts and of the sources of masks in the view. */
 #define OWN_FOLDER "/run/glovebox"
 
-/* The order of entries at one path: content, overlay, pins, mask. */
+/* The rank of an entry among those at one path: content, overlay, pins, mask. */
 static int entry_rank(const struct view_entry *entry)
 {
 	switch (entry->kind) {
@@ -514,7 +521,7 @@ static bool entries_add(int root, struct view *view, struct err *err)
 
 /*
  * Clear the umask, so that files of the view get exactly the modes that are named.
- * Returns the umask for programs: the caller's, without the bits of the owner.
+ * Returns the umask for programs: the former one, without the bits of the owner.
  */
 static mode_t mask_lift(void)
 {
@@ -613,10 +620,10 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 }
 
 /*
- * A tree of the host for a cell that is built already. An ordinary user may copy mounts
- * only inside a mount namespace of their own. A child process creates one, opens the
- * tree in it and exits. It shares its descriptor table with us, so the open descriptor
- * keeps the copy alive.
+ * Copies a tree of the host for a cell that is already built. An ordinary user may copy
+ * mounts only inside a mount namespace of their own. A child process creates one, opens
+ * the tree in it and exits. It shares its descriptor table with us, so the open
+ * descriptor keeps the copy alive.
  */
 
 struct taking {
@@ -625,7 +632,7 @@ struct taking {
 	__attribute__((aligned(16))) char stack[SANDBOX_HELPER_STACK];
 };
 
-/* As in network.c: calls of the kernel only, on a stack that no sanitizer knows. */
+/* As in identity.c: use system calls only, on a stack that the sanitizers do not know. */
 __attribute__((no_sanitize("address", "undefined"), noinline)) static int taking_main(
 	void *context)
 {

@@ -27,21 +27,22 @@ enum view_kind {
 	VIEW_DEVICE,    /* a device file of the host */
 	VIEW_TERMINALS, /* a private devpts */
 	VIEW_PROCESSES, /* a private /proc */
-	VIEW_MASK,      /* hides what is at `path`, if something is */
+	VIEW_MASK,      /* hides the file or folder at `path`, if there is one */
 	/*
-	 * A throw-away or kept layer over the folder `source`, which stays as it is: what
-	 * another entry put at `path` (memory, or a writable tree of ours) takes what is
-	 * written. When optional, neither is shown where the kernel refuses the layer.
+	 * A temporary or kept layer over the folder `source`, which stays unchanged.
+	 * Writes go to the content that another entry put at `path` (memory, or a
+	 * writable tree of ours). When optional, neither of the two entries is shown if
+	 * the kernel refuses the layer.
 	 */
 	VIEW_OVERLAY,
 	/*
-	 * The file at `path` in the view, mounted on itself: it cannot be renamed or
-	 * removed, and is read-only unless writable.
+	 * The file at `path` in the view, bind-mounted on itself: it cannot be renamed
+	 * or removed, and is read-only unless `writable` is set.
 	 */
 	VIEW_PIN,
 };
 
-/* Where an overlay has what was written, and what lies below. */
+/* The folders of an overlay: the written files, and the files below. */
 #define VIEW_LAYER_UPPER "upper"
 #define VIEW_LAYER_LOWER "lower"
 
@@ -55,12 +56,18 @@ struct view_entry {
 	bool detached; /* fd is a detached tree */
 	bool writable;
 	bool optional; /* skipped when SOURCE is missing */
-	/* an overlay that goes with the cell: sandbox_build leaves its folder held in `layer` */
+	/*
+	 * an overlay that ends with the cell: sandbox_build leaves its folder held in
+	 * `layer`
+	 */
 	bool passing;
-	int layer; /* it holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
+	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
 	mode_t mode;   /* folder, memory */
 	uint64_t size; /* memory: bytes at most */
-	/* which key or habit put it there, for who explains the view; NULL: all views have it */
+	/*
+	 * the key or default that added the entry, for commands that explain the view;
+	 * NULL: every view has it
+	 */
 	const char *why;
 };
 

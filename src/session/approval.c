@@ -50,7 +50,7 @@ struct approval {
 	/* the host:port for which connections wait; NULL: the call itself waits */
 	char *target;
 	struct extra *extra; /* the folder that the call waits for; NULL: its command */
-	/* the other session that asks (approval.h); its parts are ours */
+	/* the other session that asks; its parts are ours */
 	struct approval_relay relay;
 	uint64_t held[HELD_MAX];
 	size_t held_count;
@@ -155,11 +155,7 @@ void approval_scope(struct str text, bool network, struct buf *words)
 		(void)buf_adds(words, "exactly this text");
 }
 
-/*
- * The content of a question, for approval*.c only.
- *
- * The text that a question shows, and the hash over it.
- */
+/* The text that a question shows, and the hash over it. */
 
 /* A question passes through at most so many agents; there are fewer (orchestra.h). */
 enum { RELAYED_DEPTH_MAX = 8 };

@@ -6,27 +6,26 @@
  *   id        below 0: the number for running_answer and session_answer
  *   effect    "command": a text that no rule of a list lets run; "network": a host;
  *             "read" and "write": a folder outside of what the policy shows or lets be
- *             written (approval.h); or the effect that a tool of the front names by its
- *             `leave` (tool.h)
+ *             written; or the effect that a tool of the front names by its `leave`
+ *             (tool.h)
  *   wish      for the last of these: what is wanted, in words
  *   subject   the command's text, host:port, the folder's real path, or all that would
  *             happen
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why the policy did not allow it by itself
- *   scope     what an answer for the session would grant, in words (approval.h)
+ *   scope     what an answer for the session would grant, in words
  *   file      for a folder: its device and inode, to which the grant is bound
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON
  *   wait_s    after this time without an answer the answer is no
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
- * An answer is
- * {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}.
- * Any other action, or the answer "no", is a no. Another answer or hash is an error, and
- * the question stays open. "once" is for this call: a host or a folder for as long as the
- * call runs. The event EVENT_APPROVAL_GIVEN reports the answer: id, answer ("once",
- * "session", "no"), by ("person", "session", "time", "cancel", "nobody"). A grant for the
- * session ends with the session.
+ * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash":
+ * HASH}}. Any other action, or the answer "no", is a no. Another answer or hash is an
+ * error, and the question stays open. "once" is for this call: a host or a folder for as
+ * long as the call runs. The event EVENT_APPROVAL_GIVEN reports the answer: id, answer
+ * ("once", "session", "no"), by ("person", "session", "time", "cancel", "nobody"). A
+ * grant for the session ends with the session.
  *
  * For session/ only, and for the questions of the proxy (outlet.h).
  *
@@ -168,9 +167,9 @@ void approval_scope(struct str text, bool network, struct buf *words);
 
 /*
  * Folders outside of what the policy shows, which a call names and about which a person
- * is asked (approval.h). Each folder is opened when the call is judged, and the grant is
- * for the folder that was opened then: the question shows its real path, and the cell
- * gets that inode or nothing.
+ * is asked. Each folder is opened when the call is judged, and the grant is for the
+ * folder that was opened then: the question shows its real path, and the cell gets that
+ * inode or nothing.
  *
  * "once": a worker is made that sees the folder, for this call only. "session": the
  * anchor adds the folder to the view of all later workers, and the folder joins the

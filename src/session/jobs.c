@@ -1,6 +1,6 @@
 /*
- * jobs: the life of a job: which calls may become one, the moment in which a call
- * becomes one, the job's end. How calls ask a job in between is in jobs.c.
+ * jobs: which calls may become a job, the moment in which a call becomes one, the job's
+ * end, and the calls that ask a job in between.
  */
 
 #include "base/clock.h"
@@ -362,8 +362,8 @@ void job_begin_patience(struct running *running)
 
 /*
  * Calls that ask a job. Only the job's worker knows what the job has printed and whether
- * a program waits for input, so the worker is asked (ask.h). No call waits for that
- * worker longer than for any other.
+ * a program waits for input, so the session asks that worker. A call waits no longer for
+ * a job's worker than for any other worker.
  */
 
 enum {

@@ -1,4 +1,4 @@
-/* keeper: decides when a checkpoint is due, and gives file tools their logs. */
+/* keeper: decides when a checkpoint is due, makes it, and gives file tools their logs. */
 
 #include "session/keeper.h"
 

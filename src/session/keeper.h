@@ -83,10 +83,7 @@ bool keeper_misses_nested(const struct keeper *keeper);
 
 const char *keeper_run(const struct keeper *keeper);
 
-/*
- * The inside of a keeper, for session_undo*.c, keeper.c, keeper.c,
- * keeper.c and keeper.c only.
- */
+/* The inside of a keeper, for keeper.c and undo.c only. */
 
 enum {
 	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */
@@ -141,7 +138,7 @@ struct keeper {
 	bool blank; /* the log has no name yet */
 	/*
 	 * when the session rests: makes files for the next checkpoint, and that
-	 * checkpoint (keeper.c)
+	 * checkpoint
 	 */
 	struct timer ahead;
 	bool settles, untidy;
@@ -154,7 +151,7 @@ struct keeper {
 	bool may_link;
 	int64_t look_us;
 	bool told_left;
-	/* repositories deep in the workspace (keeper.c); NULL: none known */
+	/* repositories deep in the workspace; NULL: none known */
 	struct value *nested;      /* as guard.h has it */
 	struct value *nested_keys; /* keys of their folders -> true */
 	size_t nested_bytes;
@@ -183,7 +180,7 @@ struct keeper {
 	/* changes that were found, by the calls themselves or by the looks after them */
 	uint64_t changes;
 	uint64_t writers; /* calls that have ended and could have changed something */
-	/* the changes, for the call that asks for them (keeper.c) */
+	/* the changes, for the call that asks for them */
 	struct {
 		struct undo_plan plan;
 		/* the call that gets contents out of git, or NULL */

@@ -1532,7 +1532,7 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 	return err_set(err, ESRCH, "no call \"%.64s\" is under way", call);
 }
 
-/* The end of a call that had a worker, and the audit of what the call left. */
+/* The end of a call that had a worker, and the audit of the files that the call left. */
 
 /* A whole look takes a second; more when the machine is busy */
 enum { LOOK_MS = 6000 };

@@ -1,4 +1,4 @@
-/* session: opening and closing; the ten steps of a call are in call.c. */
+/* session: opens and closes a session, and holds what its calls share. */
 
 #include "session/session.h"
 
@@ -655,10 +655,7 @@ static bool extras_take(const struct cell_spec *cell, const struct value *roots,
 	return all;
 }
 
-/*
- * Finish what killed fronts had begun to write in folders that were granted to them
- * (session.c).
- */
+/* Finish what killed fronts had begun to write in folders that were granted to them. */
 static void session_mend(struct session *session)
 {
 	const struct cell_spec *cell = cell_spec(session->cell);

@@ -399,7 +399,7 @@ struct session_writes {
 };
 void session_writes(const struct session *session, struct session_writes *writes);
 
-/* The inside of a session and its calls, for session*.c and running*.c only. */
+/* The inside of a session and its calls, for the files of src/session only. */
 
 struct session {
 	struct policy *policy;
@@ -675,7 +675,7 @@ void running_cancel_all(struct session *session);
 
 /*
  * session_memory_for: the marks in `seen` that may matter to RUNNING.
- * session_memory_take: remember the marks that came with its result (session.c).
+ * session_memory_take: remember the marks that came with its result.
  */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);

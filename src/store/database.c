@@ -1,5 +1,6 @@
 /*
- * database: SQLite with the settings a journal needs, and a few statements kept prepared.
+ * database: opens SQLite with the settings that a journal needs, and keeps a few
+ * statements prepared.
  */
 
 #include "store/database.h"
@@ -40,18 +41,24 @@
 enum { DATABASE_BUSY_MS = 5000 };
 
 enum {
-	/* More than a journal has different statements; beyond it they are not kept. */
+	/*
+	 * A journal has fewer different statements. Statements beyond this number are not
+	 * kept prepared.
+	 */
 	KEPT_STATEMENTS = 16,
-	/* "GBox" as a number: how file(1) and we tell our databases from others. */
+	/* "GBox" as a number. file(1) and we tell our databases from others by it. */
 	APPLICATION_ID = 0x47426f78,
-	/* Between two tries of what SQLite's own waiting does not cover. */
+	/*
+	 * The time between two tries of an operation for which SQLite itself does not
+	 * wait.
+	 */
 	RETRY_MS = 5,
 };
 
 static const struct library libsqlite = {"libsqlite3.so.0", "3.37", "libsqlite3-0",
 					 "keeping a session"};
 
-/* The few functions used. */
+/* The few functions of SQLite that are used. */
 struct sqlite {
 	typeof(sqlite3_open_v2) *open_v2;
 	typeof(sqlite3_close_v2) *close_v2;
@@ -146,7 +153,7 @@ static void database_explain(struct database *database, int code, struct err *er
 	}
 }
 
-/* ERR for SQLite's CODE. Always false. */
+/* Set ERR for SQLite's CODE. Always false. */
 static bool database_fail(struct database *database, int code, struct err *err)
 {
 	database_explain(database, code, err);
@@ -182,7 +189,7 @@ bool database_end(struct database *database, bool ok, struct err *err)
 	return false;
 }
 
-/* The one number that SQL asks for. */
+/* Get the one number that the statement SQL returns. */
 static bool database_number(struct database *database, const char *sql, int64_t *number,
 			    struct err *err)
 {
@@ -200,7 +207,7 @@ static bool database_number(struct database *database, const char *sql, int64_t 
 }
 
 /*
- * Going to WAL takes the file for itself for a moment, and SQLite does not wait for that.
+ * The change to WAL needs the whole file for a moment, and SQLite does not wait for that.
  */
 static bool database_use_wal(struct database *database, struct err *err)
 {
@@ -233,21 +240,23 @@ static bool database_use_wal(struct database *database, struct err *err)
 }
 
 /*
- * NORMAL: a commit is with the kernel when it returns, so that killing us loses nothing;
- * a power cut may take the newest commits, never the order or the file. FULL would keep
- * those too, for a sync of the disk per event: measured with 2 kB events on ext4 on a
- * virtual disk 0.4-1.3 ms (p90 4 ms) against 0.02-0.03 ms, and a turn of five events is
- * to cost 1.2 ms. "On disk before it runs" is therefore said of our death, not of the power's.
+ * NORMAL: a commit is in the kernel when it returns, so killing the program loses
+ * nothing. A power cut may lose the newest commits, but never damages their order or the
+ * file. FULL would keep those commits too, for one sync of the disk per event. Measured
+ * with 2 kB events on ext4 on a virtual disk, FULL takes 0.4-1.3 ms (p90 4 ms) and NORMAL
+ * 0.02-0.03 ms; a turn of five events may cost 1.2 ms. "On disk before it runs" therefore
+ * holds when the program dies, not when the power fails.
  *
- * The first event of a log that is begun anew waits for a sync of its head, 0.3-5 ms. OFF for that
- * one write would save it, but a first event of some megabytes moves the log into the database
- * at once, which without a sync is a damaged file after a power cut.
+ * The first event of a log that is begun anew waits for a sync of the log's head, 0.3-5
+ * ms. OFF for that one write would save this time. But a first event of some megabytes
+ * immediately moves the log into the database, and without a sync this leaves a damaged
+ * file after a power cut.
  */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
 			       "PRAGMA foreign_keys = ON;"
 			       "PRAGMA trusted_schema = OFF;";
 
-/* Inside a transaction: the steps of SCHEMA from version FOUND on. */
+/* Inside a transaction: run the steps of SCHEMA from version FOUND on. */
 static bool database_add_steps(struct database *database, const char *const *schema,
 			       int64_t found, struct err *err)
 {
@@ -264,7 +273,10 @@ static bool database_add_steps(struct database *database, const char *const *sch
 	return version == found || database_run(database, numbers, err);
 }
 
-/* Inside a transaction: whose file is it, and which version? */
+/*
+ * Inside a transaction: check whose file it is and which version it has, and bring it up
+ * to date.
+ */
 static bool database_check_schema(struct database *database, const char *const *schema,
 				  struct err *err)
 {
@@ -304,8 +316,9 @@ static bool database_set_up(struct database *database, const char *const *schema
 }
 
 /*
- * SQLite would make the file as the umask has it; its -wal and -shm take the file's mode.
- * Only when it is new: closing a second descriptor of an open database drops its locks.
+ * SQLite would give a new file the mode of the umask; its -wal and -shm get the file's
+ * mode. Make the file here only when it is new: closing a second descriptor of an open
+ * database drops the database's locks.
  */
 static bool make_file(const char *path, struct err *err)
 {
@@ -355,7 +368,10 @@ void database_close(struct database *database)
 	free(database);
 }
 
-/* A place for SQL: the one that has it, else an empty one, else one of its own. */
+/*
+ * The place for SQL: the one that already has this statement, else a free one, else a new
+ * one.
+ */
 static struct statement *find_place(struct database *database, const char *sql)
 {
 	struct statement *empty = NULL;
@@ -475,7 +491,7 @@ bool statement_run(struct statement *statement, int64_t *changed, struct err *er
 	return ok;
 }
 
-/* One place and one sentence for all of them. */
+/* The folder of the user's state, and one sentence for all errors about it. */
 
 bool database_state_path(const char *name, struct buf *path, struct err *err)
 {

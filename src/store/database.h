@@ -27,27 +27,27 @@ bool statement_begin(struct database *database, const char *sql,
 		     struct statement **statement, struct err *err);
 void statement_bind_integer(struct statement *statement, int index, int64_t number);
 void statement_bind_text(struct statement *statement, int index, struct str text); /* copied */
-/* *ROW: there is a row to read. A binding that failed is told here. */
+/* ROW: there is a row to read. A failed binding is reported here. */
 bool statement_step(struct statement *statement, bool *row, struct err *err);
 int64_t statement_integer(struct statement *statement, int column);
 struct str statement_text(struct statement *statement, int column); /* until the next step */
 void statement_end(struct statement *statement);
 /*
- * For one without rows: the one step, and the end. *CHANGED, which may be NULL: how many rows
- * its INSERT, UPDATE or DELETE changed.
+ * Run a statement without rows, and end it. *CHANGED: how many rows its INSERT, UPDATE or
+ * DELETE changed; CHANGED may be NULL.
  */
 bool statement_run(struct statement *statement, int64_t *changed, struct err *err);
 
 /* Statements without values or rows, such as BEGIN. */
 bool database_run(struct database *database, const char *sql, struct err *err);
-/* The end of what a BEGIN began: COMMIT when OK, which is then returned, else ROLLBACK. */
+/* End the transaction of a BEGIN. OK: COMMIT, whose result is returned; else ROLLBACK. */
 bool database_end(struct database *database, bool ok, struct err *err);
 
-/* Where the user's state lies, and the databases in it. */
+/* The folder of the user's state, and the databases in it. */
 
 /*
- * Append the place of NAME: $XDG_STATE_HOME (when absolute) or ~/.local/state, then
- * glovebox/NAME. False without a home.
+ * Append the path of NAME: $XDG_STATE_HOME (when absolute) or ~/.local/state, then
+ * glovebox/NAME. False when there is no home directory.
  */
 bool database_state_path(const char *name, struct buf *path, struct err *err);
 

@@ -1,4 +1,4 @@
-/* facts: one table; the bounds are looked at in the transaction that writes. */
+/* facts: one table. The transaction that writes checks the bounds. */
 #include "store/facts.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char *const schema[] = {
-	/* 1 */
+	/* version 1 */
 	"CREATE TABLE fact ("
 	" workspace TEXT NOT NULL,"
 	" key TEXT NOT NULL,"
@@ -73,7 +73,7 @@ static bool facts_sweep(struct facts *facts, int64_t now_ms, struct err *err)
 	return statement_run(statement, NULL, err);
 }
 
-/* Is there room for SIZE bytes at KEY, whatever stands there now? */
+/* Is there room for SIZE bytes under KEY, when they replace the present value of KEY? */
 static bool facts_have_room(struct facts *facts, const char *workspace, struct str key,
 			    size_t size, struct err *err)
 {

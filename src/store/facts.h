@@ -1,8 +1,9 @@
 /*
- * facts: what agents leave for each other and for later runs: texts by key, apart for each
- * workspace, with who wrote them and when. One SQLite file of its own in the user's state
- * folder; several processes may write at once. Bounded: what does not fit is refused, nothing
- * is thrown away by itself but what has run out.
+ * facts: texts by key that agents leave for each other and for later runs, apart for each
+ * workspace, with their author and time. They are in one SQLite file of their own in the
+ * user's state folder; several processes may write at the same time. The number and size
+ * are bounded: a fact that does not fit is refused, and only expired facts are deleted
+ * automatically.
  */
 #pragma once
 #include "base/buf.h"
@@ -18,7 +19,10 @@ struct facts;
 enum {
 	FACTS_KEY_MAX = 128,
 	FACTS_VALUE_MAX = 64 << 10,
-	/* Of one workspace: what a model can still list, and a size nobody notices on disk. */
+	/*
+	 * The limits of one workspace: so many facts a model can still list, and nobody
+	 * notices this size on a disk.
+	 */
 	FACTS_COUNT_MAX = 500,
 	FACTS_BYTES_MAX = 4 << 20,
 	FACTS_LIVES_MAX_S = 366 * 24 * 3600,
@@ -28,7 +32,7 @@ enum {
 bool facts_open(const char *path, struct facts **facts, struct err *err);
 void facts_close(struct facts *facts); /* NULL is fine */
 
-/* Is KEY fit: 1 to FACTS_KEY_MAX letters, digits and . _ - / : ? */
+/* Is KEY allowed: 1 to FACTS_KEY_MAX letters, digits and . _ - / : ? */
 bool facts_check_key(struct str key, struct err *err);
 
 struct fact {
@@ -37,20 +41,21 @@ struct fact {
 };
 
 /*
- * Keep FACT (its written_ms is filled in) in WORKSPACE, in the place of what had its key.
- * ERR: E2BIG, ENOSPC (too many, too much together), EINVAL (the key).
+ * Store FACT in WORKSPACE, in place of the fact with the same key, and set its
+ * written_ms. ERR: E2BIG, ENOSPC (too many facts, or too many bytes together), EINVAL
+ * (the key).
  */
 bool facts_set(struct facts *facts, const char *workspace, const struct fact *fact,
 	       struct err *err);
 
 /*
- * Facts whose key begins with PREFIX, in the order of keys; the callback returns false to
- * stop. With EXACT the one whose key it is.
+ * The facts whose key begins with PREFIX, or with EXACT only the one whose key is PREFIX,
+ * sorted by key. The callback returns false to stop.
  */
 bool facts_find(struct facts *facts, const char *workspace, struct str prefix, bool exact,
 		bool (*fact)(void *context, const struct fact *fact), void *context,
 		struct err *err);
 
-/* *REMOVED: was there one? */
+/* REMOVED: the fact existed. */
 bool facts_remove(struct facts *facts, const char *workspace, struct str key,
 		  bool *removed, struct err *err);

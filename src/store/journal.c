@@ -1,6 +1,6 @@
 /*
- * journal: the tables of the database, and one statement per event that refuses what does not
- * follow.
+ * journal: the tables of the database. Each event is written by one statement, which
+ * refuses an event that does not follow the last one.
  */
 
 #include "store/journal.h"
@@ -28,14 +28,15 @@
 
 enum {
 	/*
-	 * 48 random bits meet once in a million sessions 1 time in 500: then once more.
+	 * Among a million sessions two get the same 48 random bits with a chance of 1 in
+	 * 500. Then another id is drawn.
 	 */
 	ID_TRIES = 8,
 };
 
-/* Numbers that can be counted from the events have no columns of their own. */
+/* A number that can be counted from the events has no column of its own. */
 static const char *const schema[] = {
-	/* 1 */
+	/* version 1 */
 	"CREATE TABLE session ("
 	" key INTEGER PRIMARY KEY,"
 	" id TEXT NOT NULL UNIQUE,"
@@ -54,7 +55,7 @@ static const char *const schema[] = {
 	") STRICT;"
 	"CREATE TRIGGER event_stays BEFORE UPDATE ON event"
 	" BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;",
-	/* 2: patches (patches.c): where they are, and what was decided of them */
+	/* version 2: where the patches are, and the decisions about them (patches.c) */
 	"CREATE INDEX event_patch ON event (wall_ms, session, number)"
 	" WHERE " JOURNAL_IS_PATCH ";"
 	"CREATE TABLE decision ("
@@ -180,8 +181,9 @@ static bool find_session(struct journal *journal, const char *session, int64_t *
 }
 
 /*
- * One byte for each session: nothing is left lying about, and another database's closing
- * does not drop it, as it would a lock of the older kind.
+ * A lock on one byte for each session. No lock file per session is left behind, and the
+ * lock is not dropped when another database is closed, as a lock of the older kind would
+ * be.
  */
 static bool lock_key(struct journal *journal, int64_t key, const char *session,
 		     struct err *err)
@@ -228,13 +230,16 @@ bool journal_new_session(struct journal *journal, const char *workspace, const c
 	}
 	if (!inserted)
 		return err_set(err, EEXIST, "no free id for a session was found");
-	/* Where nothing can be locked, the numbers of the events still tell two writers apart. */
+	/*
+	 * Where no lock is possible, the numbers of the events still tell two writers
+	 * apart.
+	 */
 	(void)journal_claim(journal, drawn, NULL);
 	memcpy(id, drawn, sizeof(drawn));
 	return true;
 }
 
-/* ERR: why nothing was inserted. Always false. */
+/* Set ERR to the reason why nothing was inserted. Always false. */
 static bool refuse_number(struct journal *journal, const char *session, int64_t number,
 			  struct err *err)
 {
@@ -256,9 +261,10 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 	bool ok;
 
 	/*
-	 * One statement, so that two writers cannot both find the same number free: where it does
-	 * not follow it is NULL, which the table does not take. VALUES, since SQLite makes a
-	 * table in memory for what it selects from the one that it writes to.
+	 * This is one statement, so that two writers cannot both find the same number
+	 * free. For a number that does not follow, the statement yields NULL, which the
+	 * table refuses. It uses VALUES, because for a SELECT from the table that is
+	 * written SQLite makes a table in memory.
 	 */
 	if (!statement_begin(journal->database,
 			     "INSERT OR IGNORE INTO event (session, number, kind, wall_ms, json)"
@@ -372,7 +378,7 @@ struct finding {
 static bool find_one(void *context, const struct journal_session *session)
 {
 	struct finding *finding = context;
-	/* "last" means a session that a person began, not one of a delegate. */
+	/* "last" means a session that a person began, not the session of a delegate. */
 	bool fits = finding->newest ? str_is(session->workspace, finding->workspace) &&
 					      session->parent.size == 0
 				    : strncmp(session->id, finding->name,
@@ -422,11 +428,12 @@ bool journal_find(struct journal *journal, const char *name, const char *workspa
 		       "there is no session \"%.40s\"; see: glovebox sessions list", name);
 }
 
-/* One statement over the tables of journal.c. */
+/* The runs in a workspace, by one statement. */
 
 /*
- * The first or last event of a kind. A denied call says so right behind its names: in texts the
- * quotes have backslashes.
+ * The first or last event of a kind. The event of a denied call says that it was denied
+ * right behind its names. This cannot be confused with text in the JSON, where the quotes
+ * have backslashes.
  */
 #define EVENT_OF(condition, order)                                            \
 	"coalesce((SELECT json FROM event WHERE session = key AND " condition \

@@ -18,7 +18,8 @@
 struct journal;
 
 /*
- * PATH of the database, e.g. ~/.local/state/glovebox/sessions.db; folders are made 0700.
+ * PATH: that of the database, e.g. ~/.local/state/glovebox/sessions.db; folders are made
+ * 0700.
  */
 bool journal_open(const char *path, struct journal **journal, struct err *err);
 void journal_close(struct journal *journal);
@@ -29,7 +30,7 @@ void journal_close(struct journal *journal);
  */
 bool journal_default_path(struct buf *path, struct err *err);
 
-/* Open the journal there. */
+/* Open the journal at the default path. */
 bool journal_open_default(struct journal **journal, struct err *err);
 
 /* A new session; its id (12 lower-case hex digits, random) goes to ID. */
@@ -69,11 +70,10 @@ struct journal_found {
 	int64_t events;
 };
 /*
- * The session that NAME means: an id, the beginning of one (of JOURNAL_ID_LEAST digits or
- * more) or "last", the one with the newest event in WORKSPACE (real, absolute) that was no
- * delegate's. ENOENT: none,
- * ENOTUNIQ: several; the sentence says how to see which there are. journal_found_fini in
- * either case.
+ * Find the session NAME: an id, the beginning of an id (of JOURNAL_ID_LEAST digits or
+ * more) or "last". "last" is the session of no delegate that has the newest event in
+ * WORKSPACE (real, absolute). ENOENT: none, ENOTUNIQ: several; the sentence says how to
+ * list them. Call journal_found_fini in either case.
  */
 enum { JOURNAL_ID_LEAST = 4 };
 bool journal_find(struct journal *journal, const char *name, const char *workspace,
@@ -83,16 +83,21 @@ void journal_found_fini(struct journal_found *found);
 struct journal_session {
 	char id[JOURNAL_ID + 1];
 	struct str workspace, agent, model; /* valid during the callback */
-	struct str prompt;                  /* the beginning of the first one; or empty */
-	struct str parent; /* the session that delegated to it, as its first event says; or empty */
+	/* the beginning of the first prompt; or empty */
+	struct str prompt;
+	/* the session that delegated to it, by its first event; or empty */
+	struct str parent;
 	int64_t began_wall_ms, last_wall_ms, events;
 };
-/* Newest (by its last event) first, at most LIMIT; the callback returns false to stop. */
+/*
+ * The newest session (by its last event) first, at most LIMIT. The callback returns false
+ * to stop.
+ */
 bool journal_list(struct journal *journal, size_t limit,
 		  bool (*session)(void *context, const struct journal_session *session),
 		  void *context, struct err *err);
 
-/* What the files of store share of the journal's database; not for others. */
+/* The inside of the journal, for the files of src/store only. */
 
 struct journal {
 	struct database *database;
@@ -101,14 +106,14 @@ struct journal {
 };
 
 /*
- * Which events are results of the tool that hands over, as a condition of SQL. Structure of
- * JSON is told from text in it: there the quotes have backslashes.
+ * The events that are results of the tool that hands over, as a condition of SQL. Members
+ * of the JSON cannot be confused with text in it, where the quotes have backslashes.
  */
 #define JOURNAL_IS_PATCH \
 	"kind = 'tool_ended' AND instr(json, '\"tool\":\"generate_patch\"') > 0"
 
 /*
- * What the journal knows of the runs in a workspace: for each session the events that
+ * The runs in a workspace, as the journal knows them: for each session the events that
  * tell how it began and ended, and how many calls it made. The caller reads the content
  * of these events.
  */
@@ -128,9 +133,9 @@ struct report_row {
 struct report_filter {
 	const char *workspace;
 	const char *agent;      /* NULL: any */
-	const char *other_name; /* of that agent, which counts as well; or NULL */
-	int64_t since_ms;       /* that began since then */
-	const char *except;     /* a session; or NULL */
+	const char *other_name; /* of AGENT, which counts as well; or NULL */
+	int64_t since_ms;       /* only sessions that began after this time */
+	const char *except;     /* a session that is left out; or NULL */
 };
 
 /* Newest first, at most LIMIT; the callback returns false to stop. */

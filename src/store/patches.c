@@ -1,4 +1,4 @@
-/* patches: see patches.h. */
+/* patches: finds the events of patches, and records decisions about them. */
 #include "store/patches.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ bool patches_list(struct journal *journal, const char *workspace, bool elsewhere
 	return ok || err_while(err, "listing the patches");
 }
 
-/* Those whose name begins with a text. */
+/* Collects the patches whose name begins with a text. */
 struct matching {
 	const char *begin;
 	size_t count;

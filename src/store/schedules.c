@@ -1,4 +1,4 @@
-/* schedules: one table; who claims a run is decided by one statement. */
+/* schedules: one table. One statement decides which process claims a run. */
 #include "store/schedules.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 enum { MS_PER_S = 1000 };
 
 static const char *const schema[] = {
-	/* 1 */
+	/* version 1 */
 	"CREATE TABLE schedule ("
 	" id INTEGER PRIMARY KEY AUTOINCREMENT,"
 	" workspace TEXT NOT NULL, agent TEXT NOT NULL, task TEXT NOT NULL,"
@@ -21,7 +21,7 @@ static const char *const schema[] = {
 	" hash TEXT NOT NULL UNIQUE,"
 	" author TEXT NOT NULL, session TEXT NOT NULL,"
 	" state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),"
-	" approved TEXT NOT NULL," /* the hash that a person saw */
+	" approved TEXT NOT NULL," /* the hash that the person saw */
 	" made_s INTEGER NOT NULL, next_s INTEGER NOT NULL,"
 	" last_s INTEGER NOT NULL DEFAULT 0,"
 	" busy_until_s INTEGER NOT NULL DEFAULT 0,"
@@ -68,7 +68,10 @@ void schedules_close(struct schedules *schedules)
 	free(schedules);
 }
 
-/* Each part with its size before it: no two contents give the same bytes. */
+/*
+ * Add each part with its size before it, so that two different contents never give the
+ * same bytes.
+ */
 /* The hash of the content of SCHEDULE. */
 static void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1])
 {
@@ -104,7 +107,7 @@ static bool check_content(const struct schedule *schedule, struct err *err)
 	return true;
 }
 
-/* How many there are; of WORKSPACE and pending when it is not NULL. */
+/* Count all schedules, or, when WORKSPACE is not NULL, its pending ones. */
 static bool count_of(struct schedules *schedules, const struct str *workspace,
 		     int64_t *count, struct err *err)
 {
@@ -295,7 +298,7 @@ static bool refuse_absent(int64_t id, struct err *err)
 		       "there is no schedule %" PRId64 "; see: glovebox schedule list", id);
 }
 
-/* ERR: no such schedule, or why it was not changed. Always false. */
+/* Set ERR: there is no such schedule, or WHY it was not changed. Always false. */
 static bool refuse(struct schedules *schedules, int64_t id, int code, const char *why,
 		   struct err *err)
 {

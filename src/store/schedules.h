@@ -1,9 +1,9 @@
 /*
- * schedules: which agent is to do what, where and when, without anybody there. One SQLite
- * file of its own in the user's state folder. A schedule that an agent asks for is
- * `pending` until a person approves it. The approval holds for the hash of its exact
- * content, which cannot be changed afterwards. The caller computes times (agent/when.h):
- * here they are seconds since 1970.
+ * schedules: which agent does which task, where and when, without a person there. They
+ * are in one SQLite file of their own in the user's state folder. A schedule that an
+ * agent asks for is `pending` until a person approves it. The approval holds for the hash
+ * of its exact content, which cannot be changed afterwards. The caller computes times
+ * (agent/when.h): here they are seconds since 1970.
  */
 #pragma once
 #include "base/err.h"
@@ -19,7 +19,7 @@ struct schedules;
 enum {
 	SCHEDULES_TASK_MAX = 16 << 10,
 	SCHEDULES_NAME_MAX = 64, /* of an agent, of a zone */
-	SCHEDULES_MAX = 200,     /* of one user: a person still reads that list */
+	SCHEDULES_MAX = 200,     /* of one user; a person can still read such a list */
 	/* Schedules of agents that may wait for approval in one workspace. */
 	SCHEDULES_PENDING_MAX = 10,
 };
@@ -36,10 +36,11 @@ struct schedule {
 	enum schedule_state state;
 	int64_t made_s, next_s; /* next_s 0: never */
 	int64_t last_s;         /* its last run began; 0: it had none */
-	int64_t busy_until_s;   /* a run is under way, and over by then; 0: none */
+	/* when the run under way is over at the latest; 0: no run is under way */
+	int64_t busy_until_s;
 	struct str last_session, last_outcome;
 	char hash[HASH_HEX + 1]; /* of the content */
-	bool approved;           /* this very content was */
+	bool approved;           /* exactly this content was approved */
 };
 
 /* The file beside the journal (store/database.h). */
@@ -69,7 +70,10 @@ bool schedules_find(struct schedules *schedules, const char *workspace, int64_t 
 		    bool (*schedule)(void *context, const struct schedule *schedule),
 		    void *context, struct err *err);
 
-/* The person has seen the content HASH of ID. ERR: ENOENT, ESTALE (it is another content). */
+/*
+ * The person approves the content HASH of the schedule ID. ERR: ENOENT, ESTALE (its
+ * content is another).
+ */
 bool schedules_approve(struct schedules *schedules, int64_t id,
 		       const char hash[HASH_HEX + 1], int64_t next_s, struct err *err);
 

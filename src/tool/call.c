@@ -1,4 +1,7 @@
-/* call: what a tool may ask and tell while it runs in a worker. */
+/*
+ * call: what a tool may use while it runs in a worker: progress, questions, output,
+ * arguments.
+ */
 
 #include "tool/call.h"
 
@@ -19,14 +22,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What a call says and asks while it runs. */
+/* Sends progress, logs, output and questions of a call to the front. */
 
 static void tell(const struct call *call, const struct value *what)
 {
 	struct pollfd writable = {.fd = call->control_fd, .events = POLLOUT};
 	struct buf text;
 
-	/* As call_output: what is not taken in time is dropped. */
+	/* As in call_output: drop the message when the front does not take it in time. */
 	if (call->control_fd < 0 || poll(&writable, 1, 0) != 1 ||
 	    (writable.revents & POLLOUT) == 0)
 		return;
@@ -82,7 +85,10 @@ bool call_ask(struct call *call, const char *kind, const struct value *request)
 	return ok;
 }
 
-/* call.c: take what has come for CALL, which awaits a reply: that, or its end. */
+/*
+ * Read the control socket of CALL, which waits for a reply. Anything but the reply
+ * cancels CALL.
+ */
 static void call_read_control(struct call *call)
 {
 	struct value *answer;
@@ -118,8 +124,8 @@ struct value *call_take_reply(struct call *call)
 }
 
 /*
- * How long an answer of call_stopped is good for: cheap enough for every file of a
- * walk.
+ * Ask the socket at most this often, so that call_stopped is cheap enough for every
+ * file of a walk.
  */
 enum { STOP_CHECK_MS = 5 };
 
@@ -133,12 +139,15 @@ bool call_stopped(struct call *call)
 	if (now < call->next_check_ms)
 		return false;
 	call->next_check_ms = now + STOP_CHECK_MS;
-	/* The data may be a question, which the run of the program reads (ask_next). */
+	/*
+	 * The data may be a question, which the run of the program will read
+	 * (ask_next).
+	 */
 	if (call->reader != NULL && call->tool->answers)
 		return false;
 	/*
-	 * While a call runs the front sends nothing but a cancel, or what it was asked for, or goes
-	 * away.
+	 * While a call runs, the front sends only a cancel, or the reply that the call
+	 * waits for, or closes the socket.
 	 */
 	if (call->control_fd >= 0 && poll(&control, 1, 0) > 0) {
 		if (call->awaits_reply)
@@ -174,8 +183,8 @@ void call_ending(struct call *call)
 void call_output(struct call *call, enum call_stream stream, struct str bytes)
 {
 	/*
-	 * An event is a glimpse: what a front does not take in time is dropped, never
-	 * waited for.
+	 * Output events are only for display: drop one that the front does not take in
+	 * time, and never wait.
 	 */
 	enum frame_kind kind = stream == CALL_STDERR ? FRAME_STDERR : FRAME_STDOUT;
 	struct pollfd writable = {.fd = call->control_fd, .events = POLLOUT};
@@ -261,7 +270,7 @@ const char **call_environment(const char *const *cell, const struct value *more)
 	return list;
 }
 
-/* Questions and replies as JSON. */
+/* Prints and reads questions and replies as JSON. */
 
 static bool is_kind(const char *kind)
 {
@@ -329,7 +338,7 @@ bool call_tell_parse_reply(struct str text, int64_t *id, struct value **answer,
 	return true;
 }
 
-/* As JSON, and the worker's end of it. */
+/* Prints and reads questions to a job, and answers them in the worker. */
 
 bool ask_print(const struct ask *ask, struct buf *out)
 {

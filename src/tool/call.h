@@ -29,17 +29,24 @@ enum {
 		16 << 10, /* of one output event: a front shows lines, not megabytes */
 };
 
-/* The folder of the next command travels beside the marks: no path is empty. */
+/*
+ * The key under which the folder of the next command travels beside the marks. No path
+ * is empty.
+ */
 #define CALL_FOLDER_KEY ""
 
-/* Limits of a command besides time; 0: this process does not watch that limit. */
+/* Limits of a command besides time. 0: this process does not watch that limit. */
 struct call_limits {
-	uint64_t memory; /* bytes of its processes together */
+	uint64_t memory; /* bytes of all its processes together */
 	uint64_t pids;
-	uint64_t file_size, tmp; /* kept by the kernel: here for sentences */
-	uint64_t free_space;     /* bytes that stay free at `space` */
-	double quiet_s;          /* without output */
-	/* of a file tool, not of a command: bytes of a file shown, and of text brought */
+	/* the kernel enforces these; they are here for sentences */
+	uint64_t file_size, tmp;
+	uint64_t free_space; /* bytes that must stay free at `space` */
+	double quiet_s;      /* seconds without output */
+	/*
+	 * for a file tool, not a command: bytes of a file that it shows, and of text
+	 * that it writes
+	 */
 	uint64_t read_bytes, write_bytes;
 };
 
@@ -54,158 +61,182 @@ struct call {
 	 * itself.
 	 */
 	const struct value *plan;
-	struct files *files; /* the roots of the cell, for file tools */
-	const char *approved; /* IN_FRONT: the hash of what a person has approved (tool.h); or NULL */
+	struct files *files; /* roots of the cell, for file tools */
+	/* IN_FRONT: the hash that a person has approved (tool.h); or NULL */
+	const char *approved;
 	const char *workspace; /* absolute, as in the view */
-	const char *folder;    /* where commands start: follows `cd` between calls */
+	const char *folder;    /* where commands start; follows `cd` between calls */
 	const char *const *environment; /* for programs, NULL-ended, built from scratch */
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
-	/* It has a view of its own (L3); else its paths are the host's, under rules */
+	/*
+	 * The cell has a view of its own (L3); otherwise paths are the host's, limited
+	 * by rules
+	 */
 	bool has_view;
-	bool terse;   /* nobody looks at its details: they may be left out */
-	bool is_last; /* the cell ends with this call: what it leaves in /tmp is gone */
-	/* It is alone, and there is more than one processor: who is next may be woken early */
+	bool terse;   /* nobody reads the details, so they may be left out */
+	bool is_last; /* the cell ends with this call: files left in /tmp are lost */
+	/*
+	 * The call runs alone and there is more than one processor: the front may be
+	 * woken early
+	 */
 	bool heralds;
 	double grace_s;    /* TERM to KILL */
-	const char *agent; /* whose policy holds, for remedies */
+	const char *agent; /* the agent whose policy holds, for remedies */
 	struct call_limits limits;
-	int listener;      /* of refused system calls (sandbox.h); -1: none */
+	int listener;      /* for refused system calls (sandbox.h); -1: none */
 	const char *space; /* the writable part of the workspace, or NULL */
 	const char *layer; /* the part under a layer in memory (`scratch`), or NULL */
-	/* path -> mark: read in this session, for the paths of this call */
+	/* path -> mark: files read in this session, for the paths of this call */
 	const struct value *seen;
-	void *prepared; /* what the tool's prepare() made in this worker; NULL: nothing */
-	const struct program_terms *terms;  /* of every program the tool starts */
-	struct program_launcher **launcher; /* for the first of them (program.h) */
+	/* the result of the tool's prepare() in this worker; NULL: none */
+	void *prepared;
+	const struct program_terms *terms; /* for every program that the tool starts */
+	/* for the first of these programs (program.h) */
+	struct program_launcher **launcher;
 	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
-	/* readable when a cancel may have come: for poll beside a program */
+	/* readable when a cancel may have come: poll it together with a program */
 	int control_fd;
-	struct frame_reader *reader; /* of what comes there (ask.h); NULL: only cancels do */
-	bool cancelled;              /* set by call_stopped */
-	int64_t question;            /* number of the last one that was asked */
-	struct value *reply;         /* to it, until it is taken; or NULL */
-	bool awaits_reply;           /* it may come any time */
-	int64_t next_check_ms;       /* call_stopped's own */
-	void *owner;                 /* the worker's own */
+	/* for frames on control_fd; NULL: only cancels come there */
+	struct frame_reader *reader;
+	bool cancelled;        /* set by call_stopped */
+	int64_t question;      /* number of the last question */
+	struct value *reply;   /* the reply to it, until it is taken; or NULL */
+	bool awaits_reply;     /* a reply may come at any time */
+	int64_t next_check_ms; /* used by call_stopped only */
+	void *owner;           /* used by the worker only */
 };
 
 /*
- * Has the deadline passed or a cancel arrived? Cheap: asks the socket at most every few
- * ms.
+ * Has the deadline passed or a cancel arrived? Cheap: it polls the socket at most every
+ * few milliseconds.
  */
 bool call_stopped(struct call *call);
 
-/* The sentence and status for a tool that ended because of call_stopped. */
+/* Set the sentence and status for a tool that ended because of call_stopped. */
 enum result_status call_stop_result(struct call *call, struct tool_result *result);
 
 /*
- * The environment of a call's programs: CELL (NULL-ended) with the texts of MORE (a list,
- * or NULL) in the places of what has the same names. The caller frees the list, not what
- * is in it.
+ * The environment of a call's programs: the texts of CELL (NULL-ended), with the texts
+ * of MORE (a list, or NULL) replacing those of the same name. The caller frees the
+ * list, but not the texts.
  */
 const char **call_environment(const char *const *cell, const struct value *more);
 
-/* Its program has ended: the front wakes up for the result. Once; said for who says it not. */
+/*
+ * The call's program has ended: wake the front for the result. Sent at most once, and
+ * only with `heralds`.
+ */
 void call_ending(struct call *call);
 
 enum call_stream { CALL_STDOUT = 1, CALL_STDERR = 2 };
 /*
- * Output as it comes, for events; may be merged or dropped under load, so results
- * repeat what matters.
+ * Send output as it comes, for events. It may be merged or dropped under load, so a
+ * result repeats the important parts.
  */
 void call_output(struct call *call, enum call_stream stream, struct str bytes);
 
 /*
- * How far it is, and a word for the log of the caller: told at once, or dropped when
- * nobody takes it in time. TOTAL < 0: nobody knows; MESSAGE and LOGGER may be NULL.
+ * Send the progress, and a line for the caller's log. The message is sent immediately,
+ * or dropped when the front does not take it in time. TOTAL < 0: not known; MESSAGE and
+ * LOGGER may be NULL.
  */
 void call_progress(struct call *call, double progress, double total, const char *message);
 void call_log(struct call *call, const char *level, const char *logger, struct str text);
 
 /*
- * Ask the caller: KIND "form" or "url" (REQUEST: message, and schema or url) for a
- * person, "sampling" (REQUEST as MCP has it) for a model, "roots" for the folders it
- * works in, "several" for more of these at once (`requests`: by name, each with its
- * `kind`). `key`: how the asked tell answers apart; `required`: the call cannot do
- * without. One question at a time: false while another is open, for one that is too
- * large, and when nobody is there.
+ * Ask the caller. KIND is "form" or "url" (REQUEST: message, and schema or url) for a
+ * person, "sampling" (REQUEST as in MCP) for a model, "roots" for the folders in which
+ * the caller works, "several" for more of these at the same time (`requests`: by name,
+ * each with its `kind`). `key`: distinguishes the answers; `required`: the call needs
+ * an answer. Only one question may be open: false while another is open, when this one
+ * is too large, and when nobody is there.
  */
 bool call_ask(struct call *call, const char *kind, const struct value *request);
 /*
- * The answer to it, an object with an "action" (accept, decline, cancel), the caller's;
- * NULL when none has come yet: poll call->control_fd. Ask call_stopped, too.
+ * The answer to call_ask: an object with an "action" (accept, decline, cancel), which
+ * the caller owns; NULL when none has come yet. Poll call->control_fd before, and ask
+ * call_stopped too.
  */
 struct value *call_take_reply(struct call *call);
 
-/* The mark of PATH (as in the view, absolute) when this session has read it, or NULL. A
- * mark is a content hash in hex, or "stat:…" for files over 16 MiB (files.h). */
+/*
+ * The mark of PATH (as in the view, absolute) if this session has read it, or NULL. A
+ * mark is a content hash in hex, or "stat:…" for files over 16 MiB (files.h).
+ */
 const char *call_seen(const struct call *call, const char *path);
-/* This session has now read or written PATH with content MARK. */
+/* Note that this session has now read or written PATH with the content MARK. */
 void call_saw(struct tool_result *result, const char *path, const char *mark);
-/* The folder the next command starts in (inside the roots only; the runtime checks). */
+/*
+ * Set the folder in which the next command starts (inside the roots only; the session
+ * checks).
+ */
 void call_set_folder(struct call *call, struct tool_result *result, const char *folder);
 
-/* Arguments, after validation: */
+/* Arguments, after validation. */
 const char *call_text(const struct call *call, const char *name); /* NULL when absent */
 struct str call_str(const struct call *call, const char *name);
 int64_t call_count(const struct call *call, const char *name, int64_t absent);
 bool call_flag(const struct call *call, const char *name);
 
 /*
- * What a worker says of its call while that runs, and asks of the caller it: FRAME_TELL
- * and FRAME_QUESTION, and FRAME_REPLY for the answer. All JSON. One question at a time
- * is open; its number is the worker's. Read by a front (running.c), which trusts
- * none of it, and by the call that asked (call.c).
+ * The messages that a worker sends about its running call (FRAME_TELL), the questions
+ * it asks the caller (FRAME_QUESTION), and their answers (FRAME_REPLY). All are JSON.
+ * One question is open at a time; the worker numbers them. They are read by the front
+ * (session/running.c), which trusts none of them, and by the call that asked (call.c).
  */
 
-/* A word for a person; a form or a conversation for a model; and what is answered to it. */
+/*
+ * Bytes of a message for a person; and of a question (a form, or a conversation for a
+ * model) or its reply.
+ */
 enum { TELL_MAX = 64 << 10, TELL_QUESTION_MAX = 4 << 20 };
 
 struct tell_question {
-	int64_t id;            /* 1, 2, … in its call */
+	int64_t id;            /* 1, 2, … in each call */
 	const char *kind;      /* "form", "url", "sampling", "roots" or "several" */
 	struct value *request; /* an object */
 };
 
 bool call_tell_print_question(const struct tell_question *question, struct buf *out);
-/* QUESTION holds on to what was parsed: value_free *OBJECT. */
+/* QUESTION points into the parsed *OBJECT, which the caller frees with value_free. */
 bool call_tell_parse_question(struct str text, struct tell_question *question,
 			      struct value **object, struct err *err);
 
-/* ANSWER is an object with an "action": accept, decline or cancel. */
+/* Is ANSWER an object with an "action" of accept, decline or cancel? */
 bool call_tell_is_answer(const struct value *answer);
 bool call_tell_print_reply(int64_t id, const struct value *answer, struct buf *out);
-/* *ANSWER is the caller's. */
+/* The caller owns *ANSWER. */
 bool call_tell_parse_reply(struct str text, int64_t *id, struct value **answer,
 			   struct err *err);
 
 /*
- * What a front may want of a call that goes on as a job, and the answer to it. The front
- * sends FRAME_ASK, one at a time, to a call whose tool `answers` (tool.h); the worker
- * answers each with FRAME_ANSWER, a result of wire.h, and with FRAME_WAITS says of its
- * own accord that a program waits for somebody to type.
+ * A question from the front to a call that goes on as a job. The front sends one
+ * FRAME_ASK at a time, to a call whose tool `answers` (tool.h). The worker answers each
+ * with FRAME_ANSWER, a printed result (tool_result_print). It sends FRAME_WAITS by
+ * itself when a program waits for somebody to type.
  */
 
 struct ask {
-	int64_t job;          /* the number under which people know the call */
-	bool reads;           /* wants to see output */
-	int64_t since;        /* from this byte on; < 0: what no answer has shown yet */
-	struct str input;     /* to be typed; data NULL: nothing */
-	int signal;           /* for what it runs; 0: none */
-	struct value *object; /* what `input` lies in; ask_fini */
+	int64_t job; /* the number of the job that people see */
+	bool reads;  /* asks for output */
+	/* from this byte on; < 0: output that no answer has shown yet */
+	int64_t since;
+	struct str input;     /* text to type; data NULL: none */
+	int signal;           /* to send to the programs; 0: none */
+	struct value *object; /* owns the bytes of `input`; freed by ask_fini */
 };
 
 bool ask_print(const struct ask *ask, struct buf *out);
-/* ASK is filled in whole; ask_fini it when true. */
+/* Fill all of ASK. When it returns true, call ask_fini later. */
 bool ask_parse(struct str text, struct ask *ask, struct err *err);
 void ask_fini(struct ask *ask);
 
 /*
- * In the worker, when call->control_fd can be read: the next ask, or false when none has come
- * yet. A cancel, a front that is gone and whatever else comes set call->cancelled.
+ * In the worker, when call->control_fd is readable: read the next ask. False when none
+ * has come yet. A cancel, a closed socket and any other frame set call->cancelled.
  */
 bool ask_next(struct call *call, struct ask *ask);
-/* The answer to the ask that came last. */
+/* Answer the last ask. */
 void ask_answer(const struct call *call, const struct tool_result *result);
-/* A program of this call waits for input at its terminal. */
+/* Tell the front that a program of this call waits for input at its terminal. */
 void ask_tell_waiting(const struct call *call);

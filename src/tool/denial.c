@@ -1,4 +1,7 @@
-/* denial: one list in the details, one line each in the text. */
+/*
+ * denial: writes denials into results, reads them off messages, judges them, and lists
+ * the system's folders.
+ */
 
 #include "tool/denial.h"
 
@@ -22,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* a limit's: names, numbers and a clause */
+enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* for a limit: names, numbers and a clause */
 
 #define KEY_LEFT_OUT "denials_left_out"
 
@@ -79,7 +82,10 @@ void denial_print(const struct value *denial, struct buf *out)
 		(void)buf_addf(out, "; %s", remedy);
 }
 
-/* The item made of DENIAL, in RESULT's list; NULL when it is not a new one. */
+/*
+ * Add DENIAL to RESULT's list. Returns the new item; NULL when the list already has it
+ * or is full.
+ */
 static const struct value *item_add(struct tool_result *result, const struct denial *denial)
 {
 	struct value *list = list_of(result);
@@ -160,16 +166,16 @@ void denial_set_level(struct tool_result *result, int level)
 		return;
 	list = list_of(result);
 	for (size_t i = 0; i < value_count(list); i++) {
-		/* A worker that was taken over sends what it likes. */
+		/* A worker that was taken over may send any values. */
 		if (value_kind(value_item(list, i)) == VALUE_OBJECT)
 			value_set_integer(value_item(list, i), "level", level);
 	}
 }
 
-/* Reading messages. */
+/* Finds refused paths and hosts in the messages of programs. */
 
 enum {
-	LINES_MAX = 400, /* a program that says more has said the cause among these */
+	LINES_MAX = 400, /* a program with more lines has named the cause in these */
 	LINE_MAX_BYTES = 4096,
 };
 
@@ -206,7 +212,7 @@ void denial_claims_add_unwritable(const char *path, struct tool_result *result)
 	add_path(result, path, true, true);
 }
 
-/* The last text of LINE between OPEN and CLOSE. */
+/* Find the last text of LINE between OPEN and CLOSE. */
 static bool last_quoted(struct str line, const char *open, const char *close,
 			struct str *found)
 {
@@ -229,7 +235,10 @@ static bool last_quoted(struct str line, const char *open, const char *close,
 	}
 }
 
-/* The text in quotes, else the text between the last two colons before MESSAGE. */
+/*
+ * The path in LINE: the text in quotes, else the text between the last two colons
+ * before MESSAGE.
+ */
 static struct str path_in(struct str line, size_t message)
 {
 	static const char *const quotes[][2] = {{"\xe2\x80\x98", "\xe2\x80\x99"},
@@ -251,7 +260,7 @@ static struct str path_in(struct str line, size_t message)
 	for (size_t at; (at = str_find(found, STR(": "), from)) != (size_t)-1;)
 		from = at + 2;
 	found = str_trim(str_part(found, from, found.size));
-	/* "cannot open /x for writing": the word that looks like a path. */
+	/* In "cannot open /x for writing", take the word that looks like a path. */
 	for (struct str rest = found, word; str_next_word(&rest, &word);) {
 		if (word.size < found.size && word.data[0] == '/')
 			return word;
@@ -259,7 +268,7 @@ static struct str path_in(struct str line, size_t message)
 	return found;
 }
 
-/* Landlock, which refuses below L3, judges open(2) and not access(2). */
+/* Try open(2): below L3 Landlock refuses it, but does not judge access(2). */
 static bool opens(const char *path)
 {
 	auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -267,7 +276,10 @@ static bool opens(const char *path)
 	return fd >= 0;
 }
 
-/* Can PATH, or what would hold it, be read? Then it was a write that was refused. */
+/*
+ * Can PATH, or the folder that would contain it, be read? Then the refused action was a
+ * write.
+ */
 static bool can_be_read(const char *path)
 {
 	char above[PATH_MAX];
@@ -329,7 +341,7 @@ static bool is_loopback(struct str host)
 	return str_is(host, "localhost") || str_starts(host, STR("127."));
 }
 
-/* The words that stand before a host that was not found or reached. */
+/* Words before the name of a host that was not found or reached. */
 static const char *const before_host[] = {
 	"resolve host: ",
 	"resolve hostname ",
@@ -349,7 +361,9 @@ static const char *const before_host[] = {
 	"UnknownHostException: ",
 };
 
-/* Words that name no host. pip, told to try once, says no more than the last of them. */
+/*
+ * Messages that name no host. pip, told to try only once, prints just the last of them.
+ */
 static const char *const without_host[] = {
 	"Network is unreachable",          "name resolution",
 	"Name or service not known",       "nodename nor servname provided",
@@ -387,17 +401,20 @@ static bool gather_named(struct str line, const char *before, struct tool_result
 	if (str_starts(rest, STR("\xe2\x80\x98")))
 		rest = str_part(rest, 3, rest.size);
 	host = str_part(rest, 0, host_size(rest));
-	/* A full stop at the end belongs to the sentence. */
+	/* A full stop at the end belongs to the sentence, not to the host. */
 	if (str_ends(host, STR(".")))
 		host.size--;
-	/* The cell has a loopback: nobody listened there. */
+	/* The cell has a loopback, so this only means that no program listened there. */
 	if (host.size == 0 || host.size > NETWORK_NAME_MAX || is_loopback(host))
 		return false;
 	add_host(host, str_part(rest, host.size, rest.size), result);
 	return true;
 }
 
-/* "a.example: Temporary failure in name resolution", as Gradle has it. */
+/*
+ * Reads a line such as "a.example: Temporary failure in name resolution", as Gradle
+ * prints it.
+ */
 static bool gather_ahead(struct str line, struct tool_result *result)
 {
 	static const char *const behind[] = {": Temporary failure in name resolution",
@@ -478,7 +495,10 @@ void denial_claims_gather_hosts(struct str messages, struct tool_result *result)
 		(void)gather_host(str_part(line, 0, LINE_MAX_BYTES), result);
 }
 
-/* Does LINE say what a program is told that changes or moves a mount point of the view? */
+/*
+ * Has LINE an error that a program gets when it changes or moves a mount point of the
+ * view?
+ */
 static bool says_held(struct str line)
 {
 	static const struct str texts[] = {
@@ -497,7 +517,7 @@ static bool says_held(struct str line)
 	return false;
 }
 
-/* Does the path NAME stand in LINE, by itself or as the end of a longer one? */
+/* Is the path NAME in LINE, by itself or as the end of a longer path? */
 static bool names_path(struct str line, struct str name)
 {
 	for (size_t at = 0; (at = str_find(line, name, at)) != (size_t)-1; at++) {
@@ -530,7 +550,10 @@ static void add_protected(const struct autoexec *row, struct tool_result *result
 	buf_fini(&remedy);
 }
 
-/* The row that LINE names; where it names but the folder of some, the first of these. */
+/*
+ * The protected row that LINE names. When LINE names only the folder of several rows,
+ * the first of these.
+ */
 static const struct autoexec *protected_in(struct str line)
 {
 	const struct autoexec *found = NULL;
@@ -555,7 +578,10 @@ void denial_claims_protected(struct str messages, struct tool_result *result)
 	size_t count = 0;
 	struct str line;
 
-	/* MESSAGES may be the result's own text, which moves when something is added to it. */
+	/*
+	 * Add the denials later: MESSAGES may be the result's own text, which moves
+	 * when something is added.
+	 */
 	while (count < CLAIMS_MAX && str_next_line(&messages, &line)) {
 		const struct autoexec *row = line.size <= LINE_MAX_BYTES && says_held(line)
 						     ? protected_in(line)
@@ -568,9 +594,12 @@ void denial_claims_protected(struct str messages, struct tool_result *result)
 		add_protected(found[i], result);
 }
 
-/* The session's part of denial.h. Its input may come from anybody. */
+/*
+ * The session's part: judges claims. They come from a worker that may have been taken
+ * over.
+ */
 
-/* On one line, or it is no path that a sentence could name. */
+/* Has TEXT only printable characters? Otherwise a sentence cannot name the path. */
 static bool is_printable(const char *text)
 {
 	for (; *text; text++) {
@@ -593,7 +622,7 @@ static bool has_remedy(const struct tool_result *result, const char *remedy)
 	return false;
 }
 
-/* Words end at blanks: is PATH only how the workspace's own path begins? */
+/* Is PATH only the beginning of the workspace's path? It was cut off at a blank. */
 static bool is_cut_off(const struct policy *policy, const char *path)
 {
 	const size_t size = strlen(path);
@@ -616,10 +645,13 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 	policy_judge_path(policy, path, writes, !exact, &verdict);
 	if (verdict.answer == VERDICT_ALLOW)
 		return;
-	/* A file tool came to where the rule stands by a link: as if it had been named. */
+	/*
+	 * A link led a file tool to a path that the rule denies. Report it as if the
+	 * call had named it.
+	 */
 	if (exact && result->status == RESULT_FAILED)
 		result->status = RESULT_DENIED;
-	/* One of many files that the same words would help. */
+	/* The list already has this remedy, for another of many files. */
 	if (has_remedy(result, verdict.because))
 		return;
 	buf_init(&shown, 4 * PATH_MAX);
@@ -632,7 +664,10 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 	buf_fini(&shown);
 }
 
-/* HOST (as network_parse_host has it, or "") is told with the PORT that the words name, or 0. */
+/*
+ * Add a denial for HOST (as network_parse_host accepts it, or "") and the PORT of the
+ * message, or 0.
+ */
 static void judge_host(const struct policy *policy, const char *host, int64_t port,
 		       struct tool_result *result)
 {
@@ -657,7 +692,10 @@ static void judge_host(const struct policy *policy, const char *host, int64_t po
 					    .guessed = true});
 }
 
-/* In a cell that has no network a listed host would be refused as a configuration. */
+/*
+ * Do not advise to list the host: in a cell without a network, the configuration would
+ * be refused.
+ */
 static void judge_closed(const char *host, struct tool_result *result)
 {
 	denial_add(result,
@@ -678,7 +716,7 @@ static bool is_host(const char *host)
 	return network_parse_host(str_of(host), &read, NULL);
 }
 
-/* The proxy's own word is better than what programs make of it. */
+/* Is there a denial from the proxy? It is more reliable than messages of programs. */
 static bool has_network_denial(const struct tool_result *result)
 {
 	const struct value *list = denial_list(result);
@@ -728,7 +766,10 @@ void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
 		else if (is_host(host))
 			judge_host(policy, host, port, result);
 	}
-	/* A program that named its host says so in other words as well. */
+	/*
+	 * A program that named its host often prints a message without the host as
+	 * well.
+	 */
 	if (!any_host || has_network_denial(result))
 		return;
 	if (hosts == CLAIMS_HOSTS_CLOSED)
@@ -737,7 +778,7 @@ void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
 		judge_host(policy, "", 0, result);
 }
 
-/* The system's folders, each once with all that is known of it. */
+/* The system's folders, each in one row with all its kinds. */
 
 enum {
 	FIXED = FOLDER_SYSTEM | FOLDER_FIXED,

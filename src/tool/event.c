@@ -1,4 +1,4 @@
-/* event: names of the kinds, and the one JSON form of an event. */
+/* event: names of the kinds, the JSON form of an event, and trace contexts. */
 
 #include "tool/event.h"
 
@@ -128,7 +128,7 @@ bool event_parse(struct str json, struct value **line, struct event *event, stru
 }
 
 enum {
-	/* "00-", 32 digits, "-", 16, "-", 2 */
+	/* the form: "00-", 32 digits, "-", 16, "-", 2 */
 	TRACE_AT = 3,
 	TRACE_SIZE = 32,
 	DIGITS = 16,
@@ -140,7 +140,7 @@ enum {
 	VARIABLE_MAX = BAGGAGE_MAX + 32,
 };
 
-/* In the order of their standard; the first is what makes a trace. */
+/* In the order of their standard. Without the first one there is no trace. */
 static const struct {
 	const char *key, *variable;
 	size_t max;
@@ -161,7 +161,10 @@ static bool is_zero(struct str digits)
 	return true;
 }
 
-/* Digits in lower case: capitals, ids of nothing but zeros and version ff are invalid. */
+/*
+ * Is TEXT a valid traceparent? Digits are in lower case; ids of only zeros and version
+ * ff are invalid.
+ */
 static bool is_parent(struct str text)
 {
 	static const char digits[] = "0123456789abcdef";

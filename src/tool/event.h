@@ -18,73 +18,90 @@
 #include <stdint.h>
 
 enum event_kind {
-	EVENT_SESSION_BEGAN = 1, /* data: session, run, workspace, agent, model, replay, level */
+	/* data: session, run, workspace, agent, model, replay, level */
+	EVENT_SESSION_BEGAN = 1,
 	/*
-	 * a later process goes on; text: what the model must know of that; data as
+	 * a later process goes on; text: a note about it for the model; data as in
 	 * EVENT_SESSION_BEGAN
 	 */
 	EVENT_SESSION_RESUMED,
-	/* text: what the project's files tell agents, or nothing; data: files, skipped */
+	/*
+	 * text: instructions for agents in the project's files, or empty; data: files,
+	 * skipped
+	 */
 	EVENT_INSTRUCTIONS,
-	EVENT_TURN_BEGAN, /* text: what the user said */
+	EVENT_TURN_BEGAN, /* text: the user's message */
 	EVENT_TEXT,       /* text: a fragment of the model's words (screen only) */
 	EVENT_THINKING,   /* text: a fragment of its reasoning (screen only) */
 	/*
-	 * data: the model's whole message, as it joins the conversation; on disk before
+	 * data: the model's whole message, as it joins the conversation; stored before
 	 * its calls run
 	 */
 	EVENT_MESSAGE,
 	EVENT_TOOL_BEGAN, /* call, tool; data: arguments, effects, folder */
 	/* call, tool; text: a fragment; data: stream 1 or 2 (screen only) */
 	EVENT_TOOL_OUTPUT,
-	/* call, tool; text: how far it is, or nothing; data: progress, total (screen only) */
+	/*
+	 * call, tool; text: a word on the progress, or empty; data: progress, total
+	 * (screen only)
+	 */
 	EVENT_PROGRESS,
 	EVENT_LOG, /* call, tool; text; data: level, logger (screen only) */
 	/*
-	 * call, tool; data: id, kind, request: the call waits for running_answer, which is due
-	 * once for each (screen only)
+	 * call, tool; data: id, kind, request: the call waits for running_answer, which
+	 * must come once for each question (screen only)
 	 */
 	EVENT_QUESTION,
 	/*
-	 * call, tool; data: session, agent, event_of: an event of the delegate that works on
-	 * the call, or of one below it; its own session has it, too (screen only)
+	 * call, tool; data: session, agent, event_of: an event of the delegate that
+	 * works on the call, or of a delegate below it; the delegate's own session has
+	 * it, too (screen only)
 	 */
 	EVENT_CHILD,
 	/*
-	 * call, tool; data: the result (tool_result_value), and `seen`: what the session knows
-	 * of files since (session_recall)
+	 * call, tool; data: the result (tool_result_value), and `seen`: the session's
+	 * new knowledge of files (session_recall)
 	 */
 	EVENT_TOOL_ENDED,
-	/* call, tool; data: approval.h has it; waits for running_answer or session_answer */
+	/*
+	 * call, tool; data: see session/approval.h; waits for running_answer or
+	 * session_answer
+	 */
 	EVENT_APPROVAL_WANTED,
-	EVENT_APPROVAL_GIVEN, /* call, tool; data: id, answer, by (approval.h) */
+	EVENT_APPROVAL_GIVEN, /* call, tool; data: id, answer, by (session/approval.h) */
 	EVENT_NOTICE, /* text: a sentence for the person (retries, limits, warnings) */
 	/*
-	 * call; text: what the model is told of it, or nothing; data: check ("syntax", or the
-	 * name of a role's), state (green, red, timed_out), file (of syntax), round, exit_code,
-	 * seconds
+	 * call; text: the note for the model, or empty; data: check ("syntax", or the
+	 * name of a role's check), state (green, red, timed_out), file (of syntax),
+	 * round, exit_code, seconds
 	 */
 	EVENT_CHECK_ENDED,
 	/*
-	 * text: the older part of the conversation in the model's words, which stand for it
-	 * from here on; data: from (number of the first event that is kept), pinned_max,
-	 * tokens (before), usage
+	 * text: the older part of the conversation in the model's words, which replaces
+	 * it from now on; data: from (number of the first event that is kept),
+	 * pinned_max, tokens (before), usage
 	 */
 	EVENT_COMPACTED,
-	/* data: reason, iterations, usage (tokens, money), seconds, level, changed files, patch */
+	/*
+	 * data: reason, iterations, usage (tokens, money), seconds, level, changed
+	 * files, patch
+	 */
 	EVENT_TURN_ENDED,
 };
 const char *event_kind_name(enum event_kind kind); /* "tool_began" */
-/* EVENT_LOG of the session itself, about undo: its `logger`. */
+/* The `logger` of an EVENT_LOG from the session itself, about undo. */
 #define EVENT_LOG_UNDO "undo"
 bool event_kind_parse(const char *name, enum event_kind *kind);
-/* Does this kind belong in the journal? (Fragments do not: the whole follows.) */
+/*
+ * Does the journal keep this kind? Fragments are not kept, because the whole text
+ * follows.
+ */
 bool event_is_kept(enum event_kind kind);
 
 struct event {
 	/*
-	 * 1, 2, … in one session; filled by the sink's owner; 0 for kinds that are not
-	 * kept
+	 * 1, 2, … in one session; set by the owner of the sink; 0 for kinds that are
+	 * not kept
 	 */
 	int64_t number;
 	enum event_kind kind;
@@ -95,12 +112,15 @@ struct event {
 	const struct value *data; /* or NULL */
 };
 
-/* One event as JSON: a result's text is at most 4 MiB, escaping makes it six times that. */
+/*
+ * Maximum of one event as JSON: a result's text is at most 4 MiB, and escaping can make
+ * it six times as long.
+ */
 enum { EVENT_JSON_MAX = 64 << 20 };
 
 /*
- * Where events go. False means the event could not be recorded: what it announces must
- * not happen then (a call fails with ERR's sentence).
+ * The receiver of events. It returns false when it could not record the event. Then the
+ * announced action must not happen (a call fails with ERR's sentence).
  */
 struct event_sink {
 	bool (*event)(void *context, const struct event *event, struct err *err);
@@ -114,19 +134,19 @@ struct event_sink {
 bool event_print(const struct event *event, struct buf *out);
 
 /*
- * One such object read back: *LINE, the caller's, holds what EVENT borrows, and is its data.
- * ERR (EPROTO): it is none.
+ * Read back such an object. *LINE, which the caller owns, holds the memory that EVENT
+ * points into, and is its data. ERR (EPROTO): JSON is no event.
  */
 bool event_parse(struct str json, struct value **line, struct event *event, struct err *err);
 
 /*
- * Whose work a call is, as tracing systems say it (W3C Trace Context and Baggage): an
- * object with the texts traceparent, tracestate and baggage. It comes with a call of MCP
- * and goes on to what the call starts: as variables to programs, as it came to other
- * servers.
+ * The trace context of a call (W3C Trace Context and Baggage): an object with the texts
+ * traceparent, tracestate and baggage, which tells a tracing system what the call is
+ * part of. It comes with a call of MCP and is passed on: to programs as variables, to
+ * other servers unchanged.
  */
 
 /* The valid members of META, as a new object; NULL without a valid traceparent. */
 struct value *event_trace_of(const struct value *meta);
-/* Append "TRACEPARENT=…" and its like to LIST. */
+/* Append "TRACEPARENT=…" and the other variables to LIST. */
 void event_trace_add_variables(const struct value *trace, struct value *list);

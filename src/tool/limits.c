@@ -1,4 +1,7 @@
-/* limits: what is looked at; see limits.h. */
+/*
+ * limits: watches the limits of a command while it runs, and reports those that were
+ * reached.
+ */
 
 #include "tool/limits.h"
 
@@ -26,35 +29,42 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-/*
- * The floor of free space below which a command may not bring the file system of its
- * workspace. While much is free, looking is enough: the looks come the sooner, the
- * nearer the floor is. Near the floor the space itself is reserved by a file without a
- * name, so that the kernel refuses the command's writes at the floor, however many
- * processes write and however late a look comes. The reserve is given back when nothing
- * of the command runs any more.
- */
+/* Keeps the floor of free space. */
 
 #define KIBI 1024ULL
 #define MEBI (1024 * KIBI)
 
 enum {
-	LOOK_MS = 100, /* far from the floor; a look is one question for free space */
-	/* With the whole reserve the kernel keeps the floor; a look finds out that it did. */
+	LOOK_MS = 100, /* far from the floor; a look is one system call for free space */
+	/*
+	 * With the whole reserve, the kernel keeps the floor. A look only finds out
+	 * whether it did.
+	 */
 	RESERVED_MS = 10,
-	/* A look reserves for so long at most: the command's deadline is looked at between. */
+	/*
+	 * A look reserves for at most this long, so that the command's deadline is
+	 * checked in between.
+	 */
 	RESERVING_MS = 20,
-	/* Writers in memory are as fast as the reserve grows, so six of them take six times it. */
+	/*
+	 * Writers in memory are as fast as the growing reserve, so six of them write
+	 * six times as much.
+	 */
 	MEMORY_NEAR_FLOORS = 8,
 };
 
-/* More than processes write to the page cache between two looks, even when one comes late. */
+/*
+ * More than processes write to the page cache between two looks, even when a look is
+ * late.
+ */
 static const uint64_t disk_near = 512 * MEBI;
-/* A disk notes a reserve without writing it; memory is filled with zeros. */
+/* A disk reserves space without writing; a memory file system fills it with zeros. */
 static const uint64_t disk_piece = 256 * MEBI, memory_piece = 4 * MEBI;
-/* Faster than any file system takes bytes: the way to the floor is at least so long. */
+/* No file system accepts bytes faster, so the floor is at least this far away in time. */
 static const uint64_t bytes_per_ms = 4 * MEBI;
-/* Less than a large write: a writer that was refused may have given back a part. */
+/*
+ * Less than a large write, because a writer that was refused may have freed some space.
+ */
 static const uint64_t full_bytes = 64 * KIBI;
 
 static struct free_room room_of(const struct statvfs *fs)
@@ -63,7 +73,7 @@ static struct free_room room_of(const struct statvfs *fs)
 				  .files = fs->f_files > 0 ? fs->f_favail : UINT64_MAX};
 }
 
-/* The free room of the file system of PATH, which may be NULL. */
+/* The free room on the file system of PATH (or NULL). */
 static struct free_room free_space_at(const char *path)
 {
 	struct statvfs fs;
@@ -89,7 +99,10 @@ static uint64_t floor_of(uint64_t limit, uint64_t left)
 	return left < limit ? left / 2 : limit;
 }
 
-/* A larger file would end this process by SIGXFSZ. */
+/*
+ * The maximum of a file of this process. A larger file would end the process by
+ * SIGXFSZ.
+ */
 static uint64_t file_size_most(void)
 {
 	struct rlimit most;
@@ -100,8 +113,9 @@ static uint64_t file_size_most(void)
 }
 
 /*
- * Before a command runs: LIMIT bytes, and as large a part of the files, stay free where PATH lies.
- * A command that begins below the limit may use half of the rest: it may be there to make room.
+ * Begin before a command runs: LIMIT bytes, and an equal part of the files, must stay
+ * free on the file system of PATH. A command that begins below the limit may use half
+ * of the rest, because it may have been started to make room.
  */
 static void free_space_begin(struct free_space *space, const char *path, uint64_t limit)
 {
@@ -109,7 +123,10 @@ static void free_space_begin(struct free_space *space, const char *path, uint64_
 	struct statvfs fs;
 
 	*space = (struct free_space){.fd = -1};
-	/* Before the command runs: on a busy machine it may be done before the first look. */
+	/*
+	 * Measure now, because on a busy machine the command may end before the first
+	 * look.
+	 */
 	if (!limit || !path || statvfs(path, &fs) < 0 || statfs(path, &kind) < 0)
 		return;
 	const bool memory = kind.f_type == TMPFS_MAGIC;
@@ -139,10 +156,13 @@ static bool is_reserved(const struct free_space *space)
 	return space->reserve_most > 0 && space->reserved == space->reserve_most;
 }
 
-/* In how many milliseconds the next look is due. */
+/* The milliseconds until the next look. */
 static int64_t free_space_next_ms(const struct free_space *space)
 {
-	/* Half of the way: a look may come late, and the reserve takes its time. */
+	/*
+	 * Only half of the time to the floor: a look may be late, and reserving takes
+	 * time.
+	 */
 	const uint64_t ms = above_floor(space) / 2 / bytes_per_ms;
 
 	if (!space->path)
@@ -154,7 +174,7 @@ static int64_t free_space_next_ms(const struct free_space *space)
 	return ms > LOOK_MS ? LOOK_MS : ms > 0 ? (int64_t)ms : 1;
 }
 
-/* How much is left, and whether that is all the command may have. */
+/* Measure the free space. Has the command used all that it may have? */
 static bool is_reached(struct free_space *space)
 {
 	const struct free_room room = free_space_at(space->path);
@@ -167,7 +187,9 @@ static bool is_reached(struct free_space *space)
 	return space->reached;
 }
 
-/* One piece more. A file system that cannot reserve is only looked at. */
+/*
+ * Reserve one more piece. If the file system cannot reserve, the space is only watched.
+ */
 static void reserve_piece(struct free_space *space)
 {
 	const uint64_t rest = space->reserve_most - space->reserved;
@@ -183,7 +205,7 @@ static void reserve_piece(struct free_space *space)
 	space->refuses = space->reserved > 0;
 }
 
-/* Look, and reserve when the floor is near. True: the floor is reached. */
+/* Measure, and reserve when the floor is near. True when the floor is reached. */
 static bool free_space_look(struct free_space *space)
 {
 	const int64_t began = clock_now_ms();
@@ -200,12 +222,15 @@ static bool free_space_look(struct free_space *space)
 	return true;
 }
 
-/* Nothing of the command runs any more: look once more and give the reserve back. */
+/* No process of the command runs any more: measure once more and free the reserve. */
 static void free_space_end(struct free_space *space)
 {
 	if (!space->path)
 		return;
-	/* A command that was ended at the floor, and removed its files then, still reached it. */
+	/*
+	 * A command that was ended at the floor and then removed its files has reached
+	 * it all the same.
+	 */
 	if (!space->reached)
 		(void)is_reached(space);
 	fd_close(&space->fd);
@@ -214,7 +239,7 @@ static void free_space_end(struct free_space *space)
 
 enum {
 	EVERY_MS = 100,
-	/* A look that takes long comes less often: at most a tenth of one processor. */
+	/* Slow looks come less often: they use at most a tenth of one processor. */
 	REST_FACTOR = 10,
 	REFUSALS_AT_ONCE = 64, /* each takes some microseconds */
 };
@@ -249,7 +274,7 @@ static bool limit_reached(void *context, int64_t *again_ms)
 	return false;
 }
 
-/* Nothing of the command runs any more. */
+/* Called when no process of the command runs any more. */
 static void command_over(void *context)
 {
 	struct limit_watch *watch = context;
@@ -257,7 +282,10 @@ static void command_over(void *context)
 	free_space_end(&watch->space);
 }
 
-/* All that wait, but no endless stream of them: the deadline must be looked at between. */
+/*
+ * Refuse all waiting calls, but at most so many, so that the deadline is checked in
+ * between.
+ */
 static void calls_refused(void *context)
 {
 	struct limit_watch *watch = context;
@@ -295,13 +323,17 @@ void limit_watch_start(struct limit_watch *watch, struct call *call, struct prog
 	run->watch = &watch->watch;
 }
 
-/* The sentence of each limit that a command has reached. */
+/* Reports each limit that a command has reached. */
 
 enum {
-	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
-	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
+	SHELL_SIGNAL = 128, /* a shell adds this to the number of a signal */
+	/* less than a large write, because a failed writer may have cleaned up */
+	NEARLY_FULL = 64 << 10,
 	NEARLY_NO_FILE = 16,
-	/* A program that fails with less above the floor may have failed for that: one archive. */
+	/*
+	 * With less above the floor, a failed program may have failed for lack of
+	 * space: one archive.
+	 */
 	LITTLE_ABOVE_FLOOR = 64 << 20,
 };
 
@@ -311,7 +343,7 @@ struct telling {
 	struct tool_result *result;
 };
 
-/* As denial_add_limit, for the agent whose call it is. */
+/* Like denial_add_limit, for the agent of the call. */
 static void tell(const struct telling *telling, struct denial_limit limit)
 {
 	limit.agent = telling->call->agent;
@@ -330,7 +362,7 @@ static void tell_memory(const struct limit_watch *watch, const struct telling *t
 				   .now = text_size(telling->call->limits.memory, now)});
 }
 
-/* ENDED: for it; else it was over before anybody looked. */
+/* ENDED: the command was ended for it; otherwise it ended by itself before a look. */
 static void tell_space(const struct limit_watch *watch, bool ended,
 		       const struct telling *telling)
 {
@@ -355,7 +387,10 @@ static void tell_space(const struct limit_watch *watch, bool ended,
 				   .is_floor = true});
 }
 
-/* The kernel may have refused a write at the floor, and the command ended before a look. */
+/*
+ * Report the floor when the command ended before a look; the kernel may have refused a
+ * write.
+ */
 static void tell_space_at_end(const struct limit_watch *watch, const struct telling *telling)
 {
 	if (watch->space.reached)
@@ -380,7 +415,7 @@ static bool ended_by(const struct program_run *run, int number)
 	return run->signal == number || run->exit_code == SHELL_SIGNAL + number;
 }
 
-/* Does the kept end of the error output hold TEXT? */
+/* Does the kept error output contain TEXT? */
 static bool said(const struct program_run *run, const char *text)
 {
 	struct buf tail;
@@ -413,7 +448,10 @@ static void tell_file_size(const struct telling *telling)
 				   .guessed = !exact});
 }
 
-/* Did the command speak of the kernel's refusal, or was its output not seen and little left? */
+/*
+ * Did the command print that a write was refused? If its output was not seen: was
+ * little space left?
+ */
 static bool may_have_been_refused(const struct limit_watch *watch,
 				  const struct program_run *run)
 {
@@ -423,7 +461,7 @@ static bool may_have_been_refused(const struct limit_watch *watch,
 	return said(run, "No space left on device");
 }
 
-/* One large file was refused whole, and the room it did not get is free again. */
+/* The kernel refused the whole of one large file, and its space is free again. */
 static void tell_space_refused(const struct limit_watch *watch, const struct telling *telling)
 {
 	char now[32];
@@ -467,7 +505,10 @@ static void tell_tmp(const struct telling *telling)
 					   .advice = "it is full: remove what is not needed there",
 					   .now = now});
 	}
-	/* A writer that removed its half-written file leaves room again. */
+	/*
+	 * A writer that has removed its half-written file leaves room again, so look at
+	 * the messages.
+	 */
 	for (size_t i = 0; i < PLACES && said_so && !found; i++) {
 		if (places[i] && said(telling->run, places[i]))
 			tell(telling,
@@ -483,10 +524,11 @@ static void tell_tmp(const struct telling *telling)
 static void tell_pids(const struct limit_watch *watch, const struct telling *telling)
 {
 	uint64_t most = telling->call->limits.pids;
-	bool seen = most > 0 && watch->most_tasks + 1 >= most; /* the worker is one itself */
+	/* the worker counts as one */
+	bool seen = most > 0 && watch->most_tasks + 1 >= most;
 	char now[32], target[64];
 
-	/* 0: the kernel counts for a group, and the front asks it. */
+	/* 0: a control group counts in the kernel, and the front asks it. */
 	if (most == 0)
 		return;
 	if (!seen && !said(telling->run, "fork: Resource temporarily unavailable") &&

@@ -20,59 +20,67 @@
 #include <stdint.h>
 
 /*
- * The floor of free space below which a command may not bring the file system of its
- * workspace. While much is free, looking is enough: the looks come the sooner, the
- * nearer the floor is. Near the floor the space itself is reserved by a file without a
- * name, so that the kernel refuses the command's writes at the floor, however many
- * processes write and however late a look comes. The reserve is given back when nothing
- * of the command runs any more.
+ * The floor of free space: a command may not use the file system of its workspace below
+ * it. While much space is free, it is enough to measure it, more often the nearer the
+ * floor is. Near the floor, a nameless file reserves the remaining space down to the
+ * floor, so that the kernel refuses the command's writes at the floor, however many
+ * processes write and however late a look is. The reserve is freed when no process of
+ * the command runs any more.
  */
 
-/* Of a file system. UINT64_MAX: nobody knows, or it has no number of files. */
+/* Room on a file system. UINT64_MAX: not known, or the number of files is not limited. */
 struct free_room {
 	uint64_t bytes, files;
 };
 
 struct free_space {
-	const char *path;       /* a folder of the file system; NULL: there is no floor */
-	struct free_room floor; /* below the policy's when the command began below that */
-	struct free_room left;  /* at the last look, with the reserve */
-	uint64_t near;         /* the reserve is made when less is left above the floor */
-	uint64_t piece;        /* of the reserve, between two looks */
-	uint64_t reserve_most; /* 0: this file system reserves nothing */
+	const char *path; /* a folder of the file system; NULL: there is no floor */
+	/* lower than the policy's when the command began below that */
+	struct free_room floor;
+	struct free_room left; /* at the last look, including the reserve */
+	uint64_t near;         /* start to reserve when less is left above the floor */
+	uint64_t piece;        /* bytes to reserve between two looks */
+	uint64_t reserve_most; /* 0: this file system cannot reserve */
 	uint64_t reserved;
-	int fd;       /* of the reserve; -1: none */
-	bool reached; /* the command took all it may have, or more */
-	bool refuses; /* from here on the kernel refused writes that did not fit above the floor */
+	int fd;       /* of the reserve file; -1: none */
+	bool reached; /* the command used all that it may have, or more */
+	/* from now on the kernel may refuse writes that do not fit above the floor */
+	bool refuses;
 };
 
 enum limit_reached { LIMIT_NONE, LIMIT_MEMORY, LIMIT_SPACE };
 
-/* Different refused calls of one command; what is beyond is not told. */
+/* Different refused calls of one command; further ones are not reported. */
 enum { LIMIT_REFUSALS_MAX = 8 };
 
 struct limit_watch {
 	struct program_watch watch;
 	struct call *call;
 	struct usage_memory memory;
-	enum limit_reached reached; /* what the program was ended for */
-	uint64_t held;              /* memory then */
+	enum limit_reached reached; /* the limit for which the program was ended */
+	uint64_t held;              /* memory used at that time */
 	struct free_space space;
-	int64_t usage_at_us; /* the next look at memory and processes */
-	uint64_t most_tasks; /* processes and threads at once, as far as seen */
+	int64_t usage_at_us; /* time of the next look at memory and processes */
+	/* the highest number of processes and threads that was seen */
+	uint64_t most_tasks;
 	struct sandbox_refusal refusals[LIMIT_REFUSALS_MAX];
 	size_t refusal_count;
-	bool unseen; /* the output goes to the caller's descriptors: no words can be looked for */
+	/* the output goes to the caller's descriptors, so no messages can be searched */
+	bool unseen;
 };
 
-/* Just before program_follow: RUN gets its limits from CALL, and WATCH looks on. */
+/*
+ * Call this just before program_follow. RUN gets the limits of CALL, and WATCH checks
+ * them.
+ */
 void limit_watch_start(struct limit_watch *watch, struct call *call,
 		       struct program_run *run);
 
 /*
- * After it: a denial for every limit that was reached and every call that was refused. A
- * command ended for one died by SIGKILL, also when it used its last moments to exit. When it
- * succeeded, what was refused on the way stands in the details alone.
+ * Call this after program_follow. Adds a denial for every limit that was reached and
+ * every refused system call. A command ended for a limit counts as killed by SIGKILL,
+ * even if it used its last moments to exit. When the command succeeded, refused calls
+ * are only in the details.
  */
 void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		      struct tool_result *result);

@@ -1,4 +1,4 @@
-/* schema: rows to JSON Schema. */
+/* schema: makes JSON Schema of rows, caps numbers, repairs arguments and checks them. */
 
 #include "tool/schema.h"
 
@@ -20,12 +20,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* Most bytes of a model's arguments quoted in a refusal. */
+/* Maximum of bytes of a model's arguments quoted in a refusal. */
 enum { SCHEMA_QUOTED_MAX = 200 };
 
 enum { DESCRIPTION_MAX = 4096 };
 
-/* Do `min` and `max` of ROW bound something? */
+/* Do `min` and `max` of ROW set bounds? */
 static bool schema_has_bounds(const struct tool_param *row)
 {
 	return row->max > row->min;
@@ -47,15 +47,16 @@ static void set_list_bounds(struct value *schema, const struct tool_param *row)
 	value_set_integer(schema, "maxItems", row->max);
 }
 
-/* Is ROW the deadline of a call of TOOL, which has a ceiling of its own? */
+/* Is ROW the deadline of a call of TOOL? Its ceiling comes from TOOL. */
 static bool schema_is_deadline(const struct tool_param *row, const struct tool *tool)
 {
 	return tool->timeout_max_s > 0 && strcmp(row->name, "timeout_s") == 0;
 }
 
 /*
- * A ceiling that numbers are cut to is no `maximum`: a client that checks would refuse what is
- * taken. It is said in the description.
+ * A ceiling to which numbers are cut is not a `maximum` of the schema, because a client
+ * that checks would refuse larger numbers, which we accept. The description states the
+ * ceiling.
  */
 static void set_number_bounds(struct value *schema, const struct tool_param *row)
 {
@@ -207,15 +208,18 @@ struct value *schema_of_tool(const struct tool *tool)
 	return schema_of_rows(tool->params, tool);
 }
 
-/* Ceilings of numbers: which there are, and what becomes of a number over one. */
+/* Ceilings of numbers, and cutting a number to its ceiling. */
 
 enum {
 	POINTER_MAX = 256,
-	/* Of lines that say it; a list may hold more, and the details have them all. */
+	/*
+	 * Lines that report cut numbers. A list may have more; the details have all of
+	 * them.
+	 */
 	TOLD_MAX = 5,
 };
 
-/* A larger ceiling is not worth a word: nobody means a number of more bits. */
+/* A larger ceiling is not mentioned, because nobody means such numbers. */
 #define WORTH_A_WORD ((double)INT32_MAX)
 
 static bool is_quantity(const struct tool_param *row)
@@ -225,8 +229,8 @@ static bool is_quantity(const struct tool_param *row)
 }
 
 /*
- * Does a number of ROW have a ceiling in a call of TOOL with ARGUMENTS (NULL: one that waits for
- * its answer)? MOST becomes it.
+ * Does a number of ROW have a ceiling in a call of TOOL with ARGUMENTS (NULL: a call
+ * that is waited for)? Sets *MOST to it.
  */
 static bool schema_cap_find(const struct tool_param *row, const struct tool *tool,
 			    const struct value *arguments, double *most)
@@ -244,7 +248,10 @@ static bool schema_cap_find(const struct tool_param *row, const struct tool *too
 	return true;
 }
 
-/* Append the ceiling of ROW as its description has it: ", at most 5"; nothing without one. */
+/*
+ * Append the ceiling of ROW to its description: ", at most 5"; nothing when there is
+ * none.
+ */
 static void schema_cap_describe(const struct tool_param *row, const struct tool *tool,
 				struct buf *description)
 {
@@ -279,10 +286,12 @@ static void cap_number(const struct tool_param *row, const struct tool *tool,
 	if (!value_is_number(value) || !schema_cap_find(row, tool, arguments, &most) ||
 	    !(given > most))
 		return;
-	/* One with a fraction is no count, however large it is. */
+	/*
+	 * A count with a fraction is wrong, however large it is: leave it to the check.
+	 */
 	if (row->kind != PARAM_SECONDS && given != trunc(given))
 		return;
-	/* Rows have whole numbers, and tools whole seconds. */
+	/* Bounds of rows are whole numbers, and ceilings of tools are whole seconds. */
 	note(capped, name, value, (int64_t)most);
 	value_set_integer(arguments, row->name, (int64_t)most);
 }
@@ -349,7 +358,7 @@ void schema_cap_tell(const struct tool *tool, const struct value *capped,
 			       value_count(capped) - TOLD_MAX);
 }
 
-/* The one way from a model's words to checked arguments. */
+/* The only way from a model's text to checked arguments. */
 
 static void add_example(const struct tool *tool, struct buf *sentence)
 {
@@ -357,7 +366,7 @@ static void add_example(const struct tool *tool, struct buf *sentence)
 		(void)buf_addf(sentence, " Example: %s", tool->example);
 }
 
-/* The end of a sentence, unless it has one. */
+/* End SENTENCE with a full stop, unless it already has an end. */
 static void add_stop(struct buf *sentence)
 {
 	char last = sentence->size ? sentence->data[sentence->size - 1] : '\0';
@@ -366,7 +375,10 @@ static void add_stop(struct buf *sentence)
 		(void)buf_addc(sentence, '.');
 }
 
-/* "read_file needs …", "read_file: \"path\" must …", "edit_file: /edits/0/old must …". */
+/*
+ * Append sentences such as "read_file needs …", "read_file: \"path\" must …",
+ * "edit_file: /edits/0/old must …".
+ */
 static void add_problem(const struct tool *tool, const struct validate_problem *problem,
 			struct buf *sentence)
 {
@@ -393,8 +405,8 @@ static bool is_texts(const struct tool_param *row)
 }
 
 /*
- * The kernel ends a path and an argument at its first NUL: what is checked would not be
- * what is used.
+ * Refuse NUL in paths and arguments. The kernel ends them at the first NUL, so it would
+ * use another text than the one checked.
  */
 static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 		      const struct value *object, struct buf *sentence)
@@ -421,7 +433,10 @@ static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 	return true;
 }
 
-/* The bound that a text's bytes show: it has as many characters, or fewer. */
+/*
+ * Is the length of TEXT within bounds, judged by its bytes? A text has at most as many
+ * characters.
+ */
 static bool text_is_plain(const struct tool_param *row, struct str text)
 {
 	int64_t least = schema_has_bounds(row)    ? row->min
@@ -491,15 +506,15 @@ static bool value_is_plain(const struct tool_param *row, const struct tool *tool
 	case PARAM_ARGV:
 		return list_is_plain(row, tool, value);
 	case PARAM_CHOICE:
-		break; /* rare, and a list of words to look through */
+		break; /* rare, and needs a search in a list of words */
 	}
 	return false;
 }
 
 /*
- * The arguments as most calls have them: every member is a row's own name with a value as it
- * should be. Then there is nothing to repair, and the schema has nothing to say. No only means
- * that both have to be asked.
+ * Are the arguments as in most calls: each member has the name of a row and a right
+ * value? Then nothing needs repair, and the schema cannot refuse anything. False only
+ * means that both have to be tried.
  */
 static bool is_plain(const struct tool *tool, const struct tool_param *rows,
 		     const struct value *object)
@@ -545,7 +560,7 @@ static bool repair_and_check(const struct tool *tool, const struct value *schema
 	return false;
 }
 
-/* TYPE is a name, or a list of them. */
+/* Does TYPE, a name or a list of names, include NAME? */
 static bool has_type(const struct value *type, const char *name)
 {
 	if (str_is(value_str(type), name))
@@ -557,7 +572,7 @@ static bool has_type(const struct value *type, const char *name)
 	return false;
 }
 
-/* For a foreign schema: what null and absent mean, before it is asked. */
+/* For a foreign schema: handle null and absent members before the check. */
 static void repair_foreign(const struct value *schema, struct value *arguments)
 {
 	const struct value *properties = value_member(schema, "properties");
@@ -619,7 +634,7 @@ static void add_first_bytes(struct str text, struct buf *sentence)
 		(void)buf_addf(sentence, "… (%zu bytes in all)", text.size);
 }
 
-/* An object inside a JSON string: the model encoded its arguments twice. */
+/* Take the object inside a JSON string: the model encoded its arguments twice. */
 static void unwrap_string(struct value **value)
 {
 	struct value *inner = NULL;
@@ -674,9 +689,12 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
 	return true;
 }
 
-/* Aliases, numbers and booleans sent as text, lists sent as JSON text, null. */
+/*
+ * Repairs aliases, numbers and booleans sent as text, lists sent as JSON text, and
+ * null.
+ */
 
-/* A number as text is shorter; anything longer is no number. */
+/* A number as text is shorter than this. */
 enum { NUMBER_MAX = 64 };
 
 static void move_member(struct value *object, const char *from, const char *to)
@@ -712,7 +730,10 @@ static bool rename_aliases(const struct tool_param *row, struct value *object,
 	return true;
 }
 
-/* LARGE: one that fits no integer is taken as well, and becomes the ceiling (schema.h). */
+/*
+ * LARGE: also accept a number that fits no integer; it becomes the ceiling
+ * (schema_cap).
+ */
 static void repair_number(struct value *object, const char *key, bool whole, bool large)
 {
 	const struct value *value = value_member(object, key);
@@ -728,8 +749,7 @@ static void repair_number(struct value *object, const char *key, bool whole, boo
 		return;
 	}
 	/*
-	 * strtod would take "inf", "nan", hexadecimal digits and leading blanks as
-	 * well.
+	 * strtod would also accept "inf", "nan", hexadecimal digits and leading blanks.
 	 */
 	if (value_kind(value) != VALUE_STRING || text.size == 0 || text.size > NUMBER_MAX)
 		return;
@@ -771,7 +791,7 @@ static void repair_boolean(struct value *object, const char *key)
 		value_set_boolean(object, key, false);
 }
 
-/* "Files" for the choice "files". */
+/* Accept other capitals: "Files" for the choice "files". */
 static void repair_choice(const struct tool_param *row, struct value *object, const char *key)
 {
 	struct str text = str_trim(value_str(value_member(object, key)));
@@ -786,7 +806,7 @@ static void repair_choice(const struct tool_param *row, struct value *object, co
 	}
 }
 
-/* A list sent as JSON text, or one object where a list of objects is due. */
+/* Accept a list sent as JSON text, and one object where a list of objects is expected. */
 static void repair_list(const struct tool_param *row, struct value *object, const char *key)
 {
 	const struct value *value = value_member(object, key);
@@ -842,7 +862,7 @@ static void repair_value(const struct tool_param *row, struct value *object, con
 	}
 }
 
-/* Is the first of ROWS the only one that must be given, and a text? */
+/* Is the first of ROWS a text, and the only required one? */
 static bool takes_one_text(const struct tool_param *rows)
 {
 	if (!rows || !rows->name || !rows->required ||
@@ -863,7 +883,10 @@ static struct value *object_of(const struct tool_param *rows, struct value *text
 	return object;
 }
 
-/* ["a", "b"] for [{"path": "a"}, {"path": "b"}], and "a" for both where only one is meant. */
+/*
+ * Accept ["a", "b"] for [{"path": "a"}, {"path": "b"}], and "a" for a list of one such
+ * object.
+ */
 static void repair_texts(const struct tool_param *row, struct value *object)
 {
 	struct value *given = value_member(object, row->name);
@@ -923,7 +946,7 @@ bool schema_repair(const struct tool_param *rows, struct value *object, struct b
 	return true;
 }
 
-/* The words of most tables need no parser. */
+/* The defaults in most tables need no parser. */
 static bool default_of(const char *text, struct value **value)
 {
 	if (strcmp(text, "false") == 0 || strcmp(text, "true") == 0) {

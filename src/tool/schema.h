@@ -15,53 +15,58 @@
 #include <stdbool.h>
 
 /*
- * The JSON Schema of TOOL's arguments: of its rows, members in their order; or the one it
- * brought. The caller's.
+ * The JSON Schema of TOOL's arguments: made from its rows, members in their order, or
+ * the one that TOOL brought. The caller owns it.
  */
 struct value *schema_of_tool(const struct tool *tool);
 
 /*
- * The text a model sent as arguments of TOOL. An empty text and null mean {}. False:
- * SENTENCE holds the position, the first bytes and an example.
+ * Parse the text that a model sent as arguments of TOOL. An empty text and null mean
+ * {}. False: SENTENCE has the position, the first bytes and an example.
  */
 bool schema_parse_arguments(const struct tool *tool, struct str json,
 			    struct value **arguments, struct buf *sentence);
 
 /*
- * Make ARGUMENTS fit SCHEMA, which is TOOL's (schema_of_tool), in place: aliases become
- * names; numbers and booleans sent as text, lists sent as JSON text, and a lone object where
- * a list of objects is due are taken; null for an optional argument is its absence; defaults
- * are filled in; numbers over their ceiling become it, and CAPPED, NULL at first, tells of them
- * (schema.h; of a schema that TOOL brought no number is cut, and CAPPED may be NULL). Then check. False: SENTENCE is for the model. Of a schema that TOOL brought
- * only two things are done before it is asked: null is the absence of what cannot be null, and
- * what is required but has a default is filled in.
+ * Make ARGUMENTS fit SCHEMA, which is TOOL's (schema_of_tool), in place, then check
+ * them. Aliases become names. Numbers and booleans sent as text, lists sent as JSON
+ * text, and a single object in place of a list of objects are accepted. null for an
+ * optional argument means that it is absent. Defaults are filled in. Numbers over their
+ * ceiling become the ceiling, and CAPPED (NULL at first) records them. False: SENTENCE
+ * is for the model.
+ *
+ * For a schema that TOOL brought, only two things are done before the check: null where
+ * null is not allowed means absent, and a required member with a default is filled in.
+ * No number is cut, and CAPPED may be NULL.
  */
 bool schema_fit(const struct tool *tool, const struct value *schema,
 		struct value *arguments, struct value **capped, struct buf *sentence);
 
 /*
- * A number over its ceiling is taken as the ceiling, and the answer says so: a model
- * that asks for more than there is wants the most there is. A number that names
- * something (PARAM_ID) and one that is no number are refused as everything else is.
+ * A number over its ceiling is replaced by the ceiling, and the answer reports it: a
+ * model that asks for more than there is wants as much as possible. A number that names
+ * something (PARAM_ID), and a value that is no number, are refused like any other wrong
+ * value.
  */
 
 /*
- * Cap the numbers of ARGUMENTS, nested lists included. CAPPED, NULL at first, becomes an object:
- * the name of an argument, or its JSON pointer within a list, to {given, used}. The caller's.
+ * Cap the numbers of ARGUMENTS, nested lists included. CAPPED (NULL at first) becomes
+ * an object from the name of an argument, or its JSON pointer inside a list, to {given,
+ * used}. The caller owns it.
  */
 void schema_cap(const struct tool *tool, struct value *arguments, struct value **capped);
-/* Say what was CAPPED (or NULL) in a call of TOOL, in RESULT's text and details. */
+/* Report CAPPED (or NULL) of a call of TOOL in RESULT's text and details. */
 void schema_cap_tell(const struct tool *tool, const struct value *capped,
 		     struct tool_result *result);
 
-/* What of a model's slips can be put right without a guess, before the check. */
+/* Repairs, before the check, those slips of a model that need no guess. */
 
 /*
  * Repair OBJECT in place by ROWS, nested lists included. False when two names of one
- * argument contradict each other: SENTENCE then names both.
+ * argument have different values: SENTENCE then names both.
  */
 bool schema_repair(const struct tool_param *rows, struct value *object,
 		   struct buf *sentence);
 
-/* Fill in what is absent and has a default. */
+/* Fill in absent members that have a default. */
 void schema_fill_defaults(const struct tool_param *rows, struct value *object);

@@ -1,4 +1,4 @@
-/* spill: numbered logs; see spill.h. */
+/* spill: makes, numbers and removes spill files. */
 #include "tool/spill.h"
 
 #include "base/fd.h"
@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 enum {
-	SPILL_TRIES = 64, /* others that take a number at the same moment */
+	/* so many other processes may take the same number at the same moment */
+	SPILL_TRIES = 64,
 	SPILL_NAME = 32,
 };
 
@@ -34,7 +35,8 @@ const char *spill_folder(const char *const *environment, struct buf *path)
 static int open_folder(const char *folder)
 {
 	/*
-	 * A link put there by a command is not followed: commands write for themselves.
+	 * Do not follow a link that a command has put there. The commands write only
+	 * with their own rights.
 	 */
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = open(folder, flags);
@@ -65,7 +67,7 @@ static long number_of(const char *name)
 	return number;
 }
 
-/* The highest number there is; those up to DROP are removed. */
+/* Returns the highest number that exists, and removes files up to the number DROP. */
 static long scan(int folder_fd, long drop)
 {
 	int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

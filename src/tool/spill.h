@@ -14,23 +14,35 @@
 
 enum { SPILL_KEPT = 16 };
 
-/* The folder of the spill files, from a program's ENVIRONMENT: PATH becomes it. Returns its text. */
+/*
+ * Set PATH to the folder of the spill files, from a program's ENVIRONMENT. Returns its
+ * text.
+ */
 const char *spill_folder(const char *const *environment, struct buf *path);
 
-/* A nameless file below FOLDER (made when missing), or -1: then there is no spill. */
+/*
+ * Open a nameless file below FOLDER (which is made when missing). -1: there is no
+ * spill.
+ */
 int spill_open(const char *folder);
-/* Name it: PATH becomes FOLDER/N.log. */
+/* Name the file, and set PATH to FOLDER/N.log. */
 bool spill_keep(int fd, const char *folder, struct buf *path);
 
-/* One that is filled piece by piece: {.fd = -1} at first, spill_fini afterwards. */
+/*
+ * A spill that is filled piece by piece. Initialise it with {.fd = -1}, end it with
+ * spill_fini.
+ */
 struct spill {
-	const char *const *environment; /* of the programs of its call */
+	const char *const *environment; /* of the call's programs */
 	int fd;
-	bool tried; /* the file is made for the first byte */
+	bool tried; /* the first byte makes the file */
 	uint64_t kept, dropped;
 };
-/* Append BYTES, up to PROGRAM_SPILL in all: once something was dropped, all that follows is. */
+/*
+ * Append BYTES, up to PROGRAM_SPILL in all. Once some bytes were dropped, all later
+ * ones are.
+ */
 void spill_add(struct spill *spill, struct str bytes);
-/* Name it, when it holds something: PATH becomes it. */
+/* If the spill holds something, name it and set PATH. */
 bool spill_name(const struct spill *spill, struct buf *path);
 void spill_fini(struct spill *spill);

@@ -1,6 +1,4 @@
-/*
- * tool: the one shape of every result, its words on the wire, and finding a tool by name.
- */
+/* tool: makes, prints and reads results, and finds a tool by name. */
 #include "tool/tool.h"
 
 #include "base/memory.h"
@@ -28,7 +26,7 @@ struct result_head {
 	uint32_t zero;
 };
 
-/* Between members would lie bytes of whoever prints. */
+/* The struct must have no padding, which would contain stray bytes of this process. */
 _Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static const char *const status_names[] = {
@@ -235,7 +233,7 @@ bool tool_result_print(const struct tool_result *result, struct buf *out)
 	return !out->overflowed;
 }
 
-/* A tool may hand on what it has read: what is no UTF-8 becomes U+FFFD. */
+/* A tool may pass on text that it has read, so bytes that are no UTF-8 become U+FFFD. */
 static bool text_take(struct str part, struct buf *text)
 {
 	return text_is_utf8(part) ? buf_addstr(text, part) : value_syntax_mend(part, text);

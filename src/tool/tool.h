@@ -34,30 +34,34 @@ enum param_kind {
 	/* a path always judged for reading (where to start, where to run) */
 	PARAM_FOLDER,
 	PARAM_COUNT, /* an integer >= 0 */
-	PARAM_ID,    /* an integer >= 0 that names something: never another one instead */
+	/* an integer >= 0 that names something: never replaced by another number */
+	PARAM_ID,
 	PARAM_INTEGER,
 	PARAM_SECONDS, /* a number > 0 */
 	PARAM_BOOLEAN,
 	PARAM_CHOICE, /* one of `choices` */
 	PARAM_LIST,   /* an array of objects with the parameters in `rows` */
 	PARAM_TEXTS,  /* an array of strings */
-	/* what is to run, judged by the policy's list: shell text; a program and its arguments */
+	/*
+	 * a command, judged by the policy's list: shell text; a program with its
+	 * arguments
+	 */
 	PARAM_COMMAND,
 	PARAM_ARGV,
 };
 
 /*
- * One parameter; a table of them ends with {0}. The first four are written in place,
- * the rest by name.
+ * One parameter; a table of them ends with {0}. The first four members are written by
+ * position, the rest by name.
  */
 struct tool_param {
 	const char *name;
 	enum param_kind kind;
 	bool required;
-	const char *description; /* shown to the model, made from the constants */
-	/* other names taken, blank-separated: "file file_path"; never shown */
+	const char *description; /* shown to the model; made from the constants */
+	/* other accepted names, separated by blanks: "file file_path"; never shown */
 	const char *aliases;
-	const char *choices; /* blank-separated */
+	const char *choices; /* separated by blanks */
 	/*
 	 * default as JSON text, shown in the schema and filled in before execute; NULL:
 	 * absent
@@ -65,9 +69,9 @@ struct tool_param {
 	const char *initial;
 	int64_t min,
 		/*
-		 * bounds for numbers when max > min; for texts and lists, of their
-		 * length. A number over its max becomes it (schema.h), unless it is
-		 * an ID; all else out of bounds is refused.
+		 * bounds for numbers when max > min; for texts and lists, bounds of
+		 * their length. A number over max becomes max (schema.h), unless it is
+		 * an ID; anything else out of bounds is refused.
 		 */
 		max;
 	const struct tool_param *rows;
@@ -80,10 +84,11 @@ enum tool_effects {
 };
 
 /*
- * IN_FRONT: by execute() in this process, or later (`begin`); only for agents that name
- * it, and served where a front has put somebody behind it (`keeper`). IN_JOBS: of the
- * session's jobs, answered by jobs.c. ELSEWHERE: somebody whom this process talks
- * to carries it out and answers later (`begin`): a server in a cell of its own.
+ * The place where a call is carried out. IN_FRONT: in this process, by execute(), or by
+ * `begin` with a later result; only for agents that name the tool, and offered only
+ * where a front has set a `keeper`. IN_JOBS: about the session's jobs, answered by
+ * session/jobs.c. ELSEWHERE: by another program that this process talks to, for example
+ * a server in a cell of its own, which answers later (`begin`).
  */
 enum tool_where { IN_CELL, IN_FRONT, IN_JOBS, ELSEWHERE };
 
@@ -102,139 +107,162 @@ struct tool_result;
 
 /*
  * Effects that calls of a tool would have later and elsewhere. A person approves or
- * refuses them as a whole before. Without a person who can be asked, no question is put.
+ * refuses them as a whole before. Where no person can be asked, no question is put.
  */
 struct tool_leave {
-	const char *effect; /* a word of its own, beside those of approval.h */
-	const char *wish;   /* what is wanted, behind "Agent … wants to" */
-	const char *because, *rule, *scope; /* as approval.h has them */
+	const char *effect; /* its name, besides those of session/approval.h */
+	const char *wish;   /* the wish, behind "Agent … wants to" */
+	const char *because, *rule, *scope; /* as in session/approval.h */
 	/*
-	 * All of what CALL would let happen, as text, and the HASH of its content, which
-	 * execute() then finds in call->approved. False: nothing.
+	 * Fill SUBJECT with everything that CALL would permit, as text, and HASH with
+	 * its content hash, which execute() then finds in call->approved. False: CALL
+	 * would permit nothing.
 	 */
 	bool (*asks)(struct call *call, struct buf *subject, char hash[HASH_HEX + 1]);
 };
 
 /*
- * A tool of the table in tools.c, or one made while the program runs (a plugin, a
- * server's): workers know only the table, so that the latter names a `carrier` of it.
+ * A tool of the table in tools/tools.c, or one made while the program runs (of a plugin
+ * or server). Workers know only the table, so a tool made later names a `carrier` in
+ * it.
  */
 struct tool {
 	const char *name;
-	const char *title;       /* for people, in listings; NULL: its name */
+	const char *title;       /* for people, in listings; NULL: the name */
 	const char *description; /* one or two sentences */
 	const char *example;     /* JSON arguments for help and for refusals */
-	const char *aliases; /* other tool names taken, blank-separated; never shown */
+	/* other accepted tool names, separated by blanks; never shown */
+	const char *aliases;
 	const struct tool_param *params;
 	/*
-	 * A foreign JSON Schema of the arguments, in the place of `params` (NULL then):
-	 * judged as it is, no path in it; NULL: there is none.
+	 * A foreign JSON Schema of the arguments, in place of `params` (which is NULL
+	 * then). It is used unchanged, and no argument is judged as a path. NULL: none.
 	 */
 	const struct value *schema;
-	const struct value *annotations; /* an object for listings, as it came; or NULL */
+	/* an object for listings, passed on unchanged; or NULL */
+	const struct value *annotations;
 	/*
-	 * The internal tool whose execute() carries it out in the worker, and what that
-	 * wants to know besides the arguments (call->carried; an object, or NULL). NULL:
-	 * its own.
+	 * The internal tool whose execute() carries out this one in the worker, and the
+	 * data that it needs besides the arguments (call->carried; an object, or NULL).
+	 * NULL: its own execute().
 	 */
 	const char *carrier;
 	struct value *carried;
 	unsigned effects;
 	/*
-	 * Deadline unless the call's own `timeout_s` argument says otherwise; of one with
-	 * a carrier the policy's for commands, when that is earlier.
+	 * Deadline, unless the call has a `timeout_s` argument. With a carrier, the
+	 * policy's deadline for commands applies when it is earlier.
 	 */
 	double timeout_s;
-	/* most its `timeout_s` argument may ask for; 0: it has none */
+	/* the maximum of the `timeout_s` argument; 0: there is no such argument */
 	double timeout_max_s;
 	/*
-	 * The most its `timeout_s` may ask for, and the deadline unless it does, when the
-	 * argument `background` is true: it then is a job from the beginning
-	 * (jobs.c); 0: it has no such argument.
+	 * When the argument `background` is true, the call is a job from the beginning
+	 * (session/jobs.c). This is then the maximum of `timeout_s`, and the deadline
+	 * without it. 0: there is no such argument.
 	 */
 	double job_max_s;
-	bool answers; /* asks (ask.h) while it runs */
+	bool answers; /* answers questions (FRAME_ASK) while it runs */
 	/*
-	 * It looks through a whole tree, by all cores, and takes as long as what it looks
-	 * for: such calls hold some of the workers for file calls, never all.
+	 * It searches a whole tree with all cores, for as long as that takes. Such
+	 * calls may use only some of the workers for file calls.
 	 */
 	bool searches;
 	enum tool_where where;
 	/*
-	 * ELSEWHERE, IN_FRONT: take RUNNING on; running_end, from within or later, is its
-	 * result. `stop`: it was cancelled or is too late, has its result already and is
-	 * not to be touched any more. Both with `keeper`.
+	 * ELSEWHERE, IN_FRONT, both with `keeper`. `begin` takes RUNNING over; its
+	 * result comes with running_end, immediately or later. `stop`: RUNNING was
+	 * cancelled or is too late. It already has its result and must not be used any
+	 * more.
 	 */
 	void (*begin)(void *keeper, struct running *running);
 	void (*stop)(void *keeper, struct running *running);
-	/* ELSEWHERE: RUNNING goes on as WORK, a job; it is WORK that is ended or stopped. */
+	/*
+	 * ELSEWHERE: RUNNING goes on as the job WORK. From now on WORK is ended or
+	 * stopped.
+	 */
 	void (*moved)(void *keeper, struct running *running, struct running *work);
-	/* The answer to running_ask of RUNNING, which goes on; NULL: it asks nothing. */
+	/*
+	 * The answer to running_ask of RUNNING, which goes on; NULL: the tool never
+	 * asks.
+	 */
 	void (*answered)(void *keeper, struct running *running, const struct value *answer);
 	void *keeper;
 	/*
-	 * May a call with ARGUMENTS go beside the others of its answer? NULL: when the
-	 * tool only reads.
+	 * May a call with ARGUMENTS run at the same time as the other calls of a
+	 * message? NULL: yes if the tool only reads.
 	 */
 	bool (*goes_beside)(void *keeper, const struct value *arguments);
 	/*
-	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and
-	 * remembered as those of PARAM_PATH are. NULL: there are none.
+	 * Visits paths in ARGUMENTS that no row names, such as those inside a patch.
+	 * They are judged and remembered like those of PARAM_PATH. NULL: there are
+	 * none.
 	 */
 	void (*visit_paths)(const struct value *arguments,
 			    void (*visit)(void *context, const char *path), void *context);
-	/* its first descriptor is a log of what the session has changed (plan.h) */
+	/* its first descriptor is a log of the session's changes (undo/plan.h) */
 	bool wants_changes;
-	bool keeps; /* IN_FRONT: changes what is kept there (facts, schedules), no file of the workspace */
-	bool when_named; /* of no agent's but those that name it: "every tool" is without it */
-	bool internal; /* not offered to models or clients: the front's own (exec) */
 	/*
-	 * Of an internal tool: whose rights its calls need, paths and all, as if they
-	 * were calls of this one; NULL: what the front has for itself is in nobody's list
-	 * of tools.
+	 * IN_FRONT: changes data of the front (facts, schedules), no file of the
+	 * workspace
+	 */
+	bool keeps;
+	/* only for agents that name it: "every tool" does not include it */
+	bool when_named;
+	/* not offered to models or clients, but used by the front (exec) */
+	bool internal;
+	/*
+	 * For an internal tool: its calls are judged, including paths, as calls of this
+	 * tool. NULL: a call needs no entry in an agent's list of tools.
 	 */
 	const char *judged_as;
-	const struct tool_leave *leave; /* IN_FRONT, by execute(); NULL: it needs none */
-	bool is_step;                   /* internal, and yet a step that can be undone */
+	/* IN_FRONT, by execute(); NULL: no approval needed */
+	const struct tool_leave *leave;
+	bool is_step; /* internal, and yet a step that can be undone */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*
-	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call
-	 * will want (a shell that waits for its text). CALL has no arguments and no
-	 * deadline yet. The returned value becomes call->prepared of the one call the
-	 * worker serves; NULL: nothing, execute() then does without. Programs it starts
-	 * are killed when another tool gets the worker. The first tool of the table that
-	 * has one counts.
+	 * For a tool with EFFECT_RUNS: make something for the next call ahead, in an
+	 * idle worker (a shell that waits for its text). CALL has no arguments and no
+	 * deadline yet. The returned value becomes call->prepared of the only call that
+	 * the worker serves; NULL: execute() does without. Programs started here are
+	 * killed when another tool gets the worker. Only the first tool of the table
+	 * with a prepare() is used.
 	 */
 	void *(*prepare)(const struct call *call);
-	/* A call is probably coming: what was prepared wakes up, for a moment. NULL: nothing does. */
+	/*
+	 * A call is probably coming: wake the prepared thing up for a moment. NULL:
+	 * nothing to wake.
+	 */
 	void (*rouse)(void *prepared);
 };
 
 /*
- * Most bytes of a result's text: over it the tool has failed to honour its own ceiling.
+ * Maximum of bytes of a result's text. A tool that gets here has ignored its own
+ * ceiling.
  */
 enum { RESULT_TEXT_MAX = 4 << 20 };
-/* Most items beside the text, and most bytes of them all as JSON. */
+/* Maximum of items besides the text, and of bytes of all of them as JSON. */
 enum { RESULT_CONTENT_ITEMS_MAX = 64, RESULT_CONTENT_BYTES_MAX = 12 << 20 };
 
-/* One shape for every outcome. */
+/* The result of a call, in the same shape for every outcome. */
 struct tool_result {
 	enum result_status status;
-	struct buf text; /* for the model: status and next step first in what matters */
+	struct buf text; /* for the model: the status and the next step come first */
 	/* object for people and programs, never for the model; NULL: none */
 	struct value *details;
 	/*
 	 * Content other than plain text, in the shape of MCP's content: an array of
 	 * objects with a "type" (image, audio, resource, resource_link, text); NULL:
-	 * nothing is.
+	 * none.
 	 */
 	struct value *content;
-	int exit_code;  /* of a program; -1: none ran or it died of a signal */
-	int signal;     /* that ended it, 0: none */
-	double seconds; /* filled by the runtime */
-	uint64_t left_out_bytes, left_out_lines; /* by ceilings */
-	int level;                               /* 0..3, filled by the runtime */
-	struct value *seen; /* path -> mark: what the session has now read (call_saw) */
+	int exit_code;  /* of a program; -1: none ran, or a signal ended it */
+	int signal;     /* the signal that ended it; 0: none */
+	double seconds; /* set by the session */
+	uint64_t left_out_bytes, left_out_lines; /* because of ceilings */
+	int level;                               /* 0..3, set by the session */
+	/* path -> mark: the files that the session has now read (call_saw) */
+	struct value *seen;
 };
 
 void tool_result_init(struct tool_result *result);
@@ -251,42 +279,45 @@ enum result_status tool_done(struct tool_result *result);
 struct value *tool_details(struct tool_result *result);
 
 /*
- * Add ITEM to the content. False, and it is gone, when it is no object with a "type" or
- * there is too much already.
+ * Add ITEM to the content. False, and ITEM is freed, when it is not an object with a
+ * "type", or when there is too much content.
  */
 bool tool_add_content(struct tool_result *result, struct value *take_item);
-/* Is it an array of such items, within the bounds? SIZE: bytes of it as JSON. */
+/* Is CONTENT an array of such items within the bounds? SIZE: its bytes as JSON. */
 bool tool_content_fits(const struct value *content, size_t size);
 
 /*
- * Append CONTENT for readers of text, each item on lines of its own: what is text as it
- * is, of all else what it is.
+ * Append CONTENT for readers of text, each item on lines of its own: a text as it is,
+ * any other item as its description.
  */
 void tool_add_content_text(const struct value *content, struct buf *text);
 
 /*
  * The whole result as one JSON object: status, text, content (when there is some),
- * exit_code, signal, seconds, level, left_out, details. (`seen` is not part of it.) Its
- * content is RESULT's own.
+ * exit_code, signal, seconds, level, left_out, details, without `seen`. The object
+ * shares its content with RESULT.
  */
 struct value *tool_result_value(const struct tool_result *result);
 
-/* Is it one that models and clients may call, and somebody is there to carry it out? */
+/* May models and clients call TOOL, and is there somebody to carry it out? */
 bool tool_is_served(const struct tool *tool);
 const struct tool *tool_find(const struct tool *const *tools,
-			     const char *name); /* aliases too */
+			     const char *name); /* also by an alias */
 /* The tool for which workers are prepared, or NULL. */
 const struct tool *tool_prepared(const struct tool *const *tools);
-/* The name nearest to NAME, internal tools aside; NULL when it is a slip of none. */
+/*
+ * The tool name nearest to NAME, without internal tools; NULL when NAME resembles none.
+ */
 const char *tool_nearest(const struct tool *const *tools, const char *name);
 
 /*
- * RESULT as one payload of a frame, with `seen`, which never leaves the product
- * (tool_result_value). Its numbers and the sizes of its parts come first.
+ * Print RESULT as the payload of a frame: numbers and sizes of the parts first.
+ * Includes `seen`, which never leaves the product (tool_result_value).
  */
 bool tool_result_print(const struct tool_result *result, struct buf *out);
 /*
- * The other way; RESULT is initialised by the caller. A worker may have been taken over
- * by what it ran: everything is checked, and can only fill one result. EPROTO.
+ * Read such a payload into RESULT, which the caller has initialised. A command may have
+ * taken over the worker, so everything is checked, and a payload can fill only one
+ * result. EPROTO on failure.
  */
 bool tool_result_parse(struct str payload, struct tool_result *result, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * validate: the recursion: references, types, choices, combinations; then the parts by
- * kind.
+ * validate: checks a value against a schema by recursion: references, types, choices
+ * and combinations, then the keywords for each kind of value.
  */
 
 #include "tool/validate.h"
@@ -23,26 +23,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Expressions made last; a schema in use has fewer. */
+/* The number of expressions that are kept; a usual schema has fewer. */
 enum { VALIDATE_PATTERNS = 16 };
 
-/* Does PATTERN (a schema's regular expression) match somewhere in TEXT? */
+/* The answer to: does PATTERN (a schema's regular expression) match somewhere in TEXT? */
 enum validate_match { MATCH_NO, MATCH_YES, MATCH_BROKEN /* refused, problem written */ };
 
 enum {
-	BYTES_PER_STEP = 64, /* text looked through in the time of one step */
+	BYTES_PER_STEP = 64, /* text searched in the time of one step */
 	SCALAR_SENTENCE_MAX = 512,
 };
 
 enum {
 	SENTENCE_MAX = 2048,
-	/* bytes of a member's description that help to fill it in */
+	/* bytes of a member's description that is added to a refusal */
 	DESCRIPTION_MAX = 120,
 };
 
 /*
- * The regular expressions of a schema, each made once for a value, all together within a
- * bound of time.
+ * Compiles the regular expressions of a schema once for each value, and limits the time
+ * of all matches together.
  */
 
 static bool validate_refuse(struct validate_check *check, const struct validate_place *at,
@@ -50,8 +50,9 @@ static bool validate_refuse(struct validate_check *check, const struct validate_
 	__attribute__((format(printf, 4, 5)));
 
 enum {
-	MATCH_STEPS = 200,         /* what making an expression costs, in steps */
-	MATCHING_MAX_US = 1000000, /* of one value, in all: as long as the steps may take */
+	MATCH_STEPS = 200, /* the cost of compiling an expression, in steps */
+	/* for one value in all: as long as all steps may take */
+	MATCHING_MAX_US = 1000000,
 };
 
 struct validate_pattern {
@@ -74,7 +75,10 @@ static void validate_patterns_fini(struct validate_patterns *patterns)
 	free(patterns->made);
 }
 
-/* The same place in the same schema is the same pattern: texts are not compared. */
+/*
+ * The same place in the same schema means the same pattern, so texts need not be
+ * compared.
+ */
 static struct validate_pattern *find(struct validate_patterns *patterns, struct str text)
 {
 	struct validate_pattern *oldest;
@@ -135,14 +139,14 @@ static enum validate_match validate_match(struct validate_check *check, struct s
 	return MATCH_BROKEN;
 }
 
-/* The sentences of a refusal, bounded whatever the value holds. */
+/* Writes the sentences of a refusal, with a bounded length for any value. */
 
 enum {
 	QUOTED_MAX = 60,    /* bytes of a value quoted: enough to recognise it */
-	LISTED_MAX = 24,    /* names listed in one sentence */
-	COMPARED_MAX = 256, /* names a wrong word is compared with */
-	POINTER_DEPTH = VALUE_DEPTH_MAX, /* no value nests deeper */
-	WHOLE_SENTENCE_MAX = 8192,       /* room to compose in, before the cut */
+	LISTED_MAX = 24,    /* names in one sentence */
+	COMPARED_MAX = 256, /* names with which a wrong word is compared */
+	POINTER_DEPTH = VALUE_DEPTH_MAX, /* no value nests more deeply */
+	WHOLE_SENTENCE_MAX = 8192,       /* room for a sentence before it is cut */
 };
 
 static void keep(const struct buf *text, char *place, size_t size)
@@ -191,7 +195,7 @@ __attribute__((format(printf, 4, 0))) static void write_problem(
 	buf_fini(&text);
 }
 
-/* Fill in the problem, if one is wanted. Always false. */
+/* Fill in the problem, if the caller wants one. Always returns false. */
 static bool validate_refuse(struct validate_check *check, const struct validate_place *at,
 			    const char *keyword, const char *format, ...)
 {
@@ -230,7 +234,7 @@ void validate_add_quoted(struct buf *out, struct str text)
 		(void)buf_adds(out, "…");
 }
 
-/* Words for sentences. */
+/* Append VALUE in words. */
 static void validate_add_value(struct buf *out, const struct value *value)
 {
 	switch (value_kind(value)) {
@@ -287,9 +291,9 @@ static const char *validate_nearest_key(const struct value *object, const char *
 }
 
 /*
- * Which members or items of a value some keyword has looked at. Marks are kept only
- * below a schema that asks for the rest, and belong to the one value there; what a form
- * has marked that does not fit in the end is taken back.
+ * Marks the members or items of a value that some keyword has evaluated. Marks are kept
+ * only below a schema with an unevaluated… keyword, and belong to one value. The marks
+ * of a form that does not fit in the end are dropped.
  */
 
 enum { MARKS_PER_STEP = 64 }; /* copied in the time of one step */
@@ -317,7 +321,7 @@ static void validate_mark_all(struct validate_check *check)
 		memset(check->marks->seen, 1, check->marks->count);
 }
 
-/* The same of one form among several: its marks count when it fits. */
+/* Like validate_apply, for one form among several: its marks count only when it fits. */
 static bool validate_branch(struct validate_check *check, const struct value *schema,
 			    const struct value *value, const struct validate_place *at)
 {
@@ -396,15 +400,15 @@ static bool validate_unevaluated(struct validate_check *check, const struct valu
 	       check_rest(check, schema, value, at);
 }
 
-/* What a value must be: of a kind, one of a list, one thing alone. */
+/* Checks type, enum and const. */
 
 /*
- * NUMBER rounded, halves away from zero; what is not finite stays. round() of libm would load
- * that at every start, for 60 us.
+ * NUMBER rounded, halves away from zero. A number that is not finite stays as it is.
+ * round() would load libm at every start, which costs 60 us.
  */
 static double validate_nearest_whole(double number)
 {
-	/* From 2^52 on there is nothing between whole numbers. */
+	/* From 2^52 on all numbers are whole. */
 	return fabs(number) < 0x1p52 ? (double)(int64_t)(number + copysign(0.5, number))
 				     : number;
 }
@@ -565,11 +569,11 @@ static bool validate_type(struct validate_check *check, const struct value *sche
 	       check_const(check, schema, value, at);
 }
 
-/* The keywords for numbers and strings. */
+/* Checks the keywords for numbers and strings. */
 
 /*
- * A long double holds each int64 and each double exactly here, so one comparison serves
- * both.
+ * Here a long double holds every int64 and every double exactly, so one comparison is
+ * enough for both.
  */
 static long double number_of(const struct value *value)
 {
@@ -608,8 +612,8 @@ static bool is_multiple(const struct value *value, const struct value *of)
 	if (!isfinite(times))
 		return false;
 	/*
-	 * 0.0075 is 75 × 0.0001 to a reader, and off by one rounding of each operand in
-	 * binary.
+	 * For a reader, 0.0075 is 75 × 0.0001. In binary each operand is rounded, so
+	 * allow for that.
 	 */
 	return whole == 0 ? number == 0
 			  : fabs(times - whole) <= 4 * DBL_EPSILON * fabs(times);
@@ -713,11 +717,11 @@ static bool validate_string(struct validate_check *check, const struct value *sc
 
 enum {
 	/*
-	 * Values nest VALUE_DEPTH_MAX deep; a reference and a combination for each
-	 * level.
+	 * Values nest VALUE_DEPTH_MAX deep; allow a reference and a combination for
+	 * each level.
 	 */
 	DEPTH_MAX = 3 * VALUE_DEPTH_MAX,
-	/* About a second of schema; arguments of calls need a few hundred steps. */
+	/* About a second of work; the arguments of a call need a few hundred steps. */
 	WORK_MAX = 2000000,
 };
 
@@ -729,7 +733,7 @@ bool validate_spend(struct validate_check *check, size_t steps)
 	return !check->exhausted;
 }
 
-/* Writes no problem. */
+/* Like validate_branch, but writes no problem. */
 static bool try_schema(struct validate_check *check, const struct value *schema,
 		       const struct value *value, const struct validate_place *at)
 {
@@ -742,7 +746,10 @@ static bool try_schema(struct validate_check *check, const struct value *schema,
 	return fits;
 }
 
-/* How many of SCHEMAS fit; NEAREST gets the problem of the one that came deepest. */
+/*
+ * The number of SCHEMAS that fit, counted up to ENOUGH. NEAREST gets the problem of the
+ * schema that got deepest.
+ */
 static size_t count_fitting(struct validate_check *check, const struct value *schemas,
 			    const struct value *value, const struct validate_place *at,
 			    size_t enough, struct validate_problem *nearest)
@@ -773,7 +780,7 @@ static bool check_any(struct validate_check *check, const struct value *schema,
 
 	if (value_kind(schemas) != VALUE_ARRAY)
 		return true;
-	/* A caller that asks which parts were looked at needs all forms that fit. */
+	/* When marks are kept, all forms that fit must be tried. */
 	fitting = count_fitting(check, schemas, value, at,
 				one            ? 2
 				: check->marks ? SIZE_MAX
@@ -918,7 +925,7 @@ bool validate_apply(struct validate_check *check, const struct value *schema,
 	return fits && !check->exhausted && !check->refused;
 }
 
-/* The same of a part of the value, whose marks are its own. */
+/* Like validate_apply, for a part of the value, which has its own marks. */
 static bool validate_below(struct validate_check *check, const struct value *schema,
 			   const struct value *value, const struct validate_place *at)
 {
@@ -931,7 +938,7 @@ static bool validate_below(struct validate_check *check, const struct value *sch
 	return fits;
 }
 
-/* Writes no problem. */
+/* Like validate_below, but writes no problem. */
 static bool validate_try_below(struct validate_check *check, const struct value *schema,
 			       const struct value *value, const struct validate_place *at)
 {
@@ -978,9 +985,9 @@ bool validate_value(const struct value *schema, const struct value *value,
 	return validate_with(NULL, schema, value, problem);
 }
 
-/* The keywords for lists. */
+/* Checks the keywords for lists. */
 
-/* Items of a foreign schema's bound: absent, or not a number, binds nothing. */
+/* A BOUND of a foreign schema that is absent or not a number has no effect. */
 static bool is_below(const struct value *bound, size_t count)
 {
 	return value_is_number(bound) && (double)count < value_number(bound);
@@ -993,7 +1000,7 @@ static bool is_above(const struct value *bound, size_t count)
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	/* FNV-1a by words: a wrong guess costs a comparison, nothing more. */
+	/* FNV-1a over words. A collision only costs one comparison. */
 	return (hash ^ word) * 0x100000001b3u;
 }
 
@@ -1006,7 +1013,10 @@ static uint64_t hash_str(struct str text)
 	return hash;
 }
 
-/* Equal values (1 and 1.0, members in any order) have equal hashes. */
+/*
+ * The hash of a value. Equal values (1 and 1.0, members in any order) have equal
+ * hashes.
+ */
 static uint64_t hash_value(struct validate_check *check, const struct value *value)
 {
 	enum value_kind kind = value_kind(value);
@@ -1115,7 +1125,7 @@ static bool check_contains(struct validate_check *check, const struct value *sch
 }
 
 /*
- * The schema of item INDEX; draft-07 spells prefixItems `items` and items
+ * The schema of item INDEX. Draft-07 calls prefixItems `items`, and items
  * `additionalItems`.
  */
 static const struct value *schema_of_item(const struct value *schema, size_t index, bool old)
@@ -1163,7 +1173,7 @@ static bool validate_array(struct validate_check *check, const struct value *sch
 	return check_contains(check, schema, value, at);
 }
 
-/* The keywords for objects. */
+/* Checks the keywords for objects. */
 
 static bool check_counts(struct validate_check *check, const struct value *schema,
 			 const struct value *value, const struct validate_place *at)
@@ -1208,8 +1218,8 @@ static bool refuse_extra(struct validate_check *check, const struct value *prope
 }
 
 /*
- * One member: properties, patternProperties, else additionalProperties; NAMED says whether one
- * of them speaks of it.
+ * Check one member: properties and patternProperties, else additionalProperties.
+ * *NAMED: one of them has evaluated the member.
  */
 static bool check_member(struct validate_check *check, const struct value *schema,
 			 const char *key, const struct value *member,
@@ -1287,7 +1297,10 @@ static bool refuse_missing(struct validate_check *check, const struct value *sch
 	return false;
 }
 
-/* Has VALUE each member that LIST names? Names that no key can have are missing. */
+/*
+ * Does VALUE have every member that LIST names? A name that no key can have counts as
+ * missing.
+ */
 static bool check_required(struct validate_check *check, const struct value *schema,
 			   const struct value *list, const struct value *value,
 			   const char *keyword, const char *because,
@@ -1308,7 +1321,10 @@ static bool check_required(struct validate_check *check, const struct value *sch
 	return true;
 }
 
-/* dependentRequired, dependentSchemas, and draft-07's dependencies, which is either. */
+/*
+ * Check dependentRequired, dependentSchemas, or draft-07's dependencies, which may be
+ * both.
+ */
 static bool check_dependent(struct validate_check *check, const struct value *schema,
 			    const char *keyword, const struct value *value,
 			    const struct validate_place *at)

@@ -1,9 +1,10 @@
 /*
- * validate: one value against one JSON Schema (2020-12, and draft-07 when it says so). The only
- * check there is: of the schemas made from a tool's rows, and of foreign ones. Unknown
- * keywords are ignored, unknown dialects refused; `format` and `content…` are remarks. Nothing
- * is ever fetched: a reference to what is not in the schema is a refusal. Work, depth and time
- * are bounded: a schema that asks for more is a refusal too.
+ * validate: checks one value against one JSON Schema (2020-12, or draft-07 when it says
+ * so). All schemas are checked here, those made from a tool's rows and foreign ones.
+ * Unknown keywords are ignored; a schema of an unknown dialect is refused; `format` and
+ * `content…` have no effect. Nothing is ever fetched: a reference to something outside
+ * the schema is a refusal. Work, depth and time are bounded: a schema that needs more
+ * is refused, too.
  */
 #pragma once
 
@@ -16,44 +17,47 @@
 
 enum { VALIDATE_POINTER_MAX = 256, VALIDATE_RULE_MAX = 768 };
 
-/* One rule that does not hold, and its place. All texts are cut on character borders. */
+/* One broken rule and its place. All texts are cut between characters. */
 struct validate_problem {
 	/* JSON pointer in the value, "" for the whole */
 	char pointer[VALIDATE_POINTER_MAX];
 	const char *keyword; /* of the schema: "type", "required", … */
-	/* goes on after a subject: "must be a string, not 5" */
+	/* continues a sentence after its subject: "must be a string, not 5" */
 	char rule[VALIDATE_RULE_MAX];
 };
 
 struct validate_options {
-	/* schemas that references may name, by address; dialects of their own too. NULL: none */
+	/* schemas that references may name, by address; own dialects, too. NULL: none */
 	const struct value *documents;
-	bool draft_07; /* what a schema speaks that does not say */
+	bool draft_07; /* the dialect of a schema that names none is draft-07 */
 };
 
-/* PROBLEM (may be NULL) is filled with the first thing wrong when the answer is false. */
+/* Does VALUE fit SCHEMA? When it does not, PROBLEM (may be NULL) gets the first error. */
 bool validate_value(const struct value *schema, const struct value *value,
 		    struct validate_problem *problem);
-/* The same; OPTIONS may be NULL. */
+/* Like validate_value, with OPTIONS (or NULL). */
 bool validate_with(const struct validate_options *options, const struct value *schema,
 		   const struct value *value, struct validate_problem *problem);
 
-/* What the files of validate share. */
+/* Shared by validate.c and validate_index.c only. */
 
-/* Where in the value we are: a chain on the stack, innermost first. */
+/* The current place in the value: a chain on the stack, innermost first. */
 struct validate_place {
 	const struct validate_place *above; /* NULL: the whole value */
 	const char *key;                    /* NULL: an item */
 	size_t index;
 };
 
-/* The resources that led here, innermost first: what $dynamicRef looks through. */
+/*
+ * The resources on the way to the current schema, innermost first. $dynamicRef searches
+ * them.
+ */
 struct validate_scope {
 	const struct validate_scope *outer;
 	const struct validate_resource *resource;
 };
 
-/* Which members or items of the value at hand have been looked at. */
+/* The members or items of the current value that some keyword has evaluated. */
 struct validate_marks {
 	unsigned char *seen;
 	size_t count;
@@ -67,36 +71,36 @@ struct validate_patterns {
 struct validate_check {
 	struct validate_index index;
 	const struct validate_scope *scope;
-	const struct value *documents; /* what the caller handed in, or NULL */
-	struct validate_marks *marks;  /* NULL when nobody asks */
+	const struct value *documents; /* the documents of the options, or NULL */
+	struct validate_marks *marks;  /* NULL when no keyword needs them */
 	struct validate_patterns patterns;
-	struct validate_problem *problem; /* NULL while only the answer counts */
+	struct validate_problem *problem; /* NULL while only the answer matters */
 	size_t work;                      /* steps done */
 	unsigned depth;                   /* schemas applied inside each other */
-	bool old_unless_told; /* the dialect of a schema that names none: draft-07 */
-	bool exhausted;       /* a bound was met: every answer is false */
-	bool refused;         /* nothing can be said: every answer is false */
-	struct validate_problem refusal; /* why */
+	bool old_unless_told; /* the dialect of a schema that names none is draft-07 */
+	bool exhausted;       /* a bound was reached: every answer is false */
+	bool refused;         /* the value cannot be checked: every answer is false */
+	struct validate_problem refusal; /* the reason */
 };
 
-/* SCHEMA for VALUE at AT: the recursion of all parts. */
+/* Check VALUE at AT against SCHEMA. All keywords recurse through this function. */
 bool validate_apply(struct validate_check *check, const struct value *schema,
 		    const struct value *value, const struct validate_place *at);
 
-/* Count STEPS of work; false (and exhausted) over the bound. */
+/* Count STEPS of work. False (and `exhausted`) when over the bound. */
 bool validate_spend(struct validate_check *check, size_t steps);
 
 /*
- * Nothing can be said of this value, not even that it does not fit one form of several: the
- * sentence is kept wherever we are. Always false.
+ * The value cannot be checked, not even whether it fits one of several forms. The
+ * sentence is kept at any depth. Always returns false.
  */
 bool validate_give_up(struct validate_check *check, const struct validate_place *at,
 		      const char *keyword, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Words for sentences. */
-void validate_add_quoted(struct buf *out, struct str text); /* "x", cut */
+/* Append TEXT in quotes, cut. */
+void validate_add_quoted(struct buf *out, struct str text);
 
-/* The keywords by family. */
+/* Check $ref and $dynamicRef. */
 bool validate_reference(struct validate_check *check, const struct value *schema,
 			const struct value *value, const struct validate_place *at);

@@ -1,4 +1,7 @@
-/* validate_index: names of parts, found by walking what can hold schemas. */
+/*
+ * validate_index: finds the named parts of a schema by a walk, and resolves references
+ * to them.
+ */
 
 #include "tool/validate_index.h"
 
@@ -14,23 +17,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text of the error for an unknown dialect, or one with unknown rules. */
+/* For the error about an unknown dialect, or a dialect with unknown rules. */
 #define VALIDATE_DIALECTS "2020-12 and draft-07"
 
 /* The target of a reference. */
 struct validate_target {
-	const struct value *schema; /* NULL: nothing has this name */
+	const struct value *schema; /* NULL: no part has this name */
 	const struct validate_resource *resource;
-	struct str dynamic; /* the name, when a $dynamicAnchor has given it; else empty */
+	/* the name, when it comes from a $dynamicAnchor; else empty */
+	struct str dynamic;
 };
 
-/* References beside their base. */
+/* Resolves a reference against its base. */
 
 struct parts {
-	struct str scheme;    /* with its ':' */
-	struct str authority; /* with its "//" */
+	struct str scheme;    /* including its ':' */
+	struct str authority; /* including its "//" */
 	struct str path;
-	struct str query; /* with its '?' */
+	struct str query; /* including its '?' */
 };
 
 static size_t position(struct str text, char wanted)
@@ -84,7 +88,10 @@ static struct parts split(struct str text)
 	return parts;
 }
 
-/* Append PATH without its "." and ".." parts (RFC 3986, 5.2.4), which never climb over FROM. */
+/*
+ * Append PATH without its "." and ".." parts (RFC 3986, 5.2.4). ".." never removes
+ * bytes that OUT had before.
+ */
 static bool add_path(struct str path, struct buf *out)
 {
 	size_t from = out->size;
@@ -130,7 +137,7 @@ static bool add_merged(const struct parts *base, struct str path, struct buf *ou
 	return fits;
 }
 
-/* The part behind '#', and in *BEFORE (may be NULL) what stands before. */
+/* The part of REFERENCE behind '#'. *BEFORE (may be NULL) gets the part before it. */
 static struct str validate_uri_fragment(struct str reference, struct str *before)
 {
 	size_t mark = position(reference, '#');
@@ -167,7 +174,10 @@ bool validate_index_uri_resolve(struct str base, struct str reference, struct bu
 	return fits && buf_addstr(out, own.query);
 }
 
-/* Append TEXT with its %XX taken as bytes. False when a NUL comes out, or at OUT's ceiling. */
+/*
+ * Append TEXT with each %XX replaced by its byte. False on a NUL byte, and when OUT is
+ * full.
+ */
 static bool validate_uri_decode(struct str text, struct buf *out)
 {
 	for (size_t i = 0; i < text.size; i++) {
@@ -185,12 +195,15 @@ static bool validate_uri_decode(struct str text, struct buf *out)
 }
 
 enum {
-	LOOK_STEPS = 8,       /* compared names in the time of one step */
+	LOOK_STEPS = 8,       /* names compared in the time of one step */
 	COUNTED_TEXT_MAX = 9, /* digits of an index in a pointer */
 	VOCABULARY_TEXT_MAX = 128,
 };
 
-/* A keyword of the old dialects alone may stand in a new schema that somebody carried over. */
+/*
+ * Keywords whose values hold schemas. Keywords of old dialects are included, because a
+ * new schema may still have them.
+ */
 enum holds { HOLDS_SCHEMA = 1, HOLDS_LIST, HOLDS_MAP, HOLDS_EITHER };
 static const struct {
 	const char *keyword;
@@ -266,7 +279,7 @@ static bool is_dialect(struct str dialect, const char *known)
 	return str_is(rest, known);
 }
 
-/* OLD is filled in for a dialect of json-schema.org that is known here. */
+/* Is DIALECT a known one of json-schema.org? Then *OLD is set. */
 static bool know_dialect(struct str dialect, bool *old)
 {
 	if (is_dialect(dialect, "json-schema.org/draft/2020-12/schema")) {
@@ -281,7 +294,10 @@ static bool know_dialect(struct str dialect, bool *old)
 	return true;
 }
 
-/* A dialect of somebody's own: a document that says which parts of a known one it takes. */
+/*
+ * Read a dialect that a document of the caller defines: it names the parts of a known
+ * dialect that it uses.
+ */
 static bool read_dialect(struct validate_check *check, struct str dialect,
 			 struct validate_resource *resource)
 {
@@ -318,7 +334,7 @@ static bool read_dialect(struct validate_check *check, struct str dialect,
 	return true;
 }
 
-/* As `$schema` says, else as the one around it. */
+/* Set the dialect by `$schema`, else to that of the resource around it. */
 static bool set_dialect(struct validate_check *check, struct validate_resource *resource,
 			const struct validate_resource *around)
 {
@@ -353,7 +369,7 @@ static struct validate_resource *add_resource(struct validate_check *check,
 	if (set_dialect(check, resource, around) && resource->old &&
 	    value_member(root, "$ref"))
 		id = (struct str){0};
-	/* A name too long for any reference to say names nothing. */
+	/* A name too long for any reference stays empty. */
 	if (!validate_index_uri_resolve(base, id, &uri))
 		buf_clear(&uri);
 	resource->uri = buf_take(&uri);
@@ -372,7 +388,10 @@ static void add_anchor(struct validate_check *check,
 		(struct validate_anchor){resource, name, schema, dynamic};
 }
 
-/* Does SCHEMA's $id (which is no anchor of the old spelling) give it an address? */
+/*
+ * Does SCHEMA's $id give it an address? In the old dialect $id may also be only an
+ * anchor.
+ */
 static bool has_address(const struct value *schema, bool old)
 {
 	struct str before;
@@ -431,7 +450,7 @@ static void walk(struct validate_check *check, const struct value *schema,
 	}
 }
 
-/* The names of all that stands in the schema itself. */
+/* Index the names of all parts of the schema itself, once. */
 static void look(struct validate_check *check)
 {
 	struct validate_resource *whole = check->index.resources[0];
@@ -517,7 +536,7 @@ static const struct value *step_into(const struct value *schema, struct str key)
 	return value_item(schema, strtoul(key.data, NULL, 10));
 }
 
-/* ~1 and ~0 of a pointer (RFC 6901), in place. */
+/* Replace ~1 and ~0 of a pointer (RFC 6901) in place. */
 static void unescape(struct buf *key)
 {
 	size_t kept = 0;
@@ -532,7 +551,7 @@ static void unescape(struct buf *key)
 	buf_truncate(key, kept);
 }
 
-/* POINTER ("/$defs/x", still with its %XX) from RESOURCE's root. */
+/* Follow POINTER ("/$defs/x", %XX not yet replaced) from the root of RESOURCE. */
 static struct validate_target follow(struct validate_check *check,
 				     const struct validate_resource *resource,
 				     struct str pointer)
@@ -624,7 +643,7 @@ static struct validate_target validate_index_find(struct validate_check *check,
 	return follow_anchor(check, resource, fragment);
 }
 
-/* The $dynamicAnchor NAME of RESOURCE, or NULL. */
+/* The schema with the $dynamicAnchor NAME in RESOURCE, or NULL. */
 static const struct value *validate_index_dynamic(struct validate_check *check,
 						  const struct validate_resource *resource,
 						  struct str name)
@@ -634,10 +653,10 @@ static const struct value *validate_index_dynamic(struct validate_check *check,
 	return anchor ? anchor->schema : NULL;
 }
 
-/* $ref and $dynamicRef. */
+/* Checks $ref and $dynamicRef. */
 
 enum {
-	REFERENCE_STEPS = 4, /* taking a name apart and looking it up */
+	REFERENCE_STEPS = 4, /* for splitting a name and looking it up */
 	SENTENCE_MAX = 2048,
 };
 
@@ -658,7 +677,10 @@ static bool refuse_unknown(struct validate_check *check, struct str reference,
 	return false;
 }
 
-/* TARGET, or what the outermost schema on the way here has under the same dynamic name. */
+/*
+ * The outermost schema on the way here with the same dynamic name as TARGET; else
+ * TARGET.
+ */
 static struct validate_target outermost(struct validate_check *check,
 					struct validate_target target)
 {
@@ -683,7 +705,10 @@ static bool apply_target(struct validate_check *check, const struct validate_tar
 	struct validate_scope scope = {check->scope, target->resource};
 	bool fits;
 
-	/* A dynamic scope is a chain of resources: staying in one adds nothing to it. */
+	/*
+	 * A dynamic scope is a chain of resources. Staying in one resource adds
+	 * nothing.
+	 */
 	if (scope.resource != scope.outer->resource)
 		check->scope = &scope;
 	fits = validate_apply(check, target->schema, value, at);

@@ -1,7 +1,7 @@
 /*
- * validate_index: which parts of a schema have names of their own ($id, $anchor,
- * $dynamicAnchor) and in which dialect they speak. Looked at as far as references ask for it;
- * other documents are those the caller handed in.
+ * validate_index: the parts of a schema that have names of their own ($id, $anchor,
+ * $dynamicAnchor), and their dialects. Parts are indexed only when a reference needs
+ * it. Other documents come only from the caller.
  */
 #pragma once
 
@@ -14,14 +14,17 @@
 
 struct validate_check;
 
-/* A schema with an address of its own: the whole one, a part with $id, another document. */
+/*
+ * A schema with an address of its own: the whole schema, a part with $id, or another
+ * document.
+ */
 struct validate_resource {
 	const struct value *root;
-	char *uri;             /* without fragment; "" when nobody gave it one */
-	const char *retrieved; /* a document's key among those handed in, or NULL */
-	bool old;              /* draft-07: $ref stands alone, $id makes anchors */
-	bool asserts;          /* its dialect knows type, minimum and their like */
-	bool walked;           /* its names and those of its parts are in the index */
+	char *uri;             /* without fragment; "" when it has no address */
+	const char *retrieved; /* key among the caller's documents, or NULL */
+	bool old;              /* draft-07: $ref hides its siblings, $id makes anchors */
+	bool asserts;          /* its dialect has type, minimum and the like */
+	bool walked;           /* its names and those of its parts are indexed */
 };
 
 struct validate_anchor {
@@ -38,27 +41,27 @@ struct validate_index {
 };
 
 /*
- * The whole SCHEMA as the first resource. False: its dialect is unknown, and the problem is
- * written. The index is the caller's to end either way.
+ * Make SCHEMA the first resource. False: its dialect is unknown, and the problem is
+ * written. The caller calls validate_index_fini in both cases.
  */
 bool validate_index_start(struct validate_check *check, const struct value *schema);
 void validate_index_fini(struct validate_index *index);
 
-/* The resource that SCHEMA, met inside RESOURCE, begins by its $id; else RESOURCE. */
+/* The resource that begins at SCHEMA, inside RESOURCE, by its $id; else RESOURCE. */
 const struct validate_resource *validate_index_of(struct validate_check *check,
 						  const struct value *schema,
 						  const struct validate_resource *resource);
 
 /*
- * What one name of a schema means beside another (RFC 3986, section 5.2). Names only:
+ * Resolving references between schemas (RFC 3986, section 5.2). Only names are handled;
  * nothing is ever fetched.
  */
 
-/* Longest name kept: addresses of schemas have a tenth of it. */
+/* Maximum length of a name; usual addresses are a tenth as long. */
 enum { VALIDATE_URI_MAX = 2048 };
 
 /*
- * Append what REFERENCE (its fragment is left out) means where BASE holds; an empty BASE leaves
- * it as it stands. False at OUT's ceiling.
+ * Append the target of REFERENCE, without its fragment, relative to BASE. An empty BASE
+ * appends REFERENCE unchanged. False when OUT is full.
  */
 bool validate_index_uri_resolve(struct str base, struct str reference, struct buf *out);

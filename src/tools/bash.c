@@ -1,6 +1,6 @@
 /*
- * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
- * started by shell.c. What it printed becomes an answer in bash.c.
+ * bash: runs a shell text, in the shell that waits in this worker or in a new one
+ * (shell.h), and makes the answer of its output.
  */
 
 #include "tools/bash.h"
@@ -45,16 +45,16 @@
 struct bash_terminal {
 	struct pty pty;
 	bool given;
-	bool waits;       /* nothing has moved for BASH_WAITS_MS but a read of it */
-	bool ended;       /* and nobody took care of it: the command was ended for that */
-	int64_t since_ms; /* it sleeps in that very read */
-	int64_t told_ms;  /* the front was told */
+	bool waits;       /* the command has only waited in one read for BASH_WAITS_MS */
+	bool ended;       /* nobody typed for it, so the command was ended */
+	int64_t since_ms; /* since when it sleeps in this read */
+	int64_t told_ms;  /* when the front was told */
 	struct reading sleeps;
 };
 
 /*
- * Of both streams together: the beginning, which says what ran, and more of the end, where logs say
- * what went wrong. A call may ask for more.
+ * Of both streams together an answer has the beginning, which shows what ran, and more of
+ * the end, where logs say what went wrong. A call may ask for more.
  */
 #define BASH_SHOWN_BYTES     8000
 #define BASH_BEGINNING_BYTES 2500 /* of these */
@@ -64,20 +64,23 @@ struct bash_terminal {
 
 struct bash_answer {
 	const struct program_run *run;
-	double seconds;         /* that it took, or takes already */
-	bool running;           /* it has not ended: an answer of a job */
-	bool waits;             /* for input, on its terminal */
-	int64_t job;            /* 0: it is none */
-	struct bash_mark since; /* only what came afterwards is shown */
+	double seconds;         /* how long it took, or has taken so far */
+	bool running;           /* it has not ended: an answer about a job */
+	bool waits;             /* it waits for input on its terminal */
+	int64_t job;            /* 0: it is no job */
+	struct bash_mark since; /* only later output is shown */
 	struct str command;
 	const struct files *files;
-	const char *folder;      /* where it ran */
-	const char *next_folder; /* where the next one starts, when it changed */
-	bool folder_was_gone;    /* the remembered one; it ran in the workspace */
-	size_t max_bytes;        /* that are shown */
-	bool is_last;            /* the cell ends with this call, and with it the spill */
+	const char *folder;      /* where the command ran */
+	const char *next_folder; /* where the next command starts, when this changed */
+	/* the remembered folder was gone, so the command ran in the workspace */
+	bool folder_was_gone;
+	size_t max_bytes; /* the most bytes that are shown */
+	/* the cell ends with this call, and the spill file with it */
+	bool is_last;
 	const char *spill_folder;
-	struct buf *spill_path; /* where the spill is kept; empty: nowhere yet */
+	/* where the spill file is kept; empty: it is not kept yet */
+	struct buf *spill_path;
 	int timeout_max_s;
 	const char *description; /* or NULL */
 };
@@ -86,24 +89,24 @@ struct shell {
 	struct call *call;
 	struct tool_result *result;
 	struct str command;
-	struct file folder; /* where it starts */
+	struct file folder; /* where the command starts */
 	struct buf spills;  /* folder of the spill files */
 	struct buf spill_path;
 	struct bash_job job;
 	struct bash_terminal terminal;
 	struct program_watch watch;
-	pid_t pid; /* the shell's, and of its process group */
+	pid_t pid; /* of the shell, and of its process group */
 	int64_t began_us;
 	struct bash_shell bash;
 	struct program_run run;
 	struct limit_watch limits;
-	char told[PATH_MAX + 1]; /* what came from the shell's last step */
+	char told[PATH_MAX + 1]; /* the bytes from the shell's last step */
 	size_t told_size;
 	bool spill_tried;
 	bool folder_was_gone;
 };
 
-/* Marks. */
+/* How far answers have shown the output. */
 
 struct bash_mark bash_job_from(const struct bash_job *job, int64_t since)
 {
@@ -125,7 +128,7 @@ void bash_job_shown(struct bash_job *job, struct bash_mark mark)
 	job->marks[job->count++] = mark;
 }
 
-/* From the wire's list to programs. */
+/* Reads the programs of a plan from its list on the wire. */
 
 static bool join_of(struct str text, enum program_join *join)
 {
@@ -152,7 +155,7 @@ const char **bash_plan_argv(const struct value *plan, size_t at, struct arena *a
 	return argv;
 }
 
-/* Start it in FOLDER; it then has to be followed. */
+/* Start the plan in FOLDER. The caller must then follow its programs to their end. */
 static bool bash_plan_start(const struct call *call, const char *folder,
 			    struct program_ahead *ahead, struct err *err)
 {
@@ -174,7 +177,7 @@ static bool bash_plan_start(const struct call *call, const char *folder,
 		const struct value *part = value_item(call->plan, i);
 
 		items[i].argv = bash_plan_argv(call->plan, i, &arena);
-		/* The front made it. */
+		/* The front made this list, so it is well-formed. */
 		ok = (items[i].argv[0] != NULL &&
 		      join_of(value_str(value_member(part, "join")), &items[i].join)) ||
 		     err_set(err, EPROTO, "a plan with a part that is none");
@@ -196,8 +199,10 @@ static bool bash_plan_start(const struct call *call, const char *folder,
  */
 
 enum {
-	BASH_WAITS_MS = 2000, /* a prompt; programs that only look for a key move before */
-	TAKEN_MS = 1000,      /* by then a front has made it a job, if it can */
+	/* so long a wait means a prompt; programs that poll for a key move earlier */
+	BASH_WAITS_MS = 2000,
+	/* a front makes the command a job within this time, if it can */
+	TAKEN_MS = 1000,
 	ROWS = 24,
 	COLUMNS = 80,
 };
@@ -214,7 +219,7 @@ static void bash_terminal_fini(struct bash_terminal *terminal)
 	pty_close(&terminal->pty);
 }
 
-/* Make it; RUN carries it. */
+/* Make a terminal for RUN. */
 static bool bash_terminal_open(struct bash_terminal *terminal, struct program_run *run,
 			       struct err *err)
 {
@@ -227,7 +232,7 @@ static bool bash_terminal_open(struct bash_terminal *terminal, struct program_ru
 	return true;
 }
 
-/* Type INPUT; RESULT is done, or says why it could not. */
+/* Type INPUT. RESULT is done, or says why the input could not be typed. */
 static void bash_terminal_type(struct bash_terminal *terminal, struct str input,
 			       struct tool_result *result)
 {
@@ -249,7 +254,8 @@ static void bash_terminal_type(struct bash_terminal *terminal, struct str input,
 }
 
 /*
- * The process group in the terminal's foreground, which gets typed bytes; 0: there is none.
+ * The process group in the terminal's foreground, which gets the typed bytes; 0: there is
+ * none.
  */
 static pid_t bash_terminal_group(const struct bash_terminal *terminal)
 {
@@ -259,8 +265,8 @@ static pid_t bash_terminal_group(const struct bash_terminal *terminal)
 }
 
 /*
- * To be asked every now and then: the front is told once that the command waits. True when it
- * does and has not been made a job (IS_JOB) soon: then it would wait for ever.
+ * Call it regularly: it tells the front once that the command waits. True: the command
+ * waits and was not made a job (IS_JOB) in time, so it would wait for ever.
  */
 static bool bash_terminal_look(struct bash_terminal *terminal, const struct call *call,
 			       bool is_job)
@@ -285,23 +291,21 @@ static bool bash_terminal_look(struct bash_terminal *terminal, const struct call
 }
 
 /*
- * What a model is told of a command that ran: its output in bounds, and one line with
- * everything that must not be missed.
- *
- * Output in bounds and the closing line.
+ * The answer about a command that ran: its output in bounds, and one closing line with
+ * everything that the model must not miss.
  */
 
 enum {
 	/*
-	 * When both streams have much to say: errors are shorter and matter more per
-	 * line.
+	 * The share of standard error when both streams are long: errors are shorter, and
+	 * each line matters more.
 	 */
 	ERROR_SHARE = 3,
 	ERROR_LINES = 600,
-	HEAD_SHARE = 3, /* of the lines, which bound what has very short ones */
+	HEAD_SHARE = 3, /* of the lines, which limit an output of very short lines */
 };
 
-/* Of MOST bytes shown of an output, those of its beginning. */
+/* When MOST bytes of an output are shown, the number of bytes from its beginning. */
 static size_t beginning_of(size_t most)
 {
 	return most * BASH_BEGINNING_BYTES / BASH_SHOWN_BYTES;
@@ -310,7 +314,10 @@ static size_t beginning_of(size_t most)
 /* The cleaned text of one part of an output can be four times as long (\xHH). */
 enum { CLEAN_MAX = 4 * (PROGRAM_HEAD + PROGRAM_TAIL) + 4096 };
 
-/* Add the cleaned LINES, long ones in part, and count in CUT what is left out of these. */
+/*
+ * Add the cleaned LINES, long ones in part, and count in CUT the bytes that are left out
+ * of them.
+ */
 static void add_lines(struct str lines, struct buf *out, struct text_cut *cut)
 {
 	const struct text_limits limits = {.line_bytes = SHOWN_LONG_LINE};
@@ -322,9 +329,9 @@ static void add_lines(struct str lines, struct buf *out, struct text_cut *cut)
 }
 
 /*
- * The beginning of an output: its last line may be torn. Of such a line no more is shown than
- * the beginning of a long one, since its end is elsewhere and its length is not known. Returns
- * how many bytes of it are left out.
+ * The beginning of an output, whose last line may be torn. Only the beginning of a torn
+ * line is shown, as much as of a long line, since its end is elsewhere and its length is
+ * not known. Returns how many bytes of the line are left out.
  */
 static size_t clean_head(struct str head, struct buf *out, struct text_cut *cut)
 {
@@ -347,7 +354,10 @@ static size_t clean_head(struct str head, struct buf *out, struct text_cut *cut)
 	return torn.size - shown;
 }
 
-/* The end of an output, whose first line may be torn: of this the end of a long one. */
+/*
+ * The end of an output, whose first line may be torn. Of a torn line only the end is
+ * shown, as much as of a long line.
+ */
 static size_t clean_tail(struct str tail, struct buf *out, struct text_cut *cut)
 {
 	const size_t room = SHOWN_LONG_LINE - text_line_head(SHOWN_LONG_LINE);
@@ -370,7 +380,7 @@ static size_t clean_tail(struct str tail, struct buf *out, struct text_cut *cut)
 	return from;
 }
 
-/* The largest beginning of TEXT in whole lines within the limits. */
+/* The size of the largest beginning of TEXT in whole lines within the limits. */
 static size_t fitting_start(struct str text, size_t bytes, size_t lines)
 {
 	size_t fits = 0;
@@ -388,7 +398,7 @@ static size_t fitting_start(struct str text, size_t bytes, size_t lines)
 		    : text_character_border(text, bytes < text.size ? bytes : text.size);
 }
 
-/* Where the largest end of TEXT in whole lines within the limits begins. */
+/* The start of the largest end of TEXT in whole lines within the limits. */
 static size_t fitting_end(struct str text, size_t bytes, size_t lines)
 {
 	size_t from = text.size > bytes ? text.size - bytes : 0;
@@ -406,7 +416,10 @@ static size_t fitting_end(struct str text, size_t bytes, size_t lines)
 	return at < text.size ? at : text_character_border(text, from);
 }
 
-/* An output whose middle was never kept: its first and last lines with a mark between. */
+/*
+ * Add an output whose middle was not kept: its first and last lines with a mark between
+ * them.
+ */
 static void add_torn(const struct program_output *output, const struct text_limits *limits,
 		     struct buf *out, struct text_cut *cut)
 {
@@ -470,7 +483,7 @@ static const char *no_output(const struct bash_answer *answer)
 						    : "(no output until it was ended)\n";
 }
 
-/* Keep the spill, if there is one: its path is then known. */
+/* Keep the spill file, if there is one, so that its path is known. */
 static bool keep_spill(const struct bash_answer *answer)
 {
 	const struct program_run *run = answer->run;
@@ -480,7 +493,7 @@ static bool keep_spill(const struct bash_answer *answer)
 	       (path->size > 0 || spill_keep(run->spill_fd, answer->spill_folder, path));
 }
 
-/* NUMBER as people group it: "4,096". */
+/* Append NUMBER with separators for people: "4,096". */
 static void add_grouped(uint64_t number, struct buf *text)
 {
 	if (number >= 1000) {
@@ -492,7 +505,8 @@ static void add_grouped(uint64_t number, struct buf *text)
 }
 
 /*
- * Is what it printed no text? A stream that began so stays so, whichever part of it is asked for.
+ * Is the output no text? A stream that begins with binary bytes is binary in all its
+ * parts.
  */
 static bool is_binary(const struct program_output *whole, const struct program_output *part)
 {
@@ -500,7 +514,10 @@ static bool is_binary(const struct program_output *whole, const struct program_o
 	       text_is_binary(buf_str(&part->head));
 }
 
-/* In the place of the bytes: what they are, and where. ALONE: the spill holds nothing else. */
+/*
+ * In place of the bytes, add what they are and where they are kept. ALONE: the spill file
+ * holds nothing else.
+ */
 static void add_binary(const struct bash_answer *answer, const struct program_output *output,
 		       bool alone, struct tool_result *result)
 {
@@ -529,7 +546,7 @@ static void add_binary(const struct bash_answer *answer, const struct program_ou
 	result->left_out_bytes += output->total;
 }
 
-/* One stream of RUN, whose whole is in the answer's run. */
+/* Add one stream of RUN. The complete stream is in the answer's run. */
 static void add_one(const struct bash_answer *answer, const struct program_run *run,
 		    bool is_error, const struct text_limits *limits,
 		    struct tool_result *result, struct text_cut *cut)
@@ -547,8 +564,8 @@ static void add_one(const struct bash_answer *answer, const struct program_run *
 }
 
 /*
- * Both streams of RUN, all of the answer's or a part of it, one after the other. CUT sums up what was
- * left out of text.
+ * Add both streams of RUN, which is the answer's run or a part of it, one after the
+ * other. CUT sums up what was left out of the text.
  */
 static void add_output(const struct bash_answer *answer, const struct program_run *run,
 		       struct tool_result *result, struct text_cut *cut)
@@ -623,7 +640,10 @@ static void add_ending(const struct bash_answer *answer, struct buf *text)
 			 run->seconds);
 }
 
-/* Where the rest is, with the call that reads it; or that it was not kept. */
+/*
+ * Append where the rest of the output is, with the call that reads it, or that the rest
+ * was not kept.
+ */
 static void add_spill(const struct bash_answer *answer, const struct text_cut *cut,
 		      size_t shown_lines, struct tool_result *result)
 {
@@ -660,7 +680,7 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 	}
 }
 
-/* Whole lines in the first SIZE bytes of the spill. */
+/* The number of whole lines in the first SIZE bytes of the spill file. */
 static size_t lines_before(int spill_fd, uint64_t size)
 {
 	char piece[16 << 10];
@@ -682,8 +702,8 @@ static size_t lines_before(int spill_fd, uint64_t size)
 }
 
 /*
- * The line at which the gap begins in the spill, or, where both streams are mixed there, at
- * which the shown part begins.
+ * The line of the spill file at which the gap begins or, when both streams are mixed in
+ * the file, at which the shown part begins.
  */
 static size_t line_of_gap(const struct bash_answer *answer, struct str text)
 {
@@ -720,7 +740,7 @@ static void add_details(const struct bash_answer *answer, struct tool_result *re
 	value_set_integer(details, "not_kept_bytes", (int64_t)run->dropped);
 }
 
-/* The output that has not been shown: all of it, mostly. */
+/* Add the output that has not been shown yet, which usually is all of it. */
 static void add_part(const struct bash_answer *answer, struct tool_result *result,
 		     struct text_cut *cut)
 {
@@ -733,7 +753,7 @@ static void add_part(const struct bash_answer *answer, struct tool_result *resul
 	buf_fini(&part.error.head);
 }
 
-/* Where text was left out: which of its lines tell of a failure. */
+/* When text was left out, add the lines of it that report a failure. */
 static void add_failing(const struct bash_answer *answer, struct buf *text)
 {
 	const uint64_t since = answer->since.out + answer->since.error;
@@ -757,8 +777,8 @@ static void add_failing(const struct bash_answer *answer, struct buf *text)
 }
 
 /*
- * Fill RESULT: status, text, exit code, signal, what was left out, details; keeps the
- * spill when needed.
+ * Fill RESULT: status, text, exit code, signal, the amount that was left out, details.
+ * Keep the spill file when it is needed.
  */
 static void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 {
@@ -802,9 +822,9 @@ static void bash_tell(const struct bash_answer *answer, struct tool_result *resu
 							    : RESULT_DONE;
 }
 
-/* What happens while a command of the tool bash runs. */
+/* Functions that program_run calls while a command of the tool bash runs. */
 
-/* From a shell's last step to its end: what it held is given back first. */
+/* Time from a shell's last step to its end. Before its end it frees its memory. */
 enum { ENDING_US = 400 };
 
 static struct bash_answer shell_answer(const struct shell *shell);
@@ -822,7 +842,10 @@ static void show_so_far(struct shell *shell, int64_t since, struct tool_result *
 	bash_job_shown(&shell->job, all);
 }
 
-/* On a terminal also what runs in its foreground, which has a group of its own. */
+/*
+ * On a terminal signal the program in the foreground too, which has a process group of
+ * its own.
+ */
 static void shell_signal(const struct shell *shell, int number)
 {
 	pid_t group = bash_terminal_group(&shell->terminal);
@@ -833,7 +856,7 @@ static void shell_signal(const struct shell *shell, int number)
 		(void)kill(-shell->pid, number);
 }
 
-/* A question to this job. */
+/* Answer a question to this job. */
 static void shell_asked(struct shell *shell, const struct ask *ask)
 {
 	struct tool_result answer;
@@ -852,7 +875,7 @@ static void shell_asked(struct shell *shell, const struct ask *ask)
 	tool_result_fini(&answer);
 }
 
-/* bash.c, as program_run has them: is it to stop, and does a question wait? */
+/* program_run asks: must the command stop? Answers questions to the job, too. */
 static bool shell_stopped(void *context)
 {
 	struct shell *shell = context;
@@ -870,7 +893,10 @@ static void shell_output(void *context, int stream, struct str bytes)
 {
 	struct shell *shell = context;
 
-	/* Most commands say nothing, or little: the file is made for the first byte. */
+	/*
+	 * Most commands print nothing or little, so the spill file is made only for the
+	 * first byte.
+	 */
 	if (!shell->spill_tried)
 		shell->run.spill_fd =
 			spill_open(spill_folder(shell->call->environment, &shell->spills));
@@ -878,7 +904,7 @@ static void shell_output(void *context, int stream, struct str bytes)
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }
 
-/* Beside the limits. */
+/* Look at the terminal, in addition to the limits. */
 static bool shell_looked_at(void *context, int64_t *again_ms)
 {
 	struct shell *shell = context;
@@ -902,13 +928,13 @@ static void shell_over(void *context)
 	limits->watch.over(limits);
 }
 
-/* Look at its limits, and at its terminal if it has one. */
+/* Start to watch the command's limits, and its terminal if it has one. */
 static void shell_watch_start(struct shell *shell)
 {
 	struct program_run *run = &shell->run;
 
 	limit_watch_start(&shell->limits, shell->call, run);
-	/* A server may be silent for hours. */
+	/* A server may print nothing for hours. */
 	if (call_flag(shell->call, "background"))
 		run->quiet_s = 0;
 	if (!shell->terminal.given)
@@ -925,8 +951,9 @@ static void shell_watch_start(struct shell *shell)
 }
 
 /*
- * The shell tells its folder in its last step, or a process that it started pretends to be
- * the shell: the end is then near, and to be woken for it would take longer than to wait.
+ * The shell reports its folder in its last step (or a process that it started pretends to
+ * be the shell). The end is then near: waiting a moment is faster than being woken for
+ * it.
  */
 static void shell_tells(void *context)
 {
@@ -934,7 +961,7 @@ static void shell_tells(void *context)
 	ssize_t size = read(shell->bash.folder_fd, shell->told + shell->told_size,
 			    sizeof(shell->told) - 1 - shell->told_size);
 
-	/* Bytes after these are read at the end. */
+	/* Later bytes are read at the end. */
 	shell->run.side_fd = -1;
 	if (size <= 0)
 		return;
@@ -945,11 +972,11 @@ static void shell_tells(void *context)
 #define BASH_TIMEOUT_S   120
 #define SHOWN_BYTES_TEXT SHOWN_NUMBER(BASH_SHOWN_BYTES)
 /*
- * No caller waits longer for one answer: MCP clients and model loops give up between 5
- * and 10 minutes. What needs more runs in the background.
+ * No call waits longer for one answer: MCP clients and model loops give up between 5 and
+ * 10 minutes. A command that needs more time runs in the background.
  */
 #define BASH_TIMEOUT_MAX_S 600
-/* Servers and long builds; what is forgotten ends. */
+/* For servers and long builds. A job that somebody forgot ends after this time. */
 #define BASH_JOB_MAX_S 7200
 
 enum {
@@ -961,7 +988,7 @@ enum {
 static const struct tool_param bash_params[] = {
 	{"command", PARAM_COMMAND, true, "Shell text to run",
 	 .aliases = "cmd script code", .min = 1, .max = INT32_MAX},
-	/* No default here: it is the policy's. */
+	/* There is no default here, because the policy has it. */
 	{"timeout_s", PARAM_SECONDS, false,
 	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise",
 	 .aliases = "timeout"},
@@ -1010,8 +1037,8 @@ static void shell_fini(struct shell *shell)
 }
 
 /*
- * Where to start: the argument, else where the last command ended, else (when that is
- * gone) the workspace.
+ * Find the folder to start in: the argument, else the folder in which the last command
+ * ended, else (when this one is gone) the workspace.
  */
 static bool find_folder(struct shell *shell, struct err *err)
 {
@@ -1021,7 +1048,10 @@ static bool find_folder(struct shell *shell, struct err *err)
 
 	if (wanted)
 		return files_reach(files, wanted, FILES_FOLDER, &shell->folder, err);
-	/* Mostly. Its name is its real one, and it can be read as a whole. */
+	/*
+	 * The usual case. The name of the workspace is its real path, and all of it can
+	 * be read.
+	 */
 	if (shell->call->folder && strcmp(shell->call->folder, shell->call->workspace) == 0 &&
 	    files_is_root(files, shell->call->workspace) &&
 	    stat(shell->call->workspace, &st) == 0 && S_ISDIR(st.st_mode) && st.st_nlink > 0)
@@ -1033,7 +1063,10 @@ static bool find_folder(struct shell *shell, struct err *err)
 				 strcmp(shell->call->folder, shell->call->workspace) != 0;
 	if (files_reach(files, shell->call->workspace, FILES_FOLDER, &shell->folder, err))
 		return true;
-	/* Only parts of it may be read: it is the empty folder that holds them. */
+	/*
+	 * Only parts of the workspace may be read, and the folder is the empty one that
+	 * holds these parts.
+	 */
 	if (stat(shell->call->workspace, &st) < 0 || st.st_nlink == 0)
 		return false;
 	return buf_adds(&shell->folder.path, shell->call->workspace);
@@ -1058,7 +1091,10 @@ static struct bash_answer shell_answer(const struct shell *shell)
 	};
 }
 
-/* The shell that waits in this worker, or a new one; none where the policy has a list. */
+/*
+ * Take the shell that waits in this worker, or start a new one. Where the policy has a
+ * list, there is no shell.
+ */
 static bool shell_begin(struct shell *shell, struct err *err)
 {
 	const struct bash_text text = {
@@ -1075,7 +1111,7 @@ static bool shell_begin(struct shell *shell, struct err *err)
 	struct program_ahead *ahead = &shell->run.ahead;
 
 	if (shell->call->plan != NULL || shell->terminal.given) {
-		/* It has no terminal. */
+		/* The waiting shell has no terminal. */
 		if (ready != NULL)
 			bash_shell_fini(ready);
 		ready = NULL;
@@ -1121,9 +1157,8 @@ static bool shell_run(struct shell *shell, struct err *err)
 }
 
 /*
- * The folder the shell reported last. Its descriptor was open in every program the
- * command started, so this is no more than a claim: it counts only when it is a folder
- * inside the roots.
+ * The folder that the shell reported last. Every program of the command had the
+ * descriptor for this report open, so the folder counts only when it is inside the roots.
  */
 static void take_folder(struct shell *shell, struct buf *next)
 {
@@ -1148,8 +1183,8 @@ static void take_folder(struct shell *shell, struct buf *next)
 }
 
 /*
- * Look in the command's output, standard error first, for what it says that it could not
- * reach.
+ * Search the command's output, standard error first, for files and hosts that it could
+ * not reach.
  */
 static void claim(struct shell *shell)
 {
@@ -1157,7 +1192,10 @@ static void claim(struct shell *shell)
 	const char *folder = shell->folder.path.data;
 	struct buf text;
 
-	/* Not executable, not found: the shell's own trouble with a file that it could read. */
+	/*
+	 * After "not executable" or "not found" the shell could read the file, so this is
+	 * no denial.
+	 */
 	if (shell->run.ending == PROGRAM_ENDED &&
 	    (shell->run.exit_code == NOT_EXECUTABLE ||
 	     shell->run.exit_code == INTERACTIVE_NOT_FOUND))
@@ -1174,8 +1212,8 @@ static void claim(struct shell *shell)
 }
 
 /*
- * The answer shows only the output since the last one; `whole` in the details has all of
- * it.
+ * The answer shows only the output since the last answer. `whole` in the details has all
+ * of it.
  */
 static void add_whole(struct shell *shell, struct bash_answer *told)
 {
@@ -1197,7 +1235,7 @@ static void answer(struct shell *shell)
 	struct bash_answer told = shell_answer(shell);
 
 	buf_init(&next, PATH_MAX);
-	/* A job's folder is its own. */
+	/* The folder of a job is its own, and does not change that of the session. */
 	if (shell->job.number == 0)
 		take_folder(shell, &next);
 	if (next.size)

@@ -1,6 +1,6 @@
 /*
- * bash_hints: a table of programs, their ways without a terminal, and the remedy; see
- * bash_hints.h.
+ * bash_hints: a table of programs, their options for use without a terminal, and the
+ * remedies.
  */
 
 #include "tools/bash_hints.h"
@@ -16,8 +16,10 @@
 
 struct terminal_program {
 	const char *names; /* blank-separated */
-	const char *fine;  /* arguments that do without; "*" ends a beginning */
-	bool only_bare;    /* needs one only without arguments and without input */
+	/* arguments with which no terminal is needed; "*" ends a beginning */
+	const char *fine;
+	/* it needs a terminal only without arguments and without input */
+	bool only_bare;
 	const char *remedy;
 };
 
@@ -55,8 +57,8 @@ static const struct {
 };
 
 /*
- * Is WORD among the blank-separated LIST? An entry that ends in "*" stands for all that
- * begin so.
+ * Is WORD among the blank-separated LIST? An entry that ends in "*" fits every word with
+ * its beginning.
  */
 static bool is_in(struct str word, const char *list)
 {
@@ -151,10 +153,10 @@ const char *bash_hints_interactive_meaning(struct str command, int code)
 	return meaning;
 }
 
-/* From git's own words and the command's to lines for a person. */
+/* Makes lines for a person from git's own words and the words of the command. */
 
 enum {
-	LINE_MAX_BYTES = 400, /* a longer line nobody reads before he runs it */
+	LINE_MAX_BYTES = 400, /* nobody would read a longer line before running it */
 	LINES_MAX = 4,
 	REMEDY_MAX = 4096,
 };
@@ -162,11 +164,14 @@ enum {
 #define AND " && "
 
 struct said {
-	struct buf lines; /* joined by AND, which is in none of them */
+	struct buf lines; /* joined by AND, which none of them contains */
 	unsigned count;
 };
 
-/* Taken into a line as it stands: letters that mean nothing else to a shell or a reader. */
+/*
+ * Can WORD stand in a line without quotes? Its characters have no special meaning for a
+ * shell or a reader.
+ */
 static bool is_literal(struct str word)
 {
 	for (size_t i = 0; i < word.size; i++) {
@@ -205,7 +210,7 @@ static void line_add(struct said *said, const char *format, ...)
 	va_start(arguments, format);
 	bool fits = buf_addv(&line, format, arguments);
 	va_end(arguments);
-	/* The same command twice is one line. */
+	/* A command that occurs twice gives one line. */
 	if (fits && said->count < LINES_MAX && !is_said(said, buf_str(&line))) {
 		if (said->count++ > 0)
 			(void)buf_adds(&said->lines, AND);
@@ -214,7 +219,7 @@ static void line_add(struct said *said, const char *format, ...)
 	buf_fini(&line);
 }
 
-/* The part of TEXT between START and END, or the empty view. */
+/* The part of TEXT between START and END; empty when there is none. */
 static struct str between(struct str text, const char *start, const char *end)
 {
 	size_t from = str_find(text, str_of(start), 0);
@@ -226,7 +231,7 @@ static struct str between(struct str text, const char *start, const char *end)
 	return to == (size_t)-1 ? (struct str){"", 0} : str_part(text, from, to - from);
 }
 
-/* "branch 'x' set up to track 'origin/x'.": it is not. */
+/* Git says "branch 'x' set up to track 'origin/x'." although it could not record this. */
 static void take_upstreams(struct said *said, struct str output)
 {
 	struct str line;
@@ -272,7 +277,7 @@ static void take_whole(struct said *said, const struct shell_command *command)
 	buf_fini(&line);
 }
 
-/* A branch was renamed or removed; only its section was not. */
+/* Git renamed or removed a branch, but not the branch's section in the configuration. */
 static void take_branch(struct said *said, const struct shell_command *command)
 {
 	struct str last = command->words[command->count - 1];
@@ -289,7 +294,10 @@ static void take_branch(struct said *said, const struct shell_command *command)
 		take_whole(said, command);
 }
 
-/* `git checkout -q -b x origin/x` says nothing of what it wanted to record. */
+/*
+ * `git checkout -q -b x origin/x` prints nothing about the setting that it could not
+ * record.
+ */
 static void take_start(struct said *said, const struct shell_command *command)
 {
 	for (size_t i = 2; i + 2 < command->count; i++) {
@@ -319,7 +327,10 @@ static bool config_records(const struct shell_command *command, size_t at)
 					     "--edit edit");
 }
 
-/* Does it write settings of the repository, and do no more than that and what goes with it? */
+/*
+ * Does COMMAND write settings of the repository, and do nothing else except what belongs
+ * to this?
+ */
 static bool records(const struct shell_command *command, size_t at)
 {
 	static const struct {
@@ -352,7 +363,11 @@ static void take_command(struct said *said, const struct shell_command *command)
 	if (records(command, at))
 		take_whole(said, command);
 	else if (at > 1)
-		return; /* a line made anew would lose the options before it */
+		/*
+		 * a line made from the arguments would lose the options before the
+		 * subcommand
+		 */
+		return;
 	else if (str_is(command->words[1], "branch") &&
 		 has_word(command, "-m -M --move -d -D --delete --edit-description"))
 		take_branch(said, command);
@@ -397,7 +412,10 @@ void bash_hints_git_said(struct str command, struct str output, struct tool_resu
 	struct shell_command one;
 	struct shell_scan scan;
 	struct buf remedy;
-	/* The output may be the result's own text, which moves when something is added to it. */
+	/*
+	 * OUTPUT may be the text of RESULT, which moves when text is added to it, so look
+	 * first.
+	 */
 	const bool asks_identity =
 		str_find(output, STR("Please tell me who you are"), 0) != (size_t)-1;
 

@@ -1,7 +1,8 @@
 /*
- * checkpoint: the front's own tool behind undo: look at the workspace, compare with the list
- * made last, keep what neither that nor git holds. fds: the old list, a file for the new one,
- * the log that takes copies and, for a step, the changes.
+ * checkpoint: the front's own tool behind undo. It looks at the workspace, compares it
+ * with the list made last, and keeps the contents that neither that list's store nor git
+ * holds. fds: the old list, a file for the new list, the log that takes copies and, for a
+ * step, the changes.
  */
 
 #include "tools/checkpoint.h"
@@ -33,11 +34,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Beyond these the rest is listed but not copied (tools.md, Undo). */
+/* Further files are listed but not copied (tools.md, Undo). */
 enum { CHECKPOINT_COPIES_MAX = 200000 };
 #define CHECKPOINT_BYTES_MAX ((uint64_t)1 << 30)
 
-/* The files that git tracks, and whether its index says anything new of them. */
+/* The files that git tracks, and whether its index has any news about them. */
 
 static int compare_tracked(const void *a, const void *b)
 {
@@ -79,7 +80,10 @@ static bool take_entry(void *context, const struct git_index_entry *entry)
 		.unsure = entry->unsure,
 	};
 	memcpy(file->object, entry->object, files->object_size);
-	/* Stages of a conflict follow each other; none of them is what lies there. */
+	/*
+	 * The stages of a conflict follow each other, and none of them is the file in the
+	 * workspace.
+	 */
 	if (files->count > 0 &&
 	    strcmp(files->items[files->count - 1].path.data, file->path.data) == 0) {
 		files->items[files->count - 1].unsure = true;
@@ -89,7 +93,9 @@ static bool take_entry(void *context, const struct git_index_entry *entry)
 	return true;
 }
 
-/* The index FILE, taken with names of one size, or else the other. What neither fits is false. */
+/*
+ * Read the index FILE with object names of 20 bytes, or else of 32. False: neither fits.
+ */
 static bool read_either(int file,
 			bool (*take_as)(void *context, struct str text, bool sha256),
 			void *context)
@@ -118,13 +124,13 @@ static bool take_tracked_as(void *context, struct str text, bool sha256)
 
 	files->count = 0;
 	files->object_size = sha256 ? 32 : 20;
-	/* A split or broken index holds nothing for us: all is copied. */
+	/* A split or broken index gives no information, so all files are copied. */
 	if (!readers_index_read(&reader, text, NULL) || reader.shared[0] != '\0')
 		files->count = 0;
 	return files->count > 0;
 }
 
-/* The files of the repository whose git folder is GIT, an open one (checkpoint.c). */
+/* The files of the repository whose git folder is GIT, an open one. */
 static bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
 {
 	auto_close int fd = fd_open_beneath(git, "index", O_RDONLY);
@@ -155,7 +161,7 @@ static bool add_said(void *context, const struct git_index_entry *entry)
 	return true;
 }
 
-/* Of a submodule nothing but its path is told. */
+/* Of a submodule only its path is reported. */
 static bool refuse_link(void *context, struct str path)
 {
 	(void)context;
@@ -188,7 +194,7 @@ bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES])
 	return read_either(file, take_said_as, &says);
 }
 
-/* Does ROW hold what the index says of it? */
+/* Has the file the state that the index records for it? */
 static bool tracked_is_clean(const struct tracked_files *files,
 			     const struct tracked *tracked, const struct undo_state *state)
 {
@@ -205,7 +211,7 @@ static bool tracked_is_clean(const struct tracked_files *files,
 	       state->mtime_ns < files->index_mtime_ns;
 }
 
-/* What differs from the old list, and copies of what nobody else holds. */
+/* The differences from the old list, and copies of contents that no other place holds. */
 
 /*
  * The kernel counts file times in ticks: a file that changed in the newest ticks may
@@ -214,7 +220,7 @@ static bool tracked_is_clean(const struct tracked_files *files,
 #define TICKS_NS   INT64_C(20000000)
 #define STOP_EVERY 256
 
-/* A content over this is not held against a git object's name: it is copied. */
+/* A larger content is not compared with a git object's name, but copied. */
 enum { BLOB_MAX = 64 << 20 };
 
 static bool same_times(const struct undo_state *a, const struct undo_state *b)
@@ -224,7 +230,7 @@ static bool same_times(const struct undo_state *a, const struct undo_state *b)
 	       a->ctime_ns == b->ctime_ns;
 }
 
-/* The folder that holds both what was there and PATH. */
+/* Widen the folder of all changes so that it holds PATH too. */
 static void note_place(struct checkpoint *checkpoint, struct str path)
 {
 	const char *slash = memrchr(path.data, '/', path.size);
@@ -246,7 +252,10 @@ static void note_place(struct checkpoint *checkpoint, struct str path)
 	}
 }
 
-/* Does the time of the change say that the command did not make it? Programs cannot set it. */
+/*
+ * Does the change time show that the command did not make the change? Programs cannot set
+ * this time.
+ */
 static bool is_strange(const struct checkpoint *checkpoint, const struct undo_state *after)
 {
 	return after->kind != UNDO_ABSENT &&
@@ -269,7 +278,10 @@ static void count(struct checkpoint *checkpoint, struct str path,
 	note_place(checkpoint, path);
 }
 
-/* Is PATH in a layer that goes with the cell? What happens there is no change. */
+/*
+ * Is PATH in a layer that the cell throws away? A change there is no change of the
+ * workspace.
+ */
 static bool checkpoint_passes(const struct checkpoint *checkpoint, struct str path)
 {
 	struct buf whole;
@@ -284,7 +296,7 @@ static bool checkpoint_passes(const struct checkpoint *checkpoint, struct str pa
 	return passing;
 }
 
-/* Was git's index only refreshed: the same entries, with new times of files? */
+/* Was git's index only refreshed, with the same entries and new times of files? */
 static bool is_index_refreshed(struct str path, const struct undo_state *before,
 			       const struct undo_state *after)
 {
@@ -328,7 +340,9 @@ static bool has_room(struct checkpoint *checkpoint, uint64_t size)
 	return false;
 }
 
-/* Make STATE the OLD one, whose copy is still there, with the mode and times of now. */
+/*
+ * STATE becomes the OLD state, whose copy still exists, with the mode and times of now.
+ */
 static void keep_old(struct checkpoint *checkpoint, const struct undo_state *old,
 		     struct undo_state *state)
 {
@@ -343,7 +357,10 @@ static void keep_old(struct checkpoint *checkpoint, const struct undo_state *old
 		(void)has_room(checkpoint, state->size);
 }
 
-/* Is the file what the object of OLD says? Only a content of the same size is asked. */
+/*
+ * Has the file the content of the object in OLD? The content is read only when its size
+ * is the same.
+ */
 static bool is_object_of(const struct undo_state *old, int file)
 {
 	uint8_t digest[HASH_BYTES];
@@ -363,7 +380,7 @@ static bool is_object_of(const struct undo_state *old, int file)
 	return same;
 }
 
-/* Has the content stayed what it was, whatever the times say? */
+/* Is the content unchanged? The times of the file are not considered. */
 static bool is_content_of(const struct undo_state *old, int file)
 {
 	struct undo_state now = {0};
@@ -378,7 +395,7 @@ static bool is_content_of(const struct undo_state *old, int file)
 	       memcmp(now.digest, old->digest, UNDO_DIGEST) == 0;
 }
 
-/* Is the content of OLD lost? A repository held it, and that is gone. */
+/* Is the content of OLD lost, because the repository that held it is gone? */
 static bool is_lost(const struct checkpoint *checkpoint, const struct undo_state *old)
 {
 	return old->source == UNDO_IN_GIT && !checkpoint->has_git;
@@ -403,14 +420,17 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	auto_close int file =
 		fd_open_beneath(checkpoint->start.fd, row->path.data, O_RDONLY);
 	if (file < 0) {
-		/* Closed to us it is known again by its times; gone meanwhile, by nothing. */
+		/*
+		 * A file that we may not read is recognised by its times. A file that has
+		 * disappeared is not recognised.
+		 */
 		if (errno != EACCES)
 			state->inode = 0;
 		checkpoint->unreadable++;
 		return true;
 	}
 	if (clean) {
-		/* Undo has to know it again. */
+		/* Undo must be able to recognise the file. */
 		(void)undo_state_hash(file, state, NULL);
 		return true;
 	}
@@ -434,7 +454,7 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	const uint64_t inode = state->inode;
 	if (undo_log_file(&checkpoint->log, file, CHECKPOINT_BYTES_MAX, state, &why))
 		return true;
-	/* It changes under our eyes: the next checkpoint looks again. */
+	/* The file changes while it is read, so the next checkpoint looks again. */
 	state->inode = why.code == EAGAIN ? 0 : inode;
 	if (why.code == ENOSPC || why.code == EDQUOT || why.code == EFBIG) {
 		checkpoint->left_files++;
@@ -446,8 +466,8 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 }
 
 /*
- * Put a hash of what the index says in the place of an object's name: the copy of an index
- * has none.
+ * Store a hash of the index's entries in place of an object's name, which the copy of an
+ * index does not have.
  */
 static void note_index(const struct checkpoint *checkpoint, struct undo_state *state)
 {
@@ -507,16 +527,19 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 	if (state->kind == UNDO_FILE && str_is(row->path, UNDO_GIT_INDEX))
 		note_index(checkpoint, state);
 	/*
-	 * A file changed just now could change again unseen: the next checkpoint looks
-	 * again. That does not concern a file that is closed to us, as nothing of it was
-	 * read.
+	 * A file that changed just now could change again without a new time, so the next
+	 * checkpoint looks again. A file that we may not read is excepted, because its
+	 * content was not read.
 	 */
 	if (is_young && checkpoint->unreadable == unreadable)
 		state->inode = 0;
 	return fine;
 }
 
-/* Both lists, in order: what is only in the old one, in both, only in the new one. */
+/*
+ * Go through both lists in order: rows only in the old list, in both, only in the new
+ * list.
+ */
 static bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 {
 	const struct undo_list *old = &checkpoint->old;
@@ -546,7 +569,10 @@ static bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 			continue;
 		}
 		if (checkpoint_passes(checkpoint, row->path)) {
-			/* The layer hides the disk: the next session looks there. */
+			/*
+			 * The layer hides the file on the disk, so the next session looks
+			 * at it.
+			 */
 			row->state.inode = 0;
 			continue;
 		}
@@ -562,18 +588,19 @@ static bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 	return fine;
 }
 
-/* What lies in the git folder of the workspace. */
+/* Rows for the files in the git folder of the workspace. */
 
 enum {
-	GIT_DEPTH = 24,        /* of folders in a git folder: refs have slashes */
-	GIT_ROWS_MAX = 200000, /* refs and their logs; objects are counted apart */
+	/* of folders in a git folder, because names of refs have slashes */
+	GIT_DEPTH = 24,
+	GIT_ROWS_MAX = 200000, /* refs and their logs; objects are counted separately */
 	OBJECTS_MAX = 200000,
 	GIT_LINKED_BYTES = 41, /* "ab/" and 38 digits */
 };
 
 #define OBJECTS_PATH ".git/objects/"
 
-/* Names in it that have no rows, but for the objects themselves; ends with NULL. */
+/* Names in the git folder without rows, except the objects themselves; NULL-ended. */
 static const char *const checkpoint_unlisted[] = {"objects", "hooks", "modules", "lfs",
 						  NULL};
 
@@ -643,7 +670,7 @@ bool checkpoint_is_object(struct str path, const char **name)
 	return true;
 }
 
-/* The rows that the old list has below PREFIX. */
+/* Copy the rows of the old list below PREFIX. */
 static bool copy_old(struct checkpoint *checkpoint, struct str prefix)
 {
 	const struct undo_list *old = &checkpoint->old;
@@ -657,7 +684,10 @@ static bool copy_old(struct checkpoint *checkpoint, struct str prefix)
 	return true;
 }
 
-/* Objects never change: only the folder's own times tell whether to read its names. */
+/*
+ * Objects never change, so only the times of the folder tell whether its names must be
+ * read.
+ */
 static bool look_objects_in(struct checkpoint *checkpoint, int objects, const char *name,
 			    size_t *count)
 {
@@ -686,7 +716,7 @@ static bool look_objects_in(struct checkpoint *checkpoint, int objects, const ch
 	for (const struct dirent *at = readdir(names); fine && at != NULL;
 	     at = readdir(names)) {
 		size_t length = strlen(at->d_name);
-		/* Not what is being written, nor marks that git leaves. */
+		/* Skip files that are being written, and marks that git leaves. */
 		if (at->d_name[0] == '.' || strncmp(at->d_name, "tmp_", 4) == 0 ||
 		    str_ends(str_of(at->d_name), STR(".keep")) ||
 		    (strcmp(name, "pack") != 0 && length + 3 < GIT_LINKED_BYTES) ||
@@ -723,13 +753,13 @@ static bool look_objects(struct checkpoint *checkpoint, int git)
 	}
 	if (!look_objects_in(checkpoint, objects, "pack", &count))
 		return false;
-	/* Where else objects lie. */
+	/* The files that name other places of objects. */
 	auto_close int info = fd_open_beneath(objects, "info", O_RDONLY | O_DIRECTORY);
 	return info < 0 ||
 	       look_name(checkpoint, info, ".git/objects/info", "alternates", 1, &count);
 }
 
-/* Rows for what lies in the git folder of the workspace (checkpoint.c). */
+/* Add rows for the git folder of the workspace. */
 static bool checkpoint_look_git(struct checkpoint *checkpoint, int git)
 {
 	struct undo_state state;
@@ -744,9 +774,12 @@ static bool checkpoint_look_git(struct checkpoint *checkpoint, int git)
 	       look_objects(checkpoint, git);
 }
 
-/* What the workspace holds now, as rows. */
+/* Rows for all files of the workspace as they are now. */
 
-/* Folders with a repository of their own that a thread tells: more than the session takes. */
+/*
+ * The most folders with a repository of their own that one thread reports. The session
+ * takes fewer.
+ */
 enum { NESTED_MAX = 1024, KEY_MAX = 8 * PATH_MAX };
 
 /* The findings of one thread of the walk. */
@@ -761,7 +794,10 @@ struct looking {
 	struct finder finders[WALK_THREADS_MAX];
 };
 
-/* Each audit looks into the folders at the top by itself. */
+/*
+ * Note a repository. Those in the folders at the top are left out, because each audit
+ * looks there anyway.
+ */
 static void add_nested(struct finder *finder, struct str path)
 {
 	if (str_find(path, STR("/"), 0) == (size_t)-1 ||
@@ -776,7 +812,7 @@ static void note_nested(struct finder *finder, const struct walk_entry *entry)
 {
 	struct stat st;
 
-	/* One that may be listed and not entered is looked at, too. */
+	/* A folder that may be listed but not entered counts too. */
 	if (entry->path.size > 0 && entry->folder_fd >= 0 &&
 	    (fstatat(entry->folder_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 ||
 	     errno == EACCES))
@@ -785,7 +821,10 @@ static void note_nested(struct finder *finder, const struct walk_entry *entry)
 
 #define HEAD "HEAD"
 
-/* A folder with a HEAD may be a repository itself: whether git takes it for one, git_scan says. */
+/*
+ * A folder with a HEAD may be a bare repository. git_scan decides whether git takes it
+ * for one.
+ */
 static void note_bare(struct finder *finder, const struct walk_entry *entry)
 {
 	if (strcmp(entry->name, HEAD) == 0 && entry->path.size > sizeof(HEAD))
@@ -811,7 +850,7 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 				 0))
 		return;
 	undo_state_of(&st, &state);
-	/* A temporary file of ours, on its way to its place. */
+	/* Skip a temporary file of ours, which gets its final name soon. */
 	if (state.kind == UNDO_ABSENT || !record_path_is_sound(entry->path) ||
 	    (strncmp(entry->name, ".glovebox-", 10) == 0 &&
 	     str_ends(entry->path, STR(".tmp"))))
@@ -861,7 +900,7 @@ static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out
 	return fine;
 }
 
-/* Keys as git_scan has them: absolute. */
+/* Report a repository, with its absolute path as key, as git_scan does. */
 static void nested_tell(struct checkpoint *checkpoint, const char *key)
 {
 	auto_free char *workspace = path_key(files_workspace(checkpoint->call->files));
@@ -895,8 +934,8 @@ static bool take_found(struct looking *looking, struct err *err)
 }
 
 /*
- * A tracked file that an ignore rule names is git's all the same. Both lists are in order;
- * what is added lies behind.
+ * A tracked file belongs to git even when an ignore rule names it. Both lists are sorted;
+ * new rows are added at the end.
  */
 static bool add_ignored_tracked(struct checkpoint *checkpoint)
 {
@@ -926,7 +965,10 @@ static bool add_ignored_tracked(struct checkpoint *checkpoint)
 	return true;
 }
 
-/* The git folder of the workspace: `.git`, or what a pointer there leads to. -1: none. */
+/*
+ * Open the git folder of the workspace: `.git`, or the target of a pointer there. -1:
+ * none.
+ */
 static int open_git(const struct checkpoint *checkpoint, bool *is_own)
 {
 	int workspace = checkpoint->start.fd;
@@ -942,7 +984,7 @@ static int open_git(const struct checkpoint *checkpoint, bool *is_own)
 	if (pointer >= 0 && fd_read_all(pointer, &text, ".git", NULL) &&
 	    readers_text_pointer(buf_str(&text), &path)) {
 		auto_free char *name = memory_copy_str(path);
-		/* Read only; the view decides what may be reached. */
+		/* It is only read, and the view decides what can be reached. */
 		fd = openat(workspace, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	buf_fini(&text);
@@ -962,7 +1004,7 @@ static bool look_pointer(struct checkpoint *checkpoint)
 	       undo_list_add(&checkpoint->now, STR(".git"), &state);
 }
 
-/* Fill `now`, in order, from the workspace, `tracked`, `nested` (checkpoint.c). */
+/* Fill `now`, sorted, from the workspace, `tracked` and `nested`. */
 static bool checkpoint_look(struct checkpoint *checkpoint, struct err *err)
 {
 	struct looking looking = {.checkpoint = checkpoint};
@@ -991,8 +1033,8 @@ static bool checkpoint_look(struct checkpoint *checkpoint, struct err *err)
 }
 
 /*
- * Of a repository that the step made itself, what no list has: git's objects, hooks and
- * modules. With them the whole of it can be taken away again, and nothing else.
+ * When the step itself made the repository: its objects, hooks and modules, which no list
+ * has. With them undo can remove the whole repository, and nothing else.
  */
 
 enum { MADE_DEPTH = 48 }; /* of folders: modules hold repositories that hold modules */
@@ -1019,8 +1061,8 @@ static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str pa
 			unsigned depth, struct err *err);
 
 /*
- * An entry that is gone meanwhile, or closed to us, is not reported: undo finds it there,
- * and stops.
+ * An entry that has disappeared, or that we may not read, is not reported. Undo then
+ * finds it in the folder, and stops.
  */
 static bool tell_name(struct checkpoint *checkpoint, int folder, struct str above,
 		      const char *name, unsigned depth, struct err *err)
@@ -1067,7 +1109,7 @@ static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str pa
 	return fine;
 }
 
-/* Tell the log of these, too, when the step made the repository (checkpoint.c). */
+/* When the step made the repository, add these entries to the log too. */
 static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 {
 	const struct undo_row *row = undo_list_find(&checkpoint->now, STR(UNDO_GIT));
@@ -1145,7 +1187,10 @@ static void old_read(struct checkpoint *checkpoint, int fd)
 {
 	bool known = call_flag(checkpoint->call, "known");
 
-	/* One that cannot be read is none: everything is looked at and copied anew. */
+	/*
+	 * An old list that cannot be read counts as none: all files are looked at and
+	 * copied again.
+	 */
 	if (!undo_list_read(fd, &checkpoint->old, NULL)) {
 		undo_list_fini(&checkpoint->old);
 		undo_list_init(&checkpoint->old);

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A file as the index has it. */
+/* A file as the index records it. */
 struct tracked {
 	struct str path;
 	uint32_t mode, mtime_s, mtime_ns, ctime_s, ctime_ns, inode, size;
@@ -28,7 +28,7 @@ struct tracked_files {
 	size_t count, room;
 	struct arena paths;
 	uint8_t object_size;
-	int64_t index_mtime_ns; /* what is younger is not trusted, as by git */
+	int64_t index_mtime_ns; /* files that are younger are not trusted, as in git */
 };
 
 struct checkpoint {
@@ -37,30 +37,33 @@ struct checkpoint {
 	struct undo_list old, now;
 	struct tracked_files tracked;
 	struct undo_log log;
-	bool is_step;  /* differences are a command's */
-	bool may_link; /* git's objects are kept by links, made by the front */
+	bool is_step;  /* the differences are those of a command */
+	bool may_link; /* git's objects are kept by hard links, which the front makes */
 	bool has_git;  /* the workspace is a repository */
 	int64_t began_ns;
 	int64_t command_began_ns, command_ended_ns; /* of a step */
-	/* found */
+	/* results */
 	struct value *nested; /* keys of folders far below the workspace that are repositories */
 	struct value *links; /* new objects, to be linked */
 	size_t unreadable;
-	/* counted */
+	/* counts */
 	size_t changed, added, removed;
 	size_t strange; /* of these: changed before the command began, or after it ended */
 	size_t copies, left_files;
 	uint64_t bytes, left_bytes;
-	char *below; /* the folder all of them lie in, "" for the workspace; NULL: none yet */
-	bool differs; /* the new list says something else than the old */
+	/* the folder of all changes, "" for the workspace; NULL: there are none yet */
+	char *below;
+	bool differs; /* the new list differs from the old one */
 	struct err trouble;
 };
 
 /*
- * A hash of what the index FILE says of each file (path, type, object), without the times by which
- * git knows it again: those are new whenever somebody asks for the status. False: it says more
- * than that (a conflict, a submodule, another part), or cannot be read.
+ * A hash of the entries (path, type, object) in the index FILE, without the times by
+ * which git recognises the files: every `git status` may renew these. False: the index
+ * has more than that (a conflict, a submodule, another part), or cannot be read.
  */
 bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES]);
-/* Is PATH one of git's objects? Then NAME is the part that names it. */
+/*
+ * Is PATH one of git's objects? Then NAME is the part of PATH that is the object's name.
+ */
 bool checkpoint_is_object(struct str path, const char **name);

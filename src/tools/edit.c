@@ -1,6 +1,6 @@
 /*
- * edit: match every edit, refuse what is not sure, then build the new text in one pass;
- * see edit.h.
+ * edit: replaces parts of a file by other texts. It matches every edit, refuses an edit
+ * whose place is not sure, and then builds the new text in one pass.
  */
 
 #include "tools/edit.h"
@@ -21,18 +21,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most edits of one call, and most places one call may change. */
+/* The most edits of one call, and the most places that one call may change. */
 enum { EDIT_MAX = 1000 };
 
-/* Places and lines that are named as the nearest to a text that was not found. */
+/* The number of nearest places or lines that are shown for a text that was not found. */
 enum { EDIT_NEAR = 3 };
 
 /*
- * Replace parts of a file by their text. The matcher is edit.c and edit.c; here are the
- * file, the guard, and the repetition when another writer was faster.
+ * The tool itself: the file, the guard, and the repetition when another writer was
+ * faster.
  */
 
-enum { EDIT_TRIES = 64 /* writers of one file at once that may each be faster */ };
+/* so many other writers of the same file may be faster, one after the other */
+enum { EDIT_TRIES = 64 };
 
 static const struct tool_param edit_rows[] = {
 	{"old", PARAM_TEXT, true,
@@ -100,7 +101,7 @@ static bool check_kind(struct editing *editing)
 	return !kind.utf16 && !kind.binary;
 }
 
-/* How each edit was made, when that is not simply "exactly, once". */
+/* Append how each edit was made, when it was not simply "exactly, once". */
 static void report_outcomes(struct editing *editing)
 {
 	struct buf *text = &editing->written.result->text;
@@ -148,7 +149,7 @@ static enum result_status finish(struct editing *editing, struct str content)
 		buf_adds(text,
 			 " The file holds other changes, made since you read it: read it "
 			 "again before you rely on the rest.");
-	/* A caller that has not seen the rest of the file has not read it. */
+	/* A model that has not seen the rest of the file has not read the file. */
 	if (seen && !written->changed_since_read) {
 		written_new_mark(written, content, mark);
 		call_saw(written->result, written->real.data, mark);
@@ -167,7 +168,7 @@ static enum result_status say_nothing_changed(struct editing *editing)
 	return tool_done(editing->written.result);
 }
 
-/* Bytes of new text, as often as each edit puts it in. */
+/* The bytes of new text, each counted as often as its edit inserts it. */
 static size_t brought(const struct editing *editing)
 {
 	size_t bytes = 0;
@@ -179,7 +180,7 @@ static size_t brought(const struct editing *editing)
 	return bytes;
 }
 
-/* One try: read, match, write. AGAIN: another writer came between. */
+/* One try: read, match, write. AGAIN: another program has written the file in between. */
 static enum result_status try_edit(struct editing *editing, bool *again)
 {
 	struct written *written = &editing->written;
@@ -268,27 +269,27 @@ const struct tool edit_file_tool = {
 };
 
 /*
- * Where a text that was not found nearly stands, and where one stands that was found too
- * often. The nearest windows of as many lines are those that share most of them, else
- * the lines that are nearest to the first; shown with white space visible, only what
- * differs.
+ * The sentences about a text that was not found, or was found too often. For a missing
+ * text they show the windows of as many lines that share most lines with it, or else the
+ * lines that are nearest to its first line. White space is made visible, and only
+ * differences are shown.
  */
 
 enum {
-	MISS_PLACES = EDIT_NEAR, /* shown */
-	MISS_SHOWN = 6,          /* differing lines shown of the nearest */
-	MISS_SHOWN_NEXT = 2,     /* and of each other */
-	MISS_FOUND_LISTED = 20,  /* of the places of a text that was found too often */
-	MISS_FOUND_SHOWN = 3,    /* of these with the line before them */
-	MISS_LINE_BYTES = 200,   /* of each */
-	MISS_WORK_MAX = 8000000, /* comparisons of lines by their hash: about 10 ms */
+	MISS_PLACES = EDIT_NEAR, /* places that are shown */
+	MISS_SHOWN = 6,          /* differing lines that are shown of the nearest place */
+	MISS_SHOWN_NEXT = 2,     /* and of each further place */
+	MISS_FOUND_LISTED = 20,  /* listed places of a text that was found too often */
+	MISS_FOUND_SHOWN = 3,    /* of these, places with the line before them */
+	MISS_LINE_BYTES = 200,   /* shown of each line */
+	MISS_WORK_MAX = 8000000, /* comparisons of lines by their hash, about 10 ms */
 	MISS_NEAR_LINES = 20000, /* lines compared by distance */
-	MISS_NEAR_BYTES = 256,   /* of each */
+	MISS_NEAR_BYTES = 256,   /* compared of each line */
 };
 
 struct miss_lines {
 	struct str *lines;
-	uint32_t *hashes; /* of the line without blanks at its ends */
+	uint32_t *hashes; /* of each line without blanks at its ends */
 	size_t count;
 };
 
@@ -322,7 +323,10 @@ static void split_free(struct miss_lines *split)
 	free(split->hashes);
 }
 
-/* Where OLD may be meant: its first line would be these lines of the file, from 0. */
+/*
+ * Places that OLD may mean: the lines of the file, from 0, at which its first line would
+ * be.
+ */
 struct miss_places {
 	size_t at[MISS_PLACES];
 	size_t count;
@@ -351,8 +355,8 @@ static size_t count_same(const struct miss_lines *file, const struct miss_lines 
 }
 
 /*
- * The windows of FILE with most lines of OLD in their places, none over another. Blank lines
- * do not count.
+ * Find the windows of FILE that have most lines of OLD in the same places. Windows do not
+ * overlap, and blank lines do not count.
  */
 static void add_windows(const struct miss_lines *file, const struct miss_lines *old,
 			struct miss_places *places)
@@ -381,7 +385,10 @@ static void add_windows(const struct miss_lines *file, const struct miss_lines *
 	free(same);
 }
 
-/* The EDIT_NEAR lines of FILE nearest to WANTED; how many. */
+/*
+ * Find the EDIT_NEAR lines of FILE that are nearest to WANTED. Returns how many there
+ * are.
+ */
 static size_t nearest_lines(const struct miss_lines *file, struct str wanted,
 			    size_t lines[EDIT_NEAR])
 {
@@ -394,7 +401,9 @@ static size_t nearest_lines(const struct miss_lines *file, struct str wanted,
 		struct str line = str_part(str_trim(file->lines[i]), 0, MISS_NEAR_BYTES);
 		size_t distance, at;
 
-		/* Two texts are at least as far apart as their lengths. */
+		/*
+		 * The distance of two texts is at least the difference of their lengths.
+		 */
 		if (line.size > wanted.size + limit || wanted.size > line.size + limit)
 			continue;
 		distance = text_distance(wanted, line, limit);
@@ -414,7 +423,7 @@ static size_t nearest_lines(const struct miss_lines *file, struct str wanted,
 	return count;
 }
 
-/* Where lines stand that are like the first one of OLD that is not blank. */
+/* Find lines that are similar to the first line of OLD that is not blank. */
 static void add_nearest(const struct miss_lines *file, const struct miss_lines *old,
 			struct miss_places *places)
 {
@@ -448,7 +457,7 @@ static bool differs(const struct miss_lines *file, const struct miss_lines *old,
 	return at + i >= file->count || !str_equal(file->lines[at + i], old->lines[i]);
 }
 
-/* The first MOST lines of OLD that are not in FILE from line AT on. */
+/* Append the first MOST lines of OLD that differ from FILE, compared from line AT on. */
 static void show_window(const struct miss_lines *file, const struct miss_lines *old,
 			size_t at, size_t most, struct buf *out)
 {
@@ -531,7 +540,7 @@ void edit_add_nearest(struct str text, struct str wanted, struct buf *out)
 	split_free(&file);
 }
 
-/* The last line before the one that holds the byte AT that is not blank; the empty one: none. */
+/* The last non-blank line before the line with the byte AT; empty when there is none. */
 static struct str line_before(struct str text, size_t at)
 {
 	const char *feed = at > 0 ? memrchr(text.data, '\n', at) : NULL;
@@ -563,10 +572,7 @@ void edit_add_places(struct str text, const struct match *match, struct buf *out
 		buf_addf(out, " and %zu more", match->count - MISS_FOUND_LISTED);
 }
 
-/*
- * The levels that compare bytes after putting both texts into a plainer form; see
- * edit.h.
- */
+/* The levels that compare bytes after putting both texts into a plainer form. */
 
 static const struct {
 	const char *name, *sentence;
@@ -613,7 +619,7 @@ static void match_add(struct match *match, size_t start, size_t end)
 {
 	size_t count = match->count;
 
-	/* Grows by doubling: its size is a power of two whenever it is full. */
+	/* The array doubles: when it is full, its size is a power of two. */
 	if (count < MATCH_SPANS_MAX && (count & (count - 1)) == 0)
 		match->spans = memory_grow(match->spans, count ? 2 * count : 1,
 					   sizeof(*match->spans));
@@ -633,7 +639,7 @@ size_t match_line(struct str text, size_t at)
 	return line;
 }
 
-/* Exact places of OLD; ALL: without overlap. */
+/* Find the exact places of OLD. ALL: without overlap. */
 static void match_exact(struct str text, struct str old, bool all, struct match *match)
 {
 	size_t at = str_find(text, old, 0);
@@ -644,7 +650,7 @@ static void match_exact(struct str text, struct str old, bool all, struct match 
 	}
 }
 
-/* Typographic characters and what stands for them on a keyboard. */
+/* Typographic characters, and the keyboard characters for them. */
 static const struct {
 	const char *fancy, *plain;
 } punctuation[] = {
@@ -658,17 +664,21 @@ static const struct {
 	{"\u205f", " "},  {"\u3000", " "},
 };
 
-/* One step of the plainer form: SOURCE bytes of the text become PLAIN (maybe nothing). */
+/*
+ * One step of the plainer form: SOURCE bytes of the text become PLAIN, which may be
+ * empty.
+ */
 struct step {
 	size_t source;
 	struct str plain;
-	bool verbatim; /* the bytes themselves: may be entered anywhere */
+	/* the bytes stay unchanged, so a match may begin anywhere in them */
+	bool verbatim;
 };
 
-/* Longest run taken as one step: each entry into a text begins in the middle of one. */
+/* The longest run that is one step. A match may begin in the middle of such a run. */
 enum { STEP_MAX = 256 };
 
-/* Blanks at AT that stand at the end of their line: how many. */
+/* The number of blanks at AT, when they stand at the end of their line; else 0. */
 static size_t trailing_blanks(struct str text, size_t at)
 {
 	size_t end = at;
@@ -681,7 +691,7 @@ static size_t trailing_blanks(struct str text, size_t at)
 	return 0;
 }
 
-/* Blanks at AT: dropped at a line's end, else a run of themselves. */
+/* The step for blanks at AT: they are dropped at the end of a line, else they stay. */
 static struct step blank_step(struct str text, size_t at)
 {
 	size_t size = trailing_blanks(text, at);
@@ -706,7 +716,7 @@ static struct step punctuation_step(struct str text, size_t at)
 	return (struct step){1, str_part(text, at, 1), true};
 }
 
-/* Can the byte at AT mean anything else than itself at LEVEL? */
+/* Can the byte at AT be changed in the plainer form of LEVEL? */
 static bool is_special(unsigned char byte, enum match_level level)
 {
 	return byte == '\r' ||
@@ -741,7 +751,10 @@ static void make_plain(struct str text, enum match_level level, struct buf *out)
 	}
 }
 
-/* Where one span of the plainer form is in the text. Walks on from *AT and *PLAIN_AT. */
+/*
+ * Finds the places in the text that belong to offsets in the plainer form. It goes
+ * forward from *AT and *PLAIN_AT.
+ */
 struct walk_back {
 	struct str text;
 	enum match_level level;
@@ -749,9 +762,9 @@ struct walk_back {
 };
 
 /*
- * The offset in the text of offset WANTED of the plainer form; false when it lies within
- * a step. AFTER: the end of what came before it, else the beginning of what comes then
- * (between the two lie dropped blanks).
+ * The offset in the text for the offset WANTED in the plainer form. False: WANTED lies
+ * within a step. AFTER: the end of the bytes before it, else the beginning of the bytes
+ * behind it (dropped blanks may lie between the two).
  */
 static bool walk_back(struct walk_back *walk, size_t wanted, bool after, size_t *found)
 {
@@ -810,7 +823,7 @@ static void match_plain(struct str text, struct str old, bool all, enum match_le
 	buf_fini(&old_plain);
 }
 
-/* Do the bytes from START to END begin and end where lines of TEXT do? */
+/* Does the span begin and end at borders of lines of TEXT? */
 static bool is_whole_lines(struct str text, struct str old, struct match_span span)
 {
 	if (span.start > 0 && text.data[span.start - 1] != '\n')
@@ -834,8 +847,8 @@ static void keep_whole_lines(struct str text, struct str old, struct match *matc
 }
 
 /*
- * OLD ends its last line, but the last line of the file, where it stands, has no end: the
- * new text gets none either.
+ * OLD ends with a line end, but its place is the last line of the file, which has none.
+ * Then the new text gets no line end either.
  */
 static bool match_open_end(struct str text, struct str old, enum match_level level,
 			   struct match *match)
@@ -900,15 +913,16 @@ bool match_find(struct str text, struct str old, struct str replacement, bool al
 }
 
 /*
- * Whole lines that differ in their indentation alone, all by the same rule: one prefix
- * for another, or so many blanks for each tab. The new text is indented by that rule
- * too. A file that indents with tabs never gets blanks from here, and the other way
- * round.
+ * Whole lines that differ only in their indentation, all by the same rule: one prefix for
+ * another, or so many blanks for each tab. The new text is indented by that rule too. A
+ * file that indents with tabs never gets blanks from here, and a file that indents with
+ * blanks never gets tabs.
  */
 
 enum {
-	INDENT_LINES_MAX = 10000, /* of one edit: the comparison is by line and place */
-	INDENT_UNIT_MIN = 2,      /* blanks that one tab may stand for */
+	/* of one edit, because each line is compared at each place */
+	INDENT_LINES_MAX = 10000,
+	INDENT_UNIT_MIN = 2, /* the fewest blanks that one tab may stand for */
 	INDENT_UNIT_MAX = 8,
 };
 
@@ -916,13 +930,14 @@ enum rule_kind { RULE_PREFIX, RULE_BLANKS_TO_TABS, RULE_TABS_TO_BLANKS };
 
 struct rule {
 	enum rule_kind kind;
-	struct str from, to;   /* RULE_PREFIX */
-	ptrdiff_t unit, shift; /* else: blanks per tab; tabs or blanks added */
+	struct str from, to; /* RULE_PREFIX */
+	/* other rules: blanks per tab; tabs or blanks that are added */
+	ptrdiff_t unit, shift;
 };
 
 struct line {
 	struct str indent, body; /* body without blanks at its end and without line end */
-	/* in the text; end: before the line end and the blanks there */
+	/* offsets in the text; `end` is before the line end and the blanks there */
 	size_t start, end;
 	size_t next; /* start of the next line */
 };
@@ -932,7 +947,7 @@ struct lines {
 	size_t count;
 };
 
-/* How the file indents as a whole: what a result may not mix in. */
+/* How the file indents its lines. A result may not mix the two styles. */
 struct style {
 	bool tabs, blanks;
 };
@@ -994,7 +1009,7 @@ static struct style style_of(const struct lines *lines)
 	return (struct style){tabs > blanks, blanks > tabs};
 }
 
-/* Append INDENT as RULE makes it. False when the rule does not fit it. */
+/* Append INDENT, changed by RULE. False: the rule does not fit INDENT. */
 static bool rule_apply(const struct rule *rule, struct str indent, struct buf *out)
 {
 	ptrdiff_t size = (ptrdiff_t)indent.size;
@@ -1020,7 +1035,7 @@ static bool rule_apply(const struct rule *rule, struct str indent, struct buf *o
 	return size >= 0;
 }
 
-/* Does RULE make each line of OLD what stands in the file? */
+/* Does RULE turn each line of OLD into the line of the file? */
 static bool rule_holds(const struct rule *rule, const struct lines *old,
 		       const struct line *file)
 {
@@ -1040,7 +1055,7 @@ static bool rule_holds(const struct rule *rule, const struct lines *old,
 }
 
 /*
- * The new text, each line indented by RULE. False when the rule or the file's style
+ * Append the new text, each line indented by RULE. False: the rule or the file's style
  * forbids it.
  */
 static bool rule_rewrite(const struct rule *rule, struct str replacement,
@@ -1069,7 +1084,7 @@ static bool rule_rewrite(const struct rule *rule, struct str replacement,
 	return ok;
 }
 
-/* The prefix rule that the first line that is not blank suggests. */
+/* The prefix rule that follows from the first line that is not blank. */
 static struct rule prefix_rule(struct str old, struct str file)
 {
 	size_t same = 0;
@@ -1082,7 +1097,7 @@ static struct rule prefix_rule(struct str old, struct str file)
 			     .to = str_part(file, 0, file.size - same)};
 }
 
-/* Try one rule: the replacement it gives must be the only one that rules give. */
+/* Try one rule. All rules that fit must give the same replacement. */
 static bool rule_try(const struct rule *rule, const struct lines *old,
 		     const struct line *file, struct str replacement,
 		     const struct style *style, size_t *found, struct buf *out)
@@ -1103,8 +1118,8 @@ static bool rule_try(const struct rule *rule, const struct lines *old,
 }
 
 /*
- * Rules of so many blanks per tab. PLAIN: none added or taken, the natural meaning; tried
- * first.
+ * Try rules of so many blanks per tab. PLAIN: only the rule without a shift, which is the
+ * natural one and is tried first.
  */
 static bool try_units(const struct lines *old, const struct line *file, size_t first,
 		      bool plain, struct str replacement, const struct style *style,
@@ -1132,8 +1147,8 @@ static bool try_units(const struct lines *old, const struct line *file, size_t f
 }
 
 /*
- * Find the rule between OLD and the lines FILE of the file; OUT becomes the new text.
- * False: none, or not sure.
+ * Find the rule between OLD and the lines FILE of the file. OUT becomes the new text.
+ * False: there is no rule, or no sure one.
  */
 static bool find_rule(const struct lines *old, const struct line *file, size_t first,
 		      struct str replacement, const struct style *style, struct buf *out)
@@ -1163,7 +1178,7 @@ static bool bodies_equal(const struct lines *old, const struct line *file, size_
 	return true;
 }
 
-/* Used by match_find (edit.c, edit.c): fill MATCH at their level. */
+/* Fill MATCH at the level MATCH_INDENT. */
 static void match_indent(struct str text, struct str old, struct str replacement,
 			 struct match *match)
 {
@@ -1186,7 +1201,10 @@ static void match_indent(struct str text, struct str old, struct str replacement
 				  str_ends(old, STR("\n")) ? last->next : last->end);
 		}
 	}
-	/* Several places are told as such; a single one needs a rule that is sure. */
+	/*
+	 * Several places are reported as several. A single place needs a rule that is
+	 * sure.
+	 */
 	if (match->count == 1 && !find_rule(&wanted, &file.items[found], first,
 					    replacement, &style, &match->replacement)) {
 		buf_clear(&match->replacement);
@@ -1197,11 +1215,12 @@ static void match_indent(struct str text, struct str old, struct str replacement
 }
 
 /*
- * An old text pasted with the line numbers of a reading ("12<tab>text"). They are taken
- * out when the rest then stands exactly once, and exactly where the numbers say.
+ * An old text that was pasted with the line numbers of a reading ("12<tab>text"). The
+ * numbers are taken out when the rest then stands exactly once, and exactly where the
+ * numbers say.
  */
 
-/* The number and tab that LINE begins with: their size, 0 when it has none. */
+/* The size of the number and the tab with which LINE begins; 0: it has none. */
 static size_t number_size(struct str line, size_t *number)
 {
 	size_t at = 0;
@@ -1223,8 +1242,8 @@ static size_t number_size(struct str line, size_t *number)
 }
 
 /*
- * Does each line of TEXT begin with a number and a tab, as read_file shows them? The
- * first in *FIRST.
+ * Does each line of TEXT begin with a number and a tab, in the form of read_file? *FIRST
+ * is the first number.
  */
 static bool match_is_numbered(struct str text, size_t *first)
 {
@@ -1260,7 +1279,7 @@ static void strip(struct str text, struct buf *out)
 		buf_truncate(out, out->size - 1);
 }
 
-/* Has any line of TEXT a number? Then it must have them all. */
+/* Does any line of TEXT have a number? Then all lines must have one. */
 static bool has_numbers(struct str text)
 {
 	struct str line;
@@ -1273,7 +1292,7 @@ static bool has_numbers(struct str text)
 	return false;
 }
 
-/* Used by match_find (edit.c, edit.c): fill MATCH at their level. */
+/* Fill MATCH at the level of pasted line numbers. */
 static void match_numbers(struct str text, struct str old, struct str replacement,
 			  struct match *match)
 {
@@ -1299,7 +1318,8 @@ static void match_numbers(struct str text, struct str old, struct str replacemen
 }
 
 enum {
-	EDIT_ANCHOR_MIN = 8, /* bytes that old and new must share to be "made before" */
+	/* bytes that old and new text must share to count as "made before" */
+	EDIT_ANCHOR_MIN = 8,
 };
 
 struct replacement {
@@ -1399,8 +1419,8 @@ bool edit_shares_enough(struct str old, struct str new)
 }
 
 /*
- * Was the edit made before? Only when the new text stands exactly once and shares enough
- * with the old at its ends to know that this is the very place.
+ * Was the edit made before? It was when the new text stands exactly once, and shares so
+ * much with the old text at its ends that there is no doubt about the place.
  */
 static bool is_already_made(struct plan *plan, size_t index)
 {

@@ -1,6 +1,7 @@
 /*
- * exec: the front's own tool behind `glovebox exec`: one program on the descriptors that
- * were handed over, nothing gathered, nothing explained. Its exit code is the answer.
+ * exec: the front's own tool behind `glovebox exec`: runs one program on the descriptors
+ * that were handed over. It gathers no output and explains nothing. The program's exit
+ * code is the answer.
  */
 #include "tools/bash.h"
 #include "tools/tools.h"
@@ -15,14 +16,18 @@
 
 #include <errno.h>
 
-enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 }; /* as env and timeout have it */
+/* the codes of env(1) and timeout(1) */
+enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 };
 
 static const struct tool_param exec_params[] = {
 	{"argv", PARAM_ARGV, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
-	/* JSON holds no bytes but UTF-8; a name may. */
+	/* JSON holds only UTF-8, but a file name may have any bytes. */
 	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
 	 .initial = "false"},
-	/* fds[0] is a socket of packets (process/pty.h) then, fds[1] where output goes. */
+	/*
+	 * fds[0] is then a socket of packets (process/pty.h), and fds[1] takes the
+	 * output.
+	 */
 	{"rows", PARAM_COUNT, false, "Give it a terminal of so many rows", .max = UINT16_MAX},
 	{"columns", PARAM_COUNT, false, "and columns", .max = UINT16_MAX},
 	{0},
@@ -35,7 +40,7 @@ static bool exec_stopped(void *context)
 	return call_stopped(call) && call->cancelled;
 }
 
-/* The front wrote it; what is no digit counts as 0. */
+/* The front wrote the digits; any other character counts as 0. */
 static const char *from_hex(struct arena *arena, struct str digits)
 {
 	char *bytes = arena_alloc(arena, digits.size / 2 + 1);
@@ -44,7 +49,7 @@ static const char *from_hex(struct arena *arena, struct str digits)
 	return bytes;
 }
 
-/* argv as C strings, NULL-ended. */
+/* The member argv as C strings, NULL-ended. */
 static const char **take_argv(struct arena *arena, const struct call *call)
 {
 	const struct value *list = value_member(call->arguments, "argv");
@@ -62,7 +67,7 @@ static const char **take_argv(struct arena *arena, const struct call *call)
 
 static enum result_status start_failed(struct tool_result *result, const struct err *err)
 {
-	/* A failure before the exec is the cell's, not the program's. */
+	/* A failure before the exec is a failure of the cell, not of the program. */
 	if (err->code != ECHILD && err->code != ENOTDIR)
 		result->exit_code =
 			err->code == ENOENT ? EXEC_NOT_FOUND : EXEC_NOT_EXECUTABLE;
@@ -80,7 +85,7 @@ static bool use_terminal(struct call *call, struct pty *pty, struct program_run 
 	};
 
 	if (!pty_open(pty, size, call->fds[0], call->fds[1], err)) {
-		err->code = ECHILD; /* nothing of the program's */
+		err->code = ECHILD; /* the cell's failure, not the program's */
 		return false;
 	}
 	for (int i = 0; i < CALL_FDS_MAX; i++)
@@ -90,7 +95,9 @@ static bool use_terminal(struct call *call, struct pty *pty, struct program_run 
 	return true;
 }
 
-/* The caller's descriptors go on to the program, which alone decides when they end. */
+/*
+ * Give the caller's descriptors to the program; only the program decides when they end.
+ */
 static void give_fds(struct call *call, struct program_run *run)
 {
 	for (int i = 0; i < CALL_FDS_MAX; i++)
@@ -101,7 +108,10 @@ static void give_fds(struct call *call, struct program_run *run)
 static enum result_status exec_execute(struct call *call, struct tool_result *result)
 {
 	struct arena arena;
-	/* Beside the cell's own: a server's, which no command line may show. */
+	/*
+	 * Variables in addition to the cell's: those of an MCP server, which no command
+	 * line may show.
+	 */
 	auto_free const char **environment = NULL;
 	struct limit_watch limits;
 	struct program_run run;
@@ -130,7 +140,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.stopped = exec_stopped;
 	run.context = call;
 	limit_watch_start(&limits, call, &run);
-	run.quiet_s = 0; /* its output is not seen here */
+	run.quiet_s = 0; /* the tool does not see the program's output */
 	limits.unseen = true;
 	ok = ok && program_follow(&run, &err);
 	pty_close(&pty);

@@ -1,4 +1,4 @@
-/* failing: the words, and the search; see failing.h. */
+/* failing: the words of failures, and the search for them. */
 #include "tools/failing.h"
 
 #include "base/text/text.h"
@@ -9,11 +9,13 @@
 
 enum {
 	PIECE = 64 << 10,    /* of the file at a time */
-	LOOKED_AT = 4 << 10, /* bytes of a line: no place before the word is longer */
+	LOOKED_AT = 4 << 10, /* bytes of a line; no place before the word is longer */
 	ESCAPE = 0x1b,
 };
 
-/* How such a line begins. A word ends there: "errors" is none of them. */
+/*
+ * Words with which such a line begins. The whole word must fit: "errors" is none of them.
+ */
 static const char *const words[] = {
 	"error",
 	"Error",
@@ -60,11 +62,11 @@ static const char *const words[] = {
 	"ninja: build stopped",
 };
 
-/* The same for what is no word, whatever follows. */
+/* Marks with which such a line begins, with any text behind them. */
 static const char *const marks[] = {
 	"[  FAILED  ]", "[  ERROR   ]", "E   ", "✗", "✘", "✕", "✖", "×", "❌", "● "};
 
-/* Blanks and colours before the first word go. */
+/* Skip blanks and colours before the first word. */
 static struct str skip_colours(struct str line)
 {
 	size_t at = 0;
@@ -108,7 +110,9 @@ static bool begins_with_mark(struct str line)
 	return false;
 }
 
-/* "ValueError: …", "java.lang.IllegalStateException" */
+/*
+ * Is WORD the name of an exception: "ValueError: …", "java.lang.IllegalStateException"?
+ */
 static bool is_exception(struct str word)
 {
 	if (str_ends(word, STR(":")))
@@ -121,15 +125,15 @@ static bool is_exception(struct str word)
 	return str_ends(word, STR("Error")) || str_ends(word, STR("Exception"));
 }
 
-/* "a.c:12:5:", "a.ts(3,5):", "a.o:(.text+0x5):", "collect2:" */
+/* Is WORD a place: "a.c:12:5:", "a.ts(3,5):", "a.o:(.text+0x5):", "collect2:"? */
 static bool is_place(struct str word)
 {
 	return word.size > 1 && str_ends(word, STR(":"));
 }
 
 /*
- * The part of LINE behind the place, or behind the number of a process ("==12==ERROR");
- * empty when it has neither.
+ * The part of LINE behind a place, or behind the number of a process ("==12==ERROR");
+ * empty when LINE has neither.
  */
 static struct str behind_place(struct str line)
 {
@@ -163,7 +167,7 @@ bool failing_line(struct str line)
 		return false;
 	if (tells_of_failure(rest))
 		return true;
-	/* make and Rust have the word in the middle. */
+	/* In the lines of make and Rust the word is in the middle. */
 	if (str_starts(rest, STR("make")) && str_find(rest, STR(": *** "), 0) != (size_t)-1)
 		return true;
 	if (str_starts(rest, STR("thread '")) &&
@@ -179,7 +183,7 @@ struct gather {
 	size_t told, count;
 };
 
-/* Does LINE, as it is told, stand at the beginning of a line of SHOWN? */
+/* Does LINE, in the form in which it would be shown, begin a line of SHOWN? */
 static bool is_shown(struct str shown, struct str line)
 {
 	for (size_t at = 0; (at = str_find(shown, line, at)) != (size_t)-1; at++) {
@@ -218,7 +222,7 @@ size_t failing_gather(int fd, uint64_t from, size_t number, struct str shown, st
 {
 	struct gather gather = {.shown = shown, .out = out, .number = number};
 	struct buf held;     /* from the beginning of the current line on */
-	bool passes = false; /* the rest of a line that was too long to be held */
+	bool passes = false; /* the rest of a line that was too long is skipped */
 
 	buf_init(&held, 2 * PIECE);
 	for (;;) {
@@ -242,7 +246,10 @@ size_t failing_gather(int fd, uint64_t from, size_t number, struct str shown, st
 			passes = false;
 		}
 		if (!passes && rest.size >= PIECE) {
-			/* One number for the line, which its end counts. */
+			/*
+			 * take_line counts the line, and so does its end: correct the
+			 * number.
+			 */
 			take_line(&gather, rest);
 			gather.number--;
 			passes = true;

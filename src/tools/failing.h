@@ -1,6 +1,7 @@
 /*
- * failing: lines by which compilers and test runners tell of a failure, found by how they begin:
- * of an output that is too long for an answer these are told with their numbers.
+ * failing: finds the lines in which compilers and test runners report a failure, by how
+ * these lines begin. When an output is too long for an answer, the answer names these
+ * lines with their numbers.
  */
 #pragma once
 #include "base/buf.h"
@@ -11,16 +12,18 @@
 #include <stdint.h>
 
 enum {
-	FAILING_SHOWN = 10,       /* lines that are told */
-	FAILING_LINE_BYTES = 200, /* of each; its beginning says what and where */
+	FAILING_SHOWN = 10, /* the most lines that are shown */
+	/* of each line, whose beginning says what failed and where */
+	FAILING_LINE_BYTES = 200,
 };
 
 /* Does LINE begin with a word for failure, perhaps behind a place ("a.c:12:5: error: …")? */
 bool failing_line(struct str line);
 
 /*
- * Append those of the file FD, from its byte FROM on, that stand not yet in SHOWN: "NUMBER<tab>line"
- * each, the first FAILING_SHOWN. NUMBER: of the line at FROM. Returns how many there are.
+ * Append such lines of the file FD, from its byte FROM on, that SHOWN does not have yet:
+ * "NUMBER<tab>line" each, the first FAILING_SHOWN. NUMBER: the number of the line at
+ * FROM. Returns how many such lines there are.
  */
 size_t failing_gather(int fd, uint64_t from, size_t number, struct str shown,
 		      struct buf *out);

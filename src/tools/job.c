@@ -1,5 +1,5 @@
 /*
- * job: what may be asked of the jobs of a session. The session answers it
+ * job: the tool that asks about the jobs of a session. The session answers it
  * (session/jobs.c), with the worker of the job.
  */
 #include "tools/shown.h"

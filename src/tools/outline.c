@@ -1,8 +1,9 @@
 /*
- * outline: which lines begin something; see outline.h. A language is a row: words that begin a
- * definition, words that may stand before them, and which forms without such a word it has. It
- * is a guess by one line: a call over several lines may look like a definition, and a definition
- * in an unusual form may be missed. For finding one's way both do no harm.
+ * outline: finds the lines that begin a part of a file. A language is a row: words that
+ * begin a definition, words that may stand before them, and the forms without such a
+ * word. Each line is judged by itself: a call over several lines may look like a
+ * definition, and a definition in an unusual form may be missed. Neither does harm in a
+ * map of a file.
  */
 
 #include "tools/outline.h"
@@ -21,15 +22,18 @@
 #include <string.h>
 
 enum {
-	PLACES_MAX = 1024,    /* kept; with more, some go */
-	PLACE_TEXT_MAX = 96,  /* bytes shown of one: its name stands before that */
-	LINE_LOOKED_AT = 400, /* bytes of a line; a longer one is data or generated */
+	/* places that are kept; when there are more, some are dropped */
+	PLACES_MAX = 1024,
+	/* bytes shown of one place, whose name stands near its beginning */
+	PLACE_TEXT_MAX = 96,
+	LINE_LOOKED_AT = 400, /* bytes of a line; a longer line is data or generated */
 	INDENT_MAX = 40,
 	TAB_WIDTH = 8,
-	WORDS_MAX = 12, /* before the word that begins it: templates and modifiers */
+	/* words before the word that begins a definition: templates and modifiers */
+	WORDS_MAX = 12,
 };
 
-/* Forms that need no word of their own. */
+/* Forms of definitions without a word of their own. */
 enum form {
 	FORM_C = 1,           /* "static int f(int a)" without indentation */
 	FORM_METHOD = 2,      /* "public int f(int a) {", behind one of the modifiers */
@@ -48,7 +52,7 @@ enum form {
 };
 
 struct language {
-	const char *types; /* as file_types has them, blank-separated */
+	const char *types; /* names of file_types, blank-separated */
 	const char *words;
 	const char *modifiers;
 	unsigned forms; /* of enum form */
@@ -114,15 +118,16 @@ struct outline_place {
 
 struct outline {
 	const struct language *language;
-	bool first[UCHAR_MAX + 1]; /* bytes that a word or a modifier begins with */
+	bool first[UCHAR_MAX + 1]; /* bytes with which a word or a modifier begins */
 	struct outline_place *places;
 	size_t count, room;
 	size_t total;
-	char *before; /* the last line, of a language with rules under headings; or NULL */
-	bool fenced;  /* in a block of code */
+	/* the line before, in a language with rules under headings; or NULL */
+	char *before;
+	bool fenced; /* in a code block */
 };
 
-/* Which language it is. */
+/* Finds the language of a file. */
 
 static const struct language *language_of_type(const char *name)
 {
@@ -153,7 +158,7 @@ static const struct language *language_of_name(struct str name)
 	return NULL;
 }
 
-/* By a first line "#!/usr/bin/env python3". */
+/* The language of a first line like "#!/usr/bin/env python3". */
 static const struct language *language_of_start(struct str start)
 {
 	static const struct {
@@ -228,7 +233,7 @@ static bool ends_with(struct str line, char last)
 	return line.size > 0 && line.data[line.size - 1] == last;
 }
 
-/* One of WORDS, behind any of the modifiers. */
+/* Does LINE begin with one of the language's words, behind any of its modifiers? */
 static bool begins_with_word(const struct language *language, struct str line)
 {
 	struct str rest = line, word;
@@ -238,7 +243,7 @@ static bool begins_with_word(const struct language *language, struct str line)
 
 		if (str_among(language->words, word))
 			return rest.size > 0;
-		/* "function(" of cmake, "impl<T>" of Rust */
+		/* As in "function(" of cmake or "impl<T>" of Rust. */
 		if (open < word.size &&
 		    str_among(language->words, str_part(word, 0, open + 1)))
 			return true;
@@ -252,7 +257,7 @@ static bool begins_with_word(const struct language *language, struct str line)
 	return false;
 }
 
-/* Is the first word one that begins a statement? */
+/* Does the first word begin a statement? */
 static bool is_statement(struct str line)
 {
 	static const char statements[] =
@@ -284,7 +289,7 @@ static bool is_method(const struct language *language, struct str line)
 	       has(line, "(") && !ends_with(line, ';') && !has(line, " = ");
 }
 
-/* "name(a) {", "async name() {", "get name() {" */
+/* Is LINE like "name(a) {", "async name() {" or "get name() {"? */
 static bool is_body(struct str line)
 {
 	const size_t open = str_find(line, STR("("), 0);
@@ -361,10 +366,10 @@ static bool begins(const struct outline *outline, struct str line, unsigned inde
 	const unsigned forms = language->forms;
 	const bool ends_body = ends_with(line, '{');
 
-	/* In C an indented type is a parameter's or a variable's. */
+	/* In C an indented type belongs to a parameter or a variable. */
 	if ((forms & FORM_C) != 0 && indent > 0 && (!ends_body || has(line, "=")))
 		return false;
-	/* A declaration is not what it declares. */
+	/* A declaration is not a definition. */
 	if (outline->first[(unsigned char)line.data[0]] &&
 	    !((forms & (FORM_C | FORM_METHOD)) != 0 && ends_with(line, ';')) &&
 	    begins_with_word(language, line))
@@ -389,11 +394,11 @@ static bool begins(const struct outline *outline, struct str line, unsigned inde
 		(has(line, "<-") || has(line, "=")));
 }
 
-/* The places. */
+/* Finds the places that an outline shows. */
 
 /*
- * Keep at most MOST of them: all of the outer levels, and of the one that has too many some
- * from everywhere.
+ * Keep at most MOST places: all of the outer levels, and, of the first level that has too
+ * many, some from every part of the file.
  */
 static void thin(struct outline *outline, size_t most)
 {
@@ -448,7 +453,7 @@ static void add_place(struct outline *outline, size_t number, unsigned indent,
 					.text = memory_copy_str(str_part(line, 0, size))};
 }
 
-/* "====" or "----", as long as the heading above it. */
+/* Is LINE "====" or "----", as long as the heading above it? */
 static bool is_rule(struct str line, const char *before)
 {
 	if (before == NULL || line.size < 3 || strchr("=-~^\"*+#", line.data[0]) == NULL)
@@ -517,7 +522,7 @@ size_t outline_print(struct outline *outline, size_t most, size_t bytes, struct 
 	}
 }
 
-/* The table of beginnings. */
+/* Recognises bytes that are no text by their beginning. */
 
 enum { LOOKED_AT = 8192 };
 
@@ -573,13 +578,15 @@ static bool is_plain(struct str part)
 	return text_is_utf8(part);
 }
 
-/* Is it text but for the bytes of 0 that end its parts, as `find -print0` writes them? */
+/*
+ * Is START text, except for NUL bytes between its parts, as `find -print0` writes them?
+ */
 static bool is_parts(struct str start)
 {
 	struct str rest = str_part(start, 0, LOOKED_AT);
 	size_t parts = 0, end;
 
-	/* The last one may be torn in the middle of a character. */
+	/* The last part may be cut in the middle of a character. */
 	while ((end = str_find(rest, STR("\0"), 0)) != (size_t)-1) {
 		if (end == 0 || !is_plain(str_part(rest, 0, end)))
 			return false;

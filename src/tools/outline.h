@@ -15,22 +15,29 @@
 
 struct outline;
 
-/* For a file of this NAME, whose content begins with START. NULL: it is data, or unknown. */
+/*
+ * Begin the outline of a file with this NAME, whose content begins with START. NULL: the
+ * file is data, or of an unknown kind.
+ */
 struct outline *outline_new(const char *name, struct str start);
 void outline_free(struct outline *outline); /* NULL is fine */
 
-/* LINE, without its end, has this NUMBER. In order. NULL is fine. */
+/*
+ * Take LINE, without its end, which has this NUMBER. Call it for all lines in their
+ * order. NULL is fine.
+ */
 void outline_add(struct outline *outline, size_t number, struct str line);
 
 /*
- * Append at most MOST places in at most BYTES, "NUMBER<tab>line" each: those of the outer levels
- * first, and of one level that has too many some from everywhere. Returns how many.
+ * Append at most MOST places in at most BYTES, "NUMBER<tab>line" each: those of the outer
+ * levels first, and, of the first level that has too many, some from every part of the
+ * file. Returns how many were appended.
  */
 size_t outline_print(struct outline *outline, size_t most, size_t bytes, struct buf *out);
-/* How many there are. */
+/* The number of places. */
 size_t outline_count(const struct outline *outline);
 
-/* What bytes that are no text look like, by how they begin. */
+/* Kinds of files that are no text, told by their beginning. */
 
-/* "PNG", "gzip"; NULL: nothing known. */
+/* "PNG", "gzip"; NULL: the kind is not known. */
 const char *outline_binary_kind(struct str start);

@@ -1,7 +1,7 @@
 /*
- * read_file: show a text file, or a range of its lines, to the model, and note that the
+ * read_file: shows a text file, or a range of its lines, to the model, and notes that the
  * session has read it. Files up to FILES_HASHED_MAX are read whole (their hash is their
- * mark); of larger ones only what the range needs.
+ * mark); of larger files only the lines for the range are read.
  */
 
 #include "base/buf.h"
@@ -29,18 +29,18 @@
 #include <unistd.h>
 
 /*
- * The size of one answer: as much as the best agents settled on. The numbers are macros,
- * because the descriptions are made from them.
+ * The size of one answer, the same as in the best agents. The numbers are macros, because
+ * the descriptions are made from them.
  */
 #define READ_LINES 2000
 #define READ_KB    50
 #define LINES_TEXT SHOWN_NUMBER(READ_LINES)
 #define KB_TEXT    SHOWN_NUMBER(READ_KB)
 
-/* A file without a range is shown whole up to these, … */
+/* A file without a range is shown whole up to this size. … */
 #define READ_WHOLE_LINES 1500
 #define READ_WHOLE_KB    40
-/* … else its beginning, with a map of the rest. */
+/* … Of a larger file the beginning is shown, with a map of the rest. */
 #define READ_BEGINNING_KB 8
 #define WHOLE_LINES_TEXT  SHOWN_NUMBER(READ_WHOLE_LINES)
 #define WHOLE_KB_TEXT     SHOWN_NUMBER(READ_WHOLE_KB)
@@ -53,7 +53,7 @@ enum {
 	READ_MAP_PLACES = 60,
 };
 
-/* Which part of a file is wanted, from arguments of these names, and how much at most. */
+/* The wanted part of a file, by arguments with the names below, and its largest size. */
 struct read_wanted {
 	const char *path;
 	const struct value *arguments; /* start_line, end_line, limit */
@@ -61,15 +61,15 @@ struct read_wanted {
 };
 
 enum {
-	READ_CHUNK = 256 << 10, /* of a large file at a time */
+	READ_CHUNK = 256 << 10, /* the piece of a large file that is read at one time */
 	/*
-	 * Of a file that is hashed: it stays in the cache until it has been looked at, and the
-	 * memory for it with the process.
+	 * The piece of a file that is hashed. It stays in the processor's cache until its
+	 * lines were looked at, and its memory stays with the process.
 	 */
 	READ_PIECE = 64 << 10,
 	/*
-	 * Of an unfinished line each of its two ends: more than an answer shows of either, and
-	 * the longest line costs no memory.
+	 * How much of each end of an unfinished line is kept. An answer shows less of
+	 * either end, so the longest line costs no more memory.
 	 */
 	READ_LINE_END = 64 << 10,
 };
@@ -80,38 +80,41 @@ struct reading {
 	const char *path;
 	struct file file;
 	struct shown_kind kind;
-	size_t start, end; /* lines wanted, 1-based, inclusive */
+	size_t start, end; /* the wanted lines, 1-based, inclusive */
 	size_t max_lines, max_bytes;
-	size_t line; /* lines begun so far */
+	size_t line; /* how many lines have begun */
 	size_t shown_first, shown_last;
-	size_t first_cut;  /* number of the first line shown in part; 0: none is */
-	uint64_t gap;      /* where in it the bytes are that are left out */
-	size_t left_bytes; /* of the lines shown in part */
-	size_t dropped;    /* bytes of the unfinished line that are not held … */
-	size_t head;       /* … behind so many of its beginning */
+	/* the number of the first line that is shown in part; 0: there is none */
+	size_t first_cut;
+	uint64_t gap;      /* where the bytes are that are left out of this line */
+	size_t left_bytes; /* bytes left out of lines that are shown in part */
+	size_t dropped;    /* bytes of the unfinished line that are not kept … */
+	size_t head;       /* … behind so many bytes of its beginning */
 	struct shown_ends ends;
 	struct buf body;
 	size_t taken; /* bytes of the file that BODY shows */
-	bool full;    /* the answer's ceiling was met */
-	bool ranged;  /* the call says which lines */
-	bool begun; /* it is too large to be shown whole without that: its beginning is */
-	struct outline *map; /* of what follows, while it is read; or NULL */
+	bool full;    /* the answer is full */
+	bool ranged;  /* the call names lines */
+	/* the file is too large, and no lines were named: its beginning is shown */
+	bool begun;
+	struct outline *map; /* the map of the rest while it is read; or NULL */
 	size_t map_bytes;
 	bool no_final_newline;
 	bool not_utf8;
-	bool streamed; /* too large to hold: line ends are known of what is shown only */
+	/* too large for memory: line ends are known only of the shown part */
+	bool streamed;
 	bool total_known;
 	char mark[FILES_MARK];
 };
 
-/* The state of a file that is hashed piece by piece, beside its lines. */
+/* A file that is hashed piece by piece while its lines are read. */
 struct pieces {
 	struct hash *hash;
 	uint64_t size;
-	char last; /* byte, of what was read */
+	char last; /* the last byte that was read */
 };
 
-/* The lines of a file that are wanted, whatever its size. */
+/* Reads the wanted lines of a file of any size. */
 
 static void count_end(struct str line, struct shown_ends *ends)
 {
@@ -121,7 +124,7 @@ static void count_end(struct str line, struct shown_ends *ends)
 		ends->lf++;
 }
 
-/* "NUMBER<tab>": printf takes as long as the rest of a usual line. */
+/* Append "NUMBER<tab>". printf would take as long as the rest of a usual line. */
 static void add_number(size_t number, struct buf *out)
 {
 	char text[24];
@@ -135,14 +138,14 @@ static void add_number(size_t number, struct buf *out)
 	buf_add(out, text + at, sizeof(text) - at);
 }
 
-/* The line is not shown; is a later one wanted, for the map? */
+/* Pass a line that is not shown. True: a later line is wanted for the map. */
 static bool pass_line(struct reading *reading, struct str held)
 {
 	outline_add(reading->map, reading->line, held);
 	return reading->map != NULL;
 }
 
-/* Are its bytes UTF-8, as far as they are held? Only whole characters were dropped. */
+/* Are the kept bytes of the line UTF-8? Only whole characters were dropped. */
 static bool line_is_utf8(const struct text_line *line)
 {
 	for (size_t i = 0; i < TEXT_LINE_PARTS; i++) {
@@ -152,7 +155,7 @@ static bool line_is_utf8(const struct text_line *line)
 	return true;
 }
 
-/* HELD is what there is of a line: all of it, or its two ends. */
+/* HELD is the kept part of a line: all of it, or its two ends. */
 static struct text_line whole_line(const struct reading *reading, struct str held)
 {
 	struct text_line line = {.size = held.size + reading->dropped};
@@ -166,7 +169,10 @@ static struct text_line whole_line(const struct reading *reading, struct str hel
 	return line;
 }
 
-/* The ceiling of one line: of the only one asked for nearly the whole answer. */
+/*
+ * The limit of one line. When only one line is wanted, it may take nearly the whole
+ * answer.
+ */
 static size_t line_limit(const struct reading *reading)
 {
 	const size_t rest = 100; /* the number, and the mark of a gap */
@@ -226,7 +232,7 @@ static bool take_line(struct reading *reading, struct str held)
 	return reading->line < reading->end;
 }
 
-/* The whole text is in memory: all lines are counted, those wanted shown. */
+/* The whole text is in memory: count all lines, and show the wanted ones. */
 static void read_text(struct reading *reading, struct str text)
 {
 	struct str rest = text;
@@ -245,7 +251,7 @@ static void take_piece(struct reading *reading, struct pieces *pieces, struct st
 {
 	hash_add(pieces->hash, piece);
 	shown_count_ends(piece, &reading->ends);
-	/* An end that lies in two pieces. */
+	/* A CRLF that is cut between two pieces. */
 	if (pieces->last == '\r' && piece.data[0] == '\n') {
 		reading->ends.lf--;
 		reading->ends.crlf++;
@@ -254,7 +260,10 @@ static void take_piece(struct reading *reading, struct pieces *pieces, struct st
 	pieces->last = piece.data[piece.size - 1];
 }
 
-/* Lines of TEXT until none is wanted; what is left of it begins the last, unfinished one. */
+/*
+ * Take lines of TEXT until no further line is wanted. The rest of TEXT is the beginning
+ * of an unfinished line.
+ */
 static bool take_lines(struct reading *reading, struct str *text)
 {
 	const char *end;
@@ -271,8 +280,8 @@ static bool take_lines(struct reading *reading, struct str *text)
 }
 
 /*
- * Of a long line that HELD begins and does not end, only its two ends are kept. They are cut
- * between characters.
+ * HELD is the beginning of a long, unfinished line. Keep only its two ends, cut between
+ * characters.
  */
 static void drop_middle(struct reading *reading, struct buf *held)
 {
@@ -288,7 +297,10 @@ static void drop_middle(struct reading *reading, struct buf *held)
 	buf_remove(held, reading->head, border - reading->head);
 }
 
-/* All of a file, of which only the lines wanted, and what is left of one, are ever held. */
+/*
+ * Read the whole file, but hold only the wanted lines and the rest of an unfinished line
+ * in memory.
+ */
 static bool read_pieces(struct reading *reading, struct pieces *pieces, struct err *err)
 {
 	struct buf held; /* from the beginning of the current line on */
@@ -296,7 +308,10 @@ static bool read_pieces(struct reading *reading, struct pieces *pieces, struct e
 	ssize_t got = 1;
 
 	buf_init(&held, 3 * (size_t)READ_LINE_END + READ_PIECE);
-	/* One that grows meanwhile is seen to have changed when it is to be written. */
+	/*
+	 * A file that grows while it is read has changed when it is later written, and
+	 * this is noticed then.
+	 */
 	while (got > 0 && pieces->size <= FILES_HASHED_MAX) {
 		char *at = buf_reserve(&held, READ_PIECE);
 		struct str rest;
@@ -325,7 +340,7 @@ static bool read_pieces(struct reading *reading, struct pieces *pieces, struct e
 	return got >= 0;
 }
 
-/* All of a file, into CONTENT up to its ceiling. ERR names the file. */
+/* Read the whole file into CONTENT, up to the limit of CONTENT. ERR names the file. */
 static bool read_whole(struct reading *reading, struct buf *content, struct err *err)
 {
 	size_t expected = (size_t)reading->file.st.st_size;
@@ -356,7 +371,7 @@ static bool read_whole(struct reading *reading, struct buf *content, struct err 
 	return true;
 }
 
-/* Lines of a large file, chunk by chunk, until the range is done. */
+/* Read lines of a large file, chunk by chunk, until the range is complete. */
 static bool read_range(struct reading *reading, struct err *err)
 {
 	struct buf chunk; /* from the beginning of the current line on */
@@ -392,11 +407,7 @@ static bool read_range(struct reading *reading, struct err *err)
 	return got >= 0;
 }
 
-/*
- * Read_file was given a folder: its listing is the answer.
- *
- * The answer of read_file for a folder.
- */
+/* The answer of read_file for a folder. */
 
 enum { READ_LISTING = 200 /* names shown; list_files is made for more */ };
 
@@ -519,7 +530,10 @@ static void add_details(struct reading *reading)
 	buf_fini(&ends);
 }
 
-/* Tell how to see more of a line that was cut. Commands find no lines in UTF-16. */
+/*
+ * Append how to see more of a line that was cut. Commands find no lines in UTF-16, so
+ * they are not named for it.
+ */
 static void add_cut(const struct reading *reading, struct buf *text)
 {
 	buf_addf(text, "; line %zu is cut", reading->first_cut);
@@ -534,10 +548,10 @@ static void add_cut(const struct reading *reading, struct buf *text)
 			     reading->first_cut, reading->gap, true, text);
 }
 
-/* The whole file is larger than an answer without a range, which goes on like this. */
+/* Append the next call for a file that is larger than one answer. */
 static void add_next_call(const struct reading *reading, struct buf *text)
 {
-	/* As many lines again. */
+	/* The next range has as many lines again. */
 	size_t end = 2 * reading->shown_last - reading->shown_first + 1;
 	auto_value struct value *path = value_new_text(reading->path);
 
@@ -552,8 +566,8 @@ static void add_next_call(const struct reading *reading, struct buf *text)
 }
 
 /*
- * One line before the content: which lines these are, and everything that is not as
- * usual.
+ * Put one line before the content: the numbers of the lines, and everything unusual about
+ * the file.
  */
 static void add_head(struct reading *reading)
 {
@@ -590,7 +604,7 @@ static void add_head(struct reading *reading)
 	buf_adds(text, "]\n");
 }
 
-/* Where in the rest things begin. */
+/* Append the map: the places in the rest where parts begin. */
 static void add_map(struct reading *reading)
 {
 	struct buf *text = &reading->result->text;
@@ -610,7 +624,7 @@ static void add_map(struct reading *reading)
 	buf_fini(&places);
 }
 
-/* False with the sentence: the agent may not be shown BYTES of a file in one call. */
+/* May the agent see BYTES of a file in one call? False: the sentence is set. */
 static bool is_within_limit(struct reading *reading, uint64_t bytes, const char *what)
 {
 	const struct call *call = reading->call;
@@ -667,15 +681,15 @@ static enum result_status answer(struct reading *reading)
 }
 
 /*
- * The file, which begins with START, is shown from its beginning only: no line was asked for, and
- * it is too large.
+ * The file begins with START, is too large, and no line was asked for: show only its
+ * beginning.
  */
 static void begin_only(struct reading *reading, struct str start)
 {
 	const size_t room = reading->max_bytes;
 
 	reading->begun = true;
-	/* Of a smaller share of an answer the map gets a third. */
+	/* When the share of the answer is smaller, the map gets a third of it. */
 	if (reading->max_bytes > READ_BEGINNING_BYTES)
 		reading->max_bytes = READ_BEGINNING_BYTES;
 	if (reading->max_bytes > room - room / 3)
@@ -695,8 +709,8 @@ static enum result_status read_small(struct reading *reading)
 	enum result_status status;
 
 	/*
-	 * One byte more than is hashed: a file that grows past it while being read is
-	 * seen.
+	 * One byte more than the limit for hashing shows that a file grew beyond it while
+	 * it was read.
 	 */
 	buf_init(&content, (size_t)FILES_HASHED_MAX + 1);
 	buf_init(&converted, 2 * (size_t)FILES_HASHED_MAX);
@@ -728,7 +742,7 @@ static enum result_status read_small(struct reading *reading)
 	return status;
 }
 
-/* False: it is of no kind that can be read so. */
+/* False: a file of this kind cannot be read in pieces. */
 static bool starts_plain(struct reading *reading)
 {
 	char start[8192];
@@ -752,7 +766,7 @@ static enum result_status read_hashed(struct reading *reading)
 	if (reading->kind.utf8_mark) {
 		char mark[SHOWN_MARK8];
 
-		/* Shorter by now: what is left has nothing of its mark any more. */
+		/* When the file became shorter meanwhile, no byte of the mark is left. */
 		if (read(reading->file.fd, mark, sizeof(mark)) == sizeof(mark))
 			hash_add(pieces.hash, (struct str){mark, sizeof(mark)});
 	}
@@ -782,7 +796,7 @@ static enum result_status read_large(struct reading *reading)
 		(void)lseek(reading->file.fd, SHOWN_MARK8, SEEK_SET);
 	files_mark((struct str){0}, &reading->file.st, reading->mark);
 	reading->streamed = true;
-	/* It is not read to its end for a map. */
+	/* Such a file is not read to its end for a map. */
 	if (!reading->ranged) {
 		begin_only(reading, (struct str){start, (size_t)got});
 		outline_free(reading->map);
@@ -796,8 +810,8 @@ static enum result_status read_large(struct reading *reading)
 }
 
 /*
- * The range wanted, from the three arguments. False with the sentence when they
- * contradict.
+ * Get the wanted range from the three arguments. False: they contradict each other, and
+ * the sentence is set.
  */
 static bool take_range(struct reading *reading, const struct value *arguments)
 {
@@ -839,7 +853,9 @@ static enum result_status read_reached(struct reading *reading)
 	return read_small(reading);
 }
 
-/* Append to RESULT what read_file answers; its details and what was seen as well. */
+/*
+ * Append the answer of read_file to RESULT, with its details and the marks of the file.
+ */
 static enum result_status read_one(struct call *call, const struct read_wanted *wanted,
 				   struct tool_result *result)
 {
@@ -885,14 +901,14 @@ const struct tool read_file_tool = {
 };
 
 /*
- * Several files as read_file shows them, in one answer under one ceiling. What a file
- * leaves of its share goes to those behind it. One that cannot be read says why in its
- * place; the others are shown all the same.
+ * Several files as read_file shows them, in one answer under one ceiling. When a file
+ * needs less than its share, the rest goes to the files behind it. For a file that cannot
+ * be read the answer has the reason in its place; the other files are shown all the same.
  */
 
 #define BATCH_FILES 50
 
-/* Less of a file than this helps nobody: the file is named instead. */
+/* A smaller part of a file would help nobody, so only the name of the file is given. */
 enum { BATCH_LEAST_BYTES = 200 };
 
 static const struct tool_param batch_read_params[] = {

@@ -1,7 +1,8 @@
 /*
- * read_project: the front's own tool that reads what a project tells agents: AGENTS.md,
- * else CLAUDE.md, of each folder from the workspace down to the agent's base. Texts only, in
- * bounds; whatever else lies there under that name is passed over and said to be.
+ * read_project: the front's own tools that read files of a project: its texts for agents,
+ * its roles, and spill files. The texts for agents are AGENTS.md, else CLAUDE.md, of each
+ * folder from the workspace down to the agent's base. Only texts within bounds are read;
+ * anything else under such a name is skipped and reported.
  */
 
 #include "base/fd.h"
@@ -22,11 +23,11 @@
 
 enum {
 	/*
-	 * Of all files together: what others take too (32 KiB), some 8,000 tokens, is more
-	 * than anybody heeds.
+	 * Of all files together. Other agents read as much (32 KiB, some 8,000 tokens),
+	 * and no model follows more.
 	 */
 	INSTRUCTIONS_MAX = 32 << 10,
-	/* Folders on the way; the deepest count when there are more. */
+	/* The most folders on the way. When there are more, the deepest ones count. */
 	FOLDERS_MAX = 32,
 };
 
@@ -55,7 +56,7 @@ static void skip(struct instructions *instructions, const char *path, const char
 	value_append(instructions->skipped, row);
 }
 
-/* At most MAX bytes of FD. */
+/* Read at most MAX bytes of FD. */
 static bool read_some(int fd, size_t max, struct buf *content, struct err *err)
 {
 	while (content->size < max) {
@@ -92,7 +93,7 @@ static void take_text(struct instructions *instructions, const char *path,
 	value_append(instructions->files, row);
 }
 
-/* False: there is none of that name, and another may be tried. */
+/* False: there is no file of that name, and another name may be tried. */
 static bool take_file(struct instructions *instructions, const char *path, struct buf *out)
 {
 	struct file file;
@@ -109,7 +110,7 @@ static bool take_file(struct instructions *instructions, const char *path, struc
 		return err.code != ENOENT;
 	}
 	buf_init(&content, INSTRUCTIONS_MAX + 4);
-	/* Some bytes more, so that a character that is cut is seen to be one. */
+	/* Read some bytes more, so that a cut character can be recognised. */
 	if (!read_some(file.fd, instructions->room + 4, &content, &err))
 		skip(instructions, path, err.text);
 	else if (memchr(content.data, '\0', content.size) ||
@@ -157,7 +158,10 @@ static enum result_status read_instructions_execute(struct call *call,
 	(void)buf_adds(&folder, call_text(call, "leaf"));
 	if (strcmp(folder.data, ".") == 0)
 		buf_clear(&folder);
-	/* The deepest first: it goes before the others, and so does its share of the room. */
+	/*
+	 * The deepest folder comes first: its text precedes the others, and so does its
+	 * share of the room.
+	 */
 	for (bool more = true; more && count < FOLDERS_MAX && !call_stopped(call);) {
 		const char *slash = strrchr(folder.data, '/');
 
@@ -189,16 +193,17 @@ const struct tool read_instructions_tool = {
 };
 
 /*
- * The front's own tool that reads the roles which a workspace brings along, so that the
- * front opens none of its files by name. What they say is judged by the front.
+ * The tool that reads the roles of a workspace, so that the front opens none of its files
+ * by name. The front judges the content of the roles.
  */
 
 #define ROLES_FOLDER ".glovebox/agents"
 #define ROLES_SUFFIX ".md"
 
 enum {
-	ROLES_MAX = 64,             /* people write these by hand */
-	ROLES_ENTRIES_MAX = 4096,   /* names looked at: a folder may hold anything */
+	ROLES_MAX = 64, /* people write these by hand */
+	/* names that are looked at, because the folder may hold any files */
+	ROLES_ENTRIES_MAX = 4096,
 	ROLE_TEXT_MAX = 256 << 10,  /* far more than any prompt */
 	ROLES_TEXT_MAX = 512 << 10, /* all of them */
 	ROLES_TIMEOUT_S = 10,
@@ -219,7 +224,7 @@ static bool is_wanted(const char *file, const char *name)
 	return name == NULL || str_is(text, name);
 }
 
-/* FILE of FOLDER joins LIST, with its text or with why there is none. */
+/* Add FILE of FOLDER to LIST, with its text, or with the reason why it has none. */
 static void add_role(int folder, const char *file, size_t *total, struct value *list)
 {
 	auto_close int fd = files_open_below(folder, file, FILES_READ);
@@ -281,13 +286,13 @@ const struct tool read_roles_tool = {
 };
 
 /*
- * The front's own tool that reads a spill file (spill.h) whole, for a client that asks
- * for it as a resource. What is over the ceiling loses its middle.
+ * The tool that reads a spill file (spill.h) whole, for a client that asks for it as a
+ * resource. An output over the ceiling loses its middle.
  */
 
 enum {
 	READ_MAX = 64 << 20,
-	SHOWN_MAX = 2 << 20, /* clients cut far less; escaping may double it */
+	SHOWN_MAX = 2 << 20, /* clients show far less; escaping may double the size */
 	OUTPUT_TIMEOUT_S = 20,
 };
 
@@ -296,7 +301,7 @@ static const struct tool_param read_output_params[] = {
 	{0},
 };
 
-/* The file NAME in FOLDER, made by us and no link. */
+/* Open the file NAME in FOLDER, which must be made by us and be no link. */
 static int open_output(const char *folder, const char *name)
 {
 	auto_close int folder_fd =

@@ -1,8 +1,9 @@
 /*
- * restore: the front's own tool behind `glovebox undo`. fds: a log that holds for each path
- * what it should hold now (`before`) and what it shall hold (`after`, with contents in that
- * very log), and the log of the undo itself. All is compared first: where somebody has changed
- * a file since, nothing is touched.
+ * restore: the front's own tool behind `glovebox undo`. fds: a log, and the log of the
+ * undo itself. The first log names for each path the content that it should hold now
+ * (`before`) and the content that it shall hold (`after`, with contents in the same log).
+ * All paths are compared first: when somebody has changed a file since, no file is
+ * touched.
  */
 
 #include "base/clock.h"
@@ -29,9 +30,9 @@
 enum {
 	FD_PLAN,
 	FD_LOG,
-	NAMES_MAX = 20,   /* paths named for a reason, */
-	FILES_MAX = 1000, /* for nothing but what became of them, of each kind */
-	TELL_EVERY = 64,  /* paths: the clock is not asked for each of them */
+	NAMES_MAX = 20,   /* paths that are listed with a reason */
+	FILES_MAX = 1000, /* paths of each kind that are listed without a reason */
+	TELL_EVERY = 64,  /* paths between two looks at the clock */
 	TELL_MS = 200,
 };
 #define TELL_COMPARING "comparing"
@@ -47,7 +48,7 @@ static const struct tool_param restore_params[] = {
 struct path_plan {
 	struct undo_state expected, target, now;
 	bool skipped;
-	const char *became; /* of what is no folder, when that is done; or NULL */
+	const char *became; /* the future state of a path that is no folder; or NULL */
 };
 
 #define RESTORED "restored"
@@ -56,15 +57,18 @@ struct path_plan {
 struct restoring {
 	struct call *call;
 	struct tool_result *result;
-	struct undo_list paths; /* in order; the states are not used */
+	struct undo_list paths; /* sorted; the states are not used */
 	struct path_plan *plans;
 	size_t room;
 	struct undo_log log;
 	struct undo_places *places;
-	int64_t told_ms; /* when it was told last how far the call is */
+	int64_t told_ms; /* when the last progress was sent */
 	struct walk_start workspace;
-	bool takes_repository; /* it was made by the step */
-	/* git's objects in it that came later, each folder before what is in it */
+	bool takes_repository; /* the step made the repository, so undo removes it */
+	/*
+	 * git's objects in the repository that were added later, each folder before its
+	 * content
+	 */
 	struct undo_list objects;
 	struct value *conflicts, *left;
 	size_t already;
@@ -110,7 +114,7 @@ static bool is_as(const struct undo_state *now, const struct undo_state *wanted)
 	return undo_state_same(now, wanted);
 }
 
-/* An undo that was killed may have made it, or taken it away. */
+/* An earlier undo that was killed may have made or removed the folder. */
 static bool is_done_folder(const struct path_plan *plan)
 {
 	return plan->expected.kind == UNDO_FOLDER
@@ -118,13 +122,18 @@ static bool is_done_folder(const struct path_plan *plan)
 		       : plan->target.kind == UNDO_FOLDER && plan->now.kind == UNDO_FOLDER;
 }
 
-/* Without git's index the rest is still right: what is staged then differs. */
+/*
+ * Without git's index the rest of the undo is still right; only the staged state differs.
+ */
 static bool may_be_left(const struct restoring *restoring, const char *path)
 {
 	return strcmp(path, UNDO_GIT_INDEX) == 0 && !restoring->takes_repository;
 }
 
-/* When the repository goes its index has to say what it said; git may have written it anew. */
+/*
+ * When the repository is removed, its index must have the same entries; git may have
+ * written them anew.
+ */
 static bool says_the_same(const struct restoring *restoring, const char *path,
 			  const struct undo_state *expected)
 {
@@ -138,7 +147,7 @@ static bool says_the_same(const struct restoring *restoring, const char *path,
 	       memcmp(digest, expected->object, HASH_BYTES) == 0;
 }
 
-/* True: nobody has changed it since. */
+/* True: nobody has changed the path since. */
 static bool compare(struct restoring *restoring, const char *path, struct path_plan *plan)
 {
 	struct err err = {0};
@@ -172,7 +181,7 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 	const char *path = restoring->paths.rows[at].path.data;
 	bool left;
 
-	/* An earlier one may have made its folder, or emptied it. */
+	/* An earlier path may have made this folder, or emptied it. */
 	if (plan->target.kind == UNDO_FOLDER || plan->now.kind == UNDO_FOLDER ||
 	    plan->expected.kind == UNDO_FOLDER) {
 		if (!undo_places_look(restoring->places, path, &plan->now, err))
@@ -206,7 +215,7 @@ static bool remove_objects(struct restoring *restoring, struct err *err)
 	return fine;
 }
 
-/* A person may be waiting: DONE paths of all are behind the call. */
+/* Report progress for a person who may be waiting: DONE of all paths are done. */
 static void tell_progress(struct restoring *restoring, size_t done, const char *what)
 {
 	if (done % TELL_EVERY != 0 || clock_now_ms() - restoring->told_ms < TELL_MS)
@@ -215,7 +224,9 @@ static void tell_progress(struct restoring *restoring, size_t done, const char *
 	call_progress(restoring->call, (double)done, (double)restoring->paths.count, what);
 }
 
-/* First what goes, the deepest first; then what comes, folders before what is in them. */
+/*
+ * First remove paths, the deepest first; then make paths, folders before their content.
+ */
 static bool put_all(struct restoring *restoring, struct err *err)
 {
 	size_t done = 0;
@@ -255,7 +266,7 @@ static enum result_status refuse(struct restoring *restoring)
 			 "left in it. Undo later steps first, or put these aside.");
 }
 
-/* The paths of those that BECAME it go to FILES, in order. How many there are. */
+/* Add the paths with the state BECAME to FILES, in order. Returns how many there are. */
 static int64_t tell_files(const struct restoring *restoring, const char *became,
 			  struct value *files)
 {
@@ -278,7 +289,7 @@ static int64_t tell_files(const struct restoring *restoring, const char *became,
 	return count;
 }
 
-/* The front makes a sentence of it: it may have made several calls. */
+/* The front makes a sentence of the result, because it may have made several calls. */
 static enum result_status answer(struct restoring *restoring)
 {
 	struct value *details = tool_details(restoring->result);
@@ -317,8 +328,9 @@ static bool look_for_other(struct restoring *restoring, int folder, struct str a
 }
 
 /*
- * Has anything come into the repository that goes? True: no, but for objects. Those that later
- * steps made stay when these are undone; nothing leads to them when all else is as it was.
+ * Does the repository that will be removed have only its own files and objects? Objects
+ * that later steps made stay when these steps are undone; nothing refers to them when
+ * everything else is as it was.
  */
 static bool look_for_others(struct restoring *restoring, int folder, struct str path)
 {
@@ -416,9 +428,9 @@ const struct tool restore_tool = {
 
 /*
  * The front's own tool that gets contents out of git, for undo and for patches. fds: a
- * log whose changes name in `after` the objects wanted, the log that takes the contents,
- * a file for what git prints. A content counts when it has the size that the file had;
- * where filters are set it is asked for once more with these.
+ * log whose changes name the wanted objects in `after`, the log that takes the contents,
+ * and a file for git's output. A content counts when it has the size that the file had.
+ * Where filters are set, git is asked for the content once more with the filters.
  */
 
 enum {
@@ -437,10 +449,11 @@ static const struct tool_param git_contents_params[] = {
 
 struct fetching {
 	struct call *call;
-	struct undo_list wanted; /* states IN_GIT; LOGGED once they are here */
+	/* with the state IN_GIT; with the state LOGGED when the contents are here */
+	struct undo_list wanted;
 	struct undo_log log;
 	bool filters;
-	uint64_t at; /* in what git printed */
+	uint64_t at; /* the position in git's output */
 };
 
 static bool take_wanted(void *context, const struct undo_change *change)
@@ -462,7 +475,7 @@ static void add_object(const struct undo_state *state, struct buf *out)
 		(void)buf_addf(out, "%02x", state->object[i]);
 }
 
-/* A name with a line end cannot be asked for with filters. */
+/* Can ROW be asked for with filters? A name with a line end cannot. */
 static bool is_askable(const struct fetching *fetching, const struct undo_row *row)
 {
 	return is_wanted(row) &&
@@ -529,7 +542,7 @@ static bool ask(struct fetching *fetching, struct err *err)
 	return fine;
 }
 
-/* The head of the next object. False at the end. */
+/* Read the head of the next object. FOUND is false at the end. */
 static bool next_head(struct fetching *fetching, bool *found, uint64_t *size)
 {
 	char head[HEAD_MAX + 1];
@@ -547,7 +560,7 @@ static bool next_head(struct fetching *fetching, bool *found, uint64_t *size)
 	return true;
 }
 
-/* Without filters it must be the very object; they may change it. */
+/* Without filters the content must be that very object; filters may change it. */
 static bool is_object(const struct fetching *fetching, const struct undo_state *wanted)
 {
 	uint8_t digest[HASH_BYTES];
@@ -573,7 +586,8 @@ static bool take_one(struct fetching *fetching, struct undo_row *row, struct err
 	bool found;
 
 	if (!next_head(fetching, &found, &size))
-		return true; /* git ended early: what is missing is told by the front */
+		/* git ended early, and the front reports the missing contents */
+		return true;
 	if (!found)
 		return true;
 	kept.offset = fetching->at;
@@ -584,7 +598,8 @@ static bool take_one(struct fetching *fetching, struct undo_row *row, struct err
 		return true;
 	if (!undo_log_copy(&fetching->log, fetching->call->fds[FD_PRINTED], &kept, &state,
 			   err))
-		return err->code == EINVAL; /* not what it was */
+		/* the content differs from the file's old one */
+		return err->code == EINVAL;
 	row->state = state;
 	return undo_log_change(&fetching->log, row->path, &undo_absent, &state, err);
 }

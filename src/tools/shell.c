@@ -1,4 +1,4 @@
-/* shell: start, wrapper, text; see shell.h. */
+/* shell: starts a waiting shell, hands it its wrapper, and gives it the text. */
 
 #include "tools/shell.h"
 
@@ -22,9 +22,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Words, nothing of the shell's own, and a file. */
+/*
+ * Decides whether a text is one program: plain words, no feature of the shell, and a
+ * file.
+ */
 
-/* Of bash 5.2, and what later ones add: what it runs itself, or what begins something longer. */
+/*
+ * Words of bash 5.2 and later: those that bash runs itself, and those that begin a longer
+ * construct.
+ */
 static const char *const own_words[] = {
 	".",        ":",         "[",        "alias",   "bg",      "bind",     "break",
 	"builtin",  "caller",    "cd",       "command", "compgen", "complete", "compopt",
@@ -50,7 +56,7 @@ static bool is_own(struct str word)
 	return false;
 }
 
-/* One simple command of plain words, whose first is all literal; that is FIRST. */
+/* Is TEXT one simple command of plain words, of which the first, FIRST, is a literal? */
 static bool words_alone(struct str text, struct str *first)
 {
 	struct shell_lexer lexer;
@@ -69,7 +75,10 @@ static bool words_alone(struct str text, struct str *first)
 		}
 		if (token.kind != SHELL_WORD || ended)
 			return false;
-		/* These kinds become one argument, or several; the others may do things. */
+		/*
+		 * Words of these kinds become one or more arguments; other kinds may have
+		 * effects.
+		 */
 		if (token.reason != SHELL_LITERAL && token.reason != SHELL_PATTERN &&
 		    token.reason != SHELL_BRACES && token.reason != SHELL_TILDE)
 			return false;
@@ -83,7 +92,7 @@ static bool words_alone(struct str text, struct str *first)
 	}
 }
 
-/* A file that the kernel starts; what else bash would run as a text of its own. */
+/* Is PATH a file that the kernel can start? Other files bash would run as a script. */
 static bool is_program(const char *path)
 {
 	unsigned char begin[4];
@@ -103,7 +112,7 @@ static bool find(struct str word, struct str search, struct buf *path)
 	struct stat st;
 
 	while (path_next_folder(&search, &folder)) {
-		/* The shell's own folder decides where a relative folder of PATH is. */
+		/* A relative folder of PATH depends on the shell's own folder. */
 		if (folder.size == 0 || folder.data[0] != '/')
 			return false;
 		buf_clear(path);
@@ -141,7 +150,7 @@ bool shell_alone(struct str text, const char *folder, const char *const *environ
 	return alone && buf_addstr(path, first);
 }
 
-/* These beat the cell's own. */
+/* These override the cell's own variables. */
 static const char *const quiet_environment[] = {
 	"NO_COLOR=1",
 	"TERM=dumb",
@@ -223,15 +232,18 @@ const char **shell_command_environment(const char *const *cell, const char *cons
 
 enum {
 	/*
-	 * Ours, above what scripts number themselves (0-9) and where bash keeps its own
-	 * (10 and 255, 63 downwards).
+	 * Our descriptors, above the numbers that scripts use (0-9) and away from those
+	 * that bash uses (10 and 255, 63 downwards).
 	 */
 	BASH_TEXT_FD = 200,
 	BASH_GO_FD = 201,
 	BASH_FOLDER_FD = 230,
 	WRAPPER_MAX = 1024,
 	FIRST_LINE_MAX = 1 << 20, /* a folder and changed variables, quoted */
-	/* Each takes 3 microseconds: a text that was announced is there after 50 to 150. */
+	/*
+	 * Each look takes 3 microseconds. A text that was announced comes after 50 to 150
+	 * looks.
+	 */
 	ROUSED_LOOKS = 80,
 	REHEARSED_BYTES = 8 << 10,
 };
@@ -253,8 +265,8 @@ static void add_rehearsal(struct buf *wrapper, int go_fd)
 }
 
 /*
- * All on one line: the text's own line numbers stay true in bash's messages. The trap comes
- * first, since it is the dearest step and here nobody waits for it.
+ * All on one line, so that the line numbers in bash's messages are those of the text. The
+ * trap comes first, because it is the slowest step, and at this time nobody waits for it.
  */
 static void add_wrapper(struct buf *wrapper, int text_fd, int go_fd, int folder_fd)
 {
@@ -290,7 +302,7 @@ void bash_shell_fini(struct bash_shell *shell)
 	shell->environment = NULL;
 }
 
-/* A copy of *FD at a number of AT or above, out of the way of scripts, takes its place. */
+/* Replace *FD by a copy with a number of AT or above, which scripts do not use. */
 static bool lift(int *fd, int at)
 {
 	int lifted = fcntl(*fd, F_DUPFD_CLOEXEC, at);
@@ -337,7 +349,9 @@ bool bash_shell_start(struct bash_shell *shell, const struct call *call,
 	int go[2] = {-1, -1}, told[2] = {-1, -1};
 	bool ok = fd_memory_file("command", (struct str){"", 0}, &shell->text_fd, err) &&
 		  fd_pipe(go, err) && fd_pipe(told, err) &&
-		  /* A command that fills it must not hang the shell's last step. */
+		  /*
+		   * A command that fills the pipe must not block the shell's last step.
+		   */
 		  fd_set_blocking(told[0], false, err) &&
 		  fd_set_blocking(told[1], false, err);
 
@@ -359,7 +373,10 @@ bool bash_shell_start(struct bash_shell *shell, const struct call *call,
 	return false;
 }
 
-/* Names that bash runs, obeys or keeps to itself: only a new shell takes them as -c would. */
+/*
+ * Is VARIABLE one that bash runs, obeys or keeps to itself? Only a new shell treats such
+ * a variable as `bash -c` would.
+ */
 static bool is_the_shells_own(const char *variable)
 {
 	static const char *const own[] = {
@@ -393,7 +410,10 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	shell->folder = call->folder;
 	if (!bash_shell_start(shell, call, call->folder, -1, err))
 		return false;
-	/* This makes the file's first page ahead. An empty text ends at the NUL. */
+	/*
+	 * This allocates the first page of the file in advance. An empty text ends at the
+	 * NUL.
+	 */
 	(void)!pwrite(shell->text_fd, "", 1, 0);
 	return true;
 }
@@ -422,7 +442,10 @@ static const char *find_variable(const char *const *list, const char *variable)
 	return *list;
 }
 
-/* False when only a new shell could have NOW as its environment. */
+/*
+ * Append the changes from WAS to NOW. False: only a new shell can have NOW as its
+ * environment.
+ */
 static bool add_changes(struct buf *line, const char *const *was, const char *const *now)
 {
 	size_t same = 0;
@@ -451,7 +474,7 @@ static bool add_changes(struct buf *line, const char *const *was, const char *co
 	return true;
 }
 
-/* The shell stands in FOLDER already, unless that was made anew meanwhile. */
+/* Is the shell in FOLDER already? It is not when the folder was made anew meanwhile. */
 static bool stands_in(const struct bash_shell *shell, const char *folder)
 {
 	struct stat now;
@@ -475,13 +498,16 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	if (!stands_in(shell, text->folder)) {
 		(void)buf_adds(line, "builtin cd -P -- ");
 		shell_token_add_word(text->folder, line);
-		/* As in a shell that began there. */
+		/* The same state as in a shell that began there. */
 		(void)buf_adds(line, " && unset -v OLDPWD && declare -x OLDPWD");
 	}
 	return !line->overflowed;
 }
 
-/* Does the shell have only what every shell has? A function of that name may be elsewhere. */
+/*
+ * Is every variable of ENVIRONMENT an ordinary one for bash? Another one could be a
+ * function with the name of a program.
+ */
 static bool is_plain(const char *const *environment)
 {
 	for (; *environment != NULL; environment++) {
@@ -491,7 +517,10 @@ static bool is_plain(const char *const *environment)
 	return true;
 }
 
-/* On the text's line: bash counts SHLVL down again, and names the program in _ for it. */
+/*
+ * Append the words by which the shell becomes the program. They are on the line of the
+ * text: bash then counts SHLVL down again, and sets _ to the program.
+ */
 static void add_becoming(const struct bash_text *text, struct buf *line)
 {
 	struct buf path;
@@ -531,7 +560,10 @@ bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struc
 
 	buf_init(&line, FIRST_LINE_MAX);
 	bool ok = add_first_line(shell, text, &line);
-	/* At the start of the file, wherever that is read: the two share its position. */
+	/*
+	 * Write at a fixed place, because a plain write would move the position from
+	 * which the shell reads.
+	 */
 	const bool changes = ok && line.size > 0;
 	ok = ok && (!changes || buf_addc(&line, '\0'));
 	add_becoming(text, &line);
@@ -545,7 +577,7 @@ bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struc
 		done += n > 0 ? (size_t)n : 0;
 	}
 	buf_fini(&line);
-	/* Not empty: the file begins with what has changed. */
+	/* A line that is not empty says that the file begins with changes. */
 	const struct str go = str_of(changes ? "1\n" : "\n");
 	ok = ok && write(shell->go_fd, go.data, go.size) == (ssize_t)go.size;
 	fd_close(&shell->text_fd);

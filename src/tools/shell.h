@@ -27,66 +27,74 @@
 
 struct bash_shell {
 	struct program_ahead program;
-	int text_fd;              /* the memory file */
-	int go_fd;                /* write a line end: begin */
-	int folder_fd;            /* read: the last folder, when it has ended */
-	const char **environment; /* it was started with; the strings are borrowed */
-	const char *folder;       /* likewise; NULL: exactly that of the text */
+	int text_fd;   /* the memory file */
+	int go_fd;     /* a line written here starts the text */
+	int folder_fd; /* has the last folder when the shell has ended */
+	/* with which it was started; the strings are borrowed */
+	const char **environment;
+	/* in which it was started; NULL: exactly that of the text */
+	const char *folder;
 	struct stat folder_was;
 };
 
-/* The text that the shell is to run, and its folder. */
+/* The text that the shell must run, and its folder. */
 struct bash_text {
 	struct str text;
 	const char *folder;
-	const char *const *environment; /* the call's, without what bash's own list adds */
-	bool stays; /* the shell: it does not become the text's one program (shell_alone.h) */
+	/* the call's, without the variables that our list adds */
+	const char *const *environment;
+	bool stays; /* the shell does not become the text's one program */
 };
 
 void bash_shell_init(struct bash_shell *shell);
-/* Also ends the program, unless it was taken. */
+/* Also ends the shell's program, unless the program was taken. */
 void bash_shell_fini(struct bash_shell *shell);
 
 /*
- * Start one in FOLDER with the call's environment, for a text that is there already. TERMINAL
- * becomes its 0, 1 and 2, and that of a session of its own; -1: none, its input is empty.
+ * Start a shell in FOLDER with the call's environment, for a text that exists already.
+ * TERMINAL becomes its standard streams and the terminal of a new session; -1: there is
+ * none, and its input is empty.
  */
 bool bash_shell_start(struct bash_shell *shell, const struct call *call,
 		      const char *folder, int terminal, struct err *err);
 /*
- * Start one for a text to come. False also when the environment has something that bash
- * would run or obey before the text is there.
+ * Start a shell for a later text. False also when the environment has a variable that
+ * bash would run or obey before the text comes.
  */
 bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 			    struct err *err);
-/* Move READY to SHELL if it still waits and can take TEXT's environment; else it is ended. */
+/*
+ * Move READY to SHELL when it still waits and can take TEXT's environment. Otherwise
+ * READY is ended.
+ */
 bool bash_shell_take(struct bash_shell *ready, struct bash_shell *shell,
 		     const struct bash_text *text);
-/* A text comes probably. */
+/* Tell the shell that a text will probably come soon. */
 void bash_shell_rouse(const struct bash_shell *shell);
-/* Give it the text. It then has to be followed. */
+/* Give the text to the shell. The caller must then follow the shell to its end. */
 bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struct err *err);
 struct program_ahead bash_shell_take_program(struct bash_shell *shell);
 
 /*
- * Is a text one program and nothing else? Then the shell that runs it can become it, as
- * `bash -c` does, instead of starting a copy of itself that does and waiting for that.
- * What is not sure is not alone: the answer changes how long it takes and who dies of a
- * signal, not what is run.
+ * Is a text one program and nothing else? Then the shell that runs the text can become
+ * the program, as `bash -c` does, instead of starting a copy of itself for the program
+ * and waiting for it. In doubt the answer is no. The answer changes only how long the
+ * text takes and which process dies of a signal, not what runs.
  */
 
 /*
- * The words of TEXT are those of one program that is there and can be executed, found from FOLDER
- * by the PATH of ENVIRONMENT as bash would. *PATH is what bash would call it in $_.
+ * Are the words of TEXT those of one existing, executable program, found from FOLDER by
+ * the PATH of ENVIRONMENT as bash would find it? *PATH is the program's name in $_ of
+ * bash.
  */
 bool shell_alone(struct str text, const char *folder, const char *const *environment,
 		 struct buf *path);
 
-/* What the tools that start programs share: their variables. */
+/* The variables that all tools give to the programs they start. */
 
 /*
- * The variables of CELL (NULL-ended, or NULL) with those that keep programs from asking,
- * paging, colouring and drawing progress, and those of MORE (likewise): each beats what is
- * named before it. The caller frees the list; the strings are borrowed.
+ * The variables of CELL (NULL-ended, or NULL), then those that keep programs from asking,
+ * paging, colouring and drawing progress, then those of MORE (like CELL). A later
+ * variable overrides an earlier one. The caller frees the list; the strings are borrowed.
  */
 const char **shell_command_environment(const char *const *cell, const char *const *more);

@@ -1,4 +1,4 @@
-/* shown: files as a model sees them; see shown.h. */
+/* shown: shows files to a model, and reports changes of files. */
 
 #include "tools/shown.h"
 
@@ -43,7 +43,9 @@ void shown_count_ends(struct str text, struct shown_ends *ends)
 	const char *end = text.data + text.size;
 	const char *at = text.data;
 
-	/* Most files have none: to count by vectors then takes a tenth. */
+	/*
+	 * Most files have no CR, and counting by vectors then takes a tenth of the time.
+	 */
 	if (text.size > 0 && memchr(text.data, '\r', text.size) == NULL) {
 		ends->lf += text_count_line_ends(text);
 		return;
@@ -124,7 +126,7 @@ static bool is_plain(char c)
 	return (byte >= 0x20 && byte < 0x7f) || byte == '\t';
 }
 
-/* Past whole vectors of plain bytes, which most lines are. */
+/* Skip whole vectors of plain bytes, of which most lines consist. */
 static size_t skip_plain(struct str text, size_t at)
 {
 	while (text.size - at >= BYTE_VECTOR) {
@@ -182,7 +184,7 @@ void shown_add_spaces(struct str text, struct buf *out)
 	add_visible(text, true, out);
 }
 
-/* "`sed -n 3p PATH | PROGRAM…", or "`PROGRAM… PATH" of each line. */
+/* Append "`sed -n 3p PATH | PROGRAM…", or "`PROGRAM… PATH" for every line. */
 static void add_line_call(const char *path, uint64_t number, const char *program,
 			  struct buf *out)
 {
@@ -208,7 +210,7 @@ void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, boo
 {
 	char cut[64];
 
-	/* As much as an answer shows of one line. */
+	/* As many bytes as an answer shows of one line. */
 	(void)snprintf(cut, sizeof(cut), "cut -c%" PRIu64 "-%" PRIu64, shown + 1,
 		       shown + SHOWN_LONG_LINE);
 	(void)buf_adds(out, "in bash ");
@@ -268,8 +270,8 @@ void shown_from_utf16(struct str text, bool big, struct buf *out)
 }
 
 /*
- * PATH may not be written: a claim (tool/denial.h) by its real path, or its folder's,
- * since a link may lead there from where writing is allowed.
+ * PATH may not be written. Add a claim (tool/denial.h) with its real path, or with that
+ * of its folder, since a link may lead there from a place where writing is allowed.
  */
 static void shown_claim_unwritable(struct call *call, struct tool_result *result,
 				   const char *path)
@@ -313,7 +315,7 @@ void shown_place_path(const struct place *place, struct buf *out)
 	buf_adds(out, place->name);
 }
 
-/* Guard and report of the tools that write. */
+/* The guard and the report of the tools that write. */
 
 void written_init(struct written *written, struct call *call, struct tool_result *result)
 {
@@ -440,7 +442,7 @@ void written_report_into(struct written *written, struct str content,
 	buf_init(&diff, WRITTEN_DIFF_MAX);
 	buf_init(&names[0], PATH_MAX + 2);
 	buf_init(&names[1], PATH_MAX + 2);
-	/* Outside of the workspace it begins with a slash itself. */
+	/* A path outside of the workspace begins with a slash already. */
 	buf_addf(&names[0], "a/%s", shown + (shown[0] == '/'));
 	buf_addf(&names[1], "b/%s", shown + (shown[0] == '/'));
 	if (!diff_unified(old, content, created ? NULL : names[0].data,

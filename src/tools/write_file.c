@@ -1,7 +1,7 @@
 /*
- * write_file: put a whole content in a file, new or old. An old file must have been read
- * in this session and be unchanged since, or be named by its hash; so nothing is
- * overwritten that the model does not know.
+ * write_file: writes a whole content to a new or an old file. The session must have read
+ * the old file, which must be unchanged since, or the call must name its hash. So no
+ * content is overwritten that the model does not know.
  */
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -23,7 +23,7 @@ static const struct tool_param write_file_params[] = {
 	{0},
 };
 
-/* Is the old content one the caller knows? Else RESULT says what to do. */
+/* Does the model know the old content? False: RESULT says what to do. */
 static bool is_known(struct written *written)
 {
 	const char *seen = call_seen(written->call, written->real.data);
@@ -75,7 +75,9 @@ static enum result_status write_new(struct written *written, struct str content)
 				 "%s does not exist, so no hash can fit. Leave "
 				 "expected_hash away to make a new file.",
 				 written->path);
-	/* The first look made no folders: a refused call leaves nothing behind. */
+	/*
+	 * The first look made no folders, so that a refused call leaves nothing behind.
+	 */
 	place_fini(&written->place);
 	place_init(&written->place);
 	if (!files_place(written->call->files, written->path, true, &written->place, &err) ||

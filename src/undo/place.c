@@ -1,8 +1,7 @@
 /*
- * place: restoring states; see place.h. A new file is written without a name.
- * When a batch of files is written, one syncfs puts all of them on disk, and then each
- * file gets its name. So neither a killed process nor a power failure leaves a file
- * half-written.
+ * place: restores states. A new file is written without a name. When a batch of files
+ * is written, one syncfs puts all of them on disk, and then each file gets its name. So
+ * neither a killed process nor a power failure leaves a file half-written.
  */
 
 #include "undo/place.h"
@@ -146,7 +145,7 @@ static bool open_folder(struct spot *spot, const struct files_held *root, bool m
 	return true;
 }
 
-/* The same, but PLACES keep the folder open for the next path. */
+/* Like open_folder, but PLACES keep the folder open for the next path. */
 static bool hold_folder(struct undo_places *places, struct spot *spot,
 			const struct files_held *root, bool make, struct err *err)
 {
@@ -342,7 +341,7 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 }
 
 /*
- * Write a temporary name to the journal (place.h) before a file gets it. So the
+ * Write a temporary name to the journal (files/place.h) before a file gets it. So the
  * temporary file of a killed undo is removed later.
  */
 static bool journal_open(const struct files *files, const struct spot *spot,

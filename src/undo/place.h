@@ -13,7 +13,10 @@
 
 struct undo_places;
 
-/* The state of PATH (as in a log) with its content's digest; ABSENT when nothing is there. */
+/*
+ * The state of PATH (as in a log) with its content's digest; ABSENT when nothing is
+ * there.
+ */
 bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
 		     struct err *err);
 struct undo_places *undo_places_new(struct files *files, int from, struct undo_log *log);

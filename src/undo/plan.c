@@ -1,4 +1,4 @@
-/* plan: several steps combined into one plan; see plan.h. */
+/* plan: combines several steps into one plan, and prints and reads it. */
 
 #include "undo/plan.h"
 

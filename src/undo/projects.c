@@ -1,4 +1,4 @@
-/* projects: see projects.h. */
+/* projects: measures the stores of all workspaces and removes old steps. */
 
 #include "undo/projects.h"
 

@@ -28,7 +28,10 @@ struct undo_projects {
 	size_t count;
 };
 
-/* The stores in FOLDER; none where there is no such folder. undo_projects_fini in either case. */
+/*
+ * The stores in FOLDER; none where there is no such folder. undo_projects_fini in
+ * either case.
+ */
 bool undo_projects_list(const char *folder, struct undo_projects *projects, struct err *err);
 void undo_projects_fini(struct undo_projects *projects);
 

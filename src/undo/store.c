@@ -1,4 +1,4 @@
-/* store: the folder of logs; see store.h. */
+/* store: the folder of logs, lists and descriptions, and its tidying. */
 
 #include "undo/store.h"
 
@@ -36,7 +36,7 @@
 #define UNDO_RIGHTS_ENDING ".rights"
 #define UNDO_OBJECTS_NAME  "objects"
 
-/* The files of the next steps, made ahead and nameless until they are needed. */
+/* Makes the files of the next steps ahead. They are nameless until they are needed. */
 
 /* Take one of the files, or -1. */
 static int undo_blanks_take(struct undo_blanks *blanks)
@@ -132,8 +132,8 @@ static bool write_whole(const struct undo_store *store, const char *name, struct
 }
 
 /*
- * The same with a file made ahead, which gets its name when it is complete. False: there
- * is none, so the caller writes a new file.
+ * Like write_whole, with a file made ahead, which gets its name when it is complete.
+ * False: there is none, so the caller writes a new file.
  */
 static bool write_ahead(struct undo_store *store, const char *name, struct str text)
 {
@@ -159,7 +159,7 @@ static bool keep_rights(const struct undo_store *store, struct err *err)
 	       write_whole(store, name, text, err);
 }
 
-/* Write the description beside the log NUMBER (store.c). */
+/* Write the description beside the log NUMBER. */
 static bool undo_store_write_step(struct undo_store *store, uint32_t number,
 				  const struct undo_meta *meta, struct err *err)
 {
@@ -815,7 +815,7 @@ bool undo_store_links_from(const struct undo_store *store, int objects)
 	       here.stx_mnt_id == there.stx_mnt_id;
 }
 
-/* Reading the steps of a store from its logs and their descriptions. */
+/* Reads the steps of a store from its logs and their descriptions. */
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -1200,7 +1200,7 @@ void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool for
 	(void)flock(store->folder, LOCK_UN);
 }
 
-/* Rows in order of their names. */
+/* Reads and writes the list of a workspace: rows in order of their names. */
 
 enum { LIST_HEADER = 8, PATH_LENGTH = 2, ROWS_AT_FIRST = 256 };
 

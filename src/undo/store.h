@@ -1,6 +1,6 @@
 /*
  * store: one project's undo folder in the user's state: numbered logs (record.h),
- * lists of the workspace (store.h), links to git's objects. The folder belongs to the
+ * lists of the workspace, links to git's objects. The folder belongs to the
  * front. A worker gets single open files of it, never the folder, and the bytes that a
  * worker wrote into a file are not trusted.
  *
@@ -47,7 +47,10 @@ enum {
  */
 bool undo_store_open(const char *folder, const char *workspace, struct undo_store **store,
 		     struct err *err);
-/* The same, but only for an existing store: *STORE is NULL when there is none. */
+/*
+ * Like undo_store_open, but only for an existing store: *STORE is NULL when there is
+ * none.
+ */
 bool undo_store_open_old(const char *folder, const char *workspace,
 			 struct undo_store **store, struct err *err);
 /* A store in memory, with logs only, for the present process. */
@@ -183,7 +186,7 @@ void undo_steps_fini(struct undo_steps *steps);
  */
 void undo_store_tidy(struct undo_store *store);
 
-/* Shared by undo_store*.c and projects.c only. */
+/* Shared by store.c and projects.c only. */
 
 /*
  * The path of the workspace. Each session holds a shared lock on it, so that nobody
@@ -194,7 +197,7 @@ void undo_store_tidy(struct undo_store *store);
 /* Digits of the hash of rights. So many digits make a deliberate collision infeasible. */
 enum { UNDO_RIGHTS_DIGITS = 32 };
 
-/* Files of the store that have no name yet (store.c). Zeroed, it is empty. */
+/* Files of the store that have no name yet. Zeroed, it is empty. */
 struct undo_blanks {
 	int fds[UNDO_AHEAD_MAX];
 	size_t count;

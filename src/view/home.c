@@ -1,4 +1,4 @@
-/* home: the project's private home, and removing empty folders when a cell ends. */
+/* home: the project's private home, the layers of a view, and the caller's caches. */
 
 #include "base/fd.h"
 #include "base/hash.h"

@@ -790,7 +790,7 @@ static void close_xdg(const struct shape_options *options, struct cell_spec *spe
 
 /*
  * When a person may be asked for folders, note the caller's folders that no approval
- * opens (shape.h).
+ * opens.
  */
 static void shape_note_closed(const struct shape_options *options, struct cell_spec *spec)
 {

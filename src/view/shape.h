@@ -98,7 +98,7 @@ void shape_tidy(const struct cell_spec *spec);
 
 /*
  * The functions from which shape_cell builds a specification. Where a comment names an
- * order, it must be kept. For shape*.c only.
+ * order, it must be kept. For this folder only.
  */
 
 /* The place of the private home in the view. */
@@ -184,15 +184,18 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec);
  */
 void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec);
 /*
- * Append the folder of the workspace's project below the user's state ("homes", "caches").
- * False when there is no state folder.
+ * Append the folder of the workspace's project below the user's state ("homes",
+ * "caches"). False when there is no state folder.
  */
 bool shape_state_path(const struct shape_options *options, const char *kind,
 		      const char *workspace, struct buf *path);
 /* Add the project's private home. */
 void shape_add_home(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec);
-/* The next folder below a home that shows a toolchain, from *AT on (0 at first); or NULL. */
+/*
+ * The next folder below a home that shows a toolchain, from *AT on (0 at first); or
+ * NULL.
+ */
 const char *shape_toolchain_next(size_t *at);
 /* Add the toolchains below the caller's home that PATH leads to, read-only. */
 void shape_add_toolchains(const struct shape_options *options, struct policy *policy,

@@ -18,7 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A policy that names more paths is a mistake, and each costs a descriptor and a mount. */
+/*
+ * A policy that names more paths is a mistake, and each costs a descriptor and a mount.
+ */
 enum { SPEC_ENTRIES_MAX = 512 };
 
 /*

@@ -1,7 +1,8 @@
 /*
- * manage_schedule: what is to be done later and without anybody there. That leaves the box, so
- * nothing runs before a person has approved its exact content: at once where one can be asked
- * (session/approval.h), else by `glovebox schedule approve`.
+ * manage_schedule: plans tasks for later, when no person is there. A schedule reaches
+ * beyond this session, so it runs only after a person has approved its exact content:
+ * immediately where a person can be asked (session/approval.h), else by `glovebox
+ * schedule approve`.
  */
 
 #include "agent/tools/orchestra.h"
@@ -79,7 +80,7 @@ static enum result_status list(struct call *call, struct schedules *schedules,
 	return tool_done(result);
 }
 
-/* `when` in its one form and the next three times. */
+/* Parse `when`, put its standard form into TIMES, and find the next run. */
 static bool settle(struct call *call, struct buf *times, int64_t now_s, int64_t *next_s,
 		   struct tool_result *result)
 {
@@ -142,7 +143,10 @@ static struct schedule wanted_of(struct call *call)
 	};
 }
 
-/* Is HASH what a person has approved before this call? Then ID runs, next at NEXT_S. */
+/*
+ * Is HASH the content that a person approved before this call? Then enable the schedule
+ * ID, with NEXT_S as its next run.
+ */
 static bool approve(const struct call *call, struct schedules *schedules, int64_t id,
 		    const char hash[HASH_HEX + 1], int64_t next_s,
 		    struct tool_result *result)
@@ -197,7 +201,7 @@ static enum result_status add(struct call *call, struct schedules *schedules,
 	return tool_done(result);
 }
 
-/* All texts of SCHEDULE, unchanged: the code that shows them escapes them. */
+/* Append all texts of SCHEDULE, unchanged. The code that shows them escapes them. */
 static void add_content(const struct schedule *schedule, const char *hash, struct buf *out)
 {
 	const int64_t now_s = clock_wall_ms() / 1000;
@@ -218,10 +222,10 @@ static void add_content(const struct schedule *schedule, const char *hash, struc
 	(void)buf_addstr(out, schedule->task);
 }
 
-/* Is `id` one of this workspace that an agent asked for? */
+/* Is `id` a schedule of this workspace that an agent asked for? */
 struct ownership {
 	const char *workspace;
-	struct buf *subject; /* gets its content; or NULL */
+	struct buf *subject; /* gets the schedule's content; or NULL */
 	bool is_there, is_agents, waits;
 	int64_t next_s;
 	char hash[HASH_HEX + 1];
@@ -286,7 +290,10 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 	return asks;
 }
 
-/* Where a person can be asked, ask now for an approval that would else stay pending. */
+/*
+ * When a person can be asked, ask immediately for the approval. Otherwise the schedule
+ * stays pending.
+ */
 static bool manage_schedule_asks(struct call *call, struct buf *subject,
 				 char hash[HASH_HEX + 1])
 {

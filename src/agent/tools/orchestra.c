@@ -1,4 +1,7 @@
-/* orchestra: the tools with a run behind them, and what several of them need. */
+/*
+ * orchestra: the tools of a run, with their run behind them, and the functions that
+ * several of them need.
+ */
 
 #include "agent/tools/orchestra.h"
 
@@ -167,7 +170,7 @@ void orchestra_quote(struct str text, struct buf *out)
 	buf_fini(&clean);
 }
 
-/* Who can be delegated to. */
+/* The tool that lists the agents to which tasks can be delegated. */
 
 static const struct tool_param list_agents_params[] = {{0}};
 
@@ -194,11 +197,14 @@ const struct tool list_agents_tool = {
 	.execute = list_agents_execute,
 };
 
-/* Have another agent do a part of the work, and read its report. */
+/* The tool that gives a task to another agent and returns its report. */
 
 enum { NAME_MAX_BYTES = 64, TASK_MAX = 64 << 10, CONTEXT_MAX = 256 << 10 };
 
-/* Longer than any run; what ends it is its budget, its own limits, or its caller. */
+/*
+ * Longer than any run. A run is ended earlier by its budget, its own limits, or its
+ * caller.
+ */
 #define DELEGATE_TIMEOUT_S (7.0 * 24 * 3600)
 
 static const struct tool_param delegate_agent_params[] = {

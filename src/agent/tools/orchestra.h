@@ -25,13 +25,13 @@
 struct delegation; /* one call of delegate_agent */
 struct orchestra;
 
-/* Their rows, without anybody behind them: for listings and checks. NULL-ended. */
+/* The rows of these tools without a run, for listings and checks. NULL-ended. */
 extern const struct tool *const orchestra_rows[];
 
-/* Delegates of delegates; the one that the person started is at 0. */
+/* How deep delegates may delegate; the agent that the person started is at 0. */
 enum { ORCHESTRA_DEPTH_MAX = 3 };
 
-/* All borrowed for the orchestra's life. */
+/* All members are borrowed for the orchestra's life. */
 struct orchestra_options {
 	const char *workspace; /* real, absolute */
 	const char *agent;     /* of this run */
@@ -40,19 +40,28 @@ struct orchestra_options {
 	 * tools, write}.
 	 */
 	const struct value *registry;
-	/* Other name of a shipped role -> that role, as the registry has it. */
+	/* The other name of a shipped role -> this role's name in the registry. */
 	const struct value *other_names;
-	/* Agents from the one that the person started down to this one, as the registry has them. */
+	/*
+	 * The agents from the one that the person started down to this one, by their
+	 * names in the registry.
+	 */
 	const struct value *chain;
 	/*
-	 * The request for a delegate's process (agents.h), without the members
-	 * that differ from call to call: agent, task, parent, budget.
+	 * The request for a delegate's process (front/agents.h), without the members that
+	 * differ from call to call: agent, task, parent, budget.
 	 */
 	const struct value *request;
-	/* Does an agent by itself, or one it may delegate to, change files or run commands? */
+	/*
+	 * Does AGENT only read? False for an agent that may change files, run commands or
+	 * delegate.
+	 */
 	bool (*only_reads)(void *context, const char *agent);
 	void *context;
-	/* There is no run: one call, or those of an MCP client. Nobody is behind delegate_agent. */
+	/*
+	 * There is no run, only one call or those of an MCP client. delegate_agent does
+	 * not work.
+	 */
 	bool alone;
 	/* --max-iterations holds for all answers of this run, those of delegates included. */
 	bool counts_answers;
@@ -62,20 +71,24 @@ struct orchestra *orchestra_open(const struct orchestra_options *options);
 void orchestra_close(struct orchestra *orchestra); /* ends all delegates; NULL is fine */
 
 /*
- * TOOLS (NULL-ended) with its own in the places of the rows above; NULL-ended. The table is valid
- * until the second call from now, the tools in it as long as the orchestra.
+ * TOOLS (NULL-ended) with the orchestra's own tools in the places of the rows above;
+ * NULL-ended. The table is valid until the second call of this function from now, the
+ * tools in it as long as the orchestra.
  */
 const struct tool *const *orchestra_tools(struct orchestra *orchestra,
 					  const struct tool *const *tools);
 
-/* The agent whose run it is, before its first turn; RECORDER is the one it was opened with. */
+/*
+ * Tell the orchestra, before the first turn, which agent has the run. RECORDER is the one
+ * with which AGENT was opened.
+ */
 void orchestra_set_agent(struct orchestra *orchestra, struct agent *agent,
 			 struct session *session, struct recorder *recorder);
 
 /* Append REGISTRY (of the options) as a list for a model. */
 void orchestra_describe(const struct value *registry, struct buf *out);
 
-/* What the tools of the front share; for orchestra.c and tool_*.c only. */
+/* Shared by the files of these tools and delegate.c only. */
 
 extern const struct tool list_agents_tool, delegate_agent_tool, shared_context_tool,
 	query_reports_tool, manage_schedule_tool;
@@ -89,23 +102,32 @@ struct orchestra {
 	struct agent *agent;
 	struct session *session;
 	struct recorder *recorder;
-	struct delegation *first; /* under way */
-	int64_t end_by_ms; /* when all of them are to have ended; 0: nobody asked for it */
+	struct delegation *first; /* the first of those under way */
+	/* when all delegates must have ended; 0: nobody asked for it */
+	int64_t end_by_ms;
 };
 
-/* Whom CALL works for. */
+/* The orchestra that CALL works for. */
 const struct orchestra *orchestra_of(const struct call *call);
 /* The session of the run in the journal; "" without one. */
 const char *orchestra_session(const struct orchestra *orchestra);
 
-/* The name of the role that AGENT names, as the registry has it: AGENT, or its role's. */
+/*
+ * The role of AGENT as the registry names it: AGENT itself, or the role that has this
+ * other name.
+ */
 const char *orchestra_role(const struct orchestra *orchestra, const char *agent);
-/* The row of AGENT, by either name, in the registry, or NULL. */
+/*
+ * The row of AGENT in the registry, by its name or its other name; NULL: there is none.
+ */
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent);
 /* Append the names in the registry: "coder, tester". */
 void orchestra_add_names(const struct orchestra *orchestra, struct buf *out);
 
-/* Append MOMENT (ms since 1970) as "2026-11-23 09:00:00 UTC". */
+/* Append WALL_MS (ms since 1970) as "2026-11-23 09:00:00 UTC". */
 void orchestra_add_time(int64_t wall_ms, struct buf *out);
-/* Append TEXT with "| " before each line: data of others, which cannot end its own frame. */
+/*
+ * Append TEXT with "| " before each line, so that this foreign text cannot end its own
+ * frame.
+ */
 void orchestra_quote(struct str text, struct buf *out);

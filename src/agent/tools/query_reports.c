@@ -1,4 +1,6 @@
-/* query_reports: what earlier runs in this workspace were asked for, and how they ended. */
+/*
+ * query_reports: the tasks of earlier runs in this workspace, and how these runs ended.
+ */
 
 #include "agent/tools/orchestra.h"
 #include "base/clock.h"
@@ -13,7 +15,7 @@
 enum {
 	REPORTS_UNLESS_TOLD = 10,
 	REPORTS_MAX = 50,
-	/* Sessions that are looked at for them. */
+	/* The most sessions that are searched for runs. */
 	REPORTS_LOOKED_AT = 500,
 	TASK_SHOWN = 400,
 	SAID_SHOWN = 1500,
@@ -216,7 +218,7 @@ static bool take_row(void *context, const struct report_row *row)
 	return !search->more;
 }
 
-/* The name beside ROLE's own that runs of it are recorded under. */
+/* The other name under which runs of ROLE are recorded. */
 static const char *other_name(const struct orchestra *orchestra, const char *role)
 {
 	const struct value *names = orchestra->options.other_names;

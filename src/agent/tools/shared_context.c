@@ -1,4 +1,4 @@
-/* shared_context: what agents know of a workspace beyond their own run. */
+/* shared_context: the facts that agents leave for later runs in a workspace. */
 
 #include "agent/tools/orchestra.h"
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-	/* A list says how a value begins; get shows all of it. */
+	/* A list shows the beginning of a value; get shows all of it. */
 	LISTED_VALUE = 120,
 	TEXT_MAX = 200 << 10,
 	MS_PER_S = 1000,

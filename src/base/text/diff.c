@@ -1,4 +1,4 @@
-/* diff: unified diffs; see diff.h. */
+/* diff: finds the lines in which two texts differ, and prints a unified diff. */
 
 #include "base/text/diff.h"
 
@@ -19,32 +19,31 @@ struct diff_side {
 	size_t count;
 	size_t *starts; /* count + 1 offsets */
 	uint32_t *ids;  /* equal lines have equal numbers, over both sides */
-	bool *changed;  /* count + 1, the last always false */
+	bool *changed;  /* count + 1; the last is always false */
 };
 
 struct diff_sides {
 	struct diff_side old_side, new_side;
-	size_t skipped; /* equal lines before both that are not part of them */
+	/* equal lines at the beginning, which are not part of the sides */
+	size_t skipped;
 };
 
 /*
- * Which lines of two texts are not common to both: Myers, "An O(ND) Difference Algorithm
- * and Its Variations" (1986), section 4b, the linear-space refinement.
- *
- * The comparison under diff.c.
+ * Finds the lines that two texts do not have in common: Myers, "An O(ND) Difference
+ * Algorithm and Its Variations" (1986), section 4b, the linear-space refinement.
  */
 
 /*
- * Steps of the search over one pair of texts: a quarter of a second. What is undecided
- * then is shown as replaced whole, which is correct and no worse to read than a diff of
- * that size.
+ * Steps of the search over one pair of texts: a quarter of a second. Lines that are
+ * still undecided then are shown as replaced. The diff stays correct and is no worse to
+ * read than any diff of that size.
  */
 #define DIFF_EFFORT ((ptrdiff_t)40000000)
 
 /*
- * A table of different lines. A line's number is one more than the place of the first
- * line equal to it, old lines first: so a new line is in the old text when its number is
- * in there.
+ * A table of the different lines. The number of a line is one more than the index of
+ * the first line equal to it, counted through the old text and then the new one. So a
+ * new line is also in the old text when its number lies in the range of the old text.
  */
 struct diff_slot {
 	uint32_t hash, id; /* id 0: free */
@@ -57,8 +56,8 @@ struct diff_table {
 };
 
 /*
- * FNV-1a over words, mixed at the end (Murmur3's finalizer): fast, and equality is
- * checked anyway.
+ * FNV-1a over words, mixed at the end (Murmur3's finalizer). It is fast, and equality
+ * is checked anyway.
  */
 static uint64_t diff_hash(struct str line)
 {
@@ -77,14 +76,15 @@ static uint64_t diff_hash(struct str line)
 }
 
 /*
- * Line I with its line end: a last line without one differs from the same line with one.
+ * Line I with its line end. So a last line without one differs from the same line with
+ * one.
  */
 static struct str diff_line(const struct diff_side *side, size_t i)
 {
 	return str_part(side->text, side->starts[i], side->starts[i + 1] - side->starts[i]);
 }
 
-/* The number of LINE; NEXT when it is the first of its kind. */
+/* The number of LINE; NEXT when no equal line came before. */
 static uint32_t diff_table_number(struct diff_table *table, struct str line, uint32_t next)
 {
 	const size_t old_count = table->sides->old_side.count;
@@ -117,7 +117,7 @@ static void diff_side_init(struct diff_side *side, struct str text)
 
 	side->text = text;
 	side->count = text_count_lines(text);
-	/* Two sides must number their lines in 32 bits. */
+	/* The numbers of the lines of both sides must fit into 32 bits. */
 	assert(side->count < UINT32_MAX / 2);
 	side->starts = memory_array(side->count + 1, sizeof(*side->starts));
 	side->ids = memory_array(side->count + 1, sizeof(*side->ids));
@@ -146,16 +146,16 @@ static void diff_lines_fini(struct diff_sides *sides)
 	diff_side_fini(&sides->new_side);
 }
 
-/* The part of the lines that has to be searched: those that occur on both sides. */
+/* The lines that have to be searched: those that occur on both sides. */
 struct diff_part {
 	uint32_t *ids;
-	uint32_t *lines; /* where each stands in its side */
+	uint32_t *lines; /* index of each line in its side */
 	size_t count;
 };
 
-/* One direction of the search: how far it reaches on each diagonal x - y. */
+/* One direction of the search: the farthest point on each diagonal x - y. */
 struct diff_front {
-	ptrdiff_t *reach; /* x, by diagonal; negative indices are in the allocation */
+	ptrdiff_t *reach; /* x by diagonal; the allocation includes negative indices */
 	ptrdiff_t low, high;
 };
 
@@ -180,7 +180,7 @@ static bool diff_same(const struct diff_search *search, ptrdiff_t x, ptrdiff_t y
 	return search->old_part.ids[x] == search->new_part.ids[y];
 }
 
-/* Trim what is equal on both ends of BOX. */
+/* Remove equal lines at both ends of BOX. */
 static void diff_box_trim(const struct diff_search *search, struct diff_box *box)
 {
 	while (box->x0 < box->x1 && box->y0 < box->y1 &&
@@ -203,7 +203,10 @@ static void diff_mark(struct diff_search *search, const struct diff_box *box)
 		search->new_side->changed[search->new_part.lines[y]] = true;
 }
 
-/* One difference more: a diagonal more on each side, or fewer once BOX ends there. */
+/*
+ * Allow one more difference: widen FRONT by a diagonal on each side, or narrow it where
+ * BOX ends.
+ */
 static void diff_front_widen(struct diff_front *front, const struct diff_box *box,
 			     ptrdiff_t nowhere)
 {
@@ -222,8 +225,7 @@ static void diff_front_widen(struct diff_front *front, const struct diff_box *bo
 }
 
 /*
- * Advance the forward front; true where it meets the backward one, with the point in
- * *MEET.
+ * Advance the forward front. True when it meets the backward front; *MEET is the point.
  */
 static bool diff_forward(struct diff_search *search, const struct diff_box *box,
 			 bool decides, struct diff_point *meet)
@@ -272,13 +274,17 @@ static bool diff_backward(struct diff_search *search, const struct diff_box *box
 }
 
 /*
- * A point in the middle of a shortest path through BOX; false when the effort is spent.
+ * Find a point in the middle of a shortest path through BOX. False when the effort is
+ * spent.
  */
 static bool diff_middle(struct diff_search *search, const struct diff_box *box,
 			struct diff_point *meet)
 {
 	const ptrdiff_t start = box->x0 - box->y0, end = box->x1 - box->y1;
-	/* The length of the whole path is odd or even as the corners' diagonals are. */
+	/*
+	 * The path length is odd exactly when the diagonals of the corners differ by an
+	 * odd number.
+	 */
 	const bool odd = (start - end) & 1;
 
 	search->forward.low = search->forward.high = start;
@@ -293,7 +299,7 @@ static bool diff_middle(struct diff_search *search, const struct diff_box *box,
 	return false;
 }
 
-/* Depth is bounded: both parts have about half of the differences. */
+/* The depth is bounded, because each part has about half of the differences. */
 static void diff_box_compare(struct diff_search *search, struct diff_box box)
 {
 	struct diff_box first, second;
@@ -314,8 +320,8 @@ static void diff_box_compare(struct diff_search *search, struct diff_box box)
 }
 
 /*
- * Number the lines of both sides between FROM and the ends; one that the other side has
- * not is changed for sure.
+ * Number the lines of both sides between FROM and the ends. A line that is only on one
+ * side is certainly changed.
  */
 static void diff_number(struct diff_sides *sides, size_t from, size_t old_to, size_t new_to)
 {
@@ -324,7 +330,7 @@ static void diff_number(struct diff_sides *sides, size_t from, size_t old_to, si
 	struct diff_table table = {.sides = sides};
 	size_t wanted = 16;
 
-	/* A power of two, and half full at most. */
+	/* The table has a power of two slots and is at most half full. */
 	while (wanted < 2 * (old_to - from + new_to - from))
 		wanted *= 2;
 	table.slots = memory_array(wanted, sizeof(*table.slots));
@@ -346,8 +352,8 @@ static void diff_number(struct diff_sides *sides, size_t from, size_t old_to, si
 }
 
 /*
- * Fill PART with the lines of SIDE between FROM and TO that are not marked as changed: only
- * these are still to be searched.
+ * Fill PART with the lines of SIDE between FROM and TO that are not marked as changed.
+ * Only these still have to be searched.
  */
 static void diff_part_init(struct diff_part *part, const struct diff_side *side,
 			   size_t from, size_t to)
@@ -376,7 +382,7 @@ static void diff_search_between(struct diff_sides *sides, size_t from, size_t ol
 
 	diff_part_init(&search.old_part, search.old_side, from, old_to);
 	diff_part_init(&search.new_part, search.new_side, from, new_to);
-	/* One more on both sides for the borders that diff_front_widen writes. */
+	/* One more on both sides, for the borders that diff_front_widen writes. */
 	diagonals = search.old_part.count + search.new_part.count + 3;
 	forward = memory_array(diagonals, sizeof(*forward));
 	backward = memory_array(diagonals, sizeof(*backward));
@@ -399,7 +405,7 @@ static void diff_lines_compare(struct diff_sides *sides)
 	const struct diff_side *old_side = &sides->old_side, *new_side = &sides->new_side;
 	size_t from = 0, old_to = old_side->count, new_to = new_side->count;
 
-	/* Most edits are small: what is equal on both ends needs no numbers. */
+	/* Most edits are small: equal lines at both ends need no numbers. */
 	while (from < old_to && from < new_to &&
 	       str_equal(diff_line(old_side, from), diff_line(new_side, from)))
 		from++;
@@ -412,14 +418,14 @@ static void diff_lines_compare(struct diff_sides *sides)
 	diff_search_between(sides, from, old_to, new_to);
 }
 
-/* One stretch of differing lines, as lines on both sides. */
+/* One stretch of different lines, as line numbers on both sides. */
 struct diff_change {
 	size_t old_from, old_to, new_from, new_to;
 };
 
 /*
- * A group of changed lines that could as well stand lower is moved there, as other diffs
- * do: an added function then begins with its head, not with the brace of the one before.
+ * Move each group of changed lines as far down as possible, as other diffs do. An added
+ * function then begins with its head, not with the brace of the function before it.
  */
 static void diff_slide(struct diff_side *side)
 {
@@ -436,7 +442,10 @@ static void diff_slide(struct diff_side *side)
 		       str_equal(diff_line(side, start), diff_line(side, end))) {
 			side->changed[start++] = false;
 			side->changed[end++] = true;
-			/* It may have reached the next group: both are one now. */
+			/*
+			 * The group may have reached the next one: both are one group
+			 * now.
+			 */
 			while (end < side->count && side->changed[end])
 				end++;
 		}
@@ -449,7 +458,7 @@ static bool diff_next_change(const struct diff_sides *sides, size_t *old_at,
 {
 	const struct diff_side *old_side = &sides->old_side, *new_side = &sides->new_side;
 
-	/* The line behind the last counts as unchanged on both sides. */
+	/* The line behind the last one counts as unchanged on both sides. */
 	while (!old_side->changed[*old_at] && !new_side->changed[*new_at]) {
 		if (*old_at == old_side->count)
 			return false;
@@ -483,9 +492,15 @@ static bool diff_add_lines(const struct diff_side *side, size_t from, size_t to,
 }
 
 enum {
-	/* Beyond this size equal lines before and behind the changes are left out first. */
+	/*
+	 * Texts of this size or more first lose their equal lines before and behind the
+	 * changes.
+	 */
 	DIFF_CROPPED_MIN = 64 << 10,
-	/* Of these so many stay: as context, and for changes that slide down (diff_slide). */
+	/*
+	 * So many of these lines stay: as context, and for changes that slide down
+	 * (diff_slide).
+	 */
 	DIFF_CROP_KEPT = 100,
 	DIFF_BLOCK = 4096,
 };
@@ -515,7 +530,10 @@ static size_t diff_common_end(struct str a, struct str b, size_t most)
 	return at;
 }
 
-/* Leave out what both texts begin and end with, by lines. How many are left out in front. */
+/*
+ * Cut the common lines at the beginning and the end of both texts. Returns the number
+ * of lines cut at the beginning.
+ */
 static size_t diff_crop(struct str *a, struct str *b)
 {
 	size_t start = diff_common_start(*a, *b);
@@ -544,7 +562,10 @@ static size_t diff_crop(struct str *a, struct str *b)
 	return lines;
 }
 
-/* "3,2"; a single line has no count, and no line is named by the line before it. */
+/*
+ * Print a range such as "3,2". A single line has no count. An empty range names the
+ * line before it.
+ */
 static bool diff_add_range(char mark, size_t from, size_t to, struct buf *out)
 {
 	size_t count = to - from;
@@ -554,7 +575,7 @@ static bool diff_add_range(char mark, size_t from, size_t to, struct buf *out)
 	return count == 1 || buf_addf(out, ",%zu", count);
 }
 
-/* One hunk: CHANGES from the first to the last, with CONTEXT lines around. */
+/* Print one hunk with COUNT CHANGES and CONTEXT lines around them. */
 static bool diff_add_hunk(const struct diff_sides *sides, const struct diff_change *changes,
 			  size_t count, size_t context, struct buf *out)
 {
@@ -588,7 +609,7 @@ static bool diff_add_hunk(const struct diff_sides *sides, const struct diff_chan
 
 static bool diff_needs_quotes(const char *name)
 {
-	/* The text of a diff is UTF-8, whatever its names are. */
+	/* Quote a name that is no UTF-8, so that the diff is always UTF-8. */
 	if (!text_is_utf8(str_of(name)))
 		return true;
 	for (; *name; name++) {
@@ -604,7 +625,7 @@ bool diff_add_quoted(const char *prefix, const char *name, struct buf *out)
 {
 	const bool is_utf8 = text_is_utf8(str_of(name));
 
-	/* As git writes them, and patch reads them: like strings of C. */
+	/* Quote as C does; git writes and patch reads names so. */
 	if (!diff_needs_quotes(name))
 		return buf_adds(out, prefix) && buf_adds(out, name);
 	(void)buf_addf(out, "\"%s", prefix);
@@ -629,7 +650,7 @@ static bool diff_add_name(const char *head, const char *name, struct buf *out)
 		return buf_adds(out, "/dev/null\n");
 	if (!diff_add_quoted("", name, out))
 		return false;
-	/* Without the tab, patch takes a name only up to its first blank. */
+	/* Without the tab, patch reads a name only up to its first blank. */
 	if (!diff_needs_quotes(name) && strchr(name, ' ') && !buf_addc(out, '\t'))
 		return false;
 	return buf_addc(out, '\n');
@@ -652,8 +673,8 @@ static bool diff_add_hunks(const struct diff_sides *sides, size_t context, struc
 		size_t gap = count ? next.old_from - changes[count - 1].old_to : 0;
 
 		/*
-		 * Changes whose contexts touch share a hunk: a gap of twice the context
-		 * at most.
+		 * Changes share a hunk when their contexts touch: with a gap of at most
+		 * twice the context.
 		 */
 		if (gap - gap / 2 > context) {
 			fits = diff_add_hunk(sides, changes, count, context, out);
@@ -709,7 +730,7 @@ bool diff_unified(struct str old_text, struct str new_text, const char *old_name
 	fits = diff_add_head(old_name, new_name, out) &&
 	       diff_add_hunks(&sides, context, out);
 	diff_lines_fini(&sides);
-	/* Half a diff is none. */
+	/* Remove an incomplete diff. */
 	if (!fits)
 		buf_truncate(out, start);
 	return fits;

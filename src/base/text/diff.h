@@ -1,6 +1,6 @@
 /*
- * diff: differences of two texts by lines (Myers, linear space), as a unified
- * diff that `patch` and `git apply` take: "\ No newline at end of file" included.
+ * diff: differences of two texts by lines (Myers, linear space), as a unified diff that
+ * `patch` and `git apply` accept, including "\ No newline at end of file".
  */
 #pragma once
 
@@ -15,18 +15,18 @@ enum { DIFF_CONTEXT = 3 };
 
 /*
  * Append the hunks, with CONTEXT lines around; nothing when the texts are equal. A head
- * of ---/+++ with OLD_NAME and NEW_NAME comes first; one NULL there gives /dev/null
- * (created or removed), two NULLs leave out the head. COUNTS may be NULL. False at the
- * ceiling of OUT. Time is bounded: beyond an effort limit the differing middle is one
- * replacement.
+ * of ---/+++ with OLD_NAME and NEW_NAME comes first. If one name is NULL, it becomes
+ * /dev/null (created or removed); if both are NULL, there is no head. COUNTS may be
+ * NULL. False when OUT is full. The time is bounded: beyond an effort limit the rest of
+ * the differences becomes one replacement.
  */
 bool diff_unified(struct str old_text, struct str new_text, const char *old_name,
 		  const char *new_name, size_t context, struct buf *out,
 		  struct diff_counts *counts);
 
 /*
- * A name as git writes it in a patch: in quotes with escapes where it needs them, as one that
- * is no UTF-8 does.
+ * Append a name as git writes it in a patch. A name that needs it, for example one that
+ * is no UTF-8, gets quotes and escapes.
  */
 bool diff_add_quoted(const char *prefix, const char *name, struct buf *out);
 

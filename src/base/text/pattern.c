@@ -1,4 +1,7 @@
-/* pattern: check, braces and the way to the matcher; see pattern.h. */
+/*
+ * pattern: checks patterns, writes out their braces, matches them, and applies
+ * gitignore rules.
+ */
 
 #include "base/text/pattern.h"
 
@@ -14,31 +17,28 @@
 #include <string.h>
 #include <strings.h>
 
-/* The answer of a bracket expression to one character. */
+/* The answer of a bracket expression for one character. */
 struct pattern_bracket {
-	size_t size; /* with both brackets; 0: not closed, or an unknown [:class:] */
+	size_t size; /* including both brackets; 0: not closed, or an unknown [:class:] */
 	bool contains;
 };
 
 /*
- * The plain bytes at both ends of a pattern: enough to reject most texts without the
- * matcher.
+ * The plain bytes at both ends of a pattern. They are enough to reject most texts
+ * without the matcher.
  */
 struct pattern_ends {
-	size_t head, tail; /* bytes each of them begins and ends with */
-	/* between the two stands one "*" and nothing else: in a name they decide alone */
+	size_t head, tail; /* bytes of the plain beginning and end */
+	/* between them is exactly one "*": for a name without slash the ends decide */
 	bool one_star;
 };
 
 /*
- * One pattern without braces against one path, for pattern.c, pattern.c and
- * pattern.c. Two restore points and no recursion: time is at most the product of both
- * lengths.
- *
- * The matcher under pattern.c and pattern.c.
+ * Matches one pattern without braces against one path. The matcher has two restore
+ * points and no recursion, so its time is at most the product of both lengths.
  */
 
-/* Where to go on when what follows a "*" or "**" did not match. */
+/* The point from which to continue when the text behind a "*" or "**" did not match. */
 struct pattern_restore {
 	bool set;
 	size_t pattern, path;
@@ -56,7 +56,10 @@ static unsigned pattern_fold(unsigned c, unsigned flags)
 	return (flags & PATTERN_IGNORE_CASE) && c < 128 ? (unsigned)tolower((int)c) : c;
 }
 
-/* The character at AT and its size; bytes that are no UTF-8 stand for themselves. */
+/*
+ * The character at AT and its size. Bytes that are no UTF-8 count as one character
+ * each.
+ */
 static unsigned pattern_char(struct str text, size_t at, unsigned flags, size_t *size)
 {
 	const unsigned char *bytes = (const unsigned char *)text.data + at;
@@ -70,14 +73,14 @@ static unsigned pattern_char(struct str text, size_t at, unsigned flags, size_t 
 		for (size_t i = 1; i < length; i++)
 			c = c << 6 | (bytes[i] & 0x3fu);
 	} else if ((flags & PATTERN_BRACES) && c >= 0x80) {
-		/* Above Unicode, so that no range of characters takes it. */
+		/* Move it above Unicode, so that it is in no range of characters. */
 		c += 0x110000;
 	}
 	*size = length ? length : 1;
 	return c;
 }
 
-/* Is C in the class NAME of POSIX (C locale)? -1 when there is no such class. */
+/* Is C in the POSIX class NAME (C locale)? -1 when there is no such class. */
 static int pattern_class(struct str name, unsigned c)
 {
 	static const struct {
@@ -108,8 +111,9 @@ static bool pattern_in_range(unsigned low, unsigned high, unsigned c, unsigned f
 }
 
 /*
- * Where case is ignored git makes the text small, and of the pattern only what is not quoted:
- * "[A]" and "\A" fit no letter then, while "[A-B]" and "A" fit both.
+ * When git ignores case, it turns the text into small letters, but of the pattern only
+ * characters that are not quoted. So "[A]" and "\A" match no letter, while "[A-B]" and
+ * "A" match both.
  */
 static bool pattern_is_same(unsigned wanted, bool quoted, unsigned c, unsigned flags)
 {
@@ -118,7 +122,10 @@ static bool pattern_is_same(unsigned wanted, bool quoted, unsigned c, unsigned f
 	return wanted == pattern_fold(c, flags);
 }
 
-/* "[:name:]" at AT: its size, 0 when it is not one, and in *CONTAINS the answer or -1. */
+/*
+ * The size of a "[:name:]" at AT; 0 when there is none. *CONTAINS becomes its answer,
+ * or -1.
+ */
 static size_t pattern_class_at(struct str text, size_t at, unsigned c, unsigned flags,
 			       int *contains)
 {
@@ -136,8 +143,8 @@ static size_t pattern_class_at(struct str text, size_t at, unsigned c, unsigned 
 }
 
 /*
- * FLAGS as in base/text/pattern.h; with PATTERN_BRACES a character is UTF-8, else a byte, as
- * git's.
+ * FLAGS as in pattern.h. With PATTERN_BRACES a character is UTF-8, else a byte, as in
+ * git.
  */
 static struct pattern_bracket pattern_bracket_read(struct str text, unsigned flags,
 						   unsigned c)
@@ -150,7 +157,7 @@ static struct pattern_bracket pattern_bracket_read(struct str text, unsigned fla
 
 	negated = at < text.size && (text.data[at] == '!' || text.data[at] == '^');
 	at += negated;
-	/* A "]" that comes first is an ordinary character. */
+	/* A "]" at the beginning is an ordinary character. */
 	for (size_t first = at; at < text.size && (at == first || text.data[at] != ']');) {
 		size = pattern_class_at(text, at, c, flags, &in_class);
 		if (size) {
@@ -186,7 +193,7 @@ static struct pattern_bracket pattern_bracket_read(struct str text, unsigned fla
 	return (struct pattern_bracket){at + 1, contains != negated};
 }
 
-/* Put WALK behind the next slash of its path from AT on. */
+/* Move WALK behind the next slash of its path from AT on. False when there is none. */
 static bool pattern_next_component(struct pattern_walk *walk, size_t at)
 {
 	size_t slash = str_find(walk->path, STR("/"), at);
@@ -197,10 +204,13 @@ static bool pattern_next_component(struct pattern_walk *walk, size_t at)
 	return true;
 }
 
-/* The result of one step: go on, no match this way, or all of the pattern has matched. */
+/*
+ * The result of one step: continue, no match this way, or the whole pattern has
+ * matched.
+ */
 enum pattern_step { STEP_FITS, STEP_FAILS, STEP_MATCHED };
 
-/* At a run of stars: one star inside a component, "**" when it is a whole component. */
+/* Take a run of stars: a star inside a component, or "**" as a whole component. */
 static enum pattern_step pattern_step_star(struct pattern_walk *walk)
 {
 	size_t start = walk->p, end = start;
@@ -215,8 +225,8 @@ static enum pattern_step pattern_step_star(struct pattern_walk *walk)
 		if (end == walk->pattern.size)
 			return STEP_MATCHED;
 		/*
-		 * git: an escaped slash must be there, a plain one may be no component at
-		 * all.
+		 * In git an escaped slash must be in the path, while a "**" with a
+		 * plain slash may match no component.
 		 */
 		if (escaped && !pattern_next_component(walk, walk->t))
 			return STEP_FAILS;
@@ -229,7 +239,7 @@ static enum pattern_step pattern_step_star(struct pattern_walk *walk)
 	return STEP_FITS;
 }
 
-/* Match one element of the pattern that is no star. */
+/* Match one element of the pattern other than a star. */
 static enum pattern_step pattern_step_one(struct pattern_walk *walk)
 {
 	size_t wanted_size = 1, size;
@@ -263,7 +273,10 @@ static enum pattern_step pattern_step_one(struct pattern_walk *walk)
 		wanted = pattern_char(walk->pattern, walk->p, walk->flags, &wanted_size);
 		if (!pattern_is_same(wanted, escaped, c, walk->flags))
 			return STEP_FAILS;
-		/* A star cannot reach over a slash: its component is settled. */
+		/*
+		 * A star cannot cross a slash, so the component before the slash is
+		 * settled.
+		 */
 		if (c == '/')
 			walk->star.set = false;
 		break;
@@ -273,7 +286,7 @@ static enum pattern_step pattern_step_one(struct pattern_walk *walk)
 	return STEP_FITS;
 }
 
-/* Give the last star one character more, or the last "**" one component more. */
+/* Let the last star match one character more, or the last "**" one component more. */
 static bool pattern_restore(struct pattern_walk *walk)
 {
 	size_t size;
@@ -320,8 +333,8 @@ static bool byte_is_special(char c)
 }
 
 /*
- * A "**" may stand for no folder at all, with the slash behind it: what is certain at the
- * end begins behind the last slash.
+ * Find the plain ends of PATTERN. A "**" with its slash may match no folder at all, so
+ * the certain end begins behind the last slash.
  */
 static struct pattern_ends pattern_ends_of(struct str pattern)
 {
@@ -333,20 +346,23 @@ static struct pattern_ends pattern_ends_of(struct str pattern)
 	while (ends.tail < pattern.size - ends.head) {
 		char c = pattern.data[pattern.size - ends.tail - 1];
 
-		/* "]" may close a class. */
+		/* A "]" may close a class. */
 		if (byte_is_special(c) || c == ']' || c == '/')
 			break;
 		ends.tail++;
 	}
 	for (size_t i = 0; i < pattern.size; i++)
 		ascii = ascii && (unsigned char)pattern.data[i] < 0x80;
-	/* A part of a character is no text of its own: that is for the matcher. */
+	/*
+	 * With characters of several bytes the star could match part of one, so leave
+	 * these to the matcher.
+	 */
 	ends.one_star = ascii && ends.head + ends.tail + 1 == pattern.size &&
 			pattern.data[ends.head] == '*';
 	return ends;
 }
 
-/* False: PATTERN, whose ends ENDS are, cannot match TEXT. */
+/* Can PATTERN, which has the ends ENDS, match TEXT? */
 static bool pattern_ends_fit(const struct pattern_ends *ends, struct str pattern,
 			     struct str text)
 {
@@ -356,7 +372,7 @@ static bool pattern_ends_fit(const struct pattern_ends *ends, struct str pattern
 		      pattern.data + pattern.size - ends->tail, ends->tail) == 0;
 }
 
-/* The same answer as pattern_match_plain, sooner. NAME holds no slash. */
+/* Like pattern_match_plain, but faster, for a NAME without slashes. */
 static bool pattern_match_name(const struct pattern_ends *ends, struct str pattern,
 			       struct str name, unsigned flags)
 {
@@ -371,12 +387,15 @@ static bool pattern_match_name(const struct pattern_ends *ends, struct str patte
 	return pattern_match_plain(pattern, name, flags);
 }
 
-/* Braces in braces: nobody writes more, and each level costs a frame of recursion. */
+/*
+ * Maximum depth of braces in braces. Nobody writes more, and each level costs a frame
+ * of recursion.
+ */
 enum { PATTERN_DEPTH_MAX = 16 };
 
 /*
- * Offset behind the element at AT that is neither a brace nor a comma; 0 when it is
- * broken.
+ * Offset behind the element at AT, which is no brace or comma; 0 when the element is
+ * malformed.
  */
 static size_t pattern_skip(struct str pattern, size_t at, unsigned flags)
 {
@@ -391,12 +410,12 @@ static size_t pattern_skip(struct str pattern, size_t at, unsigned flags)
 	return at + size <= pattern.size ? at + size : 0;
 }
 
-/* The state of pattern_count while it counts the patterns that PATTERN stands for. */
+/* The state of counting the patterns that PATTERN expands to. */
 struct pattern_count {
 	struct str pattern;
 	unsigned flags;
 	size_t at;
-	const char *wrong; /* why it is not well-formed */
+	const char *wrong; /* the reason why it is malformed */
 };
 
 static size_t pattern_cap(size_t count)
@@ -405,7 +424,8 @@ static size_t pattern_cap(size_t count)
 }
 
 /*
- * The number of patterns that the text up to the end, or the closing brace, stands for.
+ * The number of patterns that the text up to the end, or to the closing brace, expands
+ * to.
  */
 static size_t pattern_count(struct pattern_count *counter, size_t depth)
 {
@@ -444,7 +464,7 @@ static size_t pattern_count(struct pattern_count *counter, size_t depth)
 	return pattern_cap(sum + product);
 }
 
-/* NULL when PATTERN is well-formed. */
+/* The reason why PATTERN is malformed; NULL when it is well-formed. */
 static const char *pattern_wrong(struct str pattern, unsigned flags)
 {
 	struct pattern_count counter = {.pattern = pattern, .flags = flags};
@@ -461,7 +481,7 @@ _Static_assert(PATTERN_MAX == 4096 && PATTERN_ALTERNATIVES_MAX == 1024,
 
 bool pattern_check(struct str pattern, unsigned flags, struct err *err)
 {
-	/* As much of a pattern as a sentence repeats, each byte as four at most. */
+	/* Bytes of a pattern in a sentence; each may be printed as four. */
 	enum { SHOWN = 100 };
 	const char *wrong = pattern_wrong(pattern, flags);
 	struct buf shown;
@@ -476,7 +496,7 @@ bool pattern_check(struct str pattern, unsigned flags, struct err *err)
 	return false;
 }
 
-/* The texts that are still to be written out: this piece, then the pieces around it. */
+/* The texts that still have to be expanded: this piece, then the pieces around it. */
 struct pattern_piece {
 	struct str text;
 	const struct pattern_piece *next;
@@ -490,8 +510,8 @@ struct pattern_expansion {
 };
 
 /*
- * Offset of the comma or brace that ends the alternative at AT. The pattern is
- * well-formed.
+ * Offset of the comma or brace that ends the alternative at AT, in a well-formed
+ * pattern.
  */
 static size_t pattern_alternative_end(struct str text, size_t at, unsigned flags)
 {
@@ -508,7 +528,10 @@ static size_t pattern_alternative_end(struct str text, size_t at, unsigned flags
 	}
 }
 
-/* Is EACH content with one of the patterns that begin with SIZE bytes of expansion->text? */
+/*
+ * Does EACH return true for one of the patterns that begin with the first SIZE bytes of
+ * expansion->text?
+ */
 static bool pattern_expand(struct pattern_expansion *expansion,
 			   const struct pattern_piece *piece, size_t size)
 {
@@ -550,8 +573,8 @@ static bool pattern_expand(struct pattern_expansion *expansion,
 }
 
 /*
- * Hand each pattern that PATTERN (well-formed) stands for to EACH, without braces, until
- * one answers true; was there one?
+ * Call EACH for every pattern without braces that PATTERN (well-formed) expands to,
+ * until it returns true. Returns whether it did.
  */
 static bool pattern_each(struct str pattern, unsigned flags,
 			 bool (*each)(void *owner, struct str one), void *owner)
@@ -605,8 +628,8 @@ bool pattern_is_one(struct str text)
 }
 
 /*
- * A pattern taken apart once: its braces written out, and of each alternative what is
- * plain at both ends.
+ * Prepares a pattern once: writes out its braces and notes the plain bytes at both ends
+ * of each alternative.
  */
 
 /* One alternative. */
@@ -614,7 +637,7 @@ struct pattern_one {
 	char *data; /* owned */
 	size_t size;
 	struct pattern_ends ends;
-	bool name; /* matched with the last name of a path */
+	bool name; /* compared with the last name of a path */
 };
 
 struct pattern_set {
@@ -623,14 +646,14 @@ struct pattern_set {
 	size_t count, room;
 };
 
-/* False: there may be more. */
+/* Always returns false, so that pattern_each goes on. */
 static bool pattern_set_add(void *owner, struct str text)
 {
 	struct pattern_set *set = owner;
 	bool any_depth = false;
 	struct pattern_one *one;
 
-	/* "**", a slash and a name is that name at any depth. */
+	/* "**", a slash and a name match that name at any depth. */
 	while (str_starts(text, STR("**/")) && text.size > 3) {
 		text = str_part(text, 3, text.size);
 		any_depth = true;
@@ -699,14 +722,14 @@ bool pattern_set_match(const struct pattern_set *set, struct str path)
 	return false;
 }
 
-/* Rules of gitignore(5). */
+/* Reads and applies rules of gitignore(5). */
 
 struct ignore_rule {
-	struct str pattern; /* without "!", a leading slash and a closing slash */
+	struct str pattern; /* without "!", leading slash and final slash */
 	struct pattern_ends ends;
 	bool negated;
-	bool directories; /* only these */
-	bool base_name;   /* no slash inside: any depth */
+	bool directories; /* matches only directories */
+	bool base_name;   /* no slash inside: matches at any depth */
 };
 
 struct ignore {
@@ -719,7 +742,7 @@ struct ignore {
 	const struct ignore *parent;
 };
 
-/* gitignore(5): blanks at the end go unless a backslash quotes them; tabs stay. */
+/* gitignore(5): remove blanks at the end, unless a backslash quotes them; tabs stay. */
 static struct str ignore_trim(struct str line)
 {
 	size_t end = 0;
@@ -731,16 +754,16 @@ static struct str ignore_trim(struct str line)
 			continue;
 		end = at + 1;
 	}
-	/* A backslash that ends the line quotes nothing. */
+	/* A backslash at the end of the line quotes nothing. */
 	return str_part(line, 0, end);
 }
 
-/* False for a line that is no rule, or one that can never match. */
+/* False for a line that is no rule, or a rule that can never match. */
 static bool ignore_parse_line(struct str line, struct ignore_rule *rule)
 {
 	const char *nul = memchr(line.data, '\0', line.size);
 
-	/* git reads C strings. */
+	/* git reads C strings, which end at a NUL. */
 	if (nul)
 		line.size = (size_t)(nul - line.data);
 	if (line.size == 0 || line.data[0] == '#')
@@ -804,7 +827,7 @@ void ignore_free(struct ignore *ignore)
 }
 
 /*
- * As in git, only the plain beginning of a pattern is compared ahead of the matcher here,
+ * As in git, only the plain beginning of a pattern is compared before the matcher runs,
  * not its plain end.
  */
 static bool ignore_rule_matches_any_case(const struct ignore_rule *rule, struct str below,
@@ -833,12 +856,15 @@ static bool ignore_rule_matches(const struct ignore_rule *rule, struct str below
 		return false;
 	if (head == pattern.size)
 		return below.size == pattern.size;
-	/* As git: the literal beginning is gone when "**" asks what stands before it. */
+	/*
+	 * As in git: the matcher does not see the plain beginning, even when "**" looks
+	 * at the character before it.
+	 */
 	return pattern_match_plain(str_part(pattern, head, pattern.size),
 				   str_part(below, head, below.size), 0);
 }
 
-/* The last matching rule of one file. */
+/* The answer of the last matching rule of one file. */
 static enum ignore_answer ignore_decide_here(const struct ignore *ignore, struct str path,
 					     struct str name, bool is_directory)
 {

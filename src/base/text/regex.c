@@ -1,4 +1,4 @@
-/* regex: PCRE2 with JIT and limits; see regex.h. */
+/* regex: calls PCRE2 with its JIT compiler, always with limits. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/text/regex.h"
 
@@ -9,11 +9,11 @@
 #include "base/memory.h"
 
 /*
- * One search may cost this much, then the answer is REGEX_LIMIT. The match limit is the
- * time: ten million steps are about a tenth of a second in JIT code, a second in the
- * interpreter. Memory is the stack of the JIT (grown on demand, one in each scratch) and,
- * where that ends, the interpreter's heap, in KiB: enough for a group repeated a hundred
- * thousand times. The depth limit is only the second lock on that heap.
+ * Limits of one search; beyond them the answer is REGEX_LIMIT. The match limit bounds
+ * the time: ten million steps are about a tenth of a second in JIT code, a second in
+ * the interpreter. The memory is the stack of the JIT (grown on demand, one in each
+ * scratch) and, when that is full, the interpreter's heap, in KiB: enough for a group
+ * repeated a hundred thousand times. The depth limit also bounds that heap.
  */
 enum {
 	REGEX_MATCH_LIMIT = 10000000,
@@ -24,11 +24,12 @@ enum {
 };
 
 /*
- * A pattern is typed or generated, never a file; the compiler recurses into parentheses.
+ * A pattern is typed or generated, so it is never as long as a file; the compiler
+ * recurses into parentheses.
  */
 enum {
 	REGEX_PATTERN_MAX = 64 << 10,
-	REGEX_SPELLED_MAX = 3 * REGEX_PATTERN_MAX, /* five bytes for two, at most */
+	REGEX_SPELLED_MAX = 3 * REGEX_PATTERN_MAX, /* two bytes become at most five */
 	REGEX_PARENS_MAX = 200,
 };
 
@@ -60,14 +61,14 @@ static bool regex_refuse(int code, size_t at, struct err *err)
 {
 	PCRE2_UCHAR message[256];
 
-	/* Longer messages come cut, still ended by NUL. */
+	/* Longer messages are cut, but still end with NUL. */
 	if (pcre2_get_error_message(code, message, sizeof(message)) == PCRE2_ERROR_BADDATA)
 		message[0] = '\0';
 	return err_set(err, EINVAL, "regular expression, character position %zu: %s",
 		       at + 1, (const char *)message);
 }
 
-/* Bytes of the escape at FROM, with what \Q quotes. */
+/* The size of the escape at FROM, including the text that \Q quotes. */
 static size_t skip_escape(struct str pattern, size_t from)
 {
 	char name = from + 1 < pattern.size ? pattern.data[from + 1] : '\0';
@@ -77,7 +78,7 @@ static size_t skip_escape(struct str pattern, size_t from)
 	return name == 'Q' && end == (size_t)-1 ? pattern.size - from : size;
 }
 
-/* Bytes of the class at FROM. */
+/* The size of the class at FROM. */
 static size_t skip_class(struct str pattern, size_t from)
 {
 	size_t at = from + 1;
@@ -97,8 +98,9 @@ static size_t skip_class(struct str pattern, size_t from)
 }
 
 /*
- * PATTERN with [^\d] for \D outside classes, \S and \W likewise: the compiled code of PCRE2
- * 10.42 for a text that may be no UTF-8 lets these match no character of several bytes.
+ * Append PATTERN with [^\d] in place of \D outside of classes, and likewise for \S and
+ * \W. For texts that may be no UTF-8, the compiled code of PCRE2 10.42 lets \D, \S and
+ * \W match no character of several bytes.
  */
 static void regex_spell(struct str pattern, struct buf *out)
 {
@@ -157,7 +159,8 @@ bool regex_compile(struct str pattern, unsigned flags, struct regex **regex, str
 		return err_set(err, EINVAL, "regular expression: longer than %d bytes",
 			       REGEX_PATTERN_MAX);
 	/*
-	 * Compile the pattern as it was written first, so that errors refer to that text.
+	 * Compile the pattern as it was written first, so that errors refer to this
+	 * text.
 	 */
 	code = compile_text(pattern, options, flags, &error, &at);
 	if (!code)
@@ -173,8 +176,8 @@ bool regex_compile(struct str pattern, unsigned flags, struct regex **regex, str
 	if (!code)
 		return regex_refuse(error, at, err);
 	/*
-	 * Without JIT (a kernel that forbids such memory) the interpreter gives the same
-	 * answers.
+	 * Without JIT (the kernel may forbid such memory) the interpreter gives the
+	 * same answers.
 	 */
 	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
 	made = memory_alloc(sizeof(*made));
@@ -195,7 +198,7 @@ struct regex_scratch *regex_scratch_new(const struct regex *regex)
 {
 	struct regex_scratch *scratch = memory_alloc(sizeof(*scratch));
 
-	/* Only the whole match is asked for, never a group. */
+	/* Only the whole match is needed, never a group. */
 	(void)regex;
 	scratch->match = pcre2_match_data_create(1, NULL);
 	scratch->context = pcre2_match_context_create(NULL);
@@ -204,7 +207,7 @@ struct regex_scratch *regex_scratch_new(const struct regex *regex)
 	(void)pcre2_set_match_limit(scratch->context, REGEX_MATCH_LIMIT);
 	(void)pcre2_set_depth_limit(scratch->context, REGEX_DEPTH_LIMIT);
 	(void)pcre2_set_heap_limit(scratch->context, REGEX_HEAP_KIB);
-	/* NULL where JIT has no memory: matching then uses the C stack's 32 KiB. */
+	/* NULL when there is no memory: matching then uses 32 KiB of the C stack. */
 	scratch->stack = pcre2_jit_stack_create(REGEX_STACK_FIRST, REGEX_STACK_MAX, NULL);
 	pcre2_jit_stack_assign(scratch->context, NULL, scratch->stack);
 	return scratch;
@@ -231,21 +234,21 @@ enum regex_answer regex_find(const struct regex *regex, struct regex_scratch *sc
 		return REGEX_NONE;
 	answer = pcre2_match(regex->code, subject, text.size, from, 0, scratch->match,
 			     scratch->context);
-	/* The interpreter keeps its frames on the heap and gets further. */
+	/* The interpreter keeps its frames on the heap and can go deeper. */
 	if (answer == PCRE2_ERROR_JIT_STACKLIMIT)
 		answer = pcre2_match(regex->code, subject, text.size, from, PCRE2_NO_JIT,
 				     scratch->match, scratch->context);
 	if (answer == PCRE2_ERROR_NOMATCH)
 		return REGEX_NONE;
 	/*
-	 * Beside the limits only what cannot be judged is left, and that is no "no
+	 * All other errors mean that the text could not be judged, which is not "no
 	 * match".
 	 */
 	if (answer < 0)
 		return REGEX_LIMIT;
 	found = pcre2_get_ovector_pointer(scratch->match);
 	*span = (struct regex_span){found[0], found[1]};
-	/* "\K" may put the start behind the end. */
+	/* "\K" may set the start behind the end. */
 	if (span->start > span->end)
 		span->start = span->end;
 	return REGEX_FOUND;

@@ -1,7 +1,7 @@
 /*
- * shell: one pass over the bytes. The rules are those of bash; where bash has many,
- * only the few safe ones. The words that are literal here were compared with bash on
- * random texts (tests/gate).
+ * shell: splits a shell text in one pass over its bytes. The rules are those of bash;
+ * where bash has many, only the few safe ones. The words that are literal here were
+ * compared with bash on random texts (tests/gate).
  */
 
 #include "base/text/shell.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Simple commands out of the tokens of a text. */
+/* Gathers the simple commands from the tokens of a text. */
 
 enum { WORDS_FIRST = 32 };
 
@@ -77,7 +77,7 @@ static void begin_document(struct shell_scan *scan, const struct shell_token *to
 	};
 }
 
-/* The lines of a here-document are data of the command before them. */
+/* Skip the lines of a here-document, which are data of the command before them. */
 static void skip_documents(struct shell_scan *scan)
 {
 	struct shell_lexer *lexer = &scan->lexer;
@@ -103,8 +103,8 @@ static void skip_documents(struct shell_scan *scan)
 }
 
 /*
- * A redirection. A number that touches it is its descriptor, no word; the word behind it is
- * none of the command's either.
+ * Take a redirection. A number directly before it is its descriptor, not a word of the
+ * command. The word behind it is no word of the command either.
  */
 static void take_redirection(struct shell_scan *scan, struct str operator,
 			     struct shell_command * command)
@@ -135,8 +135,8 @@ static void take_redirection(struct shell_scan *scan, struct str operator,
 }
 
 /*
- * Words that stand before a program's name and are not it; of their options those whose value
- * is the next word, and how many operands come before the name.
+ * Words that stand before a program's name and are not the program: with those options
+ * whose value is the next word, and the number of operands before the name.
  */
 static const struct before {
 	const char *names, *valued;
@@ -184,7 +184,10 @@ static void drop_first(struct shell_command *command, size_t count)
 	command->values += count;
 }
 
-/* Behind the word at AT, which BEFORE describes: to the name, as far as there is one. */
+/*
+ * Skip the word at AT, which BEFORE describes, with its options and operands, up to the
+ * program's name if there is one.
+ */
 static size_t skip_before(const struct shell_command *command,
 			  const struct before *before, size_t at)
 {
@@ -217,13 +220,16 @@ void shell_command_strip(struct shell_command *command)
 			break;
 	}
 	drop_first(command, at);
-	/* `command vim` runs it, `command -v vim` only looks for it. */
+	/* `command vim` runs vim, `command -v vim` only looks for it. */
 	if (command->count > 1 && str_is(command->words[0], "command") &&
 	    !str_starts(command->words[1], STR("-")))
 		drop_first(command, 1);
 }
 
-/* Behind the option -c of a shell, alone or among letters ("-lc"); `count` when it has none. */
+/*
+ * The index behind the option -c of a shell, alone or among letters ("-lc"); `count`
+ * when there is none.
+ */
 static size_t behind_c(const struct shell_command *command)
 {
 	for (size_t at = 1; at < command->count; at++) {
@@ -254,8 +260,8 @@ bool shell_command_inner(const struct shell_command *command, struct str *text)
 }
 
 /*
- * A separator ends the command; false when it was no command after all (a case label, a
- * function's name).
+ * Take a separator, which ends the command. False when the words were no command (a
+ * case label, a function's name).
  */
 static bool take_separator(struct shell_scan *scan, enum shell_kind kind,
 			   struct shell_command *command)
@@ -279,7 +285,7 @@ static bool take_separator(struct shell_scan *scan, enum shell_kind kind,
 	return counts;
 }
 
-/* One command up to its separator; false when it was none. */
+/* Take one command up to its separator. False when the words were no command. */
 static bool take_command(struct shell_scan *scan, struct shell_command *command)
 {
 	struct shell_token token;
@@ -352,7 +358,7 @@ enum class {
 	BRACE,
 	TILDE,
 	EQUALS,
-	HIGH, /* of a character beyond ASCII */
+	HIGH, /* part of a character beyond ASCII */
 	CONTROL,
 };
 
@@ -379,7 +385,7 @@ void shell_lexer_init(struct shell_lexer *lexer, struct str text, char *values)
 	*lexer = (struct shell_lexer){.text = text, .values = values};
 }
 
-/* The byte AHEAD of where LEXER stands; NUL behind the end. */
+/* The byte AHEAD of LEXER's position; NUL behind the end. */
 static char peek(const struct shell_lexer *lexer, size_t ahead)
 {
 	size_t at = lexer->at + ahead;
@@ -392,13 +398,13 @@ static bool at_end(const struct shell_lexer *lexer)
 	return lexer->at >= lexer->text.size;
 }
 
-/* A word while it is read. */
+/* The state while a word is read. */
 struct word {
 	struct shell_lexer *lexer;
 	struct shell_token *token;
-	size_t value_at; /* of LEXER's values */
-	bool brace;      /* an open one, unquoted */
-	bool equals;     /* likewise */
+	size_t value_at; /* beginning in LEXER's values */
+	bool brace;      /* has an unquoted opening brace */
+	bool equals;     /* has an unquoted "=" */
 };
 
 static void refuse(struct word *word, enum shell_reason reason, size_t at)
@@ -419,7 +425,7 @@ static void add(struct word *word, const char *bytes, size_t size)
 	lexer->values_size += size;
 }
 
-/* One byte or one whole character of the text; refused when it is none. */
+/* Take one byte or one whole character of the text. A byte that is neither is refused. */
 static void take_character(struct word *word)
 {
 	struct shell_lexer *lexer = word->lexer;
@@ -440,7 +446,10 @@ static void take_character(struct word *word)
 	lexer->at += length;
 }
 
-/* To after the closing QUOTE, whatever is between; the lexer is at the opening one. */
+/*
+ * Skip to behind the closing QUOTE, with anything in between. The lexer is at the
+ * opening one.
+ */
 static void skip_quoted(struct shell_lexer *lexer, char quote)
 {
 	lexer->at++;
@@ -452,7 +461,7 @@ static void skip_quoted(struct shell_lexer *lexer, char quote)
 	lexer->at++;
 }
 
-/* "(…)" of a substitution, quotes and inner parentheses included. */
+/* Skip the "(…)" of a substitution, with quotes and inner parentheses. */
 static void skip_parentheses(struct shell_lexer *lexer)
 {
 	size_t depth = 0;
@@ -474,7 +483,7 @@ static void skip_parentheses(struct shell_lexer *lexer)
 	} while (depth > 0 && !at_end(lexer));
 }
 
-/* At "$" or "`": what the shell would put there is not known. */
+/* Take a substitution at "$" or "`". Its result is not known. */
 static void take_substitution(struct word *word)
 {
 	struct shell_lexer *lexer = word->lexer;
@@ -517,7 +526,7 @@ static void take_double_quotes(struct word *word)
 			lexer->at++;
 			take_character(word);
 		} else if (c == '`' ||
-			   /* before these the sign stands for itself: "end$", "a$|b$" */
+			   /* before these a "$" stands for itself: "end$", "a$|b$" */
 			   (c == '$' && (next == '\0' || strchr("\" |)", next) == NULL))) {
 			take_substitution(word);
 		} else {
@@ -546,7 +555,7 @@ static void take_backslash(struct word *word)
 	take_character(word);
 }
 
-/* Before "=": is all that was read so far a name, and nothing of it quoted? */
+/* Is everything read before the "=" a name, with no part quoted? */
 static bool is_name_before(const struct word *word)
 {
 	const struct shell_token *token = word->token;
@@ -557,7 +566,7 @@ static bool is_name_before(const struct word *word)
 	if (token->quoted)
 		return false;
 	for (const char *at = token->text.data; at < lexer->text.data + lexer->at; at++) {
-		if (*at == '\\') { /* with the line end behind it: neither is there for bash */
+		if (*at == '\\') { /* a line continuation, which bash removes */
 			at++;
 			continue;
 		}
@@ -571,8 +580,8 @@ static bool is_name_before(const struct word *word)
 }
 
 /*
- * Bash looks for a home at the beginning of a word, and behind "=" and ":" in what looks
- * like an assignment. "HEAD~2" and "file.txt~" are safe.
+ * Is a "~" here literal? Bash expands it at the beginning of a word, and behind "=" and
+ * ":" in words like assignments. "HEAD~2" and "file.txt~" are safe.
  */
 static bool is_safe_tilde(const struct word *word)
 {
@@ -582,7 +591,7 @@ static bool is_safe_tilde(const struct word *word)
 	       (isalnum((unsigned char)at[-1]) || at[-1] == '^' || at[-1] == '.');
 }
 
-/* Plain bytes in one piece: most of every text. */
+/* Take a run of plain bytes, which make up most of a text. */
 static void take_plain(struct word *word)
 {
 	struct shell_lexer *lexer = word->lexer;
@@ -660,7 +669,7 @@ static void take_word(struct shell_lexer *lexer, struct shell_token *token)
 	}
 }
 
-/* Blanks, lines that are joined, and comments, which end before their line does. */
+/* Skip blanks, joined lines, and comments, which end before their line end. */
 static void skip_between(struct shell_lexer *lexer)
 {
 	while (!at_end(lexer)) {
@@ -685,7 +694,7 @@ static void skip_between(struct shell_lexer *lexer)
 	}
 }
 
-/* The longest first. */
+/* Sorted: longer operators first. */
 static const struct operator
 {
 	const char text[4];

@@ -20,39 +20,41 @@ enum shell_kind {
 	SHELL_WORD,
 	SHELL_NEWLINE,
 	SHELL_SEMICOLON,
-	SHELL_AND,         /* && */
-	SHELL_OR,          /* || */
-	SHELL_PIPE,        /* | */
-	SHELL_PIPE_BOTH,   /* |& */
-	SHELL_BACKGROUND,  /* & */
-	SHELL_CASE_END,    /* ;; ;& ;;& */
-	SHELL_OPEN,        /* ( */
-	SHELL_CLOSE,       /* ) */
-	SHELL_REDIRECTION, /* < << <<- <<< <& <> > >> >& >| &> &>>; its word comes next */
-	SHELL_PROCESS,     /* <(…) and >(…), whole */
+	SHELL_AND,        /* && */
+	SHELL_OR,         /* || */
+	SHELL_PIPE,       /* | */
+	SHELL_PIPE_BOTH,  /* |& */
+	SHELL_BACKGROUND, /* & */
+	SHELL_CASE_END,   /* ;; ;& ;;& */
+	SHELL_OPEN,       /* ( */
+	SHELL_CLOSE,      /* ) */
+	/* < << <<- <<< <& <> > >> >& >| &> &>>; its word is the next token */
+	SHELL_REDIRECTION,
+	SHELL_PROCESS, /* <(…) and >(…), whole */
 };
 
-/* Why a word is not what it says. In the order of shell_reason_text. */
+/* The reason why a word is not literal. In the order of shell_reason_text. */
 enum shell_reason {
 	SHELL_LITERAL,
 	SHELL_EXPANSION,  /* $name, ${…}, $'…' */
 	SHELL_COMMAND,    /* $(…) and `…` */
 	SHELL_PATTERN,    /* * ? [ */
 	SHELL_BRACES,     /* {a,b} {1..3} */
-	SHELL_TILDE,      /* ~ where bash may look for a home */
-	SHELL_OPEN_QUOTE, /* ' or " without its other */
+	SHELL_TILDE,      /* ~ where bash may expand it to a home */
+	SHELL_OPEN_QUOTE, /* ' or " without the closing one */
 	SHELL_LAST_BACKSLASH,
-	SHELL_BYTE, /* a control byte, or one that is no UTF-8 */
+	SHELL_BYTE, /* a control byte, or invalid UTF-8 */
 };
 
 struct shell_token {
 	enum shell_kind kind;
 	struct str text; /* as written */
-	/* Of words: */
+	/* Only for words: */
 	enum shell_reason reason;
-	size_t at;        /* where in the whole text the reason stands */
-	struct str value; /* without its quotes; only where `values` is given, and literal */
-	bool quoted;      /* something of it was: it is then no word of the shell's own */
+	size_t at; /* place of the reason in the whole text */
+	/* without its quotes; only for literal words, when `values` is given */
+	struct str value;
+	bool quoted; /* a part was quoted, so the word is no keyword of the shell */
 	bool is_assignment; /* NAME=… or NAME+=… */
 };
 
@@ -60,12 +62,15 @@ struct shell_lexer {
 	struct str text;
 	size_t at;
 	/*
-	 * Where the values of words are written, each ended by NUL; NULL: none wanted. Room for
-	 * text.size + 1 bytes, which all of them together do not exceed.
+	 * Receives the values of words, each ended by NUL; NULL: not needed. It has
+	 * room for text.size + 1 bytes, which is enough for all of them.
 	 */
 	char *values;
 	size_t values_size;
-	/* Of the first byte outside of words that bash has its own ideas about; SHELL_LITERAL: none */
+	/*
+	 * For the first byte outside of words that bash treats specially;
+	 * SHELL_LITERAL: none
+	 */
 	enum shell_reason outside;
 	size_t outside_at;
 };
@@ -73,37 +78,40 @@ struct shell_lexer {
 void shell_lexer_init(struct shell_lexer *lexer, struct str text, char *values);
 
 /*
- * The next token; comments and blanks are passed over. Never reads beyond the text, and each
- * but SHELL_END takes at least a byte of it.
+ * Read the next token. Comments and blanks are skipped. Never reads beyond the text.
+ * Each token except SHELL_END takes at least one byte.
  */
 void shell_lexer_next(struct shell_lexer *lexer, struct shell_token *token);
 
-/* Append WORD as one would type it: in quotes where they are needed. */
+/* Append WORD as a person would type it, in quotes where needed. */
 void shell_token_add_word(const char *word, struct buf *out);
 
 /*
  * The simple commands of a shell text, as far as they can be seen without running it:
- * which programs it starts by name, with which words. Nothing about safety follows from
- * it (the cell contains): a program's own programs, and the words that only the shell
- * knows, are not seen. policy/command.h is strict over the same tokens.
+ * the programs that it starts by name, with their words. The scan does not see programs
+ * that a program starts itself, or words that only the shell knows. So nothing about
+ * safety follows from it; the cell contains the commands. policy/command.h is strict
+ * over the same tokens.
  */
 
-/* Both lists are the scan's, and good until its next command. */
+/* The scan owns both lists. They are valid until its next command. */
 struct shell_command {
 	const struct str *words; /* as written, quotes included */
-	const struct str *values; /* without quotes, ended by NUL; NULL data: only the shell knows */
+	/* without quotes, ended by NUL; data NULL when only the shell knows the value */
+	const struct str *values;
 	size_t count;
-	size_t depth;      /* subshells around it: "(" not yet closed */
-	bool input_given;  /* from a pipe, a file or a here-document */
-	bool output_taken; /* by a pipe or a file */
+	/* number of subshells around it, whose "(" is not yet closed */
+	size_t depth;
+	bool input_given;  /* its input comes from a pipe, a file or a here-document */
+	bool output_taken; /* its output goes to a pipe or a file */
 };
 
-/* Here-documents of one line; the text behind more of them is not looked at. */
+/* Here-documents that begin on one line. The text behind further ones is not scanned. */
 enum { SHELL_DOCUMENTS_MAX = 8 };
 
 struct shell_document {
 	struct str end; /* the line that ends it */
-	bool tabs;      /* "<<-": tabs before its lines do not count */
+	bool tabs;      /* "<<-": tabs at the beginning of its lines do not count */
 };
 
 struct shell_scan {
@@ -111,9 +119,10 @@ struct shell_scan {
 	char *values;
 	struct str *word_room, *value_room;
 	size_t room;
-	size_t open; /* "(" not yet closed */
+	size_t open; /* number of "(" that are not yet closed */
 	bool after_pipe;
-	struct shell_document documents[SHELL_DOCUMENTS_MAX]; /* that begin on this line */
+	/* those that begin on this line */
+	struct shell_document documents[SHELL_DOCUMENTS_MAX];
 	size_t document_count;
 	bool ended;
 };
@@ -121,22 +130,31 @@ struct shell_scan {
 void shell_scan_init(struct shell_scan *scan, struct str text);
 void shell_scan_fini(struct shell_scan *scan);
 /*
- * The next simple command, without assignments and the words before its name (`if`,
- * `sudo`, `env`, `timeout 5` …). Here-documents are passed over.
+ * Read the next simple command, without assignments and the words before its name
+ * (`if`, `sudo`, `env`, `timeout 5` …). Here-documents are skipped.
  */
 bool shell_scan_next(struct shell_scan *scan, struct shell_command *command);
 
-/* Take assignments and the words before its name off COMMAND. */
+/* Remove assignments and the words before its name from COMMAND. */
 void shell_command_strip(struct shell_command *command);
 
-/* The text that COMMAND hands to another shell (`bash -c TEXT`, `eval TEXT`), if it can be seen. */
+/*
+ * Find the text that COMMAND passes to another shell (`bash -c TEXT`, `eval TEXT`).
+ * False when it cannot be seen.
+ */
 bool shell_command_inner(const struct shell_command *command, struct str *text);
 
-/* The last name in WORD after its slashes: "/usr/bin/vim" is "vim". */
+/* The last name in the path WORD: "/usr/bin/vim" gives "vim". */
 struct str shell_words_program(struct str word);
 
-/* The word AT without its quotes; as it is written when only the shell knows what it says. */
+/*
+ * The word AT without its quotes, or as it is written when only the shell knows its
+ * value.
+ */
 struct str shell_command_value(const struct shell_command *command, size_t at);
 
-/* Where the subcommand of git stands in COMMAND, behind git's own options; `count`: nowhere. */
+/*
+ * The index of git's subcommand in COMMAND, behind git's own options; `count` when
+ * there is none.
+ */
 size_t shell_command_git(const struct shell_command *command);

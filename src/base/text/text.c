@@ -1,6 +1,6 @@
 /*
- * text: UTF-8, binary or not, lines and sizes; see text.h. Numbers are read in
- * text.c.
+ * text: checks UTF-8, shortens and cleans output, finds near words, and reads numbers
+ * and sizes.
  */
 
 #include "base/text/text.h"
@@ -19,8 +19,8 @@
 #include <string.h>
 
 /*
- * As much as other programs look at to tell binary from text (git and grep: 8,000 and 32
- * Ki).
+ * The bytes in which binary is told from text; other programs use similar numbers (git
+ * 8,000, grep 32 Ki).
  */
 enum { TEXT_BINARY_PROBE = 8192, TEXT_BINARY_PERCENT = 30 };
 
@@ -42,7 +42,7 @@ size_t text_utf8_length(struct str text)
 	if (at[0] < 0xc2 || at[0] > 0xf4)
 		return 0;
 	length = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-	/* The second byte carries what is overlong, a surrogate or above U+10FFFF. */
+	/* The second byte shows overlong forms, surrogates and values above U+10FFFF. */
 	if (at[0] == 0xe0)
 		low = 0xa0;
 	else if (at[0] == 0xed)
@@ -88,7 +88,10 @@ bool text_is_utf8(struct str text)
 		at = text_skip_ascii(text, at);
 		if (at == text.size)
 			return true;
-		/* Other scripts come in runs: stay here until the next ASCII byte. */
+		/*
+		 * Characters of other scripts come in runs: stay in this loop until the
+		 * next ASCII byte.
+		 */
 		while (at < text.size && (unsigned char)text.data[at] >= 0x80) {
 			length = text_utf8_length(
 				(struct str){text.data + at, text.size - at});
@@ -114,15 +117,15 @@ size_t text_character_border(struct str text, size_t at)
 }
 
 /*
- * Line ends, tab, form feed, backspace and escape are in logs and sources; all other
- * control bytes count.
+ * Is C a control byte that speaks for binary? Line ends, tab, form feed, backspace and
+ * escape do not, because logs and sources contain them.
  */
 static bool byte_is_control(unsigned char c)
 {
 	return (c < 0x20 && (c < '\b' || c > '\r' || c == '\v') && c != 0x1b) || c == 0x7f;
 }
 
-/* The same of sixteen bytes: -1 in the lanes of those that count. */
+/* Like byte_is_control for sixteen bytes: -1 in the lanes where it is true. */
 static byte_vector bytes_are_controls(byte_vector c)
 {
 	byte_vector plain = (byte_vector)((c - '\b') <= '\r' - '\b');
@@ -132,7 +135,7 @@ static byte_vector bytes_are_controls(byte_vector c)
 	return ((byte_vector)(c < 0x20) & ~plain) | (byte_vector)(c == 0x7f);
 }
 
-/* Bytes from AT that are looked at before a lane is full. */
+/* The end of the bytes from AT that can be counted before a lane overflows. */
 static size_t lane_end(struct str text, size_t at)
 {
 	size_t most = (size_t)BYTE_VECTOR * BYTE_VECTOR_COUNT_MAX;
@@ -202,7 +205,7 @@ char *text_size(uint64_t bytes, char text[32])
 		(void)snprintf(text, 32, "%d B", (int)bytes);
 		return text;
 	}
-	/* 1023.95 and more would be printed as 1024.0 of the smaller unit. */
+	/* From 1023.95 on, the smaller unit would print 1024.0. */
 	for (amount /= 1024; amount >= 1023.95 && unit < 5; amount /= 1024)
 		unit++;
 	(void)snprintf(text, 32, "%.1f", amount);
@@ -217,24 +220,24 @@ bool text_add_count(struct buf *out, size_t count, const char *noun)
 	return buf_addf(out, "%zu %s%s", count, noun, count == 1 ? "" : "s");
 }
 
-/* Bytes of a program as a reader should see them. */
+/* Turns the output of a program into text for a reader. */
 
 enum { ESCAPE = 0x1b, BELL = 0x07, DELETE = 0x7f };
 
 struct text_cleaner {
 	struct buf *out;
-	size_t line;   /* where the line began in out */
-	bool returned; /* "\r" seen: what comes next replaces the line */
+	size_t line;   /* beginning of the current line in OUT */
+	bool returned; /* after "\r": the next output replaces the line */
 };
 
 /* The effect of one escape sequence on the text. */
 struct text_sequence {
 	size_t size;     /* 0: not a sequence */
-	bool erases;     /* the line from the cursor on */
-	bool erases_all; /* the whole line */
+	bool erases;     /* erases the line from the cursor on */
+	bool erases_all; /* erases the whole line */
 };
 
-/* CSI (ECMA-48, 5.4): parameters, intermediates, one final byte. */
+/* Reads a CSI sequence (ECMA-48, 5.4): parameters, intermediates, one final byte. */
 static struct text_sequence text_csi(struct str text)
 {
 	struct text_sequence sequence = {0};
@@ -255,8 +258,9 @@ static struct text_sequence text_csi(struct str text)
 }
 
 /*
- * Titles, links, device strings: up to BEL or ESC \. One that does not end on its line is
- * none, so that a lone introducer cannot hide what follows.
+ * The size of a control string (title, link, device string), which ends with BEL or ESC
+ * \. A string that does not end on its line is none, so that a stray introducer cannot
+ * hide the text behind it.
  */
 static size_t text_control_string(struct str text)
 {
@@ -294,7 +298,7 @@ static bool text_is_plain(char c)
 	return (c >= 0x20 && c < DELETE) || c == '\t';
 }
 
-/* The size of the piece of TEXT that stays as it is. */
+/* The size of the beginning of TEXT that stays unchanged. */
 static size_t text_plain_run(struct str text)
 {
 	size_t at = 0;
@@ -308,7 +312,8 @@ static size_t text_plain_run(struct str text)
 			continue;
 		}
 		/*
-		 * U+0080 to U+009F are control characters too; some terminals obey them.
+		 * U+0080 to U+009F are control characters too, and some terminals obey
+		 * them.
 		 */
 		if (first < 0x80 || (first == 0xc2 && at + 1 < text.size &&
 				     (unsigned char)text.data[at + 1] < 0xa0))
@@ -321,7 +326,7 @@ static size_t text_plain_run(struct str text)
 	return at;
 }
 
-/* Something to be seen is about to be added. */
+/* Called before visible output is added. */
 static void text_before_output(struct text_cleaner *cleaner)
 {
 	if (cleaner->returned)
@@ -329,7 +334,7 @@ static void text_before_output(struct text_cleaner *cleaner)
 	cleaner->returned = false;
 }
 
-/* Handle what stands at TEXT[0]; returns its size, 0 at the ceiling. */
+/* Handle the character or sequence at TEXT[0]. Returns its size; 0 when OUT is full. */
 static size_t text_clean_one(struct text_cleaner *cleaner, struct str text)
 {
 	struct text_sequence sequence = {0};
@@ -375,9 +380,9 @@ bool text_clean(struct str text, struct buf *out)
 }
 
 /*
- * Characters that change how a line looks without being seen in it: those a terminal obeys
- * (U+0080 to U+009F), marks of direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
- * U+2069), other line ends (U+2028, U+2029).
+ * Invisible characters that change how a line looks: those that a terminal obeys
+ * (U+0080 to U+009F), marks of direction (U+061C, U+200E, U+200F, U+202A to U+202E,
+ * U+2066 to U+2069), and other line ends (U+2028, U+2029).
  */
 static bool is_unseen(struct str character)
 {
@@ -392,7 +397,10 @@ static bool is_unseen(struct str character)
 	       (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9);
 }
 
-/* The bytes at the front of TEXT (not empty) that may stand as they are, one character; or 0. */
+/*
+ * The size of the character at the front of TEXT (not empty), if it may stay as it is;
+ * else 0.
+ */
 static size_t seen_size(struct str text)
 {
 	unsigned char c = (unsigned char)text.data[0];
@@ -428,9 +436,9 @@ void text_add_name(struct buf *out, struct str name)
 }
 
 /*
- * Characters without ink of their own, and blanks that no program takes for one:
- * Default_Ignorable_Code_Point and White_Space beyond ASCII, and the fillers, as of Unicode
- * 15.
+ * Characters without ink, and blanks that programs do not treat as blanks:
+ * Default_Ignorable_Code_Point, White_Space beyond ASCII, and the fillers, as in
+ * Unicode 15.
  */
 static const uint32_t inkless[][2] = {
 	{0xa0, 0xa0},     {0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},
@@ -484,32 +492,43 @@ void text_add_paragraph(struct buf *out, struct str text)
 }
 
 /*
- * A long text as its first third and its last two thirds, a long line as its beginning
- * and its end.
+ * Shortens a long text to its first third and its last two thirds, and a long line to
+ * its beginning and its end.
  */
 
-/* The share of the limits that the beginning gets: ends of logs say what went wrong. */
+/*
+ * The beginning gets one third of the limits, because the end of a log says what went
+ * wrong.
+ */
 enum { TEXT_HEAD_SHARE = 3 };
 
 enum {
-	/* The end of a line gets one quarter: its beginning says what the line is. */
+	/*
+	 * The end of a line gets one quarter, because its beginning says what the line
+	 * is.
+	 */
 	LINE_TAIL_SHARE = 4,
-	/* Beginning and end get one fifth each when a place between them is shown, too. */
+	/*
+	 * Beginning and end get one fifth each when a place between them is also shown.
+	 */
 	LINE_EDGE_SHARE = 5,
-	/* One third of what stands around the place is before it: what follows says more. */
+	/*
+	 * One third of the text around a place is before it, because the text behind it
+	 * says more.
+	 */
 	LINE_BEFORE_SHARE = 3,
 };
 
-/* A part of a line that is shown. */
+/* A part of a line to show. */
 struct line_span {
 	uint64_t from, to;
 };
 
-/* A growing part of the text at one of its ends. */
+/* A growing part at one end of the text. */
 struct text_part {
-	size_t bytes, lines; /* left of its budget */
-	size_t line_bytes;   /* longest line */
-	size_t size;         /* taken of the source */
+	size_t bytes, lines; /* left in its budget */
+	size_t line_bytes;   /* limit of one line */
+	size_t size;         /* bytes taken from the source */
 };
 
 static size_t text_limit(size_t limit)
@@ -517,7 +536,7 @@ static size_t text_limit(size_t limit)
 	return limit ? limit : SIZE_MAX;
 }
 
-/* The size of the first line, with its line end. */
+/* The size of the first line, including its line end. */
 static size_t text_first_line(struct str text)
 {
 	const char *end = memchr(text.data, '\n', text.size);
@@ -525,7 +544,7 @@ static size_t text_first_line(struct str text)
 	return end ? (size_t)(end - text.data) + 1 : text.size;
 }
 
-/* The size of the last line, with its line end. */
+/* The size of the last line, including its line end. */
 static size_t text_last_line(struct str text)
 {
 	const char *before;
@@ -536,10 +555,13 @@ static size_t text_last_line(struct str text)
 	return before ? text.size - (size_t)(before + 1 - text.data) : text.size;
 }
 
-/* Take a line of SIZE bytes when the budget allows. */
+/* Take a line of SIZE bytes if the budget allows it. */
 static bool text_take_line(struct text_part *part, size_t size)
 {
-	/* A line over its own limit costs what is shown of it, and its line end. */
+	/*
+	 * A line over its own limit costs the bytes that are shown of it, and its line
+	 * end.
+	 */
 	size_t cost = size - 1 > part->line_bytes ? part->line_bytes + 1 : size;
 
 	if (part->lines == 0 || cost > part->bytes)
@@ -555,7 +577,10 @@ size_t text_line_head(size_t most)
 	return most - most / LINE_TAIL_SHARE;
 }
 
-/* The spans of LINE, which is longer than MOST; in order, maybe touching. */
+/*
+ * The spans to show of LINE, which is longer than MOST. They are in order and may
+ * touch.
+ */
 static size_t line_spans(const struct text_line *line, size_t most,
 			 struct line_span spans[TEXT_LINE_PARTS])
 {
@@ -582,7 +607,10 @@ static size_t line_spans(const struct text_line *line, size_t most,
 	return 3;
 }
 
-/* The bytes of SPAN, which shrinks until no character is cut and all of it is held. */
+/*
+ * The bytes of SPAN. SPAN shrinks until it cuts no character and all its bytes are
+ * held.
+ */
 static struct str line_part(const struct text_line *line, struct line_span *span)
 {
 	struct str bytes = {0};
@@ -603,7 +631,7 @@ static struct str line_part(const struct text_line *line, struct line_span *span
 	from = (size_t)(span->from - at);
 	to = text_character_border(bytes, (size_t)(span->to - at));
 	border = text_character_border(bytes, from);
-	/* Forward, not back: the limit is not passed. */
+	/* Move forward, not back, so that the limit is kept. */
 	if (border < from)
 		border += text_utf8_length(str_part(bytes, border, 4));
 	if (border > to)
@@ -646,7 +674,7 @@ struct text_line_cut text_add_line(const struct text_line *line, size_t most,
 	return cut;
 }
 
-/* Append LINES, each cut to line_bytes; counts what is cut. */
+/* Append LINES, each cut to line_bytes, and count the cuts. */
 static bool text_add_lines(struct str lines, size_t line_bytes, struct buf *out,
 			   struct text_cut *cut)
 {
@@ -671,8 +699,9 @@ static bool text_add_lines(struct str lines, size_t line_bytes, struct buf *out,
 }
 
 /*
- * Not even one line fits: show a piece of it, so that a text without line ends is not
- * left out whole. Where a line of that end is shown, the cut stays on the line border.
+ * When not even one line fits, show a piece of it, so that a text without line ends is
+ * not left out as a whole. When this end already shows a line, the cut stays between
+ * lines.
  */
 static void text_cut_head(struct str middle, struct text_part *head)
 {
@@ -696,7 +725,7 @@ static void text_cut_tail(struct str middle, struct text_part *tail)
 		return;
 	at = last > room ? last - room : 0;
 	border = text_character_border(line, at);
-	/* Forward, not back: the budget is not passed. */
+	/* Move forward, not back, so that the budget is kept. */
 	if (border < at)
 		border += text_utf8_length(str_part(line, border, 4));
 	tail->size = last - border;
@@ -731,7 +760,7 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 		middle = str_part(text, head.size, text.size);
 	if (middle.size)
 		text_cut_head(middle, &head);
-	/* The tail may use the room that the head could not use. */
+	/* The tail may use the room that the head did not use. */
 	tail.bytes = bytes - head_bytes + head.bytes;
 	tail.lines = lines - lines / TEXT_HEAD_SHARE + head.lines;
 	tail.line_bytes = line_bytes;
@@ -758,13 +787,13 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 	return true;
 }
 
-/* The nearest word, and numbers people type. */
+/* Finds the nearest word, and reads numbers that people type. */
 
-/* About 31 years, the same end that base/clock.c has. */
+/* About 31 years, the same limit as in base/clock.c. */
 #define TEXT_SECONDS_MAX 1000000000u
-/* A nanosecond is the finest any clock here knows. */
+/* No clock here is finer than a nanosecond. */
 enum { TEXT_FRACTION_DIGITS = 9 };
-/* As much of a wrong word as a sentence repeats. */
+/* Bytes of a wrong word in a sentence. */
 enum { TEXT_QUOTED = 40 };
 
 static size_t text_least(size_t a, size_t b)
@@ -788,7 +817,10 @@ size_t text_distance(struct str a, struct str b, size_t limit)
 	for (size_t j = 0; j < width; j++)
 		last[j] = text_least(j, far);
 	for (size_t i = 1; i <= a.size; i++) {
-		/* Outside the band of LIMIT around the diagonal all is too far. */
+		/*
+		 * Only compute the band of LIMIT around the diagonal; everything
+		 * outside is too far.
+		 */
 		size_t from = i > limit ? i - limit : 1;
 		size_t to = b.size - i > limit && b.size > i ? i + limit : b.size;
 		size_t best = far, *free_row = before;
@@ -828,7 +860,7 @@ const char *text_nearest(const char *word, const char *const *names)
 		size_t longer = wanted.size > name.size ? wanted.size : name.size;
 		size_t distance = text_distance(wanted, name, best - 1);
 
-		/* With no character in common it is another word, not a slip. */
+		/* A word without a common character is another word, not a slip. */
 		if (distance < best && distance < longer) {
 			best = distance;
 			nearest = *names;
@@ -873,7 +905,7 @@ void text_from_hex(struct str digits, char *bytes)
 	*bytes = '\0';
 }
 
-/* Digits at *AT as a number up to MAX; moves *AT behind them. */
+/* Read digits at *AT as a number up to MAX, and move *AT behind them. */
 static bool text_digits(const char **at, uint64_t max, uint64_t *number)
 {
 	const char *start = *at;
@@ -912,7 +944,7 @@ bool text_parse_size(const char *text, uint64_t *bytes, struct err *err)
 	uint64_t number;
 	unsigned shift = 0;
 
-	/* Sizes meet off_t sooner or later: INT64_MAX is their end. */
+	/* A size is later used as off_t, so INT64_MAX is the maximum. */
 	if (!text_digits(&at, INT64_MAX, &number))
 		return text_refuse(text, "size", form, err);
 	letter = *at ? strchr(letters, *at) : NULL;

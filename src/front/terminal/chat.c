@@ -1,4 +1,6 @@
-/* chat: another agent, or another model, in the same conversation. */
+/*
+ * chat: the commands of a conversation, and the change to another agent or model in it.
+ */
 
 #include "front/terminal/chat.h"
 
@@ -22,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Another agent, or another model, in the same conversation. */
+/* Changes to another agent, or another model, in the same conversation. */
 
 enum { SENTENCE_MAX = 1024 };
 

@@ -73,10 +73,8 @@ struct console {
 };
 
 /*
- * A child process that waits for our end and then restores the terminal behind standard
- * input, even when we are killed.
- *
- * A forked process that waits for the end of a pipe.
+ * A forked process that waits for our end, seen as the end of a pipe, and then restores
+ * the terminal behind standard input, even when we are killed.
  */
 
 /*

@@ -2,7 +2,7 @@
  * console: the person's terminal during a conversation. The person edits lines on it and
  * answers questions. While something runs, keys are kept for later, and Escape interrupts
  * as Ctrl+C does. The settings of the terminal are restored on every way out: the end, a
- * signal, a stop (Ctrl+Z), a crash or a kill (console.h).
+ * signal, a stop (Ctrl+Z), a crash or a kill.
  *
  * On a terminal without cursor movement (TERM=dumb) lines are read as the kernel edits
  * them.

@@ -1,4 +1,7 @@
-/* line: the effect of each key. Moves are in line.c, search in line.c. */
+/*
+ * line: the history of typed texts, the rows on the screen, the effect of each key, and
+ * the bytes that keys send.
+ */
 
 #include "front/terminal/line.h"
 
@@ -21,18 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/*
- * The texts that the person typed before, oldest first, in memory and in a file of the
- * user's state (0600). Both are bounded. One entry is one line of the file, with "\\"
- * for a backslash and "\n" for a line end. Lines that are not UTF-8 or hold other
- * control bytes are left out when the file is read. Several programs may append to one
- * file.
- *
- * Not kept: a text that begins with a blank (so a person keeps it out), a text that
- * equals the newest entry, and a text that is too long for an entry.
- *
- * A ring in memory, and a file.
- */
+/* The history of typed texts: a ring in memory, and a file. */
 
 struct line_history {
 	char *items[LINE_HISTORY_ENTRIES];
@@ -604,7 +596,7 @@ void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf
 	(void)buf_adds(out, "\r\x1b[J");
 }
 
-/* Places in the text that is typed, and the keys that go there. */
+/* Moves in the text that is typed, and the keys for them. */
 
 /*
  * The borders of characters are only known by reading from the start of the row. In a row

@@ -1,4 +1,4 @@
-/* paint: styles, rules, lines. */
+/* paint: styles, rules, lines, breaks between words, and the width of texts. */
 
 #include "front/terminal/paint.h"
 

@@ -1,7 +1,4 @@
-/*
- * screen: takes events and writes bytes. screen_paint and screen_call decide how each
- * part looks.
- */
+/* screen: takes events and writes bytes. Most parts are painted by paint.h. */
 
 #include "front/terminal/screen.h"
 
@@ -261,8 +258,6 @@ size_t screen_columns_of(int fd)
  * A thread that calls TICK every tenth of a second, for the line that shows that
  * something is under way while the front waits elsewhere (for the model's socket, for a
  * call). The thread takes no signals. It starts with the first screen_spinner_start.
- *
- * The ticking thread.
  */
 
 /* Ten pictures a second look like movement and cost next to nothing. */

@@ -3,9 +3,8 @@
  * descriptor, append-only. It shows the words of the model as they stream, each call as a
  * block with a head, the change as a diff, and a closing line. Text from a model or a
  * tool is made safe for a terminal. On a terminal, prose is broken between words
- * (paint.h), and so is the text of tools, behind the bar of its block (paint.h).
- * Code, commands, paths and diffs are never broken, so that a copy from the screen is
- * exact.
+ * (paint.h), and so is the text of tools, behind the bar of its block. Code, commands,
+ * paths and diffs are never broken, so that a copy from the screen is exact.
  */
 #pragma once
 
@@ -77,7 +76,7 @@ void screen_flow_add(struct screen_flow *flow, struct str fragment, struct buf *
 /* The stream has ended: append the rest to OUT. */
 void screen_flow_end(struct screen_flow *flow, struct buf *out);
 
-/* The calls under way, with the arguments that their blocks will show. For screen.c. */
+/* The calls under way, with the arguments that their blocks will show. */
 
 struct screen_call {
 	char *id, *tool;

@@ -345,7 +345,7 @@ const struct verb verb_agents_trust = {
 	.run = trust_run,
 };
 
-/* Glovebox agents new: writes the shipped template of a role under a new name. */
+/* `glovebox agents new` writes the shipped template of a role under a new name. */
 
 #define TEMPLATE       "examples/agents/template.md"
 #define TEMPLATE_NAME  "template"
@@ -493,7 +493,7 @@ const struct verb verb_agents_new = {
 };
 
 /*
- * Glovebox agents show: prints an agent's role and rights, key by key, and where each
+ * `glovebox agents show` prints an agent's role and rights, key by key, and where each
  * key comes from. No cell is made and nothing runs. The text is made of the same object
  * as the JSON.
  */

@@ -493,9 +493,8 @@ static bool attack_play_all(const char *only, FILE *progress,
 }
 
 /*
- * `glovebox doctor --attack`, the score of the shipped attacks.
- *
- * Prints the results of the attacks of doctor.h, for people and programs.
+ * `glovebox doctor --attack` prints the score of the shipped attacks, for people and
+ * programs.
  */
 
 static void print_names(const char *title, const struct value *names, FILE *out)

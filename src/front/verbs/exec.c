@@ -50,12 +50,11 @@
 enum { RELAY_TAIL = 4 << 10 };
 
 /*
- * The standard streams of a program of `exec`. The program gets the caller's pipes
- * directly. Other descriptors (terminal, file, device, directory, socket) stay outside
- * the cell, since such a descriptor gives access to more than its bytes. Their bytes go
- * through a pipe of ours, as fast as the slower side takes them.
- *
- * Carries bytes between the caller's descriptors and our pipes.
+ * Carries bytes between the standard streams of a program of `exec` and the caller's
+ * descriptors. The program gets the caller's pipes directly. Other descriptors (terminal,
+ * file, device, directory, socket) stay outside the cell, since such a descriptor gives
+ * access to more than its bytes. Their bytes go through a pipe of ours, as fast as the
+ * slower side takes them.
  */
 
 /* One piece is as large as a pipe. Larger pieces would only need more memory. */
@@ -475,11 +474,7 @@ static void relay_drain(struct relay *relay)
 	}
 }
 
-/*
- * A table of the results of exec.c, for people.
- *
- * Prints the object of exec.c as a table.
- */
+/* Prints the object that `exec --explain` makes as a table for people. */
 
 enum {
 	CLEAN_MAX = 4 << 20, /* a path in which every byte is escaped */
@@ -597,10 +592,8 @@ static void explain_print_table(const struct value *report, FILE *out)
 }
 
 /*
- * Finds out whether a workspace is a part of a larger repository, which its cell cannot
- * see.
- *
- * Walks up the folders.
+ * Walks up the folders to find out whether a workspace is a part of a larger repository,
+ * which its cell cannot see.
  */
 
 /*
@@ -633,8 +626,6 @@ static bool repository_above(const char *workspace, struct buf *above)
 /*
  * Prints on standard error why a program of `exec` failed in its cell, when the program
  * itself could not know.
- *
- * Finds and prints the hints.
  */
 
 /*
@@ -725,9 +716,7 @@ static void hint_messages(const struct tool_result *result, const struct session
 /*
  * Prints which files, limits and variables a cell made of these options would have, and
  * which key, flag or default each of them comes from. No cell is made and nothing runs.
- *
- * Makes one object of the specification of a cell. The table (exec.c) is made
- * of this object, so both forms say the same.
+ * The table is made of the same object as the JSON, so both forms say the same.
  */
 
 enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128 };

@@ -21,10 +21,8 @@
 #include <unistd.h>
 
 /*
- * The resources, templates and prompts of plugin packages, in the form for the MCP
- * server.
- *
- * Copies the rows of packages.
+ * Copies the resources, templates and prompts of plugin packages into the form for the
+ * MCP server.
  */
 
 /* Add ROWS to LIST. Each `file` becomes the path in the copy of PACKAGE. */

@@ -265,7 +265,7 @@ const struct verb verb_patch_show = {
 };
 
 /*
- * Glovebox patch apply and reject: carry out the decision about a patch;
+ * `glovebox patch apply` and `reject` carry out the decision about a patch;
  * docs/patches.md.
  */
 

@@ -289,7 +289,7 @@ const struct verb verb_plugin_trust = {
 };
 
 /*
- * Glovebox plugin check: plays a script as the runtime would, and then its tests in
+ * `glovebox plugin check` plays a script as the runtime would, and then its tests in
  * another cell. The workspace of the first cell is an empty folder, or a person's folder
  * under a layer, since a preview should leave nothing there.
  */
@@ -877,7 +877,7 @@ const struct verb verb_plugin_check = {
 	.run = check_run_verb,
 };
 
-/* Glovebox plugin new: writes the shipped template under a new name. */
+/* `glovebox plugin new` writes the shipped template under a new name. */
 
 #define TEMPLATE_FOLDER "examples/plugins/template-bash-tool/"
 #define TEMPLATE_NAME   "template_bash_echo"

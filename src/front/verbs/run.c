@@ -409,7 +409,7 @@ const struct verb verb_chat = {
 };
 
 /*
- * Glovebox demo: plays a whole session on a small project without a model. The model's
+ * `glovebox demo` plays a whole session on a small project without a model. The model's
  * words are recorded; tools, cell, compiler and tests are real.
  */
 
@@ -572,7 +572,7 @@ bool run_write_tree(int folder_fd, const char *name, struct str data, mode_t mod
 	return fd_write_all(fd, data.data, data.size, err);
 }
 
-/* Walks over PATH. */
+/* Looks up programs in PATH or in other folders. */
 
 bool run_find_program_on(const char *folders, const char *name, struct buf *found)
 {

@@ -1,6 +1,7 @@
 /*
- * run: small trees of files that the front makes in a temporary folder of its own
- * (and removes with fd_folder_remove).
+ * run: helpers that several verbs share: small trees of files that the front makes in a
+ * temporary folder of its own (and removes with fd_folder_remove), and the search for a
+ * program.
  */
 #pragma once
 

@@ -134,7 +134,9 @@ static bool join_words(const struct options *options, struct buf *task, struct e
 					    SCHEDULES_TASK_MAX >> 10);
 }
 
-/* Rows for the options that the request of a run stands for (agents.c). */
+/*
+ * Rows for the options whose values become members of a run's request (front/agents.h).
+ */
 static const struct option_row setup_rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
 };
@@ -457,7 +459,7 @@ const struct verb verb_schedule_remove = {
 };
 
 /*
- * Glovebox schedule run: carries out the runs that are due. A process first claims a run
+ * `glovebox schedule run` carries out the runs that are due. A process first claims a run
  * in the database, so any number of timers may call this verb at the same time. Each run
  * is a process of its own with a time limit, and is in the journal like any other run.
  */

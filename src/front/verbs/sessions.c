@@ -236,7 +236,7 @@ const struct verb verb_sessions_show = {
 };
 
 /*
- * Glovebox sessions export: prints one session of the journal, as recorded or for
+ * `glovebox sessions export` prints one session of the journal, as recorded or for
  * people.
  */
 

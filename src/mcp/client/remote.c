@@ -1,4 +1,7 @@
-/* remote: from the first question to the list of tools; see remote.h. */
+/*
+ * remote: asks a server, from the first question to the list of its tools, and makes
+ * calls.
+ */
 
 #include "mcp/client/remote.h"
 
@@ -20,43 +23,49 @@
 #include <string.h>
 
 enum {
-	/* An interpreter with its modules on a cold disk: what Codex gives to a start. */
+	/*
+	 * Codex gives a start the same time: an interpreter may load its modules from a
+	 * cold disk.
+	 */
 	REMOTE_START_S = 10,
 	REMOTE_TOOLS_MAX = 256,
 	REMOTE_LIST_BYTES = 4 << 20, /* of all descriptions of tools */
 };
 
 enum {
-	REMOTE_FAULTS_MAX = 1000,   /* lines that are nothing, and answers to nothing */
-	REMOTE_LINE_MAX = 16 << 20, /* of what we send */
-	REMOTE_NOTES_MAX = 2000, /* words of progress and logs of one call that are passed on */
+	/* lines that are no message, and answers to no request */
+	REMOTE_FAULTS_MAX = 1000,
+	REMOTE_LINE_MAX = 16 << 20, /* of a line that we send */
+	REMOTE_NOTES_MAX = 2000, /* texts of progress and logs that one call passes on */
 };
 
 enum remote_state {
 	REMOTE_NEW,
-	REMOTE_PROBES, /* has been asked by server/discover */
-	REMOTE_GREETS, /* by initialize */
-	REMOTE_LISTS,  /* by tools/list */
+	REMOTE_PROBES, /* server/discover was sent */
+	REMOTE_GREETS, /* initialize was sent */
+	REMOTE_LISTS,  /* tools/list was sent */
 	REMOTE_READY,
 	REMOTE_LOST,
 };
 
-/* A call of one of its tools. */
+/* A call of one of the server's tools. */
 struct remote_call {
 	struct remote_call *next;
 	int64_t id; /* of the request, and its progress token; 0: not sent yet */
 	char *name;
 	struct running *running;
 	size_t notes;
-	size_t questions;       /* that it has asked */
-	struct value *asked_id; /* of its request, while that is open (older era); or NULL */
-	struct value *asked; /* key -> request, while they are open (newer era); or NULL */
-	struct value *token; /* its requestState, to be sent back; or NULL */
+	size_t questions; /* that the server has asked during the call */
+	/* the id of the server's open question (older era); or NULL */
+	struct value *asked_id;
+	struct value *asked; /* the open questions, key -> request (newer era); or NULL */
+	/* the server's requestState, which must be sent back; or NULL */
+	struct value *token;
 };
 
-/* A list of tools on its way, page by page. */
+/* A list of tools that arrives page by page. */
 struct remote_list {
-	int64_t request; /* its page that was asked for; 0: none is on its way */
+	int64_t request; /* the request for the next page; 0: none is under way */
 	struct value *tools, *cursor;
 	size_t pages, bytes;
 };
@@ -67,25 +76,29 @@ struct remote {
 	enum remote_state state;
 	bool modern, served;
 	int64_t last_id;
-	int64_t asked; /* the id of what we wait for before it is ready; 0: nothing */
+	/*
+	 * the id of the request that must be answered before the server is ready; 0: none
+	 */
+	int64_t asked;
 	struct timer patience;
-	int64_t start_ms; /* until when it must have listed its tools */
+	int64_t start_ms; /* when the server must have listed its tools */
 	struct value *tools;
 	struct remote_list list;
-	bool tells_changes; /* it says when its tools change */
-	bool list_again;    /* it said so since the list was asked for */
-	size_t changes;     /* how often it has said so since then */
-	int64_t listens; /* the request by which it tells them in the newer era; or 0 */
+	bool tells_changes; /* the server reports changes of its tools */
+	bool list_again;    /* it reported a change after the list was asked for */
+	size_t changes;     /* how many changes it reported since the last list */
+	/* the request that it answers with changes (newer era); 0: none */
+	int64_t listens;
 	struct timer relist;
 	size_t faults;
 	struct remote_call *calls;
 };
 
-/* Calls of a server's tools, and what it answers to them, as results. */
+/* Calls of a server's tools, and its answers as results. */
 
 enum {
-	TEXT_MAX = 1 << 20, /* of an answer; the runtime's own ceiling is higher */
-	/* Of an answer's text: what a model reads of a tool; the rest is counted. */
+	TEXT_MAX = 1 << 20, /* of an answer; the runtime's own limit is higher */
+	/* The part of an answer's text that a model reads; the rest is counted. */
 	SHOWN_BYTES = 100 << 10,
 };
 
@@ -98,7 +111,10 @@ static void call_free(struct remote_call *call)
 	free(call);
 }
 
-/* Take the call that NEEDLE (or, when that is NULL, the request ID) is of out of the list. */
+/*
+ * Remove a call from the list: that of NEEDLE, or, when NEEDLE is NULL, that of the
+ * request ID.
+ */
 static struct remote_call *take_call(struct remote *remote, const struct running *needle,
 				     int64_t id)
 {
@@ -116,7 +132,7 @@ static struct remote_call *take_call(struct remote *remote, const struct running
 static int64_t remote_request(struct remote *remote, const char *method,
 			      struct value *take_params);
 
-/* Send CALL; MORE: members of its parameters, or NULL. */
+/* Send CALL. TAKE_MORE: more members of its parameters, or NULL. */
 static void remote_call_send(struct remote *remote, struct remote_call *call,
 			     struct value *take_more)
 {
@@ -178,11 +194,12 @@ static bool may_call(const struct remote *remote, const char *name)
 	       remote->options.may_call(remote->options.context, name);
 }
 
-/* remote.c: send what has waited until it is ready. */
+/* Send the calls that have waited until the server is ready. */
 static void remote_send_waiting(struct remote *remote)
 {
 	/*
-	 * Sending may end the conversation and all calls: begin anew at the list's head.
+	 * Sending may end the connection and all calls, so start at the list's head each
+	 * time.
 	 */
 	for (;;) {
 		struct remote_call *call = remote->calls;
@@ -225,7 +242,7 @@ static void remote_calls_fail(struct remote *remote, const char *why)
 	struct remote_call *calls = remote->calls;
 
 	/*
-	 * The owner of a failed call may immediately make a new call: empty the list
+	 * The owner of a failed call may make a new call immediately, so empty the list
 	 * first.
 	 */
 	remote->calls = NULL;
@@ -238,7 +255,9 @@ static void remote_calls_fail(struct remote *remote, const char *why)
 	}
 }
 
-/* Text joins the text, anything else the content. False: ITEM is left out. */
+/*
+ * Append a text item to TEXT, and any other item to the content. False: ITEM is left out.
+ */
 static bool add_item(struct tool_result *result, const struct value *item, struct buf *text)
 {
 	const struct value *type = value_member(item, "type");
@@ -314,7 +333,7 @@ static void fill_error(const struct remote *remote, const struct value *error,
 static bool remote_call_asks(struct remote *remote, struct remote_call *call,
 			     const struct value *result);
 
-/* An answer: true when it is one to a call. */
+/* Take an answer. True: it answers a call. */
 static bool remote_call_answered(struct remote *remote, const struct mcp_message *message)
 {
 	int64_t id = value_integer(message->id);
@@ -379,7 +398,7 @@ static void note_progress(struct remote *remote, const struct value *params)
 			 value_text(value_member(params, "message")));
 }
 
-/* Words for the log name no call: they are the first one's. */
+/* A log message names no call, so it goes to the first call in the list. */
 static void note_log(struct remote *remote, const struct value *params)
 {
 	const struct value *data = value_member(params, "data");
@@ -437,9 +456,12 @@ static void remote_call_noted(struct remote *remote, const struct mcp_message *m
 
 enum {
 	PAGES_MAX = 64,
-	/* Between two lists: what changes faster is not worth more. */
+	/* The least time between two lists. Faster changes are not worth more lists. */
 	RELIST_MS = 1000,
-	/* Of what a server says about changes before its next list: more is a flood. */
+	/*
+	 * The most changes that a server may report before its next list. More of them
+	 * are a flood.
+	 */
 	CHANGES_MAX = 1000,
 };
 
@@ -459,7 +481,7 @@ static void forget(struct remote_list *list)
 	*list = (struct remote_list){0};
 }
 
-/* remote.c: ask for its tools, from the first page on. */
+/* Ask for the server's tools, from the first page on. */
 static void remote_list_begin(struct remote *remote)
 {
 	forget(&remote->list);
@@ -495,7 +517,7 @@ static void remote_list_fini(struct remote *remote)
 	remote->tools = NULL;
 }
 
-/* False: there is too much, or it is no list. */
+/* Append TOOLS to LIST. False: there are too many, or TOOLS is no list. */
 static bool take_tools(struct remote_list *list, const struct value *tools)
 {
 	struct buf text;
@@ -520,7 +542,10 @@ static bool take_tools(struct remote_list *list, const struct value *tools)
 
 static void remote_give_up(struct remote *remote, const char *what, struct str words);
 
-/* The first list is what it is there for; without a later one the last that came holds. */
+/*
+ * Without its first list a server is of no use. When a later list fails, the last
+ * complete list stays valid.
+ */
 static void list_fails(struct remote *remote, const char *what, struct str words)
 {
 	forget(&remote->list);
@@ -530,7 +555,7 @@ static void list_fails(struct remote *remote, const char *what, struct str words
 		remote_fault(remote);
 }
 
-/* In the newer era changes are told to who asks for that. */
+/* In the newer era a server reports changes only to a client that has subscribed. */
 static void listen(struct remote *remote)
 {
 	struct value *params, *wishes;
@@ -565,7 +590,7 @@ static void list_is_whole(struct remote *remote)
 		remote_list_changed(remote);
 }
 
-/* An answer to that. */
+/* Take the answer to tools/list. */
 static void remote_listed(struct remote *remote, const struct mcp_message *message)
 {
 	struct remote_list *list = &remote->list;
@@ -596,7 +621,7 @@ static void remote_listed(struct remote *remote, const struct mcp_message *messa
 	ask_page(remote);
 }
 
-/* It says that they have changed. */
+/* The server reports that its tools have changed. */
 static void remote_list_changed(struct remote *remote)
 {
 	if (++remote->changes > CHANGES_MAX) {
@@ -604,7 +629,7 @@ static void remote_list_changed(struct remote *remote)
 			       (struct str){0});
 		return;
 	}
-	/* The list that is on its way may be of before. */
+	/* The list under way may show the tools from before the change. */
 	if (remote->list.request || remote->state != REMOTE_READY) {
 		remote->list_again = true;
 		return;
@@ -616,14 +641,14 @@ static void remote_list_changed(struct remote *remote)
 }
 
 enum {
-	/* A server of the older era that drops what it does not know says nothing to it. */
+	/* A server of the older era may drop an unknown request without an answer. */
 	PROBE_MS = 2000,
 	WORDS_MAX = 300, /* bytes of a server's own words in a sentence */
 	SENTENCE_MAX = 1024,
 	LATE_MAX = 128,
 };
 
-/* Said by some servers still; their tools are those of the next. */
+/* Some servers still name this version. Their tools have the form of the next one. */
 #define VERSION_BEFORE_ALL "2024-10-07"
 
 static void send_value(struct remote *remote, struct value *take_value)
@@ -632,14 +657,17 @@ static void send_value(struct remote *remote, struct value *take_value)
 
 	buf_init(&text, REMOTE_LINE_MAX);
 	value_set_text(take_value, "jsonrpc", "2.0");
-	/* Arguments came in a smaller message. */
+	/* It always fits, because the arguments came in a smaller message. */
 	if (value_print(take_value, 0, &text) && buf_addc(&text, '\n'))
 		remote->options.send(remote->options.context, buf_str(&text));
 	buf_fini(&text);
 	value_free(take_value);
 }
 
-/* Nothing but to show its questions, where there is somebody to show them to. */
+/*
+ * Our only capability is to show the server's questions, when there is a person to
+ * answer.
+ */
 static struct value *what_we_can(const struct remote *remote)
 {
 	struct value *all = value_new_object(), *kinds;
@@ -653,7 +681,7 @@ static struct value *what_we_can(const struct remote *remote)
 	return all;
 }
 
-/* Every request of the newer era says who asks. */
+/* In the newer era every request names its client. */
 static struct value *with_meta(const struct remote *remote, struct value *take_params)
 {
 	struct value *params = take_params ? take_params : value_new_object();
@@ -676,7 +704,7 @@ static struct value *with_meta(const struct remote *remote, struct value *take_p
 	return params;
 }
 
-/* Send a request; its id. PARAMS: an object, or NULL. */
+/* Send a request and return its id. TAKE_PARAMS: an object, or NULL. */
 static int64_t remote_request(struct remote *remote, const char *method,
 			      struct value *take_params)
 {
@@ -700,7 +728,7 @@ static void remote_notify(struct remote *remote, const char *method,
 	send_value(remote, message);
 }
 
-/* A server's own words, fit for a sentence. */
+/* Append WORDS of a server, made safe for a sentence. */
 static void add_words(struct str words, struct buf *out)
 {
 	size_t size = words.size > WORDS_MAX ? text_character_border(words, WORDS_MAX)
@@ -727,13 +755,16 @@ void remote_lost(struct remote *remote, const char *why)
 		settle(remote, why);
 }
 
-/* All is as it should be: its tools are known. */
+/* The server is ready: its tools are known. */
 static void remote_settle(struct remote *remote)
 {
 	settle(remote, NULL);
 }
 
-/* It cannot be used any more: it WHATs, and says WORDS. */
+/*
+ * The server cannot be used any more. The sentence has its name, WHAT and, after a colon,
+ * WORDS.
+ */
 static void remote_give_up(struct remote *remote, const char *what, struct str words)
 {
 	struct buf text;
@@ -749,14 +780,17 @@ static void remote_give_up(struct remote *remote, const char *what, struct str w
 	buf_fini(&text);
 }
 
-/* One fault more; over the bound it is lost. */
+/* Count one more fault. A server with too many faults is given up. */
 static void remote_fault(struct remote *remote)
 {
 	if (++remote->faults > REMOTE_FAULTS_MAX)
 		remote_give_up(remote, "sends too much that is no message", (struct str){0});
 }
 
-/* For MS at most, and not beyond what its whole start may take. */
+/*
+ * Wait for the answer to ID for at most MS (negative: no limit of its own), and not
+ * longer than the whole start may take.
+ */
 static void wait_for(struct remote *remote, int64_t id, int64_t ms)
 {
 	int64_t due_ms = ms < 0 ? remote->start_ms : clock_now_ms() + ms;
@@ -808,7 +842,7 @@ static void patience_due(struct timer *timer)
 	remote_give_up(remote, what, (struct str){0});
 }
 
-/* One with nothing to call is as good as one without the capability. */
+/* A server without the capability for tools is ready, with no tools. */
 static void list_if_it_can(struct remote *remote, const struct value *result)
 {
 	const struct value *tools =
@@ -824,7 +858,7 @@ static void list_if_it_can(struct remote *remote, const struct value *result)
 	remote_list_begin(remote);
 }
 
-/* An answer to anything but our newest version, or an error, is one of the older era. */
+/* A server of the older era answers with an error, or without our newest version. */
 static void discovered(struct remote *remote, const struct value *result)
 {
 	if (value_has_text(value_member(result, "supportedVersions"),
@@ -875,10 +909,13 @@ static void answered(struct remote *remote, const struct mcp_message *message)
 	} else if (id && id == remote->list.request) {
 		remote_listed(remote, message);
 	} else if (id && id == remote->listens) {
-		/* It tells no changes any more, or never did. */
+		/* The server reports changes no longer, or never did. */
 		remote->listens = 0;
 	} else if (!is_ours || !remote_call_answered(remote, message)) {
-		/* To nothing, or to what nobody waits for any more. */
+		/*
+		 * An answer to a request that does not exist or for which no call waits
+		 * any more.
+		 */
 		remote_fault(remote);
 	}
 }
@@ -902,7 +939,10 @@ static void remote_reply(struct remote *remote, const struct value *id,
 
 static bool remote_asked(struct remote *remote, const struct mcp_message *message);
 
-/* Nothing was offered to it but its questions, and the sign of life of older versions. */
+/*
+ * A server may only send the questions that we offered to show, and `ping` in older
+ * versions.
+ */
 static void asked(struct remote *remote, const struct mcp_message *message)
 {
 	struct value *error;
@@ -1033,11 +1073,11 @@ const struct value *remote_tools(const struct remote *remote)
  */
 
 enum {
-	QUESTIONS_MAX = 16,  /* of one call: a person is not to be worn down */
-	AT_ONCE_MAX = 8,     /* in one answer */
-	SAID_MAX = 4 << 10,  /* bytes of what a person reads */
+	QUESTIONS_MAX = 16,  /* of one call, so that no person is worn down */
+	AT_ONCE_MAX = 8,     /* questions in one answer */
+	SAID_MAX = 4 << 10,  /* bytes of a text that a person reads */
 	FORM_MAX = 64 << 10, /* bytes of the schema of a form */
-	TOKEN_MAX = 1 << 20, /* of what it wants to have back */
+	TOKEN_MAX = 1 << 20, /* bytes of the state that the server wants back */
 };
 
 #define ELICIT "elicitation/create"
@@ -1051,7 +1091,7 @@ static void remote_ask_fini(struct remote_call *call)
 	call->asked_id = call->asked = call->token = NULL;
 }
 
-/* The reader must know that the server asks, not we. */
+/* The person who reads the question must know that the server asks it, and not we. */
 static bool add_message(const struct remote *remote, const struct value *params,
 			struct value *question)
 {
@@ -1063,7 +1103,7 @@ static bool add_message(const struct remote *remote, const struct value *params,
 	buf_init(&clean, 8 * SAID_MAX);
 	(void)buf_addf(&text, "The MCP server %s asks: ", remote->name);
 	fits = said.size <= SAID_MAX && text_clean(said, &clean);
-	/* Nor may a mark of direction put its words before ours. */
+	/* Marks of direction must not put the server's words before ours either. */
 	text_add_paragraph(&text, buf_str(&clean));
 	if (fits)
 		value_set_str(question, "message", buf_str(&text));
@@ -1072,7 +1112,10 @@ static bool add_message(const struct remote *remote, const struct value *params,
 	return fits;
 }
 
-/* The parameters of elicitation/create as a plugin's question; NULL: it is none. */
+/*
+ * The parameters of elicitation/create as a plugin's question; NULL: they are no such
+ * question.
+ */
 static struct value *question_of(const struct remote *remote, const struct value *params)
 {
 	struct value *schema = value_member(params, "requestedSchema");
@@ -1119,7 +1162,10 @@ static struct value *result_of(const struct value *answer)
 	return result;
 }
 
-/* Which call asks is not said: that which waits for longest and asks nothing. */
+/*
+ * The question does not name its call. Choose the call that has waited for longest and
+ * has no open question.
+ */
 static struct remote_call *find_asking(const struct remote *remote)
 {
 	struct remote_call *oldest = NULL;
@@ -1140,7 +1186,7 @@ static void decline(struct remote *remote, const struct value *id)
 	remote_reply(remote, id, result, NULL);
 }
 
-/* remote.c: it asks something (elicitation/create); true: and will be answered. */
+/* The server asks something (elicitation/create). True: an answer will be sent. */
 static bool remote_asked(struct remote *remote, const struct mcp_message *message)
 {
 	auto_value struct value *question = NULL;
@@ -1158,7 +1204,9 @@ static bool remote_asked(struct remote *remote, const struct mcp_message *messag
 	}
 	call->questions++;
 	call->asked_id = value_ref(message->id);
-	/* It may be answered, and the call be over, before this returns. */
+	/*
+	 * The question may be answered, and the call may end, before running_ask returns.
+	 */
 	running = call->running;
 	if (!running_ask(running, kind_of(question), question)) {
 		auto_value struct value *nothing = value_new_object();
@@ -1168,7 +1216,9 @@ static bool remote_asked(struct remote *remote, const struct mcp_message *messag
 	return true;
 }
 
-/* Send CALL again with RESPONSES to what it has asked, and its own state. */
+/*
+ * Send CALL again with RESPONSES to the server's questions, and the server's own state.
+ */
 static void send_again(struct remote *remote, struct remote_call *call,
 		       struct value *take_responses)
 {
@@ -1203,7 +1253,10 @@ void remote_answer(struct remote *remote, const struct running *running,
 	}
 }
 
-/* The questions of ASKED as one of several; NULL: there is one that was not offered. */
+/*
+ * The questions of ASKED as one question of several; NULL: one of them is of a kind that
+ * was not offered.
+ */
 static struct value *several_of(const struct remote *remote, const struct value *asked)
 {
 	struct value *several = value_new_object();
@@ -1232,7 +1285,10 @@ static bool token_fits(const struct value *token)
 	       (value_kind(token) == VALUE_STRING && value_str(token).size <= TOKEN_MAX);
 }
 
-/* CALL is answered by questions: true when they are asked, and the call is sent again. */
+/*
+ * The server answered CALL with questions. True: they are asked, and CALL is sent again
+ * later.
+ */
 static bool remote_call_asks(struct remote *remote, struct remote_call *call,
 			     const struct value *result)
 {
@@ -1252,7 +1308,7 @@ static bool remote_call_asks(struct remote *remote, struct remote_call *call,
 	call->token = token ? value_ref(token) : NULL;
 	call->asked = value_ref(several);
 	if (value_count(several) == 0) {
-		/* It wants to be called again, and nothing else. */
+		/* The server asks nothing, and only wants to be called again. */
 		send_again(remote, call, value_new_object());
 		return true;
 	}

@@ -1,4 +1,4 @@
-/* remotes: the servers of a configuration, and the table of their tools; see remotes.h. */
+/* remotes: the servers of a configuration, and the table of their tools. */
 
 #include "mcp/client/remotes.h"
 
@@ -23,23 +23,25 @@
 #include <unistd.h>
 
 enum {
-	REMOTES_NAME_MAX = 32,      /* of a server: a tool's name begins with it */
-	REMOTES_TOOL_NAME_MAX = 64, /* what model services take */
-	REMOTES_MADE_MAX = 1024, /* tools of one server, those that are no more with them */
+	/* of a server's name, with which the names of its tools begin */
+	REMOTES_NAME_MAX = 32,
+	REMOTES_TOOL_NAME_MAX = 64, /* the limit of model services */
+	/* tools of one server, including those that were withdrawn */
+	REMOTES_MADE_MAX = 1024,
 };
 
-/* Of a call, unless its server's settings say otherwise. */
+/* The timeout of a call, when the settings of its server name none. */
 #define REMOTES_TIMEOUT_S 60.0
 
-/* A tool of a server's. */
+/* A tool of a server. */
 struct remotes_tool {
 	struct remotes_server *server;
-	char *remote_name;     /* the server's own for it */
-	struct value *listing; /* owns what the tool points to */
+	char *remote_name;     /* the server's name for it */
+	struct value *listing; /* owns the texts that `tool` points to */
 	struct tool tool;
-	bool refused; /* it cannot be ours */
-	bool listed; /* it was there when its server listed its tools last, and as it was */
-	bool told;   /* that it has changed */
+	bool refused; /* it cannot be a tool of ours */
+	bool listed;  /* its server's last list has it, unchanged */
+	bool told;    /* its change was reported */
 	struct remotes_tool *next;
 };
 
@@ -49,16 +51,18 @@ struct remotes_server {
 	char *name;
 	const struct value *settings;
 	struct remote *remote;
-	struct tool exec; /* that carries it out: `exec`, with its environment */
+	struct tool exec; /* runs the server: `exec`, with the server's environment */
 	struct value *carried, *no_schema;
-	struct running *running; /* the call that is the program; NULL: none */
-	int given[3];            /* its ends of the pipes, until it has them */
+	struct running *running; /* the call that runs the program; NULL: none */
+	/* the program's ends of the pipes, until it has got them */
+	int given[3];
 	struct watch input, output, error;
 	struct timer restart, goodbye;
-	struct buf line, queue, words; /* begun; to be written; the end of its stderr */
-	unsigned generation;           /* how often it was started */
+	/* an incomplete line; bytes to be written; the end of its stderr */
+	struct buf line, queue, words;
+	unsigned generation; /* how often it was started */
 	unsigned restarts_left;
-	size_t made; /* tools of its */
+	size_t made; /* how many tools it has had */
 	bool settled, down;
 };
 
@@ -68,8 +72,9 @@ struct remotes {
 	const char *version;
 	struct value *servers;
 	struct remotes_server *first;
-	struct remotes_tool *tools, *last_tool; /* all there ever were, in that order */
-	const struct tool *const *own;          /* that there were before */
+	/* all tools so far, in the order of their arrival */
+	struct remotes_tool *tools, *last_tool;
+	const struct tool *const *own; /* the tools from before the servers */
 	const struct tool **first_table, **table;
 	struct value *problems;
 	bool asks;
@@ -78,14 +83,14 @@ struct remotes {
 	bool started, ending;
 };
 
-/* Is a configuration's `mcpServers` what it should be?. */
+/* Checks a configuration's `mcpServers`. */
 
 enum { SERVERS_MAX = 16, ARGUMENTS_MAX = 1000 };
 
 #define TIMEOUT_MAX_S 3600.0
 #define START_MAX_S   120.0
 
-/* remotes.c: 1 to MOST characters that may be in the name of a tool. */
+/* Is NAME made of 1 to MOST characters that may be in the name of a tool? */
 static bool remotes_is_name(const char *name, size_t most)
 {
 	size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -195,18 +200,21 @@ bool remotes_check(const struct value *value, struct err *err)
 }
 
 /*
- * One server as a program: pipes to it, its lines, the end of what it said on standard
- * error, and its restart.
+ * One server as a program: the pipes to it, its lines, the end of its standard error, and
+ * its restart.
  */
 
 enum {
 	READ_SIZE = 64 << 10,
-	MESSAGE_LINE_MAX = 16 << 20, /* of its messages */
-	QUEUE_MAX = 32 << 20,        /* that it has not read yet */
-	WORDS_MAX = 2 << 10,         /* of its standard error, in a sentence */
+	MESSAGE_LINE_MAX = 16 << 20, /* of one of its messages */
+	QUEUE_MAX = 32 << 20,        /* that the server has not read yet */
+	WORDS_MAX = 2 << 10,         /* of the server's standard error, in a sentence */
 	SENTENCE_MAX = 8 << 10,
 	RESTARTS = 1,
-	/* From the end of its output to its own, which says more. */
+	/*
+	 * The time from the end of the server's output to the end of its program, whose
+	 * exit code says more.
+	 */
 	GOODBYE_MS = 500,
 };
 
@@ -223,7 +231,10 @@ static void close_pipes(struct remotes_server *server)
 	buf_clear(&server->queue);
 }
 
-/* Its ends are its own now: else we would never see them close. */
+/*
+ * Close our copies of the program's ends of the pipes. Else we would never see the
+ * program close them.
+ */
 static void give_away(struct remotes_server *server)
 {
 	if (server->running && running_is_sent(server->running))
@@ -231,7 +242,7 @@ static void give_away(struct remotes_server *server)
 			fd_close(&server->given[i]);
 }
 
-/* Why it is gone, with the last that it said to people. */
+/* The server is lost. WHY, and the end of its standard error, become the reason. */
 static void lost(struct remotes_server *server, const char *why)
 {
 	struct str words = str_trim(buf_str(&server->words));
@@ -269,7 +280,7 @@ static void write_queue(struct remotes_server *server)
 			continue;
 		if (size < 0 && errno == EAGAIN)
 			break;
-		/* Its end is told by the call that is the program. */
+		/* The call that runs the program reports the program's end. */
 		if (size < 0) {
 			loop_remove(&server->input);
 			buf_clear(&server->queue);
@@ -301,7 +312,7 @@ static void send_line(void *context, struct str line)
 		write_queue(server);
 }
 
-/* Whole lines of BYTES; the rest is kept. */
+/* Take the whole lines of BYTES, and keep the rest. */
 static void take_bytes(struct remotes_server *server, struct str bytes)
 {
 	unsigned generation = server->generation;
@@ -319,7 +330,10 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
 		if (whole) {
 			struct buf line = server->line;
 
-			/* Handling the line may end this server or start it anew. */
+			/*
+			 * Handling the line may end this server or start it again, so
+			 * take the line out of the server first.
+			 */
 			buf_init(&server->line, MESSAGE_LINE_MAX);
 			remote_line(server->remote, buf_str(&line));
 			buf_fini(&line);
@@ -395,7 +409,7 @@ static void program_ended(void *context, struct running *running)
 	for (size_t i = 0; i < 3; i++)
 		fd_close(&server->given[i]);
 	drain(server);
-	/* It is put into a sentence. */
+	/* The text goes into the middle of a sentence. */
 	if (str_ends(said, STR(".")))
 		said.size--;
 	buf_init(&why, SENTENCE_MAX / 2);
@@ -471,7 +485,7 @@ static void remotes_server_start(struct remotes_server *server)
 	remote_begin(server->remote);
 	running = session_start(server->remotes->session, &request, program_ended, server);
 	server->running = running;
-	/* It may have ended already: then it could not be begun. */
+	/* When the call has ended already, the program could not be started. */
 	if (running_is_done(running) && !server->down)
 		program_ended(server, running);
 }
@@ -513,7 +527,10 @@ static void remotes_begin(void *keeper, struct running *running)
 		running_end(running, &result);
 		return;
 	}
-	/* Not at once: this may be the end of the call that was its program. */
+	/*
+	 * Start the server in a later turn of the loop: this function may be called at
+	 * the end of the call that ran the server's program.
+	 */
 	if (!server->restart.loop) {
 		server->restarts_left--;
 		remote_reset(server->remote);
@@ -594,7 +611,7 @@ static struct value *environment_of(const struct value *settings)
 	return list;
 }
 
-/* remotes.c */
+/* Make the server NAME with its SETTINGS; it starts later. */
 static struct remotes_server *remotes_server_new(struct remotes *remotes, const char *name,
 						 const struct value *settings)
 {
@@ -664,16 +681,16 @@ static void remotes_server_free(struct remotes_server *server)
 	free(server);
 }
 
-/* A sentence, with words of the server's in it; what does not fit is not said. */
+/* The size of a sentence, with the server's words in it. A longer text is cut. */
 enum { WHAT_MAX = 1024, NOTE_MAX = 2 * WHAT_MAX };
 
-/* One more of its problems: SENTENCE names the server. */
+/* Add SENTENCE, which names the server, to the problems. */
 static void remotes_note(struct remotes *remotes, const char *sentence)
 {
 	value_append(remotes->problems, value_new_text(sentence));
 }
 
-/* WHAT goes on behind the server's name. */
+/* Add a problem: the server's name, then WHAT. */
 static void note(const struct remotes_server *server, const char *what)
 {
 	struct buf text;
@@ -684,7 +701,7 @@ static void note(const struct remotes_server *server, const char *what)
 	buf_fini(&text);
 }
 
-/* SERVER_tool, in the characters that model services take. */
+/* The name SERVER_tool, made of characters that model services take. */
 static char *name_of(const struct remotes_server *server, const char *remote_name)
 {
 	struct buf name;
@@ -701,7 +718,9 @@ static char *name_of(const struct remotes_server *server, const char *remote_nam
 	return buf_take(&name);
 }
 
-/* One that its server has withdrawn keeps its name: no other may come under it. */
+/*
+ * A tool that its server has withdrawn keeps its name, so that no other tool may get it.
+ */
 static bool is_taken(const struct remotes *remotes, const char *name)
 {
 	const struct remotes_tool *tool = remotes->tools;
@@ -713,7 +732,7 @@ static bool is_taken(const struct remotes *remotes, const char *name)
 	return tool;
 }
 
-/* Why TOOL, as it was listed, cannot be ours; or NULL. */
+/* The reason why TOOL, as it was listed, cannot be a tool of ours; NULL: it can. */
 static const char *fault_of(const struct remotes *remotes, const struct tool *tool)
 {
 	auto_value struct value *nothing = value_new_object();
@@ -794,7 +813,7 @@ static void add_tool(struct remotes_server *server, const struct value *listing)
 	remotes->last_tool = tool;
 }
 
-/* That SERVER has listed under this NAME before; NULL: none. */
+/* The tool that SERVER has listed under NAME before; NULL: none. */
 static struct remotes_tool *find_made(const struct remotes_server *server, const char *name)
 {
 	struct remotes_tool *tool = server->remotes->tools;
@@ -832,7 +851,10 @@ static void take_tool(struct remotes_server *server, const struct value *listing
 	}
 }
 
-/* Ours, then those of each server, in the order in which they came. */
+/*
+ * Make the table: our own tools, then those of each server, in the order of their
+ * arrival.
+ */
 static void make_table(struct remotes *remotes)
 {
 	size_t count = 0, most = 1;
@@ -855,7 +877,8 @@ static void make_table(struct remotes *remotes)
 }
 
 /*
- * Tell the user of the table to read it and the problems anew. False: it cannot be used.
+ * Tell the user of the table to read the table and the problems again. False: the new
+ * table cannot be used.
  */
 static bool remotes_tell(struct remotes *remotes)
 {
@@ -863,7 +886,7 @@ static bool remotes_tell(struct remotes *remotes)
 	       remotes->changed(remotes->context);
 }
 
-/* SERVER has listed its tools, for the first time or anew. */
+/* SERVER has listed its tools, for the first time or again. */
 static void remotes_take_tools(struct remotes_server *server)
 {
 	struct remotes *remotes = server->remotes;
@@ -912,7 +935,7 @@ static void start_all(struct remotes *remotes, int64_t wait_ms)
 	}
 	for (struct remotes_server *at = remotes->first; at; at = at->next)
 		remotes_server_start(at);
-	/* Each settles by itself, if need be when its own time is over. */
+	/* Each server settles by itself, at the latest when its own time is over. */
 	while (!all_settled(remotes) && clock_now_ms() < deadline_ms)
 		loop_turn(remotes->loop, deadline_ms);
 }
@@ -946,7 +969,7 @@ void remotes_free(struct remotes *remotes)
 	if (!remotes)
 		return;
 	remotes->ending = true;
-	/* All at once: each may take a moment to end. */
+	/* Cancel all at the same time, because each may take a moment to end. */
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		at->down = true;
 		if (at->running)

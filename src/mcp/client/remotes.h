@@ -32,16 +32,17 @@ struct remotes;
 bool remotes_check(const struct value *value, struct err *err);
 
 struct remotes_options {
-	struct session *session; /* in whose cell they run; it and its loop live longer */
-	const struct value *servers; /* checked */
+	/* in whose cell the servers run; the session and its loop live longer */
+	struct session *session;
+	const struct value *servers; /* checked by remotes_check */
 	const char *version;
-	const struct tool *const *tools; /* that there are already; NULL-ended */
+	const struct tool *const *tools; /* the tools that exist already; NULL-ended */
 	/*
-	 * How long to wait at the beginning; 0: until each has listed its tools or has failed, for
-	 * which each has its start_s.
+	 * The longest wait at the start; 0: until each server has listed its tools or has
+	 * failed, within its own start_s.
 	 */
 	int64_t wait_ms;
-	bool asks; /* the user of their tools answers EVENT_QUESTION */
+	bool asks; /* the user of these tools answers EVENT_QUESTION */
 	/*
 	 * Called after the start when remotes_tools has a new table or remotes_problems
 	 * has grown. The table before stays valid until this callback returns; the first
@@ -57,10 +58,10 @@ struct remotes_options {
  * and has no tools. The tools of a late server join when it has listed them.
  */
 struct remotes *remotes_start(const struct remotes_options *options);
-/* Before the session is closed, and after those whose tools these were. */
+/* Call it before the session is closed, and after the users of these tools have ended. */
 void remotes_free(struct remotes *remotes);
 
-/* OPTIONS' tools, then theirs; NULL-ended. */
+/* The tools of the options, then those of the servers; NULL-ended. */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
 /* Sentences that say which server or tool was left out, and why. The list grows. */
 const struct value *remotes_problems(const struct remotes *remotes);

@@ -1,4 +1,7 @@
-/* call: tools/call: begun at session_start, told of by events, answered when it has ended. */
+/*
+ * call: tools/call: starts a call with session_start, reports its progress by the
+ * session's events, and answers when it has ended.
+ */
 
 #include "mcp/server/call.h"
 
@@ -22,15 +25,18 @@
 /* Progress notices of a call, for a client that gave a progress token. */
 
 enum {
-	/* A person reads no faster, and each notice wakes a client. */
+	/* A person reads no faster than this, and each notice wakes a client. */
 	TELL_EVERY_MS = 250,
-	/* Clients wait between 30 and 60 s for a word. */
+	/* Clients wait between 30 and 60 s for a notice. */
 	TICK_MS = 10000,
 	PROGRESS_LINE_MAX = 200,
-	FRAGMENT_MAX = 4096, /* of which the last line is looked for */
+	FRAGMENT_MAX = 4096, /* in which the last line is searched */
 };
 
-/* Of a number that is counted, for a second: less than one for as long as a call may take. */
+/*
+ * For a tool that counts itself, each second adds this much: less than one for as long as
+ * a call may take.
+ */
 #define LITTLE 1e-6
 
 static void tell(struct mcp_call *call, double progress, const struct value *total,
@@ -40,7 +46,7 @@ static void tell(struct mcp_call *call, double progress, const struct value *tot
 
 	if (call->token == NULL || call->request == NULL)
 		return;
-	/* It must grow, whatever a script counts. */
+	/* Progress must grow, whatever numbers a script sends. */
 	if (progress <= call->told)
 		return;
 	call->told = progress;
@@ -79,14 +85,14 @@ static void tick_due(struct timer *timer)
 	tell(call, beat(call), NULL, buf_str(&call->last_line));
 }
 
-/* call.c */
+/* Start the progress notices of CALL, when its client gave a token for them. */
 static void mcp_progress_begin(struct mcp_call *call)
 {
 	buf_init(&call->last_line, PROGRESS_LINE_MAX);
 	if (call->token == NULL)
 		return;
 	call->began_ms = clock_now_ms();
-	/* A call that ends at once is not told of. */
+	/* A call that ends immediately sends no notice. */
 	call->told_ms = call->began_ms;
 	call->told = -1;
 	call->tick = (struct timer){.due_ms = call->began_ms + TICK_MS,
@@ -133,9 +139,9 @@ static void mcp_progress_event(struct mcp_call *call, const struct event *event)
 	tell(call, call->counted, value_member(event->data, "total"), event->text);
 }
 
-/* What became of a call, as content. */
+/* Makes the content of an answer from the result of a call. */
 
-/* Items of a kind that CLIENT's version does not know yet are told in words. */
+/* An item of a kind that CLIENT's version does not know is replaced by a text. */
 static bool is_known(const char *type, const struct mcp_client *client)
 {
 	if (type == NULL)
@@ -179,8 +185,8 @@ static void add_item(const struct value *item, const struct mcp_client *client,
 }
 
 /*
- * call.c: RESULT, and LINK (or NULL) to the whole of its output, as the members of a result
- * of tools/call, for CLIENT.
+ * Append RESULT, and LINK (or NULL) to its whole output, as the members of a result of
+ * tools/call, for CLIENT.
  */
 static void mcp_result_add(const struct tool_result *result, const struct value *link,
 			   const struct mcp_client *client, struct buf *out)
@@ -188,7 +194,7 @@ static void mcp_result_add(const struct tool_result *result, const struct value 
 	size_t count = 0;
 
 	(void)buf_adds(out, "\"content\":[");
-	/* Half of the clients show the first item alone: the words come first. */
+	/* Half of the clients show only the first item, so the text comes first. */
 	if (result->text.size > 0 || value_count(result->content) == 0) {
 		(void)buf_adds(out, "{\"type\":\"text\",\"text\":");
 		(void)value_quote(buf_str(&result->text), out);
@@ -203,7 +209,7 @@ static void mcp_result_add(const struct tool_result *result, const struct value 
 		       result->status == RESULT_DONE ? "false" : "true");
 }
 
-/* By its number; NULL: it has ended. */
+/* The call with the number NUMBER; NULL: it has ended. */
 static struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number)
 {
 	struct mcp_call *at = mcp->by_number[number % MCP_SLOTS];
@@ -213,14 +219,14 @@ static struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number)
 	return at;
 }
 
-/* Events have the id "m7"; those of others, none. */
+/* The call with the id "m7" of its events; NULL: the id is none of ours. */
 static struct mcp_call *find_by_id(const struct mcp *mcp, const char *id)
 {
 	return id != NULL && id[0] == 'm' ? mcp_call_find(mcp, strtoull(id + 1, NULL, 10))
 					  : NULL;
 }
 
-/* Its answer is due, unless it is parked. */
+/* Queue the call for its answer, unless the call is parked. */
 static void answer_is_due(struct mcp_call *call)
 {
 	if (!call->is_due) {
@@ -241,7 +247,10 @@ static void send_log(struct mcp_call *call, const struct event *event)
 
 	if (request == NULL)
 		return;
-	/* Set for the whole conversation, and perhaps since the call began; or by the request. */
+	/*
+	 * In the legacy era the level is the peer's, and may change during the call. In
+	 * the modern era it is the request's.
+	 */
 	least = call->client.version < MCP_2026_07_28 ? request->peer->client.log_level
 						      : call->client.log_level;
 	if (mcp_log_level(level) < least)
@@ -383,7 +392,7 @@ void mcp_calls_settle(struct mcp *mcp)
 		call->is_due = false;
 		if (call->running == NULL || !running_is_done(call->running))
 			continue;
-		/* A parked one keeps its result until its client comes back for it. */
+		/* A parked call keeps its result until its client comes back for it. */
 		if (call->request == NULL && !call->unwanted)
 			continue;
 		if (call->request != NULL)
@@ -394,7 +403,7 @@ void mcp_calls_settle(struct mcp *mcp)
 
 void mcp_calls_free(struct mcp *mcp)
 {
-	/* All at once: each may take its grace. */
+	/* Cancel all at the same time, because each may use its grace period. */
 	for (struct mcp_call *at = mcp->first_call; at != NULL; at = at->next) {
 		at->unwanted = true;
 		if (at->running != NULL)
@@ -428,7 +437,7 @@ void mcp_call_cancel(struct mcp_call *call)
 	answer_is_due(call);
 }
 
-/* Nothing happens in it that could be told or asked, or would have to be undone. */
+/* Is the call one that reports no progress, asks no question and changes nothing? */
 static bool is_quiet(const struct mcp_call *call, const struct tool *tool)
 {
 	return tool != NULL && tool->effects == EFFECT_READS && tool->where == IN_CELL &&
@@ -450,7 +459,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		.quiet = is_quiet(call, tool),
 		.terse = is_quiet(call, tool),
 		.trace = trace,
-		/* A client that is told of progress waits until the call ends. */
+		/* A client that gets progress notices waits until the call ends. */
 		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
 	};
 
@@ -493,7 +502,9 @@ void mcp_call_output(struct mcp_request *request, const char *uri, const char *p
 		answer_is_due(call);
 }
 
-/* There is no cell: both the model and the person should read the reason. */
+/*
+ * The session could not be opened. Both the model and the person should read the reason.
+ */
 static void refuse_without_session(struct mcp_request *request, const struct err *why)
 {
 	struct buf out;
@@ -539,13 +550,15 @@ void mcp_tools_call(struct mcp_request *request)
 }
 
 /*
- * What a running call asks the client: of a person, a model, or about its roots. In the
- * legacy era as requests of ours on the call's way; in the modern one as the answer
- * "input_required", with which the call is parked until its client comes back.
+ * Questions of a running call to the client: to a person, to a model, or about its roots.
+ * In the legacy era they are requests of ours on the call's way. In the modern era the
+ * answer "input_required" carries them, and the call is parked until its client comes
+ * back.
  */
 
 enum {
-	PARKED_MS = 600000, /* a person may be at lunch; a worker waits all the while */
+	/* a person may be at lunch; meanwhile the call holds a worker */
+	PARKED_MS = 600000,
 	PARKED_MAX = 64,
 	STATE_MAX = 64,
 	PURPOSE_MAX = 2048,
@@ -559,7 +572,10 @@ static struct value *declined(void)
 	return answer;
 }
 
-/* Nobody is there who could be asked, which is another thing than a no (approval.h). */
+/*
+ * No person is there who could be asked; this is different from the answer no
+ * (approval.h).
+ */
 static struct value *unasked(void)
 {
 	struct value *answer = declined(), *content = value_new_object();
@@ -587,7 +603,7 @@ static void forget(struct mcp_call *call)
 	loop_remove_timer(&call->parked);
 }
 
-/* All answers are there: back to the worker with them. */
+/* All answers have come: give them to the worker. */
 static void hand_back(struct mcp_call *call)
 {
 	const int64_t question = call->question;
@@ -602,17 +618,23 @@ static void hand_back(struct mcp_call *call)
 		value_set_text(reply, "action", "accept");
 		value_set(reply, "content", answers);
 	}
-	/* The client has shown what this is the hash of: it was in the question. */
+	/*
+	 * The client has shown the approval to which this hash belongs: it was in the
+	 * question.
+	 */
 	struct value *content = value_member(reply, "content");
 	if (call->hash != NULL && value_kind(content) == VALUE_OBJECT)
 		value_set_text(content, "hash", call->hash);
 	forget(call);
-	/* When it cannot be told its worker is gone, and the call's end follows. */
+	/* When the worker is gone, it gets no answer, and the call's end follows. */
 	if (call->running != NULL)
 		(void)running_answer(call->running, question, reply, NULL);
 }
 
-/* The client lacks what the call cannot do without: it is not made. True when it is so. */
+/*
+ * Refuse the call when its client lacks a capability that the call needs. True: it is
+ * refused.
+ */
 static bool refuse_missing(struct mcp_call *call)
 {
 	struct mcp_request *request = call->request;
@@ -718,7 +740,7 @@ static void park(struct mcp_call *call)
 	mcp_answer(request, result);
 }
 
-/* One request of ours for each that is not answered yet: "q7.0", "q7.1", … */
+/* Send one request of ours for each question without an answer: "q7.0", "q7.1", … */
 static void send_requests(struct mcp_call *call)
 {
 	size_t index = 0;
@@ -768,7 +790,7 @@ static void ask_client(struct mcp_call *call)
 	park(call);
 }
 
-/* call.c: an EVENT_QUESTION of CALL, or an EVENT_APPROVAL_WANTED. */
+/* CALL has sent an EVENT_QUESTION or an EVENT_APPROVAL_WANTED with DATA. */
 static void mcp_question(struct mcp_call *call, const struct value *data)
 {
 	const struct value *request = value_member(data, "request");
@@ -784,7 +806,7 @@ static void mcp_question(struct mcp_call *call, const struct value *data)
 	if (refuse_missing(call))
 		return;
 	answer_known(call, false);
-	/* Nobody is there to be asked. */
+	/* There is no request any more by which the client could be asked. */
 	if (!is_answered(call) && call->request == NULL) {
 		for (void *at = value_first(call->requests); at != NULL;
 		     at = value_next(call->requests, at)) {
@@ -842,7 +864,7 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 		return;
 	if (message->result != NULL)
 		answer = call_ask_read_answer(value_at(key), message->result);
-	/* An error, or an answer that is none: as if nobody wanted to say anything. */
+	/* An error, or an answer in a wrong form, counts as declined. */
 	value_set(call->answers, value_key(key), answer != NULL ? answer : declined());
 	if (is_answered(call))
 		hand_back(call);
@@ -875,7 +897,7 @@ static void resume(struct mcp_request *request, struct mcp_call *call,
 	call->token = token != NULL ? value_ref(token) : NULL;
 	mcp_progress_begin(call);
 	if (call->question == 0)
-		return; /* it ended meanwhile: its result is due */
+		return; /* it has ended meanwhile, and its result is due */
 	value_free(call->given);
 	call->given = answers != NULL ? value_ref(answers) : NULL;
 	answer_known(call, true);
@@ -885,7 +907,7 @@ static void resume(struct mcp_request *request, struct mcp_call *call,
 		park(call);
 }
 
-/* It looks like one of a server that was there before this one. It may be made up as well. */
+/* Does STATE look like one of an earlier server process? It may also be made up. */
 static bool is_of_another_run(const struct mcp *mcp, struct str state)
 {
 	bool looks = state.size > MCP_RUN && state.data[MCP_RUN] == '.';
@@ -912,9 +934,9 @@ static void refuse_state(struct mcp_request *request, struct str state, bool sou
 }
 
 /*
- * A request that comes back with answers (inputResponses, requestState). *CALL: the one that
- * waits for them, now REQUEST's; NULL: a new one is to be begun, with *GIVEN, which is the
- * caller's. False: the request has been answered.
+ * Resume a call by a request with answers (inputResponses, requestState). *CALL: the call
+ * that waits for them, now REQUEST's; NULL: the caller begins a new call, with *GIVEN,
+ * which the caller owns. False: the request has been answered.
  */
 static bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
 				struct value **given)
@@ -977,7 +999,7 @@ static void copy_member(const struct value *from, const char *key, struct value 
 		value_set(to, name, value_ref(member));
 }
 
-/* A form without a schema asks for a yes or a no alone. */
+/* A form without a schema asks only for yes or no. */
 static struct value *empty_form(void)
 {
 	struct value *schema = value_new_object();

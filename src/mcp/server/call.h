@@ -18,41 +18,51 @@ struct mcp_client;
 struct mcp_call {
 	struct mcp *mcp;
 	struct mcp_call *next, *previous;
-	struct mcp_call *next_here; /* of those with numbers alike */
+	/* the next of the calls in the same slot of by_number */
+	struct mcp_call *next_here;
 	struct mcp_call *next_done;
-	bool is_due;                 /* it is in the list of those that are done */
-	struct mcp_request *request; /* NULL: parked, or nobody wants its answer */
-	struct running *running;     /* NULL: session_start has not returned */
+	/* it is in the list of calls whose answers are due */
+	bool is_due;
+	/* NULL: the call is parked, or nobody wants its answer */
+	struct mcp_request *request;
+	struct running *running; /* NULL: session_start has not returned */
 	uint64_t number;
 	char id[24]; /* of its events */
-	char *tool;  /* as it was asked for */
-	char *uri; /* the answer is the content of this resource; NULL: it is the tool's */
+	char *tool;  /* the name that was asked for */
+	/* the answer is the content of this resource; NULL: it is the tool's result */
+	char *uri;
 	struct mcp_client client;
 	struct value *arguments; /* as they were given; NULL: none were */
 	bool unknown;            /* there is no such tool */
-	bool unwanted;           /* cancelled: what it says is dropped */
+	bool unwanted;           /* cancelled: its output is dropped */
 
-	struct value *token; /* of its progress; NULL: nobody asked */
+	struct value *token; /* for its progress; NULL: nobody asked for notices */
 	struct timer tick;
 	int64_t began_ms, told_ms;
-	double told; /* the last number that was told */
-	bool counts; /* its tool may, by numbers of its own; the last one is */
+	double told; /* the last number that was sent */
+	bool counts; /* its tool counts itself; `counted` is its last number */
 	double counted;
 	struct buf last_line; /* of its output */
 
 	int64_t question; /* the runtime's number; 0: none is open */
-	char *hash; /* of what a person is shown, for the answer (approval.h); NULL: none is wanted */
-	uint64_t asked;         /* our own number of it */
-	bool one;               /* the question is a single one, not several at once */
-	struct value *requests; /* of it: key -> {method, params}; or NULL */
-	struct value *answers;  /* key -> answer, as far as they have come */
-	struct value *given; /* inputResponses that came before they were asked for; or NULL */
-	struct timer parked; /* until when it waits for the client to come back */
+	/*
+	 * the hash of an approval that a person is shown, for the answer (approval.h); or
+	 * NULL
+	 */
+	char *hash;
+	uint64_t asked; /* our own number of the question */
+	/* there is a single question, not several at the same time */
+	bool one;
+	struct value *requests; /* of the question: key -> {method, params}; or NULL */
+	struct value *answers;  /* key -> answer, for the answers that have come */
+	struct value *given; /* inputResponses that came before the question; or NULL */
+	struct timer parked; /* how long the call waits for its client to come back */
 };
 
 /*
- * One request to a client, as data: {method, params, needed}. Knows the capability that
- * it needs and its form on the wire, and checks answers. Without a connection.
+ * One request to a client, as data: {method, params, needed}. These functions know the
+ * capability that a request needs and its form on the wire, and they check answers. They
+ * need no connection.
  */
 
 /*
@@ -63,13 +73,16 @@ struct mcp_call {
 struct value *call_ask_requests(const char *kind, const struct value *request,
 				uint64_t number, bool *one);
 
-/* Can CLIENT be asked this? And if not, can the call do without? */
+/* Can CLIENT be asked REQUEST? And if not, must the call fail? */
 bool call_ask_is_possible(const struct value *request, const struct mcp_client *client);
 bool call_ask_is_needed(const struct value *request);
-/* The name of the client's capability that it takes. */
+/* The name of the client's capability that REQUEST needs. */
 const char *call_ask_capability(const struct value *request);
 
-/* {method, params} as it is sent; LEGACY gets what only older versions want. The caller's. */
+/*
+ * {method, params} in the form on the wire. LEGACY: with the members that only older
+ * versions want. The caller frees the result.
+ */
 struct value *call_ask_message(const struct value *request, bool legacy, const char *id);
 
 /*

@@ -1,4 +1,4 @@
-/* http: Streamable HTTP; see http.h. */
+/* http: Streamable HTTP: checks requests, finds their peers and sends the answers. */
 
 #include "mcp/server/http.h"
 
@@ -30,15 +30,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HTTP_TOKEN_MAX = 4096 }; /* bytes of a file of one */
+enum { HTTP_TOKEN_MAX = 4096 }; /* bytes of a file with a token */
 
 enum { HTTP_SESSION_ID = 48, HTTP_SESSIONS_MAX = 128 };
 
 enum {
 	PORT_MAX = 65535,
 	ADDRESS_MAX = 64,
-	TOKEN_LEAST = 16, /* less can be guessed by asking */
-	OTHERS = 077,     /* what a token's file grants to nobody */
+	TOKEN_LEAST = 16, /* a shorter token could be guessed by trying */
+	OTHERS = 077,     /* rights that a token's file must not give to others */
 };
 
 static bool set_address(const char *name, uint16_t port, struct http_place *place)
@@ -63,7 +63,10 @@ static bool set_address(const char *name, uint16_t port, struct http_place *plac
 	return true;
 }
 
-/* HOST without its port and without the brackets of IPv6; *PORT is what follows, or empty. */
+/*
+ * HOST without its port and without the brackets of IPv6. *PORT is the text behind it, or
+ * empty.
+ */
 static struct str split_port(struct str host, struct str *port)
 {
 	size_t colon = (size_t)-1;
@@ -145,7 +148,8 @@ bool http_host_is_ours(const struct http_guard *guard, struct str host)
 	if (same_name(name, "localhost"))
 		return true;
 	/*
-	 * An address cannot be rebound as a DNS name can; foreign ones do not lead here.
+	 * An address cannot be rebound as a DNS name can, and a foreign address does not
+	 * lead here.
 	 */
 	if (set_address(text, 0, &place))
 		return place.loopback || guard->token != NULL;
@@ -189,7 +193,7 @@ bool http_token_fits(const struct http_guard *guard, const char *authorization)
 	return differs == 0;
 }
 
-/* The next of the comma-separated ranges of ACCEPT, without its parameters. */
+/* Take the next of the comma-separated ranges of ACCEPT, without its parameters. */
 static bool next_range(struct str *rest, struct str *range)
 {
 	size_t comma;
@@ -222,8 +226,9 @@ static bool token_file_read(const char *path, struct buf *token, struct err *err
 }
 
 /*
- * Take GUARD's token: GIVEN (or NULL), or what is in the file PATH unless that is NULL; TOKEN
- * (initialised) holds it then. One that others may read, or guess, protects nothing, and is refused.
+ * Set GUARD's token: to the content of the file PATH, which TOKEN (initialised) then
+ * holds, or, when PATH is NULL, to GIVEN (or NULL). A token that others can read or guess
+ * protects nothing, so it is refused.
  */
 static bool http_token_read(const char *given, const char *path, struct buf *token,
 			    struct http_guard *guard, struct err *err)
@@ -261,8 +266,8 @@ bool http_accepts(const char *accept, struct str type)
 
 /*
  * The clients that have shaken hands over HTTP, each known by an id that cannot be
- * guessed. There may be so many; then the one that was silent for longest goes, of those
- * without a request under way if there are any.
+ * guessed. Their number is limited. When it is reached, the client that was silent for
+ * longest is removed, if possible one without a request under way.
  */
 
 struct session_row {
@@ -303,7 +308,10 @@ static void make_id(char id[HTTP_SESSION_ID + 1])
 		(void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* Is ROW rather to be had than OTHER: free, without work under way, silent for longer? */
+/*
+ * Should ROW be used for a new session before OTHER? It should when it is free, has no
+ * work under way, or was silent for longer.
+ */
 static bool goes_before(const struct session_row *row, const struct session_row *other)
 {
 	if (row->peer == NULL)
@@ -389,12 +397,12 @@ struct server {
 	bool stopped;
 };
 
-/* One request of HTTP, as a way back. */
+/* One HTTP request, as a way back to its client. */
 struct carried {
 	struct mcp_way way;
 	struct server *server;
 	struct http_exchange *exchange;
-	struct mcp_peer *own; /* of a request without a session; or NULL */
+	struct mcp_peer *own; /* the peer of a request without a session; or NULL */
 };
 
 static void send_message(struct mcp_way *way, struct buf *message, bool last, int status)
@@ -441,7 +449,9 @@ static const char *header(const struct carried *carried, const char *name)
 	return http_daemon_header(carried->exchange, name);
 }
 
-/* We and a proxy before us could read contradicting headers differently: refuse them. */
+/*
+ * A proxy before us could read contradicting headers differently from us, so refuse them.
+ */
 static bool is_unambiguous(struct carried *carried)
 {
 	static const char *const once[] = {
@@ -467,7 +477,10 @@ static bool is_unambiguous(struct carried *carried)
 		       "The size of the body is said by one header, not by two.");
 		return false;
 	}
-	/* A proxy that sees another end of the body takes the rest for a new request. */
+	/*
+	 * A proxy that sees the end of the body at another place takes the rest for a new
+	 * request.
+	 */
 	if (coding != NULL && strcasecmp(coding, "chunked") != 0) {
 		refuse(carried, STATUS_BAD,
 		       "Of Transfer-Encoding only \"chunked\" is known here.");
@@ -534,7 +547,7 @@ static void head(void *context, struct http_exchange *exchange)
 	*carried = (struct carried){{send_message, drop}, context, exchange, NULL};
 	http_daemon_set_owner(exchange, carried);
 	if (!may_ask(carried)) {
-		/* Strangers hold no connection. */
+		/* A client that may not ask does not keep its connection. */
 		http_daemon_add_header(exchange, "Connection", "close");
 		return;
 	}
@@ -542,7 +555,9 @@ static void head(void *context, struct http_exchange *exchange)
 		(void)is_well_formed_post(carried);
 		return;
 	}
-	/* Later versions have requests alone. */
+	/*
+	 * Only the legacy era has GET (a stream for notices) and DELETE (of a session).
+	 */
 	if ((!is_method(carried, "GET") && !is_method(carried, "DELETE")) ||
 	    says_modern(carried) || header(carried, "Mcp-Session-Id") == NULL) {
 		http_daemon_add_header(exchange, "Allow", "POST");
@@ -550,7 +565,10 @@ static void head(void *context, struct http_exchange *exchange)
 	}
 }
 
-/* The session that the request names; NULL: it names none, or it has been answered. */
+/*
+ * The session that the request names. NULL: the request names none, or it has been
+ * answered.
+ */
 static struct mcp_peer *session_of(struct carried *carried)
 {
 	const char *id = header(carried, "Mcp-Session-Id");
@@ -563,7 +581,7 @@ static struct mcp_peer *session_of(struct carried *carried)
 	return peer;
 }
 
-/* The stream on which notices come that belong to no request. */
+/* Open the stream for notices that belong to no request. */
 static void open_notices(struct carried *carried)
 {
 	struct mcp_peer *peer = session_of(carried);
@@ -814,15 +832,15 @@ bool mcp_http_run(const struct mcp_http *options, struct err *err)
 	return ok;
 }
 
-/* Headers that say what the body of a modern request says. */
+/* Checks that the headers of a modern request agree with its body. */
 
 enum {
 	NAME_MAX_BYTES = 8 << 10,
-	DEPTH_MAX = 16,       /* of properties in properties */
-	MARKED_NAME_MAX = 64, /* of a header's own part */
+	DEPTH_MAX = 16,       /* how deep properties may lie in properties */
+	MARKED_NAME_MAX = 64, /* of the part of a header's name that the schema gives */
 };
 
-/* Does HEADER say VALUE: as it is, or between =?base64? and ?= ? */
+/* Does HEADER have the value VALUE, either plain or between =?base64? and ?= ? */
 static bool header_says(const char *header, struct str value)
 {
 	const struct str begin = STR("=?base64?"), end = STR("?=");
@@ -841,7 +859,9 @@ static bool header_says(const char *header, struct str value)
 	return same;
 }
 
-/* The value that the header Mcp-Name must repeat; empty: the method has none. */
+/*
+ * The value that the header Mcp-Name must repeat; empty: the method needs no such header.
+ */
 static struct str name_of(const struct mcp_message *message)
 {
 	if (strcmp(message->method, "tools/call") == 0 ||
@@ -884,14 +904,14 @@ bool http_repeats(const struct http_repeated *headers, const struct mcp_message 
 	return true;
 }
 
-/* One argument that is to be repeated, and where it is looked for. */
+/* One search for the headers that repeat arguments. */
 struct looking {
 	http_find_header *find;
 	void *context;
 	struct err *err;
 };
 
-/* VALUE as a header says it; integers are told apart by their number, not by their digits. */
+/* Does HEADER have VALUE? Integers are compared as numbers, not by their digits. */
 static bool says_argument(const char *header, const struct value *value)
 {
 	const struct str said = str_trim(str_of(header));
@@ -910,7 +930,7 @@ static bool says_argument(const char *header, const struct value *value)
 	}
 }
 
-/* A mark that is no part of a header's name is none. */
+/* A mark with characters that a header's name cannot have is ignored. */
 static bool is_mark(const char *mark)
 {
 	return mark != NULL && mark[0] != '\0' && strlen(mark) <= MARKED_NAME_MAX &&

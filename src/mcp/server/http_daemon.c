@@ -1,8 +1,7 @@
 /*
- * http_daemon: see http_daemon.h: the library, loaded and turned by our loop. While nobody has
- * anything to say a connection is suspended; the library does not look at it then, so that we
- * watch it for its end ourselves. Connections: http_daemon.c; requests and their answers:
- * http_daemon.c, http_daemon.c.
+ * http_daemon: loads libmicrohttpd and drives it from our loop. While neither side has
+ * anything to send, a connection is suspended. The library does not look at a suspended
+ * connection, so we watch it for its end ourselves.
  */
 
 #include "mcp/server/http_daemon.h"
@@ -26,7 +25,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-/* For what follows: a header of the answer, which must not have begun. At most HTTP_HEADERS. */
+/* The most headers that http_daemon_add_header can add to one answer. */
 enum { HTTP_HEADERS = 4 };
 
 struct functions {
@@ -62,7 +61,7 @@ struct functions {
 	void (*destroy)(struct MHD_Response *response);
 };
 
-/* Of a stream or an answer, whose client does not read. */
+/* Bytes of one stream or answer that its client has not read. */
 enum { HTTP_UNREAD_MAX = 64 << 20 };
 
 struct http_daemon {
@@ -73,23 +72,24 @@ struct http_daemon {
 	struct timer timer;
 	struct http_exchange *first;
 	struct http_connection *first_connection,
-		*last_connection; /* in the order of coming */
+		*last_connection; /* in the order of their arrival */
 	size_t connections;
-	size_t busy;   /* requests that have no whole answer yet */
-	size_t bodies; /* bytes of those that are held */
+	size_t busy;   /* requests without a complete answer */
+	size_t bodies; /* bytes of the bodies that are held */
 	size_t unread; /* bytes of answers that no client has read yet */
 	bool closing;
 };
 
-/* From its begin to its end; the library's memory of it. */
+/* One connection, from its beginning to its end. The library keeps the pointer to it. */
 struct http_connection {
 	struct http_daemon *daemon;
 	struct http_connection *next, *previous;
-	struct http_exchange *exchange; /* NULL: it says nothing */
+	struct http_exchange *exchange; /* NULL: no request is under way */
 	int fd;
-	int64_t since_ms; /* it says nothing, or is answered, since then */
-	struct watch end; /* of what its client says */
-	bool gone;        /* that has come */
+	/* since when it is idle, or since when its answer is complete */
+	int64_t since_ms;
+	struct watch end; /* watches for the end of the client's side */
+	bool gone;        /* this end has come */
 	struct timer late;
 };
 
@@ -111,21 +111,22 @@ struct http_exchange {
 	struct buf body;
 	enum taken taken;
 	enum progress progress;
-	bool crowded;     /* there is room only for what is answered at once */
-	bool turned_away; /* there was no room: nobody has heard of it */
+	/* there is room only for requests that are answered immediately */
+	bool crowded;
+	bool turned_away; /* there was no room, and the owner was not told of it */
 	bool whole;       /* the request has been handed over */
 	bool queued;      /* the library has the answer */
 	bool suspended;
-	bool broken; /* to be closed without a word */
-	bool ended;  /* the stream */
+	bool broken; /* the connection must be closed without an answer */
+	bool ended;  /* the stream has ended */
 	int status;
 	char *type, *beat;
 	char *names[HTTP_HEADERS], *values[HTTP_HEADERS];
 	size_t headers;
 	struct buf out;
 	size_t out_from;
-	struct watch end;  /* of the connection, while it is suspended */
-	struct timer late; /* then a beat is due */
+	struct watch end;  /* watches for the connection's end while it is suspended */
+	struct timer late; /* when the next beat is due */
 };
 
 enum {
@@ -149,13 +150,18 @@ enum {
  */
 
 enum {
-	HEAD_MS = 10000, /* from its begin to the end of its first head */
-	BODY_MS = 60000, /* from there to the end of the body: 16 MiB at 2 Mbit/s */
-	/* With so many, each new connection closes an idle one. */
+	/* from the beginning of a connection to the end of its first head */
+	HEAD_MS = 10000,
+	/* from the end of a head to the end of its body: 16 MiB at 2 Mbit/s */
+	BODY_MS = 60000,
+	/* With so many connections, each new one closes an idle one. */
 	CROWDED = 480,
-	/* From the end of what its client says to its own: for what it said before. */
+	/*
+	 * From the end of the client's side to the end of the connection, to read the
+	 * bytes that the client sent before.
+	 */
 	GONE_MS = 1000,
-	/* An answer that takes longer to be read holds no place against others. */
+	/* A connection whose answer is read more slowly may be closed to make room. */
 	READ_MS = 30000,
 };
 
@@ -164,7 +170,7 @@ static void connection_late(struct timer *timer)
 	const struct http_connection *connection = timer->context;
 
 	timer->due_ms = CLOCK_NEVER;
-	/* The library sees its end, and closes it. */
+	/* The library then sees the end of the connection, and closes it. */
 	(void)shutdown(connection->fd, SHUT_RDWR);
 }
 
@@ -193,7 +199,7 @@ static bool may_go(const struct http_connection *connection)
 				    clock_now_ms() - connection->since_ms > READ_MS);
 }
 
-/* Which says nothing for longest makes room. */
+/* Close the connection that has been idle for longest. */
 static void make_room(const struct http_daemon *daemon)
 {
 	struct http_connection *longest = NULL;
@@ -261,7 +267,7 @@ static void connection_free(struct http_connection *connection)
 	free(connection);
 }
 
-/* http_daemon.c: for the library, as a connection begins and ends. */
+/* For the library, when a connection begins and ends. */
 static void http_connection_changed(void *context, struct MHD_Connection *connection,
 				    void **own, enum MHD_ConnectionNotificationCode what)
 {
@@ -283,7 +289,10 @@ static struct http_connection *http_connection_of(const struct http_daemon *daem
 	return info != NULL ? info->socket_context : NULL;
 }
 
-/* A request's head is there; all of it is; it is answered; it is over. */
+/*
+ * The four steps of a request on its connection: its head has come, all of it has come,
+ * it is answered, it is over.
+ */
 static void http_connection_asks(struct http_connection *connection,
 				 struct http_exchange *exchange)
 {
@@ -315,10 +324,10 @@ static void http_connection_rests(struct http_connection *connection)
 		connection->gone ? connection->since_ms + GONE_MS : CLOCK_NEVER;
 }
 
-/* One HTTP request, from its head to its end. http_daemon.c sends its answer. */
+/* One HTTP request, from its head to its end. */
 
 enum {
-	BODIES_MAX = 128 << 20, /* of all requests that are not whole yet */
+	BODIES_MAX = 128 << 20, /* of all incomplete requests together */
 };
 
 static void http_run_soon(struct http_daemon *daemon);
@@ -356,7 +365,7 @@ static void http_exchange_suspend(struct http_exchange *exchange)
 		loop_add(daemon->options.loop, &exchange->end);
 }
 
-/* There is something to say again. */
+/* There are bytes to send again. */
 static void http_exchange_wake(struct http_exchange *exchange)
 {
 	if (!exchange->suspended)
@@ -377,7 +386,7 @@ static void exchange_late(struct timer *timer)
 		http_daemon_stream_add(exchange, str_of(exchange->beat));
 }
 
-/* The body is not wanted any more: its room is for others. */
+/* The body is not needed any more: give its room to other bodies. */
 static void http_exchange_forget_body(struct http_exchange *exchange)
 {
 	exchange->daemon->bodies -= exchange->body.size;
@@ -402,8 +411,8 @@ static void http_exchange_take_body(struct http_exchange *exchange, struct str p
 }
 
 /*
- * http_daemon.c: a request of which the head is there, from CONNECTION; METHOD and PATH
- * are copied. It is the daemon's until http_exchange_free, which tells the owner that it is over.
+ * The head of a request has come from CONNECTION; METHOD and PATH are copied. The request
+ * is the daemon's until http_exchange_free, which tells the owner that it is over.
  */
 static struct http_exchange *http_exchange_new(struct http_daemon *daemon,
 					       struct MHD_Connection *connection,
@@ -528,7 +537,7 @@ void http_daemon_add_header(struct http_exchange *exchange, const char *name,
 	exchange->values[exchange->headers++] = memory_copy(value);
 }
 
-/* Those of RFC 9110, section 5.6.2. */
+/* Is NAME a token of RFC 9110, section 5.6.2? */
 static bool is_token(const char *name)
 {
 	return name != NULL && name[0] != '\0' &&
@@ -582,7 +591,7 @@ static bool load_functions(struct functions *mhd, struct err *err)
 	return library_load(&microhttpd, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
-/* http_daemon.c: the library has something to do. */
+/* The library has work to do. */
 static void http_run_soon(struct http_daemon *daemon)
 {
 	daemon->timer.due_ms = 0;
@@ -655,7 +664,10 @@ static void take_whole(struct http_daemon *daemon, struct http_exchange *exchang
 
 static enum MHD_Result http_exchange_queue(struct http_exchange *exchange);
 
-/* Called for the head, for each piece of the body, for its end, and when it was woken. */
+/*
+ * The library calls this for the head, for each piece of the body, for the end of the
+ * body, and after a suspended connection was resumed.
+ */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 			      const char *url, const char *method, const char *version,
 			      const char *data, size_t *size, void **own)
@@ -745,7 +757,7 @@ void http_daemon_close(struct http_daemon *daemon)
 	if (daemon == NULL)
 		return;
 	daemon->closing = true;
-	/* The library insists that none is asleep. */
+	/* The library may only be stopped when no connection is suspended. */
 	for (struct http_exchange *at = daemon->first; at != NULL; at = at->next) {
 		at->ended = true;
 		if (at->progress < ANSWERED)
@@ -761,14 +773,14 @@ void http_daemon_close(struct http_daemon *daemon)
 }
 
 /*
- * What goes back: an answer, or a stream of bytes. It is held once, and given to the
- * library piece by piece, as its client reads.
+ * The reply: an answer, or a stream of bytes. Its bytes are stored once, and given to the
+ * library piece by piece, as fast as the client reads.
  */
 
 enum {
 	BEAT_MS = 15000, /* proxies give up after 30 to 60 s */
 	PIECE_MAX = 64 << 10,
-	/* Of all streams and answers together: clients that do not read. */
+	/* Unread bytes of all streams and answers together. */
 	UNREAD_ALL_MAX = 256 << 20,
 };
 
@@ -850,7 +862,7 @@ static struct MHD_Response *response_of(struct http_exchange *exchange)
 	return response;
 }
 
-/* http_daemon.c: its answer, or the begin of its stream, goes to the library. */
+/* Give the answer, or the beginning of the stream, to the library. */
 static enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
 {
 	const struct functions *mhd = &exchange->daemon->mhd;

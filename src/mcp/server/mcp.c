@@ -1,4 +1,4 @@
-/* mcp: the server: its peers, its requests, and which method answers which; see mcp.h. */
+/* mcp: the server: its peers, its requests, and the methods that answer them. */
 
 #include "mcp/server/mcp.h"
 
@@ -32,8 +32,8 @@ enum { MCP_LOG_NONE = 1000 };
 
 enum {
 	/*
-	 * Messages in one batch. Answers wait for each other in memory, and nobody writes as many
-	 * by hand.
+	 * The most messages in one batch. Answers wait for each other in memory, and
+	 * nobody writes so many messages by hand.
 	 */
 	MCP_BATCH_MAX = 64,
 };
@@ -46,8 +46,8 @@ enum {
 };
 
 /*
- * Who is there, and what both can: the handshake of the legacy era, discovery and the
- * `_meta` of each request in the modern one.
+ * Finds out who the client is, and tells it about the server: the handshake of the legacy
+ * era, discovery and the `_meta` of each request in the modern era.
  */
 
 /* A box with two round ports: an SVG of 200 bytes. */
@@ -96,7 +96,10 @@ static void read_capabilities(struct mcp_client *client, const struct value *cap
 	const struct value *elicitation = value_member(capabilities, "elicitation");
 
 	client->url = value_member(elicitation, "url") != NULL;
-	/* Without a word about kinds it is the one that was there first. */
+	/*
+	 * A client that names no kind of elicitation means forms, the kind that existed
+	 * first.
+	 */
 	client->form = elicitation != NULL &&
 		       (value_count(elicitation) == 0 ||
 			value_member(elicitation, "form") != NULL || !client->url);
@@ -141,7 +144,7 @@ static struct value *our_icons(void)
 	return icons;
 }
 
-/* hello.c */
+/* The legacy era's handshake. */
 static void mcp_initialize(struct mcp_request *request)
 {
 	struct mcp_peer *peer = request->peer;
@@ -180,7 +183,10 @@ static void mcp_discover(struct mcp_request *request)
 {
 	struct value *result = value_new_object(), *versions = value_new_array();
 
-	/* The others are settled by initialize, not by saying them in a request. */
+	/*
+	 * A request cannot choose the other versions; only initialize settles on one of
+	 * them.
+	 */
 	value_append(versions, value_new_text(mcp_version_name(MCP_2026_07_28)));
 	value_set(result, "supportedVersions", versions);
 	value_set(result, "capabilities", our_capabilities(request->mcp, true));
@@ -220,7 +226,7 @@ static void refuse_version(struct mcp_request *request, const char *asked)
 		 asked, mcp_version_name(MCP_2026_07_28));
 }
 
-/* From the `_meta` of a modern request. False: the request has been answered. */
+/* Read the `_meta` of a modern request. False: the request has been answered. */
 static bool mcp_read_modern(struct mcp_request *request)
 {
 	const struct value *meta = value_member(request->params, "_meta");
@@ -246,11 +252,11 @@ static bool mcp_read_modern(struct mcp_request *request)
 	return true;
 }
 
-/* What goes out: results, errors, notices, and requests of our own. */
+/* Sends results, errors, notices, and requests of our own. */
 
 /*
- * How HTTP calls it. An older client's HTTP knows nothing of methods, and what a method itself
- * finds wrong with its params is an answer.
+ * The HTTP status for CODE. In the legacy era an unknown method is an answer of status
+ * 200. When a method itself refuses its params, this is such an answer in both eras.
  */
 static int status_of(enum mcp_code code, bool modern, bool has_method)
 {
@@ -351,7 +357,7 @@ void mcp_answer_text(struct mcp_request *request, struct str members)
 {
 	struct buf *out = mcp_answer_begin(request);
 
-	/* Without one there is nothing for the comma to stand before. */
+	/* Without members the comma has no member behind it. */
 	if (members.size == 0 && out->data[out->size - 1] == ',')
 		buf_truncate(out, out->size - 1);
 	(void)buf_addstr(out, members);
@@ -422,7 +428,7 @@ void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *
 	send(mcp, way, true, status != 0 ? status : status_of(code, false, false));
 }
 
-/* Nothing is to be answered. */
+/* End the request without an answer. */
 static void mcp_drop(struct mcp_request *request)
 {
 	struct mcp_way *way = request->way;
@@ -459,11 +465,9 @@ void mcp_tell(struct mcp *mcp, struct mcp_way *way, const char *id, const char *
 }
 
 /*
- * Several messages sent as one, which MCP 2025-03-26 alone had (JSON-RPC 2.0, section
- * 6). Each is taken as if it had come by itself; what answers them goes back as one
- * list, when the last answer is there. Notices and questions on the way go out at once.
- *
- * A way back on which answers wait for each other.
+ * Several messages sent as one, which only MCP 2025-03-26 had (JSON-RPC 2.0, section 6).
+ * Each is handled as if it had come by itself. Their answers go back as one list, when
+ * the last answer has come. Notices and questions during this time go out immediately.
  */
 
 struct mcp_batch {
@@ -471,8 +475,9 @@ struct mcp_batch {
 	struct mcp_way *outer;
 	struct mcp *mcp;
 	struct mcp_batch *next, *previous;
-	struct buf answers; /* their list, without its end */
-	size_t waiting;     /* for so many more, and while it is being taken */
+	struct buf answers; /* the list of answers, without its end */
+	/* how many answers are missing, plus one while the batch is taken */
+	size_t waiting;
 };
 
 static struct mcp_batch *batch_of(struct mcp_way *way)
@@ -543,7 +548,7 @@ static struct mcp_batch *batch_new(struct mcp *mcp, struct mcp_way *outer)
 	batch->outer = outer;
 	batch->mcp = mcp;
 	batch->waiting = 1;
-	/* Each answer fits, with what is between them. */
+	/* Room for an answer to each message, with the commas between them. */
 	buf_init(&batch->answers, MCP_BATCH_MAX * ((size_t)EVENT_JSON_MAX + 1) + 1);
 	batch->next = mcp->first_batch;
 	if (batch->next != NULL)
@@ -552,7 +557,7 @@ static struct mcp_batch *batch_new(struct mcp *mcp, struct mcp_way *outer)
 	return batch;
 }
 
-/* The handshake settles which version is spoken: it comes alone. */
+/* initialize must come alone, because it settles the version. */
 static bool may_come(const struct mcp_message *message, struct err *err)
 {
 	if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0)
@@ -585,8 +590,8 @@ static bool take_one(struct mcp_peer *peer, struct mcp_batch *batch,
 }
 
 /*
- * Take BATCH (of kind MCP_BATCH) of PEER. False: nothing in it is to be answered. One that may not
- * come, because the version has none or it is too long, is answered as a whole.
+ * Take BATCH (of kind MCP_BATCH) of PEER. False: none of its messages needs an answer. A
+ * batch that is too long, or that the version does not allow, gets one answer as a whole.
  */
 static bool mcp_batch_take(struct mcp_peer *peer, struct mcp_way *way,
 			   const struct mcp_message *batch, enum mcp_manner manner)
@@ -619,7 +624,7 @@ static bool mcp_batch_take(struct mcp_peer *peer, struct mcp_way *way,
 	return answered;
 }
 
-/* OUTER is closed: so are the ways of the batches that came by it. */
+/* OUTER is closed, and with it the ways of the batches that came by it. */
 static void mcp_batches_gone(struct mcp *mcp, const struct mcp_way *outer)
 {
 	struct mcp_batch *next;
@@ -634,8 +639,9 @@ static void mcp_batches_gone(struct mcp *mcp, const struct mcp_way *outer)
 }
 
 /*
- * Who hears of changes: streams opened by subscriptions/listen in the modern era, each
- * peer's own way in the legacy one; and the watch over the folder of prompts.
+ * Tells clients about changes: through streams opened by subscriptions/listen in the
+ * modern era, by each peer's own way in the legacy era. Also watches the folder of
+ * prompts.
  */
 
 enum {
@@ -644,8 +650,8 @@ enum {
 };
 
 static const struct {
-	const char *wish;   /* of subscriptions/listen */
-	const char *notice; /* what is sent */
+	const char *wish;   /* its name in subscriptions/listen */
+	const char *notice; /* the notice that is sent */
 } lists[] = {
 	[MCP_LIST_TOOLS] = {"toolsListChanged", "notifications/tools/list_changed"},
 	[MCP_LIST_PROMPTS] = {"promptsListChanged", "notifications/prompts/list_changed"},
@@ -714,7 +720,7 @@ static struct value *agree(const struct mcp *mcp, const struct value *wished)
 	return agreed;
 }
 
-/* mcp.c */
+/* Answers subscriptions/listen. */
 static void mcp_listen(struct mcp_request *request)
 {
 	const struct value *wished = value_member(request->params, "notifications");
@@ -764,7 +770,10 @@ static void folder_changed(struct watch *watch, short events)
 	} taken;
 
 	(void)events;
-	/* All of them at once: what changed is found when it is asked for. */
+	/*
+	 * Read all events at the same time. Which prompt has changed does not matter,
+	 * because prompts are read again when a client asks for them.
+	 */
 	while (read(own->fd, &taken, sizeof(taken)) > 0)
 		;
 	mcp_list_changed(own->mcp, MCP_LIST_PROMPTS);
@@ -778,7 +787,10 @@ static void mcp_watch_open(struct mcp *mcp)
 	if (mcp->prompts == NULL)
 		return;
 	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	/* A folder that is not there is not watched: prompts are read anew all the same. */
+	/*
+	 * A missing folder is not watched, but prompts are still read anew for each
+	 * request.
+	 */
 	if (fd < 0 || inotify_add_watch(fd, mcp->prompts,
 					IN_CREATE | IN_DELETE | IN_CLOSE_WRITE | IN_MOVED_TO |
 						IN_MOVED_FROM | IN_ONLYDIR) < 0)
@@ -804,11 +816,11 @@ static void mcp_watch_close(struct mcp *mcp)
 	mcp->watch = NULL;
 }
 
-/* The list of tools, in the one order that the table and the plugins have. */
+/* The list of tools, in the order of the table and the plugins. */
 
 enum { TOOLS_A_PAGE = 100, TITLE_MAX = 128 };
 
-/* "read_file" -> "Read file" */
+/* Append "Read file" for "read_file". */
 static void add_title(const struct tool *tool, struct buf *out)
 {
 	char title[TITLE_MAX];
@@ -821,7 +833,7 @@ static void add_title(const struct tool *tool, struct buf *out)
 	(void)value_quote(str_of(tool->title != NULL ? tool->title : title), out);
 }
 
-/* Clients assume the worst for a hint that is missing: all four are sent. */
+/* Clients assume the worst for a missing hint, so all four hints are sent. */
 static void add_annotations(const struct mcp *mcp, const struct tool *tool, struct buf *out)
 {
 	const bool runs = (tool->effects & EFFECT_RUNS) != 0;
@@ -900,7 +912,7 @@ const struct value *mcp_schema_of_call(struct mcp *mcp, const struct mcp_message
 	return tool != NULL ? tool->schema : NULL;
 }
 
-/* tools.c */
+/* Answers tools/list. */
 static void mcp_tools_list(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
@@ -936,11 +948,11 @@ static void mcp_tools_list(struct mcp_request *request)
 }
 
 enum {
-	LIST_TTL_MS = 300000, /* of what does not change while the server runs */
-	READ_TTL_MS = 0,      /* of what does */
+	LIST_TTL_MS = 300000, /* for results that do not change while the server runs */
+	READ_TTL_MS = 0,      /* for results that do */
 };
 
-/* Ends with {0}. */
+/* The table ends with {0}. */
 static const struct mcp_method methods[] = {
 	{"initialize", true, false, -1, mcp_initialize},
 	{MCP_DISCOVER, false, true, LIST_TTL_MS, mcp_discover},
@@ -998,7 +1010,7 @@ void mcp_free(struct mcp *mcp)
 		next = at->next;
 		mcp_request_free(at);
 	}
-	/* Before the calls: their end turns the loop. */
+	/* Free the timer before the calls, because the end of calls turns the loop. */
 	loop_remove_timer(&mcp->settling);
 	mcp_calls_free(mcp);
 	mcp_watch_close(mcp);
@@ -1053,7 +1065,7 @@ void mcp_peer_free(struct mcp_peer *peer)
 		if (at->peer == peer)
 			mcp_drop(at);
 	}
-	/* Nothing more comes by it. */
+	/* No more notices go this way. */
 	if (peer->way != NULL)
 		peer->way->drop(peer->way);
 	if (peer->previous != NULL)
@@ -1100,7 +1112,7 @@ bool mcp_is_full(const struct mcp *mcp)
 	return mcp->busy >= MCP_REQUESTS_MAX || mcp->bytes >= MCP_REQUESTS_BYTES_MAX;
 }
 
-/* Of an id, an integer or a text (FNV-1a, 32 bits). */
+/* The slot of an id, which is an integer or a text (FNV-1a, 32 bits). */
 static size_t slot_of(const struct value *id)
 {
 	const struct str text = value_str(id);
@@ -1206,7 +1218,9 @@ static const struct mcp_method *method_find(const char *name, bool modern)
 	return at->name != NULL ? at : NULL;
 }
 
-/* Only a handshake tells what an older client can; `ping` may come before it. */
+/*
+ * Only a handshake tells the capabilities of an older client. `ping` may come before it.
+ */
 static bool may_come_now(const struct mcp_request *request, enum mcp_manner manner)
 {
 	return request->peer->known || manner == MCP_LENIENT ||
@@ -1222,7 +1236,8 @@ bool mcp_may_last(const struct mcp_message *message)
 			lasts = lasts ||
 				(at->lasts && strcmp(at->name, message->method) == 0);
 	} else if (message->kind == MCP_BATCH) {
-		lasts = true; /* as far as anybody knows before it is taken apart */
+		/* as long as the batch is not taken apart, it may have such a request */
+		lasts = true;
 	}
 	return lasts;
 }
@@ -1263,7 +1278,10 @@ static void begin(struct mcp_request *request)
 static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 			 const struct mcp_message *message, enum mcp_manner manner)
 {
-	/* Discovery is the modern opening: without its `_meta` it is a modern mistake. */
+	/*
+	 * server/discover opens the modern era, so without its `_meta` it gets the modern
+	 * error.
+	 */
 	const bool modern = manner == MCP_MODERN || mcp_modern_version(message) != NULL ||
 			    strcmp(message->method, MCP_DISCOVER) == 0;
 	const bool taken = request_find(peer, message->id) != NULL;
@@ -1293,7 +1311,7 @@ static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 		begin(request);
 }
 
-/* Too late is no mistake: clients send it after each answer. */
+/* A cancel that comes too late is no error: some clients send one after each answer. */
 static void take_cancel(const struct mcp_peer *peer, const struct mcp_message *message)
 {
 	const struct value *id = value_member(message->params, "requestId");

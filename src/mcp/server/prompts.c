@@ -1,6 +1,7 @@
 /*
- * prompts: those of the person's folder and of plugin packages, read when they are asked for;
- * and completion, which is for their arguments and the places of templates.
+ * prompts: the prompts of the person's folder and of plugin packages, read when a client
+ * asks for them; resources; and completion, for the arguments of prompts and the places
+ * of templates.
  */
 
 #include "mcp/server/prompts.h"
@@ -31,8 +32,8 @@
 enum { PROMPT_TEXT_MAX = 256 << 10, PROMPT_ARGUMENTS_MAX = 32 };
 
 /*
- * What a client may read beside calling tools: the long outputs that calls left in the
- * cell, and what plugin packages list.
+ * The resources that a client may read: the long outputs that calls left in the cell, and
+ * the resources of plugin packages.
  */
 
 #define OUTPUT_URI "glovebox://output/"
@@ -117,7 +118,7 @@ struct value *mcp_resource_of(struct mcp *mcp, const struct tool_result *result)
 	return link;
 }
 
-/* BYTES as `text` where they are that, else as `blob`. */
+/* Set BYTES as `text` when they are text, else as `blob`. */
 static void set_bytes(struct value *item, struct str bytes)
 {
 	struct buf blob;
@@ -132,7 +133,7 @@ static void set_bytes(struct value *item, struct str bytes)
 	buf_fini(&blob);
 }
 
-/* The content of ROW, its places filled with VALUES; NULL when its file is gone. */
+/* The content of ROW, with VALUES in its places; NULL: its file is gone. */
 static struct value *item_of(const struct value *row, const char *uri,
 			     const struct value *values)
 {
@@ -214,7 +215,7 @@ void mcp_resources_read(struct mcp_request *request)
 		return;
 	path = value_text(value_member(request->mcp->outputs, uri));
 	if (path != NULL) {
-		/* It lies in the cell, where a worker reads it. */
+		/* The output is a file in the cell, so a worker reads it. */
 		mcp_call_output(request, uri, path);
 		return;
 	}
@@ -263,7 +264,7 @@ void mcp_resources_unsubscribe(struct mcp_request *request)
 
 enum { PROMPTS_MAX = 256, EMBEDDED_MAX = 4 << 20, PURPOSE_MAX = 2048 };
 
-/* Files that are embedded, by the end of their name, with their MIME type. */
+/* Kinds of files that can be embedded: the end of the name, and the MIME type. */
 static const struct {
 	const char *suffix, *mime;
 } kinds[] = {
@@ -278,7 +279,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The *.md of FOLDER in the order of their names; free each and all. */
+/* The names of all *.md in FOLDER, sorted. The caller frees each name and the list. */
 static char **list_files(const char *folder, size_t *count)
 {
 	char **names = memory_array(PROMPTS_MAX, sizeof(names[0]));
@@ -306,7 +307,10 @@ static bool is_named(const struct value *prompts, const struct value *prompt)
 	return false;
 }
 
-/* One that cannot be read is left out; COMPLAIN (or NULL) is told why. */
+/*
+ * Add the prompt in the file PATH. A file that cannot be read is left out, and COMPLAIN
+ * (or NULL) gets the reason.
+ */
 static void add_file(const struct mcp *mcp, const char *path, mcp_complain *complain,
 		     struct value *prompts)
 {
@@ -332,7 +336,10 @@ static void add_file(const struct mcp *mcp, const char *path, mcp_complain *comp
 	buf_fini(&text);
 }
 
-/* All of them, each with its `path`. A person's own come first and win. */
+/*
+ * All prompts, each with its `path`. The person's prompts come first; a packaged prompt
+ * of the same name is left out.
+ */
 static struct value *read_prompts(const struct mcp *mcp, mcp_complain *complain)
 {
 	struct value *prompts = value_new_array();
@@ -403,7 +410,7 @@ static struct value *resource_content(struct value *take_item)
 	return content;
 }
 
-/* The file NAME beside the prompt at PATH, which leads nowhere else. */
+/* The file NAME beside the prompt at PATH. NAME cannot lead to another folder. */
 static struct value *file_beside(const char *path, const char *name)
 {
 	auto_free char *folder = memory_copy_str(
@@ -581,7 +588,7 @@ void mcp_prompts_get(struct mcp_request *request)
 			 value_text(value_item(value_member(missing, "required"), 0)));
 }
 
-/* The rows of arguments that REF names: of a prompt, or of a template's places. */
+/* The rows of the arguments of REF: those of a prompt, or the places of a template. */
 static const struct value *arguments_of(const struct mcp *mcp, const struct value *ref,
 					const struct value *prompts)
 {
@@ -787,7 +794,7 @@ static void end_text(struct buf *text, struct value *messages)
 	buf_clear(text);
 }
 
-/* The TARGET of a line that is ![words](target) and nothing else. */
+/* Is LINE nothing but ![words](target)? Then TARGET is set. */
 static bool is_embedded(struct str line, struct str *target)
 {
 	const struct str trimmed = str_trim(line);
@@ -830,7 +837,10 @@ bool prompts_messages(const struct value *prompt, const struct value *arguments,
 	bool ok = true;
 
 	buf_init(&text, VALUE_TEXT_MAX);
-	/* Line by line as it was written: what an argument says is never taken for a target. */
+	/*
+	 * Go through the lines as they were written, so that the text of an argument is
+	 * never taken for a target.
+	 */
 	while (ok && str_next_line(&rest, &line)) {
 		if (is_embedded(line, &target)) {
 			end_text(&text, made);

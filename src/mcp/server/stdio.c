@@ -1,4 +1,4 @@
-/* stdio: see stdio.h. */
+/* stdio: reads messages from a descriptor, and writes messages to another one. */
 
 #include "mcp/server/stdio.h"
 
@@ -20,14 +20,12 @@
 #include <unistd.h>
 
 enum {
-	/*
-	 * Bytes of unread answers that may pile up; beyond them the client is given up.
-	 */
+	/* The most bytes of unread answers. With more of them the client is given up. */
 	STDIO_OUTPUT_MAX = 256 << 20,
 	/*
-	 * After the end of the input; and after the last byte that went out, when the client has ended
-	 * its input, reads nothing, and what it said is not read for that. Clients send a signal 2 s
-	 * later.
+	 * How long the server still answers after the end of its input. When the client
+	 * does not read its answers, and so its last messages cannot be taken, the time
+	 * counts from the last byte that went out. Clients send a signal 2 s later.
 	 */
 	STDIO_LAST_WORD_MS = 1000,
 };
@@ -37,25 +35,25 @@ struct stdio {
 	struct mcp_way way;
 	struct mcp_peer *peer;
 	struct buf in, out;
-	size_t in_from, out_from; /* what is before has been taken */
-	size_t searched;          /* no line ends before */
-	bool skipping;            /* the rest of a line that is too long */
-	struct mcp_message next;  /* has been read, and not taken */
+	size_t in_from, out_from; /* the bytes before are taken or written */
+	size_t searched;          /* there is no line end before */
+	bool skipping;            /* the rest of a line that is too long is skipped */
+	struct mcp_message next;  /* a message that was read and is not taken yet */
 	bool has_next;
-	bool refuses; /* what there is no room for is taken, to be refused */
-	int output;   /* our own, which never waits; or the caller's */
+	bool refuses; /* messages for which there is no room are taken and refused */
+	int output;   /* our own descriptor, which never blocks; or the caller's */
 	bool is_socket;
 	struct watch reading, closing, writing, stopping, parent;
 	struct timer flush, stall, full;
-	size_t busy_max; /* so many requests that may last are begun before others wait */
-	int64_t until_ms; /* it ends then; CLOCK_NEVER: nothing says so */
-	bool ended;       /* the input */
-	bool stopped;     /* everything */
-	bool opened;      /* the session has been opened, or tried to be */
+	size_t busy_max;  /* so many requests that may last are begun; the others wait */
+	int64_t until_ms; /* when the server ends; CLOCK_NEVER: not decided */
+	bool ended;       /* the input has ended */
+	bool stopped;     /* the server must end */
+	bool opened;      /* opening the session was tried */
 	struct err failure;
 };
 
-/* What goes out, and waits for its reader. */
+/* Output that waits for its reader. */
 
 static void fail_output(struct stdio *stdio, int code)
 {
@@ -67,7 +65,10 @@ static ssize_t write_some(struct stdio *stdio, const char *data, size_t size)
 {
 	if (stdio->is_socket)
 		return send(stdio->output, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* The caller's, which may wait: as much as a pipe takes when it says that it does. */
+	/*
+	 * The caller's descriptor may block: write no more than a pipe takes when it is
+	 * ready.
+	 */
 	if (stdio->output == stdio->options.output && size > PIPE_BUF)
 		size = PIPE_BUF;
 	return write(stdio->output, data, size);
@@ -81,7 +82,7 @@ static void watch_output(struct stdio *stdio, bool on)
 		loop_remove(&stdio->writing);
 }
 
-/* Write what waits, as far as it goes without waiting. */
+/* Write the waiting output, as far as it can be written without blocking. */
 static void stdio_write(struct stdio *stdio)
 {
 	while (stdio->out_from < stdio->out.size && !stdio->stopped) {
@@ -93,7 +94,7 @@ static void stdio_write(struct stdio *stdio)
 			if (stdio->until_ms != CLOCK_NEVER && !stdio->ended)
 				stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
 			if (stdio->output == stdio->options.output && !stdio->is_socket)
-				break; /* perhaps the next piece would wait */
+				break; /* the next piece might block */
 		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			break;
 		} else {
@@ -109,7 +110,7 @@ static void stdio_write(struct stdio *stdio)
 	watch_output(stdio, stdio->out.size > 0 && !stdio->stopped);
 }
 
-/* Of the watch `writing`: there is room again. */
+/* For the watch `writing`: there is room again. */
 static void stdio_output_ready(struct watch *watch, short events)
 {
 	(void)events;
@@ -122,7 +123,10 @@ static void stdio_flush_due(struct timer *timer)
 	stdio_write(timer->context);
 }
 
-/* Of the way: MESSAGE, and a line end, goes out with the next turn. */
+/*
+ * For the way: append MESSAGE and a line end to the output, which is written at the end
+ * of the loop's turn.
+ */
 static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int status)
 {
 	struct stdio *stdio = (struct stdio *)((char *)way - offsetof(struct stdio, way));
@@ -150,7 +154,10 @@ static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int 
 	stdio->flush.due_ms = 0;
 }
 
-/* The caller's output, or our own way to it: a socket or a pipe that never waits for its reader. */
+/*
+ * Choose the caller's output, or a descriptor of our own for it: a socket or a pipe that
+ * never blocks.
+ */
 static void stdio_open_output(struct stdio *stdio)
 {
 	char name[FD_NAME_ROOM];
@@ -162,7 +169,10 @@ static void stdio_open_output(struct stdio *stdio)
 	stdio->is_socket = S_ISSOCK(st.st_mode);
 	if (!S_ISFIFO(st.st_mode))
 		return;
-	/* Anew, so that other holders of the pipe's end go on waiting as they did. */
+	/*
+	 * Open the pipe again, because a non-blocking mode on the caller's descriptor
+	 * would hold for all other processes that share it.
+	 */
 	const int own =
 		open(fd_name(stdio->output, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (own >= 0)
@@ -172,18 +182,22 @@ static void stdio_open_output(struct stdio *stdio)
 enum {
 	READ_BYTES = 64 << 10,
 	/*
-	 * More than its workers are kept busy with; calls that come then wait to begin. But not for
-	 * long, if none of these ends: they may wait for one that waits.
+	 * More calls than keep the workers busy. Further calls wait to begin, but only
+	 * for BUSY_MS when no call ends, because a call under way may need a call that
+	 * waits.
 	 */
 	BUSY_MAX = 96,
 	BUSY_MS = 250,
 	/*
-	 * With as many as the server takes no more is read, for so long: behind the next call may be a
-	 * ping, or what cancels others. Then calls are refused until there is nothing left to be read.
-	 * A client that does not wait for answers meets that with less than 650 calls a second.
+	 * When the server is full, reading pauses for this time. Then calls are refused
+	 * until all input is read, because a ping or a cancel may stand behind the next
+	 * call. Only a client that does not wait for answers meets this, with less than
+	 * 650 calls a second.
 	 */
 	FULL_MS = 1000,
-	/* A client that does not read: no more of its requests are taken. */
+	/*
+	 * When a client leaves so many bytes unread, no more of its requests are taken.
+	 */
 	UNREAD_MAX = 4 << 20,
 };
 
@@ -192,7 +206,7 @@ static void drop(struct mcp_way *way)
 	(void)way;
 }
 
-/* False: it is no message. */
+/* Read LINE into `next`. False: it is no message. */
 static bool read_line(struct stdio *stdio, struct str line)
 {
 	struct err err;
@@ -252,7 +266,7 @@ static void stall_due(struct timer *timer)
 	stdio->busy_max += BUSY_MAX;
 }
 
-/* Before more begin: something has ended. */
+/* A request may have ended: adjust the limits before more requests begin. */
 static void note_ended(struct stdio *stdio)
 {
 	if (begun(stdio) < stdio->busy_max)
@@ -317,7 +331,10 @@ static void take_messages(struct stdio *stdio)
 {
 	while (!stdio->stopped && is_read(stdio) && next_message(stdio) && may_take(stdio)) {
 		take_next(stdio);
-		/* A client times the first answer: it goes out before the cell is made. */
+		/*
+		 * Send the first answer before the cell is made, because clients limit
+		 * the time for it.
+		 */
 		if (!stdio->opened) {
 			stdio->opened = true;
 			stdio_write(stdio);
@@ -342,7 +359,7 @@ static void take_messages(struct stdio *stdio)
 		refuse_long_line(stdio);
 }
 
-/* Of a line that is too long nothing is kept but what follows its end. */
+/* Skip a line that is too long, and keep only the bytes behind its end. */
 static size_t skip_line(struct stdio *stdio, char *data, size_t size)
 {
 	char *end = memchr(data, '\n', size);
@@ -356,13 +373,13 @@ static size_t skip_line(struct stdio *stdio, char *data, size_t size)
 }
 
 /*
- * Only taken in: what it says is done between the loop's turns, since the session turns the
- * loop itself while it is opened.
+ * Only read the input here. Its messages are handled between the loop's turns, because
+ * the session turns the loop itself while it is opened.
  */
 static void input_ready(struct watch *watch, short events)
 {
 	struct stdio *stdio = watch->context;
-	/* Read no more while earlier input has not been searched for lines yet. */
+	/* Do not read more while earlier input has not been searched for lines. */
 	const bool is_enough = stdio->in.size > stdio->searched;
 	char *room = is_enough ? NULL : buf_reserve(&stdio->in, READ_BYTES);
 	ssize_t n;
@@ -386,7 +403,7 @@ static void input_ready(struct watch *watch, short events)
 	}
 }
 
-/* The client closed the input, although earlier bytes of it are still unread. */
+/* The client has closed the input, although some of its bytes are still unread. */
 static void closing_ready(struct watch *watch, short events)
 {
 	struct stdio *stdio = watch->context;
@@ -404,7 +421,9 @@ static void stop_ready(struct watch *watch, short events)
 	stdio->stopped = true;
 }
 
-/* When our parent dies, other processes may keep our input open: watch the parent too. */
+/*
+ * When our parent dies, other processes may keep our input open, so watch the parent too.
+ */
 static void watch_parent(struct stdio *stdio)
 {
 	const pid_t parent = getppid();
@@ -483,7 +502,7 @@ static void end(struct stdio *stdio)
 	buf_fini(&stdio->out);
 }
 
-/* Reading pauses while there is no room, and goes on by itself. */
+/* Take messages, and pause or continue reading as there is room. */
 static void settle_reading(struct stdio *stdio)
 {
 	note_ended(stdio);

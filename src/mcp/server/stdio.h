@@ -1,7 +1,7 @@
 /*
- * stdio: the server between two descriptors: one message a line, nothing else on either. Ends
- * at the end of the input, with its parent, or by a signal; what is under way then may still
- * answer for a moment.
+ * stdio: the server between two descriptors: one message a line, and no other bytes on
+ * either descriptor. The server ends at the end of its input, with its parent, or by a
+ * signal. Calls that are then under way may still answer for a moment.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ struct mcp_stdio {
 	int stop_fd;       /* readable: end now; -1: none */
 };
 
-/* Until the end. False: the output failed before it. */
+/* Serve until the end. False: the output failed before it. */
 bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err);

@@ -1,7 +1,7 @@
 /*
  * anthropic: answers of the Messages API and of servers that imitate it. Blocks are told
- * apart by their number, so that they may overlap; what is unknown among them is kept
- * and sent back, what is unknown among events is nothing to us.
+ * apart by their number, so they may overlap. An unknown block is kept and sent back; an
+ * unknown event is ignored.
  */
 
 #include "base/buf.h"
@@ -18,37 +18,40 @@
 #define ANTHROPIC_EXTRA "anthropic_block"
 
 /*
- * How much a model may write and think, in the words that its generation takes: each
- * refuses what is not its own.
+ * How much a model may write and think. Each generation of models has its own words for
+ * these limits, and refuses the words of the others.
  */
 
 enum {
-	/* Generations by the numbers in a name: claude-opus-4-7 is 407. */
+	/* Generations, by the numbers in a name: claude-opus-4-7 is 407. */
 	GENERATION_OTHER = 0, /* no Claude: a server that imitates the API */
 	GENERATION_3_5 = 305,
 	GENERATION_3_7 = 307,
-	/* Decides by itself how long to think, and refuses budgets and temperatures. */
+	/* Decides itself how long to think, and refuses budgets and temperatures. */
 	GENERATION_ADAPTIVE = 407,
 	GENERATION_UNNAMED = 9999, /* names without a number are newer than these */
 };
 
 enum {
 	/*
-	 * Tokens of one answer that every model of a generation takes. Even where a model can
-	 * give more it is not asked to: what is asked for is taken off the context.
+	 * The tokens of one answer that every model of a generation can give. Some models
+	 * can give more, but the number in the request is taken off the context.
 	 */
 	OUTPUT_3 = 4096,
 	OUTPUT_3_5 = 8192,
 	OUTPUT_CLAUDE = 32000,
-	/* The context is small on small machines. */
+	/* Small machines have small contexts. */
 	OUTPUT_OTHER = 16000,
-	/* Added to a budget that is no less than the above. */
+	/* Added to a thinking budget that is not below the number above. */
 	OUTPUT_AFTER_THINKING = 8000,
-	/* Less is refused by the API. */
+	/* The API refuses a smaller budget. */
 	THINKING_MIN = 1024,
 };
 
-/* One or two digits at *AT, or none (a date has eight): their number, *AT behind them. */
+/*
+ * Take the one or two digits at *AT as a number, and move *AT behind them. False: there
+ * are none, or more (a date has eight).
+ */
 static bool take_number(struct str text, size_t *at, unsigned *number)
 {
 	size_t end = *at;
@@ -96,14 +99,14 @@ static uint64_t output_of(unsigned generation)
 
 static void write_adaptive(uint64_t budget, struct buf *body)
 {
-	/* Unless asked for it, these models do not show what they thought. */
+	/* These models show their thinking only when the request asks for it. */
 	(void)buf_addf(body,
 		       ",\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"},"
 		       "\"output_config\":{\"effort\":\"%s\"}",
 		       conversation_effort(budget));
 }
 
-/* Append `"max_tokens":…` and what the model is told about thinking and temperature. */
+/* Append `"max_tokens":…` and the members about thinking and temperature. */
 static void anthropic_write_limits(const struct provider_settings *settings, struct buf *body)
 {
 	unsigned generation = generation_of(str_of(settings->model));
@@ -112,10 +115,10 @@ static void anthropic_write_limits(const struct provider_settings *settings, str
 	uint64_t output = most > 0 ? OUTPUT_CLAUDE : output_of(generation);
 	uint64_t budget = settings->thinking_budget;
 
-	/* Older ones refuse to think. */
+	/* Older models refuse a budget for thinking. */
 	if (generation != GENERATION_OTHER && generation < GENERATION_3_7)
 		budget = 0;
-	/* Thinking and the answer come out of one number. */
+	/* One limit counts the tokens of the thinking and of the answer together. */
 	if (budget >= output)
 		output = budget + OUTPUT_AFTER_THINKING;
 	if (most > 0 && output > most)
@@ -144,21 +147,24 @@ static void anthropic_write_limits(const struct provider_settings *settings, str
 }
 
 /*
- * A conversation as the body of one Messages request. Written straight into the buffer,
- * and the same bytes each time for what was there before: that is what the service's
- * cache is found by.
+ * A conversation as the body of one Messages request, written straight into the buffer.
+ * The bytes of old messages are the same in each request, because the service finds its
+ * cache by them.
  */
 
 /*
- * Up to this block the service keeps what it read. Four are allowed: we mark the tools,
- * the system prompt, and the ends of the newest two of the user's messages, of which one
- * was the end of the request before.
+ * The service caches the request up to a block with this mark. Four marks are allowed. We
+ * mark the tools, the system prompt, and the ends of the newest two of the user's
+ * messages; one of these was the end of the request before.
  */
 #define CACHE_MARK ",\"cache_control\":{\"type\":\"ephemeral\"}"
 
 enum { MARKED_MESSAGES = 2 };
 
-/* Messages of one speaker in a row: one message of the API, which wants them in turns. */
+/*
+ * Consecutive messages of one speaker. They become one message of the API, which wants
+ * the speakers in turns.
+ */
 struct run {
 	enum speaker speaker;
 	size_t first, end;
@@ -194,7 +200,7 @@ static bool has_words(const struct message *message)
 	return false;
 }
 
-/* The next run at or after *AT, which is moved behind it. */
+/* Find the next run at or after *AT, and move *AT behind the run. */
 static bool next_run(const struct conversation *conversation, size_t *at, struct run *run)
 {
 	const struct message *messages = conversation->messages;
@@ -222,7 +228,10 @@ static size_t count_user_runs(const struct conversation *conversation)
 	return count;
 }
 
-/* Blocks stay open, as a mark may follow; the next one or the run's end closes them. */
+/*
+ * A block stays open, because a cache mark may follow. The next block or the end of the
+ * run closes it.
+ */
 static void open_block(bool *is_open, const char *type, struct buf *body)
 {
 	(void)buf_adds(body, *is_open ? "},{\"type\":" : "{\"type\":");
@@ -237,8 +246,8 @@ static void write_text_member(const char *key, struct str text, struct buf *body
 }
 
 /*
- * Ids and names of a conversation that began with another service may hold what this one
- * refuses; a call and its result are changed alike.
+ * A conversation that began with another service may have ids and names that this service
+ * refuses. The id of a call and that of its result are changed in the same way.
  */
 static void write_name_member(const char *key, const char *name, struct buf *body)
 {
@@ -253,7 +262,7 @@ static void write_name_member(const char *key, const char *name, struct buf *bod
 	(void)buf_addc(body, '"');
 }
 
-/* The members of a kept BLOCK beside its type. */
+/* Append the members of a kept BLOCK, except its type. */
 static void write_kept(const struct value *block, struct buf *body)
 {
 	for (void *at = value_first(block); at; at = value_next(block, at)) {
@@ -317,7 +326,7 @@ static void write_part(const struct part *part, bool *is_open, struct buf *body)
 	}
 }
 
-/* The run's parts that are results, or all others. */
+/* Append the parts of the run that are results, or all other parts. */
 static void write_parts(const struct conversation *conversation, const struct run *run,
 			bool results, bool *is_open, struct buf *body)
 {
@@ -345,7 +354,7 @@ static void write_messages(const struct conversation *conversation, struct buf *
 
 		(void)buf_addf(body, "%s{\"role\":\"%s\",\"content\":[", separator,
 			       is_user ? "user" : "assistant");
-		/* The API refuses results that do not come first. */
+		/* The API refuses results behind other parts. */
 		write_parts(conversation, &run, true, &is_open, body);
 		write_parts(conversation, &run, false, &is_open, body);
 		if (is_user && user_runs-- <= MARKED_MESSAGES)
@@ -371,7 +380,7 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		(void)buf_adds(body, CACHE_MARK "}]");
 }
 
-/* Provider's `request`. */
+/* A provider's `request`. */
 static bool anthropic_write(const struct provider_settings *settings,
 			    const struct model_request *request, struct buf *body,
 			    struct err *err)
@@ -393,17 +402,20 @@ static bool anthropic_write(const struct provider_settings *settings,
 	return conversation_fits(body, err);
 }
 
-/* The version that has all that we use; the API still serves it on request. */
+/* This version has everything that we use, and the API still serves it on request. */
 static const char *const headers[] = {"anthropic-version: 2023-06-01", NULL};
 
-/* The bytes of an event, against which what is kept of it is counted. */
+/* One event of the stream. Kept data is counted with the event's bytes. */
 struct block_event {
 	struct answer *answer;
-	int64_t index; /* -1: not said */
+	int64_t index; /* -1: the event has none */
 	size_t size;
 };
 
-/* Input as text: the API's pieces of JSON, or a value that came whole. */
+/*
+ * Append a call's input as text: the API's pieces of JSON, or a value that came as a
+ * whole.
+ */
 static void print_input(const struct value *input, struct buf *out)
 {
 	if (value_kind(input) == VALUE_STRING)
@@ -412,7 +424,7 @@ static void print_input(const struct value *input, struct buf *out)
 		(void)value_print(input, 0, out);
 }
 
-/* BLOCK without the members that the part itself holds, or NULL when that is nothing. */
+/* BLOCK without the members that the part itself holds; NULL: nothing is left. */
 static struct value *rest_of_block(const struct value *block, const char *const *held)
 {
 	struct value *rest = value_copy(block);
@@ -460,7 +472,10 @@ static void begin_call(const struct block_event *event, const struct value *bloc
 		answer_part_keep(event->answer, part, ANTHROPIC_EXTRA, rest, event->size);
 	buf_init(&input, MODEL_ANSWER_MAX);
 	print_input(value_member(block, "input"), &input);
-	/* An input that comes with the beginning is whole; later pieces are ignored. */
+	/*
+	 * An input that comes with the beginning of a block is complete, and later pieces
+	 * are ignored.
+	 */
 	if (input.size > 0)
 		answer_part_settle(event->answer, part, buf_str(&input));
 	buf_fini(&input);
@@ -475,7 +490,7 @@ static void begin_other(const struct block_event *event, const struct value *blo
 			 event->size);
 }
 
-/* Settle the part whose block is open at the event's number. */
+/* Settle the part whose block is open at the number of EVENT. */
 static void end_block(const struct block_event *event)
 {
 	struct answer_part *part = answer_part_open(event->answer, event->index);
@@ -492,7 +507,9 @@ static void begin_block(const struct block_event *event, const struct value *blo
 {
 	struct str type = value_str(value_member(block, "type"));
 
-	/* Servers may repeat a number or leave it out: a new block ends the open one. */
+	/*
+	 * Some servers repeat a number or leave it out, so a new block ends the open one.
+	 */
 	end_block(event);
 	if (str_is(type, "text"))
 		begin_text(event, block);
@@ -504,7 +521,10 @@ static void begin_block(const struct block_event *event, const struct value *blo
 		begin_other(event, block);
 }
 
-/* The open part of KIND, or a new one when no block began there: some leave that out. */
+/*
+ * The open part of KIND, or a new one, because some servers leave out the beginning of a
+ * block.
+ */
 static struct answer_part *part_for(const struct block_event *event, enum part_kind kind)
 {
 	struct answer_part *part = answer_part_open(event->answer, event->index);
@@ -549,7 +569,7 @@ static void take_signature(const struct block_event *event, struct str signature
 	if (!is_thinking(block))
 		return;
 	value_set_str(block, "signature", signature);
-	/* Kept already; this counts it. */
+	/* The block is kept already; this call only counts its bytes. */
 	answer_part_keep(event->answer, part, ANTHROPIC_EXTRA, value_ref(block),
 			 event->size);
 }
@@ -571,8 +591,9 @@ static void take_delta(const struct block_event *event, const struct value *delt
 }
 
 /*
- * The API counts what was read from its cache and written to it beside the input, we as
- * parts of it. Counts are totals, and later ones replace what was said before.
+ * The API counts tokens that were read from its cache or written to it separately from
+ * the input; we count them as parts of the input. Counts are totals, and later ones
+ * replace earlier ones.
  */
 static void take_usage(struct answer *answer, const struct value *usage)
 {
@@ -594,7 +615,10 @@ static void take_usage(struct answer *answer, const struct value *usage)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t count = failure_count(rows[i].from, rows[i].key);
 
-		/* Some know it at the beginning only, others at the end only. */
+		/*
+		 * Some servers send a count only at the beginning, others only at the
+		 * end.
+		 */
 		if (count > 0)
 			*rows[i].count = count;
 	}
@@ -602,7 +626,7 @@ static void take_usage(struct answer *answer, const struct value *usage)
 	answer_set_usage(answer, &sum);
 }
 
-/* Why it was refused is said beside the content. */
+/* The reason of a refusal is not in the content but in DETAILS. */
 static void take_refusal(struct answer *answer, const struct value *details)
 {
 	struct str category = value_str(value_member(details, "category"));
@@ -621,7 +645,10 @@ static void take_refusal(struct answer *answer, const struct value *details)
 	buf_fini(&text);
 }
 
-/* From SAYS, a message or the end of one. False for an end that is a failure. */
+/*
+ * Take the reason of the stop from SAYS, a message or its end. False: the end is a
+ * failure.
+ */
 static bool take_stop(struct answer *answer, const struct value *says, struct err *err)
 {
 	static const struct {
@@ -713,7 +740,7 @@ static bool anthropic_whole(struct answer *answer, struct str body, struct err *
 		const struct block_event event = {
 			.answer = answer,
 			.index = (int64_t)i,
-			/* All of them are in BODY, whose size was held against the ceiling. */
+			/* All blocks are in BODY, whose size was checked already. */
 			.size = 0,
 		};
 

@@ -1,4 +1,4 @@
-/* ollama: its answers, one JSON object a line. */
+/* ollama: answers of Ollama's API, one JSON object a line, and requests to it. */
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -12,7 +12,10 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-/* In a thinking part's `extra`, under CHAT_EXTRA_FIELD: it came from here and goes back. */
+/*
+ * In a thinking part's `extra`, under CHAT_EXTRA_FIELD: the thinking came from this API
+ * and goes back to it.
+ */
 #define OLLAMA_THINKING "thinking"
 
 /* A conversation as the body of one request to Ollama. */
@@ -24,7 +27,7 @@ static void begin_message(const char *role, struct buf *body)
 	(void)buf_addf(body, "%s{\"role\":\"%s\",\"content\":", is_first ? "" : ",", role);
 }
 
-/* All text, or all thinking that came from here, of MESSAGE. */
+/* Join all text of MESSAGE, or all thinking that came from this API. */
 static void join(const struct message *message, enum part_kind kind, struct buf *joined)
 {
 	for (size_t i = 0; i < message->part_count; i++) {
@@ -136,7 +139,7 @@ static void take_calls(struct answer *answer, const struct value *calls)
 			(void)value_print(arguments, 0, &text);
 		else
 			(void)buf_addstr(&text, value_str(arguments));
-		/* Each comes whole: it is never the rest of the one before. */
+		/* Each call comes as a whole, never as the rest of the call before. */
 		(void)answer_add_call(answer, -1, value_str(value_member(call, "id")),
 				      value_str(value_member(function, "name")),
 				      buf_str(&text));

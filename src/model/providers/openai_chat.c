@@ -1,6 +1,7 @@
 /*
- * openai_chat: answers of Chat Completions servers and of all that imitate them. Tolerant
- * on purpose: what it accepts beyond the API is what servers really send.
+ * openai_chat: answers of Chat Completions servers and of all that imitate them. The
+ * reader is tolerant on purpose: everything that it accepts beyond the API is sent by
+ * real servers.
  */
 
 #include "model/providers/openai_chat.h"
@@ -23,12 +24,15 @@
 
 #define CHAT_EXTRA_DETAILS "reasoning_details"
 
-/* In a call's `extra`, and beside its function: what Gemini wants back, signatures of thoughts. */
+/*
+ * In a call's `extra`, and beside its function: signatures of thoughts, which Gemini
+ * wants back.
+ */
 #define CHAT_EXTRA_CALL "extra_content"
 
 /*
- * OpenRouter's reasoning details, which are streamed in pieces and wanted back
- * unchanged, in one.
+ * OpenRouter's reasoning details, which are streamed in pieces and must be sent back
+ * unchanged in one piece.
  */
 
 static bool same_detail(const struct value *a, const struct value *b)
@@ -49,8 +53,8 @@ static bool same_detail(const struct value *a, const struct value *b)
 }
 
 /*
- * One detail out of the COUNT pieces from FIRST on: KEY joined, of the rest what is not
- * null.
+ * Make one detail of the COUNT pieces from FIRST on: the texts under KEY are joined; of
+ * the other members the values that are not null are taken.
  */
 static struct value *join_details(const struct value *list, size_t first, size_t count,
 				  const char *key)
@@ -73,7 +77,7 @@ static struct value *join_details(const struct value *list, size_t first, size_t
 	return joined;
 }
 
-/* Join the pieces of the reasoning details in a thinking's EXTRA. */
+/* Join the pieces of the reasoning details in the EXTRA of a thinking part. */
 static void openai_chat_settle_details(struct value *extra)
 {
 	struct value *list = value_ref(value_member(extra, CHAT_EXTRA_DETAILS));
@@ -102,7 +106,7 @@ static void openai_chat_settle_details(struct value *extra)
 	value_free(list);
 }
 
-/* The fields in which servers send reasoning as text, in the order of preference. */
+/* The fields in which servers send reasoning as text, the preferred one first. */
 static const char *const chat_reasoning_fields[] = {"reasoning_content", "reasoning", NULL};
 
 static void note_field(struct answer *answer, const char *field)
@@ -137,7 +141,10 @@ static void take_reasoning(struct answer *answer, const struct value *delta)
 {
 	bool shown = false;
 
-	/* Servers on their way from one name to the other send both, with equal text. */
+	/*
+	 * Servers that change from one name to the other send both fields, with equal
+	 * text.
+	 */
 	for (size_t i = 0; chat_reasoning_fields[i] && !shown; i++) {
 		struct str text = value_str(value_member(delta, chat_reasoning_fields[i]));
 
@@ -150,7 +157,7 @@ static void take_reasoning(struct answer *answer, const struct value *delta)
 	take_details(answer, value_member(delta, CHAT_EXTRA_DETAILS), shown);
 }
 
-/* Text, or a list of typed pieces of text and thinking (Mistral). */
+/* Take text, or a list of typed pieces of text and thinking (Mistral). */
 static void take_content(struct answer *answer, const struct value *content)
 {
 	static const char *const text_keys[] = {"text", NULL};
@@ -186,7 +193,7 @@ static struct answer_part *take_call(struct answer *answer, int64_t index,
 		id_text = str_of(number);
 	}
 	buf_init(&text, MODEL_ANSWER_MAX);
-	/* By the API a string; some send the object itself. */
+	/* In the API the arguments are a string; some servers send the object itself. */
 	if (value_kind(arguments) == VALUE_OBJECT || value_kind(arguments) == VALUE_ARRAY)
 		(void)value_print(arguments, 0, &text);
 	else
@@ -197,7 +204,7 @@ static struct answer_part *take_call(struct answer *answer, int64_t index,
 	return part;
 }
 
-/* Keep EXTRA, which came with a call and has to go back with it, unchanged. */
+/* Keep EXTRA, which came with a call and must go back with the call, unchanged. */
 static void keep_extra(struct answer *answer, struct answer_part *part, struct value *extra)
 {
 	struct buf text;
@@ -230,7 +237,7 @@ static void take_calls(struct answer *answer, const struct value *delta)
 		(void)take_call(answer, -1, NULL, old);
 }
 
-/* One delta of a stream or the message of a whole answer. */
+/* Take one delta of a stream, or the message of a whole answer. */
 static void take_message(struct answer *answer, const struct value *message)
 {
 	struct str refusal = value_str(value_member(message, "refusal"));
@@ -271,7 +278,7 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 			       : err_set(err, EAGAIN,
 					 "the service ended the answer with an error "
 					 "it does not name");
-	/* An answer that its own text has made a refusal stays one. */
+	/* An answer whose own text made it a refusal stays a refusal. */
 	if (answer_is_refused(answer))
 		return true;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -303,7 +310,7 @@ static void take_usage(struct answer *answer, const struct value *root)
 				      "reasoning_tokens");
 		answer_set_usage(answer, &counts);
 	} else if (value_kind(timings) == VALUE_OBJECT) {
-		/* llama.cpp counts apart what it took from its cache. */
+		/* llama.cpp counts the tokens from its cache separately. */
 		counts.cached = failure_count(timings, "cache_n");
 		counts.input = failure_count(timings, "prompt_n") + counts.cached;
 		counts.output = failure_count(timings, "predicted_n");
@@ -321,11 +328,13 @@ static bool take_root(struct answer *answer, const struct value *root, struct er
 		const struct value *delta = value_member(choice, "delta");
 		const struct value *message = value_member(choice, "message");
 
-		/* We ask for one; a second would be told twice. */
+		/*
+		 * We ask for one choice; the text of a second one would be shown as well.
+		 */
 		if (value_integer(value_member(choice, "index")) != 0)
 			continue;
 		take_message(answer, delta);
-		/* Some close a stream with the whole message once more. */
+		/* Some servers send the whole message again at the end of a stream. */
 		if (message && !answer_has_content(answer))
 			take_message(answer, message);
 		if (!take_finish(answer, choice, err))
@@ -415,7 +424,7 @@ static void write_joined(const struct message *message, enum part_kind kind,
 	buf_fini(&joined);
 }
 
-/* The arguments: a string that is a JSON object itself. */
+/* Append the arguments: a string whose content is a JSON object. */
 static void write_arguments(const struct part *call, struct buf *body)
 {
 	struct buf object;
@@ -439,9 +448,10 @@ static const char *known_field(const struct value *extra)
 }
 
 /*
- * Reasoning goes back in the field in which it came: some servers refuse a conversation
- * without it, and those that do not want it drop it in their template. Details first, as
- * they hold the text too, signed. Thinking of other providers stays at home.
+ * Reasoning goes back in the field in which it came. Some servers refuse a conversation
+ * without it, and those that do not need it drop it in their template. Details are
+ * preferred, because they have the text too, with a signature. Thinking of other
+ * providers is not sent.
  */
 static void write_reasoning(const struct message *message, struct buf *body)
 {
@@ -497,8 +507,9 @@ static void write_result(const struct part *part, struct buf *body)
 }
 
 /*
- * The user's messages from FIRST to before END: results first, as they must follow their
- * calls, then all text as one message, as many templates want the speakers in turns.
+ * Append the user's messages from FIRST to before END. Results come first, because they
+ * must follow their calls. Then all text follows as one message, because many templates
+ * want the speakers in turns.
  */
 static void write_user_run(const struct conversation *conversation, size_t first,
 			   size_t end, struct buf *body)
@@ -555,7 +566,7 @@ static void write_messages(const struct conversation *conversation, struct buf *
 		first = i + 1;
 	}
 	write_user_run(conversation, first, conversation->message_count, body);
-	/* Each began with a comma; the first one has none before it. */
+	/* Each tool began with a comma, so replace the first comma. */
 	if (body->size > list)
 		body->data[list] = '[';
 	else
@@ -605,9 +616,9 @@ static bool openai_chat_write(const struct provider_settings *settings,
 	return conversation_fits(body, err);
 }
 
-/* The beginnings of names. */
+/* Finds the family of a model by the beginning of its name. */
 
-/* The first that fits counts. */
+/* The first row that fits counts. */
 static const struct {
 	const char *start;
 	enum openai_family family;

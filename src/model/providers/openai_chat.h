@@ -1,4 +1,4 @@
-/* openai_chat: what its files share: reading answers, writing requests. */
+/* openai_chat: the parts of Chat Completions that other providers use as well. */
 #pragma once
 
 #include "base/buf.h"
@@ -10,8 +10,9 @@
 #include <stdbool.h>
 
 /*
- * Names in a thinking part's `extra`: the message field its text came in and goes back
- * in, and OpenRouter's list of details, which goes back instead of the text.
+ * Names in a thinking part's `extra`: the message field in which the text of the thinking
+ * came and goes back, and OpenRouter's list of details, which goes back instead of the
+ * text.
  */
 #define CHAT_EXTRA_FIELD "field"
 
@@ -19,15 +20,16 @@
 void openai_chat_write_tools(const struct model_request *request, struct buf *body);
 
 /*
- * What a model behind one of OpenAI's APIs takes, by its name: neither API has a way to
- * ask.
+ * The parameters that a model behind one of OpenAI's APIs takes, by its name, because
+ * neither API has a way to ask for them.
  */
 
 enum openai_family {
-	OPENAI_PLAIN, /* OpenAI's that do not reason: refuse what belongs to reasoning */
-	OPENAI_REASONS, /* OpenAI's that do: refuse a temperature */
-	OPENAI_OTHER,   /* of anybody else: take both */
+	/* OpenAI's models that do not reason: they refuse parameters of reasoning */
+	OPENAI_PLAIN,
+	OPENAI_REASONS, /* OpenAI's models that reason: they refuse a temperature */
+	OPENAI_OTHER,   /* models of other makers: they take both */
 };
 
-/* The maker before a slash, as routers write it, may be there. */
+/* MODEL may have its maker before a slash, as routers write it. */
 enum openai_family openai_family_of(const char *model);

@@ -1,7 +1,7 @@
 /*
  * openai_responses: answers of the Responses API and of servers that imitate it. The
- * event of an item's end has the item that counts; pieces that stream before are for
- * display. Events of unknown kinds are ignored.
+ * event at an item's end has the item that counts; the pieces streamed before are only
+ * for display. Events of unknown kinds are ignored.
  */
 
 #include "base/buf.h"
@@ -25,7 +25,7 @@
 
 /* Items of a response's output as parts of an answer. */
 
-/* A namespace that models write for the tools that have none. */
+/* A namespace that models write for tools that have none. */
 #define NO_NAMESPACE "functions"
 
 enum item_kind {
@@ -33,8 +33,8 @@ enum item_kind {
 	ITEM_REASONING,
 	ITEM_FUNCTION,
 	ITEM_CUSTOM,
-	ITEM_BUILT_IN, /* a call of a tool that the service knows and nobody offered */
-	ITEM_OTHER,    /* hosted calls and their results, compaction, and what is new */
+	ITEM_BUILT_IN, /* a call of a tool that the service knows and we did not offer */
+	ITEM_OTHER,    /* hosted calls and their results, compaction, and unknown items */
 };
 
 static enum item_kind item_kind(const struct value *item)
@@ -49,7 +49,7 @@ static enum item_kind item_kind(const struct value *item)
 		return ITEM_FUNCTION;
 	if (str_is(type, "custom_tool_call"))
 		return ITEM_CUSTOM;
-	/* Only what waits for an answer has this id. */
+	/* Only an item that waits for an answer has this id. */
 	if (str_ends(type, STR("_call")) &&
 	    value_str(value_member(item, "call_id")).size > 0)
 		return ITEM_BUILT_IN;
@@ -76,7 +76,7 @@ static enum part_kind openai_responses_part_kind(const struct value *item)
 	return part_kind(item_kind(item));
 }
 
-/* The id that events use for ITEM; a call of llama.cpp has only the id of the call. */
+/* The id that events use for ITEM. A call of llama.cpp has only the id of the call. */
 static struct str item_key(const struct value *item)
 {
 	struct str id = value_str(value_member(item, "id"));
@@ -84,7 +84,7 @@ static struct str item_key(const struct value *item)
 	return id.size > 0 ? id : value_str(value_member(item, "call_id"));
 }
 
-/* The tool that a call means: NAME, in its namespace if it has one. */
+/* Set the tool that a call means: its name, in its namespace if there is one. */
 static void name_tool(struct answer *answer, struct answer_part *part,
 		      enum item_kind kind, const struct value *item)
 {
@@ -110,8 +110,8 @@ static void name_tool(struct answer *answer, struct answer_part *part,
 }
 
 /*
- * ITEM, which came as SIZE bytes, at INDEX of the output (< 0: not said): it begins, or it
- * is complete and the truth.
+ * ITEM came as SIZE bytes, at INDEX of the output (< 0: not known). It begins, or it is
+ * complete and replaces what was streamed.
  */
 static void openai_responses_begin_item(struct answer *answer, int64_t index,
 					const struct value *item)
@@ -124,7 +124,7 @@ static void openai_responses_begin_item(struct answer *answer, int64_t index,
 		name_tool(answer, part, kind, item);
 }
 
-/* Append to OUT the texts named KEY of all in LIST, with BETWEEN between them. */
+/* Append to OUT the texts named KEY of all objects in LIST, with BETWEEN between them. */
 static void join_texts(const struct value *list, const char *key, const char *between,
 		       struct buf *out)
 {
@@ -137,7 +137,7 @@ static void join_texts(const struct value *list, const char *key, const char *be
 	}
 }
 
-/* The words of a message; a refusal among them ends the answer as one. */
+/* Append the words of a message. A refusal among them makes the answer a refusal. */
 static void take_words(struct answer *answer, const struct value *content, struct buf *out)
 {
 	for (size_t i = 0; i < value_count(content); i++) {
@@ -149,11 +149,14 @@ static void take_words(struct answer *answer, const struct value *content, struc
 		if (refusal.size > 0)
 			answer_set_finish(answer, MODEL_FINISH_REFUSED);
 	}
-	/* By the API a list; as text it is read, too. */
+	/* In the API the content is a list, but a text is accepted too. */
 	(void)buf_addstr(out, value_str(content));
 }
 
-/* A free text is no JSON: it becomes the one argument of an object, unless it is one. */
+/*
+ * A free text is no JSON, so it becomes the one argument of an object, except when it is
+ * an object itself.
+ */
 static void take_input(const struct value *input, struct buf *out)
 {
 	auto_value struct value *parsed = NULL;
@@ -168,7 +171,7 @@ static void take_input(const struct value *input, struct buf *out)
 	(void)buf_addc(out, '}');
 }
 
-/* The text of ITEM's part: words, thoughts or arguments. */
+/* Append the text of ITEM's part: words, thoughts or arguments. */
 static void item_text(struct answer *answer, enum item_kind kind,
 		      const struct value *item, struct buf *out)
 {
@@ -213,7 +216,10 @@ static struct value *item_rest(enum item_kind kind, const struct value *item)
 {
 	struct value *rest;
 
-	/* Nobody has the answer that it waits for: it goes back as a call of a function. */
+	/*
+	 * Nobody can give the answer that such a call waits for, so it goes back as a
+	 * call of a function.
+	 */
 	if (kind == ITEM_BUILT_IN)
 		return NULL;
 	rest = value_copy(item);
@@ -254,16 +260,16 @@ static void openai_responses_take_item(struct answer *answer, int64_t index,
 }
 
 /*
- * A conversation as the body of one request to the Responses API. Stateless: the service
- * stores nothing, and all that it said stands in the input again, each item in its
- * place. Written straight into the buffer, as a long conversation is not built a second
- * time.
+ * A conversation as the body of one request to the Responses API. The service stores
+ * nothing: everything that it said is in the input again, each item in its place. The
+ * body is written straight into the buffer, so that a long conversation is not built a
+ * second time.
  */
 
-/* Digits of a hash that tell the conversations of one account apart. */
+/* Digits of a hash that tells the conversations of one account apart. */
 enum { CACHE_KEY_DIGITS = 32 };
 
-/* An item begins: after a comma unless it is the first since LIST. */
+/* Begin an item, with a comma before it, except when it is the first one since LIST. */
 static void begin_item(size_t list, struct buf *body)
 {
 	if (body->size > list)
@@ -278,7 +284,7 @@ static void write_member(const char *key, struct str text, struct buf *body)
 	(void)value_quote(text, body);
 }
 
-/* The members of ITEM; what is written after it begins with a comma. */
+/* Append the members of ITEM. Further members begin with a comma. */
 static void write_members(const struct value *item, struct buf *body)
 {
 	const char *separator = "";
@@ -297,7 +303,7 @@ static bool is_type(const struct value *item, const char *type)
 	return str_is(value_str(value_member(item, "type")), type);
 }
 
-/* The item that PART came as when it is one of TYPE, or NULL. */
+/* The item from which PART was made, when it has the type TYPE; or NULL. */
 static const struct value *item_of(const struct part *part, const char *type)
 {
 	const struct value *item = value_member(part->extra, RESPONSES_EXTRA);
@@ -346,8 +352,8 @@ static void write_call(const struct part *part, size_t list, struct buf *body)
 }
 
 /*
- * Does ITEM say enough to go back? A service that stored nothing can read reasoning only
- * when it is in there, and takes none that nothing of the same answer follows.
+ * Has ITEM enough data to go back? A service that stored nothing can read reasoning only
+ * when it is in ITEM. It refuses reasoning that no other item of the same answer follows.
  */
 static bool may_go_back(const struct value *item, bool is_followed)
 {
@@ -390,7 +396,10 @@ static void write_model_message(const struct message *message, size_t list, stru
 	}
 }
 
-/* Was the call CALL_ID, of the model's newest message before END, one of a free text? */
+/*
+ * Was the call CALL_ID, in the model's newest message before END, a call with a free
+ * text?
+ */
 static bool is_custom(const struct conversation *conversation, size_t end,
 		      const char *call_id)
 {
@@ -417,7 +426,10 @@ static void write_result(const struct part *part, bool custom, size_t list, stru
 	(void)buf_addc(body, '}');
 }
 
-/* The user's message AT: results first, as they must follow their calls, then its texts. */
+/*
+ * Append the user's message AT: results first, because they must follow their calls, then
+ * its texts.
+ */
 static void write_user_message(const struct conversation *conversation, size_t at,
 			       size_t list, struct buf *body)
 {
@@ -477,7 +489,7 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		write_member("description", str_of(tool->description), body);
 		(void)buf_adds(body, ",\"parameters\":");
 		conversation_add_schema(tool, body);
-		/* Unless told the service wants every argument to be required. */
+		/* Without this member the service wants every argument to be required. */
 		(void)buf_adds(body, ",\"strict\":false}");
 		separator = ",";
 	}
@@ -486,8 +498,8 @@ static void write_tools(const struct model_request *request, struct buf *body)
 }
 
 /*
- * Requests with one key are led to one cache. It is that of all requests that begin alike:
- * with the same system prompt and the same first message.
+ * Requests with the same key are sent to the same cache. Requests that begin alike, with
+ * the same system prompt and the same first message, get the same key.
  */
 static void write_cache_key(const struct conversation *conversation, struct buf *body)
 {
@@ -520,7 +532,7 @@ static void write_reasoning(const struct provider_settings *settings,
 		       conversation_effort(settings->thinking_budget));
 }
 
-/* Provider's `request`. */
+/* A provider's `request`. */
 static bool openai_responses_write(const struct provider_settings *settings,
 				   const struct model_request *request, struct buf *body,
 				   struct err *err)
@@ -556,7 +568,7 @@ static int64_t index_of(const struct value *event, const char *key)
 	return value_is_number(index) ? value_integer(index) : -1;
 }
 
-/* The part that EVENT, which streams a piece of it, names. */
+/* The part that EVENT names. EVENT streams a piece of this part. */
 static struct answer_part *part_of(struct answer *answer, enum part_kind kind,
 				   const struct value *event)
 {
@@ -572,7 +584,7 @@ static void take_delta(struct answer *answer, enum part_kind kind, const struct 
 		answer_part_add(answer, part_of(answer, kind, event), delta);
 }
 
-/* False when TYPE is no piece of an item. */
+/* False: TYPE is not that of a piece of an item. */
 static bool take_piece(struct answer *answer, struct str type, const struct value *event)
 {
 	static const struct {
@@ -618,7 +630,10 @@ static void take_usage(struct answer *answer, const struct value *response)
 		answer_set_usage(answer, &counts);
 }
 
-/* Items whose own end never came: some servers say them only with the response. */
+/*
+ * Take items whose own end never came, because some servers send them only with the
+ * response.
+ */
 static void take_output(struct answer *answer, const struct value *output, size_t size)
 {
 	bool settled[] = {
@@ -636,7 +651,7 @@ static void take_output(struct answer *answer, const struct value *output, size_
 	}
 }
 
-/* RESPONSE, which came as SIZE bytes, is over: how it ended, and what it holds. */
+/* RESPONSE, which came as SIZE bytes, is over: take how it ended, and its content. */
 static bool take_response(struct answer *answer, const struct value *response,
 			  size_t size, struct err *err)
 {
@@ -647,7 +662,7 @@ static bool take_response(struct answer *answer, const struct value *response,
 	if (str_is(status, "failed") || failure_is_error(response))
 		return failure_refuse_status(response, err);
 	take_output(answer, value_member(response, "output"), size);
-	/* An answer that its own items have made a refusal stays one. */
+	/* An answer whose own items made it a refusal stays a refusal. */
 	if (answer_is_refused(answer))
 		return true;
 	if (!str_is(status, "incomplete"))
@@ -694,7 +709,7 @@ static bool responses_event(struct answer *answer, struct str name, struct str d
 	type = value_str(value_member(root, "type"));
 	if (type.size > 0)
 		return take_event(answer, type, root, data.size, end, err);
-	/* Gateways give up in words of their own. */
+	/* Gateways report their own errors in another form. */
 	if (failure_is_error(root))
 		return failure_refuse_status(root, err);
 	return take_event(answer, name, root, data.size, end, err);

@@ -1,6 +1,6 @@
 /*
- * replay: plays one turn per question, after holding its expectations against the
- * results.
+ * replay: plays one turn per question, after comparing the results with the turn's
+ * expectations.
  */
 
 #include "model/providers/replay.h"
@@ -20,17 +20,16 @@
 #include <string.h>
 
 /*
- * Is a replay's script well-formed? Says where it is not.
- *
- * Every key of a script by table; unknown ones are named with the nearest.
+ * Checks a replay's script and names the place of an error. A table has every key of a
+ * script; for an unknown key the error names the nearest one.
  */
 
-/* Longest "demo.json, turn 3, call 2". */
+/* The longest text like "demo.json, turn 3, call 2". */
 enum { WHERE_MAX = 512, KEYS_MAX = 10 };
 
 struct key {
 	const char *name;
-	enum value_kind kind; /* VALUE_NULL: judged apart */
+	enum value_kind kind; /* VALUE_NULL: it is checked separately */
 	bool required;
 };
 
@@ -67,7 +66,7 @@ static const struct key usage_keys[] = {
 	{0},
 };
 
-/* A tool result's statuses, as in the event log. */
+/* The statuses of a tool's result, as in the event log. */
 static const char *const statuses[] = {"done",      "failed",    "denied",
 				       "timed_out", "cancelled", NULL};
 
@@ -167,7 +166,10 @@ static bool check_rows(const struct value *rows, const char *where, const char *
 	for (size_t i = 0; i < value_count(rows); i++) {
 		char row_where[WHERE_MAX];
 
-		/* Places nest twice; a longer name of a script is cut. */
+		/*
+		 * Places are nested at most twice; a script's name that is too long is
+		 * cut.
+		 */
 		(void)snprintf(row_where, sizeof(row_where), "%.*s, %s %zu",
 			       WHERE_MAX / 2, where, noun, i + 1);
 		if (!check(value_item(rows, i), row_where, err))
@@ -224,8 +226,9 @@ struct replay {
 	struct value *script;
 	const struct value *turns;
 	char *name;
-	size_t at;    /* the turn that comes next */
-	size_t asked; /* questions answered: makes call ids unique when a turn repeats */
+	size_t at; /* the next turn */
+	/* answered questions: this makes the ids of calls unique when a turn repeats */
+	size_t asked;
 };
 
 bool replay_open(struct str script, const char *name, struct replay **replay, struct err *err)
@@ -258,7 +261,8 @@ void replay_close(struct replay *replay)
 }
 
 /*
- * The results after the model's last message, counted up from *AT; NULL after the last.
+ * The next result after the model's last message. The position goes forward with each
+ * call; NULL after the last result.
  */
 static const struct part *next_result(const struct conversation *conversation,
 				      size_t *message_at, size_t *part_at)
@@ -307,7 +311,7 @@ static void add_quoted(struct buf *out, struct str text)
 		(void)buf_adds(out, "…");
 }
 
-/* ERR: which row of the turn did not fit, and every result there was. Always false. */
+/* Set ERR: which row of the turn did not fit, and all results. Always false. */
 static bool refuse_results(const struct replay *replay, size_t row,
 			   const struct value *expect,
 			   const struct conversation *conversation, struct err *err)
@@ -355,7 +359,7 @@ static bool check_results(const struct replay *replay, const struct value *turn,
 	return true;
 }
 
-/* The newest thing the user said, apart from what was said beside results. */
+/* The newest text of the user, except texts that stand beside results. */
 static struct str newest_prompt(const struct conversation *conversation)
 {
 	for (size_t i = conversation->message_count; i > 0; i--) {
@@ -402,7 +406,7 @@ static bool wait_for_word(int stop_fd, int delay_ms, struct err *err)
 	return ready <= 0 || err_set(err, ECANCELED, "stopped");
 }
 
-/* The first word of TEXT with the blanks after it. */
+/* The size of the first word of TEXT with the blanks behind it. */
 static size_t word_size(struct str text)
 {
 	size_t at = 0;
@@ -484,7 +488,10 @@ static bool play(const struct replay *replay, const struct value *turn,
 	return true;
 }
 
-/* The turn behind those that CONVERSATION has; the one that repeats stands for all after. */
+/*
+ * The turn after those that CONVERSATION has. A turn that repeats stands for all later
+ * ones.
+ */
 static size_t turn_of(const struct replay *replay, const struct conversation *conversation)
 {
 	size_t count = value_count(replay->turns), answers = 0;

@@ -1,6 +1,6 @@
 /*
- * replay: a model that says what a script tells it. Real tools run; only the words are
- * recorded. The script is JSON (comments allowed):
+ * replay: a model that says what a script tells it. The tools are real; only the model's
+ * words are recorded. The script is JSON (comments allowed):
  *
  *   {"name": "demo",
  *    "turns": [
@@ -11,15 +11,15 @@
  *    ]}
  *
  * `arguments` may be a string: then it goes out unchanged, valid JSON or not. `expect` is
- * held against the results of the turn before, each row against the next result that
- * fits, so that results nobody cares about need no row; what a result's `status` was is
- * known here as `done` or not. When it does not fit, the replay ends with an error that
- * names script, turn, what was expected and what came. `usage` may give tokens (`input`,
+ * compared with the results of the turn before, each row with the next result that fits,
+ * so results that no row asks for are skipped; a result's `status` is known here only as
+ * `done` or not. When a row fits no result, the replay ends with an error that names the
+ * script, the turn, the expected and the real result. `usage` may give tokens (`input`,
  * `output`, `cached`). `delay_ms` streams the text word by word at that pace (at most
- * REPLAY_DELAY_MAX_MS). The newest prompt may be quoted in a text as ${prompt}. `repeat:
- * true` in the last turn plays it again for ever; else asking beyond the last turn is an
- * error that says so. A conversation that has answers already when it first asks (a session
- * that is resumed) goes on with the turn behind as many.
+ * REPLAY_DELAY_MAX_MS). A text may quote the newest prompt as ${prompt}. `repeat: true`
+ * in the last turn plays that turn again for ever; else a question after the last turn is
+ * an error that says so. When a conversation has answers already at its first question (a
+ * resumed session), the replay skips as many turns.
  */
 #pragma once
 
@@ -34,8 +34,8 @@ bool replay_open(struct str script, const char *name, struct replay **replay,
 		 struct err *err);
 void replay_close(struct replay *replay);
 /*
- * One turn, put into ANSWER. ECANCELED when stop_fd becomes readable (the turn is then
- * played again), EPROTO when the script does not fit.
+ * Play one turn into ANSWER. ERR: ECANCELED when stop_fd becomes readable (the turn is
+ * then played again), EPROTO when the script does not fit.
  */
 bool replay_ask(struct replay *replay, const struct model_request *request,
 		struct answer *answer, struct err *err);

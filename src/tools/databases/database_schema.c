@@ -1,7 +1,7 @@
 /*
- * database_schema: the tables of a database, their columns, keys and indexes. It only reads, and
- * only the schema. A file is opened like any file of the workspace; a server is reached where the
- * policy's `network` has a tcp:// entry for it.
+ * database_schema: the tables of a database, their columns, keys and indexes. It only
+ * reads, and only the schema. A file is opened like any file of the workspace. A server
+ * can be reached where the policy's `network` has a tcp:// entry for it.
  */
 
 #include "tools/databases/database_schema.h"
@@ -24,9 +24,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One connection, by any client, and answers in one shape. */
+/* One connection by any client, and answers in one form. */
 
-/* NULL-ended. */
+/* Each row is NULL-ended. */
 static const char *const dbms_headings[DBMS_QUESTIONS][DBMS_COLUMNS_MAX + 1] = {
 	[DBMS_TABLES] = {"name", "kind", "rows", "comment"},
 	[DBMS_COLUMNS] = {"name", "type", "null", "default", "key", "comment"},
@@ -46,8 +46,8 @@ struct gathering {
 };
 
 /*
- * Connect. CALL ends what takes too long (call_stopped) where the client can be interrupted, else
- * its deadlines do. ERR says what to do; a password is in no sentence.
+ * Connect. When the client can be interrupted, CALL ends a question that takes too long
+ * (call_stopped); else its deadlines do. ERR says what to do; no sentence has a password.
  */
 static bool dbms_open(const struct dbms_place *place, struct call *call,
 		      struct dbms **dbms, struct err *err)
@@ -100,8 +100,8 @@ static bool gather(void *context, const struct str *cells, size_t count)
 }
 
 /*
- * The answer: an array of rows, each an array of texts and nulls, at most DBMS_ROWS_MAX. TABLE is
- * a name as DBMS_TABLES gives it; NULL for that question itself.
+ * The answer: an array of rows, each an array of texts and nulls, at most DBMS_ROWS_MAX.
+ * TABLE is a name from the answer to DBMS_TABLES; NULL for DBMS_TABLES itself.
  */
 static bool dbms_ask(struct dbms *dbms, enum dbms_question question, const char *table,
 		     struct value **rows, bool *more, struct err *err)
@@ -121,9 +121,9 @@ static bool dbms_ask(struct dbms *dbms, enum dbms_question question, const char 
 #define TABLE_NAME_MAX 512
 
 enum {
-	/* A wide cell is a definition, which tells in its first lines what it is. */
+	/* A long cell is a definition, whose first lines are enough. */
 	CELL_SHOWN = 300,
-	COLUMN_WIDTH_MAX = 40, /* what is wider moves only its own line */
+	COLUMN_WIDTH_MAX = 40, /* a wider cell shifts only its own line */
 	TEXT_SHOWN = 48 << 10, /* some 12,000 tokens */
 	NEAR_TABLES_MAX = 1000,
 	SCHEMA_TIMEOUT_S = 30,
@@ -162,7 +162,7 @@ static const char *variable(const struct call *call, struct str name)
 	return NULL;
 }
 
-/* The address itself, or that of a variable. */
+/* Get the address itself, or the address in a variable. */
 static bool find_address(struct looking *looking, struct str *address)
 {
 	const char *given = call_text(looking->call, "dsn");
@@ -185,7 +185,7 @@ static bool find_address(struct looking *looking, struct str *address)
 	return false;
 }
 
-/* The file, as any tool would reach it, and its real name for SQLite. */
+/* Reach the file as any tool would, and find its real name for SQLite. */
 static bool reach_file(struct looking *looking)
 {
 	static const char magic[] = "SQLite format 3";
@@ -249,7 +249,7 @@ static void add_cell(struct buf *out, const struct value *cell)
 		(void)buf_adds(out, " […]");
 }
 
-/* The characters of a line end in a cell, which says what it is over several lines, are blanks. */
+/* Replace the line ends in a cell by blanks. */
 static struct value *flat(const struct value *cell)
 {
 	auto_free char *copy = NULL;
@@ -398,7 +398,7 @@ static enum result_status look(struct looking *looking)
 	return ok ? tool_done(looking->result) : looking->result->status;
 }
 
-/* Does TABLE have a column? One without is none. */
+/* Does TABLE exist, that is, does it have a column? */
 static bool table_exists(struct looking *looking, const char *table)
 {
 	auto_value struct value *rows = NULL;
@@ -457,9 +457,9 @@ const struct tool database_schema_tool = {
 	.execute = database_schema_execute,
 };
 
-/* Where a database is, from its address. */
+/* Parses the address of a database. */
 
-/* Longest host name (RFC 1035) and more than any scheme has. */
+/* The longest host name (RFC 1035), and more than any scheme has. */
 enum { HOST_MAX = 253, SCHEME_SHOWN = 20 };
 
 static const struct dbms_client *const clients[] = {&dbms_sqlite, &dbms_postgres,
@@ -474,7 +474,10 @@ static const struct dbms_client *client_of(struct str scheme)
 	return NULL;
 }
 
-/* Take what is before the first of MARKS off *REST, with the mark; all of it when there is none. */
+/*
+ * Take the text before the first of MARKS off *REST, with the mark; all of *REST when
+ * there is no mark.
+ */
 static struct str take_until(struct str *rest, const char *marks, char *mark)
 {
 	size_t size = 0;
@@ -488,7 +491,9 @@ static struct str take_until(struct str *rest, const char *marks, char *mark)
 	return taken;
 }
 
-/* WHAT of an address, percent-decoded (RFC 3986); NULL stays for what is empty. */
+/*
+ * Decode the percent-encoded part WHAT of an address (RFC 3986). NULL for an empty part.
+ */
 static bool decode(struct str text, const char *what, char **decoded, struct err *err)
 {
 	struct buf out;

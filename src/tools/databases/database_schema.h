@@ -1,11 +1,13 @@
 /*
- * database_schema: databases as database_schema sees them: where one is, a connection that only reads, and
- * four questions about its schema that every kind answers in the same columns. The clients
- * (sqlite.c, postgres.c, mariadb.c) load their library on first use, inside the worker.
+ * database_schema: a database as the tool database_schema sees it: its address, a
+ * connection that only reads, and four questions about its schema that every kind of
+ * database answers in the same columns. The clients (sqlite.c, postgres.c, mariadb.c)
+ * load their library on first use, inside the worker.
  *
- * An address is a path, `sqlite:PATH`, or a URL: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`,
- * `mariadb://…` (also `postgres://`, `mysql://`); USER to DATABASE are percent-encoded and, but for
- * HOST, may be left out. Of what follows a "?" only `sslmode` is used.
+ * An address is a path, `sqlite:PATH`, or a URL:
+ * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`, `mariadb://…` (also `postgres://`,
+ * `mysql://`). USER to DATABASE are percent-encoded, and all but HOST may be left out. Of
+ * the part behind a "?" only `sslmode` is used.
  */
 #pragma once
 

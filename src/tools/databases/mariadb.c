@@ -1,4 +1,4 @@
-/* mariadb: servers of MariaDB and MySQL, in a session that may only read; see mariadb.h. */
+/* mariadb: servers of MariaDB and MySQL, in a session that may only read. */
 
 #include "base/buf.h"
 #include "base/library.h"

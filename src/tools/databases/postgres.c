@@ -1,4 +1,4 @@
-/* postgres: servers of PostgreSQL, in a session that may only read; see postgres.h. */
+/* postgres: servers of PostgreSQL, in a session that may only read. */
 
 #include "base/library.h"
 #include "base/memory.h"
@@ -154,7 +154,7 @@ static void close_connection(void *handle)
 	free(connection);
 }
 
-/* The table of a name: of the current schema, or with its schema before it. */
+/* Find the table of a name: in the current schema, or with its schema before the name. */
 #define OF_TABLE                                                    \
 	"(SELECT t.oid FROM pg_catalog.pg_class t"                  \
 	" JOIN pg_catalog.pg_namespace s ON s.oid = t.relnamespace" \

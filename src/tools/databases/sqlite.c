@@ -1,4 +1,4 @@
-/* sqlite: files of SQLite, opened for reading alone; see sqlite.h. */
+/* sqlite: files of SQLite, opened only for reading. */
 
 #include "base/buf.h"
 #include "base/library.h"

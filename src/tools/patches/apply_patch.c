@@ -1,6 +1,6 @@
 /*
- * apply_patch: the files of a patch as one set: verified whole before the first write, and written
- * all or nothing; see apply_patch.h.
+ * apply_patch: applies a patch over several files as one set. All files are verified
+ * before the first write, and all or none are written.
  */
 
 #include "tools/patches/apply_patch.h"
@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What became of a patch, file by file and hunk by hunk. */
+/* The answer about a patch, file by file and hunk by hunk. */
 
-/* Tell where the file was not as the patch says, hunk by hunk, in TEXT and INTO. */
+/* Append to TEXT and INTO, hunk by hunk, where the file was not as the patch says. */
 static void report_hunks(const struct patch_target *target, struct buf *text,
 			 struct value *into)
 {
@@ -110,7 +110,7 @@ static void report_one(struct patching *patching, struct patch_target *target,
 			 "before you rely on the rest.");
 }
 
-/* Done: the changes, in words and in details. */
+/* The patch is applied: report the changes, in words and in details. */
 static enum result_status patching_report(struct patching *patching)
 {
 	struct buf *text = &patching->result->text;
@@ -133,7 +133,7 @@ static enum result_status patching_report(struct patching *patching)
 	return tool_done(patching->result);
 }
 
-/* What must hold of the files of a patch before the first of them is written. */
+/* The checks of all files of a patch before the first of them is written. */
 
 static void say_nothing_changed(struct patching *patching)
 {
@@ -143,7 +143,7 @@ static void say_nothing_changed(struct patching *patching)
 		buf_addf(&patching->result->text, " %s", words.data);
 }
 
-/* The sentence of ERR about WRITTEN, and that nothing was changed. False. */
+/* Set the sentence of ERR about WRITTEN, and that nothing was changed. Always false. */
 static bool patching_refuse(struct patching *patching, struct written *written,
 			    const struct err *err)
 {
@@ -152,7 +152,7 @@ static bool patching_refuse(struct patching *patching, struct written *written,
 	return false;
 }
 
-/* Where the file of an update or a removal is. */
+/* Find the file of an update or a removal. */
 static bool find_old(struct patching *patching, struct patch_target *target)
 {
 	struct written *from = &target->from;
@@ -193,7 +193,10 @@ static bool check_kind(struct patching *patching, struct patch_target *target)
 	return false;
 }
 
-/* Where a file that is not there yet will be. Its folders are made when all is verified. */
+/*
+ * Find the place of a file that does not exist yet. Its folders are made after the
+ * verification.
+ */
 static bool find_new(struct patching *patching, struct written *written, bool *same,
 		     struct str content)
 {
@@ -292,8 +295,8 @@ static bool verify_update(struct patching *patching, struct patch_target *target
 }
 
 /*
- * Find the files of TARGET, and make its new content. False with the sentence in the result:
- * the patch does not fit.
+ * Find the files of TARGET, and make its new content. False: the patch does not fit, and
+ * the result has the sentence.
  */
 static bool patching_verify(struct patching *patching, struct patch_target *target)
 {
@@ -308,7 +311,7 @@ static bool patching_verify(struct patching *patching, struct patch_target *targ
 	return false;
 }
 
-/* Each file may be there once, under whatever names. False as above. */
+/* Each file may be in the patch only once, by whatever names. False as above. */
 static bool patching_verify_once(struct patching *patching)
 {
 	for (size_t i = 0; i < patching->count; i++) {
@@ -331,7 +334,8 @@ static bool patching_verify_once(struct patching *patching)
 	return true;
 }
 
-enum { PATCH_TRIES = 64 /* writers of the files at once that may each be faster */ };
+/* so many other writers of the files may be faster, one after the other */
+enum { PATCH_TRIES = 64 };
 
 static void target_init(struct patch_target *target, struct patching *patching,
 			const struct patch_file *file)
@@ -353,7 +357,7 @@ static void target_fini(struct patch_target *target)
 	buf_fini(&target->content);
 }
 
-/* The folders of new files. Made when the whole patch is known to be right. */
+/* Make the folders of new files, after the whole patch was verified. */
 static bool make_folders(struct patching *patching, struct written *written)
 {
 	struct err err = {0};
@@ -367,7 +371,7 @@ static bool make_folders(struct patching *patching, struct written *written)
 	return true;
 }
 
-/* The changes that TARGET is; how many. */
+/* Add the changes of TARGET to CHANGES. Returns how many. */
 static size_t add_changes(struct patch_target *target, struct place_change *changes)
 {
 	const struct patch_file *file = target->file;
@@ -397,7 +401,7 @@ static size_t add_changes(struct patch_target *target, struct place_change *chan
 }
 
 /*
- * Must TARGET be removed before the other files are written? So it is when a folder takes
+ * Must TARGET be removed before the other files are written? It must when a folder takes
  * its place, or when a file takes the place of its folder.
  */
 static bool goes_first(const struct patching *patching, const struct patch_target *target)
@@ -406,7 +410,7 @@ static bool goes_first(const struct patching *patching, const struct patch_targe
 	       patch_needs_room(&patching->patch, target->from.path);
 }
 
-/* Those that go first, or the others, as one set. */
+/* Write as one set the targets that must go first, or the others. */
 static bool write_set(struct patching *patching, bool first, struct err *err)
 {
 	struct place_change *changes = memory_array(2 * patching->count, sizeof(*changes));
@@ -432,7 +436,10 @@ static bool write_set(struct patching *patching, bool first, struct err *err)
 	return ok;
 }
 
-/* The folders of TARGET, which is gone, that are in a new file's way and empty now. */
+/*
+ * Remove the folders of TARGET, which was removed, when they are empty and in the way of
+ * a new file.
+ */
 static void remove_folders(const struct patching *patching, struct patch_target *target)
 {
 	struct place *place = &target->from.place;
@@ -452,7 +459,7 @@ static void remove_folders(const struct patching *patching, struct patch_target 
 	}
 }
 
-/* Put back the file of TARGET, which was removed first: the rest cannot be written. */
+/* The rest cannot be written: restore the file of TARGET, which was removed first. */
 static void put_back(struct patching *patching, struct patch_target *target)
 {
 	struct place_change change = {.place = &target->from.place,
@@ -483,7 +490,9 @@ static bool write_changes(struct patching *patching, struct err *err)
 	return false;
 }
 
-/* One try: verify all, write all. AGAIN: another writer came between. */
+/*
+ * One try: verify all, write all. AGAIN: another program has written a file in between.
+ */
 static enum result_status try_patch(struct patching *patching, bool *again)
 {
 	struct err err = {0};
@@ -506,7 +515,7 @@ static enum result_status try_patch(struct patching *patching, bool *again)
 	if (write_changes(patching, &err))
 		return patching_report(patching);
 	if (err.code == 0)
-		return RESULT_FAILED; /* said already */
+		return RESULT_FAILED; /* the sentence is set already */
 	*again = err.code == EAGAIN;
 	if (!*again)
 		(void)patching_refuse(patching, &patching->targets[0].from, &err);
@@ -556,11 +565,7 @@ void patching_paths(const struct value *arguments,
 	buf_fini(&sentence);
 }
 
-/*
- * A patch over several files, verified whole before the first write, and written all or
- * nothing. The grammars are patch.c, the places of hunks patch.c, what must hold
- * of the files apply_patch.c, the set apply_patch.c.
- */
+/* The tool itself. */
 
 static const struct tool_param apply_patch_params[] = {
 	{"patch", PARAM_TEXT, true,
@@ -570,7 +575,7 @@ static const struct tool_param apply_patch_params[] = {
 	{0},
 };
 
-/* Bytes of the lines that PATCH adds. */
+/* The bytes of the lines that PATCH adds. */
 static size_t brought(const struct patch *patch)
 {
 	size_t bytes = 0;
@@ -580,7 +585,7 @@ static size_t brought(const struct patch *patch)
 			const struct patch_hunk *hunk = &patch->files[i].hunks[j];
 			struct str left = hunk->new, line;
 
-			/* All of a file that is made is new. */
+			/* All bytes of a new file count. */
 			if (patch->files[i].kind == PATCH_ADD)
 				bytes += left.size;
 			for (size_t k = 0; k < hunk->kinds.size; k++) {

@@ -1,6 +1,6 @@
 /*
- * apply_patch: one patch while it is applied, for apply_patch.c and take_patch.c: the set
- * (apply_patch.c), the checks before it (apply_patch.c), the answer (apply_patch.c).
+ * apply_patch: one patch while it is applied: the checks before it, the set of its files,
+ * the answer. For apply_patch.c and take_patch.c only.
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 /* One file of the patch while it is worked on. */
 struct patch_target {
 	const struct patch_file *file;
-	struct written from; /* what is there; an added file: where it will be */
-	struct written to;   /* of a move, else unused */
+	struct written from; /* the old file; for an added file: its place */
+	struct written to;   /* the new place of a move; else unused */
 	struct patch_outcome *outcomes;
 	struct buf content;
-	bool unchanged; /* everything of it was made before */
+	bool unchanged; /* all its changes were made before */
 };
 
 struct patching {
@@ -26,16 +26,16 @@ struct patching {
 	struct patch patch;
 	struct patch_target *targets;
 	size_t count;
-	bool given_ends; /* new lines keep the line ends that the patch has */
+	bool given_ends; /* new lines keep the line ends of the patch */
 	/*
-	 * More that must hold of a verified target, or NULL. False with the sentence in the
-	 * result.
+	 * A further check of a verified target, or NULL. False: the result has the
+	 * sentence.
 	 */
 	bool (*fits)(struct patching *patching, struct patch_target *target);
 	void *context; /* of `fits` */
 };
 
-/* Verify all files of `patch`, which was read, and write them; the answer. */
+/* Verify all files of `patch`, which was read, and write them. Returns the answer. */
 enum result_status patching_files(struct patching *patching);
 
 /* A tool's visit_paths for the patch in its argument `patch`. */

@@ -1,8 +1,9 @@
 /*
- * commit_patch: the front's own tool behind `glovebox patch apply --branch`: a patch that was
- * handed over (take_patch.h) becomes a commit on a branch, on top of the newest commit in which its
- * files are what they were before the run. Nothing but git's objects and that one reference is
- * written: one run of git fast-import, which sets the branch at its very end.
+ * commit_patch: the front's own tool behind `glovebox patch apply --branch`. It makes a
+ * commit on a branch from a patch that was handed over (take_patch.h), on top of the
+ * newest commit in which the patch's files are what they were before the run. Only git's
+ * objects and that one reference are written, by one run of git fast-import, which sets
+ * the branch at its very end.
  */
 
 #include "base/buf.h"
@@ -36,31 +37,33 @@ enum {
 	COMMIT_OBJECT_HEX = 64, /* digits of an object's name, at most */
 };
 
-/* Back from HEAD; a run's own commits are few. */
+/* Counted back from HEAD; a run makes only a few commits itself. */
 enum { COMMITS_LOOKED_AT = 100 };
 
 struct commit_base {
 	struct call *call;
 	const struct handed *handed;
-	struct buf prefix; /* of the workspace in its repository, "" or with a slash */
-	/* out: */
+	/* of the workspace in its repository: "" or ending with a slash */
+	struct buf prefix;
+	/* results: */
 	char commit[COMMIT_OBJECT_HEX + 1]; /* the one that was found */
-	struct buf stream;                  /* its changes, as fast-import takes them */
-	struct buf differing; /* lines: the files that differ in the newest one */
-	/* for commit_patch.c alone */
-	const char **paths; /* all that is asked of a commit: files, and the folders above */
-	struct buf *names; /* which hold the folders' names */
+	struct buf stream;                  /* its changes, in the form of fast-import */
+	struct buf differing; /* lines: the files that differ in the newest commit */
+	/* internal: */
+	/* all paths that a commit is asked for: files, and the folders above them */
+	const char **paths;
+	struct buf *names; /* which hold the names of the folders */
 	size_t path_count, name_count;
-	struct buf tree; /* of the commit that is looked at, as ls-tree prints it */
+	struct buf tree; /* of the commit under examination, in the form of ls-tree */
 	struct commit_entry *entries;
 	size_t entry_count;
-	bool told; /* what differs in the newest */
+	bool told; /* the differences from the newest commit were noted */
 };
 
 /*
- * Git as commit_patch asks it: programs of the cell, without hooks, without the network,
- * and without anything of the configuration that would start another one. Each answer is
- * a file in memory, and foreign.
+ * Runs git for commit_patch: programs of the cell, without hooks, without the network,
+ * and without any configuration that would start another program. Each answer is a file
+ * in memory, and is not trusted.
  */
 
 enum {
@@ -70,7 +73,7 @@ enum {
 	HEAD_MAX = 256, /* "<name> blob <size>" */
 };
 
-/* Before every word of ours. */
+/* The words before all of our commands. */
 static const char *const always[] = {
 	"git",
 	"--no-replace-objects",
@@ -106,7 +109,7 @@ static const char **make_words(const char *const *words, const char *const *path
 	return argv;
 }
 
-/* ERR: what git says itself. Always false. */
+/* Set ERR to git's own message. Always false. */
 static bool fail(const struct program_run *run, const char *word, struct err *err)
 {
 	struct buf text;
@@ -131,10 +134,11 @@ static bool stopped(void *context)
 }
 
 /*
- * Run git with WORDS (NULL-ended) and, behind "--", PATHS (NULL-ended, or NULL), in the folder
- * of the workspace; INPUT is its standard input, -1: none. What it printed is the file *PRINTED
- * (the caller's), or lost when that is NULL. False: it could not be started, or failed, and ERR
- * has its own words; ERR.code is ENOENT when there is no git, EIO else.
+ * Run git with WORDS (NULL-ended) and, behind "--", PATHS (NULL-ended, or NULL), in the
+ * folder of the workspace. INPUT is its standard input, -1: none. Its output goes to the
+ * file *PRINTED (the caller's), or nowhere when PRINTED is NULL. False: git could not be
+ * started, or failed, and ERR has git's own words; ERR.code is ENOENT when there is no
+ * git, EIO else.
  */
 static bool commit_git(struct call *call, const char *const *words,
 		       const char *const *paths, int input, int *printed, struct err *err)
@@ -184,7 +188,7 @@ static bool commit_git_line(struct call *call, const char *const *words, struct 
 	       (lseek(printed, 0, SEEK_SET) == 0 || err_set(err, errno, "its answer")) &&
 	       fd_read_all(printed, &text, "the answer of git", err);
 	buf_clear(line);
-	/* One line end is git's, others are part of a name. */
+	/* One line end is git's own, all others are part of a name. */
 	if (fine && str_ends(buf_str(&text), STR("\n")))
 		buf_truncate(&text, text.size - 1);
 	fine = fine &&
@@ -206,9 +210,9 @@ static bool commit_is_object(struct str text)
 }
 
 /*
- * One object of what `cat-file --batch` printed into the file PRINTED, at *AT, which moves
- * behind it. *CONTENT (initialised with its ceiling) becomes its content; *FOUND: it is a blob
- * and was there. False: that is no such answer, or it is too large.
+ * Take one object of the output of `cat-file --batch` in the file PRINTED, at *AT, which
+ * moves behind it. *CONTENT (initialised with its limit) becomes its content. *FOUND: it
+ * exists and is a blob. False: the output has another form, or is too large.
  */
 static bool commit_next_blob(int printed, uint64_t *at, struct buf *content, bool *found,
 			     struct err *err)
@@ -239,9 +243,9 @@ static bool commit_next_blob(int printed, uint64_t *at, struct buf *content, boo
 }
 
 /*
- * Where a patch that was handed over can be committed: the newest commit in which each
- * of its files holds, by hash, what it held before the run, and is a plain file in plain
- * folders; and what git fast-import is told of the changes against it.
+ * Finds where a patch that was handed over can be committed: the newest commit in which
+ * each of its files has the hash that it had before the run, and is a plain file in plain
+ * folders. Then writes the changes against that commit for git fast-import.
  */
 
 enum {
@@ -249,7 +253,7 @@ enum {
 	SENTENCE_MAX = 64 << 10,
 };
 
-/* Of all files together: the process that reads it has as much again. */
+/* Of all files together. The process that reads this needs as much memory again. */
 #define STREAM_MAX ((size_t)512 << 20)
 
 /* The entry that a commit has at one path. */
@@ -259,7 +263,7 @@ struct commit_entry {
 	bool executable, is_link;
 };
 
-/* PATH and the folders above it. */
+/* Add PATH and the folders above it to the paths that are asked for. */
 static void ask_for(struct commit_base *base, const char *path)
 {
 	base->paths[base->path_count++] = path;
@@ -299,7 +303,7 @@ static void gather_paths(struct commit_base *base)
 	}
 }
 
-/* Both are borrowed. */
+/* CALL and HANDED are borrowed. */
 static void commit_base_init(struct commit_base *base, struct call *call,
 			     const struct handed *handed)
 {
@@ -401,7 +405,10 @@ static void note_difference(struct commit_base *base, const char *path, const ch
 {
 	struct buf *names = &base->differing;
 
-	/* Of the newest commit alone: the others are older still. */
+	/*
+	 * Only the differences from the newest commit are noted, since the other commits
+	 * are older.
+	 */
 	if (base->told)
 		return;
 	(void)buf_adds(names, "  ");
@@ -409,7 +416,7 @@ static void note_difference(struct commit_base *base, const char *path, const ch
 	(void)buf_addf(names, " (%s)\n", why);
 }
 
-/* Is what stands above PATH a folder, or not there at all? */
+/* Is every part of PATH above its last name a folder or missing? */
 static bool folders_are_folders(const struct commit_base *base, const char *path)
 {
 	for (const char *at = strchr(path, '/'); at != NULL; at = strchr(at + 1, '/')) {
@@ -423,7 +430,10 @@ static bool folders_are_folders(const struct commit_base *base, const char *path
 	return true;
 }
 
-/* The entry that FILE was, or NULL with *FITS when it was none and there is none. */
+/*
+ * The entry of FILE before the run. NULL: there is no entry; *FITS when FILE did not
+ * exist before either.
+ */
 static const struct commit_entry *base_of(struct commit_base *base,
 					  const struct handed_file *file, bool *fits)
 {
@@ -446,7 +456,10 @@ static const struct commit_entry *base_of(struct commit_base *base,
 	return *fits ? entry : NULL;
 }
 
-/* PATH as fast-import takes it: in the repository, in quotes where it needs them. */
+/*
+ * Append PATH in the form of fast-import: relative to the repository, in quotes where it
+ * needs them.
+ */
 static void add_path(struct commit_base *base, const char *path)
 {
 	struct buf whole;
@@ -516,7 +529,7 @@ static bool make_change(struct commit_base *base, const struct handed_file *file
 	return fine;
 }
 
-/* The contents that the commit has of the files that existed, one behind the other. */
+/* Get the commit's contents of the files that existed, one behind the other. */
 static bool read_contents(struct commit_base *base, int *printed, struct err *err)
 {
 	static const char *const words[] = {"cat-file", "--batch", "--buffer", NULL};
@@ -540,7 +553,10 @@ static bool read_contents(struct commit_base *base, int *printed, struct err *er
 	return fine;
 }
 
-/* The files' changes against the contents PRINTED. *FITS: each was what it was before the run. */
+/*
+ * Make the files' changes against the contents PRINTED. *FITS: each content is that from
+ * before the run.
+ */
 static bool make_changes(struct commit_base *base, int printed, bool *fits, struct err *err)
 {
 	uint64_t at = 0;
@@ -613,7 +629,10 @@ static bool look_into_folders(struct commit_base *base, const char *commit, bool
 	return true;
 }
 
-/* Do the files of COMMIT hold what they held before the run? Then the stream has the changes. */
+/*
+ * Do the files of COMMIT have the contents from before the run? Then the stream gets the
+ * changes.
+ */
 static bool look_at(struct commit_base *base, const char *commit, bool *fits, struct err *err)
 {
 	auto_close int printed = -1;
@@ -677,7 +696,7 @@ static bool commit_base_find(struct commit_base *base, const char *start, unsign
 enum {
 	BRANCH_MAX = 200,
 	IDENT_MAX = 512,
-	WORDS_MAX = 64 << 10, /* of a commit beside its files */
+	WORDS_MAX = 64 << 10, /* bytes of a commit in addition to its files */
 };
 
 static const struct tool_param commit_patch_params[] = {
@@ -700,7 +719,10 @@ struct committing {
 	struct commit_base base;
 };
 
-/* A folder of git's own in a tree would be written into its repository by a checkout. */
+/*
+ * A .git folder in a tree would be written into the repository by a checkout, so refuse
+ * it.
+ */
 static bool has_git_folder(const char *path)
 {
 	for (const char *at = path; *at != '\0';) {
@@ -730,7 +752,7 @@ static bool paths_are_allowed(struct committing *committing)
 	return true;
 }
 
-/* "NAME <ADDRESS>" of the person as the cell knows them, else of the program. */
+/* Append "NAME <ADDRESS>" of the person as the cell knows them, else of this program. */
 static void make_identity(struct committing *committing, struct buf *identity)
 {
 	static const char *const keys[] = {"user.name", "user.email"};
@@ -792,7 +814,10 @@ static bool import(struct committing *committing, const char *branch, struct err
 	return fine;
 }
 
-/* May BRANCH be made, or, with `existing`, be gone on with? START: where to look from. */
+/*
+ * May BRANCH be made or, with `existing`, continued? START: the commit at which the
+ * search begins.
+ */
 static bool check_branch(struct committing *committing, const char *branch,
 			 struct buf *start, bool *exists, struct err *err)
 {
@@ -834,7 +859,7 @@ static bool check_branch(struct committing *committing, const char *branch,
 	return fine;
 }
 
-/* False without a sentence in ERR: none fits, and the result says so. */
+/* False with an empty ERR: no commit fits, and the result says so. */
 static bool find_base(struct committing *committing, const char *start, unsigned most,
 		      struct err *err)
 {

@@ -1,8 +1,9 @@
 /*
- * generate_patch: the hand-over of a run: one unified diff, as `git apply` takes it, of every
- * file that the session's tools and commands changed, against what it was at the start. The
- * front hands in, open, what each of these files held (plan.h). What is handed out has been
- * applied to that, with our own reader, and gave what lies there now.
+ * generate_patch: the hand-over of a run: one unified diff, in the form that `git apply`
+ * takes, of every file that the session's tools and commands changed, against its content
+ * at the start. The front hands in, open, the old contents of these files (plan.h). Our
+ * own reader has applied the patch to the old contents, and the result was the present
+ * contents.
  */
 
 #include "tools/patches/generate_patch.h"
@@ -29,10 +30,11 @@
 
 struct patch_file_change {
 	const char *path;
-	const char *from; /* it was renamed, with the same content; NULL: not */
+	/* the old name of a renamed file with the same content; NULL: not renamed */
+	const char *from;
 	bool existed, exists;
 	bool was_executable, is_executable;
-	struct str base, now; /* both empty where the content is the same */
+	struct str base, now; /* both are empty when the content is the same */
 };
 
 enum { SENTENCE_MAX = 64 << 10 };
@@ -46,8 +48,9 @@ bool generate_patch_patch_add_path(const char *path, struct buf *out)
 }
 
 /*
- * Append words that stand before a patch: what a reader of patches would take for the beginning
- * of one gets a blank before it. Ends with a line end unless WORDS is empty.
+ * Append words that stand before a patch. A line that a reader of patches would take for
+ * the beginning of a patch gets a blank before it. Ends with a line end, except when
+ * WORDS is empty.
  */
 static void patch_add_words(struct str words, struct buf *out)
 {
@@ -79,7 +82,7 @@ static void add_rename(const char *words, const char *name, struct buf *out)
 	(void)buf_addc(out, '\n');
 }
 
-/* Append it to OUT. False: OUT has no room. */
+/* Append CHANGE to OUT. False: OUT has no room. */
 static bool patch_file_print(const struct patch_file_change *change, struct buf *out,
 			     struct diff_counts *counts)
 {
@@ -147,7 +150,9 @@ static bool makes_now(const struct patch_file_change *change, const struct patch
 	return same;
 }
 
-/* Is SECTION read as this very change, and does it make NOW of BASE? */
+/*
+ * Does our own reader read SECTION as exactly this change, and does it make NOW of BASE?
+ */
 static bool patch_file_applies(const struct patch_file_change *change, struct str section)
 {
 	const char *old = change->from != NULL ? change->from : change->path;
@@ -186,7 +191,7 @@ _Static_assert(PATCH_FILES_MAX == PATCH_FILES_SHOWN, "what is handed out can be 
 enum {
 	FD_PLAN,
 	PATCH_MAX = PATCH_KB << 10,
-	/* Renames are looked for by comparing each with each. */
+	/* Renames are found by comparing each removed file with each new one. */
 	RENAMES_MAX = 1000,
 };
 
@@ -201,9 +206,10 @@ static const struct tool_param generate_patch_params[] = {
 struct item {
 	char *path;
 	struct undo_state base, now;
-	const char *left_out; /* why, or NULL */
-	bool is_cache;        /* left out, and not worth a line of its own */
-	struct item *from;    /* a rename: what went, which is then said here */
+	const char *left_out; /* the reason why it is left out, or NULL */
+	bool is_cache;        /* it is left out, and needs no line of its own */
+	/* of a rename: the removed file, which is then reported here */
+	struct item *from;
 	bool is_said;
 };
 
@@ -212,15 +218,18 @@ struct handing {
 	struct tool_result *result;
 	struct item *items;
 	size_t count, room;
-	struct value *limits; /* what the front says of the plan, or NULL */
-	struct buf diff;      /* all files */
+	struct value *limits; /* the front's notes about the plan, or NULL */
+	struct buf diff;      /* the patch of all files */
 	struct buf list;      /* lines for the text */
 	struct value *files;
 	size_t changed, left_out, caches, sections;
-	size_t swaps; /* files that became folders, and the reverse */
+	size_t swaps; /* files that became folders, and folders that became files */
 };
 
-/* Python writes them wherever it imports from, and makes them anew when they are gone. */
+/*
+ * Is PATH a cache file of Python? Python writes these files on import, and writes them
+ * again when they are missing.
+ */
 static bool is_cache(const char *path)
 {
 	const struct str name = str_of(path);
@@ -277,7 +286,7 @@ static bool take_change(void *context, const struct undo_change *change)
 	item->is_cache = is_cache(item->path);
 	item->left_out = why_left_out(handing, change, item);
 	if (undo_state_same(&item->base, &item->now))
-		free(item->path); /* changed and changed back */
+		free(item->path); /* it was changed and then changed back */
 	else
 		handing->count++;
 	return !call_stopped(handing->call);
@@ -302,7 +311,7 @@ static bool is_gone(const struct item *item)
 	return item->left_out == NULL && item->now.kind == UNDO_ABSENT;
 }
 
-/* A removed file whose content stands in a new file was renamed. */
+/* A removed file whose content is in a new file was renamed. */
 static void find_renames(struct handing *handing)
 {
 	for (size_t i = 0; i < handing->count && handing->count <= RENAMES_MAX; i++) {
@@ -322,7 +331,7 @@ static void find_renames(struct handing *handing)
 	}
 }
 
-/* JSON holds UTF-8 alone: another name is there as the patch has it. */
+/* JSON has only UTF-8. Another name is written as in the patch, in quotes. */
 static void set_path(struct value *file, const char *key, const char *path)
 {
 	struct buf text;
@@ -421,7 +430,7 @@ static const char *why_not_text(struct str base, struct str now)
 {
 	if (text_is_binary(base) || text_is_binary(now))
 		return "binary";
-	/* The patch travels as JSON, which holds UTF-8 alone. */
+	/* The patch is sent as JSON, which has only UTF-8. */
 	return !text_is_utf8(base) || !text_is_utf8(now) ? "not UTF-8" : NULL;
 }
 
@@ -462,7 +471,7 @@ static void add_item(struct handing *handing, struct item *item)
 
 	buf_init(&base, WRITTEN_FILE_MAX);
 	buf_init(&now, WRITTEN_FILE_MAX);
-	/* A file that only got another name or mode may hold any bytes. */
+	/* A file with only another name or mode may have any bytes. */
 	const bool is_same =
 		item->from != NULL ||
 		(item->base.hashed && item->base.size == item->now.size &&
@@ -565,7 +574,10 @@ static bool handing_make(struct handing *handing, struct err *err)
 		return false;
 	if (handing->call->fds[FD_PLAN] >= 0 && !reader.ended)
 		return err_set(err, EINVAL, "it is cut short");
-	/* Then each file is removed or made, in an order that anybody can follow. */
+	/*
+	 * With such swaps each file is removed or made, in an order that every program
+	 * can follow.
+	 */
 	if (handing->swaps == 0)
 		find_renames(handing);
 	/*
@@ -617,7 +629,7 @@ static enum result_status generate_patch_execute(struct call *call,
 	buf_init(&handing.diff, PATCH_MAX);
 	buf_init(&handing.list, RESULT_TEXT_MAX / 2);
 	if (!title_is_plain(call_str(call, "title"), result)) {
-		/* said */
+		/* the sentence is set already */
 	} else if (!handing_make(&handing, &err)) {
 		(void)tool_fail(result, "What was changed could not be read: %s", err.text);
 	} else if (call_stopped(call)) {

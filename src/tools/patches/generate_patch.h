@@ -1,7 +1,7 @@
 /*
- * generate_patch: one file's part of a patch, as git writes it (names in quotes where they need
- * it, modes, renames, files made and removed), and the proof that our own reader makes of it
- * what it should. Pure.
+ * generate_patch: one file's part of a patch, in git's form (names in quotes where they
+ * need it, modes, renames, new and removed files), and the proof that our own reader
+ * makes the right content of it. Pure.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 /*
- * Append PATH as a record of JSON holds it: as it is, or, when it is no UTF-8, in quotes as the
- * patch has it. True: it is in quotes.
+ * Append PATH in the form for a record of JSON: unchanged or, when it is no UTF-8, in
+ * quotes as in the patch. True: it is in quotes.
  */
 bool generate_patch_patch_add_path(const char *path, struct buf *out);

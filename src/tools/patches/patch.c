@@ -1,4 +1,7 @@
-/* patch: what both grammars share: lines, heads, refusals; see patch.h. */
+/*
+ * patch: reads the two grammars of patches, and applies the hunks of one file to its
+ * text.
+ */
 
 #include "tools/patches/patch.h"
 
@@ -40,7 +43,9 @@ bool patch_refuse(struct patch_reader *reader, size_t index, const char *format,
 	return false;
 }
 
-/* Room for one more in an array that doubles; what it held before stays in the arena. */
+/*
+ * Make room for one more item in an array that doubles. The old array stays in the arena.
+ */
 static void *grown(struct arena *arena, void *old, size_t count, size_t size)
 {
 	void *made = old;
@@ -53,7 +58,7 @@ static void *grown(struct arena *arena, void *old, size_t count, size_t size)
 	return made;
 }
 
-/* NULL with the sentence where there are too many. */
+/* NULL: there are too many files, and the sentence is set. */
 static struct patch_file *patch_add_file(struct patch_reader *reader, enum patch_kind kind)
 {
 	struct patch *patch = reader->patch;
@@ -86,13 +91,16 @@ static struct patch_hunk *patch_add_hunk(struct patch_reader *reader, struct pat
 	return &file->hunks[file->hunk_count++];
 }
 
-/* The line INDEX from the reader's place on; the empty one past the end. */
+/* The line INDEX from the reader's position on; empty behind the last line. */
 static struct str patch_line(const struct patch_reader *reader, size_t index)
 {
 	return index < reader->count ? reader->lines[index] : STR("");
 }
 
-/* Digits at *AT; 1 and untouched when there are none and ABSENT. */
+/*
+ * Take the number at *AT. When there are no digits and ABSENT, the number is 1 and *AT
+ * stays.
+ */
 static bool take_number(struct str line, size_t *at, size_t *number)
 {
 	size_t from = *at;
@@ -120,7 +128,7 @@ static bool take_range(struct str line, size_t *at, char sign, size_t *start, si
 	return take_number(line, at, count);
 }
 
-/* "@@ -3,4 +5,6 @@ …". COUNTS: 4 and 6. */
+/* Parse "@@ -3,4 +5,6 @@ …". COUNTS: 4 and 6. */
 static bool patch_hunk_head(struct str line, size_t *old_line, size_t counts[2])
 {
 	size_t at = 3;
@@ -135,7 +143,9 @@ static bool patch_hunk_head(struct str line, size_t *old_line, size_t counts[2])
 	       str_starts(str_part(line, at, 3), STR(" @@"));
 }
 
-/* Does every line end in CR? Then that is how the text travelled, not what it says. */
+/*
+ * Does every line end in CR? Then the CRs come from the transport and not from the patch.
+ */
 static bool all_crlf(const struct patch_reader *reader)
 {
 	for (size_t i = 0; i < reader->count; i++) {
@@ -178,7 +188,10 @@ bool patch_starts_unified(const struct patch_reader *reader, size_t i)
 		str_starts(patch_line(reader, i + 1), STR("+++ ")));
 }
 
-/* The line before AT that is most like the marker of the beginning; (size_t)-1: none is. */
+/*
+ * The line before AT that is most similar to the marker of the beginning; (size_t)-1:
+ * none is.
+ */
 static size_t find_near_begin(const struct patch_reader *reader, size_t at)
 {
 	size_t limit = (sizeof(PATCH_BEGIN) - 1) / 3;
@@ -272,7 +285,7 @@ void patch_fini(struct patch *patch)
 		arena_fini(&patch->arena);
 }
 
-/* Can both not be there at once? */
+/* Is it impossible that both paths exist at the same time? */
 static bool collide(const char *one, const char *other)
 {
 	return strcmp(one, other) != 0 &&
@@ -337,16 +350,19 @@ void patch_merge(struct patch *patch)
 	patch->file_count = kept;
 }
 
-/* Find the place of each hunk, refuse what is not sure, then build; see patch.h. */
+/*
+ * Finds the place of each hunk, refuses a hunk whose place is not sure, then builds the
+ * new text.
+ */
 
 enum { APPLY_QUOTED = 200 /* bytes of an anchor in a sentence */ };
 
 /* One hunk's place. */
 struct spot {
 	size_t start, end;
-	struct buf text; /* what takes the place */
+	struct buf text; /* the text for this place */
 	size_t hunk;
-	bool unchanged; /* made before */
+	bool unchanged; /* the change was made before */
 };
 
 struct applying {
@@ -372,8 +388,8 @@ static bool refuse(struct applying *applying, size_t index, const char *sentence
 }
 
 /*
- * The end of the line in TEXT at or behind FROM that is ANCHOR but for its indentation and
- * blanks at its end; (size_t)-1 when there is none.
+ * The end of the line at or behind FROM in TEXT that equals ANCHOR, except for its
+ * indentation and blanks at its end; (size_t)-1 when there is none.
  */
 static size_t find_anchor(struct str text, struct str anchor, size_t from)
 {
@@ -387,7 +403,7 @@ static size_t find_anchor(struct str text, struct str anchor, size_t from)
 	return (size_t)-1;
 }
 
-/* The end of the last anchor of HUNK when they are looked for from FROM on. */
+/* The end of the last anchor of HUNK, when the anchors are searched from FROM on. */
 static size_t find_anchors(const struct patch_hunk *hunk, struct str text, size_t from)
 {
 	for (size_t i = 0; i < hunk->anchor_count && from != (size_t)-1; i++)
@@ -396,8 +412,8 @@ static size_t find_anchors(const struct patch_hunk *hunk, struct str text, size_
 }
 
 /*
- * Of several places the first behind the anchors: only when each place of the first anchor
- * leads to the same one.
+ * Choose among several places the first behind the anchors, but only when each place of
+ * the first anchor leads to the same one.
  */
 static size_t choose_by_anchors(const struct applying *applying, size_t index,
 				const struct match *match)
@@ -423,7 +439,7 @@ static size_t choose_by_anchors(const struct applying *applying, size_t index,
 	return chosen;
 }
 
-/* The one span that CHOSEN says yes to; (size_t)-1 when there is none or are several. */
+/* The only span that CHOSEN accepts; (size_t)-1 when there is none, or several. */
 static size_t only_one(const struct applying *applying, const struct patch_hunk *hunk,
 		       const struct match *match,
 		       bool (*chosen)(const struct applying *applying,
@@ -465,7 +481,10 @@ static size_t choose(const struct applying *applying, size_t index, const struct
 	const struct patch_hunk *hunk = &applying->file->hunks[index];
 	size_t chosen = match->count == 1 ? 0 : (size_t)-1;
 
-	/* Line numbers of another state of the file would be a guess. */
+	/*
+	 * The line numbers are of another state of the file, so using them would be a
+	 * guess.
+	 */
 	if (chosen == (size_t)-1 && !applying->exact_only)
 		chosen = only_one(applying, hunk, match, stands_where_said);
 	if (chosen == (size_t)-1)
@@ -493,7 +512,10 @@ static bool say_several(struct applying *applying, size_t index, const struct ma
 	return false;
 }
 
-/* The first anchor of HUNK that does not stand in TEXT behind those before it; NULL: all do. */
+/*
+ * The first anchor of HUNK that TEXT does not have behind the anchors before it; NULL:
+ * TEXT has all.
+ */
 static const struct str *lost_anchor(const struct patch_hunk *hunk, struct str text)
 {
 	size_t from = 0;
@@ -536,7 +558,7 @@ static bool say_missed(struct applying *applying, size_t index)
 	return false;
 }
 
-/* The new lines are there already: nothing is to be done at this place. */
+/* Are the new lines there already, so that nothing must be done at this place? */
 static bool is_already_made(struct applying *applying, size_t index)
 {
 	const struct patch_hunk *hunk = &applying->file->hunks[index];
@@ -564,7 +586,7 @@ static bool is_already_made(struct applying *applying, size_t index)
 	return made;
 }
 
-/* The next line of *REST with its end. False when nothing is left. */
+/* Take the next line of *REST with its end. False: nothing is left. */
 static bool next_whole_line(struct str *rest, struct str *line)
 {
 	const char *start = rest->data;
@@ -576,9 +598,9 @@ static bool next_whole_line(struct str *rest, struct str *line)
 }
 
 /*
- * A loose match is no reason to change the lines that only stand around: they stay as the
- * file has them, byte for byte. MADE holds the new lines. False when the lines do not
- * correspond: MADE is then as it was.
+ * After a loose match the lines of context stay as the file has them, byte for byte; only
+ * added lines change the file. MADE has the new lines. False: the lines do not
+ * correspond, and MADE is unchanged.
  */
 static bool keep_context(struct str file, struct str kinds, struct buf *made)
 {
@@ -607,7 +629,10 @@ static bool keep_context(struct str file, struct str kinds, struct buf *made)
 	return ok;
 }
 
-/* The new lines at the byte AT get the file's line ends, unless they are to keep theirs. */
+/*
+ * Give the new lines at the byte AT the file's line ends, except when they must keep
+ * their own.
+ */
 static void fit_ends(struct applying *applying, size_t index, size_t at)
 {
 	if (!applying->given_ends)
@@ -655,7 +680,7 @@ static void move_end_to_front(struct buf *text)
 	*text = moved;
 }
 
-/* Lines that are only added: behind the anchors, or at the end of the file. */
+/* Place a hunk that only adds lines: behind the anchors, or at the end of the file. */
 static bool place_addition(struct applying *applying, size_t index)
 {
 	const struct patch_hunk *hunk = &applying->file->hunks[index];
@@ -804,7 +829,7 @@ static bool is_section(struct str line)
 	return str_starts(line, STR("*** ")) && !str_starts(line, STR("*** End of File"));
 }
 
-/* The path behind PREFIX in the line at hand. NULL with the sentence. */
+/* The path behind PREFIX in the current line. NULL: the sentence is set. */
 static const char *take_path(struct patch_reader *reader, struct str prefix)
 {
 	struct str line = patch_line(reader, reader->at);
@@ -874,7 +899,7 @@ static bool read_anchors(struct patch_reader *reader, struct patch_hunk *hunk)
 		struct str line = patch_line(reader, i);
 		struct str anchor = str_trim(str_part(line, 2, line.size));
 
-		/* The head of a unified hunk, which says more than its heading. */
+		/* The head of a unified hunk has more than a heading. */
 		if (patch_hunk_head(line, &hunk->line, counts))
 			continue;
 		if (str_ends(anchor, STR("@@")))
@@ -885,7 +910,7 @@ static bool read_anchors(struct patch_reader *reader, struct patch_hunk *hunk)
 	return true;
 }
 
-/* One line of a hunk. False with the sentence when it is none. */
+/* Take one line of a hunk. False: the line is none, and the sentence is set. */
 static bool take_codex_line(struct patch_reader *reader, struct buf *old, struct buf *new,
 			    struct buf *kinds)
 {
@@ -935,7 +960,7 @@ static bool read_codex_hunk(struct patch_reader *reader, struct patch_file *file
 		ok = take_codex_line(reader, &old, &new, &kinds);
 		reader->at++;
 	}
-	/* Empty lines before the next head are the writer's, not the file's. */
+	/* Empty lines before the next head come from the writer, not from the file. */
 	if (ok && blanks) {
 		buf_truncate(&old, old.size - blanks);
 		buf_truncate(&new, new.size - blanks);
@@ -1029,9 +1054,9 @@ static bool patch_read_codex(struct patch_reader *reader)
 }
 
 /*
- * Unified diffs as diff -u and git write them. Counts in a hunk's head are believed
- * where the lines agree with them; else the lines decide, but a last hunk that is too
- * short may have been cut off.
+ * Unified diffs as diff -u and git write them. Counts in a hunk's head are believed where
+ * the lines agree with them. Else the lines decide; but a last hunk that is too short may
+ * have been cut off.
  */
 
 static bool starts(const struct patch_reader *reader, size_t index, const char *prefix)
@@ -1047,7 +1072,7 @@ static bool is_head(const struct patch_reader *reader, size_t index)
 	       (starts(reader, index, "--- ") && starts(reader, index + 1, "+++ "));
 }
 
-/* A byte of a name in quotes as git writes it: AT stands behind the backslash. */
+/* Take a byte of a name in quotes, in git's form. AT is behind the backslash. */
 static bool unquote_byte(struct str text, size_t *at, struct buf *out)
 {
 	static const char names[] = "abtnvfr\"\\";
@@ -1070,7 +1095,7 @@ static bool unquote_byte(struct str text, size_t *at, struct buf *out)
 	return value > 0 && value < 256 && buf_addc(out, (char)value);
 }
 
-/* A name in quotes at the front of TEXT; REST is what follows it. */
+/* Take a name in quotes at the beginning of TEXT. REST is the text behind it. */
 static bool unquote(struct str text, struct buf *out, struct str *rest)
 {
 	size_t at = 1;
@@ -1086,8 +1111,8 @@ static bool unquote(struct str text, struct buf *out, struct str *rest)
 }
 
 /*
- * The name in the line at hand behind PREFIX, without the time that may follow a tab. NULL
- * with the sentence.
+ * The name behind PREFIX in the current line, without the time that may follow a tab.
+ * NULL: the sentence is set.
  */
 static const char *take_name(struct patch_reader *reader, size_t index, const char *prefix)
 {
@@ -1123,13 +1148,16 @@ static bool is_nothing(const char *name)
 	return strcmp(name, "/dev/null") == 0;
 }
 
-/* "a/x" and "b/x": git's own first letters (also i, w, c, o with its mnemonic prefixes). */
+/*
+ * Does NAME begin like "a/x" or "b/x"? These are git's own first letters (also i, w, c, o
+ * with its mnemonic prefixes).
+ */
 static bool has_prefix(const char *name)
 {
 	return name[0] && strchr("abiwco", name[0]) && name[1] == '/' && name[2];
 }
 
-/* Names of both sides → path, other name and kind of FILE. */
+/* Set path, other name and kind of FILE from the names of both sides. */
 static void take_sides(struct patch_file *file, const char *old, const char *new)
 {
 	bool prefixed;
@@ -1156,11 +1184,11 @@ static void take_sides(struct patch_file *file, const char *old, const char *new
 		file->other = old;
 }
 
-/* One body while it is read. */
+/* The body of a hunk while it is read. */
 struct body {
 	struct buf old, new, kinds;
 	size_t old_left, new_left;
-	bool last_old, last_new; /* sides of the line read last */
+	bool last_old, last_new; /* the sides of the last line */
 };
 
 static void drop_end(struct buf *side)
@@ -1169,7 +1197,7 @@ static void drop_end(struct buf *side)
 		buf_truncate(side, side->size - 1);
 }
 
-/* False when the line at hand is none of a body. */
+/* False: LINE is no line of a body. */
 static bool take_unified_line(struct str line, struct body *body)
 {
 	char kind = line.size ? line.data[0] : ' ';
@@ -1199,7 +1227,10 @@ static bool take_unified_line(struct str line, struct body *body)
 	return true;
 }
 
-/* Are the lines behind a hunk whose counts are met something else? Blank ones may be. */
+/*
+ * The counts of a hunk are reached. Do the lines behind it belong to something else?
+ * Blank lines may.
+ */
 static bool is_over(const struct patch_reader *reader)
 {
 	size_t next = reader->at;
@@ -1214,7 +1245,8 @@ static bool is_over(const struct patch_reader *reader)
 }
 
 /*
- * Does another part begin here, and not a removed line "-- x" before an added one "++ y"?
+ * Does another part begin here? A removed line "-- x" before an added line "++ y" looks
+ * like one.
  */
 static bool body_ends(const struct patch_reader *reader, const struct body *body)
 {
@@ -1315,7 +1347,7 @@ static bool take_mode(struct patch_reader *reader, struct patch_file *file,
 	return true;
 }
 
-/* "a/x" of a line of git's, quoted or up to the first blank, without its "a/". */
+/* Take "a/x" in a line of git's, quoted or up to the first blank, without its "a/". */
 static bool take_half(struct str text, struct buf *name, struct str *rest)
 {
 	size_t end;
@@ -1333,7 +1365,7 @@ static bool take_half(struct str text, struct buf *name, struct str *rest)
 	return !name->overflowed && name->size > 2 && name->data[1] == '/';
 }
 
-/* Both names of "a/x b/x" where one is in quotes, when they are the same. */
+/* Take the names of "a/x b/x", of which one is in quotes, when they are the same. */
 static void take_quoted_name(struct patch_reader *reader, struct str names,
 			     struct patch_file *file)
 {
@@ -1360,7 +1392,10 @@ static void take_git_name(struct patch_reader *reader, struct patch_file *file)
 	reader->at++;
 	if (names.size > 0 && (names.data[0] == '"' || names.data[names.size - 1] == '"'))
 		take_quoted_name(reader, names, file);
-	/* Both names are the same but for their first letter, whatever blanks they hold. */
+	/*
+	 * Both names are the same except for their first letter, whatever blanks they
+	 * have.
+	 */
 	else if (names.size % 2 == 1 && names.data[half] == ' ' && half > 2 &&
 		 str_equal(str_part(names, 2, half - 2),
 			   str_part(names, half + 3, names.size)))
@@ -1368,7 +1403,7 @@ static void take_git_name(struct patch_reader *reader, struct patch_file *file)
 			arena_copy(&reader->patch->arena, str_part(names, 2, half - 2));
 }
 
-/* One of git's lines between its head and the hunks. */
+/* Take one of git's lines between the head and the hunks. */
 static bool take_git_line(struct patch_reader *reader, struct patch_file *file)
 {
 	size_t at = reader->at;
@@ -1434,7 +1469,7 @@ static bool read_file(struct patch_reader *reader)
 	if (!file->path)
 		return patch_refuse(reader, first, "the name of this file cannot be read.");
 	if (file->kind == PATCH_ADD && file->hunk_count == 0) {
-		/* An empty file. */
+		/* The file is empty. */
 		if (!patch_add_hunk(reader, file))
 			return false;
 	}
@@ -1456,7 +1491,7 @@ static bool patch_read_unified(struct patch_reader *reader)
 			if (!read_file(reader))
 				return false;
 		} else {
-			reader->at++; /* words of a commit, or another tool's head */
+			reader->at++; /* words of a commit, or the head of another tool */
 		}
 	}
 	return true;

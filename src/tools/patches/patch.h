@@ -1,9 +1,10 @@
 /*
- * patch: the text of a patch as a list of files with their changes. Two grammars are read by
- * one parser: that of Codex (`*** Begin Patch`) and the unified diff (git's, too). What can
- * be put right without a guess is: a code fence or a shell's `apply_patch <<'EOF'` around it
- * (wrapping.c), CRLF, wrong line counts in a hunk's head, lost blanks of empty lines.
- * Text that may be cut off is refused. Pure; hostile input.
+ * patch: the text of a patch as a list of files with their changes. One parser reads two
+ * grammars: that of Codex (`*** Begin Patch`) and the unified diff (git's, too). The
+ * parser corrects all errors that need no guess: a code fence or a shell's `apply_patch
+ * <<'EOF'` around the patch (wrapping.c), CRLF, wrong line counts in a hunk's head, lost
+ * blanks of empty lines. A text that may be cut off is refused. Pure; the input is
+ * hostile.
  */
 #pragma once
 
@@ -16,20 +17,21 @@
 #include <stddef.h>
 
 /*
- * More files or hunks than this are no patch of one step. What generate_patch hands out is
- * below: it counts the files, and its bytes do not hold so many hunks.
+ * A patch of one step never has more files or hunks than this. A patch of generate_patch
+ * stays below: that tool counts the files, and its bytes cannot hold so many hunks.
  */
 enum { PATCH_FILES_MAX = 1000, PATCH_HUNKS_MAX = 10000, PATCH_BYTES_MAX = 8 << 20 };
 
 enum patch_kind { PATCH_UPDATE, PATCH_ADD, PATCH_DELETE };
 
-/* One place to be changed: the lines OLD become the lines NEW. */
+/* One change: the lines OLD become the lines NEW. */
 struct patch_hunk {
 	size_t at;           /* its line in the patch, for sentences */
 	struct str old, new; /* each line with its "\n", the last one maybe without */
 	struct str kinds; /* of each line in order: ' ' in both, '-' in old, '+' in new */
-	size_t line;      /* where it says that OLD begins, from 1; 0: it does not */
-	/* Codex: lines that stand somewhere before it, one behind the other */
+	/* where OLD begins by its head, from 1; 0: the head does not say */
+	size_t line;
+	/* Codex: lines that stand somewhere before OLD, one behind the other */
 	struct str *anchors;
 	size_t anchor_count;
 	bool at_end;     /* Codex: OLD ends where the file ends */
@@ -40,9 +42,9 @@ struct patch_file {
 	enum patch_kind kind;
 	size_t at; /* its first line in the patch */
 	const char *path;
-	const char *to;    /* PATCH_UPDATE: where it goes, or NULL */
-	const char *other; /* a second name that the patch has for it, or NULL */
-	unsigned mode;     /* 0644 or 0755 as the patch says; 0: it does not */
+	const char *to;    /* PATCH_UPDATE: the new name, or NULL */
+	const char *other; /* a second name for the file in the patch, or NULL */
+	unsigned mode;     /* 0644 or 0755 as in the patch; 0: the patch does not say */
 	struct patch_hunk *hunks;
 	size_t hunk_count;
 };
@@ -51,66 +53,73 @@ struct patch {
 	struct arena arena; /* holds everything below */
 	struct patch_file *files;
 	size_t file_count;
-	bool codex; /* which grammar it was */
+	bool codex; /* the grammar is that of Codex */
 };
 
 /*
  * Read TEXT into PATCH. False: SENTENCE says which line is wrong, why, and what would be
- * right. patch_fini in either case.
+ * right. Call patch_fini in either case.
  */
 bool patch_parse(struct str text, struct patch *patch, struct buf *sentence);
 void patch_fini(struct patch *patch);
 /*
- * Does PATCH delete a file that PATH needs out of its way: where a folder of it is to be, or in a
- * folder that has its name?
+ * Does PATCH delete a file that is in the way of PATH, because a folder of PATH needs its
+ * place, or because PATH needs the place of its folder?
  */
 bool patch_makes_room(const struct patch *patch, const char *path);
-/* And is PATH, which it deletes, in the way of one that it makes? */
+/* Is PATH, which PATCH deletes, in the way of a file that PATCH makes? */
 bool patch_needs_room(const struct patch *patch, const char *path);
-/* Two sections of one file become one: both were written against the file as it is. */
+/*
+ * Make one section of two sections about the same file: both were written against the
+ * file as it is.
+ */
 void patch_merge(struct patch *patch);
 
 #define PATCH_BEGIN "*** Begin Patch"
 
-/* Used by patch_parse (patch.c, patch.c, wrapping.c). */
+/* Used by patch_parse. */
 struct patch_reader {
 	struct patch *patch;
 	struct str *lines; /* without line ends */
 	size_t count, at;
-	size_t first; /* number of lines[0] in the text as it was given */
+	size_t first; /* the number of lines[0] in the original text */
 	size_t hunks;
 	struct buf *sentence;
 };
 
 /*
- * Take away what stands around the patch: text before it, a code fence, a shell's
- * here-document or quotes. Lines that a shell would run besides are refused with the
- * sentence: this tool runs none.
+ * Remove the text around the patch: text before it, a code fence, a shell's here-document
+ * or quotes. False: there are other lines that a shell would run, and the sentence
+ * refuses them, because this tool runs none.
  */
 bool patch_unwrap(struct patch_reader *reader);
-/* Does a patch begin with LINE, or at line I? */
+/* Does a patch begin with LINE, or at the line I? */
 bool patch_starts_codex(struct str line);
 bool patch_starts_unified(const struct patch_reader *reader, size_t i);
 
-/* "Line N of the patch: " and the sentence. False. N is the index of a line. */
+/*
+ * Set "Line N of the patch: " and the sentence. N belongs to the line INDEX. Always
+ * false.
+ */
 bool patch_refuse(struct patch_reader *reader, size_t index, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * The hunks of one file applied to its text. Pure. Each hunk must have one place, found
- * as edit_file finds its texts (edit.h), in whole lines; where it has several, its line
- * number, the lines named before it, the end of the file or the hunk before it must
- * leave one. All or nothing.
+ * Applies the hunks of one file to its text. Pure. Each hunk must have one place, found
+ * as edit_file finds its texts (edit.h), in whole lines. Where a hunk fits at several
+ * places, its line number, the lines named before it, the end of the file or the hunk
+ * before it must leave only one. All hunks are applied, or none.
  */
 
 /* The result of one hunk. */
 struct patch_outcome {
 	enum match_level level;
-	size_t line;  /* in the old text */
-	size_t said;  /* where the patch says it is; 0: it does not, or that is right */
-	bool already; /* its new lines stood there before */
+	size_t line; /* in the old text */
+	/* the line that the patch names; 0: it names none, or the right one */
+	size_t said;
+	bool already;           /* its new lines were there before */
 	bool miscounted;        /* the counts of its head were wrong */
-	enum shown_end end_set; /* its new lines were given the file's line ends */
+	enum shown_end end_set; /* its new lines got the file's line ends */
 };
 
 /*

@@ -1,7 +1,8 @@
 /*
- * take_patch: the front's own tool behind `glovebox patch apply`: a patch that was handed over
- * (take_patch.h), applied where each of its files is, by content, what it was before the run, or
- * already what the run made of it. All files, or none; what is as the run left it stays.
+ * take_patch: the front's own tool behind `glovebox patch apply`. It applies a patch that
+ * was handed over (take_patch.h), when the content of each of its files is the one before
+ * the run or already the one after it. All files are changed, or none; a file with the
+ * content after the run stays as it is.
  */
 
 #include "tools/patches/take_patch.h"
@@ -80,7 +81,7 @@ static const struct value *find_record(const struct value *files,
 	return NULL;
 }
 
-/* The hash under KEY. False: there is none, or it is no whole one. */
+/* Take the hash under KEY. False: there is none, or it is incomplete. */
 static bool take_hash(const struct value *record, const char *key, char hex[HASH_HEX + 1])
 {
 	const char *given = value_text(value_member(record, key));
@@ -91,7 +92,7 @@ static bool take_hash(const struct value *record, const char *key, char hex[HASH
 	return true;
 }
 
-/* Nothing else is ever handed over. */
+/* Is PATH one that generate_patch could hand over? */
 static bool is_plain(const char *path)
 {
 	return path[0] != '/' && record_path_is_sound(str_of(path));
@@ -124,7 +125,7 @@ static bool take_file(struct handed_file *handed, const struct patch_file *file,
 	return true;
 }
 
-/* Is no name of a file another file's as well? */
+/* Does each name belong to one file only? */
 static bool are_apart(const struct handed *handed, struct buf *sentence)
 {
 	for (size_t i = 0; i < handed->count; i++) {
@@ -199,9 +200,9 @@ struct taking {
 	struct call *call;
 	struct tool_result *result;
 	struct handed handed;
-	struct value *files; /* what is to be done with each */
+	struct value *files; /* what must be done with each file */
 	size_t to_do, already, differing;
-	struct buf names; /* of those that differ, with what was expected */
+	struct buf names; /* of the files that differ, with the expected state */
 };
 
 static void digest_hex(const struct undo_state *state, char hex[HASH_HEX + 1])
@@ -210,7 +211,7 @@ static void digest_hex(const struct undo_state *state, char hex[HASH_HEX + 1])
 		(void)snprintf(hex + 2 * i, 3, "%02x", state->digest[i]);
 }
 
-/* Is STATE a file (HEX not empty) of this content, or nothing at all? */
+/* Is STATE a file with this content or, when HEX is empty, no file? */
 static bool is_as(const struct undo_state *state, const char *hex)
 {
 	char found[HASH_HEX + 1];
@@ -330,13 +331,16 @@ static bool fits_the_record(struct patching *patching, struct patch_target *targ
 	char old[HASH_HEX + 1] = "", new[HASH_HEX + 1] = "";
 
 	for (size_t i = 0; i < taking->handed.count && file == NULL; i++) {
-		/* The set holds copies of what was read: the names are the same texts. */
+		/*
+		 * The set has copies of the patch's files, but their names are the same
+		 * texts.
+		 */
 		if (taking->handed.files[i].file->path == target->file->path)
 			file = &taking->handed.files[i];
 	}
 	if (file != NULL && file->existed)
 		hash_text(buf_str(&target->from.old), old);
-	/* A file that only got another name or mode has no hunks, and its content stays. */
+	/* A file with only another name or mode has no hunks, and its content stays. */
 	if (file != NULL && file->exists)
 		hash_text(buf_str(&target->content), new);
 	if (file != NULL && strcmp(old, file->base) == 0 &&
@@ -348,7 +352,7 @@ static bool fits_the_record(struct patching *patching, struct patch_target *targ
 	return false;
 }
 
-/* Those that are to be done, as one set. */
+/* Apply the changes that are still to be made, as one set. */
 static enum result_status apply(struct taking *taking)
 {
 	struct patching patching = {.call = taking->call,

@@ -18,14 +18,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One file of it. */
+/* One file of the patch. */
 struct handed_file {
 	const struct patch_file *file;
-	const char *to; /* where it is afterwards: the new name of a rename, else the same */
+	const char *to; /* its name afterwards: the new name of a rename, else the same */
 	bool existed, exists;
-	/* hashes in lower-case hex; base: "" when it did not exist, now: "" when it goes */
+	/*
+	 * hashes in lower-case hex; base: "" when the file did not exist, now: "" when it
+	 * is removed
+	 */
 	char base[HASH_HEX + 1], now[HASH_HEX + 1];
-	bool now_known; /* records of older programs do not say it */
+	bool now_known; /* records of older programs do not have it */
 };
 
 struct handed {
@@ -35,8 +38,8 @@ struct handed {
 };
 
 /*
- * Read the TEXT of a patch and FILES, the array of its records, into HANDED. False: SENTENCE
- * says why they are not taken. handed_fini in either case.
+ * Read the TEXT of a patch and FILES, the array of its records, into HANDED. False:
+ * SENTENCE says why they are refused. Call handed_fini in either case.
  */
 bool handed_read(struct str text, const struct value *files, struct handed *handed,
 		 struct buf *sentence);

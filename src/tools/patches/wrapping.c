@@ -1,9 +1,10 @@
 /*
- * wrapping: what models put around a patch. A code fence; a shell's here-document
- * (`apply_patch <<'EOF'`, `cat <<EOF | apply_patch`), maybe as the text of `bash -lc "…"`; the
- * patch as apply_patch's argument in quotes. Only a wrapping that leaves no doubt about the
- * patch in it is taken away; a shell's further commands, and a folder that it goes to first,
- * are refused, since this tool would leave them out.
+ * wrapping: takes away the text that models put around a patch: a code fence; a shell's
+ * here-document (`apply_patch <<'EOF'`, `cat <<EOF | apply_patch`), maybe as the text of
+ * `bash -lc "…"`; quotes around the patch as apply_patch's argument. A wrapping is taken
+ * away only when it leaves no doubt about the patch in it. Further commands of a shell,
+ * and a folder that it changes to first, are refused, since this tool would leave them
+ * out.
  */
 
 #include "tools/patches/patch.h"
@@ -12,7 +13,7 @@
 
 struct wrapping {
 	bool fenced;
-	struct str word; /* that ends a here-document; empty: there is none */
+	struct str word; /* the word that ends a here-document; empty: there is none */
 	bool dashed;     /* its lines lose their first tabs: <<- */
 	char quote;      /* around the shell's text or the argument; 0: none */
 };
@@ -33,7 +34,7 @@ static bool is_quote(char c)
 	return c == '\'' || c == '"';
 }
 
-/* Take NAME from the front of *LINE, if it is a word there. */
+/* Remove NAME from the front of *LINE, if it is a word there. */
 static bool take_word(struct str *line, const char *name)
 {
 	struct str rest = *line;
@@ -49,7 +50,7 @@ static bool take_word(struct str *line, const char *name)
 	return true;
 }
 
-/* A program that applies the patch on its input as this tool does. */
+/* Take the name of a program that applies the patch on its input, as this tool does. */
 static bool take_patch_word(struct str *line)
 {
 	struct str rest = *line;
@@ -63,7 +64,7 @@ static bool take_patch_word(struct str *line)
 	return true;
 }
 
-/* `bash -lc "`, and a prompt before it: what follows is in those quotes. */
+/* Take `bash -lc "`, and a prompt before it. The text behind it is in those quotes. */
 static void take_shell(struct str *line, struct wrapping *wrapping)
 {
 	struct str rest = *line;
@@ -82,7 +83,7 @@ static void take_shell(struct str *line, struct wrapping *wrapping)
 	*line = str_part(rest, 1, rest.size);
 }
 
-/* The word behind "<<", and in *REST what follows it on the line. */
+/* The word behind "<<". *REST becomes the rest of the line. */
 static struct str here_word(struct str line, struct wrapping *wrapping, struct str *rest)
 {
 	size_t from = 0, to;
@@ -109,7 +110,7 @@ static bool refuse_shell(struct patch_reader *reader, size_t index)
 			    "with bash.");
 }
 
-/* Is LINE, with "<<" at HERE, one that only hands the patch to a program for patches? */
+/* Does LINE, with "<<" at HERE, only hand the patch to a program for patches? */
 static bool take_here_document(struct str line, size_t here, struct wrapping *wrapping)
 {
 	struct str rest = str_part(line, 0, here), word;
@@ -131,8 +132,8 @@ static bool take_here_document(struct str line, size_t here, struct wrapping *wr
 }
 
 /*
- * A line before the patch. False with the sentence: a shell would do something else besides, or
- * elsewhere.
+ * Look at a line before the patch. False: a shell would do something else, or in another
+ * folder, and the sentence is set.
  */
 static bool look_at(struct patch_reader *reader, size_t index, struct wrapping *wrapping)
 {
@@ -145,12 +146,12 @@ static bool look_at(struct patch_reader *reader, size_t index, struct wrapping *
 	}
 	if (here == (size_t)-1 || take_here_document(line, here, wrapping))
 		return true;
-	/* Without that name these are words of a person, or a message of git. */
+	/* Without this name the line is text of a person, or a message of git. */
 	return str_find(line, STR("apply_patch"), 0) == (size_t)-1 ||
 	       refuse_shell(reader, index);
 }
 
-/* `apply_patch "*** Begin Patch`: the line begins with the patch then. */
+/* After `apply_patch "*** Begin Patch` the line begins with the patch. */
 static void take_argument(struct str *line, struct wrapping *wrapping)
 {
 	struct str rest = *line;
@@ -173,7 +174,7 @@ static struct str without_tabs(struct str line)
 	return line;
 }
 
-/* Is LINE the one that ends the here-document, the quote behind it included? */
+/* Does LINE end the here-document? The quote behind its word may be in the line. */
 static bool ends_here(const struct wrapping *wrapping, struct str line)
 {
 	if (!str_starts(line, wrapping->word))
@@ -183,10 +184,10 @@ static bool ends_here(const struct wrapping *wrapping, struct str line)
 	       (line.size == 1 && wrapping->quote != 0 && line.data[0] == wrapping->quote);
 }
 
-/* The quote itself, or a line that ends the fence, or one of nothing. */
+/* Is LINE the quote itself, the end of the fence, or empty? */
 static bool is_wrapping(const struct wrapping *wrapping, struct str line)
 {
-	/* A line of a hunk that is a fence has a blank before it, or another letter. */
+	/* A fence inside a hunk has a blank, or another letter, before it. */
 	if (line.size > 0 && (line.data[0] == ' ' || line.data[0] == '\t'))
 		return is_blank(line);
 	return is_blank(line) || (wrapping->fenced && is_fence(line)) ||
@@ -195,8 +196,8 @@ static bool is_wrapping(const struct wrapping *wrapping, struct str line)
 }
 
 /*
- * Drop the lines behind the patch, from its end on. False with the sentence: the
- * here-document ends, and other commands follow.
+ * Drop the lines behind the patch, from the end on. False: other commands follow the
+ * here-document, and the sentence is set.
  */
 static bool drop_end(struct patch_reader *reader, const struct wrapping *wrapping)
 {
@@ -212,7 +213,7 @@ static bool drop_end(struct patch_reader *reader, const struct wrapping *wrappin
 		end = i;
 		break;
 	}
-	/* Blanks alone may be an empty line of a hunk that has lost none of them. */
+	/* A line of blanks may be an empty line of a hunk, so it stays. */
 	while (end > 0 && (reader->lines[end - 1].size == 0 ||
 			   (!is_blank(reader->lines[end - 1]) &&
 			    is_wrapping(wrapping, reader->lines[end - 1]))))
@@ -221,7 +222,10 @@ static bool drop_end(struct patch_reader *reader, const struct wrapping *wrappin
 	return true;
 }
 
-/* Is each quote of the lines that would end the text in double quotes written as \"? */
+/*
+ * Is each double quote in the lines written as \"? Otherwise it would end the text in
+ * quotes.
+ */
 static bool is_escaped(const struct patch_reader *reader, size_t start)
 {
 	for (size_t i = start; i < reader->count; i++) {
@@ -237,7 +241,7 @@ static bool is_escaped(const struct patch_reader *reader, size_t start)
 	return true;
 }
 
-/* As the shell reads LINE in double quotes: \" \\ \$ and \` lose their backslash. */
+/* LINE as the shell reads it in double quotes: \" \\ \$ and \` lose their backslash. */
 static struct str unescape(struct patch_reader *reader, struct str line)
 {
 	char *made = arena_alloc(&reader->patch->arena, line.size + 1);
@@ -252,7 +256,7 @@ static struct str unescape(struct patch_reader *reader, struct str line)
 	return (struct str){made, size};
 }
 
-/* As the shell reads LINE in single quotes: '\'' is one of them. */
+/* LINE as the shell reads it in single quotes: '\'' is one quote. */
 static struct str unquote(struct patch_reader *reader, struct str line)
 {
 	static const struct str written = STR("'\\''");
@@ -267,7 +271,7 @@ static struct str unquote(struct patch_reader *reader, struct str line)
 	return (struct str){made, size};
 }
 
-/* The lines from START on as the shell would hand them to the program. */
+/* Change the lines from START on into those that the shell would hand to the program. */
 static void undo_shell(struct patch_reader *reader, size_t start,
 		       const struct wrapping *wrapping)
 {
@@ -283,7 +287,10 @@ static void undo_shell(struct patch_reader *reader, size_t start,
 	}
 }
 
-/* An argument's last quote stands behind the last marker; a further command may, too. */
+/*
+ * Drop the argument's last quote behind the last marker. A further command may stand
+ * there too.
+ */
 static bool drop_quote(struct patch_reader *reader, const struct wrapping *wrapping)
 {
 	const struct str marker = STR("*** End Patch");
@@ -303,7 +310,7 @@ static bool drop_quote(struct patch_reader *reader, const struct wrapping *wrapp
 bool patch_unwrap(struct patch_reader *reader)
 {
 	struct wrapping wrapping = {.word = STR("")};
-	bool tabless = false; /* once is enough, however many here-documents begin */
+	bool tabless = false; /* once is enough for any number of here-documents */
 	size_t start = 0;
 
 	for (; start < reader->count; start++) {
@@ -318,10 +325,13 @@ bool patch_unwrap(struct patch_reader *reader)
 			reader->lines[i] = without_tabs(reader->lines[i]);
 		tabless |= wrapping.dashed;
 	}
-	/* A refusal of what is no patch shows what stands there. */
+	/* Without a patch the refusal shows the original lines. */
 	if (start == reader->count)
 		return true;
-	/* Text before the patch stays: a mark of its beginning may be misspelt there. */
+	/*
+	 * Text before the patch stays, because a misspelt mark of the beginning may be in
+	 * it.
+	 */
 	if (!drop_end(reader, &wrapping) || !drop_quote(reader, &wrapping))
 		return false;
 	undo_shell(reader, start, &wrapping);

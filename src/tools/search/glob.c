@@ -1,6 +1,6 @@
 /*
- * glob: the files whose path fits a pattern, the newest first. Ignored files do not
- * count, but when nothing else fits the answer says which of them would.
+ * glob: lists the files whose path fits a pattern, the newest first. Ignored files do not
+ * count, but when no other file fits, the answer says which of them would.
  */
 
 #include "tools/search/glob.h"
@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 
 #define GLOB_LIMIT     100
-#define GLOB_LIMIT_MAX 1000 /* more names than that are no answer but a tree */
+#define GLOB_LIMIT_MAX 1000 /* a longer list of names is no answer any more */
 
 static const struct tool_param glob_params[] = {
 	{"pattern", PARAM_TEXT, true,
@@ -50,19 +50,23 @@ struct glob_part {
 	char apart[WALK_APART];
 };
 
-/* The request, once a pattern like /usr/include/x*.h is taken apart. */
+/*
+ * The request, after a pattern like /usr/include/x*.h is split into a folder and a
+ * pattern.
+ */
 struct glob {
 	char *path;              /* where to start */
 	char *pattern;           /* relative to it */
-	struct pattern_set *set; /* the same, taken apart */
-	char *under;             /* the folders PATTERN begins with, "" when with none */
-	size_t depth;            /* of the deepest file that may fit, 0: any */
+	struct pattern_set *set; /* the same, compiled */
+	/* the plain folders with which PATTERN begins; "": there are none */
+	char *under;
+	size_t depth; /* of the deepest file that may fit, 0: any */
 	struct glob_part parts[WALK_THREADS_MAX];
 };
 
 /*
- * Bytes of the leading folders of PATTERN that are plain names, without the slash
- * behind.
+ * The size of the leading folders of PATTERN that are plain names, without the slash
+ * behind them.
  */
 static size_t plain_folders(const char *pattern)
 {
@@ -133,7 +137,7 @@ static struct glob *glob_new(const char *path, const char *pattern)
 	}
 	buf_clear(&text);
 	(void)buf_adds(&text, pattern);
-	/* A folder named as such means what is in it. */
+	/* A pattern that names a folder means the files in the folder. */
 	if (str_ends(buf_str(&text), STR("/")) || text.size == 0)
 		(void)buf_adds(&text, "**");
 	glob->pattern = buf_take(&text);
@@ -149,7 +153,7 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 {
 	struct glob *glob = owner;
 	struct glob_part *part = &glob->parts[walker_number(walker)];
-	/* Borrowed until it is known to be wanted. */
+	/* The path is borrowed until the ranking takes the file. */
 	struct found found = {
 		.path = (char *)(uintptr_t)entry->path.data,
 		.kind = (int)entry->kind,
@@ -190,7 +194,7 @@ static void glob_walk(struct glob *glob, const struct walk_start *start,
 	ranking_sort(&all->best);
 }
 
-/* Nothing fits outside ignored files: which of these would? */
+/* No file fits except among the ignored ones: name those of them that do. */
 static void glob_ignored(struct call *call, struct glob *glob,
 			 const struct walk_start *start, struct tool_result *result)
 {
@@ -336,7 +340,7 @@ const struct tool glob_tool = {
 	.execute = glob_execute,
 };
 
-/* A binary heap whose top is the first to go. */
+/* A binary heap. The item at its top is the first to be dropped. */
 
 bool found_newer(const struct found *a, const struct found *b)
 {
@@ -437,8 +441,8 @@ void ranking_take_all(struct ranking *ranking, struct ranking *other)
 void ranking_sort(struct ranking *ranking)
 {
 	/*
-	 * The top is the last of all: it goes behind the rest, which becomes a heap
-	 * again.
+	 * The top is the last of all, so it moves behind the rest, and the rest becomes a
+	 * heap again.
 	 */
 	for (size_t left = ranking->count; left > 1; left--) {
 		ranking_swap(ranking, 0, left - 1);

@@ -1,6 +1,6 @@
 /*
- * glob: the best few of very many, in bounded memory. What is best is a file's time,
- * the newest first, then its path; or any order the caller brings.
+ * glob: keeps the best few of very many files in bounded memory. The order is by the
+ * file's time, the newest first, then by its path; or the caller gives another order.
  */
 #pragma once
 
@@ -16,7 +16,10 @@ struct call;
 struct walk_start;
 struct walk_summary;
 
-/* One file or folder found. The three numbers are the finder's own. */
+/*
+ * One file or folder that was found. The meaning of the three numbers depends on the
+ * tool.
+ */
 struct found {
 	int64_t time_ns;  /* last change, since 1970 */
 	char *path;       /* relative to the start of the walk */
@@ -43,40 +46,41 @@ struct ranking {
 void ranking_init(struct ranking *ranking, size_t max, ranking_before *before);
 void ranking_fini(struct ranking *ranking);
 
-/* Would FOUND (its path borrowed) be among the best so far? */
+/* Would FOUND be among the best so far? Its path is borrowed. */
 bool ranking_wants(const struct ranking *ranking, const struct found *found);
-/* Add it when it is; `take_found.path` and `.target` move in or are freed. */
+/*
+ * Add the file if it is among the best. `take_found.path` and `.target` are moved in or
+ * freed.
+ */
 void ranking_add(struct ranking *ranking, struct found take_found);
-/* Move all of OTHER in. */
+/* Move all items of OTHER into RANKING. */
 void ranking_take_all(struct ranking *ranking, struct ranking *other);
-/* Best first; afterwards nothing may be added. */
+/* Sort the best first. Nothing may be added afterwards. */
 void ranking_sort(struct ranking *ranking);
-/* Sort by another order than the one they were chosen by. */
+/* Sort by an order other than the one by which the items were chosen. */
 void ranking_sort_by(struct ranking *ranking, ranking_before *before);
 
-/* What list_files, glob and grep share: their bounds and their sentences. */
+/* Shared by list_files, glob and grep: their bounds and their sentences. */
 
 enum {
 	/*
-	 * Most bytes of an answer, as for commands: more is not read by a model, only
-	 * paid for.
+	 * The most bytes of an answer, as for commands. A model does not read more, but
+	 * pays for it.
 	 */
 	SEARCH_TEXT_MAX = 30000,
-	/* How long ignored files are looked into when nothing was found outside them. */
+	/* How long ignored files are searched when no other file was found. */
 	SEARCH_IGNORED_MS = 300,
-	/* How many of those are named. */
+	/* How many of the ignored files are named. */
 	SEARCH_IGNORED_SHOWN = 3,
 };
 
 /* Append " in FOLDER". */
 void glob_search_add_where(const struct walk_start *start, struct buf *out);
 
-/* Append that the folder is ignored by a .gitignore above it, when it is. */
+/* When a .gitignore above the folder ignores it, append that. */
 void glob_search_add_ignored(const struct walk_start *start, struct buf *out);
 
-/*
- * Append what the walk did not reach, a line each: "stopped early", unreadable folders.
- */
+/* Append the gaps of the walk, a line each: "stopped early", unreadable folders. */
 void glob_search_add_gaps(const struct walk_start *start,
 			  const struct walk_summary *summary, struct buf *out);
 
@@ -88,15 +92,15 @@ void glob_search_add_names(const struct walk_start *start, const struct ranking 
 			   uint64_t total, struct buf *out);
 
 /*
- * Append what is to be said when ignored files were not looked through whole: FOUND some,
- * or none so far.
+ * Append a sentence when the ignored files were not searched completely. FOUND: some were
+ * found.
  */
 void glob_search_add_ignored_gap(const struct walk_summary *summary, bool found,
 				 struct buf *out);
 
 /*
- * Done; timed out when the walk was stopped, with what was found; cancelled with
- * nothing.
+ * The status of the result: done; timed out when the walk was stopped, with the files
+ * found so far; cancelled, with none.
  */
 enum result_status glob_search_end(struct call *call, struct tool_result *result,
 				   const struct walk_summary *summary);

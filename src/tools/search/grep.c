@@ -1,7 +1,7 @@
 /*
- * grep: search file contents by a regular expression, line by line. Totals are stated,
- * results are in one order (newest file, path, line), and a search that was stopped never
- * says "none".
+ * grep: searches file contents by a regular expression, line by line. Totals are stated,
+ * results are in one order (newest file, path, line), and the answer to a search that was
+ * stopped never says "none".
  */
 
 #include "tools/search/grep.h"
@@ -38,7 +38,7 @@
 
 enum grep_mode { GREP_AUTO, GREP_LINES, GREP_FILES, GREP_COUNT };
 
-/* Files that auto mode names with their counts behind the lines it shows. */
+/* How many files auto mode names, with their counts, behind the lines that it shows. */
 enum { GREP_AUTO_FILES = 50 };
 
 /*
@@ -49,12 +49,12 @@ struct grep_worker {
 	struct grep_scan scan;
 	struct ranking best;
 	bool begun;
-	uint64_t folder; /* whose file system is known */
+	uint64_t folder; /* the folder whose file system is known */
 	bool short_is_end;
 	uint64_t lines, files; /* matching */
 	uint64_t searched;     /* files */
-	uint64_t unfitting;    /* by glob or file_type */
-	uint64_t binary;       /* with a match, not shown */
+	uint64_t unfitting;    /* that fit neither glob nor file_type */
+	uint64_t binary;       /* binary files with a match, which are not shown */
 	uint64_t unreadable;   /* files */
 	uint64_t limited;      /* files in which the regex met its limits */
 	char apart[WALK_APART];
@@ -70,7 +70,7 @@ struct grep {
 	uint64_t offset, limit;
 	size_t context;
 
-	struct walk_start start; /* of a single file: no folder, its name alone */
+	struct walk_start start; /* for a single file: no folder, only its name */
 	int file_fd;             /* that file, -1 for a folder */
 	size_t keep;             /* files remembered per thread */
 	bool first_only;         /* a file with one match is enough */
@@ -80,18 +80,19 @@ struct grep {
 
 enum {
 	/*
-	 * Most bytes of a line shown: a minified file must not fill the answer. Less than
-	 * read_file shows, as there may be many.
+	 * The most bytes of a line that are shown, so that a minified file does not fill
+	 * the answer. This is less than in read_file, because there may be many such
+	 * lines.
 	 */
 	GREP_LINE_MAX = 500,
 };
 
 struct grep_show {
-	struct grep_scan *scan; /* begun; its `leaving` is set here */
+	struct grep_scan *scan; /* was begun; its `leaving` is set here */
 	size_t context;
-	uint64_t skip;   /* matching lines not shown first */
-	uint64_t want;   /* then at most so many shown */
-	size_t text_max; /* and no further one once OUT holds so much */
+	uint64_t skip;   /* so many matching lines are skipped first */
+	uint64_t want;   /* then at most so many are shown */
+	size_t text_max; /* no further line is shown when OUT has so many bytes */
 	struct buf *out;
 	struct value *rows; /* gets one object per line shown */
 	const char *name;   /* of the file, for the rows */
@@ -101,27 +102,34 @@ struct grep_show {
 	uint64_t line_at;     /* a line begins here … */
 	uint64_t line_number; /* … with this number */
 	size_t after_left;    /* lines of context still due */
-	uint64_t first_cut;   /* number of the first line shown in part; 0: none is */
-	uint64_t gap;         /* where in it the bytes are that are left out */
+	/* number of the first line that is shown in part; 0: there is none */
+	uint64_t first_cut;
+	uint64_t gap; /* where the bytes are that are left out of this line */
 };
 
-/* The inner loop of grep. */
+/* Searches one file, block by block. */
 
 /* linux/magic.h lacks these two. */
 enum { XFS_MAGIC = 0x58465342, ZFS_MAGIC = 0x2fc12fc1 };
 
 enum {
-	BINARY_SAMPLE = 8 << 10, /* as text_is_binary looks at */
+	BINARY_SAMPLE = 8 << 10, /* as many as text_is_binary looks at */
 	/*
-	 * Zeros behind the data: PCRE2's JIT (10.42) looks there for the rest of a
+	 * Zeros behind the data. PCRE2's JIT (10.42) looks there for the rest of a
 	 * character that is cut at the end of the subject.
 	 */
 	BUFFER_PADDING = 8,
-	/* Questions to the regex between two whether to stop, of those that met no limit. */
+	/*
+	 * How many matches of the regex, of those that met no limit, lie between two
+	 * looks whether to stop.
+	 */
 	STOP_EVERY = 16,
 };
 
-/* Does the file system of FD give whole reads, so that a short one is the end? */
+/*
+ * Does the file system of FD give complete reads, so that a short read means the end of
+ * the file?
+ */
 static bool grep_reads_are_whole(int fd)
 {
 	struct statfs fs;
@@ -146,7 +154,7 @@ static bool grep_reads_are_whole(int fd)
 void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern)
 {
 	*scan = (struct grep_scan){.pattern = pattern, .fd = -1};
-	/* Not zeroed: a small search touches little of it. */
+	/* The buffer is not zeroed, because a small search uses only a little of it. */
 	scan->room = GREP_BUFFER_FIRST;
 	scan->data = memory_grow(NULL, scan->room + BUFFER_PADDING, 1);
 	if (pattern->regex)
@@ -173,8 +181,8 @@ void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end)
 }
 
 /*
- * From where the data is still needed: lines of context, or the end of a line that was
- * cut.
+ * The start of the data that is still needed: lines of context, or the end of a line that
+ * was cut.
  */
 static size_t scan_keep_from(const struct grep_scan *scan)
 {
@@ -191,11 +199,14 @@ static size_t scan_keep_from(const struct grep_scan *scan)
 
 		from = end ? (size_t)(end - scan->data) + 1 : lowest;
 	}
-	/* A long line behind them may leave no room to read on: then they are not kept. */
+	/*
+	 * When a long line leaves no room to read further, the lines of context are not
+	 * kept.
+	 */
 	return scan->size - from < scan->room ? from : scan->limit;
 }
 
-/* Forget what was searched, to make room. */
+/* Drop the data that was searched, to make room. */
 static void scan_shift(struct grep_scan *scan)
 {
 	size_t from = scan_keep_from(scan);
@@ -272,7 +283,7 @@ static bool grep_scan_more(struct grep_scan *scan)
 	    (scan->stopped && scan->stopped(scan->stop_owner)))
 		return false;
 	if (scan->size > 0) {
-		/* A file of several pieces: look what it is before reading on. */
+		/* In a file of several pieces, check its kind before reading on. */
 		if (scan_is_binary(scan))
 			return false;
 		if (scan->leaving)
@@ -281,7 +292,7 @@ static bool grep_scan_more(struct grep_scan *scan)
 	}
 	if (!scan_read(scan))
 		return false;
-	/* Without a needle the regex would meet every byte of it. */
+	/* Without a needle the regex would look at every byte of a binary file. */
 	if (scan->base == 0 && !scan->checked && scan->pattern->needle_count == 0 &&
 	    memchr(scan->data, '\0', scan->size < BINARY_SAMPLE ? scan->size : BINARY_SAMPLE))
 		scan->binary = true;
@@ -310,7 +321,7 @@ static enum regex_answer scan_find(struct grep_scan *scan, struct str text,
 	return answer;
 }
 
-/* Has it met so many limits that what is left would be a waste? */
+/* Did the regex meet its limits so often that searching the rest would be a waste? */
 static bool grep_scan_gave_up(const struct grep_scan *scan)
 {
 	return scan->limits >= GREP_LIMITED_MAX;
@@ -342,7 +353,7 @@ static bool scan_line_matches(struct grep_scan *scan, struct grep_line *line)
 	return true;
 }
 
-/* The needle that stands first at or behind `at`, and where; (size_t)-1: none does. */
+/* Find the first needle at or behind `at`, and its place; (size_t)-1: there is none. */
 static size_t scan_next_needle(struct grep_scan *scan, const struct grep_needle **first)
 {
 	const struct grep_pattern *pattern = scan->pattern;
@@ -362,7 +373,7 @@ static size_t scan_next_needle(struct grep_scan *scan, const struct grep_needle 
 	return nearest;
 }
 
-/* Lines that hold a needle, until the regex agrees with one. */
+/* Try the lines with a needle until the regex matches one of them. */
 static bool scan_by_needle(struct grep_scan *scan, struct grep_line *line)
 {
 	const struct grep_needle *needle = NULL;
@@ -395,8 +406,8 @@ static bool scan_by_line(struct grep_scan *scan, size_t until, struct grep_line 
 }
 
 /*
- * The whole block at once: nothing in the pattern matches "\n", so a match lies in one
- * line.
+ * Search the whole block with one call. Nothing in the pattern matches "\n", so a match
+ * lies in one line.
  */
 static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
 {
@@ -412,7 +423,7 @@ static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
 	answer = scan_find(scan, rest, &span);
 	if (answer == REGEX_LIMIT) {
 		/*
-		 * The limit was meant for one line: find out which ones really meet it.
+		 * The limit is meant for one line, so find the lines that really meet it.
 		 */
 		scan->slow_until = scan->limit;
 		return scan_by_line(scan, scan->slow_until, line);
@@ -454,7 +465,10 @@ bool grep_scan_next(struct grep_scan *scan, struct grep_line *line)
 	return false;
 }
 
-/* Every file once, by all threads: how many lines match, and when it was changed. */
+/*
+ * Searches every file once, by all threads, for the number of matching lines and the time
+ * of the file's last change.
+ */
 
 static bool grep_fits(const struct grep *grep, const struct walk_entry *entry)
 {
@@ -476,7 +490,10 @@ static struct grep_worker *grep_worker_of(struct grep *grep, unsigned number)
 	return worker;
 }
 
-/* Count the matching lines of the file FD, and keep it among the best when it has one. */
+/*
+ * Count the matching lines of the file FD. When there are any, the file may join the best
+ * ones.
+ */
 static void grep_count(struct grep *grep, struct grep_worker *worker, int fd, struct str path)
 {
 	struct grep_scan *scan = &worker->scan;
@@ -527,7 +544,10 @@ static void grep_visit(void *owner, struct walker *walker, const struct walk_ent
 		worker->unfitting++;
 		return;
 	}
-	/* Not a link, and whatever took the file's place meanwhile is not waited for. */
+	/*
+	 * Links are not followed. When another kind of file has taken the file's place,
+	 * the open does not block.
+	 */
 	fd = fd_bare_open(entry->folder_fd, entry->name,
 			  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
@@ -546,7 +566,7 @@ static void grep_visit(void *owner, struct walker *walker, const struct walk_ent
 		walker_give_up(walker);
 }
 
-/* All that the threads found into workers[0]. */
+/* Add up the findings of all threads in workers[0]. */
 static void grep_gather(struct grep *grep)
 {
 	struct grep_worker *all = grep_worker_of(grep, 0);
@@ -568,12 +588,13 @@ static void grep_gather(struct grep *grep)
 		*worker = (struct grep_worker){0};
 	}
 	ranking_sort(&all->best);
-	all->scan.limits = 0; /* what was found is shown */
+	/* the found lines are shown, however often the limits were met before */
+	all->scan.limits = 0;
 	all->scan.stopped = stopped_by_call;
 	all->scan.stop_owner = grep->call;
 }
 
-/* Search; the sums and the best files, sorted, are in workers[0] then. */
+/* Search. Afterwards workers[0] has the sums and the best files, sorted. */
 static void grep_run(struct grep *grep)
 {
 	struct walk_options options = {
@@ -600,7 +621,10 @@ static void grep_run(struct grep *grep)
 
 static void grep_forget(struct grep *grep);
 
-/* Search the ignored files alone, for SEARCH_IGNORED_MS; the same, SUMMARY is of that. */
+/*
+ * Search only the ignored files, for SEARCH_IGNORED_MS. SUMMARY becomes that of this
+ * walk.
+ */
 static void grep_run_ignored(struct grep *grep, struct walk_summary *summary)
 {
 	struct walk_options options = {
@@ -630,15 +654,14 @@ static void grep_forget(struct grep *grep)
 }
 
 /*
- * The matching lines of one file as a model reads them: number, text, context, long
- * lines cut around the match.
- *
- * All offsets kept are those in the file: the data moves.
+ * The matching lines of one file as a model reads them: number, text, context, long lines
+ * cut around the match. All offsets that are kept are offsets in the file, because the
+ * data moves in the buffer.
  */
 
 /*
- * The number of the line that begins at offset AT, which is in the data. Goes forward
- * only.
+ * The number of the line that begins at the offset AT, which is in the data. AT may only
+ * grow from call to call.
  */
 static uint64_t show_number(struct grep_show *show, uint64_t at)
 {
@@ -654,8 +677,8 @@ static uint64_t show_number(struct grep_show *show, uint64_t at)
 }
 
 enum {
-	SHOW_PIECE = 16 << 10, /* of a line that the data does not hold whole */
-	/* Held around each place that is shown, so that no character is cut. */
+	SHOW_PIECE = 16 << 10, /* bytes of a line that the data holds only in part */
+	/* Held around each shown place, so that no character is cut. */
 	SHOW_SLACK = 4,
 	SHOW_HELD = 2 * (GREP_LINE_MAX + SHOW_SLACK),
 };
@@ -666,8 +689,8 @@ static bool show_stopped(const struct grep_scan *scan)
 }
 
 /*
- * Where in the file the line begins that holds the byte START of the data: of a line longer
- * than the scan's buffer the data has a piece.
+ * The offset in the file where the line with the byte START of the data begins. Of a line
+ * longer than the scan's buffer the data has only a piece.
  */
 static uint64_t find_start(const struct grep_scan *scan, size_t start)
 {
@@ -691,7 +714,7 @@ static uint64_t find_start(const struct grep_scan *scan, size_t start)
 	return at;
 }
 
-/* Where it ends: at its line feed, or at the end of the file. */
+/* The end of this line: its line feed, or the end of the file. */
 static uint64_t find_end(const struct grep_scan *scan, size_t start)
 {
 	const char *feed = memchr(scan->data + start, '\n', scan->limit - start);
@@ -711,7 +734,7 @@ static uint64_t find_end(const struct grep_scan *scan, size_t start)
 	return at;
 }
 
-/* Of a line from FROM to TO of the file, that many bytes from AT on, as far as it has them. */
+/* Read a part of the line that ends at TO: up to SHOW_HELD bytes from AT on. */
 static struct str read_part(const struct grep_scan *scan, uint64_t at, uint64_t to,
 			    char room[SHOW_HELD])
 {
@@ -725,8 +748,8 @@ static struct str read_part(const struct grep_scan *scan, uint64_t at, uint64_t 
 }
 
 /*
- * The line from FROM to TO of the file, a long one in part: its two ends, and the MATCH in it
- * if there is one. Returns what was left out.
+ * Add the line from FROM to TO of the file. Of a long line its two ends are shown, and
+ * the MATCH in it if there is one. Returns what was left out.
  */
 static struct text_line_cut add_line(const struct grep_scan *scan, uint64_t from,
 				     uint64_t to, const struct grep_line *match,
@@ -787,7 +810,7 @@ static void show_line(struct grep_show *show, size_t start, uint64_t number,
 	show->next = end + 1;
 }
 
-/* Context still due from the last match, as far as UNTIL in the data. */
+/* Show the lines of context after the last match, as far as UNTIL in the data. */
 static void show_after(struct grep_show *show, size_t until)
 {
 	struct grep_scan *scan = show->scan;
@@ -833,7 +856,7 @@ static void show_match(struct grep_show *show, const struct grep_line *line)
 	show->shown++;
 }
 
-/* Show; SHOWN then says how many lines there were. */
+/* Show the file. Afterwards SHOWN has the number of lines. */
 static void grep_show_file(struct grep_show *show)
 {
 	struct grep_scan *scan = show->scan;
@@ -859,23 +882,23 @@ static void grep_show_file(struct grep_show *show)
 }
 
 /*
- * What was found as a model reads it: the totals first, then lines, files or counts, the
- * newest file first. The files shown are opened once more for their lines; all others
- * were only counted.
+ * The results as a model reads them: the totals first, then lines, files or counts, the
+ * newest file first. Only the files that are shown are opened once more for their lines;
+ * all others were only counted.
  */
 
-/* A name with every byte escaped at its longest. */
+/* The longest name, with every byte escaped. */
 enum { NAME_SHOWN_MAX = 4 * PATH_MAX };
 
-/* An answer on its way. */
+/* An answer while it is made. */
 struct answer {
 	struct grep *grep;
 	struct buf body;
 	struct value *rows;
 	uint64_t shown;   /* lines, or files in the modes that show files */
-	size_t next_file; /* in the ranking, behind the last one shown */
+	size_t next_file; /* index in the ranking behind the last file that was shown */
 	uint64_t gone;    /* files that were changed or removed meanwhile */
-	struct buf cut;   /* what shows more of the first line that was cut */
+	struct buf cut;   /* the commands that show more of the first line that was cut */
 };
 
 static void add_plural(struct buf *out, uint64_t count, const char *one, const char *many)
@@ -892,7 +915,7 @@ static int answer_open(const struct grep *grep, const char *path)
 	return dup(grep->file_fd);
 }
 
-/* Lines SKIP and following of the file FOUND. */
+/* Show the matching lines of the file FOUND from number SKIP on. */
 static void answer_lines_of(struct answer *answer, const struct found *found, uint64_t skip)
 {
 	struct grep *grep = answer->grep;
@@ -918,11 +941,11 @@ static void answer_lines_of(struct answer *answer, const struct found *found, ui
 	walk_start_name(&grep->start, str_of(found->path), &name);
 	show.name = name.data;
 	(void)buf_addf(&answer->body, "%s%s\n", before > 0 ? "\n" : "", name.data);
-	/* A name that reaches the ceiling is followed by a line of its file all the same. */
+	/* Even when its name fills the answer, a file gets one line. */
 	if (answer->body.size >= show.text_max)
 		show.text_max = answer->body.size + 1;
 	grep_scan_begin(&worker->scan, fd, worker->short_is_end);
-	/* It was text when its lines were counted. */
+	/* The file was text when its lines were counted. */
 	worker->scan.checked = true;
 	grep_show_file(&show);
 	if (show.shown == 0) {
@@ -962,7 +985,10 @@ static void answer_lines(struct answer *answer)
 	}
 }
 
-/* Files with or without their counts, FROM on, at most COUNT. Returns how many. */
+/*
+ * Add files from index FROM on, at most COUNT, with or without their counts. Returns how
+ * many.
+ */
 static uint64_t answer_files(struct answer *answer, size_t from, uint64_t count, bool counts)
 {
 	const struct ranking *best = &answer->grep->workers[0].best;
@@ -990,7 +1016,7 @@ static uint64_t answer_files(struct answer *answer, size_t from, uint64_t count,
 	return i - from;
 }
 
-/* Behind the lines of auto mode: where the others are. */
+/* Behind the lines of auto mode: the files with further matches. */
 static void answer_other_files(struct answer *answer)
 {
 	const struct grep_worker *all = &answer->grep->workers[0];
@@ -1005,7 +1031,7 @@ static void answer_other_files(struct answer *answer)
 			       all->files - answer->next_file - shown);
 }
 
-/* Tell what was searched, when nothing was found in it. */
+/* Nothing was found: append what was searched. */
 static void answer_none(const struct grep *grep, struct buf *out)
 {
 	const struct grep_worker *all = &grep->workers[0];
@@ -1046,7 +1072,7 @@ static void answer_none(const struct grep *grep, struct buf *out)
 			       "Note: \\| finds a bar; alternatives are written a|b.\n");
 }
 
-/* The totals, and which part of them follows. */
+/* The totals, and which part of the matches follows. */
 static void answer_totals(const struct answer *answer, struct buf *out)
 {
 	const struct grep *grep = answer->grep;
@@ -1105,7 +1131,7 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 	}
 }
 
-/* Nothing found outside ignored files: which of these have it? */
+/* Nothing was found outside ignored files: name those of them that have a match. */
 static void answer_ignored(struct grep *grep, struct tool_result *result)
 {
 	const struct grep_worker *all = &grep->workers[0];
@@ -1178,7 +1204,7 @@ static void grep_answer(struct grep *grep, struct tool_result *result)
 		answer_ignored(grep, result);
 }
 
-/* The table. */
+/* The table of kinds of source files. */
 
 static const struct file_type file_types[] = {
 	{"c h", "*.c *.h *.h.in *.cats"},
@@ -1246,7 +1272,7 @@ static const struct file_type file_types[] = {
 
 enum { FILE_TYPES = sizeof(file_types) / sizeof(file_types[0]) };
 
-/* Edits between two names that may still be a slip. */
+/* The most edits between two names that may be a typing error. */
 enum { TYPE_SLIP_MAX = 2 };
 
 static bool next_word(const char **at, struct str *word)
@@ -1278,7 +1304,7 @@ bool file_type_fits(const struct file_type *type, struct str file_name)
 	struct str pattern;
 
 	while (next_word(&at, &pattern)) {
-		/* Most are "*.x": no need of the matcher. */
+		/* Most patterns are "*.x" and need no matcher. */
 		if (pattern.data[0] == '*' &&
 				    !memchr(pattern.data + 1, '*', pattern.size - 1)
 			    ? str_ends(file_name, str_part(pattern, 1, pattern.size))
@@ -1288,7 +1314,7 @@ bool file_type_fits(const struct file_type *type, struct str file_name)
 	return false;
 }
 
-/* For a refusal: what is nearest to NAME, or NULL. */
+/* The type whose name is nearest to NAME, for a refusal; NULL: there is none. */
 static const struct file_type *file_type_nearest(const char *name)
 {
 	const struct file_type *nearest = NULL;
@@ -1301,7 +1327,10 @@ static const struct file_type *file_type_nearest(const char *name)
 		while (next_word(&at, &word)) {
 			size_t distance = text_distance(str_of(name), word, TYPE_SLIP_MAX);
 
-			/* A slip leaves some of a word: "x" is not one of "go". */
+			/*
+			 * A typing error leaves a part of the word: "x" is not meant as
+			 * "go".
+			 */
 			if (distance < best && distance < word.size) {
 				best = distance;
 				nearest = &file_types[i];
@@ -1331,8 +1360,9 @@ static void file_type_add_all(struct buf *out)
 
 #define GREP_LIMIT       100
 #define GREP_LIMIT_MAX   2000
-#define GREP_CONTEXT_MAX 20     /* what needs more is for read_file */
-#define GREP_OFFSET_MAX  100000 /* beyond it the pattern is too wide to be read through */
+#define GREP_CONTEXT_MAX 20 /* for more context there is read_file */
+/* with more matches the pattern is too wide to read all of them */
+#define GREP_OFFSET_MAX  100000
 #define GREP_PATTERN_MAX 4096
 
 enum { GREP_GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
@@ -1376,7 +1406,7 @@ static enum grep_mode grep_mode_of(const char *name)
 	return strcmp(name, "files") == 0 ? GREP_FILES : GREP_COUNT;
 }
 
-/* Append TEXT as an argument: the sentence then holds the call that works. */
+/* Append TEXT as an argument, so that the sentence has a call that works. */
 static void add_argument(struct buf *out, const char *name, struct str text)
 {
 	(void)buf_addf(out, "%s=", name);
@@ -1484,7 +1514,7 @@ static bool grep_read_path(struct grep *grep, struct tool_result *result)
 	grep->file_fd = fd_take(&file.fd);
 	(void)buf_adds(&grep->start.shown, files_shown(files, file.path.data));
 	file_fini(&file);
-	/* A caller that names a file wants it searched, whatever it is called. */
+	/* When the call names a file, it is searched whatever its name is. */
 	pattern_set_free(grep->glob);
 	grep->glob = NULL;
 	grep->type = NULL;

@@ -1,7 +1,8 @@
 /*
- * grep_pattern: reads a pattern once from left to right, writes it again so that nothing in it
- * matches "\n", and keeps the longest run of plain characters each match must hold. What it does
- * not know for certain it leaves alone and has matched line by line, without a needle.
+ * grep_pattern: reads a pattern once from left to right, writes it again so that nothing
+ * in it matches "\n", and keeps the longest run of plain characters that each match must
+ * hold. A pattern with a construct that is not certainly known stays as it is and is
+ * matched line by line, without a needle.
  */
 
 #include "tools/search/grep_pattern.h"
@@ -18,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The rewritten pattern at its longest: "$" becomes eight bytes. */
+/* The longest rewritten pattern: "$" becomes eight bytes. */
 enum { REWRITTEN_MAX = 1 << 20 };
 
 struct reader {
@@ -28,16 +29,16 @@ struct reader {
 	struct buf out;  /* the pattern rewritten */
 	struct buf run;  /* plain characters in a row at depth 0 */
 	struct buf best; /* the longest such run */
-	/* bytes of the last character of the run, 0: it cannot be quantified */
+	/* size of the last character of the run; 0: a quantifier cannot follow */
 	size_t last;
-	bool constrained; /* more is asked for than plain characters in a row */
+	bool constrained; /* the pattern is more than plain characters in a row */
 	bool by_line;     /* something may match "\n" */
-	bool line_end;    /* "\n" is asked for */
+	bool line_end;    /* the pattern asks for "\n" */
 	/* The best run of each alternative so far. */
 	struct grep_needle needles[GREP_NEEDLES_MAX];
 	size_t needle_count;
-	bool no_needles; /* one has none, or there are too many */
-	bool unknown;    /* a construct not known here */
+	bool no_needles; /* an alternative has none, or there are too many */
+	bool unknown;    /* there is a construct that is not known here */
 };
 
 static char reader_peek(const struct reader *reader, size_t ahead)
@@ -70,7 +71,7 @@ static void reader_end_run(struct reader *reader)
 	reader->last = 0;
 }
 
-/* It ends because of something that is no plain character. */
+/* The run ends before something that is no plain character. */
 static void reader_break(struct reader *reader)
 {
 	reader_end_run(reader);
@@ -107,7 +108,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* After a backslash, outside classes. */
+/* Read the character behind a backslash, outside classes. */
 static void reader_escape(struct reader *reader)
 {
 	char c = reader_peek(reader, 1);
@@ -135,12 +136,12 @@ static void reader_escape(struct reader *reader)
 		return;
 	case 'b':
 	case 'B':
-		/* Of no width: what stands on both sides stays in a row. */
+		/* It has no width, so the characters on both sides stay in a row. */
 		reader->last = 0;
 		reader->constrained = true;
 		/*
-		 * Beside bytes that are no UTF-8, PCRE2 10.42 answers \B in a block
-		 * otherwise than in a line of its own.
+		 * Beside bytes that are no UTF-8, \B of PCRE2 10.42 gives different
+		 * answers in a block and in a single line.
 		 */
 		reader->by_line = reader->by_line || c == 'B';
 		reader_copy(reader, 2);
@@ -160,11 +161,12 @@ static void reader_escape(struct reader *reader)
 	}
 	reader->line_end = reader->line_end || c == 'n';
 	if (is_letter(c) || is_digit(c)) {
-		/* May be, or take in, anything: \n, \R, \x0a, \12, \p{…}, \A. */
+		/* These may match anything: \n, \R, \x0a, \12, \p{…}, \A. */
 		reader_break(reader);
 		reader->by_line = true;
 		/*
-		 * The characters behind such a letter belong to it in ways not known here.
+		 * The characters behind such a letter belong to it, in a form that is not
+		 * read here.
 		 */
 		reader->unknown = reader->unknown || strchr("xocpPNgk", c) || is_digit(c);
 		reader_copy(reader, 2);
@@ -178,7 +180,7 @@ static void reader_escape(struct reader *reader)
 	reader_copy(reader, 2);
 }
 
-/* Bytes of the [:name:] at OFFSET from here, 0 when there is none. */
+/* The size of the [:name:] at OFFSET from here; 0: there is none. */
 static size_t reader_posix_class(const struct reader *reader, size_t offset)
 {
 	size_t at = offset + 2;
@@ -194,8 +196,8 @@ static size_t reader_posix_class(const struct reader *reader, size_t offset)
 }
 
 /*
- * A class [...]. A negated one is told not to match "\n"; another that might goes line
- * by line.
+ * A class [...]. A negated class is rewritten so that it cannot match "\n". With any
+ * other class that might, lines are matched one by one.
  */
 static void reader_class(struct reader *reader)
 {
@@ -221,13 +223,16 @@ static void reader_class(struct reader *reader)
 		} else if (c == '\\') {
 			char next = reader_peek(reader, at + 1);
 
-			/* Letters and digits but these may stand for anything. */
+			/*
+			 * Except for these, letters and digits behind a backslash may
+			 * stand for anything.
+			 */
 			if ((is_letter(next) && !strchr("wdSh", next)) || is_digit(next))
 				plain = false;
 			reader->unknown = reader->unknown || next == 'Q' || next == 'E';
 			at += 2;
 		} else {
-			/* A range from below may take "\n" in. */
+			/* A range that begins below a blank may include "\n". */
 			plain = plain && (unsigned char)c >= ' ';
 			at++;
 		}
@@ -241,7 +246,10 @@ static void reader_class(struct reader *reader)
 	reader->by_line = reader->by_line || (!negated && !plain);
 }
 
-/* The opening of a group: only those whose meaning does not reach beyond the group. */
+/*
+ * The opening of a group. Only groups whose meaning does not reach beyond the group are
+ * known.
+ */
 static void reader_group(struct reader *reader)
 {
 	static const char *const openings[] = {"(?:",  "(?=", "(?!", "(?<=",
@@ -265,8 +273,8 @@ static void reader_group(struct reader *reader)
 		}
 	}
 	/*
-	 * (?<name>…) and (?P<name>…); all else is options, conditions, recursion,
-	 * comments.
+	 * (?<name>…) and (?P<name>…) are known. All others are options, conditions,
+	 * recursion or comments.
 	 */
 	if (str_starts(rest, STR("(?<")) || str_starts(rest, STR("(?P<"))) {
 		size_t end = str_find(rest, STR(">"), 0);
@@ -279,7 +287,7 @@ static void reader_group(struct reader *reader)
 	reader->unknown = true;
 }
 
-/* "*", "+", "?", "{" after something: how often the last character must stand there. */
+/* A quantifier "*", "+", "?" or "{": how often the last character must stand there. */
 static void reader_quantifier(struct reader *reader)
 {
 	char c = reader_peek(reader, 0);
@@ -290,7 +298,7 @@ static void reader_quantifier(struct reader *reader)
 		while (reader_peek(reader, size) &&
 		       strchr("0123456789, ", reader_peek(reader, size)))
 			size++;
-		/* Otherwise it is a brace. */
+		/* Otherwise "{" is a plain character. */
 		if (size == 1 || reader_peek(reader, size) != '}') {
 			reader_plain(reader, "{", 1);
 			reader_copy(reader, 1);
@@ -303,7 +311,7 @@ static void reader_quantifier(struct reader *reader)
 		buf_truncate(&reader->run, reader->run.size - reader->last);
 	reader_break(reader);
 	reader_copy(reader, size);
-	/* Lazy or possessive. */
+	/* The quantifier is lazy or possessive. */
 	if (reader_peek(reader, 0) == '?' || reader_peek(reader, 0) == '+')
 		reader_copy(reader, 1);
 }
@@ -363,7 +371,7 @@ static void reader_step(struct reader *reader)
 	reader_copy(reader, size > 0 ? size : 1);
 }
 
-/* With \w, \d, \s and \b by Unicode, as people mean them. */
+/* Compile with Unicode rules for \w, \d, \s and \b, as people expect. */
 static bool reader_compile(struct grep_pattern *pattern, struct str text, unsigned flags,
 			   struct err *err)
 {
@@ -376,11 +384,11 @@ static bool reader_compile(struct grep_pattern *pattern, struct str text, unsign
 	(void)buf_addstr(&with_options, text);
 	compiled = regex_compile(buf_str(&with_options), flags, &pattern->regex, NULL);
 	buf_fini(&with_options);
-	/* Once more without the option, for an error whose position is right. */
+	/* Compile again without the option, to get an error with the right position. */
 	return compiled || (err && regex_compile(text, flags, &pattern->regex, err));
 }
 
-/* The needles and the regex of the pattern that was read. */
+/* Make the needles and the regex of the pattern that was read. */
 static bool reader_use(struct reader *reader, struct grep_pattern *pattern,
 		       unsigned flags, struct err *err)
 {
@@ -391,13 +399,15 @@ static bool reader_use(struct reader *reader, struct grep_pattern *pattern,
 		pattern->needle_count = reader->needle_count;
 		reader->needle_count = 0;
 	}
-	/* Nothing but plain characters: the needles are the pattern. */
+	/* The pattern has only plain characters, so the needles are the whole pattern. */
 	if (pattern->needle_count > 0 && !reader->constrained)
 		return true;
 	as_read = as_read && reader_compile(pattern, buf_str(&reader->out), flags, NULL);
 	pattern->by_line = reader->by_line || !as_read;
 	pattern->drop_cr = !as_read;
-	/* An error is about what was written, not about what it was rewritten to. */
+	/*
+	 * An error must be about the pattern as it was written, not as it was rewritten.
+	 */
 	return as_read || reader_compile(pattern, reader->text, flags, err);
 }
 
@@ -445,15 +455,9 @@ void grep_pattern_fini(struct grep_pattern *pattern)
 	*pattern = (struct grep_pattern){0};
 }
 
-/*
- * A literal found by its two rarest bytes, compared at 64 places at once: what cannot
- * hold it is passed over at the speed of memory.
- */
+/* Finds a literal by its two rarest bytes, compared at 64 places at the same time. */
 
-/*
- * Bytes of source code and prose, the most frequent first; what is not here is rarer
- * still.
- */
+/* Bytes of source code and prose, the most frequent first. All other bytes are rarer. */
 static const char frequent_bytes[] =
 	" etaoinsrlcdup_mf,;()hg.b=-*\"\ty/v0wx:k>1<'{}[]2E&TSA+IRNCOLD"
 	"Pz3jq!#MFUB4|8G56\\VH7%9X?WY@K~$J`Z^Q";
@@ -467,7 +471,7 @@ static size_t byte_rarity(char c)
 	return at ? (size_t)(at - frequent_bytes) : sizeof(frequent_bytes);
 }
 
-/* The rarest byte of TEXT that is not at BUT. */
+/* The index of the rarest byte of TEXT, except the byte at BUT. */
 static size_t rarest_byte(struct str text, size_t but)
 {
 	size_t rare = but == 0 && text.size > 1 ? 1 : 0;
@@ -493,20 +497,20 @@ void grep_needle_fini(struct grep_needle *needle)
 	*needle = (struct grep_needle){0};
 }
 
-/* The needle in the making of a search: its two bytes in all lanes. */
+/* The needle of a search, with its two bytes in all lanes of vectors. */
 struct pair {
 	const struct grep_needle *needle;
 	byte_vector first, second;
 };
 
-/* Where both bytes stand at their distance, for the places from AT on. */
+/* The places from AT on at which both bytes stand at their distance. */
 static byte_vector pair_at(const struct pair *pair, const char *at)
 {
 	return byte_vector_equal(at + pair->needle->rare, pair->first) &
 	       byte_vector_equal(at + pair->needle->next_rare, pair->second);
 }
 
-/* The first of the COUNT places from AT on where the needle stands, or NULL. */
+/* The first of the COUNT places from AT on at which the needle stands, or NULL. */
 static const char *needle_among(const struct grep_needle *needle, const char *at,
 				size_t count)
 {
@@ -518,7 +522,9 @@ static const char *needle_among(const struct grep_needle *needle, const char *at
 	return NULL;
 }
 
-/* The same for the STRIDE places from AT on, where at most a few are worth a look. */
+/*
+ * The same for the STRIDE places from AT on, of which at most a few can hold the needle.
+ */
 static const char *needle_in_stride(const struct pair *pair, const char *at)
 {
 	for (size_t i = 0; i < STRIDE; i += BYTE_VECTOR) {

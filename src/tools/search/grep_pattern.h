@@ -1,8 +1,8 @@
 /*
- * grep_pattern: what a pattern looks for, taken apart once so that most bytes never meet
- * the regex engine: a literal that each match must hold is looked for first, and where no
- * part of the pattern can match a line end, whole blocks are searched instead of single
- * lines. The answers are those of one search per line, without its "\n".
+ * grep_pattern: takes a pattern apart once, so that most bytes never meet the regex
+ * engine. A literal that each match must hold is searched first. Where no part of the
+ * pattern can match a line end, whole blocks are searched instead of single lines. The
+ * answers are those of one search per line, without its "\n".
  */
 #pragma once
 
@@ -14,15 +14,17 @@
 #include <stddef.h>
 
 /*
- * A literal found by its two rarest bytes, compared at 64 places at once: what cannot
- * hold it is passed over at the speed of memory.
+ * Finds a literal by its two rarest bytes, compared at 64 places at the same time. Places
+ * that cannot hold the literal are skipped at the speed of memory.
  */
 
 struct grep_needle {
 	char *data; /* owned */
 	size_t size;
 	size_t rare,
-		/* offsets of its rarest bytes; the same in a needle of one byte */
+		/*
+		 * offsets of its rarest bytes; both are the same in a needle of one byte
+		 */
 		next_rare;
 };
 
@@ -33,22 +35,28 @@ void grep_needle_fini(struct grep_needle *needle);
 /* Offset of NEEDLE (not empty) in TEXT at or after FROM, or (size_t)-1. */
 size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_t from);
 
-/* Each needle is one more pass over the text: with more of them the regex alone is as fast. */
+/*
+ * Each needle needs one more pass over the text. With more needles the regex itself is as
+ * fast.
+ */
 enum { GREP_NEEDLES_MAX = 8 };
 
 struct grep_pattern {
-	/* Each match holds one of these: one per alternative. None: nothing is known. */
+	/*
+	 * Each match holds one of these needles, one per alternative. Without needles
+	 * nothing is known.
+	 */
 	struct grep_needle needles[GREP_NEEDLES_MAX];
 	size_t needle_count;
-	struct regex *regex; /* NULL: the needles are all there is to find */
+	struct regex *regex; /* NULL: the needles are the whole pattern */
 	bool by_line;        /* the regex must be given single lines */
-	bool drop_cr;        /* without their "\r" */
-	bool line_end;       /* asks for a line end, so nothing can match */
+	bool drop_cr;        /* lines are matched without their "\r" */
+	bool line_end;       /* it asks for a line end, so nothing can match */
 };
 
 /*
- * Compile PATTERN. The regex sees "$" before a "\r" that ends the line, too. ERR says
- * what is wrong with it. Given back by grep_pattern_fini, also after a failure.
+ * Compile TEXT. In the regex "$" also matches before a "\r" that ends the line. ERR says
+ * what is wrong with TEXT. Call grep_pattern_fini afterwards, also after a failure.
  */
 bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool literal,
 		       bool ignore_case, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * list_files: what a folder holds, some levels deep: names, sizes, kinds, folders first
- * with their counts. When the limit cuts, the upper levels are shown before the lower
- * ones, and each folder says how much of it is missing.
+ * list_files: the content of a folder, some levels deep: names, sizes, kinds, folders
+ * first with their counts. When the limit cuts the list, the upper levels are shown
+ * before the lower ones, and each folder says how many of its entries are missing.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define LIST_DEPTH     2
-#define LIST_DEPTH_MAX 5   /* a whole tree at once is what glob is for */
+#define LIST_DEPTH_MAX 5   /* for a whole tree there is glob */
 #define LIST_LIMIT     300 /* some 10 KB of text */
 #define LIST_LIMIT_MAX 1000
 
@@ -63,8 +63,8 @@ static struct str path_folder(const char *path)
 }
 
 /*
- * Upper levels first, so that the limit cuts the lowest; within one, folders first,
- * then names.
+ * Upper levels come first, so that the limit cuts the lowest ones. Within a level,
+ * folders come first, then names.
  */
 static bool listing_before(const struct found *a, const struct found *b)
 {
@@ -78,7 +78,7 @@ static bool listing_before(const struct found *a, const struct found *b)
 	return strcmp(a->path, b->path) < 0;
 }
 
-/* As they are printed: each folder followed by what is in it, folders before files. */
+/* The order of printing: each folder is followed by its content, folders before files. */
 static bool listing_printed_before(const struct found *a, const struct found *b)
 {
 	const char *x = a->path;
@@ -92,7 +92,7 @@ static bool listing_printed_before(const struct found *a, const struct found *b)
 	for (from = common; from > 0 && x[from - 1] != '/'; from--)
 		;
 	if (x[common] == '\0' || y[common] == '\0') {
-		/* One may be the folder that holds the other. */
+		/* One of the two may be the folder that holds the other. */
 		if (x[common] == '\0' && y[common] == '/')
 			return true;
 		if (y[common] == '\0' && x[common] == '/')
@@ -102,7 +102,9 @@ static bool listing_printed_before(const struct found *a, const struct found *b)
 	folder_y = strchr(y + from, '/') || b->kind == WALK_FOLDER;
 	if (folder_x != folder_y)
 		return folder_x;
-	/* "a/x" before "a.b/x": compare the whole names, not the slash behind one. */
+	/*
+	 * "a/x" comes before "a.b/x": compare whole names, not the slash behind a name.
+	 */
 	if (x[common] == '/' || y[common] == '/')
 		return x[common] == '/';
 	return (unsigned char)x[common] < (unsigned char)y[common];
@@ -112,7 +114,10 @@ static void listing_visit(void *owner, struct walker *walker, const struct walk_
 {
 	struct listing *listing = owner;
 	struct listing_part *part = &listing->parts[walker_number(walker)];
-	/* Borrowed until it is known to be wanted: most of a large tree is not. */
+	/*
+	 * The path is borrowed until the ranking takes it; most entries of a large tree
+	 * are not taken.
+	 */
 	struct found found = {
 		.path = (char *)(uintptr_t)entry->path.data,
 		.depth = entry->depth,
@@ -303,7 +308,7 @@ static void listing_show(struct call *call, struct tool_result *result,
 	for (i = 0; i < items->count && text.size < SEARCH_TEXT_MAX; i++) {
 		const struct found *item = &items->items[i];
 
-		/* The start itself stands in the heading. */
+		/* The start itself is in the heading. */
 		if (item->depth == 0)
 			continue;
 		add_row(start, items, i, !listing->pattern && item->depth < depth, &text);
@@ -330,7 +335,7 @@ static void listing_show(struct call *call, struct tool_result *result,
 	glob_search_set_details(result, summary);
 }
 
-/* A file asked for as a folder is listed as the one line it is. */
+/* When the path is a file, the list is one line about the file. */
 static enum result_status list_one_file(struct call *call, struct tool_result *result,
 					const char *path, const struct err *err)
 {

@@ -1,8 +1,9 @@
 /*
- * walk: the threads, the folders they still have to read, and what they tell the visitor;
- * see walk.h. Each thread has a stack of folders of its own, depth first, so that little
- * waits; it gives its oldest ones away, or half of a large folder's entries, when another
- * has nothing to do. Thread 0 is the caller's: it alone asks the call whether to stop.
+ * walk: the threads of a walk, the folders that they still have to read, and the rules of
+ * ignore files. Each thread has a stack of folders of its own and walks depth first, so
+ * that few folders wait. When another thread has nothing to do, a thread gives away its
+ * oldest folders, or half of a large folder's entries. Thread 0 is the caller's: only
+ * this thread asks the call whether to stop.
  */
 
 #include "tools/search/walk.h"
@@ -38,7 +39,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Git's own files are a few KiB; over this one is taken for something else and not read. */
+/*
+ * Git's own files have a few KiB. A larger file is taken for something else, and not
+ * read.
+ */
 enum { RULES_FILE_MAX = 1 << 20 };
 
 struct rules_git {
@@ -51,21 +55,25 @@ struct rules_git {
 
 enum {
 	/*
-	 * The kernel fills it with some 2,000 entries at once; more gains nothing
-	 * measurable.
+	 * The kernel fills the buffer with some 2,000 entries in one call. A larger one
+	 * is not measurably faster.
 	 */
 	WALK_FOLDER_BUFFER = 64 << 10,
-	/* Folders waiting to be read, as bytes: far over any tree people work in. */
+	/*
+	 * The most bytes of folders that wait to be read: far more than in any tree in
+	 * which people work.
+	 */
 	WALK_PENDING_MAX = 64 << 20,
 };
 
 /* A folder to be read, or a part of one that was read already. */
 struct walk_item {
-	struct rules *rules; /* that hold around it; of a part: inside it */
-	size_t depth;        /* of the folder; the start is 0 */
-	bool ignored;        /* so is all that is in it */
-	bool count_only;     /* below the depth wanted */
-	char *part;          /* directory entries, NULL: to be read */
+	/* that hold around the folder; for a part of a folder: inside it */
+	struct rules *rules;
+	size_t depth;    /* of the folder; the start is 0 */
+	bool ignored;    /* the folder is ignored, with all its content */
+	bool count_only; /* it lies below the wanted depth */
+	char *part;      /* directory entries; NULL: they must be read */
 	size_t part_size;
 	size_t path_size;
 	char path[]; /* relative to the start */
@@ -99,15 +107,15 @@ struct walk {
 	int64_t begun_us;
 	struct walker walkers[WALK_THREADS_MAX];
 	unsigned walker_count; /* running, thread 0 included */
-	/* Read at each entry, seldom written. */
+	/* This member is read for each entry and seldom written. */
 	atomic_int end; /* enum walk_end, set once */
 	atomic_uint idle;
 	char apart[WALK_APART];
 	atomic_size_t pending; /* bytes of all items */
-	/* of all threads, brought up to date now and then */
+	/* sum of all threads, updated from time to time */
 	atomic_uint_least64_t entries;
 
-	pthread_mutex_t lock; /* for the rest */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t changed;
 	struct walk_stack shared;
 	bool finished;
@@ -117,20 +125,15 @@ struct walk {
 /* The signs of rules that a folder is known to hold before its rules are read. */
 struct rules_signs {
 	bool git;       /* an entry .git: a repository of its own */
-	bool gitignore; /* maybe a .gitignore */
+	bool gitignore; /* there may be a .gitignore */
 };
 
-/*
- * What a repository and the settings of its user say about ignoring, as git in this cell
- * reads it: core.ignoreCase, core.excludesFile (or git/ignore among the user's settings)
- * and info/exclude, of a linked worktree in the repository it belongs to. The user is
- * the cell's: its home is the project's private one. Settings that others include are
- * not followed.
- *
- * The settings, from the system's to the worktree's.
- */
+/* Reads the settings of git about ignoring, from the system's to the worktree's. */
 
-/* A path beneath what the cell shows; a link that stays there is followed, as git does. */
+/*
+ * Read the file at PATH when the cell shows it. A link that stays inside is followed, as
+ * in git.
+ */
 static bool read_file(const struct rules_place *place, const char *path, size_t max,
 		      struct buf *text)
 {
@@ -143,7 +146,7 @@ static bool read_file(const struct rules_place *place, const char *path, size_t 
 	ok = files_reach(place->files, path, FILES_READ, &file, &err) &&
 	     fd_read_all(file.fd, text, path, &err);
 	file_fini(&file);
-	/* Half a file of rules would say other things than the whole. */
+	/* A part of a file of rules would mean something else than the whole file. */
 	if (!ok)
 		buf_clear(text);
 	return ok;
@@ -212,7 +215,7 @@ static void find_folders(const struct rules_place *place, const char *top,
 	buf_fini(&file);
 }
 
-/* The later one decides: system, user, repository, worktree. */
+/* The later setting counts: system, user, repository, worktree. */
 static void read_config(const struct rules_place *place, const char *git,
 			const char *common, struct git_config *config)
 {
@@ -259,7 +262,10 @@ static void read_user(const struct rules_place *place, const char *top,
 	buf_fini(&path);
 }
 
-/* Of the repository that begins in FOLDER, relative to the root. rules_git_fini it. */
+/*
+ * Read the settings of the repository that begins in FOLDER, relative to the root. Call
+ * rules_git_fini afterwards.
+ */
 static void rules_git_read(const struct rules_place *place, struct str folder,
 			   struct rules_git *git)
 {
@@ -298,26 +304,23 @@ static void rules_git_fini(struct rules_git *git)
 
 /*
  * The ignore files that hold in a folder of a walk, shared between its folders and
- * counted. What counts is git's own: .gitignore of the folder and those above it,
- * info/exclude of its repository and the file that core.excludesFile names
- * (walk.h). Ignore files hold with or without a repository around them; a nested
- * repository starts anew. Not read: git's index (a tracked file that a rule names is
- * ignored here).
- *
- * Reading ignore files on the way down a tree.
+ * counted by references. They are git's own: .gitignore of the folder and of those above
+ * it, info/exclude of its repository, and the file that core.excludesFile names. Ignore
+ * files hold with or without a repository around them; a nested repository starts anew.
+ * Git's index is not read, so a tracked file that a rule names is ignored here.
  */
 
 struct rules {
 	atomic_uint references;
-	/* keeps alive what `ignore` is chained to; NULL at the top */
+	/* keeps the rules alive to which `ignore` is chained; NULL at the top */
 	struct rules *parent;
-	unsigned flags; /* PATTERN_IGNORE_CASE: the repository says so */
+	unsigned flags; /* PATTERN_IGNORE_CASE, when the repository sets this */
 	/* of a repository that begins here: core.excludesFile, then info/exclude before it */
 	struct ignore *user, *exclude;
 	struct ignore *ignore; /* .gitignore */
 };
 
-/* NULL is "no rules" in each of these. */
+/* In each of these functions NULL means "no rules". */
 static struct rules *rules_ref(struct rules *rules)
 {
 	if (rules)
@@ -348,7 +351,7 @@ static const struct ignore *rules_chain(const struct rules *rules)
 				: rules->user;
 }
 
-/* No link on the way: git does not follow one here either. */
+/* The path has no link, because git does not follow one here either. */
 static struct ignore *rules_read(int folder_fd, const char *name, struct str folder,
 				 const struct ignore *parent, unsigned flags)
 {
@@ -425,7 +428,7 @@ static struct rules *rules_enter(struct rules *parent, const struct rules_place 
 	return rules;
 }
 
-/* The same, looking for the signs itself. */
+/* The same, but the function itself looks for the signs. */
 static struct rules *rules_enter_unseen(struct rules *parent,
 					const struct rules_place *place, int folder_fd,
 					struct str folder)
@@ -446,14 +449,14 @@ static bool rules_ignore(const struct rules *rules, struct str path, bool is_fol
 
 enum {
 	/*
-	 * A walk below both stays on one thread: starting one costs as much as 100
-	 * entries.
+	 * A walk below both limits stays in one thread, because starting a thread costs
+	 * as much as 100 entries.
 	 */
 	ALONE_ENTRIES = 512,
 	ALONE_US = 1000,
-	/* Thread 0 without work wakes to ask the call. */
+	/* Thread 0 wakes when it has no work, to ask the call whether to stop. */
 	STOP_POLL_MS = 5,
-	/* PCRE2's JIT has a stack of its own; patterns and paths take the rest. */
+	/* PCRE2's JIT has a stack of its own; patterns and paths need the rest. */
 	THREAD_STACK = 512 << 10,
 };
 
@@ -562,8 +565,8 @@ static void walker_fini(struct walker *walker)
 }
 
 /*
- * More threads, once the walk turns out to be worth them. None may be had: one is
- * enough.
+ * Start more threads when the walk is large enough. When none can be started, one thread
+ * is enough.
  */
 static void walk_spread(struct walk *walk)
 {
@@ -587,7 +590,7 @@ static void walk_spread(struct walk *walk)
 	(void)pthread_attr_destroy(&attributes);
 }
 
-/* Is somebody, or somebody still to be called, without work? */
+/* Is a thread, or a thread that could still be started, without work? */
 static bool walker_others_idle(struct walker *walker)
 {
 	struct walk *walk = walker->walk;
@@ -613,7 +616,7 @@ static void walk_share(struct walk *walk, struct walk_item *const *items, size_t
 }
 
 /*
- * Give the oldest folders, which hold the largest trees, to others without work; keep
+ * Give the oldest folders, which hold the largest trees, to threads without work; keep
  * KEPT.
  */
 static void walker_share_folders(struct walker *walker, size_t kept)
@@ -628,7 +631,10 @@ static void walker_share_folders(struct walker *walker, size_t kept)
 	memmove(stack->items, stack->items + count, stack->count * sizeof(*stack->items));
 }
 
-/* Wait for work from others, with the lock held. Thread 0 asks its call meanwhile. */
+/*
+ * Wait for work from other threads, with the lock held. Meanwhile thread 0 asks its call
+ * whether to stop.
+ */
 static void walker_wait(struct walker *walker)
 {
 	struct walk *walk = walker->walk;
@@ -648,7 +654,7 @@ static void walker_wait(struct walker *walker)
 	(void)walker_stopped(walker);
 }
 
-/* The next thing to do, or NULL when the walk is over for all. */
+/* The next item, or NULL when the walk is over for all threads. */
 static struct walk_item *walker_take(struct walker *walker)
 {
 	struct walk *walk = walker->walk;
@@ -681,10 +687,7 @@ static void walker_run(struct walker *walker)
 	struct walk_item *item = walker_take(walker);
 
 	while (item) {
-		/*
-		 * Once stopped, what waits is thrown away, so that all threads come to
-		 * an end.
-		 */
+		/* After a stop waiting items are dropped, so that all threads end. */
 		if (!walker_stopped(walker)) {
 			walker_read(walker, item);
 			walker_share_folders(walker, 1);
@@ -762,14 +765,14 @@ void walk_run(const struct walk_start *start, const struct walk_options *options
 }
 
 /*
- * One folder of a walk: opened from the start by its whole path, read, its entries held
- * against the rules and told to the visitor.
+ * One folder of a walk: it is opened from the start by its whole path and read. The rules
+ * decide about its entries, and the visitor gets the rest.
  */
 
 enum {
 	/* Largest directory entry: its header and NAME_MAX with NUL, rounded up. */
 	ENTRY_BYTES_MAX = 280,
-	/* Entries between two questions whether to stop: some 50 us of listing. */
+	/* Entries between two looks whether to stop: some 50 us of listing. */
 	STOP_EVERY = 64,
 };
 
@@ -778,17 +781,18 @@ static const struct dirent64 *entry_at(const char *entries, size_t at)
 	return (const struct dirent64 *)(const void *)(entries + at);
 }
 
-/* A folder on its way to being visited. */
+/* A folder while it is read. */
 struct reading {
 	const struct walk_item *item;
-	struct rules *rules; /* inside it */
+	struct rules *rules; /* that hold inside the folder */
 	int fd;
 	uint64_t folders, files, ignored;
 };
 
 /*
- * Give work away when somebody has none: waiting folders, else the second half of the entries from
- * AT to SIZE, so that the files of one large folder are read by all. Returns the new SIZE.
+ * Give work away when a thread has none: waiting folders, else the second half of the
+ * entries from AT to SIZE, so that all threads read the files of one large folder.
+ * Returns the new SIZE.
  */
 static size_t walker_share_entries(struct walker *walker, const struct reading *reading,
 				   const char *entries, size_t at, size_t size)
@@ -804,7 +808,7 @@ static size_t walker_share_entries(struct walker *walker, const struct reading *
 		walker_share_folders(walker, 0);
 		return size;
 	}
-	/* A folder that is counted stays in one piece. */
+	/* A folder whose entries are counted stays in one piece. */
 	if (walk->options->with_folders)
 		return size;
 	while (middle < size && middle - at < (size - at) / 2)
@@ -837,7 +841,7 @@ static enum walk_kind entry_kind(int folder_fd, const struct dirent64 *entry)
 	return S_ISLNK(mode) ? WALK_LINK : WALK_OTHER;
 }
 
-/* Is PATH on the way to UNDER, or in it? */
+/* Does PATH lead to UNDER, or lie in it? */
 static bool path_leads(struct str path, struct str under)
 {
 	size_t common = path.size < under.size ? path.size : under.size;
@@ -956,15 +960,15 @@ static void walker_visit_entries(struct walker *walker, struct reading *reading,
 }
 
 /*
- * Is nothing behind the LAST entry? ext4, btrfs and others put the highest position there
- * is behind it: where they do, the call that would say "no more" is spared.
+ * Is LAST the last entry of its folder? ext4, btrfs and others set the highest position
+ * behind the last entry. There the call that would return no more entries can be saved.
  */
 static bool entry_is_last(const struct dirent64 *last)
 {
 	return last->d_off == INT64_MAX;
 }
 
-/* Fill the buffer as far as it goes; *END when that was all. */
+/* Fill the buffer as far as possible. *END: there are no more entries. */
 static size_t walker_fill(struct walker *walker, int fd, bool *end)
 {
 	size_t used = 0;
@@ -977,8 +981,8 @@ static size_t walker_fill(struct walker *walker, int fd, bool *end)
 
 		if (n <= 0) {
 			/*
-			 * EINVAL: the next entry does not fit; else it was removed
-			 * meanwhile.
+			 * EINVAL: the next entry does not fit. Other errors: the folder
+			 * was removed meanwhile.
 			 */
 			*end = n == 0 || errno != EINVAL || used == 0;
 			break;
@@ -1020,13 +1024,13 @@ static struct rules *walker_enter(struct walker *walker, const struct walk_item 
 		return NULL;
 	if (item->path_size == 0)
 		folder = buf_str(&start->rules_path);
-	/* A folder too large for one buffer may have its .git in a later one. */
+	/* A folder that is too large for one buffer may have its .git in a later one. */
 	if (!all)
 		return rules_enter_unseen(item->rules, &start->rules_place, fd, folder);
 	return rules_enter(item->rules, &start->rules_place, fd, folder, signs);
 }
 
-/* The whole path from the start: nothing but the start need be kept open. */
+/* Open the whole path from the start, so that only the start must stay open. */
 static int walker_open_path(const struct walker *walker, const char *path, int flags)
 {
 	struct open_how how = {
@@ -1067,12 +1071,12 @@ static int walker_open(struct walker *walker, const struct walk_item *item)
 	return walker_open_path(walker, path, O_RDONLY | O_NONBLOCK);
 }
 
-/* Is it still there, and unreadable? Then count it. */
+/* Does the folder still exist, and cannot be read? Then count it. */
 static bool walker_cannot_open(struct walker *walker, const struct walk_item *item)
 {
 	struct walk *walk = walker->walk;
 
-	/* Removed, or exchanged for something else, since its name was read. */
+	/* The folder was removed or replaced after its name was read. */
 	if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
 		return false;
 	walker->unreadable++;
@@ -1104,7 +1108,7 @@ static void walker_visit_folder(struct walker *walker, const struct reading *rea
 		options->visit(options->owner, walker, &found);
 }
 
-/* Read one folder, or take up a part of one, and visit what is in it. */
+/* Read one folder, or continue with a part of one, and visit its entries. */
 static void walker_read(struct walker *walker, const struct walk_item *item)
 {
 	auto_close int fd = walker_open(walker, item);
@@ -1140,7 +1144,7 @@ static void walker_read(struct walker *walker, const struct walk_item *item)
 	rules_unref(reading.rules);
 }
 
-/* The folder a walk begins in, with the rules that hold around it; see walk.h. */
+/* The folder in which a walk begins, with the rules that hold around it. */
 
 static int walk_start_below(int folder_fd, const char *path, uint64_t flags)
 {

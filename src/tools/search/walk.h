@@ -1,8 +1,9 @@
 /*
- * walk: every file below a folder, found by several threads, no symbolic link followed. Ignore
- * files are honoured (tools/search/rules.h), .git is never entered. Descriptors in use: at most two
- * per thread. Memory is bounded: the folders still to be read are kept as names, under a
- * ceiling. What could not be read or was not reached is counted, never passed over.
+ * walk: every file below a folder, found by several threads, no symbolic link followed.
+ * Ignore files are honoured, .git is never entered. Descriptors in use: at most two per
+ * thread. Memory is bounded: the folders still to be read are kept as names, under a
+ * ceiling. Every folder that could not be read or was not reached is counted, never
+ * skipped in silence.
  */
 #pragma once
 
@@ -20,14 +21,14 @@ struct rules;
 struct walker;
 
 /*
- * What a repository and the settings of its user say about ignoring, as git in this cell
- * reads it: core.ignoreCase, core.excludesFile (or git/ignore among the user's settings)
- * and info/exclude, of a linked worktree in the repository it belongs to. The user is
- * the cell's: its home is the project's private one. Settings that others include are
- * not followed.
+ * The settings of a repository and its user about ignoring, as git in this cell reads
+ * them: core.ignoreCase, core.excludesFile (or git/ignore among the user's settings) and
+ * info/exclude, which a linked worktree has in the repository it belongs to. The user is
+ * the cell's: its home is the project's private one. Settings that others include are not
+ * followed.
  */
 
-/* Where the rules of a walk are. */
+/* Where the rules of a walk come from. */
 struct rules_place {
 	struct files *files;
 	const char *const *environment; /* of the cell, NULL-ended */
@@ -35,38 +36,38 @@ struct rules_place {
 };
 
 enum {
-	/*
-	 * More threads than this only wait for each other in the kernel's directory
-	 * cache.
-	 */
+	/* More threads would only wait for each other in the kernel's directory cache. */
 	WALK_THREADS_MAX = 8,
-	/* Between what two threads write: a cache line they share is slow for both. */
+	/*
+	 * The distance of data that two threads write: sharing a cache line is slow for
+	 * both.
+	 */
 	WALK_APART = 64,
 };
 
 /* Where a walk starts. */
 struct walk_start {
 	int fd;
-	struct buf shown; /* the folder as the model may name it, "." for the workspace */
+	struct buf shown; /* the folder's name for the model, "." for the workspace */
 	struct buf rules_path; /* relative to the root of all rules, "" for that root */
 	struct rules_place rules_place;
 	struct rules *rules; /* those that hold around the folder */
-	/* a rule names the folder itself: asked for, so no rule holds in it */
+	/*
+	 * a rule names the folder itself; the call asks for the folder, so no rule holds
+	 * in it
+	 */
 	bool ignored;
 };
 
-/*
- * Reach the folder PATH. The start is given back by walk_start_fini, also after a
- * failure.
- */
+/* Reach the folder PATH. Call walk_start_fini afterwards, also after a failure. */
 bool walk_start_open(struct walk_start *start, const struct call *call, const char *path,
 		     struct err *err);
 void walk_start_fini(struct walk_start *start);
-/* Append the name of PATH (relative to the start) as the model may use it. */
+/* Append the name of PATH (relative to the start) in a form that the model can use. */
 void walk_start_name(const struct walk_start *start, struct str path, struct buf *out);
 /*
- * Open the file PATH (relative to the start) for reading, no link followed. -1 with
- * errno.
+ * Open the file PATH (relative to the start) for reading, without following links. -1
+ * with errno.
  */
 int walk_start_open_file(const struct walk_start *start, const char *path);
 
@@ -74,9 +75,12 @@ enum walk_kind { WALK_FILE = 1, WALK_LINK, WALK_FOLDER, WALK_OTHER };
 
 struct walk_entry {
 	enum walk_kind kind;
-	/* the folder that holds it; of a folder: itself, -1 if unreadable */
+	/*
+	 * the folder that holds the entry; for a folder: the folder itself, -1 if
+	 * unreadable
+	 */
 	int folder_fd;
-	uint64_t folder; /* a number for it, never used twice by one thread */
+	uint64_t folder; /* a number of this folder, which one thread never uses twice */
 	const char *name;
 	struct str path;                  /* relative to the start, ends in NUL */
 	size_t depth;                     /* 1: in the start folder itself */
@@ -85,24 +89,25 @@ struct walk_entry {
 
 struct walk_options {
 	struct call *call; /* asked whether to stop */
-	size_t depth;      /* deepest entries visited, 0: no bound */
-	bool with_folders; /* visit folders too, each once it is read and counted */
-	bool ignored_only; /* visit what is ignored, and nothing else */
-	bool opens; /* a folder that is closed to its owner is opened to him first */
-	/* enter only folders on the way to this one, and below it; or NULL */
+	size_t depth;      /* of the deepest entries that are visited; 0: no limit */
+	bool with_folders; /* visit folders too, each after it was read and counted */
+	bool ignored_only; /* visit only ignored entries */
+	bool opens; /* a folder that its owner may not enter gets all permissions first */
+	/* enter only folders that lead to this one, and those below it; or NULL */
 	const char *under;
-	int64_t until_ms;     /* monotonic; 0: no bound but the call's own */
+	int64_t until_ms;     /* monotonic; 0: only the call's own limit */
 	uint64_t entries_max; /* 0: WALK_ENTRIES_MAX */
 	unsigned threads;     /* at most; 0: one per core */
 	void (*visit)(void *owner, struct walker *walker, const struct walk_entry *entry);
-	void *owner; /* visit comes from several threads at once */
+	void *owner; /* for `visit`, which several threads call at the same time */
 };
 
 enum walk_end {
 	WALK_COMPLETE,
-	WALK_STOPPED,  /* by the call: its deadline or a cancel */
-	WALK_LATE,     /* by until_ms */
-	WALK_FULL,     /* by entries_max or the ceiling for folders still to be read */
+	WALK_STOPPED, /* by the call: its deadline or a cancel */
+	WALK_LATE,    /* by until_ms */
+	/* by entries_max, or by the limit for folders that wait to be read */
+	WALK_FULL,
 	WALK_GIVEN_UP, /* by its visitor */
 };
 
@@ -121,8 +126,11 @@ void walk_summary_fini(struct walk_summary *summary);
 void walk_run(const struct walk_start *start, const struct walk_options *options,
 	      struct walk_summary *summary);
 
-/* For visitors: the number of the thread, below WALK_THREADS_MAX, and whether to stop. */
+/*
+ * For visitors: the number of the thread, below WALK_THREADS_MAX, and whether it must
+ * stop.
+ */
 unsigned walker_number(const struct walker *walker);
 bool walker_stopped(struct walker *walker);
-/* They end it, for all threads. */
+/* A visitor ends the walk, for all threads. */
 void walker_give_up(struct walker *walker);

@@ -1,7 +1,7 @@
 /*
  * junit: the JUnit XML of phpunit, pytest, ctest and meson, and of programs that print
- * it; see junit.h. What a test of ctest or meson printed is read once more: it mostly is
- * a program of many tests.
+ * it. The output of a test of ctest or meson is read once more, because such a test
+ * usually is a program of many tests.
  */
 
 #include "tools/tests/junit.h"
@@ -19,7 +19,7 @@
 
 enum {
 	VALUE_MAX = 4096,
-	TEXT_MAX = 256 << 10, /* what one test printed */
+	TEXT_MAX = 256 << 10, /* the output of one test */
 };
 
 enum style { PHPUNIT, PYTEST, CTEST, MESON, PRINTED };
@@ -37,8 +37,8 @@ struct junit {
 	struct buf suite, name, class, file, message, value;
 	struct buf failure, out, error;
 	uint64_t line;
-	size_t suite_first;   /* failures there were when the suite began */
-	struct buf suite_out; /* printed by the suite itself (meson's TAP) */
+	size_t suite_first;   /* the number of failures when the suite began */
+	struct buf suite_out; /* the output of the suite itself (meson's TAP) */
 };
 
 static void junit_init(struct junit *junit, enum style style, struct str text,
@@ -89,7 +89,7 @@ static void begin_case(struct junit *junit)
 	attribute(junit, "file", &junit->file);
 	attribute(junit, "line", &junit->value);
 	junit->line = strtoul(junit->value.data, NULL, 10);
-	/* pytest counts from 0. */
+	/* pytest counts lines from 0. */
 	junit->line += junit->style == PYTEST && junit->value.size > 0;
 }
 
@@ -117,7 +117,10 @@ static void open_element(struct junit *junit)
 	}
 }
 
-/* "tests/test_a.py::TestC::test_x": what pytest takes, of "tests.test_a.TestC" and the file. */
+/*
+ * Make pytest's own name, "tests/test_a.py::TestC::test_x", of "tests.test_a.TestC" and
+ * the file.
+ */
 static void pytest_node(struct junit *junit, struct buf *node)
 {
 	struct str class = buf_str(&junit->class);
@@ -167,7 +170,7 @@ static void name_case(struct junit *junit, struct buf *name, struct buf *select)
 		(void)buf_addstr(select, buf_str(name));
 		break;
 	case MESON:
-		/* Of a test of many parts the suite has the name. */
+		/* When a test has several parts, the suite has its name. */
 		if (str_find(suite, STR(" / "), 0) == (size_t)-1)
 			suite = buf_str(&junit->name);
 		else
@@ -184,7 +187,7 @@ static void name_case(struct junit *junit, struct buf *name, struct buf *select)
 	}
 }
 
-/* Is what it printed that of a program of several tests, told as it ended? */
+/* Was the test a program of several tests, by its output? Then add them. */
 static bool add_inner(struct junit *junit, struct str name, struct str select,
 		      struct str printed)
 {
@@ -336,7 +339,7 @@ void report_junit_text(struct str text, struct str group, struct test_report *re
 
 enum { ENTITY_MAX = 12, CODE_MAX = 0x10ffff };
 
-/* Pass over the start of the rest, up to and with END; false when END is not there. */
+/* Skip the rest up to END, and END itself. False: END is missing. */
 static bool skip_to(struct xml *xml, struct str end)
 {
 	size_t at = str_find(xml->rest, end, 0);
@@ -456,7 +459,7 @@ static void add_code(struct buf *out, uint32_t code)
 	}
 }
 
-/* "#10", "#xa": the character's number, 0 when it is none. */
+/* The character's number for "#10" or "#xa"; 0: there is none. */
 static uint32_t code_of(struct str entity)
 {
 	bool hex = entity.size > 2 && entity.data[1] == 'x';
@@ -479,7 +482,7 @@ static uint32_t code_of(struct str entity)
 	return code;
 }
 
-/* Append what the entity (without "&" and ";") stands for; false: nothing. */
+/* Append the character that ENTITY (without "&" and ";") means. False: it means none. */
 static bool add_entity(struct str entity, struct buf *out)
 {
 	static const struct {

@@ -17,11 +17,12 @@ struct xml {
 	struct str name;       /* of XML_OPEN and XML_CLOSE */
 	struct str attributes; /* of XML_OPEN, as written */
 	struct str text;       /* of XML_TEXT, as written */
-	bool literal;          /* it comes from CDATA: xml_add_text keeps it as it is */
-	bool closes;           /* an element without content: its XML_CLOSE comes next */
+	/* it comes from CDATA, so xml_add_text leaves it unchanged */
+	bool literal;
+	bool closes; /* an element without content: its XML_CLOSE comes next */
 };
 
-/* The next one; XML_END also where the text breaks off or is no XML any more. */
+/* Read the next event. XML_END also where the text breaks off or is no XML. */
 enum xml_event xml_next(struct xml *xml);
 /* Append the text of XML_TEXT, its entities decoded. */
 void xml_add_text(const struct xml *xml, struct buf *out);

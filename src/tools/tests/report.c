@@ -1,4 +1,7 @@
-/* report: see report.h. */
+/*
+ * report: collects the tests of one run, and reads the formats that several runners
+ * share.
+ */
 
 #include "tools/tests/report.h"
 
@@ -19,12 +22,13 @@
 
 enum {
 	WORDS_MAX = 16 << 10,
-	LINE_MAX_BYTES = 4096, /* of a line that are looked at */
+	LINE_MAX_BYTES = 4096, /* of a line that is searched */
 };
 
 enum {
 	ROOM_FIRST = 16,
-	EXTENSION_MAX = 5, /* "phpt", "swift": longer ones are words with a full stop */
+	/* "phpt", "swift"; a longer one is a word behind a full stop */
+	EXTENSION_MAX = 5,
 	LINE_DIGITS = 7,
 	PLACE_MAX = 4096,
 };
@@ -47,7 +51,7 @@ uint64_t test_report_total(const struct test_report *report)
 	return report->passed + report->failed + report->skipped;
 }
 
-/* COUNT more that passed and have no names. */
+/* Add COUNT passed tests without names. */
 static void test_report_add_passed(struct test_report *report, uint64_t count)
 {
 	if (count < UINT32_MAX)
@@ -61,7 +65,7 @@ static const char *keep(struct test_report *report, struct str text, size_t max)
 	return arena_copy(&report->arena, text);
 }
 
-/* Its name becomes the last one. */
+/* Store the name of SEEN as that of the last test. */
 static void take_name(struct test_report *report, const struct test_seen *seen)
 {
 	const struct str parts[] = {seen->group,
@@ -92,8 +96,9 @@ static void tell_first(struct test_report *first, const char *name, enum test_st
 }
 
 /*
- * How much of TEXT is the end of FOLDER's path and the slash behind it: the whole path, or two of
- * its names at least, since one name alone may be a folder in FOLDER as well. 0: nothing.
+ * The size of the part of TEXT that is the end of FOLDER's path with the slash behind it.
+ * The part must be the whole path, or at least two of its names, since a single name may
+ * be a folder inside FOLDER as well. 0: there is none.
  */
 static size_t end_of_folder(struct str text, const char *folder)
 {
@@ -109,7 +114,9 @@ static size_t end_of_folder(struct str text, const char *folder)
 	return 0;
 }
 
-/* FILE as the workspace has it: what compilers put before it is taken away. */
+/*
+ * FILE as it is named in the workspace, without the folders that compilers put before it.
+ */
 static const char *make_file(struct test_report *report, struct str file)
 {
 	char whole[PLACE_MAX], shown[2 * PLACE_MAX];
@@ -128,7 +135,7 @@ static const char *make_file(struct test_report *report, struct str file)
 			return keep(report, str_of(path), sizeof(whole));
 		path = path_relative(path, report->folder);
 	}
-	/* Seen from a build folder, or from here. */
+	/* The path may be relative to a build folder, or to this folder. */
 	for (;;) {
 		const size_t step = strncmp(path, "../", 3) == 0  ? 3
 				    : strncmp(path, "./", 2) == 0 ? 2
@@ -139,7 +146,7 @@ static const char *make_file(struct test_report *report, struct str file)
 		path += step;
 		from_above = true;
 	}
-	/* Far enough up it is one of ours after all. */
+	/* A path that goes far enough up may lead back into the workspace. */
 	if (report->folder != NULL && from_above)
 		path += end_of_folder(str_of(path), report->folder);
 	length = report->prefix != NULL ? strlen(report->prefix) : 0;
@@ -189,7 +196,7 @@ static void add_failure(struct test_report *report, const struct test_seen *seen
 	if (seen->select.size > 0 && seen->select.size < PLACE_MAX)
 		failure->select = keep(report, seen->select, PLACE_MAX);
 	test_report_add_text(report, failure, seen->text);
-	/* Where it failed is better than where it begins. */
+	/* The place of the failure is better than the place where the test begins. */
 	if (failure->line == 0 && seen->file.size > 0)
 		test_report_place(report, failure, seen->file, seen->line);
 }
@@ -209,7 +216,7 @@ void test_report_add(struct test_report *report, const struct test_seen *seen)
 		add_failure(report, seen, keep(report, str_of(report->last), TEST_NAME_MAX));
 }
 
-/* Digits of TEXT at AT; *END is behind them. 0: none, or too many. */
+/* The number at AT in TEXT; *END is behind it. 0: there are no digits, or too many. */
 static uint64_t number_at(struct str text, size_t at, size_t *end)
 {
 	uint64_t number = 0;
@@ -229,7 +236,7 @@ static bool ends_word(char c)
 	return isspace((unsigned char)c) || strchr("\"'`()[]<>|,;=:", c) != NULL;
 }
 
-/* Has FILE the form of a source file's name, and may it be shown? */
+/* Does FILE look like the name of a source file, and may it be shown? */
 static bool is_source(struct str file, const char *folder)
 {
 	size_t dot = file.size;
@@ -269,8 +276,8 @@ static size_t folder_at(struct str text, size_t at, const char *folder)
 }
 
 /*
- * The file whose name ends before AT: the word there, unless that is only the end of FOLDER's path,
- * in which there are blanks, and a name below it.
+ * The file whose name ends before AT. It is the word there, except when this word is only
+ * the end of FOLDER's path, in which there are blanks, and a name below it.
  */
 static struct str file_before(struct str text, size_t at, const char *folder)
 {
@@ -293,7 +300,7 @@ static struct str file_before(struct str text, size_t at, const char *folder)
 	return (struct str){text.data + start, at - start};
 }
 
-/* "FILE line 12" and "FILE", line 12": WORD, which begins at AT, stands behind the file. */
+/* In "FILE line 12" and "FILE", line 12": WORD begins at AT, behind the file. */
 static struct str file_of_word(struct str text, size_t at, const char *folder)
 {
 	if (at > 0 && text.data[at - 1] == ',')
@@ -328,16 +335,18 @@ bool report_place_find(struct str text, const char *folder, struct str *file, ui
 	return false;
 }
 
-/* What test programs print without a format of their own. */
+/* The lines of test programs that have no format of their own. */
 
 struct lines {
 	struct test_report *report;
 	struct str group, select;
 	struct str running; /* cmocka, GoogleTest: the test that has begun */
-	const char *words;  /* where its words begin */
-	size_t without; /* failures whose words stand elsewhere: the first of them … */
-	struct buf loose;      /* … and these */
-	uint64_t check_passed; /* Check: told by the summary, and so not line by line */
+	const char *words;  /* where the words of this test begin */
+	/* the first of the failures whose words are printed elsewhere … */
+	size_t without;
+	struct buf loose; /* … and these words */
+	/* Check: counted by the summary, so not counted line by line */
+	uint64_t check_passed;
 };
 
 static void add(struct lines *lines, enum test_state state, struct str name, struct str text)
@@ -351,7 +360,7 @@ static void add(struct lines *lines, enum test_state state, struct str name, str
 				       });
 }
 
-/* "[  MARK  ] NAME (0 ms)": the name; false when it is no such line. */
+/* The name in "[ MARK ] NAME (0 ms)". False: LINE has another form. */
 static bool bracket(struct str line, const char *mark, struct str *name)
 {
 	size_t end = str_find(line, STR("]"), 0), at;
@@ -365,7 +374,7 @@ static bool bracket(struct str line, const char *mark, struct str *name)
 	return true;
 }
 
-/* cmocka, and GoogleTest from which it has its lines. */
+/* Lines of cmocka and GoogleTest, which have the same form. */
 static bool take_bracket(struct lines *lines, struct str line)
 {
 	struct str name, text;
@@ -386,7 +395,7 @@ static bool take_bracket(struct lines *lines, struct str line)
 		return true;
 	}
 	if (bracket(line, "FAILED", &name)) {
-		/* At the end they are listed once more. */
+		/* The failed tests are listed again at the end. */
 		if (lines->running.size == 0 || !str_equal(name, lines->running))
 			return true;
 		text = str_trim(
@@ -404,7 +413,7 @@ static bool take_bracket(struct lines *lines, struct str line)
 	return false;
 }
 
-/* The part of REST up to the next colon, which is taken away with it. */
+/* Take the part of REST up to the next colon, and the colon. */
 static struct str next_field(struct str *rest)
 {
 	size_t at = str_find(*rest, STR(":"), 0);
@@ -516,7 +525,7 @@ static bool take_automake(struct lines *lines, struct str line)
 	return false;
 }
 
-/* The state that the end of a progress line of ctest or meson tells; 0: none. */
+/* The state at the end of a progress line of ctest or meson; 0: there is none. */
 static enum test_state progress_state(struct str text)
 {
 	static const struct {
@@ -557,7 +566,7 @@ static bool take_progress(struct lines *lines, struct str line)
 	if (at == (size_t)-1)
 		at = str_find(name, STR("  "), 0);
 	name = str_part(name, 0, at);
-	/* meson lists the failed ones once more. */
+	/* meson lists the failed tests again at the end. */
 	for (size_t i = 0; i < lines->report->count; i++) {
 		if (str_is(name, lines->report->failures[i].name))
 			return true;
@@ -566,7 +575,9 @@ static bool take_progress(struct lines *lines, struct str line)
 	return true;
 }
 
-/* Errors that were printed to another stream: the k-th belongs to the k-th failure. */
+/*
+ * Errors that were printed to another stream: the k-th error belongs to the k-th failure.
+ */
 static void deal_out(struct lines *lines)
 {
 	struct test_report *report = lines->report;
@@ -626,7 +637,7 @@ static void read_as(enum kind kind, struct str text, struct str group, struct st
 		report_cargo_text(text, group, report);
 	else
 		report_junit_text(text, group, report);
-	/* These do not know how to be run again by themselves. */
+	/* Such tests cannot be run again one by one. */
 	for (size_t i = first; i < report->count; i++)
 		report->failures[i].select =
 			select.size > 0 ? arena_copy(&report->arena, select) : NULL;
@@ -656,7 +667,7 @@ void report_parse_any(const struct test_output *output, struct test_report *repo
 {
 	struct buf both;
 
-	/* Errors of a library may stand in the other stream. */
+	/* The errors of a library may be in the other stream. */
 	buf_init(&both, output->out.size + output->error.size + 2);
 	(void)buf_addstr(&both, output->out);
 	(void)buf_end_line(&both);
@@ -667,8 +678,8 @@ void report_parse_any(const struct test_output *output, struct test_report *repo
 
 /*
  * The Test Anything Protocol, versions 12 to 14 with subtests, and prove's lines around
- * it; see report.h. A test that has subtests counts for none itself, unless it
- * failed and none of them did.
+ * it. A test that has subtests does not count itself, except when it failed and none of
+ * its subtests did.
  */
 
 enum {
@@ -679,14 +690,15 @@ enum {
 struct tap {
 	struct test_report *report;
 	struct str group;
-	struct str file; /* prove: whose lines these are */
+	struct str file; /* prove: the file to which the lines belong */
 	bool prove;
-	uint64_t at_file;             /* tests when the file began */
-	uint64_t file_failed;         /* failed ones then */
+	uint64_t at_file;             /* the number of tests when the file began */
+	uint64_t file_failed;         /* the number of failed tests at that time */
 	struct str titles[DEPTH_MAX]; /* "# Subtest: …" */
-	uint64_t tests[DEPTH_MAX];    /* seen at each depth since the last above it */
+	/* seen at each depth since the last test of the depth above */
+	uint64_t tests[DEPTH_MAX];
 	uint64_t failed[DEPTH_MAX];
-	/* A failed test waits for the lines that say why. */
+	/* A failed test waits for the lines with the reason. */
 	bool waits;
 	struct test_seen seen;
 	const char *text_start, *text_end;
@@ -707,7 +719,7 @@ static void flush(struct tap *tap)
 	tap->text_start = NULL;
 }
 
-/* Has WORDS as a directive behind a "#"? Its place, or none. */
+/* The place of the directive WORD behind a "#" in TEXT, or none. */
 static size_t directive(struct str text, const char *word, size_t size)
 {
 	size_t at = str_find(text, STR("#"), 0);
@@ -715,7 +727,7 @@ static size_t directive(struct str text, const char *word, size_t size)
 	for (; at != (size_t)-1; at = str_find(text, STR("#"), at + 1)) {
 		struct str rest = str_part(text, at + 1, SIZE_MAX);
 
-		/* Its end is not looked at: for each of many "#" that would take long. */
+		/* Do not trim the end as well: with many "#" this would take long. */
 		while (rest.size > 0 && isspace((unsigned char)rest.data[0]))
 			rest = str_part(rest, 1, SIZE_MAX);
 		if (rest.size >= size && strncasecmp(rest.data, word, size) == 0)
@@ -769,7 +781,7 @@ static void add_test(struct tap *tap, size_t depth, struct str rest, bool ok)
 	tap->titles[depth] = (struct str){0};
 	tap->tests[depth]++;
 	tap->failed[depth] += !ok && !skipped;
-	/* Its parts have been counted. */
+	/* The parts of the test were counted. */
 	if (inner > 0 && (ok || skipped || inner_failed > 0))
 		return;
 	if (skip != (size_t)-1)
@@ -806,7 +818,7 @@ static bool begins_file(struct tap *tap, struct str line)
 	return true;
 }
 
-/* prove: what became of the file as a whole, when its tests have been told. */
+/* prove: the result of a whole file, whose tests were reported before. */
 static bool ends_file(struct tap *tap, struct str line)
 {
 	bool skipped = str_starts(line, STR("skipped"));
@@ -821,7 +833,7 @@ static bool ends_file(struct tap *tap, struct str line)
 	return true;
 }
 
-/* prove: the file as a whole failed, and no test of it did. */
+/* prove: the whole file failed, but none of its tests did. */
 static bool fails_file(struct tap *tap, struct str line)
 {
 	if (!tap->prove || tap->file.size == 0 ||
@@ -843,7 +855,7 @@ static bool fails_file(struct tap *tap, struct str line)
 	return true;
 }
 
-/* Where node says that the test begins. */
+/* Take the place where the test begins, as node prints it. */
 static void take_tap_place(struct tap *tap, struct str text)
 {
 	if (str_starts(text, STR("location: ")))
@@ -851,7 +863,7 @@ static void take_tap_place(struct tap *tap, struct str text)
 					&tap->seen.line);
 }
 
-/* Is TEXT a line with which diagnostics begin before they come to the point? */
+/* Is TEXT one of the lines that stand before the real message of a diagnostic? */
 static bool is_noise(struct str text)
 {
 	static const char *const noise[] = {"---",       "...",          "duration_ms:",
@@ -943,13 +955,13 @@ void report_parse_prove(const struct test_output *output, struct test_report *re
 }
 
 /*
- * How far phpunit and pytest have come before they write their report, or when they
- * never do.
+ * How far phpunit and pytest have come before they write their report, or when they never
+ * write one.
  */
 
 enum {
 	VALUE_MAX = 4096,
-	MESSAGE_MAX_BYTES = 64 << 10, /* of a line that are looked at */
+	MESSAGE_MAX_BYTES = 64 << 10, /* of a line that is searched */
 	CODE_DIGITS = 4,
 };
 
@@ -973,7 +985,10 @@ static void add_unmarked(struct str text, struct buf *out)
 	}
 }
 
-/* The value of KEY in a message "##teamcity[word key='value' …]"; it ends at a bare "'". */
+/*
+ * The value of KEY in a message "##teamcity[word key='value' …]". It ends at a "'"
+ * without a bar before it.
+ */
 static void attribute(struct str line, const char *key, struct buf *out)
 {
 	const struct str wanted = str_of(key);
@@ -1000,7 +1015,7 @@ static void attribute(struct str line, const char *key, struct buf *out)
 struct teamcity {
 	struct test_report *report;
 	struct buf name, class, file, words, value;
-	enum test_state state; /* of the test that runs; 0: none does */
+	enum test_state state; /* of the running test; 0: no test is running */
 };
 
 /* "php_qn://FILE::\CLASS::METHOD" */
@@ -1090,7 +1105,7 @@ void report_teamcity_text(struct str text, struct test_report *report)
 
 struct pytest {
 	struct test_report *report;
-	struct str file; /* whose letters these are; empty: none */
+	struct str file; /* the file to which the letters belong; empty: none */
 	uint64_t number; /* of its tests so far */
 };
 
@@ -1123,7 +1138,7 @@ static bool are_letters(struct str text)
 	return text.size > 0;
 }
 
-/* One letter for each test, which has a number here instead of its name. */
+/* Each letter is one test, which has a number here instead of its name. */
 static void take_letters(struct pytest *pytest, struct str letters)
 {
 	char name[32];
@@ -1140,7 +1155,7 @@ static void take_letters(struct pytest *pytest, struct str letters)
 	}
 }
 
-/* "tests/test_a.py::test_x PASSED", as -v has it. */
+/* Take "tests/test_a.py::test_x PASSED", the form of -v. */
 static bool take_named(struct pytest *pytest, struct str node, struct str rest)
 {
 	static const struct {
@@ -1206,7 +1221,7 @@ void report_pytest_text(struct str text, struct test_report *report)
 	struct str line;
 
 	while (str_next_line(&text, &line)) {
-		/* Its list of failures, which names them once more. */
+		/* pytest's list of failures, which names the failed tests again. */
 		if (str_starts(line, STR("====")) && report->failed > 0 &&
 		    str_find(line, STR(" FAILURES "), 0) != (size_t)-1)
 			break;

@@ -1,7 +1,7 @@
 /*
- * report: what one run said of its tests: how many passed, failed and were skipped, and
- * of the failed ones the name, the place and the words. The parsers (report.h) fill it
- * from bytes that any program may have written, so everything in it has a ceiling.
+ * report: the results of one test run: how many tests passed, failed and were skipped,
+ * and of each failed test the name, the place and the message. The parsers fill it from
+ * bytes that any program may have written, so everything in it has a ceiling.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 enum {
-	/* Kept by name; what is beyond is counted only. */
+	/* Failed tests that are kept by name; further ones are only counted. */
 	TEST_FAILURES_MAX = 1000,
-	/* Failures whose words are kept: more are not shown (run_tests). */
+	/* Failures whose words are kept; no more are shown (run_tests). */
 	TEST_TEXTS_MAX = 10,
 	/* Bytes of words per failure, before they are cut into lines. */
 	TEST_TEXT_MAX = 16 << 10,
@@ -31,7 +31,7 @@ struct test_seen {
 	struct str group;  /* put before the name, with " / " between */
 	struct str name;   /* for people */
 	struct str select; /* by which its runner can run it again */
-	struct str file;   /* else searched in the text */
+	struct str file;   /* "": the file is searched in the text */
 	uint64_t line;
 	struct str text;
 };
@@ -39,59 +39,66 @@ struct test_seen {
 struct test_failure {
 	const char *name;
 	const char *select; /* NULL: it cannot be run alone */
-	const char *file; /* relative to the workspace where it lies there; NULL: unknown */
+	/* relative to the workspace when it is inside; NULL: not known */
+	const char *file;
 	uint64_t line;    /* 0: unknown */
-	const char *text; /* "" when there are no words, or none are kept */
+	const char *text; /* "" when there are no words, or they are not kept */
 	bool passed_again, failed_again;
 };
 
 struct test_report {
 	struct arena arena;
 	const char *folder; /* absolute: the runner's; or NULL */
-	const char *prefix; /* of FOLDER in the workspace: "" or "sub/"; or NULL */
+	/* the prefix of FOLDER in the workspace: "" or "sub/"; or NULL */
+	const char *prefix;
 	uint64_t passed, failed, skipped;
 	char last[TEST_NAME_MAX + 1]; /* name of the test that was added last */
 	struct test_failure *failures;
 	size_t count, room;
-	/* The run before: its failures are told how they fare in this one. NULL: none. */
+	/*
+	 * The first run, when this is the second run of its failures; NULL: there was
+	 * none.
+	 */
 	struct test_report *first;
 };
 
 void test_report_init(struct test_report *report, const char *folder, const char *prefix);
 void test_report_fini(struct test_report *report);
 void test_report_add(struct test_report *report, const struct test_seen *seen);
-/* The words of FAILURE, when it has none yet; the place too. */
+/* Add TEXT to FAILURE, when it has no text yet, and the place that TEXT names. */
 void test_report_add_text(struct test_report *report, struct test_failure *failure,
 			  struct str text);
-/* Where FAILURE is, when its reader knows better than its words. */
+/* Set the place of FAILURE, when the reader knows it better than the failure's text. */
 void test_report_place(struct test_report *report, struct test_failure *failure,
 		       struct str file, uint64_t line);
 uint64_t test_report_total(const struct test_report *report);
 
 /*
- * The first place in a source file that TEXT names: "a/b.c:12", "at t/a.t line 3",
- * "File "a.py", line 3". Absolute ones outside FOLDER (NULL: all) are passed over. False:
+ * The first place in a source file that TEXT names: "a/b.c:12", "at t/a.t line 3", "File
+ * "a.py", line 3". Absolute paths outside FOLDER (NULL: all) are skipped. False: there is
  * none.
  */
 bool report_place_find(struct str text, const char *folder, struct str *file,
 		       uint64_t *line);
 
 /*
- * Readers of what test runners say, pure: bytes in, a report out. Whatever is no word
- * about a test is passed over; nothing here can fail.
+ * Readers for the output of test runners. They are pure: bytes in, a report out. Bytes
+ * that report no test are skipped; no reader can fail.
  */
 
 /* The output and the files of a runner. */
 struct test_output {
-	struct str out, error; /* what it printed */
-	struct str report;     /* the file it was told to write; empty: it wrote none */
-	struct str progress;   /* another one, that it writes as it goes; or empty */
-	const char *module;    /* of Go: what packages' names begin with; or NULL */
+	struct str out, error; /* the output of the runner */
+	/* the file that the runner had to write; empty: it wrote none */
+	struct str report;
+	struct str progress; /* another file, which it writes while it runs; or empty */
+	/* Go: the text with which the names of packages begin; or NULL */
+	const char *module;
 };
 
 /*
- * JUnit XML, as its writers have it. Without a test in it, as long as the runner goes on or
- * when it was ended, what it has printed on the way tells.
+ * JUnit XML in the form of its writers. When there is no test in it, because the runner
+ * still runs or was ended, the output of the runner so far is read.
  */
 void report_parse_phpunit(const struct test_output *output, struct test_report *report);
 void report_parse_pytest(const struct test_output *output, struct test_report *report);
@@ -101,7 +108,7 @@ void report_parse_meson(const struct test_output *output, struct test_report *re
 /* JUnit XML of any program. */
 void report_junit_text(struct str text, struct str group, struct test_report *report);
 
-/* The messages of phpunit's --log-teamcity, and what pytest prints as it goes. */
+/* The messages of phpunit's --log-teamcity, and pytest's output while it runs. */
 void report_teamcity_text(struct str text, struct test_report *report);
 void report_pytest_text(struct str text, struct test_report *report);
 
@@ -114,12 +121,15 @@ void report_tap_text(struct str text, struct str group, struct test_report *repo
 void report_cargo_text(struct str text, struct str group, struct test_report *report);
 
 /*
- * Lines as the test libraries of C print them (cmocka and GoogleTest, Check, Unity), those
- * of automake, and the progress of ctest and meson. SELECT is that of every test in there.
+ * Lines of the test libraries of C (cmocka and GoogleTest, Check, Unity), of automake,
+ * and the progress of ctest and meson. SELECT is that of every test in TEXT.
  */
 void report_lines_text(struct str text, struct str group, struct str select,
 		       struct test_report *report);
-/* Whichever of TAP, these lines, cargo's, and JUnit XML tells of most tests. */
+/*
+ * Read TEXT as TAP, as these lines, as cargo's and as JUnit XML, and take the reading
+ * with most tests.
+ */
 void report_any_text(struct str text, struct str group, struct str select,
 		     struct test_report *report);
 void report_parse_any(const struct test_output *output, struct test_report *report);

@@ -1,6 +1,7 @@
 /*
- * run_tests: run the tests of a project by its own runner and say which failed, where and
- * why. Its exit code alone decides whether they passed; what failed is run once more.
+ * run_tests: runs the tests of a project by the project's own runner and says which
+ * failed, where and why. Only the runner's exit code decides whether they passed; failed
+ * tests are run once more.
  */
 
 #include "tools/tests/run_tests.h"
@@ -43,16 +44,17 @@
 struct test_choice {
 	const struct test_runner *runner;
 	struct test_project project;
-	const char *prefix;  /* of the project's folder in the workspace: "" or "sub/" */
-	const char *because; /* the name that shows it, or NULL when it was asked for */
-	const char *file;    /* of the call, relative to the project's folder; or NULL */
+	const char *prefix; /* of the project's folder in the workspace: "" or "sub/" */
+	/* the name of the file that shows the runner; NULL: the runner was asked for */
+	const char *because;
+	const char *file; /* of the call, relative to the project's folder; or NULL */
 	bool file_is_folder;
 };
 
 /* The result of one plan: one program after the other, until one fails. */
 struct test_ran {
 	struct test_report report;
-	size_t step; /* the last that ran */
+	size_t step; /* the last one that ran */
 	size_t steps;
 	const char *const *argv; /* of that step */
 	enum program_ending ending;
@@ -82,13 +84,16 @@ struct test_answer {
 	const char *filter, *suite;
 };
 
-/* What a model is told of a test run. */
+/* The answer about a test run, for a model. */
 
 enum {
 	SHOWN_FAILURES = 10,
 	SHOWN_LINES = 20,       /* of each */
-	SHOWN_LINE_BYTES = 300, /* of each of these */
-	/* Of the output, when no failed test explains the exit code. */
+	SHOWN_LINE_BYTES = 300, /* of each such line */
+	/*
+	 * The part of the output that is shown when no failed test explains the exit
+	 * code.
+	 */
 	END_LINES = 60,
 	END_BYTES = 8000,
 	DETAIL_FAILURES = 200,
@@ -102,7 +107,10 @@ static bool is_flaky(const struct test_answer *answer, const struct test_failure
 
 	if (again == NULL || failure->failed_again)
 		return false;
-	/* Where what passed has no name, a run without a failure tells it. */
+	/*
+	 * When passed tests have no names, a run without a failure shows that the test
+	 * passed.
+	 */
 	return failure->passed_again || (again->ending == PROGRAM_ENDED &&
 					 again->exit_code == 0 && again->report.passed > 0);
 }
@@ -156,7 +164,7 @@ static void add_ending(const struct test_answer *answer, struct buf *text)
 		buf_addf(text, "exit code %d, %.2f s", ran->exit_code, ran->seconds);
 }
 
-/* The first line: what is most wanted. */
+/* The first line, with the most important facts. */
 static void add_head(const struct test_answer *answer, struct buf *text)
 {
 	const struct test_ran *ran = answer->first;
@@ -186,7 +194,7 @@ static void add_head(const struct test_answer *answer, struct buf *text)
 	}
 }
 
-/* A line without content, or a frame of the runner's own in a trace. */
+/* Is LINE empty, or a frame of the runner itself in a trace? */
 static bool is_noise(struct str line)
 {
 	static const char *const own[] = {"(node:", "node:internal/", "/node_modules/",
@@ -200,7 +208,7 @@ static bool is_noise(struct str line)
 	return line.size == 0 || str_is(line, "...");
 }
 
-/* Blanks that all lines of TEXT begin with. */
+/* The number of blanks with which all lines of TEXT begin. */
 static size_t common_indent(struct str text)
 {
 	size_t least = SIZE_MAX;
@@ -270,7 +278,7 @@ static void add_failures(const struct test_answer *answer,
 			 report->failed - SHOWN_FAILURES);
 }
 
-/* The end of what it printed: nothing else says why it failed. */
+/* The end of an output, when nothing else says why the run failed. */
 static void add_end(const struct buf *output, const char *title, struct buf *text)
 {
 	const struct text_limits limits = {.line_bytes = SHOWN_LINE_BYTES};
@@ -336,7 +344,7 @@ static struct value *list_failures(const struct test_answer *answer,
 	return failures;
 }
 
-/* Add the details that are known while the tests still run, too. */
+/* Add the details that are already known while the tests run. */
 static void add_details_so_far(const struct test_answer *answer,
 			       const struct test_report *report, struct value *details)
 {
@@ -362,7 +370,7 @@ static void add_details(const struct test_answer *answer, struct tool_result *re
 }
 
 /*
- * Look in the output for what the tests say that they could not reach: the session knows
+ * Search the output for files and hosts that the tests could not reach; the session knows
  * why.
  */
 static void claim(const struct test_answer *answer, struct tool_result *result)
@@ -390,8 +398,8 @@ static void add_runner(const struct test_answer *answer, struct buf *text)
 }
 
 /*
- * Of a run that goes on as job JOB: SEEN is what can be read of it by now. ANSWER's `first` is
- * what runs; of a second run its report says so (`first`).
+ * The answer about a run that goes on as job JOB. SEEN has the results so far. ANSWER's
+ * `first` is the run under way; SEEN's `first` is set when it is a second run.
  */
 static void test_tell_so_far(const struct test_answer *answer,
 			     const struct test_report *seen, int64_t job,
@@ -431,7 +439,7 @@ static void test_tell_so_far(const struct test_answer *answer,
 	(void)tool_done(result);
 }
 
-/* Fill RESULT: status, text, details; keeps the log. */
+/* Fill RESULT: status, text, details. Keep the log. */
 static void test_tell(const struct test_answer *answer, struct tool_result *result)
 {
 	struct test_ran *ran = answer->first;
@@ -466,10 +474,10 @@ static void test_tell(const struct test_answer *answer, struct tool_result *resu
 	claim(answer, result);
 }
 
-/* The programs of a plan, one after the other. */
+/* Runs the programs of a plan, one after the other. */
 
 enum {
-	/* Bytes of a stream that are read for tests: the end is read besides. */
+	/* Bytes of a stream that are read for tests. Its end is read as well. */
 	OUT_MAX = 8 << 20,
 	ERROR_MAX = 2 << 20,
 	REPORT_MAX = 12 << 20, /* of the file that a runner writes */
@@ -487,7 +495,7 @@ static void test_ran_init(struct test_ran *ran, const struct test_choice *choice
 {
 	memset(ran, 0, sizeof(*ran));
 	test_report_init(&ran->report, choice->project.folder, choice->prefix);
-	/* And the line end between the two. */
+	/* One more for the line end between the two parts. */
 	buf_init(&ran->out, OUT_MAX + PROGRAM_TAIL + 1);
 	buf_init(&ran->error, ERROR_MAX + PROGRAM_TAIL + 1);
 	program_run_init(&ran->run);
@@ -502,7 +510,10 @@ static void test_ran_fini(struct test_ran *ran)
 	buf_fini(&ran->error);
 }
 
-/* A file that a runner wrote; what tests put there instead is no file. */
+/*
+ * Read a file that a runner wrote. Tests may have put something else in its place, which
+ * is not read.
+ */
 static void read_file(const char *path, struct buf *content)
 {
 	auto_close int fd = -1;
@@ -512,11 +523,11 @@ static void read_file(const char *path, struct buf *content)
 		fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
-	/* Of one that is too large the beginning is read. */
+	/* Of a file that is too large the beginning is read. */
 	(void)fd_read_all(fd, content, path, NULL);
 }
 
-/* Read into REPORT what the last step of the plan has said so far. */
+/* Read the output of the plan's last step so far into REPORT. */
 static void read_tests(const struct runs *runs, struct test_report *report)
 {
 	const struct test_plan *plan = runs->plan;
@@ -554,7 +565,10 @@ static void tell_so_far(const struct runs *runs, int64_t job, struct tool_result
 	test_report_fini(&seen);
 }
 
-/* A question to this job. To end it is to cancel it: what was seen by then is told. */
+/*
+ * Answer a question to this job. A signal cancels the run, and the results so far are
+ * reported.
+ */
 static void asked(const struct runs *runs, const struct ask *ask)
 {
 	struct tool_result result;
@@ -599,7 +613,10 @@ static void take_output(void *context, int stream, struct str bytes)
 	call_output(runs->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }
 
-/* The end of a stream that was longer than what is kept of it: there are the sums. */
+/*
+ * Add the end of a stream that was longer than its kept part, because the sums are at the
+ * end.
+ */
 static void add_tail(const struct program_output *output, size_t max, struct buf *kept)
 {
 	struct buf tail;
@@ -701,7 +718,7 @@ static bool test_run(struct call *call, const struct test_choice *choice,
 		     struct err *err)
 {
 	struct runs runs = {call, choice, plan, ran, log};
-	/* A plan's one more; CI is told to test runners alone. */
+	/* The plan's own variable. Only test runners are told CI. */
 	const char *const more[] = {"CI=1", plan->environment, NULL};
 	const char **environment = shell_command_environment(call->environment, more);
 	bool ok = true;
@@ -723,12 +740,12 @@ static bool test_run(struct call *call, const struct test_choice *choice,
 	return true;
 }
 
-/* What a folder holds, and argument vectors. */
+/* The content of a folder, and argument vectors. */
 
 enum {
-	SETTINGS_MAX = 1 << 20, /* bytes of a project's own file that are looked at */
+	SETTINGS_MAX = 1 << 20, /* bytes of a project's own file that are read */
 	NAMES_MAX = 10000,      /* names of one folder */
-	FOLDERS_MAX = 300,      /* names of one whose folders are looked into, too */
+	FOLDERS_MAX = 300,      /* names in a folder whose subfolders are searched too */
 	ROOM_FIRST = 16,
 	REGEX_MAX = 1 << 20,
 };
@@ -862,7 +879,7 @@ const char *test_project_fits(const struct test_project *project, const char *na
 	return found;
 }
 
-/* Folders that hold what others have made. */
+/* Folders of generated or foreign files. */
 #define OTHERS "node_modules venv env vendor site-packages target build dist third_party"
 
 /* The folder FOLDER (relative) and, DEPTH times, those below it. */
@@ -941,7 +958,10 @@ const char *test_project_build(const struct test_project *project, const char *r
 
 	hash_text(str_of(project->folder), hex);
 	buf_init(&path, PATH_MAX);
-	/* Two projects of a workspace have two; the home is the workspace's own. */
+	/*
+	 * Two projects of a workspace have two such folders; the home belongs to the
+	 * workspace.
+	 */
 	(void)buf_addf(&path, "%s/.cache/glovebox-tests/%s-%.12s/",
 		       home != NULL ? home : "/tmp", runner, hex);
 	(void)fd_make_folders(path.data, NULL);
@@ -1045,15 +1065,16 @@ void test_plan_files(const struct test_request *request, struct test_plan *plan)
 }
 
 /*
- * Which runner, in which folder: that of the file when one is named, else the workspace.
+ * Chooses the runner and its folder: that of the file when one is named, else the
+ * workspace.
  */
 
 enum { SENTENCE_MAX = 8192, RUNNERS_MAX = 16 };
 
-/* By these names a folder holds tests in any language. */
+/* A folder with one of these names holds tests, in any language. */
 #define TEST_FOLDERS "test tests t spec specs __tests__ testing Test Tests"
 
-/* Does a folder on the way to FILE, or that itself, have such a name? */
+/* Does FILE, when it is a folder, or a folder above it have such a name? */
 static bool in_test_folder(const char *file, bool is_folder)
 {
 	for (const char *at = file; *at != '\0';) {
@@ -1087,14 +1108,17 @@ static bool in_test_root(const struct test_choice *choice)
 	    (!choice->file_is_folder && runner->files != NULL &&
 	     fits(runner->files, choice->file)))
 		return true;
-	/* The project itself, where its tests lie beside its sources. */
+	/* The folder is the project itself, with tests beside its sources. */
 	if (choice->file_is_folder && runner->files != NULL &&
 	    test_project_fits(&choice->project, choice->file, runner->files) != NULL)
 		return true;
 	return runner->is_root != NULL && runner->is_root(&choice->project, choice->file);
 }
 
-/* Add the runners that fit the project; those that yield only when no other does. */
+/*
+ * Add the runners that fit the project. A runner that yields is added only when no other
+ * one fits.
+ */
 static size_t find_runners(const struct test_project *project,
 			   const struct test_runner **found, const char **because)
 {
@@ -1116,7 +1140,7 @@ static size_t find_runners(const struct test_project *project,
 	return count;
 }
 
-/* Of several, those that take FILE for one of theirs by its name. */
+/* Of several runners keep those whose files have names like FILE. */
 static size_t keep_fitting(const char *file, const struct test_runner **found,
 			   const char **because, size_t count)
 {
@@ -1138,7 +1162,7 @@ static void add_all_needs(struct buf *out)
 			       test_runners[i]->needs);
 }
 
-/* No runner in the workspace: what was looked for, and where there is one. */
+/* No runner fits the workspace: say what was looked for, and which folder has one. */
 static void tell_none(struct call *call, struct arena *arena, struct tool_result *result)
 {
 	static const char *const markers =
@@ -1179,7 +1203,7 @@ static void tell_several(const struct test_runner *const *found,
 	buf_fini(&text);
 }
 
-/* Make FOLDER (below the workspace, or that) the project's. */
+/* Make FOLDER (the workspace or a folder below it) that of the project. */
 static void set_folder(struct test_choice *choice, const char *folder)
 {
 	const char *below = path_relative(folder, choice->project.call->workspace);
@@ -1193,7 +1217,7 @@ static void set_folder(struct test_choice *choice, const char *folder)
 	buf_fini(&prefix);
 }
 
-/* The runners of one folder: WANTED, or all that fit. */
+/* Find the runners of one folder: WANTED, or all that fit. */
 static size_t look(struct test_choice *choice, const char *folder,
 		   const struct test_runner *wanted, const struct test_runner **found,
 		   const char **because)
@@ -1207,8 +1231,8 @@ static size_t look(struct test_choice *choice, const char *folder,
 }
 
 /*
- * Upwards from PATH to the workspace: the first folder that uses WANTED, or any. Folders of
- * tests count only when nothing above them does.
+ * Go up from PATH to the workspace, to the first folder that uses WANTED, or any runner.
+ * A folder of tests counts only when no folder above it does.
  */
 static size_t climb(struct test_choice *choice, const char *path,
 		    const struct test_runner *wanted, const struct test_runner **found,
@@ -1239,7 +1263,10 @@ static size_t climb(struct test_choice *choice, const char *path,
 	return count;
 }
 
-/* The file of the call, real and inside the workspace; *FOLDER is where it lies. */
+/*
+ * Find the file of the call, whose real path must be inside the workspace. *FOLDER is its
+ * folder.
+ */
 static bool reach_file(struct call *call, const char *name, struct file *file,
 		       struct buf *folder, struct tool_result *result)
 {
@@ -1317,7 +1344,10 @@ static bool choose(struct test_choice *choice, const struct file *file, const ch
 		choice->runner = found[0];
 		choice->because = because[0];
 	} else if (wanted != NULL) {
-		/* Asked for by name: in the workspace, whatever shows it or not. */
+		/*
+		 * The runner was asked for by name: use it in the workspace, even if no
+		 * file shows it.
+		 */
 		choice->runner = wanted;
 		set_folder(choice, call->workspace);
 	} else {
@@ -1350,7 +1380,7 @@ static bool test_choose(struct call *call, struct arena *arena,
 }
 
 #define RUN_TESTS_TIMEOUT_S 600
-/* As long as a job may take: a whole suite may be that slow, and nothing else waits for it. */
+/* The same as for a job: a whole suite may be so slow, and nothing else waits for it. */
 #define RUN_TESTS_TIMEOUT_MAX_S 7200
 
 enum { TEXT_ARGUMENT_MAX = 1000 }; /* of a name, or a pattern of names */
@@ -1367,7 +1397,10 @@ static const struct tool_param run_tests_params[] = {
 	{"runner", PARAM_CHOICE, false, "Runner to use; found in the workspace unless told",
 	 .choices = "auto phpunit pytest go cargo node jest vitest mocha meson ctest prove make",
 	 .initial = "\"auto\""},
-	/* Its own default: suites take longer than commands (the policy's wall_s). */
+	/*
+	 * A default of its own, because suites take longer than commands (the policy's
+	 * wall_s).
+	 */
 	{"timeout_s", PARAM_SECONDS, false, "Seconds until it is ended",
 	 .aliases = "timeout", .initial = SHOWN_NUMBER(RUN_TESTS_TIMEOUT_S)},
 	{"rerun_failed", PARAM_BOOLEAN, false,
@@ -1375,7 +1408,7 @@ static const struct tool_param run_tests_params[] = {
 	{0},
 };
 
-/* No value may look like an option, or end a line of a log. */
+/* A value must not look like an option, or end a line of a log. */
 static bool check_shape(const struct call *call, const char *name, struct tool_result *result)
 {
 	struct str text = call_str(call, name);
@@ -1411,7 +1444,7 @@ static bool check_texts(const struct call *call, const struct test_runner *runne
 	       check_taken(call, "suite", runner->no_suite, runner->name, result);
 }
 
-/* All that one call holds. */
+/* Everything that one call holds. */
 struct tests {
 	struct call *call;
 	struct tool_result *result;
@@ -1421,13 +1454,13 @@ struct tests {
 	struct test_ran first, again;
 	struct test_log log;
 	struct buf spills;   /* folder of the logs */
-	struct buf report;   /* folder of the report, and then its name in there */
-	struct buf progress; /* the same of what is written on the way */
+	struct buf report;   /* the folder of the report, later with its file name */
+	struct buf progress; /* the same for the file that is written during the run */
 	char *folder;
 	bool ran_again;
 };
 
-/* A folder that no other call of this cell knows, for the file that the runner writes. */
+/* Make a folder for the runner's file, which no other call of this cell knows. */
 static bool make_report(struct tests *tests, struct err *err)
 {
 	struct buf *path = &tests->report;
@@ -1459,7 +1492,7 @@ static enum result_status start_failed(const struct tests *tests,
 	return tool_fail(tests->result, "The tests did not run. %s", err->text);
 }
 
-/* Is a second run of what failed of use? */
+/* Is a second run of the failed tests useful? */
 static bool wants_again(const struct tests *tests)
 {
 	const struct test_ran *first = &tests->first;
@@ -1582,7 +1615,7 @@ const struct tool run_tests_tool = {
 	.execute = run_tests_execute,
 };
 
-/* The table. */
+/* The table of all runners. */
 
 const struct test_runner *const test_runners[] = {
 	&phpunit_runner, &pytest_runner, &go_runner,    &cargo_runner, &node_runner,

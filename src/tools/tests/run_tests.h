@@ -1,7 +1,7 @@
 /*
  * run_tests: the programs that run tests, one row each: how a project shows that it uses
- * one, the argument vectors that run its tests, and the reader of what it says (report.h).
- * Never a shell text: every value is one argument, and none begins with a dash.
+ * one, the argument vectors that run its tests, and the reader of its output (report.h).
+ * No row makes a shell text: every value is one argument, and none begins with a dash.
  *
  * A runner is added as one `struct test_runner` in runners.c, one row in run_tests.c
  * and one in docs.
@@ -21,7 +21,7 @@
 
 enum {
 	TEST_STEPS_MAX = 3, /* configure, build, test */
-	/* Failed tests that are run again; when more fail it is no chance. */
+	/* The most failed tests that are run again. More failures are no chance. */
 	TEST_AGAIN_MAX = 100,
 };
 
@@ -32,29 +32,40 @@ struct test_project {
 	const char *folder; /* absolute */
 };
 
-/* Is NAME (relative) there, whatever it is? */
+/* Does NAME (relative) exist, as an entry of any kind? */
 bool test_project_has(const struct test_project *project, const char *name);
-/* The first of the blank-separated NAMES that is there, or NULL. */
+/* The first of the blank-separated NAMES that exists, or NULL. */
 const char *test_project_first(const struct test_project *project, const char *names);
-/* The content of NAME, empty when it is not there, no text file, or too large. */
+/*
+ * The content of NAME; empty when NAME does not exist, is no text file, or is too large.
+ */
 struct str test_project_read(const struct test_project *project, const char *name);
-/* A file of the folder NAME ("." for itself) that fits one of the blank-separated PATTERNS. */
+/*
+ * A file in the folder NAME (".": the project's folder) that fits one of the
+ * blank-separated PATTERNS.
+ */
 const char *test_project_fits(const struct test_project *project, const char *name,
 			      const char *patterns);
 /*
- * The same in the folder NAME of a folder of the project ("pkg/tests", "src/pkg/tests"): the path
- * of that folder, or NULL. A folder that holds one of the blank-separated OWN is a project itself,
- * and so are those that packages of others lie in.
+ * The same for the folder NAME in a folder of the project ("pkg/tests", "src/pkg/tests").
+ * Returns the path of that folder, or NULL. Skipped are folders with one of the
+ * blank-separated OWN, which are projects themselves, and folders of installed packages.
  */
 const char *test_project_fits_below(const struct test_project *project, const char *name,
 				    const char *patterns, const char *own);
-/* The first folder of FOLDER, "." for the project, that holds NAME ("build" with "x.txt"). */
+/*
+ * The first folder, from FOLDER on ("." is the project), that holds NAME ("build" with
+ * "x.txt").
+ */
 const char *test_project_holder(const struct test_project *project, const char *folder,
 				const char *name);
 
-/* Append the names of the folders right below that hold one of NAMES, ", " between. */
+/* May this process write to the project's folder? */
 bool test_project_writable(const struct test_project *project);
-/* A folder of its own below the private home, for what is built: made when missing. */
+/*
+ * A folder for the runner's build files below the private home. It is made when it is
+ * missing.
+ */
 const char *test_project_build(const struct test_project *project, const char *runner);
 
 /* The request for a run; its texts are checked already. */
@@ -63,10 +74,10 @@ struct test_request {
 	const char *file; /* relative to the project's folder, or NULL */
 	bool file_is_folder;
 	const char *filter, *suite; /* or NULL */
-	/* Its failures are to be run again, and nothing else; NULL: the first run. */
+	/* Run only its failures again; NULL: this is the first run. */
 	const struct test_report *again;
-	const char *report;   /* where the runner may leave a file for its parser */
-	const char *progress; /* and one that it writes as it goes */
+	const char *report;   /* where the runner may write a file for its parser */
+	const char *progress; /* where it may write another one during the run */
 };
 
 struct test_step {
@@ -77,8 +88,9 @@ struct test_step {
 struct test_plan {
 	struct test_step steps[TEST_STEPS_MAX]; /* the last one runs the tests */
 	size_t count;
-	const char *report;      /* absolute; removed before, read afterwards; or NULL */
-	const char *progress;    /* the same of test_output.progress */
+	/* absolute; removed before the run, read after it; or NULL */
+	const char *report;
+	const char *progress;    /* the same for test_output.progress */
 	const char *environment; /* one more variable "NAME=value", or NULL */
 	const char *module;      /* test_output.module */
 };
@@ -91,23 +103,34 @@ void test_plan_add(const struct test_request *request, struct test_plan *plan,
 /* The failures to run again as one regular expression: "^(?:a|b)$" between the two texts. */
 const char *test_plan_names(const struct test_request *request, const char *before,
 			    const char *after);
-/* Append TEXT with every character escaped that has a meaning in regular expressions. */
+/*
+ * Append TEXT with an escape before every character that has a meaning in regular
+ * expressions.
+ */
 void run_tests_escape(struct str text, struct buf *out);
-/* Add every file in which a test failed, once, absolute. */
+/* Add every file with a failed test, once, as an absolute path. */
 void test_plan_files(const struct test_request *request, struct test_plan *plan);
 
 struct test_runner {
 	const char *name;
-	const char *needs;   /* for people: what a project has that uses it */
-	const char *missing; /* what to do when its program is not there */
-	const char *files; /* blank-separated patterns: by its name a file holds tests */
-	/* what to say when it takes no such argument; NULL: it takes it */
+	const char *needs;   /* for people: what a project that uses the runner has */
+	const char *missing; /* what to do when the runner's program is missing */
+	/* blank-separated patterns for the names of files with tests */
+	const char *files;
+	/* the sentence when the runner does not take such an argument; NULL: it does */
 	const char *no_file, *no_folder, *no_filter, *no_suite;
-	bool yields;   /* only when no other fits: it mostly calls one of them */
-	bool no_again; /* a part of the tests cannot be run: all of them are */
-	/* The name of what shows that the project uses it; NULL: it does not. */
+	/* used only when no other runner fits, because it usually calls one of them */
+	bool yields;
+	bool no_again; /* it cannot run a part of the tests, so all are run */
+	/*
+	 * The name of the file that shows that the project uses the runner; NULL: it does
+	 * not.
+	 */
 	const char *(*detect)(const struct test_project *project);
-	/* A folder or file (relative) that the project's settings name as tests; or NULL. */
+	/*
+	 * Do the project's settings name FILE (relative), a folder or a file, as tests?
+	 * May be NULL.
+	 */
 	bool (*is_root)(const struct test_project *project, const char *file);
 	/* False: SENTENCE says what is wrong with the request, and what would work. */
 	bool (*plan)(const struct test_request *request, struct test_plan *plan,

@@ -1,4 +1,6 @@
-/* runners: meson, ctest and make, mostly for C; what is built there is brought up to date first. */
+/*
+ * runners: the rows of all runners, and the readers of formats that only one runner has.
+ */
 
 #include "base/clock.h"
 #include "base/path.h"
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-	KNOWN_MAX = 4096, /* tests with parts, and packages, that are known to be such */
+	KNOWN_MAX = 4096, /* tests with parts, and packages, that are remembered */
 	WORDS_MAX = 16 << 10,
 	NAME_MAX_BYTES = 2048,
 };
@@ -24,8 +26,9 @@ enum {
 #define MAKEFILES "GNUmakefile makefile Makefile"
 
 /*
- * Where PROJECT is built already, which SIGN tells, if we may write there; else a folder in
- * the private home: nobody asked for one in the workspace. *READY: it is set up.
+ * The folder in which PROJECT is built already, known by SIGN, if it is writable. Else a
+ * folder in the private home, because nobody asked for one in the workspace. *READY: it
+ * is set up.
  */
 static const char *find_build(const struct test_project *project, const char *sign,
 			      const char *runner, bool *ready)
@@ -55,7 +58,7 @@ static const char *meson_detect(const struct test_project *project)
 	return test_project_first(project, "meson.build");
 }
 
-/* Add each test to run again, once. */
+/* Add each test that must run again, once. */
 static void add_selected(const struct test_request *request, struct test_plan *plan)
 {
 	const struct test_report *again = request->again;
@@ -164,7 +167,7 @@ static bool ctest_plan(const struct test_request *request, struct test_plan *pla
 	return true;
 }
 
-/* May a target of this name be named? Only those that test: "deploy" is none of ours. */
+/* May a target with this name be run? Only a target that tests: "deploy" is none. */
 static bool is_test_target(struct str name)
 {
 	bool tests = false;
@@ -181,7 +184,10 @@ static bool is_test_target(struct str name)
 	return tests && name.data[0] != '-';
 }
 
-/* Has the makefile TEXT the target NAME? With NAME NULL its test targets are put in ALL. */
+/*
+ * Does the makefile TEXT have the target NAME? NAME NULL: its test targets are appended
+ * to ALL.
+ */
 static bool has_target(struct str text, const char *name, struct buf *all)
 {
 	struct str line, word;
@@ -288,11 +294,12 @@ const struct test_runner make_runner = {
 struct go {
 	struct test_report *report;
 	const char *module;
-	struct str text;  /* all of it */
-	struct str error; /* what the build says */
+	struct str text;  /* the whole output */
+	struct str error; /* the messages of the build */
 	/*
-	 * In the report's arena: "package test" of a test that has parts, "package" of which a test
-	 * has failed. Events of packages that are tested side by side come in any order.
+	 * In the report's arena: "package test" for a test that has parts, "package" for
+	 * a package with a failed test. Events of packages that are tested at the same
+	 * time come in any order.
 	 */
 	char *known[KNOWN_MAX];
 	size_t known_count;
@@ -313,7 +320,7 @@ static void add_known(struct go *go, const char *key)
 		go->known[go->known_count++] = arena_copy(&go->report->arena, str_of(key));
 }
 
-/* Everything above PACKAGE's TEST has parts: "A/b/c" makes "A" and "A/b" known. */
+/* The tests above TEST of PACKAGE have parts: "A/b/c" makes "A" and "A/b" known. */
 static void add_parents(struct go *go, const char *package, const char *test)
 {
 	struct buf key;
@@ -328,7 +335,10 @@ static void add_parents(struct go *go, const char *package, const char *test)
 	buf_fini(&key);
 }
 
-/* Was it printed by PACKAGE's TEST, or with none by the package or the making of it? */
+/*
+ * Is EVENT the output of TEST of PACKAGE, or, when there is no test, of the package or
+ * its build?
+ */
 static bool is_of(const struct value *event, const char *package, const char *test)
 {
 	struct str of = value_str(value_member(event, "Package"));
@@ -341,7 +351,7 @@ static bool is_of(const struct value *event, const char *package, const char *te
 	return str_is(of, package) && strcmp(name != NULL ? name : "", test) == 0;
 }
 
-/* Append what the test printed, without the lines that only frame it. */
+/* Append the output of the test, without the lines that only frame it. */
 static void add_words(const struct go *go, const char *package, const char *test,
 		      struct buf *words)
 {
@@ -351,7 +361,7 @@ static void add_words(const struct go *go, const char *package, const char *test
 		auto_value struct value *event = NULL;
 		struct str printed, shown;
 
-		/* Cheaper than to take every line apart. */
+		/* This check is faster than parsing every line. */
 		if (str_find(line, STR("\"Output\""), 0) == (size_t)-1 ||
 		    str_find(line, str_of(package), 0) == (size_t)-1 ||
 		    !value_parse(line, 0, &event, NULL))
@@ -365,7 +375,10 @@ static void add_words(const struct go *go, const char *package, const char *test
 	}
 }
 
-/* The folder of PACKAGE in the module, "" for its root; NULL when it is none of its. */
+/*
+ * The folder of PACKAGE in the module, "" for its root; NULL: the package is not in the
+ * module.
+ */
 static const char *folder_of(const struct go *go, const char *package)
 {
 	size_t size = go->module != NULL ? strlen(go->module) : 0;
@@ -396,7 +409,7 @@ static void add_failure(struct go *go, const char *package, const char *test)
 	else if (go->report->count < TEST_TEXTS_MAX)
 		(void)buf_addstr(&words, str_part(go->error, 0, WORDS_MAX));
 	if (report_place_find(buf_str(&words), go->report->folder, &found, &seen.line)) {
-		/* Names of files are those in the package's folder. */
+		/* The files' names are relative to the package's folder. */
 		if (folder != NULL && folder[0] != '\0' &&
 		    memchr(found.data, '/', found.size) == NULL)
 			(void)buf_addf(&file, "%s/", folder);
@@ -427,7 +440,7 @@ static void end_test(struct go *go, const char *package, const char *test,
 
 	buf_init(&key, NAME_MAX_BYTES);
 	(void)buf_addf(&key, "%s %s", package, test);
-	/* Its parts have been counted; it fails because one of them did. */
+	/* The parts of the test were counted; it fails because one of them failed. */
 	parent = is_known(go, key.data);
 	if (state == TEST_FAILED)
 		add_known(go, package);
@@ -463,12 +476,12 @@ static void take_event(struct go *go, const struct value *event)
 		end_test(go, package, test, state);
 		return;
 	}
-	/* It did not build, or ended before its tests did. */
+	/* The package was not built, or ended before its tests did. */
 	if (state == TEST_FAILED && !is_known(go, package))
 		add_failure(go, package, "");
 }
 
-/* "FAIL\texample.org/a [build failed]": no event, where Go is older than 1.24. */
+/* "FAIL\texample.org/a [build failed]" is no event when Go is older than 1.24. */
 static void take_line(struct go *go, struct str line)
 {
 	const char *package;
@@ -520,7 +533,7 @@ static const char *read_module(const struct test_project *project)
 	return NULL;
 }
 
-/* The tests that failed, without their parts: the packages once, then the names. */
+/* Add the failed tests, without their parts: first each package once, then the names. */
 static void add_again(const struct test_request *request, struct test_plan *plan)
 {
 	const struct test_report *again = request->again;
@@ -554,7 +567,7 @@ static void add_again(const struct test_request *request, struct test_plan *plan
 	buf_fini(&names);
 }
 
-/* The package of FILE: its folder. */
+/* Add the package of FILE, which is its folder. */
 static void add_package(const struct test_request *request, struct test_plan *plan)
 {
 	const char *file = request->file;
@@ -610,18 +623,18 @@ const struct test_runner go_runner = {
 	.parse = go_parse,
 };
 
-/* Node --test, jest, vitest and mocha. */
+/* The test runners of JavaScript: node --test, jest, vitest and mocha. */
 
 #define JS_TEST_FILES                                                                \
 	"*.test.js *.test.mjs *.test.cjs *.test.ts *.test.tsx *.test.jsx *.spec.js " \
 	"*.spec.mjs *.spec.ts *.spec.tsx *_test.js *_test.mjs *-test.js *-test.mjs test-*.js"
 
 enum {
-	/* As a tree in memory it takes many times as much. */
+	/* As a tree in memory the JSON needs many times this size. */
 	JSON_MAX = 6 << 20,
 };
 
-/* The words why ONE failed, or the whole file did. */
+/* Append the reason why the test or file ONE failed. */
 static void add_messages(const struct value *one, struct buf *words)
 {
 	const struct value *messages = value_member(one, "failureMessages");
@@ -673,7 +686,7 @@ static void add_unloaded(const struct value *file, struct str name,
 				});
 }
 
-/* One file, and its tests. */
+/* Add one file and its tests. */
 static void add_file(const struct value *file, struct test_report *report)
 {
 	const struct value *list = value_member(file, "assertionResults");
@@ -682,12 +695,12 @@ static void add_file(const struct value *file, struct test_report *report)
 
 	for (size_t i = 0; i < value_count(list); i++)
 		add_assertion(value_item(list, i), name, report);
-	/* It could not even be loaded. */
+	/* The file could not be loaded. */
 	if (failed && value_count(list) == 0)
 		add_unloaded(file, name, report);
 }
 
-/* The JSON of jest, which vitest writes too. */
+/* The JSON of jest; vitest writes the same form. */
 static void parse_jest(const struct test_output *output, struct test_report *report)
 {
 	auto_value struct value *whole = NULL;
@@ -712,11 +725,11 @@ static void add_mocha(const struct value *list, enum test_state state,
 		struct test_seen seen = {.state = state, .name = name};
 
 		if (state == TEST_FAILED) {
-			/* Its stack begins with the message, and names the line. */
+			/* The stack begins with the message, and names the line. */
 			seen.text = stack.size > 0
 					    ? stack
 					    : value_str(value_member(error, "message"));
-			/* A hook is no test: it runs with the tests of its file. */
+			/* A hook is no test. It runs with the tests of its file. */
 			if (str_find(name, STR("\" hook"), 0) == (size_t)-1)
 				seen.select = name;
 			if (!report_place_find(seen.text, report->folder, &seen.file,
@@ -727,7 +740,7 @@ static void add_mocha(const struct value *list, enum test_state state,
 	}
 }
 
-/* The JSON of mocha; older ones than 9.2 print it behind what the tests have printed. */
+/* The JSON of mocha. Versions before 9.2 print it behind the output of the tests. */
 static void parse_mocha(const struct test_output *output, struct test_report *report)
 {
 	auto_value struct value *whole = NULL;
@@ -744,7 +757,7 @@ static void parse_mocha(const struct test_output *output, struct test_report *re
 	add_mocha(value_member(whole, "pending"), TEST_SKIPPED, report);
 }
 
-/* Does package.json speak of WORD, as what is needed or as a script's program? */
+/* Does package.json name WORD, as a dependency or as the program of a script? */
 static bool package_names(const struct test_project *project, const char *word)
 {
 	static const char *const kinds[] = {"dependencies", "devDependencies",
@@ -845,7 +858,7 @@ static bool jest_plan(const struct test_request *request, struct test_plan *plan
 	}
 	if (request->again == NULL && request->filter != NULL)
 		test_plan_add(request, plan, "--testNamePattern=%s", request->filter);
-	/* It takes all that follows for files. */
+	/* Jest takes all words behind this option for files. */
 	if (request->again != NULL || (request->file != NULL && !request->file_is_folder))
 		test_plan_add(request, plan, "--runTestsByPath");
 	if (request->again != NULL)
@@ -886,7 +899,9 @@ static bool mocha_plan(const struct test_request *request, struct test_plan *pla
 	test_plan_add(request, plan, "--reporter=json");
 	test_plan_add(request, plan, "--reporter-option=output=%s", request->report);
 	plan->report = request->report;
-	/* Files would be added to those that the project's settings name: names are exact. */
+	/*
+	 * mocha would add files to those of the project's settings, but names are exact.
+	 */
 	if (request->again != NULL) {
 		test_plan_add(request, plan, "--grep=%s",
 			      test_plan_names(request, "^(?:", ")$"));
@@ -942,7 +957,7 @@ const struct test_runner mocha_runner = {
 	.parse = parse_mocha,
 };
 
-/* Prove, for files that speak TAP in whatever language. */
+/* prove, for files in any language that print TAP. */
 
 static const char *prove_detect(const struct test_project *project)
 {
@@ -990,7 +1005,7 @@ const struct test_runner prove_runner = {
 	.parse = report_parse_prove,
 };
 
-/* Phpunit. */
+/* phpunit. */
 
 #define SETTINGS "phpunit.xml phpunit.dist.xml phpunit.xml.dist"
 
@@ -1048,7 +1063,10 @@ static bool phpunit_plan(const struct test_request *request, struct test_plan *p
 	test_plan_add(request, plan, "--colors=never");
 	test_plan_add(request, plan, "--do-not-cache-result");
 	test_plan_add(request, plan, "--log-junit=%s", request->report);
-	/* The other one is written when all have run. */
+	/*
+	 * The report is written only after all tests; this file is written during the
+	 * run.
+	 */
 	test_plan_add(request, plan, "--log-teamcity=%s", request->progress);
 	if (request->again != NULL)
 		test_plan_add(request, plan, "--filter=%s",
@@ -1075,9 +1093,9 @@ const struct test_runner phpunit_runner = {
 	.parse = report_parse_phpunit,
 };
 
-/* Pytest. */
+/* pytest. */
 
-/* The settings that hold for tests, and the words by which they are known to. */
+/* The files with settings for tests, and the section that shows such settings. */
 static const struct {
 	const char *file, *section;
 } settings[] = {
@@ -1091,7 +1109,7 @@ enum { SETTINGS_COUNT = sizeof(settings) / sizeof(settings[0]) };
 
 #define PYTHON_TEST_FILES "test_*.py *_test.py"
 
-/* A folder with one of these is a project, which has tests of its own. */
+/* A folder with one of these files is a project with tests of its own. */
 #define OWN_PROJECT                                                                             \
 	"pyproject.toml setup.py setup.cfg tox.ini pytest.ini .pytest.ini package.json go.mod " \
 	"Cargo.toml meson.build CMakeLists.txt"
@@ -1127,7 +1145,7 @@ static const char *pytest_detect(const struct test_project *project)
 		name = test_project_fits(project, "test", PYTHON_TEST_FILES);
 	if (name == NULL)
 		name = test_project_fits(project, ".", PYTHON_TEST_FILES);
-	/* A package that has its tests in it. pytest finds them by itself. */
+	/* A package with its tests inside, which pytest finds by itself. */
 	if (name == NULL)
 		name = test_project_fits_below(project, "tests", PYTHON_TEST_FILES,
 					       OWN_PROJECT);
@@ -1152,7 +1170,7 @@ static bool pytest_is_root(const struct test_project *project, const char *file)
 		char *copy = arena_copy(project->arena, line);
 		struct str rest, word;
 
-		/* A line that is not indented begins something else. */
+		/* A line without indentation begins another setting. */
 		if (!first && line.size > 0 && strchr(" \t]", words[0]) == NULL)
 			break;
 		for (char *c = copy; *c != '\0'; c++) {
@@ -1187,7 +1205,7 @@ static bool pytest_plan(const struct test_request *request, struct test_plan *pl
 	add_program(request, plan);
 	test_plan_add(request, plan, "--color=no");
 	test_plan_add(request, plan, "--junitxml=%s", request->report);
-	/* The newer form has no files. */
+	/* The newer form of JUnit XML has no file names. */
 	test_plan_add(request, plan, "-o");
 	test_plan_add(request, plan, "junit_family=xunit1");
 	if (!test_project_writable(request->project)) {
@@ -1229,11 +1247,14 @@ const struct test_runner pytest_runner = {
 	.parse = report_parse_pytest,
 };
 
-/* Cargo test, and the lines of its test programs. */
+/* cargo test, and the lines of its test programs. */
 
-enum { LINE_MAX_BYTES = 4096 }; /* of a line that are looked at */
+enum { LINE_MAX_BYTES = 4096 }; /* of a line that is searched */
 
-/* "---- NAME stdout ----" begins the words of NAME; they end where the next begin. */
+/*
+ * The words of NAME, which begin behind "---- NAME stdout ----" and end where the next
+ * such line begins.
+ */
 static struct str words_of(struct str text, struct str name)
 {
 	const struct str mark = STR("---- "), tail = STR(" stdout ----");
@@ -1255,7 +1276,10 @@ static struct str words_of(struct str text, struct str name)
 	return STR("");
 }
 
-/* "test NAME ... ok": the name; empty when it is no such line. RESULT is what follows. */
+/*
+ * The name in "test NAME ... ok"; empty: LINE has another form. RESULT is the text behind
+ * it.
+ */
 static struct str test_of(struct str line, struct str *outcome)
 {
 	const struct str dots = STR(" ... ");
@@ -1305,7 +1329,7 @@ static const char *cargo_detect(const struct test_project *project)
 	return test_project_first(project, "Cargo.toml");
 }
 
-/* src/a/b.rs holds the tests a::b::…, tests/x.rs is a program of its own. */
+/* src/a/b.rs has the tests a::b::…, and tests/x.rs is a program of its own. */
 static bool add_module(const struct test_request *request, struct test_plan *plan,
 		       struct buf *module, struct buf *sentence)
 {
