@@ -672,7 +672,7 @@ bool model_ask(struct model *model, const struct model_request *request,
  * colons of its own.
  */
 
-enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
+enum { PROVIDERS = sizeof(providers) / sizeof(providers[0]) - 1, URL_MAX = 2048 };
 
 /*
  * Names of services and programs that people write before the colon, although they are
@@ -694,11 +694,11 @@ static const struct provider *find_provider(struct str word)
 /* Set ERR when WORD, before a colon, was meant as a provider and is none. */
 static bool check_prefix(struct str word, struct err *err)
 {
-	const char *names[PROVIDERS_MAX + 2] = {"replay"};
+	const char *names[PROVIDERS + 2] = {"replay"};
 	auto_free char *text = memory_copy_str(word);
 	const char *nearest;
 
-	for (size_t i = 0; i < PROVIDERS_MAX && providers[i]; i++)
+	for (size_t i = 0; i < PROVIDERS; i++)
 		names[i + 1] = providers[i]->name;
 	for (size_t i = 0; services[i]; i++) {
 		if (str_is(word, services[i]))
