@@ -1043,8 +1043,9 @@ void cell_close(struct cell *cell)
 {
 	if (cell == NULL)
 		return;
+	/* The analyser does not see that a freed worker has left the list. */
 	while (cell->workers != NULL)
-		cell_free_worker(cell->workers);
+		cell_free_worker(cell->workers); /* NOLINT(clang-analyzer-unix.Malloc) */
 	loop_remove(&cell->control_watch);
 	loop_remove_timer(&cell->open_timer);
 	loop_remove_timer(&cell->refill);

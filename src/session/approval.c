@@ -566,7 +566,9 @@ static void first_begin(struct session *session)
 	struct err err;
 
 	while ((first = session->first_widening) != NULL) {
-		struct running *running = waiting_for(first);
+		/* The analyser does not see that a freed widening has left the list. */
+		struct running *running =
+			waiting_for(first); /* NOLINT(clang-analyzer-unix.Malloc) */
 
 		if (running != NULL &&
 		    shape_extra(cell_spec(session->cell), &first->extra->root, 1,
