@@ -6,7 +6,7 @@
 #   make quick      incremental sanitizer build and the quick tests, about a minute
 #   make check      believe the program: a build with sanitizers, all suites, an installation
 #   make check-all  beside it, for contributors: the second compiler, the cell as another user and below
-#                   L3, other people's clients, linters, longer fuzzing
+#                   L3, other people's clients, linters, fuzzing
 #   make bench      measurements beside peers; BENCH=warm for one group
 #   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
 #   make gate       what the command gate calls literal beside a real bash, on TEXTS (10 million) random texts

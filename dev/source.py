@@ -5,7 +5,7 @@ import re
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 # A text may hold what looks like the beginning of a comment: "t/*.t".
-COMMENT = re.compile(r'''"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*.*?\*/|//[^\n]*''', re.DOTALL)
+TEXT_OR_COMMENT = re.compile(r'''"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*.*?\*/|//[^\n]*''', re.DOTALL)
 WORD = re.compile(r"[A-Za-z_]\w*")
 # Outside of a function nothing stands in column 0 but what is declared or defined.
 DECLARED = re.compile(
@@ -71,7 +71,7 @@ def declared(text):
 
 def without_comments(text):
     """The text with each comment blanked out; the lines keep their numbers."""
-    return COMMENT.sub(lambda match: match.group(0) if match.group(0)[0] in "\"'"
+    return TEXT_OR_COMMENT.sub(lambda match: match.group(0) if match.group(0)[0] in "\"'"
                        else "\n" * match.group(0).count("\n"), text)
 
 
@@ -97,7 +97,7 @@ def structs(text):
 
 def comments(text):
     """The words of each comment, its stars and line ends folded."""
-    for match in COMMENT.finditer(text):
+    for match in TEXT_OR_COMMENT.finditer(text):
         if match.group(0)[0] in "\"'":
             continue
         yield " ".join(re.sub(r"^\s*(/\*+|\*+/|\*|//)", "", line).removesuffix("*/").strip()

@@ -30,15 +30,21 @@ static const struct option_row show_options[] = {
 	{0},
 };
 
-/* Print two blanks and TEXT, cleaned: names of folders and models may hold any bytes. */
+/* Print TEXT, made safe for a terminal: names of folders and models may hold any bytes. */
 static void print_clean(struct str text, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, PAINT_MAX);
 	paint_clean(text, &clean);
-	(void)fprintf(out, "  %s", clean.data);
+	(void)fwrite(clean.data, 1, clean.size, out);
 	buf_fini(&clean);
+}
+
+static void print_column(struct str text, FILE *out)
+{
+	(void)fputs("  ", out);
+	print_clean(text, out);
 }
 
 struct listing {
@@ -58,7 +64,7 @@ static void print_prompt(struct str prompt, FILE *out)
 	size_t size = text_character_border(first, PROMPT_SHOWN);
 	if (size == 0)
 		return;
-	print_clean(str_part(first, 0, size), out);
+	print_column(str_part(first, 0, size), out);
 	if (size < str_trim(prompt).size)
 		(void)fprintf(out, " …");
 }
@@ -89,12 +95,12 @@ static bool list_one(void *context, const struct journal_session *session)
 	clock_text_local(session->began_wall_ms, began);
 	(void)fprintf(out, "%s  %s  %5lld events", session->id, began,
 		      (long long)session->events);
-	print_clean(session->agent, out);
-	print_clean(session->model, out);
-	print_clean(session->workspace, out);
+	print_column(session->agent, out);
+	print_column(session->model, out);
+	print_column(session->workspace, out);
 	if (session->parent.size > 0) {
 		(void)fprintf(out, "  for");
-		print_clean(session->parent, out);
+		print_column(session->parent, out);
 	}
 	print_prompt(session->prompt, out);
 	(void)fputc('\n', out);
@@ -154,7 +160,7 @@ static void print_beginning(struct str text, size_t most, FILE *out)
 	if (text.size > most)
 		text.size = text_character_border(text, most);
 	if (text.size > 0)
-		print_clean(text, out);
+		print_column(text, out);
 }
 
 /* Print one event in a line: its kind, its tool, and the beginning of its text. */
@@ -257,23 +263,12 @@ static bool export_line(void *context, int64_t number, const char *kind, int64_t
 	return fprintf(out, "%.*s\n", (int)json.size, json.data) > 0;
 }
 
-/* Print TEXT, made safe for a terminal. */
-static void export_clean(struct str text, FILE *out)
-{
-	struct buf clean;
-
-	buf_init(&clean, PAINT_MAX);
-	paint_clean(text, &clean);
-	(void)fwrite(clean.data, 1, clean.size, out);
-	buf_fini(&clean);
-}
-
 static void print_paragraph(struct str text, FILE *out)
 {
 	text = str_trim(text);
 	if (text.size == 0)
 		return;
-	export_clean(text, out);
+	print_clean(text, out);
 	(void)fputs("\n\n", out);
 }
 
@@ -293,7 +288,7 @@ static void print_fenced(const char *language, struct str text, FILE *out)
 	for (size_t i = 0; i <= longest; i++)
 		(void)fputc('`', out);
 	(void)fprintf(out, "%s\n", language);
-	export_clean(text, out);
+	print_clean(text, out);
 	(void)fputc('\n', out);
 	for (size_t i = 0; i <= longest; i++)
 		(void)fputc('`', out);
@@ -307,7 +302,7 @@ static void print_began(const char *title, const struct value *event, FILE *out)
 	(void)fprintf(out, "# %s\n\n", title);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		(void)fprintf(out, "- %s: ", members[i]);
-		export_clean(value_str(value_member(event, members[i])), out);
+		print_clean(value_str(value_member(event, members[i])), out);
 		(void)fputc('\n', out);
 	}
 	(void)fprintf(out, "- level of the cell: L%" PRId64 "\n\n",
@@ -337,7 +332,7 @@ static void print_call(const struct value *event, FILE *out)
 	struct buf text;
 
 	(void)fputs("### ", out);
-	export_clean(value_str(value_member(event, "tool")), out);
+	print_clean(value_str(value_member(event, "tool")), out);
 	(void)fputs("\n\n", out);
 	buf_init(&text, EVENT_JSON_MAX);
 	/* With the blanks of VALUE_PRETTY, it may exceed the limit of a text. */
@@ -353,7 +348,7 @@ static void print_result(const struct value *event, FILE *out)
 {
 	const struct value *exit_code = value_member(event, "exit_code");
 
-	export_clean(value_str(value_member(event, "status")), out);
+	print_clean(value_str(value_member(event, "status")), out);
 	if (value_kind(exit_code) == VALUE_INTEGER)
 		(void)fprintf(out, ", exit code %" PRId64, value_integer(exit_code));
 	(void)fprintf(out, ", %.1f s\n\n", value_number(value_member(event, "seconds")));
@@ -368,7 +363,7 @@ static void print_end(const struct value *event, FILE *out)
 	const int64_t answers = value_integer(value_member(event, "iterations"));
 
 	(void)fputs("## End of the turn\n\n", out);
-	export_clean(value_str(value_member(event, "reason")), out);
+	print_clean(value_str(value_member(event, "reason")), out);
 	(void)fprintf(out,
 		      ", %" PRId64 " answer%s, %" PRId64 " tokens in, %" PRId64
 		      " out, %.1f s\n\n",
@@ -378,7 +373,7 @@ static void print_end(const struct value *event, FILE *out)
 		      value_number(value_member(event, "seconds")));
 	for (size_t i = 0; i < value_count(changed); i++) {
 		(void)fputs("- ", out);
-		export_clean(value_str(value_member(value_item(changed, i), "path")), out);
+		print_clean(value_str(value_member(value_item(changed, i), "path")), out);
 		(void)fputc('\n', out);
 	}
 	if (value_count(changed) > 0)
@@ -443,7 +438,7 @@ static bool export_markdown(void *context, int64_t number, const char *kind,
 		return !ferror(out);
 	}
 	(void)fprintf(out, "(event %" PRId64 ", ", number);
-	export_clean(str_of(kind), out);
+	print_clean(str_of(kind), out);
 	(void)fprintf(out, ", cannot be read)\n\n");
 	return !ferror(out);
 }
