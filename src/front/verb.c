@@ -430,6 +430,9 @@ enum { VERB_NAME_MAX = 64 };
 /* Bytes of a complaint; the longest ones quote a tool. */
 enum { COMPLAINT_MAX = 4 << 20 };
 
+/* Bytes of a foreign name with its escapes. */
+enum { PRINTED_NAME_MAX = 16 << 10 };
+
 enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 static bool reader_is_gone(void)
@@ -471,6 +474,16 @@ int verb_print_json(const struct value *value, unsigned flags, FILE *out)
 	return fits ? verb_printed(CODE_DONE, out)
 		    : verb_complain(CODE_FAILED, "as JSON this is over %d bytes",
 				    PRINTED_MAX);
+}
+
+void verb_print_name(const char *text, int width, FILE *out)
+{
+	struct buf clean;
+
+	buf_init(&clean, PRINTED_NAME_MAX);
+	text_add_name(&clean, str_of(text));
+	(void)fprintf(out, "%-*s", width, clean.data);
+	buf_fini(&clean);
 }
 
 int verb_complain(int code, const char *format, ...)

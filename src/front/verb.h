@@ -188,6 +188,9 @@ extern const struct verb *const verbs[];
  */
 int verb_dispatch(const char *const *words);
 
+/* Print the foreign TEXT, made safe for a terminal, in at least WIDTH columns. */
+void verb_print_name(const char *text, int width, FILE *out);
+
 /*
  * Print "glovebox: sentence" and a line end on standard error, cleaned (text_clean).
  * Returns CODE.

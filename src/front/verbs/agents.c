@@ -142,17 +142,6 @@ static void find_rows(struct config *config, const char *workspace, struct value
 		describe(config, value_key(at), workspace, value_at(at));
 }
 
-/* Print foreign TEXT, made safe for a terminal, in at least WIDTH columns. */
-static void print_cell(const char *text, int width, FILE *out)
-{
-	struct buf clean;
-
-	buf_init(&clean, LINE_MAX_BYTES);
-	text_add_name(&clean, str_of(text));
-	(void)fprintf(out, "%-*s", width, clean.data);
-	buf_fini(&clean);
-}
-
 static void print_row(const char *name, const struct value *row, FILE *out)
 {
 	const struct value *from = value_member(row, "from");
@@ -161,7 +150,7 @@ static void print_row(const char *name, const struct value *row, FILE *out)
 	const char *problem = value_text(value_member(row, "problem"));
 	struct buf text;
 
-	print_cell(name, NAME_COLUMN, out);
+	verb_print_name(name, NAME_COLUMN, out);
 	buf_init(&text, LINE_MAX_BYTES);
 	for (size_t i = 0; i < value_count(from); i++)
 		(void)buf_addf(&text, "%s%s", i > 0 ? "+" : "",
@@ -175,7 +164,7 @@ static void print_row(const char *name, const struct value *row, FILE *out)
 	if (workspace != NULL)
 		(void)buf_addf(&text, "%s(of the workspace: %s)",
 			       text.size > 0 ? " " : "", workspace);
-	print_cell(text.data, 0, out);
+	verb_print_name(text.data, 0, out);
 	(void)putchar('\n');
 	buf_fini(&text);
 }

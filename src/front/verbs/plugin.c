@@ -29,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SHOWN_DIGITS = 12, TEXT_MAX = 16 << 10 };
+enum { SHOWN_DIGITS = 12 };
 
 static const struct option_row list_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print it as JSON"},
@@ -41,32 +41,10 @@ static const struct option_row list_options[] = {
 	{0},
 };
 
-static const struct option_row call_options[] = {
-	{"json", 0, OPTION_FLAG, NULL, "print the whole result as one JSON object"},
-	OPTION_ROW_WORKSPACE,
-	OPTION_ROW_CONFIG,
-	OPTION_ROW_AGENT,
-	OPTION_ROW_ALLOW_HOST,
-	OPTION_ROW_LEVEL,
-	OPTION_ROW_HELP,
-	{0},
-};
-
 static const struct option_row trust_options[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT,
 	OPTION_ROW_LEVEL,     OPTION_ROW_HELP,   {0},
 };
-
-/* Print foreign TEXT, made safe for a terminal. */
-static void print_name(const char *text, FILE *out)
-{
-	struct buf clean;
-
-	buf_init(&clean, TEXT_MAX);
-	text_add_name(&clean, str_of(text));
-	(void)fputs(clean.data, out);
-	buf_fini(&clean);
-}
 
 static int print_json(const struct plugins *plugins, FILE *out)
 {
@@ -100,10 +78,10 @@ static int print_json(const struct plugins *plugins, FILE *out)
 static void print_plugin(const struct plugin *plugin, FILE *out)
 {
 	(void)fprintf(out, "%-24s ", plugin->schema.id);
-	print_name(plugin->schema.version, out);
+	verb_print_name(plugin->schema.version, 0, out);
 	(void)fprintf(out, "  %s  %.*s  ", plugin_mode_name(plugin->schema.mode),
 		      SHOWN_DIGITS, plugin->package->hash);
-	print_name(plugin->package->source, out);
+	verb_print_name(plugin->package->source, 0, out);
 	if (plugin->package->commit[0] != '\0')
 		(void)fprintf(out, " at %.*s", SHOWN_DIGITS, plugin->package->commit);
 	(void)putchar('\n');
@@ -247,7 +225,7 @@ const struct verb verb_plugin_call = {
 	.arguments = "NAME|FILE|FOLDER [JSON|-]",
 	.help = call_help,
 	.example = "  glovebox plugin call ./word_count '{\"value\": \"hello\"}'",
-	.options = call_options,
+	.options = tool_call_options,
 	.words_least = 1,
 	.words_most = 2,
 	.run = call_run,

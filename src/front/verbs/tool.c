@@ -42,7 +42,7 @@ static const struct option_row schema_options[] = {
 	{0},
 };
 
-static const struct option_row call_options[] = {
+const struct option_row tool_call_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print the whole result as one JSON object"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
@@ -440,7 +440,7 @@ const struct verb verb_tool_call = {
 	.help = tool_call_help,
 	.example = "  glovebox tool call read_file '{\"path\": \"README.md\", \"end_line\": 20}'\n"
 		   "  glovebox tool call bash '{\"command\": \"make test\"}' --json",
-	.options = call_options,
+	.options = tool_call_options,
 	.words_least = 1,
 	.words_most = 2,
 	.names = NAMES_TOOLS,

@@ -18,6 +18,9 @@ struct verb_tool_wish {
 	bool json;            /* print the whole result */
 };
 
+/* The options of a verb that calls one tool. */
+extern const struct option_row tool_call_options[];
+
 /* Open SETUP's session, call the tool and print its result. Returns an exit code. */
 int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 		   struct interrupt *interrupt, FILE *out);
