@@ -23,10 +23,10 @@
 #include "tool/spill.h"
 #include "tool/tool.h"
 #include "tools/bash_hints.h"
-#include "tools/failing.h"
 #include "tools/outline.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
+#include "tools/tests/failing.h"
 #include "tools/tools.h"
 
 #include <errno.h>

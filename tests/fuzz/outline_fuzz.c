@@ -2,8 +2,8 @@
  * outline: any text gives an outline within its bounds; failing: of any line it is told whether it
  * tells of a failure; outline_binary_kind: of any bytes what they look like.
  */
-#include "tools/failing.h"
 #include "tools/outline.h"
+#include "tools/tests/failing.h"
 
 #include <stdint.h>
 #include <stdlib.h>

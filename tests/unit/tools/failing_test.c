@@ -1,7 +1,7 @@
 /* failing: which lines tell of a failure; outline_binary_kind: what bytes look like. */
 #include "base/fd.h"
-#include "tools/failing.h"
 #include "tools/outline.h"
+#include "tools/tests/failing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* failing: the words of failures, and the search for them. */
-#include "tools/failing.h"
+#include "tools/tests/failing.h"
 
 #include "base/text/text.h"
 
