@@ -19,7 +19,6 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/futex.h>
 #include <linux/securebits.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -47,9 +46,6 @@
  * helper shares the anchor's memory and descriptors, has a stack of its own, and has
  * ended before sandbox_join returns.
  */
-
-/* The kernel sets `lives` to 0 and wakes us when the helper ends. */
-enum { HELPER_LIVES = 1 };
 
 /*
  * Use system calls through kernel_raw only, because functions of the C library would
@@ -93,19 +89,20 @@ static void network_begin(struct sandbox_network *network)
 	network->fd = -1;
 	network->step = "starting the network's helper";
 	network->code = ECHILD; /* until the helper says otherwise */
-	network->lives = HELPER_LIVES;
-	if (clone(helper_main, network->stack + sizeof(network->stack),
-		  CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD, network, NULL,
-		  NULL, &network->lives) >= 0)
-		return;
-	network->code = errno;
-	network->lives = 0;
+	network->helper = clone(helper_main, network->stack + sizeof(network->stack),
+				CLONE_VM | CLONE_FILES | SIGCHLD, network);
+	if (network->helper < 0)
+		network->code = errno;
 }
 
 bool sandbox_join(struct sandbox_network *network, struct err *err)
 {
-	while (__atomic_load_n(&network->lives, __ATOMIC_ACQUIRE) == HELPER_LIVES)
-		(void)syscall(SYS_futex, &network->lives, FUTEX_WAIT, HELPER_LIVES, NULL);
+	/*
+	 * A helper that ended before SIGCHLD was ignored stays a zombie until it is waited
+	 * for. One that ends later is reaped by the kernel; then the answer is ECHILD.
+	 */
+	while (network->helper > 0 && waitpid(network->helper, NULL, 0) < 0 && errno == EINTR)
+		;
 	if (network->code != 0)
 		return err_set(err, network->code, "%s: %s", network->step,
 			       strerror(network->code));

@@ -124,9 +124,9 @@ bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err);
  * uses the members.
  */
 struct sandbox_network {
-	int lives; /* not 0 while the helper that makes the network lives */
-	int fd;    /* its namespace */
-	int code;  /* errno of the failure, at `step` */
+	pid_t helper; /* makes the network; negative: it could not be started */
+	int fd;       /* the namespace of the network */
+	int code;     /* errno of the failure, at `step` */
 	const char *step;
 	__attribute__((aligned(16))) char stack[SANDBOX_HELPER_STACK];
 };
