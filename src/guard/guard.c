@@ -782,7 +782,7 @@ static bool has_danger(const struct git_scan *scan, const char *folder)
 /*
  * Did somebody outside make or change the protected file KEY while no command was
  * running? Other agents keep their settings there. Only files count, because the time of
- * a folder says nothing about the files below it.
+ * a folder may stay the same when a file below it changes.
  */
 static bool is_persons(const struct git_scan *scan, const char *key,
 		       const struct value *print, int64_t before_ns)

@@ -87,7 +87,7 @@ void local_probe(struct http *http, struct local_server *servers, size_t count,
 /*
  * Fill MODEL with the facts that the server at URL gives about its model NAME. Ollama's
  * ":latest" may be left out; the only model of llama.cpp has any name. The name in MODEL
- * is NULL. False when the server says nothing about the model.
+ * is NULL. False when the server gives no fact about the model.
  */
 bool local_ask(struct http *http, const char *url, const char *name, int limit_ms,
 	       struct local_model *model);

@@ -37,8 +37,8 @@
 enum { SYSCTL_MAX = 256 };
 
 /*
- * SPACES_UNTRIED: there was no room for the try itself, which says nothing about the
- * machine.
+ * SPACES_UNTRIED: the try itself could not begin for want of processes, descriptors or
+ * memory. The machine may have the namespaces or not.
  */
 enum spaces_lacking {
 	SPACES_NOTHING,

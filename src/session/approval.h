@@ -135,7 +135,7 @@ struct approval_relay {
 /*
  * Make the data of RUNNING's own question from ASKED, the data of the other session's
  * EVENT_APPROVAL_WANTED, which is not trusted. AGENT is the agent that asks. NULL: ASKED
- * says nothing that a person could judge.
+ * lacks the words by which a person could judge the question.
  */
 struct value *approval_relay_data(const struct running *running, const char *agent,
 				  const struct value *asked);
