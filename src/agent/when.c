@@ -812,7 +812,7 @@ bool when_open_default(struct schedules **schedules, struct err *err)
 int64_t when_schedule_next(struct str times, struct str zone, int64_t began_s, int64_t now_s)
 {
 	auto_free char *name = zone.size > 0 ? memory_copy_str(zone) : NULL;
-	struct when when = {0};
+	struct when when;
 	int64_t next_s = 0;
 
 	if (!when_parse(times, &when, NULL) ||
@@ -899,7 +899,7 @@ void when_schedule_add(const struct schedule *schedule, int64_t now_s, struct bu
 bool when_schedule_settle(const char *when, const char *zone, int64_t now_s,
 			  struct buf *times, int64_t *next_s, struct err *err)
 {
-	struct when parsed = {0};
+	struct when parsed;
 
 	if (!when_parse(str_of(when), &parsed, err) || (zone && !when_check_zone(zone, err)))
 		return false;

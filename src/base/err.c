@@ -19,31 +19,30 @@ static void err_store(struct err *err, const char *sentence)
 	err->text[size] = '\0';
 }
 
-bool err_set(struct err *err, int code, const char *format, ...)
+void err_fill(struct err *err, int code, const char *format, ...)
 {
 	/* Do not write into ERR directly: the text of ERR may be among the arguments. */
 	char sentence[ERR_ROOM];
 	va_list arguments;
 
 	if (!err)
-		return false;
+		return;
 	va_start(arguments, format);
 	if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0)
 		sentence[0] = '\0';
 	va_end(arguments);
 	err->code = code;
 	err_store(err, sentence);
-	return false;
 }
 
-bool err_while(struct err *err, const char *format, ...)
+void err_put_before(struct err *err, const char *format, ...)
 {
 	char sentence[ERR_ROOM + 2 + ERR_TEXT_MAX];
 	va_list arguments;
 	size_t used;
 
 	if (!err)
-		return false;
+		return;
 	va_start(arguments, format);
 	if (vsnprintf(sentence, ERR_ROOM, format, arguments) < 0)
 		sentence[0] = '\0';
@@ -51,5 +50,4 @@ bool err_while(struct err *err, const char *format, ...)
 	used = strlen(sentence);
 	(void)snprintf(sentence + used, sizeof(sentence) - used, ": %s", err->text);
 	err_store(err, sentence);
-	return false;
 }

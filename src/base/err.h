@@ -15,10 +15,17 @@ struct err {
 	char text[ERR_TEXT_MAX];
 };
 
-/* Fill ERR (may be NULL) with CODE and the sentence. Always returns false. */
-bool err_set(struct err *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/*
+ * Fill ERR (may be NULL) with CODE and the sentence. Always false, which the compiler and
+ * the analyser see because it is an expression.
+ */
+#define err_set(err, code, ...) (err_fill(err, code, __VA_ARGS__), false)
 
-/* Put "CONTEXT: " before the sentence already in ERR. Always returns false. */
-bool err_while(struct err *err, const char *format, ...)
+/* Put "CONTEXT: " before the sentence already in ERR. Always false. */
+#define err_while(err, ...) (err_put_before(err, __VA_ARGS__), false)
+
+/* The functions behind them. */
+void err_fill(struct err *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void err_put_before(struct err *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -54,8 +54,8 @@ static bool value_syntax_fail(struct str text, size_t at, const char *what, stru
 	/* The ceiling is never reached: a byte becomes at most six. */
 	buf_init(&quoted, (size_t)8 * VALUE_NEAR);
 	(void)value_quote(near, &quoted);
-	err_set(err, EINVAL, "line %zu, column %zu: %s near %s", line, column, what,
-		quoted.data);
+	(void)err_set(err, EINVAL, "line %zu, column %zu: %s near %s", line, column, what,
+		      quoted.data);
 	buf_fini(&quoted);
 	return false;
 }

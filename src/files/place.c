@@ -990,8 +990,8 @@ static int lock_old(struct place *place, struct stat *st, struct err *err)
 		}
 		i++;
 	}
-	err_set(err, EBUSY, "%s is locked by another program for more than %d s.",
-		place->name, PLACE_LOCK_MS / 1000);
+	(void)err_set(err, EBUSY, "%s is locked by another program for more than %d s.",
+		      place->name, PLACE_LOCK_MS / 1000);
 	return -1;
 }
 

@@ -1115,10 +1115,8 @@ static struct str shell_of(const struct embedded_file *file)
 static void offer_shells(const struct completing *completing)
 {
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
-		const struct str shell = shell_of(file);
-
-		if (shell.data != NULL && shell.size > 0)
-			offer(completing, shell.data, "");
+		if (shell_of(file).size > 0)
+			offer(completing, shell_of(file).data, "");
 	}
 }
 

@@ -728,7 +728,7 @@ static bool check_size(const struct key *key, const char *pointer,
 	keys_print_size(key->min, &range);
 	(void)buf_adds(&range, " to ");
 	keys_print_size(key->max, &range);
-	err_set(err, ERANGE, "%s: must be %s", pointer, range.data);
+	(void)err_set(err, ERANGE, "%s: must be %s", pointer, range.data);
 	buf_fini(&range);
 	return false;
 }

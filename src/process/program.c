@@ -811,8 +811,8 @@ static bool program_start_listening(const struct program_start *start, pid_t *pi
 	child.candidates = candidates.data;
 	made = begin(&child, start->launcher);
 	if (made < 0) {
-		err_set(err, ECHILD, "%s: no process could be made: %s.", start->argv[0],
-			strerror(errno));
+		(void)err_set(err, ECHILD, "%s: no process could be made: %s.",
+			      start->argv[0], strerror(errno));
 	} else if (child.code) {
 		while (waitpid(made, NULL, 0) < 0 && errno == EINTR)
 			;

@@ -95,7 +95,8 @@ static void call_read_control(struct call *call)
 	struct frame frame;
 	int64_t id;
 
-	if (!frame_fill(call->reader, call->control_fd, NULL) || call->reader->ended) {
+	if (call->reader == NULL || !frame_fill(call->reader, call->control_fd, NULL) ||
+	    call->reader->ended) {
 		call->cancelled = true;
 		return;
 	}

@@ -205,7 +205,7 @@ enum {
  * new schema may still have them.
  */
 enum holds { HOLDS_SCHEMA = 1, HOLDS_LIST, HOLDS_MAP, HOLDS_EITHER };
-static const struct {
+static const struct holder {
 	const char *keyword;
 	enum holds holds;
 } holders[] = {
@@ -235,18 +235,16 @@ static const struct {
 
 static int compare_holder(const void *key, const void *row)
 {
-	return strcmp(key, *(const char *const *)row);
+	return strcmp(key, ((const struct holder *)row)->keyword);
 }
 
 static enum holds holds_of(const char *keyword)
 {
-	const void *row = bsearch(keyword, holders, sizeof(holders) / sizeof(holders[0]),
-				  sizeof(holders[0]), compare_holder);
+	const struct holder *row =
+		bsearch(keyword, holders, sizeof(holders) / sizeof(holders[0]),
+			sizeof(holders[0]), compare_holder);
 
-	return row ? holders[(size_t)((const char *)row - (const char *)holders) /
-			     sizeof(holders[0])]
-			       .holds
-		   : 0;
+	return row ? row->holds : 0;
 }
 
 static bool refuse_dialect(struct validate_check *check, struct str dialect,

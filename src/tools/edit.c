@@ -225,8 +225,8 @@ static enum result_status edit_reached(struct editing *editing)
 	if (!files_place(written->call->files, written->path, false, &written->place, &err))
 		return written_fail(written, &err);
 	if (!written->place.exists) {
-		err_set(&err, ENOENT, "%s does not exist; write_file makes new files.",
-			written->path);
+		(void)err_set(&err, ENOENT, "%s does not exist; write_file makes new files.",
+			      written->path);
 		return written_fail(written, &err);
 	}
 	for (int i = 0; again && i < EDIT_TRIES; i++) {

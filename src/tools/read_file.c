@@ -331,8 +331,8 @@ static bool read_pieces(struct reading *reading, struct pieces *pieces, struct e
 		drop_middle(reading, &held);
 	}
 	if (got < 0)
-		err_set(err, errno, "%s cannot be read: %s.", reading->path,
-			strerror(errno));
+		(void)err_set(err, errno, "%s cannot be read: %s.", reading->path,
+			      strerror(errno));
 	reading->no_final_newline = pieces->size > 0 && pieces->last != '\n';
 	if (got >= 0 && more && held.size > 0)
 		(void)take_line(reading, buf_str(&held));
@@ -395,8 +395,8 @@ static bool read_range(struct reading *reading, struct err *err)
 		drop_middle(reading, &chunk);
 	}
 	if (got < 0)
-		err_set(err, errno, "%s cannot be read: %s.", reading->path,
-			strerror(errno));
+		(void)err_set(err, errno, "%s cannot be read: %s.", reading->path,
+			      strerror(errno));
 	if (got == 0 && more) {
 		reading->total_known = true;
 		reading->no_final_newline = chunk.size > 0;

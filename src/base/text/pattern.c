@@ -491,7 +491,8 @@ bool pattern_check(struct str pattern, unsigned flags, struct err *err)
 	buf_init(&shown, (size_t)4 * SHOWN);
 	(void)text_clean(str_part(pattern, 0, text_character_border(pattern, SHOWN)),
 			 &shown);
-	err_set(err, EINVAL, "the pattern \"%s\" is not usable: %s", shown.data, wrong);
+	(void)err_set(err, EINVAL, "the pattern \"%s\" is not usable: %s", shown.data,
+		      wrong);
 	buf_fini(&shown);
 	return false;
 }

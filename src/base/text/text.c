@@ -879,8 +879,8 @@ static bool text_refuse(const char *text, const char *what, const char *form, st
 	buf_init(&clean, (size_t)4 * TEXT_QUOTED);
 	(void)text_clean(str_part(shown, 0, text_character_border(shown, TEXT_QUOTED)),
 			 &clean);
-	err_set(err, EINVAL, "\"%s%s\" is not a %s: %s", clean.data,
-		shown.size > TEXT_QUOTED ? "…" : "", what, form);
+	(void)err_set(err, EINVAL, "\"%s%s\" is not a %s: %s", clean.data,
+		      shown.size > TEXT_QUOTED ? "…" : "", what, form);
 	buf_fini(&clean);
 	return false;
 }

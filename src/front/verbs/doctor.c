@@ -448,8 +448,8 @@ static bool attack_check_group(const char *group, struct err *err)
 				       at->group);
 	}
 	if (!found)
-		err_set(err, EINVAL, "there is no group of attacks '%s': there are %s",
-			group, names.data);
+		(void)err_set(err, EINVAL, "there is no group of attacks '%s': there are %s",
+			      group, names.data);
 	buf_fini(&names);
 	return found;
 }

@@ -125,10 +125,7 @@ void http_place_add(const struct http_place *place, struct buf *out)
 		(void)buf_addf(out, "%s:%d", name, ntohs(four->sin_port));
 	} else {
 		(void)inet_ntop(AF_INET6, &six->sin6_addr, name, sizeof(name));
-		/* The analyser does not know that err_set is false: no place is half read. */
-		(void)buf_addf(out, "[%s]:%d", name,
-			       /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
-			       ntohs(six->sin6_port));
+		(void)buf_addf(out, "[%s]:%d", name, ntohs(six->sin6_port));
 	}
 }
 
@@ -789,7 +786,7 @@ static bool open_server(struct server *server, struct err *err)
 		.over = over,
 		.context = server,
 	};
-	struct http_place place = {0};
+	struct http_place place;
 
 	if (!http_place_read(options->address, &place, err) ||
 	    !http_token_read(server->options->token, server->options->token_file,

@@ -173,8 +173,9 @@ static bool find_old(struct patching *patching, struct patch_target *target)
 		}
 	}
 	if (found && !from->place.exists) {
-		err_set(&err, ENOENT, "%s does not exist; a new file is `*** Add File: %s`.",
-			from->path, from->path);
+		(void)err_set(&err, ENOENT,
+			      "%s does not exist; a new file is `*** Add File: %s`.",
+			      from->path, from->path);
 		found = false;
 	}
 	return found ? written_read_old(from, &err) || patching_refuse(patching, from, &err)

@@ -24,7 +24,7 @@ static void context_stands_before_the_sentence(void **state)
 	struct err err;
 
 	(void)state;
-	err_set(&err, ENOENT, "x: not there");
+	(void)err_set(&err, ENOENT, "x: not there");
 	assert_false(err_while(&err, "loading %s", "policy"));
 	assert_int_equal(err.code, ENOENT);
 	assert_string_equal(err.text, "loading policy: x: not there");
@@ -35,10 +35,10 @@ static void its_own_text_may_be_an_argument(void **state)
 	struct err err;
 
 	(void)state;
-	err_set(&err, 1, "first");
-	err_set(&err, 2, "second after %s", err.text);
+	(void)err_set(&err, 1, "first");
+	(void)err_set(&err, 2, "second after %s", err.text);
 	assert_string_equal(err.text, "second after first");
-	err_while(&err, "third beside %s", err.text);
+	(void)err_while(&err, "third beside %s", err.text);
 	assert_string_equal(err.text, "third beside second after first: second after first");
 }
 
@@ -52,16 +52,16 @@ static void long_sentences_are_cut_between_characters(void **state)
 	for (size_t i = 0; i < sizeof(letters); i += 2)
 		memcpy(letters + i, "é", 2);
 	letters[sizeof(letters) - 2] = '\0';
-	err_set(&err, 0, "%s", letters);
+	(void)err_set(&err, 0, "%s", letters);
 	assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 2);
 	assert_true(text_is_utf8(str_of(err.text)));
-	err_set(&err, 0, "x%s", letters);
+	(void)err_set(&err, 0, "x%s", letters);
 	assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 1);
 	assert_true(text_is_utf8(str_of(err.text)));
-	err_while(&err, "y");
+	(void)err_while(&err, "y");
 	assert_true(text_is_utf8(str_of(err.text)));
-	err_set(&err, 0, "end");
-	err_while(&err, "%s", letters);
+	(void)err_set(&err, 0, "end");
+	(void)err_while(&err, "%s", letters);
 	assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 2);
 	assert_true(text_is_utf8(str_of(err.text)));
 }
@@ -74,7 +74,7 @@ static void a_sentence_of_exactly_the_room_is_whole(void **state)
 	(void)state;
 	memset(letters, 'a', sizeof(letters));
 	letters[sizeof(letters) - 1] = '\0';
-	err_set(&err, 0, "%s", letters);
+	(void)err_set(&err, 0, "%s", letters);
 	assert_string_equal(err.text, letters);
 }
 
