@@ -405,7 +405,8 @@ def a_terminal_that_goes_away_ends_it():
     with Chat() as tty:
         os.close(tty.master)
         tty.master = os.open("/dev/null", os.O_RDWR)
-        assert tty.process.wait(terminal.PATIENCE_S) == 128 + signal.SIGHUP
+        code = tty.process.wait(terminal.PATIENCE_S)
+        assert code == 128 + signal.SIGHUP, code
 
 
 @tap.case

@@ -284,6 +284,11 @@ static void serve(struct chat *chat)
 			chat->over = true;
 			break;
 		case CONSOLE_GONE:
+			/*
+			 * The kernel wakes the reader of a terminal before it sends
+			 * SIGHUP, which must not cut the end of the session short.
+			 */
+			(void)signal(SIGHUP, SIG_IGN);
 			chat->over = true;
 			chat->code = CODE_SIGNAL + SIGHUP;
 			break;
