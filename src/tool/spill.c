@@ -2,7 +2,7 @@
 #include "tool/spill.h"
 
 #include "base/fd.h"
-#include "process/program.h"
+#include "process/follow.h"
 
 #include <dirent.h>
 #include <errno.h>

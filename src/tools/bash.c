@@ -1153,7 +1153,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 		run->side = shell_tells;
 	}
 	shell_watch_start(shell);
-	return program_follow(run, err);
+	return follow_program(run, err);
 }
 
 /*
