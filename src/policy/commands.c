@@ -1231,8 +1231,7 @@ const struct command_rule *commands_judge(const struct commands *commands,
 	return first;
 }
 
-/* Does COMMANDS, or a list that it is within, allow only listed commands? */
-static bool commands_listed(const struct commands *commands)
+bool commands_listed(const struct commands *commands)
 {
 	while (commands && commands->box)
 		commands = commands->within;
@@ -1833,11 +1832,6 @@ static bool judge_tool(const struct judged *judged)
 	return deny(judged->policy, judged->verdict, &because);
 }
 
-bool policy_lists_commands(const struct policy *policy)
-{
-	return commands_listed(policy->commands);
-}
-
 /*
  * Where only listed commands run: is REQUEST allowed, and which commands run in its
  * place?
@@ -1873,7 +1867,7 @@ static bool decide_listed(const struct policy *policy,
 static void decide_seen(const struct look *look, const struct policy_request *request,
 			struct verdict *verdict)
 {
-	const bool listed = policy_lists_commands(look->policy);
+	const bool listed = commands_listed(look->policy->commands);
 
 	if (look->denied) {
 		tell_rule(look, verdict);
@@ -1892,8 +1886,8 @@ static void decide_seen(const struct look *look, const struct policy_request *re
 	}
 }
 
-void policy_decide_command(const struct policy *policy,
-			   const struct policy_request *request, struct verdict *verdict)
+void commands_decide(const struct policy *policy, const struct policy_request *request,
+		     struct verdict *verdict)
 {
 	struct look look;
 
@@ -1903,7 +1897,7 @@ void policy_decide_command(const struct policy *policy,
 		return;
 	}
 	if (!request->argv && !request->command.data) {
-		if (!policy_lists_commands(policy) ||
+		if (!commands_listed(policy->commands) ||
 		    decide_listed(policy, request, verdict))
 			verdict->answer = VERDICT_ALLOW;
 		return;

@@ -28,6 +28,9 @@
 
 struct command_code;
 struct commands;
+struct policy;
+struct policy_request;
+struct verdict;
 
 /*
  * One form of a command that may run: a program, its subcommand, exactly the listed
@@ -169,6 +172,19 @@ void commands_free(struct commands *commands);
  * which allows any command, when both are NULL.
  */
 struct commands *commands_both(const struct commands *a, const struct commands *b);
+/*
+ * Does COMMANDS, or a list that it is within, run only listed commands, without a shell?
+ * NULL runs any.
+ */
+bool commands_listed(const struct commands *commands);
+
+/*
+ * The verdict of POLICY only on the command of REQUEST: for the front's own tool, which no
+ * policy names.
+ */
+void commands_decide(const struct policy *policy, const struct policy_request *request,
+		     struct verdict *verdict);
+
 /*
  * Find the rule for ARGV in COMMANDS and the lists it is within, as commands_find does
  * in one. Every list must have a rule that fits, except a box, which has none. NULL

@@ -584,7 +584,7 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 			verdict->answer = VERDICT_ASK;
 		return;
 	}
-	policy_decide_command(policy, request, verdict);
+	commands_decide(policy, request, verdict);
 }
 
 enum {

@@ -283,16 +283,6 @@ struct verdict {
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict);
 
-/* Does POLICY run only listed commands, without a shell? */
-bool policy_lists_commands(const struct policy *policy);
-
-/*
- * The verdict only on the command of REQUEST: for the front's own tool, which no policy
- * names.
- */
-void policy_decide_command(const struct policy *policy,
-			   const struct policy_request *request, struct verdict *verdict);
-
 /*
  * The verdict of POLICY on REQUEST. A pure function. A denial wins over everything
  * else.
