@@ -26,7 +26,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct command_code;
 struct commands;
 struct policy;
 struct policy_request;
@@ -92,7 +91,7 @@ struct command_rule {
 	struct str subcommand; /* words separated by blanks, each "a,b"; may be empty */
 	struct command_options global, options; /* before and behind the subcommand */
 	/*
-	 * Words that name code (command_code.h): options at both places, and beginnings
+	 * Words that name code (command.h): options at both places, and beginnings
 	 * of operands.
 	 */
 	struct command_options executes;
@@ -109,7 +108,7 @@ enum command_fit {
 	FIT_OTHER_PROGRAM,
 	FIT_OTHER_SUBCOMMAND,
 	FIT_NO_SUCH_OPTION,
-	/* a word names code, which a rule must grant explicitly (command_code.h) */
+	/* a word names code, which a rule must grant explicitly (command.h) */
 	FIT_EXECUTES,
 	FIT_OPTION_NEEDS_VALUE,
 	FIT_WRONG_VALUE,
@@ -131,9 +130,6 @@ struct command_match {
 	const struct command_code *code; /* with FIT_EXECUTES */
 	const struct commands *list;     /* the list that was searched (commands_find) */
 };
-
-/* Take the next of "a,b,c" from *REST. False when none is left. */
-bool commands_next_choice(struct str *rest, struct str *choice);
 
 /* A clause about the word at which a match failed: "is no option of it". */
 const char *command_fit_clause(enum command_fit fit);

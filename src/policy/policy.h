@@ -261,7 +261,7 @@ struct verdict {
 	/* with VERDICT_ASK: the command runs anyway when nobody can be asked */
 	bool or_runs;
 	/*
-	 * the harm of the command, even when it is allowed (command_harm.h); NULL: no
+	 * the harm of the command, even when it is allowed (command.h); NULL: no
 	 * great harm
 	 */
 	const struct command_harm *harm;

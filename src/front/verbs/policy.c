@@ -11,8 +11,6 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/command.h"
-#include "policy/command_code.h"
-#include "policy/command_harm.h"
 #include "policy/commands.h"
 
 #include <stdio.h>

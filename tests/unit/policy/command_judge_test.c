@@ -1,5 +1,5 @@
 /* commands: what denies and asks, what destroys much, and what names code, as tables. */
-#include "policy/command_harm.h"
+#include "policy/command.h"
 #include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/policy.h"
