@@ -18,7 +18,6 @@
 #include "process/follow.h"
 #include "tool/call.h"
 #include "tool/limits.h"
-#include "tool/spill.h"
 #include "tool/tool.h"
 
 #include <errno.h>

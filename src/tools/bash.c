@@ -20,7 +20,6 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/limits.h"
-#include "tool/spill.h"
 #include "tool/tool.h"
 #include "tools/bash_hints.h"
 #include "tools/outline.h"

@@ -19,7 +19,6 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/limits.h"
-#include "tool/spill.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
 #include "tools/tests/report.h"
