@@ -1389,9 +1389,7 @@ static void add_remedy(struct buf *out, const struct policy *policy)
 static bool deny(const struct policy *policy, struct verdict *verdict, struct buf *because)
 {
 	verdict->answer = VERDICT_DENY;
-	verdict_end(verdict, because);
-	verdict_set_rule(verdict, policy, "commands");
-	buf_fini(because);
+	verdict_end(verdict, because, policy, "commands");
 	return false;
 }
 
@@ -1464,10 +1462,8 @@ static void tell_rule(const struct look *look, struct verdict *verdict)
 		       "Do without it%s, or ask the user to run it, or to take that rule out of the "
 		       "configuration.",
 		       look->denied ? ", by another name as well" : "");
-	verdict_end(verdict, &because);
-	verdict_set_rule(verdict, policy, key);
+	verdict_end(verdict, &because, policy, key);
 	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", rule->name);
-	buf_fini(&because);
 }
 
 /*
@@ -1484,10 +1480,8 @@ static void tell_harm(const struct look *look, struct verdict *verdict)
 		       "\"%s\" %s, and a person is asked where one can be. %s To let it run without "
 		       "a question, the user adds a rule to agents.%.64s.commands.allow.",
 		       harm->name, harm->does, harm->next, look->policy->name);
-	verdict_end(verdict, &because);
-	verdict_set_rule(verdict, look->policy, "commands");
+	verdict_end(verdict, &because, look->policy, "commands");
 	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", harm->name);
-	buf_fini(&because);
 	verdict->answer = VERDICT_ASK;
 	verdict->or_runs = true;
 }
