@@ -19,7 +19,6 @@
 #include "base/err.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "base/text/shell.h"
 #include "base/value.h"
 #include "policy/command.h"
 
