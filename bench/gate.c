@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/value.h"
 #include "policy/command.h"
+#include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 
@@ -52,7 +53,7 @@ static int64_t judge_us(const struct policy *policy, const char *text)
 	for (int i = 0; i < TIMES; i++) {
 		struct verdict verdict;
 
-		policy_decide_command(policy, &request, &verdict);
+		commands_decide(policy, &request, &verdict);
 		value_free(verdict.plan);
 	}
 	return used_us() - began;

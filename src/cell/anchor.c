@@ -9,6 +9,7 @@
 #include "process/follow.h"
 #include "process/program.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 
@@ -206,7 +207,7 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 
 		entry->fd = at >= 0 && at < ANCHOR_EXTRAS_MAX ? fd_take(&fds[1 + at]) : -1;
 	}
-	ok = ok && sandbox_widen(&addition.view, err);
+	ok = ok && view_widen(&addition.view, err);
 	if (ok)
 		spec_widen(spec, &addition);
 	/*
@@ -214,7 +215,7 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	 * parts.
 	 */
 	for (size_t i = 0; !ok && i < addition.root_count; i++)
-		sandbox_narrow(addition.roots[i].path);
+		view_narrow(addition.roots[i].path);
 	buf_fini(&text);
 	spec_fini(&addition);
 	return ok;

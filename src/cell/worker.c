@@ -15,6 +15,7 @@
 #include "process/frame.h"
 #include "process/loop.h"
 #include "process/program.h"
+#include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 #include "tool/call.h"
@@ -643,7 +644,7 @@ static void program_asks(void *context, int listener)
 {
 	const struct worker *worker = context;
 
-	sandbox_answer(listener, worker->spec->writable);
+	landlock_answer(listener, worker->spec->writable);
 }
 
 /* Set the terms of every program that this worker starts. */

@@ -15,6 +15,7 @@
 #include "front/talk.h"
 #include "front/verb.h"
 #include "plugins/source.h"
+#include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "session/session.h"
@@ -758,7 +759,7 @@ static struct value *asks_of(const struct orchestrate_options *options)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const bool grants = !has_hands(policy) || policy_asks(policy, kinds[i]) ||
-				    (i == 0 && !policy_lists_commands(policy));
+				    (i == 0 && !commands_listed(policy->commands));
 
 		if (grants && (options->request == NULL || value_has_text(up, kinds[i])))
 			value_append(asks, value_new_text(kinds[i]));

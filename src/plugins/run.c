@@ -16,10 +16,8 @@
 #include "base/value.h"
 #include "plugins/describe.h"
 #include "process/follow.h"
-#include "process/program.h"
 #include "tool/call.h"
 #include "tool/limits.h"
-#include "tool/spill.h"
 #include "tool/tool.h"
 
 #include <errno.h>
@@ -733,7 +731,7 @@ static bool follow(struct script *script, const char *subcommand, const char *co
 		run->side = side;
 	}
 	limit_watch_start(&script->limits, script->call, run);
-	return program_follow(run, err);
+	return follow_program(run, err);
 }
 
 /* Append PART in the form for a reader: without secrets, escapes and NUL. */

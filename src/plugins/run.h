@@ -16,7 +16,6 @@
 #include "base/value.h"
 #include "plugins/describe.h"
 #include "tool/call.h"
-#include "tool/spill.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>

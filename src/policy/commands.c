@@ -14,8 +14,6 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/command.h"
-#include "policy/command_code.h"
-#include "policy/command_harm.h"
 #include "policy/policy.h"
 
 #include <assert.h>
@@ -216,12 +214,9 @@ static bool command_rule_make(struct command_rule *rule, const struct value *obj
 	return parse_operands(value_member(object, "operands"), rule, arena, below, err);
 }
 
-bool commands_next_choice(struct str *rest, struct str *choice)
+static struct command_program program_of(const struct command_rule *rule)
 {
-	if (rest->size == 0)
-		return false;
-	*rest = split(*rest, ',', choice);
-	return true;
+	return (struct command_program){rule->programs, rule->subcommand, rule->runs_code};
 }
 
 /* Is NAME one of the rule's programs? */
@@ -229,7 +224,7 @@ static bool command_rule_is_of(const struct command_rule *rule, const char *name
 {
 	struct str rest = rule->programs, program;
 
-	while (commands_next_choice(&rest, &program)) {
+	while (command_next_choice(&rest, &program)) {
 		if (str_is(program, name))
 			return true;
 	}
@@ -273,7 +268,7 @@ static bool is_choice(struct str choices, struct str text)
 {
 	struct str choice;
 
-	while (commands_next_choice(&choices, &choice)) {
+	while (command_next_choice(&choices, &choice)) {
 		if (str_equal(choice, text))
 			return true;
 	}
@@ -348,9 +343,11 @@ static const struct command_code *code_in(const struct command_rule *rule,
 					  const struct command_value *value,
 					  const char *word)
 {
+	const struct command_program program = program_of(rule);
+
 	if (value->kind != COMMAND_TEXT || grants_operand(rule, word))
 		return NULL;
-	return command_code_operand(rule, word);
+	return command_code_operand(&program, word);
 }
 
 /* Check a script that is the value of an option, as in `sed -e`. */
@@ -402,6 +399,7 @@ static bool take_listed(struct walk *walk, const struct command_options *options
 static bool take_option(struct walk *walk, const struct command_options *options)
 {
 	const struct command_rule *rule = walk->rule;
+	const struct command_program program = program_of(rule);
 	const struct command_code *code;
 	bool found = false, fits = take_listed(walk, options, &found);
 
@@ -409,7 +407,7 @@ static bool take_option(struct walk *walk, const struct command_options *options
 		fits = take_listed(walk, &rule->executes, &found);
 	if (found)
 		return fits;
-	code = command_code_option(rule, walk->argv[walk->at], options == &rule->global);
+	code = command_code_option(&program, walk->argv[walk->at], options == &rule->global);
 	return code != NULL ? miss_code(walk, code, walk->at)
 			    : miss(walk, FIT_NO_SUCH_OPTION, walk->at);
 }
@@ -583,7 +581,7 @@ static bool names_program(const struct command_rule *rule, struct str given)
 {
 	struct str rest = rule->programs, program;
 
-	while (commands_next_choice(&rest, &program)) {
+	while (command_next_choice(&rest, &program)) {
 		bool has_slash = memchr(program.data, '/', program.size) != NULL;
 
 		if (str_equal(program, has_slash ? given : shell_words_program(given)))
@@ -884,10 +882,12 @@ static bool check_options(const struct command_rule *rule,
 			  const struct command_options *options, const char *key,
 			  const char *pointer, struct err *err)
 {
+	const struct command_program program = program_of(rule);
+
 	for (size_t i = 0; i < options->count; i++) {
 		auto_free char *name = memory_copy_str(options->items[i].name);
 		const struct command_code *code =
-			command_code_option(rule, name, options == &rule->global);
+			command_code_option(&program, name, options == &rule->global);
 
 		if (code != NULL)
 			return err_set(err, EINVAL,
@@ -907,7 +907,8 @@ static bool check_options(const struct command_rule *rule,
 static bool check_operands(const struct command_rule *rule, const char *pointer,
 			   struct err *err)
 {
-	const struct command_code *code = command_code_operands(rule);
+	const struct command_program program = program_of(rule);
+	const struct command_code *code = command_code_operands(&program);
 
 	for (size_t i = 0; code != NULL && !rule->runs_code && i < rule->operand_count;
 	     i++) {
@@ -1231,8 +1232,7 @@ const struct command_rule *commands_judge(const struct commands *commands,
 	return first;
 }
 
-/* Does COMMANDS, or a list that it is within, allow only listed commands? */
-static bool commands_listed(const struct commands *commands)
+bool commands_listed(const struct commands *commands)
 {
 	while (commands && commands->box)
 		commands = commands->within;
@@ -1389,9 +1389,7 @@ static void add_remedy(struct buf *out, const struct policy *policy)
 static bool deny(const struct policy *policy, struct verdict *verdict, struct buf *because)
 {
 	verdict->answer = VERDICT_DENY;
-	verdict_end(verdict, because);
-	verdict_set_rule(verdict, policy, "commands");
-	buf_fini(because);
+	verdict_end(verdict, because, policy, "commands");
 	return false;
 }
 
@@ -1464,10 +1462,8 @@ static void tell_rule(const struct look *look, struct verdict *verdict)
 		       "Do without it%s, or ask the user to run it, or to take that rule out of the "
 		       "configuration.",
 		       look->denied ? ", by another name as well" : "");
-	verdict_end(verdict, &because);
-	verdict_set_rule(verdict, policy, key);
+	verdict_end(verdict, &because, policy, key);
 	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", rule->name);
-	buf_fini(&because);
 }
 
 /*
@@ -1484,10 +1480,8 @@ static void tell_harm(const struct look *look, struct verdict *verdict)
 		       "\"%s\" %s, and a person is asked where one can be. %s To let it run without "
 		       "a question, the user adds a rule to agents.%.64s.commands.allow.",
 		       harm->name, harm->does, harm->next, look->policy->name);
-	verdict_end(verdict, &because);
-	verdict_set_rule(verdict, look->policy, "commands");
+	verdict_end(verdict, &because, look->policy, "commands");
 	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", harm->name);
-	buf_fini(&because);
 	verdict->answer = VERDICT_ASK;
 	verdict->or_runs = true;
 }
@@ -1542,7 +1536,7 @@ static void add_forms(struct buf *out, const struct commands *commands, const ch
 			continue;
 		if (program && command_rule_is_of(rule, program))
 			add_once(&list, rule->name, &count);
-		while (!program && commands_next_choice(&rest, &one)) {
+		while (!program && command_next_choice(&rest, &one)) {
 			auto_free char *name = memory_copy_str(one);
 
 			add_once(&list, name, &count);
@@ -1833,11 +1827,6 @@ static bool judge_tool(const struct judged *judged)
 	return deny(judged->policy, judged->verdict, &because);
 }
 
-bool policy_lists_commands(const struct policy *policy)
-{
-	return commands_listed(policy->commands);
-}
-
 /*
  * Where only listed commands run: is REQUEST allowed, and which commands run in its
  * place?
@@ -1873,7 +1862,7 @@ static bool decide_listed(const struct policy *policy,
 static void decide_seen(const struct look *look, const struct policy_request *request,
 			struct verdict *verdict)
 {
-	const bool listed = policy_lists_commands(look->policy);
+	const bool listed = commands_listed(look->policy->commands);
 
 	if (look->denied) {
 		tell_rule(look, verdict);
@@ -1892,8 +1881,8 @@ static void decide_seen(const struct look *look, const struct policy_request *re
 	}
 }
 
-void policy_decide_command(const struct policy *policy,
-			   const struct policy_request *request, struct verdict *verdict)
+void commands_decide(const struct policy *policy, const struct policy_request *request,
+		     struct verdict *verdict)
 {
 	struct look look;
 
@@ -1903,7 +1892,7 @@ void policy_decide_command(const struct policy *policy,
 		return;
 	}
 	if (!request->argv && !request->command.data) {
-		if (!policy_lists_commands(policy) ||
+		if (!commands_listed(policy->commands) ||
 		    decide_listed(policy, request, verdict))
 			verdict->answer = VERDICT_ALLOW;
 		return;

@@ -19,15 +19,16 @@
 #include "base/err.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "base/text/shell.h"
 #include "base/value.h"
 #include "policy/command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct command_code;
 struct commands;
+struct policy;
+struct policy_request;
+struct verdict;
 
 /*
  * One form of a command that may run: a program, its subcommand, exactly the listed
@@ -89,7 +90,7 @@ struct command_rule {
 	struct str subcommand; /* words separated by blanks, each "a,b"; may be empty */
 	struct command_options global, options; /* before and behind the subcommand */
 	/*
-	 * Words that name code (command_code.h): options at both places, and beginnings
+	 * Words that name code (command.h): options at both places, and beginnings
 	 * of operands.
 	 */
 	struct command_options executes;
@@ -106,7 +107,7 @@ enum command_fit {
 	FIT_OTHER_PROGRAM,
 	FIT_OTHER_SUBCOMMAND,
 	FIT_NO_SUCH_OPTION,
-	/* a word names code, which a rule must grant explicitly (command_code.h) */
+	/* a word names code, which a rule must grant explicitly (command.h) */
 	FIT_EXECUTES,
 	FIT_OPTION_NEEDS_VALUE,
 	FIT_WRONG_VALUE,
@@ -128,9 +129,6 @@ struct command_match {
 	const struct command_code *code; /* with FIT_EXECUTES */
 	const struct commands *list;     /* the list that was searched (commands_find) */
 };
-
-/* Take the next of "a,b,c" from *REST. False when none is left. */
-bool commands_next_choice(struct str *rest, struct str *choice);
 
 /* A clause about the word at which a match failed: "is no option of it". */
 const char *command_fit_clause(enum command_fit fit);
@@ -169,6 +167,19 @@ void commands_free(struct commands *commands);
  * which allows any command, when both are NULL.
  */
 struct commands *commands_both(const struct commands *a, const struct commands *b);
+/*
+ * Does COMMANDS, or a list that it is within, run only listed commands, without a shell?
+ * NULL runs any.
+ */
+bool commands_listed(const struct commands *commands);
+
+/*
+ * The verdict of POLICY only on the command of REQUEST: for the front's own tool, which no
+ * policy names.
+ */
+void commands_decide(const struct policy *policy, const struct policy_request *request,
+		     struct verdict *verdict);
+
 /*
  * Find the rule for ARGV in COMMANDS and the lists it is within, as commands_find does
  * in one. Every list must have a rule that fits, except a box, which has none. NULL

@@ -36,6 +36,33 @@ enum {
 	LISTED_MAX = 12, /* roots or tools listed in one sentence */
 };
 
+/* Enough for a dozen roots or names with every byte escaped. */
+enum { SENTENCE_MAX = 16 << 10 };
+
+/* Set the rule of VERDICT: KEY of the agent's policy decided. */
+static void set_rule(struct verdict *verdict, const struct policy *policy, const char *key)
+{
+	(void)snprintf(verdict->rule, sizeof(verdict->rule), "agents.%.64s.%s",
+		       policy->name ? policy->name : "", key);
+}
+
+void verdict_begin(struct buf *because)
+{
+	buf_init(because, SENTENCE_MAX);
+}
+
+void verdict_end(struct verdict *verdict, struct buf *because,
+		 const struct policy *policy, const char *key)
+{
+	size_t size = text_character_border(buf_str(because), sizeof(verdict->because) - 1);
+
+	memcpy(verdict->because, because->data, size);
+	verdict->because[size] = '\0';
+	buf_fini(because);
+	if (key != NULL)
+		set_rule(verdict, policy, key);
+}
+
 /*
  * PATH as the model should see it: relative inside the workspace, cut, without control
  * bytes.
@@ -357,9 +384,7 @@ static void deny_tool(const struct policy *policy, const char *tool, struct verd
 		       count ? "" : "none",
 		       count ? "Use one of these, or" : "Only the user can help:", tool,
 		       policy->name);
-	verdict_end(verdict, &because);
-	buf_fini(&because);
-	verdict_set_rule(verdict, policy, "tools");
+	verdict_end(verdict, &because, policy, "tools");
 }
 
 static void deny_blocked(const struct policy *policy, const char *tool,
@@ -377,9 +402,7 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 		       " is blocked by the policy of agent \"%s\". Do without it; only the user "
 		       "can take it out of agents.%.64s.blocked in the configuration.",
 		       policy->name, policy->name);
-	verdict_end(verdict, &because);
-	buf_fini(&because);
-	verdict_set_rule(verdict, policy, "blocked");
+	verdict_end(verdict, &because, policy, "blocked");
 }
 
 /*
@@ -436,9 +459,7 @@ static void deny_path(const struct policy *policy, const char *tool,
 	(void)buf_adds(&because, "or ");
 	add_remedy(&because, policy, path->path, verb);
 	(void)buf_addc(&because, '.');
-	verdict_end(verdict, &because);
-	buf_fini(&because);
-	verdict_set_rule(verdict, policy, verb);
+	verdict_end(verdict, &because, policy, verb);
 }
 
 static void deny_strange(const struct policy *policy, const char *tool, const char *path,
@@ -450,9 +471,7 @@ static void deny_strange(const struct policy *policy, const char *tool, const ch
 	(void)buf_addf(&because, "%.64s: the path \"", tool);
 	add_path(&because, policy, path ? path : "");
 	(void)buf_adds(&because, "\" cannot be judged. Name it without \".\" and \"..\".");
-	verdict_end(verdict, &because);
-	buf_fini(&because);
-	verdict_set_rule(verdict, policy, "base");
+	verdict_end(verdict, &because, policy, "base");
 }
 
 /* The entry of `read` that makes PATH read-only inside an entry of `write`, or NULL. */
@@ -479,9 +498,7 @@ static void deny_read_only(const struct policy *policy, const char *tool, const 
 		       " is to be read only by agent \"%s\". Do without it, or ask the user to "
 		       "take it out of agents.%.64s.read in the configuration.",
 		       policy->name, policy->name);
-	verdict_end(verdict, &because);
-	buf_fini(&because);
-	verdict_set_rule(verdict, policy, "read");
+	verdict_end(verdict, &because, policy, "read");
 }
 
 /* Deny a tool that writes to unnamed places, when the agent may write nowhere. */
@@ -493,7 +510,7 @@ static void deny_writing(const struct policy *policy, const char *tool,
 		       "should change, or ask the user to name a folder in agents.%.64s.write in "
 		       "the configuration.",
 		       tool, policy->name, policy->name);
-	verdict_set_rule(verdict, policy, "write");
+	set_rule(verdict, policy, "write");
 }
 
 /*
@@ -557,8 +574,7 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 			       verdict->rule);
 	else
 		add_remedy(&because, policy, path, writes ? "write" : "read");
-	verdict_end(verdict, &because);
-	buf_fini(&because);
+	verdict_end(verdict, &because, policy, NULL);
 }
 
 void policy_decide(const struct policy *policy, const struct policy_request *request,
@@ -584,7 +600,7 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 			verdict->answer = VERDICT_ASK;
 		return;
 	}
-	policy_decide_command(policy, request, verdict);
+	commands_decide(policy, request, verdict);
 }
 
 enum {
@@ -1412,26 +1428,4 @@ bool policy_paths_normal(struct policy *policy, const char *workspace, struct er
 		return false;
 	at.key = "blocked";
 	return normal_entries(&at, &policy->blocked, false, err);
-}
-
-/* Enough for a dozen roots or names with every byte escaped. */
-enum { SENTENCE_MAX = 16 << 10 };
-
-void verdict_begin(struct buf *because)
-{
-	buf_init(because, SENTENCE_MAX);
-}
-
-void verdict_end(struct verdict *verdict, const struct buf *because)
-{
-	size_t size = text_character_border(buf_str(because), sizeof(verdict->because) - 1);
-
-	memcpy(verdict->because, because->data, size);
-	verdict->because[size] = '\0';
-}
-
-void verdict_set_rule(struct verdict *verdict, const struct policy *policy, const char *key)
-{
-	(void)snprintf(verdict->rule, sizeof(verdict->rule), "agents.%.64s.%s",
-		       policy->name ? policy->name : "", key);
 }

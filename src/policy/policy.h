@@ -1,6 +1,6 @@
 /*
  * policy: what one agent may do, and the verdict on one call. Pure: no file is opened
- * here. Paths are compared as text, component by component; whoever builds the cell
+ * here. Paths are compared as text, component by component; the code that builds the cell
  * resolves them on disk once and hands the real ones back (policy_set_path). Zero is
  * the safe answer.
  *
@@ -261,7 +261,7 @@ struct verdict {
 	/* with VERDICT_ASK: the command runs anyway when nobody can be asked */
 	bool or_runs;
 	/*
-	 * the harm of the command, even when it is allowed (command_harm.h); NULL: no
+	 * the harm of the command, even when it is allowed (command.h); NULL: no
 	 * great harm
 	 */
 	const struct command_harm *harm;
@@ -283,16 +283,6 @@ struct verdict {
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict);
 
-/* Does POLICY run only listed commands, without a shell? */
-bool policy_lists_commands(const struct policy *policy);
-
-/*
- * The verdict only on the command of REQUEST: for the front's own tool, which no policy
- * names.
- */
-void policy_decide_command(const struct policy *policy,
-			   const struct policy_request *request, struct verdict *verdict);
-
 /*
  * The verdict of POLICY on REQUEST. A pure function. A denial wins over everything
  * else.
@@ -304,7 +294,9 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 
 /* Begin an empty sentence with room for everything that a verdict may quote. */
 void verdict_begin(struct buf *because);
-/* Copy BECAUSE, cut to the room in VERDICT, into VERDICT. */
-void verdict_end(struct verdict *verdict, const struct buf *because);
-/* Set the rule of VERDICT: KEY of the agent's policy decided. */
-void verdict_set_rule(struct verdict *verdict, const struct policy *policy, const char *key);
+/*
+ * Copy BECAUSE, cut to the room in VERDICT, into VERDICT, and free it. The rule becomes
+ * KEY of POLICY; NULL: the rule stays.
+ */
+void verdict_end(struct verdict *verdict, struct buf *because,
+		 const struct policy *policy, const char *key);

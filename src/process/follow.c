@@ -307,21 +307,6 @@ static bool program_processes_reap(struct follow *follow)
 	return false;
 }
 
-int program_ends_open(sigset_t *before)
-{
-	struct sigaction plain;
-	sigset_t child;
-
-	/* An inherited SIG_IGN would throw the exit status away. */
-	memset(&plain, 0, sizeof(plain));
-	plain.sa_handler = SIG_DFL;
-	(void)sigaction(SIGCHLD, &plain, NULL);
-	(void)sigemptyset(&child);
-	(void)sigaddset(&child, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &child, before);
-	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static bool set_up_init(struct follow *follow, struct err *err)
 {
 	follow->end_fd = follow->terms.ends_fd > 0
@@ -800,7 +785,7 @@ static void wait_for_end(struct follow *follow)
 		pty_drain(follow->run->pty);
 }
 
-bool program_follow(struct program_run *run, struct err *err)
+bool follow_program(struct program_run *run, struct err *err)
 {
 	struct follow follow = {.run = run,
 				.pipes = {-1, -1},
@@ -847,61 +832,6 @@ bool program_follow(struct program_run *run, struct err *err)
 
 /* Ends children from the kernel's list, again and again until it is empty. */
 
-enum { CHILDREN_TEXT = 1 << 20 };
-
-struct list {
-	pid_t *pids;
-	size_t count;
-	struct buf text;
-};
-
-static void list_read(struct list *list, int fd, const char *name)
-{
-	char *at;
-
-	buf_clear(&list->text);
-	if (!fd_read_all(fd, &list->text, name, NULL))
-		return;
-	at = list->text.data;
-	for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
-		list->pids = memory_grow(list->pids, list->count + 2, sizeof(*list->pids));
-		list->pids[list->count++] = (pid_t)pid;
-		list->pids[list->count] = 0;
-	}
-}
-
-static void list_threads(struct list *list)
-{
-	DIR *dir = opendir("/proc/self/task");
-
-	if (!dir)
-		return;
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		char name[sizeof("/proc/self/task//children") + NAME_MAX];
-		auto_close int fd = -1;
-
-		(void)snprintf(name, sizeof(name), "/proc/self/task/%s/children",
-			       entry->d_name);
-		fd = open(name, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0)
-			list_read(list, fd, name);
-	}
-	(void)closedir(dir);
-}
-
-pid_t *follow_children_list(int fd)
-{
-	struct list list = {.pids = memory_alloc(sizeof(pid_t))};
-
-	buf_init(&list.text, CHILDREN_TEXT);
-	if (fd <= 0)
-		list_threads(&list);
-	else if (lseek(fd, 0, SEEK_SET) == 0)
-		list_read(&list, fd, "children");
-	buf_fini(&list.text);
-	return list.pids;
-}
-
 static bool is_among(pid_t pid, const pid_t *pids)
 {
 	for (; pids && *pids; pids++) {
@@ -917,7 +847,7 @@ unsigned follow_children_end(int fd, const pid_t *others, pid_t group)
 	bool found = true;
 
 	while (found) {
-		auto_free pid_t *pids = follow_children_list(fd);
+		auto_free pid_t *pids = program_children_list(fd);
 
 		found = false;
 		/*

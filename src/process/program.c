@@ -12,9 +12,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "process/follow.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,6 +32,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -114,6 +115,21 @@ IN_CHILD static void reset_signals(void)
 
 	for (int number = 1; number < _NSIG; number++)
 		(void)syscall(SYS_rt_sigaction, number, &plain, NULL, sizeof(plain.mask));
+}
+
+int program_ends_open(sigset_t *before)
+{
+	struct sigaction plain;
+	sigset_t child;
+
+	/* An inherited SIG_IGN would throw the exit status away. */
+	memset(&plain, 0, sizeof(plain));
+	plain.sa_handler = SIG_DFL;
+	(void)sigaction(SIGCHLD, &plain, NULL);
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, before);
+	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 void program_plain_signals(void)
@@ -505,6 +521,63 @@ bool program_list_start_ahead(const struct program_start *start,
 	return program_start_ahead(&copy, ahead, err);
 }
 
+/* Lists the children of this process. */
+
+enum { CHILDREN_TEXT = 1 << 20 };
+
+struct child_list {
+	pid_t *pids;
+	size_t count;
+	struct buf text;
+};
+
+static void list_read(struct child_list *list, int fd, const char *name)
+{
+	char *at;
+
+	buf_clear(&list->text);
+	if (!fd_read_all(fd, &list->text, name, NULL))
+		return;
+	at = list->text.data;
+	for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
+		list->pids = memory_grow(list->pids, list->count + 2, sizeof(*list->pids));
+		list->pids[list->count++] = (pid_t)pid;
+		list->pids[list->count] = 0;
+	}
+}
+
+static void list_threads(struct child_list *list)
+{
+	DIR *dir = opendir("/proc/self/task");
+
+	if (!dir)
+		return;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		char name[sizeof("/proc/self/task//children") + NAME_MAX];
+		auto_close int fd = -1;
+
+		(void)snprintf(name, sizeof(name), "/proc/self/task/%s/children",
+			       entry->d_name);
+		fd = open(name, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			list_read(list, fd, name);
+	}
+	(void)closedir(dir);
+}
+
+pid_t *program_children_list(int fd)
+{
+	struct child_list list = {.pids = memory_alloc(sizeof(pid_t))};
+
+	buf_init(&list.text, CHILDREN_TEXT);
+	if (fd <= 0)
+		list_threads(&list);
+	else if (lseek(fd, 0, SEEK_SET) == 0)
+		list_read(&list, fd, "children");
+	buf_fini(&list.text);
+	return list.pids;
+}
+
 /* Decides which processes the kernel kills first when memory runs out. */
 
 #define FIRST "1000" /* the highest value of the kernel */
@@ -870,7 +943,7 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (getpid() != 1 && !(start->terms && start->terms->alone))
 		made.others =
-			follow_children_list(start->terms ? start->terms->children_fd : 0);
+			program_children_list(start->terms ? start->terms->children_fd : 0);
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
 		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err);
 	if (!ok)

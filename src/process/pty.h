@@ -1,6 +1,6 @@
 /*
  * pty: a terminal for one program. Packets from `input` are typed on it, and the
- * program's output goes to `output`; both are carried piece by piece while program_follow
+ * program's output goes to `output`; both are carried piece by piece while follow_program
  * polls, so that neither side can make this process wait or grow. SIGPIPE must be
  * ignored.
  *
@@ -36,7 +36,7 @@ struct pty {
 	int master, slave;
 	int input;  /* a SOCK_SEQPACKET socket; -1: no more typing */
 	int output; /* -1: nobody reads the output any more */
-	/* The caller of program_follow gathers the output, as standard output. */
+	/* The caller of follow_program gathers the output, as standard output. */
 	bool gathered;
 	char typed[PTY_PACKET];
 	size_t typed_size, typed_sent;

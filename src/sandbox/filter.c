@@ -6,7 +6,7 @@
 #include "base/kernel.h"
 #include "sandbox/filter_names.h"
 #include "sandbox/filter_table.h"
-#include "sandbox/identity.h"
+#include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *
 	case SANDBOX_SEALED:
 		return &sealed;
 	case SANDBOX_RULES:
-		return sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES ? &rules : &old_rules;
+		return landlock_abi() >= LANDLOCK_ABI_SCOPES ? &rules : &old_rules;
 	case SANDBOX_FILTER:
 		return &alone;
 	case SANDBOX_NONE:
@@ -82,7 +82,7 @@ static bool install_plain(const struct sock_fprog *program)
 	return install(&refusing, 0, NULL);
 }
 
-bool identity_filter_enter(enum sandbox_level level, int *listener, struct err *err)
+bool sandbox_filter_enter(enum sandbox_level level, int *listener, struct err *err)
 {
 	static const struct sock_fprog sealed = PROGRAM(filter_table);
 	static const struct sock_fprog open = PROGRAM(filter_rules_table);

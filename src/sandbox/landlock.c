@@ -13,8 +13,6 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/path.h"
-#include "sandbox/identity.h"
-#include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 
 #include <dirent.h>
@@ -44,14 +42,15 @@
 	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |   \
 	 LANDLOCK_ACCESS_FS_MAKE_SYM | KERNEL_ACCESS_REFER)
 
-int sandbox_landlock_abi(void)
+int landlock_abi(void)
 {
 	long abi = syscall(KERNEL_LANDLOCK_CREATE, NULL, 0, KERNEL_LANDLOCK_VERSION);
 
 	return abi < 0 ? 0 : (int)abi;
 }
 
-bool identity_landlock_refused(struct err *err)
+/* Set ERR to a sentence for errno after a ruleset could not be made. Returns false. */
+static bool landlock_refused(struct err *err)
 {
 	if (errno == EOPNOTSUPP)
 		return err_set(err, errno,
@@ -60,7 +59,7 @@ bool identity_landlock_refused(struct err *err)
 	return err_set(err, errno, "Landlock: %s", strerror(errno));
 }
 
-bool identity_landlock_enter(int ruleset, struct err *err)
+bool landlock_enter(int ruleset, struct err *err)
 {
 	if (syscall(KERNEL_LANDLOCK_RESTRICT, ruleset, 0) < 0)
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
@@ -87,9 +86,9 @@ static bool writable_add(int ruleset, const char *path, uint64_t access, struct 
 	return true;
 }
 
-bool identity_landlock_no_files(struct err *err)
+bool landlock_no_files(struct err *err)
 {
-	const int abi = sandbox_landlock_abi();
+	const int abi = landlock_abi();
 	/*
 	 * All rights up to MAKE_SYM; then REFER with ABI 2, TRUNCATE with 3, IOCTL_DEV
 	 * with 5.
@@ -111,17 +110,17 @@ bool identity_landlock_no_files(struct err *err)
 					      0);
 	if (ruleset < 0)
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
-	return identity_landlock_enter(ruleset, err);
+	return landlock_enter(ruleset, err);
 }
 
-bool identity_landlock_write_below(const char *const *writable, struct err *err)
+bool landlock_write_below(const char *const *writable, struct err *err)
 {
 	/*
 	 * TRUNCATE is not handled: it would slow down every open (0.45-1.45 us instead
 	 * of 0.15), and read-only mounts prevent truncation. ABI 1 does not know REFER;
 	 * there the kernel refuses every move between folders.
 	 */
-	const int abi = sandbox_landlock_abi();
+	const int abi = landlock_abi();
 	const uint64_t known = abi >= 2 ? UINT64_MAX : ~KERNEL_ACCESS_REFER;
 	const uint64_t all = (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_CREATE) & known;
 	const bool scopes = abi >= LANDLOCK_ABI_SCOPES;
@@ -135,7 +134,7 @@ bool identity_landlock_write_below(const char *const *writable, struct err *err)
 			     scopes ? sizeof(wanted) : sizeof(wanted.handled_access_fs), 0);
 
 	if (ruleset < 0)
-		return identity_landlock_refused(err);
+		return landlock_refused(err);
 	for (size_t i = 0; writable[i] != NULL; i++) {
 		if (!writable_add(ruleset, writable[i], all, err))
 			return false;
@@ -147,7 +146,7 @@ bool identity_landlock_write_below(const char *const *writable, struct err *err)
 	if (!writable_add(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE, err) ||
 	    !writable_add(ruleset, "/proc", LANDLOCK_ACCESS_FS_WRITE_FILE, err))
 		return false;
-	return identity_landlock_enter(ruleset, err);
+	return landlock_enter(ruleset, err);
 }
 
 /* Turns a view into a Landlock ruleset. */
@@ -442,7 +441,7 @@ bool landlock_rules_make(const struct view *view, int abi, int *rules, struct er
 				.handled = all.handled_access_fs};
 
 	if (ruleset < 0)
-		return identity_landlock_refused(err);
+		return landlock_refused(err);
 	if (!entries_add(&making, err))
 		return false;
 	*rules = fd_take(&ruleset);
@@ -465,7 +464,7 @@ bool landlock_rules_domain(int *rules, struct err *err)
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (ruleset < 0)
-		return identity_landlock_refused(err);
+		return landlock_refused(err);
 	if (root < 0)
 		return err_set(err, errno, "/: %s", strerror(errno));
 	if (!rule_add(&making, root, "/", KERNEL_ACCESS_REFER, err))
@@ -774,7 +773,7 @@ static int answer(int listener, const struct seccomp_notif *asked,
 	return lies_below(fd, writable) ? change_do(&change, fd) : EPERM;
 }
 
-void sandbox_answer(int listener, const char *const *writable)
+void landlock_answer(int listener, const char *const *writable)
 {
 	/* A newer kernel may read and write longer structs than these headers have. */
 	union {

@@ -13,9 +13,16 @@
 
 #include "base/err.h"
 #include "base/kernel.h"
-#include "sandbox/view.h"
 
 #include <stdbool.h>
+
+struct view;
+
+/* The ABI of this kernel's Landlock, 0 when there is none. */
+int landlock_abi(void);
+
+/* From this ABI on a process cannot send signals out of its Landlock domain. */
+enum { LANDLOCK_ABI_SCOPES = 6 };
 
 /*
  * All rights that Landlock of ABI knows. A ruleset refuses them where no rule grants
@@ -35,3 +42,23 @@ bool landlock_rules_make(const struct view *view, int abi, int *rules, struct er
  * enter it, so that they cannot end their worker. ABI 6 or more.
  */
 bool landlock_rules_domain(int *rules, struct err *err);
+
+/* Enter RULESET. */
+bool landlock_enter(int ruleset, struct err *err);
+
+/*
+ * Load Landlock rules: write only below the NULL-ended WRITABLE paths and to files of
+ * /dev and /proc, and send signals only to processes under the same rules.
+ */
+bool landlock_write_below(const char *const *writable, struct err *err);
+
+/* Load Landlock rules: no right to any file, no signals out, no abstract socket. */
+bool landlock_no_files(struct err *err);
+
+/*
+ * Take one call from LISTENER. If the file lies at or below one of WRITABLE
+ * (NULL-ended, real paths), do the call in place of the program; otherwise the program
+ * gets EPERM. The file is held open while it is judged and changed, so swapping names
+ * gains nothing.
+ */
+void landlock_answer(int listener, const char *const *writable);

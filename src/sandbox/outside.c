@@ -5,7 +5,8 @@
 #include "sandbox/outside.h"
 
 #include "base/kernel.h"
-#include "sandbox/identity.h"
+#include "sandbox/landlock.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -143,7 +144,7 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 {
 	/* Change the user first, because that clears the parent-death signal. */
 	if (!become_nobody(err) || !die_with(walls->parent_pidfd, err) ||
-	    !identity_privilege_close(&walls->keep, 1, err))
+	    !sandbox_privilege_close(&walls->keep, 1, err))
 		return false;
 	/*
 	 * Leave the session, so that the terminal sends no signals. The front tells the
@@ -151,15 +152,15 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 	 */
 	if (setsid() < 0)
 		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
-	if (!identity_privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
-	    !identity_privilege_limit(RLIMIT_FSIZE, 0, "file size", err) ||
-	    !identity_privilege_limit(RLIMIT_NPROC, 0, "processes", err) ||
-	    !identity_privilege_limit(RLIMIT_NOFILE, walls->open_files, "open files", err))
+	if (!sandbox_privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
+	    !sandbox_privilege_limit(RLIMIT_FSIZE, 0, "file size", err) ||
+	    !sandbox_privilege_limit(RLIMIT_NPROC, 0, "processes", err) ||
+	    !sandbox_privilege_limit(RLIMIT_NOFILE, walls->open_files, "open files", err))
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
-	return identity_privilege_reduce(0, err) && identity_landlock_no_files(err) &&
+	return sandbox_privilege_reduce(0, err) && landlock_no_files(err) &&
 	       filter_load(err);
 }

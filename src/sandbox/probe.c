@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/identity.h"
+#include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 
@@ -475,7 +475,7 @@ static void add_switches(struct facts *facts, bool lacks_spaces)
 
 static void add_landlock(struct facts *facts)
 {
-	int abi = sandbox_landlock_abi();
+	int abi = landlock_abi();
 	int code = errno;
 
 	if (abi >= LANDLOCK_ABI_SCOPES) {
@@ -592,7 +592,7 @@ void probe_reach(struct probe_reach *reach)
 		    probe_seccomp_remedy(code));
 		return;
 	}
-	if (sandbox_landlock_abi() == 0) {
+	if (landlock_abi() == 0) {
 		int code = errno;
 		say(reach, SANDBOX_FILTER, "no Landlock", strerror(code),
 		    probe_landlock_remedy(code));

@@ -120,7 +120,7 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
 bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err);
 
 /*
- * A network that is being made, between sandbox_clone and sandbox_join. Only identity.c
+ * A network that is being made, between sandbox_clone and sandbox_join. Only sandbox.c
  * uses the members.
  */
 struct sandbox_network {
@@ -158,15 +158,6 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
  * nothing; *RULES is -1.
  */
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
-
-/*
- * L3, in an anchor, or in a worker of it that has not entered yet: add the entries of
- * VIEW, whose trees are detached, to the view. False: only part of them may have been
- * added. Then a worker ends, and an anchor removes the mount at PATH with
- * sandbox_narrow.
- */
-bool sandbox_widen(struct view *view, struct err *err);
-void sandbox_narrow(const char *path);
 
 /* Enter NETWORK as soon as it is ready, with its loopback up. */
 bool sandbox_join(struct sandbox_network *network, struct err *err);
@@ -275,17 +266,28 @@ bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
  * every level it refuses openat2, which only the worker's own file tools may use: the
  * mode lies in memory, where no filter sees a set-id bit. Programs fall back to openat.
  * *ASKS: calls that change modes, owners and times go to the filter's listener, for
- * sandbox_answer (L2, because Landlock does not judge them).
+ * landlock_answer (L2, because Landlock does not judge them).
  */
 const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks);
 
 /*
- * Take one call from LISTENER. If the file lies at or below one of WRITABLE
- * (NULL-ended, real paths), do the call in place of the program; otherwise the program
- * gets EPERM. The file is held open while it is judged and changed, so swapping names
- * gains nothing.
+ * Load the system-call filter of LEVEL (written by filter_make.c), as the last step of
+ * all of sandbox_enter. *LISTENER (LISTENER may be NULL) as in struct walls.
  */
-void sandbox_answer(int listener, const char *const *writable);
+bool sandbox_filter_enter(enum sandbox_level level, int *listener, struct err *err);
 
-/* The ABI of this kernel's Landlock, 0 when there is none. */
-int sandbox_landlock_abi(void);
+/* Steps of the above, for outside.c. They take rights away from the caller for good. */
+
+/*
+ * Keep exactly the capabilities in MASK (bit n: capability n), effective and permitted.
+ * The process can never get the others back.
+ */
+bool sandbox_privilege_reduce(uint64_t mask, struct err *err);
+
+/*
+ * Close all descriptors except KEEP (sorted, COUNT), then open /dev/null as 0, 1 and 2.
+ */
+bool sandbox_privilege_close(const int *keep, size_t count, struct err *err);
+
+/* Set RLIMIT WHICH to at most MOST. NAME is for the sentence of a failure. */
+bool sandbox_privilege_limit(int which, uint64_t most, const char *name, struct err *err);

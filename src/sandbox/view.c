@@ -9,15 +9,12 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/path.h"
-#include "sandbox/landlock.h"
-#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +24,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Names of the sources of masks, in the folder `own`. */
@@ -519,16 +515,7 @@ static bool entries_add(int root, struct view *view, struct err *err)
 	return ok;
 }
 
-/*
- * Clear the umask, so that files of the view get exactly the modes that are named.
- * Returns the umask for programs: the former one, without the bits of the owner.
- */
-static mode_t mask_lift(void)
-{
-	return umask(0) & (S_IRWXG | S_IRWXO);
-}
-
-static bool view_build(struct view *view, struct err *err)
+bool view_build(struct view *view, struct err *err)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return view_fail(err, "making mounts private below", "/");
@@ -579,7 +566,7 @@ static bool tree_keep_apart(const struct view_entry *entry, struct err *err)
 	       view_fail(err, "keeping apart", entry->path);
 }
 
-bool sandbox_widen(struct view *view, struct err *err)
+bool view_widen(struct view *view, struct err *err)
 {
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct view_building building = {.root = root, .own = -1, .folder = -1};
@@ -587,7 +574,8 @@ bool sandbox_widen(struct view *view, struct err *err)
 	if (root < 0)
 		return view_fail(err, "opening", "the root");
 	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
-	mode_t mask = mask_lift();
+	/* As in sandbox_build. */
+	mode_t mask = umask(0) & (S_IRWXG | S_IRWXO);
 	bool ok = root_set(root, false, err);
 	for (size_t i = 0; ok && i < view->count; i++)
 		ok = tree_keep_apart(&view->entries[i], err) &&
@@ -600,73 +588,7 @@ bool sandbox_widen(struct view *view, struct err *err)
 	return ok;
 }
 
-void sandbox_narrow(const char *path)
+void view_narrow(const char *path)
 {
 	(void)umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
-}
-
-bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err)
-{
-	mode_t mask = mask_lift();
-	bool ok = true;
-
-	*rules = -1;
-	if (level >= SANDBOX_SEALED)
-		ok = view_build(view, err);
-	else if (level == SANDBOX_RULES)
-		ok = landlock_rules_make(view, sandbox_landlock_abi(), rules, err);
-	(void)umask(mask);
-	return ok;
-}
-
-/*
- * Copies a tree of the host for a cell that is already built. An ordinary user may copy
- * mounts only inside a mount namespace of their own. A child process creates one, opens
- * the tree in it and exits. It shares its descriptor table with us, so the open
- * descriptor keeps the copy alive.
- */
-
-struct taking {
-	const char *path;
-	long answer;
-	__attribute__((aligned(16))) char stack[SANDBOX_HELPER_STACK];
-};
-
-/* As in identity.c: use system calls only, on a stack that the sanitizers do not know. */
-__attribute__((no_sanitize("address", "undefined"), noinline)) static int taking_main(
-	void *context)
-{
-	struct taking *taking = context;
-
-	taking->answer = kernel_raw(KERNEL_OPEN_TREE, AT_FDCWD, (long)taking->path,
-				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
-					    AT_SYMLINK_NOFOLLOW);
-	return 0;
-}
-
-bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err)
-{
-	struct taking taking = {.path = path, .answer = -ECHILD};
-	struct stat wanted, found;
-	/*
-	 * The helper shares our descriptors; CLONE_VFORK suspends us until it has ended.
-	 */
-	pid_t helper =
-		clone(taking_main, taking.stack + sizeof(taking.stack),
-		      CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNS,
-		      &taking);
-
-	if (helper < 0)
-		return err_set(err, errno, "new namespaces: %s", strerror(errno));
-	while (waitpid(helper, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	auto_close int fd = taking.answer < 0 ? -1 : (int)taking.answer;
-	if (fd < 0)
-		return err_set(err, (int)-taking.answer, "%s: %s", path,
-			       strerror((int)-taking.answer));
-	if (fstat(held, &wanted) < 0 || fstat(fd, &found) < 0 ||
-	    wanted.st_dev != found.st_dev || wanted.st_ino != found.st_ino)
-		return err_set(err, ESTALE, "%s was replaced meanwhile", path);
-	*tree = fd_take(&fd);
-	return true;
 }

@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,3 +77,18 @@ struct view {
 	struct view_entry *entries;
 	size_t count;
 };
+
+/*
+ * Build VIEW under a new root and pivot into it, with the umask 0. Called by
+ * sandbox_build, which has the order of the entries.
+ */
+bool view_build(struct view *view, struct err *err);
+
+/*
+ * L3, in an anchor, or in a worker of it that has not entered yet: add the entries of
+ * VIEW, whose trees are detached, to the view. False: only part of them may have been
+ * added. Then a worker ends, and an anchor removes the mount at PATH with
+ * view_narrow.
+ */
+bool view_widen(struct view *view, struct err *err);
+void view_narrow(const char *path);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
+#include "policy/commands.h"
 #include "session/approval.h"
 #include "session/session.h"
 #include "tool/denial.h"
@@ -277,7 +278,7 @@ static const char **command_find(const struct running *running, const struct pat
 			request->argv = argv = argv_of(value, hex);
 	}
 	/* A plan could not carry such bytes as they are. */
-	if (hex && policy_lists_commands(running->session->policy))
+	if (hex && commands_listed(running->session->policy->commands))
 		request->argv = no_text;
 	return argv;
 }
@@ -322,7 +323,7 @@ static void decide(const struct running *running, const struct policy_request *r
 
 	if ((running->tool->internal && running->tool->judged_as == NULL) ||
 	    (running->by_front && running->tool->effects == EFFECT_READS))
-		policy_decide_command(policy, request, verdict);
+		commands_decide(policy, request, verdict);
 	else
 		policy_decide(policy, request, verdict);
 }

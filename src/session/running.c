@@ -12,7 +12,7 @@
 #include "cell/wire.h"
 #include "files/files.h"
 #include "guard/guard.h"
-#include "policy/command_harm.h"
+#include "policy/command.h"
 #include "session/approval.h"
 #include "session/holders.h"
 #include "session/keeper.h"

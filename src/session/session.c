@@ -16,6 +16,7 @@
 #include "cell/pending.h"
 #include "files/files.h"
 #include "guard/guard.h"
+#include "policy/commands.h"
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "sandbox/probe.h"
@@ -262,7 +263,7 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 static bool prepares(const struct session *session, const struct session_options *options)
 {
 	return !options->direct && options->ready_workers > 0 &&
-	       !policy_lists_commands(session->policy) &&
+	       !commands_listed(session->policy->commands) &&
 	       tool_prepared((const struct tool *const *)session->offered) != NULL;
 }
 

@@ -530,7 +530,7 @@ struct running {
 	struct value *trace; /* of the request; or NULL */
 	/*
 	 * how its command destroys data, to be told in its answer
-	 * (policy/command_harm.h); NULL: nothing much
+	 * (policy/command.h); NULL: nothing much
 	 */
 	const struct command_harm *harm;
 	int fds[3];

@@ -179,6 +179,49 @@ int64_t call_count(const struct call *call, const char *name, int64_t absent);
 bool call_flag(const struct call *call, const char *name);
 
 /*
+ * Spills: files in the cell's temporary folder that hold what an answer had no room for.
+ * A spill is nameless until it is kept; the newest SPILL_KEPT stay.
+ *
+ * base/text/text.h cuts long texts and long lines. The output of a command beyond that
+ * lies in a spill, of which tools/tests/failing.h tells the lines that speak of a failure.
+ */
+
+enum { SPILL_KEPT = 16 };
+
+/*
+ * Set PATH to the folder of the spill files, from a program's ENVIRONMENT. Returns its
+ * text.
+ */
+const char *spill_folder(const char *const *environment, struct buf *path);
+
+/*
+ * Open a nameless file below FOLDER (which is made when missing). -1: there is no
+ * spill.
+ */
+int spill_open(const char *folder);
+/* Name the file, and set PATH to FOLDER/N.log. */
+bool spill_keep(int fd, const char *folder, struct buf *path);
+
+/*
+ * A spill that is filled piece by piece. Initialise it with {.fd = -1}, end it with
+ * spill_fini.
+ */
+struct spill {
+	const char *const *environment; /* of the call's programs */
+	int fd;
+	bool tried; /* the first byte makes the file */
+	uint64_t kept, dropped;
+};
+/*
+ * Append BYTES, up to PROGRAM_SPILL in all. Once some bytes were dropped, all later
+ * ones are.
+ */
+void spill_add(struct spill *spill, struct str bytes);
+/* If the spill holds something, name it and set PATH. */
+bool spill_name(const struct spill *spill, struct buf *path);
+void spill_fini(struct spill *spill);
+
+/*
  * The messages that a worker sends about its running call (FRAME_TELL), the questions
  * it asks the caller (FRAME_QUESTION), and their answers (FRAME_REPLY). All are JSON.
  * One question is open at a time; the worker numbers them. They are read by the front

@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "process/follow.h"
-#include "process/program.h"
 #include "process/usage.h"
 #include "sandbox/sandbox.h"
 #include "tool/call.h"

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "process/program.h"
+#include "process/follow.h"
 #include "process/usage.h"
 #include "sandbox/sandbox.h"
 #include "tool/call.h"
@@ -70,14 +70,14 @@ struct limit_watch {
 };
 
 /*
- * Call this just before program_follow. RUN gets the limits of CALL, and WATCH checks
+ * Call this just before follow_program. RUN gets the limits of CALL, and WATCH checks
  * them.
  */
 void limit_watch_start(struct limit_watch *watch, struct call *call,
 		       struct program_run *run);
 
 /*
- * Call this after program_follow. Adds a denial for every limit that was reached and
+ * Call this after follow_program. Adds a denial for every limit that was reached and
  * every refused system call. A command ended for a limit counts as killed by SIGKILL,
  * even if it used its last moments to exit. When the command succeeded, refused calls
  * are only in the details.

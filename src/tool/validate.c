@@ -857,7 +857,7 @@ static bool check_kind(struct validate_check *check, const struct value *schema,
 static bool apply_keywords(struct validate_check *check, const struct value *schema,
 			   const struct value *value, const struct validate_place *at)
 {
-	return validate_reference(check, schema, value, at) &&
+	return validate_index_reference(check, schema, value, at) &&
 	       ((check->scope->resource->old && value_member(schema, "$ref")) ||
 		((!check->scope->resource->asserts ||
 		  validate_type(check, schema, value, at)) &&

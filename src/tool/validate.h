@@ -100,7 +100,3 @@ bool validate_give_up(struct validate_check *check, const struct validate_place 
 
 /* Append TEXT in quotes, cut. */
 void validate_add_quoted(struct buf *out, struct str text);
-
-/* Check $ref and $dynamicRef. */
-bool validate_reference(struct validate_check *check, const struct value *schema,
-			const struct value *value, const struct validate_place *at);

@@ -735,8 +735,8 @@ static bool check_reference(struct validate_check *check, const struct value *sc
 	return apply_target(check, &target, value, at);
 }
 
-bool validate_reference(struct validate_check *check, const struct value *schema,
-			const struct value *value, const struct validate_place *at)
+bool validate_index_reference(struct validate_check *check, const struct value *schema,
+			      const struct value *value, const struct validate_place *at)
 {
 	return check_reference(check, schema, "$ref", false, value, at) &&
 	       (check->scope->resource->old ||

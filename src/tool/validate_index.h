@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 struct validate_check;
+struct validate_place;
 
 /*
  * A schema with an address of its own: the whole schema, a part with $id, or another
@@ -51,6 +52,10 @@ void validate_index_fini(struct validate_index *index);
 const struct validate_resource *validate_index_of(struct validate_check *check,
 						  const struct value *schema,
 						  const struct validate_resource *resource);
+
+/* Check the $ref and $dynamicRef of SCHEMA. */
+bool validate_index_reference(struct validate_check *check, const struct value *schema,
+			      const struct value *value, const struct validate_place *at);
 
 /*
  * Resolving references between schemas (RFC 3986, section 5.2). Only names are handled;

@@ -20,7 +20,6 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/limits.h"
-#include "tool/spill.h"
 #include "tool/tool.h"
 #include "tools/bash_hints.h"
 #include "tools/outline.h"
@@ -1153,7 +1152,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 		run->side = shell_tells;
 	}
 	shell_watch_start(shell);
-	return program_follow(run, err);
+	return follow_program(run, err);
 }
 
 /*

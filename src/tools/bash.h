@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "process/program.h"
 #include "tool/call.h"
 
 #include <stddef.h>

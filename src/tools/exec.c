@@ -3,13 +3,13 @@
  * that were handed over. It gathers no output and explains nothing. The program's exit
  * code is the answer.
  */
+#include "process/follow.h"
 #include "tools/bash.h"
 #include "tools/tools.h"
 
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "process/program.h"
 #include "process/pty.h"
 #include "tool/call.h"
 #include "tool/limits.h"
@@ -142,7 +142,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	limit_watch_start(&limits, call, &run);
 	run.quiet_s = 0; /* the tool does not see the program's output */
 	limits.unseen = true;
-	ok = ok && program_follow(&run, &err);
+	ok = ok && follow_program(&run, &err);
 	pty_close(&pty);
 	if (!ok) {
 		program_run_fini(&run);

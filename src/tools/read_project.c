@@ -10,7 +10,6 @@
 #include "base/text/text.h"
 #include "files/files.h"
 #include "tool/call.h"
-#include "tool/spill.h"
 #include "tools/tools.h"
 
 #include <dirent.h>
@@ -286,7 +285,7 @@ const struct tool read_roles_tool = {
 };
 
 /*
- * The tool that reads a spill file (spill.h) whole, for a client that asks for it as a
+ * The tool that reads a spill file (tool/call.h) whole, for a client that asks for it as a
  * resource. An output over the ceiling loses its middle.
  */
 

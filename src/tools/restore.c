@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "process/program.h"
+#include "process/follow.h"
 #include "tool/call.h"
 #include "tools/checkpoint.h"
 #include "tools/tools.h"
@@ -503,7 +503,7 @@ static bool run_git(struct fetching *fetching, int input, struct err *err)
 	run.start.fds[1] = printed;
 	run.deadline_ms = fetching->call->deadline_ms;
 	run.stop_fd = -1;
-	bool fine = program_follow(&run, err);
+	bool fine = follow_program(&run, err);
 	if (fine && run.exit_code != 0 && !fetching->filters) {
 		struct buf text;
 		buf_init(&text, 4 << 10);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/value.h"
+#include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 
@@ -103,7 +104,7 @@ static void judge_box(const struct command *command, struct str text)
 			"\"deny\": [{\"program\": \"a,rm\"}], \"ask\": [{\"program\": "
 			"\"git\", \"subcommand\": \"push\", \"options\": [\"-f\", "
 			"\"--force=number\"], \"operands\": [\"path+\", \"b,c\"]}]}}}}");
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	assert(verdict.plan == NULL);
 	assert((verdict.answer == VERDICT_ALLOW) == (verdict.because[0] == '\0'));
 	assert((verdict.answer == VERDICT_ALLOW) == (verdict.by[0] == '\0'));
@@ -123,7 +124,7 @@ static void judge(const struct command *command, struct str text)
 	judge_box(command, text);
 	if (policy == NULL)
 		policy = policy_of("{\"agents\": {\"default\": {\"commands\": \"list\"}}}");
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	assert((verdict.answer == VERDICT_ALLOW) == (verdict.because[0] == '\0'));
 	assert((verdict.answer == VERDICT_ALLOW) == (verdict.plan != NULL));
 	if (verdict.plan != NULL) {

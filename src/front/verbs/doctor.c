@@ -19,7 +19,7 @@
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
 #include "front/verbs/run.h"
-#include "process/program.h"
+#include "process/follow.h"
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 #include "view/shape.h"
@@ -134,7 +134,7 @@ static int script_run(const struct stage *stage, const char *text, bool in_cell)
 	run.start.environment = stage->environment;
 	run.start.folder = stage->work.data;
 	run.deadline_ms = clock_deadline(SCRIPT_SECONDS);
-	if (!script.overflowed && program_follow(&run, &err) && run.ending == PROGRAM_ENDED)
+	if (!script.overflowed && follow_program(&run, &err) && run.ending == PROGRAM_ENDED)
 		code = run.exit_code;
 	program_run_fini(&run);
 	buf_fini(&script);

@@ -11,8 +11,6 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/command.h"
-#include "policy/command_code.h"
-#include "policy/command_harm.h"
 #include "policy/commands.h"
 
 #include <stdio.h>
@@ -100,7 +98,7 @@ static void add_part(struct value *parts, const struct policy *policy, const cha
 		value_set_text(part, "join", join);
 	value_set(part, "argv", words_of(argv));
 	value_append(parts, part);
-	if (!policy_lists_commands(policy))
+	if (!commands_listed(policy->commands))
 		return;
 	rule = commands_judge(policy->commands, argv, &match);
 	if (rule != NULL)
@@ -149,7 +147,8 @@ static struct value *report_of(const struct policy *policy, const struct options
 	bool is_text = options->word_count == 1;
 
 	value_set_text(report, "agent", policy->name);
-	value_set_text(report, "profile", policy_lists_commands(policy) ? "list" : "box");
+	value_set_text(report, "profile",
+		       commands_listed(policy->commands) ? "list" : "box");
 	value_set_boolean(report, "has_bash", policy_has_tool(policy, "bash"));
 	if (is_text) {
 		request.command = str_of(options->words[0]);
@@ -159,7 +158,7 @@ static struct value *report_of(const struct policy *policy, const struct options
 		request.argv = options->words;
 		add_part(parts, policy, "", request.argv);
 	}
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	add_plan(parts, verdict.plan);
 	value_free(verdict.plan);
 	value_set(report, "parts", parts);

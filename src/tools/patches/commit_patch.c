@@ -14,7 +14,7 @@
 #include "base/text/diff.h"
 #include "base/text/text.h"
 #include "files/record.h"
-#include "process/program.h"
+#include "process/follow.h"
 #include "tool/call.h"
 #include "tools/patches/patch.h"
 #include "tools/patches/take_patch.h"
@@ -166,7 +166,7 @@ static bool commit_git(struct call *call, const char *const *words,
 	run.stop_fd = call->control_fd;
 	run.stopped = stopped;
 	run.context = call;
-	fine = program_follow(&run, err) &&
+	fine = follow_program(&run, err) &&
 	       ((run.ending == PROGRAM_ENDED && run.exit_code == 0) ||
 		fail(&run, words[0], err));
 	program_run_fini(&run);

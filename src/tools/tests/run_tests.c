@@ -16,11 +16,9 @@
 #include "base/text/text.h"
 #include "files/files.h"
 #include "process/follow.h"
-#include "process/program.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/limits.h"
-#include "tool/spill.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
 #include "tools/tests/report.h"
@@ -678,7 +676,7 @@ static bool run_step(struct runs *runs, const char *const *environment,
 	run->context = runs;
 	run->spill_fd = runs->log->fd;
 	limit_watch_start(&ran->limits, runs->call, run);
-	ok = program_follow(run, err);
+	ok = follow_program(run, err);
 	if (ok) {
 		add_tail(&run->out, OUT_MAX, &ran->out);
 		add_tail(&run->error, ERROR_MAX, &ran->error);

@@ -1,5 +1,5 @@
 /* commands: what denies and asks, what destroys much, and what names code, as tables. */
-#include "policy/command_harm.h"
+#include "policy/command.h"
 #include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/policy.h"
@@ -51,7 +51,7 @@ static struct verdict verdict_in(const struct policy *policy, const char *comman
 	};
 	struct verdict verdict;
 
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	value_free(verdict.plan);
 	verdict.plan = NULL;
 	return verdict;
@@ -208,7 +208,7 @@ static void what_is_asked_for_keeps_the_plan(void **state)
 	struct err err = {0};
 
 	(void)state;
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	plan = verdict.plan;
 	assert_int_equal(verdict.answer, VERDICT_ASK);
 	assert_false(verdict.or_runs);
@@ -242,8 +242,8 @@ static void two_policies_deny_and_ask_what_either_does(void **state)
 	auto_policy struct policy *two = policy_intersect(a, b);
 	auto_policy struct policy *three = policy_intersect(two, c);
 	auto_policy struct policy *wide = policy_intersect(box, b);
-	assert_false(policy_lists_commands(two));
-	assert_true(policy_lists_commands(three));
+	assert_false(commands_listed(two->commands));
+	assert_true(commands_listed(three->commands));
 	assert_int_equal(verdict_in(two, "x", NULL).answer, VERDICT_DENY);
 	assert_int_equal(verdict_in(two, "y", NULL).answer, VERDICT_ASK);
 	assert_int_equal(verdict_in(two, "z", NULL).answer, VERDICT_DENY);
@@ -312,7 +312,7 @@ static void what_is_wrong_with_a_rule_is_said_where_it_stands(void **state)
 	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
 		auto_policy struct policy *policy = policy_of(fine[i]);
 
-		assert_true(policy_lists_commands(policy));
+		assert_true(commands_listed(policy->commands));
 	}
 }
 

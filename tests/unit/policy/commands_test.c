@@ -48,7 +48,7 @@ static struct verdict verdict_of(const struct policy *policy, const char *comman
 	};
 	struct verdict verdict;
 
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	return verdict;
 }
 
@@ -257,7 +257,7 @@ static void forms_that_run_code_can_be_left_out(void **state)
 	(void)state;
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	assert_non_null(strstr(verdict.because, "runs code of the project"));
-	policy_decide_command(policy, &tests, &verdict);
+	commands_decide(policy, &tests, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	verdict = verdict_of(policy, "php -l a.php");
 	assert_int_equal(verdict.answer, VERDICT_ALLOW);
@@ -287,13 +287,13 @@ static void what_no_rule_lists_can_be_asked_for(void **state)
 	assert_string_equal(verdict.rule, "agents.a.commands");
 	assert_non_null(strstr(verdict.because, "rm"));
 	assert_int_equal(verdict_of(policy, "echo $(id)").answer, VERDICT_ASK);
-	policy_decide_command(policy, &vector, &verdict);
+	commands_decide(policy, &vector, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_ASK);
 	/* What is blocked is not, nor are programs that nobody has seen. */
 	verdict = verdict_of(policy, "cat secret");
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	assert_string_equal(verdict.rule, "agents.a.blocked");
-	policy_decide_command(policy, &tests, &verdict);
+	commands_decide(policy, &tests, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_ALLOW);
 	policy_ask_nobody(policy);
 	assert_int_equal(verdict_of(policy, "rm -rf x").answer, VERDICT_DENY);
@@ -308,16 +308,16 @@ static void argv_is_judged_without_a_text(void **state)
 	struct verdict verdict;
 
 	(void)state;
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_ALLOW);
 	assert_int_equal(value_count(verdict.plan), 1);
 	value_free(verdict.plan);
 	request.argv = bad;
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	request.argv = NULL;
 	request.effects = POLICY_READS;
-	policy_decide_command(policy, &request, &verdict);
+	commands_decide(policy, &request, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_ALLOW);
 }
 

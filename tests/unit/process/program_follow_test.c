@@ -1,4 +1,4 @@
-/* program_follow: ends of all kinds, and floods. */
+/* follow_program: ends of all kinds, and floods. */
 #include "shell.h"
 
 #include "base/clock.h"

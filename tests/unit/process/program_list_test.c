@@ -1,4 +1,5 @@
 /* program_list: lists as a shell would run them, and their ends. */
+#include "process/follow.h"
 #include "process/program.h"
 
 #include "../base/unit.h"
@@ -41,7 +42,7 @@ static void follow(const struct row_item *rows, size_t most, struct program_run 
 	program_run_init(run);
 	run->deadline_ms = clock_deadline(30);
 	if (!program_list_start_ahead(&start, items, count, &run->ahead, &err) ||
-	    !program_follow(run, &err))
+	    !follow_program(run, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(run->ending, PROGRAM_ENDED);
 }
@@ -179,7 +180,7 @@ static void at_the_deadline_every_stage_ends(void **state)
 	run.deadline_ms = clock_deadline(0.5);
 	assert_true(program_list_start_ahead(&start, items, list_of(rows, 3, items),
 					     &run.ahead, &err));
-	assert_true(program_follow(&run, &err));
+	assert_true(follow_program(&run, &err));
 	assert_int_equal(run.ending, PROGRAM_TIMED_OUT);
 	assert_string_equal(run.out.head.data, "");
 	program_run_fini(&run);

@@ -107,7 +107,7 @@ static int as_init(void)
 		   "i=0; while [ $i -lt 200 ]; do (true &); i=$((i+1)); done; "
 		   "(setsid sleep 60 &); (trap '' TERM; sleep 60) & sleep 0.1; echo end; "
 		   "exit 9");
-	if (!program_follow(&shell.run, &err))
+	if (!follow_program(&shell.run, &err))
 		return 2;
 	/* The subshell, its sleep, and the one with its own session. */
 	if (shell.run.exit_code != 9 || shell.run.left_processes < 2 ||
@@ -117,12 +117,12 @@ static int as_init(void)
 		return 4;
 	program_run_fini(&shell.run);
 	shell_init(&shell, "kill -TERM $$");
-	if (!program_follow(&shell.run, &err) || shell.run.signal != SIGTERM)
+	if (!follow_program(&shell.run, &err) || shell.run.signal != SIGTERM)
 		return 5;
 	program_run_fini(&shell.run);
 	shell_init(&shell, "trap '' TERM; (trap '' TERM; setsid sleep 60) & sleep 60");
 	shell.run.deadline_ms = clock_now_ms() + 100;
-	if (!program_follow(&shell.run, &err) || shell.run.ending != PROGRAM_TIMED_OUT)
+	if (!follow_program(&shell.run, &err) || shell.run.ending != PROGRAM_TIMED_OUT)
 		return 6;
 	program_run_fini(&shell.run);
 	if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD)
@@ -153,7 +153,7 @@ static int as_init_with_ends(void)
 		shell.run.start.terms = &terms;
 		if (late)
 			shell.run.deadline_ms = clock_now_ms() + 50;
-		if (!program_follow(&shell.run, &err))
+		if (!follow_program(&shell.run, &err))
 			return 2;
 		if (late ? shell.run.ending != PROGRAM_TIMED_OUT : shell.run.exit_code != 4)
 			return 3;

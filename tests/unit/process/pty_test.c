@@ -1,9 +1,9 @@
 /* pty: typing, printing, sizes and ends of a terminal, with a program that has it. */
+#include "process/follow.h"
 #include "process/pty.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "process/program.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static void play(struct scene *scene)
 {
 	struct err err = {0};
 
-	if (!program_follow(&scene->run, &err))
+	if (!follow_program(&scene->run, &err))
 		fail_msg("%s", err.text);
 	pty_close(&scene->pty);
 	fd_close(&scene->printing[1]);
@@ -147,7 +147,7 @@ static void without_a_reader_it_prints_on(void **state)
 	(void)signal(SIGPIPE, SIG_IGN); /* as in a worker */
 	scene_open(&scene, argv);
 	fd_close(&scene.printing[0]);
-	assert_true(program_follow(&scene.run, &err));
+	assert_true(follow_program(&scene.run, &err));
 	assert_int_equal(scene.run.exit_code, 9);
 	pty_close(&scene.pty);
 	fd_close(&scene.printing[1]);

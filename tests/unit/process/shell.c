@@ -19,7 +19,7 @@ void shell_follow(struct program_run *run)
 {
 	struct err err = {0};
 
-	if (!program_follow(run, &err))
+	if (!follow_program(run, &err))
 		fail_msg("%s", err.text);
 }
 

@@ -1,7 +1,7 @@
 /* shell: a program of a test, as a line of sh with its run. */
 #pragma once
 #include "../base/unit.h"
-#include "process/program.h"
+#include "process/follow.h"
 
 extern const char *const shell_environment[]; /* a PATH, and WORD=yes */
 
@@ -12,7 +12,7 @@ struct shell_run {
 
 /* Ready to be followed; program_run_fini its run. */
 void shell_init(struct shell_run *shell, const char *text);
-/* program_follow, which must not fail. */
+/* follow_program, which must not fail. */
 void shell_follow(struct program_run *run);
 /* OUTPUT as a text is EXPECTED. */
 void shell_assert_output(const struct program_output *output, const char *expected);

@@ -1,6 +1,7 @@
 /* probe: what is found differs by machine; that each fact can be shown and mended does not. */
 #include "sandbox/probe.h"
 
+#include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 
 #include <setjmp.h>
@@ -48,7 +49,7 @@ static void the_facts_are_this_kernels(void **state)
 	assert_non_null(kernel);
 	assert_non_null(strstr(kernel->value, name.release));
 	assert_non_null(landlock);
-	assert_int_equal(landlock->missing, sandbox_landlock_abi() == 0);
+	assert_int_equal(landlock->missing, landlock_abi() == 0);
 }
 
 static void no_child_is_left(void **state)

@@ -6,8 +6,6 @@
 
 #include "sandbox/landlock.h"
 
-#include "sandbox/identity.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sandbox/view.h"
 
 enum { PATH_ROOM = 128, NEWEST_HERE = 7 };
 
@@ -87,8 +86,7 @@ static int try_out(const struct tree *tree, int rules)
 {
 	struct err err;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    !identity_landlock_enter(rules, &err))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || !landlock_enter(rules, &err))
 		return 1;
 	if (!opens(tree->work, O_RDWR) || !opens(tree->shown, O_RDONLY))
 		return 2;
@@ -104,7 +102,7 @@ static int try_out(const struct tree *tree, int rules)
 
 static void every_abi_closes_what_is_outside(void **state)
 {
-	int here = sandbox_landlock_abi();
+	int here = landlock_abi();
 	struct tree tree;
 
 	(void)state;
@@ -133,7 +131,7 @@ static void what_is_hidden_in_a_writable_folder_is_refused(void **state)
 	int rules = -1;
 
 	(void)state;
-	if (sandbox_landlock_abi() == 0)
+	if (landlock_abi() == 0)
 		unit_skip("this kernel has no Landlock");
 	make_tree(&tree);
 	tree.entries[1].writable = true;

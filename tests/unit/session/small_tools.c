@@ -1,8 +1,8 @@
 /* small_tools: what each does, and fails to do, in its few lines; see small_tools.h. */
 #include "small_tools.h"
+#include "process/follow.h"
 
 #include "files/files.h"
-#include "process/program.h"
 #include "tool/call.h"
 
 #include <unistd.h>
@@ -86,7 +86,7 @@ static enum result_status leave_a_process(struct call *call, struct tool_result 
 	run.deadline_ms = call->deadline_ms;
 	run.stop_fd = -1;
 	run.spill_fd = -1;
-	if (!program_follow(&run, &err))
+	if (!follow_program(&run, &err))
 		return tool_fail(result, "%s", err.text);
 	result->exit_code = run.exit_code;
 	program_run_fini(&run);

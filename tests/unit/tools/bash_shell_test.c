@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "process/program.h"
+#include "process/follow.h"
 #include "tools/shell.h"
 #include "tools/tools.h"
 
@@ -143,7 +143,7 @@ static void follow(struct program_run *run, struct outcome *outcome)
 {
 	struct err err;
 
-	assert_true(program_follow(run, &err));
+	assert_true(follow_program(run, &err));
 	buf_init(&outcome->out, OUTPUT_MAX);
 	buf_init(&outcome->error, OUTPUT_MAX);
 	program_output_text(&run->out, &outcome->out);
