@@ -294,9 +294,8 @@ int64_t limits_deadline_ms(const struct limits *limits);
 
 /*
  * The structures that the files of the loop share: the agent and the turn under way.
- * agent.c calls the other files: calls.c asks the model and runs its calls, history.c has
- * the model summarise a conversation that became too long, and checks.c checks the work.
- * Not for fronts.
+ * agent.c calls the other files: calls.c asks the model and runs its calls, history.c keeps
+ * the conversation, and checks.c checks the work. Not for fronts.
  */
 
 struct agent {
@@ -346,11 +345,6 @@ void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
 /* For model_sink, with the agent as context: record a notice about a repetition. */
 void turn_retry(void *context, const char *why, double wait_s);
 
-/*
- * Add USAGE to SUM. When the money of one part is not known, that of the sum is not
- * known.
- */
-void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage);
 /* Count USAGE as used by TURN. */
 void turn_add_usage(struct turn *turn, const struct model_usage *usage);
 /* USAGE in the form of events; the caller frees it. */
@@ -373,17 +367,9 @@ uint64_t agent_id_number(const char *id);
  */
 bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err);
 
-/* Tokens of the next request, as far as they can be known. */
-uint64_t agent_tokens(const struct agent *agent);
-
 /*
- * Have the older part of the conversation summarised when too little of the model's
- * context is free (history.h). A model that fails ends the turn and is not an error.
- */
-bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
-/*
- * The service refused the conversation as too long. *SHORTER: the conversation is now
- * shorter, or the turn is over.
+ * The service refused the conversation as too long: have its older part summarised.
+ * *SHORTER: the conversation is now shorter, or the turn is over.
  */
 bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
 			    struct err *err);
