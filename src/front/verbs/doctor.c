@@ -15,7 +15,6 @@
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
 #include "front/verbs/run.h"
@@ -828,7 +827,7 @@ static void print_rows(const char *title, const struct value *rows, FILE *out)
 /* Print a sentence, indented and broken between words, even where no terminal is. */
 static void print_sentence(const char *text, FILE *out)
 {
-	const size_t screen = screen_columns_of(STDOUT_FILENO);
+	const size_t screen = paint_columns_of(STDOUT_FILENO);
 	struct buf line, lines;
 
 	buf_init(&line, SENTENCE_MAX);

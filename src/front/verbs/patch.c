@@ -200,7 +200,7 @@ static void show_on_screen(const struct patch_record *record, struct str head, F
 	paint_init(&paint);
 	paint.colour = screen.colour;
 	paint.unicode = screen.unicode;
-	paint.columns = screen_columns_of(STDOUT_FILENO);
+	paint.columns = paint_columns_of(STDOUT_FILENO);
 	paint_text(&paint, PAINT_PLAIN, head);
 	paint_lines(&paint, record->text, &all);
 	(void)fwrite(paint.out.data, 1, paint.out.size, out);

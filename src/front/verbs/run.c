@@ -264,7 +264,7 @@ static void take_line(struct chat *chat)
 	if (!str_starts(buf_str(&chat->line.text), STR(" ")))
 		line_history_add(chat->history, str_of(text));
 	line_start(&chat->line);
-	chat->paint.columns = screen_columns_of(STDOUT_FILENO);
+	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
 	if (chat_is_command(str_of(text)))
 		chat_command(chat, str_of(text));
 	else

@@ -13,7 +13,6 @@
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "session/session.h"
 #include "tool/schema.h"
@@ -95,7 +94,7 @@ static void print_wrapped(const char *text, size_t indent, size_t columns, FILE 
 static void print_row(const struct tool *tool, FILE *out)
 {
 	enum { DESCRIPTION_AT = 24, DESCRIPTION_LEAST = 30, NARROW_AT = 4 };
-	size_t columns = screen_columns_of(STDOUT_FILENO);
+	size_t columns = paint_columns_of(STDOUT_FILENO);
 	bool narrow = columns < DESCRIPTION_AT + DESCRIPTION_LEAST;
 	auto_value struct value *effects = effects_of(tool);
 	char marks[32] = "";
