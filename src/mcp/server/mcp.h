@@ -90,7 +90,7 @@ struct mcp_options {
 	 * Resources: in the form in which they are listed (uri, name, …), and `file` (a
 	 * path of the host) or `text`. Templates likewise with uriTemplate, whose
 	 * {places} fill the {{places}} of the content. Prompts: `file`, in the same form
-	 * as a prompt of the person's folder (prompts.h).
+	 * as a prompt of the person's folder (mcp_prompt_read).
 	 */
 	const struct value *resources, *templates, *package_prompts;
 };
@@ -304,6 +304,38 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 void mcp_call_cancel(struct mcp_call *call);
 void mcp_calls_free(struct mcp *mcp);
 
+/*
+ * Questions to clients (call.c). One request to a client, as data: {method, params,
+ * needed}. These functions know the capability that a request needs and its form on the
+ * wire, and they check answers. They need no connection.
+ */
+
+/*
+ * The questions of a call (EVENT_QUESTION's KIND and REQUEST) as requests by key, in
+ * their order. *ONE: there is a single request, and its answer is expected without a key.
+ * The caller frees the result.
+ */
+struct value *mcp_ask_requests(const char *kind, const struct value *request,
+			       uint64_t number, bool *one);
+
+/* Can CLIENT be asked REQUEST? And if not, must the call fail? */
+bool mcp_ask_is_possible(const struct value *request, const struct mcp_client *client);
+bool mcp_ask_is_needed(const struct value *request);
+/* The name of the client's capability that REQUEST needs. */
+const char *mcp_ask_capability(const struct value *request);
+
+/*
+ * {method, params} in the form on the wire. LEGACY: with the members that only older
+ * versions want. The caller frees the result.
+ */
+struct value *mcp_ask_message(const struct value *request, bool legacy, const char *id);
+
+/*
+ * SAID, the client's answer to REQUEST, in the form that the call reads: {action,
+ * content}. NULL: SAID is not an answer to REQUEST. The caller frees the result.
+ */
+struct value *mcp_ask_read_answer(const struct value *request, const struct value *said);
+
 /* Resources (prompts.c). */
 void mcp_resources_list(struct mcp_request *request);
 void mcp_templates_list(struct mcp_request *request);
@@ -312,16 +344,52 @@ void mcp_resources_subscribe(struct mcp_request *request);
 void mcp_resources_unsubscribe(struct mcp_request *request);
 /* The link to the spill file of RESULT; NULL: it has none. */
 struct value *mcp_resource_of(struct mcp *mcp, const struct tool_result *result);
-/*
- * One item of `contents` for URI, when the front itself has the content; NULL: it does
- * not.
- */
-struct value *mcp_resource_at_hand(struct mcp *mcp, const char *uri);
 
 /* Prompts and completion (prompts.c). */
 void mcp_prompts_list(struct mcp_request *request);
 void mcp_prompts_get(struct mcp_request *request);
 void mcp_complete(struct mcp_request *request);
+
+/*
+ * A prompt as a Markdown file (prompts.c). Front matter with `title`, `description` and
+ * `arguments` may stand above the text. A row of `arguments` has name, description,
+ * required and values; the values are proposed while somebody types. {{name}} in the text
+ * is the argument's place. A line that is only an image, ![words](target), is replaced by
+ * the whole target: a file beside the prompt, or a resource of the server by its URI.
+ */
+
+/*
+ * TEXT as an object: name (NAME unless the front matter has one), title, description,
+ * arguments, prompt. The caller frees it. ERR names what is wrong with TEXT.
+ */
+bool mcp_prompt_read(struct str text, const char *name, struct value **prompt,
+		     struct err *err);
+
+/* The row of `prompts/list`. The caller frees it. */
+struct value *mcp_prompt_row(const struct value *prompt);
+
+/*
+ * The required arguments that ARGUMENTS does not have, as the schema of a form; NULL:
+ * none.
+ */
+struct value *mcp_prompt_missing(const struct value *prompt, const struct value *arguments);
+
+/*
+ * The messages, with ARGUMENTS in their places. EMBED returns the content of TARGET, or
+ * NULL. MADE: TARGET was made of an argument, so it may only be a URI. False: ERR says
+ * what is missing.
+ */
+struct mcp_prompt_embed {
+	struct value *(*content)(void *context, const char *target, bool made);
+	void *context;
+};
+bool mcp_prompt_messages(const struct value *prompt, const struct value *arguments,
+			 const struct mcp_prompt_embed *embed, struct value **messages,
+			 struct err *err);
+
+/* An array of values for the argument NAME that begin with TEXT. The caller frees it. */
+struct value *mcp_prompt_proposals(const struct value *arguments, const char *name,
+				   struct str text);
 
 /* Changes of the lists. */
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
