@@ -3,13 +3,14 @@
 #include "front/agents.h"
 
 #include "agent/delegate.h"
-#include "agent/roles.h"
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/front_matter.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/value.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -34,6 +35,38 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+/* Does FILE ("agents/coder.md") belong to the role NAME? */
+static bool is_file_of(const char *file, const char *name)
+{
+	const char *base = path_base_name(file);
+	size_t length = strlen(name);
+
+	return strncmp(base, name, length) == 0 && strcmp(base + length, ".md") == 0;
+}
+
+bool agents_role_read(const char *file, struct str text, struct value **entry,
+		      struct err *err)
+{
+	auto_value struct value *read = NULL;
+	const char *name;
+
+	if (!front_matter_parse(text, &read, err))
+		return err_while(err, "%s", file);
+	name = value_text(value_member(read, "name"));
+	if (!name)
+		return err_set(err, EINVAL, "%s: the key \"name\" is missing", file);
+	if (!config_check_name(name, err))
+		return err_while(err, "%s", file);
+	if (!is_file_of(file, name))
+		return err_set(err, EINVAL, "%s: the name \"%s\" is not that of the file",
+			       file, name);
+	value_remove(read, "name");
+	if (!config_check_entry(read, file, err))
+		return false;
+	*entry = value_ref(read);
+	return true;
+}
 
 /* Reads roles in a cell, and compares them with the record of trust. */
 
@@ -167,8 +200,6 @@ bool agents_workspace_check(const struct value *row, struct value **entry, struc
 {
 	const char *file = value_text(value_member(row, "file"));
 	const char *problem = value_text(value_member(row, "problem"));
-	struct role_text role = {.text = value_str(value_member(row, "text"))};
-	struct roles roles;
 	struct buf name;
 	bool fine;
 
@@ -176,12 +207,7 @@ bool agents_workspace_check(const struct value *row, struct value **entry, struc
 		return err_set(err, EINVAL, WORKSPACE_FOLDER "/%s: %s", file, problem);
 	buf_init(&name, PATH_MAX);
 	(void)buf_addf(&name, WORKSPACE_FOLDER "/%s", file);
-	role.file = name.data;
-	fine = roles_init(&roles, &role, 1, err);
-	if (fine) {
-		*entry = value_ref(roles.items[0].entry);
-		roles_fini(&roles);
-	}
+	fine = agents_role_read(name.data, value_str(value_member(row, "text")), entry, err);
 	buf_fini(&name);
 	return fine;
 }
@@ -237,19 +263,6 @@ static struct str role_name(const struct embedded_file *file)
 			name.size - strlen(shipped_folder) - strlen(SUFFIX));
 }
 
-static bool read_text(const char *file, struct str text, struct value **entry,
-		      struct err *err)
-{
-	const struct role_text role = {file, text};
-	struct roles roles;
-
-	if (!roles_init(&roles, &role, 1, err))
-		return false;
-	*entry = value_ref(roles.items[0].entry);
-	roles_fini(&roles);
-	return true;
-}
-
 /*
  * Tell CONFIG the names of all shipped roles, and read the one of AGENT. Reading the
  * other roles too would slow down every start.
@@ -264,7 +277,8 @@ static bool read_shipped(const char *agent, struct config *config, struct value 
 			continue;
 		config_know_agent(config, name);
 		if (strcmp(name, agent) == 0 &&
-		    !read_text(file->name, (struct str){file->data, file->size}, entry, err))
+		    !agents_role_read(file->name, (struct str){file->data, file->size},
+				      entry, err))
 			return false;
 	}
 	return true;
@@ -346,7 +360,7 @@ static bool read_users(const char *agent, struct config *config, struct err *err
 	buf_init(&text, CONFIG_TEXT_MAX);
 	if (agents_files_place(agent, &path)) {
 		fine = setup_config_read(path.data, &text, &why) &&
-		       read_text(path.data, buf_str(&text), &entry, &why);
+		       agents_role_read(path.data, buf_str(&text), &entry, &why);
 		if (fine)
 			config_set_role(config, agent, entry);
 		else if (why.code == ENOENT || why.code == ENOTDIR)

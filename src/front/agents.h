@@ -1,9 +1,12 @@
 /*
- * agents: where roles lie. Shipped roles are part of the program. The user's roles are
- * files in the folder of the configuration, under the same rules (setup.h); each of
- * their keys replaces that key of the shipped role of the same name. A worker reads
- * the roles of a workspace; such a role counts only under a name that no other role
- * has, and only while its content is the one that the user let in.
+ * agents: agents as data, and where they lie. A role is a Markdown file with front
+ * matter: the keys of an agent's entry in the configuration, and its name. Shipped roles
+ * are part of the program: one file each in agents/, with a row in
+ * tests/unit/front/agents_test.c and in docs/agents.md. The user's roles are files in
+ * the folder of the configuration, under the same rules (setup.h); each of their keys
+ * replaces that key of the shipped role of the same name. A worker reads the roles of a
+ * workspace; such a role counts only under a name that no other role has, and only while
+ * its content is the one that the user let in.
  *
  * This module finds the shipped role and the user's file; policy/config.c lays them,
  * the configuration and the options over each other, key by key. A role of the
@@ -16,7 +19,6 @@
  */
 #pragma once
 
-#include "agent/roles.h"
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,6 +31,14 @@
 #include <stdbool.h>
 
 struct orchestrate;
+
+/*
+ * TEXT of FILE ("agents/coder.md": its last part without ".md" must be the name) as a
+ * checked entry without `name`, which the caller frees. ERR names the file, and the line
+ * or the key that is wrong.
+ */
+bool agents_role_read(const char *file, struct str text, struct value **entry,
+		      struct err *err);
 
 /*
  * Some shipped roles have another name (policy/config.h). When the user or WORKSPACE
