@@ -1038,6 +1038,8 @@ static const char *workspace_remedy(const char *folder, int code)
 {
 	if (code == ENOENT && strcmp(folder, ".") == 0)
 		return "; it has been removed: go to another folder, or name one with -C";
+	if (code == ENOENT)
+		return "; name your project's folder with -C";
 	if (code == ENAMETOOLONG)
 		return "; the whole path has to be shorter than 4,096 bytes";
 	return "";

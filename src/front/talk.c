@@ -839,7 +839,9 @@ bool talk_resume_find(const char *name, const char *folder, struct journal_found
 
 	*found = (struct journal_found){0};
 	if (real == NULL)
-		return err_set(err, errno, "workspace %s: %s", named, strerror(errno));
+		return err_set(err, errno,
+			       "workspace %s: %s; name a folder that exists with -C",
+			       named, strerror(errno));
 	is_there = journal_open_default(&journal, err) &&
 		   journal_find(journal, name, real, found, err) &&
 		   check_folder(found, folder != NULL ? real : NULL, err);

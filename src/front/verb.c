@@ -694,7 +694,8 @@ static bool enter_folder(const struct verb *verb, struct options *options,
 		free(here);
 	}
 	return chdir(folder) == 0 ||
-	       err_set(err, errno, "workspace %s: %s", folder, strerror(errno));
+	       err_set(err, errno, "workspace %s: %s; name a folder that exists with -C",
+		       folder, strerror(errno));
 }
 
 static int run_verb(const struct verb *verb, const char *const *words)

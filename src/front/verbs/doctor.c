@@ -259,8 +259,8 @@ static bool no_cell(struct err *err)
 			       "the cell could not be built; see `glovebox doctor`");
 	return err_set(err, ECHILD,
 		       "the attacks are those of a cell of level L3, and this machine reaches L%d: "
-		       "%s. To mend it: %s. What L%d means: glovebox doctor",
-		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+		       "%s. To mend it: %s. The levels are explained by: glovebox doctor",
+		       (int)reach.level, reach.because, reach.remedy);
 }
 
 /*
@@ -473,8 +473,8 @@ static bool attack_play_all(const char *only, FILE *progress,
 
 	if (!is_installed("bash"))
 		return err_set(err, ENOENT,
-			       "the attacks are scripts of bash, which is not installed: apt-get "
-			       "install bash, or what your system says");
+			       "the attacks are scripts of bash, which is not installed: install "
+			       "it, for instance with: apt-get install bash");
 	tally_init(&tally, report);
 	buf_init(&folder, PATH_MAX);
 	ok = setup_temp_folder("attack", &folder, err);
@@ -867,7 +867,7 @@ static void print_report(const struct value *report, FILE *out)
 	else
 		(void)fprintf(out,
 			      "  NO   no session could be opened at level L3; L%d is reached here, "
-			      "for who allows it\n",
+			      "if minimum_level allows it\n",
 			      (int)value_integer(level));
 	if (value_member(cell, "remedy") != NULL)
 		(void)fprintf(out, "       for more: %s\n       %s\n",
@@ -933,8 +933,8 @@ static int doctor_run(const struct options *options, FILE *out)
 static const char doctor_help[] =
 	"Open a session in a temporary folder and say which level its cell reached, which\n"
 	"features of the kernel it is made of, which programs and which settings of a\n"
-	"model were found (names of variables, never their values), and what to do about\n"
-	"what is missing.\n\n"
+	"model were found (names of variables, never their values), and how to mend the\n"
+	"missing parts.\n\n"
 	"With --attack: try each attack that this program brings along in a cell, where it\n"
 	"must fail, and without one, where it must succeed, in a temporary folder; print\n"
 	"how many held and which got through. The scripts run with your own rights and\n"
@@ -948,7 +948,7 @@ static const char doctor_help[] =
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.summary = "say how strong the cell is here, and how to mend what is missing",
+	.summary = "say how strong the cell is here, and how to mend missing parts",
 	.arguments = "",
 	.help = doctor_help,
 	.example = "  glovebox doctor --json\n"
