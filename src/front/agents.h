@@ -12,10 +12,6 @@
  * the configuration and the options over each other, key by key. A role of the
  * workspace is read in a cell that only reads, let in by its hash, and cut to what the
  * user's default may do.
- *
- * The module is also the other end of agent/delegate.h: a delegate receives its
- * request over a descriptor and narrows its rights by those of each agent above it
- * (setup_serve_within). Schedules run by the same process.
  */
 #pragma once
 
@@ -161,30 +157,3 @@ void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
  * configuration. It has no agent, no task, and no members that come from a caller.
  */
 struct value *orchestrate_request(const struct setup *setup, const char *model);
-
-/*
- * The process of one delegate (agent/delegate.h). It works on one prompt
- * for one agent as `run --json` does, but reads a request from a descriptor. The request
- * is an object:
- *
- * 	workspace      as -C
- * 	config         as --config; may be absent
- * 	level          as --minimum-level; may be absent
- * 	environment    name -> value: the variables of the caller, with its API keys
- * 	agent          the name of the agent
- * 	task           its prompt
- * 	model          the caller's model; the agent's own model goes before it
- * 	parent         the caller's session; absent: a person's or a timer's run
- * 	chain          the agents from the person's down to the caller
- * 	bounds         entries of agents (setup.entries); each limits the delegate's rights
- * 	asks           kinds (policy.h) that all agents above let it ask for; absent: none
- * 	ask            kinds that the person named for the whole run, beside those of the role
- * 	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
- */
-
-bool agents_delegate_role_is(const char *name);
-/*
- * Run the delegate and return an exit code. The process starts with an empty environment:
- * all it knows is in the request.
- */
-int agents_delegate_role_run(int argc, char **argv);

@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
-#include "front/setup.h"
+#include "front/verb.h"
 #include "mcp/client/remotes.h"
 #include "plugins/plugin.h"
 #include "plugins/source.h"
@@ -271,7 +271,7 @@ static bool fetch(void *context, const struct plugin_source *source, struct buf 
 						 .minimum_level =
 							 plugins->cell.minimum_level};
 
-	return setup_temp_folder("fetch", folder, err) &&
+	return verb_temp_folder("fetch", folder, err) &&
 	       plugin_fetch(source, &terms, folder->data, commit, err);
 }
 

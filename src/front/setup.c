@@ -17,7 +17,6 @@
 #include "base/value.h"
 #include "front/agents.h"
 #include "front/extensions.h"
-#include "front/talk.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "model/http.h"
@@ -126,10 +125,65 @@ int setup_run(const struct options *options, const char *agent, struct setup *se
 	return CODE_DONE;
 }
 
+/* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */
+static bool resume_check_folder(const struct journal_found *found, const char *folder,
+				struct err *err)
+{
+	struct stat st;
+
+	/*
+	 * A delegate's rights were cut to those of its caller. By itself it would lose
+	 * this bound.
+	 */
+	if (found->parent != NULL)
+		return err_set(err, EPERM,
+			       "session %s is of the agent %.64s at work for session %.64s, with "
+			       "the rights of both; by itself it would have more. Go on with that "
+			       "one, which can delegate again: glovebox run --resume %.64s",
+			       found->id, found->agent, found->parent, found->parent);
+	if (folder != NULL && strcmp(folder, found->workspace) != 0)
+		return err_set(err, EINVAL,
+			       "session %s worked in %s, not in %s: what was said there is about "
+			       "its files. Leave out -C, or begin a new session",
+			       found->id, found->workspace, folder);
+	if (stat(found->workspace, &st) != 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ENOENT,
+			       "session %s worked in %s, which is not there any more: put it back "
+			       "there, or begin a new session",
+			       found->id, found->workspace);
+	return true;
+}
+
+/*
+ * Find the session NAME (journal_find) in the user's journal. The last session is the
+ * last one of FOLDER or, when FOLDER is NULL, of the working folder. FOLDER, as the
+ * person wrote it, must be the workspace of the session, because its conversation speaks
+ * of this folder. ERR names the fault and the remedy.
+ */
+static bool resume_find(const char *name, const char *folder, struct journal_found *found,
+			struct err *err)
+{
+	const char *named = folder != NULL ? folder : ".";
+	auto_free char *real = realpath(named, NULL);
+	struct journal *journal = NULL;
+	bool is_there;
+
+	*found = (struct journal_found){0};
+	if (real == NULL)
+		return err_set(err, errno,
+			       "workspace %s: %s; name a folder that exists with -C",
+			       named, strerror(errno));
+	is_there = journal_open_default(&journal, err) &&
+		   journal_find(journal, name, real, found, err) &&
+		   resume_check_folder(found, folder != NULL ? real : NULL, err);
+	journal_close(journal);
+	return is_there;
+}
+
 bool setup_resume(const struct options *options, const char *name, struct options *filled,
 		  struct journal_found *found, struct err *err)
 {
-	if (!talk_resume_find(name, options_text(options, "workspace"), found, err))
+	if (!resume_find(name, options_text(options, "workspace"), found, err))
 		return false;
 	*filled = *options;
 	options_fill(filled, "workspace", found->workspace);
@@ -1229,19 +1283,6 @@ void setup_fini(struct setup *setup)
 bool setup_has_tool(const struct setup *setup, const struct tool *tool)
 {
 	return policy_has_tool(setup->policy, tool->name);
-}
-
-bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)
-{
-	const char *parent = getenv("TMPDIR");
-
-	if (parent == NULL || parent[0] != '/')
-		parent = "/tmp";
-	if (!buf_addf(folder, "%s/glovebox-%s-XXXXXX", parent, verb))
-		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
-	return mkdtemp(folder->data) != NULL ||
-	       err_set(err, errno, "%s: %s; name a folder that can be written to in TMPDIR",
-		       folder->data, strerror(errno));
 }
 
 /* Finds one file in the table that dev/embed makes. */

@@ -181,9 +181,6 @@ bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);
 
-/* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
-bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err);
-
 /*
  * The common part of the verbs that let an agent work: their options, and making a setup
  * from these.

@@ -477,7 +477,7 @@ static bool attack_play_all(const char *only, FILE *progress,
 			       "it, for instance with: apt-get install bash");
 	tally_init(&tally, report);
 	buf_init(&folder, PATH_MAX);
-	ok = setup_temp_folder("attack", &folder, err);
+	ok = verb_temp_folder("attack", &folder, err);
 	/* Root's cell runs as another user, who must be able to enter the folder. */
 	if (ok && chmod(folder.data, 0755) < 0)
 		ok = err_set(err, errno, "%s: %s", folder.data, strerror(errno));
@@ -643,7 +643,7 @@ static int try_cell(struct err *err)
 	int level = -1;
 
 	buf_init(&folder, PATH_MAX);
-	if (!setup_temp_folder("doctor", &folder, err)) {
+	if (!verb_temp_folder("doctor", &folder, err)) {
 		buf_fini(&folder);
 		return -1;
 	}

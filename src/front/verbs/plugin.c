@@ -824,7 +824,7 @@ static int check_run_verb(const struct options *options, FILE *out)
 	if (workspace != NULL)
 		return check_in(&check, options, workspace);
 	buf_init(&folder, PATH_MAX);
-	if (setup_temp_folder("check", &folder, &err)) {
+	if (verb_temp_folder("check", &folder, &err)) {
 		code = check_in(&check, options, folder.data);
 		fd_folder_remove(folder.data);
 	} else {

@@ -516,7 +516,7 @@ static int demo_run(const struct options *options, FILE *out)
 	if (!check_programs(&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	buf_init(&folder, PATH_MAX);
-	if (!setup_temp_folder("demo", &folder, &err)) {
+	if (!verb_temp_folder("demo", &folder, &err)) {
 		buf_fini(&folder);
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}

@@ -135,7 +135,7 @@ static bool join_words(const struct options *options, struct buf *task, struct e
 }
 
 /*
- * Rows for the options whose values become members of a run's request (front/agents.h).
+ * Rows for the options whose values become members of a run's request (front/talk.h).
  */
 static const struct option_row setup_rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
