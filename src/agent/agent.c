@@ -5,7 +5,6 @@
 
 #include "agent/agent.h"
 
-#include "agent/checks.h"
 #include "agent/history.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -1192,7 +1191,7 @@ static void handover_summary(const struct agent *agent, const struct turn *turn,
 		text_add_paragraph(summary, text);
 		buf_addc(summary, '\n');
 	}
-	checks_tell(turn, summary);
+	agent_checks_tell(turn, summary);
 	buf_adds(summary, turn->outcome->sentence);
 	if (summary->size == 0)
 		buf_adds(summary, "The change made in this run.");
@@ -1601,7 +1600,7 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 	history_init(&made->history);
 	recorder_set_listener(options->recorder, listener);
 	agent_offer_tools(made);
-	if (!agent_check_money(options, err) || !checks_judge(made, err) ||
+	if (!agent_check_money(options, err) || !agent_checks_judge(made, err) ||
 	    !agent_open_stop(made, err) ||
 	    !(options->resume ? resume_session(made, err) : agent_begin(made, err)) ||
 	    !instructions_read(made, err) || !agent_say_context(made, err)) {
@@ -1632,7 +1631,7 @@ bool agent_change(struct agent *agent, const struct agent_options *options, stru
 	if (!agent_check_money(options, err))
 		return false;
 	agent->options = *options;
-	if (!checks_judge(agent, err)) {
+	if (!agent_checks_judge(agent, err)) {
 		agent->options = before;
 		return false;
 	}
@@ -1751,7 +1750,7 @@ static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *
 	value_set_real(data, "shell_seconds", outcome->shell_seconds);
 	value_set_integer(data, "level", session_level(agent->options.session));
 	handover_describe(agent, turn, data);
-	checks_describe(agent, turn, data);
+	agent_checks_describe(agent, turn, data);
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
@@ -1782,7 +1781,8 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	agent->turn = &turn;
 	recorded = recorder_event(agent->options.recorder, &began, err);
 	while (recorded && !turn.over)
-		recorded = turn_step(agent, &turn, err) && checks_finish(agent, &turn, err);
+		recorded = turn_step(agent, &turn, err) &&
+			   agent_checks_finish(agent, &turn, err);
 	if (recorded)
 		recorded = turn_finish(agent, &turn, err);
 	agent->turn = NULL;

@@ -324,7 +324,7 @@ struct turn {
 	struct value *patch; /* details of the last successful generate_patch; owned */
 	/* files that delegates changed: path -> the file; owned */
 	struct value *delegated;
-	/* paths that calls of the last answer changed; owned (checks.h) */
+	/* paths that calls of the last answer changed; owned (checks.c) */
 	struct value *edited;
 	struct value *checks;  /* name -> the last result of the check; owned */
 	unsigned check_rounds; /* rounds of repair that were begun */
@@ -387,3 +387,31 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
 void agent_handover_take(struct turn *turn, const struct tool_result *result);
 /* Add the files in DETAILS of a call of delegate_agent to the changes of TURN. */
 void agent_handover_take_delegated(struct turn *turn, const struct value *details);
+
+/* The checks of a turn (checks.c). */
+
+/*
+ * May the role's checks run at all? ERR names the check and the reason why not. The
+ * person learns this before any model is asked, because no model can repair it.
+ */
+bool agent_checks_judge(const struct agent *agent, struct err *err);
+
+/* A call of TOOL ended well: note the files that it changed for the syntax checks. */
+void agent_checks_note(struct turn *turn, const struct tool *tool,
+		       const struct tool_result *result);
+
+/* Check the syntax of the files that the calls of this answer changed. */
+bool agent_checks_syntax(struct agent *agent, struct turn *turn, struct err *err);
+
+/*
+ * The turn is over. If the model itself ended it and files were changed, all named checks
+ * run. Red checks let the turn go on, and the model is told of them. After the last round
+ * the turn ends with AGENT_CHECKS.
+ */
+bool agent_checks_finish(struct agent *agent, struct turn *turn, struct err *err);
+
+/* Append "Checks: build green, tests red." or nothing. */
+void agent_checks_tell(const struct turn *turn, struct buf *text);
+/* Put each check's last state into DATA of EVENT_TURN_ENDED; nothing without checks. */
+void agent_checks_describe(const struct agent *agent, const struct turn *turn,
+			   struct value *data);
