@@ -41,7 +41,7 @@
  * its usage, to record it.
  */
 
-const char turn_patch_tool[] = "generate_patch";
+static const char turn_patch_tool[] = "generate_patch";
 const char turn_interrupted[] = "Interrupted by the user.";
 
 /* EVENT_SESSION_BEGAN or EVENT_SESSION_RESUMED, TEXT may be NULL. */
@@ -1225,13 +1225,15 @@ static struct value *handover_arguments(const struct agent *agent, const struct 
 	return arguments;
 }
 
-void agent_handover_take(struct turn *turn, const struct tool_result *result)
+/* RESULT of generate_patch has the patch of TURN. */
+static void handover_take_patch(struct turn *turn, const struct tool_result *result)
 {
 	value_free(turn->patch);
 	turn->patch = value_ref(result->details);
 }
 
-void agent_handover_take_delegated(struct turn *turn, const struct value *details)
+/* Add the files in DETAILS of a call of delegate_agent to the changes of TURN. */
+static void handover_take_delegated(struct turn *turn, const struct value *details)
 {
 	/* The delegate's own files, and those of the delegates below it. */
 	static const char *const keys[] = {"changed", "delegated"};
@@ -1250,6 +1252,15 @@ void agent_handover_take_delegated(struct turn *turn, const struct value *detail
 				value_set(turn->delegated, path, value_ref(file));
 		}
 	}
+}
+
+void agent_handover_take(struct turn *turn, const struct tool *tool,
+			 const struct tool_result *result)
+{
+	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
+		handover_take_patch(turn, result);
+	if (strcmp(tool->name, "delegate_agent") == 0)
+		handover_take_delegated(turn, result->details);
 }
 
 /* Make the patch when a file was changed since the last one. */
@@ -1278,7 +1289,7 @@ static bool handover_make(struct agent *agent, struct turn *turn, struct err *er
 	if (recorder_failed(agent->options.recorder, err)) {
 		recorded = false;
 	} else if (result.status == RESULT_DONE) {
-		agent_handover_take(turn, &result);
+		handover_take_patch(turn, &result);
 	} else {
 		struct buf sentence;
 

@@ -331,7 +331,6 @@ struct turn {
 	bool check_cancelled;
 };
 
-extern const char turn_patch_tool[];  /* the tool that hands over */
 extern const char turn_interrupted[]; /* the sentence about an interrupt */
 
 /*
@@ -383,10 +382,12 @@ bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
  */
 bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
 
-/* RESULT of generate_patch has the patch of TURN. */
-void agent_handover_take(struct turn *turn, const struct tool_result *result);
-/* Add the files in DETAILS of a call of delegate_agent to the changes of TURN. */
-void agent_handover_take_delegated(struct turn *turn, const struct value *details);
+/*
+ * Take the facts for the hand-over from RESULT of TOOL: the patch of generate_patch, and
+ * the files that a delegate changed.
+ */
+void agent_handover_take(struct turn *turn, const struct tool *tool,
+			 const struct tool_result *result);
 
 /* The checks of a turn (checks.c). */
 

@@ -88,10 +88,7 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 		turn->limits.shell_seconds += result->seconds;
 		turn->outcome->last_exit_code = result->exit_code;
 	}
-	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
-		agent_handover_take(turn, result);
-	if (strcmp(tool->name, "delegate_agent") == 0)
-		agent_handover_take_delegated(turn, result->details);
+	agent_handover_take(turn, tool, result);
 	agent_checks_note(turn, tool, result);
 }
 

@@ -425,14 +425,9 @@ bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
 	return ok;
 }
 
-void front_plugins_rest(struct front_plugins *plugins)
-{
-	plugin_cell_end(&plugins->cell);
-}
-
 void front_plugins_fini(struct front_plugins *plugins)
 {
-	front_plugins_rest(plugins);
+	plugin_cell_end(&plugins->cell);
 	plugin_cell_end(&plugins->asked);
 	plugins_free(plugins->loaded);
 	memset(plugins, 0, sizeof(*plugins));
@@ -485,11 +480,6 @@ static bool changed(void *context)
 
 	tell_server_problems(servers);
 	return servers->changed != NULL && servers->changed(servers->context);
-}
-
-const struct tool *const *front_servers_tools(const struct front_servers *servers)
-{
-	return servers->remotes != NULL ? remotes_tools(servers->remotes) : NULL;
 }
 
 bool front_servers_start(struct front_servers *servers,

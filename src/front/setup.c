@@ -115,7 +115,7 @@ int setup_run(const struct options *options, const char *agent, struct setup *se
 	const struct setup_flags flags = {.agent = agent};
 	struct err err = {0};
 
-	if (!setup_init_with(setup, options, &flags, &err))
+	if (!setup_init(setup, options, &flags, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!setup_allow_hosts(setup, options, &err) || !setup_ask(setup, options, &err) ||
 	    !set_limits(options, &setup->policy->limits, &err))
@@ -560,7 +560,7 @@ const struct tool *const *setup_tools(const struct setup *setup)
 	const struct tool *const *tools = setup->tools;
 
 	if (setup->servers.remotes != NULL)
-		tools = front_servers_tools(&setup->servers);
+		tools = remotes_tools(setup->servers.remotes);
 	return setup->orchestra != NULL ? orchestra_tools(setup->orchestra, tools) : tools;
 }
 
@@ -589,7 +589,7 @@ bool setup_serve(struct setup *setup, struct err *err)
 
 	if (setup->servers.settings == NULL)
 		return true;
-	front_plugins_rest(&setup->plugins);
+	plugin_cell_end(&setup->plugins.cell);
 	fill_options(setup, files, &options);
 	/*
 	 * Wait for the servers when the policy names tools: named tools must exist.
@@ -631,7 +631,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	const char *files[PROTECTED_FILES];
 	bool opened;
 
-	front_plugins_rest(&setup->plugins);
+	plugin_cell_end(&setup->plugins.cell);
 	fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
@@ -733,11 +733,6 @@ bool setup_config_beside(const char *name, struct buf *path)
 	       path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", inside, path);
 }
 
-bool setup_config_place(struct buf *path)
-{
-	return setup_config_beside("config.json", path);
-}
-
 static bool check_owner(const char *path, const struct stat *st, struct err *err)
 {
 	if (!S_ISREG(st->st_mode))
@@ -773,7 +768,7 @@ bool setup_config_load(const char *path, struct config **config, struct err *err
 
 	buf_init(&place, PATH_MAX - 1);
 	buf_init(&text, CONFIG_TEXT_MAX);
-	if (path || setup_config_place(&place)) {
+	if (path || setup_config_beside("config.json", &place)) {
 		const char *name = path ? path : place.data;
 
 		fine = setup_config_read(name, &text, &why) ||
@@ -1123,7 +1118,7 @@ static char *config_place(const char *given)
 	char *path = NULL;
 
 	buf_init(&place, PATH_MAX);
-	if (given != NULL || setup_config_place(&place))
+	if (given != NULL || setup_config_beside("config.json", &place))
 		path = memory_copy(given != NULL ? given : place.data);
 	buf_fini(&place);
 	return path;
@@ -1171,9 +1166,11 @@ static char *undo_place(void)
 	return place;
 }
 
-bool setup_init_with(struct setup *setup, const struct options *options,
-		     const struct setup_flags *flags, struct err *err)
+bool setup_init(struct setup *setup, const struct options *options,
+		const struct setup_flags *given, struct err *err)
 {
+	static const struct setup_flags none;
+	const struct setup_flags *flags = given != NULL ? given : &none;
 	auto_config struct config *config = NULL;
 	const char *agent =
 		flags->agent != NULL ? flags->agent : options_text(options, "agent");
@@ -1197,11 +1194,6 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	    !choose_agent(setup, config, flags, err))
 		return false;
 	return true;
-}
-
-bool setup_init(struct setup *setup, const struct options *options, struct err *err)
-{
-	return setup_init_with(setup, options, &(struct setup_flags){0}, err);
 }
 
 /* Add HOST to the bounds of delegates, so that they may reach it as well. */
@@ -1278,11 +1270,6 @@ void setup_fini(struct setup *setup)
 	free(setup->agent);
 	free(setup->role_name);
 	memset(setup, 0, sizeof(*setup));
-}
-
-bool setup_has_tool(const struct setup *setup, const struct tool *tool)
-{
-	return policy_has_tool(setup->policy, tool->name);
 }
 
 /* Finds one file in the table that dev/embed makes. */

@@ -966,7 +966,8 @@ static int delegate_work(const struct value *request)
 		return verb_complain(CODE_USAGE,
 				     "a request without workspace, agent or task");
 	if (!options_parse(&options, delegate_rows, words, false, &err) ||
-	    !setup_init(&setup, &options, &err) || !delegate_serve(&setup, request, &err))
+	    !setup_init(&setup, &options, NULL, &err) ||
+	    !delegate_serve(&setup, request, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = delegate_turn(&setup, request);

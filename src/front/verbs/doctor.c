@@ -335,7 +335,7 @@ static bool is_installed(const char *program)
 	struct buf found;
 
 	buf_init(&found, PATH_MAX);
-	bool there = run_find_program_on(SYSTEM_PATH, program, &found);
+	bool there = run_find_program(SYSTEM_PATH, program, &found);
 	buf_fini(&found);
 	return there;
 }
@@ -730,7 +730,7 @@ static struct value *report_programs(void)
 	buf_init(&remedy, PATH_BYTES_MAX);
 	for (size_t i = 0; i < sizeof(program_rows) / sizeof(program_rows[0]); i++) {
 		const struct program_row *row = &program_rows[i];
-		bool found = run_find_program(row->name, &path);
+		bool found = run_find_program(getenv("PATH"), row->name, &path);
 
 		buf_clear(&remedy);
 		if (!found)
@@ -789,7 +789,7 @@ static struct value *report_configuration(const struct options *options)
 	buf_init(&path, PATH_BYTES_MAX);
 	if (given != NULL)
 		(void)buf_adds(&path, given);
-	else if (!setup_config_place(&path))
+	else if (!setup_config_beside("config.json", &path))
 		(void)buf_adds(&path, "(no home)");
 	if (!setup_config_load(given, &config, &err))
 		row = row_new(path.data, false, "refused", err.text);

@@ -366,7 +366,7 @@ static int open_cell(struct deciding *deciding, const char *folder,
 	struct err err = {0};
 
 	if (!interrupt_open(&deciding->interrupt, &err) ||
-	    !setup_init_with(&deciding->setup, deciding->options, &flags, &err))
+	    !setup_init(&deciding->setup, deciding->options, &flags, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (folder == deciding->record.workspace &&
 	    strcmp(deciding->setup.workspace, folder) != 0)

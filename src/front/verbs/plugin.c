@@ -108,7 +108,7 @@ static int list_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(&setup, options, &flags, &err))
+	if (!setup_init(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (json)
 		code = print_json(setup.plugins.loaded != NULL ? setup.plugins.loaded : &none,
@@ -201,7 +201,7 @@ static int call_run(const struct options *options, FILE *out)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init_with(&setup, options, &flags, &err))
+	    !setup_init(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
@@ -239,7 +239,7 @@ static int trust_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(&setup, options, &flags, &err))
+	if (!setup_init(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = print_list(setup.plugins.loaded, out);

@@ -496,7 +496,7 @@ static bool check_programs(struct err *err)
 
 	buf_init(&path, 4096);
 	for (size_t i = 0; found && i < sizeof(names) / sizeof(names[0]); i++)
-		found = run_find_program(names[i], &path) ||
+		found = run_find_program(getenv("PATH"), names[i], &path) ||
 			err_set(err, ENOENT,
 				"the demo compiles a small C project and needs %s, which is not "
 				"there; on Debian and Ubuntu: sudo apt install %s",
@@ -574,7 +574,7 @@ bool run_write_tree(int folder_fd, const char *name, struct str data, mode_t mod
 
 /* Looks up programs in PATH or in other folders. */
 
-bool run_find_program_on(const char *folders, const char *name, struct buf *found)
+bool run_find_program(const char *folders, const char *name, struct buf *found)
 {
 	struct str rest = str_of(folders), folder;
 	struct stat st;
@@ -588,9 +588,4 @@ bool run_find_program_on(const char *folders, const char *name, struct buf *foun
 	}
 	buf_clear(found);
 	return false;
-}
-
-bool run_find_program(const char *name, struct buf *found)
-{
-	return run_find_program_on(getenv("PATH"), name, found);
 }

@@ -155,7 +155,7 @@ static bool check_agent(const char *agent, const char *workspace, struct err *er
 	bool ok;
 
 	ok = options_parse(&options, setup_rows, words, false, err) &&
-	     setup_init_with(&setup, &options, &flags, err) &&
+	     setup_init(&setup, &options, &flags, err) &&
 	     (setup.role.model == NULL || model_name_parse(setup.role.model, &name, err));
 	if (ok && setup.role.model == NULL && getenv("GLOVEBOX_MODEL") == NULL)
 		(void)verb_complain(CODE_DONE,

@@ -281,7 +281,7 @@ static void answer_is_due(struct mcp_call *call)
 		call->next_done = call->mcp->first_done;
 		call->mcp->first_done = call;
 	}
-	mcp_settle_soon(call->mcp);
+	call->mcp->settling.due_ms = 0;
 }
 
 static void send_log(struct mcp_call *call, const struct event *event)
@@ -578,7 +578,7 @@ void mcp_tools_call(struct mcp_request *request)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "tools/call needs a name.");
 		return;
 	}
-	if (!mcp_session(request->mcp, &err)) {
+	if (!mcp_open(request->mcp, &err)) {
 		refuse_without_session(request, &err);
 		return;
 	}

@@ -83,7 +83,7 @@ struct mcp_options {
 	 * notices. 0: no call does.
 	 */
 	double patience_s;
-	bool tools_change;   /* they may change, and mcp_tools_changed is called then */
+	bool tools_change;   /* they may change, and mcp_list_changed is called then */
 	const char *prompts; /* the folder of a person's prompts; NULL: none */
 	/*
 	 * The content of plugin packages, borrowed; arrays of objects, or NULL.
@@ -111,7 +111,10 @@ struct mcp *mcp_new(const struct mcp_options *options);
 /* Cancels all requests and closes the session. All peers must have been freed before. */
 void mcp_free(struct mcp *mcp);
 
-/* Open the session now, so that the first call does not wait for it. */
+/*
+ * Open the session unless it is open: the first call opens it, or a caller does before, so
+ * that the first call does not wait.
+ */
 bool mcp_open(struct mcp *mcp, struct err *err);
 
 /*
@@ -156,8 +159,9 @@ bool mcp_version_is_legacy(const char *version);
 /* WAY is closed: cancel the requests that came by it. */
 void mcp_way_gone(struct mcp *mcp, struct mcp_way *way);
 
-/* The tools of the session have changed: tell each client that wants to know. */
-void mcp_tools_changed(struct mcp *mcp);
+/* A list has changed, such as the tools of the session: tell each client that wants to know. */
+enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
+void mcp_list_changed(struct mcp *mcp, enum mcp_list list);
 
 /*
  * mcp_busy: the requests under way, except those that only listen. mcp_waiting: those of
@@ -258,7 +262,7 @@ struct mcp {
 	struct mcp_call *first_done; /* their answers are due */
 	struct mcp_batch *first_batch;
 	uint64_t next_call, next_question;
-	/* at the end of the loop's turn, ended calls are answered */
+	/* at the end of the loop's turn, ended calls are answered; due when one has ended */
 	struct timer settling;
 	struct buf out; /* one message */
 	struct seal_key key;
@@ -267,12 +271,7 @@ struct mcp {
 	struct value *outputs;   /* spill files: name -> path in the cell */
 };
 
-/* Answers, notices and requests of ours. */
-bool mcp_session(struct mcp *mcp, struct err *err); /* opens it if necessary */
-/* A call has ended: answer it at the end of the loop's turn. */
-void mcp_settle_soon(struct mcp *mcp);
-
-/* Each of these ends the request. */
+/* Answers, notices and requests of ours. Each of these ends the request. */
 void mcp_answer(struct mcp_request *request, struct value *take_result);
 /* The members of the result as JSON text, without the braces. */
 void mcp_answer_text(struct mcp_request *request, struct str members);
@@ -390,7 +389,3 @@ bool mcp_prompt_messages(const struct value *prompt, const struct value *argumen
 /* An array of values for the argument NAME that begin with TEXT. The caller frees it. */
 struct value *mcp_prompt_proposals(const struct value *arguments, const char *name,
 				   struct str text);
-
-/* Changes of the lists. */
-enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
-void mcp_list_changed(struct mcp *mcp, enum mcp_list list);
