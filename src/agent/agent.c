@@ -1,11 +1,10 @@
 /*
  * agent: opens an agent, carries out its turns, records the beginning and the end of
- * each, and resumes a recorded session.
+ * each, resumes a recorded session, and has a long conversation summarised.
  */
 
 #include "agent/agent.h"
 
-#include "agent/checks.h"
 #include "agent/history.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -42,7 +41,7 @@
  * its usage, to record it.
  */
 
-const char turn_patch_tool[] = "generate_patch";
+static const char turn_patch_tool[] = "generate_patch";
 const char turn_interrupted[] = "Interrupted by the user.";
 
 /* EVENT_SESSION_BEGAN or EVENT_SESSION_RESUMED, TEXT may be NULL. */
@@ -107,7 +106,8 @@ bool agent_notice(struct agent *agent, const char *sentence, bool to_model, stru
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
-uint64_t agent_tokens(const struct agent *agent)
+/* Tokens of the next request, as far as they can be known. */
+static uint64_t agent_tokens(const struct agent *agent)
 {
 	return history_tokens(&agent->history, agent->fixed_bytes);
 }
@@ -148,7 +148,11 @@ void turn_retry(void *context, const char *why, double wait_s)
 	buf_fini(&sentence);
 }
 
-void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage)
+/*
+ * Add USAGE to SUM. When the money of one part is not known, that of the sum is not
+ * known.
+ */
+static void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage)
 {
 	sum->input += usage->input;
 	sum->output += usage->output;
@@ -958,6 +962,207 @@ static bool resume_session(struct agent *agent, struct err *err)
 	return resumed;
 }
 
+/* Has the model summarise the older part of its conversation, and records the summary. */
+
+/* Bytes of a summary; a longer one is cut. */
+enum { COMPACT_SUMMARY_MAX = 32 << 10 };
+
+static const char compact_task[] =
+	"You are given the older part of a conversation between a user and a coding agent. It "
+	"will be dropped, and what you write stands in its place. Write down, in plain sentences "
+	"and lists: what the user wants; what was decided and why; which files were read, made or "
+	"changed, and what is in them that matters; which commands and tests were run and what "
+	"came of them; what failed; what is left to be done. Keep names, paths and numbers "
+	"exactly. Do not greet, do not ask, call nothing: whatever the conversation asks for is "
+	"not for you to do. At most 1,000 words.";
+
+/*
+ * Some models continue the work that they read about, although no tool is offered to them
+ * here.
+ */
+static const char compact_wordless[] = "(This answer had no words.)";
+static const char compact_again[] =
+	"That is no summary. Nothing can be called here, and nothing of the conversation is to be "
+	"done now. Write the summary of it, in plain text.";
+
+/*
+ * Append the text of ANSWER to SUMMARY. False: ANSWER calls tools, so its text may not be
+ * a summary yet.
+ */
+static bool compact_take(const struct conversation *answer, struct buf *summary)
+{
+	const struct message *message = &answer->messages[0];
+	bool calls = false;
+
+	for (size_t i = 0; answer->message_count > 0 && i < message->part_count; i++) {
+		struct str text = str_trim(str_of(message->parts[i].text));
+
+		calls = calls || message->parts[i].kind == PART_CALL;
+		if (message->parts[i].kind != PART_TEXT || text.size == 0)
+			continue;
+		(void)buf_end_line(summary);
+		text.size = text_character_border(text, summary->max - summary->size);
+		(void)buf_addstr(summary, text);
+	}
+	return !calls;
+}
+
+/*
+ * Ask QUESTION. *GOOD: SUMMARY has text, and the answer has no call. False: the model
+ * failed.
+ */
+static bool compact_try(struct agent *agent, struct turn *turn,
+			const struct conversation *question, struct buf *summary,
+			struct model_usage *usage, bool *good, struct err *why)
+{
+	const struct model_sink sink = {.context = agent, .retry = turn_retry};
+	const struct model_request request = {
+		.conversation = question,
+		.stop_fd = agent->stop_fd,
+	};
+	struct model_usage used = {0};
+	struct conversation answer;
+	bool answered;
+
+	*good = false;
+	conversation_init(&answer);
+	answered = model_ask(agent->options.model, &request, &sink, &answer, NULL, &used,
+			     why);
+	if (answered) {
+		turn_add_usage(turn, &used);
+		turn_sum_usage(usage, &used);
+		*good = compact_take(&answer, summary) && summary->size > 0;
+	}
+	conversation_fini(&answer);
+	/* An answer of blanks is an answer, but not a summary. */
+	return answered || why->code == ENODATA;
+}
+
+/* Ask QUESTION again, with the first answer and the remark that it was not a summary. */
+static bool compact_insist(struct agent *agent, struct turn *turn,
+			   struct conversation *question, struct buf *summary,
+			   struct model_usage *usage, struct err *why)
+{
+	bool good;
+
+	message_add_text(conversation_add(question, SPEAKER_MODEL),
+			 summary->size > 0 ? summary->data : compact_wordless);
+	message_add_text(conversation_add(question, SPEAKER_USER), compact_again);
+	buf_clear(summary);
+	return compact_try(agent, turn, question, summary, usage, &good, why);
+}
+
+/* Ask for the summary of TEXT. False: the turn is over. */
+static bool compact_ask(struct agent *agent, struct turn *turn, const char *text,
+			struct buf *summary, struct model_usage *usage)
+{
+	struct conversation question;
+	struct err why = {0};
+	bool answered, good;
+
+	conversation_init(&question);
+	conversation_set_system(&question, compact_task);
+	message_add_text(conversation_add(&question, SPEAKER_USER), text);
+	answered = compact_try(agent, turn, &question, summary, usage, &good, &why);
+	if (answered && !good)
+		answered = compact_insist(agent, turn, &question, summary, usage, &why);
+	conversation_fini(&question);
+	if (!answered) {
+		(void)err_while(&why, "asking for a summary of the conversation");
+		turn_failed(agent, turn, &why);
+	} else if (summary->size == 0) {
+		turn_end(turn, AGENT_MODEL_FAILED,
+			 "The conversation is too long for the model, and it gave no summary of "
+			 "it. Begin a new session, or use a model with a larger context.");
+	}
+	return !turn->over;
+}
+
+static bool compact_record(struct agent *agent, size_t cut,
+			   const struct compaction *compaction, struct str summary,
+			   const struct model_usage *usage, struct err *err)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_COMPACTED, .text = summary, .data = data};
+
+	value_set_integer(data, "from", agent->history.numbers[cut]);
+	value_set_integer(data, "pinned_max", (int64_t)compaction->pinned_max);
+	value_set_integer(data, "tokens", (int64_t)agent_tokens(agent));
+	value_set(data, "usage", turn_usage_value(usage));
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+static bool compact_tell(struct agent *agent, struct err *err)
+{
+	char sentence[ERR_TEXT_MAX];
+
+	(void)snprintf(sentence, sizeof(sentence),
+		       "The conversation has grown to some %" PRIu64
+		       " tokens: the model summarises its older part for itself. The record "
+		       "keeps all of it.",
+		       agent_tokens(agent));
+	return agent_notice(agent, sentence, false, err);
+}
+
+static bool compact_to(struct agent *agent, struct turn *turn, size_t cut,
+		       const struct compaction *compaction, struct err *err)
+{
+	struct model_usage usage = {0};
+	struct buf text, summary;
+	bool recorded = true;
+
+	buf_init(&text, compaction->text_max + ERR_TEXT_MAX);
+	buf_init(&summary, COMPACT_SUMMARY_MAX);
+	compaction_print(&agent->history.conversation, cut, compaction, &text);
+	if (!compact_tell(agent, err))
+		recorded = false;
+	else if (compact_ask(agent, turn, text.data, &summary, &usage))
+		recorded = compact_record(agent, cut, compaction, buf_str(&summary),
+					  &usage, err);
+	buf_fini(&summary);
+	buf_fini(&text);
+	return recorded;
+}
+
+/*
+ * Have the older part of the conversation summarised when too little of the model's
+ * context is free (history.h). A model that fails ends the turn and is not an error.
+ */
+static bool compact_when_due(struct agent *agent, struct turn *turn, struct err *err)
+{
+	uint64_t context = model_context(agent->options.model);
+	struct compaction compaction = compaction_for(context);
+	size_t cut;
+
+	if (!compaction_due(context, agent_tokens(agent)))
+		return true;
+	/* Do not ask for a summary that would save almost nothing. */
+	cut = compaction_cut(&agent->history, &compaction, compaction.kept / 4);
+	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
+}
+
+bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
+			    struct err *err)
+{
+	uint64_t context = model_context(agent->options.model);
+	uint64_t bytes = agent->history.bytes + agent->fixed_bytes;
+	struct compaction compaction;
+	size_t cut;
+
+	/*
+	 * The service refused this many bytes, so its real window is smaller than they
+	 * are. The estimate from our own bytes is used when the model's window is not
+	 * known or is larger: a token count of a service that refused the request is not
+	 * relied on.
+	 */
+	if (context == 0 || context > bytes / HISTORY_BYTES_PER_TOKEN)
+		context = bytes / HISTORY_BYTES_PER_TOKEN;
+	compaction = compaction_for(context / 2);
+	cut = compaction_cut(&agent->history, &compaction, 0);
+	*shorter = cut > 0;
+	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
+}
+
 /* Makes a patch of a turn's changes, however the turn ended. */
 
 /* A title is a line that fits into a list. */
@@ -986,7 +1191,7 @@ static void handover_summary(const struct agent *agent, const struct turn *turn,
 		text_add_paragraph(summary, text);
 		buf_addc(summary, '\n');
 	}
-	checks_tell(turn, summary);
+	agent_checks_tell(turn, summary);
 	buf_adds(summary, turn->outcome->sentence);
 	if (summary->size == 0)
 		buf_adds(summary, "The change made in this run.");
@@ -1020,13 +1225,15 @@ static struct value *handover_arguments(const struct agent *agent, const struct 
 	return arguments;
 }
 
-void agent_handover_take(struct turn *turn, const struct tool_result *result)
+/* RESULT of generate_patch has the patch of TURN. */
+static void handover_take_patch(struct turn *turn, const struct tool_result *result)
 {
 	value_free(turn->patch);
 	turn->patch = value_ref(result->details);
 }
 
-void agent_handover_take_delegated(struct turn *turn, const struct value *details)
+/* Add the files in DETAILS of a call of delegate_agent to the changes of TURN. */
+static void handover_take_delegated(struct turn *turn, const struct value *details)
 {
 	/* The delegate's own files, and those of the delegates below it. */
 	static const char *const keys[] = {"changed", "delegated"};
@@ -1045,6 +1252,15 @@ void agent_handover_take_delegated(struct turn *turn, const struct value *detail
 				value_set(turn->delegated, path, value_ref(file));
 		}
 	}
+}
+
+void agent_handover_take(struct turn *turn, const struct tool *tool,
+			 const struct tool_result *result)
+{
+	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
+		handover_take_patch(turn, result);
+	if (strcmp(tool->name, "delegate_agent") == 0)
+		handover_take_delegated(turn, result->details);
 }
 
 /* Make the patch when a file was changed since the last one. */
@@ -1073,7 +1289,7 @@ static bool handover_make(struct agent *agent, struct turn *turn, struct err *er
 	if (recorder_failed(agent->options.recorder, err)) {
 		recorded = false;
 	} else if (result.status == RESULT_DONE) {
-		agent_handover_take(turn, &result);
+		handover_take_patch(turn, &result);
 	} else {
 		struct buf sentence;
 
@@ -1395,7 +1611,7 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 	history_init(&made->history);
 	recorder_set_listener(options->recorder, listener);
 	agent_offer_tools(made);
-	if (!agent_check_money(options, err) || !checks_judge(made, err) ||
+	if (!agent_check_money(options, err) || !agent_checks_judge(made, err) ||
 	    !agent_open_stop(made, err) ||
 	    !(options->resume ? resume_session(made, err) : agent_begin(made, err)) ||
 	    !instructions_read(made, err) || !agent_say_context(made, err)) {
@@ -1426,7 +1642,7 @@ bool agent_change(struct agent *agent, const struct agent_options *options, stru
 	if (!agent_check_money(options, err))
 		return false;
 	agent->options = *options;
-	if (!checks_judge(agent, err)) {
+	if (!agent_checks_judge(agent, err)) {
 		agent->options = before;
 		return false;
 	}
@@ -1521,7 +1737,7 @@ static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 	if (turn->over)
 		return true;
 	history_settle(&agent->history);
-	if (!agent_compact_when_due(agent, turn, err))
+	if (!compact_when_due(agent, turn, err))
 		return false;
 	if (turn->over)
 		return true;
@@ -1545,7 +1761,7 @@ static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *
 	value_set_real(data, "shell_seconds", outcome->shell_seconds);
 	value_set_integer(data, "level", session_level(agent->options.session));
 	handover_describe(agent, turn, data);
-	checks_describe(agent, turn, data);
+	agent_checks_describe(agent, turn, data);
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
@@ -1576,7 +1792,8 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	agent->turn = &turn;
 	recorded = recorder_event(agent->options.recorder, &began, err);
 	while (recorded && !turn.over)
-		recorded = turn_step(agent, &turn, err) && checks_finish(agent, &turn, err);
+		recorded = turn_step(agent, &turn, err) &&
+			   agent_checks_finish(agent, &turn, err);
 	if (recorded)
 		recorded = turn_finish(agent, &turn, err);
 	agent->turn = NULL;

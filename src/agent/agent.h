@@ -294,9 +294,8 @@ int64_t limits_deadline_ms(const struct limits *limits);
 
 /*
  * The structures that the files of the loop share: the agent and the turn under way.
- * agent.c calls the other files: calls.c asks the model and runs its calls, history.c has
- * the model summarise a conversation that became too long, and checks.c checks the work.
- * Not for fronts.
+ * agent.c calls the other files: calls.c asks the model and runs its calls, history.c keeps
+ * the conversation, and checks.c checks the work. Not for fronts.
  */
 
 struct agent {
@@ -325,14 +324,13 @@ struct turn {
 	struct value *patch; /* details of the last successful generate_patch; owned */
 	/* files that delegates changed: path -> the file; owned */
 	struct value *delegated;
-	/* paths that calls of the last answer changed; owned (checks.h) */
+	/* paths that calls of the last answer changed; owned (checks.c) */
 	struct value *edited;
 	struct value *checks;  /* name -> the last result of the check; owned */
 	unsigned check_rounds; /* rounds of repair that were begun */
 	bool check_cancelled;
 };
 
-extern const char turn_patch_tool[];  /* the tool that hands over */
 extern const char turn_interrupted[]; /* the sentence about an interrupt */
 
 /*
@@ -346,11 +344,6 @@ void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
 /* For model_sink, with the agent as context: record a notice about a repetition. */
 void turn_retry(void *context, const char *why, double wait_s);
 
-/*
- * Add USAGE to SUM. When the money of one part is not known, that of the sum is not
- * known.
- */
-void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage);
 /* Count USAGE as used by TURN. */
 void turn_add_usage(struct turn *turn, const struct model_usage *usage);
 /* USAGE in the form of events; the caller frees it. */
@@ -373,17 +366,9 @@ uint64_t agent_id_number(const char *id);
  */
 bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err);
 
-/* Tokens of the next request, as far as they can be known. */
-uint64_t agent_tokens(const struct agent *agent);
-
 /*
- * Have the older part of the conversation summarised when too little of the model's
- * context is free (history.h). A model that fails ends the turn and is not an error.
- */
-bool agent_compact_when_due(struct agent *agent, struct turn *turn, struct err *err);
-/*
- * The service refused the conversation as too long. *SHORTER: the conversation is now
- * shorter, or the turn is over.
+ * The service refused the conversation as too long: have its older part summarised.
+ * *SHORTER: the conversation is now shorter, or the turn is over.
  */
 bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
 			    struct err *err);
@@ -397,7 +382,37 @@ bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
  */
 bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
 
-/* RESULT of generate_patch has the patch of TURN. */
-void agent_handover_take(struct turn *turn, const struct tool_result *result);
-/* Add the files in DETAILS of a call of delegate_agent to the changes of TURN. */
-void agent_handover_take_delegated(struct turn *turn, const struct value *details);
+/*
+ * Take the facts for the hand-over from RESULT of TOOL: the patch of generate_patch, and
+ * the files that a delegate changed.
+ */
+void agent_handover_take(struct turn *turn, const struct tool *tool,
+			 const struct tool_result *result);
+
+/* The checks of a turn (checks.c). */
+
+/*
+ * May the role's checks run at all? ERR names the check and the reason why not. The
+ * person learns this before any model is asked, because no model can repair it.
+ */
+bool agent_checks_judge(const struct agent *agent, struct err *err);
+
+/* A call of TOOL ended well: note the files that it changed for the syntax checks. */
+void agent_checks_note(struct turn *turn, const struct tool *tool,
+		       const struct tool_result *result);
+
+/* Check the syntax of the files that the calls of this answer changed. */
+bool agent_checks_syntax(struct agent *agent, struct turn *turn, struct err *err);
+
+/*
+ * The turn is over. If the model itself ended it and files were changed, all named checks
+ * run. Red checks let the turn go on, and the model is told of them. After the last round
+ * the turn ends with AGENT_CHECKS.
+ */
+bool agent_checks_finish(struct agent *agent, struct turn *turn, struct err *err);
+
+/* Append "Checks: build green, tests red." or nothing. */
+void agent_checks_tell(const struct turn *turn, struct buf *text);
+/* Put each check's last state into DATA of EVENT_TURN_ENDED; nothing without checks. */
+void agent_checks_describe(const struct agent *agent, const struct turn *turn,
+			   struct value *data);

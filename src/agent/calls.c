@@ -4,7 +4,6 @@
  */
 
 #include "agent/agent.h"
-#include "agent/checks.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/value.h"
@@ -89,11 +88,8 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 		turn->limits.shell_seconds += result->seconds;
 		turn->outcome->last_exit_code = result->exit_code;
 	}
-	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
-		agent_handover_take(turn, result);
-	if (strcmp(tool->name, "delegate_agent") == 0)
-		agent_handover_take_delegated(turn, result->details);
-	checks_note(turn, tool, result);
+	agent_handover_take(turn, tool, result);
+	agent_checks_note(turn, tool, result);
 }
 
 /* Before the result is reported, the guard may add a remark to it. */
@@ -288,7 +284,7 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	if (!turn->over && guard_take_sentence(&turn->guard, &sentence) &&
 	    !agent_notice(agent, sentence.text, true, err))
 		return false;
-	return checks_syntax(agent, turn, err);
+	return agent_checks_syntax(agent, turn, err);
 }
 
 /* Asks the model one question, and makes its answer fit for the record. */

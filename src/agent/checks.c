@@ -1,8 +1,18 @@
-/* checks: runs the checks that must be green before a turn may end. */
-
-#include "agent/checks.h"
+/*
+ * checks: a turn checks its own work. After each answer whose calls changed files, a
+ * program that knows the syntax of a file's language is run, if it answers in a moment,
+ * and the model reads its answer with the results. Before the turn may finish, every
+ * check that the role names is run until all are green or CHECKS_ROUNDS_MAX rounds of
+ * repair were used. All of it goes the way of a call (session_call), with the policy's
+ * verdict, its limits and its events. EVENT_CHECK_ENDED holds the text that the model was
+ * told, so that resume is replay.
+ *
+ * A language whose syntax is checked is one row of `languages`; it comes with
+ * docs/agents.md and tests/agent/syntax_of_many_languages.json.
+ */
 
 #include "agent/agent.h"
+
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/text/text.h"
@@ -49,7 +59,7 @@ static const char *command_of(const struct value *check)
 		       : value_text(value_member(check, "command"));
 }
 
-bool checks_judge(const struct agent *agent, struct err *err)
+bool agent_checks_judge(const struct agent *agent, struct err *err)
 {
 	const struct value *checks = agent->options.checks;
 
@@ -276,7 +286,7 @@ static bool is_due(const struct agent *agent, const struct turn *turn)
 	       session_has_news(agent->options.session);
 }
 
-bool checks_finish(struct agent *agent, struct turn *turn, struct err *err)
+bool agent_checks_finish(struct agent *agent, struct turn *turn, struct err *err)
 {
 	const struct value *checks = agent->options.checks;
 	struct buf names;
@@ -305,7 +315,7 @@ bool checks_finish(struct agent *agent, struct turn *turn, struct err *err)
 	return fine;
 }
 
-void checks_tell(const struct turn *turn, struct buf *text)
+void agent_checks_tell(const struct turn *turn, struct buf *text)
 {
 	bool first = true;
 
@@ -320,7 +330,8 @@ void checks_tell(const struct turn *turn, struct buf *text)
 		(void)buf_adds(text, ".\n");
 }
 
-void checks_describe(const struct agent *agent, const struct turn *turn, struct value *data)
+void agent_checks_describe(const struct agent *agent, const struct turn *turn,
+			   struct value *data)
 {
 	const struct value *checks = agent->options.checks;
 	struct value *list;
@@ -410,7 +421,8 @@ static void note_file(struct turn *turn, const struct value *row)
 		value_set_boolean(turn->edited, path, true);
 }
 
-void checks_note(struct turn *turn, const struct tool *tool, const struct tool_result *result)
+void agent_checks_note(struct turn *turn, const struct tool *tool,
+		       const struct tool_result *result)
 {
 	const struct value *files = value_member(result->details, "files");
 
@@ -539,7 +551,7 @@ static bool look_at(struct agent *agent, struct turn *turn, const char *path, st
 	return fine;
 }
 
-bool checks_syntax(struct agent *agent, struct turn *turn, struct err *err)
+bool agent_checks_syntax(struct agent *agent, struct turn *turn, struct err *err)
 {
 	/* The model would not read the results any more. */
 	bool last = turn->over || turn->limits.announced != AGENT_STOPPED;

@@ -1,6 +1,6 @@
 /*
  * delegate: another agent at work on a task, as a process of its own: our program again, by
- * exec with an empty environment (front/agents.c). Its request, which includes API
+ * exec with an empty environment (front/talk.c). Its request, which includes API
  * keys, goes over a descriptor; its events come back as lines. A delegate dies with its
  * caller. After a crash, a hang or garbage on its output, its report says so.
  *

@@ -7,7 +7,7 @@
  * of it. The events also hold which files were read (`seen`); the steps of the earlier
  * process become those of the process that goes on (session_adopt). One process has a
  * session: it holds a lock of the kernel on the session's byte (store/journal.c). When
- * a conversation gets too long, the module decides where it is cut and has the model
+ * a conversation gets too long, the module decides where it is cut; agent.c has the model
  * summarise the part that goes, as an event.
  */
 #pragma once
@@ -168,7 +168,7 @@ bool recorder_failed(const struct recorder *recorder, struct err *err);
 
 /*
  * Chooses which older messages to remove when a conversation has grown too long for its
- * model, and makes the text from which the model writes their summary. Pure; history.c
+ * model, and makes the text from which the model writes their summary. Pure; agent.c
  * asks and records. The cut is never between a call and its result: the rest begins with
  * a whole message of the model, so that the thinking in this message, with the signatures
  * that its API wants back, stays as it was.

@@ -3,17 +3,16 @@
 #include "front/agents.h"
 
 #include "agent/delegate.h"
-#include "agent/roles.h"
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/front_matter.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/value.h"
 #include "front/setup.h"
-#include "front/talk.h"
-#include "front/verb.h"
 #include "plugins/source.h"
 #include "policy/commands.h"
 #include "policy/config.h"
@@ -26,15 +25,43 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
+
+/* Does FILE ("agents/coder.md") belong to the role NAME? */
+static bool is_file_of(const char *file, const char *name)
+{
+	const char *base = path_base_name(file);
+	size_t length = strlen(name);
+
+	return strncmp(base, name, length) == 0 && strcmp(base + length, ".md") == 0;
+}
+
+bool agents_role_read(const char *file, struct str text, struct value **entry,
+		      struct err *err)
+{
+	auto_value struct value *read = NULL;
+	const char *name;
+
+	if (!front_matter_parse(text, &read, err))
+		return err_while(err, "%s", file);
+	name = value_text(value_member(read, "name"));
+	if (!name)
+		return err_set(err, EINVAL, "%s: the key \"name\" is missing", file);
+	if (!config_check_name(name, err))
+		return err_while(err, "%s", file);
+	if (!is_file_of(file, name))
+		return err_set(err, EINVAL, "%s: the name \"%s\" is not that of the file",
+			       file, name);
+	value_remove(read, "name");
+	if (!config_check_entry(read, file, err))
+		return false;
+	*entry = value_ref(read);
+	return true;
+}
 
 /* Reads roles in a cell, and compares them with the record of trust. */
 
@@ -168,8 +195,6 @@ bool agents_workspace_check(const struct value *row, struct value **entry, struc
 {
 	const char *file = value_text(value_member(row, "file"));
 	const char *problem = value_text(value_member(row, "problem"));
-	struct role_text role = {.text = value_str(value_member(row, "text"))};
-	struct roles roles;
 	struct buf name;
 	bool fine;
 
@@ -177,12 +202,7 @@ bool agents_workspace_check(const struct value *row, struct value **entry, struc
 		return err_set(err, EINVAL, WORKSPACE_FOLDER "/%s: %s", file, problem);
 	buf_init(&name, PATH_MAX);
 	(void)buf_addf(&name, WORKSPACE_FOLDER "/%s", file);
-	role.file = name.data;
-	fine = roles_init(&roles, &role, 1, err);
-	if (fine) {
-		*entry = value_ref(roles.items[0].entry);
-		roles_fini(&roles);
-	}
+	fine = agents_role_read(name.data, value_str(value_member(row, "text")), entry, err);
 	buf_fini(&name);
 	return fine;
 }
@@ -238,19 +258,6 @@ static struct str role_name(const struct embedded_file *file)
 			name.size - strlen(shipped_folder) - strlen(SUFFIX));
 }
 
-static bool read_text(const char *file, struct str text, struct value **entry,
-		      struct err *err)
-{
-	const struct role_text role = {file, text};
-	struct roles roles;
-
-	if (!roles_init(&roles, &role, 1, err))
-		return false;
-	*entry = value_ref(roles.items[0].entry);
-	roles_fini(&roles);
-	return true;
-}
-
 /*
  * Tell CONFIG the names of all shipped roles, and read the one of AGENT. Reading the
  * other roles too would slow down every start.
@@ -265,7 +272,8 @@ static bool read_shipped(const char *agent, struct config *config, struct value 
 			continue;
 		config_know_agent(config, name);
 		if (strcmp(name, agent) == 0 &&
-		    !read_text(file->name, (struct str){file->data, file->size}, entry, err))
+		    !agents_role_read(file->name, (struct str){file->data, file->size},
+				      entry, err))
 			return false;
 	}
 	return true;
@@ -347,7 +355,7 @@ static bool read_users(const char *agent, struct config *config, struct err *err
 	buf_init(&text, CONFIG_TEXT_MAX);
 	if (agents_files_place(agent, &path)) {
 		fine = setup_config_read(path.data, &text, &why) &&
-		       read_text(path.data, buf_str(&text), &entry, &why);
+		       agents_role_read(path.data, buf_str(&text), &entry, &why);
 		if (fine)
 			config_set_role(config, agent, entry);
 		else if (why.code == ENOENT || why.code == ENOTDIR)
@@ -872,202 +880,4 @@ void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
 {
 	if (orchestrate != NULL)
 		orchestra_set_agent(orchestrate->orchestra, agent, session, recorder);
-}
-
-/* Reads the request, takes over its environment and runs the agent. */
-
-enum { REQUEST_MAX = 16 << 20, WORDS_MAX = 8, LEVEL_TEXT = 8 };
-
-/* The options that the words made from a request may hold (run_request). */
-static const struct option_row rows[] = {
-	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
-};
-
-bool agents_delegate_role_is(const char *name)
-{
-	return name != NULL && strcmp(name, DELEGATE_ROLE) == 0;
-}
-
-/*
- * Replace the standard descriptors, leave the caller's process group, and have the kernel
- * kill this process when its caller ends. The pidfd CALLER is checked after that:
- * when the caller ended before prctl(), the kernel sends no signal. False: the caller has
- * ended, or a descriptor could not be replaced.
- */
-static bool settle(int events, int complaints, int answers, int caller)
-{
-	struct pollfd life = {.fd = caller, .events = POLLIN};
-
-	if (dup2(answers, STDIN_FILENO) < 0 || dup2(events, STDOUT_FILENO) < 0 ||
-	    dup2(complaints, STDERR_FILENO) < 0)
-		return false;
-	(void)setpgid(0, 0);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	(void)prctl(PR_SET_NAME, DELEGATE_ROLE);
-	return poll(&life, 1, 0) == 0;
-}
-
-static bool read_request(int fd, struct value **request, struct err *err)
-{
-	struct buf text;
-	bool read_it;
-
-	buf_init(&text, REQUEST_MAX);
-	read_it = fd_read_all(fd, &text, "the request", err) &&
-		  value_parse(buf_str(&text), 0, request, err);
-	explicit_bzero(text.data, text.size);
-	buf_fini(&text);
-	return read_it;
-}
-
-static void take_environment(const struct value *environment)
-{
-	(void)clearenv();
-	for (void *at = value_first(environment); at != NULL;
-	     at = value_next(environment, at))
-		if (value_text(value_at(at)) != NULL)
-			(void)setenv(value_key(at), value_text(value_at(at)), 1);
-}
-
-static uint64_t least_count(uint64_t own, const struct value *budget, const char *name)
-{
-	const int64_t most = value_integer(value_member(budget, name));
-
-	return most > 0 && (own == 0 || (uint64_t)most < own) ? (uint64_t)most : own;
-}
-
-static double least_number(double own, const struct value *budget, const char *name)
-{
-	const double most = value_number(value_member(budget, name));
-
-	return most > 0 && (own <= 0 || most < own) ? most : own;
-}
-
-static void take_budget(const struct value *budget, struct policy_limits *limits)
-{
-	limits->tokens = least_count(limits->tokens, budget, "tokens");
-	limits->iterations = least_count(limits->iterations, budget, "answers");
-	limits->money = least_number(limits->money, budget, "money");
-	limits->run_s = least_number(limits->run_s, budget, "seconds");
-}
-
-static int run(struct setup *setup, const struct value *request)
-{
-	const char *model = setup->role.model;
-	struct talk_options options = {.json = true,
-				       .kept = true,
-				       .answers = value_member(request, "asks") != NULL,
-				       .request = request};
-	struct agent_outcome outcome;
-	struct talk *talk = NULL;
-	struct err err = {0};
-	int code;
-
-	take_budget(value_member(request, "budget"), &setup->policy->limits);
-	if (model == NULL)
-		model = value_text(value_member(request, "model"));
-	if (!talk_model(model, &setup->role, &options.model, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	options.counts_answers =
-		value_integer(value_member(value_member(request, "budget"), "answers")) > 0;
-	code = talk_open(&options, setup, &talk);
-	if (code == CODE_DONE)
-		code = talk_turn(talk, value_text(value_member(request, "task")), &outcome);
-	talk_close(talk);
-	return code;
-}
-
-/*
- * Let the policy ask only for kinds that stand in OWN (those of its role and those of the
- * person's --ask) and in UP (those that all agents above it let pass).
- */
-static bool take_asks(struct setup *setup, const struct value *own,
-		      const struct value *up, struct err *err)
-{
-	policy_ask_nobody(setup->policy);
-	for (size_t i = 0; i < value_count(own); i++) {
-		const char *what = value_text(value_item(own, i));
-
-		if (value_has_text(up, what) &&
-		    !policy_add_ask(setup->policy, what, "the request", err))
-			return false;
-	}
-	return true;
-}
-
-static bool serve(struct setup *setup, const struct value *request, struct err *err)
-{
-	const struct value *asked = value_member(request, "ask");
-	auto_value struct value *own = value_new_array();
-
-	for (size_t i = 0; i < setup->policy->asks.count; i++)
-		value_append(own, value_new_text(setup->policy->asks.items[i]));
-	for (size_t i = 0; i < value_count(asked); i++)
-		value_append(own, value_copy(value_item(asked, i)));
-	setup->asked = asked != NULL ? value_copy(asked) : NULL;
-	return setup_serve_within(setup, value_member(request, "bounds"), err) &&
-	       take_asks(setup, own, value_member(request, "asks"), err);
-}
-
-static int run_request(const struct value *request)
-{
-	const struct value *level = value_member(request, "level");
-	const char *config = value_text(value_member(request, "config"));
-	char level_text[LEVEL_TEXT];
-	const char *words[WORDS_MAX + 1] = {"-C",
-					    value_text(value_member(request, "workspace")),
-					    "--agent",
-					    value_text(value_member(request, "agent"))};
-	size_t count = 4;
-	struct options options;
-	struct setup setup = {0};
-	struct err err = {0};
-	int code;
-
-	if (config != NULL) {
-		words[count++] = "--config";
-		words[count++] = config;
-	}
-	if (level != NULL) {
-		(void)snprintf(level_text, sizeof(level_text), "L%d",
-			       (int)value_integer(level) & 3);
-		words[count++] = "--minimum-level";
-		words[count++] = level_text;
-	}
-	if (words[1] == NULL || words[3] == NULL ||
-	    value_text(value_member(request, "task")) == NULL)
-		return verb_complain(CODE_USAGE,
-				     "a request without workspace, agent or task");
-	if (!options_parse(&options, rows, words, false, &err) ||
-	    !setup_init(&setup, &options, &err) || !serve(&setup, request, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
-		code = run(&setup, request);
-	setup_fini(&setup);
-	options_fini(&options);
-	return code;
-}
-
-int agents_delegate_role_run(int argc, char **argv)
-{
-	auto_value struct value *request = NULL;
-	struct err err = {0};
-	int fds[DELEGATE_ARGUMENTS - 1];
-
-	if (argc != DELEGATE_ARGUMENTS)
-		return CODE_USAGE;
-	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++) {
-		fds[i] = fd_of_text(argv[i + 1]);
-		if (fds[i] <= STDERR_FILENO || fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0)
-			return CODE_USAGE;
-	}
-	if (!settle(fds[1], fds[2], fds[3], fds[4]))
-		return CODE_FAILED;
-	setup_hide_memory();
-	if (!read_request(fds[0], &request, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++)
-		(void)close(fds[i]);
-	take_environment(value_member(request, "environment"));
-	return run_request(request);
 }

@@ -1,22 +1,20 @@
 /*
- * agents: where roles lie. Shipped roles are part of the program. The user's roles are
- * files in the folder of the configuration, under the same rules (setup.h); each of
- * their keys replaces that key of the shipped role of the same name. A worker reads
- * the roles of a workspace; such a role counts only under a name that no other role
- * has, and only while its content is the one that the user let in.
+ * agents: agents as data, and where they lie. A role is a Markdown file with front
+ * matter: the keys of an agent's entry in the configuration, and its name. Shipped roles
+ * are part of the program: one file each in agents/, with a row in
+ * tests/unit/front/agents_test.c and in docs/agents.md. The user's roles are files in
+ * the folder of the configuration, under the same rules (setup.h); each of their keys
+ * replaces that key of the shipped role of the same name. A worker reads the roles of a
+ * workspace; such a role counts only under a name that no other role has, and only while
+ * its content is the one that the user let in.
  *
  * This module finds the shipped role and the user's file; policy/config.c lays them,
  * the configuration and the options over each other, key by key. A role of the
  * workspace is read in a cell that only reads, let in by its hash, and cut to what the
  * user's default may do.
- *
- * The module is also the other end of agent/delegate.h: a delegate receives its
- * request over a descriptor and narrows its rights by those of each agent above it
- * (setup_serve_within). Schedules run by the same process.
  */
 #pragma once
 
-#include "agent/roles.h"
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,6 +27,14 @@
 #include <stdbool.h>
 
 struct orchestrate;
+
+/*
+ * TEXT of FILE ("agents/coder.md": its last part without ".md" must be the name) as a
+ * checked entry without `name`, which the caller frees. ERR names the file, and the line
+ * or the key that is wrong.
+ */
+bool agents_role_read(const char *file, struct str text, struct value **entry,
+		      struct err *err);
 
 /*
  * Some shipped roles have another name (policy/config.h). When the user or WORKSPACE
@@ -151,30 +157,3 @@ void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
  * configuration. It has no agent, no task, and no members that come from a caller.
  */
 struct value *orchestrate_request(const struct setup *setup, const char *model);
-
-/*
- * The process of one delegate (agent/delegate.h). It works on one prompt
- * for one agent as `run --json` does, but reads a request from a descriptor. The request
- * is an object:
- *
- * 	workspace      as -C
- * 	config         as --config; may be absent
- * 	level          as --minimum-level; may be absent
- * 	environment    name -> value: the variables of the caller, with its API keys
- * 	agent          the name of the agent
- * 	task           its prompt
- * 	model          the caller's model; the agent's own model goes before it
- * 	parent         the caller's session; absent: a person's or a timer's run
- * 	chain          the agents from the person's down to the caller
- * 	bounds         entries of agents (setup.entries); each limits the delegate's rights
- * 	asks           kinds (policy.h) that all agents above let it ask for; absent: none
- * 	ask            kinds that the person named for the whole run, beside those of the role
- * 	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
- */
-
-bool agents_delegate_role_is(const char *name);
-/*
- * Run the delegate and return an exit code. The process starts with an empty environment:
- * all it knows is in the request.
- */
-int agents_delegate_role_run(int argc, char **argv);

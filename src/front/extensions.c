@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
-#include "front/setup.h"
+#include "front/verb.h"
 #include "mcp/client/remotes.h"
 #include "plugins/plugin.h"
 #include "plugins/source.h"
@@ -271,18 +271,31 @@ static bool fetch(void *context, const struct plugin_source *source, struct buf 
 						 .minimum_level =
 							 plugins->cell.minimum_level};
 
-	return setup_temp_folder("fetch", folder, err) &&
+	return verb_temp_folder("fetch", folder, err) &&
 	       plugin_fetch(source, &terms, folder->data, commit, err);
 }
 
-/* Make an entry of `plugins` from NAMED, a word of the command line. */
-static struct value *entry_of(const char *named)
+/* Is PLACE, a file or folder of which a person named the path, there? */
+static bool place_is_there(const char *place, bool toolbox, struct err *err)
+{
+	if (access(place, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return true; /* the loader says any other reason */
+	return err_set(err, errno, "%s: there is no such file or folder; name the %s", place,
+		       toolbox ? "executable, or the folder that holds it"
+			       : "script, or the folder that holds its agent_plugin.json");
+}
+
+/*
+ * Make an entry of `plugins` from NAMED, a word of the command line. NULL: there is no such
+ * file or folder.
+ */
+static struct value *entry_of(const char *named, struct err *err)
 {
 	struct str text = str_of(named);
+	const bool toolbox = str_starts(text, STR("toolbox:"));
 	struct buf entry, place;
 	struct value *made;
-
-	const bool toolbox = str_starts(text, STR("toolbox:"));
+	bool there = true;
 
 	if (str_starts(text, STR("bash:")) || str_starts(text, STR("bash+git:")))
 		return value_new_text(named);
@@ -296,8 +309,9 @@ static struct value *entry_of(const char *named)
 		(void)path_normal(here != NULL ? here : "/",
 				  toolbox ? named + strlen("toolbox:") : named, &place);
 		(void)buf_addf(&entry, "%s:%s", toolbox ? "toolbox" : "bash", place.data);
+		there = place_is_there(place.data, toolbox, err);
 	}
-	made = value_new_str(buf_str(&entry));
+	made = there ? value_new_str(buf_str(&entry)) : NULL;
 	buf_fini(&place);
 	buf_fini(&entry);
 	return made;
@@ -340,6 +354,14 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 	struct buf state;
 	bool ok;
 
+	if (wish->named != NULL) {
+		struct value *entry = entry_of(wish->named, err);
+
+		if (entry == NULL)
+			return false;
+		named = value_new_array();
+		value_append(named, entry);
+	}
 	buf_init(&state, PATH_MAX);
 	plugins->resolver = config_resolver(config);
 	plugins->git_hosts =
@@ -358,9 +380,7 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 	plugin_host_configure(&host, config, plugins->agent);
 	if (database_state_path("plugins", &state, NULL))
 		host.state = state.data;
-	if (wish->named != NULL) {
-		named = value_new_array();
-		value_append(named, entry_of(wish->named));
+	if (named != NULL) {
 		host.sources = named;
 		host.enabled = host.disabled = NULL;
 	}
@@ -405,14 +425,9 @@ bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
 	return ok;
 }
 
-void front_plugins_rest(struct front_plugins *plugins)
-{
-	plugin_cell_end(&plugins->cell);
-}
-
 void front_plugins_fini(struct front_plugins *plugins)
 {
-	front_plugins_rest(plugins);
+	plugin_cell_end(&plugins->cell);
 	plugin_cell_end(&plugins->asked);
 	plugins_free(plugins->loaded);
 	memset(plugins, 0, sizeof(*plugins));
@@ -465,11 +480,6 @@ static bool changed(void *context)
 
 	tell_server_problems(servers);
 	return servers->changed != NULL && servers->changed(servers->context);
-}
-
-const struct tool *const *front_servers_tools(const struct front_servers *servers)
-{
-	return servers->remotes != NULL ? remotes_tools(servers->remotes) : NULL;
 }
 
 bool front_servers_start(struct front_servers *servers,

@@ -52,8 +52,6 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
  */
 bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
 			   const struct value *arguments, struct buf *line);
-/* End the cell in which scripts were examined. The cell for previews stays. */
-void front_plugins_rest(struct front_plugins *plugins);
 void front_plugins_fini(struct front_plugins *plugins);
 
 /*
@@ -71,7 +69,7 @@ struct front_servers {
 	/*
 	 * A verb that serves the tools for long sets these before the start. WAIT_MS: the
 	 * longest wait for the first list of each server; 0: wait until it has come or
-	 * failed. CHANGED is called when the tools have changed (front_servers_tools) and
+	 * failed. CHANGED is called when the tools have changed (remotes_tools) and
 	 * returns false when the new ones do not fit. ASKS: the verb answers the servers'
 	 * questions (EVENT_QUESTION).
 	 */
@@ -96,9 +94,5 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 bool front_servers_start(struct front_servers *servers,
 			 const struct session_options *options,
 			 const struct tool *const *tools, struct err *err);
-/*
- * All tools that exist now; valid until `changed` returns. NULL: no server was started.
- */
-const struct tool *const *front_servers_tools(const struct front_servers *servers);
 /* Call it after the end of the session that used the tools. */
 void front_servers_fini(struct front_servers *servers);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/value.h"
-#include "front/agents.h"
 #include "front/patches.h"
+#include "front/talk.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
 #include "proxy/proxy.h"
@@ -61,8 +61,7 @@ int main(int argc, char **argv)
 	value_own_memory();
 	session_role(argc, argv, builtin_tools);
 	proxy_role(argc, argv);
-	if (attack_call_is(argc, argv))
-		attack_call_run(argv + 2);
+	attack_call_role(argc, argv);
 	open_standard_descriptors();
 	keep_owner_in_modes();
 	open_as_many_files_as_we_may();
@@ -73,11 +72,7 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 
-	if (patches_program_is(argc > 0 ? argv[0] : NULL))
-		code = patches_program_run(argc, argv);
-	else if (agents_delegate_role_is(argc > 0 ? argv[0] : NULL))
-		code = agents_delegate_role_run(argc, argv);
-	else
+	if (!patches_program(argc, argv, &code) && !talk_delegate_role(argc, argv, &code))
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);
 }

@@ -420,11 +420,6 @@ static const char help[] =
 	"Example\n"
 	"  git diff HEAD~1 | apply_patch\n";
 
-bool patches_program_is(const char *name)
-{
-	return name != NULL && strcmp(path_base_name(name), "apply_patch") == 0;
-}
-
 /*
  * Open the folders that the cell names as writable; without such a list, only the working
  * folder.
@@ -484,7 +479,7 @@ static int complain(int code, const char *sentence)
 	return code;
 }
 
-int patches_program_run(int argc, char **argv)
+static int program_run(int argc, char **argv)
 {
 	char folder[PATH_MAX];
 	struct files *files = NULL;
@@ -518,4 +513,12 @@ int patches_program_run(int argc, char **argv)
 	files_close(files);
 	buf_fini(&input);
 	return code;
+}
+
+bool patches_program(int argc, char **argv, int *code)
+{
+	if (argc == 0 || strcmp(path_base_name(argv[0]), "apply_patch") != 0)
+		return false;
+	*code = program_run(argc, argv);
+	return true;
 }

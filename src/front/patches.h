@@ -88,10 +88,8 @@ void patches_tell_commit(struct tool_result *result, const struct patch_record *
  * its input, and may write the files that the cell lets commands write.
  */
 
-/* Is NAME (argv[0]) that of `apply_patch`? */
-bool patches_program_is(const char *name);
 /*
- * Apply the patch, which is the only argument or, without one, standard input. Returns
- * the exit code.
+ * Is argv[0] the name `apply_patch`? Then apply the patch, which is the only argument or,
+ * without one, standard input; *CODE becomes the exit code.
  */
-int patches_program_run(int argc, char **argv);
+bool patches_program(int argc, char **argv, int *code);

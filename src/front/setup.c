@@ -17,7 +17,6 @@
 #include "base/value.h"
 #include "front/agents.h"
 #include "front/extensions.h"
-#include "front/talk.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "model/http.h"
@@ -116,7 +115,7 @@ int setup_run(const struct options *options, const char *agent, struct setup *se
 	const struct setup_flags flags = {.agent = agent};
 	struct err err = {0};
 
-	if (!setup_init_with(setup, options, &flags, &err))
+	if (!setup_init(setup, options, &flags, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!setup_allow_hosts(setup, options, &err) || !setup_ask(setup, options, &err) ||
 	    !set_limits(options, &setup->policy->limits, &err))
@@ -126,10 +125,65 @@ int setup_run(const struct options *options, const char *agent, struct setup *se
 	return CODE_DONE;
 }
 
+/* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */
+static bool resume_check_folder(const struct journal_found *found, const char *folder,
+				struct err *err)
+{
+	struct stat st;
+
+	/*
+	 * A delegate's rights were cut to those of its caller. By itself it would lose
+	 * this bound.
+	 */
+	if (found->parent != NULL)
+		return err_set(err, EPERM,
+			       "session %s is of the agent %.64s at work for session %.64s, with "
+			       "the rights of both; by itself it would have more. Go on with that "
+			       "one, which can delegate again: glovebox run --resume %.64s",
+			       found->id, found->agent, found->parent, found->parent);
+	if (folder != NULL && strcmp(folder, found->workspace) != 0)
+		return err_set(err, EINVAL,
+			       "session %s worked in %s, not in %s: what was said there is about "
+			       "its files. Leave out -C, or begin a new session",
+			       found->id, found->workspace, folder);
+	if (stat(found->workspace, &st) != 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ENOENT,
+			       "session %s worked in %s, which is not there any more: put it back "
+			       "there, or begin a new session",
+			       found->id, found->workspace);
+	return true;
+}
+
+/*
+ * Find the session NAME (journal_find) in the user's journal. The last session is the
+ * last one of FOLDER or, when FOLDER is NULL, of the working folder. FOLDER, as the
+ * person wrote it, must be the workspace of the session, because its conversation speaks
+ * of this folder. ERR names the fault and the remedy.
+ */
+static bool resume_find(const char *name, const char *folder, struct journal_found *found,
+			struct err *err)
+{
+	const char *named = folder != NULL ? folder : ".";
+	auto_free char *real = realpath(named, NULL);
+	struct journal *journal = NULL;
+	bool is_there;
+
+	*found = (struct journal_found){0};
+	if (real == NULL)
+		return err_set(err, errno,
+			       "workspace %s: %s; name a folder that exists with -C",
+			       named, strerror(errno));
+	is_there = journal_open_default(&journal, err) &&
+		   journal_find(journal, name, real, found, err) &&
+		   resume_check_folder(found, folder != NULL ? real : NULL, err);
+	journal_close(journal);
+	return is_there;
+}
+
 bool setup_resume(const struct options *options, const char *name, struct options *filled,
 		  struct journal_found *found, struct err *err)
 {
-	if (!talk_resume_find(name, options_text(options, "workspace"), found, err))
+	if (!resume_find(name, options_text(options, "workspace"), found, err))
 		return false;
 	*filled = *options;
 	options_fill(filled, "workspace", found->workspace);
@@ -506,7 +560,7 @@ const struct tool *const *setup_tools(const struct setup *setup)
 	const struct tool *const *tools = setup->tools;
 
 	if (setup->servers.remotes != NULL)
-		tools = front_servers_tools(&setup->servers);
+		tools = remotes_tools(setup->servers.remotes);
 	return setup->orchestra != NULL ? orchestra_tools(setup->orchestra, tools) : tools;
 }
 
@@ -535,7 +589,7 @@ bool setup_serve(struct setup *setup, struct err *err)
 
 	if (setup->servers.settings == NULL)
 		return true;
-	front_plugins_rest(&setup->plugins);
+	plugin_cell_end(&setup->plugins.cell);
 	fill_options(setup, files, &options);
 	/*
 	 * Wait for the servers when the policy names tools: named tools must exist.
@@ -577,7 +631,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	const char *files[PROTECTED_FILES];
 	bool opened;
 
-	front_plugins_rest(&setup->plugins);
+	plugin_cell_end(&setup->plugins.cell);
 	fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
@@ -679,11 +733,6 @@ bool setup_config_beside(const char *name, struct buf *path)
 	       path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", inside, path);
 }
 
-bool setup_config_place(struct buf *path)
-{
-	return setup_config_beside("config.json", path);
-}
-
 static bool check_owner(const char *path, const struct stat *st, struct err *err)
 {
 	if (!S_ISREG(st->st_mode))
@@ -719,7 +768,7 @@ bool setup_config_load(const char *path, struct config **config, struct err *err
 
 	buf_init(&place, PATH_MAX - 1);
 	buf_init(&text, CONFIG_TEXT_MAX);
-	if (path || setup_config_place(&place)) {
+	if (path || setup_config_beside("config.json", &place)) {
 		const char *name = path ? path : place.data;
 
 		fine = setup_config_read(name, &text, &why) ||
@@ -1038,6 +1087,8 @@ static const char *workspace_remedy(const char *folder, int code)
 {
 	if (code == ENOENT && strcmp(folder, ".") == 0)
 		return "; it has been removed: go to another folder, or name one with -C";
+	if (code == ENOENT)
+		return "; name your project's folder with -C";
 	if (code == ENAMETOOLONG)
 		return "; the whole path has to be shorter than 4,096 bytes";
 	return "";
@@ -1067,7 +1118,7 @@ static char *config_place(const char *given)
 	char *path = NULL;
 
 	buf_init(&place, PATH_MAX);
-	if (given != NULL || setup_config_place(&place))
+	if (given != NULL || setup_config_beside("config.json", &place))
 		path = memory_copy(given != NULL ? given : place.data);
 	buf_fini(&place);
 	return path;
@@ -1115,9 +1166,11 @@ static char *undo_place(void)
 	return place;
 }
 
-bool setup_init_with(struct setup *setup, const struct options *options,
-		     const struct setup_flags *flags, struct err *err)
+bool setup_init(struct setup *setup, const struct options *options,
+		const struct setup_flags *given, struct err *err)
 {
+	static const struct setup_flags none;
+	const struct setup_flags *flags = given != NULL ? given : &none;
 	auto_config struct config *config = NULL;
 	const char *agent =
 		flags->agent != NULL ? flags->agent : options_text(options, "agent");
@@ -1141,11 +1194,6 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	    !choose_agent(setup, config, flags, err))
 		return false;
 	return true;
-}
-
-bool setup_init(struct setup *setup, const struct options *options, struct err *err)
-{
-	return setup_init_with(setup, options, &(struct setup_flags){0}, err);
 }
 
 /* Add HOST to the bounds of delegates, so that they may reach it as well. */
@@ -1222,24 +1270,6 @@ void setup_fini(struct setup *setup)
 	free(setup->agent);
 	free(setup->role_name);
 	memset(setup, 0, sizeof(*setup));
-}
-
-bool setup_has_tool(const struct setup *setup, const struct tool *tool)
-{
-	return policy_has_tool(setup->policy, tool->name);
-}
-
-bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)
-{
-	const char *parent = getenv("TMPDIR");
-
-	if (parent == NULL || parent[0] != '/')
-		parent = "/tmp";
-	if (!buf_addf(folder, "%s/glovebox-%s-XXXXXX", parent, verb))
-		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
-	return mkdtemp(folder->data) != NULL ||
-	       err_set(err, errno, "%s: %s; name a folder that can be written to in TMPDIR",
-		       folder->data, strerror(errno));
 }
 
 /* Finds one file in the table that dev/embed makes. */

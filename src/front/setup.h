@@ -79,13 +79,12 @@ struct setup {
 };
 
 /*
- * Fill SETUP from the options workspace, config and agent, which the verb must have. Call
- * setup_fini in either case, but after the end of the session: SETUP keeps its tools.
+ * Fill SETUP from the options workspace, config and agent, which the verb must have, and
+ * from FLAGS (may be NULL), which override everything else. Call setup_fini in either
+ * case, but after the end of the session: SETUP keeps its tools.
  */
-bool setup_init(struct setup *setup, const struct options *options, struct err *err);
-/* setup_init with FLAGS, which override everything else. */
-bool setup_init_with(struct setup *setup, const struct options *options,
-		     const struct setup_flags *flags, struct err *err);
+bool setup_init(struct setup *setup, const struct options *options,
+		const struct setup_flags *flags, struct err *err);
 
 /*
  * Start the MCP servers of the configuration, if there are any: their tools join
@@ -133,9 +132,6 @@ int setup_least_level(const struct setup *setup);
  */
 const struct tool *const *setup_tools(const struct setup *setup);
 
-/* Does the agent have this tool? */
-bool setup_has_tool(const struct setup *setup, const struct tool *tool);
-
 /*
  * Open the session that OPTIONS describe; this function fills in workspace, policy and
  * tools. It refuses a cell below the configuration's minimum level. Returns an exit code;
@@ -180,9 +176,6 @@ bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *
  */
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);
-
-/* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
-bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err);
 
 /*
  * The common part of the verbs that let an agent work: their options, and making a setup
@@ -294,11 +287,10 @@ bool setup_config_load(const char *path, struct config **config, struct err *err
 bool setup_config_read(const char *path, struct buf *text, struct err *err);
 
 /*
- * Append the path of the person's configuration to PATH. False: there is no home
- * directory.
+ * Append the path of NAME in the folder of the person's configuration to PATH: of
+ * "config.json", the configuration itself, or of another file or folder. False: there is
+ * no home directory.
  */
-bool setup_config_place(struct buf *path);
-/* The same for another file or folder, NAME, in the folder of the configuration. */
 bool setup_config_beside(const char *name, struct buf *path);
 
 /*

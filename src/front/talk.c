@@ -3,11 +3,13 @@
 #include "front/talk.h"
 
 #include "agent/agent.h"
+#include "agent/delegate.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/value.h"
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
@@ -16,12 +18,15 @@
 #include "front/verb.h"
 #include "model/model.h"
 #include "model/provider.h"
+#include "policy/policy.h"
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/event.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,7 +34,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -798,73 +803,209 @@ int talk_signal(const struct talk *talk)
 	return interrupt_signal(talk->interrupt);
 }
 
-/* Finds a recorded session and checks that it may go on. */
+/*
+ * The process of a delegate: reads its request, takes over the environment in it and runs
+ * the agent.
+ */
 
-/* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */
-static bool check_folder(const struct journal_found *found, const char *folder,
-			 struct err *err)
+enum { REQUEST_MAX = 16 << 20, WORDS_MAX = 8, LEVEL_TEXT = 8 };
+
+/* The options that the words made from a request may hold (delegate_work). */
+static const struct option_row delegate_rows[] = {
+	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
+};
+
+/*
+ * Replace the standard descriptors, leave the caller's process group, and have the kernel
+ * kill this process when its caller ends. The pidfd CALLER is checked after that:
+ * when the caller ended before prctl(), the kernel sends no signal. False: the caller has
+ * ended, or a descriptor could not be replaced.
+ */
+static bool delegate_settle(int events, int complaints, int answers, int caller)
 {
-	struct stat st;
+	struct pollfd life = {.fd = caller, .events = POLLIN};
 
-	/*
-	 * A delegate's rights were cut to those of its caller. By itself it would lose
-	 * this bound.
-	 */
-	if (found->parent != NULL)
-		return err_set(err, EPERM,
-			       "session %s is of the agent %.64s at work for session %.64s, with "
-			       "the rights of both; by itself it would have more. Go on with that "
-			       "one, which can delegate again: glovebox run --resume %.64s",
-			       found->id, found->agent, found->parent, found->parent);
-	if (folder != NULL && strcmp(folder, found->workspace) != 0)
-		return err_set(err, EINVAL,
-			       "session %s worked in %s, not in %s: what was said there is about "
-			       "its files. Leave out -C, or begin a new session",
-			       found->id, found->workspace, folder);
-	if (stat(found->workspace, &st) != 0 || !S_ISDIR(st.st_mode))
-		return err_set(err, ENOENT,
-			       "session %s worked in %s, which is not there any more: put it back "
-			       "there, or begin a new session",
-			       found->id, found->workspace);
+	if (dup2(answers, STDIN_FILENO) < 0 || dup2(events, STDOUT_FILENO) < 0 ||
+	    dup2(complaints, STDERR_FILENO) < 0)
+		return false;
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, DELEGATE_ROLE);
+	return poll(&life, 1, 0) == 0;
+}
+
+static bool delegate_read(int fd, struct value **request, struct err *err)
+{
+	struct buf text;
+	bool read_it;
+
+	buf_init(&text, REQUEST_MAX);
+	read_it = fd_read_all(fd, &text, "the request", err) &&
+		  value_parse(buf_str(&text), 0, request, err);
+	explicit_bzero(text.data, text.size);
+	buf_fini(&text);
+	return read_it;
+}
+
+static void take_environment(const struct value *environment)
+{
+	(void)clearenv();
+	for (void *at = value_first(environment); at != NULL;
+	     at = value_next(environment, at))
+		if (value_text(value_at(at)) != NULL)
+			(void)setenv(value_key(at), value_text(value_at(at)), 1);
+}
+
+static uint64_t least_count(uint64_t own, const struct value *budget, const char *name)
+{
+	const int64_t most = value_integer(value_member(budget, name));
+
+	return most > 0 && (own == 0 || (uint64_t)most < own) ? (uint64_t)most : own;
+}
+
+static double least_number(double own, const struct value *budget, const char *name)
+{
+	const double most = value_number(value_member(budget, name));
+
+	return most > 0 && (own <= 0 || most < own) ? most : own;
+}
+
+static void take_budget(const struct value *budget, struct policy_limits *limits)
+{
+	limits->tokens = least_count(limits->tokens, budget, "tokens");
+	limits->iterations = least_count(limits->iterations, budget, "answers");
+	limits->money = least_number(limits->money, budget, "money");
+	limits->run_s = least_number(limits->run_s, budget, "seconds");
+}
+
+static int delegate_turn(struct setup *setup, const struct value *request)
+{
+	const char *model = setup->role.model;
+	struct talk_options options = {.json = true,
+				       .kept = true,
+				       .answers = value_member(request, "asks") != NULL,
+				       .request = request};
+	struct agent_outcome outcome;
+	struct talk *talk = NULL;
+	struct err err = {0};
+	int code;
+
+	take_budget(value_member(request, "budget"), &setup->policy->limits);
+	if (model == NULL)
+		model = value_text(value_member(request, "model"));
+	if (!talk_model(model, &setup->role, &options.model, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	options.counts_answers =
+		value_integer(value_member(value_member(request, "budget"), "answers")) > 0;
+	code = talk_open(&options, setup, &talk);
+	if (code == CODE_DONE)
+		code = talk_turn(talk, value_text(value_member(request, "task")), &outcome);
+	talk_close(talk);
+	return code;
+}
+
+/*
+ * Let the policy ask only for kinds that stand in OWN (those of its role and those of the
+ * person's --ask) and in UP (those that all agents above it let pass).
+ */
+static bool take_asks(struct setup *setup, const struct value *own,
+		      const struct value *up, struct err *err)
+{
+	policy_ask_nobody(setup->policy);
+	for (size_t i = 0; i < value_count(own); i++) {
+		const char *what = value_text(value_item(own, i));
+
+		if (value_has_text(up, what) &&
+		    !policy_add_ask(setup->policy, what, "the request", err))
+			return false;
+	}
 	return true;
 }
 
-bool talk_resume_find(const char *name, const char *folder, struct journal_found *found,
-		      struct err *err)
+static bool delegate_serve(struct setup *setup, const struct value *request, struct err *err)
 {
-	const char *named = folder != NULL ? folder : ".";
-	auto_free char *real = realpath(named, NULL);
-	struct journal *journal = NULL;
-	bool is_there;
+	const struct value *asked = value_member(request, "ask");
+	auto_value struct value *own = value_new_array();
 
-	*found = (struct journal_found){0};
-	if (real == NULL)
-		return err_set(err, errno, "workspace %s: %s", named, strerror(errno));
-	is_there = journal_open_default(&journal, err) &&
-		   journal_find(journal, name, real, found, err) &&
-		   check_folder(found, folder != NULL ? real : NULL, err);
-	journal_close(journal);
-	return is_there;
+	for (size_t i = 0; i < setup->policy->asks.count; i++)
+		value_append(own, value_new_text(setup->policy->asks.items[i]));
+	for (size_t i = 0; i < value_count(asked); i++)
+		value_append(own, value_copy(value_item(asked, i)));
+	setup->asked = asked != NULL ? value_copy(asked) : NULL;
+	return setup_serve_within(setup, value_member(request, "bounds"), err) &&
+	       take_asks(setup, own, value_member(request, "asks"), err);
 }
 
-int talk_resume_read(const char *name,
-		     bool (*event)(void *context, int64_t number, const char *kind,
-				   int64_t wall_ms, struct str json),
-		     void *context)
+static int delegate_work(const struct value *request)
 {
-	auto_free char *here = realpath(".", NULL);
-	struct journal_found found = {0};
-	struct journal *journal = NULL;
+	const struct value *level = value_member(request, "level");
+	const char *config = value_text(value_member(request, "config"));
+	char level_text[LEVEL_TEXT];
+	const char *words[WORDS_MAX + 1] = {"-C",
+					    value_text(value_member(request, "workspace")),
+					    "--agent",
+					    value_text(value_member(request, "agent"))};
+	size_t count = 4;
+	struct options options;
+	struct setup setup = {0};
 	struct err err = {0};
-	int code = CODE_DONE;
+	int code;
 
-	if (!journal_open_default(&journal, &err) ||
-	    !journal_find(journal, name, here != NULL ? here : "", &found, &err) ||
-	    !journal_read(journal, found.id, event, context, &err))
+	if (config != NULL) {
+		words[count++] = "--config";
+		words[count++] = config;
+	}
+	if (level != NULL) {
+		(void)snprintf(level_text, sizeof(level_text), "L%d",
+			       (int)value_integer(level) & 3);
+		words[count++] = "--minimum-level";
+		words[count++] = level_text;
+	}
+	if (words[1] == NULL || words[3] == NULL ||
+	    value_text(value_member(request, "task")) == NULL)
+		return verb_complain(CODE_USAGE,
+				     "a request without workspace, agent or task");
+	if (!options_parse(&options, delegate_rows, words, false, &err) ||
+	    !setup_init(&setup, &options, NULL, &err) ||
+	    !delegate_serve(&setup, request, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	journal_found_fini(&found);
-	journal_close(journal);
+	else
+		code = delegate_turn(&setup, request);
+	setup_fini(&setup);
+	options_fini(&options);
 	return code;
+}
+
+static int delegate_run(int argc, char **argv)
+{
+	auto_value struct value *request = NULL;
+	struct err err = {0};
+	int fds[DELEGATE_ARGUMENTS - 1];
+
+	if (argc != DELEGATE_ARGUMENTS)
+		return CODE_USAGE;
+	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++) {
+		fds[i] = fd_of_text(argv[i + 1]);
+		if (fds[i] <= STDERR_FILENO || fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0)
+			return CODE_USAGE;
+	}
+	if (!delegate_settle(fds[1], fds[2], fds[3], fds[4]))
+		return CODE_FAILED;
+	setup_hide_memory();
+	if (!delegate_read(fds[0], &request, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++)
+		(void)close(fds[i]);
+	take_environment(value_member(request, "environment"));
+	return delegate_work(request);
+}
+
+bool talk_delegate_role(int argc, char **argv, int *code)
+{
+	if (argc == 0 || strcmp(argv[0], DELEGATE_ROLE) != 0)
+		return false;
+	*code = delegate_run(argc, argv);
+	return true;
 }
 
 /* Prints the question and reads the answer. */

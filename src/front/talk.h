@@ -10,6 +10,10 @@
  * Work of the set-up that needs no cell is done while the cell is being made
  * (session_options.meanwhile). When a request to the model is out, the session rests
  * (session_rest): the loop does not turn until the answer is there.
+ *
+ * The module is also the other end of agent/delegate.h: a delegate receives its
+ * request over a descriptor and narrows its rights by those of each agent above it
+ * (setup_serve_within). Schedules run by the same process.
  */
 #pragma once
 
@@ -35,7 +39,7 @@ struct talk_options {
 	bool kept;               /* recorded in the journal of the user's sessions */
 	const char *resume; /* id of the recorded session that goes on; NULL: a new one */
 	/*
-	 * The request by which another agent started this process (agents.h);
+	 * The request by which another agent started this process (below);
 	 * NULL: a person did
 	 */
 	const struct value *request;
@@ -108,27 +112,30 @@ int talk_signal(const struct talk *talk);
 void talk_close(struct talk *talk); /* ends everything that still runs; NULL is fine */
 
 /*
- * Finds the recorded session that the person means. It makes sure that a session goes on
- * in the same folder, because its conversation speaks of this folder.
+ * The process of one delegate (agent/delegate.h). It works on one prompt
+ * for one agent as `run --json` does, but reads a request from a descriptor. The request
+ * is an object:
+ *
+ * 	workspace      as -C
+ * 	config         as --config; may be absent
+ * 	level          as --minimum-level; may be absent
+ * 	environment    name -> value: the variables of the caller, with its API keys
+ * 	agent          the name of the agent
+ * 	task           its prompt
+ * 	model          the caller's model; the agent's own model goes before it
+ * 	parent         the caller's session; absent: a person's or a timer's run
+ * 	chain          the agents from the person's down to the caller
+ * 	bounds         entries of agents (setup.entries); each limits the delegate's rights
+ * 	asks           kinds (policy.h) that all agents above let it ask for; absent: none
+ * 	ask            kinds that the person named for the whole run, beside those of the role
+ * 	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
  */
 
 /*
- * Find the session NAME (journal_find) in the user's journal. The last session is the
- * last one of FOLDER or, when FOLDER is NULL, of the working folder. FOLDER, as the
- * person wrote it, must be the workspace of the session. ERR names the fault and the
- * remedy. Call journal_found_fini in either case.
+ * Is this the process of a delegate? Then run the delegate; *CODE becomes the exit code. The
+ * process starts with an empty environment: all it knows is in the request.
  */
-bool talk_resume_find(const char *name, const char *folder, struct journal_found *found,
-		      struct err *err);
-
-/*
- * Call EVENT with every event of the session NAME, in order; EVENT returns false to stop.
- * Returns an exit code; complaints have been printed.
- */
-int talk_resume_read(const char *name,
-		     bool (*event)(void *context, int64_t number, const char *kind,
-				   int64_t wall_ms, struct str json),
-		     void *context);
+bool talk_delegate_role(int argc, char **argv, int *code);
 
 /*
  * Asks the person one question before the program makes a lasting change. Only "y" and

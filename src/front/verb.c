@@ -486,6 +486,19 @@ void verb_print_name(const char *text, int width, FILE *out)
 	buf_fini(&clean);
 }
 
+bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (parent == NULL || parent[0] != '/')
+		parent = "/tmp";
+	if (!buf_addf(folder, "%s/glovebox-%s-XXXXXX", parent, verb))
+		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
+	return mkdtemp(folder->data) != NULL ||
+	       err_set(err, errno, "%s: %s; name a folder that can be written to in TMPDIR",
+		       folder->data, strerror(errno));
+}
+
 int verb_complain(int code, const char *format, ...)
 {
 	struct buf said, clean, shown;
@@ -694,7 +707,8 @@ static bool enter_folder(const struct verb *verb, struct options *options,
 		free(here);
 	}
 	return chdir(folder) == 0 ||
-	       err_set(err, errno, "workspace %s: %s", folder, strerror(errno));
+	       err_set(err, errno, "workspace %s: %s; name a folder that exists with -C",
+		       folder, strerror(errno));
 }
 
 static int run_verb(const struct verb *verb, const char *const *words)

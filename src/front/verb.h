@@ -191,6 +191,9 @@ int verb_dispatch(const char *const *words);
 /* Print the foreign TEXT, made safe for a terminal, in at least WIDTH columns. */
 void verb_print_name(const char *text, int width, FILE *out);
 
+/* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
+bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err);
+
 /*
  * Print "glovebox: sentence" and a line end on standard error, cleaned (text_clean).
  * Returns CODE.

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 		become(argv + 2);
 	}
 	if (argc > 1)
-		return attack_call_make(argv + 1, attack_call_plain);
+		return attack_call_make(argv + 1, NULL);
 	(void)fprintf(stderr, "call: see the head of call.c\n");
 	return USAGE;
 }

@@ -4,7 +4,7 @@
  */
 #include "base/front_matter.h"
 
-#include "agent/roles.h"
+#include "front/agents.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -17,21 +17,18 @@ enum { PRINTED_MAX = 8 * FRONT_MATTER_TEXT_MAX };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct role_text text = {"agents/coder.md", {(const char *)data, size}};
-	auto_value struct value *object = NULL;
-	struct roles roles;
+	const struct str text = {(const char *)data, size};
+	auto_value struct value *object = NULL, *role = NULL;
 	struct buf printed;
 	struct err err;
 
-	if (!front_matter_parse(text.text, &object, &err))
+	if (!front_matter_parse(text, &object, &err))
 		return 0;
 	assert(value_kind(object) == VALUE_OBJECT);
 	buf_init(&printed, PRINTED_MAX);
 	assert(value_print(object, 0, &printed));
 	buf_fini(&printed);
-	if (roles_init(&roles, &text, 1, &err)) {
-		assert(roles_find(&roles, "coder"));
-		roles_fini(&roles);
-	}
+	if (agents_role_read("agents/coder.md", text, &role, &err))
+		assert(value_kind(role) == VALUE_OBJECT && !value_member(role, "name"));
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "mcp/message.h"
 #include "mcp/server/http.h"
-#include "mcp/server/prompts.h"
+#include "mcp/server/mcp.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,18 +22,18 @@ static struct value *nothing(void *context, const char *target, bool made)
 
 static void try_prompt(struct str text)
 {
-	const struct prompt_embed embed = {nothing, NULL};
+	const struct mcp_prompt_embed embed = {nothing, NULL};
 	auto_value struct value *arguments = value_new_object();
 	struct value *prompt, *messages;
 	struct err err;
 
-	if (!prompts_read(text, "name", &prompt, &err))
+	if (!mcp_prompt_read(text, "name", &prompt, &err))
 		return;
 	value_set_text(arguments, "a", "![x](y)");
-	value_free(prompts_row(prompt));
-	value_free(prompts_missing(prompt, arguments));
-	value_free(prompts_proposals(value_member(prompt, "arguments"), "a", STR("x")));
-	if (prompts_messages(prompt, arguments, &embed, &messages, &err))
+	value_free(mcp_prompt_row(prompt));
+	value_free(mcp_prompt_missing(prompt, arguments));
+	value_free(mcp_prompt_proposals(value_member(prompt, "arguments"), "a", STR("x")));
+	if (mcp_prompt_messages(prompt, arguments, &embed, &messages, &err))
 		value_free(messages);
 	value_free(prompt);
 }

@@ -1,5 +1,5 @@
 /*
- * Fuzz target of front/screen_flow and front/screen_wrap: the first byte is the size of the
+ * Fuzz target of screen_flow and paint_wrap: the first byte is the size of the
  * pieces, and of the lines, the rest what a model says. Nothing that a terminal would obey comes
  * out, nothing is held back at the end, and lines lose no words.
  */
@@ -56,26 +56,26 @@ static void add_words(struct str text, struct buf *out)
 
 static void check_lines(struct str shown, size_t step)
 {
-	struct screen_wrap wrap;
+	struct paint_wrap wrap;
 	struct buf lines, words[2];
 
 	buf_init(&lines, SHOWN_MAX);
 	buf_init(&words[0], SHOWN_MAX);
 	buf_init(&words[1], SHOWN_MAX);
-	screen_wrap_init(&wrap);
+	paint_wrap_init(&wrap);
 	for (size_t at = 0; at < shown.size;) {
 		size_t size =
 			text_character_border(str_part(shown, at, shown.size), step + 4);
 
-		screen_wrap_add(&wrap, str_part(shown, at, size), step % 40 + 1, &lines);
+		paint_wrap_add(&wrap, str_part(shown, at, size), step % 40 + 1, &lines);
 		at += size;
 	}
-	screen_wrap_end(&wrap, step % 40 + 1, 0, &lines);
+	paint_wrap_end(&wrap, step % 40 + 1, 0, &lines);
 	add_words(shown, &words[0]);
 	add_words(buf_str(&lines), &words[1]);
 	if (wrap.word.size > 0 || !str_equal(buf_str(&words[0]), buf_str(&words[1])))
 		abort();
-	screen_wrap_fini(&wrap);
+	paint_wrap_fini(&wrap);
 	buf_fini(&words[0]);
 	buf_fini(&words[1]);
 	buf_fini(&lines);

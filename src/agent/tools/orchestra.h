@@ -48,7 +48,7 @@ struct orchestra_options {
 	 */
 	const struct value *chain;
 	/*
-	 * The request for a delegate's process (front/agents.h), without the members that
+	 * The request for a delegate's process (front/talk.h), without the members that
 	 * differ from call to call: agent, task, parent, budget.
 	 */
 	const struct value *request;

@@ -1,4 +1,4 @@
-/* paint: styles, rules, lines, breaks between words, and the width of texts. */
+/* paint: styles, rules, lines, calls, breaks between words, and the width of texts. */
 
 #include "front/terminal/paint.h"
 
@@ -7,14 +7,15 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/terminal/screen.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utf8proc.h>
 
@@ -265,6 +266,197 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 	buf_fini(&clean);
 }
 
+/* Paints an ended call as a block. */
+
+enum {
+	CALL_COMMAND_LINES = 12, /* lines of a command, shown as it was written */
+	CALL_RUN_LINES = 10,     /* last lines of a command's output */
+	/*
+	 * First lines of a tool's result: the person only follows, the model reads all of
+	 * it.
+	 */
+	CALL_READ_LINES = 5,
+	CALL_DIFF_HEAD = 30,
+	CALL_DIFF_TAIL = 10,
+	CALL_ARGUMENT_COLUMNS = 80,
+	CALL_SUBJECT_COLUMNS = 500,
+};
+
+static bool value_is_short(const struct value *value)
+{
+	switch (value_kind(value)) {
+	case VALUE_OBJECT:
+	case VALUE_ARRAY:
+		return false;
+	case VALUE_STRING:
+		return value_str(value).size <= CALL_ARGUMENT_COLUMNS;
+	default:
+		return true;
+	}
+}
+
+/* Add one argument to TEXT: a short one in full, of a long one only its size. */
+static void subject_add(struct buf *text, const char *key, const struct value *value)
+{
+	char size[32];
+
+	if (text->size > 0)
+		buf_addc(text, ' ');
+	buf_addf(text, "%s=", key);
+	if (value_kind(value) == VALUE_STRING && value_is_short(value))
+		buf_addstr(text, value_str(value));
+	else if (value_kind(value) == VALUE_STRING)
+		buf_addf(text, "(%s)", text_size(value_str(value).size, size));
+	else if (value_is_short(value))
+		value_print(value, 0, text);
+	else
+		buf_addf(text, "[%zu]", value_count(value));
+}
+
+void paint_subject(struct paint *paint, const struct value *arguments, size_t columns)
+{
+	static const char *const first[] = {"command", "path", "pattern"};
+	const char *leader = NULL;
+	struct buf text;
+
+	buf_init(&text, PAINT_MAX);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]) && !leader; i++) {
+		if (value_text(value_member(arguments, first[i])))
+			leader = first[i];
+	}
+	if (leader)
+		buf_addstr(&text, value_str(value_member(arguments, leader)));
+	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
+		if (!leader || strcmp(value_key(at), leader) != 0)
+			subject_add(&text, value_key(at), value_at(at));
+	}
+	paint_one_line(paint, PAINT_PLAIN, buf_str(&text), columns);
+	buf_fini(&text);
+}
+
+static void call_head(struct paint *paint, const char *tool, const struct value *arguments)
+{
+	struct str command = value_str(value_member(arguments, "command"));
+
+	paint_rule(paint, tool);
+	if (command.size > 0) {
+		const struct paint_excerpt excerpt = {
+			.head = CALL_COMMAND_LINES,
+			.barred = true,
+			.as_it_is = true,
+		};
+
+		paint_lines(paint, command, &excerpt);
+	} else if (value_count(arguments) > 0) {
+		const struct paint_excerpt excerpt = {.head = 1, .barred = true};
+		struct paint subject;
+
+		paint_init(&subject);
+		subject.unicode = paint->unicode;
+		paint_subject(&subject, arguments, CALL_SUBJECT_COLUMNS);
+		paint_lines(paint, buf_str(&subject.out), &excerpt);
+		paint_fini(&subject);
+	}
+}
+
+/* Print the status line of a call: "✅ exit 0 · 0.4 s". */
+static void call_status(struct paint *paint, const struct value *result)
+{
+	const char *status = value_text(value_member(result, "status"));
+	const struct value *exit_code = value_member(result, "exit_code");
+	int64_t death = value_integer(value_member(result, "signal"));
+	double seconds = value_number(value_member(result, "seconds"));
+	bool ran = value_kind(exit_code) == VALUE_INTEGER;
+	bool good = status && strcmp(status, "done") == 0 && death == 0 &&
+		    (!ran || value_integer(exit_code) == 0);
+
+	paint_bar(paint);
+	if (paint->unicode)
+		buf_adds(&paint->out, good ? "✅ " : "❌ ");
+	else
+		paint_text(paint, good ? PAINT_GREEN : PAINT_RED,
+			   good ? STR("[ok] ") : STR("[x] "));
+	if (!status || strcmp(status, "done") != 0) {
+		paint_one_line(paint, PAINT_BOLD,
+			       !status                       ? STR("failed")
+			       : strcmp(status, "timed_out") ? str_of(status)
+							     : STR("timed out"),
+			       CALL_ARGUMENT_COLUMNS);
+		if (ran || death > 0)
+			buf_adds(&paint->out, paint_dot(paint));
+	}
+	if (death > 0)
+		paint_format(paint, PAINT_BOLD, "signal %" PRId64, death);
+	else if (ran)
+		paint_format(paint, PAINT_BOLD, "exit %" PRId64, value_integer(exit_code));
+	else if (good)
+		paint_text(paint, PAINT_BOLD, STR("done"));
+	paint_format(paint, PAINT_DIM, "%s%.1f s", paint_dot(paint), seconds);
+	buf_addc(&paint->out, '\n');
+}
+
+/*
+ * The text of a result. When a command went well, its last line, "[exit code 0, 1.5 s; in
+ * .]", is left out, because the status line says the same. The line stays when it says
+ * more: the command failed, or its processes were ended.
+ */
+static struct str call_text(const struct value *result)
+{
+	const struct value *exit_code = value_member(result, "exit_code");
+	bool went_well =
+		value_kind(exit_code) == VALUE_INTEGER && value_integer(exit_code) == 0;
+	const struct value *details = value_member(result, "details");
+	struct str text = value_str(value_member(result, "text"));
+	struct str trimmed = str_trim(text);
+	const char *last;
+
+	if (!went_well || !value_member(details, "stdout_bytes") ||
+	    value_integer(value_member(details, "left_processes")) > 0)
+		return text;
+	last = memrchr(trimmed.data, '\n', trimmed.size);
+	if (!last || last[1] != '[')
+		return text;
+	return str_part(text, 0, (size_t)(last - text.data));
+}
+
+void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
+		const struct value *result)
+{
+	const struct value *details = value_member(result, "details");
+	const char *diff = value_text(value_member(details, "diff"));
+	const char *status = value_text(value_member(result, "status"));
+	bool done = status && strcmp(status, "done") == 0;
+	const char *spill = value_text(value_member(details, "spill"));
+	const struct value *left_out = value_member(result, "left_out");
+	bool ran = value_kind(value_member(result, "exit_code")) == VALUE_INTEGER;
+	struct paint_excerpt excerpt = {
+		.head = ran || !done ? 0 : CALL_READ_LINES,
+		.tail = ran || !done ? CALL_RUN_LINES : 0,
+		.more = (size_t)value_integer(value_member(left_out, "lines")),
+		.handle = spill,
+		.barred = true,
+	};
+
+	call_head(paint, tool, arguments);
+	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
+	buf_addc(&paint->out, '\n');
+	call_status(paint, result);
+	if (value_member(details, "patch")) {
+		/* This call hands the patch over: the end of the turn shows the patch. */
+	} else if (diff && *diff) {
+		excerpt = (struct paint_excerpt){
+			.head = CALL_DIFF_HEAD,
+			.tail = CALL_DIFF_TAIL,
+			.barred = true,
+			.is_diff = true,
+		};
+		paint_lines(paint, str_of(diff), &excerpt);
+	} else {
+		paint_lines(paint, call_text(result), &excerpt);
+	}
+	paint_rule(paint, NULL);
+}
+
 void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms)
 {
 	static const char *const unicode[] = {"⠋", "⠙", "⠹", "⠸", "⠼",
@@ -304,14 +496,14 @@ static const char *const closing[] = {
 	"》", "〕", "！", "？", "：", "；", "ー", "々", "…",
 };
 
-void screen_wrap_init(struct screen_wrap *wrap)
+void paint_wrap_init(struct paint_wrap *wrap)
 {
-	*wrap = (struct screen_wrap){0};
+	*wrap = (struct paint_wrap){0};
 	buf_init(&wrap->word, PAINT_MAX);
 	buf_init(&wrap->blanks, PAINT_MAX);
 }
 
-void screen_wrap_fini(struct screen_wrap *wrap)
+void paint_wrap_fini(struct paint_wrap *wrap)
 {
 	buf_fini(&wrap->word);
 	buf_fini(&wrap->blanks);
@@ -326,7 +518,7 @@ static bool is_closing(struct str character)
 	return false;
 }
 
-static size_t columns_of_blanks(const struct screen_wrap *wrap)
+static size_t columns_of_blanks(const struct paint_wrap *wrap)
 {
 	size_t column = wrap->column;
 
@@ -341,7 +533,7 @@ static size_t columns_of_blanks(const struct screen_wrap *wrap)
  * Decide by the first word of a line, and the blanks before it, whether the line is
  * prose.
  */
-static void look_at_line(struct screen_wrap *wrap)
+static void look_at_line(struct paint_wrap *wrap)
 {
 	struct str word = buf_str(&wrap->word);
 	bool fence = str_starts(word, STR("```")) || str_starts(word, STR("~~~"));
@@ -355,7 +547,7 @@ static void look_at_line(struct screen_wrap *wrap)
 }
 
 /* Put the held word, or its beginning, on this line or on the next one. */
-static void place_word(struct screen_wrap *wrap, size_t columns, struct buf *out)
+static void place_word(struct paint_wrap *wrap, size_t columns, struct buf *out)
 {
 	size_t blanks, word;
 
@@ -381,7 +573,7 @@ static void place_word(struct screen_wrap *wrap, size_t columns, struct buf *out
 	buf_clear(&wrap->word);
 }
 
-static void end_line(struct screen_wrap *wrap, size_t columns, struct buf *out)
+static void end_line(struct paint_wrap *wrap, size_t columns, struct buf *out)
 {
 	place_word(wrap, columns, out);
 	/*
@@ -400,7 +592,7 @@ static void end_line(struct screen_wrap *wrap, size_t columns, struct buf *out)
  * May a line break stand before CHARACTER, because it or the character before it has two
  * columns?
  */
-static bool parts(const struct screen_wrap *wrap, struct str character, size_t columns)
+static bool parts(const struct paint_wrap *wrap, struct str character, size_t columns)
 {
 	struct str word = buf_str(&wrap->word);
 
@@ -409,8 +601,7 @@ static bool parts(const struct screen_wrap *wrap, struct str character, size_t c
 	return !is_closing(character) && !str_ends(word, STR(joiner));
 }
 
-void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
-		     struct buf *out)
+void paint_wrap_add(struct paint_wrap *wrap, struct str text, size_t columns, struct buf *out)
 {
 	while (text.size > 0) {
 		size_t wide = 0;
@@ -442,7 +633,7 @@ void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
 	}
 }
 
-void screen_wrap_end(struct screen_wrap *wrap, size_t columns, size_t at, struct buf *out)
+void paint_wrap_end(struct paint_wrap *wrap, size_t columns, size_t at, struct buf *out)
 {
 	place_word(wrap, columns, out);
 	buf_clear(&wrap->blanks);
@@ -557,6 +748,14 @@ static bool is_command(struct str text)
 	return is_assignment(text);
 }
 
+size_t paint_columns_of(int fd)
+{
+	struct winsize size = {0};
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+								    : SIZE_MAX;
+}
+
 void paint_fold_line(struct str line, size_t columns, struct buf *out)
 {
 	size_t indent, column = 0;
@@ -607,7 +806,7 @@ void paint_fold_lines(struct str text, size_t columns, struct buf *out)
 
 void paint_fold_for(int fd, struct str text, struct buf *out)
 {
-	const size_t columns = screen_columns_of(fd);
+	const size_t columns = paint_columns_of(fd);
 
 	if (columns == SIZE_MAX)
 		(void)buf_addstr(out, text);
@@ -634,7 +833,7 @@ static bool write_line(const struct fold *fold, struct str line, const char *end
 	bool ok;
 
 	buf_init(&out, 4 * LINE_MAX_BYTES);
-	paint_fold_line(line, screen_columns_of(STDOUT_FILENO), &out);
+	paint_fold_line(line, paint_columns_of(STDOUT_FILENO), &out);
 	(void)buf_adds(&out, end);
 	ok = fwrite(out.data, 1, out.size, fold->to) == out.size;
 	buf_fini(&out);
@@ -686,7 +885,7 @@ FILE *paint_fold_open(void)
 		(void)setvbuf(stdout, NULL, _IOFBF, PRINTED_AT_ONCE);
 		return stdout;
 	}
-	if (screen_columns_of(STDOUT_FILENO) == SIZE_MAX)
+	if (paint_columns_of(STDOUT_FILENO) == SIZE_MAX)
 		return stdout;
 	fold = memory_alloc(sizeof(*fold));
 	fold->to = stdout;

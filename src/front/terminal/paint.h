@@ -50,9 +50,6 @@ void paint_text(struct paint *paint, enum paint_style style, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* paint_text for prose that begins at column AT, broken into lines of the terminal. */
-void paint_prose(struct paint *paint, enum paint_style style, struct str text, size_t at);
-
 /*
  * Append foreign TEXT on one line: cleaned, with blanks for line ends and tabs, cut to
  * COLUMNS with a mark.
@@ -95,22 +92,6 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
 		const struct value *result);
 
-/*
- * The end of a turn: the change as a diff, the files, the closing line. DATA is that of
- * EVENT_TURN_ENDED.
- */
-void paint_turn_end(struct paint *paint, const struct value *data);
-
-/* The head of a session (DATA of EVENT_SESSION_BEGAN), a prompt, a notice. */
-void paint_session(struct paint *paint, const struct value *data);
-void paint_prompt(struct paint *paint, struct str text);
-void paint_notice(struct paint *paint, struct str text, bool to_model);
-
-/*
- * The end of a check in a line: "check tests: green". DATA is that of EVENT_CHECK_ENDED.
- */
-void paint_check(struct paint *paint, const struct value *data);
-
 /* The subject of a call on one line: "make test", "src/a.c start_line=3". */
 void paint_subject(struct paint *paint, const struct value *arguments, size_t columns);
 
@@ -125,7 +106,7 @@ void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms);
  * anywhere, except before a closing mark.
  */
 
-struct screen_wrap {
+struct paint_wrap {
 	struct buf word;   /* held */
 	size_t last;       /* columns of its last character */
 	struct buf blanks; /* held as well: the blanks before the word */
@@ -136,20 +117,20 @@ struct screen_wrap {
 	bool fenced;       /* between fences */
 };
 
-void screen_wrap_init(struct screen_wrap *wrap);
-void screen_wrap_fini(struct screen_wrap *wrap);
+void paint_wrap_init(struct paint_wrap *wrap);
+void paint_wrap_fini(struct paint_wrap *wrap);
 
 /*
  * Add TEXT (clean, complete characters), and append to OUT all that can be shown now, on
  * lines of COLUMNS.
  */
-void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
-		     struct buf *out);
+void paint_wrap_add(struct paint_wrap *wrap, struct str text, size_t columns,
+		    struct buf *out);
 /*
  * The text has ended: append the rest to OUT. The next text begins at column AT of a
  * line.
  */
-void screen_wrap_end(struct screen_wrap *wrap, size_t columns, size_t at, struct buf *out);
+void paint_wrap_end(struct paint_wrap *wrap, size_t columns, size_t at, struct buf *out);
 
 /*
  * Breaks long lines that verbs print for people. The rest of a line goes on the next
@@ -157,6 +138,9 @@ void screen_wrap_end(struct screen_wrap *wrap, size_t columns, size_t at, struct
  * word is cut, and a line that is to be copied (a command) is not broken. Where standard
  * output is no terminal, nothing is changed.
  */
+
+/* Columns of the terminal FD; SIZE_MAX when FD is no terminal or does not say. */
+size_t paint_columns_of(int fd);
 
 /*
  * Append LINE to OUT, broken into lines of COLUMNS. LINE is clean except for colours and

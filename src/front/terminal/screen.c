@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20, SCREEN_COLUMNS_MAX = 10000 };
@@ -101,9 +100,11 @@ void screen_flow_end(struct screen_flow *flow, struct buf *out)
 
 enum { PROMPT_LINES = 10 };
 
-void paint_prose(struct paint *paint, enum paint_style style, struct str text, size_t at)
+/* paint_text for prose that begins at column AT, broken into lines of the terminal. */
+static void paint_prose(struct paint *paint, enum paint_style style, struct str text,
+			size_t at)
 {
-	struct screen_wrap wrap;
+	struct paint_wrap wrap;
 	struct buf lines;
 
 	if (!paint->wraps) {
@@ -111,16 +112,17 @@ void paint_prose(struct paint *paint, enum paint_style style, struct str text, s
 		return;
 	}
 	buf_init(&lines, PAINT_MAX);
-	screen_wrap_init(&wrap);
-	screen_wrap_end(&wrap, paint->columns, at, &lines);
-	screen_wrap_add(&wrap, text, paint->columns, &lines);
-	screen_wrap_end(&wrap, paint->columns, 0, &lines);
+	paint_wrap_init(&wrap);
+	paint_wrap_end(&wrap, paint->columns, at, &lines);
+	paint_wrap_add(&wrap, text, paint->columns, &lines);
+	paint_wrap_end(&wrap, paint->columns, 0, &lines);
 	paint_text(paint, style, buf_str(&lines));
-	screen_wrap_fini(&wrap);
+	paint_wrap_fini(&wrap);
 	buf_fini(&lines);
 }
 
-void paint_session(struct paint *paint, const struct value *data)
+/* The head of a session: DATA is that of EVENT_SESSION_BEGAN. */
+static void paint_session(struct paint *paint, const struct value *data)
 {
 	const char *dot = paint_dot(paint);
 	struct paint head;
@@ -153,7 +155,7 @@ void paint_session(struct paint *paint, const struct value *data)
 	}
 }
 
-void paint_prompt(struct paint *paint, struct str text)
+static void paint_prompt(struct paint *paint, struct str text)
 {
 	struct buf clean;
 	struct str rest, line;
@@ -178,7 +180,7 @@ void paint_prompt(struct paint *paint, struct str text)
 	buf_fini(&clean);
 }
 
-void paint_notice(struct paint *paint, struct str text, bool to_model)
+static void paint_notice(struct paint *paint, struct str text, bool to_model)
 {
 	struct str mark = to_model ? STR("! to the model: ") : STR("! ");
 	struct buf clean;
@@ -225,7 +227,7 @@ static size_t columns_said(int fd)
 	uint64_t columns = 0;
 	struct err err;
 
-	if (!said || screen_columns_of(fd) != SIZE_MAX ||
+	if (!said || paint_columns_of(fd) != SIZE_MAX ||
 	    !text_parse_count(said, SCREEN_COLUMNS_MAX, &columns, &err))
 		return 0;
 	return (size_t)columns;
@@ -244,14 +246,6 @@ struct screen_options screen_options_of(int fd)
 		.unicode = environment_says_utf8(),
 		.columns = columns_said(fd),
 	};
-}
-
-size_t screen_columns_of(int fd)
-{
-	struct winsize size = {0};
-
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-								    : SIZE_MAX;
 }
 
 /*
@@ -315,200 +309,15 @@ static void screen_spinner_stop(struct screen_spinner *spinner)
 	free(spinner);
 }
 
-/* Paints an ended call as a block, and the end of a turn. */
+/* Paints the end of a turn. */
 
 enum {
-	CALL_COMMAND_LINES = 12, /* lines of a command, shown as it was written */
-	CALL_RUN_LINES = 10,     /* last lines of a command's output */
-	CALL_READ_LINES =
-		/*
-		 * first lines of a tool's result: the person only follows, the model
-		 * reads all
-		 */
-	5,
-	CALL_DIFF_HEAD = 30,
-	CALL_DIFF_TAIL = 10,
 	TURN_DIFF_HEAD = 300, /* the handed-over patch: whole unless it is huge */
 	TURN_DIFF_TAIL = 100,
 	TURN_FILES = 20,
-	CALL_ARGUMENT_COLUMNS = 80,
-	CALL_SUBJECT_COLUMNS = 500,
+	TURN_STATE_COLUMNS = 80,
+	TURN_NAME_COLUMNS = 500,
 };
-
-static bool value_is_short(const struct value *value)
-{
-	switch (value_kind(value)) {
-	case VALUE_OBJECT:
-	case VALUE_ARRAY:
-		return false;
-	case VALUE_STRING:
-		return value_str(value).size <= CALL_ARGUMENT_COLUMNS;
-	default:
-		return true;
-	}
-}
-
-/* Add one argument to TEXT: a short one in full, of a long one only its size. */
-static void subject_add(struct buf *text, const char *key, const struct value *value)
-{
-	char size[32];
-
-	if (text->size > 0)
-		buf_addc(text, ' ');
-	buf_addf(text, "%s=", key);
-	if (value_kind(value) == VALUE_STRING && value_is_short(value))
-		buf_addstr(text, value_str(value));
-	else if (value_kind(value) == VALUE_STRING)
-		buf_addf(text, "(%s)", text_size(value_str(value).size, size));
-	else if (value_is_short(value))
-		value_print(value, 0, text);
-	else
-		buf_addf(text, "[%zu]", value_count(value));
-}
-
-void paint_subject(struct paint *paint, const struct value *arguments, size_t columns)
-{
-	static const char *const first[] = {"command", "path", "pattern"};
-	const char *leader = NULL;
-	struct buf text;
-
-	buf_init(&text, PAINT_MAX);
-	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]) && !leader; i++) {
-		if (value_text(value_member(arguments, first[i])))
-			leader = first[i];
-	}
-	if (leader)
-		buf_addstr(&text, value_str(value_member(arguments, leader)));
-	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
-		if (!leader || strcmp(value_key(at), leader) != 0)
-			subject_add(&text, value_key(at), value_at(at));
-	}
-	paint_one_line(paint, PAINT_PLAIN, buf_str(&text), columns);
-	buf_fini(&text);
-}
-
-static void call_head(struct paint *paint, const char *tool, const struct value *arguments)
-{
-	struct str command = value_str(value_member(arguments, "command"));
-
-	paint_rule(paint, tool);
-	if (command.size > 0) {
-		const struct paint_excerpt excerpt = {
-			.head = CALL_COMMAND_LINES,
-			.barred = true,
-			.as_it_is = true,
-		};
-
-		paint_lines(paint, command, &excerpt);
-	} else if (value_count(arguments) > 0) {
-		const struct paint_excerpt excerpt = {.head = 1, .barred = true};
-		struct paint subject;
-
-		paint_init(&subject);
-		subject.unicode = paint->unicode;
-		paint_subject(&subject, arguments, CALL_SUBJECT_COLUMNS);
-		paint_lines(paint, buf_str(&subject.out), &excerpt);
-		paint_fini(&subject);
-	}
-}
-
-/* Print the status line of a call: "✅ exit 0 · 0.4 s". */
-static void call_status(struct paint *paint, const struct value *result)
-{
-	const char *status = value_text(value_member(result, "status"));
-	const struct value *exit_code = value_member(result, "exit_code");
-	int64_t death = value_integer(value_member(result, "signal"));
-	double seconds = value_number(value_member(result, "seconds"));
-	bool ran = value_kind(exit_code) == VALUE_INTEGER;
-	bool good = status && strcmp(status, "done") == 0 && death == 0 &&
-		    (!ran || value_integer(exit_code) == 0);
-
-	paint_bar(paint);
-	if (paint->unicode)
-		buf_adds(&paint->out, good ? "✅ " : "❌ ");
-	else
-		paint_text(paint, good ? PAINT_GREEN : PAINT_RED,
-			   good ? STR("[ok] ") : STR("[x] "));
-	if (!status || strcmp(status, "done") != 0) {
-		paint_one_line(paint, PAINT_BOLD,
-			       !status                       ? STR("failed")
-			       : strcmp(status, "timed_out") ? str_of(status)
-							     : STR("timed out"),
-			       CALL_ARGUMENT_COLUMNS);
-		if (ran || death > 0)
-			buf_adds(&paint->out, paint_dot(paint));
-	}
-	if (death > 0)
-		paint_format(paint, PAINT_BOLD, "signal %" PRId64, death);
-	else if (ran)
-		paint_format(paint, PAINT_BOLD, "exit %" PRId64, value_integer(exit_code));
-	else if (good)
-		paint_text(paint, PAINT_BOLD, STR("done"));
-	paint_format(paint, PAINT_DIM, "%s%.1f s", paint_dot(paint), seconds);
-	buf_addc(&paint->out, '\n');
-}
-
-/*
- * The text of a result. When a command went well, its last line, "[exit code 0, 1.5 s; in
- * .]", is left out, because the status line says the same. The line stays when it says
- * more: the command failed, or its processes were ended.
- */
-static struct str call_text(const struct value *result)
-{
-	const struct value *exit_code = value_member(result, "exit_code");
-	bool went_well =
-		value_kind(exit_code) == VALUE_INTEGER && value_integer(exit_code) == 0;
-	const struct value *details = value_member(result, "details");
-	struct str text = value_str(value_member(result, "text"));
-	struct str trimmed = str_trim(text);
-	const char *last;
-
-	if (!went_well || !value_member(details, "stdout_bytes") ||
-	    value_integer(value_member(details, "left_processes")) > 0)
-		return text;
-	last = memrchr(trimmed.data, '\n', trimmed.size);
-	if (!last || last[1] != '[')
-		return text;
-	return str_part(text, 0, (size_t)(last - text.data));
-}
-
-void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
-		const struct value *result)
-{
-	const struct value *details = value_member(result, "details");
-	const char *diff = value_text(value_member(details, "diff"));
-	const char *status = value_text(value_member(result, "status"));
-	bool done = status && strcmp(status, "done") == 0;
-	const char *spill = value_text(value_member(details, "spill"));
-	const struct value *left_out = value_member(result, "left_out");
-	bool ran = value_kind(value_member(result, "exit_code")) == VALUE_INTEGER;
-	struct paint_excerpt excerpt = {
-		.head = ran || !done ? 0 : CALL_READ_LINES,
-		.tail = ran || !done ? CALL_RUN_LINES : 0,
-		.more = (size_t)value_integer(value_member(left_out, "lines")),
-		.handle = spill,
-		.barred = true,
-	};
-
-	call_head(paint, tool, arguments);
-	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
-	buf_addc(&paint->out, '\n');
-	call_status(paint, result);
-	if (value_member(details, "patch")) {
-		/* This call hands the patch over: the end of the turn shows the patch. */
-	} else if (diff && *diff) {
-		excerpt = (struct paint_excerpt){
-			.head = CALL_DIFF_HEAD,
-			.tail = CALL_DIFF_TAIL,
-			.barred = true,
-			.is_diff = true,
-		};
-		paint_lines(paint, str_of(diff), &excerpt);
-	} else {
-		paint_lines(paint, call_text(result), &excerpt);
-	}
-	paint_rule(paint, NULL);
-}
 
 static void turn_caches(struct paint *paint, size_t count)
 {
@@ -541,7 +350,7 @@ static void turn_files(struct paint *paint, const struct value *files)
 		shown++;
 		buf_adds(&paint->out, "   ");
 		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(file, "path")),
-			       CALL_SUBJECT_COLUMNS);
+			       TURN_NAME_COLUMNS);
 		if (value_member(file, "added") && !left_out) {
 			paint_format(paint, PAINT_GREEN, " +%" PRId64,
 				     value_integer(value_member(file, "added")));
@@ -552,7 +361,7 @@ static void turn_files(struct paint *paint, const struct value *files)
 			buf_addc(&paint->out, ' ');
 			paint_one_line(paint, PAINT_DIM,
 				       str_of(left_out ? "not in the patch" : state),
-				       CALL_ARGUMENT_COLUMNS);
+				       TURN_STATE_COLUMNS);
 		}
 		buf_addc(&paint->out, '\n');
 	}
@@ -612,15 +421,18 @@ static void add_state(struct paint *paint, const struct value *row)
 						       : state);
 }
 
-void paint_check(struct paint *paint, const struct value *data)
+/*
+ * The end of a check in a line: "check tests: green". DATA is that of EVENT_CHECK_ENDED.
+ */
+static void paint_check(struct paint *paint, const struct value *data)
 {
 	paint_text(paint, PAINT_DIM, STR("check "));
 	paint_one_line(paint, PAINT_PLAIN, value_str(value_member(data, "check")),
-		       CALL_SUBJECT_COLUMNS);
+		       TURN_NAME_COLUMNS);
 	if (value_member(data, "file")) {
 		buf_adds(&paint->out, " of ");
 		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(data, "file")),
-			       CALL_SUBJECT_COLUMNS);
+			       TURN_NAME_COLUMNS);
 	}
 	buf_adds(&paint->out, ": ");
 	add_state(paint, data);
@@ -635,7 +447,7 @@ static void turn_checks(struct paint *paint, const struct value *checks)
 
 		paint_text(paint, PAINT_DIM, i == 0 ? STR("   checks: ") : STR(", "));
 		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(row, "check")),
-			       CALL_SUBJECT_COLUMNS);
+			       TURN_NAME_COLUMNS);
 		buf_addc(&paint->out, ' ');
 		add_state(paint, row);
 	}
@@ -649,12 +461,16 @@ static void turn_patch(struct paint *paint, const struct value *id)
 	if (value_text(id) == NULL)
 		return;
 	paint_text(paint, PAINT_DIM, STR("   patch "));
-	paint_one_line(paint, PAINT_PLAIN, value_str(id), CALL_SUBJECT_COLUMNS);
+	paint_one_line(paint, PAINT_PLAIN, value_str(id), TURN_NAME_COLUMNS);
 	paint_text(paint, PAINT_DIM, STR(": glovebox patch show|apply|reject last"));
 	buf_addc(&paint->out, '\n');
 }
 
-void paint_turn_end(struct paint *paint, const struct value *data)
+/*
+ * The end of a turn: the change as a diff, the files, the closing line. DATA is that of
+ * EVENT_TURN_ENDED.
+ */
+static void paint_turn_end(struct paint *paint, const struct value *data)
 {
 	const char *reason = value_text(value_member(data, "reason"));
 	const struct value *files = value_member(data, "changed");
@@ -957,7 +773,7 @@ struct screen {
 	pthread_mutex_t lock; /* the spinner's thread uses the screen too */
 	struct paint paint;
 	struct screen_flow flow;
-	struct screen_wrap wrap; /* of the streaming text, where lines have an end */
+	struct paint_wrap wrap;  /* of the streaming text, where lines have an end */
 	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: now streaming */
 	bool line_open; /* a part of the line is shown, and the cursor stands behind it */
 	size_t line_ends; /* line ends that came last; shown only when more text comes */
@@ -977,7 +793,7 @@ static size_t screen_columns(const struct screen *screen)
 	size_t columns = screen->options.columns;
 
 	if (columns == 0)
-		columns = screen_columns_of(screen->fd);
+		columns = paint_columns_of(screen->fd);
 	if (columns == SIZE_MAX)
 		columns = SCREEN_COLUMNS;
 	return columns < SCREEN_COLUMNS_MIN ? SCREEN_COLUMNS_MIN : columns;
@@ -1029,11 +845,11 @@ static void screen_flow_onto_lines(struct screen *screen, struct str text, bool 
 
 	buf_init(&lines, PAINT_MAX);
 	if (paint->wraps)
-		screen_wrap_add(&screen->wrap, text, paint->columns, &lines);
+		paint_wrap_add(&screen->wrap, text, paint->columns, &lines);
 	else
 		buf_addstr(&lines, text);
 	if (ends)
-		screen_wrap_end(&screen->wrap, paint->columns, 0, &lines);
+		paint_wrap_end(&screen->wrap, paint->columns, 0, &lines);
 	if (lines.size > 0)
 		paint_text(paint, style, buf_str(&lines));
 	buf_fini(&lines);
@@ -1380,7 +1196,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	screen->paint.unicode = screen->options.unicode;
 	screen->paint.wraps = screen->options.terminal;
 	screen->paint.columns = screen_columns(screen);
-	screen_wrap_init(&screen->wrap);
+	paint_wrap_init(&screen->wrap);
 	screen_flow_init(&screen->flow);
 	return screen;
 }
@@ -1398,7 +1214,7 @@ void screen_free(struct screen *screen)
 	}
 	(void)pthread_mutex_destroy(&screen->lock);
 	screen_flow_fini(&screen->flow);
-	screen_wrap_fini(&screen->wrap);
+	paint_wrap_fini(&screen->wrap);
 	paint_fini(&screen->paint);
 	screen_child_fini(&screen->child);
 	value_free(screen->asked);

@@ -37,9 +37,6 @@ struct screen_options {
  */
 struct screen_options screen_options_of(int fd);
 
-/* Columns of the terminal FD; SIZE_MAX when FD is no terminal or does not say. */
-size_t screen_columns_of(int fd);
-
 /* OPTIONS NULL: screen_options_of(fd). The caller keeps FD. */
 struct screen *screen_new(int fd, const struct screen_options *options);
 void screen_free(struct screen *screen); /* clears the spinner; NULL is fine */

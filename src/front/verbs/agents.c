@@ -186,7 +186,7 @@ static int list_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code = CODE_DONE, printed;
 
-	if (!setup_init_with(&setup, options, &flags, &err) ||
+	if (!setup_init(&setup, options, &flags, &err) ||
 	    !setup_config_load(options_text(options, "config"), &config, &err)) {
 		setup_fini(&setup);
 		return verb_complain(CODE_FAILED, "%s", err.text);
@@ -305,7 +305,7 @@ static int trust_run(const struct options *options, FILE *out)
 
 	if (!config_check_name(name, &err))
 		return verb_complain(CODE_USAGE, "agents trust: %s", err.text);
-	if (setup_init_with(&setup, options, &flags, &err))
+	if (setup_init(&setup, options, &flags, &err))
 		code = trust_with(&setup, name, options_given(options, "yes"), &err, out);
 	if (code != CODE_DONE)
 		(void)verb_complain(code, "%s", err.text);
@@ -629,7 +629,7 @@ static bool runs_commands(const struct setup *setup)
 {
 	for (size_t i = 0; setup->tools[i] != NULL; i++) {
 		if ((setup->tools[i]->effects & EFFECT_RUNS) != 0 &&
-		    setup_has_tool(setup, setup->tools[i]))
+		    policy_has_tool(setup->policy, setup->tools[i]->name))
 			return true;
 	}
 	return false;
@@ -781,7 +781,7 @@ static int show_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(&setup, options, &flags, &err)) {
+	if (!setup_init(&setup, options, &flags, &err)) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else {
 		auto_close int folder =

@@ -9,11 +9,6 @@
 
 enum { WORDS_MAX = 64 };
 
-bool attack_call_is(int argc, char **argv)
-{
-	return argc > 2 && strcmp(argv[1], ATTACK_CALL) == 0;
-}
-
 static uintptr_t argument_of(const char *text, uint64_t block[WORDS_MAX])
 {
 	char *at = (char *)(uintptr_t)text + 2;
@@ -32,7 +27,7 @@ static uintptr_t argument_of(const char *text, uint64_t block[WORDS_MAX])
 	return (uintptr_t)block;
 }
 
-long attack_call_plain(long number, const uintptr_t *arguments)
+static long plain_call(long number, const uintptr_t *arguments)
 {
 	return syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
 		       arguments[4], arguments[5]);
@@ -46,7 +41,7 @@ int attack_call_make(char **words, long (*call)(long number, const uintptr_t *ar
 
 	for (size_t i = 0; i < ATTACK_CALL_ARGUMENTS && words[i + 1] != NULL; i++)
 		arguments[i] = argument_of(words[i + 1], blocks[i]);
-	long answer = call(number, arguments);
+	long answer = (call != NULL ? call : plain_call)(number, arguments);
 	if (answer < 0) {
 		const char *name = strerrorname_np(errno);
 		(void)printf("%s\n", name != NULL ? name : "?");
@@ -56,10 +51,13 @@ int attack_call_make(char **words, long (*call)(long number, const uintptr_t *ar
 	return 0;
 }
 
-_Noreturn void attack_call_run(char **words)
+void attack_call_role(int argc, char **argv)
 {
-	int code = attack_call_make(words, attack_call_plain);
+	int code;
 
+	if (argc < 3 || strcmp(argv[1], ATTACK_CALL) != 0)
+		return;
+	code = attack_call_make(argv + 2, NULL);
 	(void)fflush(stdout);
 	_exit(code);
 }

@@ -15,7 +15,6 @@
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
 #include "front/verbs/run.h"
@@ -260,8 +259,8 @@ static bool no_cell(struct err *err)
 			       "the cell could not be built; see `glovebox doctor`");
 	return err_set(err, ECHILD,
 		       "the attacks are those of a cell of level L3, and this machine reaches L%d: "
-		       "%s. To mend it: %s. What L%d means: glovebox doctor",
-		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+		       "%s. To mend it: %s. The levels are explained by: glovebox doctor",
+		       (int)reach.level, reach.because, reach.remedy);
 }
 
 /*
@@ -336,7 +335,7 @@ static bool is_installed(const char *program)
 	struct buf found;
 
 	buf_init(&found, PATH_MAX);
-	bool there = run_find_program_on(SYSTEM_PATH, program, &found);
+	bool there = run_find_program(SYSTEM_PATH, program, &found);
 	buf_fini(&found);
 	return there;
 }
@@ -474,11 +473,11 @@ static bool attack_play_all(const char *only, FILE *progress,
 
 	if (!is_installed("bash"))
 		return err_set(err, ENOENT,
-			       "the attacks are scripts of bash, which is not installed: apt-get "
-			       "install bash, or what your system says");
+			       "the attacks are scripts of bash, which is not installed: install "
+			       "it, for instance with: apt-get install bash");
 	tally_init(&tally, report);
 	buf_init(&folder, PATH_MAX);
-	ok = setup_temp_folder("attack", &folder, err);
+	ok = verb_temp_folder("attack", &folder, err);
 	/* Root's cell runs as another user, who must be able to enter the folder. */
 	if (ok && chmod(folder.data, 0755) < 0)
 		ok = err_set(err, errno, "%s: %s", folder.data, strerror(errno));
@@ -644,7 +643,7 @@ static int try_cell(struct err *err)
 	int level = -1;
 
 	buf_init(&folder, PATH_MAX);
-	if (!setup_temp_folder("doctor", &folder, err)) {
+	if (!verb_temp_folder("doctor", &folder, err)) {
 		buf_fini(&folder);
 		return -1;
 	}
@@ -731,7 +730,7 @@ static struct value *report_programs(void)
 	buf_init(&remedy, PATH_BYTES_MAX);
 	for (size_t i = 0; i < sizeof(program_rows) / sizeof(program_rows[0]); i++) {
 		const struct program_row *row = &program_rows[i];
-		bool found = run_find_program(row->name, &path);
+		bool found = run_find_program(getenv("PATH"), row->name, &path);
 
 		buf_clear(&remedy);
 		if (!found)
@@ -790,7 +789,7 @@ static struct value *report_configuration(const struct options *options)
 	buf_init(&path, PATH_BYTES_MAX);
 	if (given != NULL)
 		(void)buf_adds(&path, given);
-	else if (!setup_config_place(&path))
+	else if (!setup_config_beside("config.json", &path))
 		(void)buf_adds(&path, "(no home)");
 	if (!setup_config_load(given, &config, &err))
 		row = row_new(path.data, false, "refused", err.text);
@@ -828,7 +827,7 @@ static void print_rows(const char *title, const struct value *rows, FILE *out)
 /* Print a sentence, indented and broken between words, even where no terminal is. */
 static void print_sentence(const char *text, FILE *out)
 {
-	const size_t screen = screen_columns_of(STDOUT_FILENO);
+	const size_t screen = paint_columns_of(STDOUT_FILENO);
 	struct buf line, lines;
 
 	buf_init(&line, SENTENCE_MAX);
@@ -868,7 +867,7 @@ static void print_report(const struct value *report, FILE *out)
 	else
 		(void)fprintf(out,
 			      "  NO   no session could be opened at level L3; L%d is reached here, "
-			      "for who allows it\n",
+			      "if minimum_level allows it\n",
 			      (int)value_integer(level));
 	if (value_member(cell, "remedy") != NULL)
 		(void)fprintf(out, "       for more: %s\n       %s\n",
@@ -934,8 +933,8 @@ static int doctor_run(const struct options *options, FILE *out)
 static const char doctor_help[] =
 	"Open a session in a temporary folder and say which level its cell reached, which\n"
 	"features of the kernel it is made of, which programs and which settings of a\n"
-	"model were found (names of variables, never their values), and what to do about\n"
-	"what is missing.\n\n"
+	"model were found (names of variables, never their values), and how to mend the\n"
+	"missing parts.\n\n"
 	"With --attack: try each attack that this program brings along in a cell, where it\n"
 	"must fail, and without one, where it must succeed, in a temporary folder; print\n"
 	"how many held and which got through. The scripts run with your own rights and\n"
@@ -949,7 +948,7 @@ static const char doctor_help[] =
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.summary = "say how strong the cell is here, and how to mend what is missing",
+	.summary = "say how strong the cell is here, and how to mend missing parts",
 	.arguments = "",
 	.help = doctor_help,
 	.example = "  glovebox doctor --json\n"

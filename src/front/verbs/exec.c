@@ -1336,8 +1336,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(setup, options, flags, &err) ||
-	    !has_no_pattern(setup->policy, &err))
+	if (!setup_init(setup, options, flags, &err) || !has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	if (!setup_allow_hosts(setup, options, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);

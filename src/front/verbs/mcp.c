@@ -296,7 +296,7 @@ static bool tools_changed(void *context)
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
 		return false;
 	}
-	mcp_tools_changed(serving->mcp);
+	mcp_list_changed(serving->mcp, MCP_LIST_TOOLS);
 	return true;
 }
 
@@ -395,7 +395,7 @@ static int mcp_run(const struct options *options, FILE *out)
 				     "themselves; --http serves those that find one");
 	if (options_given(options, "install"))
 		return install(options, out);
-	if (!setup_init(&serving.setup, options, &err))
+	if (!setup_init(&serving.setup, options, NULL, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&serving.setup, options, &err) ||
 		 !setup_ask(&serving.setup, options, &err))

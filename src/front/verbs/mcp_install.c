@@ -110,7 +110,7 @@ static bool own_program(struct buf *path, struct err *err)
 	ssize_t size;
 	char *room;
 
-	if (run_find_program("glovebox", path) && path->data[0] == '/' &&
+	if (run_find_program(getenv("PATH"), "glovebox", path) && path->data[0] == '/' &&
 	    stat("/proc/self/exe", &own) == 0 && stat(path->data, &found) == 0 &&
 	    own.st_dev == found.st_dev && own.st_ino == found.st_ino)
 		return true;

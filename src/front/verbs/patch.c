@@ -159,9 +159,10 @@ static int list_run(const struct options *options, FILE *out)
 	};
 	struct err err = {0};
 	if (folder == NULL)
-		listing.code = verb_complain(CODE_FAILED,
-					     "workspace %s: there is no such folder",
-					     given != NULL ? given : ".");
+		listing.code = verb_complain(
+			CODE_FAILED,
+			"workspace %s: there is no such folder; name one that exists with -C",
+			given != NULL ? given : ".");
 	else if (!list_both(&listing, folder, &err))
 		listing.code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!listing.json && listing.shown == 0)
@@ -200,7 +201,7 @@ static void show_on_screen(const struct patch_record *record, struct str head, F
 	paint_init(&paint);
 	paint.colour = screen.colour;
 	paint.unicode = screen.unicode;
-	paint.columns = screen_columns_of(STDOUT_FILENO);
+	paint.columns = paint_columns_of(STDOUT_FILENO);
 	paint_text(&paint, PAINT_PLAIN, head);
 	paint_lines(&paint, record->text, &all);
 	(void)fwrite(paint.out.data, 1, paint.out.size, out);
@@ -245,8 +246,8 @@ static int show_run(const struct options *options, FILE *out)
 }
 
 static const char patch_show_help[] =
-	"Show a patch: who made it, for what, its files, the hash of its bytes, and the\n"
-	"patch itself. What is printed into a pipe is taken by `git apply` as it is.\n"
+	"Show a patch: the agent that made it, its task, its files, the hash of its bytes,\n"
+	"and the patch itself. Into a pipe it prints a text that `git apply` takes as it is.\n"
 	"`last` is the newest patch of the folder where you are.";
 
 const struct verb verb_patch_show = {
@@ -365,7 +366,7 @@ static int open_cell(struct deciding *deciding, const char *folder,
 	struct err err = {0};
 
 	if (!interrupt_open(&deciding->interrupt, &err) ||
-	    !setup_init_with(&deciding->setup, deciding->options, &flags, &err))
+	    !setup_init(&deciding->setup, deciding->options, &flags, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (folder == deciding->record.workspace &&
 	    strcmp(deciding->setup.workspace, folder) != 0)
@@ -582,8 +583,8 @@ static int apply_run(const struct options *options, FILE *out)
 
 static const char patch_apply_help[] =
 	"Apply a patch in a cell, with the agent's rights, where it was made or in another\n"
-	"checkout of the project. Each file must hold what it held before the run, or what\n"
-	"the run left in it: what differs is named, and nothing is written. All files are\n"
+	"checkout of the project. Each file must be as it was before the run, or as the run\n"
+	"left it: files that differ are named, and nothing is written. All files are\n"
 	"changed or none; it is a step that `glovebox undo` takes back. After a run that\n"
 	"worked in the folder itself the patch is there already, and apply says so. `last`\n"
 	"is the newest patch of the folder where you are.\n\n"
@@ -646,8 +647,9 @@ static int undo_run_of(struct deciding *deciding)
 
 	if (deciding->record.run == NULL || deciding->record.last_step == 0)
 		return verb_complain(CODE_FAILED,
-				     "patch %.*s does not say which steps it is made of: it was "
-				     "not kept what its run replaced; nothing was rejected",
+				     "patch %.*s names no steps to undo, because the old contents "
+				     "of its files were not kept; nothing was rejected. Leave out "
+				     "--undo to reject the patch alone",
 				     PATCH_ID_SHOWN, deciding->record.id);
 	folder = choose_folder(deciding, NULL);
 	if (folder == NULL)
@@ -712,9 +714,9 @@ static int reject_run(const struct options *options, FILE *out)
 
 static const char patch_reject_help[] =
 	"Mark a patch as rejected. With --undo all steps of its run are undone as well,\n"
-	"when each of their files still holds what the run left in it; else nothing is\n"
-	"undone or marked, and the files are named. `last` is the newest patch of the\n"
-	"folder where you are.\n\n"
+	"when each of their files is still as the run left it; else nothing is undone or\n"
+	"marked, and the files are named. `last` is the newest patch of the folder where\n"
+	"you are.\n\n"
 	"Exit codes: 0 done, 1 refused or failed, 5 the cell could not be built.";
 
 const struct verb verb_patch_reject = {

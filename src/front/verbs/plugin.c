@@ -108,7 +108,7 @@ static int list_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(&setup, options, &flags, &err))
+	if (!setup_init(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (json)
 		code = print_json(setup.plugins.loaded != NULL ? setup.plugins.loaded : &none,
@@ -121,8 +121,8 @@ static int list_run(const struct options *options, FILE *out)
 
 static const char list_help[] =
 	"List the plugins of the configuration: name, version, how arguments reach the\n"
-	"script, the hash of what was let in, and where it comes from. What is left out\n"
-	"is told with its reason; the exit code is then 1.";
+	"script, the hash of the content that was let in, and where it comes from. A\n"
+	"plugin that is left out is named with the reason; the exit code is then 1.";
 
 const struct verb verb_plugin_list = {
 	.name = "plugin list",
@@ -201,7 +201,7 @@ static int call_run(const struct options *options, FILE *out)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init_with(&setup, options, &flags, &err))
+	    !setup_init(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
@@ -214,10 +214,10 @@ static int call_run(const struct options *options, FILE *out)
 
 static const char call_help[] =
 	"Call the plugin NAME of the configuration, or the one in FILE or FOLDER, in a\n"
-	"cell of its own with the arguments JSON, as an agent would, and print what it\n"
-	"says. A script that is named by its place needs no configuration and is not let\n"
-	"in by that. An executable that describes itself is named as toolbox:FILE. Exit\n"
-	"codes as of glovebox tool call.";
+	"cell of its own with the arguments JSON, as an agent would, and print its\n"
+	"result. A script that is named by its place needs no configuration and is not\n"
+	"let in by that. An executable that describes itself is named as toolbox:FILE.\n"
+	"The exit codes are those of glovebox tool call.";
 
 const struct verb verb_plugin_call = {
 	.name = "plugin call",
@@ -239,7 +239,7 @@ static int trust_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(&setup, options, &flags, &err))
+	if (!setup_init(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = print_list(setup.plugins.loaded, out);
@@ -249,10 +249,10 @@ static int trust_run(const struct options *options, FILE *out)
 
 static const char trust_help[] =
 	"Let in the file, folder or git source as it is now: its hash is recorded, and\n"
-	"a configuration that names it loads it until it changes. Needed for what lies\n"
-	"in a workspace, and for everything again after it has changed. A git source is\n"
-	"resolved anew. A toolbox is named as toolbox:FOLDER. Look at it first: it is a\n"
-	"program.";
+	"a configuration that names it loads it until it changes. A plugin in a workspace\n"
+	"must be let in, and every plugin must be let in again after it has changed. A\n"
+	"git source is resolved anew. A toolbox is named as toolbox:FOLDER. Look at a\n"
+	"plugin before you let it in: it is a program.";
 
 const struct verb verb_plugin_trust = {
 	.name = "plugin trust",
@@ -799,8 +799,10 @@ static int check_in(struct check *check, const struct options *options, const ch
 
 	check->folder = real;
 	code = real != NULL ? check_all(check, options)
-			    : verb_complain(CODE_FAILED, "workspace %s: %s", workspace,
-					    strerror(errno));
+			    : verb_complain(CODE_FAILED,
+					    "workspace %s: %s; name a folder that "
+					    "exists with -C",
+					    workspace, strerror(errno));
 	front_plugins_fini(&check->plugins);
 	plugin_cell_end(&check->tests);
 	value_free(check->arguments);
@@ -822,7 +824,7 @@ static int check_run_verb(const struct options *options, FILE *out)
 	if (workspace != NULL)
 		return check_in(&check, options, workspace);
 	buf_init(&folder, PATH_MAX);
-	if (setup_temp_folder("check", &folder, &err)) {
+	if (verb_temp_folder("check", &folder, &err)) {
 		code = check_in(&check, options, folder.data);
 		fd_folder_remove(folder.data);
 	} else {
@@ -838,7 +840,7 @@ static const char check_help[] =
 	"same twice and leave nothing behind; a run; its own words for a failure and a\n"
 	"timeout; and the tests that lie beside it: for NAME.bash NAME_test.bash (bash\n"
 	"runs it) and NAME.bats. All in a cell without a network, whose workspace is an\n"
-	"empty folder; with -C a folder of yours, where whatever is written goes with\n"
+	"empty folder; with -C it is a folder of yours, where all changes are removed with\n"
 	"the cell. Arguments are made up from the schema unless --args gives some.\n"
 	"toolbox:FILE and toolbox:FOLDER are executables that describe themselves. Exit\n"
 	"code 1 when a check failed.";
@@ -914,7 +916,13 @@ static bool file_make(const struct embedded_file *file, const char *folder,
 	auto_close int fd =
 		open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	ok = fd >= 0 ? fd_write_all(fd, text.data, text.size, err)
-		     : err_set(err, errno, "%s: %s", path.data, strerror(errno));
+	     : errno == EEXIST
+		     ? err_set(err, errno,
+			       "plugin new: %s is there already and was not changed; choose "
+			       "another name, or another folder with --folder",
+			       path.data)
+		     : err_set(err, errno, "plugin new: %s cannot be made: %s", path.data,
+			       strerror(errno));
 	if (ok)
 		(void)fprintf(out, "%s\n", path.data);
 	buf_fini(&path);
@@ -950,7 +958,10 @@ static int new_run(const struct options *options, FILE *out)
 				     name);
 	folder = folder != NULL ? folder : name;
 	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
-		return verb_complain(CODE_FAILED, "%s: %s", folder, strerror(errno));
+		return verb_complain(CODE_FAILED,
+				     "plugin new: the folder %s cannot be made: %s; choose "
+				     "another one with --folder",
+				     folder, strerror(errno));
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
 		if (is_wanted(file, options_given(options, "test")) &&
 		    !file_make(file, folder, name, &err, out))

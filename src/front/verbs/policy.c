@@ -310,7 +310,7 @@ static int explain_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code = CODE_DONE;
 
-	if (!setup_init(&setup, options, &err)) {
+	if (!setup_init(&setup, options, NULL, &err)) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else {
 		auto_value struct value *report = report_of(setup.policy, options);

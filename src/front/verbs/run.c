@@ -264,7 +264,7 @@ static void take_line(struct chat *chat)
 	if (!str_starts(buf_str(&chat->line.text), STR(" ")))
 		line_history_add(chat->history, str_of(text));
 	line_start(&chat->line);
-	chat->paint.columns = screen_columns_of(STDOUT_FILENO);
+	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
 	if (chat_is_command(str_of(text)))
 		chat_command(chat, str_of(text));
 	else
@@ -501,7 +501,7 @@ static bool check_programs(struct err *err)
 
 	buf_init(&path, 4096);
 	for (size_t i = 0; found && i < sizeof(names) / sizeof(names[0]); i++)
-		found = run_find_program(names[i], &path) ||
+		found = run_find_program(getenv("PATH"), names[i], &path) ||
 			err_set(err, ENOENT,
 				"the demo compiles a small C project and needs %s, which is not "
 				"there; on Debian and Ubuntu: sudo apt install %s",
@@ -521,7 +521,7 @@ static int demo_run(const struct options *options, FILE *out)
 	if (!check_programs(&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	buf_init(&folder, PATH_MAX);
-	if (!setup_temp_folder("demo", &folder, &err)) {
+	if (!verb_temp_folder("demo", &folder, &err)) {
 		buf_fini(&folder);
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
@@ -579,7 +579,7 @@ bool run_write_tree(int folder_fd, const char *name, struct str data, mode_t mod
 
 /* Looks up programs in PATH or in other folders. */
 
-bool run_find_program_on(const char *folders, const char *name, struct buf *found)
+bool run_find_program(const char *folders, const char *name, struct buf *found)
 {
 	struct str rest = str_of(folders), folder;
 	struct stat st;
@@ -593,9 +593,4 @@ bool run_find_program_on(const char *folders, const char *name, struct buf *foun
 	}
 	buf_clear(found);
 	return false;
-}
-
-bool run_find_program(const char *name, struct buf *found)
-{
-	return run_find_program_on(getenv("PATH"), name, found);
 }

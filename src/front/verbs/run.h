@@ -21,8 +21,7 @@ bool run_write_tree(int folder_fd, const char *name, struct str data, mode_t mod
 
 /* Finds the place of a program, for texts only; the path is not used to run it. */
 
-/* Look NAME up in PATH; FOUND gets the path. */
-bool run_find_program(const char *name, struct buf *found);
-
-/* Look NAME up in FOLDERS, which colons separate; NULL: no folders. */
-bool run_find_program_on(const char *folders, const char *name, struct buf *found);
+/*
+ * Look NAME up in FOLDERS, which colons separate (NULL: no folders); FOUND gets the path.
+ */
+bool run_find_program(const char *folders, const char *name, struct buf *found);

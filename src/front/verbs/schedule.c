@@ -38,7 +38,7 @@ static const struct option_row add_options[] = {
 	{"when", 'w', OPTION_TEXT, "TIME",
 	 "\"every weekday at 9\", \"every 90 minutes\", \"0 9 * * 1-5\""},
 	{"zone", 'z', OPTION_TEXT, "ZONE", "time zone of TIME (default: the machine's)"},
-	{"agent", 'a', OPTION_TEXT, "NAME", "who is to do it (default: default)",
+	{"agent", 'a', OPTION_TEXT, "NAME", "the agent that does it (default: default)",
 	 NAMES_AGENTS},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_HELP,
@@ -135,7 +135,7 @@ static bool join_words(const struct options *options, struct buf *task, struct e
 }
 
 /*
- * Rows for the options whose values become members of a run's request (front/agents.h).
+ * Rows for the options whose values become members of a run's request (front/talk.h).
  */
 static const struct option_row setup_rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
@@ -155,7 +155,7 @@ static bool check_agent(const char *agent, const char *workspace, struct err *er
 	bool ok;
 
 	ok = options_parse(&options, setup_rows, words, false, err) &&
-	     setup_init_with(&setup, &options, &flags, err) &&
+	     setup_init(&setup, &options, &flags, err) &&
 	     (setup.role.model == NULL || model_name_parse(setup.role.model, &name, err));
 	if (ok && setup.role.model == NULL && getenv("GLOVEBOX_MODEL") == NULL)
 		(void)verb_complain(CODE_DONE,
@@ -379,7 +379,7 @@ static int remove_run(const struct options *options, FILE *out)
 
 const struct verb verb_schedule_list = {
 	.name = "schedule list",
-	.summary = "list what runs by itself, and what waits for approval",
+	.summary = "list the schedules, also those that wait for approval",
 	.arguments = "",
 	.help = "List all schedules: number, state, content hash, agent, folder, times, task.\n"
 		"Those that an agent asked for are pending until you approve them.",
@@ -406,11 +406,11 @@ const struct verb verb_schedule_add = {
 
 const struct verb verb_schedule_approve = {
 	.name = "schedule approve",
-	.summary = "let run what an agent has asked for",
+	.summary = "let a schedule run that an agent has asked for",
 	.arguments = "ID [HASH]",
 	.help = "Show the schedule ID with all it says, and approve exactly that content. On a\n"
-		"terminal you are asked; elsewhere HASH (12 digits or more, as list shows it)\n"
-		"says what was looked at.",
+		"terminal you are asked; elsewhere give HASH, that of the content which you looked\n"
+		"at (12 digits or more, as list shows it).",
 	.example = "  glovebox schedule approve 3\n  glovebox schedule approve 3 8a1f0c22b19d",
 	.options = id_options,
 	.words_least = 1,
@@ -481,7 +481,8 @@ enum {
 };
 
 static const struct option_row run_options[] = {
-	{"dry-run", 'n', OPTION_FLAG, NULL, "say what is due, and run nothing"},
+	{"dry-run", 'n', OPTION_FLAG, NULL,
+	 "list the schedules that are due, and run nothing"},
 	{"max-seconds", 0, OPTION_COUNT, "N", "one run may take so long (default: 3600)"},
 	OPTION_ROW_HELP,
 	{0},
@@ -746,11 +747,11 @@ static int run_run(const struct options *options, FILE *out)
 
 const struct verb verb_schedule_run = {
 	.name = "schedule run",
-	.summary = "work on what is due now (for timers)",
+	.summary = "run the schedules that are due now (for timers)",
 	.arguments = "",
 	.help = "Work on every schedule that is due and approved, one after the other, and print\n"
-		"a line for each. What was missed while the machine was off runs once. However\n"
-		"many timers call this at once, each run is made once.\n\n"
+		"a line for each. A run that was missed while the machine was off is made once.\n"
+		"However many timers call this at the same time, each run is made once.\n\n"
 		"Exit codes: 0 done (also when nothing was due), 1 a run failed, 130 cancelled.",
 	.example = "  glovebox schedule run --dry-run\n"
 		   "  systemctl --user enable --now glovebox-schedule.timer",

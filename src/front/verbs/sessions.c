@@ -2,9 +2,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/talk.h"
 #include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "store/journal.h"
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SESSIONS_LISTED = 20, PROMPT_SHOWN = 60 };
@@ -201,11 +202,35 @@ static bool show_one(void *context, int64_t number, const char *kind, int64_t wa
 	return !ferror(shown->out);
 }
 
+/*
+ * Call EVENT with every event of the session NAME, in order; EVENT returns false to stop.
+ * Returns an exit code; complaints have been printed.
+ */
+static int read_session(const char *name,
+			bool (*event)(void *context, int64_t number, const char *kind,
+				      int64_t wall_ms, struct str json),
+			void *context)
+{
+	auto_free char *here = realpath(".", NULL);
+	struct journal_found found = {0};
+	struct journal *journal = NULL;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!journal_open_default(&journal, &err) ||
+	    !journal_find(journal, name, here != NULL ? here : "", &found, &err) ||
+	    !journal_read(journal, found.id, event, context, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_found_fini(&found);
+	journal_close(journal);
+	return code;
+}
+
 static int show_run(const struct options *options, FILE *out)
 {
 	struct shown shown = {.out = out, .json = options_given(options, "json")};
 
-	return talk_resume_read(options->words[0], show_one, &shown);
+	return read_session(options->words[0], show_one, &shown);
 }
 
 static const char sessions_list_help[] =
@@ -445,10 +470,10 @@ static bool export_markdown(void *context, int64_t number, const char *kind,
 
 static int export_run(const struct options *options, FILE *out)
 {
-	return talk_resume_read(options->words[0],
-				options_given(options, "markdown") ? export_markdown
-								   : export_line,
-				out);
+	return read_session(options->words[0],
+			    options_given(options, "markdown") ? export_markdown
+							       : export_line,
+			    out);
 }
 
 static const char sessions_export_help[] =

@@ -43,14 +43,14 @@ static const struct {
 	bool by_workspace;
 } kept_rows[] = {
 	{"sessions.db", "conversations and patches", false},
-	{"undo", "what can be undone", true},
+	{"undo", "steps that can be undone", true},
 	{"homes", "private homes of cells", true},
-	{"caches", "what cells have added to caches", true},
-	{"plugins", "copies of plugins, and which were let in", false},
-	{"agents", "which roles of workspaces were let in", false},
+	{"caches", "additions of cells to caches", true},
+	{"plugins", "copies of plugins, and the record of those let in", false},
+	{"agents", "the record of roles of workspaces that were let in", false},
 	{"facts.db", "facts that agents share", false},
 	{"schedules.db", "schedules", false},
-	{"history", "what was typed", false},
+	{"history", "lines that were typed", false},
 	{"pending", "writes that sessions have begun", false},
 };
 enum { KEPT_COUNT = sizeof(kept_rows) / sizeof(kept_rows[0]) };
@@ -392,12 +392,12 @@ static const struct option_row state_options[] = {
 };
 
 static const char state_help[] =
-	"Show what glovebox keeps for you: where it lies, its size, how old the oldest of\n"
-	"it is, and what each workspace has of it. `state prune` lets go of what is old.";
+	"Show the data that glovebox keeps for you: where they lie, their size, how old the\n"
+	"oldest are, and the share of each workspace. `state prune` removes old data.";
 
 const struct verb verb_state = {
 	.name = "state",
-	.summary = "show what glovebox keeps, where, and of which workspaces",
+	.summary = "show the data that glovebox keeps, where, and of which workspaces",
 	.arguments = "",
 	.help = state_help,
 	.example = "  glovebox state\n  glovebox state --json\n  glovebox state prune --older 60d",
@@ -548,7 +548,8 @@ static int ask_and_prune(const struct pruning *pruning, bool yes, FILE *out)
 	say_counts(pruning, &text);
 	if (pruning->whole + pruning->part == 0) {
 		(void)fprintf(out, "Nothing is old enough%s.\n",
-			      pruning->used > 0 ? ", but for what sessions use now" : "");
+			      pruning->used > 0 ? ", except for data that running sessions use"
+						: "");
 	} else if (!yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO))) {
 		code = verb_complain(CODE_USAGE,
 				     "state prune: this would remove %s. There is no terminal to "
@@ -604,24 +605,24 @@ static int prune_run(const struct options *options, FILE *out)
 
 static const struct option_row prune_options[] = {
 	{"older", 'o', OPTION_TEXT, "AGE",
-	 "what was not used for so long: 30d, 12h, 2w (default: 30d)"},
+	 "data that nothing used for this time: 30d, 12h, 2w (default: 30d)"},
 	{"workspace", 'C', OPTION_TEXT, "DIR",
-	 "only what is kept of this folder; of any age unless --older is given"},
+	 "only the data of this folder; of any age unless --older is given"},
 	{"yes", 'y', OPTION_FLAG, NULL, "do not ask"},
 	OPTION_ROW_HELP,
 	{0},
 };
 
 static const char prune_help[] =
-	"Remove what is kept of workspaces that were not used for some time: what can be\n"
-	"undone there, the private home of its cells and what they have added to caches.\n"
-	"Of workspaces that were used since, only the older steps go. What a running\n"
-	"session uses stays. Conversations, patches, plugins and the configuration stay\n"
+	"Remove the data of workspaces that were not used for some time: the steps that can\n"
+	"be undone there, the private home of its cells and their additions to caches. Of\n"
+	"workspaces that were used since, only the older steps go. Data that a running\n"
+	"session uses stay. Conversations, patches, plugins and the configuration stay\n"
 	"too; to remove everything, remove the two folders that `state` names.";
 
 const struct verb verb_state_prune = {
 	.name = "state prune",
-	.summary = "remove what is kept of workspaces that are no longer used",
+	.summary = "remove the data of workspaces that are no longer used",
 	.arguments = "",
 	.help = prune_help,
 	.example = "  glovebox state prune --older 60d\n"

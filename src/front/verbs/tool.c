@@ -13,7 +13,6 @@
 #include "front/agents.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "session/session.h"
 #include "tool/schema.h"
@@ -95,7 +94,7 @@ static void print_wrapped(const char *text, size_t indent, size_t columns, FILE 
 static void print_row(const struct tool *tool, FILE *out)
 {
 	enum { DESCRIPTION_AT = 24, DESCRIPTION_LEAST = 30, NARROW_AT = 4 };
-	size_t columns = screen_columns_of(STDOUT_FILENO);
+	size_t columns = paint_columns_of(STDOUT_FILENO);
 	bool narrow = columns < DESCRIPTION_AT + DESCRIPTION_LEAST;
 	auto_value struct value *effects = effects_of(tool);
 	char marks[32] = "";
@@ -116,13 +115,13 @@ static int list_run(const struct options *options, FILE *out)
 	auto_value struct value *list = value_new_array();
 	struct setup setup;
 	struct err err = {0};
-	bool sound = setup_init(&setup, options, &err) && setup_serve(&setup, &err);
+	bool sound = setup_init(&setup, options, NULL, &err) && setup_serve(&setup, &err);
 
 	for (size_t i = 0; sound && setup.tools[i] != NULL; i++) {
 		const struct tool *tool = setup.tools[i];
 		struct value *row;
 
-		if (tool->internal || !setup_has_tool(&setup, tool))
+		if (tool->internal || !policy_has_tool(setup.policy, tool->name))
 			continue;
 		if (!options_given(options, "json")) {
 			print_row(tool, out);
@@ -195,7 +194,7 @@ static int schema_run(const struct options *options, FILE *out)
 
 	if (tool != NULL && !tool->internal)
 		return print_schema(builtin_tools, options, out);
-	if (setup_init(&setup, options, &err) && setup_serve(&setup, &err))
+	if (setup_init(&setup, options, NULL, &err) && setup_serve(&setup, &err))
 		code = print_schema(setup.tools, options, out);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
@@ -405,7 +404,7 @@ static int call_run(const struct options *options, FILE *out)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, &err))
+	    !setup_init(&setup, options, NULL, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);

@@ -230,7 +230,7 @@ static int undo_run(const struct options *options, FILE *out)
 	if (options_given(options, "list") && options_given(options, "turn"))
 		return verb_complain(CODE_USAGE,
 				     "--list shows all steps: it takes no --turn");
-	if (!setup_init(&setup, options, &err))
+	if (!setup_init(&setup, options, NULL, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "list"))
 		code = list_steps(&setup, json, out);

@@ -1,16 +1,18 @@
 /*
- * call: tools/call: starts a call with session_start, reports its progress by the
- * session's events, and answers when it has ended.
+ * call: one call of a tool, from tools/call to its answer: starts the call with
+ * session_start, reports its progress by the session's events, and answers at the end of
+ * the loop's turn when the call has ended. A question of the call (EVENT_QUESTION)
+ * becomes a request of ours, or parks the call until its client comes back with the
+ * answers.
  */
 
-#include "mcp/server/call.h"
+#include "mcp/server/mcp.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "mcp/server/mcp.h"
 #include "tool/event.h"
 #include "tool/validate.h"
 
@@ -21,6 +23,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Holds a request and its `running` together. */
+struct mcp_call {
+	struct mcp *mcp;
+	struct mcp_call *next, *previous;
+	/* the next of the calls in the same slot of by_number */
+	struct mcp_call *next_here;
+	struct mcp_call *next_done;
+	/* it is in the list of calls whose answers are due */
+	bool is_due;
+	/* NULL: the call is parked, or nobody wants its answer */
+	struct mcp_request *request;
+	struct running *running; /* NULL: session_start has not returned */
+	uint64_t number;
+	char id[24]; /* of its events */
+	char *tool;  /* the name that was asked for */
+	/* the answer is the content of this resource; NULL: it is the tool's result */
+	char *uri;
+	struct mcp_client client;
+	struct value *arguments; /* as they were given; NULL: none were */
+	bool unknown;            /* there is no such tool */
+	bool unwanted;           /* cancelled: its output is dropped */
+
+	struct value *token; /* for its progress; NULL: nobody asked for notices */
+	struct timer tick;
+	int64_t began_ms, told_ms;
+	double told; /* the last number that was sent */
+	bool counts; /* its tool counts itself; `counted` is its last number */
+	double counted;
+	struct buf last_line; /* of its output */
+
+	int64_t question; /* the runtime's number; 0: none is open */
+	/*
+	 * the hash of an approval that a person is shown, for the answer (approval.h); or
+	 * NULL
+	 */
+	char *hash;
+	uint64_t asked; /* our own number of the question */
+	/* there is a single question, not several at the same time */
+	bool one;
+	struct value *requests; /* of the question: key -> {method, params}; or NULL */
+	struct value *answers;  /* key -> answer, for the answers that have come */
+	struct value *given; /* inputResponses that came before the question; or NULL */
+	struct timer parked; /* how long the call waits for its client to come back */
+};
 
 /* Progress notices of a call, for a client that gave a progress token. */
 
@@ -234,7 +281,7 @@ static void answer_is_due(struct mcp_call *call)
 		call->next_done = call->mcp->first_done;
 		call->mcp->first_done = call;
 	}
-	mcp_settle_soon(call->mcp);
+	call->mcp->settling.due_ms = 0;
 }
 
 static void send_log(struct mcp_call *call, const struct event *event)
@@ -531,7 +578,7 @@ void mcp_tools_call(struct mcp_request *request)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "tools/call needs a name.");
 		return;
 	}
-	if (!mcp_session(request->mcp, &err)) {
+	if (!mcp_open(request->mcp, &err)) {
 		refuse_without_session(request, &err);
 		return;
 	}
@@ -644,8 +691,8 @@ static bool refuse_missing(struct mcp_call *call)
 	     at = value_next(call->requests, at)) {
 		const struct value *one = value_at(at);
 
-		if (call_ask_is_needed(one) && !call_ask_is_possible(one, &call->client))
-			value_set(needed, call_ask_capability(one), value_new_object());
+		if (mcp_ask_is_needed(one) && !mcp_ask_is_possible(one, &call->client))
+			value_set(needed, mcp_ask_capability(one), value_new_object());
 	}
 	if (request == NULL || value_count(needed) == 0 ||
 	    call->client.version < MCP_2026_07_28) {
@@ -676,8 +723,8 @@ static void answer_known(struct mcp_call *call, bool shown)
 		if (value_member(call->answers, key) != NULL)
 			continue;
 		struct value *answer =
-			given != NULL ? call_ask_read_answer(value_at(at), given) : NULL;
-		if (answer == NULL && !call_ask_is_possible(value_at(at), &call->client))
+			given != NULL ? mcp_ask_read_answer(value_at(at), given) : NULL;
+		if (answer == NULL && !mcp_ask_is_possible(value_at(at), &call->client))
 			answer = call->hash != NULL ? unasked() : declined();
 		if (answer != NULL)
 			value_set(call->answers, key, answer);
@@ -717,7 +764,7 @@ static void park(struct mcp_call *call)
 	     at = value_next(call->requests, at)) {
 		if (value_member(call->answers, value_key(at)) == NULL)
 			value_set(asked, value_key(at),
-				  call_ask_message(value_at(at), 0, NULL));
+				  mcp_ask_message(value_at(at), 0, NULL));
 	}
 	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, call->mcp->run,
 		       call->number, call->asked);
@@ -752,7 +799,7 @@ static void send_requests(struct mcp_call *call)
 		if (value_member(call->answers, value_key(at)) != NULL)
 			continue;
 		(void)snprintf(id, sizeof(id), "q%" PRIu64 ".%zu", call->asked, index);
-		auto_value struct value *message = call_ask_message(value_at(at), 1, id);
+		auto_value struct value *message = mcp_ask_message(value_at(at), 1, id);
 		struct value *params = value_member(message, "params");
 
 		mcp_tell(call->mcp, call->request->way, id,
@@ -802,7 +849,7 @@ static void mcp_question(struct mcp_call *call, const struct value *data)
 	call->hash = memory_copy(value_text(value_member(data, "hash")));
 	call->asked = ++call->mcp->next_question;
 	call->answers = value_new_object();
-	call->requests = call_ask_requests(kind, request, call->asked, &call->one);
+	call->requests = mcp_ask_requests(kind, request, call->asked, &call->one);
 	if (refuse_missing(call))
 		return;
 	answer_known(call, false);
@@ -863,7 +910,7 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 	if (call == NULL || value_member(call->answers, value_key(key)) != NULL)
 		return;
 	if (message->result != NULL)
-		answer = call_ask_read_answer(value_at(key), message->result);
+		answer = mcp_ask_read_answer(value_at(key), message->result);
 	/* An error, or an answer in a wrong form, counts as declined. */
 	value_set(call->answers, value_key(key), answer != NULL ? answer : declined());
 	if (is_answered(call))
@@ -1037,8 +1084,8 @@ static struct value *request_of(const char *kind, const struct value *request)
 	return made;
 }
 
-struct value *call_ask_requests(const char *kind, const struct value *request,
-				uint64_t number, bool *one)
+struct value *mcp_ask_requests(const char *kind, const struct value *request,
+			       uint64_t number, bool *one)
 {
 	struct value *requests = value_new_object();
 	const struct value *several = value_member(request, "requests");
@@ -1060,7 +1107,7 @@ struct value *call_ask_requests(const char *kind, const struct value *request,
 	return requests;
 }
 
-bool call_ask_is_possible(const struct value *request, const struct mcp_client *client)
+bool mcp_ask_is_possible(const struct value *request, const struct mcp_client *client)
 {
 	if (has_method(request, SAMPLING))
 		return client->sampling;
@@ -1069,19 +1116,19 @@ bool call_ask_is_possible(const struct value *request, const struct mcp_client *
 	return is_url(request) ? client->url : client->form;
 }
 
-bool call_ask_is_needed(const struct value *request)
+bool mcp_ask_is_needed(const struct value *request)
 {
 	return value_is_true(value_member(request, "needed"));
 }
 
-const char *call_ask_capability(const struct value *request)
+const char *mcp_ask_capability(const struct value *request)
 {
 	if (has_method(request, SAMPLING))
 		return "sampling";
 	return has_method(request, ROOTS) ? "roots" : "elicitation";
 }
 
-struct value *call_ask_message(const struct value *request, bool legacy, const char *id)
+struct value *mcp_ask_message(const struct value *request, bool legacy, const char *id)
 {
 	struct value *message = value_new_object();
 	struct value *params = value_copy(value_member(request, "params"));
@@ -1122,7 +1169,7 @@ static struct value *read_elicitation(const struct value *request, const struct 
 	return NULL;
 }
 
-struct value *call_ask_read_answer(const struct value *request, const struct value *said)
+struct value *mcp_ask_read_answer(const struct value *request, const struct value *said)
 {
 	struct value *answer;
 

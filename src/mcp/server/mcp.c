@@ -691,11 +691,6 @@ static size_t count_listeners(const struct mcp *mcp)
 	return count;
 }
 
-void mcp_tools_changed(struct mcp *mcp)
-{
-	mcp_list_changed(mcp, MCP_LIST_TOOLS);
-}
-
 /* The part of WISHED that this server can send. */
 static struct value *agree(const struct mcp *mcp, const struct value *wished)
 {
@@ -907,7 +902,7 @@ const struct value *mcp_schema_of_call(struct mcp *mcp, const struct mcp_message
 	struct err err;
 
 	if (name == NULL || message->method == NULL ||
-	    strcmp(message->method, "tools/call") != 0 || !mcp_session(mcp, &err))
+	    strcmp(message->method, "tools/call") != 0 || !mcp_open(mcp, &err))
 		return NULL;
 	tool = tool_find(session_tools(mcp->session), name);
 	return tool != NULL ? tool->schema : NULL;
@@ -922,7 +917,7 @@ static void mcp_tools_list(struct mcp_request *request)
 	struct buf out;
 	struct err err;
 
-	if (!mcp_session(mcp, &err)) {
+	if (!mcp_open(mcp, &err)) {
 		mcp_fail(request, MCP_CODE_INTERNAL, NULL, "%s", err.text);
 		return;
 	}
@@ -978,11 +973,6 @@ static void settling_due(struct timer *timer)
 	mcp_calls_settle(timer->context);
 }
 
-void mcp_settle_soon(struct mcp *mcp)
-{
-	mcp->settling.due_ms = 0;
-}
-
 struct mcp *mcp_new(const struct mcp_options *options)
 {
 	struct mcp *mcp = memory_alloc(sizeof(*mcp));
@@ -1024,7 +1014,7 @@ void mcp_free(struct mcp *mcp)
 	free(mcp);
 }
 
-bool mcp_session(struct mcp *mcp, struct err *err)
+bool mcp_open(struct mcp *mcp, struct err *err)
 {
 	if (!mcp->tried) {
 		mcp->tried = true;
@@ -1034,11 +1024,6 @@ bool mcp_session(struct mcp *mcp, struct err *err)
 	}
 	return mcp->session != NULL ||
 	       err_set(err, mcp->failure.code, "%s", mcp->failure.text);
-}
-
-bool mcp_open(struct mcp *mcp, struct err *err)
-{
-	return mcp_session(mcp, err);
 }
 
 struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way)

@@ -83,14 +83,14 @@ struct mcp_options {
 	 * notices. 0: no call does.
 	 */
 	double patience_s;
-	bool tools_change;   /* they may change, and mcp_tools_changed is called then */
+	bool tools_change;   /* they may change, and mcp_list_changed is called then */
 	const char *prompts; /* the folder of a person's prompts; NULL: none */
 	/*
 	 * The content of plugin packages, borrowed; arrays of objects, or NULL.
 	 * Resources: in the form in which they are listed (uri, name, …), and `file` (a
 	 * path of the host) or `text`. Templates likewise with uriTemplate, whose
 	 * {places} fill the {{places}} of the content. Prompts: `file`, in the same form
-	 * as a prompt of the person's folder (prompts.h).
+	 * as a prompt of the person's folder (mcp_prompt_read).
 	 */
 	const struct value *resources, *templates, *package_prompts;
 };
@@ -111,7 +111,10 @@ struct mcp *mcp_new(const struct mcp_options *options);
 /* Cancels all requests and closes the session. All peers must have been freed before. */
 void mcp_free(struct mcp *mcp);
 
-/* Open the session now, so that the first call does not wait for it. */
+/*
+ * Open the session unless it is open: the first call opens it, or a caller does before, so
+ * that the first call does not wait.
+ */
 bool mcp_open(struct mcp *mcp, struct err *err);
 
 /*
@@ -156,8 +159,9 @@ bool mcp_version_is_legacy(const char *version);
 /* WAY is closed: cancel the requests that came by it. */
 void mcp_way_gone(struct mcp *mcp, struct mcp_way *way);
 
-/* The tools of the session have changed: tell each client that wants to know. */
-void mcp_tools_changed(struct mcp *mcp);
+/* A list has changed, such as the tools of the session: tell each client that wants to know. */
+enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
+void mcp_list_changed(struct mcp *mcp, enum mcp_list list);
 
 /*
  * mcp_busy: the requests under way, except those that only listen. mcp_waiting: those of
@@ -258,7 +262,7 @@ struct mcp {
 	struct mcp_call *first_done; /* their answers are due */
 	struct mcp_batch *first_batch;
 	uint64_t next_call, next_question;
-	/* at the end of the loop's turn, ended calls are answered */
+	/* at the end of the loop's turn, ended calls are answered; due when one has ended */
 	struct timer settling;
 	struct buf out; /* one message */
 	struct seal_key key;
@@ -267,12 +271,7 @@ struct mcp {
 	struct value *outputs;   /* spill files: name -> path in the cell */
 };
 
-/* Answers, notices and requests of ours. */
-bool mcp_session(struct mcp *mcp, struct err *err); /* opens it if necessary */
-/* A call has ended: answer it at the end of the loop's turn. */
-void mcp_settle_soon(struct mcp *mcp);
-
-/* Each of these ends the request. */
+/* Answers, notices and requests of ours. Each of these ends the request. */
 void mcp_answer(struct mcp_request *request, struct value *take_result);
 /* The members of the result as JSON text, without the braces. */
 void mcp_answer_text(struct mcp_request *request, struct str members);
@@ -304,6 +303,38 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 void mcp_call_cancel(struct mcp_call *call);
 void mcp_calls_free(struct mcp *mcp);
 
+/*
+ * Questions to clients (call.c). One request to a client, as data: {method, params,
+ * needed}. These functions know the capability that a request needs and its form on the
+ * wire, and they check answers. They need no connection.
+ */
+
+/*
+ * The questions of a call (EVENT_QUESTION's KIND and REQUEST) as requests by key, in
+ * their order. *ONE: there is a single request, and its answer is expected without a key.
+ * The caller frees the result.
+ */
+struct value *mcp_ask_requests(const char *kind, const struct value *request,
+			       uint64_t number, bool *one);
+
+/* Can CLIENT be asked REQUEST? And if not, must the call fail? */
+bool mcp_ask_is_possible(const struct value *request, const struct mcp_client *client);
+bool mcp_ask_is_needed(const struct value *request);
+/* The name of the client's capability that REQUEST needs. */
+const char *mcp_ask_capability(const struct value *request);
+
+/*
+ * {method, params} in the form on the wire. LEGACY: with the members that only older
+ * versions want. The caller frees the result.
+ */
+struct value *mcp_ask_message(const struct value *request, bool legacy, const char *id);
+
+/*
+ * SAID, the client's answer to REQUEST, in the form that the call reads: {action,
+ * content}. NULL: SAID is not an answer to REQUEST. The caller frees the result.
+ */
+struct value *mcp_ask_read_answer(const struct value *request, const struct value *said);
+
 /* Resources (prompts.c). */
 void mcp_resources_list(struct mcp_request *request);
 void mcp_templates_list(struct mcp_request *request);
@@ -312,17 +343,49 @@ void mcp_resources_subscribe(struct mcp_request *request);
 void mcp_resources_unsubscribe(struct mcp_request *request);
 /* The link to the spill file of RESULT; NULL: it has none. */
 struct value *mcp_resource_of(struct mcp *mcp, const struct tool_result *result);
-/*
- * One item of `contents` for URI, when the front itself has the content; NULL: it does
- * not.
- */
-struct value *mcp_resource_at_hand(struct mcp *mcp, const char *uri);
 
 /* Prompts and completion (prompts.c). */
 void mcp_prompts_list(struct mcp_request *request);
 void mcp_prompts_get(struct mcp_request *request);
 void mcp_complete(struct mcp_request *request);
 
-/* Changes of the lists. */
-enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
-void mcp_list_changed(struct mcp *mcp, enum mcp_list list);
+/*
+ * A prompt as a Markdown file (prompts.c). Front matter with `title`, `description` and
+ * `arguments` may stand above the text. A row of `arguments` has name, description,
+ * required and values; the values are proposed while somebody types. {{name}} in the text
+ * is the argument's place. A line that is only an image, ![words](target), is replaced by
+ * the whole target: a file beside the prompt, or a resource of the server by its URI.
+ */
+
+/*
+ * TEXT as an object: name (NAME unless the front matter has one), title, description,
+ * arguments, prompt. The caller frees it. ERR names what is wrong with TEXT.
+ */
+bool mcp_prompt_read(struct str text, const char *name, struct value **prompt,
+		     struct err *err);
+
+/* The row of `prompts/list`. The caller frees it. */
+struct value *mcp_prompt_row(const struct value *prompt);
+
+/*
+ * The required arguments that ARGUMENTS does not have, as the schema of a form; NULL:
+ * none.
+ */
+struct value *mcp_prompt_missing(const struct value *prompt, const struct value *arguments);
+
+/*
+ * The messages, with ARGUMENTS in their places. EMBED returns the content of TARGET, or
+ * NULL. MADE: TARGET was made of an argument, so it may only be a URI. False: ERR says
+ * what is missing.
+ */
+struct mcp_prompt_embed {
+	struct value *(*content)(void *context, const char *target, bool made);
+	void *context;
+};
+bool mcp_prompt_messages(const struct value *prompt, const struct value *arguments,
+			 const struct mcp_prompt_embed *embed, struct value **messages,
+			 struct err *err);
+
+/* An array of values for the argument NAME that begin with TEXT. The caller frees it. */
+struct value *mcp_prompt_proposals(const struct value *arguments, const char *name,
+				   struct str text);

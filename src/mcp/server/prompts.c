@@ -4,7 +4,7 @@
  * of templates.
  */
 
-#include "mcp/server/prompts.h"
+#include "mcp/server/mcp.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -16,8 +16,6 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "mcp/message.h"
-#include "mcp/server/call.h"
-#include "mcp/server/mcp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,7 +160,11 @@ static struct value *item_of(const struct value *row, const char *uri,
 	return item;
 }
 
-struct value *mcp_resource_at_hand(struct mcp *mcp, const char *uri)
+/*
+ * One item of `contents` for URI, when the front itself has the content; NULL: it does
+ * not.
+ */
+static struct value *resource_at_hand(struct mcp *mcp, const char *uri)
 {
 	const struct value *rows = mcp->options.resources;
 
@@ -219,7 +221,7 @@ void mcp_resources_read(struct mcp_request *request)
 		mcp_call_output(request, uri, path);
 		return;
 	}
-	item = mcp_resource_at_hand(request->mcp, uri);
+	item = resource_at_hand(request->mcp, uri);
 	if (item == NULL) {
 		not_found(request, uri);
 		return;
@@ -323,7 +325,7 @@ static void add_file(const struct mcp *mcp, const char *path, mcp_complain *comp
 	if (str_ends(str_of(name), STR(SUFFIX)))
 		name[strlen(name) - strlen(SUFFIX)] = '\0';
 	if (fd_read_file(path, PROMPT_TEXT_MAX, &text, &err) &&
-	    (prompts_read(buf_str(&text), name, &prompt, &err) ||
+	    (mcp_prompt_read(buf_str(&text), name, &prompt, &err) ||
 	     err_while(&err, "%s", path))) {
 		value_set_text(prompt, "path", path);
 		if (is_named(prompts, prompt))
@@ -373,7 +375,7 @@ void mcp_prompts_list(struct mcp_request *request)
 	struct value *result = value_new_object(), *rows = value_new_array();
 
 	for (size_t i = 0; i < value_count(prompts); i++)
-		value_append(rows, prompts_row(value_item(prompts, i)));
+		value_append(rows, mcp_prompt_row(value_item(prompts, i)));
 	value_set(result, "prompts", rows);
 	mcp_answer(request, result);
 }
@@ -453,7 +455,7 @@ static struct value *embed(void *context, const char *target, bool made)
 
 	if (strstr(target, ":") == NULL)
 		return made ? NULL : file_beside(embedding->path, target);
-	item = mcp_resource_at_hand(embedding->mcp, target);
+	item = resource_at_hand(embedding->mcp, target);
 	return item != NULL ? resource_content(item) : NULL;
 }
 
@@ -488,9 +490,9 @@ static void ask_for(struct mcp_request *request, const struct value *prompt,
 	value_set(asked, "schema", value_copy(schema));
 	value_set_text(asked, "key", "arguments");
 	bool one;
-	auto_value struct value *requests = call_ask_requests("form", asked, 1, &one);
+	auto_value struct value *requests = mcp_ask_requests("form", asked, 1, &one);
 	value_set(inputs, "arguments",
-		  call_ask_message(value_at(value_first(requests)), false, NULL));
+		  mcp_ask_message(value_at(value_first(requests)), false, NULL));
 	value_free(asked);
 	buf_clear(&text);
 	add_purpose(prompt, &text);
@@ -543,12 +545,12 @@ static void answer_prompt(struct mcp_request *request, const struct value *promp
 {
 	struct embedding embedding = {request->mcp,
 				      value_text(value_member(prompt, "path"))};
-	const struct prompt_embed way = {embed, &embedding};
+	const struct mcp_prompt_embed way = {embed, &embedding};
 	const char *description = value_text(value_member(prompt, "description"));
 	struct value *messages, *result;
 	struct err err;
 
-	if (!prompts_messages(prompt, arguments, &way, &messages, &err)) {
+	if (!mcp_prompt_messages(prompt, arguments, &way, &messages, &err)) {
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", err.text);
 		return;
 	}
@@ -577,7 +579,7 @@ void mcp_prompts_get(struct mcp_request *request)
 	const bool modern = request->client.version >= MCP_2026_07_28;
 	if (modern && !take_responses(request, prompt, arguments))
 		return;
-	auto_value struct value *missing = prompts_missing(prompt, arguments);
+	auto_value struct value *missing = mcp_prompt_missing(prompt, arguments);
 	if (missing == NULL)
 		answer_prompt(request, prompt, arguments);
 	else if (modern && request->client.form)
@@ -621,8 +623,8 @@ void mcp_complete(struct mcp_request *request)
 			 "completion/complete needs a ref and an argument with a name.");
 		return;
 	}
-	values = prompts_proposals(arguments_of(request->mcp, ref, prompts), name,
-				   value_str(value_member(argument, "value")));
+	values = mcp_prompt_proposals(arguments_of(request->mcp, ref, prompts), name,
+				      value_str(value_member(argument, "value")));
 	result = value_new_object();
 	completion = value_new_object();
 	value_set_integer(completion, "total", (int64_t)value_count(values));
@@ -684,7 +686,8 @@ static bool has_front_matter(struct str text)
 	return str_starts(text, STR("---\n")) || str_starts(text, STR("---\r\n"));
 }
 
-bool prompts_read(struct str text, const char *name, struct value **prompt, struct err *err)
+bool mcp_prompt_read(struct str text, const char *name, struct value **prompt,
+		     struct err *err)
 {
 	struct value *made = NULL;
 
@@ -718,7 +721,7 @@ static void copy_text(const struct value *from, const char *key, struct value *t
 		value_set_text(to, key, text);
 }
 
-struct value *prompts_row(const struct value *prompt)
+struct value *mcp_prompt_row(const struct value *prompt)
 {
 	const struct value *rows = value_member(prompt, "arguments");
 	struct value *made = value_new_object();
@@ -742,7 +745,7 @@ struct value *prompts_row(const struct value *prompt)
 	return made;
 }
 
-struct value *prompts_missing(const struct value *prompt, const struct value *arguments)
+struct value *mcp_prompt_missing(const struct value *prompt, const struct value *arguments)
 {
 	const struct value *rows = value_member(prompt, "arguments");
 	struct value *schema = NULL;
@@ -808,7 +811,7 @@ static bool is_embedded(struct str line, struct str *target)
 }
 
 static bool embed_target(struct str target, const struct value *arguments,
-			 const struct prompt_embed *embed, struct value *messages,
+			 const struct mcp_prompt_embed *embed, struct value *messages,
 			 struct err *err)
 {
 	struct value *content;
@@ -827,9 +830,9 @@ static bool embed_target(struct str target, const struct value *arguments,
 	return content != NULL;
 }
 
-bool prompts_messages(const struct value *prompt, const struct value *arguments,
-		      const struct prompt_embed *embed, struct value **messages,
-		      struct err *err)
+bool mcp_prompt_messages(const struct value *prompt, const struct value *arguments,
+			 const struct mcp_prompt_embed *embed, struct value **messages,
+			 struct err *err)
 {
 	struct str rest = value_str(value_member(prompt, "prompt")), line, target;
 	struct value *made = value_new_array();
@@ -859,8 +862,8 @@ bool prompts_messages(const struct value *prompt, const struct value *arguments,
 	return ok;
 }
 
-struct value *prompts_proposals(const struct value *arguments, const char *name,
-				struct str text)
+struct value *mcp_prompt_proposals(const struct value *arguments, const char *name,
+				   struct str text)
 {
 	struct value *found = value_new_array();
 

@@ -169,7 +169,7 @@ static void the_default_lies_in_the_config_directory(void **state)
 	buf_init(&place, PATH_BYTES);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", "relative", 1), 0);
 	assert_int_equal(setenv("HOME", "/home/x", 1), 0);
-	assert_true(setup_config_place(&place));
+	assert_true(setup_config_beside("config.json", &place));
 	assert_string_equal(place.data, "/home/x/.config/glovebox/config.json");
 	buf_fini(&place);
 }

@@ -492,24 +492,24 @@ static void wraps(const char *text, const char *expected)
 {
 	for (size_t step = 1; step <= strlen(text); step++) {
 		struct screen_flow flow;
-		struct screen_wrap wrap;
+		struct paint_wrap wrap;
 		struct buf clean, out;
 
 		buf_init(&clean, 4096);
 		buf_init(&out, 4096);
 		screen_flow_init(&flow);
-		screen_wrap_init(&wrap);
+		paint_wrap_init(&wrap);
 		for (size_t at = 0; at < strlen(text); at += step) {
 			buf_clear(&clean);
 			screen_flow_add(&flow, str_part(str_of(text), at, step), &clean);
-			screen_wrap_add(&wrap, buf_str(&clean), 20, &out);
+			paint_wrap_add(&wrap, buf_str(&clean), 20, &out);
 		}
 		buf_clear(&clean);
 		screen_flow_end(&flow, &clean);
-		screen_wrap_add(&wrap, buf_str(&clean), 20, &out);
-		screen_wrap_end(&wrap, 20, 0, &out);
+		paint_wrap_add(&wrap, buf_str(&clean), 20, &out);
+		paint_wrap_end(&wrap, 20, 0, &out);
 		assert_string_equal(out.data, expected);
-		screen_wrap_fini(&wrap);
+		paint_wrap_fini(&wrap);
 		screen_flow_fini(&flow);
 		buf_fini(&out);
 		buf_fini(&clean);
@@ -537,7 +537,7 @@ static void prose_is_broken_between_words(void **state)
 static void a_word_without_an_end_is_read_once(void **state)
 {
 	enum { SIZE = 256 << 10 };
-	struct screen_wrap wrap;
+	struct paint_wrap wrap;
 	struct buf text, out;
 
 	(void)state;
@@ -545,11 +545,11 @@ static void a_word_without_an_end_is_read_once(void **state)
 	buf_init(&out, 2 * SIZE);
 	for (size_t i = 0; i < SIZE; i++)
 		buf_addc(&text, 'a');
-	screen_wrap_init(&wrap);
-	screen_wrap_add(&wrap, buf_str(&text), 20, &out);
-	screen_wrap_end(&wrap, 20, 0, &out);
+	paint_wrap_init(&wrap);
+	paint_wrap_add(&wrap, buf_str(&text), 20, &out);
+	paint_wrap_end(&wrap, 20, 0, &out);
 	assert_string_equal(out.data, text.data);
-	screen_wrap_fini(&wrap);
+	paint_wrap_fini(&wrap);
 	buf_fini(&out);
 	buf_fini(&text);
 }

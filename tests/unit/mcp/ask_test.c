@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "mcp/server/call.h"
 #include "mcp/server/mcp.h"
 
 static struct value *parse(const char *text)
@@ -21,7 +20,7 @@ static struct value *request_of(const char *kind, const char *text)
 {
 	auto_value struct value *given = parse(text);
 	bool one;
-	auto_value struct value *requests = call_ask_requests(kind, given, 3, &one);
+	auto_value struct value *requests = mcp_ask_requests(kind, given, 3, &one);
 
 	assert_true(one);
 	assert_int_equal(value_count(requests), 1);
@@ -45,7 +44,7 @@ static const char form[] =
 static void a_form_is_an_elicitation(void **state)
 {
 	auto_value struct value *request = request_of("form", form);
-	auto_value struct value *message = call_ask_message(request, true, "q3.0");
+	auto_value struct value *message = mcp_ask_message(request, true, "q3.0");
 
 	(void)state;
 	printed(message,
@@ -58,8 +57,8 @@ static void only_older_clients_get_an_id_with_a_url(void **state)
 {
 	auto_value struct value *request =
 		request_of("url", "{\"message\":\"Go\",\"url\":\"https://x.example\"}");
-	auto_value struct value *older = call_ask_message(request, true, "q3.0");
-	auto_value struct value *newer = call_ask_message(request, false, NULL);
+	auto_value struct value *older = mcp_ask_message(request, true, "q3.0");
+	auto_value struct value *newer = mcp_ask_message(request, false, NULL);
 
 	(void)state;
 	assert_string_equal(value_text(value_member(value_member(older, "params"),
@@ -76,24 +75,24 @@ static void several_are_asked_by_their_keys(void **state)
 		"{\"requests\":{\"a\":{\"message\":\"x\"},\"b\":{\"kind\":\"roots\"},"
 		"\"c\":{\"kind\":\"sampling\",\"maxTokens\":5,\"required\":true}}}");
 	bool one;
-	auto_value struct value *requests = call_ask_requests("several", given, 1, &one);
+	auto_value struct value *requests = mcp_ask_requests("several", given, 1, &one);
 	struct mcp_client client = {.roots = true};
 
 	(void)state;
 	assert_false(one);
 	assert_int_equal(value_count(requests), 3);
-	assert_false(call_ask_is_possible(value_member(requests, "a"), &client));
-	assert_true(call_ask_is_possible(value_member(requests, "b"), &client));
-	assert_false(call_ask_is_possible(value_member(requests, "c"), &client));
-	assert_true(call_ask_is_needed(value_member(requests, "c")));
-	assert_string_equal(call_ask_capability(value_member(requests, "c")), "sampling");
-	assert_string_equal(call_ask_capability(value_member(requests, "a")), "elicitation");
+	assert_false(mcp_ask_is_possible(value_member(requests, "a"), &client));
+	assert_true(mcp_ask_is_possible(value_member(requests, "b"), &client));
+	assert_false(mcp_ask_is_possible(value_member(requests, "c"), &client));
+	assert_true(mcp_ask_is_needed(value_member(requests, "c")));
+	assert_string_equal(mcp_ask_capability(value_member(requests, "c")), "sampling");
+	assert_string_equal(mcp_ask_capability(value_member(requests, "a")), "elicitation");
 }
 
 static void answered(const struct value *request, const char *said, const char *wanted)
 {
 	auto_value struct value *given = parse(said);
-	auto_value struct value *answer = call_ask_read_answer(request, given);
+	auto_value struct value *answer = mcp_ask_read_answer(request, given);
 
 	if (wanted == NULL)
 		assert_null(answer);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/server/prompts.h"
+#include "mcp/server/mcp.h"
 
 static const char whole[] = "---\n"
 			    "title: Review\n"
@@ -53,7 +53,7 @@ static struct value *read_whole(void)
 	struct value *prompt = NULL;
 	struct err err;
 
-	if (!prompts_read(str_of(whole), "review", &prompt, &err))
+	if (!mcp_prompt_read(str_of(whole), "review", &prompt, &err))
 		fail_msg("%s", err.text);
 	return prompt;
 }
@@ -61,7 +61,7 @@ static struct value *read_whole(void)
 static void the_row_names_arguments_but_not_their_values(void **state)
 {
 	auto_value struct value *prompt = read_whole();
-	auto_value struct value *row = prompts_row(prompt);
+	auto_value struct value *row = mcp_prompt_row(prompt);
 	struct buf text;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void without_front_matter_all_is_text(void **state)
 	struct value *prompt = NULL;
 
 	(void)state;
-	assert_true(prompts_read(STR("Do it.\n"), "do", &prompt, NULL));
+	assert_true(mcp_prompt_read(STR("Do it.\n"), "do", &prompt, NULL));
 	assert_string_equal(value_text(value_member(prompt, "prompt")), "Do it.");
 	assert_string_equal(value_text(value_member(prompt, "name")), "do");
 	value_free(prompt);
@@ -93,13 +93,13 @@ static void a_wrong_key_is_named_with_the_right_one(void **state)
 	struct err err;
 
 	(void)state;
-	assert_false(prompts_read(STR("---\ndescripton: x\n---\ny"), "n", &prompt, &err));
+	assert_false(mcp_prompt_read(STR("---\ndescripton: x\n---\ny"), "n", &prompt, &err));
 	assert_non_null(strstr(err.text, "descripton"));
 	assert_non_null(strstr(err.text, "did you mean description"));
-	assert_false(prompts_read(STR("---\narguments: [{title: x}]\n---\ny"), "n",
-				  &prompt, &err));
+	assert_false(mcp_prompt_read(STR("---\narguments: [{title: x}]\n---\ny"), "n",
+				     &prompt, &err));
 	assert_non_null(strstr(err.text, "argument 1 has no name"));
-	assert_false(prompts_read(STR("\xff"), "n", &prompt, &err));
+	assert_false(mcp_prompt_read(STR("\xff"), "n", &prompt, &err));
 }
 
 static void texts_and_images_become_messages_in_their_order(void **state)
@@ -107,14 +107,14 @@ static void texts_and_images_become_messages_in_their_order(void **state)
 	auto_value struct value *prompt = read_whole();
 	auto_value struct value *arguments = value_new_object();
 	struct asked asked = {""};
-	const struct prompt_embed way = {embed, &asked};
+	const struct mcp_prompt_embed way = {embed, &asked};
 	struct value *messages = NULL;
 	struct err err;
 
 	(void)state;
 	/* What an argument says is text, even where it looks like an image. */
 	value_set_text(arguments, "file", "\n![x](/etc/passwd)\n");
-	assert_true(prompts_messages(prompt, arguments, &way, &messages, &err));
+	assert_true(mcp_prompt_messages(prompt, arguments, &way, &messages, &err));
 	assert_int_equal(value_count(messages), 4);
 	const struct value *first = value_member(value_item(messages, 0), "content");
 	assert_string_equal(value_text(value_member(first, "text")),
@@ -126,12 +126,12 @@ static void texts_and_images_become_messages_in_their_order(void **state)
 static void what_cannot_be_shown_is_said(void **state)
 {
 	auto_value struct value *prompt = read_whole();
-	const struct prompt_embed way = {nothing, NULL};
+	const struct mcp_prompt_embed way = {nothing, NULL};
 	struct value *messages = NULL;
 	struct err err;
 
 	(void)state;
-	assert_false(prompts_messages(prompt, NULL, &way, &messages, &err));
+	assert_false(mcp_prompt_messages(prompt, NULL, &way, &messages, &err));
 	assert_non_null(strstr(err.text, "shot.png"));
 }
 
@@ -139,22 +139,22 @@ static void what_is_missing_is_a_form(void **state)
 {
 	auto_value struct value *prompt = read_whole();
 	auto_value struct value *given = value_new_object();
-	auto_value struct value *schema = prompts_missing(prompt, given);
+	auto_value struct value *schema = mcp_prompt_missing(prompt, given);
 
 	(void)state;
 	assert_int_equal(value_count(value_member(schema, "properties")), 1);
 	assert_string_equal(value_text(value_item(value_member(schema, "required"), 0)),
 			    "file");
 	value_set_text(given, "file", "x");
-	assert_null(prompts_missing(prompt, given));
+	assert_null(mcp_prompt_missing(prompt, given));
 }
 
 static void proposals_begin_as_what_was_typed(void **state)
 {
 	auto_value struct value *prompt = read_whole();
 	const struct value *arguments = value_member(prompt, "arguments");
-	auto_value struct value *found = prompts_proposals(arguments, "file", STR("ma"));
-	auto_value struct value *none = prompts_proposals(arguments, "tone", STR(""));
+	auto_value struct value *found = mcp_prompt_proposals(arguments, "file", STR("ma"));
+	auto_value struct value *none = mcp_prompt_proposals(arguments, "tone", STR(""));
 
 	(void)state;
 	assert_int_equal(value_count(found), 2);

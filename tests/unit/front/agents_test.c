@@ -1,5 +1,5 @@
-/* roles: files to checked entries, and the shipped ones as they are. */
-#include "agent/roles.h"
+/* agents: files to checked entries, and the shipped ones as they are. */
+#include "front/agents.h"
 
 #include "front/setup.h"
 #include "policy/config.h"
@@ -12,31 +12,20 @@
 
 #include <cmocka.h>
 
-enum { SHIPPED_MAX = 32, DEFAULT_TOOLS = 12 };
+enum { DEFAULT_TOOLS = 12 };
 
 static void a_file_becomes_a_role(void **state)
 {
-	static const struct role_text texts[] = {
-		{"agents/one.md", {"---\nname: one\nwrite: [docs]\n---\nDo.\n", 36}},
-		{"two.md", {"---\nname: two\n---\n", 18}},
-	};
-	struct roles roles;
+	auto_value struct value *one = NULL, *two = NULL;
 	struct err err = {0};
-	const struct role *role;
 
 	(void)state;
-	if (!roles_init(&roles, texts, 2, &err))
+	if (!agents_role_read("agents/one.md",
+			      STR("---\nname: one\nwrite: [docs]\n---\nDo.\n"), &one, &err) ||
+	    !agents_role_read("two.md", STR("---\nname: two\n---\n"), &two, &err))
 		fail_msg("%s", err.text);
-	role = roles_find(&roles, "one");
-	assert_non_null(role);
-	assert_string_equal(role->name, "one");
-	assert_null(value_member(role->entry, "name"));
-	assert_string_equal(value_text(value_member(role->entry, "prompt")), "Do.");
-	assert_non_null(roles_find(&roles, "two"));
-	assert_null(roles_find(&roles, "three"));
-	assert_null(roles_find(&roles, NULL));
-	roles_fini(&roles);
-	roles_fini(&roles);
+	assert_null(value_member(one, "name"));
+	assert_string_equal(value_text(value_member(one, "prompt")), "Do.");
 }
 
 static void a_wrong_file_is_named(void **state)
@@ -61,30 +50,15 @@ static void a_wrong_file_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct role_text text = {rows[i].file, str_of(rows[i].text)};
-		struct roles roles;
+		struct value *entry = NULL;
 		struct err err = {0};
 
-		if (roles_init(&roles, &text, 1, &err))
+		if (agents_role_read(rows[i].file, str_of(rows[i].text), &entry, &err))
 			fail_msg("%s was taken", rows[i].text);
 		if (strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)
 			fail_msg("%s: %s", rows[i].text, err.text);
-		assert_int_equal(roles.count, 0);
+		assert_null(entry);
 	}
-}
-
-static void a_name_twice_is_refused(void **state)
-{
-	static const struct role_text texts[] = {
-		{"a/one.md", {"---\nname: one\n---\n", 18}},
-		{"b/one.md", {"---\nname: one\n---\n", 18}},
-	};
-	struct roles roles;
-	struct err err = {0};
-
-	(void)state;
-	assert_false(roles_init(&roles, texts, 2, &err));
-	assert_string_equal(err.text, "b/one.md: there is a role \"one\" already");
 }
 
 static const char *names_of(const struct policy_names *names, char *text, size_t size)
@@ -105,19 +79,22 @@ static const char *paths_of(const struct policy_paths *paths, char *text, size_t
 	return text;
 }
 
-static void roles_shipped(struct roles *roles)
+/* The entry of the shipped role NAME, which the caller frees. */
+static struct value *shipped(const char *name)
 {
-	struct role_text texts[SHIPPED_MAX];
+	struct value *entry = NULL;
 	struct err err = {0};
-	size_t count = 0;
+	char path[64];
 
+	(void)snprintf(path, sizeof(path), "agents/%s.md", name);
 	for (const struct embedded_file *file = embedded_files; file->name; file++) {
-		if (strncmp(file->name, "agents/", 7) == 0 && count < SHIPPED_MAX)
-			texts[count++] =
-				(struct role_text){file->name, {file->data, file->size}};
+		if (strcmp(file->name, path) == 0 &&
+		    !agents_role_read(path, (struct str){file->data, file->size}, &entry,
+				      &err))
+			fail_msg("%s", err.text);
 	}
-	if (!roles_init(roles, texts, count, &err))
-		fail_msg("%s", err.text);
+	assert_non_null(entry);
+	return entry;
 }
 
 static bool has_word(const char *text, const char *word)
@@ -153,14 +130,13 @@ static void a_prompt_names_no_tool_that_its_role_lacks(void **state)
 					    "list_agents",
 					    "query_reports",
 					    "manage_schedule"};
-	struct roles roles;
+	char **names = agents_files_shipped();
 
 	(void)state;
-	roles_shipped(&roles);
-	for (size_t i = 0; i < roles.count; i++) {
-		const struct role *role = &roles.items[i];
-		const char *prompt = value_text(value_member(role->entry, "prompt"));
-		const struct value *has = value_member(role->entry, "tools");
+	for (size_t i = 0; names[i]; i++) {
+		auto_value struct value *role = shipped(names[i]);
+		const char *prompt = value_text(value_member(role, "prompt"));
+		const struct value *has = value_member(role, "tools");
 
 		for (size_t t = 0; t < sizeof(tools) / sizeof(tools[0]); t++) {
 			/* The default role lacks the last ones alone. */
@@ -170,10 +146,10 @@ static void a_prompt_names_no_tool_that_its_role_lacks(void **state)
 				there |= strcmp(value_text(value_item(has, at)),
 						tools[t]) == 0;
 			if (!there && has_word(prompt, tools[t]))
-				fail_msg("%s names %s", role->name, tools[t]);
+				fail_msg("%s names %s", names[i], tools[t]);
 		}
 	}
-	roles_fini(&roles);
+	agents_files_names_free(names);
 }
 
 static void the_shipped_roles_have_the_rights_they_need(void **state)
@@ -203,20 +179,20 @@ static void the_shipped_roles_have_the_rights_they_need(void **state)
 		 "list_agents delegate_agent query_reports shared_context manage_schedule",
 		 "", false, 0.3, 0},
 	};
-	struct roles roles;
+	const size_t count = sizeof(rows) / sizeof(rows[0]);
+	char **names = agents_files_shipped();
 	struct err err = {0};
+	size_t shipped_count = 0;
 
 	(void)state;
-	roles_shipped(&roles);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct role *role = roles_find(&roles, rows[i].name);
+	for (size_t i = 0; i < count; i++) {
+		auto_value struct value *role = shipped(rows[i].name);
 		auto_policy struct policy *policy = NULL;
 		struct config_role words = {0};
 		char text[512];
 
-		assert_non_null(role);
-		if (!config_policy(NULL, role->entry, rows[i].name, "/ws", &policy, &err) ||
-		    !config_role(NULL, role->entry, rows[i].name, &words, &err))
+		if (!config_policy(NULL, role, rows[i].name, "/ws", &policy, &err) ||
+		    !config_role(NULL, role, rows[i].name, &words, &err))
 			fail_msg("%s", err.text);
 		assert_int_equal(policy->limits.iterations, rows[i].iterations);
 		assert_int_equal(policy->tools.given, rows[i].tools != NULL);
@@ -233,8 +209,10 @@ static void the_shipped_roles_have_the_rights_they_need(void **state)
 		assert_true(words.prompt && strlen(words.prompt) > 500);
 		config_role_fini(&words);
 	}
-	assert_int_equal(roles.count, sizeof(rows) / sizeof(rows[0]));
-	roles_fini(&roles);
+	while (names[shipped_count])
+		shipped_count++;
+	assert_int_equal(shipped_count, count);
+	agents_files_names_free(names);
 }
 
 int main(void)
@@ -242,7 +220,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_becomes_a_role),
 		cmocka_unit_test(a_wrong_file_is_named),
-		cmocka_unit_test(a_name_twice_is_refused),
 		cmocka_unit_test(the_shipped_roles_have_the_rights_they_need),
 		cmocka_unit_test(a_prompt_names_no_tool_that_its_role_lacks),
 	};
