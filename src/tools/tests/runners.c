@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/value.h"
-#include "tools/tests/junit.h"
 #include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
 
