@@ -26,7 +26,6 @@
 #include "tools/outline.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
-#include "tools/tests/failing.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -764,8 +763,8 @@ static void add_failing(const struct bash_answer *answer, struct buf *text)
 	if (spill < 0)
 		return;
 	buf_init(&lines, (size_t)FAILING_SHOWN * (FAILING_LINE_BYTES + 32));
-	count = failing_gather(spill, since, lines_before(spill, since) + 1,
-			       buf_str(text), &lines);
+	count = shown_failing_gather(spill, since, lines_before(spill, since) + 1,
+				     buf_str(text), &lines);
 	if (count > 0) {
 		buf_adds(text, "[left out, but perhaps what failed");
 		if (count > FAILING_SHOWN)

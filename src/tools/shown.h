@@ -12,6 +12,7 @@
 #include "tool/call.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct place;
@@ -95,6 +96,29 @@ void shown_from_utf16(struct str text, bool big, struct buf *out);
 enum result_status shown_fail(struct call *call, struct tool_result *result,
 			      const char *path, const struct err *err);
 void shown_place_path(const struct place *place, struct buf *out);
+
+/*
+ * The lines in which compilers and test runners report a failure are known by how they
+ * begin. When an output is too long for an answer, the answer names these lines with their
+ * numbers.
+ */
+
+enum {
+	FAILING_SHOWN = 10, /* the most lines that are shown */
+	/* of each line, whose beginning says what failed and where */
+	FAILING_LINE_BYTES = 200,
+};
+
+/* Does LINE begin with a word for failure, perhaps behind a place ("a.c:12:5: error: …")? */
+bool shown_failing_line(struct str line);
+
+/*
+ * Append such lines of the file FD, from its byte FROM on, that SHOWN does not have yet:
+ * "NUMBER<tab>line" each, the first FAILING_SHOWN. NUMBER: the number of the line at
+ * FROM. Returns how many such lines there are.
+ */
+size_t shown_failing_gather(int fd, uint64_t from, size_t number, struct str shown,
+			    struct buf *out);
 
 /*
  * Shared by write_file and edit_file: the old content of the file, the guard against
