@@ -23,7 +23,6 @@
 #include "tool/spill.h"
 #include "tool/tool.h"
 #include "tools/bash_hints.h"
-#include "tools/outline.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -520,7 +519,7 @@ static bool is_binary(const struct program_output *whole, const struct program_o
 static void add_binary(const struct bash_answer *answer, const struct program_output *output,
 		       bool alone, struct tool_result *result)
 {
-	const char *kind = outline_binary_kind(buf_str(&output->head));
+	const char *kind = shown_binary_kind(buf_str(&output->head));
 	struct buf *text = &result->text;
 	char size[32];
 

@@ -14,7 +14,6 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
-#include "tools/outline.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 

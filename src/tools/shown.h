@@ -1,6 +1,7 @@
 /*
- * shown: how the file tools show files to a model: the kind of text that a content is,
- * its bytes made visible without losing any, and the sentences that the tools share.
+ * shown: how the tools show files and outputs to a model: the kind of text that a content
+ * is, its bytes made visible without losing any, what an answer says of the lines that it
+ * leaves out, and the sentences that the tools share.
  */
 #pragma once
 
@@ -36,6 +37,12 @@ struct shown_kind {
 };
 /* Find the kind of a file from its first bytes. */
 struct shown_kind shown_kind(struct str start);
+
+/*
+ * The kind of a file that is no text, by its first bytes: "PNG", "gzip". NULL: the kind is
+ * not known.
+ */
+const char *shown_binary_kind(struct str start);
 
 enum { SHOWN_MARK8 = 3, SHOWN_MARK16 = 2 }; /* sizes of the byte-order marks */
 
@@ -119,6 +126,36 @@ bool shown_failing_line(struct str line);
  */
 size_t shown_failing_gather(int fd, uint64_t from, size_t number, struct str shown,
 			    struct buf *out);
+
+/*
+ * An outline: the lines of a file that begin a function, a class, a heading or a section, as
+ * far as single lines tell it: a map of what an answer does not show. Any text gives an
+ * outline; data has none.
+ */
+
+struct outline;
+
+/*
+ * Begin the outline of a file with this NAME, whose content begins with START. NULL: the
+ * file is data, or of an unknown kind.
+ */
+struct outline *outline_new(const char *name, struct str start);
+void outline_free(struct outline *outline); /* NULL is fine */
+
+/*
+ * Take LINE, without its end, which has this NUMBER. Call it for all lines in their
+ * order. NULL is fine.
+ */
+void outline_add(struct outline *outline, size_t number, struct str line);
+
+/*
+ * Append at most MOST places in at most BYTES, "NUMBER<tab>line" each: those of the outer
+ * levels first, and, of the first level that has too many, some from every part of the
+ * file. Returns how many were appended.
+ */
+size_t outline_print(struct outline *outline, size_t most, size_t bytes, struct buf *out);
+/* The number of places. */
+size_t outline_count(const struct outline *outline);
 
 /*
  * Shared by write_file and edit_file: the old content of the file, the guard against

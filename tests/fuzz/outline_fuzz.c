@@ -1,8 +1,7 @@
 /*
  * outline: any text gives an outline within its bounds; shown_failing_line: of any line it is told
- * whether it tells of a failure; outline_binary_kind: of any bytes what they look like.
+ * whether it tells of a failure; shown_binary_kind: of any bytes what they look like.
  */
-#include "tools/outline.h"
 #include "tools/shown.h"
 
 #include <stdint.h>
@@ -20,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					    "a.css", "a.el"};
 	struct str text = {(const char *)data, size}, rest, line;
 
-	(void)outline_binary_kind(text);
+	(void)shown_binary_kind(text);
 	rest = text;
 	while (str_next_line(&rest, &line))
 		(void)shown_failing_line(line);

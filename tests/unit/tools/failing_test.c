@@ -1,6 +1,5 @@
-/* shown_failing_line: which lines tell of a failure; outline_binary_kind: what bytes look like. */
+/* shown_failing_line: which lines tell of a failure; shown_binary_kind: what bytes look like. */
 #include "base/fd.h"
-#include "tools/outline.h"
 #include "tools/shown.h"
 
 #include <setjmp.h>
@@ -159,7 +158,7 @@ static void bytes_are_known_by_their_beginning(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *kind = outline_binary_kind(rows[i].bytes);
+		const char *kind = shown_binary_kind(rows[i].bytes);
 
 		if (rows[i].kind == NULL)
 			assert_null(kind);
