@@ -575,19 +575,55 @@ bool shown_failing_line(struct str line)
 
 struct gather {
 	struct str shown;
+	/* the beginnings of its lines in the order of bytes; NULL: not needed yet */
+	struct str *begins;
+	size_t begin_count;
 	struct buf *out;
 	size_t number; /* of the next line */
 	size_t told, count;
 };
 
-/* Does LINE, in the form in which it would be shown, begin a line of SHOWN? */
-static bool is_shown(struct str shown, struct str line)
+static int compare_begins(const void *left, const void *right)
 {
-	for (size_t at = 0; (at = str_find(shown, line, at)) != (size_t)-1; at++) {
-		if (at == 0 || shown.data[at - 1] == '\n')
-			return true;
+	const struct str *a = left, *b = right;
+	const size_t size = a->size < b->size ? a->size : b->size;
+	const int order = size > 0 ? memcmp(a->data, b->data, size) : 0;
+
+	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+/* Sort the beginnings of the shown lines, so that no line searches the whole text. */
+static void sort_begins(struct gather *gather)
+{
+	const struct str shown = gather->shown;
+	size_t at = 0;
+
+	gather->begins =
+		memory_array(text_count_line_ends(shown) + 1, sizeof(*gather->begins));
+	for (size_t end; (end = str_find(shown, STR("\n"), at)) != (size_t)-1; at = end + 1)
+		gather->begins[gather->begin_count++] =
+			str_part(shown, at, FAILING_LINE_BYTES);
+	gather->begins[gather->begin_count++] = str_part(shown, at, FAILING_LINE_BYTES);
+	qsort(gather->begins, gather->begin_count, sizeof(*gather->begins), compare_begins);
+}
+
+/* Does LINE, in the form in which it would be told, begin a line that is shown? */
+static bool is_shown(struct gather *gather, struct str line)
+{
+	size_t low = 0, high;
+
+	if (gather->begins == NULL)
+		sort_begins(gather);
+	high = gather->begin_count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (compare_begins(&gather->begins[middle], &line) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return false;
+	return low < gather->begin_count && str_starts(gather->begins[low], line);
 }
 
 static void gather_line(struct gather *gather, struct str line)
@@ -603,7 +639,7 @@ static void gather_line(struct gather *gather, struct str line)
 	told = buf_str(&clean);
 	if (told.size > FAILING_LINE_BYTES)
 		told.size = text_character_border(told, FAILING_LINE_BYTES);
-	if (!is_shown(gather->shown, told)) {
+	if (!is_shown(gather, told)) {
 		gather->count++;
 		if (gather->told < FAILING_SHOWN) {
 			gather->told++;
@@ -657,6 +693,7 @@ size_t shown_failing_gather(int fd, uint64_t from, size_t number, struct str sho
 	if (held.size > 0 && !passes)
 		gather_line(&gather, buf_str(&held));
 	buf_fini(&held);
+	free(gather.begins);
 	return gather.count;
 }
 

@@ -116,6 +116,30 @@ static void they_are_gathered_with_their_numbers(void **state)
 	buf_fini(&out);
 }
 
+static void a_line_is_left_out_only_where_it_begins_a_shown_line(void **state)
+{
+	static const char shown[] = "x error: inside\nerror: b and more\n\nerror: a\n"
+				    "error: c\nerror: last";
+	struct buf content, out;
+	int fd;
+
+	(void)state;
+	buf_init(&content, TEXT_MAX);
+	buf_init(&out, TEXT_MAX);
+	(void)buf_adds(&content, "error: a\nerror: b\nerror: c and more\nerror: inside\n"
+				 "error: last\nerror: zzz\nERROR: a\n");
+	fd = file_of(&content);
+	assert_int_equal(shown_failing_gather(fd, 0, 1, STR(shown), &out), 4);
+	assert_string_equal(out.data, "3\terror: c and more\n4\terror: inside\n"
+				      "6\terror: zzz\n7\tERROR: a\n");
+	/* Nothing is shown. */
+	buf_clear(&out);
+	assert_int_equal(shown_failing_gather(fd, 0, 1, STR(""), &out), 7);
+	(void)close(fd);
+	buf_fini(&content);
+	buf_fini(&out);
+}
+
 static void ten_are_told_and_all_counted(void **state)
 {
 	struct buf content, out;
@@ -172,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failure_is_known_by_how_its_line_begins),
 		cmocka_unit_test(they_are_gathered_with_their_numbers),
+		cmocka_unit_test(a_line_is_left_out_only_where_it_begins_a_shown_line),
 		cmocka_unit_test(ten_are_told_and_all_counted),
 		cmocka_unit_test(bytes_are_known_by_their_beginning),
 	};
