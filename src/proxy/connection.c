@@ -12,7 +12,6 @@
 #include "proxy/proxy.h"
 #include "proxy/resolver.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -492,50 +491,6 @@ void connection_accept(struct listener *listener)
 	}
 }
 
-/* Turns our addresses into those of the kernel. */
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in four;
-	struct sockaddr_in6 six;
-};
-
-static socklen_t address_fill(const struct network_host *host, uint16_t port,
-			      union address *address)
-{
-	memset(address, 0, sizeof(*address));
-	if (host->kind == NETWORK_IPV4) {
-		address->four.sin_family = AF_INET;
-		address->four.sin_port = htons(port);
-		memcpy(&address->four.sin_addr, host->address, 4);
-		return sizeof(address->four);
-	}
-	address->six.sin6_family = AF_INET6;
-	address->six.sin6_port = htons(port);
-	memcpy(&address->six.sin6_addr, host->address, NETWORK_ADDRESS);
-	return sizeof(address->six);
-}
-
-int connection_socket_connect(const struct network_host *host, uint16_t port, bool stream)
-{
-	union address address;
-	socklen_t size = address_fill(host, port, &address);
-	const int yes = 1;
-	auto_close int fd =
-		socket(address.any.sa_family,
-		       (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		       0);
-
-	if (fd < 0)
-		return -1;
-	/* Small messages of a protocol must not wait for each other. */
-	if (stream)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	if (connect(fd, &address.any, size) < 0 && errno != EINPROGRESS)
-		return -1;
-	return fd_take(&fd);
-}
-
 /* Does ADDRESS belong to this machine now? */
 static bool socket_is_own(const struct network_host *host)
 {
@@ -544,8 +499,12 @@ static bool socket_is_own(const struct network_host *host)
 	 * the source address of a packet to this machine is its destination. connect() on
 	 * a UDP socket sends nothing.
 	 */
-	auto_close int fd = connection_socket_connect(host, 9, false);
-	union address source;
+	auto_close int fd = poller_connect(host, 9, false);
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} source;
 	socklen_t size = sizeof(source);
 
 	if (fd < 0 || getsockname(fd, &source.any, &size) < 0)
@@ -656,15 +615,6 @@ const char *address_kind_name(enum address_kind kind)
 		return "an address that stands for another";
 	}
 	return "no address";
-}
-
-void connection_address_make(struct network_host *host, enum network_kind kind,
-			     const unsigned char *bytes)
-{
-	*host = (struct network_host){.kind = kind};
-	memcpy(host->address, bytes, kind == NETWORK_IPV4 ? 4 : NETWORK_ADDRESS);
-	(void)inet_ntop(kind == NETWORK_IPV4 ? AF_INET : AF_INET6, host->address,
-			host->text, sizeof(host->text));
 }
 
 /* Sentences for the client, reports for the front. */
@@ -840,8 +790,7 @@ static void dial_next(struct connection *connection)
 			address_refuse(connection, address);
 			continue;
 		}
-		connection->server.fd =
-			connection_socket_connect(address, connection->port, true);
+		connection->server.fd = poller_connect(address, connection->port, true);
 		if (connection->server.fd >= 0) {
 			connection->state = DIALING;
 			connection_set_deadline(connection, DIAL_MS);

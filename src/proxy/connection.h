@@ -17,13 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Begin to connect a non-blocking socket to ADDRESS and PORT. Returns -1 with errno when
- * that fails. STREAM: TCP, else UDP.
- */
-int connection_socket_connect(const struct network_host *address, uint16_t port,
-			      bool stream);
-
 /* Classifies addresses. A host name may lead to public addresses only. */
 
 enum address_kind {
@@ -44,10 +37,6 @@ enum address_kind address_kind(const struct network_host *host);
  * address". A public address is refused only when it is an address of this machine.
  */
 const char *address_kind_name(enum address_kind kind);
-
-/* BYTES (4 or 16, by KIND) as a host. */
-void connection_address_make(struct network_host *host, enum network_kind kind,
-			     const unsigned char *bytes);
 
 /* The inside of a proxy, shared by proxy/ only. */
 
