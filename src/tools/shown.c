@@ -196,16 +196,6 @@ void shown_add_ends_set(const char *name, enum shown_end end, struct buf *out)
 			 name, end == SHOWN_END_CRLF ? "CRLF" : "LF");
 }
 
-void shown_add_ends(const struct shown_ends *ends, struct buf *out)
-{
-	if (ends->crlf == 0)
-		buf_adds(out, "LF");
-	else if (ends->lf == 0)
-		buf_adds(out, "CRLF");
-	else
-		buf_addf(out, "mixed (%zu CRLF, %zu LF)", ends->crlf, ends->lf);
-}
-
 static bool is_plain(char c)
 {
 	unsigned char byte = (unsigned char)c;
@@ -308,52 +298,6 @@ void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, boo
 	(void)buf_adds(out, ", ");
 	add_line_call(path, number, "tail -c " SHOWN_LONG_LINE_TEXT, out);
 	(void)buf_adds(out, " its end");
-}
-
-static unsigned utf16_unit(struct str text, size_t at, bool big)
-{
-	unsigned first = (unsigned char)text.data[at];
-	unsigned second = (unsigned char)text.data[at + 1];
-
-	return big ? first << 8 | second : second << 8 | first;
-}
-
-static void add_utf8(unsigned code, struct buf *out)
-{
-	if (code < 0x80) {
-		buf_addc(out, (char)code);
-	} else if (code < 0x800) {
-		buf_addc(out, (char)(0xc0 | code >> 6));
-		buf_addc(out, (char)(0x80 | (code & 0x3f)));
-	} else if (code < 0x10000) {
-		buf_addc(out, (char)(0xe0 | code >> 12));
-		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-		buf_addc(out, (char)(0x80 | (code & 0x3f)));
-	} else {
-		buf_addc(out, (char)(0xf0 | code >> 18));
-		buf_addc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-		buf_addc(out, (char)(0x80 | (code & 0x3f)));
-	}
-}
-
-void shown_from_utf16(struct str text, bool big, struct buf *out)
-{
-	for (size_t at = 0; at + 1 < text.size; at += 2) {
-		unsigned unit = utf16_unit(text, at, big);
-
-		if (unit >= 0xd800 && unit < 0xdc00 && at + 3 < text.size) {
-			unsigned low = utf16_unit(text, at + 2, big);
-
-			if (low >= 0xdc00 && low < 0xe000) {
-				add_utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
-					 out);
-				at += 2;
-				continue;
-			}
-		}
-		add_utf8(unit >= 0xd800 && unit < 0xe000 ? 0xfffd : unit, out);
-	}
 }
 
 /*

@@ -75,8 +75,6 @@ bool shown_set_ends(struct buf *text, enum shown_end wanted);
 	}
 bool shown_ends_are_given(const struct call *call);
 void shown_add_ends_set(const char *name, enum shown_end end, struct buf *out);
-/* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
-void shown_add_ends(const struct shown_ends *ends, struct buf *out);
 
 /*
  * Append TEXT with every byte visible: control bytes and bytes that are no UTF-8 as \xHH.
@@ -92,9 +90,6 @@ void shown_add_spaces(struct str text, struct buf *out);
  */
 void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, bool has_end,
 			  struct buf *out);
-
-/* Convert UTF-16 (without its mark) to UTF-8. Halves of surrogate pairs become U+FFFD. */
-void shown_from_utf16(struct str text, bool big, struct buf *out);
 
 /*
  * Returns RESULT_FAILED with the sentence of ERR and, when PATH is missing, similar

@@ -1286,25 +1286,6 @@ enum xml_event xml_next(struct xml *xml)
 	return XML_END;
 }
 
-static void add_code(struct buf *out, uint32_t code)
-{
-	if (code < 0x80) {
-		(void)buf_addc(out, (char)code);
-	} else if (code < 0x800) {
-		(void)buf_addc(out, (char)(0xc0 | code >> 6));
-		(void)buf_addc(out, (char)(0x80 | (code & 0x3f)));
-	} else if (code < 0x10000) {
-		(void)buf_addc(out, (char)(0xe0 | code >> 12));
-		(void)buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-		(void)buf_addc(out, (char)(0x80 | (code & 0x3f)));
-	} else {
-		(void)buf_addc(out, (char)(0xf0 | code >> 18));
-		(void)buf_addc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-		(void)buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-		(void)buf_addc(out, (char)(0x80 | (code & 0x3f)));
-	}
-}
-
 /* The character's number for "#10" or "#xa"; 0: there is none. */
 static uint32_t code_of(struct str entity)
 {
@@ -1344,7 +1325,7 @@ static bool add_entity(struct str entity, struct buf *out)
 	code = entity.size > 1 && entity.data[0] == '#' ? code_of(entity) : 0;
 	if (code == 0)
 		return false;
-	add_code(out, code);
+	text_add_code(code, out);
 	return true;
 }
 
