@@ -54,21 +54,6 @@ void fd_close(int *fd)
 	errno = saved;
 }
 
-int fd_bare_open(int folder_fd, const char *name, int flags)
-{
-	return (int)syscall(SYS_openat, folder_fd, name, flags | O_CLOEXEC);
-}
-
-ssize_t fd_bare_read(int fd, void *data, size_t size)
-{
-	return syscall(SYS_read, fd, data, size);
-}
-
-void fd_bare_close(int fd)
-{
-	(void)syscall(SYS_close, fd);
-}
-
 int fd_take(int *fd)
 {
 	int taken = *fd;

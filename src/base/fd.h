@@ -21,15 +21,6 @@ void fd_auto_close(int *fd);
 /* Close *FD when it is open and make it -1. Keeps errno. */
 void fd_close(int *fd);
 
-/*
- * openat, read and close without cancellation points, for code that makes hundreds of
- * thousands of these calls in several threads. No thread here is ever cancelled, and in
- * the C library a cancellation point takes longer than entering the kernel.
- */
-int fd_bare_open(int folder_fd, const char *name, int flags);
-ssize_t fd_bare_read(int fd, void *data, size_t size);
-void fd_bare_close(int fd);
-
 /* Return *FD and set it to -1: the caller owns the descriptor now. */
 int fd_take(int *fd);
 

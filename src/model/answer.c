@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "model/model.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "model/model.h"
+#include "model/conversation.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,52 @@
 struct answer;
 struct answer_part;
 
+/*
+ * Tokens; 0 where the service does not say. Services count in different ways, and
+ * providers translate: `input` is all that was sent and `output` all that came. The other
+ * counts are parts of these two.
+ */
+struct model_usage {
+	uint64_t input, output;
+	uint64_t cached; /* of input: read from the service's cache */
+	/* of input: written to the cache, for which some services charge extra */
+	uint64_t cache_writes;
+	uint64_t reasoning; /* of output: thinking */
+	double money;       /* US dollars; below 0: not known; a replay costs nothing */
+};
+
+enum model_finish {
+	MODEL_FINISH_STOP,
+	MODEL_FINISH_CALLS,
+	MODEL_FINISH_LENGTH,  /* cut at the token limit */
+	MODEL_FINISH_REFUSED, /* content filter or refusal */
+	/*
+	 * The service stopped in the middle of its own work: ask again with the answer
+	 * unchanged and nothing after it. The answer may have no text.
+	 */
+	MODEL_FINISH_PAUSED,
+};
+
+/* The callbacks of an answer while it streams. Every callback may be NULL. */
+struct model_sink {
+	void *context;
+	void (*text)(void *context, struct str fragment);
+	void (*thinking)(void *context, struct str fragment);
+	void (*call)(void *context, const char *tool); /* a call's name is known */
+	/*
+	 * The request is out, and the server works on its answer. Called again for each
+	 * repetition.
+	 */
+	void (*waiting)(void *context);
+	/*
+	 * The text that has streamed so far is invalid: the answer begins again after
+	 * WAIT_S.
+	 */
+	void (*retry)(void *context, const char *why, double wait_s);
+};
+
+/* The most bytes of one answer. A longer answer is refused. No model writes so much. */
+enum { MODEL_ANSWER_MAX = 16 << 20 };
 /*
  * The most calls in one answer. Models ask for a handful, and ids are compared one by
  * one.

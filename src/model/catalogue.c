@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
-#include "model/model.h"
+#include "model/answer.h"
 
 static const char shipped_name[] = "models/catalogue.json";
 static const char additions_name[] = "models";

@@ -1,6 +1,7 @@
 /*
  * conversation: the messages of the user, the model and its tools, in the order in which
- * they were said; independent of any provider. A conversation owns everything in it.
+ * they were said, and a question to a model about them; independent of any provider. A
+ * conversation owns everything in it.
  */
 #pragma once
 
@@ -12,8 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct model_tool;
 
 enum part_kind {
 	PART_TEXT,
@@ -73,6 +72,20 @@ struct part *message_add_call(struct message *message, const char *call_id,
 			      const char *tool, const char *arguments);
 struct part *message_add_result(struct message *message, const char *call_id,
 				const char *tool, const char *text, bool is_error);
+
+/* One question to a model. */
+
+struct model_tool {
+	const char *name, *description;
+	const char *schema; /* as JSON text; NULL: the tool takes no arguments */
+};
+
+struct model_request {
+	const struct conversation *conversation;
+	const struct model_tool *tools;
+	size_t tool_count;
+	int stop_fd; /* readable: the person cancelled; -1: none */
+};
 
 /* Functions that the requests of all APIs share. */
 

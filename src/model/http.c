@@ -592,3 +592,105 @@ void http_ask_all(struct http *http, struct http_question *questions, size_t cou
 	}
 	free(asked);
 }
+
+/* The addresses of services, as people write them. */
+
+enum { URL_MAX = 2048 };
+
+static bool check_url(struct str url, struct str host, const char *path, struct err *err)
+{
+	for (size_t i = 0; i < url.size; i++) {
+		unsigned char c = (unsigned char)url.data[i];
+
+		if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\')
+			return err_set(err, EINVAL,
+				       "the base URL holds a character that no URL has, at byte %zu",
+				       i + 1);
+	}
+	if (str_find(host, STR("@"), 0) != (size_t)-1)
+		return err_set(
+			err, EINVAL,
+			"the base URL names a user: give the key in its variable instead");
+	if (str_find(url, STR("?"), 0) != (size_t)-1 ||
+	    str_find(url, STR("#"), 0) != (size_t)-1)
+		return err_set(err, EINVAL,
+			       "the base URL has a query or a fragment: it ends "
+			       "where %s begins",
+			       path);
+	if (host.size == 0 || str_starts(host, STR(":")))
+		return err_set(err, EINVAL, "the base URL names no host");
+	return true;
+}
+
+/* Find the HOST of BASE, and remove the slashes at the end of BASE. */
+static bool read_base(struct str *base, const char *path, struct str *host, struct err *err)
+{
+	struct str rest;
+
+	if (str_starts(*base, STR("http://")))
+		rest = str_part(*base, 7, base->size);
+	else if (str_starts(*base, STR("https://")))
+		rest = str_part(*base, 8, base->size);
+	else
+		return err_set(err, EINVAL,
+			       "the base URL begins with http:// or https://, as in "
+			       "http://127.0.0.1:8080/v1");
+	while (str_ends(rest, STR("/"))) {
+		rest.size--;
+		base->size--;
+	}
+	*host = str_part(rest, 0, str_find(rest, STR("/"), 0));
+	return check_url(*base, *host, path, err);
+}
+
+bool http_url_make(const char *base_url, const char *otherwise, const char *behind,
+		   char **url, char **host, struct err *err)
+{
+	struct str base = str_trim(str_of(base_url));
+	const struct str version = STR("/v1");
+	struct str path = str_of(behind);
+	struct str name;
+	struct buf text;
+
+	if (base.size == 0)
+		base = str_of(otherwise);
+	if (!read_base(&base, behind, &name, err))
+		return false;
+
+	buf_init(&text, URL_MAX);
+	(void)buf_addstr(&text, base);
+	/* People copy the address of another API on the same server. */
+	if (str_starts(path, STR("/api/")) && str_ends(base, version))
+		base.size -= version.size;
+	buf_clear(&text);
+	(void)buf_addstr(&text, base);
+	/*
+	 * People copy the address of the endpoint, or the address with the version in it.
+	 */
+	if (!str_ends(base, path)) {
+		if (str_ends(base, version) && str_starts(path, version))
+			path = str_part(path, version.size, path.size);
+		(void)buf_addstr(&text, path);
+	}
+	if (text.overflowed) {
+		buf_fini(&text);
+		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
+	}
+	*url = buf_take(&text);
+	*host = memory_copy_str(name);
+	return true;
+}
+
+bool http_url_origin(const char *base_url, char **origin, struct err *err)
+{
+	struct str base = str_trim(str_of(base_url));
+	struct str host = base;
+
+	if (!read_base(&base, "the path", &host, err))
+		return false;
+	if (base.size > URL_MAX)
+		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
+	*origin = memory_copy_str(
+		str_part(base, 0, (size_t)(host.data - base.data) + host.size));
+	return true;
+}

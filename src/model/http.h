@@ -77,3 +77,15 @@ void http_ask_all(struct http *http, struct http_question *questions, size_t cou
  * 127.0.0.0/8, [::1])?
  */
 bool http_is_here(const char *url);
+
+/*
+ * The URL for requests to the service at BASE_URL, which ends with the path BEHIND, and
+ * its host (with port) for messages, both malloc'ed. A BASE_URL that is NULL or empty
+ * means OTHERWISE. A URL with a user, a query or a fragment is refused, because these often
+ * contain keys.
+ */
+bool http_url_make(const char *base_url, const char *otherwise, const char *behind,
+		   char **url, char **host, struct err *err);
+
+/* Scheme, host and port of such a URL, malloc'ed: "http://127.0.0.1:8080". */
+bool http_url_origin(const char *base_url, char **origin, struct err *err);

@@ -10,7 +10,6 @@
 #include "base/value.h"
 #include "model/catalogue.h"
 #include "model/http.h"
-#include "model/model.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -342,7 +341,7 @@ const char *local_kind_name(enum local_kind kind)
 bool local_init(struct local_server *server, const char *url, struct err *err)
 {
 	*server = (struct local_server){0};
-	return model_name_origin(url, &server->url, err);
+	return http_url_origin(url, &server->url, err);
 }
 
 void local_fini(struct local_server *server)

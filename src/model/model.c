@@ -284,8 +284,8 @@ bool model_open(const struct model_options *options, struct model **model, struc
 						 ? options->idle_timeout_s
 						 : MODEL_IDLE_S;
 		opened->retries = options->retries < 0 ? MODEL_RETRIES : options->retries;
-		ok = model_name_url(name.provider, options->base_url, &opened->url,
-				    &opened->host, err) &&
+		ok = http_url_make(options->base_url, name.provider->base_url,
+				   name.provider->path, &opened->url, &opened->host, err) &&
 		     take_key(opened, options->key, err);
 	}
 	if (!ok) {
@@ -672,7 +672,7 @@ bool model_ask(struct model *model, const struct model_request *request,
  * colons of its own.
  */
 
-enum { PROVIDERS = sizeof(providers) / sizeof(providers[0]) - 1, URL_MAX = 2048 };
+enum { PROVIDERS = sizeof(providers) / sizeof(providers[0]) - 1 };
 
 /*
  * Names of services and programs that people write before the colon, although they are
@@ -752,110 +752,12 @@ bool model_name_parse(const char *name, struct model_name *parsed, struct err *e
 	return true;
 }
 
-static bool check_url(struct str url, struct str host, const char *path, struct err *err)
-{
-	for (size_t i = 0; i < url.size; i++) {
-		unsigned char c = (unsigned char)url.data[i];
-
-		if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\')
-			return err_set(err, EINVAL,
-				       "the base URL holds a character that no URL has, at byte %zu",
-				       i + 1);
-	}
-	if (str_find(host, STR("@"), 0) != (size_t)-1)
-		return err_set(
-			err, EINVAL,
-			"the base URL names a user: give the key in its variable instead");
-	if (str_find(url, STR("?"), 0) != (size_t)-1 ||
-	    str_find(url, STR("#"), 0) != (size_t)-1)
-		return err_set(err, EINVAL,
-			       "the base URL has a query or a fragment: it ends "
-			       "where %s begins",
-			       path);
-	if (host.size == 0 || str_starts(host, STR(":")))
-		return err_set(err, EINVAL, "the base URL names no host");
-	return true;
-}
-
-/* Find the HOST of BASE, and remove the slashes at the end of BASE. */
-static bool read_base(struct str *base, const char *path, struct str *host, struct err *err)
-{
-	struct str rest;
-
-	if (str_starts(*base, STR("http://")))
-		rest = str_part(*base, 7, base->size);
-	else if (str_starts(*base, STR("https://")))
-		rest = str_part(*base, 8, base->size);
-	else
-		return err_set(err, EINVAL,
-			       "the base URL begins with http:// or https://, as in "
-			       "http://127.0.0.1:8080/v1");
-	while (str_ends(rest, STR("/"))) {
-		rest.size--;
-		base->size--;
-	}
-	*host = str_part(rest, 0, str_find(rest, STR("/"), 0));
-	return check_url(*base, *host, path, err);
-}
-
-bool model_name_origin(const char *base_url, char **origin, struct err *err)
-{
-	struct str base = str_trim(str_of(base_url));
-	struct str host = base;
-
-	if (!read_base(&base, "the path", &host, err))
-		return false;
-	if (base.size > URL_MAX)
-		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
-	*origin = memory_copy_str(
-		str_part(base, 0, (size_t)(host.data - base.data) + host.size));
-	return true;
-}
-
-bool model_name_url(const struct provider *provider, const char *base_url, char **url,
-		    char **host, struct err *err)
-{
-	struct str base = str_trim(str_of(base_url));
-	const struct str version = STR("/v1");
-	struct str path = str_of(provider->path);
-	struct str name;
-	struct buf text;
-
-	if (base.size == 0)
-		base = str_of(provider->base_url);
-	if (!read_base(&base, provider->path, &name, err))
-		return false;
-
-	buf_init(&text, URL_MAX);
-	(void)buf_addstr(&text, base);
-	/* People copy the address of another API on the same server. */
-	if (str_starts(path, STR("/api/")) && str_ends(base, version))
-		base.size -= version.size;
-	buf_clear(&text);
-	(void)buf_addstr(&text, base);
-	/*
-	 * People copy the address of the endpoint, or the address with the version in it.
-	 */
-	if (!str_ends(base, path)) {
-		if (str_ends(base, version) && str_starts(path, version))
-			path = str_part(path, version.size, path.size);
-		(void)buf_addstr(&text, path);
-	}
-	if (text.overflowed) {
-		buf_fini(&text);
-		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
-	}
-	*url = buf_take(&text);
-	*host = memory_copy_str(name);
-	return true;
-}
-
 /* Is URL Ollama's usual port on this machine? */
 static bool model_name_is_ollama(const char *base_url)
 {
 	auto_free char *origin = NULL;
 
 	return base_url && http_is_here(base_url) &&
-	       model_name_origin(base_url, &origin, NULL) &&
+	       http_url_origin(base_url, &origin, NULL) &&
 	       str_ends(str_of(origin), STR(":11434"));
 }

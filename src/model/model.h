@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "model/answer.h"
 #include "model/conversation.h"
 
 #include <stdbool.h>
@@ -64,11 +65,6 @@ enum {
 	 * an outage.
 	 */
 	MODEL_RETRIES = 2,
-	/*
-	 * The most bytes of one answer. A longer answer is refused. No model writes so
-	 * much.
-	 */
-	MODEL_ANSWER_MAX = 16 << 20,
 	/* The most bytes of one request. A context of ten million tokens has fewer. */
 	MODEL_BODY_MAX = 64 << 20,
 	/*
@@ -126,62 +122,6 @@ const char *model_key_variable(const char *name);
 bool model_needs_key(const char *name);
 
 /*
- * Tokens; 0 where the service does not say. Services count in different ways, and
- * providers translate: `input` is all that was sent and `output` all that came. The other
- * counts are parts of these two.
- */
-struct model_usage {
-	uint64_t input, output;
-	uint64_t cached; /* of input: read from the service's cache */
-	/* of input: written to the cache, for which some services charge extra */
-	uint64_t cache_writes;
-	uint64_t reasoning; /* of output: thinking */
-	double money;       /* US dollars; below 0: not known; a replay costs nothing */
-};
-
-enum model_finish {
-	MODEL_FINISH_STOP,
-	MODEL_FINISH_CALLS,
-	MODEL_FINISH_LENGTH,  /* cut at the token limit */
-	MODEL_FINISH_REFUSED, /* content filter or refusal */
-	/*
-	 * The service stopped in the middle of its own work: ask again with the answer
-	 * unchanged and nothing after it. The answer may have no text.
-	 */
-	MODEL_FINISH_PAUSED,
-};
-
-/* The callbacks of an answer while it streams. Every callback may be NULL. */
-struct model_sink {
-	void *context;
-	void (*text)(void *context, struct str fragment);
-	void (*thinking)(void *context, struct str fragment);
-	void (*call)(void *context, const char *tool); /* a call's name is known */
-	/*
-	 * The request is out, and the server works on its answer. Called again for each
-	 * repetition.
-	 */
-	void (*waiting)(void *context);
-	/*
-	 * The text that has streamed so far is invalid: the answer begins again after
-	 * WAIT_S.
-	 */
-	void (*retry)(void *context, const char *why, double wait_s);
-};
-
-struct model_tool {
-	const char *name, *description;
-	const char *schema; /* as JSON text; NULL: the tool takes no arguments */
-};
-
-struct model_request {
-	const struct conversation *conversation;
-	const struct model_tool *tools;
-	size_t tool_count;
-	int stop_fd; /* readable: the person cancelled; -1: none */
-};
-
-/*
  * Append the model's next message to INTO (a conversation, usually the request's own: the
  * request is read before anything is appended). Nothing is appended on failure. ERR.code
  * is ECANCELED after stop_fd (within 100 ms), ETIMEDOUT, EPROTO (an answer that cannot be
@@ -209,14 +149,3 @@ struct model_name {
 
 /* A NAME that is NULL or empty means the embedded replay. */
 bool model_name_parse(const char *name, struct model_name *parsed, struct err *err);
-
-/*
- * The URL for requests, and its host (with port) for messages, both malloc'ed. A BASE_URL
- * that is NULL or empty means the provider's. A URL with a user, a query or a fragment is
- * refused, because these often contain keys.
- */
-bool model_name_url(const struct provider *provider, const char *base_url, char **url,
-		    char **host, struct err *err);
-
-/* Scheme, host and port of such a URL, malloc'ed: "http://127.0.0.1:8080". */
-bool model_name_origin(const char *base_url, char **origin, struct err *err);

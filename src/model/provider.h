@@ -10,8 +10,12 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "model/answer.h"
-#include "model/model.h"
+#include "model/conversation.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /*
  * The options that a model was opened with (model_options), as far as a request's body has

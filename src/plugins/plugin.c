@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Seconds that a script may take to describe itself. */
@@ -258,11 +259,21 @@ static void plugin_free(struct plugin *plugin)
 	free(plugin);
 }
 
-/* Loads all sources and their scripts. */
+/* The first half of loading: each source is hashed, let in or refused, and copied. */
 
-enum { PROBLEM_MAX = 16 << 10 };
+enum { PLUGINS_MAX = 128, NAME_MAX_BYTES = 4096 + 256, PROBLEM_MAX = 16 << 10 };
 
-void plugin_problem(struct plugin_loading *loading, const char *source, const char *text)
+struct loading {
+	const struct plugin_host *host;
+	struct plugins *plugins;
+	struct value *config; /* values for config_keys, expanded */
+	struct value *ids;    /* the ids of all scripts that described themselves */
+	struct value *asked;  /* the config_keys of all these scripts */
+	char *cache;          /* the folder of the copies */
+};
+
+/* A plugin is left out: SOURCE and TEXT join the problems. */
+static void problem_add(struct loading *loading, const char *source, const char *text)
 {
 	struct value *entry = value_new_object();
 	auto_free char *line = memory_copy(text);
@@ -274,6 +285,292 @@ void plugin_problem(struct plugin_loading *loading, const char *source, const ch
 	value_append(loading->plugins->problems, entry);
 }
 
+/* Is ENTRY of `plugins` in our form? (Other programs have other forms.) */
+static bool is_ours(const struct value *entry)
+{
+	return value_kind(entry) == VALUE_STRING ||
+	       value_member(entry, "bash_tool") != NULL ||
+	       value_member(entry, "toolbox") != NULL;
+}
+
+static void package_free(struct plugin_package *package)
+{
+	if (package == NULL)
+		return;
+	free(package->source);
+	free(package->place);
+	free(package->copy);
+	plugin_manifest_fini(&package->manifest);
+	free(package);
+}
+
+/* May an agent of this run write to PLACE? */
+static bool is_exposed(const struct plugin_host *host, const char *place)
+{
+	bool exposed = path_within(place, host->cell->workspace);
+
+	for (size_t i = 0; host->writable != NULL && i < host->writable->count; i++)
+		exposed = exposed || path_within(place, host->writable->items[i].path);
+	return exposed;
+}
+
+/*
+ * Does PLACE, which may be named by links, lie where no agent may write? The folder is
+ * made first, since only a folder that exists has a real path.
+ */
+static bool cache_is_apart(const struct plugin_host *host, const char *place, struct err *err)
+{
+	char within[PATH_MAX];
+
+	if (snprintf(within, sizeof(within), "%s/", place) >= (int)sizeof(within))
+		return err_set(err, ENAMETOOLONG, "%s: the path is too long", place);
+	if (!is_exposed(host, place) && !fd_make_folders(within, err))
+		return false;
+	auto_free char *real = realpath(place, NULL);
+	const char *at = real != NULL ? real : place;
+	return (!is_exposed(host, at) && !path_within(host->cell->workspace, at)) ||
+	       err_set(err, EPERM,
+		       "%s lies where an agent may write, or holds the workspace: an agent could "
+		       "change the copies that plugins run from",
+		       at);
+}
+
+/* Find the folder of the copies, which no cell can reach. */
+static bool cache_find(struct loading *loading, struct err *err)
+{
+	const struct plugin_host *host = loading->host;
+	struct buf text, normal;
+	bool ok = true;
+
+	if (host->state == NULL)
+		return err_set(err, ENOENT,
+			       "plugins are kept below your state folder, and neither HOME nor "
+			       "XDG_STATE_HOME is set");
+	if (host->cache_dir == NULL) {
+		loading->cache = memory_copy(host->state);
+		return true;
+	}
+	buf_init(&text, PATH_MAX);
+	buf_init(&normal, PATH_MAX);
+	ok = source_expand(&host->places, str_of(host->cache_dir), &text, err) &&
+	     (path_normal(host->places.config_dir, text.data, &normal) ||
+	      err_set(err, EINVAL, "is no path"));
+	ok = ok && cache_is_apart(host, normal.data, err);
+	if (!ok)
+		(void)err_while(err, "plugin_cache_dir");
+	loading->cache = buf_take(&normal);
+	buf_fini(&text);
+	return ok;
+}
+
+/*
+ * Has the user let in this content of the source? A new source that lies where no agent
+ * may write is let in now, because the user has named it.
+ */
+static bool trust(const struct loading *loading, const struct plugin_package *package,
+		  const char *place, const struct plugin_trusted *now, struct err *err)
+{
+	const char *source = package->source;
+	const char *dialect = package->is_toolbox ? "toolbox:" : "";
+	const struct plugin_host *host = loading->host;
+	struct plugin_trusted before;
+
+	if (host->named_now)
+		return true;
+	if (!source_trust_find(host->state, source, &before, err))
+		return false;
+	if (!host->trusts && before.hash[0] != '\0') {
+		if (strcmp(before.hash, now->hash) == 0)
+			return true;
+		return err_set(err, EPERM,
+			       "it has changed since you let it in (%.12s then, %.12s now). Look at "
+			       "it, then: glovebox plugin trust %s%s",
+			       before.hash, now->hash, dialect, source);
+	}
+	if (!host->trusts && is_exposed(host, place))
+		return err_set(err, EPERM,
+			       "it lies where an agent may write. Look at it, "
+			       "then: glovebox plugin trust %s%s",
+			       dialect, source);
+	if (!source_trust_record(host->state, source, now, err))
+		return false;
+	source_trust_prune(host->state, loading->cache);
+	return true;
+}
+
+/* Read the manifest of FOLDER. */
+static bool manifest_read(const char *folder, struct plugin_manifest *manifest,
+			  struct err *err)
+{
+	char path[PATH_MAX];
+	struct buf text;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, PLUGIN_PACKAGE_FILE) >=
+	    (int)sizeof(path))
+		return err_set(err, ENAMETOOLONG, "%s: the path is too long", folder);
+	buf_init(&text, PLUGIN_PACKAGE_BYTES_MAX);
+	bool ok = fd_read_file(path, PLUGIN_PACKAGE_BYTES_MAX, &text, err);
+	if (!ok && err != NULL && err->code == ENOENT)
+		(void)err_set(err, ENOENT,
+			      "there is no " PLUGIN_PACKAGE_FILE
+			      " in it; a folder is a package, a lone script is named as a file");
+	ok = ok && plugin_manifest_parse(buf_str(&text), manifest, err);
+	buf_fini(&text);
+	return ok;
+}
+
+/* Set the package's copy, and its path in the view. */
+static bool package_fill(struct loading *loading, struct plugin_package *package,
+			 const char *real, struct err *err)
+{
+	struct buf copy;
+
+	buf_init(&copy, PATH_MAX);
+	bool ok = source_copy_make(real, loading->cache, package->hash, &copy, err);
+	package->copy = buf_take(&copy);
+	if (package->place == NULL)
+		package->place = memory_copy(package->copy);
+	if (ok && package->is_toolbox)
+		return describe_toolbox_list(package->copy, &package->manifest.files, err);
+	if (ok && package->is_file)
+		return true;
+	return ok && manifest_read(package->copy, &package->manifest, err);
+}
+
+static bool local_package(struct loading *loading, const struct plugin_source *source,
+			  struct plugin_package *package, struct err *err)
+{
+	const struct plugin_host *host = loading->host;
+	auto_free char *real = realpath(source->text, NULL);
+	struct plugin_trusted now = {0};
+	struct stat st;
+
+	if (real == NULL || stat(real, &st) < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	package->is_file = S_ISREG(st.st_mode);
+	if (source->kind == PLUGIN_FILE && !package->is_file)
+		return err_set(err, EISDIR,
+			       "file names a single script; a folder is named as path");
+	if (source->kind == PLUGIN_FOLDER && package->is_file)
+		return err_set(err, ENOTDIR,
+			       "path names a folder; a single script is named as file");
+	if (!package->is_file && path_within(host->cell->workspace, real))
+		return err_set(err, EINVAL,
+			       "this folder holds the workspace %s, and would be shown read-only "
+			       "over it: work elsewhere (-C), or name the script",
+			       host->cell->workspace);
+	package->place = memory_copy(real);
+	/* Use the real path, so that one place has one record under all its names. */
+	free(package->source);
+	package->source = memory_copy(real);
+	if (!source_copy_hash(real, package->hash, err))
+		return false;
+	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
+	return trust(loading, package, real, &now, err) &&
+	       package_fill(loading, package, real, err);
+}
+
+/* Does the copy of the trusted content still exist? Then nothing is fetched. */
+static bool copy_is_there(const struct loading *loading, const char *hash)
+{
+	char path[PATH_MAX];
+
+	return hash[0] != '\0' &&
+	       snprintf(path, sizeof(path), "%s/%s/files", loading->cache, hash) <
+		       (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+static bool fetch_new(struct loading *loading, const struct plugin_source *source,
+		      const struct plugin_trusted *before, struct plugin_package *package,
+		      struct err *err)
+{
+	const struct plugin_host *host = loading->host;
+	struct plugin_trusted now = {0};
+	char files[PATH_MAX];
+	struct buf folder;
+
+	if (!host->trusts)
+		(void)snprintf(now.commit, sizeof(now.commit), "%s", before->commit);
+	buf_init(&folder, PATH_MAX - sizeof("/files"));
+	bool ok = host->fetch(host->context, source, &folder, now.commit, err);
+	(void)snprintf(files, sizeof(files), "%.4080s/files", folder.data);
+	ok = ok && source_copy_hash(files, package->hash, err);
+	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
+	(void)snprintf(package->commit, sizeof(package->commit), "%s", now.commit);
+	ok = ok && trust(loading, package, "/", &now, err) &&
+	     package_fill(loading, package, files, err);
+	if (folder.size > 0)
+		fd_folder_remove(folder.data);
+	buf_fini(&folder);
+	return ok;
+}
+
+static bool git_package(struct loading *loading, const struct plugin_source *source,
+			struct plugin_package *package, struct err *err)
+{
+	const struct plugin_host *host = loading->host;
+	struct plugin_trusted before = {0};
+
+	if (!host->named_now &&
+	    !source_trust_find(host->state, package->source, &before, err))
+		return false;
+	if (host->trusts || !copy_is_there(loading, before.hash))
+		return fetch_new(loading, source, &before, package, err);
+	(void)snprintf(package->hash, sizeof(package->hash), "%s", before.hash);
+	(void)snprintf(package->commit, sizeof(package->commit), "%s", before.commit);
+	/* The copy exists already: it serves as its own source, and nothing is copied. */
+	char files[PATH_MAX];
+	(void)snprintf(files, sizeof(files), "%s/%s/files", loading->cache, before.hash);
+	return package_fill(loading, package, files, err);
+}
+
+static void package_add(struct loading *loading, const struct plugin_source *source)
+{
+	struct plugins *plugins = loading->plugins;
+	struct plugin_package *package = memory_alloc(sizeof(*package));
+	struct err err = {0};
+	struct buf name;
+
+	buf_init(&name, NAME_MAX_BYTES);
+	plugin_source_name(source, &name);
+	package->source = buf_take(&name);
+	package->is_toolbox = source->is_toolbox;
+	if (source->kind == PLUGIN_GIT ? git_package(loading, source, package, &err)
+				       : local_package(loading, source, package, &err)) {
+		plugins->packages[plugins->package_count++] = package;
+		return;
+	}
+	problem_add(loading, package->source, err.text);
+	package_free(package);
+}
+
+/* Make a package with a copy of each source that is let in. False: an entry is wrong. */
+static bool packages_load(struct loading *loading, struct err *err)
+{
+	const struct plugin_host *host = loading->host;
+	size_t count = value_count(host->sources);
+
+	if (count > PLUGINS_MAX)
+		return err_set(err, E2BIG, "plugins: at most %d are taken", PLUGINS_MAX);
+	loading->plugins->packages =
+		memory_array(count + 1, sizeof(*loading->plugins->packages));
+	for (size_t i = 0; i < count; i++) {
+		const struct value *entry = value_item(host->sources, i);
+		struct plugin_source source;
+
+		if (!is_ours(entry))
+			continue;
+		if (!plugin_source_parse(&host->places, entry, &source, err))
+			return err_while(err, "plugins/%zu", i);
+		package_add(loading, &source);
+		plugin_source_fini(&source);
+	}
+	return true;
+}
+
+/* The second half: the scripts of each package describe themselves. */
+
 void plugins_free(struct plugins *plugins)
 {
 	if (plugins == NULL)
@@ -281,7 +578,7 @@ void plugins_free(struct plugins *plugins)
 	for (size_t i = 0; i < plugins->count; i++)
 		plugin_free(plugins->items[i]);
 	for (size_t i = 0; i < plugins->package_count; i++)
-		plugin_package_free(plugins->packages[i]);
+		package_free(plugins->packages[i]);
 	free(plugins->items);
 	free(plugins->packages);
 	free(plugins->shown);
@@ -293,7 +590,7 @@ void plugins_free(struct plugins *plugins)
 static bool names_ours(const struct value *sources)
 {
 	for (size_t i = 0; i < value_count(sources); i++) {
-		if (plugin_is_source(value_item(sources, i)))
+		if (is_ours(value_item(sources, i)))
 			return true;
 	}
 	return false;
@@ -317,7 +614,7 @@ static void name_entry(const struct plugin_host *host, size_t at, struct buf *na
 	}
 }
 
-static bool may(const struct plugin_loading *loading, struct err *err)
+static bool may(const struct loading *loading, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
 
@@ -326,8 +623,7 @@ static bool may(const struct plugin_loading *loading, struct err *err)
 		bool toolbox = plugin_source_is_toolbox(entry);
 		const char *key = toolbox ? "allow_toolboxes" : "allow_bash_tools";
 
-		if (!plugin_is_source(entry) ||
-		    value_is_true(value_member(host->policy, key)))
+		if (!is_ours(entry) || value_is_true(value_member(host->policy, key)))
 			continue;
 		struct buf name;
 		buf_init(&name, PATH_MAX);
@@ -363,7 +659,7 @@ static const char *asked(const struct plugin *plugin)
  * Set PATH to the file of the script's last answer, beside the copy in which it was asked.
  * False: the path is too long.
  */
-static bool schema_path(const struct plugin_loading *loading, const struct plugin *plugin,
+static bool schema_path(const struct loading *loading, const struct plugin *plugin,
 			char path[PATH_MAX])
 {
 	char hex[HASH_HEX + 1];
@@ -373,7 +669,7 @@ static bool schema_path(const struct plugin_loading *loading, const struct plugi
 			plugin->package->hash, asked(plugin), hex) < PATH_MAX;
 }
 
-static void schema_keep(const struct plugin_loading *loading, const struct plugin *plugin,
+static void schema_keep(const struct loading *loading, const struct plugin *plugin,
 			struct str text)
 {
 	char path[PATH_MAX], temp[PATH_MAX];
@@ -389,7 +685,7 @@ static void schema_keep(const struct plugin_loading *loading, const struct plugi
 }
 
 /* Ask the script itself for its description, in a cell. */
-static bool schema_ask(struct plugin_loading *loading, const struct plugin *plugin,
+static bool schema_ask(struct loading *loading, const struct plugin *plugin,
 		       struct buf *text, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
@@ -415,8 +711,7 @@ static bool schema_ask(struct plugin_loading *loading, const struct plugin *plug
 	return ok;
 }
 
-static bool schema_load(struct plugin_loading *loading, struct plugin *plugin,
-			struct err *err)
+static bool schema_load(struct loading *loading, struct plugin *plugin, struct err *err)
 {
 	char path[PATH_MAX];
 	struct buf text;
@@ -437,8 +732,8 @@ static bool schema_load(struct plugin_loading *loading, struct plugin *plugin,
 	return ok;
 }
 
-static bool name_is_free(const struct plugin_loading *loading,
-			 const struct plugin *plugin, struct err *err)
+static bool name_is_free(const struct loading *loading, const struct plugin *plugin,
+			 struct err *err)
 {
 	const char *id = plugin->schema.id;
 	const struct tool *taken = tool_find(loading->host->cell->tools, id);
@@ -474,7 +769,7 @@ static bool is_enabled(const struct plugin_host *host, const char *id)
 	       !names_fit(host->disabled, id);
 }
 
-static void script_add(struct plugin_loading *loading, const struct plugin_package *package,
+static void script_add(struct loading *loading, const struct plugin_package *package,
 		       const char *file, const char *copy)
 {
 	struct plugin *plugin = memory_alloc(sizeof(*plugin));
@@ -498,12 +793,11 @@ static void script_add(struct plugin_loading *loading, const struct plugin_packa
 		loading->plugins->items[loading->plugins->count++] = plugin;
 		return;
 	}
-	plugin_problem(loading, file, err.text);
+	problem_add(loading, file, err.text);
 	plugin_free(plugin);
 }
 
-static void package_scripts(struct plugin_loading *loading,
-			    const struct plugin_package *package)
+static void package_scripts(struct loading *loading, const struct plugin_package *package)
 {
 	const struct value *files = package->manifest.files;
 
@@ -522,7 +816,7 @@ static void package_scripts(struct plugin_loading *loading,
 	}
 }
 
-static void scripts_load(struct plugin_loading *loading)
+static void scripts_load(struct loading *loading)
 {
 	struct plugins *plugins = loading->plugins;
 	size_t count = 0;
@@ -546,8 +840,7 @@ static bool fits_one(const char *name, const struct value *ids)
 }
 
 /* A name in the lists that fits no plugin is a typing error: report it. */
-static void check_names(struct plugin_loading *loading, const struct value *names,
-			const char *key)
+static void check_names(struct loading *loading, const struct value *names, const char *key)
 {
 	for (size_t i = 0; i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
@@ -558,7 +851,7 @@ static void check_names(struct plugin_loading *loading, const struct value *name
 		buf_init(&text, ERR_TEXT_MAX);
 		(void)buf_addf(&text, "it names \"%.64s\", and no plugin is called so",
 			       name);
-		plugin_problem(loading, key, text.data);
+		problem_add(loading, key, text.data);
 		buf_fini(&text);
 	}
 }
@@ -567,7 +860,7 @@ static void check_names(struct plugin_loading *loading, const struct value *name
  * A key of the configuration that no plugin has asked for is a slip, and an error. When a
  * plugin was left out, it may have asked for the key: then the slip is only a problem.
  */
-static bool check_keys(struct plugin_loading *loading, struct err *err)
+static bool check_keys(struct loading *loading, struct err *err)
 {
 	const bool all = value_count(loading->plugins->problems) == 0;
 	struct err why = {0};
@@ -577,11 +870,11 @@ static bool check_keys(struct plugin_loading *loading, struct err *err)
 		return true;
 	if (all)
 		return err_set(err, why.code, "%s", why.text);
-	plugin_problem(loading, "config_keys", why.text);
+	problem_add(loading, "config_keys", why.text);
 	return true;
 }
 
-static bool config_expand(struct plugin_loading *loading, struct err *err)
+static bool config_expand(struct loading *loading, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
 	auto_value struct value *values = config_plugin_values(host->whole, host->agent);
@@ -635,16 +928,16 @@ char *plugins_problem_text(const struct value *problem)
 
 bool plugins_load(const struct plugin_host *host, struct plugins **plugins, struct err *err)
 {
-	struct plugin_loading loading = {.host = host,
-					 .plugins = memory_alloc(sizeof(struct plugins))};
+	struct loading loading = {.host = host,
+				  .plugins = memory_alloc(sizeof(struct plugins))};
 	bool ok = true;
 
 	loading.plugins->problems = value_new_array();
 	loading.ids = value_new_array();
 	loading.asked = value_new_array();
 	if (names_ours(host->sources)) {
-		ok = may(&loading, err) && plugin_cache_find(&loading, err) &&
-		     config_expand(&loading, err) && plugin_packages_load(&loading, err);
+		ok = may(&loading, err) && cache_find(&loading, err) &&
+		     config_expand(&loading, err) && packages_load(&loading, err);
 	}
 	if (ok) {
 		shown_fill(loading.plugins);

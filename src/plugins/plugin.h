@@ -162,25 +162,3 @@ char *plugins_problem_text(const struct value *problem);
  */
 struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
 			     double seconds);
-
-/* One loading under way, for plugin.c and source.c only. */
-
-struct plugin_loading {
-	const struct plugin_host *host;
-	struct plugins *plugins;
-	struct value *config; /* values for config_keys, expanded */
-	struct value *ids;    /* the ids of all scripts that described themselves */
-	struct value *asked;  /* the config_keys of all these scripts */
-	char *cache;          /* the folder of the copies */
-};
-
-/* A plugin is left out: SOURCE and TEXT join the problems. */
-void plugin_problem(struct plugin_loading *loading, const char *source, const char *text);
-
-/* Is ENTRY of `plugins` in our form? (Other programs have other forms.) */
-bool plugin_is_source(const struct value *entry);
-/* Find the folder of the copies, which no cell can reach. */
-bool plugin_cache_find(struct plugin_loading *loading, struct err *err);
-/* Make a package with a copy of each source that is let in. False: an entry is wrong. */
-bool plugin_packages_load(struct plugin_loading *loading, struct err *err);
-void plugin_package_free(struct plugin_package *package); /* NULL is fine */

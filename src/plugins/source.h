@@ -24,6 +24,12 @@ struct plugin_places {
 	const char *const *environment; /* of the caller, NULL-ended: ${env:NAME} */
 };
 /*
+ * Append TEXT with ${env:NAME}, ${CONFIG_DIR} and ${WORKING_DIR} replaced ("$${" stands for
+ * "${"). False: a variable that is not set, or no such placeholder; ERR names it.
+ */
+bool source_expand(const struct plugin_places *places, struct str text, struct buf *out,
+		   struct err *err);
+/*
  * Replace the placeholders in all texts of VALUE, at any depth. The result is a new
  * value.
  */
@@ -89,6 +95,10 @@ struct plugin_trusted {
  */
 bool source_trust_find(const char *folder, const char *source,
 		       struct plugin_trusted *trusted, struct err *err);
+/*
+ * Remove the copies below CACHE that no record of FOLDER names and that are older than
+ * thirty days.
+ */
 void source_trust_prune(const char *folder, const char *cache);
 bool source_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);
@@ -97,6 +107,8 @@ bool source_trust_record(const char *folder, const char *source,
  * A folder with an agent_plugin.json: the scripts that are tools, and the prompts and
  * resources that it brings along. It is read from the copy that will be run.
  */
+
+#define PLUGIN_PACKAGE_FILE "agent_plugin.json"
 
 enum { PLUGIN_PACKAGE_BYTES_MAX = 256 << 10, PLUGIN_PACKAGE_ENTRIES_MAX = 64 };
 

@@ -9,7 +9,7 @@
  * decimal numbers, or an IPv6 address in brackets. Everything else that some program
  * somewhere takes for an address (2130706433, 0x7f.1, 0177.0.0.1, 127.1) is refused.
  *
- * Which addresses a name may lead to is decided by proxy/connection.c. A new rule for
+ * Which addresses a name may lead to is decided by proxy/proxy.c. A new rule for
  * hosts comes with its rows in docs/policy.md and cases in tests/cell/proxy.case.
  */
 #pragma once

@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "policy/network.h"
-#include "proxy/proxy.h"
 
 #include <errno.h>
 #include <stdbool.h>

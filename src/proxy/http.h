@@ -10,10 +10,13 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "policy/network.h"
-#include "proxy/proxy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The user name before a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
+#define PROXY_USER "glovebox"
+enum { PROXY_TOKEN = 32 /* hexadecimal digits: 128 bits of chance */ };
 
 enum {
 	REQUEST_HEAD_MAX = 32 << 10, /* cookies are long; servers take 8 to 32 KiB */

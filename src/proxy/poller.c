@@ -1,10 +1,19 @@
-/* poller: epoll and a list of moments. */
+/* poller: epoll, a list of moments, and sockets that begin to connect. */
 #include "proxy/poller.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "policy/network.h"
 
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 /* Events of one turn. Further ones are reported in the next turn. */
 enum { BATCH = 64 };
@@ -109,4 +118,48 @@ void poller_turn(struct poller *poller)
 	/* Reading the clock for each turn of a busy relay would be half its cost. */
 	if (due != CLOCK_NEVER && clock_now_ms() >= due)
 		run_moments(poller);
+}
+
+/* Turns our addresses into those of the kernel. */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+};
+
+static socklen_t address_fill(const struct network_host *host, uint16_t port,
+			      union address *address)
+{
+	memset(address, 0, sizeof(*address));
+	if (host->kind == NETWORK_IPV4) {
+		address->four.sin_family = AF_INET;
+		address->four.sin_port = htons(port);
+		memcpy(&address->four.sin_addr, host->address, 4);
+		return sizeof(address->four);
+	}
+	address->six.sin6_family = AF_INET6;
+	address->six.sin6_port = htons(port);
+	memcpy(&address->six.sin6_addr, host->address, NETWORK_ADDRESS);
+	return sizeof(address->six);
+}
+
+int poller_connect(const struct network_host *host, uint16_t port, bool stream)
+{
+	union address address;
+	socklen_t size = address_fill(host, port, &address);
+	const int yes = 1;
+	auto_close int fd =
+		socket(address.any.sa_family,
+		       (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0);
+
+	if (fd < 0)
+		return -1;
+	/* Small messages of a protocol must not wait for each other. */
+	if (stream)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (connect(fd, &address.any, size) < 0 && errno != EINPROGRESS)
+		return -1;
+	return fd_take(&fd);
 }

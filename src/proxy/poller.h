@@ -1,9 +1,12 @@
 /*
- * poller: waits for descriptors and moments. It uses epoll, because a proxy may have a
- * thousand sockets of which only one is ready. The owner of a source must keep its memory
- * until the turn is over (poller_turn has returned), even after removing it.
+ * poller: waits for descriptors and moments, and begins the connections that are waited
+ * for. It uses epoll, because a proxy may have a thousand sockets of which only one is
+ * ready. The owner of a source must keep its memory until the turn is over (poller_turn has
+ * returned), even after removing it.
  */
 #pragma once
+#include "policy/network.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,3 +53,9 @@ void poller_remove_moment(struct moment *moment);
 
 /* Wait until something is ready or due. Call each such source and moment once. */
 void poller_turn(struct poller *poller);
+
+/*
+ * Begin to connect a non-blocking socket to ADDRESS and PORT. Returns -1 with errno when
+ * that fails. STREAM: TCP, else UDP.
+ */
+int poller_connect(const struct network_host *address, uint16_t port, bool stream);

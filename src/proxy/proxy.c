@@ -1,23 +1,31 @@
 /*
- * proxy: the role from its start to its end. The proxy first reads the files it needs.
- * Then it locks itself in, reports that it is ready, and runs its loop until the front is
- * gone.
+ * proxy: the role from its start to its end, and each client from accept to its end. The
+ * proxy first reads the files it needs. Then it locks itself in, reports that it is ready,
+ * and runs its loop until the front is gone.
+ *
+ * A connection is a state machine: its head or greeting is read, its host is looked up,
+ * the addresses are checked, one is connected, and then bytes are relayed.
  */
 
 #include "proxy/proxy.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "policy/network.h"
-#include "proxy/connection.h"
+#include "proxy/http.h"
+#include "proxy/poller.h"
+#include "proxy/resolver.h"
 #include "sandbox/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +38,100 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PROXY_ARGUMENTS = 4 };
+enum {
+	/*
+	 * Each needs two sockets, and a few more for the resolver. Further clients wait
+	 * in the backlog.
+	 */
+	CONNECTIONS_MAX = 512,
+	/* of one read; also the most that waits for a slow reader */
+	COPY_BYTES = 64 << 10,
+	GRANTS_MAX = 4096, /* one cell runs far fewer commands at the same time */
+	/*
+	 * A client names its host immediately. One that does not is closed after this
+	 * time.
+	 */
+	HELLO_MS = 900,
+	LEAVE_MS = 2000, /* an answer is small, and its reader runs on the same machine */
+	REPORTS_MAX = 32, /* refusals reported for one command; a result shows fewer */
+	/* The front has a shorter limit. This one is for a front that never answers. */
+	ASKING_MS = 10 * 60 * 1000,
+};
+
+/* The right of one command to ask. */
+struct grant {
+	uint64_t call;
+	char token[PROXY_TOKEN];
+	unsigned reports;
+};
+
+struct listener {
+	struct proxy *proxy;
+	/* the tcp:// entry it serves; NULL: proxy requests */
+	const struct network_entry *entry;
+	struct source source;
+};
+
+struct proxy {
+	struct poller poller;
+	struct resolver resolver;
+	struct source control;
+	struct network_entry *entries;
+	size_t entry_count;
+	char *rule;
+	bool asks;
+	uint64_t last_asked; /* the number of the connection that asked last */
+	struct grant *grants;
+	size_t grant_count;
+	unsigned carried_reports;
+	struct listener listeners[1 + NETWORK_CARRIED_MAX];
+	size_t listener_count;
+	struct connection *connections;
+	size_t connection_count;
+	struct connection *dead; /* freed when the turn is over */
+	char scratch[COPY_BYTES];
+};
+
+enum connection_state {
+	READING_HEAD = 1, /* of a request */
+	ASKING,           /* whether it may go on */
+	FINDING,          /* its addresses */
+	DIALING,          /* one after the other */
+	/* the client's first bytes, which name the host, before they go on */
+	READING_HELLO,
+	RELAYING,
+	LEAVING, /* the whole answer was sent or queued; the client still reads it */
+};
+
+/* Bytes on their way in one direction. */
+struct stream {
+	struct buf pending; /* read, not yet taken by the other side */
+	bool ended;         /* nothing more is read */
+	bool passed;        /* and the end was passed on to the other side */
+};
+
+struct connection {
+	struct proxy *proxy;
+	struct connection *next, *previous;
+	enum connection_state state;
+	const struct network_entry *entry; /* that allows the connection */
+	struct network_entry allowed; /* used as that entry when a person allowed it */
+	uint64_t asked; /* its number in the question to the front; 0: nobody was asked */
+	struct network_host host;
+	uint16_t port;
+	uint64_t call;    /* the call of its grant; 0: it came by a tcp:// listener */
+	bool plain;       /* a plain request: one body, one answer */
+	bool needs_hello; /* nothing comes back before the client has named its host */
+	struct source client, server;
+	struct moment deadline;
+	struct buf head;       /* bytes of the client that are not parsed yet */
+	struct stream out, in; /* to the server, to the client */
+	struct body body;
+	struct lookup lookup;
+	size_t dialed; /* addresses */
+	bool refused;  /* an address was refused; `why` says so if no other connects */
+	char why[PROXY_REMEDY_MAX];
+};
 
 /*
  * Prints and reads the messages between front and proxy, and the data that the proxy
@@ -85,22 +186,22 @@ static bool grants_add(struct proxy *proxy, uint64_t call, const char *token)
 	return true;
 }
 
-static void grants_remove(struct proxy *proxy, uint64_t call)
-{
-	struct grant *grant;
-
-	/* A call that moved to a second worker had two grants. */
-	while ((grant = proxy_grants_of(proxy, call)) != NULL)
-		*grant = proxy->grants[--proxy->grant_count];
-}
-
-struct grant *proxy_grants_of(struct proxy *proxy, uint64_t call)
+static struct grant *grants_of(struct proxy *proxy, uint64_t call)
 {
 	for (size_t i = 0; i < proxy->grant_count; i++) {
 		if (proxy->grants[i].call == call)
 			return &proxy->grants[i];
 	}
 	return NULL;
+}
+
+static void grants_remove(struct proxy *proxy, uint64_t call)
+{
+	struct grant *grant;
+
+	/* A call that moved to a second worker had two grants. */
+	while ((grant = grants_of(proxy, call)) != NULL)
+		*grant = proxy->grants[--proxy->grant_count];
 }
 
 /* Takes the same time however many bytes are equal. */
@@ -113,7 +214,7 @@ static bool is_same(const char *a, const char *b)
 	return different == 0;
 }
 
-struct grant *proxy_grants_find(struct proxy *proxy, const char *token)
+static struct grant *grants_find(struct proxy *proxy, const char *token)
 {
 	if (strlen(token) != PROXY_TOKEN)
 		return NULL;
@@ -124,8 +225,1149 @@ struct grant *proxy_grants_find(struct proxy *proxy, const char *token)
 	return NULL;
 }
 
-/* Two sockets a connection, two a lookup, and the listeners. */
-enum { OPEN_FILES = 4 * CONNECTIONS_MAX + 64 };
+/*
+ * Handle all messages of the front. The grant of a request may just have arrived.
+ */
+static void hear(struct proxy *proxy);
+
+/*
+ * Bytes from one socket to the other. Bytes that the other side does not accept
+ * immediately are kept, and nothing is read in the meantime: memory use stays flat, and
+ * a slow reader slows the writer down. Each direction is ended separately.
+ */
+
+enum { ROUNDS = 8 }; /* reads of one turn; then other connections get their turn */
+
+static bool relay_flush(int fd, struct stream *stream)
+{
+	while (stream->pending.size > 0) {
+		ssize_t n =
+			send(fd, stream->pending.data, stream->pending.size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		if ((size_t)n == stream->pending.size)
+			/*
+			 * Free the memory as well: most connections are idle most of the
+			 * time.
+			 */
+			buf_fini(&stream->pending);
+		else
+			buf_remove(&stream->pending, 0, (size_t)n);
+	}
+	buf_init(&stream->pending, COPY_BYTES);
+	if (stream->ended && !stream->passed) {
+		(void)shutdown(fd, SHUT_WR);
+		stream->passed = true;
+	}
+	return true;
+}
+
+/* Send SIZE bytes to FD. Bytes that FD does not accept now wait in STREAM. */
+static bool pass(int fd, struct stream *stream, const char *data, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = send(fd, data, size, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return false;
+	size_t taken = n < 0 ? 0 : (size_t)n;
+	return taken == size || buf_add(&stream->pending, data + taken, size - taken);
+}
+
+/*
+ * Only the body of a plain request is passed on. After the body the client has no more to
+ * send.
+ */
+static size_t part_of_body(struct connection *connection, size_t size)
+{
+	struct body *body = &connection->body;
+
+	if (!connection->plain)
+		return size;
+	size = body_take(body, (struct str){connection->proxy->scratch, size});
+	if (body->done) {
+		connection->out.ended = true;
+		/* Do not pass the end on: servers treat a half-closed client as gone. */
+		connection->out.passed = true;
+	}
+	return size;
+}
+
+static bool copy(struct connection *connection, int from, int to, struct stream *stream)
+{
+	char *scratch = connection->proxy->scratch;
+	bool outward = stream == &connection->out;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		if (!relay_flush(to, stream))
+			return false;
+		if (stream->pending.size > 0 || stream->ended)
+			return true;
+		ssize_t n = recv(from, scratch, COPY_BYTES, 0);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		stream->ended = n == 0;
+		if (n == 0)
+			continue;
+		size_t size = outward ? part_of_body(connection, (size_t)n) : (size_t)n;
+		if ((outward && connection->body.broken) ||
+		    (size > 0 && !pass(to, stream, scratch, size)))
+			return false;
+		if ((size_t)n < COPY_BYTES)
+			return true; /* another read would only return EAGAIN */
+	}
+	return true;
+}
+
+/* Copy the bytes that are there. False when the connection is broken. */
+static bool relay_out(struct connection *connection)
+{
+	return copy(connection, connection->client.fd, connection->server.fd,
+		    &connection->out);
+}
+
+static bool relay_in(struct connection *connection)
+{
+	return copy(connection, connection->server.fd, connection->client.fd,
+		    &connection->in);
+}
+
+static void connection_end(struct connection *connection);
+static void connection_set_deadline(struct connection *connection, int ms);
+static void connection_watch(struct connection *connection);
+
+static void relay_settle(struct connection *connection)
+{
+	bool told = connection->in.ended && connection->in.passed;
+
+	if (connection->state == RELAYING && told && connection->out.passed) {
+		/*
+		 * A plain client may have sent more than its request. Closing a socket
+		 * with unread bytes could lose the answer on its way.
+		 */
+		connection->state = LEAVING;
+		connection_set_deadline(connection, LEAVE_MS);
+	}
+	if (connection->state == LEAVING && told && connection->out.ended &&
+	    !connection->plain)
+		connection_end(connection);
+	else
+		connection_watch(connection);
+}
+
+enum {
+	HEAD_MS = 10 * 1000, /* the client is in the same machine */
+	IDLE_MS = 15 * 60 * 1000,
+	/*
+	 * A connection pool of a database is idle for longer. It ends with its command in
+	 * any case.
+	 */
+	CARRIED_IDLE_MS = 2 * 60 * 60 * 1000,
+	ACCEPT_BATCH = 32,
+};
+
+static void connection_set_deadline(struct connection *connection, int ms)
+{
+	connection->deadline.due_ms = clock_now_ms() + ms;
+}
+
+static void listeners_watch(struct proxy *proxy, bool open)
+{
+	for (size_t i = 0; i < proxy->listener_count; i++)
+		(void)poller_want(&proxy->poller, &proxy->listeners[i].source,
+				  open ? EPOLLIN : 0);
+}
+
+static void connection_end(struct connection *connection)
+{
+	struct proxy *proxy = connection->proxy;
+
+	if (connection->client.fd < 0)
+		return;
+	resolver_cancel(&connection->lookup);
+	poller_remove(&proxy->poller, &connection->client);
+	poller_remove(&proxy->poller, &connection->server);
+	poller_remove_moment(&connection->deadline);
+	fd_close(&connection->client.fd);
+	fd_close(&connection->server.fd);
+	if (connection->previous != NULL)
+		connection->previous->next = connection->next;
+	else
+		proxy->connections = connection->next;
+	if (connection->next != NULL)
+		connection->next->previous = connection->previous;
+	connection->next = proxy->dead;
+	proxy->dead = connection;
+	if (proxy->connection_count-- == CONNECTIONS_MAX)
+		listeners_watch(proxy, true);
+}
+
+/* End all connections of CALL. */
+static void connection_end_all(struct proxy *proxy, uint64_t call)
+{
+	for (struct connection *at = proxy->connections; at != NULL;) {
+		struct connection *next = at->next;
+		if (at->call == call)
+			connection_end(at);
+		at = next;
+	}
+}
+
+static void connection_free_dead(struct proxy *proxy)
+{
+	while (proxy->dead != NULL) {
+		struct connection *dead = proxy->dead;
+
+		proxy->dead = dead->next;
+		buf_fini(&dead->head);
+		buf_fini(&dead->in.pending);
+		buf_fini(&dead->out.pending);
+		free(dead);
+	}
+}
+
+static uint32_t client_events(const struct connection *connection)
+{
+	uint32_t events = connection->in.pending.size > 0 ? EPOLLOUT : 0;
+
+	switch (connection->state) {
+	case READING_HEAD:
+	case READING_HELLO:
+	case LEAVING:
+		return connection->out.ended && connection->state != LEAVING
+			       ? events
+			       : events | EPOLLIN;
+	case RELAYING:
+		return connection->out.ended || connection->out.pending.size > 0
+			       ? events
+			       : events | EPOLLIN;
+	case ASKING:
+	case FINDING:
+	case DIALING:
+		break;
+	}
+	return events;
+}
+
+static uint32_t server_events(const struct connection *connection)
+{
+	uint32_t events = connection->out.pending.size > 0 ? EPOLLOUT : 0;
+	bool reads = connection->state == RELAYING ||
+		     (connection->state == READING_HELLO && !connection->needs_hello);
+
+	if (connection->state == DIALING)
+		return EPOLLOUT;
+	if (connection->state == LEAVING)
+		return 0;
+	if (reads && !connection->in.ended && connection->in.pending.size == 0)
+		events |= EPOLLIN;
+	return events;
+}
+
+/* Wait for the events that its state can handle. */
+static void connection_watch(struct connection *connection)
+{
+	struct poller *poller = &connection->proxy->poller;
+
+	if (connection->client.fd < 0)
+		return;
+	if (!poller_want(poller, &connection->client, client_events(connection)) ||
+	    (connection->server.fd >= 0 &&
+	     !poller_want(poller, &connection->server, server_events(connection))))
+		connection_end(connection);
+}
+
+/* Copy the bytes that are there now, and start the idle timeout again. */
+static void relay(struct connection *connection)
+{
+	connection_set_deadline(connection,
+				connection->call == 0 ? CARRIED_IDLE_MS : IDLE_MS);
+	if (relay_out(connection) && relay_in(connection))
+		relay_settle(connection);
+	else
+		connection_end(connection);
+}
+
+/* From now on bytes pass both ways. */
+static void connection_relay(struct connection *connection)
+{
+	connection->state = RELAYING;
+	buf_fini(&connection->head);
+	buf_init(&connection->head, REQUEST_HEAD_MAX);
+	relay(connection);
+}
+
+static void client_hello(struct connection *connection);
+
+static void connection_connected(struct connection *connection)
+{
+	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+	if (connection->call == 0) {
+		/*
+		 * The service may send first, and use any protocol. A TLS greeting must
+		 * name the host.
+		 */
+		connection->state = READING_HELLO;
+		connection_set_deadline(connection, CARRIED_IDLE_MS);
+		client_hello(connection);
+	} else if (connection->plain) {
+		size_t size = body_take(&connection->body, buf_str(&connection->head));
+
+		connection->out.ended = connection->body.done;
+		connection->out.passed = connection->body.done;
+		if (connection->body.broken ||
+		    !buf_add(&connection->out.pending, connection->head.data, size))
+			connection_end(connection);
+		else
+			connection_relay(connection);
+	} else {
+		connection->needs_hello = connection->port == NETWORK_PORT_TLS ||
+					  connection->host.kind == NETWORK_NAME;
+		connection->state = READING_HELLO;
+		connection_set_deadline(connection,
+					connection->needs_hello ? HELLO_MS : IDLE_MS);
+		(void)buf_adds(&connection->in.pending, established);
+		if (relay_flush(connection->client.fd, &connection->in))
+			client_hello(connection);
+		else
+			connection_end(connection);
+	}
+}
+
+/* Read into `head` up to MAX bytes in all. False when nothing came. */
+static bool client_read(struct connection *connection, size_t max)
+{
+	struct buf *head = &connection->head;
+	size_t size = max > head->size ? max - head->size : 0;
+
+	if (size > COPY_BYTES)
+		size = COPY_BYTES;
+	if (size == 0)
+		return true; /* `head` is full: its parser reports that */
+	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, size, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n < 0) {
+		connection_end(connection);
+		return false;
+	}
+	connection->out.ended = n == 0;
+	return buf_add(head, connection->proxy->scratch, (size_t)n);
+}
+
+/* The answer was sent. Discard all further bytes until the client closes. */
+static void leave(struct connection *connection)
+{
+	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, COPY_BYTES, 0);
+
+	if (!relay_flush(connection->client.fd, &connection->in) || n == 0 ||
+	    (n < 0 && errno != EAGAIN && errno != EINTR))
+		connection_end(connection);
+	else
+		relay_settle(connection);
+}
+
+static void client_head(struct connection *connection);
+
+static void client_ready(struct source *source, uint32_t events)
+{
+	struct connection *connection = source->context;
+
+	if ((events & EPOLLERR) != 0) {
+		connection_end(connection);
+		return;
+	}
+	switch (connection->state) {
+	case READING_HEAD:
+		if (client_read(connection, REQUEST_HEAD_MAX))
+			client_head(connection);
+		break;
+	case READING_HELLO:
+		if (!relay_flush(connection->client.fd, &connection->in))
+			connection_end(connection);
+		else if ((events & (EPOLLIN | EPOLLHUP)) == 0)
+			connection_watch(connection);
+		else if (client_read(connection, REQUEST_HEAD_MAX))
+			client_hello(connection);
+		break;
+	case RELAYING:
+		relay(connection);
+		break;
+	case LEAVING:
+		leave(connection);
+		break;
+	case ASKING:
+	case FINDING:
+	case DIALING:
+		break;
+	}
+}
+
+static void dial_ready(struct connection *connection);
+
+static void server_ready(struct source *source, uint32_t events)
+{
+	struct connection *connection = source->context;
+
+	if (connection->state == DIALING) {
+		dial_ready(connection);
+	} else if ((events & EPOLLERR) != 0) {
+		connection_end(connection);
+	} else if (connection->state == RELAYING) {
+		relay(connection);
+	} else if (!relay_in(connection)) { /* the server speaks first */
+		connection_end(connection);
+	} else {
+		if (connection->call == 0 && connection->head.size == 0)
+			connection_set_deadline(connection, CARRIED_IDLE_MS);
+		connection_watch(connection);
+	}
+}
+
+static void answer_error(struct connection *connection, int code, const char *sentence);
+static void client_hello_late(struct connection *connection);
+static void dial_due(struct connection *connection);
+
+static void deadline_due(struct moment *moment)
+{
+	struct connection *connection = moment->context;
+
+	if (connection->state == DIALING)
+		dial_due(connection);
+	else if (connection->state == READING_HEAD)
+		answer_error(connection, 400, "no whole request came in time");
+	else if (connection->state == READING_HELLO)
+		client_hello_late(connection);
+	else
+		connection_end(connection);
+}
+
+static struct connection *connection_new(struct listener *listener, int client)
+{
+	struct proxy *proxy = listener->proxy;
+	struct connection *made = memory_alloc(sizeof(*made));
+	const int yes = 1;
+
+	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	made->proxy = proxy;
+	made->state = READING_HEAD;
+	made->client =
+		(struct source){.fd = client, .ready = client_ready, .context = made};
+	made->server = (struct source){.fd = -1, .ready = server_ready, .context = made};
+	made->deadline = (struct moment){.due = deadline_due, .context = made};
+	buf_init(&made->head, REQUEST_HEAD_MAX);
+	buf_init(&made->out.pending, COPY_BYTES);
+	buf_init(&made->in.pending, COPY_BYTES);
+	poller_add_moment(&proxy->poller, &made->deadline);
+	connection_set_deadline(made, HEAD_MS);
+	made->next = proxy->connections;
+	if (proxy->connections != NULL)
+		proxy->connections->previous = made;
+	proxy->connections = made;
+	if (++proxy->connection_count == CONNECTIONS_MAX)
+		listeners_watch(proxy, false);
+	return made;
+}
+
+static void dial_start(struct connection *connection);
+
+static void connection_accept(struct listener *listener)
+{
+	struct proxy *proxy = listener->proxy;
+
+	for (int i = 0; i < ACCEPT_BATCH && proxy->connection_count < CONNECTIONS_MAX; i++) {
+		int client = accept4(listener->source.fd, NULL, NULL,
+				     SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (client < 0)
+			return;
+		struct connection *made = connection_new(listener, client);
+		if (listener->entry == NULL) {
+			connection_watch(made);
+			continue;
+		}
+		made->entry = listener->entry;
+		made->host = listener->entry->host;
+		made->port = listener->entry->port;
+		dial_start(made);
+	}
+}
+
+/* Does ADDRESS belong to this machine now? */
+static bool socket_is_own(const struct network_host *host)
+{
+	/*
+	 * Ask the routing table instead of reading a list, because addresses come and go:
+	 * the source address of a packet to this machine is its destination. connect() on
+	 * a UDP socket sends nothing.
+	 */
+	auto_close int fd = poller_connect(host, 9, false);
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} source;
+	socklen_t size = sizeof(source);
+
+	if (fd < 0 || getsockname(fd, &source.any, &size) < 0)
+		return false;
+	if (host->kind == NETWORK_IPV4)
+		return memcmp(&source.four.sin_addr, host->address, 4) == 0;
+	return memcmp(&source.six.sin6_addr, host->address, NETWORK_ADDRESS) == 0;
+}
+
+/*
+ * The special ranges of RFC 6890 and its successors, and the well-known addresses at
+ * which clouds answer without asking who is there.
+ */
+
+struct range {
+	unsigned char bytes[NETWORK_ADDRESS];
+	unsigned bits;
+	enum address_kind kind;
+};
+
+/* The first range that contains the address decides. */
+static const struct range ranges4[] = {
+	{{169, 254, 169, 254}, 32, ADDRESS_METADATA},
+	{{169, 254, 170, 2}, 32, ADDRESS_METADATA},
+	{{168, 63, 129, 16}, 32, ADDRESS_METADATA},
+	{{100, 100, 100, 200}, 32, ADDRESS_METADATA},
+	{{192, 0, 0, 192}, 32, ADDRESS_METADATA},
+	{{127}, 8, ADDRESS_LOOPBACK},
+	{{10}, 8, ADDRESS_PRIVATE},
+	{{172, 16}, 12, ADDRESS_PRIVATE},
+	{{192, 168}, 16, ADDRESS_PRIVATE},
+	{{100, 64}, 10, ADDRESS_PRIVATE},
+	{{169, 254}, 16, ADDRESS_LINK_LOCAL},
+	{{224}, 4, ADDRESS_MULTICAST},
+	{{0}, 8, ADDRESS_SPECIAL},
+	{{192, 0, 0}, 24, ADDRESS_SPECIAL},
+	{{192, 0, 2}, 24, ADDRESS_SPECIAL},
+	{{192, 88, 99}, 24, ADDRESS_WRAPPED},
+	{{198, 18}, 15, ADDRESS_SPECIAL},
+	{{198, 51, 100}, 24, ADDRESS_SPECIAL},
+	{{203, 0, 113}, 24, ADDRESS_SPECIAL},
+	{{240}, 4, ADDRESS_SPECIAL},
+};
+
+static const struct range ranges6[] = {
+	{{0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54},
+	 128,
+	 ADDRESS_METADATA},
+	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128, ADDRESS_LOOPBACK},
+	{{0}, 128, ADDRESS_SPECIAL},
+	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96, ADDRESS_WRAPPED},
+	{{0}, 96, ADDRESS_WRAPPED},
+	{{0, 0x64, 0xff, 0x9b}, 32, ADDRESS_WRAPPED},
+	{{0x20, 0x02}, 16, ADDRESS_WRAPPED},
+	{{0x20, 0x01, 0, 0}, 32, ADDRESS_WRAPPED},
+	{{0x20, 0x01}, 23, ADDRESS_SPECIAL},
+	{{0x20, 0x01, 0x0d, 0xb8}, 32, ADDRESS_SPECIAL},
+	{{0x3f, 0xff}, 20, ADDRESS_SPECIAL},
+	{{0xfc}, 7, ADDRESS_PRIVATE},
+	{{0xfe, 0x80}, 10, ADDRESS_LINK_LOCAL},
+	{{0xff}, 8, ADDRESS_MULTICAST},
+	/* all public IPv6 addresses are allocated from this range */
+	{{0x20}, 3, ADDRESS_PUBLIC},
+	{{0}, 0, ADDRESS_SPECIAL},
+};
+
+static bool is_in(const unsigned char *address, const struct range *range)
+{
+	unsigned whole = range->bits / 8, rest = range->bits % 8;
+	unsigned mask = (0xff00u >> rest) & 0xff;
+
+	return memcmp(address, range->bytes, whole) == 0 &&
+	       (rest == 0 || ((address[whole] ^ range->bytes[whole]) & mask) == 0);
+}
+
+enum address_kind address_kind(const struct network_host *host)
+{
+	bool four = host->kind == NETWORK_IPV4;
+	const struct range *ranges = four ? ranges4 : ranges6;
+	size_t count = four ? sizeof(ranges4) / sizeof(ranges4[0])
+			    : sizeof(ranges6) / sizeof(ranges6[0]);
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_in(host->address, &ranges[i]))
+			return ranges[i].kind;
+	}
+	return ADDRESS_PUBLIC;
+}
+
+const char *address_kind_name(enum address_kind kind)
+{
+	switch (kind) {
+	case ADDRESS_PUBLIC:
+		return "an address of this machine";
+	case ADDRESS_PRIVATE:
+		return "a private address";
+	case ADDRESS_LOOPBACK:
+		return "a loopback address";
+	case ADDRESS_LINK_LOCAL:
+		return "a link-local address";
+	case ADDRESS_METADATA:
+		return "a metadata address";
+	case ADDRESS_MULTICAST:
+		return "a multicast address";
+	case ADDRESS_SPECIAL:
+		return "a special address";
+	case ADDRESS_WRAPPED:
+		return "an address that stands for another";
+	}
+	return "no address";
+}
+
+/* Sentences for the client, reports for the front. */
+
+static const char *reason_of(int code)
+{
+	switch (code) {
+	case 400:
+		return "Bad Request";
+	case 403:
+		return "Forbidden";
+	case 407:
+		return "Proxy Authentication Required";
+	case 504:
+		return "Gateway Timeout";
+	default:
+		return "Bad Gateway";
+	}
+}
+
+/* Answer the client with the error CODE and SENTENCE, then close the connection. */
+static void answer_error(struct connection *connection, int code, const char *sentence)
+{
+	struct stream *in = &connection->in;
+
+	(void)buf_addf(&in->pending,
+		       "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
+		       "Content-Length: %zu\r\nConnection: close\r\n"
+		       "Proxy-Connection: close\r\n\r\n%s\n",
+		       code, reason_of(code),
+		       code == 407 ? "Proxy-Authenticate: Basic realm=\"glovebox\"\r\n" : "",
+		       strlen(sentence) + 1, sentence);
+	in->ended = true;
+	connection->state = LEAVING;
+	connection_set_deadline(connection, LEAVE_MS);
+	if (!relay_flush(connection->client.fd, in))
+		connection_end(connection);
+	else
+		relay_settle(connection);
+}
+
+/*
+ * Report a refusal to the front. A call's later refusals are dropped after REPORTS_MAX.
+ */
+static void report(struct connection *connection, const char *target, const char *remedy)
+{
+	struct proxy *proxy = connection->proxy;
+	struct grant *grant = grants_of(proxy, connection->call);
+	struct proxy_message message = {.kind = PROXY_REFUSED, .call = connection->call};
+	unsigned *reports = grant != NULL ? &grant->reports : &proxy->carried_reports;
+
+	if (*reports >= REPORTS_MAX)
+		return;
+	(*reports)++;
+	(void)snprintf(message.text, sizeof(message.text), "%s", target);
+	(void)snprintf(message.remedy, sizeof(message.remedy), "%s", remedy);
+	(void)proxy_send(proxy->control.fd, &message, -1);
+}
+
+/*
+ * Refuse TARGET; REMEDY says how to allow it. The front and the client get the same
+ * sentence, the client with the status CODE. CODE 0: the client does not expect HTTP any
+ * more, so its connection is only closed.
+ */
+static void answer_refusal(struct connection *connection, int code, const char *target,
+			   const char *remedy)
+{
+	char sentence[2 * PROXY_REMEDY_MAX];
+
+	/* Tell the front before the client: after the answer the command can end. */
+	report(connection, target, remedy);
+	if (code == 0) {
+		connection_end(connection);
+		return;
+	}
+	(void)snprintf(sentence, sizeof(sentence), "refused: %s (%s); %s", target,
+		       connection->proxy->rule, remedy);
+	answer_error(connection, code, sentence);
+}
+
+/*
+ * The addresses of a host, each checked, then tried one after the other. A name is
+ * looked up only once, so that exactly the checked addresses are dialed.
+ */
+
+enum { DIAL_MS = 5000 }; /* time for one retransmission; then the next address is tried */
+
+/* Does some entry name ADDRESS itself, with this port? */
+static bool is_listed(const struct connection *connection, const struct network_host *address)
+{
+	const struct proxy *proxy = connection->proxy;
+
+	for (size_t i = 0; i < proxy->entry_count; i++) {
+		const struct network_entry *entry = &proxy->entries[i];
+		if (!entry->suffix && entry->port == connection->port &&
+		    network_same_host(&entry->host, address))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A name may lead to public addresses only. The name of a tcp:// entry was listed for its
+ * own sake: it may also lead to private addresses, and to the loopback when /etc/hosts
+ * (or the name localhost) says so.
+ */
+static bool is_allowed(const struct connection *connection,
+		       const struct network_host *address)
+{
+	enum address_kind kind = address_kind(address);
+	bool carried = connection->entry->carried;
+
+	if (is_listed(connection, address))
+		return true;
+	/* A person was asked about this very address and allowed it. */
+	if (connection->asked != 0 && network_same_host(&connection->host, address))
+		return true;
+	switch (kind) {
+	case ADDRESS_PUBLIC:
+		return carried || !socket_is_own(address);
+	case ADDRESS_PRIVATE:
+		return carried;
+	case ADDRESS_LOOPBACK:
+		return carried && connection->lookup.local;
+	default:
+		return false;
+	}
+}
+
+static void address_refuse(struct connection *connection, const struct network_host *address)
+{
+	char text[NETWORK_TEXT_MAX];
+
+	connection->refused = true;
+	(void)snprintf(connection->why, sizeof(connection->why),
+		       "the name leads to %s, %s: add \"%s\" to network as well if that is "
+		       "what you want",
+		       address->text, address_kind_name(address_kind(address)),
+		       network_print(address, connection->port, text));
+}
+
+static void dial_failed(struct connection *connection)
+{
+	char target[NETWORK_TEXT_MAX], sentence[PROXY_REMEDY_MAX + NETWORK_TEXT_MAX + 32];
+
+	(void)network_print(&connection->host, connection->port, target);
+	if (connection->refused) {
+		answer_refusal(connection, connection->call == 0 ? 0 : 403, target,
+			       connection->why);
+		return;
+	}
+	if (connection->call == 0) {
+		connection_end(connection);
+		return;
+	}
+	(void)snprintf(sentence, sizeof(sentence), "%s cannot be reached: %s", target,
+		       connection->why);
+	answer_error(connection, 502, sentence);
+}
+
+/* Dial the next address that is allowed. */
+static void dial_next(struct connection *connection)
+{
+	struct lookup *lookup = &connection->lookup;
+
+	poller_remove(&connection->proxy->poller, &connection->server);
+	fd_close(&connection->server.fd);
+	while (connection->dialed < lookup->count) {
+		const struct network_host *address =
+			&lookup->addresses[connection->dialed++];
+
+		if (!is_allowed(connection, address)) {
+			address_refuse(connection, address);
+			continue;
+		}
+		connection->server.fd = poller_connect(address, connection->port, true);
+		if (connection->server.fd >= 0) {
+			connection->state = DIALING;
+			connection_set_deadline(connection, DIAL_MS);
+			connection_watch(connection);
+			return;
+		}
+		(void)snprintf(connection->why, sizeof(connection->why), "%s",
+			       strerror(errno));
+		connection->refused = false;
+	}
+	dial_failed(connection);
+}
+
+static void dial_ready(struct connection *connection)
+{
+	int code = 0;
+	socklen_t size = sizeof(code);
+
+	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
+	    code == 0) {
+		connection_connected(connection);
+		return;
+	}
+	(void)snprintf(connection->why, sizeof(connection->why), "%s", strerror(code));
+	connection->refused = false;
+	dial_next(connection);
+}
+
+static void dial_due(struct connection *connection)
+{
+	(void)snprintf(connection->why, sizeof(connection->why), "it does not answer");
+	connection->refused = false;
+	dial_next(connection);
+}
+
+static void found(struct lookup *lookup, const char *why)
+{
+	struct connection *connection = lookup->context;
+
+	if (lookup->count == 0)
+		(void)snprintf(connection->why, sizeof(connection->why), "%s", why);
+	dial_next(connection);
+}
+
+/* Start from a host; connection_connected or an answer follows. */
+static void dial_start(struct connection *connection)
+{
+	struct lookup *lookup = &connection->lookup;
+
+	connection->state = FINDING;
+	connection->deadline.due_ms = CLOCK_NEVER; /* the resolver has its own timeouts */
+	connection_watch(connection);
+	lookup->done = found;
+	lookup->context = connection;
+	if (connection->host.kind == NETWORK_NAME) {
+		resolver_look_up(&connection->proxy->resolver, lookup,
+				 connection->host.text);
+		return;
+	}
+	lookup->addresses[0] = connection->host;
+	lookup->count = 1;
+	found(lookup, "");
+}
+
+/*
+ * The first bytes of a client, before anything is relayed: the head of a request, and
+ * in a tunnel to port 443 the greeting that names its host. Both are judged by the same
+ * list.
+ */
+
+/* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
+static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
+
+/*
+ * Ask the front whether a host that no entry lists may be reached. WHY is the text of the
+ * refusal. False when the front cannot be asked.
+ */
+static bool ask(struct connection *connection, const char *why)
+{
+	struct proxy *proxy = connection->proxy;
+	struct proxy_message message = {.kind = PROXY_ASKED,
+					.call = connection->call,
+					.connection = ++proxy->last_asked};
+
+	(void)network_print(&connection->host, connection->port, message.text);
+	(void)snprintf(message.remedy, sizeof(message.remedy), "%s", why);
+	(void)snprintf(connection->why, sizeof(connection->why), "%s", why);
+	connection->asked = message.connection;
+	connection->state = ASKING;
+	connection_set_deadline(connection, ASKING_MS);
+	connection_watch(connection);
+	return proxy_send(proxy->control.fd, &message, -1);
+}
+
+static void request_judge(struct connection *connection, const struct http_request *request)
+{
+	struct proxy *proxy = connection->proxy;
+	char remedy[NETWORK_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
+
+	connection->host = request->host;
+	connection->port = request->port;
+	connection->entry = network_find(proxy->entries, proxy->entry_count,
+					 &request->host, request->port);
+	if (connection->entry != NULL &&
+	    (request->connect || request->port == NETWORK_PORT_HTTP)) {
+		dial_start(connection);
+		return;
+	}
+	if (connection->entry != NULL ||
+	    !(request->connect || request->port == NETWORK_PORT_HTTP)) {
+		(void)snprintf(remedy, sizeof(remedy),
+			       "plain HTTP passes on port 80 only: use CONNECT or https, or list "
+			       "\"tcp://%s\" and no other entry for this port",
+			       network_print(&connection->host, connection->port, entry));
+		answer_refusal(connection, 403, request->shown, remedy);
+		return;
+	}
+	network_print_entry(&connection->host, connection->port, entry);
+	(void)network_print_remedy(entry, remedy);
+	if (proxy->asks && ask(connection, remedy))
+		return;
+	answer_refusal(connection, 403, request->shown, remedy);
+}
+
+/* The connection that asked under NUMBER may go on, or not. */
+static void connection_client_decided(struct proxy *proxy, uint64_t number, bool yes)
+{
+	struct connection *connection = proxy->connections;
+	char target[NETWORK_TEXT_MAX];
+
+	while (connection != NULL &&
+	       (connection->state != ASKING || connection->asked != number))
+		connection = connection->next;
+	if (connection == NULL)
+		return;
+	if (yes) {
+		connection->allowed = (struct network_entry){.host = connection->host,
+							     .port = connection->port};
+		connection->entry = &connection->allowed;
+		dial_start(connection);
+		return;
+	}
+	answer_refusal(connection, 403,
+		       network_print(&connection->host, connection->port, target),
+		       connection->why);
+}
+
+/*
+ * Find the grant of the command that sent REQUEST. The grant may still wait in the
+ * control socket.
+ */
+static bool request_grant(struct connection *connection, const struct http_request *request)
+{
+	struct proxy *proxy = connection->proxy;
+	const struct grant *grant = grants_find(proxy, request->token);
+
+	if (grant == NULL) {
+		hear(proxy);
+		grant = grants_find(proxy, request->token);
+	}
+	if (grant != NULL)
+		connection->call = grant->call;
+	return grant != NULL;
+}
+
+/* Look at `head`: a request, then the first bytes of a tunnel. */
+static void client_head(struct connection *connection)
+{
+	struct buf *head = &connection->head;
+	struct http_request request;
+	struct err err = {0};
+
+	switch (http_request_read(buf_str(head), &request, &err)) {
+	case REQUEST_MORE:
+		if (connection->out.ended)
+			connection_end(connection);
+		return;
+	case REQUEST_BAD:
+		if (request.shown[0] != '\0' && request_grant(connection, &request))
+			answer_refusal(connection, 400, request.shown, err.text);
+		else
+			answer_error(connection, 400, err.text);
+		return;
+	case REQUEST_READY:
+		break;
+	}
+	if (!request_grant(connection, &request)) {
+		answer_error(connection, 407,
+			     "this proxy takes the user name and token of HTTP_PROXY only, "
+			     "and only while the command it was set for runs");
+		return;
+	}
+	connection->plain = !request.connect;
+	if (connection->plain) {
+		body_begin(&connection->body, &request);
+		if (!http_request_print(buf_str(head), &request, &connection->out.pending)) {
+			answer_error(connection, 400, "the head is too long");
+			return;
+		}
+	}
+	buf_remove(head, 0, request.size);
+	request_judge(connection, &request);
+}
+
+/*
+ * Refuse a greeting before any byte of the client is passed on. TLS: the client can show
+ * the alert.
+ */
+static void hello_refuse(struct connection *connection, bool tls, const char *why)
+{
+	char target[NETWORK_TEXT_MAX];
+
+	(void)network_print(&connection->host, connection->port, target);
+	if (tls)
+		(void)send(connection->client.fd, name_alert, sizeof(name_alert),
+			   MSG_NOSIGNAL);
+	answer_refusal(connection, 0, target, why);
+}
+
+/* Refuse with WHY, and name the entry that allows any protocol to this host and port. */
+static void hello_refuse_protocol(struct connection *connection, bool tls, const char *why)
+{
+	char target[NETWORK_TEXT_MAX], sentence[PROXY_REMEDY_MAX];
+
+	(void)network_print(&connection->host, connection->port, target);
+	(void)snprintf(sentence, sizeof(sentence),
+		       "%.160s; list \"tcp://%s\" for another protocol", why, target);
+	hello_refuse(connection, tls, sentence);
+}
+
+/* The name must be the one the connection is for; an address has none. */
+static bool hello_fits(struct connection *connection, const char *name)
+{
+	char why[PROXY_REMEDY_MAX];
+
+	if (strcmp(name, connection->host.text) == 0 ||
+	    (name[0] == '\0' && connection->host.kind != NETWORK_NAME))
+		return true;
+	if (name[0] == '\0')
+		(void)snprintf(
+			why, sizeof(why),
+			"its TLS greeting names no host (SNI), which a listed name requires");
+	else
+		(void)snprintf(why, sizeof(why),
+			       "its TLS greeting asks for \"%s\": connect to that name, and list "
+			       "it in network",
+			       name);
+	hello_refuse(connection, true, why);
+	return false;
+}
+
+static void hello_pass(struct connection *connection)
+{
+	if (!buf_addstr(&connection->out.pending, buf_str(&connection->head))) {
+		connection_end(connection);
+		return;
+	}
+	connection->needs_hello = false;
+	connection_relay(connection);
+}
+
+static void hello_wait(struct connection *connection)
+{
+	if (connection->out.ended)
+		connection_end(connection);
+	else
+		connection_watch(connection);
+}
+
+static void hello_read_tls(struct connection *connection)
+{
+	char name[NETWORK_NAME_MAX + 1];
+	struct err err = {0};
+
+	/*
+	 * After the first byte of TLS no other protocol is possible: wait HELLO_MS only.
+	 */
+	if (!connection->needs_hello) {
+		connection->needs_hello = true;
+		connection_set_deadline(connection, HELLO_MS);
+	}
+	switch (http_hello_read(buf_str(&connection->head), name, &err)) {
+	case HELLO_BAD:
+		hello_refuse(connection, true, err.text);
+		return;
+	case HELLO_MORE:
+		hello_wait(connection);
+		return;
+	case HELLO_GOOD:
+		if (hello_fits(connection, name))
+			hello_pass(connection);
+		return;
+	}
+}
+
+/* Plain HTTP in a tunnel: one request, since a second one could name another host. */
+static void hello_read_plain(struct connection *connection)
+{
+	struct buf *head = &connection->head;
+	struct http_request request;
+	struct err err = {0};
+	char why[PROXY_REMEDY_MAX];
+
+	switch (http_request_read_inside(buf_str(head), &connection->host,
+					 connection->port, &request, &err)) {
+	case REQUEST_MORE:
+		hello_wait(connection);
+		return;
+	case REQUEST_BAD:
+		(void)snprintf(why, sizeof(why),
+			       "this port passes TLS, and plain HTTP, that names the host: %.80s",
+			       err.text);
+		hello_refuse_protocol(connection, false, why);
+		return;
+	case REQUEST_READY:
+		break;
+	}
+	connection->plain = true;
+	connection->needs_hello = false;
+	body_begin(&connection->body, &request);
+	if (!http_request_print(buf_str(head), &request, &connection->out.pending)) {
+		connection_end(connection);
+		return;
+	}
+	buf_remove(head, 0, request.size);
+	connection_connected(connection);
+}
+
+/* The client did not name its host in time. */
+static void client_hello_late(struct connection *connection)
+{
+	if (!connection->needs_hello)
+		connection_end(connection);
+	else
+		hello_refuse_protocol(connection, false,
+				      "the client named no host in the first second");
+}
+
+/* The loopback of this machine is one host, whatever a client calls it. */
+static bool is_localhost(const struct connection *connection)
+{
+	return connection->call == 0 && strcmp(connection->host.text, "localhost") == 0;
+}
+
+static void client_hello(struct connection *connection)
+{
+	const struct str bytes = buf_str(&connection->head);
+
+	if (is_localhost(connection) ||
+	    (bytes.size == 0 && connection->out.ended && !connection->needs_hello))
+		hello_pass(connection);
+	else if (bytes.size == 0)
+		hello_wait(connection);
+	else if (http_hello_begins(bytes))
+		hello_read_tls(connection);
+	else if (connection->port == NETWORK_PORT_TLS && connection->call != 0)
+		hello_refuse_protocol(connection, true, "port 443 passes TLS only");
+	else if (connection->needs_hello)
+		hello_read_plain(connection);
+	else
+		hello_pass(connection);
+}
+
+/* The role, from its start to its end. */
+
+enum {
+	PROXY_ARGUMENTS = 4,
+	/* two sockets a connection, two a lookup, and the listeners */
+	OPEN_FILES = 4 * CONNECTIONS_MAX + 64,
+};
 
 static void listener_ready(struct source *source, uint32_t events)
 {
@@ -159,7 +1401,7 @@ static void listener_add(struct proxy *proxy, uint16_t port, int fd)
 	(void)poller_want(&proxy->poller, &listener->source, EPOLLIN);
 }
 
-void proxy_hear(struct proxy *proxy)
+static void hear(struct proxy *proxy)
 {
 	struct proxy_message message;
 	struct err err;
@@ -188,7 +1430,7 @@ void proxy_hear(struct proxy *proxy)
 static void control_ready(struct source *source, uint32_t events)
 {
 	(void)events;
-	proxy_hear(source->context);
+	hear(source->context);
 }
 
 static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct err *err)

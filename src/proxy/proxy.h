@@ -17,14 +17,13 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "policy/network.h"
+#include "proxy/http.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf;
-struct grant;
-struct proxy;
 
 /*
  * argv[0] of the role; its arguments are the numbers of three descriptors: see
@@ -32,10 +31,7 @@ struct proxy;
  */
 #define PROXY_ROLE "glovebox-proxy"
 
-/* The user name before a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
-#define PROXY_USER "glovebox"
 enum {
-	PROXY_TOKEN = 32, /* hexadecimal digits: 128 bits of chance */
 	PROXY_REMEDY_MAX = NETWORK_REMEDY_MAX,
 	PROXY_SPEC_MAX = 1 << 20,
 };
@@ -94,12 +90,24 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
  * specification, the control socket, a pidfd of the front.
  */
 void proxy_role(int argc, char **argv);
-/* NULL when no grant has TOKEN. */
-struct grant *proxy_grants_find(struct proxy *proxy, const char *token);
-struct grant *proxy_grants_of(struct proxy *proxy, uint64_t call);
 
+/* Classifies addresses. A host name may lead to public addresses only. */
+
+enum address_kind {
+	ADDRESS_PUBLIC = 1,
+	ADDRESS_PRIVATE, /* RFC 1918, shared (RFC 6598), unique local (RFC 4193) */
+	ADDRESS_LOOPBACK,
+	ADDRESS_LINK_LOCAL,
+	ADDRESS_METADATA, /* where clouds hand out credentials */
+	ADDRESS_MULTICAST,
+	ADDRESS_SPECIAL, /* unspecified, reserved, documentation, benchmarks */
+	ADDRESS_WRAPPED, /* an IPv4 address in an IPv6 one: mapped, 6to4, NAT64, Teredo */
+};
+
+/* HOST is an address, not a name. */
+enum address_kind address_kind(const struct network_host *host);
 /*
- * Handle all messages of the front. The grant of a request may just have
- * arrived.
+ * The kind with its article, for a sentence that refuses the address: "a private
+ * address". A public address is refused only when it is an address of this machine.
  */
-void proxy_hear(struct proxy *proxy);
+const char *address_kind_name(enum address_kind kind);

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "policy/network.h"
-#include "proxy/connection.h"
 #include "proxy/poller.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +55,16 @@ void resolver_cancel(struct lookup *lookup)
 		lookup_stop(lookup);
 }
 
+/* HOST becomes the address BYTES (4 or 16, by KIND). */
+static void address_make(struct network_host *host, enum network_kind kind,
+			 const unsigned char *bytes)
+{
+	*host = (struct network_host){.kind = kind};
+	memcpy(host->address, bytes, kind == NETWORK_IPV4 ? 4 : NETWORK_ADDRESS);
+	(void)inet_ntop(kind == NETWORK_IPV4 ? AF_INET : AF_INET6, host->address,
+			host->text, sizeof(host->text));
+}
+
 static bool lookup_begin(struct lookup *lookup);
 
 /*
@@ -72,10 +82,9 @@ static void lookup_step(struct lookup *lookup)
 
 		failed = failed || query->failed;
 		for (size_t j = 0; j < query->addresses.count; j++)
-			connection_address_make(&lookup->addresses[lookup->count++],
-						query->type == DNS_A ? NETWORK_IPV4
-								     : NETWORK_IPV6,
-						query->addresses.bytes[j]);
+			address_make(&lookup->addresses[lookup->count++],
+				     query->type == DNS_A ? NETWORK_IPV4 : NETWORK_IPV6,
+				     query->addresses.bytes[j]);
 	}
 	lookup_stop(lookup);
 	if (lookup->count == 0 && lookup_begin(lookup))
@@ -181,7 +190,7 @@ static bool query_send(struct query *query)
 		&names->servers[(query->asked - 1) % names->server_count];
 	unsigned char question[LENGTH + DNS_QUESTION_MAX];
 
-	query->source.fd = connection_socket_connect(server, names->port, query->tcp);
+	query->source.fd = poller_connect(server, names->port, query->tcp);
 	if (query->source.fd < 0 || getrandom(&query->id, sizeof(query->id), 0) < 0)
 		return false;
 	size_t size = resolver_dns_print_question(query->lookup->name, query->type,
@@ -286,9 +295,9 @@ static bool known_here(struct lookup *lookup)
 	}
 	/* A server is never asked for this name (RFC 6761, section 6.3). */
 	if (lookup->count == 0 && strcmp(lookup->wanted, "localhost") == 0) {
-		connection_address_make(&address, NETWORK_IPV4, one);
+		address_make(&address, NETWORK_IPV4, one);
 		add_address(lookup, &address);
-		connection_address_make(&address, NETWORK_IPV6, six);
+		address_make(&address, NETWORK_IPV6, six);
 		add_address(lookup, &address);
 	}
 	return lookup->count > 0;

@@ -183,7 +183,7 @@ bool call_flag(const struct call *call, const char *name);
  * A spill is nameless until it is kept; the newest SPILL_KEPT stay.
  *
  * base/text/text.h cuts long texts and long lines. The output of a command beyond that
- * lies in a spill, of which tools/tests/failing.h tells the lines that speak of a failure.
+ * lies in a spill, of which tools/shown.h tells the lines that speak of a failure.
  */
 
 enum { SPILL_KEPT = 16 };

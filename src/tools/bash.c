@@ -22,10 +22,8 @@
 #include "tool/limits.h"
 #include "tool/tool.h"
 #include "tools/bash_hints.h"
-#include "tools/outline.h"
 #include "tools/shell.h"
 #include "tools/shown.h"
-#include "tools/tests/failing.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -520,7 +518,7 @@ static bool is_binary(const struct program_output *whole, const struct program_o
 static void add_binary(const struct bash_answer *answer, const struct program_output *output,
 		       bool alone, struct tool_result *result)
 {
-	const char *kind = outline_binary_kind(buf_str(&output->head));
+	const char *kind = shown_binary_kind(buf_str(&output->head));
 	struct buf *text = &result->text;
 	char size[32];
 
@@ -763,8 +761,8 @@ static void add_failing(const struct bash_answer *answer, struct buf *text)
 	if (spill < 0)
 		return;
 	buf_init(&lines, (size_t)FAILING_SHOWN * (FAILING_LINE_BYTES + 32));
-	count = failing_gather(spill, since, lines_before(spill, since) + 1,
-			       buf_str(text), &lines);
+	count = shown_failing_gather(spill, since, lines_before(spill, since) + 1,
+				     buf_str(text), &lines);
 	if (count > 0) {
 		buf_adds(text, "[left out, but perhaps what failed");
 		if (count > FAILING_SHOWN)

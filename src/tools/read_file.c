@@ -14,7 +14,6 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
-#include "tools/outline.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 
@@ -501,6 +500,17 @@ static enum result_status fail_binary(struct reading *reading)
 			 text_size((uint64_t)reading->file.st.st_size, size));
 }
 
+/* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
+static void add_ends(const struct shown_ends *ends, struct buf *out)
+{
+	if (ends->crlf == 0)
+		buf_adds(out, "LF");
+	else if (ends->lf == 0)
+		buf_adds(out, "CRLF");
+	else
+		buf_addf(out, "mixed (%zu CRLF, %zu LF)", ends->crlf, ends->lf);
+}
+
 static const char *encoding_name(const struct reading *reading)
 {
 	if (reading->kind.utf16)
@@ -525,7 +535,7 @@ static void add_details(struct reading *reading)
 	if (strncmp(reading->mark, "stat:", 5) != 0)
 		value_set_text(details, "hash", reading->mark);
 	buf_init(&ends, 128);
-	shown_add_ends(&reading->ends, &ends);
+	add_ends(&reading->ends, &ends);
 	value_set_text(details, "line_ends", ends.data);
 	buf_fini(&ends);
 }
@@ -591,7 +601,7 @@ static void add_head(struct reading *reading)
 					     : "");
 	if (reading->ends.crlf) {
 		buf_adds(text, "; line ends ");
-		shown_add_ends(&reading->ends, text);
+		add_ends(&reading->ends, text);
 	}
 	if (reading->no_final_newline)
 		buf_adds(text, "; no newline at its end");
@@ -700,6 +710,35 @@ static void begin_only(struct reading *reading, struct str start)
 	reading->map = outline_new(reading->file.path.data, start);
 }
 
+static unsigned utf16_unit(struct str text, size_t at, bool big)
+{
+	unsigned first = (unsigned char)text.data[at];
+	unsigned second = (unsigned char)text.data[at + 1];
+
+	return big ? first << 8 | second : second << 8 | first;
+}
+
+/* Convert UTF-16 (without its mark) to UTF-8. Halves of surrogate pairs become U+FFFD. */
+static void from_utf16(struct str text, bool big, struct buf *out)
+{
+	for (size_t at = 0; at + 1 < text.size; at += 2) {
+		unsigned unit = utf16_unit(text, at, big);
+
+		if (unit >= 0xd800 && unit < 0xdc00 && at + 3 < text.size) {
+			unsigned low = utf16_unit(text, at + 2, big);
+
+			if (low >= 0xdc00 && low < 0xe000) {
+				text_add_code(0x10000 + ((unit - 0xd800) << 10) +
+						      (low - 0xdc00),
+					      out);
+				at += 2;
+				continue;
+			}
+		}
+		text_add_code(unit >= 0xd800 && unit < 0xe000 ? 0xfffd : unit, out);
+	}
+}
+
 static enum result_status read_small(struct reading *reading)
 {
 	struct buf content;
@@ -722,8 +761,8 @@ static enum result_status read_small(struct reading *reading)
 	files_mark(text, NULL, reading->mark);
 	reading->kind = shown_kind(text);
 	if (reading->kind.utf16) {
-		shown_from_utf16(str_part(text, SHOWN_MARK16, text.size),
-				 reading->kind.utf16_big, &converted);
+		from_utf16(str_part(text, SHOWN_MARK16, text.size),
+			   reading->kind.utf16_big, &converted);
 		text = buf_str(&converted);
 	} else if (reading->kind.utf8_mark) {
 		text = str_part(text, SHOWN_MARK8, text.size);

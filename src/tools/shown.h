@@ -1,6 +1,7 @@
 /*
- * shown: how the file tools show files to a model: the kind of text that a content is,
- * its bytes made visible without losing any, and the sentences that the tools share.
+ * shown: how the tools show files and outputs to a model: the kind of text that a content
+ * is, its bytes made visible without losing any, what an answer says of the lines that it
+ * leaves out, and the sentences that the tools share.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include "tool/call.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct place;
@@ -35,6 +37,12 @@ struct shown_kind {
 };
 /* Find the kind of a file from its first bytes. */
 struct shown_kind shown_kind(struct str start);
+
+/*
+ * The kind of a file that is no text, by its first bytes: "PNG", "gzip". NULL: the kind is
+ * not known.
+ */
+const char *shown_binary_kind(struct str start);
 
 enum { SHOWN_MARK8 = 3, SHOWN_MARK16 = 2 }; /* sizes of the byte-order marks */
 
@@ -67,8 +75,6 @@ bool shown_set_ends(struct buf *text, enum shown_end wanted);
 	}
 bool shown_ends_are_given(const struct call *call);
 void shown_add_ends_set(const char *name, enum shown_end end, struct buf *out);
-/* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
-void shown_add_ends(const struct shown_ends *ends, struct buf *out);
 
 /*
  * Append TEXT with every byte visible: control bytes and bytes that are no UTF-8 as \xHH.
@@ -85,9 +91,6 @@ void shown_add_spaces(struct str text, struct buf *out);
 void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, bool has_end,
 			  struct buf *out);
 
-/* Convert UTF-16 (without its mark) to UTF-8. Halves of surrogate pairs become U+FFFD. */
-void shown_from_utf16(struct str text, bool big, struct buf *out);
-
 /*
  * Returns RESULT_FAILED with the sentence of ERR and, when PATH is missing, similar
  * paths.
@@ -95,6 +98,59 @@ void shown_from_utf16(struct str text, bool big, struct buf *out);
 enum result_status shown_fail(struct call *call, struct tool_result *result,
 			      const char *path, const struct err *err);
 void shown_place_path(const struct place *place, struct buf *out);
+
+/*
+ * The lines in which compilers and test runners report a failure are known by how they
+ * begin. When an output is too long for an answer, the answer names these lines with their
+ * numbers.
+ */
+
+enum {
+	FAILING_SHOWN = 10, /* the most lines that are shown */
+	/* of each line, whose beginning says what failed and where */
+	FAILING_LINE_BYTES = 200,
+};
+
+/* Does LINE begin with a word for failure, perhaps behind a place ("a.c:12:5: error: …")? */
+bool shown_failing_line(struct str line);
+
+/*
+ * Append such lines of the file FD, from its byte FROM on, that SHOWN does not have yet:
+ * "NUMBER<tab>line" each, the first FAILING_SHOWN. NUMBER: the number of the line at
+ * FROM. Returns how many such lines there are.
+ */
+size_t shown_failing_gather(int fd, uint64_t from, size_t number, struct str shown,
+			    struct buf *out);
+
+/*
+ * An outline: the lines of a file that begin a function, a class, a heading or a section, as
+ * far as single lines tell it: a map of what an answer does not show. Any text gives an
+ * outline; data has none.
+ */
+
+struct outline;
+
+/*
+ * Begin the outline of a file with this NAME, whose content begins with START. NULL: the
+ * file is data, or of an unknown kind.
+ */
+struct outline *outline_new(const char *name, struct str start);
+void outline_free(struct outline *outline); /* NULL is fine */
+
+/*
+ * Take LINE, without its end, which has this NUMBER. Call it for all lines in their
+ * order. NULL is fine.
+ */
+void outline_add(struct outline *outline, size_t number, struct str line);
+
+/*
+ * Append at most MOST places in at most BYTES, "NUMBER<tab>line" each: those of the outer
+ * levels first, and, of the first level that has too many, some from every part of the
+ * file. Returns how many were appended.
+ */
+size_t outline_print(struct outline *outline, size_t most, size_t bytes, struct buf *out);
+/* The number of places. */
+size_t outline_count(const struct outline *outline);
 
 /*
  * Shared by write_file and edit_file: the old content of the file, the guard against

@@ -1,9 +1,8 @@
 /*
- * outline: any text gives an outline within its bounds; failing: of any line it is told whether it
- * tells of a failure; outline_binary_kind: of any bytes what they look like.
+ * outline: any text gives an outline within its bounds; shown_failing_line: of any line it is told
+ * whether it tells of a failure; shown_binary_kind: of any bytes what they look like.
  */
-#include "tools/outline.h"
-#include "tools/tests/failing.h"
+#include "tools/shown.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,10 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					    "a.css", "a.el"};
 	struct str text = {(const char *)data, size}, rest, line;
 
-	(void)outline_binary_kind(text);
+	(void)shown_binary_kind(text);
 	rest = text;
 	while (str_next_line(&rest, &line))
-		(void)failing_line(line);
+		(void)shown_failing_line(line);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct outline *outline = outline_new(names[i], text);
 		size_t number = 0, count;

@@ -102,6 +102,25 @@ bool text_is_utf8(struct str text)
 	}
 }
 
+void text_add_code(uint32_t code, struct buf *out)
+{
+	if (code < 0x80) {
+		buf_addc(out, (char)code);
+	} else if (code < 0x800) {
+		buf_addc(out, (char)(0xc0 | code >> 6));
+		buf_addc(out, (char)(0x80 | (code & 0x3f)));
+	} else if (code < 0x10000) {
+		buf_addc(out, (char)(0xe0 | code >> 12));
+		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
+		buf_addc(out, (char)(0x80 | (code & 0x3f)));
+	} else {
+		buf_addc(out, (char)(0xf0 | code >> 18));
+		buf_addc(out, (char)(0x80 | (code >> 12 & 0x3f)));
+		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
+		buf_addc(out, (char)(0x80 | (code & 0x3f)));
+	}
+}
+
 size_t text_character_border(struct str text, size_t at)
 {
 	size_t start = at;

@@ -16,6 +16,8 @@ struct err;
 /* Length of the valid UTF-8 character at TEXT[0], 0 when it is none (RFC 3629). */
 size_t text_utf8_length(struct str text);
 bool text_is_utf8(struct str text);
+/* Append the character with the number CODE, at most 0x10ffff, as UTF-8. */
+void text_add_code(uint32_t code, struct buf *out);
 
 /* The largest n <= AT that does not cut a character. */
 size_t text_character_border(struct str text, size_t at);

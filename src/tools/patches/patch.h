@@ -2,9 +2,8 @@
  * patch: the text of a patch as a list of files with their changes. One parser reads two
  * grammars: that of Codex (`*** Begin Patch`) and the unified diff (git's, too). The
  * parser corrects all errors that need no guess: a code fence or a shell's `apply_patch
- * <<'EOF'` around the patch (wrapping.c), CRLF, wrong line counts in a hunk's head, lost
- * blanks of empty lines. A text that may be cut off is refused. Pure; the input is
- * hostile.
+ * <<'EOF'` around the patch, CRLF, wrong line counts in a hunk's head, lost blanks of
+ * empty lines. A text that may be cut off is refused. Pure; the input is hostile.
  */
 #pragma once
 
@@ -74,35 +73,6 @@ bool patch_needs_room(const struct patch *patch, const char *path);
  * file as it is.
  */
 void patch_merge(struct patch *patch);
-
-#define PATCH_BEGIN "*** Begin Patch"
-
-/* Used by patch_parse. */
-struct patch_reader {
-	struct patch *patch;
-	struct str *lines; /* without line ends */
-	size_t count, at;
-	size_t first; /* the number of lines[0] in the original text */
-	size_t hunks;
-	struct buf *sentence;
-};
-
-/*
- * Remove the text around the patch: text before it, a code fence, a shell's here-document
- * or quotes. False: there are other lines that a shell would run, and the sentence
- * refuses them, because this tool runs none.
- */
-bool patch_unwrap(struct patch_reader *reader);
-/* Does a patch begin with LINE, or at the line I? */
-bool patch_starts_codex(struct str line);
-bool patch_starts_unified(const struct patch_reader *reader, size_t i);
-
-/*
- * Set "Line N of the patch: " and the sentence. N belongs to the line INDEX. Always
- * false.
- */
-bool patch_refuse(struct patch_reader *reader, size_t index, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /*
  * Applies the hunks of one file to its text. Pure. Each hunk must have one place, found

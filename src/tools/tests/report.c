@@ -21,8 +21,10 @@
 #include <strings.h>
 
 enum {
+	VALUE_MAX = 4096, /* of a name or an attribute */
 	WORDS_MAX = 16 << 10,
-	LINE_MAX_BYTES = 4096, /* of a line that is searched */
+	OUTPUT_MAX = 256 << 10, /* the output of one test */
+	LINE_MAX_BYTES = 4096,  /* of a line that is searched */
 };
 
 enum {
@@ -335,7 +337,10 @@ bool report_place_find(struct str text, const char *folder, struct str *file, ui
 	return false;
 }
 
-/* The lines of test programs that have no format of their own. */
+/*
+ * The lines of test programs that have no format of their own: of cmocka and GoogleTest,
+ * Check, Unity and automake, and the progress of ctest and meson.
+ */
 
 struct lines {
 	struct test_report *report;
@@ -600,7 +605,8 @@ static void deal_out(struct lines *lines)
 	}
 }
 
-void report_lines_text(struct str text, struct str group, struct str select,
+/* SELECT is that of every test in TEXT. */
+static void lines_text(struct str text, struct str group, struct str select,
 		       struct test_report *report)
 {
 	struct lines lines = {.report = report,
@@ -620,60 +626,6 @@ void report_lines_text(struct str text, struct str group, struct str select,
 	}
 	deal_out(&lines);
 	buf_fini(&lines.loose);
-}
-
-enum kind { TAP, LINES, CARGO, JUNIT, KINDS };
-
-static void read_as(enum kind kind, struct str text, struct str group, struct str select,
-		    struct test_report *report)
-{
-	size_t first = report->count;
-
-	if (kind == LINES)
-		report_lines_text(text, group, select, report);
-	else if (kind == TAP)
-		report_tap_text(text, group, report);
-	else if (kind == CARGO)
-		report_cargo_text(text, group, report);
-	else
-		report_junit_text(text, group, report);
-	/* Such tests cannot be run again one by one. */
-	for (size_t i = first; i < report->count; i++)
-		report->failures[i].select =
-			select.size > 0 ? arena_copy(&report->arena, select) : NULL;
-}
-
-void report_any_text(struct str text, struct str group, struct str select,
-		     struct test_report *report)
-{
-	enum kind best = LINES;
-	uint64_t most = 0;
-
-	for (enum kind kind = TAP; kind < KINDS; kind++) {
-		struct test_report trial;
-
-		test_report_init(&trial, NULL, NULL);
-		read_as(kind, text, group, select, &trial);
-		if (test_report_total(&trial) > most) {
-			most = test_report_total(&trial);
-			best = kind;
-		}
-		test_report_fini(&trial);
-	}
-	read_as(best, text, group, select, report);
-}
-
-void report_parse_any(const struct test_output *output, struct test_report *report)
-{
-	struct buf both;
-
-	/* The errors of a library may be in the other stream. */
-	buf_init(&both, output->out.size + output->error.size + 2);
-	(void)buf_addstr(&both, output->out);
-	(void)buf_end_line(&both);
-	(void)buf_addstr(&both, output->error);
-	report_any_text(buf_str(&both), STR(""), STR(""), report);
-	buf_fini(&both);
 }
 
 /*
@@ -922,7 +874,8 @@ static void take_tap_line(struct tap *tap, struct str line)
 	tap->text_end = line.data + line.size;
 }
 
-static void parse(struct str text, struct str group, bool prove, struct test_report *report)
+static void parse_tap(struct str text, struct str group, bool prove,
+		      struct test_report *report)
 {
 	struct tap tap = {.report = report, .group = group, .prove = prove};
 	struct str line;
@@ -941,17 +894,17 @@ static void parse(struct str text, struct str group, bool prove, struct test_rep
 
 void report_tap_text(struct str text, struct str group, struct test_report *report)
 {
-	parse(text, group, false, report);
+	parse_tap(text, group, false, report);
 }
 
 void report_parse_tap(const struct test_output *output, struct test_report *report)
 {
-	parse(output->out, STR(""), false, report);
+	parse_tap(output->out, STR(""), false, report);
 }
 
 void report_parse_prove(const struct test_output *output, struct test_report *report)
 {
-	parse(output->out, STR(""), true, report);
+	parse_tap(output->out, STR(""), true, report);
 }
 
 /*
@@ -960,7 +913,6 @@ void report_parse_prove(const struct test_output *output, struct test_report *re
  */
 
 enum {
-	VALUE_MAX = 4096,
 	MESSAGE_MAX_BYTES = 64 << 10, /* of a line that is searched */
 	CODE_DIGITS = 4,
 };
@@ -989,7 +941,7 @@ static void add_unmarked(struct str text, struct buf *out)
  * The value of KEY in a message "##teamcity[word key='value' …]". It ends at a "'"
  * without a bar before it.
  */
-static void attribute(struct str line, const char *key, struct buf *out)
+static void message_value(struct str line, const char *key, struct buf *out)
 {
 	const struct str wanted = str_of(key);
 	size_t at = 0;
@@ -1025,8 +977,8 @@ static void begin_test(struct teamcity *teamcity, struct str line)
 	struct str place;
 	size_t at;
 
-	attribute(line, "name", &teamcity->name);
-	attribute(line, "locationHint", &teamcity->value);
+	message_value(line, "name", &teamcity->name);
+	message_value(line, "locationHint", &teamcity->value);
 	buf_clear(&teamcity->class);
 	buf_clear(&teamcity->file);
 	buf_clear(&teamcity->words);
@@ -1069,9 +1021,9 @@ static void take_message(struct teamcity *teamcity, struct str line)
 		return;
 	} else if (str_starts(line, STR("testFailed "))) {
 		teamcity->state = TEST_FAILED;
-		attribute(line, "message", &teamcity->value);
+		message_value(line, "message", &teamcity->value);
 		(void)buf_addf(&teamcity->words, "%s\n", teamcity->value.data);
-		attribute(line, "details", &teamcity->value);
+		message_value(line, "details", &teamcity->value);
 		(void)buf_addstr(&teamcity->words, buf_str(&teamcity->value));
 	} else if (str_starts(line, STR("testIgnored "))) {
 		teamcity->state = TEST_SKIPPED;
@@ -1080,7 +1032,7 @@ static void take_message(struct teamcity *teamcity, struct str line)
 	}
 }
 
-void report_teamcity_text(struct str text, struct test_report *report)
+static void teamcity_text(struct str text, struct test_report *report)
 {
 	const struct str mark = STR("##teamcity[");
 	struct teamcity teamcity = {.report = report};
@@ -1215,7 +1167,7 @@ static void take_pytest_line(struct pytest *pytest, struct str line)
 	take_letters(pytest, letters);
 }
 
-void report_pytest_text(struct str text, struct test_report *report)
+static void pytest_text(struct str text, struct test_report *report)
 {
 	struct pytest pytest = {.report = report};
 	struct str line;
@@ -1227,4 +1179,587 @@ void report_pytest_text(struct str text, struct test_report *report)
 			break;
 		take_pytest_line(&pytest, str_part(line, 0, MESSAGE_MAX_BYTES));
 	}
+}
+
+/* The XML that test runners write. */
+
+enum { ENTITY_MAX = 12, CODE_MAX = 0x10ffff };
+
+/* Skip the rest up to END, and END itself. False: END is missing. */
+static bool skip_to(struct xml *xml, struct str end)
+{
+	size_t at = str_find(xml->rest, end, 0);
+
+	if (at == (size_t)-1)
+		return false;
+	xml->rest = str_part(xml->rest, at + end.size, SIZE_MAX);
+	return true;
+}
+
+/* The end of a tag that begins at the rest: ">" outside of quotes. */
+static size_t tag_end(struct str text)
+{
+	char quote = '\0';
+
+	for (size_t at = 0; at < text.size; at++) {
+		char c = text.data[at];
+
+		if (quote != '\0')
+			quote = c == quote ? '\0' : quote;
+		else if (c == '"' || c == '\'')
+			quote = c;
+		else if (c == '>')
+			return at;
+	}
+	return (size_t)-1;
+}
+
+static enum xml_event read_tag(struct xml *xml)
+{
+	size_t end = tag_end(xml->rest);
+	struct str tag;
+	size_t size = 0;
+	bool closing;
+
+	if (end == (size_t)-1)
+		return XML_END;
+	tag = str_part(xml->rest, 1, end - 1);
+	xml->rest = str_part(xml->rest, end + 1, SIZE_MAX);
+	closing = str_starts(tag, STR("/"));
+	xml->closes = !closing && str_ends(tag, STR("/"));
+	if (closing)
+		tag = str_part(tag, 1, SIZE_MAX);
+	if (xml->closes)
+		tag.size--;
+	while (size < tag.size && !isspace((unsigned char)tag.data[size]))
+		size++;
+	xml->name = str_part(tag, 0, size);
+	xml->attributes = str_part(tag, size, SIZE_MAX);
+	return closing ? XML_CLOSE : XML_OPEN;
+}
+
+static enum xml_event read_cdata(struct xml *xml)
+{
+	const struct str begin = STR("<![CDATA["), end = STR("]]>");
+	size_t at = str_find(xml->rest, end, begin.size);
+
+	if (at == (size_t)-1)
+		return XML_END;
+	xml->text = str_part(xml->rest, begin.size, at - begin.size);
+	xml->literal = true;
+	xml->rest = str_part(xml->rest, at + end.size, SIZE_MAX);
+	return XML_TEXT;
+}
+
+enum xml_event xml_next(struct xml *xml)
+{
+	if (xml->closes) {
+		xml->closes = false;
+		return XML_CLOSE;
+	}
+	while (xml->rest.size > 0) {
+		if (xml->rest.data[0] != '<') {
+			size_t at = str_find(xml->rest, STR("<"), 0);
+
+			if (at == (size_t)-1)
+				return XML_END;
+			xml->text = str_part(xml->rest, 0, at);
+			xml->literal = false;
+			xml->rest = str_part(xml->rest, at, SIZE_MAX);
+			return XML_TEXT;
+		}
+		if (str_starts(xml->rest, STR("<![CDATA[")))
+			return read_cdata(xml);
+		if (str_starts(xml->rest, STR("<!--"))) {
+			if (!skip_to(xml, STR("-->")))
+				return XML_END;
+		} else if (str_starts(xml->rest, STR("<?"))) {
+			if (!skip_to(xml, STR("?>")))
+				return XML_END;
+		} else if (str_starts(xml->rest, STR("<!"))) {
+			if (!skip_to(xml, STR(">")))
+				return XML_END;
+		} else {
+			return read_tag(xml);
+		}
+	}
+	return XML_END;
+}
+
+/* The character's number for "#10" or "#xa"; 0: there is none. */
+static uint32_t code_of(struct str entity)
+{
+	bool hex = entity.size > 2 && entity.data[1] == 'x';
+	uint32_t code = 0;
+
+	for (size_t i = hex ? 2 : 1; i < entity.size; i++) {
+		char c = entity.data[i];
+		uint32_t digit;
+
+		if (isdigit((unsigned char)c))
+			digit = (uint32_t)(c - '0');
+		else if (hex && isxdigit((unsigned char)c))
+			digit = (uint32_t)(tolower((unsigned char)c) - 'a') + 10;
+		else
+			return 0;
+		code = code * (hex ? 16 : 10) + digit;
+		if (code > CODE_MAX)
+			return 0;
+	}
+	return code;
+}
+
+/* Append the character that ENTITY (without "&" and ";") means. False: it means none. */
+static bool add_entity(struct str entity, struct buf *out)
+{
+	static const struct {
+		const char *name;
+		char c;
+	} known[] = {{"lt", '<'}, {"gt", '>'}, {"amp", '&'}, {"quot", '"'}, {"apos", '\''}};
+	uint32_t code;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (str_is(entity, known[i].name))
+			return buf_addc(out, known[i].c);
+	}
+	code = entity.size > 1 && entity.data[0] == '#' ? code_of(entity) : 0;
+	if (code == 0)
+		return false;
+	text_add_code(code, out);
+	return true;
+}
+
+static void decode(struct str raw, struct buf *out)
+{
+	for (size_t at = 0; at < raw.size;) {
+		const char *amp = memchr(raw.data + at, '&', raw.size - at);
+		size_t to = amp != NULL ? (size_t)(amp - raw.data) : raw.size;
+		size_t end;
+
+		(void)buf_addstr(out, str_part(raw, at, to - at));
+		at = to;
+		if (at == raw.size)
+			break;
+		end = str_find(str_part(raw, at, ENTITY_MAX), STR(";"), 0);
+		if (end != (size_t)-1 && add_entity(str_part(raw, at + 1, end - 1), out)) {
+			at += end + 1;
+		} else {
+			(void)buf_addc(out, '&');
+			at++;
+		}
+	}
+}
+
+void xml_add_text(const struct xml *xml, struct buf *out)
+{
+	if (xml->literal)
+		(void)buf_addstr(out, xml->text);
+	else
+		decode(xml->text, out);
+}
+
+bool xml_attribute(const struct xml *xml, const char *name, struct buf *out)
+{
+	struct str rest = xml->attributes;
+
+	for (;;) {
+		size_t equal, end;
+		struct str key;
+
+		rest = str_trim(rest);
+		equal = str_find(rest, STR("="), 0);
+		if (equal == (size_t)-1)
+			return false;
+		key = str_trim(str_part(rest, 0, equal));
+		rest = str_trim(str_part(rest, equal + 1, SIZE_MAX));
+		if (rest.size == 0 || (rest.data[0] != '"' && rest.data[0] != '\''))
+			return false;
+		end = str_find(rest, (struct str){rest.data, 1}, 1);
+		if (end == (size_t)-1)
+			return false;
+		if (str_is(key, name)) {
+			buf_clear(out);
+			decode(str_part(rest, 1, end - 1), out);
+			return true;
+		}
+		rest = str_part(rest, end + 1, SIZE_MAX);
+	}
+}
+
+/*
+ * The JUnit XML of phpunit, pytest, ctest and meson, and of programs that print it. The
+ * output of a test of ctest or meson is read once more, because such a test usually is a
+ * program of many tests.
+ */
+
+static void any_text(struct str text, struct str group, struct str select,
+		     struct test_report *report);
+
+enum style { PHPUNIT, PYTEST, CTEST, MESON, PRINTED };
+
+enum part { PART_NONE, PART_FAILURE, PART_OUT, PART_ERROR };
+
+struct junit {
+	enum style style;
+	struct str group;
+	struct test_report *report;
+	struct xml xml;
+	bool in_case;
+	enum part part;
+	enum test_state state;
+	struct buf suite, name, class, file, message, value;
+	struct buf failure, out, error;
+	uint64_t line;
+	size_t suite_first;   /* the number of failures when the suite began */
+	struct buf suite_out; /* the output of the suite itself (meson's TAP) */
+};
+
+static void junit_init(struct junit *junit, enum style style, struct str text,
+		       struct test_report *report)
+{
+	*junit = (struct junit){.style = style, .report = report, .xml.rest = text};
+	buf_init(&junit->suite, VALUE_MAX);
+	buf_init(&junit->name, VALUE_MAX);
+	buf_init(&junit->class, VALUE_MAX);
+	buf_init(&junit->file, VALUE_MAX);
+	buf_init(&junit->message, OUTPUT_MAX);
+	buf_init(&junit->value, VALUE_MAX);
+	buf_init(&junit->failure, OUTPUT_MAX);
+	buf_init(&junit->out, OUTPUT_MAX);
+	buf_init(&junit->error, OUTPUT_MAX);
+	buf_init(&junit->suite_out, OUTPUT_MAX);
+}
+
+static void junit_fini(struct junit *junit)
+{
+	struct buf *all[] = {
+		&junit->suite,   &junit->name,      &junit->class,   &junit->file,
+		&junit->message, &junit->value,     &junit->failure, &junit->out,
+		&junit->error,   &junit->suite_out,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		buf_fini(all[i]);
+}
+
+static void attribute_of(struct junit *junit, const char *name, struct buf *out)
+{
+	if (!xml_attribute(&junit->xml, name, out))
+		buf_clear(out);
+}
+
+static void begin_case(struct junit *junit)
+{
+	junit->in_case = true;
+	junit->part = PART_NONE;
+	junit->state = TEST_PASSED;
+	buf_clear(&junit->message);
+	buf_clear(&junit->failure);
+	buf_clear(&junit->out);
+	buf_clear(&junit->error);
+	attribute_of(junit, "name", &junit->name);
+	attribute_of(junit, junit->style == PHPUNIT ? "class" : "classname", &junit->class);
+	attribute_of(junit, "file", &junit->file);
+	attribute_of(junit, "line", &junit->value);
+	junit->line = strtoul(junit->value.data, NULL, 10);
+	/* pytest counts lines from 0. */
+	junit->line += junit->style == PYTEST && junit->value.size > 0;
+}
+
+static void open_element(struct junit *junit)
+{
+	struct str name = junit->xml.name;
+
+	if (str_is(name, "testsuite")) {
+		attribute_of(junit, "name", &junit->suite);
+		junit->suite_first = junit->report->count;
+		buf_clear(&junit->suite_out);
+	} else if (str_is(name, "testcase")) {
+		begin_case(junit);
+	} else if (str_is(name, "failure") || str_is(name, "error")) {
+		junit->state = TEST_FAILED;
+		junit->part = PART_FAILURE;
+		attribute_of(junit, "message", &junit->message);
+	} else if (str_is(name, "skipped")) {
+		junit->state = TEST_SKIPPED;
+		junit->part = PART_NONE;
+	} else if (str_is(name, "system-out")) {
+		junit->part = PART_OUT;
+	} else if (str_is(name, "system-err")) {
+		junit->part = PART_ERROR;
+	}
+}
+
+/*
+ * Make pytest's own name, "tests/test_a.py::TestC::test_x", of "tests.test_a.TestC" and
+ * the file.
+ */
+static void pytest_node(struct junit *junit, struct buf *node)
+{
+	struct str class = buf_str(&junit->class);
+	struct str module = buf_str(&junit->file);
+
+	(void)buf_addstr(node, module);
+	if (str_ends(module, STR(".py")))
+		module.size -= 3;
+	if (class.size > module.size) {
+		struct str rest = str_part(class, module.size + 1, SIZE_MAX);
+
+		(void)buf_adds(node, "::");
+		for (size_t i = 0; i < rest.size; i++) {
+			if (rest.data[i] == '.')
+				(void)buf_adds(node, "::");
+			else
+				(void)buf_addc(node, rest.data[i]);
+		}
+	}
+	(void)buf_addf(node, "::%s", junit->name.data);
+}
+
+static struct str after_slash(struct str text)
+{
+	for (size_t at; (at = str_find(text, STR(" / "), 0)) != (size_t)-1;)
+		text = str_part(text, at + 3, SIZE_MAX);
+	return text;
+}
+
+/* The names of this test: for people, and for its runner. */
+static void name_case(struct junit *junit, struct buf *name, struct buf *select)
+{
+	struct str suite = buf_str(&junit->suite);
+
+	switch (junit->style) {
+	case PHPUNIT:
+		(void)buf_addf(name, "%s::%s", junit->class.data, junit->name.data);
+		(void)buf_addstr(select, buf_str(name));
+		break;
+	case PYTEST:
+		pytest_node(junit, name);
+		if (junit->file.size > 0)
+			(void)buf_addstr(select, buf_str(name));
+		break;
+	case CTEST:
+		(void)buf_addstr(name, buf_str(&junit->name));
+		(void)buf_addstr(select, buf_str(name));
+		break;
+	case MESON:
+		/* When a test has several parts, the suite has its name. */
+		if (str_find(suite, STR(" / "), 0) == (size_t)-1)
+			suite = buf_str(&junit->name);
+		else
+			(void)buf_addf(name, "%.*s / ", (int)after_slash(suite).size,
+				       after_slash(suite).data);
+		(void)buf_addstr(name, after_slash(buf_str(&junit->name)));
+		(void)buf_addstr(select, after_slash(suite));
+		break;
+	case PRINTED:
+		if (junit->class.size > 0)
+			(void)buf_addf(name, "%s.", junit->class.data);
+		(void)buf_addstr(name, buf_str(&junit->name));
+		break;
+	}
+}
+
+/* Was the test a program of several tests, by its output? Then add them. */
+static bool add_inner(struct junit *junit, struct str name, struct str select,
+		      struct str printed)
+{
+	struct test_report inner;
+	bool fits;
+
+	if (junit->style != CTEST && junit->style != MESON)
+		return false;
+	test_report_init(&inner, NULL, NULL);
+	any_text(printed, name, select, &inner);
+	fits = test_report_total(&inner) > 0 &&
+	       (inner.failed > 0) == (junit->state == TEST_FAILED);
+	test_report_fini(&inner);
+	if (fits)
+		any_text(printed, name, select, junit->report);
+	return fits;
+}
+
+static void end_case(struct junit *junit)
+{
+	struct buf name, select, text;
+
+	junit->in_case = false;
+	buf_init(&name, 4 * VALUE_MAX);
+	buf_init(&select, 4 * VALUE_MAX);
+	buf_init(&text, 3 * OUTPUT_MAX);
+	name_case(junit, &name, &select);
+	if (junit->failure.size == 0)
+		(void)buf_addstr(&junit->failure, buf_str(&junit->message));
+	(void)buf_addstr(&text, buf_str(&junit->failure));
+	if (junit->style == CTEST || junit->style == MESON) {
+		(void)buf_end_line(&text);
+		(void)buf_addstr(&text, buf_str(&junit->out));
+		(void)buf_end_line(&text);
+		(void)buf_addstr(&text, buf_str(&junit->error));
+	}
+	if (junit->state == TEST_SKIPPED ||
+	    !add_inner(junit, buf_str(&name), buf_str(&select), buf_str(&text))) {
+		const struct test_seen seen = {
+			.state = junit->state,
+			.group = junit->group,
+			.name = buf_str(&name),
+			.select = buf_str(&select),
+			.file = buf_str(&junit->file),
+			.line = junit->line,
+			.text = str_trim(buf_str(&text)),
+		};
+
+		test_report_add(junit->report, &seen);
+	}
+	buf_fini(&name);
+	buf_fini(&select);
+	buf_fini(&text);
+}
+
+/* Add the words of a suite's failures from its output, which has them in their order. */
+static void end_suite(struct junit *junit)
+{
+	struct test_report *report = junit->report;
+	struct test_report inner;
+
+	if (junit->suite_out.size == 0)
+		return;
+	test_report_init(&inner, NULL, NULL);
+	report_tap_text(buf_str(&junit->suite_out), STR(""), &inner);
+	for (size_t i = 0; i < inner.count && junit->suite_first + i < report->count &&
+			   inner.count == report->count - junit->suite_first;
+	     i++)
+		test_report_add_text(report, &report->failures[junit->suite_first + i],
+				     str_of(inner.failures[i].text));
+	test_report_fini(&inner);
+	buf_clear(&junit->suite_out);
+}
+
+static void add_words(struct junit *junit)
+{
+	if (junit->part == PART_FAILURE)
+		xml_add_text(&junit->xml, &junit->failure);
+	else if (junit->part == PART_OUT)
+		xml_add_text(&junit->xml, junit->in_case ? &junit->out : &junit->suite_out);
+	else if (junit->part == PART_ERROR && junit->in_case)
+		xml_add_text(&junit->xml, &junit->error);
+}
+
+static void read_elements(struct junit *junit)
+{
+	enum xml_event event;
+
+	while ((event = xml_next(&junit->xml)) != XML_END) {
+		if (event == XML_OPEN)
+			open_element(junit);
+		else if (event == XML_TEXT)
+			add_words(junit);
+		else if (str_is(junit->xml.name, "testcase") && junit->in_case)
+			end_case(junit);
+		else if (str_is(junit->xml.name, "testsuite"))
+			end_suite(junit);
+		if (event == XML_CLOSE)
+			junit->part = PART_NONE;
+	}
+}
+
+static void parse_junit(enum style style, struct str text, struct str group,
+			struct test_report *report)
+{
+	struct junit junit;
+
+	junit_init(&junit, style, text, report);
+	junit.group = group;
+	read_elements(&junit);
+	junit_fini(&junit);
+}
+
+void report_parse_phpunit(const struct test_output *output, struct test_report *report)
+{
+	parse_junit(PHPUNIT, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		teamcity_text(output->progress, report);
+}
+
+void report_parse_pytest(const struct test_output *output, struct test_report *report)
+{
+	parse_junit(PYTEST, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		pytest_text(output->out, report);
+}
+
+void report_parse_ctest(const struct test_output *output, struct test_report *report)
+{
+	parse_junit(CTEST, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		lines_text(output->out, STR(""), STR(""), report);
+}
+
+void report_parse_meson(const struct test_output *output, struct test_report *report)
+{
+	parse_junit(MESON, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		lines_text(output->out, STR(""), STR(""), report);
+}
+
+static void junit_text(struct str text, struct str group, struct test_report *report)
+{
+	size_t at = str_find(text, STR("<testsuite"), 0);
+
+	if (at != (size_t)-1)
+		parse_junit(PRINTED, str_part(text, at, SIZE_MAX), group, report);
+}
+
+enum kind { TAP, LINES, CARGO, JUNIT, KINDS };
+
+static void read_as(enum kind kind, struct str text, struct str group, struct str select,
+		    struct test_report *report)
+{
+	size_t first = report->count;
+
+	if (kind == LINES)
+		lines_text(text, group, select, report);
+	else if (kind == TAP)
+		report_tap_text(text, group, report);
+	else if (kind == CARGO)
+		report_cargo_text(text, group, report);
+	else
+		junit_text(text, group, report);
+	/* Such tests cannot be run again one by one. */
+	for (size_t i = first; i < report->count; i++)
+		report->failures[i].select =
+			select.size > 0 ? arena_copy(&report->arena, select) : NULL;
+}
+
+static void any_text(struct str text, struct str group, struct str select,
+		     struct test_report *report)
+{
+	enum kind best = LINES;
+	uint64_t most = 0;
+
+	for (enum kind kind = TAP; kind < KINDS; kind++) {
+		struct test_report trial;
+
+		test_report_init(&trial, NULL, NULL);
+		read_as(kind, text, group, select, &trial);
+		if (test_report_total(&trial) > most) {
+			most = test_report_total(&trial);
+			best = kind;
+		}
+		test_report_fini(&trial);
+	}
+	read_as(best, text, group, select, report);
+}
+
+void report_parse_any(const struct test_output *output, struct test_report *report)
+{
+	struct buf both;
+
+	/* The errors of a library may be in the other stream. */
+	buf_init(&both, output->out.size + output->error.size + 2);
+	(void)buf_addstr(&both, output->out);
+	(void)buf_end_line(&both);
+	(void)buf_addstr(&both, output->error);
+	any_text(buf_str(&both), STR(""), STR(""), report);
+	buf_fini(&both);
 }

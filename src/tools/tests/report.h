@@ -96,22 +96,6 @@ struct test_output {
 	const char *module;
 };
 
-/*
- * JUnit XML in the form of its writers. When there is no test in it, because the runner
- * still runs or was ended, the output of the runner so far is read.
- */
-void report_parse_phpunit(const struct test_output *output, struct test_report *report);
-void report_parse_pytest(const struct test_output *output, struct test_report *report);
-void report_parse_ctest(const struct test_output *output, struct test_report *report);
-void report_parse_meson(const struct test_output *output, struct test_report *report);
-
-/* JUnit XML of any program. */
-void report_junit_text(struct str text, struct str group, struct test_report *report);
-
-/* The messages of phpunit's --log-teamcity, and pytest's output while it runs. */
-void report_teamcity_text(struct str text, struct test_report *report);
-void report_pytest_text(struct str text, struct test_report *report);
-
 /* TAP, and what prove prints around it. */
 void report_parse_tap(const struct test_output *output, struct test_report *report);
 void report_parse_prove(const struct test_output *output, struct test_report *report);
@@ -121,15 +105,42 @@ void report_tap_text(struct str text, struct str group, struct test_report *repo
 void report_cargo_text(struct str text, struct str group, struct test_report *report);
 
 /*
- * Lines of the test libraries of C (cmocka and GoogleTest, Check, Unity), of automake,
- * and the progress of ctest and meson. SELECT is that of every test in TEXT.
+ * A bounded reader of the XML that test runners write: elements, attributes, text, CDATA;
+ * comments, processing instructions and declarations are passed over. No entity but the
+ * five and the numbered ones is known, nothing is loaded, nothing is nested in memory.
  */
-void report_lines_text(struct str text, struct str group, struct str select,
-		       struct test_report *report);
+
+enum xml_event { XML_END, XML_OPEN, XML_CLOSE, XML_TEXT };
+
+struct xml {
+	struct str rest;
+	struct str name;       /* of XML_OPEN and XML_CLOSE */
+	struct str attributes; /* of XML_OPEN, as written */
+	struct str text;       /* of XML_TEXT, as written */
+	/* it comes from CDATA, so xml_add_text leaves it unchanged */
+	bool literal;
+	bool closes; /* an element without content: its XML_CLOSE comes next */
+};
+
+/* Read the next event. XML_END also where the text breaks off or is no XML. */
+enum xml_event xml_next(struct xml *xml);
+/* Append the text of XML_TEXT, its entities decoded. */
+void xml_add_text(const struct xml *xml, struct buf *out);
+/* Replace OUT by an attribute's value, decoded. False: there is none. */
+bool xml_attribute(const struct xml *xml, const char *name, struct buf *out);
+
 /*
- * Read TEXT as TAP, as these lines, as cargo's and as JUnit XML, and take the reading
- * with most tests.
+ * JUnit XML in the form of its writers. When there is no test in it, because the runner
+ * still runs or was ended, the output of the runner so far is read.
  */
-void report_any_text(struct str text, struct str group, struct str select,
-		     struct test_report *report);
+void report_parse_phpunit(const struct test_output *output, struct test_report *report);
+void report_parse_pytest(const struct test_output *output, struct test_report *report);
+void report_parse_ctest(const struct test_output *output, struct test_report *report);
+void report_parse_meson(const struct test_output *output, struct test_report *report);
+
+/*
+ * Read the output as TAP, as lines of the test libraries of C (cmocka and GoogleTest,
+ * Check, Unity) and of automake, as cargo's and as JUnit XML of any program, and take the
+ * reading with most tests.
+ */
 void report_parse_any(const struct test_output *output, struct test_report *report);

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/pattern.h"
@@ -738,14 +737,12 @@ static bool test_run(struct call *call, const struct test_choice *choice,
 	return true;
 }
 
-/* The content of a folder, and argument vectors. */
+/* The content of a folder. */
 
 enum {
 	SETTINGS_MAX = 1 << 20, /* bytes of a project's own file that are read */
 	NAMES_MAX = 10000,      /* names of one folder */
 	FOLDERS_MAX = 300,      /* names in a folder whose subfolders are searched too */
-	ROOM_FIRST = 16,
-	REGEX_MAX = 1 << 20,
 };
 
 static const char *path_of(const struct test_project *project, const char *name)
@@ -920,146 +917,6 @@ const char *test_project_fits_below(const struct test_project *project, const ch
 				    const char *patterns, const char *own)
 {
 	return fits_below(project, ".", name, patterns, own, 1);
-}
-
-const char *test_project_holder(const struct test_project *project, const char *folder,
-				const char *name)
-{
-	char inner[PATH_MAX];
-
-	(void)snprintf(inner, sizeof(inner), "%s/%s", folder, name);
-	return test_project_has(project, inner) ? folder : NULL;
-}
-
-bool test_project_writable(const struct test_project *project)
-{
-	return access(project->folder, W_OK) == 0;
-}
-
-static const char *variable(const char *const *environment, const char *name)
-{
-	size_t size = strlen(name);
-
-	for (; environment != NULL && *environment != NULL; environment++) {
-		if (strncmp(*environment, name, size) == 0 && (*environment)[size] == '=')
-			return *environment + size + 1;
-	}
-	return NULL;
-}
-
-const char *test_project_build(const struct test_project *project, const char *runner)
-{
-	const char *home = variable(project->call->environment, "HOME");
-	const char *kept;
-	char hex[HASH_HEX + 1];
-	struct buf path;
-
-	hash_text(str_of(project->folder), hex);
-	buf_init(&path, PATH_MAX);
-	/*
-	 * Two projects of a workspace have two such folders; the home belongs to the
-	 * workspace.
-	 */
-	(void)buf_addf(&path, "%s/.cache/glovebox-tests/%s-%.12s/",
-		       home != NULL ? home : "/tmp", runner, hex);
-	(void)fd_make_folders(path.data, NULL);
-	if (path.size > 0)
-		buf_truncate(&path, path.size - 1);
-	kept = arena_copy(project->arena, buf_str(&path));
-	buf_fini(&path);
-	return kept;
-}
-
-static void add_argument(const struct test_request *request, struct test_step *step,
-			 const char *text)
-{
-	if (step->count + 1 >= step->room) {
-		size_t room = step->room == 0 ? ROOM_FIRST : 2 * step->room;
-		const char **grown =
-			arena_alloc(request->project->arena, room * sizeof(*grown));
-
-		if (step->count > 0)
-			memcpy(grown, step->argv, step->count * sizeof(*grown));
-		step->argv = grown;
-		step->room = room;
-	}
-	step->argv[step->count++] = text;
-	step->argv[step->count] = NULL;
-}
-
-void test_plan_step(const struct test_request *request, struct test_plan *plan,
-		    const char *program)
-{
-	add_argument(request, &plan->steps[plan->count++], program);
-}
-
-void test_plan_add(const struct test_request *request, struct test_plan *plan,
-		   const char *format, ...)
-{
-	struct buf text;
-	va_list arguments;
-
-	buf_init(&text, REGEX_MAX);
-	va_start(arguments, format);
-	(void)buf_addv(&text, format, arguments);
-	va_end(arguments);
-	add_argument(request, &plan->steps[plan->count - 1],
-		     arena_copy(request->project->arena, buf_str(&text)));
-	buf_fini(&text);
-}
-
-void run_tests_escape(struct str text, struct buf *out)
-{
-	for (size_t i = 0; i < text.size; i++) {
-		if (text.data[i] != '\0' &&
-		    strchr("\\^$.|?*+()[]{}/-#", text.data[i]) != NULL)
-			(void)buf_addc(out, '\\');
-		(void)buf_addc(out, text.data[i]);
-	}
-}
-
-const char *test_plan_names(const struct test_request *request, const char *before,
-			    const char *after)
-{
-	struct buf names;
-	const char *kept;
-	bool more = false;
-
-	buf_init(&names, REGEX_MAX);
-	(void)buf_adds(&names, before);
-	for (size_t i = 0; i < request->again->count; i++) {
-		const char *select = request->again->failures[i].select;
-
-		if (select == NULL)
-			continue;
-		if (more)
-			(void)buf_addc(&names, '|');
-		run_tests_escape(str_of(select), &names);
-		more = true;
-	}
-	(void)buf_adds(&names, after);
-	kept = arena_copy(request->project->arena, buf_str(&names));
-	buf_fini(&names);
-	return kept;
-}
-
-void test_plan_files(const struct test_request *request, struct test_plan *plan)
-{
-	const struct test_report *again = request->again;
-
-	for (size_t i = 0; i < again->count; i++) {
-		const char *file = again->failures[i].file;
-		bool known = file == NULL;
-
-		for (size_t j = 0; j < i && !known; j++)
-			known = again->failures[j].file != NULL &&
-				strcmp(again->failures[j].file, file) == 0;
-		if (!known && file[0] == '/')
-			test_plan_add(request, plan, "%s", file);
-		else if (!known)
-			test_plan_add(request, plan, "%s/%s",
-				      request->project->call->workspace, file);
-	}
 }
 
 /*

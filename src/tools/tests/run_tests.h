@@ -53,20 +53,6 @@ const char *test_project_fits(const struct test_project *project, const char *na
  */
 const char *test_project_fits_below(const struct test_project *project, const char *name,
 				    const char *patterns, const char *own);
-/*
- * The first folder, from FOLDER on ("." is the project), that holds NAME ("build" with
- * "x.txt").
- */
-const char *test_project_holder(const struct test_project *project, const char *folder,
-				const char *name);
-
-/* May this process write to the project's folder? */
-bool test_project_writable(const struct test_project *project);
-/*
- * A folder for the runner's build files below the private home. It is made when it is
- * missing.
- */
-const char *test_project_build(const struct test_project *project, const char *runner);
 
 /* The request for a run; its texts are checked already. */
 struct test_request {
@@ -94,22 +80,6 @@ struct test_plan {
 	const char *environment; /* one more variable "NAME=value", or NULL */
 	const char *module;      /* test_output.module */
 };
-
-/* Begin a step, and add arguments to the last one. */
-void test_plan_step(const struct test_request *request, struct test_plan *plan,
-		    const char *program);
-void test_plan_add(const struct test_request *request, struct test_plan *plan,
-		   const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The failures to run again as one regular expression: "^(?:a|b)$" between the two texts. */
-const char *test_plan_names(const struct test_request *request, const char *before,
-			    const char *after);
-/*
- * Append TEXT with an escape before every character that has a meaning in regular
- * expressions.
- */
-void run_tests_escape(struct str text, struct buf *out);
-/* Add every file with a failed test, once, as an absolute path. */
-void test_plan_files(const struct test_request *request, struct test_plan *plan);
 
 struct test_runner {
 	const char *name;

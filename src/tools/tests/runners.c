@@ -2,15 +2,20 @@
  * runners: the rows of all runners, and the readers of formats that only one runner has.
  */
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/value.h"
-#include "tools/tests/junit.h"
 #include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,11 +24,174 @@ enum {
 	KNOWN_MAX = 4096, /* tests with parts, and packages, that are remembered */
 	WORDS_MAX = 16 << 10,
 	NAME_MAX_BYTES = 2048,
+	ROOM_FIRST = 16,
+	REGEX_MAX = 1 << 20,
 };
 
 #define BUILD_FOLDERS \
 	"build builddir _build out build/debug build/release cmake-build-debug"
 #define MAKEFILES "GNUmakefile makefile Makefile"
+
+/* What several runners ask of a project, and the arguments of a plan. */
+
+/*
+ * The first folder, from FOLDER on ("." is the project), that holds NAME ("build" with
+ * "x.txt").
+ */
+static const char *project_holder(const struct test_project *project, const char *folder,
+				  const char *name)
+{
+	char inner[PATH_MAX];
+
+	(void)snprintf(inner, sizeof(inner), "%s/%s", folder, name);
+	return test_project_has(project, inner) ? folder : NULL;
+}
+
+/* May this process write to the project's folder? */
+static bool project_is_writable(const struct test_project *project)
+{
+	return access(project->folder, W_OK) == 0;
+}
+
+static const char *variable(const char *const *environment, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (; environment != NULL && *environment != NULL; environment++) {
+		if (strncmp(*environment, name, size) == 0 && (*environment)[size] == '=')
+			return *environment + size + 1;
+	}
+	return NULL;
+}
+
+/*
+ * A folder for the runner's build files below the private home. It is made when it is
+ * missing.
+ */
+static const char *project_build(const struct test_project *project, const char *runner)
+{
+	const char *home = variable(project->call->environment, "HOME");
+	const char *kept;
+	char hex[HASH_HEX + 1];
+	struct buf path;
+
+	hash_text(str_of(project->folder), hex);
+	buf_init(&path, PATH_MAX);
+	/*
+	 * Two projects of a workspace have two such folders; the home belongs to the
+	 * workspace.
+	 */
+	(void)buf_addf(&path, "%s/.cache/glovebox-tests/%s-%.12s/",
+		       home != NULL ? home : "/tmp", runner, hex);
+	(void)fd_make_folders(path.data, NULL);
+	if (path.size > 0)
+		buf_truncate(&path, path.size - 1);
+	kept = arena_copy(project->arena, buf_str(&path));
+	buf_fini(&path);
+	return kept;
+}
+
+static void add_argument(const struct test_request *request, struct test_step *step,
+			 const char *text)
+{
+	if (step->count + 1 >= step->room) {
+		size_t room = step->room == 0 ? ROOM_FIRST : 2 * step->room;
+		const char **grown =
+			arena_alloc(request->project->arena, room * sizeof(*grown));
+
+		if (step->count > 0)
+			memcpy(grown, step->argv, step->count * sizeof(*grown));
+		step->argv = grown;
+		step->room = room;
+	}
+	step->argv[step->count++] = text;
+	step->argv[step->count] = NULL;
+}
+
+/* Begin a step, and add arguments to the last one. */
+static void plan_step(const struct test_request *request, struct test_plan *plan,
+		      const char *program)
+{
+	add_argument(request, &plan->steps[plan->count++], program);
+}
+
+__attribute__((format(printf, 3, 4))) static void plan_add(const struct test_request *request,
+							   struct test_plan *plan,
+							   const char *format, ...)
+{
+	struct buf text;
+	va_list arguments;
+
+	buf_init(&text, REGEX_MAX);
+	va_start(arguments, format);
+	(void)buf_addv(&text, format, arguments);
+	va_end(arguments);
+	add_argument(request, &plan->steps[plan->count - 1],
+		     arena_copy(request->project->arena, buf_str(&text)));
+	buf_fini(&text);
+}
+
+/*
+ * Append TEXT with an escape before every character that has a meaning in regular
+ * expressions.
+ */
+static void add_escaped(struct str text, struct buf *out)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] != '\0' &&
+		    strchr("\\^$.|?*+()[]{}/-#", text.data[i]) != NULL)
+			(void)buf_addc(out, '\\');
+		(void)buf_addc(out, text.data[i]);
+	}
+}
+
+/* The failures to run again as one regular expression: "^(?:a|b)$" between the two texts. */
+static const char *plan_names(const struct test_request *request, const char *before,
+			      const char *after)
+{
+	struct buf names;
+	const char *kept;
+	bool more = false;
+
+	buf_init(&names, REGEX_MAX);
+	(void)buf_adds(&names, before);
+	for (size_t i = 0; i < request->again->count; i++) {
+		const char *select = request->again->failures[i].select;
+
+		if (select == NULL)
+			continue;
+		if (more)
+			(void)buf_addc(&names, '|');
+		add_escaped(str_of(select), &names);
+		more = true;
+	}
+	(void)buf_adds(&names, after);
+	kept = arena_copy(request->project->arena, buf_str(&names));
+	buf_fini(&names);
+	return kept;
+}
+
+/* Add every file with a failed test, once, as an absolute path. */
+static void plan_files(const struct test_request *request, struct test_plan *plan)
+{
+	const struct test_report *again = request->again;
+
+	for (size_t i = 0; i < again->count; i++) {
+		const char *file = again->failures[i].file;
+		bool known = file == NULL;
+
+		for (size_t j = 0; j < i && !known; j++)
+			known = again->failures[j].file != NULL &&
+				strcmp(again->failures[j].file, file) == 0;
+		if (!known && file[0] == '/')
+			plan_add(request, plan, "%s", file);
+		else if (!known)
+			plan_add(request, plan, "%s/%s",
+				 request->project->call->workspace, file);
+	}
+}
+
+/* The runners. */
 
 /*
  * The folder in which PROJECT is built already, known by SIGN, if it is writable. Else a
@@ -41,13 +209,12 @@ static const char *find_build(const struct test_project *project, const char *si
 		const char *folder = arena_copy(project->arena, word);
 
 		(void)snprintf(path, sizeof(path), "%s/%s", project->folder, folder);
-		if (test_project_holder(project, folder, sign) == NULL ||
-		    access(path, W_OK) < 0)
+		if (project_holder(project, folder, sign) == NULL || access(path, W_OK) < 0)
 			continue;
 		*ready = true;
 		return arena_copy(project->arena, str_of(path));
 	}
-	build = test_project_build(project, runner);
+	build = project_build(project, runner);
 	(void)snprintf(path, sizeof(path), "%s/%s", build, sign);
 	*ready = access(path, F_OK) == 0;
 	return build;
@@ -71,7 +238,7 @@ static void add_selected(const struct test_request *request, struct test_plan *p
 			known = again->failures[j].select != NULL &&
 				strcmp(again->failures[j].select, select) == 0;
 		if (!known)
-			test_plan_add(request, plan, "%s", select);
+			plan_add(request, plan, "%s", select);
 	}
 }
 
@@ -85,22 +252,22 @@ static bool meson_plan(const struct test_request *request, struct test_plan *pla
 
 	(void)sentence;
 	if (!ready) {
-		test_plan_step(request, plan, "meson");
-		test_plan_add(request, plan, "setup");
-		test_plan_add(request, plan, "%s", build);
-		test_plan_add(request, plan, "%s", request->project->folder);
+		plan_step(request, plan, "meson");
+		plan_add(request, plan, "setup");
+		plan_add(request, plan, "%s", build);
+		plan_add(request, plan, "%s", request->project->folder);
 	}
-	test_plan_step(request, plan, "meson");
-	test_plan_add(request, plan, "test");
-	test_plan_add(request, plan, "-C");
-	test_plan_add(request, plan, "%s", build);
-	test_plan_add(request, plan, "--print-errorlogs");
+	plan_step(request, plan, "meson");
+	plan_add(request, plan, "test");
+	plan_add(request, plan, "-C");
+	plan_add(request, plan, "%s", build);
+	plan_add(request, plan, "--print-errorlogs");
 	if (request->suite != NULL)
-		test_plan_add(request, plan, "--suite=%s", request->suite);
+		plan_add(request, plan, "--suite=%s", request->suite);
 	if (request->again != NULL)
 		add_selected(request, plan);
 	else if (request->filter != NULL)
-		test_plan_add(request, plan, "%s", request->filter);
+		plan_add(request, plan, "%s", request->filter);
 	buf_init(&report, PATH_MAX);
 	(void)buf_addf(&report, "%s/meson-logs/testlog.junit.xml", build);
 	plan->report = arena_copy(request->project->arena, buf_str(&report));
@@ -118,8 +285,8 @@ static const char *ctest_detect(const struct test_project *project)
 		     0) != (size_t)-1)
 		return "CMakeLists.txt";
 	while (str_next_word(&rest, &word)) {
-		if (test_project_holder(project, arena_copy(project->arena, word),
-					"CTestTestfile.cmake") != NULL)
+		if (project_holder(project, arena_copy(project->arena, word),
+				   "CTestTestfile.cmake") != NULL)
 			return "CTestTestfile.cmake";
 	}
 	return NULL;
@@ -134,35 +301,35 @@ static bool ctest_plan(const struct test_request *request, struct test_plan *pla
 
 	(void)sentence;
 	if (!ready) {
-		test_plan_step(request, plan, "cmake");
-		test_plan_add(request, plan, "-S%s", project->folder);
-		test_plan_add(request, plan, "-B%s", build);
+		plan_step(request, plan, "cmake");
+		plan_add(request, plan, "-S%s", project->folder);
+		plan_add(request, plan, "-B%s", build);
 	}
 	if (request->again == NULL) {
-		test_plan_step(request, plan, "cmake");
-		test_plan_add(request, plan, "--build");
-		test_plan_add(request, plan, "%s", build);
-		test_plan_add(request, plan, "--parallel");
-		test_plan_add(request, plan, "%u", clock_cores_usable());
+		plan_step(request, plan, "cmake");
+		plan_add(request, plan, "--build");
+		plan_add(request, plan, "%s", build);
+		plan_add(request, plan, "--parallel");
+		plan_add(request, plan, "%u", clock_cores_usable());
 	}
-	test_plan_step(request, plan, "ctest");
-	test_plan_add(request, plan, "--test-dir");
-	test_plan_add(request, plan, "%s", build);
-	test_plan_add(request, plan, "--output-on-failure");
-	test_plan_add(request, plan, "--test-output-size-passed");
-	test_plan_add(request, plan, "%d", 64 << 10);
-	test_plan_add(request, plan, "--output-junit");
-	test_plan_add(request, plan, "%s", request->report);
+	plan_step(request, plan, "ctest");
+	plan_add(request, plan, "--test-dir");
+	plan_add(request, plan, "%s", build);
+	plan_add(request, plan, "--output-on-failure");
+	plan_add(request, plan, "--test-output-size-passed");
+	plan_add(request, plan, "%d", 64 << 10);
+	plan_add(request, plan, "--output-junit");
+	plan_add(request, plan, "%s", request->report);
 	plan->report = request->report;
 	if (request->suite != NULL) {
-		test_plan_add(request, plan, "-L");
-		test_plan_add(request, plan, "%s", request->suite);
+		plan_add(request, plan, "-L");
+		plan_add(request, plan, "%s", request->suite);
 	}
 	if (request->again != NULL || request->filter != NULL) {
-		test_plan_add(request, plan, "-R");
-		test_plan_add(request, plan, "%s",
-			      request->again != NULL ? test_plan_names(request, "^(", ")$")
-						     : request->filter);
+		plan_add(request, plan, "-R");
+		plan_add(request, plan, "%s",
+			 request->again != NULL ? plan_names(request, "^(", ")$")
+						: request->filter);
 	}
 	return true;
 }
@@ -251,8 +418,8 @@ static bool make_plan(const struct test_request *request, struct test_plan *plan
 		buf_fini(&all);
 		return false;
 	}
-	test_plan_step(request, plan, "make");
-	test_plan_add(request, plan, "%s", target);
+	plan_step(request, plan, "make");
+	plan_add(request, plan, "%s", target);
 	return true;
 }
 
@@ -547,12 +714,11 @@ static void add_again(const struct test_request *request, struct test_plan *plan
 		if (name == NULL)
 			continue;
 		(void)buf_addf(&names, "%s", names.size > 0 ? "|" : "^(?:");
-		run_tests_escape(str_part(str_of(name + 1), 0, strcspn(name + 1, "/")),
-				 &names);
+		add_escaped(str_part(str_of(name + 1), 0, strcspn(name + 1, "/")), &names);
 	}
 	(void)buf_adds(&names, ")$");
-	test_plan_add(request, plan, "-count=1");
-	test_plan_add(request, plan, "-run=%s", names.data);
+	plan_add(request, plan, "-count=1");
+	plan_add(request, plan, "-run=%s", names.data);
 	for (size_t i = 0; i < again->count; i++) {
 		const char *select = again->failures[i].select;
 		size_t size = select != NULL ? strcspn(select, " ") : 0;
@@ -562,7 +728,7 @@ static void add_again(const struct test_request *request, struct test_plan *plan
 			known = again->failures[j].select != NULL &&
 				strncmp(again->failures[j].select, select, size + 1) == 0;
 		if (!known)
-			test_plan_add(request, plan, "%.*s", (int)size, select);
+			plan_add(request, plan, "%.*s", (int)size, select);
 	}
 	buf_fini(&names);
 }
@@ -578,10 +744,10 @@ static void add_package(const struct test_request *request, struct test_plan *pl
 	while (size > 0 && file[size - 1] == '/')
 		size--;
 	if (size == 0)
-		test_plan_add(request, plan, ".");
+		plan_add(request, plan, ".");
 	else
-		test_plan_add(request, plan, "./%.*s%s", (int)size, file,
-			      request->file_is_folder ? "/..." : "");
+		plan_add(request, plan, "./%.*s%s", (int)size, file,
+			 request->file_is_folder ? "/..." : "");
 }
 
 static bool go_plan(const struct test_request *request, struct test_plan *plan,
@@ -595,21 +761,21 @@ static bool go_plan(const struct test_request *request, struct test_plan *plan,
 		return false;
 	}
 	plan->module = read_module(request->project);
-	test_plan_step(request, plan, "go");
-	test_plan_add(request, plan, "test");
-	test_plan_add(request, plan, "-json");
+	plan_step(request, plan, "go");
+	plan_add(request, plan, "test");
+	plan_add(request, plan, "-json");
 	if (request->again != NULL) {
 		add_again(request, plan);
 		return true;
 	}
 	if (request->filter != NULL)
-		test_plan_add(request, plan, "-run=%s", request->filter);
+		plan_add(request, plan, "-run=%s", request->filter);
 	if (request->file != NULL)
 		add_package(request, plan);
 	else if (suite != NULL)
-		test_plan_add(request, plan, "%s", suite);
+		plan_add(request, plan, "%s", suite);
 	else
-		test_plan_add(request, plan, "./...");
+		plan_add(request, plan, "./...");
 	return true;
 }
 
@@ -829,17 +995,17 @@ static bool node_plan(const struct test_request *request, struct test_plan *plan
 		      struct buf *sentence)
 {
 	(void)sentence;
-	test_plan_step(request, plan, "node");
-	test_plan_add(request, plan, "--test");
-	test_plan_add(request, plan, "--test-reporter=tap");
+	plan_step(request, plan, "node");
+	plan_add(request, plan, "--test");
+	plan_add(request, plan, "--test-reporter=tap");
 	if (request->again != NULL) {
-		test_plan_files(request, plan);
+		plan_files(request, plan);
 		return true;
 	}
 	if (request->filter != NULL)
-		test_plan_add(request, plan, "--test-name-pattern=%s", request->filter);
+		plan_add(request, plan, "--test-name-pattern=%s", request->filter);
 	if (request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	return true;
 }
 
@@ -847,24 +1013,24 @@ static bool jest_plan(const struct test_request *request, struct test_plan *plan
 		      struct buf *sentence)
 {
 	(void)sentence;
-	test_plan_step(request, plan, "node_modules/.bin/jest");
-	test_plan_add(request, plan, "--ci");
-	test_plan_add(request, plan, "--json");
-	test_plan_add(request, plan, "--outputFile=%s", request->report);
+	plan_step(request, plan, "node_modules/.bin/jest");
+	plan_add(request, plan, "--ci");
+	plan_add(request, plan, "--json");
+	plan_add(request, plan, "--outputFile=%s", request->report);
 	plan->report = request->report;
 	if (request->suite != NULL) {
-		test_plan_add(request, plan, "--selectProjects");
-		test_plan_add(request, plan, "%s", request->suite);
+		plan_add(request, plan, "--selectProjects");
+		plan_add(request, plan, "%s", request->suite);
 	}
 	if (request->again == NULL && request->filter != NULL)
-		test_plan_add(request, plan, "--testNamePattern=%s", request->filter);
+		plan_add(request, plan, "--testNamePattern=%s", request->filter);
 	/* Jest takes all words behind this option for files. */
 	if (request->again != NULL || (request->file != NULL && !request->file_is_folder))
-		test_plan_add(request, plan, "--runTestsByPath");
+		plan_add(request, plan, "--runTestsByPath");
 	if (request->again != NULL)
-		test_plan_files(request, plan);
+		plan_files(request, plan);
 	else if (request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	return true;
 }
 
@@ -872,22 +1038,22 @@ static bool vitest_plan(const struct test_request *request, struct test_plan *pl
 			struct buf *sentence)
 {
 	(void)sentence;
-	test_plan_step(request, plan, "node_modules/.bin/vitest");
-	test_plan_add(request, plan, "run");
-	test_plan_add(request, plan, "--reporter=default");
-	test_plan_add(request, plan, "--reporter=json");
-	test_plan_add(request, plan, "--outputFile.json=%s", request->report);
+	plan_step(request, plan, "node_modules/.bin/vitest");
+	plan_add(request, plan, "run");
+	plan_add(request, plan, "--reporter=default");
+	plan_add(request, plan, "--reporter=json");
+	plan_add(request, plan, "--outputFile.json=%s", request->report);
 	plan->report = request->report;
 	if (request->suite != NULL)
-		test_plan_add(request, plan, "--project=%s", request->suite);
+		plan_add(request, plan, "--project=%s", request->suite);
 	if (request->again != NULL) {
-		test_plan_files(request, plan);
+		plan_files(request, plan);
 		return true;
 	}
 	if (request->filter != NULL)
-		test_plan_add(request, plan, "--testNamePattern=%s", request->filter);
+		plan_add(request, plan, "--testNamePattern=%s", request->filter);
 	if (request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	return true;
 }
 
@@ -895,22 +1061,21 @@ static bool mocha_plan(const struct test_request *request, struct test_plan *pla
 		       struct buf *sentence)
 {
 	(void)sentence;
-	test_plan_step(request, plan, "node_modules/.bin/mocha");
-	test_plan_add(request, plan, "--reporter=json");
-	test_plan_add(request, plan, "--reporter-option=output=%s", request->report);
+	plan_step(request, plan, "node_modules/.bin/mocha");
+	plan_add(request, plan, "--reporter=json");
+	plan_add(request, plan, "--reporter-option=output=%s", request->report);
 	plan->report = request->report;
 	/*
 	 * mocha would add files to those of the project's settings, but names are exact.
 	 */
 	if (request->again != NULL) {
-		test_plan_add(request, plan, "--grep=%s",
-			      test_plan_names(request, "^(?:", ")$"));
+		plan_add(request, plan, "--grep=%s", plan_names(request, "^(?:", ")$"));
 		return true;
 	}
 	if (request->filter != NULL)
-		test_plan_add(request, plan, "--grep=%s", request->filter);
+		plan_add(request, plan, "--grep=%s", request->filter);
 	if (request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	return true;
 }
 
@@ -972,12 +1137,12 @@ static bool prove_plan(const struct test_request *request, struct test_plan *pla
 	const struct test_report *again = request->again;
 
 	(void)sentence;
-	test_plan_step(request, plan, "prove");
-	test_plan_add(request, plan, "--merge");
-	test_plan_add(request, plan, "--nocolor");
-	test_plan_add(request, plan, "-l");
-	test_plan_add(request, plan, "-r");
-	test_plan_add(request, plan, "-v");
+	plan_step(request, plan, "prove");
+	plan_add(request, plan, "--merge");
+	plan_add(request, plan, "--nocolor");
+	plan_add(request, plan, "-l");
+	plan_add(request, plan, "-r");
+	plan_add(request, plan, "-v");
 	for (size_t i = 0; again != NULL && i < again->count; i++) {
 		const char *file = again->failures[i].select;
 		bool known = file == NULL;
@@ -986,10 +1151,10 @@ static bool prove_plan(const struct test_request *request, struct test_plan *pla
 			known = again->failures[j].select != NULL &&
 				strcmp(again->failures[j].select, file) == 0;
 		if (!known)
-			test_plan_add(request, plan, "%s", file);
+			plan_add(request, plan, "%s", file);
 	}
 	if (again == NULL && request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	return true;
 }
 
@@ -1055,28 +1220,27 @@ static bool phpunit_plan(const struct test_request *request, struct test_plan *p
 {
 	(void)sentence;
 	if (test_project_has(request->project, "vendor/bin/phpunit")) {
-		test_plan_step(request, plan, "php");
-		test_plan_add(request, plan, "vendor/bin/phpunit");
+		plan_step(request, plan, "php");
+		plan_add(request, plan, "vendor/bin/phpunit");
 	} else {
-		test_plan_step(request, plan, "phpunit");
+		plan_step(request, plan, "phpunit");
 	}
-	test_plan_add(request, plan, "--colors=never");
-	test_plan_add(request, plan, "--do-not-cache-result");
-	test_plan_add(request, plan, "--log-junit=%s", request->report);
+	plan_add(request, plan, "--colors=never");
+	plan_add(request, plan, "--do-not-cache-result");
+	plan_add(request, plan, "--log-junit=%s", request->report);
 	/*
 	 * The report is written only after all tests; this file is written during the
 	 * run.
 	 */
-	test_plan_add(request, plan, "--log-teamcity=%s", request->progress);
+	plan_add(request, plan, "--log-teamcity=%s", request->progress);
 	if (request->again != NULL)
-		test_plan_add(request, plan, "--filter=%s",
-			      test_plan_names(request, "/^(?:", ")$/"));
+		plan_add(request, plan, "--filter=%s", plan_names(request, "/^(?:", ")$/"));
 	else if (request->filter != NULL)
-		test_plan_add(request, plan, "--filter=%s", request->filter);
+		plan_add(request, plan, "--filter=%s", request->filter);
 	if (request->suite != NULL)
-		test_plan_add(request, plan, "--testsuite=%s", request->suite);
+		plan_add(request, plan, "--testsuite=%s", request->suite);
 	if (request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	plan->report = request->report;
 	plan->progress = request->progress;
 	return true;
@@ -1195,7 +1359,7 @@ static void add_program(const struct test_request *request, struct test_plan *pl
 	const char *own =
 		test_project_first(request->project, ".venv/bin/pytest venv/bin/pytest");
 
-	test_plan_step(request, plan, own != NULL ? own : "pytest");
+	plan_step(request, plan, own != NULL ? own : "pytest");
 }
 
 static bool pytest_plan(const struct test_request *request, struct test_plan *plan,
@@ -1203,14 +1367,14 @@ static bool pytest_plan(const struct test_request *request, struct test_plan *pl
 {
 	(void)sentence;
 	add_program(request, plan);
-	test_plan_add(request, plan, "--color=no");
-	test_plan_add(request, plan, "--junitxml=%s", request->report);
+	plan_add(request, plan, "--color=no");
+	plan_add(request, plan, "--junitxml=%s", request->report);
 	/* The newer form of JUnit XML has no file names. */
-	test_plan_add(request, plan, "-o");
-	test_plan_add(request, plan, "junit_family=xunit1");
-	if (!test_project_writable(request->project)) {
-		test_plan_add(request, plan, "-p");
-		test_plan_add(request, plan, "no:cacheprovider");
+	plan_add(request, plan, "-o");
+	plan_add(request, plan, "junit_family=xunit1");
+	if (!project_is_writable(request->project)) {
+		plan_add(request, plan, "-p");
+		plan_add(request, plan, "no:cacheprovider");
 		plan->environment = "PYTHONDONTWRITEBYTECODE=1";
 	}
 	plan->report = request->report;
@@ -1219,20 +1383,20 @@ static bool pytest_plan(const struct test_request *request, struct test_plan *pl
 			const char *node = request->again->failures[i].select;
 
 			if (node != NULL)
-				test_plan_add(request, plan, "%s", node);
+				plan_add(request, plan, "%s", node);
 		}
 		return true;
 	}
 	if (request->filter != NULL) {
-		test_plan_add(request, plan, "-k");
-		test_plan_add(request, plan, "%s", request->filter);
+		plan_add(request, plan, "-k");
+		plan_add(request, plan, "%s", request->filter);
 	}
 	if (request->suite != NULL) {
-		test_plan_add(request, plan, "-m");
-		test_plan_add(request, plan, "%s", request->suite);
+		plan_add(request, plan, "-m");
+		plan_add(request, plan, "%s", request->suite);
 	}
 	if (request->file != NULL)
-		test_plan_add(request, plan, "%s", request->file);
+		plan_add(request, plan, "%s", request->file);
 	return true;
 }
 
@@ -1344,7 +1508,7 @@ static bool add_module(const struct test_request *request, struct test_plan *pla
 	if (str_starts(file, STR("tests/"))) {
 		rest = str_part(file, 6, SIZE_MAX);
 		rest = str_part(rest, 0, str_find(rest, STR("/"), 0));
-		test_plan_add(request, plan, "--test=%.*s", (int)rest.size, rest.data);
+		plan_add(request, plan, "--test=%.*s", (int)rest.size, rest.data);
 		return true;
 	}
 	if (!str_starts(file, STR("src/"))) {
@@ -1354,10 +1518,10 @@ static bool add_module(const struct test_request *request, struct test_plan *pla
 	}
 	rest = str_part(file, 4, SIZE_MAX);
 	if (str_is(rest, "main")) {
-		test_plan_add(request, plan, "--bins");
+		plan_add(request, plan, "--bins");
 		return true;
 	}
-	test_plan_add(request, plan, "--lib");
+	plan_add(request, plan, "--lib");
 	if (str_ends(rest, STR("/mod")))
 		rest.size -= 4;
 	if (!str_is(rest, "lib")) {
@@ -1378,15 +1542,15 @@ static bool cargo_plan(const struct test_request *request, struct test_plan *pla
 	bool ok = true;
 
 	buf_init(&module, PATH_MAX);
-	test_plan_step(request, plan, "cargo");
-	test_plan_add(request, plan, "test");
-	test_plan_add(request, plan, "--no-fail-fast");
-	test_plan_add(request, plan, "--color=never");
-	if (!test_project_writable(request->project))
-		test_plan_add(request, plan, "--target-dir=%s",
-			      test_project_build(request->project, "cargo"));
+	plan_step(request, plan, "cargo");
+	plan_add(request, plan, "test");
+	plan_add(request, plan, "--no-fail-fast");
+	plan_add(request, plan, "--color=never");
+	if (!project_is_writable(request->project))
+		plan_add(request, plan, "--target-dir=%s",
+			 project_build(request->project, "cargo"));
 	if (request->suite != NULL)
-		test_plan_add(request, plan, "--test=%s", request->suite);
+		plan_add(request, plan, "--test=%s", request->suite);
 	if (request->file != NULL)
 		ok = add_module(request, plan, &module, sentence);
 	if (ok && module.size > 0 && request->filter != NULL) {
@@ -1397,15 +1561,14 @@ static bool cargo_plan(const struct test_request *request, struct test_plan *pla
 		ok = false;
 	}
 	if (again == NULL && (module.size > 0 || request->filter != NULL))
-		test_plan_add(request, plan, "%s",
-			      module.size > 0 ? module.data : request->filter);
+		plan_add(request, plan, "%s",
+			 module.size > 0 ? module.data : request->filter);
 	if (again != NULL) {
-		test_plan_add(request, plan, "--");
-		test_plan_add(request, plan, "--exact");
+		plan_add(request, plan, "--");
+		plan_add(request, plan, "--exact");
 		for (size_t i = 0; i < again->count; i++) {
 			if (again->failures[i].select != NULL)
-				test_plan_add(request, plan, "%s",
-					      again->failures[i].select);
+				plan_add(request, plan, "%s", again->failures[i].select);
 		}
 	}
 	buf_fini(&module);

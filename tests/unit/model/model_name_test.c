@@ -102,7 +102,8 @@ static void urls_end_in_the_path_of_the_api(void **state)
 		char *url = NULL, *host = NULL;
 		struct err err = {0};
 
-		if (!model_name_url(&openai_chat_provider, cases[i].base, &url, &host, &err))
+		if (!http_url_make(cases[i].base, openai_chat_provider.base_url,
+				   openai_chat_provider.path, &url, &host, &err))
 			fail_msg("%s: %s", cases[i].base, err.text);
 		assert_string_equal(url, cases[i].url);
 		assert_string_equal(host, cases[i].host);
@@ -134,7 +135,8 @@ static void a_version_that_url_and_path_share_stands_once(void **state)
 		char *url = NULL, *host = NULL;
 		struct err err = {0};
 
-		if (!model_name_url(&messages, cases[i].base, &url, &host, &err))
+		if (!http_url_make(cases[i].base, messages.base_url, messages.path, &url,
+				   &host, &err))
 			fail_msg("%s: %s", cases[i].base, err.text);
 		assert_string_equal(url, cases[i].url);
 		free(url);
@@ -163,8 +165,8 @@ static void urls_that_are_none_or_hold_keys_are_refused(void **state)
 		char *url = NULL, *host = NULL;
 		struct err err = {0};
 
-		assert_false(model_name_url(&openai_chat_provider, cases[i].base, &url,
-					    &host, &err));
+		assert_false(http_url_make(cases[i].base, openai_chat_provider.base_url,
+					   openai_chat_provider.path, &url, &host, &err));
 		if (!strstr(err.text, cases[i].says) || strstr(err.text, "key="))
 			fail_msg("%s: %s", cases[i].base, err.text);
 		assert_null(url);
@@ -201,10 +203,10 @@ static void an_origin_has_no_path(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(model_name_origin(" http://h:1/v1/x/ ", &origin, &err));
+	assert_true(http_url_origin(" http://h:1/v1/x/ ", &origin, &err));
 	assert_string_equal(origin, "http://h:1");
 	free(origin);
-	assert_false(model_name_origin("http://u@h", &origin, &err));
+	assert_false(http_url_origin("http://u@h", &origin, &err));
 }
 
 int main(void)

@@ -1,7 +1,6 @@
-/* failing: which lines tell of a failure; outline_binary_kind: what bytes look like. */
+/* shown_failing_line: which lines tell of a failure; shown_binary_kind: what bytes look like. */
 #include "base/fd.h"
-#include "tools/outline.h"
-#include "tools/tests/failing.h"
+#include "tools/shown.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,14 +66,14 @@ static void a_failure_is_known_by_how_its_line_begins(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
-		if (!failing_line(str_of(failing[i])))
+		if (!shown_failing_line(str_of(failing[i])))
 			print_error("%s\n", failing[i]);
-		assert_true(failing_line(str_of(failing[i])));
+		assert_true(shown_failing_line(str_of(failing[i])));
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (failing_line(str_of(others[i])))
+		if (shown_failing_line(str_of(others[i])))
 			print_error("%s\n", others[i]);
-		assert_false(failing_line(str_of(others[i])));
+		assert_false(shown_failing_line(str_of(others[i])));
 	}
 }
 
@@ -103,14 +102,39 @@ static void they_are_gathered_with_their_numbers(void **state)
 		(void)buf_addc(&content, 'x');
 	(void)buf_adds(&content, "\nerror: behind a long line\nnot ok without an end");
 	fd = file_of(&content);
-	assert_int_equal(failing_gather(fd, 0, 1, STR("a\nerror: shown\nb\n"), &out), 4);
+	assert_int_equal(shown_failing_gather(fd, 0, 1, STR("a\nerror: shown\nb\n"), &out),
+			 4);
 	assert_string_equal(out.data, "103\terror: in the middle\n105\tfatal: red\n"
 				      "107\terror: behind a long line\n"
 				      "108\tnot ok without an end\n");
 	/* From a place on, whose number the caller knows. */
 	buf_clear(&out);
-	assert_int_equal(failing_gather(fd, 13, 2, STR(""), &out), 4);
+	assert_int_equal(shown_failing_gather(fd, 13, 2, STR(""), &out), 4);
 	assert_true(str_starts(buf_str(&out), STR("103\t")));
+	(void)close(fd);
+	buf_fini(&content);
+	buf_fini(&out);
+}
+
+static void a_line_is_left_out_only_where_it_begins_a_shown_line(void **state)
+{
+	static const char shown[] = "x error: inside\nerror: b and more\n\nerror: a\n"
+				    "error: c\nerror: last";
+	struct buf content, out;
+	int fd;
+
+	(void)state;
+	buf_init(&content, TEXT_MAX);
+	buf_init(&out, TEXT_MAX);
+	(void)buf_adds(&content, "error: a\nerror: b\nerror: c and more\nerror: inside\n"
+				 "error: last\nerror: zzz\nERROR: a\n");
+	fd = file_of(&content);
+	assert_int_equal(shown_failing_gather(fd, 0, 1, STR(shown), &out), 4);
+	assert_string_equal(out.data, "3\terror: c and more\n4\terror: inside\n"
+				      "6\terror: zzz\n7\tERROR: a\n");
+	/* Nothing is shown. */
+	buf_clear(&out);
+	assert_int_equal(shown_failing_gather(fd, 0, 1, STR(""), &out), 7);
 	(void)close(fd);
 	buf_fini(&content);
 	buf_fini(&out);
@@ -127,7 +151,7 @@ static void ten_are_told_and_all_counted(void **state)
 	for (int i = 0; i < 30; i++)
 		(void)buf_addf(&content, "error: %0*d\n", 300, i);
 	fd = file_of(&content);
-	assert_int_equal(failing_gather(fd, 0, 1, STR(""), &out), 30);
+	assert_int_equal(shown_failing_gather(fd, 0, 1, STR(""), &out), 30);
 	assert_true(out.size < (size_t)FAILING_SHOWN * (FAILING_LINE_BYTES + 8));
 	assert_non_null(strstr(out.data, "\n10\terror: "));
 	assert_null(strstr(out.data, "\n11\terror: "));
@@ -158,7 +182,7 @@ static void bytes_are_known_by_their_beginning(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *kind = outline_binary_kind(rows[i].bytes);
+		const char *kind = shown_binary_kind(rows[i].bytes);
 
 		if (rows[i].kind == NULL)
 			assert_null(kind);
@@ -172,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failure_is_known_by_how_its_line_begins),
 		cmocka_unit_test(they_are_gathered_with_their_numbers),
+		cmocka_unit_test(a_line_is_left_out_only_where_it_begins_a_shown_line),
 		cmocka_unit_test(ten_are_told_and_all_counted),
 		cmocka_unit_test(bytes_are_known_by_their_beginning),
 	};

@@ -1,5 +1,5 @@
 /* outline: which lines of which files begin something. */
-#include "tools/outline.h"
+#include "tools/shown.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

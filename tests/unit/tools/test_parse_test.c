@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/tests/junit.h"
+#include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
 
 struct row {
