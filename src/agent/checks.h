@@ -1,10 +1,10 @@
 /*
- * checks: a turn checks its own work. After each answer whose calls changed files,
- * what the language of a file can say of its syntax in a moment is run, and the model
- * reads it with the results. Before the turn may finish, every check that the role
- * names is run until all are green or CHECKS_ROUNDS_MAX rounds of repair were used.
- * All of it goes the way of a call, with the policy's verdict, its limits and its
- * events; what came of it is an EVENT_CHECK_ENDED.
+ * checks: a turn checks its own work. After each answer whose calls changed files, a
+ * quick syntax check of each file's language runs, and the model reads its findings
+ * with the results. Before the turn may finish, every check that the role names is run
+ * until all are green or CHECKS_ROUNDS_MAX rounds of repair were used. Every check runs
+ * as a call does, with the policy's verdict, limits and events, and its outcome is an
+ * EVENT_CHECK_ENDED.
  *
  * The calls of an answer report the files that they wrote. The checks go through
  * session_call, and EVENT_CHECK_ENDED holds what the model was told, so that resume is

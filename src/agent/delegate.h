@@ -1,12 +1,14 @@
 /*
- * delegate: another agent at work on a task, as a process of its own: our program again, by
- * exec with an empty environment (front/agents.c). Its request, which includes API
- * keys, goes over a descriptor; its events come back as lines. A delegate dies with its
- * caller. After a crash, a hang or garbage on its output, its report says so.
+ * delegate: another agent that works on a task, in a process of its own. The process
+ * executes our program again, with an empty environment (front/agents.c). Its request,
+ * which includes API keys, goes over a descriptor; its events come back as lines. A
+ * delegate dies with its caller. After a crash, a hang or garbage on its output, its
+ * report says so.
  *
  * The events of a delegate are judged like those of any stranger and become
- * EVENT_CHILD. Its question to a person becomes one of the call of delegate_agent, and
- * the answer goes down a pipe as a line. Each agent above it has narrowed its rights.
+ * EVENT_CHILD. Its question to a person becomes a question of the call of
+ * delegate_agent, and the answer goes to the delegate through a pipe, as a line. Each
+ * agent above it has narrowed its rights.
  */
 #pragma once
 

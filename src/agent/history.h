@@ -3,12 +3,12 @@
  * every reader of a journal build it with the same function, so that resume is replay.
  * Results join in the order of the calls, not in the order of their arrival.
  *
- * The module numbers each event and has it in the journal before anything else learns
- * of it. The events also hold which files were read (`seen`); the steps of the earlier
- * process become those of the process that goes on (session_adopt). One process has a
- * session: it holds a lock of the kernel on the session's byte (store/journal.c). When
- * a conversation gets too long, the module decides where it is cut and has the model
- * summarise the part that goes, as an event.
+ * The module numbers each event and writes it to the journal before any other part of
+ * the program gets it. The events also hold which files were read (`seen`); the steps
+ * of the earlier process become those of the process that goes on (session_adopt). One
+ * process has a session: it holds a lock of the kernel on the session's byte
+ * (store/journal.c). When a conversation gets too long, the module decides where it is
+ * cut and has the model summarise the part that goes, as an event.
  */
 #pragma once
 
