@@ -1,5 +1,6 @@
 /*
- * follow: the end of all that lives in this pid namespace, for its pid 1.
+ * follow: waits for the end of a program, and ends all other processes of this pid
+ * namespace. Used by the pid 1 of the namespace.
  *
  * The module waits at the same time for the output, the end, a stop and the clock. It
  * knows to which run the processes belong, ends those that are left, and keeps the

@@ -52,7 +52,7 @@ struct program_terms {
 	 * or 0
 	 */
 	int children_fd;
-	/* NULL: the kernel may kill this process as soon as its programs */
+	/* NULL: the kernel may kill this process as early as its programs */
 	struct program_score *score;
 };
 

@@ -88,7 +88,7 @@ static void network_begin(struct sandbox_network *network)
 {
 	network->fd = -1;
 	network->step = "starting the network's helper";
-	network->code = ECHILD; /* until the helper says otherwise */
+	network->code = ECHILD; /* the helper overwrites this code */
 	network->helper = clone(helper_main, network->stack + sizeof(network->stack),
 				CLONE_VM | CLONE_FILES | SIGCHLD, network);
 	if (network->helper < 0)
@@ -319,7 +319,7 @@ bool sandbox_open_mapping(const struct sandbox_identity *identity,
 	}
 	mapping->helper = helper;
 	bool ok = mapping_hold(identity, mapping, err);
-	(void)kill(helper, SIGKILL); /* reaped later, when it has ended long ago */
+	(void)kill(helper, SIGKILL); /* sandbox_end_helper reaps it later, without a wait */
 	return ok;
 }
 
