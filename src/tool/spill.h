@@ -1,9 +1,10 @@
 /*
- * spill: files in the cell's temporary folder that hold what an answer had no room for. A
- * spill is nameless until it is kept; the newest SPILL_KEPT stay.
+ * spill: files in the cell's temporary folder that hold the output for which an answer
+ * had no room. A spill is nameless until it is kept; the newest SPILL_KEPT stay.
  *
- * base/text/text.h cuts long texts and long lines. The output of a command beyond that
- * lies in a spill, of which tools/tests/failing.h tells the lines that speak of a failure.
+ * base/text/text.h cuts long texts and long lines. The whole output of the command is
+ * then in a spill file, in which tools/tests/failing.h finds the lines that report a
+ * failure.
  */
 #pragma once
 #include "base/buf.h"
