@@ -100,7 +100,7 @@ struct shell {
 	struct bash_shell bash;
 	struct program_run run;
 	struct limit_watch limits;
-	char told[PATH_MAX + 1]; /* the bytes from the shell's last step */
+	char told[PATH_MAX + 1]; /* the folder that the shell's last step reports */
 	size_t told_size;
 	bool spill_tried;
 	bool folder_was_gone;

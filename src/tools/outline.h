@@ -1,7 +1,7 @@
 /*
- * outline: the lines of a file that begin a function, a class, a heading or a section, as far
- * as single lines tell it: a map of what an answer does not show. Any text gives an outline;
- * data has none.
+ * outline: the lines of a file that begin a function, a class, a heading or a section,
+ * as far as single lines show it. It is a map of the parts that an answer does not
+ * show. Any text has an outline; data has none.
  *
  * A large file is shown by a part and its outline, and a file that is no text by its
  * kind.

@@ -677,7 +677,7 @@ static uint64_t show_number(struct grep_show *show, uint64_t at)
 }
 
 enum {
-	SHOW_PIECE = 16 << 10, /* bytes of a line that the data holds only in part */
+	SHOW_PIECE = 16 << 10, /* one read of a line that the data holds in part */
 	/* Held around each shown place, so that no character is cut. */
 	SHOW_SLACK = 4,
 	SHOW_HELD = 2 * (GREP_LINE_MAX + SHOW_SLACK),
