@@ -321,7 +321,7 @@ enum {
 	CODE_NO_NAME = 3,
 	POINTER = 0xc0,
 	HOPS_MAX = 64,     /* pointers in one name */
-	RECORDS_MAX = 128, /* looked at */
+	RECORDS_MAX = 128, /* the most records of an answer that are read */
 	ALIASES_MAX = 16,
 	NAME_TEXT = 256,
 };

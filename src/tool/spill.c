@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-	/* so many other processes may take the same number at the same moment */
+	/* how often another number is tried when another process has taken this one */
 	SPILL_TRIES = 64,
 	SPILL_NAME = 32,
 };

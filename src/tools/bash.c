@@ -199,7 +199,10 @@ static bool bash_plan_start(const struct call *call, const char *folder,
  */
 
 enum {
-	/* so long a wait means a prompt; programs that poll for a key move earlier */
+	/*
+	 * A read that waits this long is a prompt: programs that poll for a key do not
+	 * wait so long.
+	 */
 	BASH_WAITS_MS = 2000,
 	/* a front makes the command a job within this time, if it can */
 	TAKEN_MS = 1000,
