@@ -87,7 +87,7 @@ static bool is_exiting(int folder_fd, const char *path)
 	const char *at;
 
 	if (fd < 0)
-		return true; /* gone */
+		return true; /* the thread is gone */
 	buf_init(&text, STAT_MAX);
 	if (!fd_read_all(fd, &text, path, NULL)) {
 		exiting = errno == ESRCH;

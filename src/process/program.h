@@ -308,7 +308,8 @@ bool program_list_start_ahead(const struct program_start *start,
 
 /*
  * Set this process's own oom_score_adj again; SCORE may be NULL. Do it only after the
- * program has given a first sign: a child that still shares our memory would be lowered
- * as well, and that lasts a moment longer than anybody reports.
+ * program has given a first sign: the kernel would lower the value of a child that
+ * still shares our memory as well, and nobody reports when a child has stopped sharing
+ * it.
  */
 void program_score_lower(struct program_score *score);
