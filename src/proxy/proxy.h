@@ -35,7 +35,7 @@ struct proxy;
 /* The user name before a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
 #define PROXY_USER "glovebox"
 enum {
-	PROXY_TOKEN = 32, /* hexadecimal digits: 128 bits of chance */
+	PROXY_TOKEN = 32, /* hexadecimal digits: 128 random bits */
 	PROXY_REMEDY_MAX = NETWORK_REMEDY_MAX,
 	PROXY_SPEC_MAX = 1 << 20,
 };

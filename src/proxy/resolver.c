@@ -25,7 +25,7 @@
 enum {
 	TRY_MS = 2000,    /* a working server answers in a tenth of this time */
 	ROUNDS = 2,       /* a datagram may be lost once */
-	STRANGE_MAX = 32, /* a sender of so many is guessing query numbers */
+	STRANGE_MAX = 32, /* a sender of more wrong answers is guessing query numbers */
 	LENGTH = 2,       /* in front of a message over TCP */
 };
 
