@@ -234,7 +234,7 @@ bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *iden
 	}
 	if (child == 0) {
 		char byte = 0;
-		network_begin(network); /* needs no id map and takes longest */
+		network_begin(network); /* begin early: this takes longest */
 		fd_close(&go[1]);
 		ssize_t n = read(go[0], &byte, 1);
 		fd_close(&go[0]);
