@@ -374,8 +374,8 @@ enum {
 	 */
 	GUARD_ANSWER_MAX = 256 << 10,
 	/*
-	 * The sentence by itself comes after so many times the number of calls for the
-	 * first warning, …
+	 * The model gets a sentence of its own after so many times the number of calls
+	 * that the first warning needs, …
 	 */
 	GUARD_SAY_TIMES = 2,
 	/* … or, where several calls take turns, after each of them has got a warning. */

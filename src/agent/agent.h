@@ -240,7 +240,7 @@ void guard_result(struct guard *guard, const struct guard_call *call,
 
 /* The verdict on all results so far; WHY receives its sentence. */
 enum guard_verdict guard_verdict(const struct guard *guard, struct err *why);
-/* The sentence of GUARD_SAY, once, when it is due. */
+/* When the verdict is GUARD_SAY: take its sentence, once. False: no sentence is due. */
 bool guard_take_sentence(struct guard *guard, struct err *sentence);
 
 /*

@@ -5,8 +5,9 @@
  * caller. After a crash, a hang or garbage on its output, its report says so.
  *
  * The events of a delegate are judged like those of any stranger and become
- * EVENT_CHILD. Its question to a person becomes one of the call of delegate_agent, and
- * the answer goes down a pipe as a line. Each agent above it has narrowed its rights.
+ * EVENT_CHILD. Its question to a person becomes a question of the call of
+ * delegate_agent, and the answer goes to the delegate through a pipe, as a line. Each
+ * agent above it has narrowed its rights.
  */
 #pragma once
 

@@ -377,7 +377,7 @@ static bool calendar_next(const struct when *when, time_t after, time_t *next)
 	/* one day earlier, because clocks may skip or repeat a time around midnight */
 	day.tm_mday--;
 	for (int i = 0; i < DAYS_LOOKED_AT; i++) {
-		/* Every day has a noon. */
+		/* Use noon: clocks never skip it, so it exists on every day. */
 		day.tm_hour = HOURS / 2;
 		day.tm_min = day.tm_sec = 0;
 		day.tm_isdst = -1;

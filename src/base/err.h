@@ -24,7 +24,7 @@ struct err {
 /* Put "CONTEXT: " before the sentence already in ERR. Always false. */
 #define err_while(err, ...) (err_put_before(err, __VA_ARGS__), false)
 
-/* The functions behind them. */
+/* Called by the macros above only. */
 void err_fill(struct err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void err_put_before(struct err *err, const char *format, ...)

@@ -32,7 +32,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Descriptors beside one message. */
+/* The most descriptors that one message carries. */
 enum { MESSAGE_FDS_MAX = 17 };
 
 /* The default capacity of a pipe: there are never more bytes in it. */

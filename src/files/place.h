@@ -1,12 +1,11 @@
 /*
  * place: finds where files are to be written, and writes a set of them whole or not at
- * all. Its journal is the record that a killed write leaves to its successor. The
- * front keeps the journal as a file and hands it to the worker with its call
- * (pending.h). A write puts the names of its temporary files and their places in it
- * before these exist, and empties it when it is over. A journal that is found with
- * rows in it is worked off by place.c: when it says that everything was prepared, and
- * nobody has changed one of the files since, the write is finished; else all of it is
- * undone.
+ * all. Its journal is the record that a killed write leaves to its successor. The front
+ * keeps the journal as a file and hands it to the worker with its call (pending.h). A
+ * write puts the names of its temporary files and their places in it before these
+ * exist, and empties it when it is over. place.c works off a journal that still has
+ * rows: when it says that everything was prepared, and none of the files has changed
+ * since, place.c finishes the write; else it undoes all of it.
  *
  * A worker under an attacker's control may write anything into its journal. Therefore
  * a journal can do no more than this: move a temporary file (whose name has our
@@ -14,14 +13,14 @@
  * roots, at a place that both the writing agent and the finishing one may write. The
  * other file must still be the one that the writer saw, by inode and times.
  *
- * Files of one change take their names one after the other, because no file system
- * does it otherwise. The journal lets the next worker finish or undo the work of a
- * killed one. It lies in the user's state, where no command comes. The paths that its
- * session could write are kept apart from it, where no worker comes (rights.h): a
- * later session with more rights does nothing in the name of an earlier one that this
- * one could not have done. Without a state folder the journal lies in memory and
- * survives the worker only. `apply_patch` as a command has no journal, because a
- * command can forge what it can reach.
+ * Files of one change take their names one after the other, because no file system does
+ * it otherwise. The journal lets the next worker finish or undo the work of a killed
+ * one. It lies in the user's state folder, which no command can reach. The paths that
+ * its session could write are stored in another file, which no worker can reach
+ * (rights.h), so that a later session with more rights does nothing for an earlier
+ * session that the earlier one could not have done itself. Without a state folder the
+ * journal lies in memory and survives the worker only. `apply_patch` as a command has
+ * no journal, because a command can forge what it can reach.
  */
 #pragma once
 

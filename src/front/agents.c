@@ -471,7 +471,7 @@ bool agents_files_check(struct config *config, const char *workspace, struct err
  * agent's role and policy as a run would, and describes them.
  */
 
-/* Agents in one registry; the others are left out. */
+/* The most agents in one registry; further agents are left out. */
 enum { REGISTRY_MAX = 100 };
 
 static int compare(const void *a, const void *b)

@@ -437,7 +437,7 @@ void front_plugins_fini(struct front_plugins *plugins)
 
 enum {
 	WHY_MAX = 16 << 10,
-	/* The programs wait for their input: nobody waits for their workers. */
+	/* A few are enough: no person waits for the worker that starts a server. */
 	READY_WORKERS = 2,
 };
 

@@ -464,8 +464,8 @@ void audit_take(struct tool_result *result, struct tool_result *from)
 }
 
 enum {
-	NAME_KEPT = 200, /* so many bytes of a name, with our mark, stay below NAME_MAX */
-	QUARANTINE_TRIES = 8, /* so many random names that exist were made on purpose */
+	NAME_KEPT = 200,      /* with our mark, a name cut to this many bytes fits */
+	QUARANTINE_TRIES = 8, /* names that all exist were made on purpose */
 };
 
 static void roots_close(struct audit *audit)

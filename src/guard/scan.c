@@ -113,8 +113,8 @@ static bool is_part(const struct scan_look *look)
 }
 
 /*
- * A git folder with a `commondir` needs no more than HEAD, because git reads the rest
- * there.
+ * A folder with a `commondir` is a git folder when it also has a HEAD, because git
+ * reads everything else from the folder that `commondir` names.
  */
 static bool is_bare(const struct scan_look *look)
 {

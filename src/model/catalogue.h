@@ -5,11 +5,11 @@
  * Pure.
  *
  * An entry's name is a model's name, which stands for its dated forms as well ("gpt-5"
- * for "gpt-5-2025-08-07", "claude-opus-4-5" for "claude-opus-4-5@20251101"), or a pattern
- * (base/text/pattern.h: '*' does not go beyond a '/', "**" does). What stands before the last
- * '/' of a model's name is the vendor, as routers write it; an entry may leave it out.
- * Of several entries that fit, the most exact counts: the name itself, then a dated form,
- * then the longest pattern.
+ * for "gpt-5-2025-08-07", "claude-opus-4-5" for "claude-opus-4-5@20251101"), or a
+ * pattern (base/text/pattern.h: '*' does not go beyond a '/', "**" does). The part
+ * before the last '/' of a model's name is the vendor, as routers write it; an entry
+ * may omit this part. Of several entries that fit, the most exact counts: the name
+ * itself, then a dated form, then the longest pattern.
  *
  * A model is an entry in models/catalogue.json with the page it was read from. The
  * test model-catalogue checks that it is complete.

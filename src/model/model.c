@@ -570,7 +570,7 @@ static bool wait_or_stop(int stop_fd, double wait_s, struct err *err)
 	return ready <= 0 || err_set(err, ECANCELED, "stopped");
 }
 
-/* Say in ERR that the service asked for a pause nobody waits for. */
+/* Say in ERR that the service asked for a pause that is too long to wait for. */
 static void add_long_wait(const struct http_answer *http, struct err *err)
 {
 	if (http->retry_after_s > MODEL_WAIT_MAX_S)

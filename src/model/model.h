@@ -144,7 +144,7 @@ struct model_name {
 	struct str rest;
 	/* for people and records; it can be parsed again with the same result */
 	struct str shown;
-	bool is_plain; /* it names no provider: openai-chat */
+	bool is_plain; /* the name has no provider, so openai-chat is meant */
 };
 
 /* A NAME that is NULL or empty means the embedded replay. */

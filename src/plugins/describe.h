@@ -1,10 +1,11 @@
 /*
- * describe: what a script says of itself (`schema`): one JSON object with id, version,
- * args_mode and exactly one function. Bytes of a stranger: all of it is checked, and what is
- * wrong is said with its place.
+ * describe: the description that a script prints about itself (`schema`): one JSON
+ * object with id, version, args_mode and exactly one function. The description is not
+ * trusted: every part is checked, and an error names its place.
  *
- * A toolbox is a second dialect on the same way: this module turns what the toolbox
- * describes into the schema of a script, and makes the lines that the toolbox reads.
+ * A toolbox is a second dialect of the same description: this module turns what the
+ * toolbox describes into the schema of a script, and makes the lines that the toolbox
+ * reads.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ enum plugin_mode {
 	PLUGIN_FLAGS,
 	PLUGIN_POSITIONAL,
 	PLUGIN_JSON,
-	PLUGIN_TOOLBOX_JSON, /* no script's args_mode says these */
+	PLUGIN_TOOLBOX_JSON, /* this and the next are never in args_mode */
 	PLUGIN_TOOLBOX_TEXT,
 	PLUGIN_MODES,
 };
@@ -46,10 +47,13 @@ struct plugin_schema {
 	struct value *warnings;    /* texts for the author */
 };
 
-/* All members of SCHEMA are set. True: call plugin_schema_fini afterwards. */
+/*
+ * Read TEXT into SCHEMA, of which all members are set. When it returns true, call
+ * plugin_schema_fini later.
+ */
 bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct err *err);
 
-/* Likewise of what was parsed already. MODE: another one than "args_mode" says; or NULL. */
+/* Free the members of SCHEMA. */
 void plugin_schema_fini(struct plugin_schema *schema);
 
 const char *plugin_mode_name(enum plugin_mode mode);

@@ -1,8 +1,9 @@
 /*
  * plugin: scripts of the user that are tools. A source that a configuration names is
  * resolved, hashed and copied; its scripts describe themselves in a cell, and each
- * becomes a `struct tool` like any other. The caller that loads gives the cell to look
- * from and a function to fetch, which this layer may not know.
+ * becomes a `struct tool` like any other. The caller that loads plugins passes in the
+ * cell in which scripts are asked, and the function that fetches git sources, because
+ * this layer must not depend on either.
  *
  * A source is let in by its hash and copied into the user's state. Every script is
  * asked for its `schema` in a cell that only reads, and becomes a tool beside the

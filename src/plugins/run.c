@@ -1249,7 +1249,10 @@ void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes, str
 	size_t taken;
 
 	buf_clear(out);
-	/* Events show only a part of the output; a larger piece is not shown at all. */
+	/*
+	 * This stream is only for events, which show a part of the output. A piece that
+	 * does not fit is not shown at all.
+	 */
 	if (bytes.data != NULL && !buf_addstr(&stream->held, bytes))
 		buf_clear(&stream->held);
 	taken = take(stream->secrets, buf_str(&stream->held), bytes.data != NULL, out);

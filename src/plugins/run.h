@@ -1,7 +1,8 @@
 /*
- * run: descriptor 3 of a running script, one JSON object a line: content beyond
- * text, progress, words for the log, questions; and descriptor 4, by which answers come back
- * (docs/plugins.md). Bytes of a stranger: bounded like output; what is wrong is noted.
+ * run: reads descriptor 3 of a running script, one JSON object a line: content beyond
+ * text, progress, words for the log, questions. Writes the answers to descriptor 4
+ * (docs/plugins.md). The lines are not trusted: they are bounded like output, and
+ * errors in them are reported in the result.
  *
  * A new kind of line on descriptor 3 belongs here, in docs/plugins.md and in
  * tests/fronts/plugin.case.

@@ -70,7 +70,7 @@ struct follow {
  */
 
 enum {
-	STEP_MS = 1,        /* between two looks at what is left */
+	STEP_MS = 1,        /* between two looks at the processes that are left */
 	STAT_MAX = 4096,    /* a line of numbers and a name of 16 bytes */
 	FLAG_EXITING = 0x4, /* PF_EXITING, include/linux/sched.h since 2.4 */
 	FIELD_STATE = 1,    /* of /proc/PID/stat, from the end of the name on */
@@ -87,7 +87,7 @@ static bool is_exiting(int folder_fd, const char *path)
 	const char *at;
 
 	if (fd < 0)
-		return true; /* gone */
+		return true; /* the thread is gone */
 	buf_init(&text, STAT_MAX);
 	if (!fd_read_all(fd, &text, path, NULL)) {
 		exiting = errno == ESRCH;

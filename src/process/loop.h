@@ -1,8 +1,9 @@
 /*
- * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2)
- * over a list, callbacks run in the order of adding. Watches that come by
- * the hundred may set `stays`: the kernel then keeps them (epoll), and their callbacks
- * come after all others. A watch may be removed from any callback, its own included.
+ * loop: waits for several descriptors and times in one thread. It is small on purpose:
+ * poll(2) over a list, and callbacks run in the order in which watches were added.
+ * Watches of which there may be hundreds can set `stays`: the kernel then keeps them
+ * (epoll), and their callbacks come after all others. A watch may be removed from any
+ * callback, its own included.
  *
  * A process that expects an answer stays awake for it for a moment (loop_stay), and
  * only where both ends have a processor. The front does so for the answer of a file

@@ -47,7 +47,7 @@ struct program_terms {
 	 * or 0
 	 */
 	int children_fd;
-	/* NULL: the kernel may kill this process as soon as its programs */
+	/* NULL: the kernel may kill this process as early as its programs */
 	struct program_score *score;
 };
 
@@ -198,7 +198,8 @@ pid_t *program_children_list(int fd);
 
 /*
  * Set this process's own oom_score_adj again; SCORE may be NULL. Do it only after the
- * program has given a first sign: a child that still shares our memory would be lowered
- * as well, and that lasts a moment longer than anybody reports.
+ * program has given a first sign: the kernel would lower the value of a child that
+ * still shares our memory as well, and nobody reports when a child has stopped sharing
+ * it.
  */
 void program_score_lower(struct program_score *score);

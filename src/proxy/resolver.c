@@ -25,7 +25,7 @@
 enum {
 	TRY_MS = 2000,    /* a working server answers in a tenth of this time */
 	ROUNDS = 2,       /* a datagram may be lost once */
-	STRANGE_MAX = 32, /* a sender of so many is guessing query numbers */
+	STRANGE_MAX = 32, /* a sender of more wrong answers is guessing query numbers */
 	LENGTH = 2,       /* in front of a message over TCP */
 };
 
@@ -330,7 +330,7 @@ enum {
 	CODE_NO_NAME = 3,
 	POINTER = 0xc0,
 	HOPS_MAX = 64,     /* pointers in one name */
-	RECORDS_MAX = 128, /* looked at */
+	RECORDS_MAX = 128, /* the most records of an answer that are read */
 	ALIASES_MAX = 16,
 	NAME_TEXT = 256,
 };

@@ -148,7 +148,7 @@ static const char *const calls_explained[] = {
 	NULL,
 };
 
-/* Programs try these by the way, and have another way. */
+/* Programs may try these calls, and have another way when they are refused. */
 static const char *const calls_refused[] = {
 	"name_to_handle_at",
 	"nfsservctl",

@@ -1,8 +1,9 @@
 /*
- * landlock: what a cell without namespaces may do with files, as one Landlock ruleset made
- * from the view. Inside sandbox/ only. Landlock adds rights up along a path and can take
- * none away below a folder it has given: what a mask hides is therefore left out by
- * naming everything beside it. A file that is made in such a folder later stays closed.
+ * landlock: what a cell without namespaces may do with files, as one Landlock ruleset
+ * made from the view. Inside sandbox/ only. A right that Landlock grants on a folder
+ * holds for everything below it, and cannot be taken away further down. To hide a
+ * masked file, the rules therefore grant rights on everything beside the file instead
+ * of on the folder. A file that is made in such a folder later stays closed.
  *
  * Landlock is one ruleset, loaded by each worker. A ruleset of scopes only, in the
  * anchor, would refuse every rename and link between folders, because a ruleset that

@@ -13,7 +13,7 @@
 enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
 
 struct sandbox_outside {
-	int parent_pidfd; /* of the front; the process dies with it, and closes this */
+	int parent_pidfd; /* of the front; the process dies with the front */
 	int keep;         /* the only descriptor that stays open besides 0, 1 and 2 */
 	uint64_t open_files;
 };

@@ -1,10 +1,11 @@
 /*
- * probe: what this kernel lets a process build a cell from, found by trying it in a
- * child that is gone afterwards. For people (`glovebox doctor`), for users who
+ * probe: finds the parts of a cell that this kernel allows, by trying each of them in a
+ * child process that ends afterwards. For people (`glovebox doctor`), for users who
  * allow a level below L3, and for the message when no cell could be built. A cell of L3
  * never probes: it builds or fails.
  *
- * A user who allows less than L3 has the machine looked at first.
+ * When the user allows a level below L3, the machine is probed before the cell is
+ * built.
  */
 #pragma once
 

@@ -20,8 +20,8 @@ enum {
 	FACTS_KEY_MAX = 128,
 	FACTS_VALUE_MAX = 64 << 10,
 	/*
-	 * The limits of one workspace: so many facts a model can still list, and nobody
-	 * notices this size on a disk.
+	 * The limits of one workspace. A model can still read a list of so many facts,
+	 * and a file of this size is small for a disk.
 	 */
 	FACTS_COUNT_MAX = 500,
 	FACTS_BYTES_MAX = 4 << 20,

@@ -4,8 +4,8 @@
  * only finds that event and keeps the decision. The caller checks the content of the
  * event.
  *
- * The recorded result of generate_patch is the patch. tools/patches/take_patch.h holds
- * its text and its record to each other.
+ * tools/patches/take_patch.h checks that the text of such a patch and the record of its
+ * files agree.
  */
 #pragma once
 #include "store/journal.h"

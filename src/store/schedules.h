@@ -18,7 +18,7 @@ struct schedules;
 
 enum {
 	SCHEDULES_TASK_MAX = 16 << 10,
-	SCHEDULES_NAME_MAX = 64, /* of an agent, of a zone */
+	SCHEDULES_NAME_MAX = 64, /* bytes of an agent's or a zone's name */
 	SCHEDULES_MAX = 200,     /* of one user; a person can still read such a list */
 	/* Schedules of agents that may wait for approval in one workspace. */
 	SCHEDULES_PENDING_MAX = 10,

@@ -30,8 +30,8 @@ enum {
 };
 
 /*
- * The key under which the folder of the next command travels beside the marks. No path
- * is empty.
+ * The key under which the folder of the next command is sent among the marks, whose
+ * keys are paths. No path is empty, so this key is free.
  */
 #define CALL_FOLDER_KEY ""
 

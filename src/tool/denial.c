@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* for a limit: names, numbers and a clause */
+enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* room for the texts about a limit */
 
 #define KEY_LEFT_OUT "denials_left_out"
 

@@ -330,8 +330,8 @@ enum {
 	NEARLY_FULL = 64 << 10,
 	NEARLY_NO_FILE = 16,
 	/*
-	 * With less above the floor, a failed program may have failed for lack of
-	 * space: one archive.
+	 * With less above the floor (the size of a usual archive), a failed program may
+	 * have failed for lack of space.
 	 */
 	LITTLE_ABOVE_FLOOR = 64 << 20,
 };

@@ -1,12 +1,13 @@
 /*
- * limits: the limits of a command that no call of the kernel holds it to, kept by
- * looking on about every 100 ms while it runs; and all limits, told by name when they were
- * reached. A command that ends before the first look costs two questions for free space.
- * System calls of the command that were refused are taken and told beside.
+ * limits: watches the limits of a command that the kernel does not enforce, by a look
+ * about every 100 ms while the command runs, and reports by name every limit that was
+ * reached. A command that ends before the first look costs only two measurements of
+ * free space. The module also reports the system calls of the command that were
+ * refused.
  *
- * The kernel keeps the limits that it can (sandbox_limits, the sizes of mounts).
- * Memory and processes are counted by a control group (cell/groups.h) where one can be
- * had, else by the worker, which looks on (process/usage.h).
+ * The kernel keeps the limits that it can (sandbox_limits, the sizes of mounts). Memory
+ * and processes are counted by a control group (cell/groups.h) where one can be made,
+ * else by the worker at each look (process/usage.h).
  */
 #pragma once
 
@@ -22,10 +23,10 @@
 /*
  * The floor of free space: a command may not use the file system of its workspace below
  * it. While much space is free, it is enough to measure it, more often the nearer the
- * floor is. Near the floor, a nameless file reserves the remaining space down to the
- * floor, so that the kernel refuses the command's writes at the floor, however many
- * processes write and however late a look is. The reserve is freed when no process of
- * the command runs any more.
+ * floor is. Near the floor, a nameless file reserves as many bytes as must stay free,
+ * so that the kernel refuses the command's writes at the floor, however many processes
+ * write and however late a look is. The reserve is freed when no process of the command
+ * runs any more.
  */
 
 /* Room on a file system. UINT64_MAX: not known, or the number of files is not limited. */

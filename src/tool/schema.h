@@ -1,7 +1,7 @@
 /*
- * schema: a tool's parameter rows as JSON Schema, and the arguments of a call made to
- * fit it: what a model's slip left readable is repaired, everything else is refused
- * with a sentence that names the argument, the rule and an example.
+ * schema: makes a JSON Schema of a tool's parameter rows, and makes the arguments of a
+ * call fit it. A slip of the model whose meaning is clear is repaired; everything else
+ * is refused with a sentence that names the argument, the rule and an example.
  *
  * A number over its ceiling becomes the ceiling.
  */

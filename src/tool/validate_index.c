@@ -704,8 +704,8 @@ static bool apply_target(struct validate_check *check, const struct validate_tar
 	bool fits;
 
 	/*
-	 * A dynamic scope is a chain of resources. Staying in one resource adds
-	 * nothing.
+	 * A dynamic scope is a chain of resources. A reference within one resource adds
+	 * nothing to the chain.
 	 */
 	if (scope.resource != scope.outer->resource)
 		check->scope = &scope;

@@ -97,7 +97,7 @@ struct shell {
 	struct bash_shell bash;
 	struct program_run run;
 	struct limit_watch limits;
-	char told[PATH_MAX + 1]; /* the bytes from the shell's last step */
+	char told[PATH_MAX + 1]; /* the folder that the shell's last step reports */
 	size_t told_size;
 	bool spill_tried;
 	bool folder_was_gone;
@@ -196,7 +196,10 @@ static bool bash_plan_start(const struct call *call, const char *folder,
  */
 
 enum {
-	/* so long a wait means a prompt; programs that poll for a key move earlier */
+	/*
+	 * A read that waits this long is a prompt: programs that poll for a key do not
+	 * wait so long.
+	 */
 	BASH_WAITS_MS = 2000,
 	/* a front makes the command a job within this time, if it can */
 	TAKEN_MS = 1000,

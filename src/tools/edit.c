@@ -32,7 +32,7 @@ enum { EDIT_NEAR = 3 };
  * faster.
  */
 
-/* so many other writers of the same file may be faster, one after the other */
+/* How often the edit is tried again when another program changes the file meanwhile. */
 enum { EDIT_TRIES = 64 };
 
 static const struct tool_param edit_rows[] = {

@@ -30,8 +30,8 @@
 enum {
 	FD_PLAN,
 	FD_LOG,
-	NAMES_MAX = 20,   /* paths that are listed with a reason */
-	FILES_MAX = 1000, /* paths of each kind that are listed without a reason */
+	NAMES_MAX = 20,   /* most paths listed with a reason */
+	FILES_MAX = 1000, /* most paths of each kind listed without a reason */
 	TELL_EVERY = 64,  /* paths between two looks at the clock */
 	TELL_MS = 200,
 };

@@ -1,18 +1,19 @@
 /*
  * shell: one bash that waits for its text. It may wait for a moment (it was started for
- * this call) or for minutes (it was started ahead, in an idle worker): either way it is the
- * same program with the same wrapper, so that no text can tell the two apart.
+ * this call) or for minutes (it was started ahead, in an idle worker). In both cases it
+ * is the same program with the same wrapper, so that no text can tell the two apart.
  *
- * It waits for a line on a pipe, reads from a memory file first a line of ours (folder,
- * environment, where they differ from those it was started with) and then the text, closes
- * both, sets SECONDS to 0 and evals the text. An EXIT trap tells its last folder through a
- * descriptor of its own. A line before that one says that it will come soon: the shell then
- * looks for it without sleeping, a moment. A text that is one program is told with the words by
- * which the shell becomes it; its folder is then what it was.
+ * The shell waits for a line on a pipe. Then it reads a memory file: first a line of
+ * ours (with the folder and the environment, where they differ from those that the
+ * shell was started with), then the text. It closes both descriptors, sets SECONDS to 0
+ * and evals the text. An EXIT trap reports the shell's last folder through a descriptor
+ * of its own. An earlier line on the pipe may announce the text: the shell then looks
+ * for it for a moment without sleeping. When the text is one program, the memory file
+ * has the words by which the shell becomes this program, and the folder stays the same.
  *
- * The cold shell is the prepared one without the wait. It becomes the program of a
- * text that is nothing but one, as `bash -c` does: a program that dies of a signal
- * then died of it.
+ * A cold shell, which is started for this call, is the same without the wait. It too
+ * becomes the program of a text that is only one program, as `bash -c` does, so that
+ * the signal of which the program dies is reported as the command's own.
  */
 #pragma once
 

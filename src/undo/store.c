@@ -384,7 +384,7 @@ bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool o
 
 enum {
 	PROJECT_DIGITS = 16, /* of the workspace's hash, as for the name of its home */
-	NUMBER_TRIES = 64,   /* other processes may make logs at the same time */
+	NUMBER_TRIES = 64,   /* other processes may take a number first */
 };
 
 static int open_folder(int at, const char *name, bool make)

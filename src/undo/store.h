@@ -15,7 +15,7 @@
  * the oldest first.
  *
  * The files of the next steps are made ahead. A worker never gets the folder for two
- * reasons: Landlock would refuse the worker every new name there, and one that an
+ * reasons: Landlock would refuse the worker every new name there, and a worker that an
  * attacker has taken over could reach other steps.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
- * orchestra: the tools of a run, with their run behind them, and the functions that
- * several of them need.
+ * orchestra: connects the front's tools with the run that they work for, and has the
+ * functions that several of these tools need.
  */
 
 #include "agent/tools/orchestra.h"

@@ -1,14 +1,14 @@
 /*
- * orchestra: what the tools of the front share in one run: list_agents,
- * delegate_agent, shared_context, query_reports, manage_schedule
+ * orchestra: the data that some tools of the front share in one run. These tools are
+ * list_agents, delegate_agent, shared_context, query_reports and manage_schedule
  * (docs/orchestration.md). They touch no file of the workspace and are offered to
- * agents that name them. Here they get a run to work for; all but delegate_agent do
- * without.
+ * agents that name them. This module gives them a run to work for; only delegate_agent
+ * cannot work without one.
  *
- * The tools are IN_FRONT: this module stands behind them in a run, for an MCP client
- * and for one call. It stands behind delegate_agent in a run only, because a delegate
- * shares budget and session. A new tool is one file in agent/tools/ and one row in
- * orchestra.c.
+ * The tools are IN_FRONT: this module carries them out in a run, for an MCP client and
+ * for a single call. It carries out delegate_agent in a run only, because a delegate
+ * shares the run's budget and session. A new tool is one file in agent/tools/ and one
+ * row in orchestra.c.
  */
 #pragma once
 

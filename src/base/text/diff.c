@@ -625,7 +625,10 @@ bool diff_add_quoted(const char *prefix, const char *name, struct buf *out)
 {
 	const bool is_utf8 = text_is_utf8(str_of(name));
 
-	/* Quote as C does; git writes and patch reads names so. */
+	/*
+	 * Quote as C does, because git writes such names in this form and patch reads
+	 * them.
+	 */
 	if (!diff_needs_quotes(name))
 		return buf_adds(out, prefix) && buf_adds(out, name);
 	(void)buf_addf(out, "\"%s", prefix);

@@ -543,7 +543,7 @@ struct line_span {
 	uint64_t from, to;
 };
 
-/* A growing part at one end of the text. */
+/* The beginning or the end of a text, which grows line by line up to its budget. */
 struct text_part {
 	size_t bytes, lines; /* left in its budget */
 	size_t line_bytes;   /* limit of one line */

@@ -244,7 +244,7 @@ static bool bare_succeeds(const struct stage *stage)
 	const struct attack *attack = stage->attack;
 
 	if (attack->bare_by == ATTACK_BY_NOBODY)
-		return true; /* the attack is on the cell's own parts */
+		return true; /* only a cell has the parts that it attacks */
 	return script_run(stage, attack->bare != NULL ? attack->bare : attack->attack,
 			  false) == 0;
 }

@@ -29,7 +29,7 @@ struct attack_file {
 struct attack {
 	const char *group, *name;
 	const char *attack; /* bash; exits with 0 when it succeeds */
-	int code;           /* its exit code, when only `after` tells its effect; or 0 */
+	int code;           /* of a complete attack that only `after` judges; or 0 */
 	const char *bare;   /* other words for the attack without a cell; or NULL */
 	const char *host;   /* runs before the attack, on the host; or NULL */
 	const char *beside; /* runs beside the attack; first makes %base%/ready */

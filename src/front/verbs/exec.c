@@ -71,7 +71,7 @@ struct stream {
 	bool from_is_callers, to_is_callers; /* we do not close these */
 	bool to_is_socket;
 	bool packets; /* a piece is one packet of typed bytes */
-	bool ended;   /* packets: the last one is on its way */
+	bool ended;   /* the packet that ends the input is being sent */
 	bool failed;  /* bytes for the caller were lost, for example on a full disk */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */

@@ -42,7 +42,7 @@ enum form {
 
 struct client {
 	const char *name;
-	const char *variable; /* the folder of its settings, when set */
+	const char *variable; /* may hold the folder of its settings; or NULL */
 	const char *fallback; /* below the home */
 	const char *file;
 	const char *other; /* used instead of `file` when it exists; or NULL */

@@ -413,7 +413,7 @@ struct pruning {
 	const struct survey *survey;
 	size_t whole, part; /* workspaces that lose everything, or only old steps */
 	size_t used;        /* workspaces that a session uses */
-	uint64_t bytes;     /* of the first */
+	uint64_t bytes;     /* bytes of the workspaces that lose everything */
 };
 
 /* Parse an age: "30d", "12h", "2w", or a number of days. */

@@ -81,8 +81,8 @@ enum {
 };
 
 /*
- * For a tool that counts itself, each second adds this much: less than one for as long as
- * a call may take.
+ * Each second adds this much to the last number of a tool that reports its own
+ * progress. In the longest call the sum stays below one.
  */
 #define LITTLE 1e-6
 

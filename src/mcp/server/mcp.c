@@ -945,7 +945,7 @@ static void mcp_tools_list(struct mcp_request *request)
 
 enum {
 	LIST_TTL_MS = 300000, /* for results that do not change while the server runs */
-	READ_TTL_MS = 0,      /* for results that do */
+	READ_TTL_MS = 0,      /* for results that may change */
 };
 
 /* The table ends with {0}. */

@@ -248,8 +248,8 @@ struct mcp {
 	struct mcp_options options;
 	char *instructions, *prompts, *version;
 	struct session *session; /* NULL: not opened */
-	bool tried;              /* opening it was tried */
-	struct err failure;      /* why it could not be opened */
+	bool tried;              /* opening the session was tried */
+	struct err failure;      /* why the session could not be opened */
 	struct mcp_peer *first_peer;
 	struct mcp_request *first, *last;
 	struct mcp_request *first_waiting;

@@ -45,7 +45,7 @@ struct stdio {
 	bool is_socket;
 	struct watch reading, closing, writing, stopping, parent;
 	struct timer flush, stall, full;
-	size_t busy_max;  /* so many requests that may last are begun; the others wait */
+	size_t busy_max;  /* the most long requests under way; further ones wait */
 	int64_t until_ms; /* when the server ends; CLOCK_NEVER: not decided */
 	bool ended;       /* the input has ended */
 	bool stopped;     /* the server must end */

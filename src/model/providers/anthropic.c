@@ -40,7 +40,10 @@ enum {
 	OUTPUT_3 = 4096,
 	OUTPUT_3_5 = 8192,
 	OUTPUT_CLAUDE = 32000,
-	/* Small machines have small contexts. */
+	/*
+	 * For models behind servers that imitate the API: on a small machine the whole
+	 * context may be small.
+	 */
 	OUTPUT_OTHER = 16000,
 	/* Added to a thinking budget that is not below the number above. */
 	OUTPUT_AFTER_THINKING = 8000,

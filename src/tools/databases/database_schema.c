@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One connection by any client, and answers in one form. */
+/* Asks the questions by any client, and gives the answers one form. */
 
 /* Each row is NULL-ended. */
 static const char *const dbms_headings[DBMS_QUESTIONS][DBMS_COLUMNS_MAX + 1] = {
@@ -162,7 +162,7 @@ static const char *variable(const struct call *call, struct str name)
 	return NULL;
 }
 
-/* Get the address itself, or the address in a variable. */
+/* Get the address: ADDRESS itself, or the value of the variable that it names. */
 static bool find_address(struct looking *looking, struct str *address)
 {
 	const char *given = call_text(looking->call, "dsn");

@@ -6,8 +6,8 @@
  *
  * An address is a path, `sqlite:PATH`, or a URL:
  * `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`, `mariadb://…` (also `postgres://`,
- * `mysql://`). USER to DATABASE are percent-encoded, and all but HOST may be left out. Of
- * the part behind a "?" only `sslmode` is used.
+ * `mysql://`). USER to DATABASE are percent-encoded, and all of them except HOST may be
+ * omitted. Of the part behind a "?" only `sslmode` is used.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct dbms_client;
 
 enum {
 	DBMS_ADDRESS_MAX = 4096,
-	/* Rows of one answer; the next is only counted as "more". */
+	/* The most rows of one answer. One further row shows only that there are more. */
 	DBMS_ROWS_MAX = 1000,
 	/* Bytes of one cell that are kept: a default or a view can be any expression. */
 	DBMS_CELL_MAX = 4096,
@@ -38,10 +38,10 @@ struct dbms_place {
 	char *path; /* of a file (SQLite) */
 	char *host, *user, *password, *name, *sslmode;
 	uint16_t port;
-	char *unused; /* names of what followed a "?" and is not used; or NULL */
+	char *unused; /* names of the unused parameters behind a "?"; or NULL */
 };
 
-/* ERR quotes nothing of ADDRESS but its scheme: it may hold a password. */
+/* ERR quotes only the scheme of ADDRESS, which may hold a password. */
 bool dbms_place_parse(struct str address, struct dbms_place *place, struct err *err);
 void dbms_place_fini(struct dbms_place *place);
 
@@ -60,12 +60,18 @@ struct dbms_client {
 	const char *name;    /* "PostgreSQL" */
 	const char *schemes; /* blank-separated */
 	uint16_t port;       /* 0: a file */
-	/* One statement each, with one parameter (the table) but for the first. */
+	/*
+	 * The statement of each question. All except the first have one parameter, the
+	 * table.
+	 */
 	const char *questions[DBMS_QUESTIONS];
 	/* HANDLE is the client's own. */
 	bool (*open)(const struct dbms_place *place, struct call *call, void **handle,
 		     char version[DBMS_VERSION], struct err *err);
-	/* Calls ROW with the cells of each until it returns false. PARAMETER may be NULL. */
+	/*
+	 * Runs SQL, and calls ROW with the cells of each row until ROW returns false.
+	 * PARAMETER may be NULL.
+	 */
 	bool (*ask)(void *handle, const char *sql, const char *parameter,
 		    bool (*row)(void *context, const struct str *cells, size_t count),
 		    void *context, struct err *err);

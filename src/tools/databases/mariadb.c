@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A statement with its table in it; names have at most 64 characters there. */
+/*
+ * Bytes of a statement with the table's name in it. In MariaDB a name has at most 64
+ * characters.
+ */
 enum { STATEMENT_MAX = 16 << 10, TABLE_MAX = 1024 };
 
 static const struct library libmariadb = {"libmariadb.so.3", "3.0", "libmariadb3",
@@ -87,7 +90,7 @@ static bool run(struct connection *connection, const char *sql, size_t size, str
 	       explain(connection, err);
 }
 
-/* No file of this side is for the server, whatever it asks for. */
+/* The server may ask the client for a local file (LOAD DATA LOCAL): never send one. */
 static void set_options(struct connection *connection)
 {
 	const struct functions *with = &connection->with;
@@ -135,7 +138,7 @@ static bool open_connection(const struct dbms_place *place, struct call *call,
 	return true;
 }
 
-/* SQL with PARAMETER, escaped and quoted, in the place of each "?". */
+/* Fill STATEMENT with SQL, with PARAMETER, escaped and quoted, in place of each "?". */
 static bool fill_in(const struct connection *connection, const char *sql,
 		    const char *parameter, struct buf *statement, struct err *err)
 {

@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-	/* Steps of its machine between two looks at the clock: some 100 us. */
+	/* Instructions of SQLite between two looks at the clock: some 100 us. */
 	STEPS_A_LOOK = 10000,
-	/* A writer holds a file for moments. */
+	/* A writer locks a file only for moments, so wait this long for it. */
 	BUSY_MS = 1000,
 };
 
@@ -74,7 +74,7 @@ static int stop_if_wanted(void *context)
 	return call_stopped(file->call);
 }
 
-/* PATH as a URI of SQLite's, with MORE behind it. */
+/* Append PATH as a URI of SQLite, with the parameters MORE behind it. */
 static void add_uri(struct buf *uri, const char *path, const char *more)
 {
 	(void)buf_adds(uri, "file:");
@@ -143,7 +143,10 @@ static void close_file(void *handle)
 	free(file);
 }
 
-/* Open it and read its first page: opening alone looks at nothing. */
+/*
+ * Open the file at PATH and read its first page, because opening does not read
+ * anything.
+ */
 static bool try_open(struct sqlite_file *file, const char *path, const char *more,
 		     struct err *err)
 {

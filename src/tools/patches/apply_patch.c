@@ -335,7 +335,7 @@ static bool patching_verify_once(struct patching *patching)
 	return true;
 }
 
-/* so many other writers of the files may be faster, one after the other */
+/* How often the patch is tried again when another program changes a file meanwhile. */
 enum { PATCH_TRIES = 64 };
 
 static void target_init(struct patch_target *target, struct patching *patching,

@@ -220,7 +220,7 @@ struct handing {
 	size_t count, room;
 	struct value *limits; /* the front's notes about the plan, or NULL */
 	struct buf diff;      /* the patch of all files */
-	struct buf list;      /* lines for the text */
+	struct buf list;      /* a line for each file, for the result's text */
 	struct value *files;
 	size_t changed, left_out, caches, sections;
 	size_t swaps; /* files that became folders, and folders that became files */

@@ -1261,7 +1261,7 @@ static bool read_anchors(struct patch_reader *reader, struct patch_hunk *hunk)
 		struct str line = patch_line(reader, i);
 		struct str anchor = str_trim(str_part(line, 2, line.size));
 
-		/* The head of a unified hunk has more than a heading. */
+		/* The head of a unified diff has line numbers and needs no anchor. */
 		if (patch_hunk_head(line, &hunk->line, counts))
 			continue;
 		if (str_ends(anchor, STR("@@")))
@@ -1550,7 +1550,7 @@ static void take_sides(struct patch_file *file, const char *old, const char *new
 struct body {
 	struct buf old, new, kinds;
 	size_t old_left, new_left;
-	bool last_old, last_new; /* the sides of the last line */
+	bool last_old, last_new; /* is the last line in the old text, and in the new one? */
 };
 
 static void drop_end(struct buf *side)

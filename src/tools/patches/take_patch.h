@@ -1,11 +1,11 @@
 /*
- * take_patch: a patch as generate_patch has handed it over: the text, and beside it the record of
- * its files with the hashes of what they were and became. Both come back from a journal, which
- * is as foreign as anything: they must name the same files. Pure.
+ * take_patch: a patch as generate_patch has handed it over: its text, and the record of
+ * its files with their hashes before and after the run. Both are read back from a
+ * journal, which is not trusted: they must name the same files. Pure.
  *
- * `take_patch` applies the patch to files with the set of `apply_patch`; it is judged
- * as a call of apply_patch and is a step like one. `commit_patch` finds the commit
- * that the patch fits and gives it to `git fast-import`.
+ * The tool `take_patch` applies the patch by the functions of `apply_patch`; its call
+ * is judged like a call of apply_patch and is a step of undo like one. `commit_patch`
+ * finds the commit that the patch fits and gives it to `git fast-import`.
  */
 #pragma once
 

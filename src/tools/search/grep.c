@@ -91,9 +91,9 @@ enum {
 struct grep_show {
 	struct grep_scan *scan; /* was begun; its `leaving` is set here */
 	size_t context;
-	uint64_t skip;   /* so many matching lines are skipped first */
-	uint64_t want;   /* then at most so many are shown */
-	size_t text_max; /* no further line is shown when OUT has so many bytes */
+	uint64_t skip;   /* number of matching lines that are not shown at the start */
+	uint64_t want;   /* the most lines that are shown after these */
+	size_t text_max; /* when OUT has this many bytes, no further line is shown */
 	struct buf *out;
 	struct value *rows; /* gets one object per line shown */
 	const char *name;   /* of the file, for the rows */
@@ -699,7 +699,7 @@ static uint64_t show_number(struct grep_show *show, uint64_t at)
 }
 
 enum {
-	SHOW_PIECE = 16 << 10, /* bytes of a line that the data holds only in part */
+	SHOW_PIECE = 16 << 10, /* one read of a line that the data holds in part */
 	/* Held around each shown place, so that no character is cut. */
 	SHOW_SLACK = 4,
 	SHOW_HELD = 2 * (GREP_LINE_MAX + SHOW_SLACK),

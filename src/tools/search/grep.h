@@ -57,7 +57,7 @@ struct grep_line {
 struct grep_scan {
 	const struct grep_pattern *pattern;
 	struct regex_scratch *scratch;
-	/* so many lines stay in the data before the part that is searched */
+	/* number of lines that stay in the data before the part that is searched */
 	size_t keep_lines;
 	/* Called from time to time: must the scan stop? */
 	bool (*stopped)(void *stop_owner);
