@@ -8,7 +8,8 @@
  * the cell dies with the thread that opened it.
  *
  * The calls of this module are in call.c (a call is judged), running.c (it is queued,
- * runs and ends) and jobs.c (it goes on without its caller). Calls that only read may
+ * runs and ends), jobs.c (it goes on without its caller) and left.c (what happens to the
+ * files of a git that was killed with it). Calls that only read may
  * be sent to one worker together. File calls have two workers for each core, and
  * searches one of these two: a search uses all cores that it finds and takes as long
  * as its expression and the disk want, so the other workers stay free for a call that
@@ -437,7 +438,7 @@ struct session {
 	/* found before the first call; told in the first result; or NULL */
 	struct tool_result *said;
 	/*
-	 * files that killed gits left and that other processes may hold (running.c)
+	 * files that killed gits left and that other processes may hold (left.c)
 	 */
 	struct value *held;
 	bool unseen; /* commands may have left something where no audit has looked */
@@ -757,7 +758,7 @@ void running_kill_due(struct timer *timer);
  */
 bool running_frame_arrived(void *context, const struct frame *frame);
 /*
- * Files that a killed git may have left (running.c). running_take_left: move the
+ * Files that a killed git may have left (left.c). running_take_left: move the
  * files that RESULT notes to RUNNING. running_left_waits: judge the files; true when a
  * worker must still be asked to remove some. running_left_carried: the message for the
  * worker that looks, owned by the caller; NULL: none.
