@@ -345,6 +345,13 @@ bool session_open(const struct session_options *options, struct session **sessio
 	return true;
 }
 
+static void forget_changed(struct session *session)
+{
+	for (char **at = session->changed; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(session->changed);
+}
+
 void session_close(struct session *session)
 {
 	if (session == NULL)
@@ -376,9 +383,7 @@ void session_close(struct session *session)
 	value_free(session->outside);
 	free(session->folder);
 	forget_tools(session);
-	for (char **at = session->changed; at != NULL && *at != NULL; at++)
-		free(*at);
-	free(session->changed);
+	forget_changed(session);
 	free(session);
 }
 
@@ -431,6 +436,51 @@ const struct policy *session_policy(const struct session *session)
 const struct tool *const *session_tools(const struct session *session)
 {
 	return session->offered;
+}
+
+/* The steps of a session, which its keeper knows. */
+
+const char *session_run(const struct session *session)
+{
+	return keeper_run(session->keeper);
+}
+
+void session_adopt(struct session *session, const char *run, bool handed)
+{
+	keeper_adopt(session->keeper, run, handed);
+}
+
+void session_checkpoint(struct session *session, bool begins_turn)
+{
+	keeper_checkpoint(session->keeper, begins_turn);
+}
+
+void session_rest(struct session *session)
+{
+	cell_rest(session->cell);
+}
+
+const char *const *session_changed(struct session *session)
+{
+	forget_changed(session);
+	session->changed = keeper_changed(session->keeper);
+	return (const char *const *)session->changed;
+}
+
+bool session_has_news(const struct session *session)
+{
+	return keeper_has_news(session->keeper);
+}
+
+void session_writes(const struct session *session, struct session_writes *writes)
+{
+	*writes = (struct session_writes){0};
+	keeper_writes(session->keeper, writes);
+	for (const struct job *at = session->first_job; at != NULL; at = at->next) {
+		if (at->ended_us == 0 && at->work != NULL &&
+		    at->work->tool->effects != EFFECT_READS)
+			writes->writing = true;
+	}
 }
 
 /*

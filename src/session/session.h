@@ -282,11 +282,6 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err);
 /*
- * The person who answered approval questions is gone: refuse all open and all future
- * ones.
- */
-void session_hear_nobody(struct session *session);
-/*
  * For the code that carries out a tool ELSEWHERE: the arguments and the id of RUNNING,
  * valid until it ends.
  */
