@@ -62,7 +62,8 @@ size_t running_commands_most(void)
 	return most;
 }
 
-bool running_is_file_call(const struct running *running)
+/* RUNNING starts no program. */
+static bool is_file_call(const struct running *running)
 {
 	return (running->tool->effects & EFFECT_RUNS) == 0;
 }
@@ -101,11 +102,11 @@ static void count(const struct running *running, size_t more)
 		session->queued_searches += more;
 	else if (running->state == RUNNING_BUSY && searches)
 		session->busy_searches += more;
-	if (running->state == RUNNING_QUEUED && running_is_file_call(running))
+	if (running->state == RUNNING_QUEUED && is_file_call(running))
 		session->queued_files += more;
 	else if (running->state == RUNNING_QUEUED)
 		session->queued_others += more;
-	else if (running_is_file_call(running))
+	else if (is_file_call(running))
 		session->busy_files += more;
 	else if (running->job == NULL) /* a job that waits holds up no other call */
 		session->busy_others += more;
@@ -133,7 +134,8 @@ void running_set_state(struct running *running, enum running_state state)
 		session->first_queued = queued_from(running);
 }
 
-bool running_is_alone(const struct running *running)
+/* RUNNING is the only call under way, and it and its worker have a processor each. */
+static bool is_alone(const struct running *running)
 {
 	const struct session *session = running->session;
 	size_t under_way = session->queued_files + session->queued_others +
@@ -152,7 +154,8 @@ static size_t smaller(size_t one, size_t other)
 	return one < other ? one : other;
 }
 
-size_t running_room(const struct session *session, bool searches)
+/* How many file calls may begin beside the busy ones; SEARCHES: how many searches. */
+static size_t file_room(const struct session *session, bool searches)
 {
 	const size_t room =
 		room_beside(session->busy_files, session->cores * FILE_CALLS_PER_CORE);
@@ -162,7 +165,8 @@ size_t running_room(const struct session *session, bool searches)
 			: room;
 }
 
-size_t running_queued(const struct session *session, bool searches)
+/* How many file calls are queued: only searches when SEARCHES, else all others. */
+static size_t files_queued(const struct session *session, bool searches)
 {
 	return searches ? session->queued_searches
 			: session->queued_files - session->queued_searches;
@@ -174,16 +178,20 @@ void running_stay(struct session *session, int64_t us)
 		loop_stay(session->loop, clock_now_us() + us);
 }
 
-struct running *running_next_queued(const struct session *session, size_t *waiting)
+/*
+ * The queued call that may begin next; NULL: none. *WAITING: how many could begin, with a
+ * worker each.
+ */
+static struct running *next_queued(const struct session *session, size_t *waiting)
 {
-	const size_t room = running_room(session, false);
-	const size_t searching = running_room(session, true);
+	const size_t room = file_room(session, false);
+	const size_t searching = file_room(session, true);
 	const size_t others = room_beside(session->busy_others, session->commands_most);
 	struct running *at = session->first_queued;
 
 	*waiting = smaller(others, session->queued_others) +
-		   smaller(room, running_queued(session, false) +
-					 smaller(searching, running_queued(session, true)));
+		   smaller(room, files_queued(session, false) +
+					 smaller(searching, files_queued(session, true)));
 	/*
 	 * Nothing is queued except calls for which there is no room; do not walk through
 	 * hundreds of them.
@@ -191,9 +199,9 @@ struct running *running_next_queued(const struct session *session, size_t *waiti
 	if (*waiting == 0)
 		return NULL;
 	for (; at != NULL; at = queued_from(at->next)) {
-		const size_t its_room = !running_is_file_call(at) ? others
-					: at->tool->searches      ? searching
-								  : room;
+		const size_t its_room = !is_file_call(at)    ? others
+					: at->tool->searches ? searching
+							     : room;
 
 		if (its_room > 0 && !keeper_holds(session->keeper, at))
 			break;
@@ -260,7 +268,7 @@ void session_elsewhere_call(struct running *running)
 	running->tool->begin(running->tool->keeper, running);
 }
 
-void session_elsewhere_cancel(struct running *running)
+static void elsewhere_cancel(struct running *running)
 {
 	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
 			(double)(clock_now_us() - running->began_us) / 1e6);
@@ -527,7 +535,8 @@ enum claims_hosts session_weighs_hosts(const struct session *session,
 								 : CLAIMS_HOSTS_WRONG;
 }
 
-void running_end_network(struct running *running)
+/* End the network grant of RUNNING and add the refused hosts to its result. */
+static void network_end(struct running *running)
 {
 	struct cell *cell = running->session->cell;
 	struct outlet *outlet = cell != NULL ? cell_outlet(cell) : NULL;
@@ -549,7 +558,11 @@ void running_end_network(struct running *running)
 					    .remedy = "begin a new session"});
 }
 
-struct value *running_begin_network(struct running *running)
+/*
+ * Grant RUNNING the network. Returns the variables by which its programs reach it, owned
+ * by the caller; NULL: there are none.
+ */
+static struct value *network_begin(struct running *running)
 {
 	struct outlet *outlet = cell_outlet(running->session->cell);
 	struct value *list;
@@ -642,7 +655,7 @@ void running_finish(struct running *running)
 	extra_drop_all(running);
 	schema_cap_tell(running->tool, running->capped, &running->result);
 	running_set_state(running, RUNNING_DONE);
-	running_end_network(running);
+	network_end(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
 	running->result.level = session_level(session);
 	denial_set_level(&running->result, running->result.level);
@@ -732,7 +745,7 @@ static void journal_give(struct running *running)
  */
 static struct value *environment_of(struct running *running)
 {
-	struct value *list = running_begin_network(running);
+	struct value *list = network_begin(running);
 
 	if (running->trace == NULL || (running->tool->effects & EFFECT_RUNS) == 0)
 		return list;
@@ -741,7 +754,9 @@ static struct value *environment_of(struct running *running)
 	return list;
 }
 
-bool running_print(struct running *running, const struct worker_end *worker, struct buf *text)
+/* Append to TEXT the message that tells WORKER of RUNNING; false when it does not fit. */
+static bool call_print(struct running *running, const struct worker_end *worker,
+		       struct buf *text)
 {
 	struct session *session = running->session;
 	const bool is_behind = running->before != NULL;
@@ -781,6 +796,9 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 	return wire_print_call(&wire, text);
 }
 
+static bool batch_print(struct running *running, const struct worker_end *worker,
+			struct buf *text);
+
 static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
 {
 	struct buf text;
@@ -793,8 +811,8 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	const enum frame_kind kind =
-		session_batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
-	bool ok = kind == FRAME_BATCH || running_print(running, worker, &text) ||
+		batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
+	bool ok = kind == FRAME_BATCH || call_print(running, worker, &text) ||
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
 			  FRAME_MAX);
 	ok = ok && frame_send(worker->socket, kind, buf_str(&text), fds, fd_count,
@@ -803,7 +821,11 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	return ok;
 }
 
-void running_begin(struct running *running, struct worker_end *worker)
+static bool frame_arrived(void *context, const struct frame *frame);
+static void kill_due(struct timer *timer);
+
+/* RUNNING is busy from now on, with WORKER. */
+static void call_begin(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
 
@@ -817,13 +839,25 @@ void running_begin(struct running *running, struct worker_end *worker)
 			       : running->timeout_s > 0
 				       ? clock_deadline(running->timeout_s)
 				       : CLOCK_NEVER;
-	worker->frame = running_frame_arrived;
+	worker->frame = frame_arrived;
 	worker->context = running;
-	running->kill_timer.due = running_kill_due;
+	running->kill_timer.due = kill_due;
 	running->kill_timer.context = running;
 	if (running->deadline_ms != CLOCK_NEVER)
 		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
 	loop_add_timer(session->loop, &running->kill_timer);
+}
+
+/* How far RUNNING's worker audits before it makes the call. */
+static enum audit_reach reach_of(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	if (!running->audits)
+		return AUDIT_NEAR;
+	if (session->taken_over || keeper_misses_nested(session->keeper))
+		return AUDIT_ALL;
+	return running->reach;
 }
 
 /* RUNNING begins: note the time when nothing else could write until now. */
@@ -840,18 +874,41 @@ static void quiet_note(const struct running *running)
 	session->quiet_ns = clock_ns(&now);
 }
 
+/*
+ * RUNNING fails without an answer of a worker, for the reason WHY. The caller then calls
+ * running_finish.
+ */
+static void fail(struct running *running, const char *why)
+{
+	buf_clear(&running->result.text);
+	(void)tool_fail(&running->result, "%s", why);
+}
+
+/* RUNNING ends because there is no cell any more. */
+static void fail_without_cell(struct running *running)
+{
+	const char *why = cell_broken(running->session->cell);
+
+	if (running->auditing)
+		audit_tell_lost(&running->result, why);
+	else
+		fail(running, why);
+	value_set_boolean(tool_details(&running->result), "cell_broken", true);
+	running_finish(running);
+}
+
 static void hand_over(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
 	struct err err;
 
-	running_begin(running, worker);
+	call_begin(running, worker);
 	/* The findings of an audit are told in a call whose result somebody reads. */
 	running->audits = cell_audit_due(session->cell) && !running->mending;
 	quiet_note(running);
-	running->reach = audit_reach_of(running);
-	running->alone = running_is_alone(running);
-	running->heralds = running->alone && !running_is_file_call(running);
+	running->reach = reach_of(running);
+	running->alone = is_alone(running);
+	running->heralds = running->alone && !is_file_call(running);
 	running->recalled = false;
 	if (job_is_wanted(running))
 		job_begin_patience(running);
@@ -877,16 +934,16 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		running_finish(running);
 		return;
 	}
-	running_fail(running, gone ? "The worker ended before it took this call "
-				     "(killed, or out of memory). Nothing was "
-				     "done; try again."
-				   : err.text);
+	fail(running, gone ? "The worker ended before it took this call "
+			     "(killed, or out of memory). Nothing was "
+			     "done; try again."
+			   : err.text);
 	running_finish(running);
 }
 
 static enum worker_want wanted_worker(const struct running *running)
 {
-	if (running_is_file_call(running) || running->auditing)
+	if (is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
 }
@@ -897,7 +954,7 @@ void running_expect(const struct running *running)
 
 	/* A call that only reads is sent before a sleeping worker would be awake. */
 	if (session->cell != NULL && running->tool->where == IN_CELL &&
-	    running->tool->effects != EFFECT_READS && running_is_alone(running))
+	    running->tool->effects != EFFECT_READS && is_alone(running))
 		cell_expect(session->cell, wanted_worker(running));
 }
 
@@ -909,7 +966,7 @@ void running_dispatch(struct session *session)
 		return; /* the session is still being opened */
 	keeper_begin(session->keeper);
 	for (;;) {
-		struct running *running = running_next_queued(session, &waiting);
+		struct running *running = next_queued(session, &waiting);
 		if (running == NULL)
 			return;
 		struct err why = {0};
@@ -923,7 +980,7 @@ void running_dispatch(struct session *session)
 			continue;
 		}
 		if (cell_broken(session->cell) != NULL) {
-			running_fail_without_cell(running);
+			fail_without_cell(running);
 			continue;
 		}
 		if (why.code == 0)
@@ -932,7 +989,7 @@ void running_dispatch(struct session *session)
 		if (running->auditing)
 			audit_tell_lost(&running->result, why.text);
 		else
-			running_fail(running, why.text);
+			fail(running, why.text);
 		running_finish(running);
 	}
 }
@@ -953,7 +1010,7 @@ void running_cancel(struct running *running)
 		return;
 	}
 	if (running->tool != NULL && running->tool->begin != NULL) {
-		session_elsewhere_cancel(running);
+		elsewhere_cancel(running);
 		return;
 	}
 	if (running->keeping) {
@@ -1075,9 +1132,9 @@ static bool has_duties(const struct cell *cell)
 static size_t share_of(const struct running *running)
 {
 	const bool searches = running->tool->searches;
-	const size_t workers = running_room(running->session, searches) + 1;
+	const size_t workers = file_room(running->session, searches) + 1;
 
-	return (1 + running_queued(running->session, searches) + workers - 1) / workers;
+	return (1 + files_queued(running->session, searches) + workers - 1) / workers;
 }
 
 static void gather(struct running *running)
@@ -1102,7 +1159,7 @@ static void recall_due(struct timer *timer)
 
 	/* No other worker could begin the calls behind RUNNING now. */
 	if (running->after != NULL &&
-	    running_room(running->session, running->tool->searches) == 0) {
+	    file_room(running->session, running->tool->searches) == 0) {
 		timer->due_ms = clock_now_ms() + RECALL_MS;
 		return;
 	}
@@ -1127,15 +1184,19 @@ static bool print_all(struct running *running, const struct worker_end *worker,
 	buf_init(&call, FRAME_MAX);
 	for (struct running *at = running; at != NULL && ok; at = at->after) {
 		buf_clear(&call);
-		ok = running_print(at, worker, &call) &&
+		ok = call_print(at, worker, &call) &&
 		     wire_add_to_batch(buf_str(&call), text);
 	}
 	buf_fini(&call);
 	return ok;
 }
 
-bool session_batch_print(struct running *running, const struct worker_end *worker,
-			 struct buf *text)
+/*
+ * WORKER is about to get RUNNING: put queued calls behind RUNNING and append all of them
+ * to TEXT. False: RUNNING goes without others.
+ */
+static bool batch_print(struct running *running, const struct worker_end *worker,
+			struct buf *text)
 {
 	const struct session *session = running->session;
 
@@ -1174,7 +1235,8 @@ void session_batch_recall(struct running *running)
 	}
 }
 
-bool session_batch_go_on(struct running *running, struct worker_end *worker)
+/* RUNNING has its result; true when WORKER is busy with the next call. */
+static bool batch_go_on(struct running *running, struct worker_end *worker)
 {
 	struct running *next = running->after;
 
@@ -1182,7 +1244,7 @@ bool session_batch_go_on(struct running *running, struct worker_end *worker)
 		return false;
 	running->after = NULL;
 	next->before = NULL;
-	running_begin(next, worker);
+	call_begin(next, worker);
 	if (next->after != NULL)
 		watch_over(next);
 	return true;
@@ -1247,7 +1309,8 @@ void running_log(struct running *running, const char *level, const char *logger,
 	(void)emit(running, EVENT_LOG, str_part(text, 0, TELL_MAX), data);
 }
 
-void running_told(struct running *running, struct str payload)
+/* RUNNING's worker reports something (call.h). PAYLOAD is not trusted. */
+static void worker_told(struct running *running, struct str payload)
 {
 	auto_value struct value *told = NULL;
 	auto_value struct value *data = NULL;
@@ -1330,7 +1393,8 @@ static bool open_question(struct running *running, int64_t id, const char *kind,
 	return false;
 }
 
-void running_asked(struct running *running, struct str payload)
+/* RUNNING's worker asks something (call.h). PAYLOAD is not trusted. */
+static void worker_asked(struct running *running, struct str payload)
 {
 	auto_value struct value *object = NULL;
 	struct tell_question question;
@@ -1389,7 +1453,8 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 /* A whole look takes a second; more when the machine is busy */
 enum { LOOK_MS = 6000 };
 
-void running_finish_next(struct running *running)
+/* RUNNING, which had a worker, ends, now or after its checkpoint. */
+static void finish_next(struct running *running)
 {
 	struct session *session = running->session;
 
@@ -1402,17 +1467,6 @@ void running_finish_next(struct running *running)
 	running_finish(running);
 	running_dispatch(session);
 	cell_refill(session->cell);
-}
-
-enum audit_reach audit_reach_of(const struct running *running)
-{
-	const struct session *session = running->session;
-
-	if (!running->audits)
-		return AUDIT_NEAR;
-	if (session->taken_over || keeper_misses_nested(session->keeper))
-		return AUDIT_ALL;
-	return running->reach;
 }
 
 /* A fresh worker audits before RUNNING is answered. */
@@ -1443,7 +1497,13 @@ static bool has_unseen(struct running *running)
 	return audit_take_partial(&running->result);
 }
 
-bool running_looks_again(struct running *running)
+/*
+ * The result of RUNNING has come. True: the call is answered only after a fresh worker
+ * has looked where the call's own audit did not reach, or has removed files that a killed
+ * git left. The first happens in a cell of one call only; in other cells the session's
+ * end looks there.
+ */
+static bool looks_again(struct running *running)
 {
 	bool again = running_left_waits(running);
 
@@ -1502,7 +1562,11 @@ void session_look_whole(struct session *session, bool all)
 	running_free(running);
 }
 
-void running_finish_audited(struct running *running)
+/*
+ * The worker of RUNNING died before any audit. When it could write, a fresh worker audits
+ * before the call is answered. The result of the call stands already.
+ */
+static void finish_audited(struct running *running)
 {
 	struct session *session = running->session;
 
@@ -1519,10 +1583,14 @@ void running_finish_audited(struct running *running)
 		audit_first(running);
 		return;
 	}
-	running_finish_next(running);
+	finish_next(running);
 }
 
-void running_audit_done(const struct running *running, const struct tool_result *result)
+/*
+ * The audit in RESULT is done. No audit is due any more, unless this one failed, a job
+ * may write, or another audit was asked for after RUNNING was sent.
+ */
+static void audit_done(const struct running *running, const struct tool_result *result)
 {
 	struct session *session = running->session;
 
@@ -1533,7 +1601,7 @@ void running_audit_done(const struct running *running, const struct tool_result 
 	}
 }
 
-void running_audit_arrived(struct running *running, const struct frame *frame)
+static void audit_arrived(struct running *running, const struct frame *frame)
 {
 	struct tool_result audit;
 	struct err err;
@@ -1548,7 +1616,7 @@ void running_audit_arrived(struct running *running, const struct frame *frame)
 		running->unfinished = NULL;
 		running->mended = true;
 		if (!running->mending)
-			running_audit_done(running, &audit);
+			audit_done(running, &audit);
 	}
 	tool_result_fini(&audit);
 }
@@ -1566,13 +1634,11 @@ enum {
 	ENDING_US = 150,
 };
 
-void running_fail(struct running *running, const char *why)
-{
-	buf_clear(&running->result.text);
-	(void)tool_fail(&running->result, "%s", why);
-}
-
-void running_kill_due(struct timer *timer)
+/*
+ * The worker did not answer in time: kill it from outside, for the deadline or the
+ * cancel.
+ */
+static void kill_due(struct timer *timer)
 {
 	struct running *running = timer->context;
 	struct worker_end *worker = running->worker;
@@ -1580,18 +1646,18 @@ void running_kill_due(struct timer *timer)
 
 	running->worker = NULL;
 	if (running->auditing) {
-		running_finish_audited(running);
+		finish_audited(running);
 		return;
 	}
-	running_fail(running, ended ? "It gave no answer in time and was ended by force, "
-				      "with all that it had started."
-				    : "It could not be ended even by force: the kernel is "
-				      "holding it (a broken disk or mount, or very much "
-				      "memory to give back).");
+	fail(running, ended ? "It gave no answer in time and was ended by force, "
+			      "with all that it had started."
+			    : "It could not be ended even by force: the kernel is "
+			      "holding it (a broken disk or mount, or very much "
+			      "memory to give back).");
 	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
 	if (!ended)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
-	running_finish_audited(running);
+	finish_audited(running);
 }
 
 /*
@@ -1600,10 +1666,10 @@ void running_kill_due(struct timer *timer)
  */
 static void result_garbled(struct running *running, const struct err *why)
 {
-	running_fail(running, why->text);
+	fail(running, why->text);
 	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 	running->worker = NULL;
-	running_finish_audited(running);
+	finish_audited(running);
 }
 
 /*
@@ -1654,15 +1720,15 @@ static bool result_take(struct running *running, const struct frame *frame)
 	if (running->mends)
 		cell_mended(session->cell);
 	if (running->audits || running->job != NULL)
-		running_audit_done(running, &running->result);
+		audit_done(running, &running->result);
 	/*
 	 * A file tool that did what was asked met no limit. Looking would cost two system
 	 * calls.
 	 */
-	if (!running_is_file_call(running) || running->result.status != RESULT_DONE)
+	if (!is_file_call(running) || running->result.status != RESULT_DONE)
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	/* Take the proxy's refusals before what programs say about hosts. */
-	running_end_network(running);
+	network_end(running);
 	denial_claims_judge(session->policy,
 			    session_weighs_hosts(session, &running->result),
 			    &running->result);
@@ -1705,37 +1771,25 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 	struct worker_end *worker = running->worker;
 
 	if (running->auditing) {
-		running_audit_arrived(running, frame);
+		audit_arrived(running, frame);
 		cell_let_go(worker);
 		running->worker = NULL;
-		if (!running_looks_again(running))
-			running_finish_next(running);
+		if (!looks_again(running))
+			finish_next(running);
 		return false;
 	}
 	if (!result_take(running, frame))
 		return false;
 	running->worker = NULL;
-	if (session_batch_go_on(running, worker)) {
+	if (batch_go_on(running, worker)) {
 		running_finish(running);
 		return true;
 	}
-	if (running_looks_again(running))
+	if (looks_again(running))
 		cell_let_go(worker);
 	else
 		result_stands(running, worker);
 	return false;
-}
-
-void running_fail_without_cell(struct running *running)
-{
-	const char *why = cell_broken(running->session->cell);
-
-	if (running->auditing)
-		audit_tell_lost(&running->result, why);
-	else
-		running_fail(running, why);
-	value_set_boolean(tool_details(&running->result), "cell_broken", true);
-	running_finish(running);
 }
 
 static void worker_lost(struct running *running)
@@ -1746,7 +1800,7 @@ static void worker_lost(struct running *running)
 	running->begun &= was_made;
 	running->lost = true;
 	if (running->worker->refused != NULL && !running->auditing) {
-		running_fail(running, running->worker->refused);
+		fail(running, running->worker->refused);
 		(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 		running->worker = NULL;
 		running_finish(running);
@@ -1754,30 +1808,32 @@ static void worker_lost(struct running *running)
 		return;
 	}
 	if (!running->auditing) {
-		running_fail(
-			running,
-			(running->tool->effects & EFFECT_RUNS) != 0
-				? "The worker that ran this call ended before it answered "
-				  "(killed, or out of memory), and with it all that the call "
-				  "had started; what it printed is lost, what it wrote is not. "
-				  "Look at that, and try again, with less at once."
-				: "The worker that ran this call ended before it answered "
-				  "(killed, or out of memory). Files are whole: old or new. "
-				  "Try again, with less at once.");
+		fail(running,
+		     (running->tool->effects & EFFECT_RUNS) != 0
+			     ? "The worker that ran this call ended before it answered "
+			       "(killed, or out of memory), and with it all that the call "
+			       "had started; what it printed is lost, what it wrote is not. "
+			       "Look at that, and try again, with less at once."
+			     : "The worker that ran this call ended before it answered "
+			       "(killed, or out of memory). Files are whole: old or new. "
+			       "Try again, with less at once.");
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	}
 	/* The worker may have sent something that is not a frame, and still live. */
 	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 	running->worker = NULL;
 	if (was_made || cell_broken(session->cell) == NULL) {
-		running_finish_audited(running);
+		finish_audited(running);
 		return;
 	}
-	running_fail_without_cell(running);
+	fail_without_cell(running);
 	running_dispatch(session);
 }
 
-bool running_frame_arrived(void *context, const struct frame *frame)
+/*
+ * A frame of the call's worker has come; NULL: the worker is lost. As worker_end.frame.
+ */
+static bool frame_arrived(void *context, const struct frame *frame)
 {
 	struct running *running = context;
 	struct err err;
@@ -1795,9 +1851,9 @@ bool running_frame_arrived(void *context, const struct frame *frame)
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
 		session_jobs_answered(running->job, frame);
 	} else if (frame->kind == FRAME_TELL) {
-		running_told(running, frame->payload);
+		worker_told(running, frame->payload);
 	} else if (frame->kind == FRAME_QUESTION) {
-		running_asked(running, frame->payload);
+		worker_asked(running, frame->payload);
 	} else if (frame->kind == FRAME_WAITS) {
 		if (running->job != NULL)
 			session_jobs_waits(running->job);
