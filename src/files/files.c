@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -20,6 +21,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
@@ -51,6 +53,21 @@ void file_fini(struct file *file)
 		return;
 	fd_close(&file->fd);
 	buf_fini(&file->path);
+}
+
+void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK])
+{
+	uint64_t size = st ? (uint64_t)st->st_size : content.size;
+
+	if (size <= FILES_HASHED_MAX || !st) {
+		hash_text(content, mark);
+		return;
+	}
+	(void)snprintf(mark, FILES_MARK,
+		       "stat:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ".%09ld:%" PRIx64 ".%09ld",
+		       (uint64_t)st->st_ino, size, (uint64_t)st->st_mtim.tv_sec,
+		       st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec,
+		       st->st_ctim.tv_nsec);
 }
 
 static bool root_open(const struct files_root *root, struct files_held *held, struct err *err)

@@ -57,21 +57,6 @@ void place_fini(struct place *place)
 	place->name = NULL;
 }
 
-void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK])
-{
-	uint64_t size = st ? (uint64_t)st->st_size : content.size;
-
-	if (size <= FILES_HASHED_MAX || !st) {
-		hash_text(content, mark);
-		return;
-	}
-	(void)snprintf(mark, FILES_MARK,
-		       "stat:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ".%09ld:%" PRIx64 ".%09ld",
-		       (uint64_t)st->st_ino, size, (uint64_t)st->st_mtim.tv_sec,
-		       st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec,
-		       st->st_ctim.tv_nsec);
-}
-
 /*
  * Is REAL git's own record? Git would take a file that a tool puts there (a HEAD, a ref,
  * an index) as its own, and no audit could tell it from git's work. A root inside a
@@ -509,7 +494,7 @@ static bool journal_commit(const struct files *files, const struct journal_row *
 	return add_line(files->journal, list) && fdatasync(files->journal) == 0;
 }
 
-struct value *files_unfinished(int fd)
+struct value *place_unfinished(int fd)
 {
 	auto_value struct value *known = NULL;
 	struct value *rows = NULL;
@@ -885,7 +870,7 @@ static void take_set(const struct files *files, const struct value *rows, size_t
 	free(set);
 }
 
-void files_finish_writes(struct files *files, const struct value *rows)
+void place_finish(struct files *files, const struct value *rows)
 {
 	const size_t count = value_count(rows);
 

@@ -10,7 +10,7 @@
 #include "cell/lookups.h"
 #include "cell/outlet.h"
 #include "cell/wire.h"
-#include "files/files.h"
+#include "files/place.h"
 #include "guard/guard.h"
 #include "policy/command_harm.h"
 #include "session/approval.h"
@@ -1573,7 +1573,7 @@ static void finish_audited(struct running *running)
 	if (running->auditing)
 		audit_tell_lost(&running->result, "the worker ended");
 	else if (running->journal.fd >= 0)
-		running->unfinished = files_unfinished(running->journal.fd);
+		running->unfinished = place_unfinished(running->journal.fd);
 	if (!running->auditing && cell_spec(session->cell)->guard != NULL &&
 	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		if (session->one_call)

@@ -1,7 +1,7 @@
 /* small_tools: what each does, and fails to do, in its few lines; see small_tools.h. */
 #include "small_tools.h"
 
-#include "files/files.h"
+#include "files/place.h"
 #include "process/program.h"
 #include "tool/call.h"
 
