@@ -7,7 +7,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cell/cell.h"
-#include "cell/lookups.h"
 #include "cell/outlet.h"
 #include "cell/wire.h"
 #include "files/place.h"
@@ -400,7 +399,7 @@ static void hear_lookups(struct session *session, const struct running *ending)
 	const int fd = session->cell != NULL ? cell_questions(session->cell) : -1;
 
 	if (fd >= 0)
-		lookups_read(fd, host_looked_up, &hearing);
+		outlet_read_lookups(fd, host_looked_up, &hearing);
 }
 
 /* How the words of a call say that it speaks to a host. */
