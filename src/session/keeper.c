@@ -15,7 +15,6 @@
 #include "session/session.h"
 #include "tool/tool.h"
 #include "undo/plan.h"
-#include "undo/projects.h"
 #include "undo/store.h"
 #include "view/spec.h"
 

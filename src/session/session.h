@@ -98,7 +98,7 @@ struct session_options {
 	 * (store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
-	/* of all stores together; 0: UNDO_ALL_MAX (projects.h) */
+	/* of all stores together; 0: UNDO_ALL_MAX (store.h) */
 	uint64_t undo_space;
 	/* The steps that this session is opened to undo (plan.h); NULL: none. */
 	const struct undo_aim *undoes;
