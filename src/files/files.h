@@ -22,8 +22,6 @@
 struct files;
 struct files_held;
 struct undo_log;
-struct undo_state;
-struct value;
 
 /* One root: PATH (absolute, normal, real) as it is in the view. */
 struct files_root {
@@ -170,7 +168,7 @@ struct files {
 	struct value *heads;   /* files_note_heads */
 	struct value *written; /* files_note_written */
 	int journal;           /* files_journal; -1: none */
-	int replaced;          /* files_close_later; -1: none */
+	int replaced;          /* the file that files_settle closes; -1: none */
 };
 
 /*
@@ -199,24 +197,6 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 
 bool files_is_blocked(const struct files *files, const char *real);
 bool files_is_writable(const struct files *files, const char *real);
-
-/* Is there a log that changes are kept in? */
-bool files_keeps(const struct files *files);
-bool files_keep_change(const struct files *files, const char *path, int old_fd,
-		       const struct stat *old, const struct undo_state *after,
-		       struct err *err);
-
-/*
- * Keep FD, of a file that has lost its name, open until files_settle or the next call of
- * this function.
- */
-void files_close_later(struct files *files, int fd);
-
-/* Note for files_note_heads that a file in FOLDER (real) was written. */
-void files_add_heads(const struct files *files, const char *folder);
-
-/* Note for files_note_written that NAME in FOLDER (real) was written. */
-void files_add_written(const struct files *files, const char *folder, const char *name);
 
 /* The one answer for a path that is missing, outside or blocked. Returns false. */
 bool files_say_missing(const char *shown, struct err *err);
