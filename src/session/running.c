@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,22 +43,7 @@ enum {
 	 * want a file.
 	 */
 	SEARCHES_PER_CORE = 1,
-	/*
-	 * The worker of a command holds two; two more are left for everything else that
-	 * is open.
-	 */
-	DESCRIPTORS_PER_COMMAND = 4,
 };
-
-size_t running_commands_most(void)
-{
-	struct rlimit files;
-	size_t most = 1;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > DESCRIPTORS_PER_COMMAND)
-		most = (size_t)files.rlim_cur / DESCRIPTORS_PER_COMMAND;
-	return most;
-}
 
 /* RUNNING starts no program. */
 static bool is_file_call(const struct running *running)
@@ -1027,16 +1011,6 @@ void running_cancel(struct running *running)
 			 0, due, NULL);
 	if (due < running->kill_timer.due_ms)
 		running->kill_timer.due_ms = due;
-}
-
-void running_cancel_all(struct session *session)
-{
-	for (struct running *at = session->first; at != NULL;) {
-		struct running *next = at->next;
-		if (at->job == NULL && !at->quiet)
-			running_cancel(at);
-		at = next;
-	}
 }
 
 void running_free(struct running *running)

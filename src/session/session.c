@@ -38,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,6 +129,17 @@ static void cell_changed(void *context)
 	running_dispatch(context);
 }
 
+/* Cancel all calls under way except jobs and the session's own calls. */
+static void cancel_all(struct session *session)
+{
+	for (struct running *at = session->first; at != NULL;) {
+		struct running *next = at->next;
+		if (at->job == NULL && !at->quiet)
+			running_cancel(at);
+		at = next;
+	}
+}
+
 static void cancel_ready(struct watch *watch, short events)
 {
 	(void)events;
@@ -136,7 +148,7 @@ static void cancel_ready(struct watch *watch, short events)
 	 * make the loop spin.
 	 */
 	loop_remove(watch);
-	running_cancel_all(watch->context);
+	cancel_all(watch->context);
 }
 
 /*
@@ -307,6 +319,23 @@ static bool cell_make(struct session *session, const struct session_options *opt
 
 static void session_mend(struct session *session);
 
+/*
+ * The worker of a command holds two descriptors; two more are left for everything else
+ * that is open.
+ */
+enum { DESCRIPTORS_PER_COMMAND = 4 };
+
+/* How many commands may run at the same time, by the limit of descriptors. */
+static size_t commands_most(void)
+{
+	struct rlimit files;
+	size_t most = 1;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > DESCRIPTORS_PER_COMMAND)
+		most = (size_t)files.rlim_cur / DESCRIPTORS_PER_COMMAND;
+	return most;
+}
+
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err)
 {
@@ -325,7 +354,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;
 	made->cores = clock_cores_usable();
-	made->commands_most = running_commands_most();
+	made->commands_most = commands_most();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
 	made->keeper = keeper_new(made, options->undo_folder, options->undo_space);
@@ -359,7 +388,7 @@ void session_close(struct session *session)
 	/* Cancel all at the same time: each may take its grace time. */
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
 		running_cancel(job->work);
-	running_cancel_all(session);
+	cancel_all(session);
 	const bool misses = keeper_misses_nested(session->keeper);
 	keeper_close(session->keeper);
 	session->keeper = NULL;

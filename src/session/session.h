@@ -621,8 +621,6 @@ bool running_is_ours(const struct tool *tool);
  */
 bool running_is_command(const struct running *running);
 bool running_is_writer(const struct running *running);
-/* How many commands may run at the same time, by the limit of descriptors. */
-size_t running_commands_most(void);
 /*
  * An answer is expected within US microseconds: keep the loop awake for it. The loop may
  * sleep when workers are being made and want the only other processor, because they would
@@ -646,8 +644,6 @@ void running_refused(void *context, uint64_t number, const char *target, const c
 /* How far claims about hosts in RESULT are believed in SESSION's cell. */
 enum claims_hosts session_weighs_hosts(const struct session *session,
 				       const struct tool_result *result);
-/* Cancel all calls under way except jobs and the session's own calls. */
-void running_cancel_all(struct session *session);
 
 /*
  * session_memory_for: the marks in `seen` that may matter to RUNNING.
