@@ -38,6 +38,24 @@ struct git_folder {
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
 
+/* The record of the index or folder KEY from an earlier scan; NULL: none. */
+static const struct value *known_index(const struct git_scan *scan, const char *key)
+{
+	const struct value *known = value_member(scan->known_indexes, key);
+
+	return known != NULL ? known : value_member(scan->more_indexes, key);
+}
+
+/*
+ * Add KEY to LIST, an object of the scan, unless it is there: false when the search of a
+ * root in `deep` has found it, else true.
+ */
+static void note(const struct git_scan *scan, struct value **list, const char *key)
+{
+	if (value_member(*list, key) == NULL)
+		value_set_boolean(git_scan_list(list), key, !scan->goes_through);
+}
+
 static void status_print(const struct stat *st, struct buf *out)
 {
 	/* No program can set the ctime of an inode. */
@@ -246,19 +264,6 @@ enum {
 bool git_scan_is_name(const char *fingerprint)
 {
 	return str_starts(str_of(fingerprint), STR(PRINT));
-}
-
-bool git_scan_is_file(const struct git_scan *scan, const char *key)
-{
-	auto_free char *path = path_of_key(key);
-	const char *name;
-	struct stat st;
-
-	if (path == NULL)
-		return false;
-	auto_close int folder = git_scan_open_parent(scan, path, &name);
-	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode);
 }
 
 /*
@@ -471,7 +476,7 @@ static void mark_name(const struct scan_look *look, const char *name,
 	if (is_opened(scan, path, path) ||
 	    !print_of(look, name, path, st, TELLS_STATUS, status))
 		return;
-	git_scan_note(scan, &scan->held, key);
+	note(scan, &scan->held, key);
 	(void)buf_addf(&text, PRINT "%s ", status);
 	if (known != NULL && str_starts(str_of(known), buf_str(&text))) {
 		set_print(scan, key, known);
@@ -906,7 +911,7 @@ static struct value *entries(const struct scan_look *look, const struct place *p
 	if (!print_stamp(look, stamp))
 		return NULL;
 	auto_free char *key = path_key(look->path);
-	const struct value *known = git_scan_known(look->scan, key);
+	const struct value *known = known_index(look->scan, key);
 	struct value *list;
 	if (!was_changed(look) && str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
 		list = value_copy(known);
@@ -1124,7 +1129,7 @@ static struct value *index_links(struct git_folder *folder, const char *path)
 	buf_init(&print, PATH_MAX);
 	status_print(&st, &print);
 	auto_free char *key = path_key(path);
-	const struct value *known = git_scan_known(folder->look.scan, key);
+	const struct value *known = known_index(folder->look.scan, key);
 	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
 		value_free(list);
 		list = value_copy(known);
@@ -1195,7 +1200,7 @@ static void look_included(struct git_scan *scan, const char *folder,
 			parent[name - path.data - 1] = '\0';
 			const struct scan_look look = {scan, fd, parent, 0};
 			if (fd >= 0 && value_member(scan->held, key) == NULL) {
-				git_scan_note(scan, &scan->held, key);
+				note(scan, &scan->held, key);
 				config_read(&look, name, &included);
 				look_included(scan, parent, &included, depth + 1);
 				git_config_fini(&included);
@@ -1357,6 +1362,25 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	buf_fini(&pointer);
 }
 
+/*
+ * Set `shared` for the items of `left` in the git folder LOOK when it has linked
+ * worktrees. BEFORE is the number of items before this folder was looked at.
+ */
+static void share_left(const struct scan_look *look, size_t before)
+{
+	struct stat st;
+
+	if (value_count(look->scan->left) == before ||
+	    !scan_look_stat(look, "worktrees", &st))
+		return;
+	for (void *at = value_first(look->scan->left); at != NULL;
+	     at = value_next(look->scan->left, at)) {
+		auto_free char *path = path_of_key(value_key(at));
+		if (path != NULL && path_within(path, look->path))
+			value_set_boolean(value_at(at), "shared", true);
+	}
+}
+
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		     const char *worktree, unsigned depth)
 {
@@ -1374,7 +1398,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		(void)scan_look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
-	git_scan_note(scan, &scan->repositories, key);
+	note(scan, &scan->repositories, key);
 	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
 	if (scan_look_stat(&folder.look, "commondir", &st))
 		scan_look_mark_stat(&folder.look, "commondir", &st);
@@ -1392,7 +1416,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	look_works(&folder.look);
 	look_links(&folder.look, depth);
 	git_scan_inside(&folder.look, depth);
-	git_scan_share_left(&folder.look, left);
+	share_left(&folder.look, left);
 	look_index(&folder);
 	look_resolutions(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);
@@ -1496,7 +1520,7 @@ void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsig
 	buf_init(&pointer, PATH_MAX);
 	(void)buf_addf(&pointer, "%s/.git", look->path);
 	auto_free char *key = path_key(pointer.data);
-	git_scan_note(scan, &scan->held, key);
+	note(scan, &scan->held, key);
 	if (scan_look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
 		holds = readers_text_pointer(buf_str(&text), &path);
 		if (holds) {

@@ -186,8 +186,6 @@ bool git_scan_above(const char *folder, struct value *list, struct err *err);
 
 /* Is FINGERPRINT (or NULL) that of a protected name, not of something that git runs? */
 bool git_scan_is_name(const char *fingerprint);
-/* Is there a regular file at KEY now? */
-bool git_scan_is_file(const struct git_scan *scan, const char *key);
 
 /* The names by which git takes its current folder for a repository, NULL-ended. */
 extern const char *const git_scan_repository[];
@@ -221,16 +219,8 @@ struct scan_look {
 	int type;
 };
 
-/* The record of the index or folder KEY from an earlier scan; NULL: none. */
-const struct value *git_scan_known(const struct git_scan *scan, const char *key);
-
 /* Return the object *LIST of the scan, and make it first when it is NULL. */
 struct value *git_scan_list(struct value **list);
-/*
- * Add KEY to LIST, one of these objects, unless it is there: false when the search of a
- * root in `deep` has found it, else true.
- */
-void git_scan_note(const struct git_scan *scan, struct value **list, const char *key);
 
 /* Put the first error into `trouble`. Returns false. */
 bool scan_look_trouble(const struct scan_look *look, int code, const char *name);
@@ -304,11 +294,6 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
  * `left_ns`.
  */
 void git_scan_left(const struct scan_look *look, const char *folder, const char *name);
-/*
- * Set `shared` for the items of `left` in the git folder LOOK when it has linked
- * worktrees. BEFORE is the number of items before this folder was looked at.
- */
-void git_scan_share_left(const struct scan_look *look, size_t before);
 /* Find repositories that a command has put into the git folder LOOK. */
 void git_scan_inside(const struct scan_look *look, unsigned depth);
 /* Look at a folder that may hold a `.git` or be a bare repository. */
