@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "cell/anchor.h"
 #include "cell/groups.h"
-#include "cell/lookups.h"
 #include "cell/outlet.h"
 #include "cell/pending.h"
 #include "process/frame.h"
@@ -731,7 +730,7 @@ bool cell_lost_route(struct cell *cell)
 {
 	uint64_t count, before = cell->unrouted;
 
-	if (cell->questions_fd < 0 || !lookups_count_unrouted(cell->anchor_pidfd, &count))
+	if (cell->questions_fd < 0 || !outlet_count_unrouted(cell->anchor_pidfd, &count))
 		return true;
 	cell->unrouted = count;
 	return count != before;

@@ -124,7 +124,7 @@ struct outlet *cell_outlet(const struct cell *cell);
  */
 bool cell_lost_route(struct cell *cell);
 /*
- * The socket that receives the questions of programs for names (lookups.h); -1: there is
+ * The socket that receives the questions of programs for names (outlet.h); -1: there is
  * none.
  */
 int cell_questions(const struct cell *cell);
@@ -223,7 +223,7 @@ struct cell {
 	int control;
 	int anchor_pidfd;
 	int questions_fd; /* sandbox_overhear; -1: none */
-	/* the result of lookups_count_unrouted when it was last read */
+	/* the result of outlet_count_unrouted when it was last read */
 	uint64_t unrouted;
 	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */

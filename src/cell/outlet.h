@@ -1,8 +1,9 @@
 /*
- * outlet: the front's end of a cell's proxy (proxy/proxy.h). It starts the proxy and
+ * outlet: the front's end of a cell's network: of its proxy (proxy/proxy.h), and of the
+ * questions for hosts that nobody in the cell answers. An outlet starts the proxy and
  * sends it the listeners that were made inside the cell. It gives each command the right
  * to send requests, takes the right back, and receives the refusals. A cell whose policy
- * lists no host, and does not ask for hosts, has no outlet.
+ * lists no host, and does not ask for hosts, has no `struct outlet`.
  *
  * The anchor makes the listeners inside the cell's network before it drops its rights
  * (sandbox_listen). Each command gets a token with the frame of its call
@@ -12,7 +13,9 @@
  */
 #pragma once
 #include "base/err.h"
+#include "base/str.h"
 #include "base/value.h"
+#include "policy/network.h"
 #include "process/loop.h"
 #include "view/spec.h"
 
@@ -67,3 +70,34 @@ void outlet_revoke(struct outlet *outlet, uint64_t call);
 void outlet_decide(struct outlet *outlet, uint64_t connection, bool yes);
 /* Handle all messages that the proxy has sent so far. */
 void outlet_hear(struct outlet *outlet);
+
+/*
+ * The hosts that programs of a cell asked the addresses of, without finding a name server
+ * (sandbox_overhear). The messages and the exit code of the program do not matter.
+ * Programs do not ask for a name that is in the /etc/hosts of the cell.
+ *
+ * A question for a name goes to the loopback of the cell, where nobody answers. The
+ * anchor has made a socket there that keeps a copy, and the front reads it at the end
+ * of each call.
+ */
+
+/*
+ * Read the host that PACKET, a datagram with its IP and UDP headers, asks for. False when
+ * PACKET asks for no host that a policy could list. PACKET may come from anybody.
+ */
+bool outlet_parse_lookup(struct str packet, struct network_host *host);
+
+/*
+ * Read all datagrams that wait at FD and call EACH for every host. A host that was asked
+ * for twice is reported twice.
+ */
+void outlet_read_lookups(int fd,
+			 void (*each)(void *context, const struct network_host *host),
+			 void *context);
+
+/*
+ * Count the packets that found no route out of the network of the process behind PIDFD. A
+ * program that uses an address instead of a name asks no name server, and this count is
+ * the only trace of it in the kernel. False when the count cannot be read.
+ */
+bool outlet_count_unrouted(int pidfd, uint64_t *count);

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
-#include "files/files.h"
+#include "files/place.h"
 #include "files/rights.h"
 #include "guard/scan.h"
 #include "view/spec.h"
@@ -361,7 +361,7 @@ static void take_journal(struct pending *pending, const char *name,
 {
 	auto_close int fd =
 		openat(pending->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	auto_value struct value *rows = fd >= 0 ? files_unfinished(fd) : NULL;
+	auto_value struct value *rows = fd >= 0 ? place_unfinished(fd) : NULL;
 
 	if (!take_granted(pending, rows, rights, roots)) {
 		for (size_t i = 0; i < value_count(rows); i++) {

@@ -44,7 +44,7 @@ void pending_close(struct pending *pending); /* NULL is fine */
  */
 bool pending_is_held(const char *folder, const char *hash);
 
-/* Writes that dead fronts left unfinished, for files_finish_writes; NULL: none. */
+/* Writes that dead fronts left unfinished, for place_finish; NULL: none. */
 const struct value *pending_writes(const struct pending *pending);
 /*
  * A worker in the cell of SPEC has finished the writes that this cell may make. The

@@ -9,6 +9,7 @@
 #include "cell/layer.h"
 #include "cell/wire.h"
 #include "files/files.h"
+#include "files/place.h"
 #include "files/record.h"
 #include "guard/guard.h"
 #include "process/follow.h"
@@ -307,7 +308,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		call->prepared = worker->prepared;
 	else if (worker->prepared != NULL)
 		below_empty(worker);
-	files_finish_writes(worker->files, wire->unfinished);
+	place_finish(worker->files, wire->unfinished);
 	if (wire->audits)
 		audit_run(worker->audit, worker->nested, wire->reach, NULL,
 			  worker->quiet_ns, result);

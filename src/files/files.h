@@ -6,7 +6,7 @@
  * roots, a blocked one and a missing one give the same answer.
  *
  * Roots are held as descriptors since the start of the cell. files.c opens beneath
- * them and reads the links that lead from one root to another.
+ * them and reads the links that lead from one root to another. place.h writes files.
  */
 #pragma once
 
@@ -22,8 +22,6 @@
 struct files;
 struct files_held;
 struct undo_log;
-struct undo_state;
-struct value;
 
 /* One root: PATH (absolute, normal, real) as it is in the view. */
 struct files_root {
@@ -113,80 +111,6 @@ int files_open_regular(int folder_fd, const char *name, struct stat *st);
 #define FILES_AUTOEXEC  EKEYREVOKED
 
 /*
- * The place where PATH would be written: its folder (made with its parents when MAKE) as
- * O_PATH descriptor and the final name. A symlink as last name is followed inside the
- * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there,
- * FILES_PROTECTED: it is a `.git` or below one, FILES_AUTOEXEC: it is a protected name of
- * autoexec.h at the top of a root or of a worktree. The policy lifts both protections by
- * naming a path in there as writable. ENOENT, EISDIR, ENXIO as above.
- */
-struct place {
-	int folder_fd;
-	struct buf folder; /* real, absolute */
-	char *name;
-	bool exists;
-	struct stat st;      /* when it exists; a regular file */
-	size_t made_folders; /* parents that files_place made, from the folder upwards */
-	struct files *files;
-	const struct files_held *root; /* the root that holds the place */
-};
-void place_init(struct place *place);
-void place_fini(struct place *place);
-bool files_place(struct files *files, const char *path, bool make, struct place *place,
-		 struct err *err);
-
-/* Remove the folders that files_place made for PLACE, as far as they are empty. */
-void place_unmake_folders(struct place *place);
-
-/* The whole content of the file at PLACE (it must exist), at most MAX bytes (EFBIG). */
-bool place_read(const struct place *place, size_t max, struct buf *content,
-		struct stat *st, struct err *err);
-
-/*
- * Put CONTENT at PLACE so that readers see the old or the new file at every moment: write
- * a nameless or randomly named temporary file in the same folder, copy mode, owner,
- * xattrs and ACL of the old file, fsync, rename, fsync the folder.
- *
- * With EXPECTED_MARK, the old content must have this mark (else EAGAIN), and the writers
- * of one file take turns: each one locks the opened old file, which must still have its
- * name. With EXPECTED_MARK NULL, the file must not exist yet (EEXIST). ENOSPC and EDQUOT
- * leave the old file unchanged, and the sentence says so. A failed write removes the
- * folders that were made for it.
- */
-bool place_write(struct place *place, struct str content, const char *expected_mark,
-		 struct err *err);
-
-/* One file of a set. */
-struct place_change {
-	struct place *place;
-	struct str content;
-	const char *expected_mark; /* as for place_write */
-	/* the content behind the mark, which is faster to compare; data may be NULL */
-	struct str expected;
-	bool removes; /* the file is removed; expected_mark must be given then */
-	/*
-	 * 0: those of the old file, or those of any new file; else the permissions (no
-	 * set-id bits)
-	 */
-	mode_t mode;
-	/* a new file gets owner, xattrs and ACL of this file; NULL: its own */
-	const struct place *like;
-};
-
-/*
- * Make all COUNT changes or none. First everything is prepared: all temporary files are
- * on disk, all old files are locked and compared. Then the names are exchanged one by
- * one. When an exchange fails, the earlier ones are undone.
- *
- * A killed process leaves in its journal what files_finish_writes needs to know. That
- * function finishes the set when all of it was prepared and nobody has changed a file of
- * it since; else it restores all old files. So a reader may see some files new and others
- * old while the set is being written, and never afterwards. ERR as for place_write, with
- * the file's name.
- */
-bool place_write_set(struct place_change *changes, size_t count, struct err *err);
-
-/*
  * From now on, writes note in FD (a file that no command can reach; borrowed, -1: no
  * journal) how to finish or undo them if this process is killed.
  */
@@ -197,20 +121,6 @@ void files_journal(struct files *files, int fd);
  * last close frees the file, which takes the file system some time.
  */
 void files_settle(struct files *files);
-/*
- * The rows of the journal FD of a killed writer, as a list. NULL: its write was complete.
- */
-struct value *files_unfinished(int fd);
-/*
- * When one list holds the rows of several writes, this member is the number of the write
- * that a row belongs to. Rows of one write stand together.
- */
-#define JOURNAL_SET "set"
-/*
- * Finish or undo the writes in ROWS, each one as a whole. Only rows at places that FILES
- * may write are touched.
- */
-void files_finish_writes(struct files *files, const struct value *rows);
 
 /*
  * The mark of a content: its hash; over FILES_HASHED_MAX bytes, "stat:" with inode, size
@@ -258,7 +168,7 @@ struct files {
 	struct value *heads;   /* files_note_heads */
 	struct value *written; /* files_note_written */
 	int journal;           /* files_journal; -1: none */
-	int replaced;          /* files_close_later; -1: none */
+	int replaced;          /* the file that files_settle closes; -1: none */
 };
 
 /*
@@ -287,24 +197,6 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 
 bool files_is_blocked(const struct files *files, const char *real);
 bool files_is_writable(const struct files *files, const char *real);
-
-/* Is there a log that changes are kept in? */
-bool files_keeps(const struct files *files);
-bool files_keep_change(const struct files *files, const char *path, int old_fd,
-		       const struct stat *old, const struct undo_state *after,
-		       struct err *err);
-
-/*
- * Keep FD, of a file that has lost its name, open until files_settle or the next call of
- * this function.
- */
-void files_close_later(struct files *files, int fd);
-
-/* Note for files_note_heads that a file in FOLDER (real) was written. */
-void files_add_heads(const struct files *files, const char *folder);
-
-/* Note for files_note_written that NAME in FOLDER (real) was written. */
-void files_add_written(const struct files *files, const char *folder, const char *name);
 
 /* The one answer for a path that is missing, outside or blocked. Returns false. */
 bool files_say_missing(const char *shown, struct err *err);

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "files/files.h"
 #include "files/record.h"
@@ -57,20 +58,78 @@ void place_fini(struct place *place)
 	place->name = NULL;
 }
 
-void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK])
-{
-	uint64_t size = st ? (uint64_t)st->st_size : content.size;
+/* What a write leaves with FILES: the log of changes, notes, the replaced file. */
 
-	if (size <= FILES_HASHED_MAX || !st) {
-		hash_text(content, mark);
-		return;
+static bool keep_change(const struct files *files, const char *path, int old_fd,
+			const struct stat *old, const struct undo_state *after,
+			struct err *err)
+{
+	struct undo_log *log = files->log;
+	struct undo_state before = undo_absent;
+
+	if (log == NULL)
+		return true;
+	if (old_fd >= 0) {
+		undo_state_of(old, &before);
+		if (!undo_log_file(log, old_fd, UNDO_CONTENT_MAX, &before, err))
+			return err_while(err, "what is there could not be kept for "
+					      "`glovebox undo`, so nothing was written");
 	}
-	(void)snprintf(mark, FILES_MARK,
-		       "stat:%" PRIx64 ":%" PRIx64 ":%" PRIx64 ".%09ld:%" PRIx64 ".%09ld",
-		       (uint64_t)st->st_ino, size, (uint64_t)st->st_mtim.tv_sec,
-		       st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec,
-		       st->st_ctim.tv_nsec);
+	return undo_log_change(log, str_of(path_relative(path, files->workspace)),
+			       &before, after, err) ||
+	       err_while(err, "this change could not be noted for `glovebox undo`, so "
+			      "nothing was written");
 }
+
+/*
+ * Keep FD, of a file that has lost its name, open until files_settle or the next call of
+ * this function.
+ */
+static void close_later(struct files *files, int fd)
+{
+	files_settle(files);
+	files->replaced = fd;
+}
+
+/* Note for files_note_heads that a file in FOLDER (real) was written. */
+static void add_heads(const struct files *files, const char *folder)
+{
+	const struct files_held *root = files_root_of(files, folder);
+	auto_free char *at = memory_copy(folder);
+	char head[PATH_MAX];
+
+	if (files->heads == NULL || root == NULL)
+		return;
+	while (strlen(at) > strlen(root->path)) {
+		auto_free char *key = path_key(at);
+
+		if (snprintf(head, sizeof(head), "%s/HEAD", at) < (int)sizeof(head) &&
+		    faccessat(AT_FDCWD, head, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !value_has_text(files->heads, key))
+			value_append(files->heads, value_new_text(key));
+		*strrchr(at, '/') = '\0';
+	}
+}
+
+/* Maximum number of paths that files_note_written collects. */
+enum { NOTED_MAX = 64 };
+
+/* Note for files_note_written that NAME in FOLDER (real) was written. */
+static void add_written(const struct files *files, const char *folder, const char *name)
+{
+	struct buf path;
+
+	if (files->written == NULL || value_count(files->written) >= NOTED_MAX)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s%s%s", folder,
+		     str_ends(str_of(folder), STR("/")) ? "" : "/", name) &&
+	    text_is_utf8(buf_str(&path)))
+		value_append(files->written, value_new_text(path.data));
+	buf_fini(&path);
+}
+
+/* Where a path may be written. */
 
 /*
  * Is REAL git's own record? Git would take a file that a tool puts there (a HEAD, a ref,
@@ -167,7 +226,7 @@ static bool make_below(struct place *place, char *rest, const char *shown, struc
 
 		join(place->folder.data, name, &made);
 		if (faccessat(place->folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-		    !files_keep_change(place->files, made.data, -1, NULL, &folder, err)) {
+		    !keep_change(place->files, made.data, -1, NULL, &folder, err)) {
 			ok = false;
 			break;
 		}
@@ -509,7 +568,7 @@ static bool journal_commit(const struct files *files, const struct journal_row *
 	return add_line(files->journal, list) && fdatasync(files->journal) == 0;
 }
 
-struct value *files_unfinished(int fd)
+struct value *place_unfinished(int fd)
 {
 	auto_value struct value *known = NULL;
 	struct value *rows = NULL;
@@ -885,7 +944,7 @@ static void take_set(const struct files *files, const struct value *rows, size_t
 	free(set);
 }
 
-void files_finish_writes(struct files *files, const struct value *rows)
+void place_finish(struct files *files, const struct value *rows)
 {
 	const size_t count = value_count(rows);
 
@@ -1094,7 +1153,7 @@ static bool place_item_keep(const struct place_item *item, struct err *err)
 	struct undo_state after = undo_absent;
 	struct buf path;
 
-	if (place->files == NULL || !files_keeps(place->files))
+	if (place->files == NULL || place->files->log == NULL)
 		return true;
 	if (!item->change->removes) {
 		undo_state_of(&item->row.made, &after);
@@ -1104,8 +1163,8 @@ static bool place_item_keep(const struct place_item *item, struct err *err)
 	(void)buf_addf(&path, "%s/%s",
 		       str_is(buf_str(&place->folder), "/") ? "" : place->folder.data,
 		       place->name);
-	bool kept = files_keep_change(place->files, path.data, item->old_fd,
-				      &item->row.old, &after, err);
+	bool kept = keep_change(place->files, path.data, item->old_fd, &item->row.old,
+				&after, err);
 	buf_fini(&path);
 	return kept;
 }
@@ -1431,17 +1490,17 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
 	staging_init(&staging, changes, count);
 	ok = write_all(&staging, &why);
 	if (ok && count == 1 && changes->place->files != NULL)
-		files_close_later(changes->place->files, fd_take(&staging.items->old_fd));
+		close_later(changes->place->files, fd_take(&staging.items->old_fd));
 	staging_fini(&staging);
 	for (size_t i = count; i-- > 0;) {
 		const struct place *place = changes[i].place;
 
 		if (ok)
-			files_add_heads(place->files, place->folder.data);
+			add_heads(place->files, place->folder.data);
 		else
 			place_unmake_folders(changes[i].place);
 		if (ok && !changes[i].removes)
-			files_add_written(place->files, place->folder.data, place->name);
+			add_written(place->files, place->folder.data, place->name);
 	}
 	return ok || err_set(err, why.code, "%s", why.text);
 }

@@ -18,7 +18,7 @@
 #include "front/verb.h"
 #include "model/model.h"
 #include "model/provider.h"
-#include "policy/policy.h"
+#include "session/approval.h"
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/event.h"
@@ -284,7 +284,7 @@ static void input_ready(struct watch *watch, short events)
 	if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
 		return;
 	loop_remove(watch);
-	session_hear_nobody(answers->session);
+	approval_hear_nobody(answers->session);
 }
 
 /*

@@ -779,6 +779,20 @@ static bool has_danger(const struct git_scan *scan, const char *folder)
 	return false;
 }
 
+/* Is there a regular file at KEY now? */
+static bool is_file(const struct git_scan *scan, const char *key)
+{
+	auto_free char *path = path_of_key(key);
+	const char *name;
+	struct stat st;
+
+	if (path == NULL)
+		return false;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
 /*
  * Did somebody outside make or change the protected file KEY while no command was
  * running? Other agents keep their settings there. Only files count, because the time of
@@ -790,8 +804,7 @@ static bool is_persons(const struct git_scan *scan, const char *key,
 	const struct git_scan_when when = {.before_ns = before_ns};
 
 	return before_ns > 0 && git_scan_is_name(value_text(print)) &&
-	       git_scan_is_file(scan, key) &&
-	       git_scan_age(scan, key, &when) == GIT_SCAN_OLD;
+	       is_file(scan, key) && git_scan_age(scan, key, &when) == GIT_SCAN_OLD;
 }
 
 /*

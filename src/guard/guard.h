@@ -36,7 +36,7 @@
  *
  * The cell of an undo may write the files that its steps have changed (`opened`). The
  * audit also finds locks and temporary files of a killed git. The front judges them,
- * because it sees the processes of the machine (session/holders.h), and a fresh worker
+ * because it sees the processes of the machine (session/left.c), and a fresh worker
  * removes them.
  */
 #pragma once

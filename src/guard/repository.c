@@ -25,11 +25,38 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+/* One git folder that the scan looks at. */
+struct git_folder {
+	struct scan_look look;
+	const char *worktree; /* the worktree of the git folder; NULL: none */
+	unsigned depth;       /* of repositories inside each other */
+	/* its object names are long, according to its configuration */
+	bool sha256;
+};
+
 /* Writes down findings: paths as keys, and fingerprints. */
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
 
-void scan_look_fingerprint(const struct stat *st, struct buf *out)
+/* The record of the index or folder KEY from an earlier scan; NULL: none. */
+static const struct value *known_index(const struct git_scan *scan, const char *key)
+{
+	const struct value *known = value_member(scan->known_indexes, key);
+
+	return known != NULL ? known : value_member(scan->more_indexes, key);
+}
+
+/*
+ * Add KEY to LIST, an object of the scan, unless it is there: false when the search of a
+ * root in `deep` has found it, else true.
+ */
+static void note(const struct git_scan *scan, struct value **list, const char *key)
+{
+	if (value_member(*list, key) == NULL)
+		value_set_boolean(git_scan_list(list), key, !scan->goes_through);
+}
+
+static void status_print(const struct stat *st, struct buf *out)
 {
 	/* No program can set the ctime of an inode. */
 	if (S_ISDIR(st->st_mode))
@@ -52,7 +79,8 @@ static void mark(const struct scan_look *look, const char *name, const char *fin
 	buf_fini(&path);
 }
 
-void scan_look_mark(const struct scan_look *look, const char *name, struct str content)
+/* Mark NAME in LOOK as a danger, with a fingerprint of CONTENT. */
+static void mark_content(const struct scan_look *look, const char *name, struct str content)
 {
 	char hex[HASH_HEX + 1];
 
@@ -73,14 +101,17 @@ void scan_look_mark_stat(const struct scan_look *look, const char *name,
 		if (size > 0)
 			(void)buf_add(&text, target, (size_t)size);
 	} else {
-		scan_look_fingerprint(st, &text);
+		status_print(st, &text);
 	}
 	mark(look, name, text.data);
 	buf_fini(&text);
 }
 
-int scan_look_enter_or_mark(const struct scan_look *look, const char *name,
-			    char path[PATH_MAX])
+/*
+ * Like scan_look_enter, for a name where git has a folder: anything else of this name is
+ * marked as a danger.
+ */
+static int enter_or_mark(const struct scan_look *look, const char *name, char path[PATH_MAX])
 {
 	struct stat st;
 
@@ -131,7 +162,7 @@ static const struct work works[] = {
 static void look_work(const struct scan_look *look, const struct work *work)
 {
 	char path[PATH_MAX];
-	auto_close int fd = scan_look_enter_or_mark(look, work->folder, path);
+	auto_close int fd = enter_or_mark(look, work->folder, path);
 	const struct scan_look below = {look->scan, fd, path};
 	struct buf text;
 	struct stat st;
@@ -143,7 +174,7 @@ static void look_work(const struct scan_look *look, const struct work *work)
 	if (found == LOOK_ODD)
 		scan_look_mark_stat(look, work->folder, &st);
 	else if (found == LOOK_READ && !work->is_inert(buf_str(&text)))
-		scan_look_mark(look, work->folder, buf_str(&text));
+		mark_content(look, work->folder, buf_str(&text));
 	buf_fini(&text);
 }
 
@@ -181,7 +212,8 @@ static bool is_in_worktree(const struct git_folder *folder, const char *path)
 	return fine;
 }
 
-void git_scan_resolutions(const struct git_folder *folder)
+/* Check the files whose resolution git will write down at the user's next commit. */
+static void look_resolutions(const struct git_folder *folder)
 {
 	struct str rest, path;
 	struct buf text;
@@ -199,11 +231,12 @@ void git_scan_resolutions(const struct git_folder *folder)
 	if (found == LOOK_ODD)
 		scan_look_mark_stat(&folder->look, "MERGE_RR", &st);
 	else if (!fine)
-		scan_look_mark(&folder->look, "MERGE_RR", buf_str(&text));
+		mark_content(&folder->look, "MERGE_RR", buf_str(&text));
 	buf_fini(&text);
 }
 
-void git_scan_works(const struct scan_look *look)
+/* Check what an interrupted rebase or sequence will do in the git folder LOOK. */
+static void look_works(const struct scan_look *look)
 {
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		look_work(look, &works[i]);
@@ -231,19 +264,6 @@ enum {
 bool git_scan_is_name(const char *fingerprint)
 {
 	return str_starts(str_of(fingerprint), STR(PRINT));
-}
-
-bool git_scan_is_file(const struct git_scan *scan, const char *key)
-{
-	auto_free char *path = path_of_key(key);
-	const char *name;
-	struct stat st;
-
-	if (path == NULL)
-		return false;
-	auto_close int folder = git_scan_open_parent(scan, path, &name);
-	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode);
 }
 
 /*
@@ -358,7 +378,7 @@ static struct value *tree_of(const struct scan_look *look, const char *name,
 		(void)buf_addf(&print, "link %s", hex);
 	} else if (above->tells == TELLS_STATUS || !S_ISREG(st->st_mode) ||
 		   !content_print(look, name, &print)) {
-		scan_look_fingerprint(st, &print);
+		status_print(st, &print);
 	}
 	value = value_new_str(buf_str(&print));
 	buf_fini(&print);
@@ -456,7 +476,7 @@ static void mark_name(const struct scan_look *look, const char *name,
 	if (is_opened(scan, path, path) ||
 	    !print_of(look, name, path, st, TELLS_STATUS, status))
 		return;
-	git_scan_note(scan, &scan->held, key);
+	note(scan, &scan->held, key);
 	(void)buf_addf(&text, PRINT "%s ", status);
 	if (known != NULL && str_starts(str_of(known), buf_str(&text))) {
 		set_print(scan, key, known);
@@ -891,7 +911,7 @@ static struct value *entries(const struct scan_look *look, const struct place *p
 	if (!print_stamp(look, stamp))
 		return NULL;
 	auto_free char *key = path_key(look->path);
-	const struct value *known = git_scan_known(look->scan, key);
+	const struct value *known = known_index(look->scan, key);
 	struct value *list;
 	if (!was_changed(look) && str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
 		list = value_copy(known);
@@ -950,7 +970,11 @@ static void look_below(const struct scan_look *look, const struct place *place,
 	}
 }
 
-void git_scan_links(const struct scan_look *look, unsigned depth)
+/*
+ * Find symlinks in the git folder LOOK, DEPTH repositories down, that git would write
+ * through.
+ */
+static void look_links(const struct scan_look *look, unsigned depth)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -1081,7 +1105,7 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 		       index_trouble(folder, name, &err);
 	/* Git checks out such names unchanged, even through ".." and into its hooks. */
 	if (reader.unsound)
-		scan_look_mark(&folder->look, name, buf_str(&text));
+		mark_content(&folder->look, name, buf_str(&text));
 	buf_fini(&text);
 	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
 		       reader.shared);
@@ -1103,9 +1127,9 @@ static struct value *index_links(struct git_folder *folder, const char *path)
 	if (!scan_look_stat(&folder->look, "index", &st))
 		return list;
 	buf_init(&print, PATH_MAX);
-	scan_look_fingerprint(&st, &print);
+	status_print(&st, &print);
 	auto_free char *key = path_key(path);
-	const struct value *known = git_scan_known(folder->look.scan, key);
+	const struct value *known = known_index(folder->look.scan, key);
 	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
 		value_free(list);
 		list = value_copy(known);
@@ -1118,7 +1142,8 @@ static struct value *index_links(struct git_folder *folder, const char *path)
 	return list;
 }
 
-void git_scan_index(struct git_folder *folder)
+/* Look at the repositories that the index of FOLDER names. */
+static void look_index(struct git_folder *folder)
 {
 	char path[PATH_MAX];
 
@@ -1149,7 +1174,7 @@ static void config_read(const struct scan_look *look, const char *name,
 	if (found == LOOK_READ)
 		git_config_read(buf_str(&text), config);
 	if (config->active.size > 0)
-		scan_look_mark(look, name, buf_str(&config->active));
+		mark_content(look, name, buf_str(&config->active));
 	buf_fini(&text);
 }
 
@@ -1175,7 +1200,7 @@ static void look_included(struct git_scan *scan, const char *folder,
 			parent[name - path.data - 1] = '\0';
 			const struct scan_look look = {scan, fd, parent, 0};
 			if (fd >= 0 && value_member(scan->held, key) == NULL) {
-				git_scan_note(scan, &scan->held, key);
+				note(scan, &scan->held, key);
 				config_read(&look, name, &included);
 				look_included(scan, parent, &included, depth + 1);
 				git_config_fini(&included);
@@ -1185,7 +1210,8 @@ static void look_included(struct git_scan *scan, const char *folder,
 	}
 }
 
-void git_scan_config(struct git_folder *folder, const char *name)
+/* Look at the configuration NAME in FOLDER and what it includes. */
+static void look_config(struct git_folder *folder, const char *name)
 {
 	struct git_config config;
 
@@ -1230,7 +1256,7 @@ static void each_module(const struct scan_look *look, const char *name, void *co
 		each_name(look, name, NULL);
 		return;
 	}
-	auto_close int fd = scan_look_enter_or_mark(look, name, path);
+	auto_close int fd = enter_or_mark(look, name, path);
 	if (fd >= 0)
 		git_scan_folder(look->scan, fd, path, NULL, above->depth + 1);
 }
@@ -1244,7 +1270,7 @@ static void look_entries(const struct scan_look *look, const char *name,
 			 void *context)
 {
 	char path[PATH_MAX];
-	auto_close int fd = scan_look_enter_or_mark(look, name, path);
+	auto_close int fd = enter_or_mark(look, name, path);
 
 	if (fd < 0)
 		return;
@@ -1256,7 +1282,7 @@ static void look_info(const struct scan_look *look)
 {
 	static const char *const names[] = {"attributes", "exclude"};
 	char path[PATH_MAX];
-	auto_close int fd = scan_look_enter_or_mark(look, "info", path);
+	auto_close int fd = enter_or_mark(look, "info", path);
 	struct buf text;
 	struct stat st;
 
@@ -1270,7 +1296,7 @@ static void look_info(const struct scan_look *look)
 		if (found == LOOK_ODD)
 			scan_look_mark_stat(&info, names[i], &st);
 		else if (found == LOOK_READ && !readers_text_is_empty(buf_str(&text)))
-			scan_look_mark(&info, names[i], buf_str(&text));
+			mark_content(&info, names[i], buf_str(&text));
 	}
 	buf_fini(&text);
 }
@@ -1288,7 +1314,7 @@ static void look_common(const struct scan_look *look)
 		scan_look_mark_stat(look, "commondir", &st);
 	else if (found == LOOK_READ &&
 		 (!readers_text_line(buf_str(&text), &line) || !str_is(line, COMMON)))
-		scan_look_mark(look, "commondir", buf_str(&text));
+		mark_content(look, "commondir", buf_str(&text));
 	buf_fini(&text);
 }
 
@@ -1314,9 +1340,9 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 				    .depth = above->depth,
 				    .sha256 = above->sha256};
 	look_common(&folder.look);
-	git_scan_config(&folder, "config.worktree");
-	git_scan_works(&folder.look);
-	git_scan_links(&folder.look, above->depth);
+	look_config(&folder, "config.worktree");
+	look_works(&folder.look);
+	look_links(&folder.look, above->depth);
 	git_scan_inside(&folder.look, above->depth);
 	/*
 	 * If the part is also a complete repository, git uses it as one in this folder.
@@ -1331,9 +1357,28 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 		if (tree >= 0)
 			git_scan_worktree(all->scan, tree, pointer.data, above->depth + 1);
 	}
-	git_scan_index(&folder);
-	git_scan_resolutions(&folder);
+	look_index(&folder);
+	look_resolutions(&folder);
 	buf_fini(&pointer);
+}
+
+/*
+ * Set `shared` for the items of `left` in the git folder LOOK when it has linked
+ * worktrees. BEFORE is the number of items before this folder was looked at.
+ */
+static void share_left(const struct scan_look *look, size_t before)
+{
+	struct stat st;
+
+	if (value_count(look->scan->left) == before ||
+	    !scan_look_stat(look, "worktrees", &st))
+		return;
+	for (void *at = value_first(look->scan->left); at != NULL;
+	     at = value_next(look->scan->left, at)) {
+		auto_free char *path = path_of_key(value_key(at));
+		if (path != NULL && path_within(path, look->path))
+			value_set_boolean(value_at(at), "shared", true);
+	}
 }
 
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
@@ -1353,12 +1398,12 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		(void)scan_look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
-	git_scan_note(scan, &scan->repositories, key);
+	note(scan, &scan->repositories, key);
 	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
 	if (scan_look_stat(&folder.look, "commondir", &st))
 		scan_look_mark_stat(&folder.look, "commondir", &st);
-	git_scan_config(&folder, "config");
-	git_scan_config(&folder, "config.worktree");
+	look_config(&folder, "config");
+	look_config(&folder, "config.worktree");
 	look_entries(&folder.look, "hooks", each_hook, NULL);
 	look_entries(&folder.look, "modules", each_module, &folder);
 	/*
@@ -1368,12 +1413,12 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	look_entries(&folder.look, "remotes", each_name, NULL);
 	look_entries(&folder.look, "branches", each_name, NULL);
 	look_info(&folder.look);
-	git_scan_works(&folder.look);
-	git_scan_links(&folder.look, depth);
+	look_works(&folder.look);
+	look_links(&folder.look, depth);
 	git_scan_inside(&folder.look, depth);
-	git_scan_share_left(&folder.look, left);
-	git_scan_index(&folder);
-	git_scan_resolutions(&folder);
+	share_left(&folder.look, left);
+	look_index(&folder);
+	look_resolutions(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);
 }
 
@@ -1475,7 +1520,7 @@ void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsig
 	buf_init(&pointer, PATH_MAX);
 	(void)buf_addf(&pointer, "%s/.git", look->path);
 	auto_free char *key = path_key(pointer.data);
-	git_scan_note(scan, &scan->held, key);
+	note(scan, &scan->held, key);
 	if (scan_look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
 		holds = readers_text_pointer(buf_str(&text), &path);
 		if (holds) {
@@ -1486,7 +1531,7 @@ void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsig
 				scan_look_is_straight(copy);
 		}
 		if (!holds)
-			scan_look_mark(look, ".git", buf_str(&text));
+			mark_content(look, ".git", buf_str(&text));
 	} else {
 		scan_look_mark_stat(look, ".git", st);
 	}

@@ -59,24 +59,11 @@ static void git_scan_forget(struct git_scan *scan)
 	}
 }
 
-const struct value *git_scan_known(const struct git_scan *scan, const char *key)
-{
-	const struct value *known = value_member(scan->known_indexes, key);
-
-	return known != NULL ? known : value_member(scan->more_indexes, key);
-}
-
 struct value *git_scan_list(struct value **list)
 {
 	if (*list == NULL)
 		*list = value_new_object();
 	return *list;
-}
-
-void git_scan_note(const struct git_scan *scan, struct value **list, const char *key)
-{
-	if (value_member(*list, key) == NULL)
-		value_set_boolean(git_scan_list(list), key, !scan->goes_through);
 }
 
 const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
@@ -1108,19 +1095,4 @@ void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE])
 	(void)snprintf(text, GIT_SCAN_FILE, "%jx:%jx:%jd.%09ld", (uintmax_t)st->st_dev,
 		       (uintmax_t)st->st_ino, (intmax_t)st->st_ctim.tv_sec,
 		       st->st_ctim.tv_nsec);
-}
-
-void git_scan_share_left(const struct scan_look *look, size_t before)
-{
-	struct stat st;
-
-	if (value_count(look->scan->left) == before ||
-	    !scan_look_stat(look, "worktrees", &st))
-		return;
-	for (void *at = value_first(look->scan->left); at != NULL;
-	     at = value_next(look->scan->left, at)) {
-		auto_free char *path = path_of_key(value_key(at));
-		if (path != NULL && path_within(path, look->path))
-			value_set_boolean(value_at(at), "shared", true);
-	}
 }

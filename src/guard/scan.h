@@ -186,8 +186,6 @@ bool git_scan_above(const char *folder, struct value *list, struct err *err);
 
 /* Is FINGERPRINT (or NULL) that of a protected name, not of something that git runs? */
 bool git_scan_is_name(const char *fingerprint);
-/* Is there a regular file at KEY now? */
-bool git_scan_is_file(const struct git_scan *scan, const char *key);
 
 /* The names by which git takes its current folder for a repository, NULL-ended. */
 extern const char *const git_scan_repository[];
@@ -221,16 +219,8 @@ struct scan_look {
 	int type;
 };
 
-/* The record of the index or folder KEY from an earlier scan; NULL: none. */
-const struct value *git_scan_known(const struct git_scan *scan, const char *key);
-
 /* Return the object *LIST of the scan, and make it first when it is NULL. */
 struct value *git_scan_list(struct value **list);
-/*
- * Add KEY to LIST, one of these objects, unless it is there: false when the search of a
- * root in `deep` has found it, else true.
- */
-void git_scan_note(const struct git_scan *scan, struct value **list, const char *key);
 
 /* Put the first error into `trouble`. Returns false. */
 bool scan_look_trouble(const struct scan_look *look, int code, const char *name);
@@ -240,12 +230,6 @@ bool scan_look_trouble(const struct scan_look *look, int code, const char *name)
  * -1: it is missing, no folder, its path is too long, or the error is in `trouble`.
  */
 int scan_look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX]);
-/*
- * Like scan_look_enter, for a name where git has a folder: anything else of this name
- * is marked as a danger.
- */
-int scan_look_enter_or_mark(const struct scan_look *look, const char *name,
-			    char path[PATH_MAX]);
 /*
  * As scan_look_enter, for a normal absolute path beneath a root. -1 also when it is
  * beneath no root.
@@ -294,20 +278,9 @@ bool scan_look_may_hold(const struct scan_look *look, const char *folder, const 
 
 bool scan_look_stat(const struct scan_look *look, const char *name, struct stat *st);
 
-/* Mark NAME in LOOK as a danger, with a fingerprint of its content or of its status. */
-void scan_look_mark(const struct scan_look *look, const char *name, struct str content);
+/* Mark NAME in LOOK as a danger, with a fingerprint of its status. */
 void scan_look_mark_stat(const struct scan_look *look, const char *name,
 			 const struct stat *st);
-void scan_look_fingerprint(const struct stat *st, struct buf *out);
-
-/* One git folder that the scan looks at. */
-struct git_folder {
-	struct scan_look look;
-	const char *worktree; /* the worktree of the git folder; NULL: none */
-	unsigned depth;       /* of repositories inside each other */
-	/* its object names are long, according to its configuration */
-	bool sha256;
-};
 
 /*
  * Look at a git folder and everything in it (repository.c). WORKTREE: the worktree
@@ -315,36 +288,12 @@ struct git_folder {
  */
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		     const char *worktree, unsigned depth);
-/* Look at the configuration NAME in FOLDER and what it includes (repository.c). */
-void git_scan_config(struct git_folder *folder, const char *name);
-/* Look at the repositories that the index of FOLDER names (repository.c). */
-void git_scan_index(struct git_folder *folder);
-/*
- * Check what an interrupted rebase or sequence will do in the git folder LOOK
- * (repository.c).
- */
-void git_scan_works(const struct scan_look *look);
-/*
- * Check the files whose resolution git will write down at the user's next commit
- * (repository.c).
- */
-void git_scan_resolutions(const struct git_folder *folder);
-/*
- * Find symlinks in the git folder LOOK, DEPTH repositories down, that git would write
- * through.
- */
-void git_scan_links(const struct scan_look *look, unsigned depth);
 /*
  * LOOK is the subfolder FOLDER of a git folder ("": its top; "objects/??": one of these
  * folders). Add NAME to `left` when it is a file that a killed git may have left since
  * `left_ns`.
  */
 void git_scan_left(const struct scan_look *look, const char *folder, const char *name);
-/*
- * Set `shared` for the items of `left` in the git folder LOOK when it has linked
- * worktrees. BEFORE is the number of items before this folder was looked at.
- */
-void git_scan_share_left(const struct scan_look *look, size_t before);
 /* Find repositories that a command has put into the git folder LOOK. */
 void git_scan_inside(const struct scan_look *look, unsigned depth);
 /* Look at a folder that may hold a `.git` or be a bare repository. */

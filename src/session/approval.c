@@ -1141,7 +1141,7 @@ void approval_ask(struct running *running)
 		running_proceed(running);
 }
 
-void session_hear_nobody(struct session *session)
+void approval_hear_nobody(struct session *session)
 {
 	session->answers_approvals = false;
 	policy_ask_nobody(session->policy);

@@ -111,6 +111,11 @@ bool approval_is_open(const struct running *running);
  */
 bool approval_answer(struct running *running, int64_t id, const struct value *answer,
 		     struct err *err);
+/*
+ * The person who answered approval questions is gone: refuse all open and all future
+ * ones.
+ */
+void approval_hear_nobody(struct session *session);
 
 /*
  * A question of another session, put to the person of this session. A call of this

@@ -370,7 +370,11 @@ static bool policy_allows(struct running *running)
 	return ok;
 }
 
-bool session_judge(struct running *running, const struct request *request)
+/*
+ * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
+ * not.
+ */
+static bool judge(struct running *running, const struct request *request)
 {
 	if (!tool_choose(running, request))
 		return false;
@@ -555,7 +559,7 @@ struct running *session_start(struct session *session, const struct request *req
 	running->done = done;
 	running->ending = request->ending;
 	running->context = context;
-	bool fits = session_judge(running, request);
+	bool fits = judge(running, request);
 	if (!announce(running, request) || !fits) {
 		running_finish(running);
 		return running;

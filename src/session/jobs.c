@@ -107,13 +107,15 @@ bool job_writes(const struct session *session, const struct job *except)
 	return false;
 }
 
-void job_add_call(const struct job *job, const char *action, struct buf *text)
+/* Append to TEXT the call that does ACTION to JOB: job {"id": 3, "action": "wait"}. */
+static void add_call(const struct job *job, const char *action, struct buf *text)
 {
 	(void)buf_addf(text, "job {\"id\": %" PRId64 ", \"action\": \"%s\"}", job->number,
 		       action);
 }
 
-void job_add_label(const struct job *job, struct buf *text)
+/* Append to TEXT a short name of JOB: the beginning of its command, or its tool. */
+static void add_label(const struct job *job, struct buf *text)
 {
 	const struct value *command = value_member(job->work->arguments, "command");
 	struct str label = value_str(command);
@@ -141,7 +143,7 @@ static void tell_end(struct job *job)
 
 	buf_init(&text, LABEL_MAX * 8);
 	(void)buf_addf(&text, "Job %" PRId64 " (", job->number);
-	job_add_label(job, &text);
+	add_label(job, &text);
 	(void)buf_adds(&text, ") ended: ");
 	if (result->status == RESULT_DONE && result->signal != 0)
 		(void)buf_addf(&text, "signal %d", result->signal);
@@ -181,6 +183,8 @@ static void forget_old(struct session *session)
 	}
 }
 
+static void job_ended(struct job *job);
+
 static void work_done(void *context, struct running *work)
 {
 	struct job *job = context;
@@ -188,7 +192,7 @@ static void work_done(void *context, struct running *work)
 	(void)work;
 	job->ended_us = clock_now_us();
 	tell_end(job);
-	session_jobs_ended(job);
+	job_ended(job);
 }
 
 void job_free_all(struct session *session)
@@ -315,6 +319,8 @@ static bool can_go_on(const struct running *running)
 	       (running->tool->where == ELSEWHERE && running->tool->moved != NULL);
 }
 
+static void job_read(struct running *running, struct job *job);
+
 bool running_become_job(struct running *running)
 {
 	struct session *session = running->session;
@@ -333,7 +339,7 @@ bool running_become_job(struct running *running)
 	 */
 	if (cell_spec(session->cell)->guard != NULL && job_writes(session, NULL))
 		cell_set_audit_due(session->cell, true);
-	session_jobs_read(running, job);
+	job_read(running, job);
 	return true;
 }
 
@@ -412,7 +418,7 @@ static void add_handle(struct running *running, const struct job *job)
 		(void)buf_addf(text, ", for %" PRId64 " s at most",
 			       (deadline - clock_now_ms() + 999) / 1000);
 	(void)buf_adds(text, ": ");
-	job_add_call(job, "wait", text);
+	add_call(job, "wait", text);
 	(void)buf_addf(text,
 		       " waits for its end, \"read\" shows what is new, %s\"signal\" ends it]\n",
 		       job->waits ? "\"input\" types, " : "");
@@ -436,7 +442,7 @@ static void tell_without_worker(struct running *running, const struct job *job,
 
 	(void)tool_done(&running->result);
 	(void)buf_addf(text, "[job %" PRId64 " (", job->number);
-	job_add_label(job, text);
+	add_label(job, text);
 	(void)buf_addf(text, ") is running, %.1f s; %s]\n", seconds_of(job), why);
 	finish(running, job);
 }
@@ -446,7 +452,7 @@ static void wish_due(struct timer *timer)
 	struct running *running = timer->context;
 
 	if (running->wish == WISH_EFFECT || running->wish == WISH_END)
-		session_jobs_read(running, running->awaits);
+		job_read(running, running->awaits);
 	else
 		tell_without_worker(running, running->awaits,
 				    "its worker is too busy to answer; ask again");
@@ -556,7 +562,11 @@ static void end_details(struct running *running, struct job *job)
 	finish(running, job);
 }
 
-void session_jobs_read(struct running *running, struct job *job)
+/*
+ * Ask JOB's worker for RUNNING, or answer RUNNING immediately when the job gives no
+ * answers.
+ */
+static void job_read(struct running *running, struct job *job)
 {
 	const struct value *since = value_member(running->arguments, "since");
 	struct ask ask = {.reads = true, .since = -1};
@@ -581,7 +591,7 @@ void session_jobs_cancel(struct running *running)
 	const struct job *job = running->awaits;
 
 	(void)tool_fail(&running->result, "Cancelled; it goes on: ");
-	job_add_call(job, "read", text);
+	add_call(job, "read", text);
 	(void)buf_adds(text, " shows what it does.");
 	running->result.status = RESULT_CANCELLED;
 	set_details(running, job);
@@ -643,10 +653,10 @@ void session_jobs_waits(struct job *job)
 
 	job->waits = true;
 	while ((running = find_waiting(job)) != NULL)
-		session_jobs_read(running, job);
+		job_read(running, job);
 }
 
-void session_jobs_ended(struct job *job)
+static void job_ended(struct job *job)
 {
 	for (;;) {
 		struct running *found = NULL;
@@ -684,7 +694,7 @@ static void list(struct running *running)
 		const struct tool_result *result = &at->work->result;
 		struct value *item = value_new_object();
 		(void)buf_addf(text, "job %" PRId64 ": ", at->number);
-		job_add_label(at, text);
+		add_label(at, text);
 		if (!is_over(at))
 			(void)buf_addf(text, " — running, %.1f s%s\n", seconds_of(at),
 				       at->waits ? ", waits for input" : "");
@@ -734,7 +744,7 @@ static struct job *find_job(struct running *running)
 							: "There are: ");
 	for (const struct job *at = first; at != NULL; at = at->next) {
 		(void)buf_addf(text, "%s%" PRId64 " (", at == first ? "" : ", ", at->number);
-		job_add_label(at, text);
+		add_label(at, text);
 		(void)buf_addf(text, is_over(at) ? ", ended)" : ")");
 	}
 	running_finish(running);
@@ -807,11 +817,11 @@ void session_jobs_call(struct running *running)
 	if (job == NULL)
 		return;
 	if (is_over(job) || strcmp(action, "read") == 0)
-		session_jobs_read(running, job);
+		job_read(running, job);
 	else if (strcmp(action, "wait") != 0)
 		act(running, job, action);
 	else if (job->waits)
-		session_jobs_read(running, job);
+		job_read(running, job);
 	else
 		wait_for(running, job, WISH_END, (int64_t)(running->timeout_s * 1000));
 }

@@ -15,7 +15,6 @@
 #include "session/session.h"
 #include "tool/tool.h"
 #include "undo/plan.h"
-#include "undo/projects.h"
 #include "undo/store.h"
 #include "view/spec.h"
 
@@ -417,47 +416,22 @@ static int patch_take(struct keeper *keeper, struct err *err)
 	return fd_take(&fd);
 }
 
-const char *const *session_changed(struct session *session)
+char **keeper_changed(struct keeper *keeper)
 {
-	struct keeper *keeper = session->keeper;
 	struct undo_plan plan;
+	char **changed;
 	size_t count = 0;
 
-	if (session->changed != NULL) {
-		for (char **at = session->changed; *at != NULL; at++)
-			free(*at);
-		free(session->changed);
-	}
 	plan_fill(keeper, &plan);
-	session->changed = memory_array(plan.count + 1, sizeof(char *));
+	changed = memory_array(plan.count + 1, sizeof(char *));
 	for (size_t i = 0; i < plan.count; i++) {
 		const struct undo_item *item = &plan.items[i];
 		if (!undo_is_of_folders(item->target.kind, item->expected.kind) &&
 		    !str_starts(item->path, STR(".git/")))
-			session->changed[count++] = memory_copy_str(item->path);
+			changed[count++] = memory_copy_str(item->path);
 	}
 	undo_plan_fini(&plan);
-	return (const char *const *)session->changed;
-}
-
-static bool keeper_has_news(const struct keeper *keeper);
-
-bool session_has_news(const struct session *session)
-{
-	return keeper_has_news(session->keeper);
-}
-
-static void keeper_writes(const struct keeper *keeper, struct session_writes *writes);
-
-void session_writes(const struct session *session, struct session_writes *writes)
-{
-	*writes = (struct session_writes){0};
-	keeper_writes(session->keeper, writes);
-	for (const struct job *at = session->first_job; at != NULL; at = at->next) {
-		if (at->ended_us == 0 && at->work != NULL &&
-		    at->work->tool->effects != EFFECT_READS)
-			writes->writing = true;
-	}
+	return changed;
 }
 
 /* Reports commands whose changes no look has seen. */
@@ -602,7 +576,7 @@ const char *keeper_run(const struct keeper *keeper)
 
 static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign);
 
-static void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
+void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 {
 	struct undo_store *store = keeper_store(keeper);
 	struct undo_steps steps;
@@ -624,24 +598,12 @@ static void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 		keeper->handed = keeper->step_count;
 }
 
-const char *session_run(const struct session *session)
-{
-	return keeper_run(session->keeper);
-}
-
-void session_adopt(struct session *session, const char *run, bool handed)
-{
-	keeper_adopt(session->keeper, run, handed);
-}
-
-/* May the session have changed something since a patch was last made? */
-static bool keeper_has_news(const struct keeper *keeper)
+bool keeper_has_news(const struct keeper *keeper)
 {
 	return keeper->owed || keeper->step_count > keeper->handed;
 }
 
-/* Fill WRITES, except whether a job writes (session_writes). */
-static void keeper_writes(const struct keeper *keeper, struct session_writes *writes)
+void keeper_writes(const struct keeper *keeper, struct session_writes *writes)
 {
 	if (keeper == NULL)
 		return;
@@ -980,12 +942,11 @@ void keeper_cancel(struct keeper *keeper)
 		running_cancel(keeper->sync);
 }
 
-void session_checkpoint(struct session *session, bool begins_turn)
+void keeper_checkpoint(struct keeper *keeper, bool begins_turn)
 {
-	struct keeper *keeper = session->keeper;
-
 	if (keeper == NULL || keeper->broken)
 		return;
+	const struct session *session = keeper->session;
 	if (begins_turn)
 		keeper->turn_ms = clock_wall_ms();
 	if (keeper->sync != NULL || keeper->starting || somebody_writes(keeper))
@@ -1524,16 +1485,11 @@ static void rest_due(struct timer *timer)
 	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US)
 		return;
 	if (!keeper->fresh || (keeper->young && settles))
-		session_checkpoint(session, false);
+		keeper_checkpoint(keeper, false);
 	/* Do not look more often: somebody else may write here without end. */
 	keeper->settles = true;
 	if (!settles)
 		timer->due_ms = clock_now_ms() + SETTLE_MS;
-}
-
-void session_rest(struct session *session)
-{
-	cell_rest(session->cell);
 }
 
 /*

@@ -81,7 +81,15 @@ void keeper_nested_begin(struct keeper *keeper);
  */
 bool keeper_misses_nested(const struct keeper *keeper);
 
+/* As session_run, session_adopt, session_checkpoint and session_has_news. */
 const char *keeper_run(const struct keeper *keeper);
+void keeper_adopt(struct keeper *keeper, const char *run, bool handed);
+void keeper_checkpoint(struct keeper *keeper, bool begins_turn);
+bool keeper_has_news(const struct keeper *keeper);
+/* The paths of session_changed, NULL-ended; the caller frees each of them and the list. */
+char **keeper_changed(struct keeper *keeper);
+/* Fill WRITES, except whether a job writes (session_writes). */
+void keeper_writes(const struct keeper *keeper, struct session_writes *writes);
 
 /* The inside of a keeper, for keeper.c and undo.c only. */
 
@@ -194,10 +202,3 @@ struct keeper {
 		struct err trouble;
 	} patch;
 };
-
-/*
- * *PATH becomes the first path of PLAN that the step NUMBER has changed, owned by the
- * caller; NULL: none. Folders and git's index do not count: everybody changes them.
- */
-bool keeper_undo_step_touches(const struct undo_store *store, uint32_t number,
-			      const struct undo_plan *plan, char **path, struct err *err);

@@ -7,14 +7,12 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cell/cell.h"
-#include "cell/lookups.h"
 #include "cell/outlet.h"
 #include "cell/wire.h"
-#include "files/files.h"
+#include "files/place.h"
 #include "guard/guard.h"
 #include "policy/command.h"
 #include "session/approval.h"
-#include "session/holders.h"
 #include "session/keeper.h"
 #include "session/session.h"
 #include "tool/call.h"
@@ -28,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,24 +43,10 @@ enum {
 	 * want a file.
 	 */
 	SEARCHES_PER_CORE = 1,
-	/*
-	 * The worker of a command holds two; two more are left for everything else that
-	 * is open.
-	 */
-	DESCRIPTORS_PER_COMMAND = 4,
 };
 
-size_t running_commands_most(void)
-{
-	struct rlimit files;
-	size_t most = 1;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > DESCRIPTORS_PER_COMMAND)
-		most = (size_t)files.rlim_cur / DESCRIPTORS_PER_COMMAND;
-	return most;
-}
-
-bool running_is_file_call(const struct running *running)
+/* RUNNING starts no program. */
+static bool is_file_call(const struct running *running)
 {
 	return (running->tool->effects & EFFECT_RUNS) == 0;
 }
@@ -102,11 +85,11 @@ static void count(const struct running *running, size_t more)
 		session->queued_searches += more;
 	else if (running->state == RUNNING_BUSY && searches)
 		session->busy_searches += more;
-	if (running->state == RUNNING_QUEUED && running_is_file_call(running))
+	if (running->state == RUNNING_QUEUED && is_file_call(running))
 		session->queued_files += more;
 	else if (running->state == RUNNING_QUEUED)
 		session->queued_others += more;
-	else if (running_is_file_call(running))
+	else if (is_file_call(running))
 		session->busy_files += more;
 	else if (running->job == NULL) /* a job that waits holds up no other call */
 		session->busy_others += more;
@@ -134,7 +117,8 @@ void running_set_state(struct running *running, enum running_state state)
 		session->first_queued = queued_from(running);
 }
 
-bool running_is_alone(const struct running *running)
+/* RUNNING is the only call under way, and it and its worker have a processor each. */
+static bool is_alone(const struct running *running)
 {
 	const struct session *session = running->session;
 	size_t under_way = session->queued_files + session->queued_others +
@@ -153,7 +137,8 @@ static size_t smaller(size_t one, size_t other)
 	return one < other ? one : other;
 }
 
-size_t running_room(const struct session *session, bool searches)
+/* How many file calls may begin beside the busy ones; SEARCHES: how many searches. */
+static size_t file_room(const struct session *session, bool searches)
 {
 	const size_t room =
 		room_beside(session->busy_files, session->cores * FILE_CALLS_PER_CORE);
@@ -163,7 +148,8 @@ size_t running_room(const struct session *session, bool searches)
 			: room;
 }
 
-size_t running_queued(const struct session *session, bool searches)
+/* How many file calls are queued: only searches when SEARCHES, else all others. */
+static size_t files_queued(const struct session *session, bool searches)
 {
 	return searches ? session->queued_searches
 			: session->queued_files - session->queued_searches;
@@ -175,16 +161,20 @@ void running_stay(struct session *session, int64_t us)
 		loop_stay(session->loop, clock_now_us() + us);
 }
 
-struct running *running_next_queued(const struct session *session, size_t *waiting)
+/*
+ * The queued call that may begin next; NULL: none. *WAITING: how many could begin, with a
+ * worker each.
+ */
+static struct running *next_queued(const struct session *session, size_t *waiting)
 {
-	const size_t room = running_room(session, false);
-	const size_t searching = running_room(session, true);
+	const size_t room = file_room(session, false);
+	const size_t searching = file_room(session, true);
 	const size_t others = room_beside(session->busy_others, session->commands_most);
 	struct running *at = session->first_queued;
 
 	*waiting = smaller(others, session->queued_others) +
-		   smaller(room, running_queued(session, false) +
-					 smaller(searching, running_queued(session, true)));
+		   smaller(room, files_queued(session, false) +
+					 smaller(searching, files_queued(session, true)));
 	/*
 	 * Nothing is queued except calls for which there is no room; do not walk through
 	 * hundreds of them.
@@ -192,9 +182,9 @@ struct running *running_next_queued(const struct session *session, size_t *waiti
 	if (*waiting == 0)
 		return NULL;
 	for (; at != NULL; at = queued_from(at->next)) {
-		const size_t its_room = !running_is_file_call(at) ? others
-					: at->tool->searches      ? searching
-								  : room;
+		const size_t its_room = !is_file_call(at)    ? others
+					: at->tool->searches ? searching
+							     : room;
 
 		if (its_room > 0 && !keeper_holds(session->keeper, at))
 			break;
@@ -261,7 +251,7 @@ void session_elsewhere_call(struct running *running)
 	running->tool->begin(running->tool->keeper, running);
 }
 
-void session_elsewhere_cancel(struct running *running)
+static void elsewhere_cancel(struct running *running)
 {
 	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
 			(double)(clock_now_us() - running->began_us) / 1e6);
@@ -393,7 +383,7 @@ static void hear_lookups(struct session *session, const struct running *ending)
 	const int fd = session->cell != NULL ? cell_questions(session->cell) : -1;
 
 	if (fd >= 0)
-		lookups_read(fd, host_looked_up, &hearing);
+		outlet_read_lookups(fd, host_looked_up, &hearing);
 }
 
 /* How the words of a call say that it speaks to a host. */
@@ -528,7 +518,8 @@ enum claims_hosts session_weighs_hosts(const struct session *session,
 								 : CLAIMS_HOSTS_WRONG;
 }
 
-void running_end_network(struct running *running)
+/* End the network grant of RUNNING and add the refused hosts to its result. */
+static void network_end(struct running *running)
 {
 	struct cell *cell = running->session->cell;
 	struct outlet *outlet = cell != NULL ? cell_outlet(cell) : NULL;
@@ -550,7 +541,11 @@ void running_end_network(struct running *running)
 					    .remedy = "begin a new session"});
 }
 
-struct value *running_begin_network(struct running *running)
+/*
+ * Grant RUNNING the network. Returns the variables by which its programs reach it, owned
+ * by the caller; NULL: there are none.
+ */
+static struct value *network_begin(struct running *running)
 {
 	struct outlet *outlet = cell_outlet(running->session->cell);
 	struct value *list;
@@ -643,7 +638,7 @@ void running_finish(struct running *running)
 	extra_drop_all(running);
 	schema_cap_tell(running->tool, running->capped, &running->result);
 	running_set_state(running, RUNNING_DONE);
-	running_end_network(running);
+	network_end(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
 	running->result.level = session_level(session);
 	denial_set_level(&running->result, running->result.level);
@@ -733,7 +728,7 @@ static void journal_give(struct running *running)
  */
 static struct value *environment_of(struct running *running)
 {
-	struct value *list = running_begin_network(running);
+	struct value *list = network_begin(running);
 
 	if (running->trace == NULL || (running->tool->effects & EFFECT_RUNS) == 0)
 		return list;
@@ -742,7 +737,9 @@ static struct value *environment_of(struct running *running)
 	return list;
 }
 
-bool running_print(struct running *running, const struct worker_end *worker, struct buf *text)
+/* Append to TEXT the message that tells WORKER of RUNNING; false when it does not fit. */
+static bool call_print(struct running *running, const struct worker_end *worker,
+		       struct buf *text)
 {
 	struct session *session = running->session;
 	const bool is_behind = running->before != NULL;
@@ -782,6 +779,9 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 	return wire_print_call(&wire, text);
 }
 
+static bool batch_print(struct running *running, const struct worker_end *worker,
+			struct buf *text);
+
 static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
 {
 	struct buf text;
@@ -794,8 +794,8 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	const enum frame_kind kind =
-		session_batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
-	bool ok = kind == FRAME_BATCH || running_print(running, worker, &text) ||
+		batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
+	bool ok = kind == FRAME_BATCH || call_print(running, worker, &text) ||
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
 			  FRAME_MAX);
 	ok = ok && frame_send(worker->socket, kind, buf_str(&text), fds, fd_count,
@@ -804,7 +804,11 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	return ok;
 }
 
-void running_begin(struct running *running, struct worker_end *worker)
+static bool frame_arrived(void *context, const struct frame *frame);
+static void kill_due(struct timer *timer);
+
+/* RUNNING is busy from now on, with WORKER. */
+static void call_begin(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
 
@@ -818,13 +822,25 @@ void running_begin(struct running *running, struct worker_end *worker)
 			       : running->timeout_s > 0
 				       ? clock_deadline(running->timeout_s)
 				       : CLOCK_NEVER;
-	worker->frame = running_frame_arrived;
+	worker->frame = frame_arrived;
 	worker->context = running;
-	running->kill_timer.due = running_kill_due;
+	running->kill_timer.due = kill_due;
 	running->kill_timer.context = running;
 	if (running->deadline_ms != CLOCK_NEVER)
 		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
 	loop_add_timer(session->loop, &running->kill_timer);
+}
+
+/* How far RUNNING's worker audits before it makes the call. */
+static enum audit_reach reach_of(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	if (!running->audits)
+		return AUDIT_NEAR;
+	if (session->taken_over || keeper_misses_nested(session->keeper))
+		return AUDIT_ALL;
+	return running->reach;
 }
 
 /* RUNNING begins: note the time when nothing else could write until now. */
@@ -841,18 +857,41 @@ static void quiet_note(const struct running *running)
 	session->quiet_ns = clock_ns(&now);
 }
 
+/*
+ * RUNNING fails without an answer of a worker, for the reason WHY. The caller then calls
+ * running_finish.
+ */
+static void fail(struct running *running, const char *why)
+{
+	buf_clear(&running->result.text);
+	(void)tool_fail(&running->result, "%s", why);
+}
+
+/* RUNNING ends because there is no cell any more. */
+static void fail_without_cell(struct running *running)
+{
+	const char *why = cell_broken(running->session->cell);
+
+	if (running->auditing)
+		audit_tell_lost(&running->result, why);
+	else
+		fail(running, why);
+	value_set_boolean(tool_details(&running->result), "cell_broken", true);
+	running_finish(running);
+}
+
 static void hand_over(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
 	struct err err;
 
-	running_begin(running, worker);
+	call_begin(running, worker);
 	/* The findings of an audit are told in a call whose result somebody reads. */
 	running->audits = cell_audit_due(session->cell) && !running->mending;
 	quiet_note(running);
-	running->reach = audit_reach_of(running);
-	running->alone = running_is_alone(running);
-	running->heralds = running->alone && !running_is_file_call(running);
+	running->reach = reach_of(running);
+	running->alone = is_alone(running);
+	running->heralds = running->alone && !is_file_call(running);
 	running->recalled = false;
 	if (job_is_wanted(running))
 		job_begin_patience(running);
@@ -878,16 +917,16 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		running_finish(running);
 		return;
 	}
-	running_fail(running, gone ? "The worker ended before it took this call "
-				     "(killed, or out of memory). Nothing was "
-				     "done; try again."
-				   : err.text);
+	fail(running, gone ? "The worker ended before it took this call "
+			     "(killed, or out of memory). Nothing was "
+			     "done; try again."
+			   : err.text);
 	running_finish(running);
 }
 
 static enum worker_want wanted_worker(const struct running *running)
 {
-	if (running_is_file_call(running) || running->auditing)
+	if (is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
 }
@@ -898,7 +937,7 @@ void running_expect(const struct running *running)
 
 	/* A call that only reads is sent before a sleeping worker would be awake. */
 	if (session->cell != NULL && running->tool->where == IN_CELL &&
-	    running->tool->effects != EFFECT_READS && running_is_alone(running))
+	    running->tool->effects != EFFECT_READS && is_alone(running))
 		cell_expect(session->cell, wanted_worker(running));
 }
 
@@ -910,7 +949,7 @@ void running_dispatch(struct session *session)
 		return; /* the session is still being opened */
 	keeper_begin(session->keeper);
 	for (;;) {
-		struct running *running = running_next_queued(session, &waiting);
+		struct running *running = next_queued(session, &waiting);
 		if (running == NULL)
 			return;
 		struct err why = {0};
@@ -924,7 +963,7 @@ void running_dispatch(struct session *session)
 			continue;
 		}
 		if (cell_broken(session->cell) != NULL) {
-			running_fail_without_cell(running);
+			fail_without_cell(running);
 			continue;
 		}
 		if (why.code == 0)
@@ -933,7 +972,7 @@ void running_dispatch(struct session *session)
 		if (running->auditing)
 			audit_tell_lost(&running->result, why.text);
 		else
-			running_fail(running, why.text);
+			fail(running, why.text);
 		running_finish(running);
 	}
 }
@@ -954,7 +993,7 @@ void running_cancel(struct running *running)
 		return;
 	}
 	if (running->tool != NULL && running->tool->begin != NULL) {
-		session_elsewhere_cancel(running);
+		elsewhere_cancel(running);
 		return;
 	}
 	if (running->keeping) {
@@ -972,16 +1011,6 @@ void running_cancel(struct running *running)
 			 0, due, NULL);
 	if (due < running->kill_timer.due_ms)
 		running->kill_timer.due_ms = due;
-}
-
-void running_cancel_all(struct session *session)
-{
-	for (struct running *at = session->first; at != NULL;) {
-		struct running *next = at->next;
-		if (at->job == NULL && !at->quiet)
-			running_cancel(at);
-		at = next;
-	}
 }
 
 void running_free(struct running *running)
@@ -1076,9 +1105,9 @@ static bool has_duties(const struct cell *cell)
 static size_t share_of(const struct running *running)
 {
 	const bool searches = running->tool->searches;
-	const size_t workers = running_room(running->session, searches) + 1;
+	const size_t workers = file_room(running->session, searches) + 1;
 
-	return (1 + running_queued(running->session, searches) + workers - 1) / workers;
+	return (1 + files_queued(running->session, searches) + workers - 1) / workers;
 }
 
 static void gather(struct running *running)
@@ -1103,7 +1132,7 @@ static void recall_due(struct timer *timer)
 
 	/* No other worker could begin the calls behind RUNNING now. */
 	if (running->after != NULL &&
-	    running_room(running->session, running->tool->searches) == 0) {
+	    file_room(running->session, running->tool->searches) == 0) {
 		timer->due_ms = clock_now_ms() + RECALL_MS;
 		return;
 	}
@@ -1128,15 +1157,19 @@ static bool print_all(struct running *running, const struct worker_end *worker,
 	buf_init(&call, FRAME_MAX);
 	for (struct running *at = running; at != NULL && ok; at = at->after) {
 		buf_clear(&call);
-		ok = running_print(at, worker, &call) &&
+		ok = call_print(at, worker, &call) &&
 		     wire_add_to_batch(buf_str(&call), text);
 	}
 	buf_fini(&call);
 	return ok;
 }
 
-bool session_batch_print(struct running *running, const struct worker_end *worker,
-			 struct buf *text)
+/*
+ * WORKER is about to get RUNNING: put queued calls behind RUNNING and append all of them
+ * to TEXT. False: RUNNING goes without others.
+ */
+static bool batch_print(struct running *running, const struct worker_end *worker,
+			struct buf *text)
 {
 	const struct session *session = running->session;
 
@@ -1175,7 +1208,8 @@ void session_batch_recall(struct running *running)
 	}
 }
 
-bool session_batch_go_on(struct running *running, struct worker_end *worker)
+/* RUNNING has its result; true when WORKER is busy with the next call. */
+static bool batch_go_on(struct running *running, struct worker_end *worker)
 {
 	struct running *next = running->after;
 
@@ -1183,157 +1217,10 @@ bool session_batch_go_on(struct running *running, struct worker_end *worker)
 		return false;
 	running->after = NULL;
 	next->before = NULL;
-	running_begin(next, worker);
+	call_begin(next, worker);
 	if (next->after != NULL)
 		watch_over(next);
 	return true;
-}
-
-/*
- * Files that a killed git may have left (guard.h). One worker finds them, and another
- * worker removes them. In between the front, which sees the machine's processes, decides
- * which may go.
- */
-
-enum {
-	MEND_MS = 10000, /* enough to start two workers on a busy machine */
-	/* The kernel ends the processes of a killed session one after the other. */
-	DYING_MS = 2000,
-	/*
-	 * Most gits outside of the cell, which may hold a file, have ended before that.
-	 */
-	SHORT_MS = 300,
-};
-
-void running_take_left(struct running *running, struct tool_result *result)
-{
-	struct value *left = audit_take_left(result);
-
-	/*
-	 * A file that is found while the others are removed was left by no process that
-	 * this call ended.
-	 */
-	if (running->left_state != LEFT_UNSEEN) {
-		value_free(left);
-		return;
-	}
-	running->left_state = LEFT_SEEN;
-	running->left = left;
-}
-
-/*
- * Were processes of the call ended by force, by its worker or together with its worker?
- */
-static bool ended_some(const struct running *running)
-{
-	const struct tool_result *result = &running->result;
-
-	return running->auditing || result->status == RESULT_TIMED_OUT ||
-	       result->status == RESULT_CANCELLED ||
-	       value_integer(value_member(result->details, "left_processes")) > 0;
-}
-
-/* Keep only the objects in LEFT: a worker that was taken over may note anything. */
-static void items_keep(struct value *left)
-{
-	auto_value struct value *all = value_copy(left);
-
-	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
-		if (value_kind(value_at(at)) != VALUE_OBJECT)
-			value_remove(left, value_key(at));
-	}
-}
-
-/* Files of LEFT that some process may hold are looked at again after the next call. */
-static void held_keep(struct session *session, const struct value *left)
-{
-	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
-		struct value *item;
-
-		if (value_member(value_at(at), "held") == NULL)
-			continue;
-		if (session->held == NULL)
-			session->held = value_new_object();
-		item = value_copy(value_at(at));
-		value_set_boolean(item, "told", true);
-		value_set(session->held, value_key(at), item);
-	}
-}
-
-static void held_join(struct session *session, struct running *running)
-{
-	auto_value struct value *held = session->held;
-
-	session->held = NULL;
-	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
-		if (running->left == NULL)
-			running->left = value_new_object();
-		if (value_member(running->left, value_key(at)) == NULL)
-			value_set(running->left, value_key(at), value_copy(value_at(at)));
-	}
-}
-
-bool running_left_waits(struct running *running)
-{
-	const struct value *guard = cell_spec(running->session->cell)->guard;
-
-	if (running->left_state != LEFT_SEEN)
-		return false;
-	running->left_state = LEFT_JUDGED;
-	held_join(running->session, running);
-	if (running->left == NULL || guard == NULL)
-		return false;
-	items_keep(running->left);
-	holders_find(running->left, value_member(guard, "roots"), ended_some(running),
-		     clock_now_ms() + (running->mending ? DYING_MS : SHORT_MS));
-	held_keep(running->session, running->left);
-	return value_count(running->left) > 0;
-}
-
-struct value *running_left_carried(const struct running *running)
-{
-	struct value *carried;
-
-	if (running->left_state != LEFT_JUDGED && running->sent_ns == 0)
-		return NULL;
-	carried = value_new_object();
-	if (running->left_state == LEFT_UNSEEN)
-		value_set_integer(carried, LEFT_SINCE, running->sent_ns);
-	else if (running->left != NULL)
-		value_set(carried, LEFT_FOUND, value_ref(running->left));
-	return carried;
-}
-
-/* This tool is in no table: a worker knows it by its name. */
-static const struct tool left_tool = {
-	.name = AUDIT_CALL,
-	.description = "Look for what the gits of a killed session left.",
-	.effects = EFFECT_READS,
-	.internal = true,
-};
-
-void session_put_left_away(struct session *session)
-{
-	const int64_t deadline = clock_now_ms() + MEND_MS;
-	const struct value *guard = cell_spec(session->cell)->guard;
-	struct running *running;
-
-	if (!session->taken_over || guard == NULL)
-		return;
-	running = running_of_session(session, &left_tool);
-	/* The session's first call makes the audit. */
-	running->auditing = running->mending = true;
-	running->sent_ns = value_integer(value_member(guard, "ticked"));
-	running_set_state(running, RUNNING_QUEUED);
-	running_dispatch(session);
-	while (!running_is_done(running) && clock_now_ms() < deadline)
-		loop_turn(session->loop, deadline);
-	if (running_is_done(running) && running->result.text.size > 0) {
-		session->said = memory_alloc(sizeof(*session->said));
-		tool_result_init(session->said);
-		audit_take(session->said, &running->result);
-	}
-	running_free(running);
 }
 
 /*
@@ -1395,7 +1282,8 @@ void running_log(struct running *running, const char *level, const char *logger,
 	(void)emit(running, EVENT_LOG, str_part(text, 0, TELL_MAX), data);
 }
 
-void running_told(struct running *running, struct str payload)
+/* RUNNING's worker reports something (call.h). PAYLOAD is not trusted. */
+static void worker_told(struct running *running, struct str payload)
 {
 	auto_value struct value *told = NULL;
 	auto_value struct value *data = NULL;
@@ -1478,7 +1366,8 @@ static bool open_question(struct running *running, int64_t id, const char *kind,
 	return false;
 }
 
-void running_asked(struct running *running, struct str payload)
+/* RUNNING's worker asks something (call.h). PAYLOAD is not trusted. */
+static void worker_asked(struct running *running, struct str payload)
 {
 	auto_value struct value *object = NULL;
 	struct tell_question question;
@@ -1537,7 +1426,8 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 /* A whole look takes a second; more when the machine is busy */
 enum { LOOK_MS = 6000 };
 
-void running_finish_next(struct running *running)
+/* RUNNING, which had a worker, ends, now or after its checkpoint. */
+static void finish_next(struct running *running)
 {
 	struct session *session = running->session;
 
@@ -1550,17 +1440,6 @@ void running_finish_next(struct running *running)
 	running_finish(running);
 	running_dispatch(session);
 	cell_refill(session->cell);
-}
-
-enum audit_reach audit_reach_of(const struct running *running)
-{
-	const struct session *session = running->session;
-
-	if (!running->audits)
-		return AUDIT_NEAR;
-	if (session->taken_over || keeper_misses_nested(session->keeper))
-		return AUDIT_ALL;
-	return running->reach;
 }
 
 /* A fresh worker audits before RUNNING is answered. */
@@ -1591,7 +1470,13 @@ static bool has_unseen(struct running *running)
 	return audit_take_partial(&running->result);
 }
 
-bool running_looks_again(struct running *running)
+/*
+ * The result of RUNNING has come. True: the call is answered only after a fresh worker
+ * has looked where the call's own audit did not reach, or has removed files that a killed
+ * git left. The first happens in a cell of one call only; in other cells the session's
+ * end looks there.
+ */
+static bool looks_again(struct running *running)
 {
 	bool again = running_left_waits(running);
 
@@ -1650,14 +1535,18 @@ void session_look_whole(struct session *session, bool all)
 	running_free(running);
 }
 
-void running_finish_audited(struct running *running)
+/*
+ * The worker of RUNNING died before any audit. When it could write, a fresh worker audits
+ * before the call is answered. The result of the call stands already.
+ */
+static void finish_audited(struct running *running)
 {
 	struct session *session = running->session;
 
 	if (running->auditing)
 		audit_tell_lost(&running->result, "the worker ended");
 	else if (running->journal.fd >= 0)
-		running->unfinished = files_unfinished(running->journal.fd);
+		running->unfinished = place_unfinished(running->journal.fd);
 	if (!running->auditing && cell_spec(session->cell)->guard != NULL &&
 	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		if (session->one_call)
@@ -1667,10 +1556,14 @@ void running_finish_audited(struct running *running)
 		audit_first(running);
 		return;
 	}
-	running_finish_next(running);
+	finish_next(running);
 }
 
-void running_audit_done(const struct running *running, const struct tool_result *result)
+/*
+ * The audit in RESULT is done. No audit is due any more, unless this one failed, a job
+ * may write, or another audit was asked for after RUNNING was sent.
+ */
+static void audit_done(const struct running *running, const struct tool_result *result)
 {
 	struct session *session = running->session;
 
@@ -1681,7 +1574,7 @@ void running_audit_done(const struct running *running, const struct tool_result 
 	}
 }
 
-void running_audit_arrived(struct running *running, const struct frame *frame)
+static void audit_arrived(struct running *running, const struct frame *frame)
 {
 	struct tool_result audit;
 	struct err err;
@@ -1696,7 +1589,7 @@ void running_audit_arrived(struct running *running, const struct frame *frame)
 		running->unfinished = NULL;
 		running->mended = true;
 		if (!running->mending)
-			running_audit_done(running, &audit);
+			audit_done(running, &audit);
 	}
 	tool_result_fini(&audit);
 }
@@ -1714,13 +1607,11 @@ enum {
 	ENDING_US = 150,
 };
 
-void running_fail(struct running *running, const char *why)
-{
-	buf_clear(&running->result.text);
-	(void)tool_fail(&running->result, "%s", why);
-}
-
-void running_kill_due(struct timer *timer)
+/*
+ * The worker did not answer in time: kill it from outside, for the deadline or the
+ * cancel.
+ */
+static void kill_due(struct timer *timer)
 {
 	struct running *running = timer->context;
 	struct worker_end *worker = running->worker;
@@ -1728,18 +1619,18 @@ void running_kill_due(struct timer *timer)
 
 	running->worker = NULL;
 	if (running->auditing) {
-		running_finish_audited(running);
+		finish_audited(running);
 		return;
 	}
-	running_fail(running, ended ? "It gave no answer in time and was ended by force, "
-				      "with all that it had started."
-				    : "It could not be ended even by force: the kernel is "
-				      "holding it (a broken disk or mount, or very much "
-				      "memory to give back).");
+	fail(running, ended ? "It gave no answer in time and was ended by force, "
+			      "with all that it had started."
+			    : "It could not be ended even by force: the kernel is "
+			      "holding it (a broken disk or mount, or very much "
+			      "memory to give back).");
 	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
 	if (!ended)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
-	running_finish_audited(running);
+	finish_audited(running);
 }
 
 /*
@@ -1748,10 +1639,10 @@ void running_kill_due(struct timer *timer)
  */
 static void result_garbled(struct running *running, const struct err *why)
 {
-	running_fail(running, why->text);
+	fail(running, why->text);
 	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 	running->worker = NULL;
-	running_finish_audited(running);
+	finish_audited(running);
 }
 
 /*
@@ -1802,15 +1693,15 @@ static bool result_take(struct running *running, const struct frame *frame)
 	if (running->mends)
 		cell_mended(session->cell);
 	if (running->audits || running->job != NULL)
-		running_audit_done(running, &running->result);
+		audit_done(running, &running->result);
 	/*
 	 * A file tool that did what was asked met no limit. Looking would cost two system
 	 * calls.
 	 */
-	if (!running_is_file_call(running) || running->result.status != RESULT_DONE)
+	if (!is_file_call(running) || running->result.status != RESULT_DONE)
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	/* Take the proxy's refusals before what programs say about hosts. */
-	running_end_network(running);
+	network_end(running);
 	denial_claims_judge(session->policy,
 			    session_weighs_hosts(session, &running->result),
 			    &running->result);
@@ -1853,37 +1744,25 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 	struct worker_end *worker = running->worker;
 
 	if (running->auditing) {
-		running_audit_arrived(running, frame);
+		audit_arrived(running, frame);
 		cell_let_go(worker);
 		running->worker = NULL;
-		if (!running_looks_again(running))
-			running_finish_next(running);
+		if (!looks_again(running))
+			finish_next(running);
 		return false;
 	}
 	if (!result_take(running, frame))
 		return false;
 	running->worker = NULL;
-	if (session_batch_go_on(running, worker)) {
+	if (batch_go_on(running, worker)) {
 		running_finish(running);
 		return true;
 	}
-	if (running_looks_again(running))
+	if (looks_again(running))
 		cell_let_go(worker);
 	else
 		result_stands(running, worker);
 	return false;
-}
-
-void running_fail_without_cell(struct running *running)
-{
-	const char *why = cell_broken(running->session->cell);
-
-	if (running->auditing)
-		audit_tell_lost(&running->result, why);
-	else
-		running_fail(running, why);
-	value_set_boolean(tool_details(&running->result), "cell_broken", true);
-	running_finish(running);
 }
 
 static void worker_lost(struct running *running)
@@ -1894,7 +1773,7 @@ static void worker_lost(struct running *running)
 	running->begun &= was_made;
 	running->lost = true;
 	if (running->worker->refused != NULL && !running->auditing) {
-		running_fail(running, running->worker->refused);
+		fail(running, running->worker->refused);
 		(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 		running->worker = NULL;
 		running_finish(running);
@@ -1902,30 +1781,32 @@ static void worker_lost(struct running *running)
 		return;
 	}
 	if (!running->auditing) {
-		running_fail(
-			running,
-			(running->tool->effects & EFFECT_RUNS) != 0
-				? "The worker that ran this call ended before it answered "
-				  "(killed, or out of memory), and with it all that the call "
-				  "had started; what it printed is lost, what it wrote is not. "
-				  "Look at that, and try again, with less at once."
-				: "The worker that ran this call ended before it answered "
-				  "(killed, or out of memory). Files are whole: old or new. "
-				  "Try again, with less at once.");
+		fail(running,
+		     (running->tool->effects & EFFECT_RUNS) != 0
+			     ? "The worker that ran this call ended before it answered "
+			       "(killed, or out of memory), and with it all that the call "
+			       "had started; what it printed is lost, what it wrote is not. "
+			       "Look at that, and try again, with less at once."
+			     : "The worker that ran this call ended before it answered "
+			       "(killed, or out of memory). Files are whole: old or new. "
+			       "Try again, with less at once.");
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	}
 	/* The worker may have sent something that is not a frame, and still live. */
 	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 	running->worker = NULL;
 	if (was_made || cell_broken(session->cell) == NULL) {
-		running_finish_audited(running);
+		finish_audited(running);
 		return;
 	}
-	running_fail_without_cell(running);
+	fail_without_cell(running);
 	running_dispatch(session);
 }
 
-bool running_frame_arrived(void *context, const struct frame *frame)
+/*
+ * A frame of the call's worker has come; NULL: the worker is lost. As worker_end.frame.
+ */
+static bool frame_arrived(void *context, const struct frame *frame)
 {
 	struct running *running = context;
 	struct err err;
@@ -1943,9 +1824,9 @@ bool running_frame_arrived(void *context, const struct frame *frame)
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
 		session_jobs_answered(running->job, frame);
 	} else if (frame->kind == FRAME_TELL) {
-		running_told(running, frame->payload);
+		worker_told(running, frame->payload);
 	} else if (frame->kind == FRAME_QUESTION) {
-		running_asked(running, frame->payload);
+		worker_asked(running, frame->payload);
 	} else if (frame->kind == FRAME_WAITS) {
 		if (running->job != NULL)
 			session_jobs_waits(running->job);

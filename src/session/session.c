@@ -39,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,6 +130,17 @@ static void cell_changed(void *context)
 	running_dispatch(context);
 }
 
+/* Cancel all calls under way except jobs and the session's own calls. */
+static void cancel_all(struct session *session)
+{
+	for (struct running *at = session->first; at != NULL;) {
+		struct running *next = at->next;
+		if (at->job == NULL && !at->quiet)
+			running_cancel(at);
+		at = next;
+	}
+}
+
 static void cancel_ready(struct watch *watch, short events)
 {
 	(void)events;
@@ -137,7 +149,7 @@ static void cancel_ready(struct watch *watch, short events)
 	 * make the loop spin.
 	 */
 	loop_remove(watch);
-	running_cancel_all(watch->context);
+	cancel_all(watch->context);
 }
 
 /*
@@ -308,6 +320,23 @@ static bool cell_make(struct session *session, const struct session_options *opt
 
 static void session_mend(struct session *session);
 
+/*
+ * The worker of a command holds two descriptors; two more are left for everything else
+ * that is open.
+ */
+enum { DESCRIPTORS_PER_COMMAND = 4 };
+
+/* How many commands may run at the same time, by the limit of descriptors. */
+static size_t commands_most(void)
+{
+	struct rlimit files;
+	size_t most = 1;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > DESCRIPTORS_PER_COMMAND)
+		most = (size_t)files.rlim_cur / DESCRIPTORS_PER_COMMAND;
+	return most;
+}
+
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err)
 {
@@ -326,7 +355,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;
 	made->cores = clock_cores_usable();
-	made->commands_most = running_commands_most();
+	made->commands_most = commands_most();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
 	made->keeper = keeper_new(made, options->undo_folder, options->undo_space);
@@ -346,6 +375,13 @@ bool session_open(const struct session_options *options, struct session **sessio
 	return true;
 }
 
+static void forget_changed(struct session *session)
+{
+	for (char **at = session->changed; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(session->changed);
+}
+
 void session_close(struct session *session)
 {
 	if (session == NULL)
@@ -353,7 +389,7 @@ void session_close(struct session *session)
 	/* Cancel all at the same time: each may take its grace time. */
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
 		running_cancel(job->work);
-	running_cancel_all(session);
+	cancel_all(session);
 	const bool misses = keeper_misses_nested(session->keeper);
 	keeper_close(session->keeper);
 	session->keeper = NULL;
@@ -377,9 +413,7 @@ void session_close(struct session *session)
 	value_free(session->outside);
 	free(session->folder);
 	forget_tools(session);
-	for (char **at = session->changed; at != NULL && *at != NULL; at++)
-		free(*at);
-	free(session->changed);
+	forget_changed(session);
 	free(session);
 }
 
@@ -432,6 +466,51 @@ const struct policy *session_policy(const struct session *session)
 const struct tool *const *session_tools(const struct session *session)
 {
 	return session->offered;
+}
+
+/* The steps of a session, which its keeper knows. */
+
+const char *session_run(const struct session *session)
+{
+	return keeper_run(session->keeper);
+}
+
+void session_adopt(struct session *session, const char *run, bool handed)
+{
+	keeper_adopt(session->keeper, run, handed);
+}
+
+void session_checkpoint(struct session *session, bool begins_turn)
+{
+	keeper_checkpoint(session->keeper, begins_turn);
+}
+
+void session_rest(struct session *session)
+{
+	cell_rest(session->cell);
+}
+
+const char *const *session_changed(struct session *session)
+{
+	forget_changed(session);
+	session->changed = keeper_changed(session->keeper);
+	return (const char *const *)session->changed;
+}
+
+bool session_has_news(const struct session *session)
+{
+	return keeper_has_news(session->keeper);
+}
+
+void session_writes(const struct session *session, struct session_writes *writes)
+{
+	*writes = (struct session_writes){0};
+	keeper_writes(session->keeper, writes);
+	for (const struct job *at = session->first_job; at != NULL; at = at->next) {
+		if (at->ended_us == 0 && at->work != NULL &&
+		    at->work->tool->effects != EFFECT_READS)
+			writes->writing = true;
+	}
 }
 
 /*

@@ -8,7 +8,8 @@
  * the cell dies with the thread that opened it.
  *
  * The calls of this module are in call.c (a call is judged), running.c (it is queued,
- * runs and ends) and jobs.c (it goes on without its caller). Calls that only read may
+ * runs and ends), jobs.c (it goes on without its caller) and left.c (what happens to the
+ * files of a git that was killed with it). Calls that only read may
  * be sent to one worker together. File calls have two workers for each core, and
  * searches one of these two: a search uses all cores that it finds and takes as long
  * as its expression and the disk want, so the other workers stay free for a call that
@@ -97,7 +98,7 @@ struct session_options {
 	 * (store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
-	/* of all stores together; 0: UNDO_ALL_MAX (projects.h) */
+	/* of all stores together; 0: UNDO_ALL_MAX (store.h) */
 	uint64_t undo_space;
 	/* The steps that this session is opened to undo (plan.h); NULL: none. */
 	const struct undo_aim *undoes;
@@ -281,11 +282,6 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err);
 /*
- * The person who answered approval questions is gone: refuse all open and all future
- * ones.
- */
-void session_hear_nobody(struct session *session);
-/*
  * For the code that carries out a tool ELSEWHERE: the arguments and the id of RUNNING,
  * valid until it ends.
  */
@@ -437,7 +433,7 @@ struct session {
 	/* found before the first call; told in the first result; or NULL */
 	struct tool_result *said;
 	/*
-	 * files that killed gits left and that other processes may hold (running.c)
+	 * files that killed gits left and that other processes may hold (left.c)
 	 */
 	struct value *held;
 	bool unseen; /* commands may have left something where no audit has looked */
@@ -618,8 +614,6 @@ struct running {
  * be new or done.
  */
 void running_set_state(struct running *running, enum running_state state);
-/* RUNNING starts no program. */
-bool running_is_file_call(const struct running *running);
 /* Calls of TOOL are the session's own: their changes belong to nobody's steps. */
 bool running_is_ours(const struct tool *tool);
 /*
@@ -627,25 +621,12 @@ bool running_is_ours(const struct tool *tool);
  */
 bool running_is_command(const struct running *running);
 bool running_is_writer(const struct running *running);
-/* RUNNING is the only call under way, and it and its worker have a processor each. */
-bool running_is_alone(const struct running *running);
-/* How many file calls may begin beside the busy ones; SEARCHES: how many searches. */
-size_t running_room(const struct session *session, bool searches);
-/* How many file calls are queued: only searches when SEARCHES, else all others. */
-size_t running_queued(const struct session *session, bool searches);
-/* How many commands may run at the same time, by the limit of descriptors. */
-size_t running_commands_most(void);
 /*
  * An answer is expected within US microseconds: keep the loop awake for it. The loop may
  * sleep when workers are being made and want the only other processor, because they would
  * then wait for ours.
  */
 void running_stay(struct session *session, int64_t us);
-/*
- * The queued call that may begin next; NULL: none. *WAITING: how many could begin, with a
- * worker each.
- */
-struct running *running_next_queued(const struct session *session, size_t *waiting);
 /* RUNNING has its tool and is still being judged: its worker may already wake up. */
 void running_expect(const struct running *running);
 /* Give queued calls to idle workers. */
@@ -660,18 +641,9 @@ void running_finish(struct running *running);
  * programs.
  */
 void running_refused(void *context, uint64_t number, const char *target, const char *remedy);
-/*
- * Grant RUNNING the network. Returns the variables by which its programs reach it, owned
- * by the caller; NULL: there are none.
- */
-struct value *running_begin_network(struct running *running);
 /* How far claims about hosts in RESULT are believed in SESSION's cell. */
 enum claims_hosts session_weighs_hosts(const struct session *session,
 				       const struct tool_result *result);
-/* End the network grant of RUNNING and add the refused hosts to its result. */
-void running_end_network(struct running *running);
-/* Cancel all calls under way except jobs and the session's own calls. */
-void running_cancel_all(struct session *session);
 
 /*
  * session_memory_for: the marks in `seen` that may matter to RUNNING.
@@ -687,53 +659,18 @@ bool session_emit(struct session *session, enum event_kind kind,
 bool job_may_begin(struct running *running);
 /* Does RUNNING ask to be a job from the beginning? */
 bool job_is_wanted(const struct running *running);
-/* Append to TEXT the call that does ACTION to JOB: job {"id": 3, "action": "wait"}. */
-void job_add_call(const struct job *job, const char *action, struct buf *text);
-/* Append to TEXT a short name of JOB: the beginning of its command, or its tool. */
-void job_add_label(const struct job *job, struct buf *text);
 /* Does a job other than EXCEPT (or NULL) run that can write? */
 bool job_writes(const struct session *session, const struct job *except);
 /* After patience_s from now RUNNING becomes a job; 0: never. */
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);
 
-/* running.c: RUNNING is busy from now on, with WORKER. */
-void running_begin(struct running *running, struct worker_end *worker);
-/* Append to TEXT the message that tells WORKER of RUNNING; false when it does not fit. */
-bool running_print(struct running *running, const struct worker_end *worker,
-		   struct buf *text);
-
-/*
- * Calls that only read may be sent to one worker together, so that neither side sleeps
- * between them (running.c). session_batch_print: WORKER is about to get RUNNING; put queued
- * calls behind RUNNING and append all of them to TEXT. False: RUNNING goes without
- * others. session_batch_recall: queue the other calls of RUNNING's batch again. session_batch_go_on:
- * RUNNING has its result; true when WORKER is busy with the next call.
- */
-bool session_batch_print(struct running *running, const struct worker_end *worker,
-			 struct buf *text);
+/* Queue the calls that share the worker of RUNNING again, for other workers. */
 void session_batch_recall(struct running *running);
-bool session_batch_go_on(struct running *running, struct worker_end *worker);
 
 /* A quiet call of the session's own, of TOOL, that nobody has judged (call.c). */
 struct running *running_of_session(struct session *session, const struct tool *tool);
 
-/* RUNNING, which had a worker, ends, now or after its checkpoint (running.c). */
-void running_finish_next(struct running *running);
-/*
- * The worker of RUNNING died before any audit. When it could write, a fresh worker audits
- * before the call is answered. The result of the call stands already.
- */
-void running_finish_audited(struct running *running);
-/* How far RUNNING's worker audits before it makes the call. */
-enum audit_reach audit_reach_of(const struct running *running);
-/*
- * The result of RUNNING has come. True: the call is answered only after a fresh worker
- * has looked where the call's own audit did not reach, or has removed files that a killed
- * git left. The first happens in a cell of one call only; in other cells the session's
- * end looks there.
- */
-bool running_looks_again(struct running *running);
 /*
  * At the session's end, when none of its calls runs: look where no audit has looked, and
  * report the findings as a notice. When that is impossible the next session does it. ALL:
@@ -741,23 +678,7 @@ bool running_looks_again(struct running *running);
  */
 void session_look_whole(struct session *session, bool all);
 /*
- * running.c: RUNNING fails without an answer of a worker, for the reason WHY. The
- * caller then calls running_finish.
- */
-void running_fail(struct running *running, const char *why);
-/* RUNNING ends because there is no cell any more. */
-void running_fail_without_cell(struct running *running);
-/*
- * The worker did not answer in time: kill it from outside, for the deadline or the
- * cancel. This is the `due` of kill_timer.
- */
-void running_kill_due(struct timer *timer);
-/*
- * A frame of the call's worker has come; NULL: the worker is lost. As worker_end.frame.
- */
-bool running_frame_arrived(void *context, const struct frame *frame);
-/*
- * Files that a killed git may have left (running.c). running_take_left: move the
+ * Files that a killed git may have left (left.c). running_take_left: move the
  * files that RESULT notes to RUNNING. running_left_waits: judge the files; true when a
  * worker must still be asked to remove some. running_left_carried: the message for the
  * worker that looks, owned by the caller; NULL: none.
@@ -768,46 +689,20 @@ struct value *running_left_carried(const struct running *running);
 /* The same for a session that was killed, before the first call of this session. */
 void session_put_left_away(struct session *session);
 
-/*
- * The audit in RESULT is done. No audit is due any more, unless this one failed, a job
- * may write, or another audit was asked for after RUNNING was sent.
- */
-void running_audit_done(const struct running *running, const struct tool_result *result);
-void running_audit_arrived(struct running *running, const struct frame *frame);
-
-/*
- * RUNNING's worker reports or asks something (call.h). PAYLOAD is not trusted
- * (running.c).
- */
-void running_told(struct running *running, struct str payload);
-void running_asked(struct running *running, struct str payload);
-
-/* Begin or cancel RUNNING, whose tool has a `begin` of its own (running.c). */
+/* Begin RUNNING, whose tool has a `begin` of its own (running.c). */
 void session_elsewhere_call(struct running *running);
-void session_elsewhere_cancel(struct running *running);
 
 /* Carry out RUNNING, a call of the tool `job` (jobs.c). */
 void session_jobs_call(struct running *running);
-/*
- * Ask JOB's worker for RUNNING, or answer RUNNING immediately when the job gives no
- * answers.
- */
-void session_jobs_read(struct running *running, struct job *job);
 /* RUNNING, which asks a job, is cancelled. */
 void session_jobs_cancel(struct running *running);
 /*
- * session_jobs_answered: JOB's worker has answered a question. session_jobs_waits: the worker says that a
- * program waits for input. session_jobs_ended: JOB has ended.
+ * session_jobs_answered: JOB's worker has answered a question. session_jobs_waits: the
+ * worker says that a program waits for input.
  */
 void session_jobs_answered(struct job *job, const struct frame *frame);
 void session_jobs_waits(struct job *job);
-void session_jobs_ended(struct job *job);
 
-/*
- * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
- * not (call.c).
- */
-bool session_judge(struct running *running, const struct request *request);
 /* Make a denial the result of RUNNING. */
 void session_deny(struct running *running, const char *because, const char *rule);
 /* The command of RUNNING may run: drop the question about it. */

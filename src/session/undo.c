@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "session/keeper.h"
+#include "session/session.h"
 #include "undo/plan.h"
 
 #include <errno.h>
@@ -83,8 +84,12 @@ static bool look_for_path(void *context, const struct undo_change *change)
 	return false;
 }
 
-bool keeper_undo_step_touches(const struct undo_store *store, uint32_t number,
-			      const struct undo_plan *plan, char **path, struct err *err)
+/*
+ * *PATH becomes the first path of PLAN that the step NUMBER has changed, owned by the
+ * caller; NULL: none. Folders and git's index do not count: everybody changes them.
+ */
+static bool step_touches(const struct undo_store *store, uint32_t number,
+			 const struct undo_plan *plan, char **path, struct err *err)
 {
 	struct touching touching = {.plan = plan,
 				    .takes_repository = undo_plan_takes_repository(plan)};
@@ -109,8 +114,7 @@ static bool is_on_top(struct undoing *undoing, struct err *err)
 		    (later->work == UNDO_BY_UNDO &&
 		     (later->undoes >= undoing->step->number || !later->whole)))
 			continue;
-		if (!keeper_undo_step_touches(undoing->store, later->number,
-					      &undoing->plan, &path, err))
+		if (!step_touches(undoing->store, later->number, &undoing->plan, &path, err))
 			return false;
 		if (path == NULL)
 			continue;
@@ -489,8 +493,7 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 		    (other->work == UNDO_BY_UNDO &&
 		     (other->undoes >= undo->first || !other->whole)))
 			continue;
-		if (!keeper_undo_step_touches(undo->store, other->number, &undo->plan,
-					      &path, err))
+		if (!step_touches(undo->store, other->number, &undo->plan, &path, err))
 			return false;
 		if (path == NULL)
 			continue;

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "files/files.h"
+#include "files/place.h"
 #include "tool/call.h"
 
 #include <stdbool.h>

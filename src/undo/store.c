@@ -1,4 +1,7 @@
-/* store: the folder of logs, lists and descriptions, and its tidying. */
+/*
+ * store: the folder of logs, lists and descriptions, its tidying, and the space that the
+ * stores of all workspaces take.
+ */
 
 #include "undo/store.h"
 
@@ -35,6 +38,43 @@
 #define UNDO_LIST_ENDING   ".list"
 #define UNDO_RIGHTS_ENDING ".rights"
 #define UNDO_OBJECTS_NAME  "objects"
+
+/*
+ * The path of the workspace. Each session holds a shared lock on it, so that nobody
+ * prunes the store meanwhile.
+ */
+#define USED_NAME "workspace"
+
+/* Digits of the hash of rights. So many digits make a deliberate collision infeasible. */
+enum { UNDO_RIGHTS_DIGITS = 32 };
+
+/* Files of the store that have no name yet. Zeroed, it is empty. */
+struct undo_blanks {
+	int fds[UNDO_AHEAD_MAX];
+	size_t count;
+};
+
+struct undo_store {
+	int folder;                    /* -1: in memory */
+	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
+	uint32_t last;                 /* the number that was given last */
+	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
+	int used;                      /* USED_NAME, locked; -1: not locked */
+	/* this store has begun a step, so more will follow */
+	bool writes;
+	struct undo_blanks blank_logs, blank_steps;
+	char *workspace;
+	/* rights of the present session; NULL and "" until they are set */
+	char *rights_text;
+	char rights_hash[UNDO_RIGHTS_DIGITS + 1];
+	struct rights *rights;
+};
+
+/* The numbers of the existing logs, ascending. `items` is freed by the caller. */
+struct undo_numbers {
+	uint32_t *items;
+	size_t count, room;
+};
 
 /* Makes the files of the next steps ahead. They are nameless until they are needed. */
 
@@ -397,7 +437,7 @@ static int open_folder(int at, const char *name, bool make)
 	return fd;
 }
 
-bool undo_store_log_number(const char *name, uint32_t *number)
+static bool log_number(const char *name, uint32_t *number)
 {
 	char *end;
 
@@ -424,7 +464,7 @@ static uint32_t last_number(int folder)
 		return 0;
 	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
-		if (undo_store_log_number(at->d_name, &number) && number > last)
+		if (log_number(at->d_name, &number) && number > last)
 			last = number;
 	}
 	(void)closedir(names);
@@ -437,8 +477,8 @@ static uint32_t last_number(int folder)
  */
 static int hold(int own, const char *workspace)
 {
-	auto_close int fd = openat(own, UNDO_USED_NAME,
-				   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_close int fd =
+		openat(own, USED_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat st;
 
 	if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
@@ -824,8 +864,8 @@ static int compare_numbers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numbers,
-		       struct err *err)
+static bool numbers_read(const struct undo_store *store, struct undo_numbers *numbers,
+			 struct err *err)
 {
 	int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
@@ -837,7 +877,7 @@ bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numb
 		return err_set(err, errno, "the undo store: %s", strerror(errno));
 	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
-		if (!undo_store_log_number(at->d_name, &number))
+		if (!log_number(at->d_name, &number))
 			continue;
 		if (numbers->count == numbers->room) {
 			numbers->room = numbers->room > 0 ? 2 * numbers->room : 64;
@@ -853,7 +893,7 @@ bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numb
 }
 
 /* The index of NUMBER; the count when it is not among them. */
-static size_t undo_numbers_find(const struct undo_numbers *numbers, uint32_t number)
+static size_t numbers_find(const struct undo_numbers *numbers, uint32_t number)
 {
 	const uint32_t *found = numbers->count > 0
 					? bsearch(&number, numbers->items, numbers->count,
@@ -975,7 +1015,7 @@ bool undo_store_steps(const struct undo_store *store, struct undo_steps *steps,
 	struct undo_numbers numbers;
 
 	*steps = (struct undo_steps){0};
-	if (!undo_numbers_read(store, &numbers, err))
+	if (!numbers_read(store, &numbers, err))
 		return false;
 	steps->steps = memory_array(numbers.count + 1, sizeof(*steps->steps));
 	undo_store_names(store, UNDO_LIST_ENDING, add_bytes,
@@ -1014,7 +1054,7 @@ struct marks {
 
 static void mark(struct marks *marks, uint32_t number)
 {
-	size_t at = undo_numbers_find(marks->numbers, number);
+	size_t at = numbers_find(marks->numbers, number);
 
 	if (at < marks->numbers->count)
 		marks->kept[at] = true;
@@ -1153,13 +1193,12 @@ static void drop_old_name(void *context, const char *name)
 		(void)unlinkat(store->folder, name, 0);
 }
 
-void undo_store_tidy(struct undo_store *store)
-{
-	undo_store_tidy_since(store, clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000,
-			      false);
-}
-
-void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
+/*
+ * Remove steps that began before OLDEST_MS or are over the ceilings, and contents that
+ * nothing else refers to. FORGETS: remove the lists too, so that contents go to which
+ * only a list refers.
+ */
+static void tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
 {
 	struct undo_numbers numbers;
 	uint64_t bytes = 0, left;
@@ -1169,7 +1208,7 @@ void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool for
 	 * is doing it.
 	 */
 	if (flock(store->folder, LOCK_EX | LOCK_NB) < 0 ||
-	    !undo_numbers_read(store, &numbers, NULL))
+	    !numbers_read(store, &numbers, NULL))
 		return;
 	for (size_t i = 0; i < numbers.count; i++) {
 		auto_close int fd = undo_store_open_log(store, numbers.items[i], false);
@@ -1198,6 +1237,286 @@ void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool for
 	free(marks.kept);
 	free(numbers.items);
 	(void)flock(store->folder, LOCK_UN);
+}
+
+void undo_store_tidy(struct undo_store *store)
+{
+	tidy_since(store, clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000, false);
+}
+
+/* The stores of all workspaces, from outside. */
+
+enum {
+	DEPTH_MAX = 4, /* levels: the store, its objects, their first digits or packs */
+	BLOCK = 512,   /* the unit of st_blocks */
+};
+
+static bool is_project(const char *name)
+{
+	return strlen(name) == UNDO_PROJECT_NAME - 1 &&
+	       strspn(name, "0123456789abcdef") == UNDO_PROJECT_NAME - 1;
+}
+
+static int open_project(const char *folder, const char *name)
+{
+	auto_close int all = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (all < 0 || !is_project(name))
+		return -1;
+	return openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Lock the store when no session uses it. The lock lasts until *HELD is closed. */
+static bool hold_alone(int folder, int *held)
+{
+	*held = openat(folder, USED_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return *held >= 0 && flock(*held, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void add_log(struct undo_project *project, const struct stat *st)
+{
+	const int64_t changed_ms = clock_ns(&st->st_mtim) / 1000000;
+
+	if (project->oldest_ms == 0 || changed_ms < project->oldest_ms)
+		project->oldest_ms = changed_ms;
+	if (changed_ms > project->newest_ms)
+		project->newest_ms = changed_ms;
+}
+
+/*
+ * Add the files in FOLDER to PROJECT, and close FOLDER. A file with more than one name is
+ * not counted, because git holds it as well.
+ */
+static void measure(int folder, int depth, struct undo_project *project)
+{
+	DIR *names = fdopendir(folder);
+	uint32_t number;
+	struct stat st;
+
+	if (names == NULL) {
+		fd_close(&folder);
+		return;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (fstatat(dirfd(names), at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISREG(st.st_mode) && st.st_nlink == 1)
+			project->bytes += (uint64_t)st.st_blocks * BLOCK;
+		if (depth == 0 && S_ISREG(st.st_mode) && log_number(at->d_name, &number))
+			add_log(project, &st);
+		if (S_ISDIR(st.st_mode) && at->d_name[0] != '.' && depth < DEPTH_MAX) {
+			const int below =
+				openat(dirfd(names), at->d_name,
+				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (below >= 0)
+				measure(below, depth + 1, project);
+		}
+	}
+	(void)closedir(names);
+}
+
+static void look_at(int folder, struct undo_project *project)
+{
+	auto_close int used = openat(folder, USED_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct buf text;
+
+	if (copy >= 0)
+		measure(copy, 0, project);
+	if (used < 0)
+		return;
+	buf_init(&text, PATH_MAX);
+	if (fd_read_all(used, &text, USED_NAME, NULL) && text.size > 0 &&
+	    text.data[0] == '/' && strlen(text.data) == text.size)
+		project->workspace = memory_copy(text.data);
+	buf_fini(&text);
+	project->used = flock(used, LOCK_EX | LOCK_NB) < 0;
+}
+
+bool undo_projects_list(const char *folder, struct undo_projects *projects, struct err *err)
+{
+	DIR *names = opendir(folder);
+	size_t room = 0;
+
+	*projects = (struct undo_projects){0};
+	if (names == NULL)
+		return errno == ENOENT ||
+		       err_set(err, errno, "%s: %s", folder, strerror(errno));
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		auto_close int own =
+			is_project(at->d_name) ? open_project(folder, at->d_name) : -1;
+		struct undo_project *project;
+
+		if (own < 0)
+			continue;
+		if (projects->count == room) {
+			room = room > 0 ? 2 * room : 16;
+			projects->items = memory_grow(projects->items, room,
+						      sizeof(*projects->items));
+		}
+		project = &projects->items[projects->count++];
+		*project = (struct undo_project){0};
+		memcpy(project->name, at->d_name, UNDO_PROJECT_NAME);
+		look_at(own, project);
+	}
+	(void)closedir(names);
+	return true;
+}
+
+void undo_projects_fini(struct undo_projects *projects)
+{
+	for (size_t i = 0; i < projects->count; i++)
+		free(projects->items[i].workspace);
+	free(projects->items);
+	*projects = (struct undo_projects){0};
+}
+
+bool undo_projects_prune(const char *folder, const char *name, int64_t oldest_ms)
+{
+	struct undo_store store = {.folder = open_project(folder, name), .used = -1};
+	struct undo_numbers left = {0};
+	char path[PATH_MAX];
+
+	auto_close int own = store.folder;
+	auto_close int held = -1;
+	if (own < 0 || !hold_alone(own, &held))
+		return false;
+	tidy_since(&store, oldest_ms, true);
+	/* A log that a program still writes to stays, and so does the folder. */
+	if (numbers_read(&store, &left, NULL) && left.count == 0 &&
+	    snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))
+		fd_folder_remove(path);
+	free(left.items);
+	return true;
+}
+
+/* A log of some store. */
+struct dated {
+	int64_t changed_ms;
+	uint64_t bytes;
+};
+
+struct dating {
+	struct dated *items;
+	size_t count, room;
+};
+
+static void date_logs(const char *folder, const struct undo_project *project,
+		      struct dating *dating)
+{
+	int own = open_project(folder, project->name);
+	DIR *names = own >= 0 ? fdopendir(own) : NULL;
+	uint32_t number;
+	struct stat st;
+
+	if (names == NULL) {
+		fd_close(&own);
+		return;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (!log_number(at->d_name, &number) ||
+		    fstatat(dirfd(names), at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (dating->count == dating->room) {
+			dating->room = dating->room > 0 ? 2 * dating->room : 64;
+			dating->items = memory_grow(dating->items, dating->room,
+						    sizeof(*dating->items));
+		}
+		dating->items[dating->count++] =
+			(struct dated){clock_ns(&st.st_mtim) / 1000000,
+				       (uint64_t)st.st_blocks * BLOCK};
+	}
+	(void)closedir(names);
+}
+
+static int compare_dates(const void *a, const void *b)
+{
+	const struct dated *left = a, *right = b;
+
+	return (left->changed_ms > right->changed_ms) -
+	       (left->changed_ms < right->changed_ms);
+}
+
+static uint64_t bytes_of(const struct undo_projects *projects)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < projects->count; i++)
+		bytes += projects->items[i].bytes;
+	return bytes;
+}
+
+/* The moment before which logs must be removed to free TOO_MUCH bytes. */
+static int64_t cut_of(const char *folder, const struct undo_projects *projects,
+		      uint64_t too_much)
+{
+	struct dating dating = {0};
+	uint64_t bytes = 0;
+	int64_t cut = 0;
+
+	for (size_t i = 0; i < projects->count; i++) {
+		if (!projects->items[i].used)
+			date_logs(folder, &projects->items[i], &dating);
+	}
+	if (dating.count > 0)
+		qsort(dating.items, dating.count, sizeof(*dating.items), compare_dates);
+	for (size_t i = 0; i < dating.count && bytes < too_much; i++) {
+		bytes += dating.items[i].bytes;
+		cut = dating.items[i].changed_ms + 1;
+	}
+	free(dating.items);
+	return cut;
+}
+
+/*
+ * The store that has not been used for the longest time; NULL: all are in use or empty.
+ */
+static const struct undo_project *stalest(const struct undo_projects *projects)
+{
+	const struct undo_project *found = NULL;
+
+	for (size_t i = 0; i < projects->count; i++) {
+		const struct undo_project *at = &projects->items[i];
+
+		if (!at->used && at->bytes > 0 &&
+		    (found == NULL || at->newest_ms < found->newest_ms))
+			found = at;
+	}
+	return found;
+}
+
+uint64_t undo_projects_tidy(const char *folder, uint64_t max)
+{
+	struct undo_projects projects;
+	uint64_t bytes =
+		undo_projects_list(folder, &projects, NULL) ? bytes_of(&projects) : 0;
+
+	if (bytes > max) {
+		const int64_t cut = cut_of(folder, &projects, bytes - max);
+
+		for (size_t i = 0; i < projects.count; i++) {
+			if (!projects.items[i].used && projects.items[i].oldest_ms < cut)
+				(void)undo_projects_prune(folder, projects.items[i].name,
+							  cut);
+		}
+	}
+	/*
+	 * Logs that younger steps refer to are still there. If that is too much, remove
+	 * whole stores.
+	 */
+	for (size_t i = projects.count; bytes > max && i > 0; i--) {
+		const struct undo_project *next;
+
+		undo_projects_fini(&projects);
+		if (!undo_projects_list(folder, &projects, NULL))
+			break;
+		bytes = bytes_of(&projects);
+		next = bytes > max ? stalest(&projects) : NULL;
+		if (next == NULL || !undo_projects_prune(folder, next->name, INT64_MAX))
+			break;
+	}
+	undo_projects_fini(&projects);
+	return bytes;
 }
 
 /* Reads and writes the list of a workspace: rows in order of their names. */

@@ -186,55 +186,47 @@ void undo_steps_fini(struct undo_steps *steps);
  */
 void undo_store_tidy(struct undo_store *store);
 
-/* Shared by store.c and projects.c only. */
-
 /*
- * The path of the workspace. Each session holds a shared lock on it, so that nobody
- * prunes the store meanwhile.
+ * The stores of all workspaces, seen from outside: the space they take, and removing old
+ * steps. A store that a session uses is left unchanged.
  */
-#define UNDO_USED_NAME "workspace"
 
-/* Digits of the hash of rights. So many digits make a deliberate collision infeasible. */
-enum { UNDO_RIGHTS_DIGITS = 32 };
+enum { UNDO_PROJECT_NAME = 17 /* with its NUL: digits of the workspace's hash */ };
 
-/* Files of the store that have no name yet. Zeroed, it is empty. */
-struct undo_blanks {
-	int fds[UNDO_AHEAD_MAX];
+/* The default limit on the space of all stores together. */
+#define UNDO_ALL_MAX ((uint64_t)10 << 30)
+
+struct undo_project {
+	char name[UNDO_PROJECT_NAME]; /* of its folder */
+	char *workspace;              /* NULL: unknown; owned */
+	/* on disk, without objects that git holds as well */
+	uint64_t bytes;
+	int64_t oldest_ms, newest_ms; /* of its logs; 0: there are none */
+	bool used;                    /* by a running session */
+};
+struct undo_projects {
+	struct undo_project *items;
 	size_t count;
 };
 
-struct undo_store {
-	int folder;                    /* -1: in memory */
-	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
-	uint32_t last;                 /* the number that was given last */
-	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
-	int used;                      /* UNDO_USED_NAME, locked; -1: not locked */
-	/* this store has begun a step, so more will follow */
-	bool writes;
-	struct undo_blanks blank_logs, blank_steps;
-	char *workspace;
-	/* rights of the present session; NULL and "" until they are set */
-	char *rights_text;
-	char rights_hash[UNDO_RIGHTS_DIGITS + 1];
-	struct rights *rights;
-};
-
-bool undo_store_log_number(const char *name, uint32_t *number);
-
-/* The numbers of the existing logs, ascending. `items` is freed by the caller. */
-struct undo_numbers {
-	uint32_t *items;
-	size_t count, room;
-};
-bool undo_numbers_read(const struct undo_store *store, struct undo_numbers *numbers,
-		       struct err *err);
+/*
+ * The stores in FOLDER; none where there is no such folder. undo_projects_fini in
+ * either case.
+ */
+bool undo_projects_list(const char *folder, struct undo_projects *projects, struct err *err);
+void undo_projects_fini(struct undo_projects *projects);
 
 /*
- * Remove steps that began before OLDEST_MS or are over the ceilings, and contents that
- * nothing else refers to. FORGETS: remove the lists too, so that contents go to which
- * only a list refers.
+ * Remove the steps of the store NAME that began before OLDEST_MS (INT64_MAX: all), and
+ * its folder when no log is left. False: a session uses it, or it is no store.
  */
-void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets);
+bool undo_projects_prune(const char *folder, const char *name, int64_t oldest_ms);
+
+/*
+ * While all stores take more than MAX bytes, remove the oldest steps of all workspaces
+ * that are not in use. Returns the number of bytes left.
+ */
+uint64_t undo_projects_tidy(const char *folder, uint64_t max);
 
 /*
  * The state of a workspace at its last checkpoint: one row for each path, in order of

@@ -122,6 +122,24 @@ static bool leads_to(const char *path, const char *programs)
 	return false;
 }
 
+/* Digits of the workspace's hash: projects of one user never share a home. */
+enum { HOME_DIGITS = 16 };
+
+/*
+ * Append the folder of the workspace's project below the user's state ("homes",
+ * "caches"). False when there is no state folder.
+ */
+static bool state_path(const struct shape_options *options, const char *kind,
+		       const char *workspace, struct buf *path)
+{
+	char hex[HASH_HEX + 1], name[64];
+
+	hash_text(str_of(workspace), hex);
+	(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind, HOME_DIGITS, hex);
+	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+			shape_environment(options, "HOME"), ".local/state", name, path);
+}
+
 struct caching {
 	const struct shape_options *options;
 	const struct policy *policy;
@@ -141,7 +159,7 @@ static void folder_take(struct caching *caching)
 	struct stat st;
 
 	caching->asked = true;
-	if (!shape_state_path(caching->options, "caches", caching->spec->workspace, kept) ||
+	if (!state_path(caching->options, "caches", caching->spec->workspace, kept) ||
 	    (caching->options->one_call && caching->policy->network.count == 0 &&
 	     access(kept->data, F_OK) < 0) ||
 	    !fd_make_folders(kept->data, NULL) ||
@@ -328,7 +346,8 @@ static void points_remove(const struct cell_spec *spec)
 	}
 }
 
-void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours)
+/* Remove the folders that an empty layer has left; HOME_IS_OURS: in the home, too. */
+static void caches_tidy(const struct cell_spec *spec, bool home_is_ours)
 {
 	for (size_t i = 0; i < spec->leftover_count; i++) {
 		const char *path = spec->leftovers[i];
@@ -471,23 +490,10 @@ void shape_pin_above(struct cell_spec *spec, const char *path)
 }
 
 enum {
-	/* of the workspace's hash: projects of one user never share a home */
-	HOME_DIGITS = 16,
 	HOME_MEMORY = 256 << 20,
 	/* other sessions may end at the same moment; each one needs only microseconds */
 	HOME_TRIES = 16,
 };
-
-bool shape_state_path(const struct shape_options *options, const char *kind,
-		      const char *workspace, struct buf *path)
-{
-	char hex[HASH_HEX + 1], name[64];
-
-	hash_text(str_of(workspace), hex);
-	(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind, HOME_DIGITS, hex);
-	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
-			shape_environment(options, "HOME"), ".local/state", name, path);
-}
 
 /*
  * Does PATH lead through a link in a place that the cell may write? Links cannot be
@@ -602,7 +608,7 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 {
 	struct stat st;
 
-	if (!shape_state_path(options, "homes", spec->workspace, path))
+	if (!state_path(options, "homes", spec->workspace, path))
 		return -1;
 	auto_close int fd = home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -696,7 +702,7 @@ void shape_tidy(const struct cell_spec *spec)
 		    flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0;
 
 	fd_folder_remove(spec->temp);
-	shape_tidy_caches(spec, ours);
+	caches_tidy(spec, ours);
 	if (ours)
 		(void)rmdir(spec->home_source);
 	for (size_t i = 0; i < spec->made_count; i++)

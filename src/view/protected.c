@@ -111,8 +111,12 @@ static void visit_global(const struct shape_options *options, const struct visit
 		config_visit(visit, path, 0);
 }
 
-void shape_git_user(const struct shape_options *options,
-		    void (*each)(const char *path, void *context), void *context)
+/*
+ * Call EACH for the files of the user's own git configuration and the files that it
+ * includes (absolute, not resolved), whether they exist or not.
+ */
+static void user_config(const struct shape_options *options,
+			void (*each)(const char *path, void *context), void *context)
 {
 	const char *home = shape_environment(options, "HOME");
 	auto_value struct value *seen = value_new_object();
@@ -335,7 +339,7 @@ static struct value *files_list(const struct shape_options *options,
 
 	for (; at != NULL && *at != NULL; at++)
 		files_add(*at, &files);
-	shape_git_user(options, files_add, &files);
+	user_config(options, files_add, &files);
 	return files.list;
 }
 

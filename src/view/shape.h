@@ -149,12 +149,6 @@ void shape_pin_above(struct cell_spec *spec, const char *path);
 bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
 			 struct err *err);
 
-/*
- * Call EACH for the files of the user's own git configuration and the files that it
- * includes (absolute, not resolved), whether they exist or not.
- */
-void shape_git_user(const struct shape_options *options,
-		    void (*each)(const char *path, void *context), void *context);
 /* Does git take PATH for a repository (git_scan_repository)? */
 bool shape_is_repository(const char *path);
 /*
@@ -183,12 +177,6 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec);
  * below it. To be called after all other entries were added.
  */
 void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec);
-/*
- * Append the folder of the workspace's project below the user's state ("homes",
- * "caches"). False when there is no state folder.
- */
-bool shape_state_path(const struct shape_options *options, const char *kind,
-		      const char *workspace, struct buf *path);
 /* Add the project's private home. */
 void shape_add_home(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec);
@@ -213,8 +201,6 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
  */
 void shape_add_caches(const struct shape_options *options, const struct policy *policy,
 		      struct cell_spec *spec);
-/* Remove the folders that an empty layer has left; HOME_IS_OURS: in the home, too. */
-void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours);
 /*
  * Make the environment of programs from scratch. To be called last, because PATH has only
  * folders that are shown.

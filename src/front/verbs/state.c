@@ -14,7 +14,7 @@
 #include "front/verb.h"
 #include "store/database.h"
 #include "store/journal.h"
-#include "undo/projects.h"
+#include "undo/store.h"
 
 #include <dirent.h>
 #include <errno.h>

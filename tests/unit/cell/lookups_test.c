@@ -1,4 +1,4 @@
-/* Tests of cell/lookups: which datagrams ask for a host, and the kernel's count of a network. */
+/* Tests of the look-ups of cell/outlet: which datagrams ask for a host, and the kernel's count of a network. */
 #include "../base/unit.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "cell/lookups.h"
+#include "cell/outlet.h"
 #include "proxy/resolver.h"
 
 enum { IP_HEADER = 20, UDP_HEADER = 8, TYPE_AT_END = 4, TYPE_SRV = 33 };
@@ -37,8 +37,8 @@ static void a_question_is_taken_out_of_its_packet(void **state)
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(names); i++) {
 		for (size_t options = 0; options <= 40; options += 4) {
-			assert_true(
-				lookups_parse(packet_of(names[i], options, room), &host));
+			assert_true(outlet_parse_lookup(packet_of(names[i], options, room),
+							&host));
 			assert_int_equal(host.kind, NETWORK_NAME);
 			assert_int_equal(strcasecmp(host.text, names[i]), 0);
 		}
@@ -56,16 +56,16 @@ static void what_no_policy_could_list_is_no_question(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(names); i++)
-		assert_false(lookups_parse(packet_of(names[i], 0, room), &host));
+		assert_false(outlet_parse_lookup(packet_of(names[i], 0, room), &host));
 	packet = packet_of("a.example", 0, room);
 	room[packet.size - TYPE_AT_END + 1] = TYPE_SRV;
-	assert_false(lookups_parse(packet, &host));
+	assert_false(outlet_parse_lookup(packet, &host));
 	packet = packet_of("a.example", 0, room);
 	room[IP_HEADER + UDP_HEADER + 2] = (char)0x80; /* an answer */
-	assert_false(lookups_parse(packet, &host));
+	assert_false(outlet_parse_lookup(packet, &host));
 	packet = packet_of("a.example", 0, room);
 	room[0] = 0x65; /* IPv6 */
-	assert_false(lookups_parse(packet, &host));
+	assert_false(outlet_parse_lookup(packet, &host));
 }
 
 static void a_packet_that_is_cut_anywhere_is_none(void **state)
@@ -79,7 +79,7 @@ static void a_packet_that_is_cut_anywhere_is_none(void **state)
 		char *part = malloc(size + 1);
 
 		memcpy(part, packet.data, size);
-		assert_false(lookups_parse((struct str){part, size}, &host));
+		assert_false(outlet_parse_lookup((struct str){part, size}, &host));
 		free(part);
 	}
 }
@@ -98,12 +98,12 @@ static void everything_that_waits_is_read_and_nothing_is_waited_for(void **state
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
-	lookups_read(ends[0], count_host, &count);
+	outlet_read_lookups(ends[0], count_host, &count);
 	assert_int_equal(count, 0);
 	assert_int_equal(send(ends[1], packet.data, packet.size, 0), packet.size);
 	assert_int_equal(send(ends[1], "x", 1, 0), 1);
 	assert_int_equal(send(ends[1], packet.data, packet.size, 0), packet.size);
-	lookups_read(ends[0], count_host, &count);
+	outlet_read_lookups(ends[0], count_host, &count);
 	assert_int_equal(count, 2);
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
@@ -116,9 +116,9 @@ static void the_count_of_a_process_that_is_there_can_be_read(void **state)
 
 	(void)state;
 	assert_true(self >= 0);
-	assert_true(lookups_count_unrouted(self, &count));
+	assert_true(outlet_count_unrouted(self, &count));
 	assert_true(count < UINT64_MAX);
-	assert_false(lookups_count_unrouted(-1, &count));
+	assert_false(outlet_count_unrouted(-1, &count));
 }
 
 int main(void)

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "../base/unit.h"
-#include "files/files.h"
+#include "files/place.h"
 
 /*
  * base/ws (writable), base/ws/blocked (blocked), base/lib (readable), base/secret (in no

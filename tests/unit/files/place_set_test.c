@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "files/files.h"
+#include "files/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -275,9 +276,9 @@ static bool write_and_kill(const struct here *here, unsigned stops, bool poor)
 /* What the next start does. */
 static void finish(const struct here *here)
 {
-	struct value *rows = files_unfinished(here->journal);
+	struct value *rows = place_unfinished(here->journal);
 
-	files_finish_writes(here->files, rows);
+	place_finish(here->files, rows);
 	value_free(rows);
 	assert_int_equal(ftruncate(here->journal, 0), 0);
 }

@@ -263,8 +263,8 @@ static void a_killed_writer_leaves_old_or_new_and_nothing_else(void **state)
 		assert_true(fd_read_file(path, 2 << 20, &found, &err));
 		assert_true(found.size == 7 || found.size == 1 << 20);
 		buf_fini(&found);
-		rows = files_unfinished(journal);
-		files_finish_writes(here->files, rows);
+		rows = place_unfinished(journal);
+		place_finish(here->files, rows);
 		value_free(rows);
 		assert_int_equal(ftruncate(journal, 0), 0);
 	}

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "files/files.h"
+#include "files/place.h"
 #include "tool/call.h"
 
 enum {

@@ -2,7 +2,8 @@
 #include "small_tools.h"
 #include "process/follow.h"
 
-#include "files/files.h"
+#include "files/place.h"
+#include "process/program.h"
 #include "tool/call.h"
 
 #include <unistd.h>
