@@ -58,7 +58,7 @@ void place_fini(struct place *place)
 	place->name = NULL;
 }
 
-/* What a write leaves with FILES: the log of changes, notes, the replaced file. */
+/* A write leaves with FILES the log of changes, notes and the replaced file. */
 
 static bool keep_change(const struct files *files, const char *path, int old_fd,
 			const struct stat *old, const struct undo_state *after,

@@ -13,7 +13,6 @@ TREE = {
 | `src/base/` | C | – | – |
 | `src/wall/` | walls | `base` | – |
 """,
-    "dev/layers-debt": "# none\n5 src/base/buf_parts.h\n",
     "src/base/buf.h": """/* Who calls this is nobody's business. */
 #include "base/fd.h"
 
@@ -76,7 +75,7 @@ def each_figure_is_what_one_counts_by_hand():
                 "of these without their module's name 1 at most 0",
                 "of these without a caller elsewhere 0 at most 0",
                 "includes and rows that point upwards 1 at most 0",
-                "lines of dev/layers-debt 1 at most 0",
+                "breaches of the law of dev/check-layers 3 at most 0",
                 "pairs of modules in a folder that include each other 1 at most 20",
                 "struct running: members / bools 6 / 2",
                 "comments that begin with Who, What, Whoever, Whose 2 at most 0",

@@ -32,7 +32,7 @@ enum {
 	"build builddir _build out build/debug build/release cmake-build-debug"
 #define MAKEFILES "GNUmakefile makefile Makefile"
 
-/* What several runners ask of a project, and the arguments of a plan. */
+/* Questions of several runners about a project, and the arguments of a plan. */
 
 /*
  * The first folder, from FOLDER on ("." is the project), that holds NAME ("build" with
