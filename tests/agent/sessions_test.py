@@ -21,7 +21,7 @@ sys.path.insert(0, sys.argv[1])
 import tap  # pylint: disable=wrong-import-position
 
 PROGRAM, SERVER = map(os.path.abspath, sys.argv[2:4])
-TIMEOUT_S = 100
+TIMEOUT_S = 300
 MOMENTS = 16  # spread over the time of a run, beside one at each line that it prints
 STEPS = ("echo first >> log.txt", "echo second >> log.txt")
 

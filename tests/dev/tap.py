@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import traceback
 
 
@@ -16,6 +17,25 @@ def hear_signals():
     background switch them off for everything below."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+# How long the start of a small program takes on a machine at rest, and how many are started to see it.
+START_S = 0.0015
+STARTS = 40
+
+
+def slowness():
+    """How many times slower than on a machine at rest a program starts here and now; at least 1."""
+    start = time.monotonic()
+    for _ in range(STARTS):
+        subprocess.run(["/bin/true"], check=True)
+    return max(1, (time.monotonic() - start) / STARTS / START_S)
+
+
+def is_late(seconds, most):
+    """Did it take SECONDS where MOST are allowed on a machine at rest? A busy or slow one has as many
+    times more as it is slower when we ask."""
+    return seconds > most and seconds > most * slowness()
 
 
 CASES = []

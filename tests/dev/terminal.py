@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dev"))
 import vt  # noqa: E402
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 class Terminal:

@@ -16,8 +16,8 @@ import time
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
-WAIT_SECONDS = 30  # sanitizers on a busy machine
-END_SECONDS = 15
+WAIT_SECONDS = 120  # sanitizers on a busy machine
+END_SECONDS = 60
 PR_SET_CHILD_SUBREAPER = 36
 
 
