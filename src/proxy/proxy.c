@@ -1,10 +1,9 @@
 /*
- * proxy: the role from its start to its end, and each client from accept to its end. The
- * proxy first reads the files it needs. Then it locks itself in, reports that it is ready,
- * and runs its loop until the front is gone.
- *
- * A connection is a state machine: its head or greeting is read, its host is looked up,
- * the addresses are checked, one is connected, and then bytes are relayed.
+ * proxy: the messages between front and proxy, the grants of commands, the connections, the
+ * classification of addresses, and the role. A connection is a state machine from accept
+ * to its end: its head or greeting is read, its host is looked up, the addresses are
+ * checked, one is connected, and then bytes are relayed. The role reads the files it
+ * needs, locks itself in, reports that it is ready, and serves until the front is gone.
  */
 
 #include "proxy/proxy.h"
@@ -47,15 +46,27 @@ enum {
 	/* of one read; also the most that waits for a slow reader */
 	COPY_BYTES = 64 << 10,
 	GRANTS_MAX = 4096, /* one cell runs far fewer commands at the same time */
+	REPORTS_MAX = 32,  /* refusals reported for one command; a result shows fewer */
+};
+
+/* Timeouts, in the order of a connection's life. */
+enum {
+	HEAD_MS = 10 * 1000, /* the client is in the same machine */
+	/* The front has a shorter limit. This one is for a front that never answers. */
+	ASKING_MS = 10 * 60 * 1000,
+	DIAL_MS = 5000, /* time for one retransmission; then the next address is tried */
 	/*
 	 * A client names its host immediately. One that does not is closed after this
 	 * time.
 	 */
 	HELLO_MS = 900,
+	IDLE_MS = 15 * 60 * 1000,
+	/*
+	 * A connection pool of a database is idle for longer. It ends with its command in
+	 * any case.
+	 */
+	CARRIED_IDLE_MS = 2 * 60 * 60 * 1000,
 	LEAVE_MS = 2000, /* an answer is small, and its reader runs on the same machine */
-	REPORTS_MAX = 32, /* refusals reported for one command; a result shows fewer */
-	/* The front has a shorter limit. This one is for a front that never answers. */
-	ASKING_MS = 10 * 60 * 1000,
 };
 
 /* The right of one command to ask. */
@@ -225,151 +236,7 @@ static struct grant *grants_find(struct proxy *proxy, const char *token)
 	return NULL;
 }
 
-/*
- * Handle all messages of the front. The grant of a request may just have arrived.
- */
-static void hear(struct proxy *proxy);
-
-/*
- * Bytes from one socket to the other. Bytes that the other side does not accept
- * immediately are kept, and nothing is read in the meantime: memory use stays flat, and
- * a slow reader slows the writer down. Each direction is ended separately.
- */
-
-enum { ROUNDS = 8 }; /* reads of one turn; then other connections get their turn */
-
-static bool relay_flush(int fd, struct stream *stream)
-{
-	while (stream->pending.size > 0) {
-		ssize_t n =
-			send(fd, stream->pending.data, stream->pending.size, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		if ((size_t)n == stream->pending.size)
-			/*
-			 * Free the memory as well: most connections are idle most of the
-			 * time.
-			 */
-			buf_fini(&stream->pending);
-		else
-			buf_remove(&stream->pending, 0, (size_t)n);
-	}
-	buf_init(&stream->pending, COPY_BYTES);
-	if (stream->ended && !stream->passed) {
-		(void)shutdown(fd, SHUT_WR);
-		stream->passed = true;
-	}
-	return true;
-}
-
-/* Send SIZE bytes to FD. Bytes that FD does not accept now wait in STREAM. */
-static bool pass(int fd, struct stream *stream, const char *data, size_t size)
-{
-	ssize_t n;
-
-	do {
-		n = send(fd, data, size, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0 && errno != EAGAIN)
-		return false;
-	size_t taken = n < 0 ? 0 : (size_t)n;
-	return taken == size || buf_add(&stream->pending, data + taken, size - taken);
-}
-
-/*
- * Only the body of a plain request is passed on. After the body the client has no more to
- * send.
- */
-static size_t part_of_body(struct connection *connection, size_t size)
-{
-	struct body *body = &connection->body;
-
-	if (!connection->plain)
-		return size;
-	size = body_take(body, (struct str){connection->proxy->scratch, size});
-	if (body->done) {
-		connection->out.ended = true;
-		/* Do not pass the end on: servers treat a half-closed client as gone. */
-		connection->out.passed = true;
-	}
-	return size;
-}
-
-static bool copy(struct connection *connection, int from, int to, struct stream *stream)
-{
-	char *scratch = connection->proxy->scratch;
-	bool outward = stream == &connection->out;
-
-	for (int round = 0; round < ROUNDS; round++) {
-		if (!relay_flush(to, stream))
-			return false;
-		if (stream->pending.size > 0 || stream->ended)
-			return true;
-		ssize_t n = recv(from, scratch, COPY_BYTES, 0);
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		stream->ended = n == 0;
-		if (n == 0)
-			continue;
-		size_t size = outward ? part_of_body(connection, (size_t)n) : (size_t)n;
-		if ((outward && connection->body.broken) ||
-		    (size > 0 && !pass(to, stream, scratch, size)))
-			return false;
-		if ((size_t)n < COPY_BYTES)
-			return true; /* another read would only return EAGAIN */
-	}
-	return true;
-}
-
-/* Copy the bytes that are there. False when the connection is broken. */
-static bool relay_out(struct connection *connection)
-{
-	return copy(connection, connection->client.fd, connection->server.fd,
-		    &connection->out);
-}
-
-static bool relay_in(struct connection *connection)
-{
-	return copy(connection, connection->server.fd, connection->client.fd,
-		    &connection->in);
-}
-
-static void connection_end(struct connection *connection);
-static void connection_set_deadline(struct connection *connection, int ms);
-static void connection_watch(struct connection *connection);
-
-static void relay_settle(struct connection *connection)
-{
-	bool told = connection->in.ended && connection->in.passed;
-
-	if (connection->state == RELAYING && told && connection->out.passed) {
-		/*
-		 * A plain client may have sent more than its request. Closing a socket
-		 * with unread bytes could lose the answer on its way.
-		 */
-		connection->state = LEAVING;
-		connection_set_deadline(connection, LEAVE_MS);
-	}
-	if (connection->state == LEAVING && told && connection->out.ended &&
-	    !connection->plain)
-		connection_end(connection);
-	else
-		connection_watch(connection);
-}
-
-enum {
-	HEAD_MS = 10 * 1000, /* the client is in the same machine */
-	IDLE_MS = 15 * 60 * 1000,
-	/*
-	 * A connection pool of a database is idle for longer. It ends with its command in
-	 * any case.
-	 */
-	CARRIED_IDLE_MS = 2 * 60 * 60 * 1000,
-	ACCEPT_BATCH = 32,
-};
+/* A connection's end, its deadline, and the events that it waits for. */
 
 static void connection_set_deadline(struct connection *connection, int ms)
 {
@@ -482,6 +349,132 @@ static void connection_watch(struct connection *connection)
 		connection_end(connection);
 }
 
+/*
+ * Bytes from one socket to the other. Bytes that the other side does not accept
+ * immediately are kept, and nothing is read in the meantime: memory use stays flat, and
+ * a slow reader slows the writer down. Each direction is ended separately.
+ */
+
+enum { ROUNDS = 8 }; /* reads of one turn; then other connections get their turn */
+
+static bool relay_flush(int fd, struct stream *stream)
+{
+	while (stream->pending.size > 0) {
+		ssize_t n =
+			send(fd, stream->pending.data, stream->pending.size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		if ((size_t)n == stream->pending.size)
+			/*
+			 * Free the memory as well: most connections are idle most of the
+			 * time.
+			 */
+			buf_fini(&stream->pending);
+		else
+			buf_remove(&stream->pending, 0, (size_t)n);
+	}
+	buf_init(&stream->pending, COPY_BYTES);
+	if (stream->ended && !stream->passed) {
+		(void)shutdown(fd, SHUT_WR);
+		stream->passed = true;
+	}
+	return true;
+}
+
+/* Send SIZE bytes to FD. Bytes that FD does not accept now wait in STREAM. */
+static bool pass(int fd, struct stream *stream, const char *data, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = send(fd, data, size, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return false;
+	size_t taken = n < 0 ? 0 : (size_t)n;
+	return taken == size || buf_add(&stream->pending, data + taken, size - taken);
+}
+
+/*
+ * Only the body of a plain request is passed on. After the body the client has no more to
+ * send.
+ */
+static size_t part_of_body(struct connection *connection, size_t size)
+{
+	struct body *body = &connection->body;
+
+	if (!connection->plain)
+		return size;
+	size = body_take(body, (struct str){connection->proxy->scratch, size});
+	if (body->done) {
+		connection->out.ended = true;
+		/* Do not pass the end on: servers treat a half-closed client as gone. */
+		connection->out.passed = true;
+	}
+	return size;
+}
+
+static bool copy(struct connection *connection, int from, int to, struct stream *stream)
+{
+	char *scratch = connection->proxy->scratch;
+	bool outward = stream == &connection->out;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		if (!relay_flush(to, stream))
+			return false;
+		if (stream->pending.size > 0 || stream->ended)
+			return true;
+		ssize_t n = recv(from, scratch, COPY_BYTES, 0);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		stream->ended = n == 0;
+		if (n == 0)
+			continue;
+		size_t size = outward ? part_of_body(connection, (size_t)n) : (size_t)n;
+		if ((outward && connection->body.broken) ||
+		    (size > 0 && !pass(to, stream, scratch, size)))
+			return false;
+		if ((size_t)n < COPY_BYTES)
+			return true; /* another read would only return EAGAIN */
+	}
+	return true;
+}
+
+/* Copy the bytes that are there. False when the connection is broken. */
+static bool relay_out(struct connection *connection)
+{
+	return copy(connection, connection->client.fd, connection->server.fd,
+		    &connection->out);
+}
+
+static bool relay_in(struct connection *connection)
+{
+	return copy(connection, connection->server.fd, connection->client.fd,
+		    &connection->in);
+}
+
+static void relay_settle(struct connection *connection)
+{
+	bool told = connection->in.ended && connection->in.passed;
+
+	if (connection->state == RELAYING && told && connection->out.passed) {
+		/*
+		 * A plain client may have sent more than its request. Closing a socket
+		 * with unread bytes could lose the answer on its way.
+		 */
+		connection->state = LEAVING;
+		connection_set_deadline(connection, LEAVE_MS);
+	}
+	if (connection->state == LEAVING && told && connection->out.ended &&
+	    !connection->plain)
+		connection_end(connection);
+	else
+		connection_watch(connection);
+}
+
 /* Copy the bytes that are there now, and start the idle timeout again. */
 static void relay(struct connection *connection)
 {
@@ -502,223 +495,82 @@ static void connection_relay(struct connection *connection)
 	relay(connection);
 }
 
-static void client_hello(struct connection *connection);
+/* Sentences for the client, reports for the front. */
 
-static void connection_connected(struct connection *connection)
+static const char *reason_of(int code)
 {
-	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-
-	if (connection->call == 0) {
-		/*
-		 * The service may send first, and use any protocol. A TLS greeting must
-		 * name the host.
-		 */
-		connection->state = READING_HELLO;
-		connection_set_deadline(connection, CARRIED_IDLE_MS);
-		client_hello(connection);
-	} else if (connection->plain) {
-		size_t size = body_take(&connection->body, buf_str(&connection->head));
-
-		connection->out.ended = connection->body.done;
-		connection->out.passed = connection->body.done;
-		if (connection->body.broken ||
-		    !buf_add(&connection->out.pending, connection->head.data, size))
-			connection_end(connection);
-		else
-			connection_relay(connection);
-	} else {
-		connection->needs_hello = connection->port == NETWORK_PORT_TLS ||
-					  connection->host.kind == NETWORK_NAME;
-		connection->state = READING_HELLO;
-		connection_set_deadline(connection,
-					connection->needs_hello ? HELLO_MS : IDLE_MS);
-		(void)buf_adds(&connection->in.pending, established);
-		if (relay_flush(connection->client.fd, &connection->in))
-			client_hello(connection);
-		else
-			connection_end(connection);
+	switch (code) {
+	case 400:
+		return "Bad Request";
+	case 403:
+		return "Forbidden";
+	case 407:
+		return "Proxy Authentication Required";
+	case 504:
+		return "Gateway Timeout";
+	default:
+		return "Bad Gateway";
 	}
 }
 
-/* Read into `head` up to MAX bytes in all. False when nothing came. */
-static bool client_read(struct connection *connection, size_t max)
+/* Answer the client with the error CODE and SENTENCE, then close the connection. */
+static void answer_error(struct connection *connection, int code, const char *sentence)
 {
-	struct buf *head = &connection->head;
-	size_t size = max > head->size ? max - head->size : 0;
+	struct stream *in = &connection->in;
 
-	if (size > COPY_BYTES)
-		size = COPY_BYTES;
-	if (size == 0)
-		return true; /* `head` is full: its parser reports that */
-	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, size, 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (n < 0) {
-		connection_end(connection);
-		return false;
-	}
-	connection->out.ended = n == 0;
-	return buf_add(head, connection->proxy->scratch, (size_t)n);
-}
-
-/* The answer was sent. Discard all further bytes until the client closes. */
-static void leave(struct connection *connection)
-{
-	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, COPY_BYTES, 0);
-
-	if (!relay_flush(connection->client.fd, &connection->in) || n == 0 ||
-	    (n < 0 && errno != EAGAIN && errno != EINTR))
+	(void)buf_addf(&in->pending,
+		       "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
+		       "Content-Length: %zu\r\nConnection: close\r\n"
+		       "Proxy-Connection: close\r\n\r\n%s\n",
+		       code, reason_of(code),
+		       code == 407 ? "Proxy-Authenticate: Basic realm=\"glovebox\"\r\n" : "",
+		       strlen(sentence) + 1, sentence);
+	in->ended = true;
+	connection->state = LEAVING;
+	connection_set_deadline(connection, LEAVE_MS);
+	if (!relay_flush(connection->client.fd, in))
 		connection_end(connection);
 	else
 		relay_settle(connection);
 }
 
-static void client_head(struct connection *connection);
-
-static void client_ready(struct source *source, uint32_t events)
+/*
+ * Report a refusal to the front. A call's later refusals are dropped after REPORTS_MAX.
+ */
+static void report(struct connection *connection, const char *target, const char *remedy)
 {
-	struct connection *connection = source->context;
+	struct proxy *proxy = connection->proxy;
+	struct grant *grant = grants_of(proxy, connection->call);
+	struct proxy_message message = {.kind = PROXY_REFUSED, .call = connection->call};
+	unsigned *reports = grant != NULL ? &grant->reports : &proxy->carried_reports;
 
-	if ((events & EPOLLERR) != 0) {
+	if (*reports >= REPORTS_MAX)
+		return;
+	(*reports)++;
+	(void)snprintf(message.text, sizeof(message.text), "%s", target);
+	(void)snprintf(message.remedy, sizeof(message.remedy), "%s", remedy);
+	(void)proxy_send(proxy->control.fd, &message, -1);
+}
+
+/*
+ * Refuse TARGET; REMEDY says how to allow it. The front and the client get the same
+ * sentence, the client with the status CODE. CODE 0: the client does not expect HTTP any
+ * more, so its connection is only closed.
+ */
+static void answer_refusal(struct connection *connection, int code, const char *target,
+			   const char *remedy)
+{
+	char sentence[2 * PROXY_REMEDY_MAX];
+
+	/* Tell the front before the client: after the answer the command can end. */
+	report(connection, target, remedy);
+	if (code == 0) {
 		connection_end(connection);
 		return;
 	}
-	switch (connection->state) {
-	case READING_HEAD:
-		if (client_read(connection, REQUEST_HEAD_MAX))
-			client_head(connection);
-		break;
-	case READING_HELLO:
-		if (!relay_flush(connection->client.fd, &connection->in))
-			connection_end(connection);
-		else if ((events & (EPOLLIN | EPOLLHUP)) == 0)
-			connection_watch(connection);
-		else if (client_read(connection, REQUEST_HEAD_MAX))
-			client_hello(connection);
-		break;
-	case RELAYING:
-		relay(connection);
-		break;
-	case LEAVING:
-		leave(connection);
-		break;
-	case ASKING:
-	case FINDING:
-	case DIALING:
-		break;
-	}
-}
-
-static void dial_ready(struct connection *connection);
-
-static void server_ready(struct source *source, uint32_t events)
-{
-	struct connection *connection = source->context;
-
-	if (connection->state == DIALING) {
-		dial_ready(connection);
-	} else if ((events & EPOLLERR) != 0) {
-		connection_end(connection);
-	} else if (connection->state == RELAYING) {
-		relay(connection);
-	} else if (!relay_in(connection)) { /* the server speaks first */
-		connection_end(connection);
-	} else {
-		if (connection->call == 0 && connection->head.size == 0)
-			connection_set_deadline(connection, CARRIED_IDLE_MS);
-		connection_watch(connection);
-	}
-}
-
-static void answer_error(struct connection *connection, int code, const char *sentence);
-static void client_hello_late(struct connection *connection);
-static void dial_due(struct connection *connection);
-
-static void deadline_due(struct moment *moment)
-{
-	struct connection *connection = moment->context;
-
-	if (connection->state == DIALING)
-		dial_due(connection);
-	else if (connection->state == READING_HEAD)
-		answer_error(connection, 400, "no whole request came in time");
-	else if (connection->state == READING_HELLO)
-		client_hello_late(connection);
-	else
-		connection_end(connection);
-}
-
-static struct connection *connection_new(struct listener *listener, int client)
-{
-	struct proxy *proxy = listener->proxy;
-	struct connection *made = memory_alloc(sizeof(*made));
-	const int yes = 1;
-
-	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	made->proxy = proxy;
-	made->state = READING_HEAD;
-	made->client =
-		(struct source){.fd = client, .ready = client_ready, .context = made};
-	made->server = (struct source){.fd = -1, .ready = server_ready, .context = made};
-	made->deadline = (struct moment){.due = deadline_due, .context = made};
-	buf_init(&made->head, REQUEST_HEAD_MAX);
-	buf_init(&made->out.pending, COPY_BYTES);
-	buf_init(&made->in.pending, COPY_BYTES);
-	poller_add_moment(&proxy->poller, &made->deadline);
-	connection_set_deadline(made, HEAD_MS);
-	made->next = proxy->connections;
-	if (proxy->connections != NULL)
-		proxy->connections->previous = made;
-	proxy->connections = made;
-	if (++proxy->connection_count == CONNECTIONS_MAX)
-		listeners_watch(proxy, false);
-	return made;
-}
-
-static void dial_start(struct connection *connection);
-
-static void connection_accept(struct listener *listener)
-{
-	struct proxy *proxy = listener->proxy;
-
-	for (int i = 0; i < ACCEPT_BATCH && proxy->connection_count < CONNECTIONS_MAX; i++) {
-		int client = accept4(listener->source.fd, NULL, NULL,
-				     SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (client < 0)
-			return;
-		struct connection *made = connection_new(listener, client);
-		if (listener->entry == NULL) {
-			connection_watch(made);
-			continue;
-		}
-		made->entry = listener->entry;
-		made->host = listener->entry->host;
-		made->port = listener->entry->port;
-		dial_start(made);
-	}
-}
-
-/* Does ADDRESS belong to this machine now? */
-static bool socket_is_own(const struct network_host *host)
-{
-	/*
-	 * Ask the routing table instead of reading a list, because addresses come and go:
-	 * the source address of a packet to this machine is its destination. connect() on
-	 * a UDP socket sends nothing.
-	 */
-	auto_close int fd = poller_connect(host, 9, false);
-	union {
-		struct sockaddr any;
-		struct sockaddr_in four;
-		struct sockaddr_in6 six;
-	} source;
-	socklen_t size = sizeof(source);
-
-	if (fd < 0 || getsockname(fd, &source.any, &size) < 0)
-		return false;
-	if (host->kind == NETWORK_IPV4)
-		return memcmp(&source.four.sin_addr, host->address, 4) == 0;
-	return memcmp(&source.six.sin6_addr, host->address, NETWORK_ADDRESS) == 0;
+	(void)snprintf(sentence, sizeof(sentence), "refused: %s (%s); %s", target,
+		       connection->proxy->rule, remedy);
+	answer_error(connection, code, sentence);
 }
 
 /*
@@ -824,90 +676,33 @@ const char *address_kind_name(enum address_kind kind)
 	return "no address";
 }
 
-/* Sentences for the client, reports for the front. */
-
-static const char *reason_of(int code)
-{
-	switch (code) {
-	case 400:
-		return "Bad Request";
-	case 403:
-		return "Forbidden";
-	case 407:
-		return "Proxy Authentication Required";
-	case 504:
-		return "Gateway Timeout";
-	default:
-		return "Bad Gateway";
-	}
-}
-
-/* Answer the client with the error CODE and SENTENCE, then close the connection. */
-static void answer_error(struct connection *connection, int code, const char *sentence)
-{
-	struct stream *in = &connection->in;
-
-	(void)buf_addf(&in->pending,
-		       "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
-		       "Content-Length: %zu\r\nConnection: close\r\n"
-		       "Proxy-Connection: close\r\n\r\n%s\n",
-		       code, reason_of(code),
-		       code == 407 ? "Proxy-Authenticate: Basic realm=\"glovebox\"\r\n" : "",
-		       strlen(sentence) + 1, sentence);
-	in->ended = true;
-	connection->state = LEAVING;
-	connection_set_deadline(connection, LEAVE_MS);
-	if (!relay_flush(connection->client.fd, in))
-		connection_end(connection);
-	else
-		relay_settle(connection);
-}
-
-/*
- * Report a refusal to the front. A call's later refusals are dropped after REPORTS_MAX.
- */
-static void report(struct connection *connection, const char *target, const char *remedy)
-{
-	struct proxy *proxy = connection->proxy;
-	struct grant *grant = grants_of(proxy, connection->call);
-	struct proxy_message message = {.kind = PROXY_REFUSED, .call = connection->call};
-	unsigned *reports = grant != NULL ? &grant->reports : &proxy->carried_reports;
-
-	if (*reports >= REPORTS_MAX)
-		return;
-	(*reports)++;
-	(void)snprintf(message.text, sizeof(message.text), "%s", target);
-	(void)snprintf(message.remedy, sizeof(message.remedy), "%s", remedy);
-	(void)proxy_send(proxy->control.fd, &message, -1);
-}
-
-/*
- * Refuse TARGET; REMEDY says how to allow it. The front and the client get the same
- * sentence, the client with the status CODE. CODE 0: the client does not expect HTTP any
- * more, so its connection is only closed.
- */
-static void answer_refusal(struct connection *connection, int code, const char *target,
-			   const char *remedy)
-{
-	char sentence[2 * PROXY_REMEDY_MAX];
-
-	/* Tell the front before the client: after the answer the command can end. */
-	report(connection, target, remedy);
-	if (code == 0) {
-		connection_end(connection);
-		return;
-	}
-	(void)snprintf(sentence, sizeof(sentence), "refused: %s (%s); %s", target,
-		       connection->proxy->rule, remedy);
-	answer_error(connection, code, sentence);
-}
-
 /*
  * The addresses of a host, each checked, then tried one after the other. A name is
  * looked up only once, so that exactly the checked addresses are dialed.
  */
 
-enum { DIAL_MS = 5000 }; /* time for one retransmission; then the next address is tried */
+/* Does ADDRESS belong to this machine now? */
+static bool socket_is_own(const struct network_host *host)
+{
+	/*
+	 * Ask the routing table instead of reading a list, because addresses come and go:
+	 * the source address of a packet to this machine is its destination. connect() on
+	 * a UDP socket sends nothing.
+	 */
+	auto_close int fd = poller_connect(host, 9, false);
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} source;
+	socklen_t size = sizeof(source);
+
+	if (fd < 0 || getsockname(fd, &source.any, &size) < 0)
+		return false;
+	if (host->kind == NETWORK_IPV4)
+		return memcmp(&source.four.sin_addr, host->address, 4) == 0;
+	return memcmp(&source.six.sin6_addr, host->address, NETWORK_ADDRESS) == 0;
+}
 
 /* Does some entry name ADDRESS itself, with this port? */
 static bool is_listed(const struct connection *connection, const struct network_host *address)
@@ -1011,28 +806,6 @@ static void dial_next(struct connection *connection)
 	dial_failed(connection);
 }
 
-static void dial_ready(struct connection *connection)
-{
-	int code = 0;
-	socklen_t size = sizeof(code);
-
-	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
-	    code == 0) {
-		connection_connected(connection);
-		return;
-	}
-	(void)snprintf(connection->why, sizeof(connection->why), "%s", strerror(code));
-	connection->refused = false;
-	dial_next(connection);
-}
-
-static void dial_due(struct connection *connection)
-{
-	(void)snprintf(connection->why, sizeof(connection->why), "it does not answer");
-	connection->refused = false;
-	dial_next(connection);
-}
-
 static void found(struct lookup *lookup, const char *why)
 {
 	struct connection *connection = lookup->context;
@@ -1063,13 +836,9 @@ static void dial_start(struct connection *connection)
 }
 
 /*
- * The first bytes of a client, before anything is relayed: the head of a request, and
- * in a tunnel to port 443 the greeting that names its host. Both are judged by the same
- * list.
+ * The head of a request. The policy's list decides whether its host may be reached; for a
+ * host that no entry lists the front may be asked.
  */
-
-/* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
-static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
 
 /*
  * Ask the front whether a host that no entry lists may be reached. WHY is the text of the
@@ -1146,6 +915,11 @@ static void connection_client_decided(struct proxy *proxy, uint64_t number, bool
 }
 
 /*
+ * Handle all messages of the front. The grant of a request may just have arrived.
+ */
+static void hear(struct proxy *proxy);
+
+/*
  * Find the grant of the command that sent REQUEST. The grant may still wait in the
  * control socket.
  */
@@ -1201,6 +975,52 @@ static void client_head(struct connection *connection)
 	buf_remove(head, 0, request.size);
 	request_judge(connection, &request);
 }
+
+/*
+ * The first bytes of a client to its connected server. A TLS greeting, or a plain request
+ * in a tunnel, must name the host for which the connection was allowed.
+ */
+
+static void client_hello(struct connection *connection);
+
+static void connection_connected(struct connection *connection)
+{
+	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+	if (connection->call == 0) {
+		/*
+		 * The service may send first, and use any protocol. A TLS greeting must
+		 * name the host.
+		 */
+		connection->state = READING_HELLO;
+		connection_set_deadline(connection, CARRIED_IDLE_MS);
+		client_hello(connection);
+	} else if (connection->plain) {
+		size_t size = body_take(&connection->body, buf_str(&connection->head));
+
+		connection->out.ended = connection->body.done;
+		connection->out.passed = connection->body.done;
+		if (connection->body.broken ||
+		    !buf_add(&connection->out.pending, connection->head.data, size))
+			connection_end(connection);
+		else
+			connection_relay(connection);
+	} else {
+		connection->needs_hello = connection->port == NETWORK_PORT_TLS ||
+					  connection->host.kind == NETWORK_NAME;
+		connection->state = READING_HELLO;
+		connection_set_deadline(connection,
+					connection->needs_hello ? HELLO_MS : IDLE_MS);
+		(void)buf_adds(&connection->in.pending, established);
+		if (relay_flush(connection->client.fd, &connection->in))
+			client_hello(connection);
+		else
+			connection_end(connection);
+	}
+}
+
+/* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
+static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
 
 /*
  * Refuse a greeting before any byte of the client is passed on. TLS: the client can show
@@ -1359,6 +1179,182 @@ static void client_hello(struct connection *connection)
 		hello_read_plain(connection);
 	else
 		hello_pass(connection);
+}
+
+/* The events of a connection: its sockets are ready, or its deadline is due. */
+
+/* Read into `head` up to MAX bytes in all. False when nothing came. */
+static bool client_read(struct connection *connection, size_t max)
+{
+	struct buf *head = &connection->head;
+	size_t size = max > head->size ? max - head->size : 0;
+
+	if (size > COPY_BYTES)
+		size = COPY_BYTES;
+	if (size == 0)
+		return true; /* `head` is full: its parser reports that */
+	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, size, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n < 0) {
+		connection_end(connection);
+		return false;
+	}
+	connection->out.ended = n == 0;
+	return buf_add(head, connection->proxy->scratch, (size_t)n);
+}
+
+/* The answer was sent. Discard all further bytes until the client closes. */
+static void leave(struct connection *connection)
+{
+	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, COPY_BYTES, 0);
+
+	if (!relay_flush(connection->client.fd, &connection->in) || n == 0 ||
+	    (n < 0 && errno != EAGAIN && errno != EINTR))
+		connection_end(connection);
+	else
+		relay_settle(connection);
+}
+
+static void client_ready(struct source *source, uint32_t events)
+{
+	struct connection *connection = source->context;
+
+	if ((events & EPOLLERR) != 0) {
+		connection_end(connection);
+		return;
+	}
+	switch (connection->state) {
+	case READING_HEAD:
+		if (client_read(connection, REQUEST_HEAD_MAX))
+			client_head(connection);
+		break;
+	case READING_HELLO:
+		if (!relay_flush(connection->client.fd, &connection->in))
+			connection_end(connection);
+		else if ((events & (EPOLLIN | EPOLLHUP)) == 0)
+			connection_watch(connection);
+		else if (client_read(connection, REQUEST_HEAD_MAX))
+			client_hello(connection);
+		break;
+	case RELAYING:
+		relay(connection);
+		break;
+	case LEAVING:
+		leave(connection);
+		break;
+	case ASKING:
+	case FINDING:
+	case DIALING:
+		break;
+	}
+}
+
+static void dial_ready(struct connection *connection)
+{
+	int code = 0;
+	socklen_t size = sizeof(code);
+
+	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
+	    code == 0) {
+		connection_connected(connection);
+		return;
+	}
+	(void)snprintf(connection->why, sizeof(connection->why), "%s", strerror(code));
+	connection->refused = false;
+	dial_next(connection);
+}
+
+static void dial_due(struct connection *connection)
+{
+	(void)snprintf(connection->why, sizeof(connection->why), "it does not answer");
+	connection->refused = false;
+	dial_next(connection);
+}
+
+static void server_ready(struct source *source, uint32_t events)
+{
+	struct connection *connection = source->context;
+
+	if (connection->state == DIALING) {
+		dial_ready(connection);
+	} else if ((events & EPOLLERR) != 0) {
+		connection_end(connection);
+	} else if (connection->state == RELAYING) {
+		relay(connection);
+	} else if (!relay_in(connection)) { /* the server speaks first */
+		connection_end(connection);
+	} else {
+		if (connection->call == 0 && connection->head.size == 0)
+			connection_set_deadline(connection, CARRIED_IDLE_MS);
+		connection_watch(connection);
+	}
+}
+
+static void deadline_due(struct moment *moment)
+{
+	struct connection *connection = moment->context;
+
+	if (connection->state == DIALING)
+		dial_due(connection);
+	else if (connection->state == READING_HEAD)
+		answer_error(connection, 400, "no whole request came in time");
+	else if (connection->state == READING_HELLO)
+		client_hello_late(connection);
+	else
+		connection_end(connection);
+}
+
+/* New clients. */
+
+enum { ACCEPT_BATCH = 32 }; /* clients of one turn; then connections get their turn */
+
+static struct connection *connection_new(struct listener *listener, int client)
+{
+	struct proxy *proxy = listener->proxy;
+	struct connection *made = memory_alloc(sizeof(*made));
+	const int yes = 1;
+
+	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	made->proxy = proxy;
+	made->state = READING_HEAD;
+	made->client =
+		(struct source){.fd = client, .ready = client_ready, .context = made};
+	made->server = (struct source){.fd = -1, .ready = server_ready, .context = made};
+	made->deadline = (struct moment){.due = deadline_due, .context = made};
+	buf_init(&made->head, REQUEST_HEAD_MAX);
+	buf_init(&made->out.pending, COPY_BYTES);
+	buf_init(&made->in.pending, COPY_BYTES);
+	poller_add_moment(&proxy->poller, &made->deadline);
+	connection_set_deadline(made, HEAD_MS);
+	made->next = proxy->connections;
+	if (proxy->connections != NULL)
+		proxy->connections->previous = made;
+	proxy->connections = made;
+	if (++proxy->connection_count == CONNECTIONS_MAX)
+		listeners_watch(proxy, false);
+	return made;
+}
+
+static void connection_accept(struct listener *listener)
+{
+	struct proxy *proxy = listener->proxy;
+
+	for (int i = 0; i < ACCEPT_BATCH && proxy->connection_count < CONNECTIONS_MAX; i++) {
+		int client = accept4(listener->source.fd, NULL, NULL,
+				     SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (client < 0)
+			return;
+		struct connection *made = connection_new(listener, client);
+		if (listener->entry == NULL) {
+			connection_watch(made);
+			continue;
+		}
+		made->entry = listener->entry;
+		made->host = listener->entry->host;
+		made->port = listener->entry->port;
+		dial_start(made);
+	}
 }
 
 /* The role, from its start to its end. */

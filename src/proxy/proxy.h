@@ -11,6 +11,9 @@
  *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
  * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
+ *
+ * The module holds the messages, the specification, the role with its connections, and
+ * the classification of the addresses to which a host name may lead.
  */
 #pragma once
 
