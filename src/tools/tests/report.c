@@ -1,6 +1,8 @@
 /*
- * report: collects the tests of one run, and reads the formats that several runners
- * share.
+ * report: collects the tests of one run, and reads the formats that programs of any
+ * runner may print: the lines of test libraries, TAP, the lines of cargo's test programs
+ * and JUnit XML. It also reads the progress of phpunit and pytest, for a run that left
+ * no XML. The other formats of one runner are read in runners.c.
  */
 
 #include "tools/tests/report.h"
@@ -21,14 +23,12 @@
 #include <strings.h>
 
 enum {
-	VALUE_MAX = 4096, /* of a name or an attribute */
-	WORDS_MAX = 16 << 10,
+	VALUE_MAX = 4096,       /* of a name or an attribute */
 	OUTPUT_MAX = 256 << 10, /* the output of one test */
 	LINE_MAX_BYTES = 4096,  /* of a line that is searched */
 };
 
 enum {
-	ROOM_FIRST = 16,
 	/* "phpt", "swift"; a longer one is a word behind a full stop */
 	EXTENSION_MAX = 5,
 	LINE_DIGITS = 7,
@@ -189,7 +189,7 @@ static void add_failure(struct test_report *report, const struct test_seen *seen
 	if (report->count == TEST_FAILURES_MAX)
 		return;
 	if (report->count == report->room) {
-		report->room = report->room == 0 ? ROOM_FIRST : 2 * report->room;
+		report->room = report->room == 0 ? TEST_ROOM_FIRST : 2 * report->room;
 		report->failures = memory_grow(report->failures, report->room,
 					       sizeof(*report->failures));
 	}
@@ -615,7 +615,7 @@ static void lines_text(struct str text, struct str group, struct str select,
 			      .without = report->count};
 	struct str line;
 
-	buf_init(&lines.loose, WORDS_MAX);
+	buf_init(&lines.loose, TEST_TEXT_MAX);
 	while (str_next_line(&text, &line)) {
 		if (str_ends(line, STR("\r")))
 			line.size--;
@@ -907,6 +907,76 @@ void report_parse_prove(const struct test_output *output, struct test_report *re
 	parse_tap(output->out, STR(""), true, report);
 }
 
+/* The lines of cargo's test programs. */
+
+/*
+ * The words of NAME, which begin behind "---- NAME stdout ----" and end where the next
+ * such line begins.
+ */
+static struct str words_of(struct str text, struct str name)
+{
+	const struct str mark = STR("---- "), tail = STR(" stdout ----");
+
+	for (size_t at = 0; (at = str_find(text, mark, at)) != (size_t)-1; at++) {
+		struct str rest = str_part(text, at + mark.size, SIZE_MAX);
+		size_t end, next;
+
+		if (!str_starts(rest, name) ||
+		    !str_starts(str_part(rest, name.size, SIZE_MAX), tail))
+			continue;
+		rest = str_part(rest, name.size + tail.size, SIZE_MAX);
+		end = str_find(rest, STR("\nfailures:\n"), 0);
+		next = str_find(rest, STR("\n---- "), 0);
+		if (next < end)
+			end = next;
+		return str_trim(str_part(rest, 0, end));
+	}
+	return STR("");
+}
+
+/*
+ * The name in "test NAME ... ok"; empty: LINE has another form. OUTCOME becomes the text
+ * behind it.
+ */
+static struct str test_of(struct str line, struct str *outcome)
+{
+	const struct str dots = STR(" ... ");
+	size_t at = str_find(line, dots, 0);
+
+	if (!str_starts(line, STR("test ")) || at == (size_t)-1)
+		return STR("");
+	*outcome = str_trim(str_part(line, at + dots.size, SIZE_MAX));
+	line = str_part(line, 5, at - 5);
+	/* "name - should panic" */
+	at = str_find(line, STR(" - should panic"), 0);
+	return str_part(line, 0, at);
+}
+
+void report_cargo_text(struct str text, struct str group, struct test_report *report)
+{
+	struct str rest = text, line;
+
+	while (str_next_line(&rest, &line)) {
+		struct str outcome = {0};
+		struct str name = test_of(str_part(line, 0, LINE_MAX_BYTES), &outcome);
+		struct test_seen seen = {.group = group, .name = name, .select = name};
+
+		if (name.size == 0)
+			continue;
+		if (str_starts(outcome, STR("ok")))
+			seen.state = TEST_PASSED;
+		else if (str_starts(outcome, STR("ignored")))
+			seen.state = TEST_SKIPPED;
+		else if (str_starts(outcome, STR("FAILED")))
+			seen.state = TEST_FAILED;
+		else
+			continue;
+		if (seen.state == TEST_FAILED && report->count < TEST_TEXTS_MAX)
+			seen.text = words_of(rest, name);
+		test_report_add(report, &seen);
+	}
+}
+
 /*
  * How far phpunit and pytest have come before they write their report, or when they never
  * write one.
@@ -1041,8 +1111,8 @@ static void teamcity_text(struct str text, struct test_report *report)
 	buf_init(&teamcity.name, VALUE_MAX);
 	buf_init(&teamcity.class, VALUE_MAX);
 	buf_init(&teamcity.file, VALUE_MAX);
-	buf_init(&teamcity.value, WORDS_MAX);
-	buf_init(&teamcity.words, 2 * (size_t)WORDS_MAX + 1);
+	buf_init(&teamcity.value, TEST_TEXT_MAX);
+	buf_init(&teamcity.words, 2 * (size_t)TEST_TEXT_MAX + 1);
 	while (str_next_line(&text, &line)) {
 		if (str_starts(line, mark))
 			take_message(&teamcity,

@@ -21,6 +21,8 @@ enum {
 	/* Bytes of words per failure, before they are cut into lines. */
 	TEST_TEXT_MAX = 16 << 10,
 	TEST_NAME_MAX = 300,
+	/* Items of an array that doubles, when it is made. */
+	TEST_ROOM_FIRST = 16,
 };
 
 enum test_state { TEST_PASSED = 1, TEST_FAILED, TEST_SKIPPED };

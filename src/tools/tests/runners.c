@@ -1,5 +1,7 @@
 /*
- * runners: the rows of all runners, and the readers of formats that only one runner has.
+ * runners: the rows of all runners with their plans, and the readers of formats that no
+ * other program prints: the events of Go, and the JSON of the runners of JavaScript. The
+ * formats that several runners share are read in report.c.
  */
 
 #include "base/buf.h"
@@ -22,9 +24,7 @@
 
 enum {
 	KNOWN_MAX = 4096, /* tests with parts, and packages, that are remembered */
-	WORDS_MAX = 16 << 10,
 	NAME_MAX_BYTES = 2048,
-	ROOM_FIRST = 16,
 	REGEX_MAX = 1 << 20,
 };
 
@@ -95,7 +95,7 @@ static void add_argument(const struct test_request *request, struct test_step *s
 			 const char *text)
 {
 	if (step->count + 1 >= step->room) {
-		size_t room = step->room == 0 ? ROOM_FIRST : 2 * step->room;
+		size_t room = step->room == 0 ? TEST_ROOM_FIRST : 2 * step->room;
 		const char **grown =
 			arena_alloc(request->project->arena, room * sizeof(*grown));
 
@@ -524,7 +524,7 @@ static void add_words(const struct go *go, const char *package, const char *test
 {
 	struct str rest = go->text, line;
 
-	while (words->size < WORDS_MAX && str_next_line(&rest, &line)) {
+	while (words->size < TEST_TEXT_MAX && str_next_line(&rest, &line)) {
 		auto_value struct value *event = NULL;
 		struct str printed, shown;
 
@@ -564,7 +564,7 @@ static void add_failure(struct go *go, const char *package, const char *test)
 	struct buf words, name, select, file;
 	struct str found;
 
-	buf_init(&words, 2 * WORDS_MAX);
+	buf_init(&words, 2 * TEST_TEXT_MAX);
 	buf_init(&name, NAME_MAX_BYTES);
 	buf_init(&select, NAME_MAX_BYTES);
 	buf_init(&file, PATH_MAX);
@@ -574,7 +574,7 @@ static void add_failure(struct go *go, const char *package, const char *test)
 	if (test[0] != '\0')
 		(void)buf_addf(&select, "%s %s", package, test);
 	else if (go->report->count < TEST_TEXTS_MAX)
-		(void)buf_addstr(&words, str_part(go->error, 0, WORDS_MAX));
+		(void)buf_addstr(&words, str_part(go->error, 0, TEST_TEXT_MAX));
 	if (report_place_find(buf_str(&words), go->report->folder, &found, &seen.line)) {
 		/* The files' names are relative to the package's folder. */
 		if (folder != NULL && folder[0] != '\0' &&
@@ -822,7 +822,7 @@ static void add_assertion(const struct value *one, struct str file,
 	};
 	struct buf words;
 
-	buf_init(&words, WORDS_MAX);
+	buf_init(&words, TEST_TEXT_MAX);
 	seen.state = str_is(status, "passed")   ? TEST_PASSED
 		     : str_is(status, "failed") ? TEST_FAILED
 						: TEST_SKIPPED;
@@ -1411,77 +1411,7 @@ const struct test_runner pytest_runner = {
 	.parse = report_parse_pytest,
 };
 
-/* cargo test, and the lines of its test programs. */
-
-enum { LINE_MAX_BYTES = 4096 }; /* of a line that is searched */
-
-/*
- * The words of NAME, which begin behind "---- NAME stdout ----" and end where the next
- * such line begins.
- */
-static struct str words_of(struct str text, struct str name)
-{
-	const struct str mark = STR("---- "), tail = STR(" stdout ----");
-
-	for (size_t at = 0; (at = str_find(text, mark, at)) != (size_t)-1; at++) {
-		struct str rest = str_part(text, at + mark.size, SIZE_MAX);
-		size_t end, next;
-
-		if (!str_starts(rest, name) ||
-		    !str_starts(str_part(rest, name.size, SIZE_MAX), tail))
-			continue;
-		rest = str_part(rest, name.size + tail.size, SIZE_MAX);
-		end = str_find(rest, STR("\nfailures:\n"), 0);
-		next = str_find(rest, STR("\n---- "), 0);
-		if (next < end)
-			end = next;
-		return str_trim(str_part(rest, 0, end));
-	}
-	return STR("");
-}
-
-/*
- * The name in "test NAME ... ok"; empty: LINE has another form. RESULT is the text behind
- * it.
- */
-static struct str test_of(struct str line, struct str *outcome)
-{
-	const struct str dots = STR(" ... ");
-	size_t at = str_find(line, dots, 0);
-
-	if (!str_starts(line, STR("test ")) || at == (size_t)-1)
-		return STR("");
-	*outcome = str_trim(str_part(line, at + dots.size, SIZE_MAX));
-	line = str_part(line, 5, at - 5);
-	/* "name - should panic" */
-	at = str_find(line, STR(" - should panic"), 0);
-	return str_part(line, 0, at);
-}
-
-void report_cargo_text(struct str text, struct str group, struct test_report *report)
-{
-	struct str rest = text, line;
-
-	while (str_next_line(&rest, &line)) {
-		struct str outcome = {0};
-		struct str name = test_of(str_part(line, 0, LINE_MAX_BYTES), &outcome);
-		struct test_seen seen = {.group = group, .name = name, .select = name};
-
-		if (name.size == 0)
-			continue;
-		if (str_starts(outcome, STR("ok")))
-			seen.state = TEST_PASSED;
-		else if (str_starts(outcome, STR("ignored")))
-			seen.state = TEST_SKIPPED;
-		else if (str_starts(outcome, STR("FAILED")))
-			seen.state = TEST_FAILED;
-		else
-			continue;
-		if (seen.state == TEST_FAILED && report->count < TEST_TEXTS_MAX)
-			seen.text = words_of(rest, name);
-		test_report_add(report, &seen);
-	}
-}
+/* cargo test. */
 
 static void cargo_parse(const struct test_output *output, struct test_report *report)
 {
