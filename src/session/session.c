@@ -178,7 +178,7 @@ static bool level_explain(int minimum, struct err *err)
 		return false;
 	probe_reach(&reach);
 	if (reach.level >= SANDBOX_SEALED || (int)reach.level >= minimum)
-		return false; /* the reason is another one: ERR stays as it is */
+		return false; /* the machine's level is not the reason: ERR stays as it is */
 	return err_set(err, ECHILD,
 		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
 		       "as it is: --minimum-level L%d; what that means: glovebox doctor",

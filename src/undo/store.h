@@ -42,7 +42,7 @@ enum {
 };
 
 /*
- * FOLDER is the undo folder of all projects (undo_store_folder); it is created when
+ * FOLDER holds the stores of all projects (session.h: undo_folder); it is created when
  * missing.
  */
 bool undo_store_open(const char *folder, const char *workspace, struct undo_store **store,
