@@ -171,15 +171,6 @@ static bool is_below(const struct value *roots, const char *path)
 	return false;
 }
 
-static bool is_blocked(const struct cell_spec *spec, const char *path)
-{
-	for (size_t i = 0; i < spec->blocked_count; i++) {
-		if (path_within(path, spec->blocked[i]))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Did a danger at or below PATH appear while no audit was made? It must stay movable, so
  * that an audit can move it aside.
@@ -217,7 +208,7 @@ static void hold(const struct protecting *protecting, const char *path)
 	struct stat st;
 
 	if (lstat(path, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
-	    is_root(protecting->roots, path) || is_blocked(spec, path) ||
+	    is_root(protecting->roots, path) || spec_is_blocked(spec, path) ||
 	    is_undone(protecting, path))
 		return;
 	shape_pin_above(spec, path);
