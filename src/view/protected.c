@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
@@ -489,14 +488,6 @@ static void guard_settle(const struct shape_options *options, struct value *guar
 	}
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return clock_ns(&now);
-}
-
 /* Put the home folder, for "~/" in a configuration, into GUARD. */
 static void home_add(const struct shape_options *options, struct value *guard)
 {
@@ -552,7 +543,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	value_set_integer(guard, "folders",
 			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
 							       : GIT_SCAN_FOLDERS);
-	value_set_integer(guard, "began", now_ns());
+	value_set_integer(guard, "began", clock_wall_ns());
 	/*
 	 * The clock that the kernel uses for the times of files. It advances only at the
 	 * kernel's ticks.
