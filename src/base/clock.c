@@ -36,6 +36,14 @@ int64_t clock_wall_ms(void)
 	return clock_read_us(CLOCK_REALTIME) / 1000;
 }
 
+int64_t clock_wall_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return clock_ns(&now);
+}
+
 int64_t clock_file_ns(void)
 {
 	struct timespec now = {0};

@@ -12,6 +12,7 @@
 int64_t clock_now_ms(void); /* CLOCK_MONOTONIC: the same in every process */
 int64_t clock_now_us(void);
 int64_t clock_wall_ms(void); /* since 1970, UTC */
+int64_t clock_wall_ns(void);
 int64_t clock_file_ns(void); /* now, by the clock that stamps files */
 /* TIME (of a clock or a file) in nanoseconds */
 int64_t clock_ns(const struct timespec *time);

@@ -53,8 +53,8 @@ void layers_note_written(const struct layers *layers, const struct value *writte
 			 struct tool_result *result);
 
 /*
- * The words for what a call wrote that does not last: text for the model,
- * details for programs, and what others read there.
+ * How a result reports the files that a call wrote and that end with the cell: as text for
+ * the model, and as details for programs.
  *
  * `layer` of a result's details is an object: `files` (written or changed), `removed`,
  * `empty` (new folders with nothing in them), `folders` (items with `path` and one of

@@ -1,15 +1,16 @@
 /*
- * command: what a shell text runs, and what the words of a command mean.
+ * command: what a shell text runs, and which of its commands name code or destroy much.
  *
  * command_parse turns a shell text into plain argument vectors. It accepts the part of
  * bash in which a text says exactly what will run: words and quotes, && || ; | and line
- * ends, comments. Everything else is "not literal", with the place and the reason. Where a
+ * ends, comments. Every other text is "not literal", with the place and the reason. When a
  * text is literal, bash would run exactly these vectors (a test compares them on random
- * texts). Pure; one pass. The tables of words that name code, and of commands that destroy
- * much, come behind it.
+ * texts). The rest of this header is two tables: words that name code, and commands that
+ * destroy much.
  *
- * base/text/shell.c has the words, and this module has what they mean together. Rows
- * are tested in tests/unit/policy/command_test.c, and `make gate` compares with bash.
+ * base/text/shell.c splits a text into words and operators; this module decides what they
+ * run. Its cases stand in tests/unit/policy/command_test.c, and `make gate` compares with
+ * bash.
  */
 #pragma once
 

@@ -1444,7 +1444,10 @@ static void look_through(struct look *look, const struct policy_request *request
 		command_seen_text(request->command, folder, &visit);
 }
 
-/* Tell the model, and the person who is asked, which rule of `deny` or `ask` holds. */
+/*
+ * Fill in the text of VERDICT: which rule of `deny` or `ask` fits the command. The model
+ * and the person who is asked read it.
+ */
 static void tell_rule(const struct look *look, struct verdict *verdict)
 {
 	const struct policy *policy = look->policy;

@@ -1,8 +1,9 @@
 /*
- * commands: what an agent may run (the policy's key `commands`): rules of shipped presets
- * (presets/) and of the configuration that let run, where only listed commands do, and
- * rules that deny or have a person asked, everywhere. It decides whether something runs,
- * not what that can do once it does: that is the cell's.
+ * commands: what an agent may run (the policy's key `commands`). Rules come from shipped
+ * presets (presets/) and from the configuration. Some rules list the commands that may run,
+ * and then no other command does. Other rules deny a command, or have a person asked
+ * about it, whether commands are listed or not. This module decides whether a command runs.
+ * The cell limits what the command can do when it runs.
  *
  * A listed command runs without a shell. command.c makes argument vectors of its text,
  * this module finds the rule of each, and the plan of the verdict travels in the frame

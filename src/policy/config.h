@@ -1,12 +1,12 @@
 /*
- * config: the one configuration (JSON with comments) and the policies made from it.
- * A person's flags for this run beat the configuration, which beats a user's role, which
- * beats a shipped role, key by key. Text in, structs out: front/config_file reads the
- * file.
+ * config: the one configuration (JSON with comments) and the policies made from it. For
+ * each key the value comes from the first of these that has one: the flags of this run,
+ * the configuration, the user's role, the shipped role. This module turns texts into
+ * structures. The front reads the files.
  *
- * A new setting is one row in config.c. The test of the rows says what the tables of
- * docs/policy.md have to hold. A limit is a row here too: the kernel or tool/limits.c
- * keeps it, and a case in tests/cell/limits.case shows it.
+ * A new setting is one row in config.c. tests/unit/policy/keys_test.c compares the rows
+ * with the tables of docs/policy.md. A limit is a row too: the kernel or tool/limits.c
+ * enforces it, and a case in tests/cell/limits.case shows that.
  */
 #pragma once
 

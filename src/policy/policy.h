@@ -1,10 +1,10 @@
 /*
- * policy: what one agent may do, and the verdict on one call. Pure: no file is opened
- * here. Paths are compared as text, component by component; the code that builds the cell
- * resolves them on disk once and hands the real ones back (policy_set_path). Zero is
- * the safe answer.
+ * policy: what one agent may do, and the verdict on one call. This module opens no file.
+ * It compares paths as text, component by component. view/shape.c resolves each path of a
+ * policy on disk once, before the cell is built, and stores the real path in the policy
+ * (policy_set_path). A verdict that nobody has filled in denies: VERDICT_DENY is zero.
  *
- * The question what two policies grant together has one answer, and it is given here.
+ * policy_intersect is the only code that decides what two policies grant together.
  */
 #pragma once
 

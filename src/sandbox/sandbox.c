@@ -47,77 +47,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/*
- * The cell's private network. The kernel needs longer to make one than for all the rest
- * of the set-up, so a helper process makes it while the anchor builds the view. The
- * helper shares the anchor's memory and descriptors, has a stack of its own, and has
- * ended before sandbox_join returns.
- */
-
-/*
- * Use system calls through kernel_raw only, because functions of the C library would
- * overwrite the anchor's errno. The sanitizers do not know this stack, so their code
- * must not run here.
- */
-__attribute__((no_sanitize("address", "undefined"), noinline)) static int helper_main(
-	void *context)
-{
-	struct sandbox_network *network = context;
-	struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-	long answer;
-
-	network->step = "new network namespace";
-	answer = kernel_raw(SYS_unshare, CLONE_NEWNET, 0, 0);
-	if (answer == 0) {
-		network->step = "loopback";
-		answer = kernel_raw(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	}
-	if (answer >= 0) {
-		long fd = answer;
-		answer = kernel_raw(SYS_ioctl, fd, SIOCSIFFLAGS, (long)&loopback);
-		if (answer == 0) {
-			network->step = "holding the network namespace";
-			answer = kernel_raw(SYS_ioctl, fd, SIOCGSKNS, 0);
-		}
-		(void)kernel_raw(SYS_close, fd, 0, 0);
-	}
-	network->fd = answer < 0 ? -1 : (int)answer;
-	network->code = answer < 0 ? (int)-answer : 0;
-	return 0;
-}
-
-/*
- * Start the helper that makes a network namespace with `lo` up. The helper writes to
- * NETWORK, so NETWORK must not move until sandbox_join, which also reports a failure of
- * this function.
- */
-static void network_begin(struct sandbox_network *network)
-{
-	network->fd = -1;
-	network->step = "starting the network's helper";
-	network->code = ECHILD; /* until the helper says otherwise */
-	network->helper = clone(helper_main, network->stack + sizeof(network->stack),
-				CLONE_VM | CLONE_FILES | SIGCHLD, network);
-	if (network->helper < 0)
-		network->code = errno;
-}
-
-bool sandbox_join(struct sandbox_network *network, struct err *err)
-{
-	/*
-	 * A helper that ended before SIGCHLD was ignored stays a zombie until it is waited
-	 * for. One that ends later is reaped by the kernel; then the answer is ECHILD.
-	 */
-	while (network->helper > 0 && waitpid(network->helper, NULL, 0) < 0 && errno == EINTR)
-		;
-	if (network->code != 0)
-		return err_set(err, network->code, "%s: %s", network->step,
-			       strerror(network->code));
-	if (setns(network->fd, CLONE_NEWNET) < 0)
-		return err_set(err, errno, "entering the network namespace: %s",
-			       strerror(errno));
-	return true;
-}
+/* The front: which user the cell runs as, and copies of trees for its view. */
 
 enum { MAP_MAX = 32 << 10 }; /* 340 lines, the kernel's most */
 
@@ -184,11 +114,6 @@ static bool write_maps(pid_t pid, uid_t inside_uid, gid_t inside_gid, uid_t outs
 	return write_file(pid, "uid_map", line, err);
 }
 
-static pid_t raw_clone(unsigned long flags, int *pidfd)
-{
-	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD, NULL, pidfd, NULL, 0);
-}
-
 static const char *refusal_hint(int code)
 {
 	if (code == EPERM || code == EACCES)
@@ -199,81 +124,6 @@ static const char *refusal_hint(int code)
 		return "; raise the limit of processes (ulimit -u, or pids.max of the control "
 		       "group)";
 	return "";
-}
-
-/* Clone a child with FLAGS, without id maps. */
-static bool clone_plain(const char *what, unsigned long flags, pid_t *pid, int *pidfd,
-			struct err *err)
-{
-	int child_pidfd = -1;
-	pid_t child = raw_clone(flags, &child_pidfd);
-
-	if (child < 0) {
-		int code = errno;
-		return err_set(err, code, "%s: %s%s", what, strerror(code),
-			       code == EAGAIN ? refusal_hint(code) : "");
-	}
-	*pid = child;
-	if (child != 0)
-		*pidfd = child_pidfd;
-	return true;
-}
-
-bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
-		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
-		   int *pidfd, struct err *err)
-{
-	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-	int go[2], child_pidfd = -1;
-
-	if (level < SANDBOX_SEALED)
-		return clone_plain("the anchor", flags, pid, pidfd, err);
-	if (!fd_pipe(go, err))
-		return false;
-	pid_t child = raw_clone(spaces | flags, &child_pidfd);
-	if (child < 0) {
-		int code = errno;
-		fd_close(&go[0]);
-		fd_close(&go[1]);
-		return err_set(err, code, "new namespaces: %s%s", strerror(code),
-			       refusal_hint(code));
-	}
-	if (child == 0) {
-		char byte = 0;
-		network_begin(network); /* needs no id map and takes longest */
-		fd_close(&go[1]);
-		ssize_t n = read(go[0], &byte, 1);
-		fd_close(&go[0]);
-		if (n != 1)
-			_exit(1); /* the parent has reported the reason */
-		*pid = 0;
-		return true;
-	}
-	fd_close(&go[0]);
-	bool ok = write_maps(child, identity->uid, identity->gid, identity->uid,
-			     identity->gid, err);
-	if (ok && write(go[1], "g", 1) != 1)
-		ok = err_set(err, errno, "starting the anchor: %s", strerror(errno));
-	fd_close(&go[1]); /* without the byte the child exits */
-	if (!ok) {
-		/* fails when CLONE_PARENT in FLAGS made the child another process's */
-		(void)waitpid(child, NULL, __WALL);
-		fd_close(&child_pidfd);
-		return false;
-	}
-	*pid = child;
-	*pidfd = child_pidfd;
-	return true;
-}
-
-bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, struct err *err)
-{
-	const unsigned long spaces =
-		level >= SANDBOX_SEALED ? CLONE_NEWPID | CLONE_NEWNS : 0;
-
-	return clone_plain(spaces != 0 ? "namespaces of a worker" : "a worker",
-			   spaces | SIGCHLD, pid, pidfd, err);
 }
 
 /*
@@ -347,6 +197,13 @@ void sandbox_close_mapping(struct sandbox_mapping *mapping)
 	fd_close(&mapping->fd);
 }
 
+/*
+ * Copies trees of the host for a cell. Root copies a mount directly. An ordinary user may
+ * copy mounts only inside a mount namespace of their own. A child process creates one,
+ * opens the tree in it and exits. It shares its descriptor table with us, so the open
+ * descriptor keeps the copy alive.
+ */
+
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 {
 	auto_close int copy = kernel_open_tree(fd, "",
@@ -373,13 +230,6 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 	*tree = fd_take(&copy);
 	return true;
 }
-
-/*
- * Copies a tree of the host for a cell that is already built. An ordinary user may copy
- * mounts only inside a mount namespace of their own. A child process creates one, opens
- * the tree in it and exits. It shares its descriptor table with us, so the open
- * descriptor keeps the copy alive.
- */
 
 struct taking {
 	const char *path;
@@ -426,7 +276,131 @@ bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err)
 	return true;
 }
 
-/* The first steps of the anchor: the user, the view, the loopback. */
+/* The anchor: from its clone to the last rights that it gives up. */
+
+static pid_t raw_clone(unsigned long flags, int *pidfd)
+{
+	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD, NULL, pidfd, NULL, 0);
+}
+
+/* Clone a child with FLAGS, without id maps. */
+static bool clone_plain(const char *what, unsigned long flags, pid_t *pid, int *pidfd,
+			struct err *err)
+{
+	int child_pidfd = -1;
+	pid_t child = raw_clone(flags, &child_pidfd);
+
+	if (child < 0) {
+		int code = errno;
+		return err_set(err, code, "%s: %s%s", what, strerror(code),
+			       code == EAGAIN ? refusal_hint(code) : "");
+	}
+	*pid = child;
+	if (child != 0)
+		*pidfd = child_pidfd;
+	return true;
+}
+
+/*
+ * Make the cell's private network. The kernel needs longer for it than for all the rest of
+ * the set-up, so this helper process makes it while the anchor builds the view. The helper
+ * shares the anchor's memory and descriptors, has a stack of its own, and has ended before
+ * sandbox_join returns.
+ *
+ * Use system calls through kernel_raw only, because functions of the C library would
+ * overwrite the anchor's errno. The sanitizers do not know this stack, so their code
+ * must not run here.
+ */
+__attribute__((no_sanitize("address", "undefined"), noinline)) static int helper_main(
+	void *context)
+{
+	struct sandbox_network *network = context;
+	struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	long answer;
+
+	network->step = "new network namespace";
+	answer = kernel_raw(SYS_unshare, CLONE_NEWNET, 0, 0);
+	if (answer == 0) {
+		network->step = "loopback";
+		answer = kernel_raw(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	}
+	if (answer >= 0) {
+		long fd = answer;
+		answer = kernel_raw(SYS_ioctl, fd, SIOCSIFFLAGS, (long)&loopback);
+		if (answer == 0) {
+			network->step = "holding the network namespace";
+			answer = kernel_raw(SYS_ioctl, fd, SIOCGSKNS, 0);
+		}
+		(void)kernel_raw(SYS_close, fd, 0, 0);
+	}
+	network->fd = answer < 0 ? -1 : (int)answer;
+	network->code = answer < 0 ? (int)-answer : 0;
+	return 0;
+}
+
+/*
+ * Start the helper that makes a network namespace with `lo` up. The helper writes to
+ * NETWORK, so NETWORK must not move until sandbox_join, which also reports a failure of
+ * this function.
+ */
+static void network_begin(struct sandbox_network *network)
+{
+	network->fd = -1;
+	network->step = "starting the network's helper";
+	network->code = ECHILD; /* until the helper says otherwise */
+	network->helper = clone(helper_main, network->stack + sizeof(network->stack),
+				CLONE_VM | CLONE_FILES | SIGCHLD, network);
+	if (network->helper < 0)
+		network->code = errno;
+}
+
+bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
+		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
+		   int *pidfd, struct err *err)
+{
+	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	int go[2], child_pidfd = -1;
+
+	if (level < SANDBOX_SEALED)
+		return clone_plain("the anchor", flags, pid, pidfd, err);
+	if (!fd_pipe(go, err))
+		return false;
+	pid_t child = raw_clone(spaces | flags, &child_pidfd);
+	if (child < 0) {
+		int code = errno;
+		fd_close(&go[0]);
+		fd_close(&go[1]);
+		return err_set(err, code, "new namespaces: %s%s", strerror(code),
+			       refusal_hint(code));
+	}
+	if (child == 0) {
+		char byte = 0;
+		network_begin(network); /* needs no id map and takes longest */
+		fd_close(&go[1]);
+		ssize_t n = read(go[0], &byte, 1);
+		fd_close(&go[0]);
+		if (n != 1)
+			_exit(1); /* the parent has reported the reason */
+		*pid = 0;
+		return true;
+	}
+	fd_close(&go[0]);
+	bool ok = write_maps(child, identity->uid, identity->gid, identity->uid,
+			     identity->gid, err);
+	if (ok && write(go[1], "g", 1) != 1)
+		ok = err_set(err, errno, "starting the anchor: %s", strerror(errno));
+	fd_close(&go[1]); /* without the byte the child exits */
+	if (!ok) {
+		/* fails when CLONE_PARENT in FLAGS made the child another process's */
+		(void)waitpid(child, NULL, __WALL);
+		fd_close(&child_pidfd);
+		return false;
+	}
+	*pid = child;
+	*pidfd = child_pidfd;
+	return true;
+}
 
 bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *identity,
 		    int parent_pidfd, struct err *err)
@@ -479,6 +453,23 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 		ok = landlock_rules_make(view, landlock_abi(), rules, err);
 	(void)umask(mask);
 	return ok;
+}
+
+bool sandbox_join(struct sandbox_network *network, struct err *err)
+{
+	/*
+	 * A helper that ended before SIGCHLD was ignored stays a zombie until it is waited
+	 * for. One that ends later is reaped by the kernel; then the answer is ECHILD.
+	 */
+	while (network->helper > 0 && waitpid(network->helper, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (network->code != 0)
+		return err_set(err, network->code, "%s: %s", network->step,
+			       strerror(network->code));
+	if (setns(network->fd, CLONE_NEWNET) < 0)
+		return err_set(err, errno, "entering the network namespace: %s",
+			       strerror(errno));
+	return true;
 }
 
 /*
@@ -554,10 +545,71 @@ bool sandbox_overhear(int *fd, struct err *err)
 }
 
 /*
- * The replacement for a pid namespace in anchors and workers below L3. They adopt
- * orphans, and a Landlock domain keeps signals inside, so that kill(-1) reaches their
- * own processes and nothing else.
+ * Rights that a process gives up: capabilities, limits and descriptors. An exec can never
+ * restore what is dropped here.
  */
+
+bool sandbox_privilege_reduce(uint64_t mask, struct err *err)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {
+		{.effective = (uint32_t)mask, .permitted = (uint32_t)mask},
+		{.effective = (uint32_t)(mask >> 32), .permitted = (uint32_t)(mask >> 32)},
+	};
+
+	if (syscall(SYS_capset, &header, data) < 0)
+		return err_set(err, errno, "dropping capabilities: %s", strerror(errno));
+	return true;
+}
+
+bool sandbox_privilege_limit(int which, uint64_t most, const char *name, struct err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	/* Never raise the user's own hard limit. */
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
+		limit.rlim_max = most;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	return true;
+}
+
+static bool descriptors_close(const int *keep, size_t count, struct err *err)
+{
+	unsigned from = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned kept = (unsigned)keep[i];
+		if (kept > from && close_range(from, kept - 1, 0) < 0)
+			return err_set(err, errno, "closing descriptors: %s",
+				       strerror(errno));
+		from = kept + 1;
+	}
+	if (close_range(from, UINT_MAX, 0) < 0)
+		return err_set(err, errno, "closing descriptors: %s", strerror(errno));
+	return true;
+}
+
+/*
+ * Open /dev/null as 0, 1 and 2, so that no stray message of a library reaches a frame
+ * or a file.
+ */
+static bool standard_streams_null(struct err *err)
+{
+	int fd = open("/dev/null", O_RDWR); /* becomes 0 */
+
+	if (fd != 0 || dup2(fd, 1) != 1 || dup2(fd, 2) != 2)
+		return err_set(err, errno, "/dev/null: %s", strerror(errno));
+	return true;
+}
+
+bool sandbox_privilege_close(const int *keep, size_t count, struct err *err)
+{
+	return descriptors_close(keep, count, err) && standard_streams_null(err);
+}
 
 enum { STATUS_MAX = 16 << 10 };
 
@@ -595,6 +647,12 @@ static uint64_t tasks_of_user(void)
 	buf_fini(&status);
 	return count;
 }
+
+/*
+ * The replacement for a pid namespace in anchors and workers below L3. They adopt
+ * orphans, and a Landlock domain keeps signals inside, so that kill(-1) reaches their
+ * own processes and nothing else.
+ */
 
 static bool domain_begin(struct err *err)
 {
@@ -641,6 +699,107 @@ static bool family_settle(enum sandbox_level level, struct reach *reach, struct 
 		return err_set(err, errno, "taking orphans in: %s", strerror(errno));
 	reach->alone = level == SANDBOX_RULES && landlock_abi() >= LANDLOCK_ABI_SCOPES;
 	return !reach->alone || domain_enter(err);
+}
+
+/* The last steps of the anchor. */
+
+/*
+ * Drop the bounding set and lock the bits by which an exec could regain capabilities.
+ * Needs CAP_SETPCAP.
+ */
+static bool privilege_lock(struct err *err)
+{
+	const unsigned long bits =
+		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
+		return err_set(err, errno, "locking the secure bits: %s", strerror(errno));
+	/*
+	 * Go on until EINVAL, because the kernel may know more capabilities than these
+	 * headers.
+	 */
+	for (unsigned long i = 0; i < 64; i++) {
+		if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
+			continue;
+		if (errno == EINVAL && i > 0)
+			break;
+		return err_set(err, errno, "dropping capability %lu: %s", i,
+			       strerror(errno));
+	}
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_set(err, errno, "clearing ambient capabilities: %s",
+			       strerror(errno));
+	return true;
+}
+
+/*
+ * The kernel counts processes per user and user namespace. Without a new namespace it
+ * counts all other processes of the user as well.
+ */
+static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
+		       struct err *err)
+{
+	return sandbox_privilege_limit(RLIMIT_CORE, 0, "core files", err) &&
+	       sandbox_privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files",
+				       err) &&
+	       sandbox_privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) &&
+	       sandbox_privilege_limit(RLIMIT_NPROC,
+				       limits->processes +
+					       (level < SANDBOX_SEALED ? tasks_of_user() : 0),
+				       "processes", err);
+}
+
+/* Set the host name, and forbid further user namespaces. */
+static bool spaces_settle(struct err *err)
+{
+	if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
+		return err_set(err, errno, "host name: %s", strerror(errno));
+	return fd_write_file("/proc/sys/user/max_user_namespaces", "0", err);
+}
+
+static bool privileges_settle(enum sandbox_level level, struct err *err)
+{
+	/*
+	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is
+	 * enough for it.
+	 */
+	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
+		return false;
+	if (!sandbox_privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0,
+				      err))
+		return false;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(err, errno, "no new privileges: %s", strerror(errno));
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(err, errno, "closing the anchor to debuggers: %s",
+			       strerror(errno));
+	return true;
+}
+
+bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
+		    const int *keep, size_t count, struct reach *reach, struct err *err)
+{
+	*reach = (struct reach){.alone = level >= SANDBOX_SEALED,
+				.children_fd = -1,
+				.ruleset = -1};
+	if (level >= SANDBOX_SEALED && !spaces_settle(err))
+		return false;
+	return limits_set(level, limits, err) &&
+	       sandbox_privilege_close(keep, count, err) && privileges_settle(level, err) &&
+	       (level >= SANDBOX_SEALED || family_settle(level, reach, err));
+}
+
+/* The worker: its clone and its walls. */
+
+bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, struct err *err)
+{
+	const unsigned long spaces =
+		level >= SANDBOX_SEALED ? CLONE_NEWPID | CLONE_NEWNS : 0;
+
+	return clone_plain(spaces != 0 ? "namespaces of a worker" : "a worker",
+			   spaces | SIGCHLD, pid, pidfd, err);
 }
 
 /*
@@ -695,106 +854,6 @@ static bool family_close(int rules, struct reach *reach, struct err *err)
 	 */
 	return !reach->alone || landlock_rules_domain(&reach->ruleset, err);
 }
-
-/*
- * Drops capabilities, locks securebits, sets limits, and closes descriptors. An exec
- * can never restore what is dropped here.
- */
-
-bool sandbox_privilege_reduce(uint64_t mask, struct err *err)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {
-		{.effective = (uint32_t)mask, .permitted = (uint32_t)mask},
-		{.effective = (uint32_t)(mask >> 32), .permitted = (uint32_t)(mask >> 32)},
-	};
-
-	if (syscall(SYS_capset, &header, data) < 0)
-		return err_set(err, errno, "dropping capabilities: %s", strerror(errno));
-	return true;
-}
-
-/*
- * Drop the bounding set and lock the bits by which an exec could regain capabilities.
- * Needs CAP_SETPCAP.
- */
-static bool privilege_lock(struct err *err)
-{
-	const unsigned long bits =
-		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
-		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-
-	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
-		return err_set(err, errno, "locking the secure bits: %s", strerror(errno));
-	/*
-	 * Go on until EINVAL, because the kernel may know more capabilities than these
-	 * headers.
-	 */
-	for (unsigned long i = 0; i < 64; i++) {
-		if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
-			continue;
-		if (errno == EINVAL && i > 0)
-			break;
-		return err_set(err, errno, "dropping capability %lu: %s", i,
-			       strerror(errno));
-	}
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-		return err_set(err, errno, "clearing ambient capabilities: %s",
-			       strerror(errno));
-	return true;
-}
-
-bool sandbox_privilege_limit(int which, uint64_t most, const char *name, struct err *err)
-{
-	struct rlimit limit;
-
-	if (getrlimit((__rlimit_resource_t)which, &limit) < 0)
-		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
-	/* Never raise the user's own hard limit. */
-	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
-		limit.rlim_max = most;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit((__rlimit_resource_t)which, &limit) < 0)
-		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
-	return true;
-}
-
-static bool descriptors_close(const int *keep, size_t count, struct err *err)
-{
-	unsigned from = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		unsigned kept = (unsigned)keep[i];
-		if (kept > from && close_range(from, kept - 1, 0) < 0)
-			return err_set(err, errno, "closing descriptors: %s",
-				       strerror(errno));
-		from = kept + 1;
-	}
-	if (close_range(from, UINT_MAX, 0) < 0)
-		return err_set(err, errno, "closing descriptors: %s", strerror(errno));
-	return true;
-}
-
-/*
- * Open /dev/null as 0, 1 and 2, so that no stray message of a library reaches a frame
- * or a file.
- */
-static bool standard_streams_null(struct err *err)
-{
-	int fd = open("/dev/null", O_RDWR); /* becomes 0 */
-
-	if (fd != 0 || dup2(fd, 1) != 1 || dup2(fd, 2) != 2)
-		return err_set(err, errno, "/dev/null: %s", strerror(errno));
-	return true;
-}
-
-bool sandbox_privilege_close(const int *keep, size_t count, struct err *err)
-{
-	return descriptors_close(keep, count, err) && standard_streams_null(err);
-}
-
-/* The walls of a worker. */
 
 /* After the first wrap of a pid namespace the kernel gives out no numbers below this. */
 enum {
@@ -900,63 +959,4 @@ bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *e
 		return false;
 	return walls->level == SANDBOX_NONE ||
 	       sandbox_filter_enter(walls->level, walls->listener, err);
-}
-
-/* The last steps of the anchor. */
-
-/*
- * The kernel counts processes per user and user namespace. Without a new namespace it
- * counts all other processes of the user as well.
- */
-static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
-		       struct err *err)
-{
-	return sandbox_privilege_limit(RLIMIT_CORE, 0, "core files", err) &&
-	       sandbox_privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files",
-				       err) &&
-	       sandbox_privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) &&
-	       sandbox_privilege_limit(RLIMIT_NPROC,
-				       limits->processes +
-					       (level < SANDBOX_SEALED ? tasks_of_user() : 0),
-				       "processes", err);
-}
-
-/* Set the host name, and forbid further user namespaces. */
-static bool spaces_settle(struct err *err)
-{
-	if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
-		return err_set(err, errno, "host name: %s", strerror(errno));
-	return fd_write_file("/proc/sys/user/max_user_namespaces", "0", err);
-}
-
-static bool privileges_settle(enum sandbox_level level, struct err *err)
-{
-	/*
-	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is
-	 * enough for it.
-	 */
-	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
-		return false;
-	if (!sandbox_privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0,
-				      err))
-		return false;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_set(err, errno, "no new privileges: %s", strerror(errno));
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_set(err, errno, "closing the anchor to debuggers: %s",
-			       strerror(errno));
-	return true;
-}
-
-bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
-		    const int *keep, size_t count, struct reach *reach, struct err *err)
-{
-	*reach = (struct reach){.alone = level >= SANDBOX_SEALED,
-				.children_fd = -1,
-				.ruleset = -1};
-	if (level >= SANDBOX_SEALED && !spaces_settle(err))
-		return false;
-	return limits_set(level, limits, err) &&
-	       sandbox_privilege_close(keep, count, err) && privileges_settle(level, err) &&
-	       (level >= SANDBOX_SEALED || family_settle(level, reach, err));
 }

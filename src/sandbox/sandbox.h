@@ -3,7 +3,8 @@
  * which they stand here. Each fails closed: when it returns false, the caller exits,
  * and no code of the user has run.
  *
- *   front    sandbox_identity, sandbox_open_mapping and sandbox_copy_tree (root only)
+ *   front    sandbox_identity, sandbox_open_mapping and sandbox_copy_tree (root only),
+ *            sandbox_take_tree (not root)
  *   anchor   sandbox_clone, sandbox_become, sandbox_build, sandbox_join, sandbox_listen,
  *            sandbox_overhear, sandbox_settle
  *   worker   sandbox_clone_worker, sandbox_enter

@@ -17,19 +17,16 @@
 #pragma once
 
 #include "base/err.h"
-#include "session/session.h"
-#include "tool/tool.h"
-#include "undo/plan.h"
-#include "undo/store.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct keeper;
 struct running;
 struct session;
+struct session_writes;
 struct undo_store;
+struct value;
 
 /*
  * FOLDER holds the stores of all projects, which may take SPACE bytes together. When
@@ -90,115 +87,3 @@ bool keeper_has_news(const struct keeper *keeper);
 char **keeper_changed(struct keeper *keeper);
 /* Fill WRITES, except whether a job writes (session_writes). */
 void keeper_writes(const struct keeper *keeper, struct session_writes *writes);
-
-/* The inside of a keeper, for keeper.c and undo.c only. */
-
-enum {
-	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */
-	RUN_DIGITS = 12,
-	/* tidy after so many logs; looking at all of them takes milliseconds */
-	UNDO_TIDY_EVERY = 32,
-};
-
-/* A command whose changes nobody has looked at yet. */
-struct keeper_owner {
-	char *title;
-	/*
-	 * when it ran, by the wall clock: a file that changed at another time was changed
-	 * by somebody else
-	 */
-	int64_t began_ms, ended_ms;
-	bool with_jobs; /* jobs wrote beside it */
-};
-
-struct keeper {
-	struct session *session;
-	char *folder;
-	uint64_t space;           /* of all stores together */
-	struct undo_store *store; /* NULL: not opened yet, or it cannot be */
-	char run[RUN_DIGITS + 1];
-	/* the list shows the workspace as it is, as far as anybody knows */
-	bool fresh;
-	bool listed; /* this session has looked before */
-	bool owed;   /* a command has run since the list was made */
-	/* no store, or checkpoints fail: commands run without checkpoints */
-	bool broken;
-	struct buf trouble; /* a text to be told once, with the next result */
-	struct buf why;     /* broken: the reason */
-	bool tells_broken;  /* `why` is told in full, with the next command's result */
-	struct keeper_owner owes; /* the command that is owed a checkpoint */
-	bool owed_next; /* a command ended during a checkpoint: it is owed the next one */
-	struct keeper_owner owes_next;
-	int64_t turn_ms; /* when the turn began; 0: there is none */
-	/* the worker of the last look was lost: another one looks again */
-	bool lost_one;
-	/* the checkpoint under way */
-	struct running *sync;
-	struct running *owner; /* the call that waits for it, or NULL */
-	struct running *over;  /* done, to be freed */
-	bool starting, is_step;
-	/*
-	 * The list, the next list and the log; the last two stay open when nothing was
-	 * written in them.
-	 */
-	int fds[3];
-	uint32_t log;
-	bool blank; /* the log has no name yet */
-	/*
-	 * when the session rests: makes files for the next checkpoint, and that
-	 * checkpoint
-	 */
-	struct timer ahead;
-	bool settles, untidy;
-	bool young; /* the last look found changes that it did not know */
-	/*
-	 * the object folder of the workspace's repository, O_PATH; -1: none, -2: not
-	 * looked yet
-	 */
-	int objects;
-	bool may_link;
-	int64_t look_us;
-	bool told_left;
-	/* repositories deep in the workspace; NULL: none known */
-	struct value *nested;      /* as guard.h has it */
-	struct value *nested_keys; /* keys of their folders -> true */
-	size_t nested_bytes;
-	bool nested_looked, nested_full;
-	/* a look through all folders follows the look for the last command */
-	bool sweeping;
-	/* the repositories that the last look found must be audited: one more look */
-	bool again;
-	/*
-	 * the store is in memory: nothing can be undone, and commands are not looked at
-	 */
-	bool in_memory;
-	/*
-	 * the logs of this session that hold changes, in the order in which they were
-	 * written
-	 */
-	struct keeper_step {
-		uint32_t number;
-		/* written under other rights, by a session that was adopted */
-		bool foreign;
-	} * steps;
-	size_t step_count, step_room;
-	size_t handed; /* how many steps there were when a patch was last made */
-	uint64_t kept; /* bytes of these logs, in memory */
-	int64_t lost;  /* calls whose replaced files were not kept in memory any more */
-	/* changes that were found, by the calls themselves or by the looks after them */
-	uint64_t changes;
-	uint64_t writers; /* calls that have ended and could have changed something */
-	/* the changes, for the call that asks for them */
-	struct {
-		struct undo_plan plan;
-		/* the call that gets contents out of git, or NULL */
-		struct running *fetch;
-		struct running *over; /* done, to be freed */
-		/* the list of wanted contents, the contents, what git printed */
-		int fds[3];
-		/* a look at the changes of jobs was asked for, once */
-		bool looked;
-		bool begun, ready;
-		struct err trouble;
-	} patch;
-};

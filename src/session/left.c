@@ -1,9 +1,10 @@
 /*
- * left: files that a killed git may have left (guard.h). One worker finds them, and another
- * worker removes them. In between the front decides which of them may go, because only the
- * front sees the machine's processes: a file stays that a process outside of the cell may
- * hold. A wrong yes to that question costs a line that a person reads. A wrong no would take
- * a lock from a git that works, so every doubt is a yes.
+ * left: what a killed session or a killed git left: writes that it had begun, and the files
+ * of a git (guard.h). One worker finds these files, and another worker removes them. In
+ * between the front decides which of them may go, because only the front sees the machine's
+ * processes: a file stays that a process outside of the cell may hold. A wrong yes to that
+ * question costs a line that a person reads. A wrong no would take a lock from a git that
+ * works, so every doubt is a yes.
  */
 
 #include "base/buf.h"
@@ -12,11 +13,16 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
+#include "cell/anchor.h"
 #include "cell/cell.h"
+#include "cell/pending.h"
 #include "guard/guard.h"
 #include "guard/scan.h"
+#include "process/loop.h"
+#include "session/approval.h"
 #include "session/session.h"
 #include "tool/tool.h"
+#include "view/shape.h"
 #include "view/spec.h"
 
 #include <dirent.h>
@@ -41,7 +47,7 @@ enum {
 	HELD_TEXT = 128,
 	STAT_MAX = 4096,
 	CLOCKS_NS = 50000000, /* tolerance between the clocks of processes and of files */
-	MEND_MS = 10000,      /* enough to start two workers on a busy machine */
+	MEND_MS = 10000, /* enough to start a cell and two workers on a busy machine */
 	/* The kernel ends the processes of a killed session one after the other. */
 	DYING_MS = 2000,
 	/*
@@ -490,7 +496,26 @@ struct value *running_left_carried(const struct running *running)
 	return carried;
 }
 
-/* This tool is in no table: a worker knows it by its name. */
+/*
+ * Queue RUNNING, a call of the session's own that deals with what a killed session left,
+ * and turn the loop until it has ended, but no longer than MEND_MS. Returns whether it has
+ * ended. The caller frees RUNNING.
+ */
+static bool mend_wait(struct running *running)
+{
+	struct session *session = running->session;
+	const int64_t deadline = clock_now_ms() + MEND_MS;
+
+	/* The audit itself is left to the session's first call. */
+	running->auditing = running->mending = true;
+	running_set_state(running, RUNNING_QUEUED);
+	running_dispatch(session);
+	while (!running_is_done(running) && clock_now_ms() < deadline)
+		loop_turn(session->loop, deadline);
+	return running_is_done(running);
+}
+
+/* No table lists this tool. A worker knows it by its name. */
 static const struct tool left_tool = {
 	.name = AUDIT_CALL,
 	.description = "Look for what the gits of a killed session left.",
@@ -500,24 +525,115 @@ static const struct tool left_tool = {
 
 void session_put_left_away(struct session *session)
 {
-	const int64_t deadline = clock_now_ms() + MEND_MS;
 	const struct value *guard = cell_spec(session->cell)->guard;
 	struct running *running;
 
 	if (!session->taken_over || guard == NULL)
 		return;
 	running = running_of_session(session, &left_tool);
-	/* The session's first call makes the audit. */
-	running->auditing = running->mending = true;
 	running->sent_ns = value_integer(value_member(guard, "ticked"));
-	running_set_state(running, RUNNING_QUEUED);
-	running_dispatch(session);
-	while (!running_is_done(running) && clock_now_ms() < deadline)
-		loop_turn(session->loop, deadline);
-	if (running_is_done(running) && running->result.text.size > 0) {
+	if (mend_wait(running) && running->result.text.size > 0) {
 		session->said = memory_alloc(sizeof(*session->said));
 		tool_result_init(session->said);
 		audit_take(session->said, &running->result);
 	}
 	running_free(running);
+}
+
+/*
+ * Finishes writes that a killed front had begun in folders that a person had granted to
+ * it. No policy of this session shows these folders. So one worker is made that sees
+ * them, only to finish or take back the writes that the journals list.
+ */
+
+static const struct tool mend_tool = {
+	.name = "mend",
+	.description = "Finish what a killed session had begun to write.",
+	.effects = EFFECT_READS,
+	.internal = true,
+};
+
+/*
+ * The folder of ROOT, when it is still the folder that was granted and this cell may have
+ * it; else NULL. *GONE: that folder will never be there again.
+ */
+static struct extra *extra_of(const struct cell_spec *cell, const struct value *root,
+			      bool *gone)
+{
+	auto_free char *path = path_of_key(value_text(value_member(root, "path")));
+	struct extra *extra;
+	struct stat st;
+	char file[PENDING_FILE];
+	struct err err;
+
+	*gone = true;
+	auto_close int fd =
+		path != NULL ? open(path, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
+			     : -1;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return NULL;
+	pending_file(&st, file);
+	if (!str_is(value_str(value_member(root, "file")), file))
+		return NULL;
+	*gone = false;
+	const struct shape_extra wanted = {.path = path, .fd = fd, .writable = true};
+	if (!shape_judge_extra(cell, &wanted, &err))
+		return NULL;
+	extra = memory_alloc(sizeof(*extra));
+	extra->root = (struct shape_extra){.path = memory_copy(path),
+					   .fd = fd_take(&fd),
+					   .writable = true};
+	extra->granted = true;
+	return extra;
+}
+
+/*
+ * The folders of ROOTS that this cell may have now; false when others may be had another
+ * time.
+ */
+static bool extras_take(const struct cell_spec *cell, const struct value *roots,
+			struct extra **first)
+{
+	bool all = true;
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(roots); i++) {
+		bool gone = false;
+		struct extra *extra = count < ANCHOR_EXTRAS_MAX
+					      ? extra_of(cell, value_item(roots, i), &gone)
+					      : NULL;
+
+		all = all && (extra != NULL || gone);
+		if (extra == NULL)
+			continue;
+		extra->next = *first;
+		*first = extra;
+		count++;
+	}
+	return all;
+}
+
+void session_mend(struct session *session)
+{
+	const struct cell_spec *cell = cell_spec(session->cell);
+	const struct value *roots = NULL;
+	struct pending *pending = cell_pending(session->cell);
+	const struct value *writes = pending_granted(pending, &roots);
+	struct extra *extras = NULL;
+
+	if (writes == NULL)
+		return;
+	const bool all = extras_take(cell, roots, &extras);
+	if (extras != NULL) {
+		struct running *running = running_of_session(session, &mend_tool);
+
+		running->extras = extras;
+		running->unfinished = value_copy(writes);
+		const bool mended = mend_wait(running) && running->mended;
+		running_free(running);
+		if (!mended)
+			return;
+	}
+	if (all)
+		pending_granted_mended(pending);
 }

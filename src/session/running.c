@@ -1491,7 +1491,7 @@ static bool looks_again(struct running *running)
 	return again;
 }
 
-/* This tool is in no table: a worker knows it by its name. */
+/* No table lists this tool. A worker knows it by its name. */
 static const struct tool look_tool = {
 	.name = AUDIT_CALL,
 	.description = "Look at what the session's commands have left.",

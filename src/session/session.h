@@ -8,12 +8,12 @@
  * the cell dies with the thread that opened it.
  *
  * The calls of this module are in call.c (a call is judged), running.c (it is queued,
- * runs and ends), jobs.c (it goes on without its caller) and left.c (what happens to the
- * files of a git that was killed with it). Calls that only read may
- * be sent to one worker together. File calls have two workers for each core, and
- * searches one of these two: a search uses all cores that it finds and takes as long
- * as its expression and the disk want, so the other workers stay free for a call that
- * wants one file. Searches are sent together with searches only.
+ * runs and ends), jobs.c (it goes on without its caller) and left.c (what a killed session
+ * or a killed git left). Calls that only read may be sent to one worker together. File
+ * calls have two workers for each core, and searches one of these two: a search uses all
+ * cores that it finds and takes as long as its expression and the disk want, so the other
+ * workers stay free for a call that wants one file. Searches are sent together with
+ * searches only.
  *
  * running_become_job moves the work of a call to a job of the session and answers the
  * caller. The tool `job` is answered by the session, which asks the worker of the job:
@@ -26,9 +26,9 @@
  * the result of the call (session_broken).
  *
  * After a writing call whose worker had to be killed, a fresh worker audits what it
- * left and finishes or undoes the write that it had begun (cell/pending.h). In folders
- * that a person had granted to the dead session, a worker does this that sees these
- * folders for nothing else.
+ * left and finishes or undoes the write that it had begun (cell/pending.h). A session that
+ * was killed may have had such writes in folders that a person had granted to it. For
+ * these the next session makes a worker that sees the folders, and uses it only for this.
  */
 #pragma once
 
@@ -688,6 +688,11 @@ bool running_left_waits(struct running *running);
 struct value *running_left_carried(const struct running *running);
 /* The same for a session that was killed, before the first call of this session. */
 void session_put_left_away(struct session *session);
+/*
+ * Finish or take back the writes that a killed front had begun in folders that a person had
+ * granted to it (left.c).
+ */
+void session_mend(struct session *session);
 
 /* Begin RUNNING, whose tool has a `begin` of its own (running.c). */
 void session_elsewhere_call(struct running *running);

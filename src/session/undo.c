@@ -8,7 +8,9 @@
 #include "base/text/text.h"
 #include "session/keeper.h"
 #include "session/session.h"
+#include "tool/tool.h"
 #include "undo/plan.h"
+#include "undo/store.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -716,8 +716,7 @@ static bool is_host(const char *host)
 	return network_parse_host(str_of(host), &read, NULL);
 }
 
-/* Is there a denial from the proxy? It is more reliable than messages of programs. */
-static bool has_network_denial(const struct tool_result *result)
+bool denial_has_network(const struct tool_result *result)
 {
 	const struct value *list = denial_list(result);
 
@@ -749,7 +748,7 @@ void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
 		return;
 	list = value_ref(value_member(result->details, CLAIMS_KEY));
 	value_remove(result->details, CLAIMS_KEY);
-	network_told = has_network_denial(result) || hosts == CLAIMS_HOSTS_WRONG;
+	network_told = denial_has_network(result) || hosts == CLAIMS_HOSTS_WRONG;
 	for (size_t i = 0; i < value_count(list) && i < CLAIMS_MAX; i++) {
 		const struct value *claim = value_item(list, i);
 		const char *host = value_text(value_member(claim, "host"));
@@ -770,7 +769,7 @@ void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
 	 * A program that named its host often prints a message without the host as
 	 * well.
 	 */
-	if (!any_host || has_network_denial(result))
+	if (!any_host || denial_has_network(result))
 		return;
 	if (hosts == CLAIMS_HOSTS_CLOSED)
 		judge_closed("", result);

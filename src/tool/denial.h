@@ -68,6 +68,12 @@ bool denial_is(const struct value *denial, enum denial_kind kind);
 const struct value *denial_list(const struct tool_result *result);
 
 /*
+ * Does RESULT have a denial of a host? The proxy's denials are more reliable than the
+ * messages of programs.
+ */
+bool denial_has_network(const struct tool_result *result);
+
+/*
  * Set the level in force. The session does this, because it does not trust a worker's
  * value.
  */

@@ -31,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Further files are listed but not copied (tools.md, Undo). */
@@ -1140,14 +1139,6 @@ static const struct tool_param checkpoint_params[] = {
 	{0},
 };
 
-static int64_t now_ns(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return clock_ns(&now);
-}
-
 static bool list_write(const struct checkpoint *checkpoint, int fd, struct err *err)
 {
 	struct buf text;
@@ -1207,7 +1198,7 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 		.call = call,
 		.is_step = call_flag(call, "step"),
 		.may_link = call_flag(call, "links"),
-		.began_ns = now_ns(),
+		.began_ns = clock_wall_ns(),
 		.command_began_ns = (int64_t)call_count(call, "began_ms", 0) * 1000000,
 		.command_ended_ns = (int64_t)call_count(call, "ended_ms", 0) * 1000000,
 		.nested = value_new_array(),

@@ -1251,7 +1251,7 @@ enum {
 	BLOCK = 512,   /* the unit of st_blocks */
 };
 
-static bool is_project(const char *name)
+bool undo_projects_is_name(const char *name)
 {
 	return strlen(name) == UNDO_PROJECT_NAME - 1 &&
 	       strspn(name, "0123456789abcdef") == UNDO_PROJECT_NAME - 1;
@@ -1261,7 +1261,7 @@ static int open_project(const char *folder, const char *name)
 {
 	auto_close int all = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (all < 0 || !is_project(name))
+	if (all < 0 || !undo_projects_is_name(name))
 		return -1;
 	return openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -1343,8 +1343,9 @@ bool undo_projects_list(const char *folder, struct undo_projects *projects, stru
 		return errno == ENOENT ||
 		       err_set(err, errno, "%s: %s", folder, strerror(errno));
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
-		auto_close int own =
-			is_project(at->d_name) ? open_project(folder, at->d_name) : -1;
+		auto_close int own = undo_projects_is_name(at->d_name)
+					     ? open_project(folder, at->d_name)
+					     : -1;
 		struct undo_project *project;
 
 		if (own < 0)

@@ -42,7 +42,7 @@ enum {
 };
 
 /*
- * FOLDER is the undo folder of all projects (undo_store_folder); it is created when
+ * FOLDER holds the stores of all projects (session.h: undo_folder); it is created when
  * missing.
  */
 bool undo_store_open(const char *folder, const char *workspace, struct undo_store **store,
@@ -215,6 +215,8 @@ struct undo_projects {
  */
 bool undo_projects_list(const char *folder, struct undo_projects *projects, struct err *err);
 void undo_projects_fini(struct undo_projects *projects);
+/* Is NAME how the folder of a store is named? */
+bool undo_projects_is_name(const char *name);
 
 /*
  * Remove the steps of the store NAME that began before OLDEST_MS (INT64_MAX: all), and

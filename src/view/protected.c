@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
@@ -171,15 +170,6 @@ static bool is_below(const struct value *roots, const char *path)
 	return false;
 }
 
-static bool is_blocked(const struct cell_spec *spec, const char *path)
-{
-	for (size_t i = 0; i < spec->blocked_count; i++) {
-		if (path_within(path, spec->blocked[i]))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Did a danger at or below PATH appear while no audit was made? It must stay movable, so
  * that an audit can move it aside.
@@ -217,7 +207,7 @@ static void hold(const struct protecting *protecting, const char *path)
 	struct stat st;
 
 	if (lstat(path, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
-	    is_root(protecting->roots, path) || is_blocked(spec, path) ||
+	    is_root(protecting->roots, path) || spec_is_blocked(spec, path) ||
 	    is_undone(protecting, path))
 		return;
 	shape_pin_above(spec, path);
@@ -498,14 +488,6 @@ static void guard_settle(const struct shape_options *options, struct value *guar
 	}
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return clock_ns(&now);
-}
-
 /* Put the home folder, for "~/" in a configuration, into GUARD. */
 static void home_add(const struct shape_options *options, struct value *guard)
 {
@@ -561,7 +543,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	value_set_integer(guard, "folders",
 			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
 							       : GIT_SCAN_FOLDERS);
-	value_set_integer(guard, "began", now_ns());
+	value_set_integer(guard, "began", clock_wall_ns());
 	/*
 	 * The clock that the kernel uses for the times of files. It advances only at the
 	 * kernel's ticks.

@@ -1048,15 +1048,6 @@ static bool covers(const struct cell_spec *spec, const char *path)
 	       path_within(SHAPE_HOME, path);
 }
 
-static bool is_blocked(const struct cell_spec *spec, const char *path)
-{
-	for (size_t i = 0; i < spec->blocked_count; i++) {
-		if (path_within(path, spec->blocked[i]))
-			return true;
-	}
-	return false;
-}
-
 static bool show(struct policy *policy, struct cell_spec *spec,
 		 const struct shape_shown *shown, struct err *err)
 {
@@ -1069,7 +1060,7 @@ static bool show(struct policy *policy, struct cell_spec *spec,
 		return err_set(err, EINVAL,
 			       "nothing can be shown at %s: a cell stands on it", path);
 	/* Deny wins: a blocked path is not shown. */
-	if (is_blocked(spec, path) || shape_is_shown(spec, path, false))
+	if (spec_is_blocked(spec, path) || shape_is_shown(spec, path, false))
 		return true;
 	shape_pin_above(spec, path);
 	if (!shape_show_tree(spec, path, &fd, false, shape_closed_to_others(fd), err))

@@ -57,6 +57,15 @@ bool spec_is_sealed(const struct cell_spec *spec)
 	return spec->built >= SANDBOX_SEALED;
 }
 
+bool spec_is_blocked(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->blocked_count; i++) {
+		if (path_within(path, spec->blocked[i]))
+			return true;
+	}
+	return false;
+}
+
 static const char *keep(struct cell_spec *spec, const char *text)
 {
 	return text == NULL ? NULL : arena_copy(&spec->arena, str_of(text));

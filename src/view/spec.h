@@ -116,6 +116,8 @@ void spec_fini(struct cell_spec *spec); /* closes the descriptors of its entries
 
 /* Is the cell built with a view of its own (L3), not with rules over the host's files? */
 bool spec_is_sealed(const struct cell_spec *spec);
+/* Is PATH blocked, or in a blocked folder? */
+bool spec_is_blocked(const struct cell_spec *spec, const char *path);
 
 struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
 				  const char *path, const char *source);

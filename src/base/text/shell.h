@@ -33,7 +33,7 @@ enum shell_kind {
 	SHELL_PROCESS, /* <(…) and >(…), whole */
 };
 
-/* The reason why a word is not literal. In the order of shell_reason_text. */
+/* The reason why a word is not literal. policy/command.c has a sentence for each. */
 enum shell_reason {
 	SHELL_LITERAL,
 	SHELL_EXPANSION,  /* $name, ${…}, $'…' */

@@ -670,18 +670,6 @@ static void hint_harm(const struct tool_result *result)
 			      value_text(value_member(told, "next")));
 }
 
-/* Does RESULT already say that a host was refused? Then no hint repeats it. */
-static bool tells_of_network(const struct tool_result *result)
-{
-	const struct value *list = denial_list(result);
-
-	for (size_t i = 0; i < value_count(list); i++) {
-		if (denial_is(value_item(list, i), DENIAL_NET))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Print a hint, with WORDS, for each file or host that the program could not write or
  * reach, as it says in MESSAGES (the end of its output). A network that RESULT mentions
@@ -690,7 +678,7 @@ static bool tells_of_network(const struct tool_result *result)
 static void hint_messages(const struct tool_result *result, const struct session *session,
 			  const struct policy_words *words, struct str messages)
 {
-	const bool told = tells_of_network(result);
+	const bool told = denial_has_network(result);
 	struct tool_result said;
 	struct buf line, worded;
 

@@ -139,12 +139,6 @@ static struct project *project_of(struct survey *survey, const char *name)
 	return &survey->projects[survey->count++];
 }
 
-static bool is_project(const char *name)
-{
-	return strlen(name) == UNDO_PROJECT_NAME - 1 &&
-	       strspn(name, "0123456789abcdef") == UNDO_PROJECT_NAME - 1;
-}
-
 /* Add each workspace that has a folder in FOLDER. */
 static void add_projects(struct survey *survey, const char *folder)
 {
@@ -155,7 +149,7 @@ static void add_projects(struct survey *survey, const char *folder)
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		struct amount amount = {0};
 
-		if (!is_project(at->d_name))
+		if (!undo_projects_is_name(at->d_name))
 			continue;
 		measure(dirfd(names), at->d_name, 0, &amount);
 		amount_add(&project_of(survey, at->d_name)->amount, &amount);

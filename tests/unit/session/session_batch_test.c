@@ -1,5 +1,5 @@
 /*
- * Tests of session/running_batch with a real cell: calls that one worker gets together stay calls of
+ * Tests of session/running with a real cell: calls that one worker gets together stay calls of
  * their own, whatever becomes of the worker, or of one of them. The tools are of this file. One
  * processor means two workers for such calls; both are held until a queue stands behind them.
  */

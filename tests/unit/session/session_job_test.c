@@ -1,6 +1,6 @@
 /*
- * Tests of session/session_job and session_jobs with a real cell: any call may become a job,
- * and whoever asks one is answered, whatever its worker does. The tools are of this file.
+ * Tests of session/jobs with a real cell: any call may become a job, and a call that asks a
+ * job is answered, whatever the job's worker does. The tools are of this file.
  */
 #include "../base/unit.h"
 #include "room.h"
