@@ -11,6 +11,9 @@ PROGRAM = os.path.join(sys.argv[1], "dev", "install")
 MESON = """project('small', 'c')
 install_data('a.txt', install_dir: get_option('datadir') / 'small' / 'deep')
 install_data('b.txt', install_dir: get_option('datadir') / 'shared')
+custom_target('pages', output: 'pages', build_by_default: true, install: true,
+  command: ['sh', '-c', 'mkdir -p "$1" && echo p >"$1/p.7"', '-', '@OUTPUT@'],
+  install_dir: get_option('datadir') / 'small')
 shared_library('small', 'small.c', version: '1.2.3', install: true)
 """
 
@@ -54,6 +57,7 @@ def what_was_installed_goes_and_nothing_else():
         call(root, destination=stage)
         installed = names_of(stage)
         assert "opt/small/share/small/deep/a.txt" in installed, installed
+        assert "opt/small/share/small/pages/p.7" in installed, installed
         assert any(name.endswith("libsmall.so.1") for name in installed), installed
         with open(os.path.join(shared, "mine"), "w", encoding="utf-8") as file:
             file.write("mine\n")
