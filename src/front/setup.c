@@ -866,13 +866,30 @@ static void add_origin(struct setup *setup, const struct config *config,
 	value_set_text(setup->origins, name, who);
 }
 
+/* KEY is in no struct: keep its value, that of the agent or that of the top level. */
+static void keep_value(struct setup *setup, const struct config *config,
+		       const struct value *shipped, const struct key *key)
+{
+	enum config_layer layer;
+	const struct value *found =
+		config_find(config, shipped, setup->agent, key->name, NULL, &layer);
+
+	if (found == NULL)
+		found = config_value(config, key->name);
+	if (found != NULL)
+		value_set(setup->kept, key->name, value_copy(found));
+}
+
 static void find_origins(struct setup *setup, const struct config *config,
 			 const struct value *shipped, const struct setup_flags *flags)
 {
 	setup->origins = value_new_object();
+	setup->kept = value_new_object();
 	for (const struct key *key = keys_agent; key->name != NULL; key++) {
 		if (key->kind != KEY_ROWS)
 			add_origin(setup, config, shipped, flags, key->name, NULL);
+		if (key->home == KEY_KEPT)
+			keep_value(setup, config, shipped, key);
 		for (const struct key *row = key->kind == KEY_ROWS ? key->rows : NULL;
 		     row != NULL && row->name != NULL; row++)
 			add_origin(setup, config, shipped, flags, key->name, row->name);
@@ -1256,6 +1273,7 @@ void setup_fini(struct setup *setup)
 	policy_free(setup->policy);
 	policy_free(setup->bounds);
 	value_free(setup->origins);
+	value_free(setup->kept);
 	value_free(setup->entries);
 	free(setup->own_tools);
 	value_free(setup->models);

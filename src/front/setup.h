@@ -61,6 +61,8 @@ struct setup {
 	 * absent key has its default
 	 */
 	struct value *origins;
+	/* explain: key -> value, of keys that neither policy nor role holds */
+	struct value *kept;
 	char *config;      /* where the configuration is or would be read from, or NULL */
 	bool config_given; /* by --config */
 	/* The rights that bound this setup: a list of {agent, entry} (config_entry). */

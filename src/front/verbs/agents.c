@@ -611,7 +611,9 @@ static void add_row(const struct setup *setup, const struct key *key, const char
 		    const void *home, struct value *keys)
 {
 	const char *who = value_text(value_member(setup->origins, name));
-	struct value *value = value_of(key, (const char *)home + key->offset);
+	struct value *value = key->home == KEY_KEPT
+				      ? value_ref(value_member(setup->kept, name))
+				      : value_of(key, (const char *)home + key->offset);
 	struct value *row = value_new_object();
 
 	if (is_unset(key, value)) {
