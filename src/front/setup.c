@@ -188,7 +188,9 @@ bool setup_resume(const struct options *options, const char *name, struct option
 	*filled = *options;
 	options_fill(filled, "workspace", found->workspace);
 	options_fill(filled, "agent", found->agent);
-	options_fill(filled, "model", found->model);
+	/* A session that began without a model goes on with the one that there is now, if any. */
+	if (found->model == NULL || strcmp(found->model, "replay") != 0)
+		options_fill(filled, "model", found->model);
 	return true;
 }
 

@@ -740,15 +740,15 @@ static bool name_is_free(const struct loading *loading, const struct plugin *plu
 
 	if (taken != NULL)
 		return err_set(err, EEXIST,
-			       "%s is the name of the built-in tool %s: give it another",
+			       "%s is the name of the built-in tool %s: rename this one",
 			       id, taken->name);
 	for (size_t i = 0; i < loading->plugins->count; i++) {
 		const struct plugin *other = loading->plugins->items[i];
 
 		if (strcmp(other->schema.id, id) == 0)
 			return err_set(err, EEXIST,
-				       "%s is the name of %s, too: give one another", id,
-				       other->file);
+				       "%s is the name of %s, too: rename one of them",
+				       id, other->file);
 	}
 	return true;
 }
