@@ -238,6 +238,7 @@ enum {
 	BASH_TEXT_FD = 200,
 	BASH_GO_FD = 201,
 	BASH_FOLDER_FD = 230,
+	BASH_FD_LIMIT = 256, /* the least limit of open files that has them all */
 	WRAPPER_MAX = 1024,
 	FIRST_LINE_MAX = 1 << 20, /* a folder and changed variables, quoted */
 	/*
@@ -357,7 +358,10 @@ bool bash_shell_start(struct bash_shell *shell, const struct call *call,
 
 	if (ok && (!lift(&shell->text_fd, BASH_TEXT_FD) || !lift(&go[0], BASH_GO_FD) ||
 		   !lift(&told[1], BASH_FOLDER_FD)))
-		ok = err_set(err, errno, "No free descriptor: %s.", strerror(errno));
+		ok = err_set(err, errno,
+			     "No descriptor %d to %d can be had (%s): start glovebox with "
+			     "`ulimit -n %d` or more.",
+			     BASH_TEXT_FD, BASH_FOLDER_FD, strerror(errno), BASH_FD_LIMIT);
 	const int ends[] = {go[0], told[1]};
 	ok = ok && start(shell, call, folder, terminal, ends, err);
 	fd_close(&go[0]);
