@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -198,7 +199,7 @@ def compiled(copy, path, row):
     own = os.path.join(copy, path.replace("/", "_") + ".o")
     above = os.path.relpath(SOURCE, BUILD)
     words = []
-    for word in row["command"].split():
+    for word in shlex.split(row["command"]):
         if word.startswith(f"-I{above}/"):
             word = "-I" + os.path.join(copy, word[len(above) + 3:])
         words.append(word)
@@ -225,10 +226,10 @@ def program(copy):
                for path in READERS + list(NEIGHBOURS)}
     replaced = {rows[path]["output"]: objects.pop(path) for path in READERS}
     link = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "glovebox"], check=True,
-                          capture_output=True, text=True).stdout.splitlines()[-1].split()
+                          capture_output=True, text=True).stdout.splitlines()[-1]
     made = os.path.join(copy, "glovebox")
     words = []
-    for word in link:
+    for word in shlex.split(link):
         if word.endswith(("/liblayer-tools.a", "/liblayer-front.a", "/liblayer-model.a")):
             words += [replaced.get(name, name) for name in members(word)]
         else:
