@@ -55,10 +55,10 @@ TOOL_CASES = """# letters: how often a letter is in a text.
 call letters {"text": "letters", "letter": "t"}
 says 2 times
 """
-VERB = """/* verb_echo: prints its words. */
+VERB = """/* verb_shout: prints its words. */
 #include "front/verb.h"
 
-static int echo_run(const struct options *options, FILE *out)
+static int shout_run(const struct options *options, FILE *out)
 {
 	for (size_t i = 0; i < options->word_count; i++)
 		(void)fprintf(out, "%s%s", i > 0 ? " " : "", options->words[i]);
@@ -66,28 +66,28 @@ static int echo_run(const struct options *options, FILE *out)
 	return CODE_DONE;
 }
 
-static const struct option_row echo_options[] = {OPTION_ROW_HELP, {0}};
+static const struct option_row shout_options[] = {OPTION_ROW_HELP, {0}};
 
-const struct verb verb_echo = {
-	.name = "echo",
+const struct verb verb_shout = {
+	.name = "shout",
 	.summary = "print words",
 	.arguments = "[WORD...]",
 	.help = "Print the words.",
-	.example = "  glovebox echo a b",
-	.options = echo_options,
+	.example = "  glovebox shout a b",
+	.options = shout_options,
 	.words_most = VERB_WORDS_ANY,
-	.run = echo_run,
+	.run = shout_run,
 };
 """
-VERB_CASES = """# glovebox echo: prints its words.
+VERB_CASES = """# glovebox shout: prints its words.
 
 == words
-$ glovebox echo a b
+$ glovebox shout a b
 out = a b\\n
 
 == its help has its example
-$ glovebox echo --help
-out ~ glovebox echo a b
+$ glovebox shout --help
+out ~ glovebox shout a b
 """
 PROVIDER = """/* parrot: a service that says one word, in a form of its own. */
 #include "model/provider.h"
@@ -147,17 +147,21 @@ const struct provider parrot_provider = {
 # All files that the additions bring, beside their rows.
 ADDED = {
     "src/tools/letters.c": TOOL, "tests/tools/letters.case": TOOL_CASES,
-    "src/front/verbs/echo.c": VERB, "tests/fronts/echo.case": VERB_CASES,
+    "src/front/verbs/shout.c": VERB, "tests/fronts/shout.case": VERB_CASES,
     "src/model/providers/parrot.c": PROVIDER,
 }
 ROWS = {"src/tools/tools.def": ("TOOL(glob, search/glob)", "TOOL(letters, letters)"),
-        "src/front/verbs.def": ("VERB(undo, verbs/undo)", "VERB(echo, verbs/echo)"),
+        "src/front/verbs.def": ("VERB(undo, verbs/undo)", "VERB(shout, verbs/shout)"),
         "src/model/providers.def": ("PROVIDER(ollama, providers/ollama)",
                                     "PROVIDER(parrot, providers/parrot)")}
+# Where the manual page tells of the verb, and with which lines.
+PAGE = ("docs/man/glovebox.1", ".Ss glovebox undo\n", ".Ss glovebox shout\nPrint words.\n")
+# The reference of the tools is written by a script of ours.
+REFERENCE = "docs/tools.md"
 # The files that read the rows, and a neighbour of each new file, which is compiled as that one is.
 READERS = ["src/tools/tools.c", "src/front/verb.c", "src/model/model.c"]
 NEIGHBOURS = {"src/tools/letters.c": "src/tools/bash.c",
-              "src/front/verbs/echo.c": "src/front/verbs/undo.c",
+              "src/front/verbs/shout.c": "src/front/verbs/undo.c",
               "src/model/providers/parrot.c": "src/model/providers/ollama.c"}
 
 
@@ -185,6 +189,18 @@ def add(copy):
             assert above + "\n" in text, path
             file.seek(0)
             file.write(text.replace(above + "\n", f"{above}\n{row}\n"))
+
+
+def tell(copy, made):
+    """The manual page of the verb, and the reference with the tool."""
+    path, below, lines = PAGE
+    with open(os.path.join(copy, path), "r+", encoding="utf-8") as file:
+        text = file.read()
+        assert below in text
+        file.seek(0)
+        file.write(text.replace(below, lines + below))
+    done = tap.run([os.path.join(copy, "dev", "tool-docs"), made, "--write", os.path.join(copy, REFERENCE)])
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def commands():
@@ -259,6 +275,18 @@ class Parrot(http.server.BaseHTTPRequestHandler):
 COPY = {}
 
 
+def play(words, only=""):
+    """The cases of a runner of COPY, or those of them whose names hold ONLY."""
+    return tap.run(words, env={**os.environ, "TAP_ONLY": only})
+
+
+def play_front(cases, only=""):
+    """The same of the file CASES of the command line."""
+    tests = os.path.join(COPY["folder"], "tests", "fronts")
+    return play([os.path.join(tests, "run"), COPY["program"],
+                 os.path.join(BUILD, "tests", "fronts", "embed"), os.path.join(tests, cases)], only)
+
+
 @tap.case
 def one_file_and_one_row_are_all_that_the_build_needs():
     folder = COPY["folder"]
@@ -279,21 +307,29 @@ def the_program_has_all_three():
     made = COPY["program"] = program(COPY["folder"])
     listed = json.loads(tap.run([made, "tool", "list", "--json"]).stdout)
     assert "letters" in json.dumps(listed), listed
-    assert re.search(r"^  echo .*print words$", tap.run([made, "help"]).stdout, re.M)
+    assert re.search(r"^  shout .*print words$", tap.run([made, "help"]).stdout, re.M)
     said = tap.run([made, "run", "--model", "parot:x", "hi"], cwd=COPY["folder"])
     assert said.returncode != 0 and "parrot" in said.stderr, said.stderr
+
+
+@tap.case
+def what_is_written_of_all_verbs_misses_the_new_one_until_it_is_told():
+    said = play_front("help.case", "every verb and option")
+    assert said.returncode != 0 and "missing: shout" in said.stdout, said.stdout
+    tell(COPY["folder"], COPY["program"])
+    said = play_front("help.case", "every verb and option")
+    assert said.returncode == 0 and "\nok 1 - " in said.stdout, said.stdout
+    with open(os.path.join(COPY["folder"], REFERENCE), encoding="utf-8") as file:
+        assert "### letters\n" in file.read()
 
 
 @tap.case
 def the_tool_and_the_verb_pass_their_cases():
     tests = os.path.join(COPY["folder"], "tests")
     session = os.path.join(BUILD, "tests", "tools", "session")
-    for words in ([os.path.join(tests, "tools", "run"), COPY["program"], "--session", session,
-                   os.path.join(tests, "tools", "letters.case")],
-                  [os.path.join(tests, "fronts", "run"), COPY["program"],
-                   os.path.join(BUILD, "tests", "fronts", "embed"),
-                   os.path.join(tests, "fronts", "echo.case")]):
-        done = tap.run(words, env={key: value for key, value in os.environ.items() if key != "TAP_ONLY"})
+    for done in (play([os.path.join(tests, "tools", "run"), COPY["program"], "--session", session,
+                       os.path.join(tests, "tools", "letters.case")]),
+                 play_front("shout.case")):
         assert done.returncode == 0 and "\nok 1 - " in done.stdout, done.stdout + done.stderr
 
 
