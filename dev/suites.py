@@ -14,6 +14,7 @@ import threading
 import time
 
 TAIL_LINES = 40  # of a failure's log: a screenful
+IDLE_SECONDS, IDLE_SHARE = 1.0, 0.2  # how long to look at the processors, and how idle they are to be
 END_SECONDS = 5  # for a test that took too long to remove its folders
 EXIT_SKIP = 77  # as automake and meson have it
 # Names of cases, for a runner to play only those that hold it. Each runner of ours reads this.
@@ -169,10 +170,26 @@ class Playing:
         return f"{self.test.name}{cases} {time.monotonic() - self.began:.0f} s"
 
 
-class Players:
-    """Plays tests, some at a time."""
+def processor_times():
+    """(idle, all) since the machine started, of all processors together, in ticks."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
 
-    def __init__(self, tests, at_once, environment, heard, ended):
+
+def have_processors_time():
+    """Have the processors had nothing to do for a part of the last second? Takes that second."""
+    idle_before, all_before = processor_times()
+    time.sleep(IDLE_SECONDS)
+    idle, ticks = processor_times()
+    return idle - idle_before >= IDLE_SHARE * (ticks - all_before)
+
+
+class Players:
+    """Plays tests, ALWAYS at a time, and up to AT_ONCE while the processors have time: tests wait for much,
+    but where they compute, more of them at once make nothing faster, and each of them late."""
+
+    def __init__(self, tests, always, at_once, environment, heard, ended):
         self.waiting = list(tests)
         self.total = len(self.waiting)
         self.done = 0
@@ -182,10 +199,20 @@ class Players:
         self.heard = heard
         self.ended = ended
         self.stopped = False
-        self.threads = [threading.Thread(target=self.work, daemon=True) for _ in range(at_once)]
+        self.looking = threading.Lock()
+        self.threads = [threading.Thread(target=self.work, args=(number < always,), daemon=True)
+                        for number in range(at_once)]
 
-    def work(self):
+    def wait_for_time(self):
+        """One at a time, so that each sees what the one before has begun."""
+        with self.looking:
+            while self.waiting and not self.stopped and not have_processors_time():
+                pass
+
+    def work(self, always):
         while True:
+            if not always:
+                self.wait_for_time()
             with self.lock:
                 if self.stopped or not self.waiting:
                     return

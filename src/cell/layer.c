@@ -403,8 +403,8 @@ enum {
 	/* Each level holds a descriptor and the C library's 32 KiB. */
 	DEPTH_MAX = 64,
 	/*
-	 * Limits of a walk before a program starts, and before its answer. The kill of a
-	 * command is due 400 ms after its deadline.
+	 * Limits of a walk before a program starts, and before its answer. A cancelled
+	 * command is killed 400 ms after the cancel.
 	 */
 	BEGIN_MS = 50,
 	END_MS = 150,

@@ -1129,8 +1129,10 @@ static struct str shell_of(const struct embedded_file *file)
 static void offer_shells(const struct completing *completing)
 {
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
-		if (shell_of(file).size > 0)
-			offer(completing, shell_of(file).data, "");
+		const struct str shell = shell_of(file);
+
+		if (shell.size > 0)
+			offer(completing, shell.data, "");
 	}
 }
 

@@ -558,11 +558,14 @@ static void send_term(struct follow *follow, enum program_ending why, int64_t no
 	const bool hurry = why == PROGRAM_CANCELLED && !follow->run->patient;
 	const int64_t least = hurry ? FOLLOW_CANCEL_MS : FOLLOW_GRACE_MS;
 	const int64_t grace = (int64_t)(follow->run->grace_s * 1000);
+	const struct program_watch *watch = follow->run->watch;
 
 	if (follow->ending)
 		return;
 	follow->ending = true;
 	follow->run->ending = why;
+	if (watch && watch->before_end && why != PROGRAM_CANCELLED)
+		watch->before_end(watch->context);
 	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : least);
 	(void)kill(-follow->pid, SIGTERM);
 	(void)kill(-follow->pid, SIGCONT); /* a stopped process could not handle TERM */

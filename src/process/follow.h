@@ -65,6 +65,11 @@ struct program_watch {
 	 */
 	int fd;
 	void (*ready)(void *context);
+	/*
+	 * Called once, before a program that took too long gets its SIGTERM, while all
+	 * of its processes are still there; or NULL.
+	 */
+	void (*before_end)(void *context);
 	/* Called once, when no process of the program runs any more; or NULL. */
 	void (*over)(void *context);
 	void *context;

@@ -563,8 +563,13 @@ static struct value *network_begin(struct running *running)
 }
 
 enum {
-	/* the worker is killed when it has not answered this long after the deadline */
-	KILL_AFTER_MS = 400,
+	/*
+	 * The worker is killed when it has not answered this long after the deadline.
+	 * Until then it ends what the call has started, which are hundreds of processes
+	 * after a fork bomb, and what it gathered is lost if it is killed.
+	 */
+	KILL_AFTER_MS = 1500,
+	CANCEL_KILL_AFTER_MS = 400, /* the same after a cancel: a person waits */
 	SEND_MS = 10000, /* a worker accepts the largest call in far less time */
 	/* an audit looks at some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
@@ -979,7 +984,7 @@ void running_dispatch(struct session *session)
 
 void running_cancel(struct running *running)
 {
-	int64_t due = clock_now_ms() + KILL_AFTER_MS;
+	int64_t due = clock_now_ms() + CANCEL_KILL_AFTER_MS;
 
 	/* An audit goes on to its end: it is short, and its findings are told. */
 	if (running->state == RUNNING_DONE || running->auditing)
