@@ -79,11 +79,6 @@ char *memory_copy_str(struct str text)
 	return copy;
 }
 
-void arena_init(struct arena *arena)
-{
-	*arena = (struct arena){0};
-}
-
 void arena_fini(struct arena *arena)
 {
 	struct arena_block *next;

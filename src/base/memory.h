@@ -23,7 +23,10 @@ struct arena {
 	size_t used; /* bytes handed out, for ceilings */
 };
 
-void arena_init(struct arena *arena);
+static inline void arena_init(struct arena *arena)
+{
+	*arena = (struct arena){0};
+}
 void arena_fini(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size); /* zeroed, aligned for anything */
 char *arena_copy(struct arena *arena, struct str text);

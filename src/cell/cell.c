@@ -182,7 +182,8 @@ static size_t cell_count_workers(const struct cell *cell, enum worker_state stat
 	size_t count = 0;
 
 	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next)
-		count += at->state == state && at->prepared == prepared && at->of_call == 0;
+		count += at->state == state && at->prepared == prepared &&
+			 at->of_call == 0 && !at->resident;
 	return count;
 }
 
@@ -335,9 +336,11 @@ static int worker_fits(const struct worker_end *worker, enum worker_want want)
 	bool idle = worker->state == WORKER_IDLE;
 
 	if (worker->state >= WORKER_BUSY || worker->of_call != 0 ||
-	    (want == WANT_KEPT && worker->prepared))
+	    ((want == WANT_KEPT || want == WANT_RESIDENT) && worker->prepared) ||
+	    (worker->resident && want != WANT_RESIDENT))
 		return 0;
-	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED));
+	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED)) +
+	       worker->resident;
 }
 
 static struct worker_end *best_worker(struct cell *cell, enum worker_want want, int *fits)
@@ -384,6 +387,7 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 		return NULL;
 	}
 	found->state = WORKER_BUSY;
+	found->resident = want == WANT_RESIDENT;
 	groups_listen(cell->groups);
 	if (waiting > 1)
 		cell_keep_ready(cell, waiting - 1);
@@ -411,8 +415,9 @@ void cell_give_back(struct worker_end *worker)
 	 * File calls that ran at the same time leave more workers than wanted. End the
 	 * surplus.
 	 */
-	if (worker->stale ||
-	    cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1)
+	if (!worker->resident &&
+	    (worker->stale ||
+	     cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1))
 		cell_free_worker(worker);
 }
 
@@ -650,7 +655,8 @@ void cell_set_widened(struct cell *cell, const struct cell_spec *addition)
 	for (struct worker_end *at = cell->workers; at != NULL;) {
 		struct worker_end *next = at->next;
 
-		at->stale = at->of_call == 0;
+		/* The resident worker looks at nothing that was added. */
+		at->stale = at->of_call == 0 && !at->resident;
 		if (at->stale && at->state < WORKER_BUSY)
 			cell_free_worker(at);
 		at = next;

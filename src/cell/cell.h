@@ -34,6 +34,7 @@ enum worker_want {
 	WANT_KEPT,
 	WANT_ANY,      /* programs of any tool */
 	WANT_PREPARED, /* a prepared one (tool.h) when there is one */
+	WANT_RESIDENT, /* the one that makes all these calls, and no others */
 };
 
 /* A worker as the front sees it. */
@@ -41,7 +42,8 @@ struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
 	bool prepared;
-	bool made; /* the worker has reported that its walls stand */
+	bool resident; /* for WANT_RESIDENT only */
+	bool made;     /* the worker has reported that its walls stand */
 	/* the only call it serves, because it sees more (cell_ask_widened); 0: any */
 	uint64_t of_call;
 	bool stale; /* made before the cell was widened: it serves no further call */

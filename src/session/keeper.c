@@ -34,6 +34,8 @@
 
 enum {
 	KEEPER_WAIT_US = 20000,
+	/* a look at what a watcher was told takes no longer, unless much was told */
+	KEEPER_TOLD_US = 300,
 	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */
 	RUN_DIGITS = 12,
 	/* tidy after so many logs; looking at all of them takes milliseconds */
@@ -72,6 +74,17 @@ struct keeper {
 	int64_t turn_ms; /* when the turn began; 0: there is none */
 	/* the worker of the last look was lost: another one looks again */
 	bool lost_one;
+	/*
+	 * The worker that looks keeps the list, and writes a long one only when it is
+	 * told to: looks that were taken, rows that its list has, and whether the list on
+	 * the disk is an older one.
+	 */
+	uint64_t looks;
+	int64_t rows;
+	bool unsaved;
+	/* a look at the whole workspace is due, when there is time (checkpoint.h) */
+	bool owes_whole;
+	bool tends; /* the look under way is made for these two */
 	/* the checkpoint under way */
 	struct running *sync;
 	struct running *owner; /* the call that waits for it, or NULL */
@@ -98,7 +111,7 @@ struct keeper {
 	int objects;
 	bool may_link;
 	int64_t look_us;
-	bool told_left;
+	bool told_left, told_unwatched;
 	/* repositories deep in the workspace; NULL: none known */
 	struct value *nested;      /* as guard.h has it */
 	struct value *nested_keys; /* keys of their folders -> true */
@@ -810,6 +823,7 @@ static const struct running *keeper_waiting_command(const struct keeper *keeper)
 
 static void keeper_release_owner(struct keeper *keeper);
 static void keeper_sync_start(struct keeper *keeper);
+static bool keeper_tend(struct keeper *keeper);
 
 void keeper_begin(struct keeper *keeper)
 {
@@ -823,8 +837,12 @@ void keeper_begin(struct keeper *keeper)
 	/* The changes that a job has made so far belong to the patch, too. */
 	if (wanted && !keeper->patch.looked && job_writes(keeper->session, NULL))
 		keeper->owed = true;
+	/* It holds what only a look at the whole workspace finds, too. */
+	if (wanted && !keeper->patch.looked && !keeper->broken && !keeper->owed &&
+	    keeper->owes_whole)
+		(void)keeper_tend(keeper);
 	keeper->patch.looked = wanted;
-	if (!keeper->broken &&
+	if (!keeper->broken && keeper->sync == NULL &&
 	    (keeper->owed || (!keeper->fresh && keeper_waiting_command(keeper) != NULL)))
 		keeper_sync_start(keeper);
 	if (wanted && keeper->sync == NULL)
@@ -1086,6 +1104,17 @@ static void close_look(struct keeper *keeper, int64_t deadline)
 	} while (clock_now_ms() < deadline);
 }
 
+/* Look at all once more if that is due, and have the list written. */
+static void close_tend(struct keeper *keeper, int64_t deadline)
+{
+	while (keeper->sync != NULL && clock_now_ms() < deadline)
+		loop_turn(keeper->session->loop, deadline);
+	if (keeper->session->cell == NULL || is_lost(keeper) || !keeper_tend(keeper))
+		return;
+	while (keeper->sync != NULL && clock_now_ms() < deadline)
+		loop_turn(keeper->session->loop, deadline);
+}
+
 /*
  * The keeper makes no look from now on: report the command whose changes nobody has seen.
  */
@@ -1105,7 +1134,8 @@ static void keeper_end(struct keeper *keeper)
 /* Remove what is above the ceilings of this store and of all stores. */
 static void keeper_tidy(struct keeper *keeper)
 {
-	if (!keeper->untidy || keeper->in_memory)
+	/* Contents to which only a list refers that is not written yet would go. */
+	if (!keeper->untidy || keeper->in_memory || keeper->unsaved)
 		return;
 	undo_store_tidy(keeper->store);
 	(void)undo_projects_tidy(keeper->folder, keeper->space);
@@ -1126,6 +1156,7 @@ void keeper_close(struct keeper *keeper)
 	       clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
 	close_look(keeper, deadline);
+	close_tend(keeper, deadline);
 	keeper_end(keeper);
 	running_free(keeper->sync);
 	running_free(keeper->over);
@@ -1356,6 +1387,46 @@ static void first_look_tell(const struct keeper *keeper, const struct tool_resul
 	buf_fini(&text);
 }
 
+/* In a large workspace that cannot be watched each command waits for a look: say so once. */
+static void unwatched_tell(struct keeper *keeper, const struct value *details)
+{
+	const char *why = value_text(value_member(details, "unwatched"));
+	const int64_t files = value_integer(value_member(details, "files"));
+
+	if (why == NULL || files < LOOK_TOLD_FROM || keeper->told_unwatched)
+		return;
+	keeper->told_unwatched = true;
+	(void)buf_addf(&keeper->trouble,
+		       "[changes in this workspace cannot be watched (%s): for undo, "
+		       "%" PRId64 " files are looked at with each command, %.2f s]\n",
+		       why, files,
+		       (double)value_integer(value_member(details, "us")) / 1e6);
+}
+
+/* Note what the look says of the list, and of the looks that follow. */
+static void look_note(struct keeper *keeper, const struct value *details)
+{
+	const bool differs = value_is_true(value_member(details, "differs"));
+	const bool all = value_is_true(value_member(details, "all"));
+	const bool watched = value_is_true(value_member(details, "watched"));
+
+	if (value_is_true(value_member(details, "list")))
+		keeper->unsaved = false;
+	else if (differs)
+		keeper->unsaved = true;
+	keeper->owes_whole = (keeper->owes_whole && !all) ||
+			     value_is_true(value_member(details, "owes"));
+	keeper->young = differs && !watched;
+	keeper->rows = value_integer(value_member(details, "rows"));
+	keeper->look_us = all && watched ? KEEPER_TOLD_US
+					 : value_integer(value_member(details, "us"));
+	unwatched_tell(keeper, details);
+	if (value_is_true(value_member(details, "unknown")))
+		(void)buf_adds(&keeper->trouble,
+			       "[what this command has changed cannot be undone: the list "
+			       "with which to compare was lost]\n");
+}
+
 static void sync_take(struct keeper *keeper, const struct tool_result *result)
 {
 	const struct value *details = result->details;
@@ -1369,16 +1440,16 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	}
 	if (keeper->owner != NULL)
 		keeper->owner->looked = true;
+	keeper->looks++;
 	links_make(keeper, value_member(details, "link"));
 	if (value_is_true(value_member(details, "list")) &&
 	    !undo_store_take_list(keeper->store, &err)) {
 		keeper_give_up(keeper, err.text);
 		return;
 	}
-	keeper->young = value_is_true(value_member(details, "list"));
+	look_note(keeper, details);
 	first_look_tell(keeper, result);
 	keeper->listed = true;
-	keeper->look_us = value_integer(value_member(details, "us"));
 	left_note(keeper, details);
 	keeper->again = keeper_nested_take(keeper, details) && keeper->is_step;
 	if (keeper->owner != NULL)
@@ -1466,6 +1537,7 @@ static void sync_done(void *context, struct running *running)
 
 	keeper->sync = NULL;
 	keeper->over = running;
+	keeper->tends = false;
 	if (is_lost_once(keeper, running) || !log_settle(keeper, &running->result)) {
 		/*
 		 * The look is still owed, and begins anew when the queue is next looked
@@ -1521,7 +1593,13 @@ static void keeper_sync_start(struct keeper *keeper)
 		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
 		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
 	}
-	value_set_boolean(arguments, "known", keeper->listed);
+	/* A list on the disk that is empty all the same was removed by another process. */
+	value_set_boolean(arguments, "known", keeper->listed && keeper->rows == 0);
+	value_set_boolean(arguments, "keep", !keeper->session->one_call);
+	value_set_integer(arguments, "looks", (int64_t)keeper->looks);
+	value_set_boolean(arguments, "stale", keeper->unsaved);
+	value_set_boolean(arguments, "whole", keeper->tends && keeper->owes_whole);
+	value_set_boolean(arguments, "write", keeper->tends);
 	value_set_boolean(arguments, "links", keeper->may_link);
 	const struct request request = {
 		.tool = "checkpoint",
@@ -1547,6 +1625,31 @@ static void keeper_sync_start(struct keeper *keeper)
 }
 
 /*
+ * Begin the look that no call waits for, if one is due: at the whole workspace, or only
+ * to have the list written. What it finds that the looks before have missed belongs to
+ * the last command.
+ */
+static bool keeper_tend(struct keeper *keeper)
+{
+	struct buf title;
+
+	if (keeper->broken || keeper->sync != NULL || keeper->starting ||
+	    (!keeper->unsaved && !keeper->owes_whole))
+		return false;
+	keeper->tends = true;
+	if (keeper->owes_whole && !keeper->owed && keeper->fresh) {
+		buf_init(&title, 4 * KEEPER_TITLE_MAX);
+		(void)buf_addf(&title, "(found later) %s",
+			       keeper->owes.title != NULL ? keeper->owes.title : "");
+		free(keeper->owes.title);
+		keeper->owes.title = buf_take(&title);
+		keeper->owed = true;
+	}
+	keeper_sync_start(keeper);
+	return true;
+}
+
+/*
  * Work that undo does while a session rests, so that no call waits for it. It makes the
  * files for the next steps and the next checkpoint, it takes the look with which the
  * next command would begin, and it tidies the store.
@@ -1561,6 +1664,8 @@ enum {
 	 * ticks (checkpoint.c).
 	 */
 	SETTLE_MS = 25,
+	/* Looking at everything waits until nobody is at work. */
+	TEND_MS = 2000,
 };
 
 static bool is_quiet(const struct session *session)
@@ -1568,6 +1673,22 @@ static bool is_quiet(const struct session *session)
 	return session->queued_files + session->queued_others + session->busy_files +
 		       session->busy_others ==
 	       0;
+}
+
+static void tend_due(struct timer *timer)
+{
+	struct keeper *keeper = timer->context;
+
+	if (keeper->broken || keeper->sync != NULL || keeper->starting ||
+	    !is_quiet(keeper->session) || cell_broken(keeper->session->cell) != NULL)
+		return;
+	(void)keeper_tend(keeper);
+}
+
+static void rest_tend(struct timer *timer)
+{
+	timer->due = tend_due;
+	timer->due_ms = clock_now_ms() + TEND_MS;
 }
 
 static void rest_due(struct timer *timer)
@@ -1591,14 +1712,19 @@ static void rest_due(struct timer *timer)
 	if (keeper->listed)
 		(void)keeper_sync_files(keeper, &err);
 	/* A look that takes long would delay the next call. */
-	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US)
+	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US) {
+		if (keeper->unsaved)
+			rest_tend(timer);
 		return;
+	}
 	if (!keeper->fresh || (keeper->young && settles))
 		keeper_checkpoint(keeper, false);
 	/* Do not look more often: somebody else may write here without end. */
 	keeper->settles = true;
 	if (!settles)
 		timer->due_ms = clock_now_ms() + SETTLE_MS;
+	else if (keeper->unsaved || keeper->owes_whole)
+		rest_tend(timer);
 }
 
 /*

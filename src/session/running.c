@@ -931,6 +931,8 @@ static void hand_over(struct running *running, struct worker_end *worker)
 
 static enum worker_want wanted_worker(const struct running *running)
 {
+	if (!running->auditing && running->tool->resident && !running->session->one_call)
+		return WANT_RESIDENT;
 	if (is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;

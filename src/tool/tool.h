@@ -211,6 +211,8 @@ struct tool {
 	bool when_named;
 	/* not offered to models or clients, but used by the front (exec) */
 	bool internal;
+	/* one worker makes all its calls and no others, and keeps what it needs for them */
+	bool resident;
 	/*
 	 * For an internal tool: its calls are judged, including paths, as calls of this
 	 * tool. NULL: a call needs no entry in an agent's list of tools.

@@ -3,7 +3,7 @@
  * remedies.
  */
 
-#include "tools/bash_hints.h"
+#include "tools/bash.h"
 
 #include "base/buf.h"
 #include "base/str.h"

@@ -37,162 +37,6 @@
 enum { CHECKPOINT_COPIES_MAX = 200000 };
 #define CHECKPOINT_BYTES_MAX ((uint64_t)1 << 30)
 
-/* The files that git tracks, and whether its index has any news about them. */
-
-static int compare_tracked(const void *a, const void *b)
-{
-	const struct tracked *left = a, *right = b;
-
-	return strcmp(left->path.data, right->path.data);
-}
-
-static const struct tracked *tracked_find(const struct tracked_files *files, struct str path)
-{
-	const struct tracked wanted = {.path = path};
-
-	return files->count > 0 ? bsearch(&wanted, files->items, files->count,
-					  sizeof(wanted), compare_tracked)
-				: NULL;
-}
-
-static bool take_entry(void *context, const struct git_index_entry *entry)
-{
-	struct tracked_files *files = context;
-
-	if (files->count >= UNDO_ROWS_MAX)
-		return false;
-	if (files->count == files->room) {
-		files->room = files->room > 0 ? 2 * files->room : 256;
-		files->items =
-			memory_grow(files->items, files->room, sizeof(*files->items));
-	}
-	struct tracked *file = &files->items[files->count];
-	*file = (struct tracked){
-		.path = {arena_copy(&files->paths, entry->path), entry->path.size},
-		.mode = entry->mode,
-		.mtime_s = entry->mtime_s,
-		.mtime_ns = entry->mtime_ns,
-		.ctime_s = entry->ctime_s,
-		.ctime_ns = entry->ctime_ns,
-		.inode = entry->inode,
-		.size = entry->size,
-		.unsure = entry->unsure,
-	};
-	memcpy(file->object, entry->object, files->object_size);
-	/*
-	 * The stages of a conflict follow each other, and none of them is the file in the
-	 * workspace.
-	 */
-	if (files->count > 0 &&
-	    strcmp(files->items[files->count - 1].path.data, file->path.data) == 0) {
-		files->items[files->count - 1].unsure = true;
-		return true;
-	}
-	files->count++;
-	return true;
-}
-
-/*
- * Read the index FILE with object names of 20 bytes, or else of 32. False: neither fits.
- */
-static bool read_either(int file,
-			bool (*take_as)(void *context, struct str text, bool sha256),
-			void *context)
-{
-	struct buf text;
-	struct stat st;
-
-	buf_init(&text, GIT_INDEX_MAX);
-	if (fstat(file, &st) == 0 && st.st_size > 0 && st.st_size < GIT_INDEX_MAX)
-		(void)buf_reserve(&text, (size_t)st.st_size + 1);
-	bool taken = fd_read_all(file, &text, "index", NULL) &&
-		     (take_as(context, buf_str(&text), false) ||
-		      take_as(context, buf_str(&text), true));
-	buf_fini(&text);
-	return taken;
-}
-
-static bool take_tracked_as(void *context, struct str text, bool sha256)
-{
-	struct tracked_files *files = context;
-	struct git_index_reader reader = {
-		.sha256 = sha256,
-		.entry = take_entry,
-		.context = files,
-	};
-
-	files->count = 0;
-	files->object_size = sha256 ? 32 : 20;
-	/* A split or broken index gives no information, so all files are copied. */
-	if (!readers_index_read(&reader, text, NULL) || reader.shared[0] != '\0')
-		files->count = 0;
-	return files->count > 0;
-}
-
-/* The files of the repository whose git folder is GIT, an open one. */
-static bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
-{
-	auto_close int fd = fd_open_beneath(git, "index", O_RDONLY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	checkpoint->tracked.index_mtime_ns = clock_ns(&st.st_mtim);
-	return read_either(fd, take_tracked_as, &checkpoint->tracked);
-}
-
-struct says {
-	struct hash *hash;
-	uint8_t object_size;
-	uint8_t *digest;
-};
-
-static bool add_said(void *context, const struct git_index_entry *entry)
-{
-	const struct says *says = context;
-
-	if (entry->unsure)
-		return false;
-	hash_add(says->hash, (struct str){(const char *)&entry->mode, sizeof(entry->mode)});
-	hash_add(says->hash, (struct str){(const char *)entry->object, says->object_size});
-	hash_add(says->hash, entry->path);
-	hash_add(says->hash, (struct str){"", 1});
-	return true;
-}
-
-/* Of a submodule only its path is reported. */
-static bool refuse_link(void *context, struct str path)
-{
-	(void)context;
-	(void)path;
-	return false;
-}
-
-static bool take_said_as(void *context, struct str text, bool sha256)
-{
-	struct says *says = context;
-	struct git_index_reader reader = {
-		.sha256 = sha256,
-		.entry = add_said,
-		.link = refuse_link,
-		.context = says,
-	};
-
-	says->hash = hash_new();
-	says->object_size = sha256 ? 32 : 20;
-	bool all = readers_index_read(&reader, text, NULL) && reader.shared[0] == '\0';
-	hash_digest(says->hash, says->digest);
-	hash_free(says->hash);
-	return all;
-}
-
-bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES])
-{
-	struct says says = {.digest = digest};
-
-	return read_either(file, take_said_as, &says);
-}
-
 /* Has the file the state that the index records for it? */
 static bool tracked_is_clean(const struct tracked_files *files,
 			     const struct tracked *tracked, const struct undo_state *state)
@@ -208,6 +52,49 @@ static bool tracked_is_clean(const struct tracked_files *files,
 	       tracked->ctime_s == (uint32_t)(state->ctime_ns / CLOCK_SECOND_NS) &&
 	       tracked->ctime_ns == (uint32_t)(state->ctime_ns % CLOCK_SECOND_NS) &&
 	       state->mtime_ns < files->index_mtime_ns;
+}
+
+/* The list made last. */
+
+/* The state of PATH there; NULL: it has none. */
+static const struct undo_state *state_before(const struct checkpoint *checkpoint,
+					     struct str path)
+{
+	const struct list_before *before = &checkpoint->before;
+	const struct undo_row *row = undo_list_find(before->changed, path);
+
+	if (row == NULL)
+		row = undo_list_find(before->rows, path);
+	return row != NULL && row->state.kind != UNDO_ABSENT ? &row->state : NULL;
+}
+
+/*
+ * Call EACH with the rows whose paths begin with PREFIX, in no particular order. False:
+ * EACH has returned false.
+ */
+static bool each_before(const struct checkpoint *checkpoint, struct str prefix,
+			bool (*each)(void *context, const struct undo_row *row),
+			void *context)
+{
+	const struct list_before *before = &checkpoint->before;
+	bool fine = true;
+
+	for (size_t i = undo_list_at(before->changed, prefix);
+	     fine && i < before->changed->count &&
+	     str_starts(before->changed->rows[i].path, prefix);
+	     i++) {
+		if (before->changed->rows[i].state.kind != UNDO_ABSENT)
+			fine = each(context, &before->changed->rows[i]);
+	}
+	for (size_t i = undo_list_at(before->rows, prefix);
+	     fine && i < before->rows->count &&
+	     str_starts(before->rows->rows[i].path, prefix);
+	     i++) {
+		if (before->changed->count == 0 ||
+		    undo_list_find(before->changed, before->rows->rows[i].path) == NULL)
+			fine = each(context, &before->rows->rows[i]);
+	}
+	return fine;
 }
 
 /* The differences from the old list, and copies of contents that no other place holds. */
@@ -319,7 +206,7 @@ static bool tell_change(struct checkpoint *checkpoint, struct str path,
 	 * object that is still there has never changed, whatever its times say. The
 	 * folders of objects are not reported either.
 	 */
-	if (checkpoint_is_object(path, &name) &&
+	if (tracked_is_object(path, &name) &&
 	    (after->kind != UNDO_ABSENT || before->kind == UNDO_FOLDER))
 		return true;
 	count(checkpoint, path, before, after);
@@ -476,7 +363,7 @@ static void note_index(const struct checkpoint *checkpoint, struct undo_state *s
 	struct stat st;
 
 	state->object_size = 0;
-	if (file < 0 || !checkpoint_index_says(file, state->object) || fstat(file, &st) < 0)
+	if (file < 0 || !tracked_index_says(file, state->object) || fstat(file, &st) < 0)
 		return;
 	undo_state_of(&st, &now);
 	if (same_times(&now, state))
@@ -514,7 +401,7 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 	bool fine = true;
 
 	if (checkpoint->may_link && state->kind == UNDO_FILE &&
-	    checkpoint_is_object(row->path, &name) && strncmp(name, "info/", 5) != 0) {
+	    tracked_is_object(row->path, &name) && strncmp(name, "info/", 5) != 0) {
 		state->source = UNDO_LINKED;
 		value_append(checkpoint->links, value_new_text(name));
 		return true;
@@ -535,13 +422,67 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 	return fine;
 }
 
+/* The copy of WAS is not needed any more, or it is counted anew. */
+static void give_room(struct checkpoint *checkpoint, const struct undo_state *was)
+{
+	if (was->source != UNDO_LOGGED)
+		return;
+	checkpoint->copies -= checkpoint->copies > 0;
+	checkpoint->bytes -= was->size < checkpoint->bytes ? was->size : checkpoint->bytes;
+}
+
+/* PATH, which had the state WAS, is gone. */
+static bool keep_gone(struct checkpoint *checkpoint, struct str path,
+		      const struct undo_state *was, struct err *err)
+{
+	checkpoint->differs = true;
+	return tell_change(checkpoint, path, was, &undo_absent, err);
+}
+
+/*
+ * Is the file PATH still there? Then it has only left the list: rules ignore it now, and
+ * git tracks it no more.
+ */
+static bool is_there(const struct checkpoint *checkpoint, struct str path)
+{
+	auto_close int fd = fd_open_beneath(checkpoint->start.fd, path.data, O_PATH);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       !record_is_gits(path);
+}
+
+/* ROW is there, and had the state WAS; NULL: there was none. */
+static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
+			 const struct undo_state *was, struct err *err)
+{
+	if (was != NULL && same_times(was, &row->state) && !is_lost(checkpoint, was)) {
+		keep_old(checkpoint, was, &row->state);
+		return true;
+	}
+	if (checkpoint_passes(checkpoint, row->path)) {
+		/*
+		 * The layer hides the file on the disk, so the next session looks at it.
+		 */
+		row->state.inode = 0;
+		return true;
+	}
+	checkpoint->differs = true;
+	if (++checkpoint->looked % STOP_EVERY == 0 && call_stopped(checkpoint->call))
+		return err_set(err, ETIMEDOUT, "there was no time to copy it all");
+	return keep_row(checkpoint, row, was, err) &&
+	       ((was != NULL && undo_state_same(was, &row->state)) ||
+		tell_change(checkpoint, row->path, was != NULL ? was : &undo_absent,
+			    &row->state, err));
+}
+
 /*
  * Go through both lists in order: rows only in the old list, in both, only in the new
  * list.
  */
-static bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
+static bool keep_all(struct checkpoint *checkpoint, struct err *err)
 {
-	const struct undo_list *old = &checkpoint->old;
+	const struct undo_list *old = checkpoint->before.rows;
 	struct undo_list *now = &checkpoint->now;
 	size_t at = 0;
 	bool fine = true;
@@ -555,36 +496,62 @@ static bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 		       (row == NULL || strcmp(old->rows[at].path.data, row->path.data) < 0);
 		     at++) {
 			checkpoint->differs = true;
-			fine = tell_change(checkpoint, old->rows[at].path,
-					   &old->rows[at].state, &undo_absent, err);
+			fine = is_there(checkpoint, old->rows[at].path) ||
+			       keep_gone(checkpoint, old->rows[at].path,
+					 &old->rows[at].state, err);
 		}
 		if (row == NULL || !fine)
 			break;
 		if (at < old->count && str_equal(old->rows[at].path, row->path))
 			was = &old->rows[at++].state;
-		if (was != NULL && same_times(was, &row->state) &&
-		    !is_lost(checkpoint, was)) {
-			keep_old(checkpoint, was, &row->state);
-			continue;
-		}
-		if (checkpoint_passes(checkpoint, row->path)) {
-			/*
-			 * The layer hides the file on the disk, so the next session looks
-			 * at it.
-			 */
-			row->state.inode = 0;
-			continue;
-		}
-		checkpoint->differs = true;
-		if (i % STOP_EVERY == 0 && call_stopped(checkpoint->call))
-			return err_set(err, ETIMEDOUT, "there was no time to copy it all");
-		fine = keep_row(checkpoint, row, was, err);
-		if (fine && (was == NULL || !undo_state_same(was, &row->state)))
-			fine = tell_change(checkpoint, row->path,
-					   was != NULL ? was : &undo_absent, &row->state,
-					   err);
+		checkpoint->files += row->state.kind != UNDO_FOLDER;
+		fine = keep_present(checkpoint, row, was, err);
 	}
 	return fine;
+}
+
+/*
+ * The same for the rows that were told: `now` has those that are there, GONE the paths
+ * that may be gone. The rows of GONE that were in the list are added to NEWS, as absent.
+ */
+static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
+		      struct undo_list *news, struct err *err)
+{
+	struct undo_list *now = &checkpoint->now;
+	size_t at = 0;
+	bool fine = true;
+
+	for (size_t i = 0; fine && i <= now->count; i++) {
+		struct undo_row *row = i < now->count ? &now->rows[i] : NULL;
+		const struct undo_state *was;
+
+		for (;
+		     fine && at < gone->count &&
+		     (row == NULL || strcmp(gone->rows[at].path.data, row->path.data) <= 0);
+		     at++) {
+			const struct str path = gone->rows[at].path;
+
+			was = state_before(checkpoint, path);
+			if (was == NULL || (row != NULL && str_equal(path, row->path)))
+				continue;
+			give_room(checkpoint, was);
+			checkpoint->files -= was->kind != UNDO_FOLDER;
+			fine = undo_list_add(news, path, &undo_absent) &&
+			       keep_gone(checkpoint, path, was, err);
+		}
+		if (row == NULL || !fine)
+			break;
+		was = state_before(checkpoint, row->path);
+		if (was != NULL) {
+			give_room(checkpoint, was);
+			checkpoint->files -= was->kind != UNDO_FOLDER;
+		}
+		checkpoint->files += row->state.kind != UNDO_FOLDER;
+		fine = keep_present(checkpoint, row, was, err) &&
+		       undo_list_add(news, row->path, &row->state);
+	}
+	return fine || err->text[0] != '\0' ||
+	       err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
 }
 
 /* Rows for the files in the git folder of the workspace. */
@@ -596,8 +563,6 @@ enum {
 	OBJECTS_MAX = 200000,
 	GIT_LINKED_BYTES = 41, /* "ab/" and 38 digits */
 };
-
-#define OBJECTS_PATH ".git/objects/"
 
 /* Names in the git folder without rows, except the objects themselves; NULL-ended. */
 static const char *const checkpoint_unlisted[] = {"objects", "hooks", "modules", "lfs",
@@ -641,9 +606,17 @@ static bool look_name(struct checkpoint *checkpoint, int folder, const char *pat
 	return below < 0 || look_below(checkpoint, below, whole, depth + 1, rows);
 }
 
+/* Watch a folder of git before it is listed. */
+static void watch_git(const struct checkpoint *checkpoint, int folder, const char *path)
+{
+	if (checkpoint->watcher != NULL)
+		(void)watcher_add(checkpoint->watcher, folder, str_of(path), WATCHED_GIT);
+}
+
 static bool look_below(struct checkpoint *checkpoint, int folder, const char *path,
 		       unsigned depth, size_t *rows)
 {
+	watch_git(checkpoint, folder, path);
 	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
 	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
 	bool fine = true;
@@ -661,26 +634,12 @@ static bool look_below(struct checkpoint *checkpoint, int folder, const char *pa
 	return fine;
 }
 
-bool checkpoint_is_object(struct str path, const char **name)
+/* A row of the old list stays as it is. */
+static bool copy_row(void *context, const struct undo_row *row)
 {
-	if (!str_starts(path, STR(OBJECTS_PATH)))
-		return false;
-	*name = path.data + strlen(OBJECTS_PATH);
-	return true;
-}
+	struct checkpoint *checkpoint = context;
 
-/* Copy the rows of the old list below PREFIX. */
-static bool copy_old(struct checkpoint *checkpoint, struct str prefix)
-{
-	const struct undo_list *old = &checkpoint->old;
-
-	for (size_t i = undo_list_at(old, prefix); i < old->count; i++) {
-		if (!str_starts(old->rows[i].path, prefix))
-			break;
-		if (!undo_list_add(&checkpoint->now, old->rows[i].path, &old->rows[i].state))
-			return false;
-	}
-	return true;
+	return undo_list_add(&checkpoint->now, row->path, &row->state);
 }
 
 /*
@@ -701,14 +660,15 @@ static bool look_objects_in(struct checkpoint *checkpoint, int objects, const ch
 	if (folder < 0 || fstat(folder, &st) < 0)
 		return true;
 	undo_state_of(&st, &state);
-	const struct undo_row *old = undo_list_find(&checkpoint->old, folder_path);
-	bool same = old != NULL && old->state.inode == state.inode &&
-		    old->state.ctime_ns == state.ctime_ns &&
-		    old->state.mtime_ns == state.mtime_ns;
+	watch_git(checkpoint, folder, prefix);
+	const struct undo_state *old = state_before(checkpoint, folder_path);
+	bool same = old != NULL && old->inode == state.inode &&
+		    old->ctime_ns == state.ctime_ns && old->mtime_ns == state.mtime_ns;
 	if (!undo_list_add(&checkpoint->now, folder_path, &state))
 		return false;
 	if (same)
-		return copy_old(checkpoint, (struct str){prefix, (size_t)size});
+		return each_before(checkpoint, (struct str){prefix, (size_t)size},
+				   copy_row, checkpoint);
 	DIR *names = fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
 	if (names == NULL)
 		return true;
@@ -743,6 +703,7 @@ static bool look_objects(struct checkpoint *checkpoint, int git)
 	if (objects < 0 || fstat(objects, &st) < 0)
 		return true;
 	undo_state_of(&st, &state);
+	watch_git(checkpoint, objects, ".git/objects");
 	if (!undo_list_add(&checkpoint->now, STR(".git/objects"), &state))
 		return false;
 	for (unsigned i = 0; i < 256; i++) {
@@ -754,6 +715,8 @@ static bool look_objects(struct checkpoint *checkpoint, int git)
 		return false;
 	/* The files that name other places of objects. */
 	auto_close int info = fd_open_beneath(objects, "info", O_RDONLY | O_DIRECTORY);
+	if (info >= 0)
+		watch_git(checkpoint, info, ".git/objects/info");
 	return info < 0 ||
 	       look_name(checkpoint, info, ".git/objects/info", "alternates", 1, &count);
 }
@@ -786,12 +749,52 @@ struct finder {
 	struct undo_list rows;
 	struct value *nested;
 	bool full;
+	bool linked; /* files of several names were found */
 };
 
 struct looking {
 	struct checkpoint *checkpoint;
+	struct str prefix; /* of the folder that is walked: "" or "sub/dir" */
+	bool all_ignored;  /* what that folder holds is ignored */
+	bool second_pass;  /* only ignored folders are looked at */
 	struct finder finders[WALK_THREADS_MAX];
 };
+
+static void looking_init(struct looking *looking, struct checkpoint *checkpoint)
+{
+	*looking = (struct looking){.checkpoint = checkpoint};
+	for (size_t i = 0; i < WALK_THREADS_MAX; i++) {
+		undo_list_init(&looking->finders[i].rows);
+		looking->finders[i].nested = value_new_array();
+	}
+}
+
+/* PATH of a walk, relative to the workspace, in WHOLE. Empty: it is too long. */
+static struct str whole_path(const struct looking *looking, struct str path,
+			     char whole[PATH_MAX])
+{
+	int size;
+
+	if (looking->prefix.size == 0)
+		return path;
+	size = snprintf(whole, PATH_MAX, "%s%s%s", looking->prefix.data,
+			path.size > 0 ? "/" : "", path.data);
+	return (struct str){whole, size < PATH_MAX ? (size_t)size : 0};
+}
+
+/* Watch a folder before it is listed. */
+static void enter(void *owner, int folder_fd, struct str path, bool ignored)
+{
+	const struct looking *looking = owner;
+	char whole[PATH_MAX];
+	const struct str named = whole_path(looking, path, whole);
+
+	ignored = ignored || looking->all_ignored;
+	if (looking->checkpoint->watcher == NULL || (looking->second_pass && !ignored))
+		return;
+	(void)watcher_add(looking->checkpoint->watcher, folder_fd, named,
+			  ignored ? WATCHED_IGNORED : WATCHED_ROWS);
+}
 
 /*
  * Note a repository. Those in the folders at the top are left out, because each audit
@@ -807,15 +810,16 @@ static void add_nested(struct finder *finder, struct str path)
 	value_append(finder->nested, value_new_text(key));
 }
 
-static void note_nested(struct finder *finder, const struct walk_entry *entry)
+static void note_nested(struct finder *finder, const struct walk_entry *entry,
+			struct str path)
 {
 	struct stat st;
 
 	/* A folder that may be listed but not entered counts too. */
-	if (entry->path.size > 0 && entry->folder_fd >= 0 &&
+	if (path.size > 0 && entry->folder_fd >= 0 &&
 	    (fstatat(entry->folder_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 ||
 	     errno == EACCES))
-		add_nested(finder, entry->path);
+		add_nested(finder, path);
 }
 
 #define HEAD "HEAD"
@@ -824,37 +828,58 @@ static void note_nested(struct finder *finder, const struct walk_entry *entry)
  * A folder with a HEAD may be a bare repository. git_scan decides whether git takes it
  * for one.
  */
-static void note_bare(struct finder *finder, const struct walk_entry *entry)
+static void note_bare(struct finder *finder, const struct walk_entry *entry, struct str path)
 {
-	if (strcmp(entry->name, HEAD) == 0 && entry->path.size > sizeof(HEAD))
-		add_nested(finder,
-			   str_part(entry->path, 0, entry->path.size - sizeof(HEAD)));
+	if (strcmp(entry->name, HEAD) == 0 && path.size > sizeof(HEAD))
+		add_nested(finder, str_part(path, 0, path.size - sizeof(HEAD)));
+}
+
+/* Is PATH a temporary file of ours, which gets its final name soon? */
+static bool is_temporary(const char *name, struct str path)
+{
+	return strncmp(name, ".glovebox-", 10) == 0 && str_ends(path, STR(".tmp"));
+}
+
+/* Watch the file NAME in FOLDER itself: it has other names, by which it may be written. */
+static void watch_file(const struct checkpoint *checkpoint, int folder, const char *name,
+		       struct str path)
+{
+	auto_close int fd = checkpoint->watcher != NULL
+				    ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+				    : -1;
+
+	if (fd >= 0)
+		(void)watcher_add(checkpoint->watcher, fd, path, WATCHED_FILE);
 }
 
 static void visit(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct looking *looking = owner;
 	struct finder *finder = &looking->finders[walker_number(walker)];
+	char whole[PATH_MAX];
+	const struct str path = whole_path(looking, entry->path, whole);
 	struct undo_state state;
 	struct stat st;
 	bool is_folder = entry->kind == WALK_FOLDER;
 
 	if (is_folder)
-		note_nested(finder, entry);
+		note_nested(finder, entry, path);
 	else
-		note_bare(finder, entry);
-	if (entry->kind == WALK_OTHER || entry->path.size == 0 ||
+		note_bare(finder, entry, path);
+	if (entry->kind == WALK_OTHER || path.size == 0 ||
 	    (is_folder ? entry->folder_fd < 0 || fstat(entry->folder_fd, &st) < 0
 		       : fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) <
 				 0))
 		return;
 	undo_state_of(&st, &state);
-	/* Skip a temporary file of ours, which gets its final name soon. */
-	if (state.kind == UNDO_ABSENT || !record_path_is_sound(entry->path) ||
-	    (strncmp(entry->name, ".glovebox-", 10) == 0 &&
-	     str_ends(entry->path, STR(".tmp"))))
+	if (entry->kind == WALK_FILE && st.st_nlink > 1) {
+		finder->linked = true;
+		watch_file(looking->checkpoint, entry->folder_fd, entry->name, path);
+	}
+	if (state.kind == UNDO_ABSENT || !record_path_is_sound(path) ||
+	    is_temporary(entry->name, path))
 		return;
-	finder->full = finder->full || !undo_list_add(&finder->rows, entry->path, &state);
+	finder->full = finder->full || !undo_list_add(&finder->rows, path, &state);
 }
 
 /*
@@ -865,29 +890,40 @@ static void visit_ignored(void *owner, struct walker *walker, const struct walk_
 {
 	struct looking *looking = owner;
 	struct finder *finder = &looking->finders[walker_number(walker)];
+	char whole[PATH_MAX];
+	const struct str path = whole_path(looking, entry->path, whole);
+	struct stat st;
 
 	if (entry->kind == WALK_FOLDER)
-		note_nested(finder, entry);
+		note_nested(finder, entry, path);
 	else
-		note_bare(finder, entry);
+		note_bare(finder, entry, path);
+	/* A file that is kept may have been written under its name in a new folder here. */
+	if (looking->prefix.size > 0 && entry->kind == WALK_FILE && !finder->linked)
+		finder->linked = fstatat(entry->folder_fd, entry->name, &st,
+					 AT_SYMLINK_NOFOLLOW) == 0 &&
+				 st.st_nlink > 1;
 }
 
-static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out,
-		       struct err *err)
+/* Walk START, which is the workspace or a folder in it, once. */
+static bool walk_once(struct looking *looking, const struct walk_start *start,
+		      uint64_t *left_out, struct err *err)
 {
 	struct checkpoint *checkpoint = looking->checkpoint;
+	const bool ignored = looking->second_pass || looking->all_ignored;
 	const struct walk_options options = {
 		.call = checkpoint->call,
 		.with_folders = true,
-		.ignored_only = ignored,
+		.ignored_only = looking->second_pass,
 		.opens = true,
+		.enter = enter,
 		.visit = ignored ? visit_ignored : visit,
 		.owner = looking,
 	};
 	struct walk_summary summary;
 
 	walk_summary_init(&summary);
-	walk_run(&checkpoint->start, &options, &summary);
+	walk_run(start, &options, &summary);
 	bool fine =
 		summary.end == WALK_COMPLETE ||
 		err_set(err, summary.end == WALK_FULL ? E2BIG : ETIMEDOUT, "%s",
@@ -896,6 +932,20 @@ static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out
 	checkpoint->unreadable += summary.unreadable;
 	*left_out = summary.ignored;
 	walk_summary_fini(&summary);
+	return fine;
+}
+
+/* Walk START, and then what is ignored in it. */
+static bool walk_whole(struct looking *looking, const struct walk_start *start,
+		       struct err *err)
+{
+	uint64_t ignored, more;
+	bool fine = walk_once(looking, start, &ignored, err);
+
+	looking->second_pass = true;
+	fine = fine && (ignored == 0 || looking->all_ignored ||
+			walk_once(looking, start, &more, err));
+	looking->second_pass = false;
 	return fine;
 }
 
@@ -932,6 +982,32 @@ static bool take_found(struct looking *looking, struct err *err)
 	       err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
 }
 
+/* Add the row of the tracked file PATH if it is there, and watch its folder. */
+static bool add_tracked(struct checkpoint *checkpoint, struct str path)
+{
+	const char *slash = strrchr(path.data, '/');
+	auto_close int fd = fd_open_beneath(checkpoint->start.fd, path.data, O_PATH);
+	struct undo_state state;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
+		return true;
+	undo_state_of(&st, &state);
+	if (state.kind == UNDO_ABSENT || !record_path_is_sound(path))
+		return true;
+	if (checkpoint->watcher != NULL && slash != NULL) {
+		auto_free char *folder =
+			memory_copy_str(str_part(path, 0, (size_t)(slash - path.data)));
+		auto_close int above = fd_open_beneath(checkpoint->start.fd, folder,
+						       O_RDONLY | O_DIRECTORY);
+
+		if (above >= 0)
+			(void)watcher_add(checkpoint->watcher, above, str_of(folder),
+					  WATCHED_ROWS);
+	}
+	return undo_list_add(&checkpoint->now, path, &state);
+}
+
 /*
  * A tracked file belongs to git even when an ignore rule names it. Both lists are sorted;
  * new rows are added at the end.
@@ -939,26 +1015,18 @@ static bool take_found(struct looking *looking, struct err *err)
 static bool add_ignored_tracked(struct checkpoint *checkpoint)
 {
 	const struct tracked_files *tracked = &checkpoint->tracked;
-	struct undo_list *now = &checkpoint->now;
+	const struct undo_list *now = &checkpoint->now;
 	const size_t found = now->count;
 	size_t at = 0;
 
 	for (size_t i = 0; i < tracked->count; i++) {
 		const struct str path = tracked->items[i].path;
-		struct undo_state state;
-		struct stat st;
 
 		while (at < found && strcmp(now->rows[at].path.data, path.data) < 0)
 			at++;
 		if (at < found && str_equal(now->rows[at].path, path))
 			continue;
-		auto_close int fd =
-			fd_open_beneath(checkpoint->start.fd, path.data, O_PATH);
-		if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
-			continue;
-		undo_state_of(&st, &state);
-		if (state.kind != UNDO_ABSENT && record_path_is_sound(path) &&
-		    !undo_list_add(now, path, &state))
+		if (!add_tracked(checkpoint, path))
 			return false;
 	}
 	return true;
@@ -1003,111 +1071,471 @@ static bool look_pointer(struct checkpoint *checkpoint)
 	       undo_list_add(&checkpoint->now, STR(".git"), &state);
 }
 
-/* Fill `now`, sorted, from the workspace, `tracked` and `nested`. */
-static bool checkpoint_look(struct checkpoint *checkpoint, struct err *err)
+static bool is_too_many(struct err *err)
 {
-	struct looking looking = {.checkpoint = checkpoint};
-	uint64_t ignored, more;
+	return err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
+}
+
+/* Fill `now`, sorted, from the workspace, `tracked` and `nested`. */
+static bool look_at_all(struct checkpoint *checkpoint, struct err *err)
+{
+	struct looking looking;
 	bool is_own, fine;
 
-	for (size_t i = 0; i < WALK_THREADS_MAX; i++) {
-		undo_list_init(&looking.finders[i].rows);
-		looking.finders[i].nested = value_new_array();
-	}
-	fine = walk_whole(&looking, false, &ignored, err) &&
-	       (ignored == 0 || walk_whole(&looking, true, &more, err));
+	looking_init(&looking, checkpoint);
+	fine = walk_whole(&looking, &checkpoint->start, err);
 	fine = take_found(&looking, err) && fine;
 	if (!fine)
 		return false;
 	undo_list_sort(&checkpoint->now);
 	auto_close int git = open_git(checkpoint, &is_own);
-	if (git >= 0 && checkpoint_read_index(checkpoint, git))
+	if (git >= 0 && tracked_read(&checkpoint->tracked, git))
 		fine = add_ignored_tracked(checkpoint);
 	if (git >= 0 && is_own)
 		fine = fine && checkpoint_look_git(checkpoint, git);
+	else if (git >= 0)
+		watch_git(checkpoint, git, UNDO_GIT);
 	fine = fine && look_pointer(checkpoint);
 	undo_list_sort(&checkpoint->now);
-	return fine ||
-	       err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
+	return fine || is_too_many(err);
 }
 
 /*
- * When the step itself made the repository: its objects, hooks and modules, which no list
- * has. With them undo can remove the whole repository, and nothing else.
+ * A look at the names that were told: `now` gets the rows that are there, `gone` the paths
+ * that may have been in the list and are not there.
  */
 
-enum { MADE_DEPTH = 48 }; /* of folders: modules hold repositories that hold modules */
+struct telling {
+	struct checkpoint *checkpoint;
+	struct looking looking;
+	struct undo_list gone;
+	/* folders whose former content is gone; their present content was listed anew */
+	struct undo_list trees;
+	/* those of them that were moved away, perhaps with watches that still tell */
+	struct undo_list moved;
+	/* the folder of the last name: names come in order of their paths */
+	struct walk_start folder;
+	char folder_path[PATH_MAX];
+	int folder_fd; /* -1: it is not there */
+	bool has_folder, has_start;
+	/* files of several names, of which not all need have been told */
+	uint64_t *linked;
+	size_t linked_count, linked_room;
+	bool any_linked;
+	bool git;        /* something in the git folder was told */
+	const char *why; /* all must be looked at instead; or NULL */
+	struct err *err;
+};
 
-static bool hash_entry(int folder, const char *name, struct undo_state *state)
+/* Is PATH one of the trees, or in one? They come in the order in which names are told. */
+static bool is_in_trees(const struct telling *telling, struct str path)
 {
-	char target[PATH_MAX];
-	ssize_t size;
+	for (size_t end = 1; end <= path.size; end++) {
+		const struct str above = str_part(path, 0, end);
 
-	if (state->kind == UNDO_FILE) {
-		auto_close int file = fd_open_beneath(folder, name, O_RDONLY);
-		return file >= 0 && undo_state_hash(file, state, NULL);
+		if ((end == path.size || path.data[end] == '/') &&
+		    undo_list_find(&telling->trees, above) != NULL)
+			return true;
 	}
-	if (state->kind == UNDO_LINK) {
-		size = readlinkat(folder, name, target, sizeof(target));
-		if (size >= 0)
-			undo_state_hash_text((struct str){target, (size_t)size}, state);
-		return size >= 0;
-	}
-	return state->kind == UNDO_FOLDER;
+	return false;
 }
 
-static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str path,
-			unsigned depth, struct err *err);
-
-/*
- * An entry that has disappeared, or that we may not read, is not reported. Undo then
- * finds it in the folder, and stops.
- */
-static bool tell_name(struct checkpoint *checkpoint, int folder, struct str above,
-		      const char *name, unsigned depth, struct err *err)
+static bool add_gone(void *context, const struct undo_row *row)
 {
-	char path[PATH_MAX];
-	struct undo_state state;
-	struct stat st;
-	const int size =
-		snprintf(path, sizeof(path), "%.*s/%s", (int)above.size, above.data, name);
-	const struct str whole = {path, (size_t)size};
+	struct telling *telling = context;
 
-	if (call_stopped(checkpoint->call))
-		return err_set(err, ETIMEDOUT, "there was no time to look at it all");
-	if (size >= (int)sizeof(path) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return true;
-	undo_state_of(&st, &state);
-	if (!hash_entry(folder, name, &state))
-		return true;
-	if (!undo_log_change(&checkpoint->log, whole, &undo_absent, &state, err))
-		return false;
-	if (state.kind != UNDO_FOLDER || depth >= MADE_DEPTH)
-		return true;
-	auto_close int below = fd_open_beneath(folder, name, O_RDONLY | O_DIRECTORY);
-	return below < 0 || tell_folder(checkpoint, below, whole, depth + 1, err);
+	return undo_list_add(&telling->gone, row->path, &undo_absent);
 }
 
-static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str path,
-			unsigned depth, struct err *err)
+/* The rows of PATH and of all below it are gone. */
+static bool tree_gone(struct telling *telling, struct str path)
 {
-	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
-	bool fine = true;
+	struct checkpoint *checkpoint = telling->checkpoint;
+	char below[PATH_MAX + 1];
+	const int size = snprintf(below, sizeof(below), "%s/", path.data);
 
-	if (names == NULL) {
-		fd_close(&fd);
-		return true;
+	return undo_list_add(&telling->trees, path, &undo_absent) &&
+	       (state_before(checkpoint, path) == NULL ||
+		undo_list_add(&telling->gone, path, &undo_absent)) &&
+	       each_before(checkpoint, (struct str){below, (size_t)size}, add_gone, telling);
+}
+
+static void folder_close(struct telling *telling)
+{
+	fd_close(&telling->folder_fd);
+	if (telling->has_start)
+		walk_start_fini(&telling->folder);
+	telling->has_folder = telling->has_start = false;
+}
+
+/* Open the folder of PATH, without following a link. */
+static void folder_open(struct telling *telling, struct str path)
+{
+	const char *slash = memrchr(path.data, '/', path.size);
+	const struct str folder =
+		str_part(path, 0, slash != NULL ? (size_t)(slash - path.data) : 0);
+
+	if (telling->has_folder && str_is(folder, telling->folder_path))
+		return;
+	folder_close(telling);
+	(void)snprintf(telling->folder_path, sizeof(telling->folder_path), "%.*s",
+		       (int)folder.size, folder.data);
+	telling->folder_fd = fd_open_beneath(telling->checkpoint->start.fd,
+					     folder.size > 0 ? telling->folder_path : ".",
+					     O_PATH | O_DIRECTORY);
+	telling->has_folder = true;
+}
+
+/* Do rules leave out NAME in the folder that is open? */
+static bool is_ignored(struct telling *telling, const char *name, bool is_folder)
+{
+	struct err err;
+
+	if (!telling->has_start)
+		telling->has_start =
+			walk_start_open(&telling->folder, telling->checkpoint->call,
+					telling->folder_path[0] != '\0' ? telling->folder_path
+									: ".",
+					&err);
+	if (!telling->has_start) {
+		walk_start_fini(&telling->folder);
+		return true; /* it has just gone, and that is told */
 	}
-	for (const struct dirent *at = readdir(names); fine && at != NULL;
-	     at = readdir(names)) {
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
-			fine = tell_name(checkpoint, folder, path, at->d_name, depth, err);
+	return walk_start_ignores(&telling->folder, name, is_folder);
+}
+
+static void add_linked(struct telling *telling, uint64_t inode)
+{
+	if (inode == 0)
+		telling->any_linked = true;
+	if (telling->linked_count == telling->linked_room) {
+		telling->linked_room =
+			telling->linked_room > 0 ? 2 * telling->linked_room : 16;
+		telling->linked = memory_grow(telling->linked, telling->linked_room,
+					      sizeof(*telling->linked));
 	}
-	(void)closedir(names);
+	telling->linked[telling->linked_count++] = inode;
+}
+
+/* List the folder PATH anew, with all that it holds. */
+static bool look_at_tree(struct telling *telling, struct str path)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	struct looking *looking = &telling->looking;
+	struct walk_start start;
+	struct err err = {0};
+
+	if (!walk_start_open(&start, checkpoint->call, path.data, &err)) {
+		walk_start_fini(&start);
+		return true; /* it has just gone, and that is told */
+	}
+	looking->prefix = path;
+	looking->all_ignored = start.ignored;
+	const bool fine = walk_whole(looking, &start, telling->err);
+	walk_start_fini(&start);
 	return fine;
 }
 
+/* Tracked files that rules ignore have rows as well, also in folders listed anew. */
+static bool add_tracked_below(struct telling *telling, struct str path)
+{
+	const struct tracked_files *tracked = &telling->checkpoint->tracked;
+	size_t low = 0, high = tracked->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (strcmp(tracked->items[middle].path.data, path.data) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < tracked->count && str_starts(tracked->items[low].path, path); low++) {
+		const struct str file = tracked->items[low].path;
+
+		if (file.size > path.size && file.data[path.size] == '/' &&
+		    !add_tracked(telling->checkpoint, file))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The folder NAME of the open folder, whose path is PATH. One that is still the watched
+ * one has told of its changes; any other is listed anew.
+ */
+static bool told_folder(struct telling *telling, const struct told *told,
+			const char *name, const struct stat *st)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	const struct undo_state *was = state_before(checkpoint, told->path);
+	const bool ignored = was == NULL && is_ignored(telling, name, true);
+	auto_close int fd =
+		fd_open_beneath(telling->folder_fd, name, O_RDONLY | O_DIRECTORY);
+	struct undo_state state;
+
+	undo_state_of(st, &state);
+	if (fd >= 0 && (st->st_mode & S_IRWXU) == S_IRWXU &&
+	    (was != NULL ? was->kind == UNDO_FOLDER : ignored) &&
+	    (told->how & TOLD_UNWATCHED) == 0 &&
+	    watcher_add(checkpoint->watcher, fd, told->path,
+			ignored ? WATCHED_IGNORED : WATCHED_ROWS))
+		return was == NULL || undo_list_add(&checkpoint->now, told->path, &state);
+	if ((st->st_mode & S_IRWXU) != S_IRWXU) {
+		auto_close int closed =
+			fd_open_beneath(telling->folder_fd, name, O_PATH | O_DIRECTORY);
+
+		if (closed >= 0)
+			walk_mend_folder(closed);
+	}
+	/* Its watches may be those of a folder that was moved away. */
+	if (was != NULL)
+		watcher_drop(checkpoint->watcher, told->path);
+	return tree_gone(telling, told->path) && look_at_tree(telling, told->path) &&
+	       add_tracked_below(telling, told->path);
+}
+
+static bool told_file(struct telling *telling, const struct told *told, const char *name,
+		      const struct stat *st)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	const struct undo_state *was = state_before(checkpoint, told->path);
+	struct undo_state state;
+
+	undo_state_of(st, &state);
+	if (was != NULL && was->kind == UNDO_FOLDER && !tree_gone(telling, told->path))
+		return false;
+	if (state.kind == UNDO_ABSENT)
+		return tree_gone(telling, told->path);
+	if (st->st_nlink > 1 && state.kind == UNDO_FILE) {
+		add_linked(telling, state.inode);
+		watch_file(checkpoint, telling->folder_fd, name, told->path);
+	}
+	if (was == NULL && is_ignored(telling, name, false) &&
+	    tracked_find(&checkpoint->tracked, told->path) == NULL)
+		return true;
+	return is_temporary(name, told->path) || !record_path_is_sound(told->path) ||
+	       undo_list_add(&checkpoint->now, told->path, &state);
+}
+
+/* A name that is gone may have been a second one of a file that was written by it. */
+static void note_partners(struct telling *telling, const struct told *told)
+{
+	const struct undo_state *was = state_before(telling->checkpoint, told->path);
+	const unsigned passing = TOLD_MADE | TOLD_WRITTEN;
+
+	if (was != NULL && was->kind == UNDO_FILE && (told->how & TOLD_WRITTEN) != 0)
+		add_linked(telling, was->inode);
+	if (was == NULL && (told->how & passing) == passing && (told->how & TOLD_MOVED) == 0)
+		telling->checkpoint->owes = true;
+}
+
+static bool told_gone(struct telling *telling, const struct told *told)
+{
+	note_partners(telling, told);
+	if ((told->how & TOLD_MOVED) != 0)
+		(void)undo_list_add(&telling->moved, told->path, &undo_absent);
+	return tree_gone(telling, told->path);
+}
+
+/* The folder of a name that came or went has changed as well. */
+static bool told_above(struct telling *telling, const struct told *told)
+{
+	const struct str path = str_of(telling->folder_path);
+	struct undo_state state;
+	struct stat st;
+
+	if ((told->how & (TOLD_MADE | TOLD_GONE | TOLD_MOVED)) == 0 || path.size == 0 ||
+	    telling->folder_fd < 0 || state_before(telling->checkpoint, path) == NULL ||
+	    fstat(telling->folder_fd, &st) < 0)
+		return true;
+	undo_state_of(&st, &state);
+	return undo_list_add(&telling->checkpoint->now, path, &state);
+}
+
+/* Names that mean more than themselves. True: there is nothing else to do. */
+static bool is_special(struct telling *telling, const struct told *told, const char *name)
+{
+	struct finder *finder = &telling->looking.finders[0];
+	const struct str path = told->path;
+
+	if ((told->how & TOLD_IN_GIT) != 0 || str_is(path, UNDO_GIT)) {
+		telling->git = true;
+		return true;
+	}
+	if (strcmp(name, ".gitignore") == 0 && (told->how & TOLD_IN_IGNORED) == 0)
+		telling->why = "a .gitignore has changed";
+	/* A folder that becomes a repository, or is none any more, has other rules. */
+	if (strcmp(name, ".git") == 0)
+		telling->why = "a repository has come or gone";
+	if (strcmp(name, HEAD) == 0 && path.size > sizeof(HEAD))
+		add_nested(finder, str_part(path, 0, path.size - sizeof(HEAD)));
+	return telling->why != NULL;
+}
+
+static bool look_at_name(struct telling *telling, const struct told *told)
+{
+	const char *slash = strrchr(told->path.data, '/');
+	const char *name = slash != NULL ? slash + 1 : told->path.data;
+	struct stat st;
+
+	if (is_special(telling, told, name))
+		return true;
+	if (is_in_trees(telling, told->path)) {
+		if ((told->how & TOLD_GONE) != 0)
+			note_partners(telling, told);
+		return true;
+	}
+	folder_open(telling, told->path);
+	if (!told_above(telling, told))
+		return false;
+	if (telling->folder_fd < 0 ||
+	    fstatat(telling->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return told_gone(telling, told);
+	if (S_ISDIR(st.st_mode))
+		return told_folder(telling, told, name, &st);
+	return told_file(telling, told, name, &st);
+}
+
+static bool look_at_git(struct telling *telling)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	struct undo_list *now = &checkpoint->now;
+	struct undo_state index = checkpoint->tracked.index;
+	bool is_own, fine = true;
+
+	fine = tree_gone(telling, STR(UNDO_GIT));
+	auto_close int git = open_git(checkpoint, &is_own);
+	auto_close int file = git >= 0 ? fd_open_beneath(git, "index", O_PATH) : -1;
+	struct undo_state state;
+	struct stat st;
+
+	if (file >= 0 && fstat(file, &st) == 0)
+		undo_state_of(&st, &state);
+	else
+		state = undo_absent;
+	if (!same_times(&index, &state)) {
+		tracked_fini(&checkpoint->tracked);
+		if (git >= 0 && tracked_read(&checkpoint->tracked, git))
+			for (size_t i = 0; fine && i < checkpoint->tracked.count; i++) {
+				const struct str path = checkpoint->tracked.items[i].path;
+
+				fine = state_before(checkpoint, path) != NULL ||
+				       add_tracked(checkpoint, path);
+			}
+	}
+	if (git >= 0 && is_own)
+		fine = fine && checkpoint_look_git(checkpoint, git);
+	else if (git >= 0)
+		watch_git(checkpoint, git, UNDO_GIT);
+	fine = fine && look_pointer(checkpoint);
+	undo_list_sort(now);
+	checkpoint->has_git = undo_list_find(now, STR(UNDO_GIT)) != NULL;
+	/* The contents that it held are lost, whichever files have them. */
+	if (!checkpoint->has_git && state_before(checkpoint, STR(UNDO_GIT)) != NULL)
+		telling->why = "the repository has gone";
+	return fine;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* ROW may be another name of a file that was told. */
+static bool look_at_partner(void *context, const struct undo_row *row)
+{
+	struct telling *telling = context;
+	struct checkpoint *checkpoint = telling->checkpoint;
+	struct undo_state state;
+	struct stat st;
+
+	if (row->state.kind != UNDO_FILE ||
+	    (row->state.inode != 0 && !telling->any_linked &&
+	     bsearch(&row->state.inode, telling->linked, telling->linked_count,
+		     sizeof(*telling->linked), compare_numbers) == NULL))
+		return true;
+	auto_close int fd = fd_open_beneath(checkpoint->start.fd, row->path.data, O_PATH);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return true; /* it has gone, and that is told */
+	undo_state_of(&st, &state);
+	if (st.st_nlink > 1)
+		(void)watcher_add(checkpoint->watcher, fd, row->path, WATCHED_FILE);
+	return state.kind == UNDO_ABSENT ||
+	       undo_list_add(&checkpoint->now, row->path, &state);
+}
+
+/* A write is told under one name of the file only. */
+static bool look_at_partners(struct telling *telling)
+{
+	for (size_t i = 0; i < WALK_THREADS_MAX; i++)
+		telling->any_linked =
+			telling->any_linked || telling->looking.finders[i].linked;
+	if (telling->linked_count == 0 && !telling->any_linked)
+		return true;
+	if (telling->linked_count > 0)
+		qsort(telling->linked, telling->linked_count, sizeof(*telling->linked),
+		      compare_numbers);
+	return each_before(telling->checkpoint, STR(""), look_at_partner, telling);
+}
+
+static bool look_at_names(struct telling *telling, const struct told_names *told)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	bool fine = true;
+
+	for (size_t i = 0; fine && telling->why == NULL && i < told->count; i++) {
+		if (i % STOP_EVERY == STOP_EVERY - 1 && call_stopped(checkpoint->call))
+			return err_set(telling->err, ETIMEDOUT,
+				       "there was no time to look at it all");
+		fine = look_at_name(telling, &told->names[i]);
+	}
+	for (size_t i = 0; i < telling->moved.count; i++)
+		watcher_drop(checkpoint->watcher, telling->moved.rows[i].path);
+	if (fine && telling->why == NULL && telling->git)
+		fine = look_at_git(telling);
+	fine = fine && (telling->why != NULL || look_at_partners(telling));
+	return fine || telling->err->text[0] != '\0' || is_too_many(telling->err);
+}
+
+/*
+ * Look at what the watcher was told, and keep it; the rows that differ are NEWS. False
+ * with WHY: all must be looked at instead. False with ERR: it failed.
+ */
+static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
+			 const char **why, struct err *err)
+{
+	struct telling telling = {.checkpoint = checkpoint, .folder_fd = -1, .err = err};
+	struct told_names told;
+	bool fine = true;
+
+	looking_init(&telling.looking, checkpoint);
+	undo_list_init(&telling.gone);
+	undo_list_init(&telling.trees);
+	undo_list_init(&telling.moved);
+	checkpoint->has_git = state_before(checkpoint, STR(UNDO_GIT)) != NULL;
+	if (!watcher_take(checkpoint->watcher, &told))
+		telling.why = "changes were missed";
+	else
+		fine = look_at_names(&telling, &told);
+	fine = take_found(&telling.looking, err) && fine;
+	folder_close(&telling);
+	undo_list_sort(&checkpoint->now);
+	undo_list_sort(&telling.gone);
+	if (watcher_useless(checkpoint->watcher) != NULL)
+		telling.why = "changes cannot be watched any more";
+	fine = fine && telling.why == NULL &&
+	       keep_told(checkpoint, &telling.gone, news, err);
+	*why = telling.why;
+	undo_list_fini(&telling.gone);
+	told_names_fini(&told);
+	undo_list_fini(&telling.trees);
+	undo_list_fini(&telling.moved);
+	free(telling.linked);
+	return fine;
+}
 /* When the step made the repository, add these entries to the log too. */
 static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 {
@@ -1115,18 +1543,114 @@ static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 	bool fine = true;
 
 	if (!checkpoint->is_step || row == NULL || row->state.kind != UNDO_FOLDER ||
-	    undo_list_find(&checkpoint->old, STR(UNDO_GIT)) != NULL ||
+	    state_before(checkpoint, STR(UNDO_GIT)) != NULL ||
 	    checkpoint_passes(checkpoint, STR(UNDO_GIT)))
 		return true;
 	auto_close int git =
 		fd_open_beneath(checkpoint->start.fd, UNDO_GIT, O_RDONLY | O_DIRECTORY);
 	for (size_t i = 0; fine && git >= 0 && checkpoint_unlisted[i] != NULL; i++)
-		fine = tell_name(checkpoint, git, STR(UNDO_GIT), checkpoint_unlisted[i],
-				 0, err);
+		fine = tracked_tell_made(checkpoint, git, checkpoint_unlisted[i], err);
 	return fine;
 }
 
+/* The state that the worker of all looks of a session keeps between two of them. */
+
+struct kept {
+	uint64_t number; /* of the last look; the front counts those that it has taken */
+	bool taken;      /* `rows` and `changed` are a list that the front has taken */
+	struct watcher *watcher; /* NULL: changes cannot be watched */
+	struct undo_list rows, changed;
+	/* what the last look has found, until the front has taken it */
+	struct undo_list news;
+	bool has_news, news_are_all;
+	size_t files, copies;
+	uint64_t bytes;
+	struct tracked_files tracked;
+	bool wants_all; /* the next look must be at the whole workspace */
+};
+
+enum { CHANGED_MAX = 1024 }; /* rows in `changed`, before they go into `rows` */
+
+/* Of this process, which serves one session: a call has no other place for it. */
+static struct kept *kept;
+
+static void kept_free(void)
+{
+	if (kept == NULL)
+		return;
+	watcher_free(kept->watcher);
+	undo_list_fini(&kept->rows);
+	undo_list_fini(&kept->changed);
+	undo_list_fini(&kept->news);
+	tracked_fini(&kept->tracked);
+	free(kept);
+	kept = NULL;
+}
+
+static void kept_make(void)
+{
+	if (kept != NULL)
+		return;
+	kept = memory_alloc(sizeof(*kept));
+	undo_list_init(&kept->rows);
+	undo_list_init(&kept->changed);
+	undo_list_init(&kept->news);
+	arena_init(&kept->tracked.paths);
+}
+
+static void kept_fold(void)
+{
+	if (kept->changed.count == 0)
+		return;
+	undo_list_join(&kept->rows, &kept->changed, true);
+	undo_list_fini(&kept->changed);
+	undo_list_init(&kept->changed);
+}
+
+static void news_forget(void)
+{
+	undo_list_fini(&kept->news);
+	undo_list_init(&kept->news);
+	kept->has_news = false;
+}
+
+/*
+ * The front has taken LOOKS looks. When that does not include the last one, its log has
+ * another number now, and the next look begins with the list before it.
+ */
+static void kept_settle(uint64_t looks)
+{
+	if (kept == NULL)
+		return;
+	if (looks != kept->number + 1 && (looks != kept->number || !kept->taken)) {
+		kept_free();
+		return;
+	}
+	if (looks == kept->number) {
+		kept->wants_all = true;
+		news_forget();
+		return;
+	}
+	if (kept->has_news && kept->news_are_all) {
+		undo_list_fini(&kept->rows);
+		undo_list_fini(&kept->changed);
+		undo_list_init(&kept->changed);
+		kept->rows = kept->news;
+		undo_list_init(&kept->news);
+		kept->has_news = false;
+	} else if (kept->has_news) {
+		undo_list_join(&kept->changed, &kept->news, false);
+		news_forget();
+		if (kept->changed.count > CHANGED_MAX + kept->rows.count / 32)
+			kept_fold();
+	}
+	kept->taken = true;
+}
+
 enum { FD_OLD, FD_NEW, FD_LOG };
+
+/* Lists up to this number of rows are written with each look that finds a difference. */
+enum { WRITTEN_MAX = 4096 };
 
 static const struct tool_param checkpoint_params[] = {
 	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
@@ -1136,15 +1660,23 @@ static const struct tool_param checkpoint_params[] = {
 	{"known", PARAM_BOOLEAN, false,
 	 "The old list is of this session, even if it is empty", .initial = "false"},
 	{"links", PARAM_BOOLEAN, false, "Objects are linked", .initial = "false"},
+	{"keep", PARAM_BOOLEAN, false, "More looks follow in this worker",
+	 .initial = "false"},
+	{"looks", PARAM_COUNT, false, "Looks that the front has taken", .max = INT64_MAX},
+	{"stale", PARAM_BOOLEAN, false, "The old list is not that of the last look",
+	 .initial = "false"},
+	{"whole", PARAM_BOOLEAN, false, "Look at the whole workspace", .initial = "false"},
+	{"write", PARAM_BOOLEAN, false, "Write the list, however long it is",
+	 .initial = "false"},
 	{0},
 };
 
-static bool list_write(const struct checkpoint *checkpoint, int fd, struct err *err)
+static bool list_write(const struct undo_list *list, int fd, struct err *err)
 {
 	struct buf text;
 
 	buf_init(&text, UNDO_LIST_MAX);
-	undo_list_print(&checkpoint->now, &text);
+	undo_list_print(list, &text);
 	bool fine = !text.overflowed && fd_write_all(fd, text.data, text.size, err);
 	if (text.overflowed)
 		(void)err_set(err, E2BIG, "the list of the workspace is too long");
@@ -1152,15 +1684,60 @@ static bool list_write(const struct checkpoint *checkpoint, int fd, struct err *
 	return fine;
 }
 
+/*
+ * Write the list that is true after this look, when the front wants it or when that costs
+ * little. *WRITTEN: it stands in FD_NEW. A long one waits until the session rests.
+ */
+static bool new_write(struct checkpoint *checkpoint, bool *written, struct err *err)
+{
+	const struct undo_list *list = &checkpoint->now;
+	const bool all = kept == NULL || (kept->has_news && kept->news_are_all);
+	const bool wanted = call_flag(checkpoint->call, "write");
+	struct undo_list whole;
+	bool fine;
+
+	*written = false;
+	if (kept != NULL && all)
+		list = &kept->news;
+	if (!checkpoint->differs && !wanted)
+		return true;
+	if (kept != NULL && !wanted &&
+	    (all ? list->count : kept->rows.count + kept->changed.count) > WRITTEN_MAX)
+		return true;
+	*written = true;
+	if (all)
+		return list_write(list, checkpoint->call->fds[FD_NEW], err);
+	undo_list_init(&whole);
+	undo_list_join(&whole, &kept->rows, true);
+	undo_list_join(&whole, &kept->changed, true);
+	undo_list_join(&whole, &kept->news, true);
+	fine = list_write(&whole, checkpoint->call->fds[FD_NEW], err);
+	undo_list_fini(&whole);
+	return fine;
+}
+
+/* Rows of the list after this look; about as many where some of them are gone. */
+static int64_t rows_count(const struct checkpoint *checkpoint)
+{
+	if (kept == NULL)
+		return (int64_t)checkpoint->now.count;
+	if (kept->news_are_all)
+		return (int64_t)kept->news.count;
+	return (int64_t)(kept->rows.count + kept->changed.count + kept->news.count);
+}
+
 static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 {
 	struct value *details = tool_details(result);
-	size_t files = 0;
 
-	for (size_t i = 0; i < checkpoint->now.count; i++)
-		files += checkpoint->now.rows[i].state.kind != UNDO_FOLDER;
-	value_set_boolean(details, "list", checkpoint->differs);
-	value_set_integer(details, "files", (int64_t)files);
+	value_set_boolean(details, "differs", checkpoint->differs);
+	value_set_boolean(details, "owes", checkpoint->owes);
+	value_set_boolean(details, "watched", kept != NULL && kept->watcher != NULL);
+	value_set_boolean(details, "unknown", checkpoint->unknown);
+	if (checkpoint->unwatched.text[0] != '\0')
+		value_set_text(details, "unwatched", checkpoint->unwatched.text);
+	value_set_integer(details, "rows", rows_count(checkpoint));
+	value_set_integer(details, "files", (int64_t)checkpoint->files);
 	value_set_integer(details, "changed", (int64_t)checkpoint->changed);
 	value_set_integer(details, "added", (int64_t)checkpoint->added);
 	value_set_integer(details, "removed", (int64_t)checkpoint->removed);
@@ -1188,58 +1765,193 @@ static void old_read(struct checkpoint *checkpoint, int fd)
 		known = false;
 	}
 	/* Without an old list there is no change to report. */
-	if (checkpoint->old.count == 0 && !known)
+	if (checkpoint->old.count == 0 && !known) {
+		checkpoint->unknown = checkpoint->is_step;
 		checkpoint->is_step = false;
+	}
 }
 
-static enum result_status checkpoint_execute(struct call *call, struct tool_result *result)
+static const struct undo_list no_rows;
+
+/* A look at the whole workspace; WHY it is not at what was told, or NULL. */
+static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct err *err)
 {
-	struct checkpoint checkpoint = {
+	struct call *call = checkpoint->call;
+	const int64_t began_us = clock_now_us();
+
+	if (kept != NULL) {
+		kept_fold();
+		watcher_free(kept->watcher);
+		kept->watcher = NULL;
+		checkpoint->before = (struct list_before){&kept->rows, &no_rows};
+	} else {
+		old_read(checkpoint, call->fds[FD_OLD]);
+		/*
+		 * The list of the last look was lost with its worker: what differs from
+		 * an older one is not the command's.
+		 */
+		if (call_flag(call, "stale")) {
+			checkpoint->unknown = checkpoint->is_step;
+			checkpoint->is_step = false;
+		}
+		checkpoint->before = (struct list_before){&checkpoint->old, &no_rows};
+	}
+	/* In a layer the changes that others make below it are told to nobody. */
+	if (call_flag(call, "keep") && call->layer == NULL)
+		checkpoint->watcher =
+			watcher_new(checkpoint->start.fd, &checkpoint->unwatched);
+	else if (call_flag(call, "keep"))
+		(void)err_set(&checkpoint->unwatched, EOPNOTSUPP,
+			      "a folder is thrown away in the end");
+	bool fine = look_at_all(checkpoint, err);
+	*look_us = clock_now_us() - began_us;
+	fine = fine && keep_all(checkpoint, err) && checkpoint_tell_made(checkpoint, err);
+	if (checkpoint->watcher != NULL && watcher_useless(checkpoint->watcher) != NULL) {
+		(void)err_set(&checkpoint->unwatched, ENOSPC, "%s",
+			      watcher_useless(checkpoint->watcher));
+		watcher_free(checkpoint->watcher);
+		checkpoint->watcher = NULL;
+	}
+	if (!fine || !call_flag(call, "keep")) {
+		watcher_free(checkpoint->watcher);
+		checkpoint->watcher = NULL;
+		return fine;
+	}
+	kept_make();
+	kept->watcher = checkpoint->watcher;
+	tracked_fini(&kept->tracked);
+	tracked_move(&checkpoint->tracked, &kept->tracked);
+	undo_list_fini(&kept->news);
+	kept->news = checkpoint->now;
+	undo_list_init(&checkpoint->now);
+	kept->has_news = kept->news_are_all = true;
+	kept->wants_all = false;
+	return true;
+}
+
+/* A look at what was told since the last one. False with *WHY or ERR as look_at_told. */
+static bool told_look(struct checkpoint *checkpoint, const char **why, int64_t *look_us,
+		      struct err *err)
+{
+	const int64_t began_us = clock_now_us();
+	struct undo_list news;
+
+	undo_list_init(&news);
+	checkpoint->before = (struct list_before){&kept->rows, &kept->changed};
+	checkpoint->watcher = kept->watcher;
+	checkpoint->files = kept->files;
+	checkpoint->copies = kept->copies;
+	checkpoint->bytes = kept->bytes;
+	checkpoint->tracked = kept->tracked;
+	bool fine = look_at_told(checkpoint, &news, why, err) &&
+		    checkpoint_tell_made(checkpoint, err);
+	*look_us = clock_now_us() - began_us;
+	tracked_move(&checkpoint->tracked, &kept->tracked);
+	if (fine) {
+		undo_list_sort(&news);
+		undo_list_fini(&kept->news);
+		kept->news = news;
+		kept->has_news = true;
+		kept->news_are_all = false;
+	} else {
+		undo_list_fini(&news);
+		kept->wants_all = true;
+	}
+	return fine;
+}
+
+static void checkpoint_init(struct checkpoint *checkpoint, struct call *call)
+{
+	*checkpoint = (struct checkpoint){
 		.call = call,
 		.is_step = call_flag(call, "step"),
 		.may_link = call_flag(call, "links"),
 		.began_ns = clock_wall_ns(),
 		.command_began_ns = (int64_t)call_count(call, "began_ms", 0) * 1000000,
 		.command_ended_ns = (int64_t)call_count(call, "ended_ms", 0) * 1000000,
+		.start = {.fd = -1},
 		.nested = value_new_array(),
 		.links = value_new_array(),
 	};
-	int64_t began_us = clock_now_us(), look_us = 0;
+	undo_list_init(&checkpoint->old);
+	undo_list_init(&checkpoint->now);
+	arena_init(&checkpoint->tracked.paths);
+	undo_log_begin(&checkpoint->log, call->fds[FD_LOG],
+		       (uint32_t)call_count(call, "log", 0));
+}
+
+static void checkpoint_fini(struct checkpoint *checkpoint)
+{
+	walk_start_fini(&checkpoint->start);
+	undo_list_fini(&checkpoint->old);
+	undo_list_fini(&checkpoint->now);
+	tracked_fini(&checkpoint->tracked);
+	free(checkpoint->below);
+	value_free(checkpoint->nested);
+	value_free(checkpoint->links);
+}
+
+/* The look as the call wants it, or as it is possible. */
+static bool look(struct checkpoint *checkpoint, const char **why, int64_t *look_us,
+		 struct err *err)
+{
+	struct call *call = checkpoint->call;
+	const struct undo_log log = checkpoint->log;
+
+	if (kept != NULL && kept->watcher != NULL && !kept->wants_all &&
+	    !call_flag(call, "whole")) {
+		if (told_look(checkpoint, why, look_us, err))
+			return true;
+		if (*why == NULL)
+			return false;
+		/* Nothing was written yet: that comes after all was found. */
+		checkpoint_fini(checkpoint);
+		checkpoint_init(checkpoint, call);
+		checkpoint->log = log;
+		if (!walk_start_open(&checkpoint->start, call, ".", err))
+			return false;
+	}
+	return whole_look(checkpoint, look_us, err);
+}
+
+static enum result_status checkpoint_execute(struct call *call, struct tool_result *result)
+{
+	struct checkpoint checkpoint;
+	const char *why = NULL;
+	int64_t look_us = 0;
+	bool written = false;
 	struct err err = {0};
 
-	undo_list_init(&checkpoint.old);
-	undo_list_init(&checkpoint.now);
-	arena_init(&checkpoint.tracked.paths);
-	undo_log_begin(&checkpoint.log, call->fds[FD_LOG],
-		       (uint32_t)call_count(call, "log", 0));
-	old_read(&checkpoint, call->fds[FD_OLD]);
-	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&
-		    checkpoint_look(&checkpoint, &err);
-	look_us = clock_now_us() - began_us;
+	checkpoint_init(&checkpoint, call);
+	kept_settle((uint64_t)call_count(call, "looks", 0));
 	const uint64_t begin = checkpoint.log.at;
-	fine = fine && checkpoint_keep(&checkpoint, &err) &&
-	       checkpoint_tell_made(&checkpoint, &err);
-	fine = fine &&
-	       (!checkpoint.differs || list_write(&checkpoint, call->fds[FD_NEW], &err));
-	fine = fine && (!checkpoint.is_step || checkpoint.log.at == begin ||
-			undo_log_end(&checkpoint.log, &err));
+	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&
+		    look(&checkpoint, &why, &look_us, &err) &&
+		    new_write(&checkpoint, &written, &err) &&
+		    (!checkpoint.is_step || checkpoint.log.at == begin ||
+		     undo_log_end(&checkpoint.log, &err));
+	if (kept != NULL) {
+		kept->number = (uint64_t)call_count(call, "looks", 0);
+		kept->files = checkpoint.files;
+		kept->copies = checkpoint.copies;
+		kept->bytes = checkpoint.bytes;
+		kept->wants_all = kept->wants_all || !fine;
+	}
 	if (fine) {
 		tell(&checkpoint, result);
+		value_set_boolean(tool_details(result), "list", written);
+		value_set_boolean(tool_details(result), "all",
+				  kept == NULL || kept->news_are_all);
 		value_set_integer(tool_details(result), "us", look_us);
+		if (why != NULL)
+			value_set_text(tool_details(result), "whole", why);
 		(void)tool_done(result);
 	} else if (call_stopped(call)) {
 		(void)call_stop_result(call, result);
 	} else {
 		(void)tool_fail(result, "%s", err.text);
 	}
-	walk_start_fini(&checkpoint.start);
-	undo_list_fini(&checkpoint.old);
-	undo_list_fini(&checkpoint.now);
-	arena_fini(&checkpoint.tracked.paths);
-	free(checkpoint.tracked.items);
-	free(checkpoint.below);
-	value_free(checkpoint.nested);
-	value_free(checkpoint.links);
+	checkpoint_fini(&checkpoint);
 	return result->status;
 }
 
@@ -1251,5 +1963,6 @@ const struct tool checkpoint_tool = {
 	.effects = EFFECT_READS,
 	.timeout_s = 120, /* copying 1 GiB from a slow disk */
 	.internal = true,
+	.resident = true,
 	.execute = checkpoint_execute,
 };

@@ -1,5 +1,14 @@
 /*
- * checkpoint: what checkpoint.c and restore.c share; nobody else includes it.
+ * checkpoint: what checkpoint.c, tracked.c and restore.c share; nobody else includes it.
+ *
+ * A look compares the workspace with the list made last. The worker that makes all looks
+ * of a session (tool.h, `resident`) keeps that list, and watches the folders in it
+ * (watcher.h): its next look is at the names that were told and at nothing else, so its
+ * cost is that of the changes. It is at the whole workspace when there is no watcher yet,
+ * when changes were missed, when rules of what is ignored have changed, and when the
+ * front wants that. Both ways find the same, but for one case: a file that was written by
+ * way of a link which was made and removed again within one step. Then `owes` says that
+ * a look at the whole workspace is due.
  *
  * git's index is read by our own reader and not by `git ls-files`: the worker stays
  * usable, and no program of the project's configuration runs. The front makes the
@@ -10,6 +19,7 @@
 #include "base/hash.h"
 #include "tool/call.h"
 #include "tools/search/walk.h"
+#include "tools/watcher.h"
 #include "undo/store.h"
 
 #include <stdbool.h>
@@ -23,18 +33,29 @@ struct tracked {
 	bool unsure;
 };
 
+#define OBJECTS_PATH ".git/objects/"
+
 struct tracked_files {
 	struct tracked *items; /* in order of path */
 	size_t count, room;
 	struct arena paths;
 	uint8_t object_size;
-	int64_t index_mtime_ns; /* files that are younger are not trusted, as in git */
+	int64_t index_mtime_ns;  /* files that are younger are not trusted, as in git */
+	struct undo_state index; /* of the index, to see that it was not replaced */
+};
+
+/* The list made last: a row in `changed` is newer than one in `rows`, and may be absent. */
+struct list_before {
+	const struct undo_list *rows, *changed;
 };
 
 struct checkpoint {
 	struct call *call;
 	struct walk_start start;
+	struct list_before before;
+	/* the rows of a list on the disk; the present rows, or those that were told */
 	struct undo_list old, now;
+	struct watcher *watcher; /* the folders that are looked at get a watch; NULL: none */
 	struct tracked_files tracked;
 	struct undo_log log;
 	bool is_step;  /* the differences are those of a command */
@@ -49,21 +70,52 @@ struct checkpoint {
 	/* counts */
 	size_t changed, added, removed;
 	size_t strange; /* of these: changed before the command began, or after it ended */
+	size_t files;   /* in the list: all but folders */
+	size_t looked;  /* rows whose state is not that of the list */
 	size_t copies, left_files;
 	uint64_t bytes, left_bytes;
 	/* the folder of all changes, "" for the workspace; NULL: there are none yet */
 	char *below;
 	bool differs; /* the new list differs from the old one */
-	struct err trouble;
+	/* a step had nothing with which to compare: what it changed is not known */
+	bool unknown;
+	bool owes;            /* a look at the whole workspace is due */
+	struct err unwatched; /* why changes are not watched; empty: they are, or need not be */
 };
+
+/* The files of the repository whose git folder is GIT, an open one. */
+bool tracked_read(struct tracked_files *files, int git);
+/* NULL: git does not track PATH. */
+const struct tracked *tracked_find(const struct tracked_files *files, struct str path);
+/* FILES is empty afterwards, and may be read again. */
+static inline void tracked_fini(struct tracked_files *files)
+{
+	arena_fini(&files->paths);
+	free(files->items);
+	*files = (struct tracked_files){0};
+	arena_init(&files->paths);
+}
+
+static inline void tracked_move(struct tracked_files *from, struct tracked_files *to)
+{
+	*to = *from;
+	*from = (struct tracked_files){0};
+	arena_init(&from->paths);
+}
 
 /*
  * A hash of the entries (path, type, object) in the index FILE, without the times by
  * which git recognises the files: every `git status` may renew these. False: the index
  * has more than that (a conflict, a submodule, another part), or cannot be read.
  */
-bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES]);
+bool tracked_index_says(int file, uint8_t digest[HASH_BYTES]);
 /*
  * Is PATH one of git's objects? Then NAME is the part of PATH that is the object's name.
  */
-bool checkpoint_is_object(struct str path, const char **name);
+bool tracked_is_object(struct str path, const char **name);
+/*
+ * The step has made the repository whose folder is GIT: put NAME in it, with all below,
+ * into the log. No list has these rows.
+ */
+bool tracked_tell_made(struct checkpoint *checkpoint, int git, const char *name,
+		       struct err *err);

@@ -143,7 +143,7 @@ static bool says_the_same(const struct restoring *restoring, const char *path,
 	    expected->object_size != HASH_BYTES)
 		return false;
 	auto_close int index = fd_open_beneath(restoring->workspace.fd, path, O_RDONLY);
-	return index >= 0 && checkpoint_index_says(index, digest) &&
+	return index >= 0 && tracked_index_says(index, digest) &&
 	       memcmp(digest, expected->object, HASH_BYTES) == 0;
 }
 
@@ -318,7 +318,7 @@ static bool look_for_other(struct restoring *restoring, int folder, struct str a
 	if (size >= (int)sizeof(path))
 		return false;
 	if (undo_list_find(&restoring->paths, whole) == NULL &&
-	    !(checkpoint_is_object(whole, &object) &&
+	    !(tracked_is_object(whole, &object) &&
 	      undo_list_add(&restoring->objects, whole, &undo_absent))) {
 		note(restoring->conflicts, path, "has come");
 		return false;

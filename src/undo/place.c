@@ -246,6 +246,20 @@ bool undo_place_look(struct files *files, const char *path, struct undo_state *s
 	return fine;
 }
 
+/* Has the file at SPOT, which is the one of NOW, the content of NOW? */
+static bool has_content(const struct spot *spot, const struct undo_state *now)
+{
+	auto_close int file = fd_open_beneath(spot->folder, spot->name, O_RDONLY);
+	struct undo_state state;
+	struct stat st;
+
+	if (!now->hashed || file < 0 || fstat(file, &st) < 0)
+		return false;
+	undo_state_of(&st, &state);
+	return state.inode == now->inode && undo_state_hash(file, &state, NULL) &&
+	       memcmp(state.digest, now->digest, UNDO_DIGEST) == 0;
+}
+
 /* Is the file at SPOT still in the state NOW? */
 static bool is_still(const struct spot *spot, const struct undo_state *now)
 {
@@ -254,10 +268,19 @@ static bool is_still(const struct spot *spot, const struct undo_state *now)
 
 	if (fstatat(spot->folder, spot->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		undo_state_of(&st, &state);
-	return state.kind == now->kind &&
-	       (state.kind == UNDO_ABSENT || state.kind == UNDO_FOLDER ||
-		(state.inode == now->inode && state.size == now->size &&
-		 state.mtime_ns == now->mtime_ns && state.ctime_ns == now->ctime_ns));
+	if (state.kind != now->kind)
+		return false;
+	if (state.kind == UNDO_ABSENT || state.kind == UNDO_FOLDER)
+		return true;
+	if (state.inode != now->inode || state.size != now->size ||
+	    state.mtime_ns != now->mtime_ns)
+		return false;
+	/*
+	 * The undo itself may have taken another name (link) of the file away, or set the
+	 * mode by it. The target of a symbolic link never changes.
+	 */
+	return state.ctime_ns == now->ctime_ns || state.kind == UNDO_LINK ||
+	       has_content(spot, now);
 }
 
 /* Write the present content and state of SPOT and its future state to LOG. */

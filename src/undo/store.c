@@ -1156,15 +1156,25 @@ static void tidy_objects(const struct undo_store *store)
 		tidy_objects_below(fd);
 }
 
-static uint64_t drop_unmarked(const struct undo_store *store, const struct marks *marks)
+enum { SPARED_S = 3600 };
+
+/*
+ * Remove the logs that nothing refers to. SPARES: not those of the last hour, to which
+ * the list of a running session may refer that is not written yet.
+ */
+static uint64_t drop_unmarked(const struct undo_store *store, const struct marks *marks,
+			      bool spares)
 {
+	const int64_t old_s = clock_wall_ms() / 1000 - SPARED_S;
 	uint64_t left = 0;
+	struct stat st;
 
 	for (size_t i = 0; i < marks->numbers->count; i++) {
 		uint32_t number = marks->numbers->items[i];
 		auto_close int fd = undo_store_open_log(store, number, false);
 
-		if (marks->kept[i])
+		if (marks->kept[i] ||
+		    (spares && fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime > old_s))
 			left += fd >= 0 ? undo_store_bytes(fd) : 0;
 		else if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 			undo_store_drop_log(store, number);
@@ -1222,7 +1232,7 @@ static void tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets
 	if (forgets)
 		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
-	left = drop_unmarked(store, &marks);
+	left = drop_unmarked(store, &marks, !forgets && bytes <= UNDO_STORE_MAX);
 	/*
 	 * The lists still refer to contents in large old logs. Without the lists these
 	 * logs can be removed, and the next checkpoint copies the present contents.
@@ -1231,7 +1241,7 @@ static void tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets
 		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 		memset(marks.kept, 0, numbers.count * sizeof(bool));
 		(void)mark_steps(store, &marks, oldest_ms);
-		(void)drop_unmarked(store, &marks);
+		(void)drop_unmarked(store, &marks, false);
 	}
 	tidy_objects(store);
 	free(marks.kept);
@@ -1527,19 +1537,6 @@ enum { LIST_HEADER = 8, PATH_LENGTH = 2, ROWS_AT_FIRST = 256 };
 /* The last byte is the version of the rows. */
 static const char list_magic[LIST_HEADER] = "GBLIST\n\1";
 
-void undo_list_init(struct undo_list *list)
-{
-	*list = (struct undo_list){0};
-	arena_init(&list->paths);
-}
-
-void undo_list_fini(struct undo_list *list)
-{
-	free(list->rows);
-	arena_fini(&list->paths);
-	*list = (struct undo_list){0};
-}
-
 bool undo_list_add(struct undo_list *list, struct str path, const struct undo_state *state)
 {
 	if (list->count >= UNDO_ROWS_MAX)
@@ -1597,12 +1594,29 @@ size_t undo_list_at(const struct undo_list *list, struct str path)
 	return low;
 }
 
-const struct undo_row *undo_list_find(const struct undo_list *list, struct str path)
+void undo_list_join(struct undo_list *into, const struct undo_list *newer, bool without)
 {
-	size_t at = undo_list_at(list, path);
+	struct undo_list joined;
+	size_t at = 0;
 
-	return at < list->count && str_equal(list->rows[at].path, path) ? &list->rows[at]
-									: NULL;
+	undo_list_init(&joined);
+	for (size_t i = 0; i <= newer->count; i++) {
+		const struct undo_row *row = i < newer->count ? &newer->rows[i] : NULL;
+		int order = -1;
+
+		for (; at < into->count && order < 0; at += order <= 0) {
+			order = row == NULL
+					? -1
+					: strcmp(into->rows[at].path.data, row->path.data);
+			if (order < 0)
+				(void)undo_list_add(&joined, into->rows[at].path,
+						    &into->rows[at].state);
+		}
+		if (row != NULL && !(without && row->state.kind == UNDO_ABSENT))
+			(void)undo_list_add(&joined, row->path, &row->state);
+	}
+	undo_list_fini(into);
+	*into = joined;
 }
 
 void undo_list_print(const struct undo_list *list, struct buf *out)

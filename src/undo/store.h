@@ -250,17 +250,39 @@ struct undo_list {
 	struct arena paths;
 };
 
-void undo_list_init(struct undo_list *list);
-void undo_list_fini(struct undo_list *list);
+static inline void undo_list_init(struct undo_list *list)
+{
+	*list = (struct undo_list){0};
+	arena_init(&list->paths);
+}
+static inline void undo_list_fini(struct undo_list *list)
+{
+	free(list->rows);
+	arena_fini(&list->paths);
+	*list = (struct undo_list){0};
+}
 
 /* Add a row; its path is copied. False: there are UNDO_ROWS_MAX already. */
 bool undo_list_add(struct undo_list *list, struct str path, const struct undo_state *state);
 /* Sort the rows by path. Of two rows with the same path one stays. */
 void undo_list_sort(struct undo_list *list);
-/* The row of PATH in a sorted list; NULL: there is none. */
-const struct undo_row *undo_list_find(const struct undo_list *list, struct str path);
 /* The index of the first row at or after PATH. */
 size_t undo_list_at(const struct undo_list *list, struct str path);
+/* The row of PATH in a sorted list; NULL: there is none. */
+static inline const struct undo_row *undo_list_find(const struct undo_list *list,
+						    struct str path)
+{
+	const size_t at = undo_list_at(list, path);
+
+	return at < list->count && str_equal(list->rows[at].path, path) ? &list->rows[at]
+									: NULL;
+}
+
+/*
+ * Put the rows of NEWER into *INTO, where they replace those of the same path; both are
+ * sorted. WITHOUT: rows that are absent take their paths out of *INTO.
+ */
+void undo_list_join(struct undo_list *into, const struct undo_list *newer, bool without);
 
 void undo_list_print(const struct undo_list *list, struct buf *out);
 /* LIST is initialised. TEXT may be freed afterwards. */

@@ -1,6 +1,6 @@
 /* shell_words: any text gives words that lie in it, and the scan ends. */
 #include "base/text/shell.h"
-#include "tools/bash_hints.h"
+#include "tools/bash.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * contents.
  */
 
-#include "tools/patches/generate_patch.h"
+#include "tools/patches/take_patch.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -38,14 +38,6 @@ struct patch_file_change {
 };
 
 enum { SENTENCE_MAX = 64 << 10 };
-
-bool generate_patch_patch_add_path(const char *path, struct buf *out)
-{
-	const bool quoted = !text_is_utf8(str_of(path));
-
-	(void)(quoted ? diff_add_quoted("", path, out) : buf_adds(out, path));
-	return quoted;
-}
 
 /*
  * Append words that stand before a patch. A line that a reader of patches would take for
@@ -337,7 +329,7 @@ static void set_path(struct value *file, const char *key, const char *path)
 	struct buf text;
 
 	buf_init(&text, 5 * PATH_MAX);
-	if (generate_patch_patch_add_path(path, &text))
+	if (patch_add_path(path, &text))
 		value_set_boolean(file, strcmp(key, "from") == 0 ? "from_quoted" : "quoted",
 				  true);
 	value_set_str(file, key, buf_str(&text));

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/diff.h"
 #include "base/text/text.h"
 #include "tools/edit.h"
 
@@ -1857,4 +1858,12 @@ bool patch_apply(const char *shown, const struct patch_file *file, struct str te
 		buf_fini(&applying.spots[i].text);
 	free(applying.spots);
 	return ok;
+}
+
+bool patch_add_path(const char *path, struct buf *out)
+{
+	const bool quoted = !text_is_utf8(str_of(path));
+
+	(void)(quoted ? diff_add_quoted("", path, out) : buf_adds(out, path));
+	return quoted;
 }

@@ -99,3 +99,9 @@ struct patch_outcome {
 bool patch_apply(const char *shown, const struct patch_file *file, struct str text,
 		 unsigned how, struct buf *out, struct patch_outcome *outcomes,
 		 struct buf *sentence);
+
+/*
+ * Append PATH in the form for a record of JSON: unchanged or, when it is no UTF-8, in
+ * quotes as in the patch. True: it is in quotes.
+ */
+bool patch_add_path(const char *path, struct buf *out);

@@ -15,7 +15,6 @@
 #include "files/record.h"
 #include "tool/tool.h"
 #include "tools/patches/apply_patch.h"
-#include "tools/patches/generate_patch.h"
 #include "tools/patches/patch.h"
 #include "tools/tools.h"
 #include "undo/place.h"
@@ -59,7 +58,7 @@ static bool names(const struct value *record, const char *key, const char *path)
 	bool same;
 
 	buf_init(&text, 5 * PATH_MAX);
-	(void)generate_patch_patch_add_path(path, &text);
+	(void)patch_add_path(path, &text);
 	same = given != NULL && strcmp(given, text.data) == 0;
 	buf_fini(&text);
 	return same;

@@ -704,17 +704,6 @@ static unsigned walk_cores(void)
 	return count > WALK_THREADS_MAX ? WALK_THREADS_MAX : count;
 }
 
-void walk_summary_init(struct walk_summary *summary)
-{
-	*summary = (struct walk_summary){0};
-	buf_init(&summary->example, PATH_MAX);
-}
-
-void walk_summary_fini(struct walk_summary *summary)
-{
-	buf_fini(&summary->example);
-}
-
 static void walk_sum(struct walk *walk, struct walk_summary *summary)
 {
 	for (unsigned i = 0; i < walk->walker_count; i++) {
@@ -1041,16 +1030,21 @@ static int walker_open_path(const struct walker *walker, const char *path, int f
 	return (int)syscall(SYS_openat2, walker->walk->start->fd, path, &how, sizeof(how));
 }
 
-/* Give the owner of the folder PATH all permissions on it, if some are missing. */
-static void walker_mend(const struct walker *walker, const char *path)
+void walk_mend_folder(int folder)
 {
 	char name[FD_NAME_ROOM];
 	struct stat st;
+
+	if (fstat(folder, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
+		(void)!chmod(fd_name(folder, name), (st.st_mode & 07777) | S_IRWXU);
+}
+
+static void walker_mend(const struct walker *walker, const char *path)
+{
 	auto_close int fd = walker_open_path(walker, path, O_PATH);
 
-	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & S_IRWXU) == S_IRWXU)
-		return;
-	(void)!chmod(fd_name(fd, name), (st.st_mode & 07777) | S_IRWXU);
+	if (fd >= 0)
+		walk_mend_folder(fd);
 }
 
 static int walker_open(struct walker *walker, const struct walk_item *item)
@@ -1125,6 +1119,10 @@ static void walker_read(struct walker *walker, const struct walk_item *item)
 	if (item->path_size > 0)
 		walker->path[walker->path_at + item->path_size] = '/';
 	walker->folder++;
+	if (walker->walk->options->enter != NULL && item->part == NULL)
+		walker->walk->options->enter(walker->walk->options->owner, fd,
+					     (struct str){item->path, item->path_size},
+					     item->ignored);
 	if (item->part) {
 		reading.rules = rules_ref(item->rules);
 		walker_visit_entries(walker, &reading, item->part, item->part_size);
@@ -1235,7 +1233,27 @@ void walk_start_fini(struct walk_start *start)
 	buf_fini(&start->rules_path);
 	buf_fini(&start->rules_place.root);
 	rules_unref(start->rules);
-	start->rules = NULL;
+	rules_unref(start->inside);
+	start->rules = start->inside = NULL;
+}
+
+bool walk_start_ignores(struct walk_start *start, const char *name, bool is_folder)
+{
+	struct buf path;
+
+	if (start->ignored)
+		return true;
+	if (!start->has_inside)
+		start->inside = rules_enter_unseen(start->rules, &start->rules_place,
+						   start->fd, buf_str(&start->rules_path));
+	start->has_inside = true;
+	buf_init(&path, 2 * PATH_MAX);
+	if (start->rules_path.size > 0)
+		(void)buf_addf(&path, "%s/", start->rules_path.data);
+	(void)buf_adds(&path, name);
+	const bool ignored = rules_ignore(start->inside, buf_str(&path), is_folder);
+	buf_fini(&path);
+	return ignored;
 }
 
 void walk_start_name(const struct walk_start *start, struct str path, struct buf *out)

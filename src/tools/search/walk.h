@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,7 +52,9 @@ struct walk_start {
 	struct buf shown; /* the folder's name for the model, "." for the workspace */
 	struct buf rules_path; /* relative to the root of all rules, "" for that root */
 	struct rules_place rules_place;
-	struct rules *rules; /* those that hold around the folder */
+	struct rules *rules;  /* those that hold around the folder */
+	struct rules *inside; /* and those in it, once walk_start_ignores was asked */
+	bool has_inside;
 	/*
 	 * a rule names the folder itself; the call asks for the folder, so no rule holds
 	 * in it
@@ -65,6 +68,11 @@ bool walk_start_open(struct walk_start *start, const struct call *call, const ch
 void walk_start_fini(struct walk_start *start);
 /* Append the name of PATH (relative to the start) in a form that the model can use. */
 void walk_start_name(const struct walk_start *start, struct str path, struct buf *out);
+/*
+ * Would a walk from here leave out NAME in the folder itself? Reads the ignore file of
+ * the folder when it is first asked.
+ */
+bool walk_start_ignores(struct walk_start *start, const char *name, bool is_folder);
 /*
  * Open the file PATH (relative to the start) for reading, without following links. -1
  * with errno.
@@ -98,8 +106,10 @@ struct walk_options {
 	int64_t until_ms;     /* monotonic; 0: only the call's own limit */
 	uint64_t entries_max; /* 0: WALK_ENTRIES_MAX */
 	unsigned threads;     /* at most; 0: one per core */
+	/* called with each open folder before it is read, by several threads; or NULL */
+	void (*enter)(void *owner, int folder_fd, struct str path, bool ignored);
 	void (*visit)(void *owner, struct walker *walker, const struct walk_entry *entry);
-	void *owner; /* for `visit`, which several threads call at the same time */
+	void *owner; /* for both, which several threads call at the same time */
 };
 
 enum walk_end {
@@ -121,10 +131,25 @@ struct walk_summary {
 	struct buf example; /* the path of one unreadable folder, relative to the start */
 };
 
-void walk_summary_init(struct walk_summary *summary);
-void walk_summary_fini(struct walk_summary *summary);
+static inline void walk_summary_init(struct walk_summary *summary)
+{
+	*summary = (struct walk_summary){0};
+	buf_init(&summary->example, PATH_MAX);
+}
+
+static inline void walk_summary_fini(struct walk_summary *summary)
+{
+	buf_fini(&summary->example);
+}
+
 void walk_run(const struct walk_start *start, const struct walk_options *options,
 	      struct walk_summary *summary);
+
+/*
+ * Give the owner of the folder FOLDER (O_PATH is enough) all permissions on it, if some
+ * are missing: what `opens` does.
+ */
+void walk_mend_folder(int folder);
 
 /*
  * For visitors: the number of the thread, below WALK_THREADS_MAX, and whether it must

@@ -2,7 +2,7 @@
 #include "hand.h"
 
 #include "base/memory.h"
-#include "tools/bash_hints.h"
+#include "tools/bash.h"
 #include "tools/tools.h"
 
 #include <fcntl.h>

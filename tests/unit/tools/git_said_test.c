@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tool/denial.h"
-#include "tools/bash_hints.h"
+#include "tools/bash.h"
 
 #define BUSY "error: could not write config file .git/config: Device or resource busy\n"
 

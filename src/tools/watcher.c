@@ -1,0 +1,464 @@
+/* watcher: inotify watches on the folders of a tree, and the names that they tell. */
+#include "tools/watcher.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum {
+	EVENTS_BYTES = 64 << 10,
+	NUMBERS_MAX = 8 << 20, /* the kernel gives each watch a new number */
+	SORT_FROM = 4096,      /* so many names are told before their doubles go */
+	STACK_BYTES = 256 << 10,
+	WATCHES_UNKNOWN = 8192, /* the kernel's own number before Linux 5.11 */
+};
+
+/* Not in <linux/magic.h> of every release. */
+#define MAGIC_ZFS      0x2fc12fc1
+#define MAGIC_BCACHEFS 0xca451a4e
+
+static const char too_few[] =
+	"too many folders; `sysctl -w fs.inotify.max_user_watches=524288` "
+	"as root allows more";
+
+#define MASK_NAMES                                                              \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
+	 IN_MOVE_SELF)
+#define MASK_ROWS (MASK_NAMES | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB)
+
+/* A watched folder, found by the number of its watch. */
+struct watched_folder {
+	char *path; /* NULL: there is no such watch */
+	enum watched kind;
+};
+
+struct watcher {
+	int inotify_fd, stop_fd;
+	dev_t device;
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock; /* of all below */
+	struct watched_folder *folders;
+	size_t room;
+	size_t count, count_max, files;
+	struct told_names told;
+	size_t sort_at;
+	bool missed;
+	struct err useless;
+	alignas(struct inotify_event) char events[EVENTS_BYTES];
+};
+
+static void told_names_init(struct told_names *told)
+{
+	*told = (struct told_names){0};
+	arena_init(&told->paths);
+}
+
+static void told_add(struct told_names *told, struct str path, unsigned how)
+{
+	if (told->count == told->room) {
+		told->room = told->room > 0 ? 2 * told->room : 64;
+		told->names = memory_grow(told->names, told->room, sizeof(*told->names));
+	}
+	told->names[told->count++] = (struct told){
+		.path = {arena_copy(&told->paths, path), path.size},
+		.how = how,
+	};
+}
+
+static int compare_told(const void *a, const void *b)
+{
+	const struct told *left = a, *right = b;
+
+	return strcmp(left->path.data, right->path.data);
+}
+
+/* Sort by path; of names with the same path one stays, with the bits of all. */
+static void told_sort(struct told_names *told)
+{
+	struct told_names sorted;
+
+	if (told->count == 0)
+		return;
+	qsort(told->names, told->count, sizeof(*told->names), compare_told);
+	told_names_init(&sorted);
+	for (size_t i = 0; i < told->count; i++) {
+		const struct told *name = &told->names[i];
+
+		if (sorted.count > 0 &&
+		    str_equal(sorted.names[sorted.count - 1].path, name->path))
+			sorted.names[sorted.count - 1].how |= name->how;
+		else
+			told_add(&sorted, name->path, name->how);
+	}
+	told_names_fini(told);
+	*told = sorted;
+}
+
+/* The lock is held. */
+static void give_up(struct watcher *watcher, int code, const char *why)
+{
+	if (watcher->useless.text[0] == '\0')
+		(void)err_set(&watcher->useless, code, "%s", why);
+}
+
+static void note(struct watcher *watcher, struct str path, unsigned how)
+{
+	struct told_names *told = &watcher->told;
+
+	/* A program that writes in small pieces is told again and again. */
+	if (told->count > 0 && str_equal(told->names[told->count - 1].path, path)) {
+		told->names[told->count - 1].how |= how;
+		return;
+	}
+	told_add(told, path, how);
+	if (told->count < watcher->sort_at)
+		return;
+	told_sort(told);
+	watcher->sort_at = 2 * told->count > SORT_FROM ? 2 * told->count : SORT_FROM;
+	watcher->missed = watcher->missed || told->count > WATCHER_NAMES_MAX;
+}
+
+static unsigned how_of(const struct inotify_event *event, enum watched kind)
+{
+	unsigned how = 0;
+
+	if (event->mask & IN_CREATE)
+		how |= TOLD_MADE;
+	if (event->mask & (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB))
+		how |= TOLD_WRITTEN;
+	if (event->mask & IN_DELETE)
+		how |= TOLD_GONE;
+	if (event->mask & (IN_MOVED_FROM | IN_MOVED_TO))
+		how |= TOLD_MOVED;
+	if (kind == WATCHED_IGNORED)
+		how |= TOLD_IN_IGNORED;
+	if (kind == WATCHED_GIT)
+		how |= TOLD_IN_GIT;
+	return how;
+}
+
+static void folder_forget(struct watcher *watcher, size_t number)
+{
+	watcher->files -= watcher->folders[number].kind == WATCHED_FILE;
+	free(watcher->folders[number].path);
+	watcher->folders[number].path = NULL;
+	watcher->count--;
+}
+
+/* One event of the kernel. */
+static void take_event(struct watcher *watcher, const struct inotify_event *event)
+{
+	const size_t number = event->wd < 0 ? SIZE_MAX : (size_t)event->wd;
+	struct watched_folder *folder;
+	char path[PATH_MAX];
+
+	if (event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) {
+		watcher->missed = true;
+		return;
+	}
+	if (number >= watcher->room || watcher->folders[number].path == NULL)
+		return; /* of a watch that was dropped */
+	folder = &watcher->folders[number];
+	if (event->mask & (IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF)) {
+		const bool is_root = folder->path[0] == '\0';
+
+		/* The tree itself was moved or removed. */
+		watcher->missed = watcher->missed || is_root;
+		if (!(event->mask & IN_MOVE_SELF))
+			note(watcher, str_of(folder->path),
+			     TOLD_UNWATCHED | how_of(event, folder->kind));
+		if (event->mask & IN_IGNORED)
+			folder_forget(watcher, number);
+		return;
+	}
+	if (folder->kind == WATCHED_FILE) {
+		note(watcher, str_of(folder->path), TOLD_WRITTEN);
+		return;
+	}
+	const int size = snprintf(path, sizeof(path), "%s%s%s", folder->path,
+				  folder->path[0] != '\0' ? "/" : "",
+				  event->len > 0 ? event->name : "");
+	/* An event without a name is of the folder itself; its own folder tells of that. */
+	if (event->len == 0 || event->name[0] == '\0')
+		return;
+	if (size >= (int)sizeof(path))
+		watcher->missed = true;
+	else
+		note(watcher, (struct str){path, (size_t)size}, how_of(event, folder->kind));
+}
+
+/* Take all events that the kernel has. The lock is held. */
+static void drain(struct watcher *watcher)
+{
+	ssize_t size;
+
+	while (!watcher->missed && (size = read(watcher->inotify_fd, watcher->events,
+						sizeof(watcher->events))) > 0) {
+		for (const char *at = watcher->events; at < watcher->events + size;) {
+			const struct inotify_event *event = (const void *)at;
+
+			take_event(watcher, event);
+			at += sizeof(*event) + event->len;
+		}
+	}
+}
+
+/*
+ * Wait for an event, then leave the kernel time to join it with others, and take all:
+ * to be woken for each costs ten times as much.
+ */
+static void *thread_main(void *argument)
+{
+	struct watcher *watcher = argument;
+	struct pollfd fds[] = {{.fd = watcher->stop_fd, .events = POLLIN},
+			       {.fd = watcher->inotify_fd, .events = POLLIN}};
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return NULL;
+		if (poll(fds, 1, WATCHER_EVERY_MS) > 0)
+			return NULL;
+		(void)pthread_mutex_lock(&watcher->lock);
+		drain(watcher);
+		const bool missed = watcher->missed;
+		(void)pthread_mutex_unlock(&watcher->lock);
+		/* Nobody asks for the rest any more. */
+		if (missed)
+			return NULL;
+	}
+}
+
+static bool thread_start(struct watcher *watcher, struct err *err)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+
+	(void)pthread_attr_init(&attributes);
+	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	/* Signals are for the thread that serves calls. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int code =
+		pthread_create(&watcher->thread, &attributes, thread_main, watcher);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attributes);
+	watcher->has_thread = code == 0;
+	return code == 0 || err_set(err, code, "a thread: %s", strerror(code));
+}
+
+/* Half of the watches that one user may have; other programs need some as well. */
+static size_t watches_allowed(void)
+{
+	static const char *const names[] = {
+		"/proc/sys/fs/inotify/max_user_watches",
+		"/proc/sys/user/max_inotify_watches",
+	};
+	size_t most = SIZE_MAX;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct buf text;
+
+		buf_init(&text, 64);
+		if (fd_read_file(names[i], 64, &text, NULL)) {
+			const unsigned long long number = strtoull(text.data, NULL, 10);
+
+			if (number > 0 && number / 2 < most)
+				most = (size_t)(number / 2);
+		}
+		buf_fini(&text);
+	}
+	return most < SIZE_MAX ? most : WATCHES_UNKNOWN / 2;
+}
+
+/*
+ * Does this kernel itself make all changes of the file system of FOLDER? Others change a
+ * network's or a host's file system unseen.
+ */
+static bool is_told_of(int folder)
+{
+	struct statfs fs;
+
+	if (fstatfs(folder, &fs) < 0)
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case MAGIC_ZFS:
+	case MAGIC_BCACHEFS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct watcher *watcher_new(int root, struct err *err)
+{
+	struct watcher *watcher = memory_alloc(sizeof(*watcher));
+	struct stat st;
+
+	(void)pthread_mutex_init(&watcher->lock, NULL);
+	told_names_init(&watcher->told);
+	watcher->sort_at = SORT_FROM;
+	watcher->count_max = watches_allowed();
+	watcher->stop_fd = eventfd(0, EFD_CLOEXEC);
+	watcher->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (watcher->inotify_fd < 0 || watcher->stop_fd < 0 || fstat(root, &st) < 0)
+		(void)err_set(err, errno, "inotify: %s", strerror(errno));
+	else if (!is_told_of(root))
+		(void)err_set(err, EOPNOTSUPP, "others may change its file system unseen");
+	else if (thread_start(watcher, err)) {
+		watcher->device = st.st_dev;
+		return watcher;
+	}
+	watcher_free(watcher);
+	return NULL;
+}
+
+void watcher_free(struct watcher *watcher)
+{
+	if (watcher == NULL)
+		return;
+	if (watcher->has_thread) {
+		(void)eventfd_write(watcher->stop_fd, 1);
+		(void)pthread_join(watcher->thread, NULL);
+	}
+	fd_close(&watcher->inotify_fd);
+	fd_close(&watcher->stop_fd);
+	for (size_t i = 0; i < watcher->room; i++)
+		free(watcher->folders[i].path);
+	free(watcher->folders);
+	told_names_fini(&watcher->told);
+	(void)pthread_mutex_destroy(&watcher->lock);
+	free(watcher);
+}
+
+/* The folder with the watch NUMBER has the path PATH. True: it had it before. */
+static bool folder_set(struct watcher *watcher, size_t number, struct str path,
+		       enum watched kind)
+{
+	if (number >= watcher->room) {
+		const size_t before = watcher->room;
+
+		watcher->room = 2 * number > 1024 ? 2 * number : 1024;
+		watcher->folders = memory_grow(watcher->folders, watcher->room,
+					       sizeof(*watcher->folders));
+		memset(watcher->folders + before, 0,
+		       (watcher->room - before) * sizeof(*watcher->folders));
+	}
+	struct watched_folder *folder = &watcher->folders[number];
+	const bool known = folder->path != NULL && str_is(path, folder->path);
+
+	watcher->count += folder->path == NULL;
+	watcher->files += folder->path == NULL && kind == WATCHED_FILE;
+	if (!known) {
+		free(folder->path);
+		folder->path = memory_copy_str(path);
+	}
+	folder->kind = kind;
+	return known;
+}
+
+static uint32_t mask_of(enum watched kind)
+{
+	switch (kind) {
+	case WATCHED_IGNORED:
+		return MASK_NAMES | IN_ONLYDIR;
+	case WATCHED_FILE:
+		return IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB;
+	default:
+		return MASK_ROWS | IN_ONLYDIR;
+	}
+}
+
+static bool add_locked(struct watcher *watcher, int fd, struct str path, enum watched kind)
+{
+	char name[FD_NAME_ROOM];
+	struct stat st;
+
+	if (watcher->useless.text[0] != '\0')
+		return false;
+	if (fstat(fd, &st) < 0) {
+		give_up(watcher, errno, strerror(errno));
+		return false;
+	}
+	if (st.st_dev != watcher->device && !is_told_of(fd)) {
+		give_up(watcher, EOPNOTSUPP, "others may change its file system unseen");
+		return false;
+	}
+	const int number =
+		inotify_add_watch(watcher->inotify_fd, fd_name(fd, name), mask_of(kind));
+	if (number < 0) {
+		/* A folder that we may not read is looked at by nobody else either. */
+		if (errno != EACCES && errno != ENOENT)
+			give_up(watcher, errno, errno == ENOSPC ? too_few : strerror(errno));
+		return false;
+	}
+	if (kind == WATCHED_FILE && watcher->files >= WATCHER_FILES_MAX)
+		give_up(watcher, ENOSPC, "too many files have several names (hard links)");
+	else if (number > NUMBERS_MAX || watcher->count >= watcher->count_max)
+		give_up(watcher, ENOSPC, too_few);
+	else
+		return folder_set(watcher, (size_t)number, path, kind);
+	return false;
+}
+
+bool watcher_add(struct watcher *watcher, int fd, struct str path, enum watched kind)
+{
+	(void)pthread_mutex_lock(&watcher->lock);
+	const bool known = add_locked(watcher, fd, path, kind);
+	(void)pthread_mutex_unlock(&watcher->lock);
+	return known;
+}
+
+void watcher_drop(struct watcher *watcher, struct str path)
+{
+	(void)pthread_mutex_lock(&watcher->lock);
+	for (size_t i = 0; i < watcher->room; i++) {
+		const char *own = watcher->folders[i].path;
+
+		if (own == NULL || strncmp(own, path.data, path.size) != 0 ||
+		    (own[path.size] != '\0' && own[path.size] != '/'))
+			continue;
+		(void)inotify_rm_watch(watcher->inotify_fd, (int)i);
+		folder_forget(watcher, i);
+	}
+	(void)pthread_mutex_unlock(&watcher->lock);
+}
+
+bool watcher_take(struct watcher *watcher, struct told_names *told)
+{
+	(void)pthread_mutex_lock(&watcher->lock);
+	drain(watcher);
+	const bool fine = !watcher->missed && watcher->useless.text[0] == '\0';
+	told_sort(&watcher->told);
+	*told = watcher->told;
+	told_names_init(&watcher->told);
+	watcher->sort_at = SORT_FROM;
+	(void)pthread_mutex_unlock(&watcher->lock);
+	return fine;
+}
+
+const char *watcher_useless(struct watcher *watcher)
+{
+	return watcher->useless.text[0] != '\0' ? watcher->useless.text : NULL;
+}

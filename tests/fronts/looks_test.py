@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""Looks at what a watcher was told, beside the workspace as it is: commands of random changes in a session,
+after each of which undo's list must be that of a walk, and in the end everything is undone.
+
+usage: looks_test.py DEV PROGRAM [SEED ROUNDS]
+"""
+import glob
+import json
+import os
+import random
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402
+
+PROGRAM = os.path.abspath(sys.argv[2])
+ROUNDS, CHANGES = 30, 8
+WAIT_S = 60
+HEADER, STATE = 8, 136
+KINDS = {1: "file", 2: "link", 3: "folder"}
+
+
+class Session:
+    """An MCP server in WORK."""
+
+    def __init__(self, root, work):
+        self.root, self.work, self.number = root, work, 0
+        self.environment = {**os.environ, "HOME": root, "XDG_STATE_HOME": os.path.join(root, "state"),
+                            "XDG_CONFIG_HOME": os.path.join(root, "config")}
+        self.process = subprocess.Popen([PROGRAM, "mcp"], cwd=work, env=self.environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                                "clientInfo": {"name": "a test", "version": "1"}})
+
+    def begin(self, tool, **arguments):
+        self.send("tools/call", {"name": tool, "arguments": arguments})
+
+    def send(self, method, params):
+        self.number += 1
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method,
+                                             "params": params}) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, params):
+        self.send(method, params)
+        return self.end()
+
+    def end(self):
+        while True:
+            answer = json.loads(self.process.stdout.readline())
+            if answer.get("id") == self.number:
+                return answer["result"]
+
+    def call(self, tool, **arguments):
+        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        return "".join(part.get("text", "") for part in answer["content"])
+
+    def bash(self, command):
+        return self.call("bash", command=command)
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(WAIT_S) == 0
+        self.process.stdout.close()
+
+    def undo(self, *words):
+        return tap.run([PROGRAM, "undo", *words], cwd=self.work, env=self.environment)
+
+    def rows(self):
+        """{path: (kind, size)} of the list on the disk."""
+        name, = glob.glob(self.root + "/state/glovebox/undo/*/*.list")
+        with open(name, "rb") as file:
+            text = file.read()
+        found, at = {}, HEADER
+        while at < len(text):
+            size = int.from_bytes(text[at:at + 2], "little")
+            state = text[at + 2:at + 2 + STATE]
+            path = text[at + 2 + STATE:at + 2 + STATE + size].decode()
+            length = int.from_bytes(state[16:24], "little")
+            found[path] = KINDS[state[0]], length if KINDS[state[0]] == "file" else 0
+            at += 2 + STATE + size
+        return without_git(found)
+
+
+def without_git(rows):
+    return {path: row for path, row in rows.items() if path != ".git" and not path.startswith(".git/")}
+
+
+def walk(work):
+    """The same of the workspace itself."""
+    found = {}
+    for folder, folders, files in os.walk(work):
+        for name in folders + files:
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            kind = "folder" if stat.S_ISDIR(status.st_mode) else \
+                "link" if stat.S_ISLNK(status.st_mode) else "file"
+            found[os.path.relpath(path, work)] = kind, status.st_size if kind == "file" else 0
+    return without_git(found)
+
+
+def contents(work):
+    """All that undo must bring back."""
+    found = {}
+    for path, (kind, _) in walk(work).items():
+        whole = os.path.join(work, path)
+        mode = stat.S_IMODE(os.lstat(whole).st_mode) if kind == "file" else 0
+        if kind == "file":
+            with open(whole, "rb") as file:
+                found[path] = kind, mode, file.read()
+        else:
+            found[path] = kind, mode, os.readlink(whole) if kind == "link" else ""
+    return found
+
+
+def place(function):
+    """The case FUNCTION with a folder of its own."""
+    def play():
+        with tempfile.TemporaryDirectory() as root:
+            work = os.path.join(root, "work")
+            os.mkdir(work)
+            function(root, work)
+    play.__name__ = function.__name__
+    return tap.case(play)
+
+
+def plant(work):
+    for folder in ("a/b/c", "a/d", "e/f", "g"):
+        os.makedirs(os.path.join(work, folder))
+        for name in "xyz":
+            with open(os.path.join(work, folder, name), "w", encoding="utf-8") as file:
+                file.write(f"{folder}/{name}\n" * 3)
+
+
+def change(chance, work):
+    """A line of shell that changes something."""
+    rows = {path: row for path, row in walk(work).items() if path != ".gitignore"}
+    folders = [path for path, (kind, _) in rows.items() if kind == "folder"] or ["."]
+    paths = list(rows) or ["x"]
+    path, other = chance.choice(paths), chance.choice(paths)
+    new = os.path.join(chance.choice(folders), f"n{chance.randrange(20)}")
+    return chance.choice([
+        f"echo {chance.random()} >{new}", f"echo {chance.random()} >>{path}", f"rm -rf {path}",
+        f"mkdir -p {new}/p/q && echo {chance.random()} >{new}/p/q/r", f"mv -T {path} {new}",
+        f"mv {path} {other}", f"cp -r {path} {new}", f"ln {path} {new}", f"ln -s {other} {new}",
+        f"ln {path} {new} && echo {chance.random()} >{new}", f"[ -f {path} ] && chmod {chance.choice(['600', '755', '644'])} {path}",
+        f"truncate -s {chance.randrange(100)} {path}", f"sed -i s/x/{chance.randrange(9)}/ {path}",
+        f"mv -T {path} tmp && mkdir {path} && echo new >{path}/k; mv -T tmp {path}/old",
+        f"mv -T {path} tmp && mv -T {other} {path} && mv -T tmp {other}",
+        f"rm -rf {path} && mkdir {path} && touch {path}/{chance.randrange(9)}",
+        f"touch -d '2001-01-0{chance.randrange(1, 9)}' {path}",
+        f"python3 -c 'import mmap; f = open(\"{path}\", \"r+b\"); m = mmap.mmap(f.fileno(), 0); f.close(); m[0:1] = b\"{chance.randrange(9)}\"'",
+        f"mv {path} /tmp/away; echo {chance.random()} >>/tmp/away; mv /tmp/away {new}",
+        "true",
+    ])
+
+
+def settled(session, oracle, may_stay=lambda path: False):
+    """How the list differs from ORACLE, in the end; on a slow machine a look may end behind the answer."""
+    end, there = time.monotonic() + WAIT_S, oracle()
+    while True:
+        listed = session.rows()
+        differs = [("only listed", *row) for row in sorted(set(listed.items()) - set(there.items()))
+                   if not may_stay(row[0])] + \
+                  [("not listed", *row) for row in sorted(set(there.items()) - set(listed.items()))]
+        if not differs or time.monotonic() > end:
+            return differs
+        time.sleep(0.1)
+
+
+def some_changes(chance, work):
+    return "\n".join(f"( {change(chance, work)} ) 2>/dev/null" for _ in range(chance.randrange(1, CHANGES)))
+
+
+def rounds(root, work, seed, count):
+    chance = random.Random(seed)
+    plant(work)
+    before = contents(work)
+    session = Session(root, work)
+    session.bash("true")
+    for number in range(count):
+        command = some_changes(chance, work)
+        session.bash(command)
+        differs = settled(session, lambda: walk(work))
+        assert not differs, (seed, number, command, differs)
+    session.close()
+    for _ in range(count + 1):
+        undone = session.undo()
+        if undone.returncode != 0:
+            break
+    assert "nothing to undo" in undone.stderr.lower(), (seed, undone)
+    after = contents(work)
+    assert after == before, (seed, sorted(set(after.items()) ^ set(before.items())))
+
+
+GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@localhost", "-c", "protocol.file.allow=always"]
+
+
+def git(work, *words):
+    return tap.run([*GIT, *words], cwd=work).stdout
+
+
+def kept_in(work):
+    """The workspace without what git ignores: all that begins with "ign", unless it is tracked."""
+    tracked = set(git(work, "ls-files", "-z").split("\0"))
+    found = walk(work)
+    return {path: row for path, row in found.items() if (path in tracked and row[0] != "folder") or
+            not any(name.startswith("ign") for name in path.split("/"))}
+
+
+def git_change(chance, work):
+    if chance.random() < 0.6:
+        return change(chance, work).replace("/n1", "/ign1")
+    return chance.choice(["git add -A", "git add -f .", "git commit -qam x", "git checkout -q .", "git stash -q",
+                          "git stash pop -q", "git status", "git rm -rq --cached a", "git reset -q --hard",
+                          "git checkout -qb b$RANDOM", "git checkout -q master", "git gc -q",
+                          "git clean -fdq", "echo 'ign*' >.gitignore", "git mv a/d moved"])
+
+
+def rounds_in_git(root, work, seed, count):
+    """The same in a repository, with changes of the user between the commands."""
+    chance = random.Random(seed)
+    plant(work)
+    with open(os.path.join(work, ".gitignore"), "w", encoding="utf-8") as file:
+        file.write("ign*\n")
+    with open(os.path.join(root, ".gitconfig"), "w", encoding="utf-8") as file:
+        file.write("[user]\nname = A\nemail = a@localhost\n[safe]\ndirectory = *\n")
+    git(work, "init", "-qb", "master")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "first")
+    session = Session(root, work)
+    session.bash("true")
+    for number in range(count):
+        users, command = "", "\n".join(f"( {git_change(chance, work)} ) >/dev/null 2>&1"
+                                       for _ in range(chance.randrange(1, CHANGES)))
+        if chance.random() < 0.4:
+            users = some_changes(chance, work)
+            subprocess.run(["bash", "-c", users], cwd=work, check=False)
+        session.bash(command)
+        # A file that git tracks no more and rules ignore may stay in the list.
+        differs = settled(session, lambda: kept_in(work),
+                          lambda path: os.path.lexists(os.path.join(work, path)))
+        assert not differs, (seed, number, users, command, differs)
+    session.close()
+
+
+def play_seeds(first, count):
+    for seed in range(first, first + count):
+        for play in (rounds, rounds_in_git)[int(os.environ.get("ONLY", 0)):]:
+            with tempfile.TemporaryDirectory() as top:
+                os.mkdir(top + "/work")
+                play(top, top + "/work", seed, ROUNDS)
+        print("seed", seed, "well", flush=True)
+
+
+if len(sys.argv) > 3:
+    play_seeds(int(sys.argv[3]), int(sys.argv[4]))
+    sys.exit(0)
+
+
+@place
+def after_any_change_the_list_is_that_of_a_walk_and_all_can_be_undone(root, work):
+    rounds(root, work, 1, ROUNDS)
+
+
+@place
+def the_same_in_a_repository_beside_a_user(root, work):
+    rounds_in_git(root, work, 1, ROUNDS)
+
+
+@place
+def of_two_sessions_each_can_take_back_what_its_command_did(root, work):
+    plant(work)
+    before = contents(work)
+    first, second = Session(root, work), Session(root, work)
+    first.bash("true")
+    second.bash("true")
+    # The second looks while the command of the first is at work.
+    first.begin("bash", command="echo new >a/d/x; rm e/f/y; while [ ! -e go ]; do sleep 0.05; done; rm go")
+    while os.path.exists(os.path.join(work, "e/f/y")):
+        time.sleep(0.05)
+    second.bash("echo other >g/z")
+    with open(os.path.join(work, "go"), "w", encoding="utf-8"):
+        pass
+    first.end()
+    first.close()
+    second.close()
+    steps = [json.loads(line) for line in first.undo("--list", "--json").stdout.splitlines()]
+    mine = [step["step"] for step in steps if "echo new" in step["title"]]
+    assert len(mine) == 1, steps
+    undone = first.undo()
+    while undone.returncode == 0:
+        undone = first.undo()
+    assert contents(work) == before, (steps, undone)
+
+
+MANY = 10001
+
+
+@place
+def a_large_workspace_that_cannot_be_watched_is_named_once(root, work):
+    os.mkdir(os.path.join(work, "build"))
+    for number in range(MANY):
+        with open(os.path.join(work, f"f{number}"), "w", encoding="utf-8"):
+            pass
+    folder = os.path.join(root, "config", "glovebox")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump({"agents": {"default": {"write": ["build"], "scratch": True}}}, file)
+    os.chmod(os.path.join(folder, "config.json"), 0o600)
+    session = Session(root, work)
+    said = "".join(session.bash("true") for _ in range(3))
+    session.close()
+    assert said.count("cannot be watched (a folder is thrown away in the end)") == 1, said
+
+
+@place
+def a_long_list_is_written_when_the_session_ends(root, work):
+    for number in range(MANY):
+        with open(os.path.join(work, f"f{number}"), "w", encoding="utf-8"):
+            pass
+    session = Session(root, work)
+    session.bash("true")
+    session.bash("echo x >f1; rm f2; echo new >n")
+    assert "watched" not in session.bash("true")
+    session.close()
+    assert session.rows() == walk(work)
+    # The next session begins with it, and each of its steps is its own.
+    session = Session(root, work)
+    assert "changed: 1 file" in session.bash("echo y >f3")
+    session.close()
+    for _ in range(2):
+        assert session.undo().returncode == 0
+    assert session.undo().returncode == 1
+    assert all(size == 0 for _, size in walk(work).values()) and len(walk(work)) == MANY
+
+
+if __name__ == "__main__":
+    tap.play()
