@@ -1458,7 +1458,7 @@ static bool look_at_partner(void *context, const struct undo_row *row)
 		     sizeof(*telling->linked), compare_numbers) == NULL))
 		return true;
 	auto_close int fd = fd_open_beneath(checkpoint->start.fd, row->path.data, O_PATH);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return true; /* it has gone, and that is told */
 	undo_state_of(&st, &state);
 	if (st.st_nlink > 1)

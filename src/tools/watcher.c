@@ -401,6 +401,9 @@ static bool add_locked(struct watcher *watcher, int fd, struct str path, enum wa
 		give_up(watcher, errno, strerror(errno));
 		return false;
 	}
+	/* Another mask would take the place of a folder's own. */
+	if (kind == WATCHED_FILE && !S_ISREG(st.st_mode))
+		return false;
 	if (st.st_dev != watcher->device && !is_told_of(fd)) {
 		give_up(watcher, EOPNOTSUPP, "others may change its file system unseen");
 		return false;
