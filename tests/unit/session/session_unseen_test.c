@@ -85,6 +85,11 @@ static const struct tool_param look_params[] = {
 	{"ended_ms", PARAM_COUNT, false, "When it ended", .max = INT64_MAX},
 	{"known", PARAM_BOOLEAN, false, "Of this session"},
 	{"links", PARAM_BOOLEAN, false, "Objects are linked"},
+	{"keep", PARAM_BOOLEAN, false, "More looks follow"},
+	{"looks", PARAM_COUNT, false, "Looks that were taken", .max = INT64_MAX},
+	{"stale", PARAM_BOOLEAN, false, "The list is an older one"},
+	{"whole", PARAM_BOOLEAN, false, "Look at all"},
+	{"write", PARAM_BOOLEAN, false, "Write the list"},
 	{0},
 };
 static const struct tool_param work_params[] = {
@@ -102,6 +107,7 @@ static const struct tool checkpoint = {.name = "checkpoint",
 				       .params = look_params,
 				       .effects = EFFECT_READS,
 				       .internal = true,
+				       .resident = true,
 				       .timeout_s = 20,
 				       .execute = look};
 static const struct tool command = {.name = "command",
