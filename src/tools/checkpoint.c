@@ -840,16 +840,21 @@ static bool is_temporary(const char *name, struct str path)
 	return strncmp(name, ".glovebox-", 10) == 0 && str_ends(path, STR(".tmp"));
 }
 
-/* Watch the file NAME in FOLDER itself: it has other names, by which it may be written. */
+/*
+ * Watch the file NAME in FOLDER itself: it has other names, by which it may be written.
+ * ST becomes its state from then on.
+ */
 static void watch_file(const struct checkpoint *checkpoint, int folder, const char *name,
-		       struct str path)
+		       struct str path, struct stat *st)
 {
 	auto_close int fd = checkpoint->watcher != NULL
 				    ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
 				    : -1;
 
-	if (fd >= 0)
-		(void)watcher_add(checkpoint->watcher, fd, path, WATCHED_FILE);
+	if (fd < 0)
+		return;
+	(void)watcher_add(checkpoint->watcher, fd, path, WATCHED_FILE);
+	(void)!fstat(fd, st);
 }
 
 static void visit(void *owner, struct walker *walker, const struct walk_entry *entry)
@@ -871,11 +876,11 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 		       : fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) <
 				 0))
 		return;
-	undo_state_of(&st, &state);
 	if (entry->kind == WALK_FILE && st.st_nlink > 1) {
 		finder->linked = true;
-		watch_file(looking->checkpoint, entry->folder_fd, entry->name, path);
+		watch_file(looking->checkpoint, entry->folder_fd, entry->name, path, &st);
 	}
+	undo_state_of(&st, &state);
 	if (state.kind == UNDO_ABSENT || !record_path_is_sound(path) ||
 	    is_temporary(entry->name, path))
 		return;
@@ -990,10 +995,7 @@ static bool add_tracked(struct checkpoint *checkpoint, struct str path)
 	struct undo_state state;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
-		return true;
-	undo_state_of(&st, &state);
-	if (state.kind == UNDO_ABSENT || !record_path_is_sound(path))
+	if (fd < 0 || !record_path_is_sound(path))
 		return true;
 	if (checkpoint->watcher != NULL && slash != NULL) {
 		auto_free char *folder =
@@ -1005,7 +1007,10 @@ static bool add_tracked(struct checkpoint *checkpoint, struct str path)
 			(void)watcher_add(checkpoint->watcher, above, str_of(folder),
 					  WATCHED_ROWS);
 	}
-	return undo_list_add(&checkpoint->now, path, &state);
+	if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
+		return true;
+	undo_state_of(&st, &state);
+	return state.kind == UNDO_ABSENT || undo_list_add(&checkpoint->now, path, &state);
 }
 
 /*
@@ -1296,7 +1301,7 @@ static bool told_folder(struct telling *telling, const struct told *told,
 }
 
 static bool told_file(struct telling *telling, const struct told *told, const char *name,
-		      const struct stat *st)
+		      struct stat *st)
 {
 	struct checkpoint *checkpoint = telling->checkpoint;
 	const struct undo_state *was = state_before(checkpoint, told->path);
@@ -1309,7 +1314,8 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 		return tree_gone(telling, told->path);
 	if (st->st_nlink > 1 && state.kind == UNDO_FILE) {
 		add_linked(telling, state.inode);
-		watch_file(checkpoint, telling->folder_fd, name, told->path);
+		watch_file(checkpoint, telling->folder_fd, name, told->path, st);
+		undo_state_of(st, &state);
 	}
 	if (was == NULL && is_ignored(telling, name, false) &&
 	    tracked_find(&checkpoint->tracked, told->path) == NULL)
@@ -1460,9 +1466,11 @@ static bool look_at_partner(void *context, const struct undo_row *row)
 	auto_close int fd = fd_open_beneath(checkpoint->start.fd, row->path.data, O_PATH);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return true; /* it has gone, and that is told */
-	undo_state_of(&st, &state);
-	if (st.st_nlink > 1)
+	if (st.st_nlink > 1) {
 		(void)watcher_add(checkpoint->watcher, fd, row->path, WATCHED_FILE);
+		(void)!fstat(fd, &st);
+	}
+	undo_state_of(&st, &state);
 	return state.kind == UNDO_ABSENT ||
 	       undo_list_add(&checkpoint->now, row->path, &state);
 }
