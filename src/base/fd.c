@@ -310,6 +310,16 @@ bool fd_make_folders(const char *path, struct err *err)
 	return true;
 }
 
+DIR *fd_open_names(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (names == NULL)
+		fd_close(&fd);
+	return names;
+}
+
 int fd_open_beneath(int folder, const char *name, int flags)
 {
 	/* openat2(2) refuses O_NONBLOCK and O_NOCTTY together with O_PATH. */

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +53,12 @@ bool fd_real_path(int fd, struct buf *path);
  * takes no terminal, waits for nothing. -1 with errno.
  */
 int fd_open_beneath(int folder, const char *name, int flags);
+
+/*
+ * Open the names of the open folder FOLDER (O_PATH is enough) for readdir(3), from the
+ * first one on; the caller closes them. NULL with errno.
+ */
+DIR *fd_open_names(int folder);
 
 /*
  * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is

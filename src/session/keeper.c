@@ -1104,15 +1104,18 @@ static void close_look(struct keeper *keeper, int64_t deadline)
 	} while (clock_now_ms() < deadline);
 }
 
-/* Look at all once more if that is due, and have the list written. */
-static void close_tend(struct keeper *keeper, int64_t deadline)
+static void sync_wait(const struct keeper *keeper, int64_t deadline)
 {
 	while (keeper->sync != NULL && clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
-	if (keeper->session->cell == NULL || is_lost(keeper) || !keeper_tend(keeper))
-		return;
-	while (keeper->sync != NULL && clock_now_ms() < deadline)
-		loop_turn(keeper->session->loop, deadline);
+}
+
+/* Look at all once more if that is due, and have the list written. */
+static void close_tend(struct keeper *keeper, int64_t deadline)
+{
+	sync_wait(keeper, deadline);
+	if (keeper->session->cell != NULL && !is_lost(keeper) && keeper_tend(keeper))
+		sync_wait(keeper, deadline);
 }
 
 /*
@@ -1675,14 +1678,19 @@ static bool is_quiet(const struct session *session)
 	       0;
 }
 
+/* Does nobody call, and may work be done that nobody waits for? */
+static bool is_resting(const struct keeper *keeper)
+{
+	return !keeper->broken && keeper->sync == NULL && !keeper->starting &&
+	       keeper->store != NULL && is_quiet(keeper->session) && !is_lost(keeper);
+}
+
 static void tend_due(struct timer *timer)
 {
 	struct keeper *keeper = timer->context;
 
-	if (keeper->broken || keeper->sync != NULL || keeper->starting ||
-	    !is_quiet(keeper->session) || cell_broken(keeper->session->cell) != NULL)
-		return;
-	(void)keeper_tend(keeper);
+	if (is_resting(keeper))
+		(void)keeper_tend(keeper);
 }
 
 static void rest_tend(struct timer *timer)
@@ -1694,13 +1702,10 @@ static void rest_tend(struct timer *timer)
 static void rest_due(struct timer *timer)
 {
 	struct keeper *keeper = timer->context;
-	struct session *session = keeper->session;
 	const bool settles = keeper->settles;
 	struct err err;
 
-	if (keeper->broken || keeper->sync != NULL || keeper->starting ||
-	    keeper->store == NULL || !is_quiet(session) ||
-	    cell_broken(session->cell) != NULL)
+	if (!is_resting(keeper))
 		return;
 	keeper_tidy(keeper);
 	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);

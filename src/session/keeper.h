@@ -13,9 +13,8 @@
  * list made last, and copies. One worker makes all of them and keeps that list; the
  * keeper counts the checkpoints that it has taken, by which the worker knows whether the
  * last one stands. A long list is written to the disk while the session rests.
- * files/place.c writes to the log of a call before it
- * replaces anything. The hand-over (generate_patch) is the plan of all steps of the
- * session.
+ * files/place.c writes to the log of a call before it replaces anything. The hand-over
+ * (generate_patch) is the plan of all steps of the session.
  */
 #pragma once
 

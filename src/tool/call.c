@@ -337,14 +337,11 @@ static long spill_number(const char *name)
 /* Returns the highest number that exists, and removes files up to the number DROP. */
 static long spill_scan(int folder_fd, long drop)
 {
-	int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = fd_open_names(folder_fd);
 	long highest = 0;
 
-	if (!dir) {
-		fd_close(&copy);
+	if (!dir)
 		return 0;
-	}
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		long number = spill_number(entry->d_name);
 

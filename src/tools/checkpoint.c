@@ -51,7 +51,7 @@ static bool tracked_is_clean(const struct tracked_files *files,
 	       tracked->mtime_ns == (uint32_t)(state->mtime_ns % CLOCK_SECOND_NS) &&
 	       tracked->ctime_s == (uint32_t)(state->ctime_ns / CLOCK_SECOND_NS) &&
 	       tracked->ctime_ns == (uint32_t)(state->ctime_ns % CLOCK_SECOND_NS) &&
-	       state->mtime_ns < files->index_mtime_ns;
+	       state->mtime_ns < files->index.mtime_ns;
 }
 
 /* The list made last. */
@@ -422,6 +422,11 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 	return fine;
 }
 
+static bool is_too_many(struct err *err)
+{
+	return err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
+}
+
 /* The copy of WAS is not needed any more, or it is counted anew. */
 static void give_room(struct checkpoint *checkpoint, const struct undo_state *was)
 {
@@ -550,8 +555,7 @@ static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gon
 		fine = keep_present(checkpoint, row, was, err) &&
 		       undo_list_add(news, row->path, &row->state);
 	}
-	return fine || err->text[0] != '\0' ||
-	       err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
+	return fine || err->text[0] != '\0' || is_too_many(err);
 }
 
 /* Rows for the files in the git folder of the workspace. */
@@ -617,14 +621,11 @@ static bool look_below(struct checkpoint *checkpoint, int folder, const char *pa
 		       unsigned depth, size_t *rows)
 {
 	watch_git(checkpoint, folder, path);
-	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(folder);
 	bool fine = true;
 
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return true;
-	}
 	for (const struct dirent *at = readdir(names); fine && at != NULL;
 	     at = readdir(names)) {
 		if (!is_left_out(at->d_name, depth))
@@ -669,7 +670,7 @@ static bool look_objects_in(struct checkpoint *checkpoint, int objects, const ch
 	if (same)
 		return each_before(checkpoint, (struct str){prefix, (size_t)size},
 				   copy_row, checkpoint);
-	DIR *names = fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
+	DIR *names = fd_open_names(folder);
 	if (names == NULL)
 		return true;
 	for (const struct dirent *at = readdir(names); fine && at != NULL;
@@ -983,8 +984,7 @@ static bool take_found(struct looking *looking, struct err *err)
 		undo_list_fini(&finder->rows);
 		value_free(finder->nested);
 	}
-	return !full ||
-	       err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
+	return !full || is_too_many(err);
 }
 
 /* Add the row of the tracked file PATH if it is there, and watch its folder. */
@@ -1076,11 +1076,6 @@ static bool look_pointer(struct checkpoint *checkpoint)
 	       undo_list_add(&checkpoint->now, STR(".git"), &state);
 }
 
-static bool is_too_many(struct err *err)
-{
-	return err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
-}
-
 /* Fill `now`, sorted, from the workspace, `tracked` and `nested`. */
 static bool look_at_all(struct checkpoint *checkpoint, struct err *err)
 {
@@ -1127,8 +1122,8 @@ struct telling {
 	uint64_t *linked;
 	size_t linked_count, linked_room;
 	bool any_linked;
-	bool git;        /* something in the git folder was told */
-	const char *why; /* all must be looked at instead; or NULL */
+	bool git;   /* something in the git folder was told */
+	bool whole; /* the whole workspace must be looked at instead */
 	struct err *err;
 };
 
@@ -1369,14 +1364,13 @@ static bool is_special(struct telling *telling, const struct told *told, const c
 		telling->git = true;
 		return true;
 	}
-	if (strcmp(name, ".gitignore") == 0 && (told->how & TOLD_IN_IGNORED) == 0)
-		telling->why = "a .gitignore has changed";
 	/* A folder that becomes a repository, or is none any more, has other rules. */
-	if (strcmp(name, ".git") == 0)
-		telling->why = "a repository has come or gone";
+	if ((strcmp(name, ".gitignore") == 0 && (told->how & TOLD_IN_IGNORED) == 0) ||
+	    strcmp(name, ".git") == 0)
+		telling->whole = true;
 	if (strcmp(name, HEAD) == 0 && path.size > sizeof(HEAD))
 		add_nested(finder, str_part(path, 0, path.size - sizeof(HEAD)));
-	return telling->why != NULL;
+	return telling->whole;
 }
 
 static bool look_at_name(struct telling *telling, const struct told *told)
@@ -1408,9 +1402,8 @@ static bool look_at_git(struct telling *telling)
 	struct checkpoint *checkpoint = telling->checkpoint;
 	struct undo_list *now = &checkpoint->now;
 	struct undo_state index = checkpoint->tracked.index;
-	bool is_own, fine = true;
+	bool is_own, fine = tree_gone(telling, STR(UNDO_GIT));
 
-	fine = tree_gone(telling, STR(UNDO_GIT));
 	auto_close int git = open_git(checkpoint, &is_own);
 	auto_close int file = git >= 0 ? fd_open_beneath(git, "index", O_PATH) : -1;
 	struct undo_state state;
@@ -1439,7 +1432,7 @@ static bool look_at_git(struct telling *telling)
 	checkpoint->has_git = undo_list_find(now, STR(UNDO_GIT)) != NULL;
 	/* The contents that it held are lost, whichever files have them. */
 	if (!checkpoint->has_git && state_before(checkpoint, STR(UNDO_GIT)) != NULL)
-		telling->why = "the repository has gone";
+		telling->whole = true;
 	return fine;
 }
 
@@ -1494,7 +1487,7 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	struct checkpoint *checkpoint = telling->checkpoint;
 	bool fine = true;
 
-	for (size_t i = 0; fine && telling->why == NULL && i < told->count; i++) {
+	for (size_t i = 0; fine && !telling->whole && i < told->count; i++) {
 		if (i % STOP_EVERY == STOP_EVERY - 1 && call_stopped(checkpoint->call))
 			return err_set(telling->err, ETIMEDOUT,
 				       "there was no time to look at it all");
@@ -1502,18 +1495,18 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	}
 	for (size_t i = 0; i < telling->moved.count; i++)
 		watcher_drop(checkpoint->watcher, telling->moved.rows[i].path);
-	if (fine && telling->why == NULL && telling->git)
+	if (fine && !telling->whole && telling->git)
 		fine = look_at_git(telling);
-	fine = fine && (telling->why != NULL || look_at_partners(telling));
+	fine = fine && (telling->whole || look_at_partners(telling));
 	return fine || telling->err->text[0] != '\0' || is_too_many(telling->err);
 }
 
 /*
  * Look at what the watcher was told, and keep it; the rows that differ are NEWS. False
- * with WHY: all must be looked at instead. False with ERR: it failed.
+ * with WHOLE: all must be looked at instead. False with ERR: it failed.
  */
 static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
-			 const char **why, struct err *err)
+			 bool *whole, struct err *err)
 {
 	struct telling telling = {.checkpoint = checkpoint, .folder_fd = -1, .err = err};
 	struct told_names told;
@@ -1524,19 +1517,16 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	undo_list_init(&telling.trees);
 	undo_list_init(&telling.moved);
 	checkpoint->has_git = state_before(checkpoint, STR(UNDO_GIT)) != NULL;
-	if (!watcher_take(checkpoint->watcher, &told))
-		telling.why = "changes were missed";
-	else
+	if (watcher_take(checkpoint->watcher, &told))
 		fine = look_at_names(&telling, &told);
+	else
+		telling.whole = true; /* changes were missed */
 	fine = take_found(&telling.looking, err) && fine;
 	folder_close(&telling);
 	undo_list_sort(&checkpoint->now);
 	undo_list_sort(&telling.gone);
-	if (watcher_useless(checkpoint->watcher) != NULL)
-		telling.why = "changes cannot be watched any more";
-	fine = fine && telling.why == NULL &&
-	       keep_told(checkpoint, &telling.gone, news, err);
-	*why = telling.why;
+	*whole = telling.whole || watcher_useless(checkpoint->watcher) != NULL;
+	fine = fine && !*whole && keep_told(checkpoint, &telling.gone, news, err);
 	undo_list_fini(&telling.gone);
 	told_names_fini(&told);
 	undo_list_fini(&telling.trees);
@@ -1544,6 +1534,7 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	free(telling.linked);
 	return fine;
 }
+
 /* When the step made the repository, add these entries to the log too. */
 static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 {
@@ -1570,7 +1561,7 @@ struct kept {
 	struct undo_list rows, changed;
 	/* what the last look has found, until the front has taken it */
 	struct undo_list news;
-	bool has_news, news_are_all;
+	bool news_are_all;
 	size_t files, copies;
 	uint64_t bytes;
 	struct tracked_files tracked;
@@ -1619,7 +1610,7 @@ static void news_forget(void)
 {
 	undo_list_fini(&kept->news);
 	undo_list_init(&kept->news);
-	kept->has_news = false;
+	kept->news_are_all = false;
 }
 
 /*
@@ -1639,19 +1630,18 @@ static void kept_settle(uint64_t looks)
 		news_forget();
 		return;
 	}
-	if (kept->has_news && kept->news_are_all) {
+	if (kept->news_are_all) {
 		undo_list_fini(&kept->rows);
 		undo_list_fini(&kept->changed);
 		undo_list_init(&kept->changed);
 		kept->rows = kept->news;
 		undo_list_init(&kept->news);
-		kept->has_news = false;
-	} else if (kept->has_news) {
+	} else {
 		undo_list_join(&kept->changed, &kept->news, false);
-		news_forget();
 		if (kept->changed.count > CHANGED_MAX + kept->rows.count / 32)
 			kept_fold();
 	}
+	news_forget();
 	kept->taken = true;
 }
 
@@ -1699,7 +1689,7 @@ static bool list_write(const struct undo_list *list, int fd, struct err *err)
 static bool new_write(struct checkpoint *checkpoint, bool *written, struct err *err)
 {
 	const struct undo_list *list = &checkpoint->now;
-	const bool all = kept == NULL || (kept->has_news && kept->news_are_all);
+	const bool all = kept == NULL || kept->news_are_all;
 	const bool wanted = call_flag(checkpoint->call, "write");
 	struct undo_list whole;
 	bool fine;
@@ -1781,7 +1771,7 @@ static void old_read(struct checkpoint *checkpoint, int fd)
 
 static const struct undo_list no_rows;
 
-/* A look at the whole workspace; WHY it is not at what was told, or NULL. */
+/* A look at the whole workspace. */
 static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct err *err)
 {
 	struct call *call = checkpoint->call;
@@ -1832,13 +1822,13 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 	undo_list_fini(&kept->news);
 	kept->news = checkpoint->now;
 	undo_list_init(&checkpoint->now);
-	kept->has_news = kept->news_are_all = true;
+	kept->news_are_all = true;
 	kept->wants_all = false;
 	return true;
 }
 
-/* A look at what was told since the last one. False with *WHY or ERR as look_at_told. */
-static bool told_look(struct checkpoint *checkpoint, const char **why, int64_t *look_us,
+/* A look at what was told since the last one. False with *WHOLE or ERR as look_at_told. */
+static bool told_look(struct checkpoint *checkpoint, bool *whole, int64_t *look_us,
 		      struct err *err)
 {
 	const int64_t began_us = clock_now_us();
@@ -1851,7 +1841,7 @@ static bool told_look(struct checkpoint *checkpoint, const char **why, int64_t *
 	checkpoint->copies = kept->copies;
 	checkpoint->bytes = kept->bytes;
 	checkpoint->tracked = kept->tracked;
-	bool fine = look_at_told(checkpoint, &news, why, err) &&
+	bool fine = look_at_told(checkpoint, &news, whole, err) &&
 		    checkpoint_tell_made(checkpoint, err);
 	*look_us = clock_now_us() - began_us;
 	tracked_move(&checkpoint->tracked, &kept->tracked);
@@ -1859,7 +1849,6 @@ static bool told_look(struct checkpoint *checkpoint, const char **why, int64_t *
 		undo_list_sort(&news);
 		undo_list_fini(&kept->news);
 		kept->news = news;
-		kept->has_news = true;
 		kept->news_are_all = false;
 	} else {
 		undo_list_fini(&news);
@@ -1900,17 +1889,17 @@ static void checkpoint_fini(struct checkpoint *checkpoint)
 }
 
 /* The look as the call wants it, or as it is possible. */
-static bool look(struct checkpoint *checkpoint, const char **why, int64_t *look_us,
-		 struct err *err)
+static bool look(struct checkpoint *checkpoint, int64_t *look_us, struct err *err)
 {
 	struct call *call = checkpoint->call;
 	const struct undo_log log = checkpoint->log;
+	bool whole = false;
 
 	if (kept != NULL && kept->watcher != NULL && !kept->wants_all &&
 	    !call_flag(call, "whole")) {
-		if (told_look(checkpoint, why, look_us, err))
+		if (told_look(checkpoint, &whole, look_us, err))
 			return true;
-		if (*why == NULL)
+		if (!whole)
 			return false;
 		/* Nothing was written yet: that comes after all was found. */
 		checkpoint_fini(checkpoint);
@@ -1925,7 +1914,6 @@ static bool look(struct checkpoint *checkpoint, const char **why, int64_t *look_
 static enum result_status checkpoint_execute(struct call *call, struct tool_result *result)
 {
 	struct checkpoint checkpoint;
-	const char *why = NULL;
 	int64_t look_us = 0;
 	bool written = false;
 	struct err err = {0};
@@ -1934,7 +1922,7 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 	kept_settle((uint64_t)call_count(call, "looks", 0));
 	const uint64_t begin = checkpoint.log.at;
 	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&
-		    look(&checkpoint, &why, &look_us, &err) &&
+		    look(&checkpoint, &look_us, &err) &&
 		    new_write(&checkpoint, &written, &err) &&
 		    (!checkpoint.is_step || checkpoint.log.at == begin ||
 		     undo_log_end(&checkpoint.log, &err));
@@ -1951,8 +1939,6 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 		value_set_boolean(tool_details(result), "all",
 				  kept == NULL || kept->news_are_all);
 		value_set_integer(tool_details(result), "us", look_us);
-		if (why != NULL)
-			value_set_text(tool_details(result), "whole", why);
 		(void)tool_done(result);
 	} else if (call_stopped(call)) {
 		(void)call_stop_result(call, result);

@@ -40,8 +40,8 @@ struct tracked_files {
 	size_t count, room;
 	struct arena paths;
 	uint8_t object_size;
-	int64_t index_mtime_ns;  /* files that are younger are not trusted, as in git */
-	struct undo_state index; /* of the index, to see that it was not replaced */
+	/* of the index: files that are younger are not trusted, as in git */
+	struct undo_state index;
 };
 
 /* The list made last: a row in `changed` is newer than one in `rows`, and may be absent. */

@@ -261,7 +261,7 @@ static enum result_status read_roles_execute(struct call *call, struct tool_resu
 	file_init(&folder);
 	value_set(tool_details(result), "roles", list);
 	if (files_reach(call->files, ROLES_FOLDER, FILES_FOLDER, &folder, &err))
-		dir = fdopendir(fcntl(folder.fd, F_DUPFD_CLOEXEC, 0));
+		dir = fd_open_names(folder.fd);
 	while (dir != NULL && seen++ < ROLES_ENTRIES_MAX &&
 	       value_count(list) < ROLES_MAX && (entry = readdir(dir)) != NULL) {
 		if (is_wanted(entry->d_name, name))

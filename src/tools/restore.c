@@ -334,14 +334,11 @@ static bool look_for_other(struct restoring *restoring, int folder, struct str a
  */
 static bool look_for_others(struct restoring *restoring, int folder, struct str path)
 {
-	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(folder);
 	bool fine = names != NULL;
 
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return false;
-	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
 			fine = look_for_other(restoring, folder, path, at->d_name) && fine;

@@ -118,7 +118,6 @@ bool tracked_read(struct tracked_files *files, int git)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	files->index_mtime_ns = clock_ns(&st.st_mtim);
 	undo_state_of(&st, &files->index);
 	return read_either(fd, take_tracked_as, files);
 }
@@ -243,14 +242,11 @@ static bool tell_name(struct checkpoint *checkpoint, int folder, struct str abov
 static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str path,
 			unsigned depth, struct err *err)
 {
-	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(folder);
 	bool fine = true;
 
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return true;
-	}
 	for (const struct dirent *at = readdir(names); fine && at != NULL;
 	     at = readdir(names)) {
 		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)

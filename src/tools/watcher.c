@@ -191,12 +191,11 @@ static void take_event(struct watcher *watcher, const struct inotify_event *even
 		note(watcher, str_of(folder->path), TOLD_WRITTEN);
 		return;
 	}
-	const int size = snprintf(path, sizeof(path), "%s%s%s", folder->path,
-				  folder->path[0] != '\0' ? "/" : "",
-				  event->len > 0 ? event->name : "");
 	/* An event without a name is of the folder itself; its own folder tells of that. */
 	if (event->len == 0 || event->name[0] == '\0')
 		return;
+	const int size = snprintf(path, sizeof(path), "%s%s%s", folder->path,
+				  folder->path[0] != '\0' ? "/" : "", event->name);
 	if (size >= (int)sizeof(path))
 		watcher->missed = true;
 	else

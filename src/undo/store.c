@@ -455,14 +455,11 @@ static void log_name(uint32_t number, char name[UNDO_NAME_MAX])
 
 static uint32_t last_number(int folder)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(folder);
 	uint32_t last = 0, number;
 
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return 0;
-	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		if (log_number(at->d_name, &number) && number > last)
 			last = number;
@@ -867,15 +864,12 @@ static int compare_numbers(const void *a, const void *b)
 static bool numbers_read(const struct undo_store *store, struct undo_numbers *numbers,
 			 struct err *err)
 {
-	int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(store->folder);
 	uint32_t number;
 
 	*numbers = (struct undo_numbers){0};
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return err_set(err, errno, "the undo store: %s", strerror(errno));
-	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		if (!log_number(at->d_name, &number))
 			continue;
@@ -981,13 +975,10 @@ static void mark_undone(struct undo_steps *steps)
 static void undo_store_names(const struct undo_store *store, const char *ending,
 			     void (*take)(void *context, const char *name), void *context)
 {
-	int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(store->folder);
 
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return;
-	}
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		if (str_ends(str_of(at->d_name), str_of(ending)))
 			take(context, at->d_name);
@@ -1122,15 +1113,11 @@ static uint64_t mark_steps(const struct undo_store *store, struct marks *marks,
 static void tidy_objects_below(int folder)
 {
 	int64_t oldest_s = clock_wall_ms() / 1000 - UNDO_AGE_MAX_S;
-	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *names = fd_open_names(folder);
 	struct stat st;
 
-	if (names == NULL) {
-		fd_close(&fd);
+	if (names == NULL)
 		return;
-	}
-	rewinddir(names);
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		if (fstatat(folder, at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;

@@ -931,7 +931,7 @@ static void add_plural(struct buf *out, uint64_t count, const char *one, const c
 static int answer_open(const struct grep *grep, const char *path)
 {
 	if (grep->file_fd < 0)
-		return walk_start_open_file(&grep->start, path);
+		return fd_open_beneath(grep->start.fd, path, O_RDONLY);
 	if (lseek(grep->file_fd, 0, SEEK_SET) < 0)
 		return -1;
 	return dup(grep->file_fd);

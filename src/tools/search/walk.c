@@ -26,7 +26,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,7 +34,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -355,11 +353,7 @@ static const struct ignore *rules_chain(const struct rules *rules)
 static struct ignore *rules_read(int folder_fd, const char *name, struct str folder,
 				 const struct ignore *parent, unsigned flags)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	auto_close int fd = (int)syscall(SYS_openat2, folder_fd, name, &how, sizeof(how));
+	auto_close int fd = fd_open_beneath(folder_fd, name, O_RDONLY);
 	struct ignore *ignore = NULL;
 	struct buf text;
 
@@ -1022,12 +1016,7 @@ static struct rules *walker_enter(struct walker *walker, const struct walk_item 
 /* Open the whole path from the start, so that only the start must stay open. */
 static int walker_open_path(const struct walker *walker, const char *path, int flags)
 {
-	struct open_how how = {
-		.flags = (uint64_t)(unsigned)(flags | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, walker->walk->start->fd, path, &how, sizeof(how));
+	return fd_open_beneath(walker->walk->start->fd, path, flags | O_DIRECTORY);
 }
 
 void walk_mend_folder(int folder)
@@ -1036,7 +1025,7 @@ void walk_mend_folder(int folder)
 	struct stat st;
 
 	if (fstat(folder, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
-		(void)!chmod(fd_name(folder, name), (st.st_mode & 07777) | S_IRWXU);
+		(void)!chmod(fd_name(folder, name), folder_mode_opened(st.st_mode, S_IRWXU));
 }
 
 static void walker_mend(const struct walker *walker, const char *path)
@@ -1050,7 +1039,7 @@ static void walker_mend(const struct walker *walker, const char *path)
 static int walker_open(struct walker *walker, const struct walk_item *item)
 {
 	const char *path = item->path_size > 0 ? item->path : ".";
-	int fd = walker_open_path(walker, path, O_RDONLY | O_NONBLOCK);
+	int fd = walker_open_path(walker, path, O_RDONLY);
 
 	if (fd >= 0 || errno != EACCES || !walker->walk->options->opens)
 		return fd;
@@ -1062,7 +1051,7 @@ static int walker_open(struct walker *walker, const struct walk_item *item)
 		*slash = '/';
 	}
 	walker_mend(walker, path);
-	return walker_open_path(walker, path, O_RDONLY | O_NONBLOCK);
+	return walker_open_path(walker, path, O_RDONLY);
 }
 
 /* Does the folder still exist, and cannot be read? Then count it. */
@@ -1144,16 +1133,6 @@ static void walker_read(struct walker *walker, const struct walk_item *item)
 
 /* The folder in which a walk begins, with the rules that hold around it. */
 
-static int walk_start_below(int folder_fd, const char *path, uint64_t flags)
-{
-	struct open_how how = {
-		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
-}
-
 /*
  * Collect the rules from the workspace down to the folder above BELOW, and ask them
  * about BELOW. There are none where only parts of the workspace may be read.
@@ -1178,8 +1157,8 @@ static void walk_start_rules(struct walk_start *start, struct files *files, cons
 		char name[PATH_MAX];
 
 		(void)snprintf(name, sizeof(name), "%.*s", (int)folder.size, folder.data);
-		fd = walk_start_below(workspace.fd, name[0] ? name : ".",
-				      O_PATH | O_DIRECTORY);
+		fd = fd_open_beneath(workspace.fd, name[0] ? name : ".",
+				     O_PATH | O_DIRECTORY);
 		if (fd >= 0) {
 			struct rules *outer = start->rules;
 
@@ -1266,9 +1245,4 @@ void walk_start_name(const struct walk_start *start, struct str path, struct buf
 		(void)buf_addc(out, '.');
 	}
 	shown_add(path, out);
-}
-
-int walk_start_open_file(const struct walk_start *start, const char *path)
-{
-	return walk_start_below(start->fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }

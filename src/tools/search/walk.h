@@ -73,11 +73,6 @@ void walk_start_name(const struct walk_start *start, struct str path, struct buf
  * the folder when it is first asked.
  */
 bool walk_start_ignores(struct walk_start *start, const char *name, bool is_folder);
-/*
- * Open the file PATH (relative to the start) for reading, without following links. -1
- * with errno.
- */
-int walk_start_open_file(const struct walk_start *start, const char *path);
 
 enum walk_kind { WALK_FILE = 1, WALK_LINK, WALK_FOLDER, WALK_OTHER };
 
