@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import random
+import signal
 import stat
 import subprocess
 import sys
@@ -296,6 +297,65 @@ def of_two_sessions_each_can_take_back_what_its_command_did(root, work):
     while undone.returncode == 0:
         undone = first.undo()
     assert contents(work) == before, (steps, undone)
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def watching_worker(session):
+    """The process below the server that has an inotify instance, other than the server."""
+    for link in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            pid = above = int(link.split("/")[2])
+            if pid == session.process.pid or "inotify" not in os.readlink(link):
+                continue
+            while above > 1:
+                above = parent(above)
+                if above == session.process.pid:
+                    return pid
+        except OSError:
+            pass  # it has just ended, or is somebody else's
+    raise AssertionError("nobody watches")
+
+
+def kill_watching_worker(session):
+    pid = watching_worker(session)
+    os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + WAIT_S
+    while os.path.exists(f"/proc/{pid}/fd/0") and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+@place
+def another_worker_goes_on_with_the_list_on_the_disk(root, work):
+    plant(work)
+    before = contents(work)
+    session = Session(root, work)
+    session.bash("echo new >a/d/x")
+    kill_watching_worker(session)
+    assert "cannot be undone" not in session.bash("rm a/d/y; echo new >>a/d/x")
+    assert not settled(session, lambda: walk(work))
+    session.close()
+    assert session.undo().returncode == 0 and session.undo().returncode == 0
+    assert contents(work) == before
+
+
+@place
+def without_any_list_nothing_is_taken_for_the_changes_of_a_command(root, work):
+    plant(work)
+    session = Session(root, work)
+    session.bash("true")
+    kill_watching_worker(session)
+    for name in glob.glob(root + "/state/glovebox/undo/*/*.list"):
+        os.remove(name)
+    assert "cannot be undone: the list with which to compare was lost" in session.bash("echo new >a/d/x")
+    there = contents(work)
+    assert "changed: 1 file" in session.bash("echo newer >a/d/x")
+    session.close()
+    assert session.undo().returncode == 0 and session.undo().returncode == 1
+    assert contents(work) == there
 
 
 MANY = 10001
