@@ -14,6 +14,7 @@
 #include "view/spec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -186,6 +188,7 @@ struct anchor {
 	const struct tool *const *tools;
 	struct reach reach;
 	struct wards wards; /* below L3 */
+	int temp_lock;      /* below L3 */
 };
 
 /*
@@ -350,14 +353,31 @@ static int compare_ints(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+/*
+ * Lock the folder for temporary files, as the front does, so that no other cell takes it
+ * for one that is left over while the anchor removes it.
+ */
+static bool temp_keep(struct anchor *anchor, struct err *err)
+{
+	const char *temp = anchor->spec->temp;
+
+	if (spec_is_sealed(anchor->spec))
+		return true;
+	anchor->temp_lock = open(temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return (anchor->temp_lock >= 0 && flock(anchor->temp_lock, LOCK_SH) == 0) ||
+	       err_set(err, errno, "the cell's folder for temporary files, %s: %s", temp,
+		       strerror(errno));
+}
+
 static bool anchor_build(struct anchor *anchor, struct err *err)
 {
 	const enum sandbox_level level = anchor->spec->built;
 	const struct view *view = &anchor->spec->view;
-	auto_free int *keep = memory_array(view->count + 3, sizeof(*keep));
+	auto_free int *keep = memory_array(view->count + 4, sizeof(*keep));
 	size_t count = 0;
 
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
+	    !temp_keep(anchor, err) ||
 	    !sandbox_build(level, &anchor->spec->view, &anchor->rules, err))
 		return false;
 	if (spec_is_sealed(anchor->spec) &&
@@ -367,8 +387,10 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	keep[count++] = anchor->control;
 	if (anchor->rules >= 0)
 		keep[count++] = anchor->rules;
-	if (!spec_is_sealed(anchor->spec))
+	if (!spec_is_sealed(anchor->spec)) {
 		keep[count++] = anchor->front;
+		keep[count++] = anchor->temp_lock;
+	}
 	/*
 	 * The workers walk the layers through these descriptors, because no path leads to
 	 * the layers any more.
@@ -392,6 +414,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 				.front = front,
 				.network = network,
 				.rules = -1,
+				.temp_lock = -1,
 				.tools = tools};
 	struct err err;
 

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -632,6 +633,73 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level built,
 		exceptions_refuse(policy, &policy->read, "read", "read-only", err));
 }
 
+/*
+ * Below L3 a cell's temporary files lie in a folder on the host. The front and the anchor
+ * lock it (flock) as long as they live, and the last of them removes it. When both were
+ * killed, it is left without a lock, and the next cell of the same person removes it.
+ */
+#define TEMP_NAME "glovebox-cell-"
+
+enum {
+	TEMP_NAMES_MAX = 4096, /* names of TMPDIR that are looked at: some milliseconds */
+	TEMP_TRIES = 16,       /* another cell may take a new folder for a left one */
+};
+
+static bool is_left_temp(int parent, const char *name, const struct cell_spec *spec)
+{
+	auto_close int fd =
+		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	       (st.st_uid == geteuid() ||
+		(spec->identity.change && st.st_uid == spec->identity.uid)) &&
+	       flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void temp_remove_left(const char *parent, const struct cell_spec *spec)
+{
+	auto_close int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd < 0 ? NULL : fd_open_names(fd);
+	const struct dirent *entry;
+
+	for (int i = 0; names != NULL && i < TEMP_NAMES_MAX; i++) {
+		char path[PATH_MAX];
+
+		entry = readdir(names);
+		if (entry == NULL)
+			break;
+		if (strncmp(entry->d_name, TEMP_NAME, strlen(TEMP_NAME)) == 0 &&
+		    is_left_temp(fd, entry->d_name, spec) &&
+		    snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) <
+			    (int)sizeof(path))
+			fd_folder_remove(path);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}
+
+/* Make the folder PATH, a template as of mkdtemp, and lock it. -1: see errno. */
+static int temp_hold(char *path)
+{
+	char *end = path + strlen(path) - strlen("XXXXXX");
+
+	for (int i = 0; i < TEMP_TRIES; i++) {
+		memcpy(end, "XXXXXX", strlen("XXXXXX"));
+		if (mkdtemp(path) == NULL)
+			return -1;
+		auto_close int fd =
+			open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
+		    st.st_nlink > 0)
+			return fd_take(&fd);
+	}
+	errno = EBUSY;
+	return -1;
+}
+
 static bool temp_make(const struct shape_options *options, struct cell_spec *spec,
 		      struct err *err)
 {
@@ -641,10 +709,12 @@ static bool temp_make(const struct shape_options *options, struct cell_spec *spe
 
 	if (parent == NULL || realpath(parent, real) == NULL || real[0] != '/')
 		(void)snprintf(real, sizeof(real), "/tmp");
-	if (snprintf(path, sizeof(path), "%s/glovebox-cell-XXXXXX", real) >=
+	if (snprintf(path, sizeof(path), "%s/" TEMP_NAME "XXXXXX", real) >=
 	    (int)sizeof(path))
 		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
-	if (mkdtemp(path) == NULL)
+	temp_remove_left(real, spec);
+	spec->temp_lock = temp_hold(path);
+	if (spec->temp_lock < 0)
 		return err_set(err, errno, "a folder for temporary files in %s: %s", real,
 			       strerror(errno));
 	spec->temp = arena_copy(&spec->arena, str_of(path));

@@ -27,6 +27,7 @@ void spec_init(struct cell_spec *spec)
 	*spec = (struct cell_spec){.mapping = {.fd = -1},
 				   .workspace_tree = -1,
 				   .home_lock = -1,
+				   .temp_lock = -1,
 				   .cache_lock = -1,
 				   .leftovers = none,
 				   .writable = none,
@@ -45,6 +46,7 @@ void spec_fini(struct cell_spec *spec)
 	sandbox_close_mapping(&spec->mapping);
 	fd_close(&spec->workspace_tree);
 	fd_close(&spec->home_lock);
+	fd_close(&spec->temp_lock);
 	fd_close(&spec->cache_lock);
 	value_free(spec->guard);
 	value_free(spec->parsed);

@@ -95,6 +95,7 @@ struct cell_spec {
 	/* locked (flock) for additions to the caches; -1: another cell has it */
 	int cache_lock;
 	int home_lock; /* locked (flock) as long as a cell uses that folder; -1: none */
+	int temp_lock; /* the same for `temp`, in the front; the anchor has one of its own */
 	int level;     /* enum sandbox_level that this shape reaches */
 	bool one_call; /* the cell is for one call, which waits while the cell is built */
 	/* the JSON it was parsed from; freeing it would fragment the heap */
