@@ -1016,7 +1016,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 }
 
 /*
- * The look that walks through trees of any size, for one second at most. audit_begin may
+ * The look that walks through trees of any size, for one second of work at most. audit_begin may
  * not have seen all of these trees, so the age of a file decides whether it is new.
  * Repositories are judged one after the other, so that a tree with thousands of them
  * takes no more memory than one.
@@ -1065,11 +1065,10 @@ static bool audit_look_whole(const struct audit *audit, const struct value *more
 	audit_scan_begin(guard, more, &scan);
 	scan.deep = value_member(guard, reach == AUDIT_ALL ? "roots" : "whole");
 	scan.folders_max = GIT_SCAN_FOLDERS_WHOLE;
-	scan.deadline_ms = clock_now_ms() + WHOLE_MS;
 	scan.when = whole.when.all;
 	scan.each = each_repository;
 	scan.context = &whole;
-	git_scan_whole(&scan);
+	git_scan_whole(&scan, WHOLE_MS);
 	audit_end_doubtful(result);
 	if (scan.partial)
 		audit_tell_partial(result, scan.folders, scan.missed);

@@ -189,7 +189,7 @@ static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *roo
  * This search comes last, because a repository that is found in another way counts as
  * such.
  */
-void git_scan_whole(struct git_scan *scan)
+static void search_roots(struct git_scan *scan)
 {
 	scan->goes_through = true;
 	for (size_t i = 0; value_count(scan->deep) > 0 && i < scan->root_count; i++) {
@@ -198,6 +198,23 @@ void git_scan_whole(struct git_scan *scan)
 		if (value_has_text(scan->deep, key))
 			git_scan_deep(scan, &scan->roots[i]);
 	}
+}
+
+/* The time of the processor that this thread has taken. */
+static int64_t worked_ns(void)
+{
+	struct timespec time;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 ? clock_ns(&time) : 0;
+}
+
+enum { BUSY_TIMES = 3 }; /* as in scan.h; a call's look must end in AUDIT_MS */
+
+void git_scan_whole(struct git_scan *scan, int64_t work_ms)
+{
+	scan->work_end_ns = worked_ns() + work_ms * (CLOCK_SECOND_NS / 1000);
+	scan->deadline_ms = clock_now_ms() + BUSY_TIMES * work_ms;
+	search_roots(scan);
 }
 
 bool git_scan_run(struct git_scan *scan, const struct value *watched,
@@ -216,7 +233,7 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		if (path != NULL && path[0] == '/')
 			look_file(scan, path);
 	}
-	git_scan_whole(scan);
+	search_roots(scan);
 	return scan->trouble.text[0] == '\0' ||
 	       err_set(err, scan->trouble.code, "%s", scan->trouble.text);
 }
@@ -592,10 +609,11 @@ enum look_found scan_look_read(const struct scan_look *look, const char *name, s
 	return fd_read_all(fd, content, name, &err) ? LOOK_READ : LOOK_ODD;
 }
 
-/* Is the deadline of SCAN over? Then `partial` is set. */
+/* Is the time of SCAN over? Then `partial` is set. */
 static bool look_is_late(struct git_scan *scan)
 {
-	if (scan->deadline_ms == 0 || clock_now_ms() < scan->deadline_ms)
+	if (scan->deadline_ms == 0 ||
+	    (clock_now_ms() < scan->deadline_ms && worked_ns() < scan->work_end_ns))
 		return false;
 	scan->partial = true;
 	return true;

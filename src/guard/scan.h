@@ -85,7 +85,8 @@ struct git_scan {
 	/* keys of the roots that are searched at every depth; or NULL */
 	const struct value *deep;
 	size_t folders_max;  /* for each of these roots */
-	int64_t deadline_ms; /* the search of these roots stops then; 0: never */
+	/* the search of these roots stops then, 0: never */
+	int64_t deadline_ms, work_end_ns;
 	/*
 	 * A folder without subfolders in these roots is not searched when it has not
 	 * changed since, and was not moved together with a folder above it.
@@ -157,8 +158,11 @@ void git_scan_fini(struct git_scan *scan);
 bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		  const struct value *files, struct err *err);
 
-/* Only search the roots in `deep`. An error is in `trouble`. */
-void git_scan_whole(struct git_scan *scan);
+/*
+ * Only search the roots in `deep`, for WORK_MS of the processor and, on a busy machine,
+ * at most three times as long. An error is in `trouble`.
+ */
+void git_scan_whole(struct git_scan *scan, int64_t work_ms);
 
 /* Look at more folders, at any time of the scan. An error is in `trouble`. */
 void git_scan_watch(struct git_scan *scan, const struct value *watched);
