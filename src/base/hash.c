@@ -1,4 +1,4 @@
-/* hash: SHA-256, computed by nettle. */
+/* hash: SHA-256, computed by nettle, and XXH3-128 by libxxhash. */
 #include "base/hash.h"
 
 #include "base/memory.h"
@@ -7,11 +7,14 @@
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 _Static_assert(HASH_HEX == 2 * SHA256_DIGEST_SIZE, "two digits a byte");
+_Static_assert(HASH_MARK_HEX == 2 * sizeof(XXH128_canonical_t), "two digits a byte");
 
 struct hash {
 	struct sha256_ctx context;
+	XXH3_state_t *mark; /* NULL: SHA-256 */
 };
 
 struct hash *hash_new(void)
@@ -24,12 +27,15 @@ struct hash *hash_new(void)
 
 void hash_free(struct hash *hash)
 {
+	(void)XXH3_freeState(hash->mark);
 	free(hash);
 }
 
 void hash_add(struct hash *hash, struct str piece)
 {
-	if (piece.size)
+	if (piece.size > 0 && hash->mark != NULL)
+		(void)XXH3_128bits_update(hash->mark, piece.data, piece.size);
+	else if (piece.size > 0)
 		sha256_update(&hash->context, piece.size, (const uint8_t *)piece.data);
 }
 
@@ -40,7 +46,7 @@ void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES])
 
 void hash_bytes(struct str text, uint8_t digest[HASH_BYTES])
 {
-	struct hash hash;
+	struct hash hash = {.mark = NULL};
 
 	sha256_init(&hash.context);
 	hash_add(&hash, text);
@@ -53,7 +59,7 @@ void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES])
 	/* Include the NUL. */
 	size_t size = (size_t)snprintf(head, sizeof(head), "blob %zu", content.size) + 1;
 	struct sha1_ctx sha1;
-	struct hash hash;
+	struct hash hash = {.mark = NULL};
 
 	if (sha256) {
 		sha256_init(&hash.context);
@@ -69,29 +75,55 @@ void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES])
 	sha1_digest(&sha1, SHA1_DIGEST_SIZE, digest);
 }
 
-void hash_hex(struct hash *hash, char hex[HASH_HEX + 1])
+static void print_hex(const uint8_t *digest, size_t size, char *hex)
 {
 	static const char digits[] = "0123456789abcdef";
-	uint8_t digest[HASH_BYTES];
 
-	hash_digest(hash, digest);
-	for (size_t i = 0; i < sizeof(digest); i++) {
+	for (size_t i = 0; i < size; i++) {
 		hex[2 * i] = digits[digest[i] >> 4];
 		hex[2 * i + 1] = digits[digest[i] & 15];
 	}
-	hex[HASH_HEX] = '\0';
+	hex[2 * size] = '\0';
 }
 
 void hash_text(struct str text, char hex[HASH_HEX + 1])
 {
-	struct hash hash;
+	uint8_t digest[HASH_BYTES];
 
-	sha256_init(&hash.context);
-	hash_add(&hash, text);
-	hash_hex(&hash, hex);
+	hash_bytes(text, digest);
+	print_hex(digest, sizeof(digest), hex);
 }
 
-bool hash_matches(const char *given, const char hex[HASH_HEX + 1])
+static void mark_hex(XXH128_hash_t value, char hex[HASH_MARK_HEX + 1])
+{
+	XXH128_canonical_t bytes;
+
+	XXH128_canonicalFromHash(&bytes, value);
+	print_hex(bytes.digest, sizeof(bytes.digest), hex);
+}
+
+void hash_mark(struct str text, char hex[HASH_MARK_HEX + 1])
+{
+	mark_hex(XXH3_128bits(text.data, text.size), hex);
+}
+
+struct hash *hash_new_mark(void)
+{
+	struct hash *hash = memory_alloc(sizeof(*hash));
+
+	hash->mark = XXH3_createState();
+	if (hash->mark == NULL)
+		memory_exhausted(sizeof(*hash));
+	(void)XXH3_128bits_reset(hash->mark);
+	return hash;
+}
+
+void hash_mark_hex(struct hash *hash, char hex[HASH_MARK_HEX + 1])
+{
+	mark_hex(XXH3_128bits_digest(hash->mark), hex);
+}
+
+bool hash_matches(const char *given, const char *hex)
 {
 	return hash_is_valid(given) && strncmp(given, hex, strlen(given)) == 0;
 }

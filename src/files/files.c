@@ -56,7 +56,7 @@ void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]
 	uint64_t size = st ? (uint64_t)st->st_size : content.size;
 
 	if (size <= FILES_HASHED_MAX || !st) {
-		hash_text(content, mark);
+		hash_mark(content, mark);
 		return;
 	}
 	(void)snprintf(mark, FILES_MARK,

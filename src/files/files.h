@@ -123,7 +123,7 @@ void files_journal(struct files *files, int fd);
 void files_settle(struct files *files);
 
 /*
- * The mark of a content: its hash; over FILES_HASHED_MAX bytes, "stat:" with inode, size
+ * The mark of a content: its hash (hash_mark); over FILES_HASHED_MAX bytes, "stat:" with inode, size
  * and nanosecond times.
  */
 enum { FILES_HASHED_MAX = 16 << 20, FILES_MARK = 96 };

@@ -51,7 +51,8 @@ static const struct tool_param edit_file_params[] = {
 	{"edits", PARAM_LIST, true, "Edits, all made against the file as it is now",
 	 .aliases = "changes", .rows = edit_rows, .min = 1, .max = EDIT_MAX},
 	{"expected_hash", PARAM_TEXT, false,
-	 "SHA-256 (12 digits or more) that the file must have", .aliases = "hash"},
+	 "Hash (read_file's, or SHA-256; 12 digits or more) that the file must have",
+	 .aliases = "hash"},
 	SHOWN_ENDS_PARAM,
 	{0},
 };

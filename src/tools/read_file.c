@@ -799,7 +799,7 @@ static bool starts_plain(struct reading *reading)
 
 static enum result_status read_hashed(struct reading *reading)
 {
-	struct pieces pieces = {.hash = hash_new()};
+	struct pieces pieces = {.hash = hash_new_mark()};
 	struct err err;
 
 	if (reading->kind.utf8_mark) {
@@ -810,7 +810,7 @@ static enum result_status read_hashed(struct reading *reading)
 			hash_add(pieces.hash, (struct str){mark, sizeof(mark)});
 	}
 	const bool fine = read_pieces(reading, &pieces, &err);
-	hash_hex(pieces.hash, reading->mark);
+	hash_mark_hex(pieces.hash, reading->mark);
 	hash_free(pieces.hash);
 	if (!fine)
 		return tool_fail(reading->result, "%s", err.text);

@@ -1212,12 +1212,15 @@ bool written_check_hash(struct written *written)
 	if (!expected)
 		return true;
 	if (!hash_is_valid(expected)) {
-		(void)tool_fail(written->result,
-				"expected_hash must be %d to %d lower-case hex digits of the file's "
-				"SHA-256, as read_file gives it in its details.",
-				HASH_SHOWN, HASH_HEX);
+		(void)tool_fail(
+			written->result,
+			"expected_hash must be %d to %d lower-case hex digits of the hash "
+			"that read_file gives in its details, or of the file's SHA-256.",
+			HASH_SHOWN, HASH_HEX);
 		return false;
 	}
+	if (hash_matches(expected, written->mark))
+		return true;
 	hash_text(buf_str(&written->old), hash);
 	if (hash_matches(expected, hash))
 		return true;
@@ -1291,7 +1294,7 @@ void written_report_into(struct written *written, struct str content,
 		buf_addf(text, ", %s", text_size(content.size, size));
 	}
 	buf_addc(text, '.');
-	hash_text(content, written->new_hash);
+	hash_mark(content, written->new_hash);
 	value_set_text(into, "path", written->real.data);
 	value_set_boolean(into, "created", created);
 	if (removed)

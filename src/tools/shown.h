@@ -173,7 +173,7 @@ struct written {
 	/* this session has read a content other than the old one */
 	bool changed_since_read;
 	/* of the content that was reported as written; empty before */
-	char new_hash[HASH_HEX + 1];
+	char new_hash[HASH_MARK_HEX + 1];
 };
 
 void written_init(struct written *written, struct call *call, struct tool_result *result);

@@ -17,7 +17,7 @@ static const struct tool_param write_file_params[] = {
 	{"content", PARAM_TEXT, true, "The whole new content",
 	 .aliases = "contents text file_text"},
 	{"expected_hash", PARAM_TEXT, false,
-	 "SHA-256 (12 digits or more) of the content to be replaced, instead of a read_file before",
+	 "Hash (read_file's, or SHA-256; 12 digits or more) of the content to be replaced, instead of a read_file before",
 	 .aliases = "hash"},
 	SHOWN_ENDS_PARAM,
 	{0},

@@ -48,6 +48,27 @@ static void only_lower_case_hex_is_valid(void **state)
 	assert_false(hash_is_valid(NULL));
 }
 
+/* The published test values of XXH3-128 are those of `xxhsum -H2`. */
+static void marks_are_those_of_xxhsum(void **state)
+{
+	char hex[HASH_MARK_HEX + 1], pieces[HASH_MARK_HEX + 1];
+	struct hash *hash = hash_new_mark();
+
+	(void)state;
+	hash_mark((struct str){NULL, 0}, hex);
+	assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
+	hash_mark(STR("abc"), hex);
+	assert_string_equal(hex, "06b05ab6733a618578af5f94892f3950");
+	hash_add(hash, STR("a"));
+	hash_add(hash, STR(""));
+	hash_add(hash, STR("bc"));
+	hash_mark_hex(hash, pieces);
+	hash_free(hash);
+	assert_string_equal(pieces, hex);
+	assert_true(hash_matches("06b05ab6733a", hex));
+	assert_false(hash_matches(abc, hex));
+}
+
 static void pieces_give_the_digest_of_the_whole(void **state)
 {
 	uint8_t whole[HASH_BYTES], pieces[HASH_BYTES];
@@ -84,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_digests),
 		cmocka_unit_test(prefixes_of_twelve_digits_match),
+		cmocka_unit_test(marks_are_those_of_xxhsum),
 		cmocka_unit_test(pieces_give_the_digest_of_the_whole),
 		cmocka_unit_test(blobs_are_named_as_git_names_them),
 		cmocka_unit_test(only_lower_case_hex_is_valid),
