@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,16 +73,18 @@ void loop_free(struct loop *loop)
 	free(loop);
 }
 
-/* Let the kernel keep WATCH. False when epoll refuses it: a file, or no room. */
-static bool keep(struct loop *loop, struct watch *watch)
+/*
+ * Let the kernel keep WATCH, or with EPOLL_CTL_MOD wait for its other events. False when
+ * epoll refuses it: a file, or no room.
+ */
+static bool keep(struct loop *loop, struct watch *watch, int how)
 {
 	/* poll and epoll use the same bits. */
 	struct epoll_event event = {.events = (uint32_t)watch->events, .data.ptr = watch};
 
 	if (loop->keeper < 0)
 		loop->keeper = epoll_create1(EPOLL_CLOEXEC);
-	return loop->keeper >= 0 &&
-	       epoll_ctl(loop->keeper, EPOLL_CTL_ADD, watch->fd, &event) == 0;
+	return loop->keeper >= 0 && epoll_ctl(loop->keeper, how, watch->fd, &event) == 0;
 }
 
 static void forget(struct loop *loop, struct watch *watch)
@@ -101,7 +104,8 @@ void loop_add(struct loop *loop, struct watch *watch)
 	if (watch->loop != NULL)
 		return;
 	watch->loop = loop;
-	watch->kept = watch->stays && loop->listed >= LISTED && keep(loop, watch);
+	watch->kept = watch->stays && loop->listed >= LISTED &&
+		      keep(loop, watch, EPOLL_CTL_ADD);
 	if (watch->kept) {
 		loop->kept++;
 		return;
@@ -140,6 +144,24 @@ void loop_remove(struct watch *watch)
 			loop->ready_at[i] = NULL;
 	}
 	watch->loop = NULL;
+}
+
+bool loop_want(struct loop *loop, struct watch *watch, short events)
+{
+	assert(watch->kept || watch->loop == NULL);
+	if (events == 0) {
+		loop_remove(watch);
+		return true;
+	}
+	if (watch->kept && watch->events == events)
+		return true;
+	watch->events = events;
+	if (!keep(loop, watch, watch->kept ? EPOLL_CTL_MOD : EPOLL_CTL_ADD))
+		return false;
+	loop->kept += !watch->kept;
+	watch->kept = true;
+	watch->loop = loop;
+	return true;
 }
 
 void loop_add_timer(struct loop *loop, struct timer *timer)
@@ -195,9 +217,9 @@ static void list_watches(struct loop *loop)
 		list(loop, NULL, loop->keeper, POLLIN);
 }
 
-static void run_kept(struct loop *loop)
+static void run_kept(struct loop *loop, int timeout)
 {
-	int count = epoll_wait(loop->keeper, loop->events, KEPT_AT_ONCE, 0);
+	int count = epoll_wait(loop->keeper, loop->events, KEPT_AT_ONCE, timeout);
 
 	loop->event_count = count > 0 ? count : 0;
 	for (int i = 0; i < loop->event_count; i++) {
@@ -252,7 +274,8 @@ static int wait_awake(struct loop *loop)
 	return ready;
 }
 
-void loop_turn(struct loop *loop, int64_t until_ms)
+/* Wait by poll, and call the watches that are ready. */
+static void run_listed(struct loop *loop, int64_t until_ms)
 {
 	list_watches(loop);
 	int ready = wait_awake(loop);
@@ -268,7 +291,15 @@ void loop_turn(struct loop *loop, int64_t until_ms)
 	}
 	loop->count = 0;
 	if (kept && loop->kept > 0)
-		run_kept(loop);
+		run_kept(loop, 0);
+}
+
+void loop_turn(struct loop *loop, int64_t until_ms)
+{
+	if (loop->listed == 0 && loop->kept > 0 && loop->stay_until_us == 0)
+		run_kept(loop, clock_poll_timeout(next_due(loop, until_ms)));
+	else
+		run_listed(loop, until_ms);
 	run_timers(loop);
 }
 

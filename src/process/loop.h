@@ -1,9 +1,9 @@
 /*
  * loop: waits for several descriptors and times in one thread. It is small on purpose:
  * poll(2) over a list, and callbacks run in the order in which watches were added.
- * Watches of which there may be hundreds can set `stays`: the kernel then keeps them
- * (epoll), and their callbacks come after all others. A watch may be removed from any
- * callback, its own included.
+ * Watches of which there may be hundreds can set `stays`, or are added by loop_want: the
+ * kernel then keeps them (epoll), and their callbacks come after all others. A watch may
+ * be removed from any callback, its own included.
  *
  * A process that expects an answer stays awake for it for a moment (loop_stay), and
  * only where both ends have a processor. The front does so for the answer of a file
@@ -25,7 +25,7 @@ struct watch {
 	int fd;
 	/*
 	 * POLLIN, POLLOUT; 0: only errors and hang-up; the caller may change it at any
-	 * time
+	 * time, unless the kernel keeps the watch
 	 */
 	short events;
 	void (*ready)(struct watch *watch, short events);
@@ -51,6 +51,13 @@ struct timer {
 struct loop *loop_new(void);
 void loop_free(struct loop *loop); /* remove all watches and timers first */
 void loop_add(struct loop *loop, struct watch *watch);
+/*
+ * Wait for EVENTS at WATCH from now on, or for nothing at all when EVENTS is 0, not even
+ * for errors. Adds WATCH when needed, and the kernel always keeps it: a loop that has no
+ * other watches makes one system call a turn, however many watches there are. False when
+ * the kernel has no memory. A watch that loop_add added must not be given.
+ */
+bool loop_want(struct loop *loop, struct watch *watch, short events);
 void loop_remove(struct watch *watch); /* does nothing when WATCH was not added */
 void loop_add_timer(struct loop *loop, struct timer *timer);
 void loop_remove_timer(struct timer *timer);

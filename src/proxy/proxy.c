@@ -16,8 +16,8 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "policy/network.h"
+#include "process/loop.h"
 #include "proxy/http.h"
-#include "proxy/poller.h"
 #include "proxy/resolver.h"
 #include "sandbox/outside.h"
 
@@ -25,6 +25,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +33,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -80,13 +80,13 @@ struct listener {
 	struct proxy *proxy;
 	/* the tcp:// entry it serves; NULL: proxy requests */
 	const struct network_entry *entry;
-	struct source source;
+	struct watch watch;
 };
 
 struct proxy {
-	struct poller poller;
+	struct loop *loop;
 	struct resolver resolver;
-	struct source control;
+	struct watch control;
 	struct network_entry *entries;
 	size_t entry_count;
 	char *rule;
@@ -133,8 +133,8 @@ struct connection {
 	uint64_t call;    /* the call of its grant; 0: it came by a tcp:// listener */
 	bool plain;       /* a plain request: one body, one answer */
 	bool needs_hello; /* nothing comes back before the client has named its host */
-	struct source client, server;
-	struct moment deadline;
+	struct watch client, server;
+	struct timer deadline;
 	struct buf head;       /* bytes of the client that are not parsed yet */
 	struct stream out, in; /* to the server, to the client */
 	struct body body;
@@ -246,8 +246,7 @@ static void connection_set_deadline(struct connection *connection, int ms)
 static void listeners_watch(struct proxy *proxy, bool open)
 {
 	for (size_t i = 0; i < proxy->listener_count; i++)
-		(void)poller_want(&proxy->poller, &proxy->listeners[i].source,
-				  open ? EPOLLIN : 0);
+		(void)loop_want(proxy->loop, &proxy->listeners[i].watch, open ? POLLIN : 0);
 }
 
 static void connection_end(struct connection *connection)
@@ -257,9 +256,9 @@ static void connection_end(struct connection *connection)
 	if (connection->client.fd < 0)
 		return;
 	resolver_cancel(&connection->lookup);
-	poller_remove(&proxy->poller, &connection->client);
-	poller_remove(&proxy->poller, &connection->server);
-	poller_remove_moment(&connection->deadline);
+	loop_remove(&connection->client);
+	loop_remove(&connection->server);
+	loop_remove_timer(&connection->deadline);
 	fd_close(&connection->client.fd);
 	fd_close(&connection->server.fd);
 	if (connection->previous != NULL)
@@ -298,9 +297,9 @@ static void connection_free_dead(struct proxy *proxy)
 	}
 }
 
-static uint32_t client_events(const struct connection *connection)
+static short client_events(const struct connection *connection)
 {
-	uint32_t events = connection->in.pending.size > 0 ? EPOLLOUT : 0;
+	short events = connection->in.pending.size > 0 ? POLLOUT : 0;
 
 	switch (connection->state) {
 	case READING_HEAD:
@@ -308,11 +307,11 @@ static uint32_t client_events(const struct connection *connection)
 	case LEAVING:
 		return connection->out.ended && connection->state != LEAVING
 			       ? events
-			       : events | EPOLLIN;
+			       : events | POLLIN;
 	case RELAYING:
 		return connection->out.ended || connection->out.pending.size > 0
 			       ? events
-			       : events | EPOLLIN;
+			       : events | POLLIN;
 	case ASKING:
 	case FINDING:
 	case DIALING:
@@ -321,31 +320,31 @@ static uint32_t client_events(const struct connection *connection)
 	return events;
 }
 
-static uint32_t server_events(const struct connection *connection)
+static short server_events(const struct connection *connection)
 {
-	uint32_t events = connection->out.pending.size > 0 ? EPOLLOUT : 0;
+	short events = connection->out.pending.size > 0 ? POLLOUT : 0;
 	bool reads = connection->state == RELAYING ||
 		     (connection->state == READING_HELLO && !connection->needs_hello);
 
 	if (connection->state == DIALING)
-		return EPOLLOUT;
+		return POLLOUT;
 	if (connection->state == LEAVING)
 		return 0;
 	if (reads && !connection->in.ended && connection->in.pending.size == 0)
-		events |= EPOLLIN;
+		events |= POLLIN;
 	return events;
 }
 
 /* Wait for the events that its state can handle. */
 static void connection_watch(struct connection *connection)
 {
-	struct poller *poller = &connection->proxy->poller;
+	struct loop *loop = connection->proxy->loop;
 
 	if (connection->client.fd < 0)
 		return;
-	if (!poller_want(poller, &connection->client, client_events(connection)) ||
+	if (!loop_want(loop, &connection->client, client_events(connection)) ||
 	    (connection->server.fd >= 0 &&
-	     !poller_want(poller, &connection->server, server_events(connection))))
+	     !loop_want(loop, &connection->server, server_events(connection))))
 		connection_end(connection);
 }
 
@@ -689,7 +688,7 @@ static bool socket_is_own(const struct network_host *host)
 	 * the source address of a packet to this machine is its destination. connect() on
 	 * a UDP socket sends nothing.
 	 */
-	auto_close int fd = poller_connect(host, 9, false);
+	auto_close int fd = resolver_connect(host, 9, false);
 	union {
 		struct sockaddr any;
 		struct sockaddr_in four;
@@ -782,7 +781,7 @@ static void dial_next(struct connection *connection)
 {
 	struct lookup *lookup = &connection->lookup;
 
-	poller_remove(&connection->proxy->poller, &connection->server);
+	loop_remove(&connection->server);
 	fd_close(&connection->server.fd);
 	while (connection->dialed < lookup->count) {
 		const struct network_host *address =
@@ -792,7 +791,7 @@ static void dial_next(struct connection *connection)
 			address_refuse(connection, address);
 			continue;
 		}
-		connection->server.fd = poller_connect(address, connection->port, true);
+		connection->server.fd = resolver_connect(address, connection->port, true);
 		if (connection->server.fd >= 0) {
 			connection->state = DIALING;
 			connection_set_deadline(connection, DIAL_MS);
@@ -1216,11 +1215,11 @@ static void leave(struct connection *connection)
 		relay_settle(connection);
 }
 
-static void client_ready(struct source *source, uint32_t events)
+static void client_ready(struct watch *watch, short events)
 {
-	struct connection *connection = source->context;
+	struct connection *connection = watch->context;
 
-	if ((events & EPOLLERR) != 0) {
+	if ((events & POLLERR) != 0) {
 		connection_end(connection);
 		return;
 	}
@@ -1232,7 +1231,7 @@ static void client_ready(struct source *source, uint32_t events)
 	case READING_HELLO:
 		if (!relay_flush(connection->client.fd, &connection->in))
 			connection_end(connection);
-		else if ((events & (EPOLLIN | EPOLLHUP)) == 0)
+		else if ((events & (POLLIN | POLLHUP)) == 0)
 			connection_watch(connection);
 		else if (client_read(connection, REQUEST_HEAD_MAX))
 			client_hello(connection);
@@ -1272,13 +1271,13 @@ static void dial_due(struct connection *connection)
 	dial_next(connection);
 }
 
-static void server_ready(struct source *source, uint32_t events)
+static void server_ready(struct watch *watch, short events)
 {
-	struct connection *connection = source->context;
+	struct connection *connection = watch->context;
 
 	if (connection->state == DIALING) {
 		dial_ready(connection);
-	} else if ((events & EPOLLERR) != 0) {
+	} else if ((events & POLLERR) != 0) {
 		connection_end(connection);
 	} else if (connection->state == RELAYING) {
 		relay(connection);
@@ -1291,9 +1290,9 @@ static void server_ready(struct source *source, uint32_t events)
 	}
 }
 
-static void deadline_due(struct moment *moment)
+static void deadline_due(struct timer *timer)
 {
-	struct connection *connection = moment->context;
+	struct connection *connection = timer->context;
 
 	if (connection->state == DIALING)
 		dial_due(connection);
@@ -1318,14 +1317,13 @@ static struct connection *connection_new(struct listener *listener, int client)
 	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	made->proxy = proxy;
 	made->state = READING_HEAD;
-	made->client =
-		(struct source){.fd = client, .ready = client_ready, .context = made};
-	made->server = (struct source){.fd = -1, .ready = server_ready, .context = made};
-	made->deadline = (struct moment){.due = deadline_due, .context = made};
+	made->client = (struct watch){.fd = client, .ready = client_ready, .context = made};
+	made->server = (struct watch){.fd = -1, .ready = server_ready, .context = made};
+	made->deadline = (struct timer){.due = deadline_due, .context = made};
 	buf_init(&made->head, REQUEST_HEAD_MAX);
 	buf_init(&made->out.pending, COPY_BYTES);
 	buf_init(&made->in.pending, COPY_BYTES);
-	poller_add_moment(&proxy->poller, &made->deadline);
+	loop_add_timer(proxy->loop, &made->deadline);
 	connection_set_deadline(made, HEAD_MS);
 	made->next = proxy->connections;
 	if (proxy->connections != NULL)
@@ -1341,7 +1339,7 @@ static void connection_accept(struct listener *listener)
 	struct proxy *proxy = listener->proxy;
 
 	for (int i = 0; i < ACCEPT_BATCH && proxy->connection_count < CONNECTIONS_MAX; i++) {
-		int client = accept4(listener->source.fd, NULL, NULL,
+		int client = accept4(listener->watch.fd, NULL, NULL,
 				     SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (client < 0)
 			return;
@@ -1365,10 +1363,10 @@ enum {
 	OPEN_FILES = 4 * CONNECTIONS_MAX + 64,
 };
 
-static void listener_ready(struct source *source, uint32_t events)
+static void listener_ready(struct watch *watch, short events)
 {
 	(void)events;
-	connection_accept(source->context);
+	connection_accept(watch->context);
 }
 
 static const struct network_entry *entry_of_port(const struct proxy *proxy, uint16_t port)
@@ -1391,10 +1389,10 @@ static void listener_add(struct proxy *proxy, uint16_t port, int fd)
 		return;
 	}
 	*listener = (struct listener){.proxy = proxy, .entry = entry};
-	listener->source =
-		(struct source){.fd = fd, .ready = listener_ready, .context = listener};
+	listener->watch =
+		(struct watch){.fd = fd, .ready = listener_ready, .context = listener};
 	proxy->listener_count++;
-	(void)poller_want(&proxy->poller, &listener->source, EPOLLIN);
+	(void)loop_want(proxy->loop, &listener->watch, POLLIN);
 }
 
 static void hear(struct proxy *proxy)
@@ -1423,10 +1421,10 @@ static void hear(struct proxy *proxy)
 		_exit(0); /* the front is gone */
 }
 
-static void control_ready(struct source *source, uint32_t events)
+static void control_ready(struct watch *watch, short events)
 {
 	(void)events;
-	hear(source->context);
+	hear(watch->context);
 }
 
 static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct err *err)
@@ -1484,7 +1482,7 @@ static void fail(int control, const struct err *err)
 static void serve(struct proxy *proxy)
 {
 	for (;;) {
-		poller_turn(&proxy->poller);
+		loop_turn(proxy->loop, CLOCK_NEVER);
 		connection_free_dead(proxy);
 	}
 }
@@ -1503,9 +1501,10 @@ void proxy_role(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, PROXY_ROLE);
 	proxy = memory_alloc(sizeof(*proxy));
 	control = fd_of_text(argv[2]);
-	proxy->resolver.poller = &proxy->poller;
+	proxy->loop = loop_new();
+	proxy->resolver.loop = proxy->loop;
 	proxy->control =
-		(struct source){.fd = control, .ready = control_ready, .context = proxy};
+		(struct watch){.fd = control, .ready = control_ready, .context = proxy};
 	if (!spec_read(proxy, fd_of_text(argv[1]), &object, &err))
 		fail(control, &err);
 	names_read(proxy, value_text(value_member(object, "resolver")));
@@ -1514,8 +1513,7 @@ void proxy_role(int argc, char **argv)
 					      .open_files = OPEN_FILES};
 	if (!outside_enter(&walls, &err))
 		fail(control, &err);
-	if (!poller_open(&proxy->poller) ||
-	    !poller_want(&proxy->poller, &proxy->control, EPOLLIN)) {
+	if (!loop_want(proxy->loop, &proxy->control, POLLIN)) {
 		(void)err_set(&err, errno, "the proxy's loop: %s", strerror(errno));
 		fail(control, &err);
 	}

@@ -8,16 +8,18 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "policy/network.h"
-#include "proxy/poller.h"
+#include "process/loop.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,15 +31,56 @@ enum {
 	LENGTH = 2,       /* in front of a message over TCP */
 };
 
+/* An address as the kernel wants it. */
+union address {
+	struct sockaddr any;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+};
+
+static socklen_t address_fill(const struct network_host *host, uint16_t port,
+			      union address *address)
+{
+	memset(address, 0, sizeof(*address));
+	if (host->kind == NETWORK_IPV4) {
+		address->four.sin_family = AF_INET;
+		address->four.sin_port = htons(port);
+		memcpy(&address->four.sin_addr, host->address, 4);
+		return sizeof(address->four);
+	}
+	address->six.sin6_family = AF_INET6;
+	address->six.sin6_port = htons(port);
+	memcpy(&address->six.sin6_addr, host->address, NETWORK_ADDRESS);
+	return sizeof(address->six);
+}
+
+int resolver_connect(const struct network_host *host, uint16_t port, bool stream)
+{
+	union address address;
+	socklen_t size = address_fill(host, port, &address);
+	const int yes = 1;
+	auto_close int fd =
+		socket(address.any.sa_family,
+		       (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0);
+
+	if (fd < 0)
+		return -1;
+	/* Small messages of a protocol must not wait for each other. */
+	if (stream)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (connect(fd, &address.any, size) < 0 && errno != EINPROGRESS)
+		return -1;
+	return fd_take(&fd);
+}
+
 static void query_ask(struct query *query);
 
 static void query_stop(struct query *query)
 {
-	struct poller *poller = query->lookup->resolver->poller;
-
-	poller_remove(poller, &query->source);
-	poller_remove_moment(&query->moment);
-	fd_close(&query->source.fd);
+	loop_remove(&query->watch);
+	loop_remove_timer(&query->timer);
+	fd_close(&query->watch.fd);
 }
 
 static void lookup_stop(struct lookup *lookup)
@@ -130,21 +173,21 @@ static void tcp_ready(struct query *query)
 	ssize_t n;
 
 	if (!query->sent) {
-		n = send(query->source.fd, bytes->data, bytes->size, MSG_NOSIGNAL);
+		n = send(query->watch.fd, bytes->data, bytes->size, MSG_NOSIGNAL);
 		if (n != (ssize_t)bytes->size) {
 			query_ask(query);
 			return;
 		}
 		query->sent = true;
 		buf_clear(bytes);
-		if (!poller_want(query->lookup->resolver->poller, &query->source, EPOLLIN))
+		if (!loop_want(query->lookup->resolver->loop, &query->watch, POLLIN))
 			query_ask(query);
 		return;
 	}
 	char *room = buf_reserve(bytes, DNS_MESSAGE_MAX + LENGTH - bytes->size);
-	n = room != NULL ? recv(query->source.fd, room,
-				DNS_MESSAGE_MAX + LENGTH - bytes->size, 0)
-			 : -1;
+	n = room != NULL
+		    ? recv(query->watch.fd, room, DNS_MESSAGE_MAX + LENGTH - bytes->size, 0)
+		    : -1;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -160,9 +203,9 @@ static void tcp_ready(struct query *query)
 		query_take(query, str_part(buf_str(bytes), LENGTH, size));
 }
 
-static void query_ready(struct source *source, uint32_t events)
+static void query_ready(struct watch *watch, short events)
 {
-	struct query *query = source->context;
+	struct query *query = watch->context;
 	char message[4096];
 
 	(void)events;
@@ -170,16 +213,16 @@ static void query_ready(struct source *source, uint32_t events)
 		tcp_ready(query);
 		return;
 	}
-	ssize_t n = recv(source->fd, message, sizeof(message), 0);
+	ssize_t n = recv(watch->fd, message, sizeof(message), 0);
 	if (n >= 0)
 		query_take(query, (struct str){message, (size_t)n});
 	else if (errno != EAGAIN && errno != EINTR)
 		query_ask(query); /* nobody there */
 }
 
-static void query_due(struct moment *moment)
+static void query_due(struct timer *timer)
 {
-	query_ask(moment->context);
+	query_ask(timer->context);
 }
 
 static bool query_send(struct query *query)
@@ -190,21 +233,21 @@ static bool query_send(struct query *query)
 		&names->servers[(query->asked - 1) % names->server_count];
 	unsigned char question[LENGTH + DNS_QUESTION_MAX];
 
-	query->source.fd = poller_connect(server, names->port, query->tcp);
-	if (query->source.fd < 0 || getrandom(&query->id, sizeof(query->id), 0) < 0)
+	query->watch.fd = resolver_connect(server, names->port, query->tcp);
+	if (query->watch.fd < 0 || getrandom(&query->id, sizeof(query->id), 0) < 0)
 		return false;
 	size_t size = resolver_dns_print_question(query->lookup->name, query->type,
 						  query->id, question + LENGTH);
 	if (!query->tcp)
-		return send(query->source.fd, question + LENGTH, size, MSG_NOSIGNAL) ==
+		return send(query->watch.fd, question + LENGTH, size, MSG_NOSIGNAL) ==
 			       (ssize_t)size &&
-		       poller_want(resolver->poller, &query->source, EPOLLIN);
+		       loop_want(resolver->loop, &query->watch, POLLIN);
 	question[0] = (unsigned char)(size >> 8);
 	question[1] = (unsigned char)size;
 	query->sent = false;
 	buf_clear(&query->bytes);
 	return buf_add(&query->bytes, question, size + LENGTH) &&
-	       poller_want(resolver->poller, &query->source, EPOLLOUT);
+	       loop_want(resolver->loop, &query->watch, POLLOUT);
 }
 
 /* Ask the next server. After the last round QUERY has failed. */
@@ -218,8 +261,8 @@ static void query_ask(struct query *query)
 			query_end(query, true);
 			return;
 		}
-		query->moment.due_ms = clock_now_ms() + TRY_MS;
-		poller_add_moment(resolver->poller, &query->moment);
+		query->timer.due_ms = clock_now_ms() + TRY_MS;
+		loop_add_timer(resolver->loop, &query->timer);
 		if (query_send(query))
 			return;
 	}
@@ -262,11 +305,11 @@ static bool lookup_begin(struct lookup *lookup)
 		struct query *query = &lookup->queries[i];
 
 		*query = (struct query){.lookup = lookup, .type = types[i]};
-		query->source =
-			(struct source){.fd = -1, .ready = query_ready, .context = query};
-		query->moment = (struct moment){.due_ms = CLOCK_NEVER,
-						.due = query_due,
-						.context = query};
+		query->watch =
+			(struct watch){.fd = -1, .ready = query_ready, .context = query};
+		query->timer = (struct timer){.due_ms = CLOCK_NEVER,
+					      .due = query_due,
+					      .context = query};
 		buf_init(&query->bytes, DNS_MESSAGE_MAX + LENGTH);
 	}
 	query_ask(&lookup->queries[0]);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "policy/network.h"
-#include "proxy/poller.h"
+#include "process/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ void names_read_hosts(struct names *names, struct str text,
 enum { RESOLVER_ADDRESSES_MAX = 2 * DNS_ADDRESSES_MAX };
 
 struct resolver {
-	struct poller *poller;
+	struct loop *loop;
 	struct names names;
 };
 
@@ -120,8 +120,8 @@ struct resolver {
 struct query {
 	struct lookup *lookup;
 	enum dns_type type;
-	struct source source;
-	struct moment moment;
+	struct watch watch;
+	struct timer timer;
 	size_t asked; /* servers, over all rounds */
 	uint16_t id;
 	unsigned strange; /* datagrams that were no answer to it */
@@ -150,3 +150,9 @@ struct lookup {
 void resolver_look_up(struct resolver *resolver, struct lookup *lookup, const char *name);
 /* Give up; `done` is not called. Allowed for a lookup that never started or has ended. */
 void resolver_cancel(struct lookup *lookup);
+
+/*
+ * Begin to connect a non-blocking socket to ADDRESS and PORT. Returns -1 with errno when
+ * that fails. STREAM: TCP, else UDP.
+ */
+int resolver_connect(const struct network_host *address, uint16_t port, bool stream);

@@ -2,6 +2,7 @@
 #include "../base/unit.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -176,6 +177,98 @@ static void one_of_hundreds_may_remove_another(void **state)
 	loop_free(loop);
 }
 
+static void hear(struct watch *watch, short events)
+{
+	short *heard = watch->context;
+
+	*heard = events;
+}
+
+static void what_is_wanted_of_a_watch_may_change(void **state)
+{
+	struct loop *loop = loop_new();
+	struct timer timer = {.due_ms = CLOCK_NEVER, .due = note_time};
+	short heard = 0;
+	int ends[2], late = 0;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	struct watch watch = {.fd = ends[0], .ready = hear, .context = &heard};
+	timer.context = &late;
+	loop_add_timer(loop, &timer);
+	assert_true(loop_want(loop, &watch, POLLIN));
+	loop_turn(loop, clock_now_ms());
+	assert_int_equal(heard, 0);
+	/* It can be written to, and it can be read. */
+	assert_true(loop_want(loop, &watch, POLLOUT));
+	loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(heard, POLLOUT);
+	assert_true(loop_want(loop, &watch, POLLIN));
+	assert_true(loop_want(loop, &watch, POLLIN));
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(heard, POLLIN);
+	/* Nothing is wanted: the end of the other side is not told either, the time is. */
+	heard = 0;
+	assert_true(loop_want(loop, &watch, 0));
+	assert_true(loop_want(loop, &watch, 0));
+	fd_close(&ends[1]);
+	timer.due_ms = clock_now_ms() + 1;
+	while (late == 0)
+		loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(heard, 0);
+	assert_true(loop_want(loop, &watch, POLLOUT));
+	loop_turn(loop, CLOCK_NEVER);
+	assert_true((heard & POLLHUP) != 0);
+	loop_remove(&watch);
+	loop_remove_timer(&timer);
+	loop_free(loop);
+	fd_close(&ends[0]);
+}
+
+/* A process that may make few system calls: epoll_wait is the only one that waits. */
+static void watches_that_are_wanted_wait_beside_listed_ones_and_without_them(void **state)
+{
+	struct loop *loop = loop_new();
+	struct many many = {0};
+	struct seen seen = {0};
+	int ends[2];
+
+	(void)state;
+	assert_true(fd_pipe(ends, NULL));
+	struct watch listed = {.fd = ends[0],
+			       .events = POLLIN,
+			       .ready = note,
+			       .context = &seen};
+	for (size_t i = 0; i < MANY; i++) {
+		assert_true(fd_pipe(many.ends[i], NULL));
+		many.watches[i] = (struct watch){.fd = many.ends[i][0],
+						 .ready = note,
+						 .context = &many.seen[i]};
+		assert_true(loop_want(loop, &many.watches[i], POLLIN));
+	}
+	many.seen[1].remove = &many.watches[2];
+	many.seen[2].remove = &many.watches[1];
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(write(many.ends[i][1], "x", 1), 1);
+	for (size_t turn = 0; turn < MANY / 10; turn++)
+		loop_turn(loop, clock_now_ms());
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(many.seen[i].count,
+				 i == 1 || i == 2 ? 1 - many.seen[3 - i].count : 1);
+	loop_add(loop, &listed);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_int_equal(write(many.ends[5][1], "x", 1), 1);
+	loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(many.seen[5].count, 2);
+	loop_remove(&listed);
+	many_end(&many);
+	loop_free(loop);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
 static void timers_run_once_and_may_set_themselves_again(void **state)
 {
 	struct loop *loop = loop_new();
@@ -232,6 +325,9 @@ int main(void)
 		cmocka_unit_test(who_stays_awake_sees_what_comes_and_sleeps_afterwards),
 		cmocka_unit_test(hundreds_that_stay_are_called_until_they_are_removed),
 		cmocka_unit_test(one_of_hundreds_may_remove_another),
+		cmocka_unit_test(what_is_wanted_of_a_watch_may_change),
+		cmocka_unit_test(
+			watches_that_are_wanted_wait_beside_listed_ones_and_without_them),
 		cmocka_unit_test(timers_run_once_and_may_set_themselves_again),
 	};
 
