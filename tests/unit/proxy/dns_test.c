@@ -92,6 +92,16 @@ static void addresses_are_found_behind_aliases(void **state)
 				   &found),
 			 DNS_FOUND);
 	assert_int_equal(found.count, 0);
+	/* Neither is one behind somebody else's alias: x is b.example, which has one. */
+	assert_int_equal(ANSWER_OF(HEAD("\x81\x80", "\x02") QUESTION
+				   "\x01"
+				   "x\0\0\x05\0\x01\0\0\0\x3c\0\x04\x01"
+				   "b\xc0\x0e" ADDRESS("\x01"
+						       "b\xc0\x0e",
+						       "\x05", "\x06", "\x07", "\x08"),
+				   &found),
+			 DNS_FOUND);
+	assert_int_equal(found.count, 0);
 	/* There is no such name, whatever else it says. */
 	assert_int_equal(ANSWER_OF(HEAD("\x81\x83", "\x01")
 					   QUESTION ADDRESS(SELF, "\x01", "\x02", "\x03",
