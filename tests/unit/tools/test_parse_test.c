@@ -86,6 +86,21 @@ static void junit_xml_is_read_as_its_writers_have_it(void **state)
 		 "<testcase name=\"2 - b\"><failure/></testcase><system-out>ok 1 - a\n"
 		 "not ok 2 - b\n# t/b.sh:5: seen 1\n</system-out></testsuite></testsuites>",
 		 1, 1, 0, "lines / 2 - b", "t/b.sh", 5, "seen 1"},
+		/* meson 1.0 writes the bytes of a test's output as they are. */
+		{"meson",
+		 "<testsuites><testsuite name=\"p\"><testcase name=\"red\"><failure/>"
+		 "<system-out>\x1b[31mno\x01 \xe9 &nbsp; & more\n</system-out></testcase>"
+		 "<testcase name=\"fine\"/></testsuite></testsuites>",
+		 1, 1, 0, "red", NULL, 0, "& more"},
+		/* cmocka writes a document for each of its groups. */
+		{"make",
+		 "cc -o t t.c\n<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<testsuites>\n"
+		 "  <testsuite name=\"one\">\n    <testcase name=\"a\" >\n      <failure>"
+		 "<![CDATA[t.c:6: error: no]]></failure>\n    </testcase>\n  </testsuite>\n"
+		 "</testsuites>\n<testsuites>\n  <testsuite name=\"two\">\n"
+		 "    <testcase name=\"b\" >\n    </testcase>\n  </testsuite>\n</testsuites>\n"
+		 "make: *** [Makefile:2: test] Error 1\n",
+		 1, 1, 0, "a", "t.c", 6, "no"},
 		/* It breaks off. */
 		{"phpunit", "<testsuite><testcase name=\"a\" class=\"T\"/><testcase name=\"b",
 		 1, 0, 0, NULL, NULL, 0, NULL},
