@@ -563,7 +563,8 @@ static void undo_each(struct run_undo *undo)
 		const struct undo_step *step = &undo->steps.steps[i];
 		struct tool_result one;
 
-		if (!undo_aim_has(&undo->aim, step) || step->undone || step->files == 0)
+		if (!undo_aim_has(&undo->aim, step) || step->undone ||
+		    !undo_step_changes(step))
 			continue;
 		tool_result_init(&one);
 		session_undo(undo->session, step->number, &one);

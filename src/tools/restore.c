@@ -71,7 +71,7 @@ struct restoring {
 	 */
 	struct undo_list objects;
 	struct value *conflicts, *left;
-	size_t already;
+	size_t already, folders;
 };
 
 static bool take_change(void *context, const struct undo_change *change)
@@ -175,6 +175,14 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 	return false;
 }
 
+/* Has somebody changed the permissions of a folder that stays a folder? */
+static bool has_other_mode(const struct path_plan *plan)
+{
+	return plan->target.kind == UNDO_FOLDER && plan->now.kind == UNDO_FOLDER &&
+	       plan->expected.kind == UNDO_FOLDER &&
+	       !undo_state_same(&plan->now, &plan->expected);
+}
+
 static bool put(struct restoring *restoring, size_t at, struct err *err)
 {
 	struct path_plan *plan = &restoring->plans[at];
@@ -188,6 +196,10 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 			return false;
 		if (undo_state_same(&plan->now, &plan->target))
 			return true;
+		if (has_other_mode(plan)) {
+			note(restoring->left, path, "has other permissions since");
+			return true;
+		}
 	}
 	if (!undo_places_put(restoring->places, path, &plan->now, &plan->target, &left, err))
 		return false;
@@ -197,6 +209,8 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 		plan->became = RESTORED;
 	else if (plan->now.kind == UNDO_FILE || plan->now.kind == UNDO_LINK)
 		plan->became = REMOVED;
+	else
+		restoring->folders += !record_is_gits(str_of(path));
 	return true;
 }
 
@@ -298,6 +312,7 @@ static enum result_status answer(struct restoring *restoring)
 
 	value_set_integer(details, RESTORED, tell_files(restoring, RESTORED, files));
 	value_set_integer(details, REMOVED, tell_files(restoring, REMOVED, files));
+	value_set_integer(details, "folders", (int64_t)restoring->folders);
 	value_set_integer(details, "already", (int64_t)restoring->already);
 	value_set(details, "files", files);
 	value_set(details, "left", value_ref(restoring->left));

@@ -556,9 +556,11 @@ static bool put_folder(const struct spot *spot, const struct undo_state *now,
 		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	if (target->mode != 0) {
 		auto_close int fd =
-			fd_open_beneath(spot->folder, spot->name, O_RDONLY | O_DIRECTORY);
+			fd_open_beneath(spot->folder, spot->name, O_PATH | O_DIRECTORY);
+		char name[FD_NAME_ROOM];
+
 		if (fd >= 0)
-			(void)fchmod(fd, target->mode & 01777);
+			(void)!chmod(fd_name(fd, name), folder_mode_opened(target->mode, 0));
 	}
 	return true;
 }

@@ -270,7 +270,7 @@ const struct undo_step *undo_aim_step(const struct undo_steps *steps, uint32_t n
 
 		if (number != 0 ? step->number == number
 				: !step->undone && step->work != UNDO_BY_UNDO &&
-					  step->files > 0)
+					  undo_step_changes(step))
 			return step;
 	}
 	return NULL;
@@ -376,6 +376,7 @@ void undo_told_add(struct undo_told *told, const struct value *details)
 
 	told->restored += value_integer(value_member(details, "restored"));
 	told->removed += value_integer(value_member(details, "removed"));
+	told->folders += value_integer(value_member(details, "folders"));
 	told->already += value_integer(value_member(details, "already"));
 	for (size_t i = 0; i < value_count(files); i++) {
 		const struct value *file = value_item(files, i);
@@ -414,7 +415,10 @@ void undo_told_print_files(const struct undo_told *told, struct buf *text)
 
 void undo_told_print_counts(const struct undo_told *told, struct buf *text)
 {
-	if (told->restored > 0 || told->removed == 0) {
+	if (told->restored == 0 && told->removed == 0 && told->folders > 0) {
+		(void)text_add_count(text, (size_t)told->folders, "folder");
+		(void)buf_adds(text, " as before");
+	} else if (told->restored > 0 || told->removed == 0) {
 		(void)text_add_count(text, (size_t)told->restored, "file");
 		(void)buf_adds(text, " restored");
 	}
@@ -449,6 +453,7 @@ void undo_told_details(const struct undo_told *told, struct value *details)
 	}
 	value_set_integer(details, "restored", told->restored);
 	value_set_integer(details, "removed", told->removed);
+	value_set_integer(details, "folders", told->folders);
 	value_set_integer(details, "already", told->already);
 	value_set(details, "files", files);
 	value_set(details, "left", value_ref(told->left));

@@ -114,6 +114,7 @@ void undo_aim_plan(const struct undo_aim *aim, const char *folder, const char *w
 
 struct undo_told {
 	int64_t restored, removed, already;
+	int64_t folders;     /* made, removed, or given their former permissions */
 	struct value *files; /* path as shown -> "restored" or "removed" */
 	struct value *left;  /* files that were left unchanged, with the reason */
 };

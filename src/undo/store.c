@@ -911,8 +911,10 @@ static bool count_change(void *context, const struct undo_change *change)
 {
 	struct undo_step *step = context;
 
-	step->files +=
-		change->before.kind != UNDO_FOLDER && change->after.kind != UNDO_FOLDER;
+	if (change->before.kind != UNDO_FOLDER && change->after.kind != UNDO_FOLDER)
+		step->files++;
+	else if (!record_is_gits(change->path))
+		step->folders++;
 	return true;
 }
 

@@ -168,9 +168,17 @@ struct undo_step {
 	int64_t turn_ms; /* this and the next as in undo_meta */
 	bool alone;
 	size_t files;
-	uint64_t bytes;           /* of its log */
+	size_t folders; /* made, removed, or with other permissions; not those of .git */
+	uint64_t bytes; /* of its log */
 	char *run, *tool, *title; /* owned; "" when unknown */
 };
+
+/* Is there something that undo would take back? */
+static inline bool undo_step_changes(const struct undo_step *step)
+{
+	return step->files > 0 || step->folders > 0;
+}
+
 struct undo_steps {
 	struct undo_step *steps; /* in order of number; without checkpoints */
 	size_t count;

@@ -47,6 +47,8 @@ static int step_as_json(const struct undo_step *step, FILE *out)
 	value_set_text(row, "run", step->run);
 	value_set_integer(row, "wall_ms", step->wall_ms);
 	value_set_integer(row, "files", (int64_t)step->files);
+	if (step->folders > 0)
+		value_set_integer(row, "folders", (int64_t)step->folders);
 	value_set_boolean(row, "undone", step->undone);
 	value_set_boolean(row, "whole", step->whole);
 	if (step->undoes != 0)
@@ -78,7 +80,10 @@ static void step_as_line(const struct undo_step *step, FILE *out)
 		(void)buf_addf(&line, "%s ", step->tool);
 	add_title(&line, step->title);
 	(void)buf_adds(&line, "  (");
-	(void)text_add_count(&line, step->files, "file");
+	if (step->files == 0 && step->folders > 0)
+		(void)text_add_count(&line, step->folders, "folder");
+	else
+		(void)text_add_count(&line, step->files, "file");
 	(void)buf_adds(&line, step->undone                 ? ", undone)"
 			      : step->whole                ? ")"
 			      : step->work == UNDO_BY_UNDO ? ", not finished: run it again)"
