@@ -1,17 +1,17 @@
 /*
- * when: the times of a schedule. A schedule has five fields as in crontab(5) (minute,
- * hour, day of the month, month, day of the week), or plain words that mean one thing.
- * When both day fields are restricted, a day fits when either of them fits. `L` is the
- * last day of a month.
+ * when: the times of a schedule, in one of two forms.
  *
- *	every weekday at 9            daily at 7:30 and 19:30      on the last day at noon
- *	every monday and friday at 8  every 90 minutes             yearly on 29 february
+ *	0 9 * * 1-5       the five fields of crontab(5), or one of its names (@daily)
+ *	Mon..Fri 09:00    systemd's OnCalendar, as systemd.time(7) has it
  *
- * Nothing is guessed: an unknown word is refused by name. Pure, except that it reads the
- * machine's table of time zones.
+ * For cron, `L` is the last day of a month besides. An OnCalendar has whole seconds, and
+ * no "@" with a number of seconds. Times in words are refused, and the sentence names the
+ * forms that are nearest to them. A time that the clock skips in spring becomes as much
+ * later. A time that the clock shows twice in autumn counts once (twice when every hour
+ * fits). Pure, except that it reads the machine's table of time zones.
  *
- * A new word for times also belongs in docs/orchestration.md and
- * tests/unit/agent/when_test.c.
+ * Version 0.1.0 also stored intervals ("every 90 minutes", counted from `made_s`), which
+ * are still read here.
  */
 #pragma once
 
@@ -26,46 +26,27 @@
 /* The longest text, and the longest name of a zone. */
 enum { WHEN_TEXT_MAX = 200, WHEN_ZONE_MAX = 64 };
 
-/* A schedule that is all zero fits no time. */
-struct when {
-	/* > 0: an interval from its beginning on; the members below are not used */
-	int64_t every_s;
-	uint64_t minutes;             /* one bit each, from 0 */
-	uint32_t hours, days, months; /* days and months from 1 */
-	uint8_t weekdays;             /* from 0, Sunday */
-	bool last_day;                /* the last day of a month fits, too */
-};
-
-/* ERR names the word or the field that is wrong, and an example. */
-bool when_parse(struct str text, struct when *when, struct err *err);
-
-/*
- * Append WHEN in its standard form: five fields, or "every N minutes". Parsing this text
- * gives the same schedule.
- */
-void when_print(const struct when *when, struct buf *out);
-
-/* Is ZONE a name of the machine's table ("Europe/Berlin", "UTC")? */
-bool when_check_zone(const char *zone, struct err *err);
-bool when_next(const struct when *when, const char *zone, int64_t began_s,
-	       int64_t after_s, int64_t *next_s);
-
-/* Append the time MOMENT_S as a clock in ZONE shows it: "Mon 2026-11-23 09:00 CET". */
-void when_add_moment(int64_t moment_s, const char *zone, struct buf *out);
-
-/* Schedules as people and models read them, and when they are due. */
-
 /* Open the schedules of the user. */
 bool when_open_default(struct schedules **schedules, struct err *err);
 
 /*
- * The first run of TIMES in ZONE (empty: the machine's) after NOW_S; 0: there is none.
- * TIMES was parsed before it was stored.
+ * Replace TIMES by WHEN as it was written, with one blank between its words, and find its
+ * next run after NOW_S in ZONE (NULL: the one in WHEN, or the machine's). ERR: WHEN or ZONE
+ * is wrong, both name a zone, or WHEN has no time after NOW_S.
+ */
+bool when_schedule_settle(const char *when, const char *zone, int64_t now_s,
+			  struct buf *times, int64_t *next_s, struct err *err);
+
+/*
+ * The first run of the stored TIMES in ZONE (empty: the machine's) after NOW_S; 0: there
+ * is none. Intervals count from BEGAN_S.
  */
 int64_t when_schedule_next(struct str times, struct str zone, int64_t began_s,
 			   int64_t now_s);
 
-/* Append "runs: Mon 2026-11-23 09:00 CET, …": the next three runs after NOW_S. */
+/*
+ * Append "runs: Mon 2026-11-23 09:00 CET, …": the next three runs after NOW_S, or "none".
+ */
 void when_schedule_add_runs(struct str times, struct str zone, int64_t began_s,
 			    int64_t now_s, struct buf *out);
 
@@ -76,8 +57,8 @@ void when_schedule_add_runs(struct str times, struct str zone, int64_t began_s,
 void when_schedule_add(const struct schedule *schedule, int64_t now_s, struct buf *out);
 
 /*
- * Parse WHEN, check ZONE (NULL: the machine's), and replace TIMES by the standard form of
- * WHEN. False: when_parse failed, or WHEN has no time at all.
+ * Make RENEWED a copy of SCHEDULE in the form of today. True: the times of SCHEDULE are an
+ * interval, and an OnCalendar has exactly the same times. Its text is appended to TIMES.
  */
-bool when_schedule_settle(const char *when, const char *zone, int64_t now_s,
-			  struct buf *times, int64_t *next_s, struct err *err);
+bool when_schedule_renew(const struct schedule *schedule, struct buf *times,
+			 struct schedule *renewed);

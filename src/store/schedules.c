@@ -371,6 +371,32 @@ bool schedules_remove(struct schedules *schedules, int64_t id, struct err *err)
 	return change(statement, &changed, err) && (changed > 0 || refuse_absent(id, err));
 }
 
+bool schedules_renew(struct schedules *schedules, const struct schedule *schedule,
+		     const struct schedule *renewed, struct err *err)
+{
+	struct statement *statement;
+	char hash[HASH_HEX + 1];
+	int64_t changed;
+
+	schedule_hash(renewed, hash);
+	/* The content of a row never changes, so another row takes its place. */
+	if (!statement_begin(schedules->database,
+			     "INSERT OR REPLACE INTO schedule"
+			     " SELECT id, workspace, agent, task, ?3, ?4, ?5, author, session,"
+			     " state, iif(approved = hash, ?5, approved), made_s, next_s, last_s,"
+			     " busy_until_s, last_session, last_outcome FROM schedule"
+			     " WHERE id = ?1 AND hash = ?2"
+			     " AND NOT EXISTS (SELECT 1 FROM schedule WHERE hash = ?5)",
+			     &statement, err))
+		return err_while(err, "changing a schedule");
+	statement_bind_integer(statement, 1, schedule->id);
+	statement_bind_text(statement, 2, str_of(schedule->hash));
+	statement_bind_text(statement, 3, renewed->times);
+	statement_bind_text(statement, 4, renewed->zone);
+	statement_bind_text(statement, 5, str_of(hash));
+	return change(statement, &changed, err);
+}
+
 bool schedules_claim(struct schedules *schedules, const struct schedule *schedule,
 		     int64_t now_s, int64_t until_s, int64_t next_s, bool *claimed,
 		     struct err *err)

@@ -83,6 +83,15 @@ bool schedules_set_state(struct schedules *schedules, int64_t id,
 bool schedules_remove(struct schedules *schedules, int64_t id, struct err *err);
 
 /*
+ * Replace the times and the zone of SCHEDULE, as it was found, by those of RENEWED, which
+ * mean the same: it keeps everything else, its approval included, and gets the hash of the
+ * new content. Nothing changes when the schedule is another by now, or when another one
+ * has that content already.
+ */
+bool schedules_renew(struct schedules *schedules, const struct schedule *schedule,
+		     const struct schedule *renewed, struct err *err);
+
+/*
  * Reserve a run of SCHEDULE for the caller. *CLAIMED becomes true when SCHEDULE, as it
  * was found, is active, approved, still due at its next_s, and not running; the caller
  * then runs it. From then on SCHEDULE is busy until UNTIL_S and due next at NEXT_S (0:

@@ -110,7 +110,7 @@ def schedules_by_their_numbers():
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home,
                        "GLOVEBOX_MODEL": "replay"}
-        subprocess.run([GLOVEBOX, "schedule", "add", "--when", "every day at 9", "look"], cwd=home,
+        subprocess.run([GLOVEBOX, "schedule", "add", "--when", "0 9 * * *", "look"], cwd=home,
                        env=environment, stdout=subprocess.DEVNULL, check=True)
         for verb in ("approve", "enable", "disable", "remove"):
             assert answers("schedule", verb, "", env=environment) == ["1"], verb

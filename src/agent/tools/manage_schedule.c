@@ -22,8 +22,8 @@ static const struct tool_param manage_schedule_params[] = {
 	{"task", PARAM_TEXT, false, "For create: what is to be done, as one would ask for it",
 	 .aliases = "prompt", .max = SCHEDULES_TASK_MAX},
 	{"when", PARAM_TEXT, false,
-	 "For create and next: \"every weekday at 9\", \"every 90 minutes\", or five fields as cron "
-	 "has them: \"0 9 * * 1-5\"",
+	 "For create and next: the five fields of cron (\"0 9 * * 1-5\"), or systemd's "
+	 "OnCalendar (\"Mon..Fri 09:00\")",
 	 .max = WHEN_TEXT_MAX},
 	{"zone", PARAM_TEXT, false,
 	 "Time zone of `when`, as Europe/Berlin; the machine's unless told",
@@ -48,15 +48,20 @@ static bool add_one(void *context, const struct schedule *schedule)
 {
 	struct listing *listing = context;
 	struct value *row = value_new_object();
+	struct schedule shown;
+	struct buf times;
 
+	buf_init(&times, WHEN_TEXT_MAX);
+	(void)when_schedule_renew(schedule, &times, &shown);
 	value_set_integer(row, "id", schedule->id);
 	value_set_text(row, "state", schedule_state_name(schedule->state));
 	value_set_str(row, "agent", schedule->agent);
-	value_set_str(row, "when", schedule->times);
+	value_set_str(row, "when", shown.times);
 	value_set_integer(row, "next_s", schedule->next_s);
 	value_set_text(row, "hash", schedule->hash);
 	value_append(listing->schedules, row);
 	when_schedule_add(schedule, listing->now_s, listing->text);
+	buf_fini(&times);
 	return true;
 }
 
@@ -80,7 +85,7 @@ static enum result_status list(struct call *call, struct schedules *schedules,
 	return tool_done(result);
 }
 
-/* Parse `when`, put its standard form into TIMES, and find the next run. */
+/* Check `when`, put it into TIMES as it was written, and find the next run. */
 static bool settle(struct call *call, struct buf *times, int64_t now_s, int64_t *next_s,
 		   struct tool_result *result)
 {
@@ -88,7 +93,7 @@ static bool settle(struct call *call, struct buf *times, int64_t now_s, int64_t 
 	struct err err;
 
 	if (!when) {
-		(void)tool_fail(result, "%s needs `when`, as \"every weekday at 9\".",
+		(void)tool_fail(result, "%s needs `when`, as \"0 9 * * 1-5\".",
 				call_text(call, "action"));
 		return false;
 	}
@@ -401,7 +406,7 @@ const struct tool manage_schedule_tool = {
 		"Schedules: which agent is to do what, and when, in this workspace. What is "
 		"added waits until the person approves it.",
 	.example = "{\"action\": \"create\", \"agent\": \"reviewer\", \"task\": \"Review what was "
-		   "changed since yesterday.\", \"when\": \"every weekday at 9\"}",
+		   "changed since yesterday.\", \"when\": \"Mon..Fri 09:00\"}",
 	.params = manage_schedule_params,
 	.where = IN_FRONT,
 	.keeps = true,

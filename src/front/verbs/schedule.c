@@ -36,7 +36,7 @@ static const struct option_row list_options[] = {
 
 static const struct option_row add_options[] = {
 	{"when", 'w', OPTION_TEXT, "TIME",
-	 "\"every weekday at 9\", \"every 90 minutes\", \"0 9 * * 1-5\""},
+	 "\"0 9 * * 1-5\" (cron) or \"Mon..Fri 09:00\" (OnCalendar)"},
 	{"zone", 'z', OPTION_TEXT, "ZONE", "time zone of TIME (default: the machine's)"},
 	{"agent", 'a', OPTION_TEXT, "NAME", "the agent that does it (default: default)",
 	 NAMES_AGENTS},
@@ -65,8 +65,11 @@ static bool id_of(const char *word, int64_t *id, struct err *err)
 static void print_object(const struct schedule *schedule, FILE *out)
 {
 	auto_value struct value *row = value_new_object();
-	struct buf text;
+	struct schedule shown;
+	struct buf text, times;
 
+	buf_init(&times, WHEN_TEXT_MAX);
+	(void)when_schedule_renew(schedule, &times, &shown);
 	value_set_integer(row, "id", schedule->id);
 	value_set_text(row, "state", schedule_state_name(schedule->state));
 	value_set_boolean(row, "approved", schedule->approved);
@@ -74,8 +77,8 @@ static void print_object(const struct schedule *schedule, FILE *out)
 	value_set_str(row, "agent", schedule->agent);
 	value_set_str(row, "workspace", schedule->workspace);
 	value_set_str(row, "task", schedule->task);
-	value_set_str(row, "when", schedule->times);
-	value_set_str(row, "zone", schedule->zone);
+	value_set_str(row, "when", shown.times);
+	value_set_str(row, "zone", shown.zone);
 	value_set_str(row, "by", schedule->by);
 	value_set_integer(row, "next_s", schedule->next_s);
 	value_set_integer(row, "last_s", schedule->last_s);
@@ -85,6 +88,7 @@ static void print_object(const struct schedule *schedule, FILE *out)
 	(void)value_print(row, 0, &text);
 	(void)fprintf(out, "%s\n", text.data);
 	buf_fini(&text);
+	buf_fini(&times);
 }
 
 struct listing {
@@ -185,7 +189,8 @@ static bool add(const struct options *options, struct buf *task, struct buf *tim
 
 	if (when == NULL)
 		return err_set(err, EINVAL,
-			       "--when TIME is missing, as --when \"every day at 9\"");
+			       "--when TIME is missing, as --when \"0 9 * * *\" or "
+			       "--when 09:00");
 	if (workspace == NULL)
 		return err_set(err, errno, "%s: %s", folder, strerror(errno));
 	wanted.agent = str_of(agent != NULL ? agent : POLICY_NAME_DEFAULT);
@@ -225,21 +230,52 @@ static int add_run(const struct options *options, FILE *out)
 /* The schedule that is to be approved, as it was found. */
 struct approval {
 	struct listing listing;
-	char hash[HASH_HEX + 1];
-	char *times, *zone;
-	int64_t made_s;
+	struct arena arena;
+	struct schedule schedule; /* in `arena` */
 	bool found;
 };
+
+/* A copy of the content of SCHEDULE and its numbers, whose texts end in NUL. */
+static struct schedule copy_of(const struct schedule *schedule, struct arena *arena)
+{
+	struct schedule copy = *schedule;
+
+	copy.workspace.data = arena_copy(arena, schedule->workspace);
+	copy.agent.data = arena_copy(arena, schedule->agent);
+	copy.task.data = arena_copy(arena, schedule->task);
+	copy.times.data = arena_copy(arena, schedule->times);
+	copy.zone.data = arena_copy(arena, schedule->zone);
+	copy.by = copy.session = copy.last_session = copy.last_outcome = STR("");
+	return copy;
+}
+
+static int64_t next_of(const struct schedule *schedule)
+{
+	return when_schedule_next(schedule->times, schedule->zone, schedule->made_s,
+				  now_s());
+}
+
+/*
+ * Write SCHEDULE, which has just been saved, in the form of today. A schedule that cannot
+ * be written anew stays as it is, and runs at the same times.
+ */
+static void renew(struct schedules *schedules, const struct schedule *schedule)
+{
+	struct schedule renewed;
+	struct buf times;
+
+	buf_init(&times, WHEN_TEXT_MAX);
+	if (when_schedule_renew(schedule, &times, &renewed))
+		(void)schedules_renew(schedules, schedule, &renewed, NULL);
+	buf_fini(&times);
+}
 
 static bool take_content(void *context, const struct schedule *schedule)
 {
 	struct approval *approval = context;
 
 	approval->found = true;
-	memcpy(approval->hash, schedule->hash, sizeof(approval->hash));
-	approval->times = memory_copy_str(schedule->times);
-	approval->zone = memory_copy_str(schedule->zone);
-	approval->made_s = schedule->made_s;
+	approval->schedule = copy_of(schedule, &approval->arena);
 	return list_one(&approval->listing, schedule);
 }
 
@@ -251,7 +287,8 @@ static bool is_meant(const struct approval *approval, const char *id, const char
 		     struct err *err, FILE *out)
 {
 	if (named != NULL)
-		return (hash_is_valid(named) && hash_matches(named, approval->hash)) ||
+		return (hash_is_valid(named) &&
+			hash_matches(named, approval->schedule.hash)) ||
 		       err_set(err, ESTALE,
 			       "schedule %s has another content than %.64s: look at it again "
 			       "(glovebox schedule list)",
@@ -260,7 +297,7 @@ static bool is_meant(const struct approval *approval, const char *id, const char
 		return err_set(err, EINVAL,
 			       "nobody can be asked here: name the content that is approved, as in: "
 			       "glovebox schedule approve %s %.*s",
-			       id, HASH_SHOWN, approval->hash);
+			       id, HASH_SHOWN, approval->schedule.hash);
 	return talk_confirm(out, "Is this to run by itself from now on?") ||
 	       err_set(err, ECANCELED, "not approved");
 }
@@ -282,11 +319,11 @@ static bool approve(const struct options *options, struct schedules *schedules,
 	if (!is_meant(approval, word, options->word_count > 1 ? options->words[1] : NULL,
 		      err, out))
 		return false;
-	return schedules_approve(schedules, id, approval->hash,
-				 when_schedule_next(str_of(approval->times),
-						    str_of(approval->zone),
-						    approval->made_s, now_s()),
-				 err);
+	if (!schedules_approve(schedules, id, approval->schedule.hash,
+			       next_of(&approval->schedule), err))
+		return false;
+	renew(schedules, &approval->schedule);
+	return true;
 }
 
 static int approve_run(const struct options *options, FILE *out)
@@ -304,8 +341,7 @@ static int approve_run(const struct options *options, FILE *out)
 	else
 		(void)fputs("Approved.\n", out);
 	buf_fini(&approval.listing.text);
-	free(approval.times);
-	free(approval.zone);
+	arena_fini(&approval.arena);
 	schedules_close(schedules);
 	return code;
 }
@@ -327,9 +363,7 @@ static int set_state(const struct options *options, enum schedule_state state, F
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else {
 		if (state == SCHEDULE_ACTIVE && approval.found)
-			next_s = when_schedule_next(str_of(approval.times),
-						    str_of(approval.zone),
-						    approval.made_s, now_s());
+			next_s = next_of(&approval.schedule);
 		if (!schedules_set_state(schedules, id, state, next_s, &err))
 			code = verb_complain(CODE_FAILED, "%s", err.text);
 		else if (state == SCHEDULE_ACTIVE)
@@ -342,10 +376,11 @@ static int set_state(const struct options *options, enum schedule_state state, F
 				      "glovebox schedule enable %" PRId64
 				      " lets it run again.\n",
 				      id, id);
+		if (code == CODE_DONE)
+			renew(schedules, &approval.schedule);
 	}
 	buf_fini(&approval.listing.text);
-	free(approval.times);
-	free(approval.zone);
+	arena_fini(&approval.arena);
 	schedules_close(schedules);
 	return code;
 }
@@ -396,7 +431,7 @@ const struct verb verb_schedule_add = {
 	.help = "Write down that an agent is to work on PROMPT in a folder at certain times. It\n"
 		"runs when glovebox schedule run is called then, which the systemd timer that\n"
 		"comes along does each minute (docs/orchestration.md).",
-	.example = "  glovebox schedule add --agent reviewer --when \"every weekday at 9\" \\\n"
+	.example = "  glovebox schedule add --agent reviewer --when \"Mon..Fri 09:00\" \\\n"
 		   "      \"Review what was committed since yesterday.\"",
 	.options = add_options,
 	.words_least = 1,
@@ -488,14 +523,10 @@ static const struct option_row run_options[] = {
 	{0},
 };
 
-/* A schedule that was due when we looked. */
-struct due {
-	struct schedule schedule;
-	char *workspace, *agent, *task, *times, *zone;
-};
-
+/* The schedules that were due when we looked. */
 struct dues {
-	struct due items[SCHEDULES_MAX];
+	struct schedule items[SCHEDULES_MAX]; /* in `arena` */
+	struct arena arena;
 	size_t count;
 	int64_t now_s;
 };
@@ -503,30 +534,13 @@ struct dues {
 static bool take_due(void *context, const struct schedule *schedule)
 {
 	struct dues *dues = context;
-	struct due *due = &dues->items[dues->count];
 
 	if (schedule->state != SCHEDULE_ACTIVE || !schedule->approved ||
 	    schedule->next_s == 0 || schedule->next_s > dues->now_s ||
 	    schedule->busy_until_s > dues->now_s)
 		return true;
-	due->schedule = *schedule;
-	due->workspace = memory_copy_str(schedule->workspace);
-	due->agent = memory_copy_str(schedule->agent);
-	due->task = memory_copy_str(schedule->task);
-	due->times = memory_copy_str(schedule->times);
-	due->zone = memory_copy_str(schedule->zone);
+	dues->items[dues->count] = copy_of(schedule, &dues->arena);
 	return ++dues->count < SCHEDULES_MAX;
-}
-
-static void dues_fini(struct dues *dues)
-{
-	for (size_t i = 0; i < dues->count; i++) {
-		free(dues->items[i].workspace);
-		free(dues->items[i].agent);
-		free(dues->items[i].task);
-		free(dues->items[i].times);
-		free(dues->items[i].zone);
-	}
 }
 
 struct errand {
@@ -590,21 +604,22 @@ static bool errand_is_good(const struct errand *errand)
 	       (str_is(reason, "stopped") || str_is(reason, "patch"));
 }
 
-static struct value *request_of(const struct due *due, uint64_t most_s)
+static struct value *request_of(const struct schedule *due, uint64_t most_s)
 {
-	const struct setup setup = {.workspace = due->workspace};
+	auto_free char *workspace = memory_copy_str(due->workspace);
+	const struct setup setup = {.workspace = workspace};
 	struct value *request = orchestrate_request(&setup, NULL);
 	struct value *budget = value_new_object();
 
-	value_set_text(request, "agent", due->agent);
-	value_set_text(request, "task", due->task);
+	value_set_str(request, "agent", due->agent);
+	value_set_str(request, "task", due->task);
 	value_set_integer(budget, "seconds", (int64_t)most_s);
 	value_set(request, "budget", budget);
 	return request;
 }
 
 /* Carry out a claimed run. OUTCOME and SESSION get its result and its session. */
-static bool errand_run(struct errand *errand, const struct due *due, uint64_t most_s,
+static bool errand_run(struct errand *errand, const struct schedule *due, uint64_t most_s,
 		       struct buf *outcome, char session[JOURNAL_ID + 1])
 {
 	auto_value struct value *request = request_of(due, most_s);
@@ -642,16 +657,16 @@ static bool errand_run(struct errand *errand, const struct due *due, uint64_t mo
 	return good;
 }
 
-static void print_line(const struct due *due, const char *outcome, const char *session,
-		       FILE *out)
+static void print_line(const struct schedule *due, const char *outcome,
+		       const char *session, FILE *out)
 {
 	struct buf line;
 
 	buf_init(&line, 8 << 10);
-	(void)buf_addf(&line, "%" PRId64 "  ", due->schedule.id);
-	text_add_name(&line, str_of(due->agent));
+	(void)buf_addf(&line, "%" PRId64 "  ", due->id);
+	text_add_name(&line, due->agent);
 	(void)buf_adds(&line, "  in ");
-	text_add_name(&line, str_of(due->workspace));
+	text_add_name(&line, due->workspace);
 	(void)buf_adds(&line, ": ");
 	text_add_name(&line, str_of(outcome));
 	if (session[0] != '\0')
@@ -666,28 +681,27 @@ static void print_line(const struct due *due, const char *outcome, const char *s
  * well. False: the database failed.
  */
 static bool run_due(struct errand *errand, struct schedules *schedules,
-		    const struct due *due, uint64_t most_s, bool *good, struct err *err,
-		    FILE *out)
+		    const struct schedule *due, uint64_t most_s, bool *good,
+		    struct err *err, FILE *out)
 {
 	const int64_t now_s = clock_wall_ms() / MS_PER_S;
 	const int64_t until_s = now_s + (int64_t)most_s + LAST_S + CLAIM_S;
-	const int64_t next_s = when_schedule_next(str_of(due->times), str_of(due->zone),
-						  due->schedule.made_s, now_s);
+	const int64_t next_s =
+		when_schedule_next(due->times, due->zone, due->made_s, now_s);
 	char session[JOURNAL_ID + 1] = "";
 	struct buf outcome;
 	bool claimed, kept;
 
 	*good = true;
-	if (!schedules_claim(schedules, &due->schedule, now_s, until_s, next_s, &claimed,
-			     err))
+	if (!schedules_claim(schedules, due, now_s, until_s, next_s, &claimed, err))
 		return false;
 	if (!claimed)
 		return true;
 	buf_init(&outcome, OUTCOME_MAX);
 	*good = errand_run(errand, due, most_s, &outcome, session);
 	print_line(due, outcome.data, session, out);
-	kept = schedules_end(schedules, due->schedule.id, until_s, outcome.data, session,
-			     err);
+	kept = schedules_end(schedules, due->id, until_s, outcome.data, session, err);
+	renew(schedules, due);
 	buf_fini(&outcome);
 	return kept;
 }
@@ -740,7 +754,7 @@ static int run_run(const struct options *options, FILE *out)
 	}
 	interrupt_close(errand.interrupt);
 	schedules_close(schedules);
-	dues_fini(dues);
+	arena_fini(&dues->arena);
 	free(dues);
 	return code;
 }

@@ -180,6 +180,98 @@ static void two_timers_run_it_once(void **state)
 	folder_end(&folder);
 }
 
+/* A schedule of WHOM, with the times of 0.1.0; NOW has the form that means the same. */
+static int64_t add_old(struct schedules *schedules, const char *whom,
+		       struct schedule *old, struct schedule *now)
+{
+	int64_t id;
+
+	*old = content;
+	old->times = STR("every 30 minutes");
+	old->zone = STR("Europe/Berlin");
+	old->by = str_of(whom);
+	assert_true(schedules_add(schedules, old, &id, old->hash, NULL));
+	old->id = id;
+	*now = *old;
+	now->times = STR("*:00/30");
+	now->zone = STR("UTC");
+	assert_true(schedules_may_add(schedules, now, now->hash, NULL));
+	return id;
+}
+
+static void a_form_that_means_the_same_keeps_the_approval(void **state)
+{
+	struct schedules *schedules;
+	struct schedule old, now, found;
+	struct folder folder;
+	int64_t id;
+
+	(void)state;
+	folder_begin(&folder, "schedules.db");
+	assert_true(schedules_open(folder.file, &schedules, NULL));
+	id = add_old(schedules, "", &old, &now);
+	assert_true(claim(schedules, id, 2000));
+	assert_true(schedules_renew(schedules, &old, &now, NULL));
+	found = find(schedules, id);
+	assert_string_equal(found.hash, now.hash);
+	assert_true(found.approved);
+	assert_int_equal(found.state, SCHEDULE_ACTIVE);
+	assert_int_equal(found.next_s, 2600);
+	assert_int_equal(found.last_s, 2000);
+	assert_int_equal(found.busy_until_s, 2060);
+	assert_true(schedules_end(schedules, id, 2060, "done", "s", NULL));
+	/* The content of before is not there any more, and nothing happens again. */
+	assert_true(schedules_renew(schedules, &old, &now, NULL));
+	assert_true(claim(schedules, id, 2600));
+	schedules_close(schedules);
+	folder_end(&folder);
+}
+
+static void a_form_that_means_the_same_approves_nothing(void **state)
+{
+	struct schedules *schedules;
+	struct schedule old, now;
+	struct database *database;
+	struct folder folder;
+	static const char *const none[] = {"", NULL};
+	int64_t id, other;
+
+	(void)state;
+	folder_begin(&folder, "schedules.db");
+	assert_true(schedules_open(folder.file, &schedules, NULL));
+	id = add_old(schedules, "orchestrator", &old, &now);
+	/* Another schedule has that content: both stay as they are. */
+	assert_true(schedules_add(schedules, &now, &other, now.hash, NULL));
+	assert_true(schedules_renew(schedules, &old, &now, NULL));
+	assert_string_equal(find(schedules, id).hash, old.hash);
+	assert_string_equal(find(schedules, other).hash, now.hash);
+	assert_true(schedules_remove(schedules, other, NULL));
+	assert_true(schedules_renew(schedules, &old, &now, NULL));
+	assert_string_equal(find(schedules, id).hash, now.hash);
+	assert_false(find(schedules, id).approved);
+	assert_int_equal(find(schedules, id).state, SCHEDULE_PENDING);
+	/* Nor is another content approved that somebody wrote into the database. */
+	assert_true(schedules_remove(schedules, id, NULL));
+	id = add_old(schedules, "", &old, &now);
+	assert_true(database_open(folder.file, none, &database, NULL));
+	assert_true(database_run(
+		database,
+		"DROP TRIGGER content_stays; UPDATE schedule SET task = 'other'", NULL));
+	database_close(database);
+	old = find(schedules, id);
+	old.workspace = content.workspace;
+	old.agent = content.agent;
+	old.task = STR("other");
+	now = old;
+	now.times = STR("*:00/30");
+	now.zone = STR("UTC");
+	assert_true(schedules_renew(schedules, &old, &now, NULL));
+	assert_false(find(schedules, id).approved);
+	assert_false(claim(schedules, id, 2000));
+	schedules_close(schedules);
+	folder_end(&folder);
+}
+
 static void there_are_bounds(void **state)
 {
 	auto_free char *task = memory_alloc(SCHEDULES_TASK_MAX + 2);
@@ -239,6 +331,8 @@ int main(void)
 		cmocka_unit_test(the_content_cannot_be_changed_behind_an_approval),
 		cmocka_unit_test(a_run_is_claimed_once_and_ends),
 		cmocka_unit_test(two_timers_run_it_once),
+		cmocka_unit_test(a_form_that_means_the_same_keeps_the_approval),
+		cmocka_unit_test(a_form_that_means_the_same_approves_nothing),
 		cmocka_unit_test(there_are_bounds),
 	};
 
