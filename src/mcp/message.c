@@ -89,7 +89,6 @@ static bool read_response(struct mcp_message *message, struct err *err)
 	return true;
 }
 
-/* Read MESSAGE->whole as a single message, not as a batch. */
 static bool read_one(struct mcp_message *message, struct err *err)
 {
 	const char *version;
@@ -114,6 +113,11 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 	if (text.size > MCP_MESSAGE_MAX)
 		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
 			       MCP_MESSAGE_MAX, text.size);
+	/* A list is not even parsed, because it may have millions of members. */
+	if (str_starts(str_trim(text), STR("[")))
+		return err_set(err, MCP_CODE_INVALID,
+			       "A list of messages (a batch) is not taken: send each "
+			       "message by itself.");
 	/*
 	 * When we refuse a text here, the answer has no id, and the sender would wait for
 	 * ever. So the parser accepts more than JSON allows.
@@ -123,12 +127,7 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 			err->code = MCP_CODE_PARSE;
 		return false;
 	}
-	if (value_kind(message->whole) != VALUE_ARRAY)
-		return read_one(message, err);
-	if (value_count(message->whole) == 0)
-		return err_set(err, MCP_CODE_INVALID, "A batch needs a message.");
-	message->kind = MCP_BATCH;
-	return true;
+	return read_one(message, err);
 }
 
 bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err)

@@ -1,8 +1,8 @@
 /*
  * message: one JSON-RPC 2.0 message of MCP, read from text that is not trusted. Ids are
- * texts or integers, params are objects. A batch, which only MCP 2025-03-26 had, is a
- * list of messages (mcp.h). Also here: the known versions, and the names that MCP
- * reserves in a message.
+ * texts or integers, params are objects. A list of messages (a batch, which only MCP
+ * 2025-03-26 had) is no message; the client reads the members of a server's list one by
+ * one. Also here: the known versions, and the names that MCP reserves in a message.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ enum mcp_version mcp_version_find(const char *name);
 /* The first request of a client of the modern era. */
 #define MCP_DISCOVER "server/discover"
 
-enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE, MCP_BATCH };
+enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE };
 
 enum {
 	MCP_MESSAGE_MAX = 16 << 20, /* bytes of one message from a client */
@@ -64,22 +64,21 @@ enum mcp_code {
 
 struct mcp_message {
 	enum mcp_kind kind;
-	/* owns all other values; for a batch the list of its messages */
-	struct value *whole;
+	struct value *whole;        /* owns all other values */
 	const struct value *id;     /* NULL: it has no id by which it could be answered */
 	const char *method;         /* NULL for a response */
 	const struct value *params; /* an object, or NULL */
 	const struct value *result; /* of a response; NULL: the response is an error */
 	const struct value *error;  /* of a response, or NULL */
-	size_t bytes;               /* of its text; 0: it came in a batch */
+	size_t bytes;               /* of its text; 0: it was read from a value */
 };
 
 /*
- * Parse TEXT. False: ERR has the sentence, its code is an mcp_code, and MESSAGE->id is
+ * Parse TEXT, which is one message. False: ERR has the sentence, its code is an mcp_code, and MESSAGE->id is
  * the id for the answer, if TEXT has one. Call mcp_message_fini in either case.
  */
 bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err);
-/* Read VALUE, a member of a batch, which is borrowed. A batch in a batch is refused. */
+/* Read VALUE, which is borrowed, as one message. */
 bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err);
 void mcp_message_fini(struct mcp_message *message);
 

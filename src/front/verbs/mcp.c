@@ -411,9 +411,10 @@ static int mcp_run(const struct options *options, FILE *out)
 }
 
 static const char mcp_help[] =
-	"Serve the tools of an agent to any client of the Model Context Protocol (2024-11-05\n"
-	"to 2026-07-28), over standard input and output, or over HTTP with --http. All calls\n"
-	"run in one cell, made from the agent's policy (see: glovebox policy explain).\n\n"
+	"Serve the tools of an agent to any client of the Model Context Protocol (2024-11-05,\n"
+	"2025-06-18, 2025-11-25, 2026-07-28), over standard input and output, or over HTTP with\n"
+	"--http. All calls run in one cell, made from the agent's policy (see: glovebox policy\n"
+	"explain).\n\n"
 	"Over HTTP only this machine's loopback is served, unless the address says otherwise;\n"
 	"then a token is needed, from --token-file or GLOVEBOX_MCP_TOKEN. Clients send it as\n"
 	"\"Authorization: Bearer TOKEN\". The endpoint is /mcp.\n\n"

@@ -972,13 +972,20 @@ static void take(struct remote *remote, const struct mcp_message *message)
 		remote_call_noted(remote, message);
 }
 
-/* Answers to a batch go back as single messages, which every server can read. */
-static void take_batch(struct remote *remote, const struct value *items)
+/*
+ * A server of 2025-03-26 may send several messages as one list. Answers to them go back
+ * as single messages, which every server can read.
+ */
+static void take_list(struct remote *remote, struct str line)
 {
+	auto_value struct value *list = NULL;
 	struct mcp_message message;
 
-	for (size_t i = 0; i < value_count(items) && remote->state != REMOTE_LOST; i++) {
-		if (mcp_message_of(value_item(items, i), &message, NULL))
+	if (!value_parse(line, VALUE_HALVES | VALUE_WIDE, &list, NULL) ||
+	    value_count(list) == 0)
+		remote_fault(remote);
+	for (size_t i = 0; i < value_count(list) && remote->state != REMOTE_LOST; i++) {
+		if (mcp_message_of(value_item(list, i), &message, NULL))
 			take(remote, &message);
 		else
 			remote_fault(remote);
@@ -988,17 +995,19 @@ static void take_batch(struct remote *remote, const struct value *items)
 
 void remote_line(struct remote *remote, struct str line)
 {
+	const struct str text = str_trim(line);
 	struct mcp_message message;
-	struct err err;
 
-	if (remote->state == REMOTE_LOST || str_trim(line).size == 0)
+	if (remote->state == REMOTE_LOST || text.size == 0)
 		return;
-	if (!mcp_message_read(line, &message, &err))
-		remote_fault(remote);
-	else if (message.kind == MCP_BATCH)
-		take_batch(remote, message.whole);
-	else
+	if (str_starts(text, STR("["))) {
+		take_list(remote, text);
+		return;
+	}
+	if (mcp_message_read(text, &message, NULL))
 		take(remote, &message);
+	else
+		remote_fault(remote);
 	mcp_message_fini(&message);
 }
 

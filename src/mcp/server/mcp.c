@@ -31,14 +31,6 @@
 enum { MCP_LOG_NONE = 1000 };
 
 enum {
-	/*
-	 * The most messages in one batch. Answers wait for each other in memory, and
-	 * nobody writes so many messages by hand.
-	 */
-	MCP_BATCH_MAX = 64,
-};
-
-enum {
 	HTTP_OK = 200,
 	HTTP_BAD_REQUEST = 400,
 	HTTP_NOT_FOUND = 404,
@@ -65,9 +57,24 @@ const char *mcp_modern_version(const struct mcp_message *message)
 	return value_text(value_member(meta, MCP_META_VERSION));
 }
 
+/* The version that initialize offers to a client that asks for ASKED. */
+static enum mcp_version version_offered(enum mcp_version asked)
+{
+	/* Clients of this version may send batches, which are refused: offer the next. */
+	if (asked == MCP_2025_03_26)
+		return MCP_2025_06_18;
+	/*
+	 * A client that asks for a version without handshake gets the newest that has
+	 * one.
+	 */
+	return asked < MCP_2026_07_28 ? asked : MCP_2025_11_25;
+}
+
 bool mcp_version_is_legacy(const char *version)
 {
-	return mcp_version_find(version) < MCP_2026_07_28;
+	const enum mcp_version asked = mcp_version_find(version);
+
+	return version_offered(asked) == asked;
 }
 
 int mcp_log_level(const char *name)
@@ -149,7 +156,7 @@ static void mcp_initialize(struct mcp_request *request)
 {
 	struct mcp_peer *peer = request->peer;
 	const char *asked = value_text(value_member(request->params, "protocolVersion"));
-	enum mcp_version version = mcp_version_find(asked);
+	const enum mcp_version version = version_offered(mcp_version_find(asked));
 	struct value *result, *info;
 
 	if (asked == NULL) {
@@ -157,12 +164,6 @@ static void mcp_initialize(struct mcp_request *request)
 			 "initialize needs a protocolVersion.");
 		return;
 	}
-	/*
-	 * A client that asks for a version without handshake gets the newest that has
-	 * one.
-	 */
-	if (version >= MCP_2026_07_28)
-		version = MCP_2025_11_25;
 	peer->known = true;
 	peer->client = (struct mcp_client){.version = version};
 	read_capabilities(&peer->client, value_member(request->params, "capabilities"));
@@ -462,181 +463,6 @@ void mcp_tell(struct mcp *mcp, struct mcp_way *way, const char *id, const char *
 	}
 	(void)buf_addc(out, '}');
 	send(mcp, way, false, HTTP_OK);
-}
-
-/*
- * Several messages sent as one, which only MCP 2025-03-26 had (JSON-RPC 2.0, section 6).
- * Each is handled as if it had come by itself. Their answers go back as one list, when
- * the last answer has come. Notices and questions during this time go out immediately.
- */
-
-struct mcp_batch {
-	struct mcp_way way;
-	struct mcp_way *outer;
-	struct mcp *mcp;
-	struct mcp_batch *next, *previous;
-	struct buf answers; /* the list of answers, without its end */
-	/* how many answers are missing, plus one while the batch is taken */
-	size_t waiting;
-};
-
-static struct mcp_batch *batch_of(struct mcp_way *way)
-{
-	return (struct mcp_batch *)((char *)way - offsetof(struct mcp_batch, way));
-}
-
-static void batch_free(struct mcp_batch *batch)
-{
-	if (batch->previous != NULL)
-		batch->previous->next = batch->next;
-	else
-		batch->mcp->first_batch = batch->next;
-	if (batch->next != NULL)
-		batch->next->previous = batch->previous;
-	buf_fini(&batch->answers);
-	free(batch);
-}
-
-static void settle(struct mcp_batch *batch)
-{
-	struct mcp_way *outer = batch->outer;
-
-	if (--batch->waiting > 0)
-		return;
-	if (batch->answers.size == 0) {
-		outer->drop(outer);
-	} else {
-		(void)buf_addc(&batch->answers, ']');
-		outer->send(outer, &batch->answers, true, HTTP_OK);
-	}
-	batch_free(batch);
-}
-
-static void batch_send(struct mcp_way *way, struct buf *message, bool last, int status)
-{
-	struct mcp_batch *batch = batch_of(way);
-
-	if (!last) {
-		batch->outer->send(batch->outer, message, false, status);
-		return;
-	}
-	(void)buf_addc(&batch->answers, batch->answers.size == 0 ? '[' : ',');
-	(void)buf_addstr(&batch->answers, buf_str(message));
-	settle(batch);
-}
-
-static void batch_drop(struct mcp_way *way)
-{
-	settle(batch_of(way));
-}
-
-static bool batch_has_room(const struct mcp_way *way)
-{
-	const struct mcp_way *outer =
-		((const struct mcp_batch *)((const char *)way -
-					    offsetof(struct mcp_batch, way)))
-			->outer;
-
-	return outer->has_room == NULL || outer->has_room(outer);
-}
-
-static struct mcp_batch *batch_new(struct mcp *mcp, struct mcp_way *outer)
-{
-	struct mcp_batch *batch = memory_alloc(sizeof(*batch));
-
-	batch->way = (struct mcp_way){batch_send, batch_drop, batch_has_room};
-	batch->outer = outer;
-	batch->mcp = mcp;
-	batch->waiting = 1;
-	/* Room for an answer to each message, with the commas between them. */
-	buf_init(&batch->answers, MCP_BATCH_MAX * ((size_t)EVENT_JSON_MAX + 1) + 1);
-	batch->next = mcp->first_batch;
-	if (batch->next != NULL)
-		batch->next->previous = batch;
-	mcp->first_batch = batch;
-	return batch;
-}
-
-/* initialize must come alone, because it settles the version. */
-static bool may_come(const struct mcp_message *message, struct err *err)
-{
-	if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0)
-		return err_set(err, MCP_CODE_INVALID, "initialize comes by itself.");
-	if (message->kind != MCP_RESPONSE && mcp_modern_version(message) != NULL)
-		return err_set(err, MCP_CODE_INVALID,
-			       "Version %s has no batches: send each message by itself.",
-			       mcp_version_name(MCP_2026_07_28));
-	return true;
-}
-
-static bool take_one(struct mcp_peer *peer, struct mcp_batch *batch,
-		     const struct value *item, enum mcp_manner manner)
-{
-	struct mcp_message message;
-	struct err err;
-	bool answered;
-
-	batch->waiting++;
-	if (mcp_message_of(item, &message, &err) && may_come(&message, &err)) {
-		answered = mcp_take(peer, &batch->way, &message, manner);
-		if (!answered)
-			batch->waiting--;
-	} else {
-		mcp_refuse(peer->mcp, &batch->way, &message, HTTP_BAD_REQUEST, &err);
-		answered = true;
-	}
-	mcp_message_fini(&message);
-	return answered;
-}
-
-/*
- * Take BATCH (of kind MCP_BATCH) of PEER. False: none of its messages needs an answer. A
- * batch that is too long, or that the version does not allow, gets one answer as a whole.
- */
-static bool mcp_batch_take(struct mcp_peer *peer, struct mcp_way *way,
-			   const struct mcp_message *batch, enum mcp_manner manner)
-{
-	const size_t count = value_count(batch->whole);
-	struct mcp_batch *made;
-	struct err err = {0};
-	const bool agreed = peer->known || manner == MCP_LENIENT;
-	bool answered = false;
-
-	if (!agreed || peer->client.version != MCP_2025_03_26 || manner == MCP_MODERN)
-		(void)err_set(&err, MCP_CODE_INVALID,
-			      "Batches are of version %s alone: send each message by itself.",
-			      mcp_version_name(MCP_2025_03_26));
-	else if (count > MCP_BATCH_MAX)
-		(void)err_set(&err, MCP_CODE_INVALID,
-			      "A batch may have %d messages, not %zu.", MCP_BATCH_MAX,
-			      count);
-	if (err.code != 0) {
-		mcp_refuse(peer->mcp, way, batch, HTTP_BAD_REQUEST, &err);
-		return true;
-	}
-	made = batch_new(peer->mcp, way);
-	for (size_t i = 0; i < count; i++)
-		answered |= take_one(peer, made, value_item(batch->whole, i), manner);
-	if (answered)
-		settle(made);
-	else
-		batch_free(made);
-	return answered;
-}
-
-/* OUTER is closed, and with it the ways of the batches that came by it. */
-static void mcp_batches_gone(struct mcp *mcp, const struct mcp_way *outer)
-{
-	struct mcp_batch *next;
-
-	for (struct mcp_batch *at = mcp->first_batch; at != NULL; at = next) {
-		next = at->next;
-		if (at->outer != outer)
-			continue;
-		mcp_way_gone(mcp, &at->way);
-		/* The batches of AT's way are others: no batch comes by itself. */
-		batch_free(at); /* NOLINT(clang-analyzer-unix.Malloc) */
-	}
 }
 
 /*
@@ -1032,6 +858,7 @@ struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way)
 
 	peer->mcp = mcp;
 	peer->way = way;
+	/* MCP wants this version assumed for requests over HTTP that name none. */
 	peer->client = (struct mcp_client){.version = MCP_2025_03_26};
 	peer->next = mcp->first_peer;
 	if (peer->next != NULL)
@@ -1215,17 +1042,13 @@ static bool may_come_now(const struct mcp_request *request, enum mcp_manner mann
 
 bool mcp_may_last(const struct mcp_message *message)
 {
-	bool lasts = false;
+	const struct mcp_method *at = methods;
 
-	if (message->kind == MCP_REQUEST) {
-		for (const struct mcp_method *at = methods; at->name != NULL; at++)
-			lasts = lasts ||
-				(at->lasts && strcmp(at->name, message->method) == 0);
-	} else if (message->kind == MCP_BATCH) {
-		/* as long as the batch is not taken apart, it may have such a request */
-		lasts = true;
-	}
-	return lasts;
+	if (message->kind != MCP_REQUEST)
+		return false;
+	while (at->name != NULL && (!at->lasts || strcmp(at->name, message->method) != 0))
+		at++;
+	return at->name != NULL;
 }
 
 /* A request that brings answers belongs to a call that has begun already. */
@@ -1310,8 +1133,6 @@ static void take_cancel(const struct mcp_peer *peer, const struct mcp_message *m
 bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 	      const struct mcp_message *message, enum mcp_manner manner)
 {
-	if (message->kind == MCP_BATCH)
-		return mcp_batch_take(peer, way, message, manner);
 	if (message->kind == MCP_REQUEST) {
 		take_request(peer, way, message, manner);
 		return true;
@@ -1327,7 +1148,6 @@ void mcp_way_gone(struct mcp *mcp, struct mcp_way *way)
 {
 	struct mcp_request *next;
 
-	mcp_batches_gone(mcp, way);
 	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
 		next = at->next;
 		if (at->way == way) {

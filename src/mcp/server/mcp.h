@@ -1,7 +1,7 @@
 /*
  * mcp: a server of the Model Context Protocol, without a transport: messages go in,
- * messages come out. It speaks both eras at the same time: "legacy" (2024-11-05 to
- * 2025-11-25: a handshake, then requests within the agreed version) and "modern"
+ * messages come out. It speaks both eras at the same time: "legacy" (2024-11-05,
+ * 2025-06-18, 2025-11-25: a handshake, then requests within the agreed version) and "modern"
  * (2026-07-28: each request names its version and its client's capabilities).
  *
  * A server has one session of tools, a peer for each client that it has shaken hands with, and
@@ -136,8 +136,8 @@ enum mcp_manner {
 	MCP_MODERN, /* the message is modern, even if its `_meta` is incomplete */
 };
 /*
- * Take one message of PEER, or a batch. Its answers go by WAY, perhaps before this
- * returns. False: no answer will follow.
+ * Take one message of PEER. Its answer goes by WAY, perhaps before this returns. False: no
+ * answer will follow.
  */
 bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 	      const struct mcp_message *message, enum mcp_manner manner);
@@ -172,9 +172,8 @@ size_t mcp_waiting(const struct mcp *mcp);
 /* Is the server full, so that it refuses further requests that may last? */
 bool mcp_is_full(const struct mcp *mcp);
 /*
- * May the answer to MESSAGE, or to a message in it, take long? All other requests are
- * answered immediately, so that a client can always ask whether the server lives, and
- * cancel requests.
+ * May the answer to MESSAGE take long? All other requests are answered immediately, so
+ * that a client can always ask whether the server lives, and cancel requests.
  */
 bool mcp_may_last(const struct mcp_message *message);
 /* Begin waiting requests, in the order of their arrival, as far as there is room. */
@@ -260,7 +259,6 @@ struct mcp {
 	struct mcp_call *first_call, *last_call;
 	struct mcp_call *by_number[MCP_SLOTS];
 	struct mcp_call *first_done; /* their answers are due */
-	struct mcp_batch *first_batch;
 	uint64_t next_call, next_question;
 	/* at the end of the loop's turn, ended calls are answered; due when one has ended */
 	struct timer settling;

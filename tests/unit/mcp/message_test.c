@@ -62,28 +62,47 @@ static void refused(const char *text, int code, bool has_id)
 	mcp_message_fini(&message);
 }
 
-static void a_batch_is_a_list_of_messages(void **state)
+static void a_list_of_messages_is_no_message(void **state)
 {
-	struct mcp_message batch, message;
+	static const char *const lists[] = {
+		"[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}]",
+		" \t[{\"jsonrpc\":\"2.0\",\"method\":\"b\"}]\r",
+		"[[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}]]",
+		"[]",
+		/* A list is not parsed. */
+		"[",
+		"[{\"jsonrpc\":",
+	};
+	struct mcp_message message;
 	struct err err;
 
 	(void)state;
-	assert_true(mcp_message_read(STR("[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"},[],"
-					 "{\"jsonrpc\":\"2.0\",\"method\":\"b\"}]"),
-				     &batch, &err));
-	assert_int_equal(batch.kind, MCP_BATCH);
-	assert_int_equal(value_count(batch.whole), 3);
-	assert_null(batch.id);
-	assert_true(mcp_message_of(value_item(batch.whole, 0), &message, &err));
+	for (size_t i = 0; i < UNIT_COUNT(lists); i++) {
+		assert_false(mcp_message_read(str_of(lists[i]), &message, &err));
+		assert_int_equal(err.code, MCP_CODE_INVALID);
+		assert_non_null(strstr(err.text, "by itself"));
+		assert_null(message.id);
+		assert_null(message.whole);
+		mcp_message_fini(&message);
+	}
+}
+
+static void a_member_of_a_list_is_read_by_itself(void **state)
+{
+	auto_value struct value *list = NULL;
+	struct mcp_message message;
+	struct err err;
+
+	(void)state;
+	assert_true(value_parse(STR("[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"},[]]"),
+				0, &list, &err));
+	assert_true(mcp_message_of(value_item(list, 0), &message, &err));
 	assert_int_equal(message.kind, MCP_REQUEST);
+	assert_int_equal(message.bytes, 0);
 	mcp_message_fini(&message);
-	assert_false(mcp_message_of(value_item(batch.whole, 1), &message, &err));
+	assert_false(mcp_message_of(value_item(list, 1), &message, &err));
 	assert_int_equal(err.code, MCP_CODE_INVALID);
 	mcp_message_fini(&message);
-	assert_true(mcp_message_of(value_item(batch.whole, 2), &message, &err));
-	assert_int_equal(message.kind, MCP_NOTIFICATION);
-	mcp_message_fini(&message);
-	mcp_message_fini(&batch);
 }
 
 static void what_is_wrong_has_its_code_and_keeps_the_id(void **state)
@@ -164,7 +183,8 @@ int main(void)
 		cmocka_unit_test(a_request_has_id_method_and_params),
 		cmocka_unit_test(without_an_id_it_is_a_notice),
 		cmocka_unit_test(without_a_method_it_is_a_response),
-		cmocka_unit_test(a_batch_is_a_list_of_messages),
+		cmocka_unit_test(a_list_of_messages_is_no_message),
+		cmocka_unit_test(a_member_of_a_list_is_read_by_itself),
 		cmocka_unit_test(what_is_wrong_has_its_code_and_keeps_the_id),
 		cmocka_unit_test(large_integers_are_taken_but_for_ids),
 		cmocka_unit_test(an_id_has_a_longest_length),

@@ -366,14 +366,17 @@ static void progress_and_words_are_passed_on(void **state)
 	running_free(running);
 }
 
-static void answers_may_come_as_a_batch(void **state)
+static void a_server_of_2025_03_26_may_answer_by_a_list(void **state)
 {
 	struct server *server = *state;
 
-	play(server, "{" LEGACY ONE_TOOL "}");
+	play(server,
+	     "{\"server/discover\": " NO_METHOD ", \"initialize\": {\"protocolVersion\": "
+	     "\"2025-03-26\", \"capabilities\": {\"tools\": {}}}, " ONE_TOOL "}");
+	assert_string_equal(server->why.data, "ready");
 	struct running *running = start_silent(server);
 	remote_line(server->remote,
-		    STR("[{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"},"
+		    STR(" [{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"},"
 			"{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"content\":"
 			"[{\"type\":\"text\",\"text\":\"there\"}]}}]"));
 	assert_non_null(strstr(server->sent.data, "\"id\":9,\"result\":{}"));
@@ -408,6 +411,7 @@ static void rubbish_is_dropped_until_it_is_too_much(void **state)
 		"{\"jsonrpc\":\"2.0\",\"id\":-4,\"result\":{}}",
 		"{\"jsonrpc\":\"2.0\",\"id\":4}",
 		"[[{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}],4]",
+		"[]",
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\"}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/whatever\",\"params\":{}}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}",
@@ -462,7 +466,7 @@ int main(int argc, char **argv)
 		CASE(answers_become_results),
 		CASE(what_is_more_than_text_is_content),
 		CASE(progress_and_words_are_passed_on),
-		CASE(answers_may_come_as_a_batch),
+		CASE(a_server_of_2025_03_26_may_answer_by_a_list),
 		CASE(who_gives_up_tells_the_server_and_a_late_answer_is_nothing),
 		CASE(rubbish_is_dropped_until_it_is_too_much),
 		CASE(a_call_of_one_that_is_started_anew_waits_for_it),
