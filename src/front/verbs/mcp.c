@@ -77,6 +77,12 @@ enum {
 	 * see all tools in the first list, and some clients wait only 10 s for it.
 	 */
 	SERVERS_MS = 4000,
+	/*
+	 * The time limit of a client's command. It changes one file, but on a busy machine
+	 * some clients need half a minute to be ready for it.
+	 */
+	INSTALL_SECONDS = 120,
+	INSTALL_WORD_MAX = 256 << 10, /* an argument has at most half of it */
 };
 
 static const struct option_row mcp_options[] = {
@@ -89,10 +95,12 @@ static const struct option_row mcp_options[] = {
 	{"patience", 0, OPTION_SECONDS, "S",
 	 "let a call go on as a job after S seconds (default: 25; 0: never)"},
 	{"install", 0, OPTION_TEXT, "CLIENT",
-	 "print the entry by which CLIENT (claude, codex, …) starts this server",
+	 "add this server to CLIENT (claude, codex, …) by the client's own command",
 	 NAMES_CLIENTS},
+	{"print", 0, OPTION_FLAG, NULL,
+	 "with --install: only print the entry, its place and the command"},
 	{"write", 0, OPTION_FLAG, NULL,
-	 "with --install: add it to the client's settings, after a yes"},
+	 "with --install: as without (version 0.1.0 only printed without it)"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
@@ -313,13 +321,15 @@ static bool start_servers(struct serving *serving, struct err *err)
 	       orchestrate_open(&options, &serving->orchestrate, err);
 }
 
+/* One word, because opencode makes a number of a word that looks like one. */
 static void pass(struct value *words, const char *name, const char *text)
 {
-	char option[32];
+	struct buf word;
 
-	(void)snprintf(option, sizeof(option), "--%s", name);
-	value_append(words, value_new_text(option));
-	value_append(words, value_new_text(text));
+	buf_init(&word, INSTALL_WORD_MAX);
+	(void)buf_addf(&word, "--%s=%s", name, text);
+	value_append(words, value_new_text(word.data));
+	buf_fini(&word);
 }
 
 /*
@@ -370,7 +380,8 @@ static int install(const struct options *options, FILE *out)
 			.client = options_text(options, "install"),
 			.arguments = words,
 			.has_workspace = options_given(options, "workspace"),
-			.write = options_given(options, "write"),
+			.prints = options_given(options, "print"),
+			.limit_s = INSTALL_SECONDS,
 		},
 		out);
 	value_free(list);
@@ -383,8 +394,13 @@ static int mcp_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (options_given(options, "write") && !options_given(options, "install"))
-		return verb_complain(CODE_USAGE, "mcp: --write goes with --install");
+	if (!options_given(options, "install") &&
+	    (options_given(options, "print") || options_given(options, "write")))
+		return verb_complain(CODE_USAGE,
+				     "mcp: --print and --write go with --install");
+	if (options_given(options, "print") && options_given(options, "write"))
+		return verb_complain(CODE_USAGE,
+				     "mcp: --print only prints, --write does not");
 	if (!options_given(options, "http") &&
 	    (options_given(options, "token-file") || options_given(options, "host")))
 		return verb_complain(CODE_USAGE,
@@ -418,9 +434,10 @@ static const char mcp_help[] =
 	"Over HTTP only this machine's loopback is served, unless the address says otherwise;\n"
 	"then a token is needed, from --token-file or GLOVEBOX_MCP_TOKEN. Clients send it as\n"
 	"\"Authorization: Bearer TOKEN\". The endpoint is /mcp.\n\n"
-	"--install prints the entry by which a client starts this server, with the options\n"
-	"given beside it; --write adds it to the client's settings, after showing the\n"
-	"difference (docs/clients.md). Clients: " MCP_INSTALL_CLIENTS ".\n\n"
+	"--install adds this server to a client, with the options given beside it, by running\n"
+	"the client's own command (claude mcp add, ...). Without one it prints what to put into\n"
+	"which file, and ends with 1; it never writes there itself (docs/clients.md).\n"
+	"Clients: " MCP_INSTALL_CLIENTS ".\n\n"
 	"Prompts are Markdown files in glovebox/prompts of the configuration folder\n"
 	"(docs/mcp.md). Ends at the end of its input, with its parent, or by TERM, INT, HUP;\n"
 	"nothing that a call started stays behind.";
@@ -430,7 +447,7 @@ const struct verb verb_mcp = {
 	.summary = "serve the tools to other agents (Model Context Protocol)",
 	.arguments = "",
 	.help = mcp_help,
-	.example = "  glovebox mcp --install claude --write\n"
+	.example = "  glovebox mcp --install claude\n"
 		   "  glovebox mcp --http 127.0.0.1:8080 --token-file ~/.glovebox-token",
 	.options = mcp_options,
 	.run = mcp_run,
