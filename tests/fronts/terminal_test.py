@@ -176,6 +176,16 @@ def lists_and_help_break_lines_between_words():
 
 
 @tap.case
+def a_list_has_its_words_in_the_order_that_a_pipe_gets():
+    for verb in ("tool", "agents"):
+        with terminal.Terminal(GLOVEBOX, verb, "list", columns=60, looked_at=False) as tty:
+            assert tty.end() == 0
+            words = tty.printed.decode().split()
+            plain = tap.run([GLOVEBOX, verb, "list"], cwd=tty.work, env=tty.variables)
+        assert words == plain.stdout.split(), words
+
+
+@tap.case
 def what_went_wrong_is_broken_between_words():
     asked = "; ".join(f"{shlex.quote(GLOVEBOX)} {verb}" for verb in
                       ("policy", "agents show nobody-of-that-name", "undo 99999",

@@ -165,7 +165,7 @@ static void print_row(const char *name, const struct value *row, FILE *out)
 		(void)buf_addf(&text, "%s(of the workspace: %s)",
 			       text.size > 0 ? " " : "", workspace);
 	verb_print_name(text.data, 0, out);
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 	buf_fini(&text);
 }
 

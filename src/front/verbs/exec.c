@@ -511,7 +511,7 @@ static void print_view(const struct value *list, FILE *out)
 		if (bytes != NULL)
 			(void)fprintf(out, ", at most %s",
 				      text_size((uint64_t)value_integer(bytes), size));
-		(void)putchar('\n');
+		(void)fputc('\n', out);
 	}
 }
 
@@ -577,16 +577,16 @@ static void explain_print_table(const struct value *report, FILE *out)
 		(void)fprintf(out,
 			      ", which git does not find in the cell; -C names another folder\n");
 	}
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 	print_head(files_head(value_integer(value_member(report, "level"))), colour, out);
 	print_view(value_member(report, "view"), out);
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 	print_head("Limits", colour, out);
 	print_limits(value_member(report, "limits"), out);
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 	print_head("Network", colour, out);
 	print_words(value_member(report, "network"), out);
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 	print_head("Variables", colour, out);
 	print_words(value_member(report, "env"), out);
 }

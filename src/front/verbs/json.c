@@ -209,7 +209,7 @@ static const struct value *follow(const char *path, const struct value *value,
 static int print(struct str text, FILE *out)
 {
 	(void)fwrite(text.data, 1, text.size, out);
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 	return CODE_DONE;
 }
 

@@ -84,7 +84,7 @@ static void print_plugin(const struct plugin *plugin, FILE *out)
 	verb_print_name(plugin->package->source, 0, out);
 	if (plugin->package->commit[0] != '\0')
 		(void)fprintf(out, " at %.*s", SHOWN_DIGITS, plugin->package->commit);
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 }
 
 /* Print the plugins. Those that were left out have been named on standard error. */

@@ -80,7 +80,7 @@ static void print_wrapped(const char *text, size_t indent, size_t columns, FILE 
 			(void)fprintf(out, "\n%*s", (int)indent, "");
 			at = indent;
 		} else if (at > indent) {
-			(void)putchar(' ');
+			(void)fputc(' ', out);
 			at++;
 		}
 		(void)fwrite(text, 1, word, out);
@@ -88,7 +88,7 @@ static void print_wrapped(const char *text, size_t indent, size_t columns, FILE 
 		text += word;
 		text += strspn(text, " ");
 	}
-	(void)putchar('\n');
+	(void)fputc('\n', out);
 }
 
 static void print_row(const struct tool *tool, FILE *out)
