@@ -115,7 +115,8 @@ static _Noreturn void complain(const struct err *err)
 static _Noreturn void become(bool silent, char **argv)
 {
 	bool asks;
-	const struct sock_fprog *filter = sandbox_program_filter(SANDBOX_SEALED, &asks);
+	const struct sock_fprog *filter =
+		sandbox_program_filter(SANDBOX_SEALED, false, &asks);
 
 	for (int fd = 0; silent && fd < 3; fd++) {
 		(void)close(fd);

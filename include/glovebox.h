@@ -128,7 +128,10 @@ GLOVEBOX_EXPORT struct glovebox_session *glovebox_open(const struct glovebox_opt
  */
 GLOVEBOX_EXPORT void glovebox_close(struct glovebox_session *session);
 
-/* How strong the cell is on this machine: 3 (namespaces, Landlock, seccomp) down to 0. */
+/*
+ * How strong the cell is on this machine: 3 (namespaces, Landlock, seccomp), 2 (Landlock,
+ * seccomp) or 0 (seccomp where the kernel has it).
+ */
 GLOVEBOX_EXPORT int glovebox_level(const struct glovebox_session *session);
 
 /* The workspace's real path; valid as long as the session. */
@@ -177,6 +180,7 @@ struct glovebox_result {
 	uint64_t left_out_bytes, left_out_lines; /* of the output, by ceilings */
 	const char *details; /* JSON object for people and programs, never for the model */
 	const char *content; /* JSON array: content of a plugin besides text, as items of MCP */
+	bool unfiltered; /* at level 0: the kernel has no filter of system calls either */
 };
 
 /*

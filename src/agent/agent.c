@@ -62,7 +62,7 @@ static bool agent_record_begin(struct agent *agent, enum event_kind kind,
 	value_set_text(data, "agent", options->name);
 	value_set_text(data, "model", model);
 	value_set_boolean(data, "replay", model_is_replay(options->model));
-	value_set_integer(data, "level", session_level(options->session));
+	tool_set_strength(data, session_strength(options->session));
 	if (options->parent)
 		value_set_text(data, "parent", options->parent);
 	return recorder_event(options->recorder, &event, err);
@@ -1759,7 +1759,7 @@ static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *
 	value_set(data, "usage", turn_usage_value(&outcome->usage));
 	value_set_real(data, "seconds", outcome->seconds);
 	value_set_real(data, "shell_seconds", outcome->shell_seconds);
-	value_set_integer(data, "level", session_level(agent->options.session));
+	tool_set_strength(data, session_strength(agent->options.session));
 	handover_describe(agent, turn, data);
 	agent_checks_describe(agent, turn, data);
 	return recorder_event(agent->options.recorder, &event, err);

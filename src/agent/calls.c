@@ -58,7 +58,7 @@ bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
 
 	tool_result_init(&result);
 	result.status = status;
-	result.level = session_level(agent->options.session);
+	result.strength = session_strength(agent->options.session);
 	buf_adds(&result.text, text);
 	data = tool_result_value(&result);
 	tool_result_fini(&result);

@@ -482,6 +482,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 {
 	const struct walls walls = {
 		.level = worker->spec->built,
+		.unfiltered = worker->spec->strength.unfiltered,
 		.rules = worker->rules,
 		.writable = worker->spec->writable,
 		.processes = worker->spec->call_limits.pids,
@@ -654,7 +655,8 @@ static void terms_settle(struct worker *worker)
 	bool asks;
 
 	worker->terms = (struct program_terms){
-		.filter = sandbox_program_filter(worker->spec->built, &asks),
+		.filter = sandbox_program_filter(worker->spec->built,
+						 worker->spec->strength.unfiltered, &asks),
 		.ruleset = worker->reach.ruleset > 0 ? worker->reach.ruleset : 0,
 		.alone = worker->reach.alone,
 		.children_fd = worker->reach.children_fd,

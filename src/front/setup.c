@@ -23,7 +23,7 @@
 #include "model/local.h"
 #include "policy/config.h"
 #include "policy/policy.h"
-#include "sandbox/probe.h"
+#include "sandbox/sandbox.h"
 #include "session/session.h"
 #include "store/database.h"
 #include "store/journal.h"
@@ -616,15 +616,17 @@ bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *
 }
 
 /* Say that the cell is below L3, even where a weaker level is allowed. */
-static void say_level(int level)
+static void say_strength(struct sandbox_strength strength)
 {
-	const struct level_row *row = probe_level_row((enum sandbox_level)level);
-
-	if (level < SANDBOX_SEALED)
+	if (strength.level < SANDBOX_SEALED)
 		(void)fprintf(stderr,
-			      "glovebox: this cell is of level %s (%s), not L3; what is "
+			      "glovebox: this cell is of level L%d (%s), not L3; what is "
 			      "missing: glovebox doctor\n",
-			      row->name, row->walls);
+			      (int)strength.level,
+			      strength.level == SANDBOX_RULES ? "Landlock and seccomp"
+			      : strength.unfiltered
+				      ? "no wall over files, and no filter of system calls"
+				      : "seccomp, no wall over files");
 }
 
 static bool open_session(struct setup *setup, struct session_options *options,
@@ -663,7 +665,7 @@ bool setup_session_err(struct setup *setup, struct session_options *options,
 	options->minimum_level = setup_least_level(setup);
 	if (!open_session(setup, options, session, err))
 		return false;
-	say_level(session_level(*session));
+	say_strength(session_strength(*session));
 	return true;
 }
 

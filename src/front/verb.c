@@ -14,6 +14,7 @@
 #include "front/terminal/paint.h"
 #include "front/verbs/mcp_install.h"
 #include "model/catalogue.h"
+#include "policy/config.h"
 #include "policy/policy.h"
 #include "sandbox/probe.h"
 #include "store/journal.h"
@@ -211,15 +212,19 @@ static bool refuse_unknown(const struct option_row *rows, const char *word, stru
 		       word);
 }
 
-static bool parse_level(const char *text, uint64_t *level)
+static bool parse_level(const struct option_row *row, const char *text, uint64_t *level,
+			struct err *err)
 {
-	for (int i = SANDBOX_NONE; i <= SANDBOX_SEALED; i++) {
-		if (strcmp(probe_level_row((enum sandbox_level)i)->name, text) == 0) {
-			*level = (uint64_t)i;
+	for (const struct level_row *at = probe_levels; at->name != NULL; at++) {
+		if (strcmp(at->name, text) == 0) {
+			*level = (uint64_t)at->level;
 			return true;
 		}
 	}
-	return false;
+	if (strcmp(text, "L1") == 0)
+		return err_set(err, EINVAL, "--%s: " CONFIG_FORMER_LEVEL, row->name);
+	return err_set(err, EINVAL, "--%s: no level \"%.20s\": L3, L2 or L0", row->name,
+		       text);
 }
 
 /*
@@ -271,9 +276,7 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 		       err_set(err, EINVAL, "--%s: \"%.20s\" is no number above 0, as 0.5",
 			       row->name, text);
 	case OPTION_LEVEL:
-		return parse_level(text, &value->count) ||
-		       err_set(err, EINVAL, "--%s: no level \"%.20s\": L3, L2, L1 or L0",
-			       row->name, text);
+		return parse_level(row, text, &value->count, err);
 	}
 	return true;
 }
@@ -1112,8 +1115,8 @@ static void offer_schedules(struct completing *completing)
 /* Offer the levels, the strongest first. */
 static void offer_levels(const struct completing *completing)
 {
-	for (int level = SANDBOX_SEALED; level >= SANDBOX_NONE; level--)
-		offer(completing, probe_level_row((enum sandbox_level)level)->name, "");
+	for (const struct level_row *row = probe_levels; row->name != NULL; row++)
+		offer(completing, row->name, "");
 }
 
 /* The name of the shell that reads the completion file FILE; empty for other files. */

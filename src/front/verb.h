@@ -30,7 +30,7 @@ enum option_kind {
 	OPTION_COUNT,   /* an integer >= 1 */
 	OPTION_SECONDS, /* a number >= 0, fractions allowed */
 	OPTION_AMOUNT,  /* a decimal number > 0 */
-	OPTION_LEVEL,   /* L0 to L3; its digit is the count */
+	OPTION_LEVEL,   /* L0, L2 or L3; its digit is the count */
 };
 
 /*
@@ -72,11 +72,10 @@ struct option_row {
 		"config", 0, OPTION_TEXT, "FILE",                     \
 			"read this configuration instead of your own" \
 	}
-#define OPTION_ROW_LEVEL                                                         \
-	{                                                                        \
-		"minimum-level", 0, OPTION_LEVEL, "L",                           \
-			"allow a weaker cell, down to level L (L3, L2, L1, L0)", \
-			NAMES_LEVELS                                             \
+#define OPTION_ROW_LEVEL                                                                  \
+	{                                                                                 \
+		"minimum-level", 0, OPTION_LEVEL, "L",                                    \
+			"allow a weaker cell, down to level L (L3, L2, L0)", NAMES_LEVELS \
 	}
 #define OPTION_ROW_AGENT                                                          \
 	{                                                                         \

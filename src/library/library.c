@@ -311,7 +311,7 @@ void glovebox_close(struct glovebox_session *session)
 
 int glovebox_level(const struct glovebox_session *session)
 {
-	return session_level(session->session);
+	return (int)session_strength(session->session).level;
 }
 
 const char *glovebox_workspace(const struct glovebox_session *session)
@@ -364,11 +364,12 @@ static struct glovebox_result *answer_new(struct tool_result *result)
 		.exit_code = result->exit_code,
 		.signal = result->signal,
 		.seconds = result->seconds,
-		.level = result->level,
+		.level = (int)result->strength.level,
 		.left_out_bytes = result->left_out_bytes,
 		.left_out_lines = result->left_out_lines,
 		.details = answer->details.data,
 		.content = answer->content.data,
+		.unfiltered = result->strength.unfiltered,
 	};
 	return &answer->public;
 }

@@ -359,8 +359,8 @@ const struct key keys_config[] = {
 	 .description =
 		 "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
 	 .rows = keys_agent},
-	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
-	 .initial = "L3",
+	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L2 L3",
+	 .former = "L1", .instead = CONFIG_FORMER_LEVEL, .initial = "L3",
 	 .description =
 		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
 	{"plugins", KEY_SOURCES, KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
@@ -738,8 +738,11 @@ static bool check_choice(const struct key *key, const char *pointer,
 {
 	if (value_kind(value) != VALUE_STRING)
 		return wrong_kind(pointer, "text", value, err);
-	return str_among(key->choices, value_str(value)) ||
-	       err_set(err, EINVAL, "%s: must be one of: %s", pointer, key->choices);
+	if (str_among(key->choices, value_str(value)))
+		return true;
+	if (key->former && str_is(value_str(value), key->former))
+		return err_set(err, EINVAL, "%s: %s", pointer, key->instead);
+	return err_set(err, EINVAL, "%s: must be one of: %s", pointer, key->choices);
 }
 
 static bool check_entry_name(const struct key *key, const char *name, struct err *err)
@@ -1146,8 +1149,11 @@ static const char *role_names_other(const char *role)
 	return NULL;
 }
 
+/* The levels, in the order of the key's choices. */
+static const unsigned levels[] = {0, 2, 3};
+
 /* Only a full cell is enough, unless the user says otherwise. */
-enum { MINIMUM_LEVEL = 3 };
+enum { MINIMUM_LEVEL = 2 };
 
 struct config *config_new(void)
 {
@@ -1250,7 +1256,7 @@ bool config_parse(struct str text, const char *source, struct config **config,
 
 unsigned config_minimum_level(const struct config *config)
 {
-	return config ? config->minimum_level : MINIMUM_LEVEL;
+	return levels[config ? config->minimum_level : MINIMUM_LEVEL];
 }
 
 const struct value *config_value(const struct config *config, const char *key)

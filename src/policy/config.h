@@ -39,7 +39,13 @@ bool config_parse(struct str text, const char *source, struct config **config,
 void config_auto_free(struct config **config);
 #define auto_config __attribute__((cleanup(config_auto_free)))
 
-/* The level that the cell must reach: 0 to 3. */
+/* The refusal of a level that former versions had. */
+#define CONFIG_FORMER_LEVEL                                                                \
+	"there is no L1 any more: name L0 (no wall over files; system calls are filtered " \
+	"where the kernel can) or L2 (files outside are closed, and system calls are "     \
+	"always filtered)"
+
+/* The level that the cell must reach: 0, 2 or 3. */
 unsigned config_minimum_level(const struct config *config);
 
 /* The name server that a proxy asks, "address" or "address:port"; NULL: the machine's. */
@@ -182,7 +188,7 @@ void config_role_fini(struct config_role *role);
 /* The members of a configuration, for config.c only. */
 
 struct config {
-	unsigned minimum_level;
+	unsigned minimum_level;  /* index in the choices of its key */
 	uint64_t undo_space;     /* 0: not set */
 	char *resolver;          /* NULL: that of the machine */
 	struct value *root;      /* the whole configuration, checked; NULL: nothing */
@@ -256,6 +262,8 @@ struct key {
 	size_t offset;
 	double min, max;     /* numbers: bounds; texts: maximum of bytes */
 	const char *choices; /* blank-separated */
+	const char *former;  /* a choice of former versions; NULL: none */
+	const char *instead; /* the sentence that refuses it */
 	/* the default, for the manual; NULL in `limits`: the number from policy_new */
 	const char *initial;
 	const char *description; /* one sentence for the manual */

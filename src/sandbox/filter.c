@@ -37,7 +37,8 @@ static const struct sock_filter program_table[] = {
 		.filter = (struct sock_filter *)(uintptr_t)(table) \
 	}
 
-const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks)
+const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool unfiltered,
+						bool *asks)
 {
 	static const struct sock_fprog sealed = PROGRAM(program_table);
 	static const struct sock_fprog rules = PROGRAM(program_rules_table);
@@ -50,12 +51,10 @@ const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *
 		return &sealed;
 	case SANDBOX_RULES:
 		return landlock_abi() >= LANDLOCK_ABI_SCOPES ? &rules : &old_rules;
-	case SANDBOX_FILTER:
-		return &alone;
-	case SANDBOX_NONE:
+	case SANDBOX_OPEN:
 		break;
 	}
-	return NULL;
+	return unfiltered ? NULL : &alone;
 }
 
 static bool install(const struct sock_fprog *program, unsigned flags, int *listener)

@@ -551,30 +551,24 @@ size_t probe_kernel(struct probe_fact items[PROBE_FACTS_MAX])
 
 /* Finds the level of this machine, and the reason why it is not higher. */
 
-static const struct level_row rows[] = {
-	[SANDBOX_NONE] = {"L0", "no wall",
-			  "an environment of its own, closed descriptors, limits and an end; "
-			  "files, network and processes of yours are all in reach"},
-	[SANDBOX_FILTER] = {"L1", "seccomp",
-			    "no network, no sockets of the host, no tracing, a small kernel; "
-			    "every file of yours can be read and changed"},
-	[SANDBOX_RULES] = {"L2", "Landlock and seccomp",
-			   "files outside are closed (their names and sizes can be seen), no "
-			   "network, not even a loopback, no signals out; nothing can be "
-			   "hidden in a writable folder, /tmp and memory have no limit"},
-	[SANDBOX_SEALED] = {"L3", "namespaces, Landlock and seccomp",
-			    "what is outside does not exist; all promises hold"},
+const struct level_row probe_levels[] = {
+	{"L3", SANDBOX_SEALED, "namespaces, Landlock and seccomp",
+	 "what is outside does not exist; all promises hold"},
+	{"L2", SANDBOX_RULES, "Landlock and seccomp",
+	 "files outside are closed (their names and sizes can be seen), no network, not even a "
+	 "loopback, no signals out; nothing can be hidden in a writable folder, /tmp and memory "
+	 "have no limit"},
+	{"L0", SANDBOX_OPEN, "seccomp where the kernel has it; no wall over files",
+	 "every file of yours can be read and changed; with seccomp no network, no sockets of "
+	 "the host, no signals out, no tracing, a small kernel; without it, which every result "
+	 "says, only an environment of its own, closed descriptors, limits and an end"},
+	{0},
 };
-
-const struct level_row *probe_level_row(enum sandbox_level level)
-{
-	return &rows[level <= SANDBOX_SEALED ? level : SANDBOX_NONE];
-}
 
 static void say(struct probe_reach *reach, enum sandbox_level level, const char *what,
 		const char *why, const char *remedy)
 {
-	reach->level = level;
+	reach->strength.level = level;
 	(void)snprintf(reach->because, sizeof(reach->because), "%s: %.*s", what,
 		       PROBE_VALUE_MAX / 2, why);
 	(void)snprintf(reach->remedy, sizeof(reach->remedy), "%s", remedy);
@@ -585,16 +579,17 @@ void probe_reach(struct probe_reach *reach)
 	struct probe_spaces spaces;
 
 	memset(reach, 0, sizeof(*reach));
-	reach->level = SANDBOX_SEALED;
+	reach->strength.level = SANDBOX_SEALED;
 	if (!probe_seccomp()) {
 		int code = errno;
-		say(reach, SANDBOX_NONE, "no seccomp filters", strerror(code),
+		say(reach, SANDBOX_OPEN, "no seccomp filters", strerror(code),
 		    probe_seccomp_remedy(code));
+		reach->strength.unfiltered = true;
 		return;
 	}
 	if (landlock_abi() == 0) {
 		int code = errno;
-		say(reach, SANDBOX_FILTER, "no Landlock", strerror(code),
+		say(reach, SANDBOX_OPEN, "no Landlock", strerror(code),
 		    probe_landlock_remedy(code));
 		return;
 	}

@@ -29,17 +29,18 @@ size_t probe_kernel(struct probe_fact facts[PROBE_FACTS_MAX]);
 
 /* The highest level that this machine can reach. */
 struct probe_reach {
-	enum sandbox_level level;
+	struct sandbox_strength strength;
 	/* the obstacle to the next higher level, and its remedy; "" at L3 */
 	char because[PROBE_VALUE_MAX];
 	char remedy[PROBE_REMEDY_MAX];
 };
 void probe_reach(struct probe_reach *reach);
 
-/* A row of the table of levels that the screen shows. */
+/* The table of levels that the screen shows, the strongest first. It ends with {0}. */
 struct level_row {
-	const char *name;  /* "L2" */
+	const char *name; /* "L2" */
+	enum sandbox_level level;
 	const char *walls; /* the walls it consists of */
 	const char *holds; /* its promises, and the promises of L3 that it lacks */
 };
-const struct level_row *probe_level_row(enum sandbox_level level);
+extern const struct level_row probe_levels[];

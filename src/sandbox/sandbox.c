@@ -957,6 +957,6 @@ bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *e
 		       sandbox_filter_enter(walls->level, walls->listener, err);
 	if (walls->level == SANDBOX_RULES && !family_close(walls->rules, reach, err))
 		return false;
-	return walls->level == SANDBOX_NONE ||
+	return (walls->level == SANDBOX_OPEN && walls->unfiltered) ||
 	       sandbox_filter_enter(walls->level, walls->listener, err);
 }

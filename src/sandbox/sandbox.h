@@ -10,7 +10,7 @@
  *   worker   sandbox_clone_worker, sandbox_enter
  *
  * Each function takes the level at which the cell is built, and does what is possible
- * at that level. Below L3 no namespace is made, and the view is turned into rules
+ * at that level. Below L3 no namespace is made, and at L2 the view is turned into rules
  * instead of mounts. At L3 the pid namespace guarantees that all processes end; below
  * L3 a signal domain and a subreaper do.
  *
@@ -51,14 +51,23 @@ struct sock_fprog;
 struct view;
 
 /*
- * How strong a cell is (docs/security.md). Zero is the weakest on purpose, so that a
- * forgotten level is never taken for L3.
+ * How strong a cell is (docs/levels.md). Zero is the weakest on purpose, so that a
+ * forgotten level is never taken for L3. The numbers stand in results and records. Number
+ * 1 is in records of former versions, where L0 with its filter was a level of its own.
  */
 enum sandbox_level {
-	SANDBOX_NONE,   /* L0: no wall; environment, descriptors and limits only */
-	SANDBOX_FILTER, /* L1: seccomp */
-	SANDBOX_RULES,  /* L2: Landlock and seccomp */
-	SANDBOX_SEALED, /* L3: namespaces, Landlock and seccomp */
+	SANDBOX_OPEN = 0,   /* L0: no wall over files; seccomp where the kernel has it */
+	SANDBOX_RULES = 2,  /* L2: Landlock and seccomp */
+	SANDBOX_SEALED = 3, /* L3: namespaces, Landlock and seccomp */
+};
+
+/*
+ * What a result states of its cell. `unfiltered`: the cell is of L0, and the kernel has
+ * no filter of system calls. It is never true at another level.
+ */
+struct sandbox_strength {
+	enum sandbox_level level;
+	bool unfiltered;
 };
 
 /* Bytes of stack for a helper that makes a handful of system calls, without recursion. */
@@ -155,8 +164,8 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
  * L3: build VIEW under a new root and pivot into it; *RULES is -1. Entries are sorted
  * in place: shallow before deep; at one path trees, overlays, pins, read-only pins,
  * masks. L2: turn VIEW into a Landlock ruleset for the workers, *RULES; entries that
- * rules cannot express (texts, memory, overlays, pins) are left out. Below L2: do
- * nothing; *RULES is -1.
+ * rules cannot express (texts, memory, overlays, pins) are left out. L0: do nothing;
+ * *RULES is -1.
  */
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
 
@@ -227,7 +236,8 @@ bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, stru
 
 struct walls {
 	enum sandbox_level level;
-	int rules; /* from sandbox_build; sandbox_enter closes it */
+	bool unfiltered; /* of L0: the kernel has no filter of system calls to install */
+	int rules;       /* from sandbox_build; sandbox_enter closes it */
 	/* NULL-ended: paths of the view below which files may be written */
 	const char *const *writable;
 	/* per command: pid_max of its namespace, plus 300 that the kernel reserves */
@@ -241,8 +251,8 @@ struct walls {
 };
 
 /*
- * Lock the worker in: its own /proc with masks (L3), no capabilities, Landlock,
- * seccomp. None of this can be undone.
+ * Lock the worker in: its own /proc with masks (L3), no capabilities, Landlock (from L2
+ * up), seccomp (at L0 unless `unfiltered`). None of this can be undone.
  */
 bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *err);
 
@@ -263,13 +273,14 @@ struct sandbox_refusal {
 bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
 
 /*
- * A second filter, loaded between the start of a program in a worker and its exec. At
- * every level it refuses openat2, which only the worker's own file tools may use: the
- * mode lies in memory, where no filter sees a set-id bit. Programs fall back to openat.
- * *ASKS: calls that change modes, owners and times go to the filter's listener, for
- * landlock_answer (L2, because Landlock does not judge them).
+ * A second filter, loaded between the start of a program in a worker and its exec; NULL
+ * for an UNFILTERED cell of L0. It refuses openat2, which only the worker's own file
+ * tools may use: the mode lies in memory, where no filter sees a set-id bit. Programs
+ * fall back to openat. *ASKS: calls that change modes, owners and times go to the
+ * filter's listener, for landlock_answer (L2, because Landlock does not judge them).
  */
-const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks);
+const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool unfiltered,
+						bool *asks);
 
 /*
  * Load the system-call filter of LEVEL (written by filter_make.c), as the last step of

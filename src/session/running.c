@@ -514,8 +514,8 @@ enum claims_hosts session_weighs_hosts(const struct session *session,
 	if (spec_is_sealed(cell_spec(session->cell)))
 		return cell_lost_route(session->cell) ? CLAIMS_HOSTS_LISTABLE
 						      : CLAIMS_HOSTS_WRONG;
-	return cell_spec(session->cell)->built >= SANDBOX_FILTER ? CLAIMS_HOSTS_CLOSED
-								 : CLAIMS_HOSTS_WRONG;
+	return cell_spec(session->cell)->strength.unfiltered ? CLAIMS_HOSTS_WRONG
+							     : CLAIMS_HOSTS_CLOSED;
 }
 
 /* End the network grant of RUNNING and add the refused hosts to its result. */
@@ -645,8 +645,8 @@ void running_finish(struct running *running)
 	running_set_state(running, RUNNING_DONE);
 	network_end(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
-	running->result.level = session_level(session);
-	denial_set_level(&running->result, running->result.level);
+	running->result.strength = session_strength(session);
+	denial_set_level(&running->result, (int)running->result.strength.level);
 	session_memory_take(session, running);
 	journal_finish(running);
 	keeper_finish(session->keeper, running);

@@ -153,13 +153,13 @@ static void cancel_ready(struct watch *watch, short events)
  * less than L3 is the machine probed before: a cell is never rebuilt weaker because
  * something failed.
  */
-static enum sandbox_level level_choose(int minimum)
+static struct sandbox_strength strength_choose(int minimum)
 {
-	struct probe_reach reach = {.level = SANDBOX_SEALED};
+	struct probe_reach reach = {.strength.level = SANDBOX_SEALED};
 
 	if (minimum < SANDBOX_SEALED)
 		probe_reach(&reach);
-	return reach.level;
+	return reach.strength;
 }
 
 /*
@@ -177,12 +177,13 @@ static bool level_explain(int minimum, struct err *err)
 	if (err->code != ECHILD || prctl(PR_GET_DUMPABLE) != 1)
 		return false;
 	probe_reach(&reach);
-	if (reach.level >= SANDBOX_SEALED || (int)reach.level >= minimum)
+	const int level = (int)reach.strength.level;
+	if (level >= SANDBOX_SEALED || level >= minimum)
 		return false; /* the machine's level is not the reason: ERR stays as it is */
 	return err_set(err, ECHILD,
 		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
 		       "as it is: --minimum-level L%d; what that means: glovebox doctor",
-		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+		       level, reach.because, reach.remedy, level);
 }
 
 /*
@@ -225,11 +226,11 @@ static bool shape_make(const struct session_options *options,
 		.context = record,
 		.resolver = options->resolver,
 		.shown = options->shown,
-		.level = level_choose(minimum),
+		.strength = strength_choose(minimum),
 		.minimum_level = minimum,
 	};
 
-	if ((int)shape.level < minimum)
+	if ((int)shape.strength.level < minimum)
 		(void)err_set(err, ECHILD, "the level is too low");
 	else if (shape_cell(&shape, policy, spec, err))
 		return true;
@@ -416,9 +417,9 @@ struct loop *session_loop(struct session *session)
 	return session->loop;
 }
 
-int session_level(const struct session *session)
+struct sandbox_strength session_strength(const struct session *session)
 {
-	return cell_spec(session->cell)->level;
+	return cell_spec(session->cell)->strength;
 }
 
 void session_print_own(const struct session *session, const struct tool_result *result,

@@ -174,7 +174,7 @@ void session_close(struct session *session);
 void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
-int session_level(const struct session *session); /* 0..3 */
+struct sandbox_strength session_strength(const struct session *session);
 /*
  * Append to OUT one sentence about the files that RESULT, of a call of SESSION, left
  * where they exist in the cell only, or nothing.

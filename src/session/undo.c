@@ -417,7 +417,7 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 	    !undo_store_steps(undoing.store, &undoing.steps, &err)) {
 		(void)tool_fail(result, "There is nothing to undo here%s%s.",
 				err.text[0] != '\0' ? ": " : "", err.text);
-		result->level = session_level(session);
+		result->strength = session_strength(session);
 		return;
 	}
 	undo_told_init(&undoing.told);
@@ -427,7 +427,7 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 	undo_steps_fini(&undoing.steps);
 	undo_told_fini(&undoing.told);
 	fd_close(&undoing.log);
-	result->level = session_level(session);
+	result->strength = session_strength(session);
 }
 
 bool session_made_step(struct session *session, uint32_t number)
@@ -618,12 +618,12 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 	    !undo_store_steps(undo.store, &undo.steps, &err)) {
 		(void)tool_fail(result, "There is nothing to undo here%s%s.",
 				err.text[0] != '\0' ? ": " : "", err.text);
-		result->level = session_level(session);
+		result->strength = session_strength(session);
 		return;
 	}
 	undo_plan_init(&undo.plan);
 	run_undo(&undo);
 	undo_plan_fini(&undo.plan);
 	undo_steps_fini(&undo.steps);
-	result->level = session_level(session);
+	result->strength = session_strength(session);
 }

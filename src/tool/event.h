@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum event_kind {
-	/* data: session, run, workspace, agent, model, replay, level */
+	/* data: session, run, workspace, agent, model, replay, level, unfiltered */
 	EVENT_SESSION_BEGAN = 1,
 	/*
 	 * a later process goes on; text: a note about it for the model; data as in

@@ -146,6 +146,13 @@ void tool_add_content_text(const struct value *content, struct buf *text)
 	}
 }
 
+void tool_set_strength(struct value *object, struct sandbox_strength strength)
+{
+	value_set_integer(object, "level", strength.level);
+	if (strength.level == SANDBOX_OPEN)
+		value_set_boolean(object, "unfiltered", strength.unfiltered);
+}
+
 struct value *tool_result_value(const struct tool_result *result)
 {
 	struct value *object = value_new_object();
@@ -162,7 +169,7 @@ struct value *tool_result_value(const struct tool_result *result)
 	if (result->signal > 0)
 		value_set_integer(object, "signal", result->signal);
 	value_set_real(object, "seconds", result->seconds);
-	value_set_integer(object, "level", result->level);
+	tool_set_strength(object, result->strength);
 	left_out = value_new_object();
 	value_set_integer(left_out, "bytes", (int64_t)result->left_out_bytes);
 	value_set_integer(left_out, "lines", (int64_t)result->left_out_lines);

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "policy/policy.h"
+#include "sandbox/sandbox.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -262,7 +263,7 @@ struct tool_result {
 	int signal;     /* the signal that ended it; 0: none */
 	double seconds; /* set by the session */
 	uint64_t left_out_bytes, left_out_lines; /* because of ceilings */
-	int level;                               /* 0..3, set by the session */
+	struct sandbox_strength strength;        /* of the cell; set by the session */
 	/* path -> mark: the files that the session has now read (call_saw) */
 	struct value *seen;
 };
@@ -296,10 +297,13 @@ void tool_add_content_text(const struct value *content, struct buf *text);
 
 /*
  * The whole result as one JSON object: status, text, content (when there is some),
- * exit_code, signal, seconds, level, left_out, details, without `seen`. The object
- * shares its content with RESULT.
+ * exit_code, signal, seconds, level, unfiltered (at L0), left_out, details, without
+ * `seen`. The object shares its content with RESULT.
  */
 struct value *tool_result_value(const struct tool_result *result);
+
+/* Set `level` of OBJECT and, at L0, where the level does not say it, `unfiltered`. */
+void tool_set_strength(struct value *object, struct sandbox_strength strength);
 
 /* May models and clients call TOOL, and is there somebody to carry it out? */
 bool tool_is_served(const struct tool *tool);

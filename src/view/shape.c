@@ -522,8 +522,7 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, const char **
 		 * belong to this user.
 		 */
 		spec->identity = (struct sandbox_identity){0};
-		if (spec->level > SANDBOX_FILTER)
-			spec->level = SANDBOX_FILTER;
+		spec->strength.level = SANDBOX_OPEN;
 		return true;
 	}
 	if (!sandbox_open_mapping(&spec->identity, &spec->mapping, err)) {
@@ -549,7 +548,7 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, const char **
 	*why = err->code == EPERM ? "root here lacks CAP_SYS_ADMIN to ID-map it"
 				  : "its file system has no ID mapping";
 	spec->identity = (struct sandbox_identity){0};
-	spec->level = SANDBOX_RULES;
+	spec->strength.level = SANDBOX_RULES;
 	return true;
 }
 
@@ -562,17 +561,17 @@ static bool shape_choose_level(const struct shape_options *options, int workspac
 {
 	const char *why = "";
 
-	spec->built = options->level;
-	spec->level = (int)options->level;
+	spec->built = options->strength.level;
+	spec->strength = options->strength;
 	if (!mapping_open(spec, workspace_fd, &why, err))
 		return false;
-	if (spec->level >= options->minimum_level)
+	if ((int)spec->strength.level >= options->minimum_level)
 		return true;
 	return err_set(err, ECHILD,
 		       "this workspace reaches level L%d only: it is root's own, and %s, so the "
 		       "cell would keep user 0. Run glovebox as an ordinary user, give the "
 		       "workspace to one, or allow it with --minimum-level L%d",
-		       spec->level, why, spec->level);
+		       (int)spec->strength.level, why, (int)spec->strength.level);
 }
 
 static bool is_writable(const struct policy *policy, const char *path)
@@ -627,7 +626,7 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level built,
 			       "own to lead to the listed hosts; take them out, or see `glovebox "
 			       "doctor`",
 			       policy->name);
-	/* At L1 and L0 no file is protected anyway, and the level says so. */
+	/* At L0 no file is protected anyway, and the level says so. */
 	return built < SANDBOX_RULES ||
 	       (exceptions_refuse(policy, &policy->blocked, "blocked", "hidden", err) &&
 		exceptions_refuse(policy, &policy->read, "read", "read-only", err));

@@ -78,8 +78,8 @@ struct shape_options {
 	void *context;
 	bool one_call;       /* the cell is made for one call (session_options.direct) */
 	bool no_checkpoints; /* only the audit looks for repositories in the workspace */
-	enum sandbox_level level; /* what this machine can build */
-	int minimum_level;        /* enum sandbox_level; a lower level is refused */
+	struct sandbox_strength strength; /* what this machine can build */
+	int minimum_level; /* enum sandbox_level; a lower level is refused */
 };
 
 /*

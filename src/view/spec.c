@@ -406,7 +406,8 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set(object, "environment", value_new_texts(spec->environment));
 	value_set_text(object, "workspace", spec->workspace);
 	value_set_text(object, "home", spec->home);
-	value_set_integer(object, "level", spec->level);
+	value_set_integer(object, "level", spec->strength.level);
+	value_set_boolean(object, "unfiltered", spec->strength.unfiltered);
 	value_set_integer(object, "built", (int64_t)spec->built);
 	if (spec->temp != NULL)
 		value_set_text(object, "temp", spec->temp);
@@ -493,7 +494,9 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	listen_parse(spec, value_member(object, "listen"));
 	spec->workspace = member_text(spec, object, "workspace");
 	spec->home = member_text(spec, object, "home");
-	spec->level = (int)value_integer(value_member(object, "level"));
+	spec->strength.level =
+		(enum sandbox_level)value_integer(value_member(object, "level"));
+	spec->strength.unfiltered = value_is_true(value_member(object, "unfiltered"));
 	spec->built = (enum sandbox_level)value_integer(value_member(object, "built"));
 	if (value_member(object, "temp") != NULL)
 		spec->temp = member_text(spec, object, "temp");

@@ -96,13 +96,13 @@ struct cell_spec {
 	int cache_lock;
 	int home_lock; /* locked (flock) as long as a cell uses that folder; -1: none */
 	int temp_lock; /* the same for `temp`, in the front; the anchor has one of its own */
-	int level;     /* enum sandbox_level that this shape reaches */
+	struct sandbox_strength strength; /* that this shape reaches */
 	bool one_call; /* the cell is for one call, which waits while the cell is built */
 	/* the JSON it was parsed from; freeing it would fragment the heap */
 	struct value *parsed;
 	/* the guard that the audit after each command compares with (guard.h) */
 	struct value *guard;
-	/* how the cell is built; `level` is lower when this machine makes that weaker */
+	/* how the cell is built; its strength is less when this machine makes that weaker */
 	enum sandbox_level built;
 	/*
 	 * Without a view of its own (below L3): the session's folder for temporary files,

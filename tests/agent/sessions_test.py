@@ -126,6 +126,13 @@ class Place:
         finally:
             database.close()
 
+    def change_events(self, how, *arguments):
+        database = sqlite3.connect(os.path.join(self.root, "state", "glovebox", "sessions.db"))
+        database.execute("DROP TRIGGER event_stays")
+        database.execute("UPDATE event SET " + how, arguments)
+        database.commit()
+        database.close()
+
 
 def case(answers, **more):
     """The case FUNCTION with a server of ANSWERS and a place of its own."""
@@ -561,14 +568,22 @@ def a_huge_one_is_cut(place, server):
 def a_forged_record_moves_no_cursor(place, _server):
     code, _, err = place.run("run", "--json", "Begin.")
     assert code == 0, err
-    database = sqlite3.connect(os.path.join(place.root, "state", "glovebox", "sessions.db"))
-    database.execute("DROP TRIGGER event_stays")
-    database.execute("UPDATE event SET kind = ?1, json = ?1 WHERE number = 2", ("k\x1b[2J\x07",))
-    database.commit()
-    database.close()
+    place.change_events("kind = ?1, json = ?1 WHERE number = 2", "k\x1b[2J\x07")
     for words in (("show", "last"), ("export", "last", "--markdown")):
         code, out, err = place.run("sessions", *words)
         assert code == 0 and "\\x07" in out and "\x1b" not in out, (out, err)
+
+
+@case(READ_THEN_WRITE)
+def a_journal_of_a_level_that_is_no_more_is_read_and_gone_on_with(place, _server):
+    place.run("run", "Read it.")
+    place.change_events("""json = replace(json, '"level":3', '"level":1')""")
+    assert {event["level"] for event in place.events() if "level" in event} == {1}
+    code, out, err = place.run("sessions", "export", "last", "--markdown")
+    assert code == 0 and "- level of the cell: L1\n" in out, (out, err)
+    code, _, err = place.resume()
+    assert code == 0, err
+    assert place.read("a.txt") == "two\n", place.events()[-3:]
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def answers(*words, **options):
 def values_of_which_there_are_few():
     assert answers("mcp", "--install", "c") == ["claude", "codex", "cursor"]
     assert answers("run", "--ask", "") == ["commands", "network", "read", "write"]
-    assert answers("run", "--minimum-level=") == [f"--minimum-level=L{n}" for n in (3, 2, 1, 0)]
+    assert answers("run", "--minimum-level=") == [f"--minimum-level=L{n}" for n in (3, 2, 0)]
     assert answers("help", "tool", "c") == ["call"]
     assert answers("complete", "--script", "") == ["bash", "fish", "zsh"]
 

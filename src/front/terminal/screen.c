@@ -121,6 +121,12 @@ static void paint_prose(struct paint *paint, enum paint_style style, struct str 
 	buf_fini(&lines);
 }
 
+/* What the level does not say of the cell in DATA, of a session or turn. */
+static const char *lack_of_cell(const struct value *data)
+{
+	return value_is_true(value_member(data, "unfiltered")) ? " unfiltered" : "";
+}
+
 /* The head of a session: DATA is that of EVENT_SESSION_BEGAN. */
 static void paint_session(struct paint *paint, const struct value *data)
 {
@@ -135,8 +141,8 @@ static void paint_session(struct paint *paint, const struct value *data)
 	paint_format(&head, PAINT_PLAIN, "%smodel ", dot);
 	paint_one_line(&head, PAINT_PLAIN, value_str(value_member(data, "model")),
 		       SCREEN_COLUMNS);
-	paint_format(&head, PAINT_PLAIN, "%scell L%" PRId64 "%s", dot,
-		     value_integer(value_member(data, "level")), dot);
+	paint_format(&head, PAINT_PLAIN, "%scell L%" PRId64 "%s%s", dot,
+		     value_integer(value_member(data, "level")), lack_of_cell(data), dot);
 	paint_one_line(&head, PAINT_PLAIN, value_str(value_member(data, "workspace")),
 		       SCREEN_COLUMNS * 2);
 	paint_prose(paint, PAINT_DIM, buf_str(&head.out), 0);
@@ -503,9 +509,9 @@ static void paint_turn_end(struct paint *paint, const struct value *data)
 	if (tokens_of(data, "cached") > 0)
 		buf_addf(&line, ", %" PRId64 " cached", tokens_of(data, "cached"));
 	add_money(&line, value_member(data, "usage"), dot);
-	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
+	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
-		 value_integer(value_member(data, "level")), dot);
+		 value_integer(value_member(data, "level")), lack_of_cell(data), dot);
 	text_add_count(&line, value_count(files) - patch_record_caches(files),
 		       "changed file");
 	if (value_count(delegated) > 0) {

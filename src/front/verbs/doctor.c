@@ -21,6 +21,7 @@
 #include "process/follow.h"
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
+#include "tool/tool.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -260,7 +261,7 @@ static bool no_cell(struct err *err)
 	return err_set(err, ECHILD,
 		       "the attacks are those of a cell of level L3, and this machine reaches L%d: "
 		       "%s. To mend it: %s. The levels are explained by: glovebox doctor",
-		       (int)reach.level, reach.because, reach.remedy);
+		       (int)reach.strength.level, reach.because, reach.remedy);
 }
 
 /*
@@ -630,31 +631,29 @@ static struct value *row_new(const char *name, bool good, const char *text,
 	return row;
 }
 
-/*
- * Really open a session in a folder of its own. Returns the level, or -1 with the reason
- * in ERR.
- */
-static int try_cell(struct err *err)
+/* Really open a session in a folder of its own. */
+static bool try_cell(struct sandbox_strength *strength, struct err *err)
 {
 	struct buf folder;
 	struct session_options options = {.ready_workers = 1, .cancel_fd = -1};
 	struct session *session = NULL;
 	struct setup setup;
-	int level = -1;
+	bool opened;
 
 	buf_init(&folder, PATH_MAX);
 	if (!verb_temp_folder("doctor", &folder, err)) {
 		buf_fini(&folder);
-		return -1;
+		return false;
 	}
-	if (setup_init_shipped(&setup, folder.data, err) &&
-	    setup_open_session(&setup, &options, &session, err))
-		level = session_level(session);
+	opened = setup_init_shipped(&setup, folder.data, err) &&
+		 setup_open_session(&setup, &options, &session, err);
+	if (opened)
+		*strength = session_strength(session);
 	session_close(session);
 	setup_fini(&setup);
 	(void)rmdir(folder.data);
 	buf_fini(&folder);
-	return level;
+	return opened;
 }
 
 /* The machine reaches a higher level than a folder of root's own allows. */
@@ -668,18 +667,17 @@ static struct value *report_cell(void)
 {
 	struct value *cell = value_new_object();
 	struct probe_reach reach;
+	struct sandbox_strength strength;
 	struct err err = {0};
-	int level;
 
 	/*
 	 * Probe before the session: a session hides our memory, and so our own
 	 * /proc/self/uid_map too.
 	 */
 	probe_reach(&reach);
-	level = try_cell(&err);
-	if (level >= 0) {
-		value_set_integer(cell, "level", level);
-		if (level < SANDBOX_SEALED) {
+	if (try_cell(&strength, &err)) {
+		tool_set_strength(cell, strength);
+		if (strength.level < SANDBOX_SEALED) {
 			bool reached = reach.because[0] == '\0';
 			value_set_text(cell, "because", reached ? roots_own : reach.because);
 			value_set_text(cell, "remedy",
@@ -692,13 +690,12 @@ static struct value *report_cell(void)
 	return cell;
 }
 
-/* The meaning of each level, the strongest first. */
+/* The meaning of each level. */
 static struct value *report_levels(void)
 {
 	struct value *rows = value_new_array();
 
-	for (int level = SANDBOX_SEALED; level >= SANDBOX_NONE; level--) {
-		const struct level_row *row = probe_level_row((enum sandbox_level)level);
+	for (const struct level_row *row = probe_levels; row->name != NULL; row++) {
 		struct value *object = value_new_object();
 
 		value_set_text(object, "name", row->name);
@@ -866,9 +863,12 @@ static void print_report(const struct value *report, FILE *out)
 				   "and seccomp hold\n");
 	else
 		(void)fprintf(out,
-			      "  NO   no session could be opened at level L3; L%d is reached here, "
-			      "if minimum_level allows it\n",
-			      (int)value_integer(level));
+			      "  NO   no session could be opened at level L3; L%d%s is reached "
+			      "here, if minimum_level allows it\n",
+			      (int)value_integer(level),
+			      value_is_true(value_member(cell, "unfiltered"))
+				      ? " without a filter of system calls"
+				      : "");
 	if (value_member(cell, "remedy") != NULL)
 		(void)fprintf(out, "       for more: %s\n       %s\n",
 			      value_text(value_member(cell, "because")),

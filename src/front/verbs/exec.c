@@ -563,14 +563,16 @@ static void explain_print_table(const struct value *report, FILE *out)
 {
 	bool colour = screen_options_of(STDOUT_FILENO).colour;
 	const char *above = value_text(value_member(report, "repository_above"));
+	const bool unfiltered = value_is_true(value_member(report, "unfiltered"));
 
 	(void)fprintf(out, "Workspace ");
 	print_cell(value_text(value_member(report, "workspace")), 0, out);
 	(void)fprintf(out, ", policy ");
 	print_cell(value_text(value_member(report, "policy")), 0, out);
-	(void)fprintf(out, ", uid %lld, level L%lld\n",
+	(void)fprintf(out, ", uid %lld, level L%lld%s\n",
 		      (long long)value_integer(value_member(report, "uid")),
-		      (long long)value_integer(value_member(report, "level")));
+		      (long long)value_integer(value_member(report, "level")),
+		      unfiltered ? " without a filter of system calls" : "");
 	if (above != NULL) {
 		(void)fprintf(out, "It lies in the repository ");
 		print_cell(above, 0, out);
@@ -585,7 +587,10 @@ static void explain_print_table(const struct value *report, FILE *out)
 	print_limits(value_member(report, "limits"), out);
 	(void)fputc('\n', out);
 	print_head("Network", colour, out);
-	print_words(value_member(report, "network"), out);
+	if (unfiltered)
+		(void)fprintf(out, "  all that the machine reaches\n");
+	else
+		print_words(value_member(report, "network"), out);
 	(void)fputc('\n', out);
 	print_head("Variables", colour, out);
 	print_words(value_member(report, "env"), out);
@@ -887,7 +892,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	struct value *report = value_new_object();
 	struct buf above;
 
-	value_set_integer(report, "level", spec->level);
+	tool_set_strength(report, spec->strength);
 	value_set_text(report, "workspace", spec->workspace);
 	value_set_text(report, "policy",
 		       flags->policy_file != NULL ? flags->policy_file : setup->agent);

@@ -330,8 +330,11 @@ static void print_began(const char *title, const struct value *event, FILE *out)
 		print_clean(value_str(value_member(event, members[i])), out);
 		(void)fputc('\n', out);
 	}
-	(void)fprintf(out, "- level of the cell: L%" PRId64 "\n\n",
-		      value_integer(value_member(event, "level")));
+	(void)fprintf(out, "- level of the cell: L%" PRId64 "%s\n\n",
+		      value_integer(value_member(event, "level")),
+		      value_is_true(value_member(event, "unfiltered"))
+			      ? " without a filter of system calls"
+			      : "");
 }
 
 static void print_message(const struct value *event, FILE *out)

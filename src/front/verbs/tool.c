@@ -283,7 +283,10 @@ static int print_result(const char *tool, const struct tool_result *result, FILE
 		(void)fprintf(stderr, ", signal %d", result->signal);
 	else if (result->exit_code >= 0)
 		(void)fprintf(stderr, ", exit code %d", result->exit_code);
-	(void)fprintf(stderr, ", %.2f s, level L%d\n", result->seconds, result->level);
+	(void)fprintf(stderr, ", %.2f s, level L%d%s\n", result->seconds,
+		      (int)result->strength.level,
+		      result->strength.unfiltered ? " without a filter of system calls"
+						  : "");
 	return code;
 }
 

@@ -154,6 +154,25 @@ static void a_whole_session(void **state)
 	      "0 changed files\n");
 }
 
+static void a_cell_without_a_filter_is_named(void **state)
+{
+	static const struct cue cues[] = {
+		{"session_began", NULL, NULL, NULL,
+		 "{\"session\":\"ab12\",\"workspace\":\"/w/p\",\"agent\":\"default\","
+		 "\"model\":\"m\",\"replay\":false,\"level\":0,\"unfiltered\":true}"},
+		{"turn_ended", NULL, NULL, NULL,
+		 "{\"reason\":\"stopped\",\"iterations\":1,\"usage\":{},\"seconds\":0,"
+		 "\"level\":0,\"unfiltered\":false,\"changed\":[]}"},
+		{0},
+	};
+
+	(void)state;
+	shows(wide, cues,
+	      "glovebox · agent default · model m · cell L0 unfiltered · /w/p\n"
+	      "\n"
+	      "── done · 1 answer · 0.0 s · cell L0 · 0 changed files\n");
+}
+
 static void ascii_for_other_locales(void **state)
 {
 	static const struct cue cues[] = {
@@ -704,6 +723,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_whose_processes_were_ended_says_so),
 		cmocka_unit_test(a_whole_session),
+		cmocka_unit_test(a_cell_without_a_filter_is_named),
 		cmocka_unit_test(ascii_for_other_locales),
 		cmocka_unit_test(an_edit_is_a_coloured_diff),
 		cmocka_unit_test(the_last_lines_of_long_output),

@@ -74,7 +74,7 @@ static void tools_come_with_their_schema(void **state)
 	assert_non_null(strstr(tool->schema, "\"command\""));
 	assert_false(glovebox_tool(world->session, 1)->runs);
 	assert_string_equal(glovebox_workspace(world->session), world->folder);
-	assert_in_range(glovebox_level(world->session), 1, 3);
+	assert_in_range(glovebox_level(world->session), 2, 3);
 }
 
 static void a_call_is_answered(void **state)
@@ -92,6 +92,7 @@ static void a_call_is_answered(void **state)
 	assert_int_equal(result->details[0], '{');
 	assert_true(result->seconds > 0);
 	assert_int_equal(result->level, glovebox_level(world->session));
+	assert_false(result->unfiltered);
 	assert_non_null(strstr(world->output, "bash1:hello"));
 	glovebox_result_free(result);
 }

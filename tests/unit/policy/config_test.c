@@ -116,7 +116,11 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		{"{\"agents\": {\"\": {}}}", "c: /agents: the name of an agent is made of"},
 		{"{\"agents\": {\"a\": []}}", "c: /agents/a: must be an object, not array"},
 		{"{\"minimum_level\": \"L4\"}",
-		 "c: /minimum_level: must be one of: L0 L1 L2 L3"},
+		 "c: /minimum_level: must be one of: L0 L2 L3"},
+		{"{\"minimum_level\": \"L1\"}",
+		 "c: /minimum_level: there is no L1 any more: name L0 (no wall over files; system "
+		 "calls are filtered where the kernel can) or L2 (files outside are closed, and "
+		 "system calls are always filtered)"},
 		{"{\"minimum_level\": 3}", "c: /minimum_level: must be text, not integer"},
 		{"{\"agents\": {\"a\": {}, \"a\": {}}}", "c: "},
 		{"{\"agents\": ", "c: line 1"},
@@ -190,7 +194,7 @@ static void the_person_beats_the_config_beats_the_role(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(config_parse(STR("{\"minimum_level\": \"L1\", \"agents\": {\"coder\": {"
+	assert_true(config_parse(STR("{\"minimum_level\": \"L2\", \"agents\": {\"coder\": {"
 				     "\"tools\": [\"y\", \"z\"], \"temperature\": 0.5,"
 				     " \"model\": \"config\","
 				     " \"limits\": {\"iterations\": 20, \"pids\": 200}}}}"),
@@ -198,7 +202,7 @@ static void the_person_beats_the_config_beats_the_role(void **state)
 	assert_true(config_override(config, "coder", flags, "flags", &err));
 	assert_true(config_override(config, "coder", later, "flags", &err));
 	assert_true(config_policy(config, role, "coder", WORKSPACE, &policy, &err));
-	assert_int_equal(config_minimum_level(config), 1);
+	assert_int_equal(config_minimum_level(config), 2);
 	assert_int_equal(policy->limits.iterations, 7);
 	assert_int_equal(policy->limits.pids, 200);
 	assert_int_equal(policy->limits.tmp, 64 << 20);

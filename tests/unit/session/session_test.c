@@ -53,7 +53,7 @@ static void a_call_goes_all_the_way(void **state)
 	assert_int_equal(result.status, RESULT_DONE);
 	(void)snprintf(wanted, sizeof(wanted), "hello in %s", room->folder);
 	assert_string_equal(result.text.data, wanted);
-	assert_int_equal(result.level, 3);
+	assert_int_equal(result.strength.level, 3);
 	assert_true(result.seconds > 0);
 	assert_string_equal(room->events.data, "tool_began tool_output tool_ended ");
 	tool_result_fini(&result);
