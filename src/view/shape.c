@@ -678,13 +678,14 @@ static void temp_remove_left(const char *parent, const struct cell_spec *spec)
 		(void)closedir(names);
 }
 
-/* Make the folder PATH, a template as of mkdtemp, and lock it. -1: see errno. */
-static int temp_hold(char *path)
+/* Make a folder in PARENT, whose path becomes PATH, and lock it. -1: see errno. */
+static int temp_hold(const char *parent, char path[PATH_MAX])
 {
-	char *end = path + strlen(path) - strlen("XXXXXX");
-
 	for (int i = 0; i < TEMP_TRIES; i++) {
-		memcpy(end, "XXXXXX", strlen("XXXXXX"));
+		if (snprintf(path, PATH_MAX, "%s/" TEMP_NAME "XXXXXX", parent) >= PATH_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
 		if (mkdtemp(path) == NULL)
 			return -1;
 		auto_close int fd =
@@ -708,11 +709,8 @@ static bool temp_make(const struct shape_options *options, struct cell_spec *spe
 
 	if (parent == NULL || realpath(parent, real) == NULL || real[0] != '/')
 		(void)snprintf(real, sizeof(real), "/tmp");
-	if (snprintf(path, sizeof(path), "%s/" TEMP_NAME "XXXXXX", real) >=
-	    (int)sizeof(path))
-		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
 	temp_remove_left(real, spec);
-	spec->temp_lock = temp_hold(path);
+	spec->temp_lock = temp_hold(real, path);
 	if (spec->temp_lock < 0)
 		return err_set(err, errno, "a folder for temporary files in %s: %s", real,
 			       strerror(errno));
