@@ -16,7 +16,6 @@
 #include "model/http.h"
 #include "model/local.h"
 #include "model/provider.h"
-#include "model/providers/replay.h"
 #include "model/stream.h"
 
 #include <errno.h>

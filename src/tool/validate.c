@@ -12,7 +12,6 @@
 #include "base/text/regex.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "tool/validate_index.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,14 +3,13 @@
  * to them.
  */
 
-#include "tool/validate_index.h"
+#include "tool/validate.h"
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "tool/validate.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * Fuzz target of model/replay: the bytes are a script. One that is taken is played for a few
  * turns, with a result for every call; one that is refused must say why.
  */
-#include "model/providers/replay.h"
+#include "model/provider.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "model/providers/replay.h"
+#include "model/provider.h"
 
 struct play {
 	struct replay *replay;

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "tool/validate_index.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,14 +3,13 @@
  * expectations.
  */
 
-#include "model/providers/replay.h"
+#include "model/provider.h"
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "model/provider.h"
 
 #include <errno.h>
 #include <poll.h>
