@@ -872,7 +872,7 @@ static void add_origin(struct setup *setup, const struct config *config,
 
 /* KEY is in no struct: keep its value, that of the agent or that of the top level. */
 static void keep_value(struct setup *setup, const struct config *config,
-		       const struct value *shipped, const struct key *key)
+		       const struct value *shipped, const struct row *key)
 {
 	enum config_layer layer;
 	const struct value *found =
@@ -889,12 +889,12 @@ static void find_origins(struct setup *setup, const struct config *config,
 {
 	setup->origins = value_new_object();
 	setup->kept = value_new_object();
-	for (const struct key *key = keys_agent; key->name != NULL; key++) {
-		if (key->kind != KEY_ROWS)
+	for (const struct row *key = keys_agent; key->name != NULL; key++) {
+		if (key->kind != ROW_OBJECT)
 			add_origin(setup, config, shipped, flags, key->name, NULL);
 		if (key->home == KEY_KEPT)
 			keep_value(setup, config, shipped, key);
-		for (const struct key *row = key->kind == KEY_ROWS ? key->rows : NULL;
+		for (const struct row *row = key->kind == ROW_OBJECT ? key->rows : NULL;
 		     row != NULL && row->name != NULL; row++)
 			add_origin(setup, config, shipped, flags, key->name, row->name);
 	}

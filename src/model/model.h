@@ -34,8 +34,8 @@ struct model_options {
 	const char *name;     /* in a form above; NULL: the embedded replay */
 	const char *base_url; /* like http://127.0.0.1:8080/v1; NULL: the provider's */
 	const char *key;      /* of the service, or NULL; copied, wiped at model_close */
-	struct str embedded;  /* the script that plain `replay` plays (JSON, provider.h) */
-	double temperature;   /* < 0: the service's default */
+	struct str embedded; /* the script that plain `replay` plays (JSON, provider.h) */
+	double temperature;  /* < 0: the service's default */
 	/* Tokens for thinking before an answer, where the API takes a number; 0: none. */
 	uint64_t thinking_budget;
 	/*

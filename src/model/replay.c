@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
 
@@ -18,204 +19,169 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Checks a replay's script and names the place of an error. A table has every key of a
- * script; for an unknown key the error names the nearest one.
- */
+/* The keys of a script. */
 
-/* The longest text like "demo.json, turn 3, call 2". */
-enum { WHERE_MAX = 512, KEYS_MAX = 10 };
-
-struct key {
-	const char *name;
-	enum value_kind kind; /* VALUE_NULL: it is checked separately */
-	bool required;
-};
-
-static const struct key script_keys[] = {
-	{"name", VALUE_STRING, false},
-	{"turns", VALUE_ARRAY, true},
-	{0},
-};
-
-static const struct key turn_keys[] = {
-	{"thinking", VALUE_STRING, false},  {"text", VALUE_STRING, false},
-	{"calls", VALUE_ARRAY, false},      {"expect", VALUE_ARRAY, false},
-	{"delay_ms", VALUE_INTEGER, false}, {"repeat", VALUE_BOOLEAN, false},
-	{"usage", VALUE_OBJECT, false},     {0},
-};
-
-static const struct key call_keys[] = {
-	{"tool", VALUE_STRING, true},
-	{"arguments", VALUE_NULL, false},
-	{0},
-};
-
-static const struct key expect_keys[] = {
-	{"tool", VALUE_STRING, false},
-	{"contains", VALUE_STRING, false},
-	{"status", VALUE_STRING, false},
-	{0},
-};
-
-static const struct key usage_keys[] = {
-	{"input", VALUE_INTEGER, false},
-	{"output", VALUE_INTEGER, false},
-	{"cached", VALUE_INTEGER, false},
-	{0},
-};
-
-/* The statuses of a tool's result, as in the event log. */
-static const char *const statuses[] = {"done",      "failed",    "denied",
-				       "timed_out", "cancelled", NULL};
-
-static const struct key *find_key(const struct key *keys, const char *name)
+static bool are_turns(const struct row *row, const struct value *turns,
+		      struct rows_problem *problem)
 {
-	for (; keys->name; keys++) {
-		if (strcmp(keys->name, name) == 0)
-			return keys;
-	}
-	return NULL;
-}
-
-static bool refuse_key(const struct key *keys, const char *name, const char *where,
-		       struct err *err)
-{
-	const char *names[KEYS_MAX + 1] = {0};
-	const char *nearest;
-
-	for (size_t i = 0; i < KEYS_MAX && keys[i].name; i++)
-		names[i] = keys[i].name;
-	nearest = text_nearest(name, names);
-	return err_set(err, EINVAL, "%s: unknown key \"%.80s\"%s%s%s", where, name,
-		       nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-		       nearest ? "\"?" : "");
-}
-
-static bool check_object(const struct value *object, const struct key *keys,
-			 const char *where, struct err *err)
-{
-	if (value_kind(object) != VALUE_OBJECT)
-		return err_set(err, EINVAL, "%s: an object was expected, not %s", where,
-			       value_kind_name(value_kind(object)));
-	for (void *at = value_first(object); at; at = value_next(object, at)) {
-		const struct key *key = find_key(keys, value_key(at));
-		enum value_kind kind = value_kind(value_at(at));
-
-		if (!key)
-			return refuse_key(keys, value_key(at), where, err);
-		if (key->kind != VALUE_NULL && kind != key->kind)
-			return err_set(err, EINVAL, "%s: \"%s\" is to be %s, not %s",
-				       where, key->name, value_kind_name(key->kind),
-				       value_kind_name(kind));
-		if (kind == VALUE_INTEGER && value_integer(value_at(at)) < 0)
-			return err_set(err, EINVAL, "%s: \"%s\" is less than 0", where,
-				       key->name);
-	}
-	for (; keys->name; keys++) {
-		if (keys->required && !value_member(object, keys->name))
-			return err_set(err, EINVAL, "%s: \"%s\" is missing", where,
-				       keys->name);
+	(void)row;
+	for (size_t i = 0; i + 1 < value_count(turns); i++) {
+		if (value_is_true(value_member(value_item(turns, i), "repeat")))
+			return rows_refuse(problem, &(struct rows_place){.index = i},
+					   "only the last turn may repeat");
 	}
 	return true;
 }
 
-static bool check_call(const struct value *call, const char *where, struct err *err)
+static bool are_calls(const struct row *row, const struct value *calls,
+		      struct rows_problem *problem)
 {
-	const struct value *arguments = value_member(call, "arguments");
-	enum value_kind kind = value_kind(arguments);
+	(void)row;
+	for (size_t i = 0; i < value_count(calls); i++) {
+		const struct value *call = value_item(calls, i);
+		const struct value *arguments = value_member(call, "arguments");
+		const enum value_kind kind = value_kind(arguments);
+		const struct rows_place place = {.index = i};
 
-	if (!check_object(call, call_keys, where, err))
-		return false;
-	if (str_trim(value_str(value_member(call, "tool"))).size == 0)
-		return err_set(err, EINVAL, "%s: \"tool\" is empty", where);
-	if (arguments && kind != VALUE_OBJECT && kind != VALUE_STRING)
-		return err_set(err, EINVAL,
-			       "%s: \"arguments\" is to be an object, or a string that goes out "
-			       "unchanged",
-			       where);
-	return true;
-}
-
-static bool check_expect(const struct value *expect, const char *where, struct err *err)
-{
-	const char *status = value_text(value_member(expect, "status"));
-
-	if (!check_object(expect, expect_keys, where, err))
-		return false;
-	if (value_count(expect) == 0)
-		return err_set(err, EINVAL, "%s: it expects nothing", where);
-	for (size_t i = 0; status && statuses[i]; i++) {
-		if (strcmp(status, statuses[i]) == 0)
-			return true;
-	}
-	if (status)
-		return err_set(err, EINVAL,
-			       "%s: \"status\" is done, failed, denied, timed_out or cancelled, "
-			       "not \"%.40s\"",
-			       where, status);
-	return true;
-}
-
-static bool check_rows(const struct value *rows, const char *where, const char *noun,
-		       bool (*check)(const struct value *row, const char *where,
-				     struct err *err),
-		       struct err *err)
-{
-	for (size_t i = 0; i < value_count(rows); i++) {
-		char row_where[WHERE_MAX];
-
-		/*
-		 * Places are nested at most twice; a script's name that is too long is
-		 * cut.
-		 */
-		(void)snprintf(row_where, sizeof(row_where), "%.*s, %s %zu",
-			       WHERE_MAX / 2, where, noun, i + 1);
-		if (!check(value_item(rows, i), row_where, err))
-			return false;
+		if (str_trim(value_str(value_member(call, "tool"))).size == 0)
+			return rows_refuse(problem, &place, "\"tool\" is empty");
+		if (arguments && kind != VALUE_OBJECT && kind != VALUE_STRING)
+			return rows_refuse(problem, &place,
+					   "\"arguments\" is to be an object, or a string "
+					   "that goes out unchanged");
 	}
 	return true;
 }
 
-static bool check_turn(const struct value *turn, bool is_last, const char *where,
-		       struct err *err)
+static bool are_expected(const struct row *row, const struct value *expected,
+			 struct rows_problem *problem)
 {
-	const struct value *usage = value_member(turn, "usage");
+	(void)row;
+	for (size_t i = 0; i < value_count(expected); i++) {
+		if (value_count(value_item(expected, i)) == 0)
+			return rows_refuse(problem, &(struct rows_place){.index = i},
+					   "it expects nothing");
+	}
+	return true;
+}
 
-	if (!check_object(turn, turn_keys, where, err))
-		return false;
-	if (value_integer(value_member(turn, "delay_ms")) > REPLAY_DELAY_MAX_MS)
-		return err_set(err, EINVAL, "%s: \"delay_ms\" is more than %d", where,
-			       REPLAY_DELAY_MAX_MS);
-	if (value_is_true(value_member(turn, "repeat")) && !is_last)
-		return err_set(err, EINVAL, "%s: only the last turn may repeat", where);
-	if (value_count(value_member(turn, "calls")) > ANSWER_CALLS_MAX)
-		return err_set(err, EINVAL, "%s: more than %d calls", where,
-			       ANSWER_CALLS_MAX);
-	if (usage && !check_object(usage, usage_keys, where, err))
-		return false;
-	return check_rows(value_member(turn, "calls"), where, "call", check_call, err) &&
-	       check_rows(value_member(turn, "expect"), where, "expectation",
-			  check_expect, err);
+static const struct row call_rows[] = {
+	{"tool", ROW_TEXT, .required = true},
+	{"arguments", ROW_ANY},
+	{0},
+};
+
+static const struct row expect_rows[] = {
+	{"tool", ROW_TEXT},
+	{"contains", ROW_TEXT},
+	/* as in the event log */
+	{"status", ROW_CHOICE, .choices = "done failed denied timed_out cancelled"},
+	{0},
+};
+
+/* A larger number is a typing error, and not exact in other programs. */
+#define USAGE_MAX 0x1p53
+
+static const struct row usage_rows[] = {
+	{"input", ROW_COUNT, .max = USAGE_MAX},
+	{"output", ROW_COUNT, .max = USAGE_MAX},
+	{"cached", ROW_COUNT, .max = USAGE_MAX},
+	{0},
+};
+
+static const struct row turn_rows[] = {
+	{"thinking", ROW_TEXT},
+	{"text", ROW_TEXT},
+	{"calls", ROW_LIST, .max = ANSWER_CALLS_MAX, .rows = call_rows, .check = are_calls},
+	{"expect", ROW_LIST, .rows = expect_rows, .check = are_expected},
+	{"delay_ms", ROW_COUNT, .max = REPLAY_DELAY_MAX_MS},
+	{"repeat", ROW_FLAG},
+	{"usage", ROW_OBJECT, .rows = usage_rows},
+	{0},
+};
+
+static const struct row script_rows[] = {
+	{"name", ROW_TEXT},
+	{"turns", ROW_LIST, .required = true, .min = 1, .max = REPLAY_SCRIPT_MAX,
+	 .rows = turn_rows, .check = are_turns},
+	{0},
+};
+
+/* Append the place of POINTER in words: ", turn 3, call 2". */
+static void add_place(const char *pointer, struct buf *where)
+{
+	static const char *const nouns[][2] = {{"/turns/", "turn"},
+					       {"/calls/", "call"},
+					       {"/expect/", "expectation"}};
+
+	for (size_t i = 0; i < sizeof(nouns) / sizeof(nouns[0]); i++) {
+		const char *found = strstr(pointer, nouns[i][0]);
+
+		if (found)
+			(void)buf_addf(where, ", %s %lu", nouns[i][1],
+				       strtoul(found + strlen(nouns[i][0]), NULL, 10) + 1);
+	}
+}
+
+/* Say in SENTENCE what PROBLEM is, behind its place. */
+static void add_problem(const struct rows_problem *problem, struct buf *sentence)
+{
+	const char *name = problem->row->name;
+	const char *found = value_kind_name(value_kind(problem->value));
+	const char *nearest = problem->nearest;
+
+	switch (problem->fault) {
+	case ROWS_KIND:
+		if (!name ||
+		    (problem->row->kind == ROW_LIST && problem->wanted == VALUE_OBJECT))
+			(void)buf_addf(sentence, "an object was expected, not %s", found);
+		else
+			(void)buf_addf(sentence, "\"%s\" is to be %s, not %s", name,
+				       value_kind_name(problem->wanted), found);
+		break;
+	case ROWS_UNKNOWN:
+		(void)buf_addf(sentence, "unknown key \"%.80s\"%s%s%s", problem->key,
+			       nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+			       nearest ? "\"?" : "");
+		break;
+	case ROWS_MISSING:
+		(void)buf_addf(sentence, "\"%s\" is missing", name);
+		break;
+	case ROWS_EMPTY:
+		(void)buf_addf(sentence, "there is no turn in \"%s\"", name);
+		break;
+	case ROWS_BELOW:
+	case ROWS_ABOVE:
+		(void)buf_addf(sentence, "\"%s\" is %s than %.0f", name,
+			       problem->fault == ROWS_BELOW ? "less" : "more",
+			       problem->bound);
+		break;
+	case ROWS_CHOICE:
+		(void)buf_addf(sentence, "\"%s\" is one of %s, not \"%.40s\"", name,
+			       problem->row->choices, value_text(problem->value));
+		break;
+	case ROWS_NUL:
+	case ROWS_OTHER:
+		(void)buf_adds(sentence, problem->why.text);
+	}
 }
 
 static bool replay_check(const struct value *script, const char *name, struct err *err)
 {
-	const struct value *turns = value_member(script, "turns");
+	static const struct row whole = {.kind = ROW_OBJECT, .rows = script_rows};
+	struct rows_problem problem;
+	struct buf sentence;
 
-	if (!check_object(script, script_keys, name, err))
-		return false;
-	if (value_count(turns) == 0)
-		return err_set(err, EINVAL, "%s: there is no turn in \"turns\"", name);
-	for (size_t i = 0; i < value_count(turns); i++) {
-		char where[WHERE_MAX];
-
-		(void)snprintf(where, sizeof(where), "%.200s, turn %zu", name, i + 1);
-		if (!check_turn(value_item(turns, i), i + 1 == value_count(turns), where,
-				err))
-			return false;
-	}
-	return true;
+	if (rows_check(&whole, script, &problem))
+		return true;
+	buf_init(&sentence, ERR_TEXT_MAX);
+	(void)buf_addf(&sentence, "%.200s", name);
+	add_place(problem.pointer, &sentence);
+	(void)buf_adds(&sentence, ": ");
+	add_problem(&problem, &sentence);
+	(void)err_set(err, EINVAL, "%s", sentence.data);
+	buf_fini(&sentence);
+	return false;
 }
 
 /* Bytes of a result that are quoted when it does not fit. */

@@ -1122,7 +1122,7 @@ static enum result_status plugin_execute(struct call *call, struct tool_result *
 	return result->status;
 }
 
-static const struct tool_param no_params[] = {{0}};
+static const struct row no_params[] = {{0}};
 
 const struct tool plugin_tool = {
 	.name = "plugin",

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/commands.h"
@@ -66,344 +67,13 @@ enum {
 	PATH_BYTES_MAX = 4095,
 	PLUGIN_SECONDS_MAX = 600,
 	UNDO_SPACE_MIN = 1 << 20,
+	ENTRIES_MAX = 256, /* agents, models */
+	/* of a variable; the kernel accepts no longer one (MAX_ARG_STRLEN) */
+	VARIABLE_MAX = (128 << 10) - 1,
+	QUOTED_MAX = 64, /* bytes of a wrong word quoted */
 };
 
-#define LIMIT(member)  KEY_IN_POLICY, offsetof(struct policy_limits, member)
-#define POLICY(member) KEY_IN_POLICY, offsetof(struct policy, member)
-#define ROLE(member)   KEY_IN_ROLE, offsetof(struct config_role, member)
-#define CONFIG(member) KEY_IN_CONFIG, offsetof(struct config, member)
-
-static const struct key limit_keys[] = {
-	{"iterations", KEY_COUNT, LIMIT(iterations), .min = 1, .max = ITERATIONS_MAX,
-	 .description = "Answers of the model in one run."},
-	{"tokens", KEY_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
-	 .initial = "no limit", .description = "Tokens of one run, in and out."},
-	{"money", KEY_NUMBER, LIMIT(money), .min = MONEY_MIN, .max = MONEY_MAX,
-	 .initial = "no limit",
-	 .description = "US dollars one run may cost; the model's price must be known ([models.md]"
-			"(models.md))."},
-	{"loop_warn", KEY_COUNT, LIMIT(loop_warn), .min = 0, .max = LOOP_MAX,
-	 .description =
-		 "From which identical call on that made no progress the model is told so "
-		 "([agents.md](agents.md#circles)); likewise from the third timeout in a row. 0: "
-		 "never."},
-	{"loop_stop", KEY_COUNT, LIMIT(loop_stop), .min = 0, .max = LOOP_MAX,
-	 .description = "The identical call without progress that ends the run; likewise the "
-			"fifth timeout in a row. 0: none does."},
-	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .description =
-		 "Seconds one command may take, unless its call asks for another "
-		 "time. (`glovebox exec` has no limit unless this is said, or `--timeout`.)"},
-	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .description = "Seconds all commands of one run may take together."},
-	{"run_s", KEY_SECONDS, LIMIT(run_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .description = "Seconds one run may take, from its prompt to its last answer."},
-	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
-	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
-	{"quiet_s", KEY_SECONDS, LIMIT(quiet_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .initial = "no limit",
-	 .description = "Seconds without a byte of output after which a command is ended. (Not for "
-			"`glovebox exec`, whose output is the caller's.)"},
-	{"pids", KEY_COUNT, LIMIT(pids), .min = PIDS_MIN, .max = PIDS_MAX,
-	 .description = "Processes and threads of one command."},
-	{"cell_pids", KEY_COUNT, LIMIT(cell_pids), .min = PIDS_MIN, .max = PIDS_MAX,
-	 .description = "Processes and threads of all commands of one cell together."},
-	{"memory", KEY_SIZE, LIMIT(memory), .min = MEMORY_MIN, .max = 1024 * TEBI,
-	 .initial = "4G, or half of the machine's when that is less",
-	 .description =
-		 "Memory of one command's processes together; one that takes more is ended."},
-	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN,
-	 .max = 1024 * TEBI, .description = "Largest file a command may write."},
-	{"read_bytes", KEY_SIZE, LIMIT(read_bytes), .min = CONTENT_MIN, .max = GIBI,
-	 .initial = "no limit",
-	 .description =
-		 "Largest file that `read_file` and `batch_read` show whole, and most of a "
-		 "larger one in one call: there a range is asked for. Commands read what "
-		 "they like."},
-	{"write_bytes", KEY_SIZE, LIMIT(write_bytes), .min = CONTENT_MIN, .max = GIBI,
-	 .initial = "no limit",
-	 .description = "Bytes of new text that one call of `write_file`, `edit_file` or "
-			"`apply_patch` may bring. Files of commands: `file_size`."},
-	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
-	 .description = "Room in the cell's `/tmp`, and as much again in `/dev/shm`; both are held "
-			"in memory."},
-	{"free_space", KEY_SIZE, LIMIT(free_space), .min = 0, .max = 1024 * TEBI,
-	 .initial = "1G, or 5 % of the file system when that is less",
-	 .description = "What must stay free on the file system of the workspace; a command that "
-			"takes from it is ended. 0 is no limit."},
-	{0},
-};
-
-/* Keys of a rule, read by commands.c. Its lists are short, because people write them. */
-static const struct key rule_keys[] = {
-	{"program", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "required",
-	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},
-	{"subcommand", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "none",
-	 .description = "Words that have to follow; each may be several: `analyse,analyze`."},
-	{"options", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
-	 .description =
-		 "Options behind these: `-x`, `--name`, `--name=KIND` (also `--name V`; of one "
-		 "letter `-x V`, and `-xV` for numbers and choices), `--name[=KIND]` where the "
-		 "value may be missing, `-number` for a dash and any number (`-20`). KIND is `text`, `number`, `path`, or choices: `a,b`."},
-	{"global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
-	 .description = "Options before the subcommand, in the same form."},
-	{"operands", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
-	 .description = "The other arguments in their order: `KIND`, `KIND?`, `KIND*`, `KIND+`, and `--`, "
-			"behind which everything is one."},
-	{"executes", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
-	 .description =
-		 "Words that name a file to run or load, a text to execute, a program to start: options in "
-		 "the form of `options`, and what operands begin with (`SHELL=`). No other "
-		 "word of a rule grants these."},
-	{"insert", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
-	 .description = "Words that are put in behind the subcommand when it runs."},
-	{"insert_global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
-	 .description = "The same behind the program."},
-	{"runs_code", KEY_FLAG, .initial = "false",
-	 .description =
-		 "It runs code of the project or of the model: the cell contains that, no rule."},
-	{"match", KEY_TEXTS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
-	 .description = "Commands that fit, tried when the configuration is read."},
-	{"not_match", KEY_TEXTS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
-	 .description = "Commands that do not, likewise."},
-	{0},
-};
-
-static const struct key commands_keys[] = {
-	{"profile", KEY_CHOICE, .choices = "box list",
-	 .initial = "`list`; `box` where only `deny` and `ask` are given",
-	 .description = "`box`: anything runs that `deny` does not hold. `list`: what fits a rule, without "
-			"a shell."},
-	{"deny", KEY_LIST, .initial = "none",
-	 .description = "Rules of what never runs, in every profile. Of a rule that denies or asks only "
-			"what it names has to be there.",
-	 .rows = rule_keys},
-	{"ask", KEY_LIST, .initial = "none",
-	 .description = "Rules of what a person is asked for each time, unless one of `deny` holds; where "
-			"nobody can be asked it is refused.",
-	 .rows = rule_keys},
-	{"allow", KEY_LIST, .initial = "none",
-	 .description = "Rules of what runs: one's own, tried before the presets. In a box they run "
-			"without the question about what destroys much.",
-	 .rows = rule_keys},
-	{"presets", KEY_NAMES, .initial = "none",
-	 .description =
-		 "Shipped lists: `c`, `git`, `go`, `node`, `php`, `python`, `rust`, `text`."},
-	{"rules", KEY_LIST, .initial = "none",
-	 .description = "The older name of `allow`; both may be there.", .rows = rule_keys},
-	{"runs_code", KEY_FLAG, .initial = "true",
-	 .description = "`false` leaves out every rule that is marked so."},
-	{0},
-};
-
-/* Keys of a check, run by src/agent/checks.c. */
-static const struct key check_keys[] = {
-	{"command", KEY_TEXT, .max = CHECK_COMMAND_MAX, .initial = "nothing",
-	 .description = "What runs, as for the tool bash; green is exit code 0."},
-	{"run_tests", KEY_VALUES, .initial = "nothing",
-	 .description = "Instead: arguments of the tool run_tests; `{}` is all tests. Green is no "
-			"failed test, and at least one."},
-	{"timeout_s", KEY_SECONDS, .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .initial = "the tool's", .description = "Seconds it may take."},
-	{0},
-};
-
-const struct key keys_agent[] = {
-	{"tools", KEY_NAMES, POLICY(tools),
-	 .initial = "every tool but the orchestration ones",
-	 .description = "Tools the agent may call; it is offered no other."},
-	{"base", KEY_PATH, POLICY(base), .initial = "the workspace",
-	 .description = "Folder where relative entries of the next three start."},
-	{"read", KEY_PATHS, POLICY(read), .initial = "the base",
-	 .description =
-		 "What may be read, beside what is writable and what the view always shows."},
-	{"write", KEY_PATHS, POLICY(write), .initial = "nothing",
-	 .description = "What may be written. A pattern (`*.md`) is taken for agents without a tool "
-			"that runs commands."},
-	{"blocked", KEY_PATHS, POLICY(blocked), .initial = "nothing",
-	 .description =
-		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
-	{"scratch", KEY_FLAG, POLICY(scratch), .initial = "false",
-	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
-			"the cell; files on disk change below `write` alone."},
-	{"env", KEY_VARIABLES, POLICY(environment), .initial = "nothing",
-	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
-			"yours, `NAME=value` sets one."},
-	{"commands", KEY_COMMANDS, POLICY(commands), .choices = "box list",
-	 .initial = "`\"box\"`",
-	 .description =
-		 "Which commands run: `\"box\"` any, `\"list\"` those of every preset, or an object.",
-	 .rows = commands_keys},
-	{"ask", KEY_NAMES, POLICY(asks), .choices = POLICY_ASKABLE, .initial = "nothing",
-	 .description =
-		 "What a person is asked for where it would be refused: `commands` that no rule "
-		 "of a list lets run, hosts that `network` does not list, folders outside to `read` "
-		 "or `write` ([approvals.md](approvals.md))."},
-	{"network", KEY_HOSTS, POLICY(network), .initial = "nothing",
-	 .description =
-		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
-		 "through a proxy, `tcp://host:port` as a port of the cell's loopback."},
-	{"limits", KEY_ROWS, POLICY(limits), .initial = "see below",
-	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
-	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX,
-	 .initial = "nothing", .description = "What the agent is for, in a sentence."},
-	{"model", KEY_TEXT, ROLE(model), .max = MODEL_MAX,
-	 .initial = "the one of the run", .description = "Model to ask."},
-	{"temperature", KEY_NUMBER, ROLE(temperature), .min = 0, .max = TEMPERATURE_MAX,
-	 .initial = "the provider's own", .description = "Sampling temperature."},
-	{"thinking_budget", KEY_COUNT, ROLE(thinking_budget), .min = THINKING_MIN,
-	 .max = THINKING_MAX, .initial = "the provider's own",
-	 .description =
-		 "Tokens the model may think in one answer, where its API has such a bound."},
-	{"checks", KEY_CHECKS, ROLE(checks), .max = CHECK_COMMAND_MAX, .initial = "none",
-	 .description = "`{NAME: command}`, or an object for a command: what must be green before a run "
-			"that changed files may finish ([agents.md](agents.md)).",
-	 .rows = check_keys},
-	{"may_delegate_to", KEY_NAMES, ROLE(may_delegate_to), .initial = "every agent",
-	 .description = "Agents that it may hand tasks to, when it has the tool for that; each "
-			"has to be there."},
-	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
-	 .description = "System prompt; in a role's file the text below the front matter."},
-	{"working_directory", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
-	 .initial = "that of the top level",
-	 .description = "Folder that plugins start in ([plugins.md](plugins.md))."},
-	{0},
-};
-
-/* Keys by which a person adds models to the catalogue; model/catalogue.c reads them. */
-static const struct key model_keys[] = {
-	{"provider", KEY_TEXT, .max = MODEL_MAX, .initial = "not known",
-	 .description = "Whose model it is: `anthropic`, `openai`."},
-	{"context", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
-	 .description = "Tokens of a whole conversation."},
-	{"max_output", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
-	 .description = "Tokens of one answer at most."},
-	{"price_input", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
-	 .description = "US dollars for a million tokens that are sent."},
-	{"price_output", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
-	 .description = "The same for tokens of an answer."},
-	{"price_cached", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`price_input`",
-	 .description = "The same for tokens that the service had in its cache."},
-	{"price_cache_write", KEY_NUMBER, .min = 0, .max = PRICE_MAX,
-	 .initial = "`price_input`",
-	 .description = "The same for tokens that it put into its cache."},
-	{"long_prompt", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "none",
-	 .description = "A request that sends more tokens than this costs the next four."},
-	{"long_input", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
-	 .description = "`price_input` of a long request."},
-	{"long_output", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
-	 .description = "`price_output` of a long request."},
-	{"long_cached", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`long_input`",
-	 .description = "`price_cached` of a long request."},
-	{"long_cache_write", KEY_NUMBER, .min = 0, .max = PRICE_MAX,
-	 .initial = "`long_input`", .description = "`price_cache_write` of a long request."},
-	{"tools", KEY_FLAG, .initial = "not known", .description = "It can call tools."},
-	{"thinking", KEY_FLAG, .initial = "not known",
-	 .description = "It thinks before it answers."},
-	{"source", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
-	 .description = "Where these numbers are from."},
-	{0},
-};
-
-static const struct key plugin_policy_keys[] = {
-	{"allow_bash_tools", KEY_FLAG, .initial = "false",
-	 .description = "`true`: the scripts that `plugins` names may be tools."},
-	{"allow_toolboxes", KEY_FLAG, .initial = "false",
-	 .description = "`true`: the toolboxes that `plugins` names may be tools."},
-	{"bash_timeout_seconds", KEY_SECONDS, .min = SECONDS_MIN, .max = PLUGIN_SECONDS_MAX,
-	 .initial = "60", .description = "Seconds one call of a plugin may take."},
-	{"stream_stderr", KEY_FLAG, .initial = "false",
-	 .description =
-		 "`true`: shows what a plugin writes to standard error while it runs."},
-	{"allowed_git_hosts", KEY_HOSTS, .initial = "the host that a source names",
-	 .description =
-		 "The only hosts that `git` sources may be fetched from; `[]` is none."},
-	{"python", KEY_TEXT, .max = PATH_BYTES_MAX,
-	 .initial = "the first python3 of the cell",
-	 .description = "What plugins find in `AGENT_TOOL_PYTHON`."},
-	{0},
-};
-
-static const struct key bash_tool_keys[] = {
-	{"file", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
-	 .description = "A single script."},
-	{"path", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
-	 .description = "A folder with an `agent_plugin.json`."},
-	{"git", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
-	 .description = "A repository with one."},
-	{"ref", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "its default branch",
-	 .description = "Tag, branch or commit of it: resolved once, and recorded."},
-	{0},
-};
-
-static const struct key toolbox_keys[] = {
-	{"file", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
-	 .description = "A single executable."},
-	{"path", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
-	 .description = "A folder of them."},
-	{0},
-};
-
-/* Keys of a plugin, each read by src/plugins/. */
-static const struct key plugin_keys[] = {
-	{"bash_tool", KEY_ROWS, .initial = "nothing",
-	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
-	{"toolbox", KEY_ROWS, .initial = "nothing",
-	 .description = "Executables that describe themselves; one of `file` and `path`.",
-	 .rows = toolbox_keys},
-	{0},
-};
-
-const struct key keys_config[] = {
-	{"agents", KEY_ENTRIES, KEY_IN_CONFIG, .initial = "the shipped roles",
-	 .description =
-		 "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
-	 .rows = keys_agent},
-	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L2 L3",
-	 .former = "L1", .instead = CONFIG_FORMER_LEVEL, .initial = "L3",
-	 .description =
-		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
-	{"plugins", KEY_SOURCES, KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
-	 .description = "Scripts that are tools ([plugins.md](plugins.md)): `\"bash:./folder\"`, "
-			"`\"bash+git:URL#ref\"`, `\"toolbox:./folder\"`, or an object.",
-	 .rows = plugin_keys},
-	{"plugin_policy", KEY_ROWS, KEY_KEPT, .initial = "see below",
-	 .description = "What plugins may do beside what their agent may.",
-	 .rows = plugin_policy_keys},
-	{"plugin_config", KEY_VALUES, KEY_KEPT, .initial = "nothing",
-	 .description =
-		 "Values for the keys that plugins declare. Where `plugins` names some, "
-		 "these keys may also stand at the top level and in an entry of `agents`, "
-		 "which goes before ([plugins.md](plugins.md))."},
-	{"working_directory", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
-	 .initial = "the workspace",
-	 .description = "Folder that plugins start in; relative to the workspace."},
-	{"enabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "all",
-	 .description =
-		 "Ids of the plugins that are loaded, and no others; \"mail_*\" fits several."},
-	{"disabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX,
-	 .initial = "none", .description = "Ids of plugins that are not loaded."},
-	{"plugin_cache_dir", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
-	 .initial = "`~/.local/state/glovebox/plugins`",
-	 .description = "Folder of the copies that plugins run from."},
-	{"mcpServers", KEY_VALUES, KEY_KEPT, .initial = "none",
-	 .description =
-		 "`{NAME: {command, args, env, start_s, timeout_s, disabled}}`: programs that speak MCP "
-		 "over standard input and output, started in a cell; their tools are called "
-		 "`NAME_tool` ([servers.md](servers.md))."},
-	{"models", KEY_ENTRIES, KEY_KEPT, .max = MODEL_MAX,
-	 .initial = "the shipped catalogue",
-	 .description = "`{NAME: entry}`: context and prices of models ([models.md](models.md)); an entry "
-			"beats the shipped one key by key.",
-	 .rows = model_keys},
-	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
-	 .description = "Name server that the proxy asks: an address, or `address:port`."},
-	{"undo_space", KEY_SIZE, CONFIG(undo_space), .min = UNDO_SPACE_MIN,
-	 .max = 1024 * TEBI, .initial = "10G",
-	 .description = "What undo keeps of all workspaces together; what is over it goes, the "
-			"oldest first."},
-	{0},
-};
+/* The grammars that no kind of row has. */
 
 /* Append BYTES as in a policy, in the largest unit: "16M". */
 static void keys_print_size(double bytes, struct buf *out)
@@ -420,6 +90,507 @@ static void keys_print_size(double bytes, struct buf *out)
 	(void)buf_addf(out, "%g%c", bytes, units[unit]);
 }
 
+static bool is_size(const struct row *row, const struct value *value,
+		    struct rows_problem *problem)
+{
+	/* a negative number becomes too large */
+	uint64_t bytes = (uint64_t)value_integer(value);
+	struct str text = value_str(value);
+	struct buf range;
+	struct err why;
+
+	if (value_kind(value) != VALUE_INTEGER &&
+	    (text.size == 0 || text.size > QUOTED_MAX || strlen(text.data) < text.size))
+		return rows_refuse(problem, NULL,
+				   "must be a size (bytes, or text like \"512M\"), not %s",
+				   value_kind_name(value_kind(value)));
+	if (value_kind(value) == VALUE_STRING &&
+	    !text_parse_size(value_text(value), &bytes, &why))
+		return rows_refuse(problem, NULL, "%s", why.text);
+	if ((double)bytes >= row->min && (double)bytes <= row->max)
+		return true;
+	buf_init(&range, QUOTED_MAX);
+	keys_print_size(row->min, &range);
+	(void)buf_adds(&range, " to ");
+	keys_print_size(row->max, &range);
+	(void)rows_refuse(problem, NULL, "must be %s", range.data);
+	buf_fini(&range);
+	return false;
+}
+
+/* Check the grammar of each entry, and whether one cell can have all of them. */
+static bool are_hosts(const struct row *row, const struct value *value,
+		      struct rows_problem *problem)
+{
+	const size_t count = value_count(value);
+	struct err why;
+
+	(void)row;
+	if (count > NETWORK_ENTRIES_MAX)
+		return rows_refuse(problem, NULL, "has %zu entries, at most %d are taken",
+				   count, NETWORK_ENTRIES_MAX);
+	auto_free struct network_entry *entries = memory_array(count + 1, sizeof(*entries));
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(value, i));
+
+		if (!network_parse_entry(text, &entries[i], &why))
+			return rows_refuse(problem, &(struct rows_place){.index = i},
+					   "\"%.*s\": %s", QUOTED_MAX, text.data, why.text);
+	}
+	return network_check_ports(entries, count, &why) ||
+	       rows_refuse(problem, NULL, "%s", why.text);
+}
+
+static bool is_resolver(const struct row *row, const struct value *value,
+			struct rows_problem *problem)
+{
+	struct network_host host;
+	struct err why;
+	uint16_t port;
+
+	(void)row;
+	if (!network_parse_authority(value_str(value), NETWORK_PORT_DNS, &host, &port, &why))
+		return rows_refuse(problem, NULL, "%s", why.text);
+	return host.kind != NETWORK_NAME ||
+	       rows_refuse(problem, NULL, "must be an address, with or without :port");
+}
+
+/* Never quote an entry: it may contain a secret, even where a name was expected. */
+static bool are_variables(const struct row *row, const struct value *value,
+			  struct rows_problem *problem)
+{
+	struct err why;
+
+	(void)row;
+	for (size_t i = 0; i < value_count(value); i++) {
+		if (!policy_check_variable(value_text(value_item(value, i)), &why))
+			return rows_refuse(problem, &(struct rows_place){.index = i},
+					   "%s", why.text);
+	}
+	return true;
+}
+
+static bool are_commands(const struct row *row, const struct value *value,
+			 struct rows_problem *problem)
+{
+	char pointer[ROWS_POINTER_MAX];
+
+	(void)row;
+	if (value_kind(value) != VALUE_OBJECT)
+		return true;
+	(void)snprintf(pointer, sizeof(pointer), "%s", problem->pointer);
+	/* The sentence has its own pointer. */
+	problem->pointer[0] = '\0';
+	return commands_check(value, pointer, &problem->why);
+}
+
+/*
+ * Each check is a command, or an object with exactly one of `command` and `run_tests`.
+ */
+static bool are_checks(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
+{
+	(void)row;
+	if (value_count(value) > CONFIG_CHECKS_MAX)
+		return rows_refuse(problem, NULL, "has %zu entries, at most %d are taken",
+				   value_count(value), CONFIG_CHECKS_MAX);
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		const struct rows_place place = {.key = value_key(at)};
+		const struct rows_place inner = {.above = &place, .key = "command"};
+		const struct value *command = value_member(value_at(at), "command");
+
+		if (place.key[0] == '\0' || strlen(place.key) > CONFIG_NAME_MAX)
+			return rows_refuse(problem, NULL,
+					   "the name of a check has 1 to %d bytes",
+					   CONFIG_NAME_MAX);
+		if (value_kind(value_at(at)) == VALUE_STRING)
+			continue;
+		if ((command != NULL) == (value_member(value_at(at), "run_tests") != NULL))
+			return rows_refuse(problem, &place,
+					   "must have one of \"command\" and \"run_tests\"");
+		if (command && value_str(command).size == 0)
+			return rows_refuse(problem, &inner, "may not be empty");
+	}
+	return true;
+}
+
+static bool are_agents(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
+{
+	struct err why;
+
+	(void)row;
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		if (!config_check_name(value_key(at), &why))
+			return rows_refuse(problem, NULL, "%s", why.text);
+	}
+	return true;
+}
+
+static bool are_models(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
+{
+	(void)row;
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		const size_t size = strlen(value_key(at));
+
+		if (size == 0 || size > MODEL_MAX)
+			return rows_refuse(problem, NULL,
+					   "a name has 1 to %d bytes, not %zu", MODEL_MAX,
+					   size);
+	}
+	return true;
+}
+
+/* The key table. */
+
+#define LIMIT(member) \
+	.home = KEY_IN_POLICY, .offset = offsetof(struct policy_limits, member)
+#define POLICY(member) .home = KEY_IN_POLICY, .offset = offsetof(struct policy, member)
+#define ROLE(member)   .home = KEY_IN_ROLE, .offset = offsetof(struct config_role, member)
+#define CONFIG(member) .home = KEY_IN_CONFIG, .offset = offsetof(struct config, member)
+
+static const struct row limit_keys[] = {
+	{"iterations", ROW_COUNT, LIMIT(iterations), .min = 1, .max = ITERATIONS_MAX,
+	 .description = "Answers of the model in one run."},
+	{"tokens", ROW_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
+	 .initial = "no limit", .description = "Tokens of one run, in and out."},
+	{"money", ROW_NUMBER, LIMIT(money), .min = MONEY_MIN, .max = MONEY_MAX,
+	 .initial = "no limit",
+	 .description = "US dollars one run may cost; the model's price must be known ([models.md]"
+			"(models.md))."},
+	{"loop_warn", ROW_COUNT, LIMIT(loop_warn), .min = 0, .max = LOOP_MAX,
+	 .description =
+		 "From which identical call on that made no progress the model is told so "
+		 "([agents.md](agents.md#circles)); likewise from the third timeout in a row. 0: "
+		 "never."},
+	{"loop_stop", ROW_COUNT, LIMIT(loop_stop), .min = 0, .max = LOOP_MAX,
+	 .description = "The identical call without progress that ends the run; likewise the "
+			"fifth timeout in a row. 0: none does."},
+	{"wall_s", ROW_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description =
+		 "Seconds one command may take, unless its call asks for another "
+		 "time. (`glovebox exec` has no limit unless this is said, or `--timeout`.)"},
+	{"shell_s", ROW_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description = "Seconds all commands of one run may take together."},
+	{"run_s", ROW_SECONDS, LIMIT(run_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description = "Seconds one run may take, from its prompt to its last answer."},
+	{"grace_s", ROW_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
+	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
+	{"quiet_s", ROW_SECONDS, LIMIT(quiet_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "no limit",
+	 .description = "Seconds without a byte of output after which a command is ended. (Not for "
+			"`glovebox exec`, whose output is the caller's.)"},
+	{"pids", ROW_COUNT, LIMIT(pids), .min = PIDS_MIN, .max = PIDS_MAX,
+	 .description = "Processes and threads of one command."},
+	{"cell_pids", ROW_COUNT, LIMIT(cell_pids), .min = PIDS_MIN, .max = PIDS_MAX,
+	 .description = "Processes and threads of all commands of one cell together."},
+	{"memory", ROW_SIZE, .check = is_size, LIMIT(memory), .min = MEMORY_MIN,
+	 .max = 1024 * TEBI, .initial = "4G, or half of the machine's when that is less",
+	 .description =
+		 "Memory of one command's processes together; one that takes more is ended."},
+	{"file_size", ROW_SIZE, .check = is_size, LIMIT(file_size), .min = FILE_SIZE_MIN,
+	 .max = 1024 * TEBI, .description = "Largest file a command may write."},
+	{"read_bytes", ROW_SIZE, .check = is_size, LIMIT(read_bytes), .min = CONTENT_MIN,
+	 .max = GIBI, .initial = "no limit",
+	 .description =
+		 "Largest file that `read_file` and `batch_read` show whole, and most of a "
+		 "larger one in one call: there a range is asked for. Commands read what "
+		 "they like."},
+	{"write_bytes", ROW_SIZE, .check = is_size, LIMIT(write_bytes),
+	 .min = CONTENT_MIN, .max = GIBI, .initial = "no limit",
+	 .description = "Bytes of new text that one call of `write_file`, `edit_file` or "
+			"`apply_patch` may bring. Files of commands: `file_size`."},
+	{"tmp", ROW_SIZE, .check = is_size, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
+	 .description = "Room in the cell's `/tmp`, and as much again in `/dev/shm`; both are held "
+			"in memory."},
+	{"free_space", ROW_SIZE, .check = is_size, LIMIT(free_space), .min = 0,
+	 .max = 1024 * TEBI, .initial = "1G, or 5 % of the file system when that is less",
+	 .description = "What must stay free on the file system of the workspace; a command that "
+			"takes from it is ended. 0 is no limit."},
+	{0},
+};
+
+/* Keys of a rule, read by commands.c. Its lists are short, because people write them. */
+static const struct row rule_keys[] = {
+	{"program", ROW_BYTES, .max = COMMAND_WORD_MAX, .initial = "required",
+	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},
+	{"subcommand", ROW_BYTES, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "Words that have to follow; each may be several: `analyse,analyze`."},
+	{"options", ROW_WORDS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description =
+		 "Options behind these: `-x`, `--name`, `--name=KIND` (also `--name V`; of one "
+		 "letter `-x V`, and `-xV` for numbers and choices), `--name[=KIND]` where the "
+		 "value may be missing, `-number` for a dash and any number (`-20`). KIND is `text`, `number`, `path`, or choices: `a,b`."},
+	{"global", ROW_WORDS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "Options before the subcommand, in the same form."},
+	{"operands", ROW_WORDS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "The other arguments in their order: `KIND`, `KIND?`, `KIND*`, `KIND+`, and `--`, "
+			"behind which everything is one."},
+	{"executes", ROW_WORDS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description =
+		 "Words that name a file to run or load, a text to execute, a program to start: options in "
+		 "the form of `options`, and what operands begin with (`SHELL=`). No other "
+		 "word of a rule grants these."},
+	{"insert", ROW_WORDS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description = "Words that are put in behind the subcommand when it runs."},
+	{"insert_global", ROW_WORDS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description = "The same behind the program."},
+	{"runs_code", ROW_FLAG, .initial = "false",
+	 .description =
+		 "It runs code of the project or of the model: the cell contains that, no rule."},
+	{"match", ROW_WORDS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
+	 .description = "Commands that fit, tried when the configuration is read."},
+	{"not_match", ROW_WORDS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
+	 .description = "Commands that do not, likewise."},
+	{0},
+};
+
+static const struct row commands_keys[] = {
+	{"profile", ROW_CHOICE, .choices = "box list",
+	 .initial = "`list`; `box` where only `deny` and `ask` are given",
+	 .description = "`box`: anything runs that `deny` does not hold. `list`: what fits a rule, without "
+			"a shell."},
+	{"deny", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
+	 .description = "Rules of what never runs, in every profile. Of a rule that denies or asks only "
+			"what it names has to be there.",
+	 .rows = rule_keys},
+	{"ask", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
+	 .description = "Rules of what a person is asked for each time, unless one of `deny` holds; where "
+			"nobody can be asked it is refused.",
+	 .rows = rule_keys},
+	{"allow", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
+	 .description = "Rules of what runs: one's own, tried before the presets. In a box they run "
+			"without the question about what destroys much.",
+	 .rows = rule_keys},
+	{"presets", ROW_NAMES, .max = CONFIG_NAME_MAX, .initial = "none",
+	 .description =
+		 "Shipped lists: `c`, `git`, `go`, `node`, `php`, `python`, `rust`, `text`."},
+	{"rules", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
+	 .description = "The older name of `allow`; both may be there.", .rows = rule_keys},
+	{"runs_code", ROW_FLAG, .initial = "true",
+	 .description = "`false` leaves out every rule that is marked so."},
+	{0},
+};
+
+/* Keys of a check, run by src/agent/checks.c. */
+static const struct row check_keys[] = {
+	{"command", ROW_BYTES, .max = CHECK_COMMAND_MAX, .initial = "nothing",
+	 .description = "What runs, as for the tool bash; green is exit code 0."},
+	{"run_tests", ROW_VALUES, .initial = "nothing",
+	 .description = "Instead: arguments of the tool run_tests; `{}` is all tests. Green is no "
+			"failed test, and at least one."},
+	{"timeout_s", ROW_SECONDS, .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "the tool's", .description = "Seconds it may take."},
+	{0},
+};
+
+const struct row keys_agent[] = {
+	{"tools", ROW_NAMES, .max = CONFIG_NAME_MAX, POLICY(tools),
+	 .initial = "every tool but the orchestration ones",
+	 .description = "Tools the agent may call; it is offered no other."},
+	{"base", ROW_PATH, .max = PATH_MAX - 1, POLICY(base), .initial = "the workspace",
+	 .description = "Folder where relative entries of the next three start."},
+	{"read", ROW_PATHS, .max = PATH_MAX - 1, POLICY(read), .initial = "the base",
+	 .description =
+		 "What may be read, beside what is writable and what the view always shows."},
+	{"write", ROW_PATHS, .max = PATH_MAX - 1, POLICY(write), .initial = "nothing",
+	 .description = "What may be written. A pattern (`*.md`) is taken for agents without a tool "
+			"that runs commands."},
+	{"blocked", ROW_PATHS, .max = PATH_MAX - 1, POLICY(blocked), .initial = "nothing",
+	 .description =
+		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
+	{"scratch", ROW_FLAG, POLICY(scratch), .initial = "false",
+	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
+			"the cell; files on disk change below `write` alone."},
+	{"env", ROW_VARIABLES, .max = VARIABLE_MAX, .check = are_variables,
+	 POLICY(environment), .initial = "nothing",
+	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
+			"yours, `NAME=value` sets one."},
+	{"commands", ROW_EITHER, .check = are_commands, POLICY(commands),
+	 .choices = "box list", .initial = "`\"box\"`",
+	 .description =
+		 "Which commands run: `\"box\"` any, `\"list\"` those of every preset, or an object.",
+	 .rows = commands_keys},
+	{"ask", ROW_NAMES, .max = CONFIG_NAME_MAX, POLICY(asks),
+	 .choices = POLICY_ASKABLE, .initial = "nothing",
+	 .description =
+		 "What a person is asked for where it would be refused: `commands` that no rule "
+		 "of a list lets run, hosts that `network` does not list, folders outside to `read` "
+		 "or `write` ([approvals.md](approvals.md))."},
+	{"network", ROW_HOSTS, .max = NETWORK_TEXT_MAX, .check = are_hosts,
+	 POLICY(network), .initial = "nothing",
+	 .description =
+		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
+		 "through a proxy, `tcp://host:port` as a port of the cell's loopback."},
+	{"limits", ROW_OBJECT, POLICY(limits), .initial = "see below",
+	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
+	{"description", ROW_BYTES, ROLE(description), .max = DESCRIPTION_MAX,
+	 .initial = "nothing", .description = "What the agent is for, in a sentence."},
+	{"model", ROW_BYTES, ROLE(model), .max = MODEL_MAX,
+	 .initial = "the one of the run", .description = "Model to ask."},
+	{"temperature", ROW_NUMBER, ROLE(temperature), .min = 0, .max = TEMPERATURE_MAX,
+	 .initial = "the provider's own", .description = "Sampling temperature."},
+	{"thinking_budget", ROW_COUNT, ROLE(thinking_budget), .min = THINKING_MIN,
+	 .max = THINKING_MAX, .initial = "the provider's own",
+	 .description =
+		 "Tokens the model may think in one answer, where its API has such a bound."},
+	{"checks", ROW_CHECKS, .check = are_checks, ROLE(checks),
+	 .max = CHECK_COMMAND_MAX, .initial = "none",
+	 .description = "`{NAME: command}`, or an object for a command: what must be green before a run "
+			"that changed files may finish ([agents.md](agents.md)).",
+	 .rows = check_keys},
+	{"may_delegate_to", ROW_NAMES, .max = CONFIG_NAME_MAX, ROLE(may_delegate_to),
+	 .initial = "every agent",
+	 .description = "Agents that it may hand tasks to, when it has the tool for that; each "
+			"has to be there."},
+	{"prompt", ROW_BYTES, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
+	 .description = "System prompt; in a role's file the text below the front matter."},
+	{"working_directory", ROW_BYTES, .home = KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "that of the top level",
+	 .description = "Folder that plugins start in ([plugins.md](plugins.md))."},
+	{0},
+};
+
+/* Keys by which a person adds models to the catalogue; model/catalogue.c reads them. */
+static const struct row model_keys[] = {
+	{"provider", ROW_BYTES, .max = MODEL_MAX, .initial = "not known",
+	 .description = "Whose model it is: `anthropic`, `openai`."},
+	{"context", ROW_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
+	 .description = "Tokens of a whole conversation."},
+	{"max_output", ROW_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
+	 .description = "Tokens of one answer at most."},
+	{"price_input", ROW_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "US dollars for a million tokens that are sent."},
+	{"price_output", ROW_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "The same for tokens of an answer."},
+	{"price_cached", ROW_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`price_input`",
+	 .description = "The same for tokens that the service had in its cache."},
+	{"price_cache_write", ROW_NUMBER, .min = 0, .max = PRICE_MAX,
+	 .initial = "`price_input`",
+	 .description = "The same for tokens that it put into its cache."},
+	{"long_prompt", ROW_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "none",
+	 .description = "A request that sends more tokens than this costs the next four."},
+	{"long_input", ROW_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "`price_input` of a long request."},
+	{"long_output", ROW_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "`price_output` of a long request."},
+	{"long_cached", ROW_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`long_input`",
+	 .description = "`price_cached` of a long request."},
+	{"long_cache_write", ROW_NUMBER, .min = 0, .max = PRICE_MAX,
+	 .initial = "`long_input`", .description = "`price_cache_write` of a long request."},
+	{"tools", ROW_FLAG, .initial = "not known", .description = "It can call tools."},
+	{"thinking", ROW_FLAG, .initial = "not known",
+	 .description = "It thinks before it answers."},
+	{"source", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "Where these numbers are from."},
+	{0},
+};
+
+static const struct row plugin_policy_keys[] = {
+	{"allow_bash_tools", ROW_FLAG, .initial = "false",
+	 .description = "`true`: the scripts that `plugins` names may be tools."},
+	{"allow_toolboxes", ROW_FLAG, .initial = "false",
+	 .description = "`true`: the toolboxes that `plugins` names may be tools."},
+	{"bash_timeout_seconds", ROW_SECONDS, .min = SECONDS_MIN, .max = PLUGIN_SECONDS_MAX,
+	 .initial = "60", .description = "Seconds one call of a plugin may take."},
+	{"stream_stderr", ROW_FLAG, .initial = "false",
+	 .description =
+		 "`true`: shows what a plugin writes to standard error while it runs."},
+	{"allowed_git_hosts", ROW_HOSTS, .max = NETWORK_TEXT_MAX, .check = are_hosts,
+	 .initial = "the host that a source names",
+	 .description =
+		 "The only hosts that `git` sources may be fetched from; `[]` is none."},
+	{"python", ROW_BYTES, .max = PATH_BYTES_MAX,
+	 .initial = "the first python3 of the cell",
+	 .description = "What plugins find in `AGENT_TOOL_PYTHON`."},
+	{0},
+};
+
+static const struct row bash_tool_keys[] = {
+	{"file", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A single script."},
+	{"path", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A folder with an `agent_plugin.json`."},
+	{"git", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A repository with one."},
+	{"ref", ROW_BYTES, .max = COMMAND_WORD_MAX, .initial = "its default branch",
+	 .description = "Tag, branch or commit of it: resolved once, and recorded."},
+	{0},
+};
+
+static const struct row toolbox_keys[] = {
+	{"file", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A single executable."},
+	{"path", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A folder of them."},
+	{0},
+};
+
+/* Keys of a plugin, each read by src/plugins/. */
+static const struct row plugin_keys[] = {
+	{"bash_tool", ROW_OBJECT, .initial = "nothing",
+	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
+	{"toolbox", ROW_OBJECT, .initial = "nothing",
+	 .description = "Executables that describe themselves; one of `file` and `path`.",
+	 .rows = toolbox_keys},
+	{0},
+};
+
+const struct row keys_config[] = {
+	{"agents", ROW_ENTRIES, .max = ENTRIES_MAX, .check = are_agents,
+	 .home = KEY_IN_CONFIG, .initial = "the shipped roles",
+	 .description =
+		 "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
+	 .rows = keys_agent},
+	{"minimum_level", ROW_CHOICE, CONFIG(minimum_level), .choices = "L0 L2 L3",
+	 .initial = "L3",
+	 .description =
+		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
+	{"plugins", ROW_SOURCES, .home = KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "Scripts that are tools ([plugins.md](plugins.md)): `\"bash:./folder\"`, "
+			"`\"bash+git:URL#ref\"`, `\"toolbox:./folder\"`, or an object.",
+	 .rows = plugin_keys},
+	{"plugin_policy", ROW_OBJECT, .home = KEY_KEPT, .initial = "see below",
+	 .description = "What plugins may do beside what their agent may.",
+	 .rows = plugin_policy_keys},
+	{"plugin_config", ROW_VALUES, .home = KEY_KEPT, .initial = "nothing",
+	 .description =
+		 "Values for the keys that plugins declare. Where `plugins` names some, "
+		 "these keys may also stand at the top level and in an entry of `agents`, "
+		 "which goes before ([plugins.md](plugins.md))."},
+	{"working_directory", ROW_BYTES, .home = KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "the workspace",
+	 .description = "Folder that plugins start in; relative to the workspace."},
+	{"enabled_plugins", ROW_WORDS, .home = KEY_KEPT, .max = CONFIG_NAME_MAX,
+	 .initial = "all",
+	 .description =
+		 "Ids of the plugins that are loaded, and no others; \"mail_*\" fits several."},
+	{"disabled_plugins", ROW_WORDS, .home = KEY_KEPT, .max = CONFIG_NAME_MAX,
+	 .initial = "none", .description = "Ids of plugins that are not loaded."},
+	{"plugin_cache_dir", ROW_BYTES, .home = KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "`~/.local/state/glovebox/plugins`",
+	 .description = "Folder of the copies that plugins run from."},
+	{"mcpServers", ROW_VALUES, .home = KEY_KEPT, .initial = "none",
+	 .description =
+		 "`{NAME: {command, args, env, start_s, timeout_s, disabled}}`: programs that speak MCP "
+		 "over standard input and output, started in a cell; their tools are called "
+		 "`NAME_tool` ([servers.md](servers.md))."},
+	{"models", ROW_ENTRIES, .home = KEY_KEPT, .max = ENTRIES_MAX, .check = are_models,
+	 .initial = "the shipped catalogue",
+	 .description = "`{NAME: entry}`: context and prices of models ([models.md](models.md)); an entry "
+			"beats the shipped one key by key.",
+	 .rows = model_keys},
+	{"resolver", ROW_ADDRESS, .max = NETWORK_TEXT_MAX, .check = is_resolver,
+	 CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
+	 .description = "Name server that the proxy asks: an address, or `address:port`."},
+	{"undo_space", ROW_SIZE, .check = is_size, CONFIG(undo_space),
+	 .min = UNDO_SPACE_MIN, .max = 1024 * TEBI, .initial = "10G",
+	 .description = "What undo keeps of all workspaces together; what is over it goes, the "
+			"oldest first."},
+	{0},
+};
+
 /* Append CHOICES (or NULL), each between OPEN and CLOSE. */
 static void add_choices(const char *choices, const char *open, const char *close,
 			struct buf *out)
@@ -432,73 +603,66 @@ static void add_choices(const char *choices, const char *open, const char *close
 }
 
 /* A kind in words; NULL: the row itself says more. */
-static const char *words_of(enum key_kind kind)
+static const char *words_of(enum row_kind kind)
 {
 	switch (kind) {
-	case KEY_HOSTS:
+	case ROW_HOSTS:
 		return "list of hosts";
-	case KEY_RESOLVER:
+	case ROW_ADDRESS:
 		return "address";
-	case KEY_PATH:
+	case ROW_PATH:
 		return "path";
-	case KEY_PATHS:
+	case ROW_PATHS:
 		return "list of paths";
-	case KEY_VARIABLES:
+	case ROW_VARIABLES:
 		return "list of `NAME` or `NAME=value`";
-	case KEY_FLAG:
+	case ROW_FLAG:
 		return "`true` or `false`";
-	case KEY_TEXTS:
+	case ROW_WORDS:
 		return "list of texts";
-	case KEY_LIST:
+	case ROW_LIST:
 		return "list of objects";
-	case KEY_SOURCES:
+	case ROW_SOURCES:
 		return "list of texts or objects";
-	case KEY_COMMANDS:
+	case ROW_EITHER:
 		return "`\"box\"`, `\"list\"` or object";
-	case KEY_ROWS:
-	case KEY_ENTRIES:
-	case KEY_VALUES:
-	case KEY_CHECKS:
+	case ROW_OBJECT:
+	case ROW_ENTRIES:
+	case ROW_VALUES:
+	case ROW_CHECKS:
 		return "object";
-	case KEY_TEXT:
-	case KEY_NAMES:
-	case KEY_COUNT:
-	case KEY_SIZE:
-	case KEY_SECONDS:
-	case KEY_NUMBER:
-	case KEY_CHOICE:
-		break;
+	default:
+		return NULL;
 	}
-	return NULL;
 }
 
 /* Append a description of the values that KEY may have. */
-static void describe_kind(const struct key *key, struct buf *out)
+static void describe_kind(const struct row *key, struct buf *out)
 {
 	switch (key->kind) {
-	case KEY_TEXT:
+	case ROW_BYTES:
 		(void)buf_addf(out, "text of at most %g bytes", key->max);
 		break;
-	case KEY_NAMES:
+	case ROW_NAMES:
 		(void)buf_adds(out, key->choices ? "list of " : "list of names");
 		add_choices(key->choices, "`", "`", out);
 		break;
-	case KEY_COUNT:
+	case ROW_COUNT:
 		(void)buf_addf(out, "whole number, %.0f to %.0f", key->min, key->max);
 		break;
-	case KEY_SIZE:
+	case ROW_SIZE:
 		(void)buf_adds(out, "size, ");
 		keys_print_size(key->min, out);
 		(void)buf_adds(out, " to ");
 		keys_print_size(key->max, out);
 		break;
-	case KEY_SECONDS:
+	case ROW_SECONDS:
 		(void)buf_addf(out, "seconds, %g to %.0f", key->min, key->max);
 		break;
-	case KEY_NUMBER:
+	case ROW_NUMBER:
 		(void)buf_addf(out, "number, %g to %g", key->min, key->max);
 		break;
-	case KEY_CHOICE:
+	case ROW_CHOICE:
 		add_choices(key->choices, "`\"", "\"`", out);
 		break;
 	default:
@@ -507,22 +671,22 @@ static void describe_kind(const struct key *key, struct buf *out)
 }
 
 /* Append the words of the row, else the number from DEFAULTS. */
-static void describe_initial(const struct key *key, const struct policy_limits *defaults,
+static void describe_initial(const struct row *key, const struct policy_limits *defaults,
 			     struct buf *out)
 {
 	const char *place = (const char *)defaults + key->offset;
 
 	if (key->initial)
 		(void)buf_adds(out, key->initial);
-	else if (key->kind == KEY_SIZE)
+	else if (key->kind == ROW_SIZE)
 		keys_print_size((double)*(const uint64_t *)(const void *)place, out);
-	else if (key->kind == KEY_COUNT)
+	else if (key->kind == ROW_COUNT)
 		(void)buf_addf(out, "%" PRIu64, *(const uint64_t *)(const void *)place);
 	else
 		(void)buf_addf(out, "%g", *(const double *)(const void *)place);
 }
 
-static void describe_rows(const char *title, const struct key *rows,
+static void describe_rows(const char *title, const struct row *rows,
 			  const struct policy_limits *defaults, struct buf *out)
 {
 	(void)buf_addf(out,
@@ -530,7 +694,7 @@ static void describe_rows(const char *title, const struct key *rows,
 		       "| key | value | unless given | meaning |\n"
 		       "| --- | --- | --- | --- |\n",
 		       title);
-	for (const struct key *key = rows; key->name; key++) {
+	for (const struct row *key = rows; key->name; key++) {
 		(void)buf_addf(out, "| `%s` | ", key->name);
 		describe_kind(key, out);
 		(void)buf_adds(out, " | ");
@@ -560,452 +724,107 @@ bool config_keys_describe(struct buf *out)
 	return !out->overflowed;
 }
 
-/* Checks whether an object fits the key table. The first error is named. */
+/* Says in which words a value does not fit the key table. */
 
-enum {
-	POINTER_MAX = 512, /* bytes of a JSON pointer shown */
-	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
-	ITEMS_MAX = 1024,  /* entries of one list; people write policies by hand */
-	ENTRIES_MAX = 256, /* agents */
-	/* of a variable; the kernel accepts no longer one (MAX_ARG_STRLEN) */
-	VARIABLE_MAX = (128 << 10) - 1,
-};
-
-/* Append POINTER with KEY below it (RFC 6901). */
-static void pointer_key(struct buf *out, const char *pointer, const char *key)
-{
-	(void)buf_addf(out, "%s/", pointer);
-	for (const char *at = key; *at && out->size < POINTER_MAX; at++) {
-		if (*at == '~' || *at == '/')
-			(void)buf_addf(out, "~%c", *at == '~' ? '0' : '1');
-		else
-			(void)buf_addc(out, *at);
-	}
-}
-
-static bool wrong_kind(const char *pointer, const char *wanted, const struct value *value,
-		       struct err *err)
-{
-	return err_set(err, EINVAL, "%s: must be %s, not %s", pointer, wanted,
-		       value_kind_name(value_kind(value)));
-}
-
-static bool check_text(const char *pointer, const struct value *value, size_t max,
-		       struct err *err)
-{
-	struct str text = value_str(value);
-
-	if (value_kind(value) != VALUE_STRING)
-		return wrong_kind(pointer, "text", value, err);
-	if (memchr(text.data ? text.data : "", '\0', text.size))
-		return err_set(err, EINVAL, "%s: may not hold a NUL character", pointer);
-	if (text.size > max)
-		return err_set(err, EINVAL, "%s: is %zu bytes long, at most %zu are taken",
-			       pointer, text.size, max);
-	return true;
-}
-
-static bool check_filled(const char *pointer, const struct value *value, size_t max,
-			 struct err *err)
-{
-	if (!check_text(pointer, value, max, err))
-		return false;
-	if (value_str(value).size == 0)
-		return err_set(err, EINVAL, "%s: may not be empty", pointer);
-	return true;
-}
-
-static bool check_list(const char *pointer, const struct value *value, size_t max,
-		       struct err *err)
-{
-	if (value_kind(value) != VALUE_ARRAY)
-		return wrong_kind(pointer, "a list of texts", value, err);
-	if (value_count(value) > ITEMS_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
-			       pointer, value_count(value), ITEMS_MAX);
-	for (size_t i = 0; i < value_count(value); i++) {
-		struct buf below;
-		bool fine;
-
-		buf_init(&below, 2 * POINTER_MAX);
-		(void)buf_addf(&below, "%s/%zu", pointer, i);
-		fine = check_filled(below.data, value_item(value, i), max, err);
-		buf_fini(&below);
-		if (!fine)
-			return false;
-	}
-	return true;
-}
-
-/* Never quote an entry: it may contain a secret, even where a name was expected. */
-static bool check_variables(const char *pointer, const struct value *value, struct err *err)
-{
-	if (!check_list(pointer, value, VARIABLE_MAX, err))
-		return false;
-	for (size_t i = 0; i < value_count(value); i++) {
-		struct err why;
-
-		if (!policy_check_variable(value_text(value_item(value, i)), &why))
-			return err_set(err, EINVAL, "%s/%zu: %s", pointer, i, why.text);
-	}
-	return true;
-}
-
-/* Check the grammar of each entry, and whether one cell can have all of them. */
-static bool check_hosts(const char *pointer, const struct value *value, struct err *err)
-{
-	size_t count = value_count(value);
-
-	if (!check_list(pointer, value, NETWORK_TEXT_MAX, err))
-		return false;
-	if (count > NETWORK_ENTRIES_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
-			       pointer, count, NETWORK_ENTRIES_MAX);
-	auto_free struct network_entry *entries = memory_array(count + 1, sizeof(*entries));
-	for (size_t i = 0; i < count; i++) {
-		struct str text = value_str(value_item(value, i));
-
-		if (!network_parse_entry(text, &entries[i], err))
-			return err_while(err, "%s/%zu: \"%.*s\"", pointer, i, QUOTED_MAX,
-					 text.data);
-	}
-	return network_check_ports(entries, count, err) || err_while(err, "%s", pointer);
-}
-
-static bool check_resolver(const char *pointer, const struct value *value, struct err *err)
-{
-	struct network_host host;
-	uint16_t port;
-
-	if (!check_filled(pointer, value, NETWORK_TEXT_MAX, err))
-		return false;
-	if (!network_parse_authority(value_str(value), NETWORK_PORT_DNS, &host, &port, err))
-		return err_while(err, "%s", pointer);
-	return host.kind != NETWORK_NAME ||
-	       err_set(err, EINVAL, "%s: must be an address, with or without :port",
-		       pointer);
-}
-
-static bool check_number(const struct key *key, const char *pointer,
-			 const struct value *value, struct err *err)
-{
-	bool whole = key->kind == KEY_COUNT;
-	double number = value_number(value);
-
-	if (!value_is_number(value))
-		return wrong_kind(pointer, whole ? "a whole number" : "a number", value,
-				  err);
-	if (whole && value_kind(value) != VALUE_INTEGER)
-		return err_set(err, EINVAL, "%s: must be a whole number, not %.15g",
-			       pointer, number);
-	if (!(number >= key->min && number <= key->max))
-		return err_set(err, ERANGE, "%s: must be %.15g to %.15g, not %.15g",
-			       pointer, key->min, key->max, number);
-	return true;
-}
-
-static bool check_size(const struct key *key, const char *pointer,
-		       const struct value *value, struct err *err)
-{
-	uint64_t bytes = 0;
-	struct err why;
-
-	if (value_kind(value) == VALUE_INTEGER) {
-		/* a negative number becomes too large as well */
-		bytes = (uint64_t)value_integer(value);
-	} else if (value_kind(value) != VALUE_STRING) {
-		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value,
-				  err);
-	} else if (!check_filled(pointer, value, QUOTED_MAX, err)) {
-		return false;
-	} else if (!text_parse_size(value_text(value), &bytes, &why)) {
-		return err_set(err, EINVAL, "%s: %s", pointer, why.text);
-	}
-	if ((double)bytes >= key->min && (double)bytes <= key->max)
-		return true;
-	struct buf range;
-	buf_init(&range, QUOTED_MAX);
-	keys_print_size(key->min, &range);
-	(void)buf_adds(&range, " to ");
-	keys_print_size(key->max, &range);
-	(void)err_set(err, ERANGE, "%s: must be %s", pointer, range.data);
-	buf_fini(&range);
-	return false;
-}
-
-static bool check_choice(const struct key *key, const char *pointer,
-			 const struct value *value, struct err *err)
-{
-	if (value_kind(value) != VALUE_STRING)
-		return wrong_kind(pointer, "text", value, err);
-	if (str_among(key->choices, value_str(value)))
-		return true;
-	if (key->former && str_is(value_str(value), key->former))
-		return err_set(err, EINVAL, "%s: %s", pointer, key->instead);
-	return err_set(err, EINVAL, "%s: must be one of: %s", pointer, key->choices);
-}
-
-static bool check_entry_name(const struct key *key, const char *name, struct err *err)
-{
-	size_t size = strlen(name);
-
-	if (key->max == 0)
-		return config_check_name(name, err);
-	return (size > 0 && size <= (size_t)key->max) ||
-	       err_set(err, EINVAL, "a name has 1 to %.0f bytes, not %zu", key->max, size);
-}
-
-static bool check_entries(const struct key *key, const char *pointer,
-			  const struct value *value, struct err *err)
-{
-	if (value_kind(value) != VALUE_OBJECT)
-		return wrong_kind(pointer, "an object", value, err);
-	if (value_count(value) > ENTRIES_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
-			       pointer, value_count(value), ENTRIES_MAX);
-	for (void *at = value_first(value); at; at = value_next(value, at)) {
-		struct buf below;
-		bool fine;
-
-		if (!check_entry_name(key, value_key(at), err))
-			return err_while(err, "%s", pointer);
-		buf_init(&below, 2 * POINTER_MAX);
-		pointer_key(&below, pointer, value_key(at));
-		fine = config_keys_check(key->rows, value_at(at), below.data, err);
-		buf_fini(&below);
-		if (!fine)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Check one entry: a command, or an object with exactly one of `command` and
- * `run_tests`.
- */
-static bool check_one(const struct key *key, const char *pointer,
-		      const struct value *value, struct err *err)
-{
-	bool command = value_member(value, "command") != NULL;
-
-	if (value_kind(value) == VALUE_STRING)
-		return check_filled(pointer, value, (size_t)key->max, err);
-	if (!config_keys_check(key->rows, value, pointer, err))
-		return false;
-	if (command == (value_member(value, "run_tests") != NULL))
-		return err_set(err, EINVAL,
-			       "%s: must have one of \"command\" and \"run_tests\"",
-			       pointer);
-	if (command && value_str(value_member(value, "command")).size == 0)
-		return err_set(err, EINVAL, "%s/command: may not be empty", pointer);
-	return true;
-}
-
-static bool check_checks(const struct key *key, const char *pointer,
-			 const struct value *value, struct err *err)
-{
-	if (value_kind(value) != VALUE_OBJECT)
-		return wrong_kind(pointer, "an object", value, err);
-	if (value_count(value) > CONFIG_CHECKS_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
-			       pointer, value_count(value), CONFIG_CHECKS_MAX);
-	for (void *at = value_first(value); at; at = value_next(value, at)) {
-		struct buf below;
-		bool fine;
-
-		buf_init(&below, 2 * POINTER_MAX);
-		pointer_key(&below, pointer, value_key(at));
-		fine = (value_key(at)[0] != '\0' &&
-			strlen(value_key(at)) <= CONFIG_NAME_MAX) ||
-		       err_set(err, EINVAL, "%s: the name of a check has 1 to %d bytes",
-			       pointer, CONFIG_NAME_MAX);
-		fine = fine && check_one(key, below.data, value_at(at), err);
-		buf_fini(&below);
-		if (!fine)
-			return false;
-	}
-	return true;
-}
-
-static bool check_objects(const struct key *key, const char *pointer,
-			  const struct value *value, struct err *err)
-{
-	bool fine = true;
-
-	if (value_kind(value) != VALUE_ARRAY)
-		return wrong_kind(pointer, "a list of objects", value, err);
-	if (value_count(value) > ITEMS_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
-			       pointer, value_count(value), ITEMS_MAX);
-	for (size_t i = 0; fine && i < value_count(value); i++) {
-		struct buf below;
-
-		buf_init(&below, 2 * POINTER_MAX);
-		(void)buf_addf(&below, "%s/%zu", pointer, i);
-		fine = config_keys_check(key->rows, value_item(value, i), below.data, err);
-		buf_fini(&below);
-	}
-	return fine;
-}
-
-/* A text may stand for an object; its reader knows the text's grammar. */
-static bool check_sources(const struct key *key, const char *pointer,
-			  const struct value *value, struct err *err)
-{
-	bool fine = true;
-
-	if (value_kind(value) != VALUE_ARRAY)
-		return wrong_kind(pointer, "a list of texts or objects", value, err);
-	if (value_count(value) > ITEMS_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
-			       pointer, value_count(value), ITEMS_MAX);
-	for (size_t i = 0; fine && i < value_count(value); i++) {
-		const struct value *item = value_item(value, i);
-		struct buf below;
-
-		buf_init(&below, 2 * POINTER_MAX);
-		(void)buf_addf(&below, "%s/%zu", pointer, i);
-		fine = value_kind(item) == VALUE_STRING
-			       ? check_filled(below.data, item, (size_t)key->max, err)
-			       : config_keys_check(key->rows, item, below.data, err);
-		buf_fini(&below);
-	}
-	return fine;
-}
-
-static bool check_commands(const struct key *key, const char *pointer,
-			   const struct value *value, struct err *err)
-{
-	if (value_kind(value) == VALUE_OBJECT)
-		return config_keys_check(key->rows, value, pointer, err) &&
-		       commands_check(value, pointer, err);
-	if (value_kind(value) != VALUE_STRING)
-		return wrong_kind(pointer, "text or an object", value, err);
-	return check_choice(key, pointer, value, err);
-}
-
-/* Check each item of a list. */
-static bool check_choices(const struct key *key, const char *pointer,
-			  const struct value *list, struct err *err)
-{
-	for (size_t i = 0; i < value_count(list); i++) {
-		if (!check_choice(key, pointer, value_item(list, i), err))
-			return false;
-	}
-	return true;
-}
-
-static bool check_value(const struct key *key, const char *pointer,
-			const struct value *value, struct err *err)
-{
-	switch (key->kind) {
-	case KEY_TEXT:
-		return check_text(pointer, value, (size_t)key->max, err);
-	case KEY_NAMES:
-		return check_list(pointer, value, CONFIG_NAME_MAX, err) &&
-		       (!key->choices || check_choices(key, pointer, value, err));
-	case KEY_VARIABLES:
-		return check_variables(pointer, value, err);
-	case KEY_FLAG:
-		return value_kind(value) == VALUE_BOOLEAN ||
-		       wrong_kind(pointer, "true or false", value, err);
-	case KEY_HOSTS:
-		return check_hosts(pointer, value, err);
-	case KEY_RESOLVER:
-		return check_resolver(pointer, value, err);
-	case KEY_PATH:
-		return check_filled(pointer, value, PATH_MAX - 1, err);
-	case KEY_PATHS:
-		return check_list(pointer, value, PATH_MAX - 1, err);
-	case KEY_COUNT:
-	case KEY_SECONDS:
-	case KEY_NUMBER:
-		return check_number(key, pointer, value, err);
-	case KEY_SIZE:
-		return check_size(key, pointer, value, err);
-	case KEY_CHOICE:
-		return check_choice(key, pointer, value, err);
-	case KEY_ROWS:
-		return config_keys_check(key->rows, value, pointer, err);
-	case KEY_ENTRIES:
-		return check_entries(key, pointer, value, err);
-	case KEY_TEXTS:
-		return check_list(pointer, value, (size_t)key->max, err);
-	case KEY_LIST:
-		return check_objects(key, pointer, value, err);
-	case KEY_SOURCES:
-		return check_sources(key, pointer, value, err);
-	case KEY_VALUES:
-		return value_kind(value) == VALUE_OBJECT ||
-		       wrong_kind(pointer, "an object", value, err);
-	case KEY_CHECKS:
-		return check_checks(key, pointer, value, err);
-	case KEY_COMMANDS:
-		return check_commands(key, pointer, value, err);
-	}
-	return false;
-}
-
-static bool refuse_unknown(const struct key *rows, const char *name, const char *pointer,
+static bool refuse_unknown(const struct rows_problem *problem, const char *pointer,
 			   struct err *err)
 {
+	const char *nearest = problem->nearest;
+	struct str key = str_of(problem->key);
 	struct buf list, word;
-	size_t count = 0;
-	const char *nearest;
-
-	while (rows[count].name)
-		count++;
-	auto_free const char **names = memory_array(count + 1, sizeof(*names));
 
 	buf_init(&list, ERR_TEXT_MAX);
 	buf_init(&word, 4 * QUOTED_MAX);
-	for (size_t i = 0; i < count; i++) {
-		names[i] = rows[i].name;
-		(void)buf_addf(&list, "%s%s", i ? ", " : "", rows[i].name);
-	}
-	nearest = text_nearest(name, names);
-	(void)text_clean(str_part(str_of(name), 0,
-				  text_character_border(str_of(name), QUOTED_MAX)),
-			 &word);
+	for (const struct row *row = problem->row->rows; row->name; row++)
+		(void)buf_addf(&list, "%s%s", row == problem->row->rows ? "" : ", ",
+			       row->name);
+	(void)text_clean(str_part(key, 0, text_character_border(key, QUOTED_MAX)), &word);
 	(void)err_set(err, EINVAL, "%s: there is no key \"%s\"%s%s%s; the keys are %s",
-		      pointer[0] ? pointer : "/", word.data,
-		      nearest ? " (did you mean \"" : "", nearest ? nearest : "",
-		      nearest ? "\"?)" : "", list.data);
+		      pointer, word.data, nearest ? " (did you mean \"" : "",
+		      nearest ? nearest : "", nearest ? "\"?)" : "", list.data);
 	buf_fini(&word);
 	buf_fini(&list);
 	return false;
 }
 
-/* The row for NAME, or NULL. */
-static const struct key *keys_find(const struct key *rows, const char *name)
+static const char *words_of_wanted(const struct rows_problem *problem)
 {
-	for (const struct key *key = rows; key->name; key++) {
-		if (strcmp(key->name, name) == 0)
-			return key;
-	}
-	return NULL;
+	static const char *const words[] = {
+		[VALUE_BOOLEAN] = "true or false", [VALUE_INTEGER] = "a whole number",
+		[VALUE_REAL] = "a number",         [VALUE_STRING] = "text",
+		[VALUE_ARRAY] = "a list of texts", [VALUE_OBJECT] = "an object",
+	};
+	const enum row_kind kind = problem->row->kind;
+
+	if (problem->wanted == VALUE_ARRAY && kind == ROW_LIST)
+		return "a list of objects";
+	if (problem->wanted == VALUE_ARRAY && kind == ROW_SOURCES)
+		return "a list of texts or objects";
+	return kind == ROW_EITHER ? "text or an object" : words[problem->wanted];
 }
 
-bool config_keys_check(const struct key *rows, const struct value *object,
-		       const char *pointer, struct err *err)
+static bool refuse_kind(const struct rows_problem *problem, const char *pointer,
+			struct err *err)
 {
-	if (value_kind(object) != VALUE_OBJECT)
-		return wrong_kind(pointer[0] ? pointer : "/", "an object", object, err);
-	for (void *at = value_first(object); at; at = value_next(object, at)) {
-		const struct key *key = keys_find(rows, value_key(at));
-		struct buf below;
-		bool fine;
+	if (problem->wanted == VALUE_INTEGER && value_is_number(problem->value))
+		return err_set(err, EINVAL, "%s: must be a whole number, not %.15g",
+			       pointer, value_number(problem->value));
+	return err_set(err, EINVAL, "%s: must be %s, not %s", pointer,
+		       words_of_wanted(problem),
+		       value_kind_name(value_kind(problem->value)));
+}
 
-		if (!key)
-			return refuse_unknown(rows, value_key(at), pointer, err);
-		buf_init(&below, 2 * POINTER_MAX);
-		pointer_key(&below, pointer, key->name);
-		fine = check_value(key, below.data, value_at(at), err);
-		buf_fini(&below);
-		if (!fine)
-			return false;
+static bool refuse_bound(const struct rows_problem *problem, const char *pointer,
+			 struct err *err)
+{
+	if (value_is_number(problem->value))
+		return err_set(err, ERANGE, "%s: must be %.15g to %.15g, not %.15g",
+			       pointer, problem->row->min, problem->row->max,
+			       value_number(problem->value));
+	return err_set(err, EINVAL,
+		       value_kind(problem->value) == VALUE_STRING
+			       ? "%s: is %zu bytes long, at most %.0f are taken"
+			       : "%s: has %zu entries, at most %.0f are taken",
+		       pointer, problem->size, problem->bound);
+}
+
+/* Does OBJECT have only keys of TABLE, each of the right kind and within its bounds? */
+static bool fits_keys(const struct row *table, const struct value *object, struct err *err)
+{
+	const struct row whole = {.kind = ROW_OBJECT, .rows = table};
+	struct rows_problem problem;
+	const char *pointer = problem.pointer;
+
+	if (rows_check(&whole, object, &problem))
+		return true;
+	if (problem.fault == ROWS_OTHER && pointer[0] == '\0')
+		return err_set(err, EINVAL, "%s", problem.why.text);
+	if (pointer[0] == '\0')
+		pointer = "/";
+	switch (problem.fault) {
+	case ROWS_KIND:
+		return refuse_kind(&problem, pointer, err);
+	case ROWS_UNKNOWN:
+		return refuse_unknown(&problem, pointer, err);
+	case ROWS_MISSING:
+		return err_set(err, EINVAL, "%s: needs \"%s\"", pointer, problem.row->name);
+	case ROWS_EMPTY:
+		return err_set(err, EINVAL, "%s: may not be empty", pointer);
+	case ROWS_BELOW:
+	case ROWS_ABOVE:
+		return refuse_bound(&problem, pointer, err);
+	case ROWS_NUL:
+		return err_set(err, EINVAL, "%s: may not hold a NUL character", pointer);
+	case ROWS_CHOICE:
+		if (str_is(value_str(problem.value), "L1") &&
+		    strcmp(problem.row->name, "minimum_level") == 0)
+			return err_set(err, EINVAL, "%s: %s", pointer, CONFIG_FORMER_LEVEL);
+		return err_set(err, EINVAL, "%s: must be one of: %s", pointer,
+			       problem.row->choices);
+	case ROWS_OTHER:
+		break;
 	}
-	return true;
+	return err_set(err, EINVAL, "%s: %s", pointer, problem.why.text);
 }
 
 /* Stores checked values in the structs that the key table names. */
@@ -1035,11 +854,11 @@ static uint64_t size_of(const struct value *value)
 	bool fine = value_kind(value) != VALUE_STRING ||
 		    text_parse_size(value_text(value), &bytes, NULL);
 
-	assert(fine); /* checked before by config_keys_check */
+	assert(fine); /* checked before by check_keys */
 	return fine ? bytes : 0;
 }
 
-static unsigned choice_of(const struct key *key, const struct value *value)
+static unsigned choice_of(const struct row *key, const struct value *value)
 {
 	struct str choices = str_of(key->choices), choice;
 
@@ -1047,61 +866,57 @@ static unsigned choice_of(const struct key *key, const struct value *value)
 		if (str_equal(value_str(value), choice))
 			return index;
 	}
-	abort(); /* config_keys_check allows no other value */
+	abort(); /* check_keys allows no other value */
 }
 
-static void keys_store(const struct key *rows, const struct value *object,
-		       enum key_home home, void *target);
+static void keys_store(const struct row *rows, const struct value *object, int home,
+		       void *target);
 
-static void store_value(const struct key *key, const struct value *value,
-			enum key_home home, void *place)
+static void store_value(const struct row *key, const struct value *value, int home,
+			void *place)
 {
 	switch (key->kind) {
-	case KEY_TEXT:
-	case KEY_RESOLVER:
+	case ROW_BYTES:
+	case ROW_ADDRESS:
 		*(char **)place = memory_copy(value_text(value));
 		break;
-	case KEY_FLAG:
+	case ROW_FLAG:
 		*(bool *)place = value_is_true(value);
 		break;
-	case KEY_NAMES:
-	case KEY_VARIABLES:
-	case KEY_HOSTS:
+	case ROW_NAMES:
+	case ROW_VARIABLES:
+	case ROW_HOSTS:
 		store_names(value, place);
 		break;
-	case KEY_PATH:
+	case ROW_PATH:
 		((struct policy_path *)place)->text = memory_copy(value_text(value));
 		break;
-	case KEY_PATHS:
+	case ROW_PATHS:
 		store_paths(value, place);
 		break;
-	case KEY_COUNT:
+	case ROW_COUNT:
 		*(uint64_t *)place = (uint64_t)value_integer(value);
 		break;
-	case KEY_SIZE:
+	case ROW_SIZE:
 		*(uint64_t *)place = size_of(value);
 		break;
-	case KEY_SECONDS:
-	case KEY_NUMBER:
+	case ROW_SECONDS:
+	case ROW_NUMBER:
 		*(double *)place = value_number(value);
 		break;
-	case KEY_CHOICE:
+	case ROW_CHOICE:
 		*(unsigned *)place = choice_of(key, value);
 		break;
-	case KEY_ROWS:
+	case ROW_OBJECT:
 		keys_store(key->rows, value, home, place);
 		break;
-	case KEY_COMMANDS:
+	case ROW_EITHER:
 		*(struct commands **)place = commands_new(value);
 		break;
-	case KEY_CHECKS:
+	case ROW_CHECKS:
 		*(struct value **)place = value_copy(value);
 		break;
-	case KEY_ENTRIES:
-	case KEY_TEXTS:
-	case KEY_LIST:
-	case KEY_SOURCES:
-	case KEY_VALUES:
+	default:
 		break;
 	}
 }
@@ -1111,10 +926,10 @@ static void store_value(const struct key *key, const struct value *value,
  * at TARGET. The places of absent members stay unchanged. Former values of a place are
  * not freed.
  */
-static void keys_store(const struct key *rows, const struct value *object,
-		       enum key_home home, void *target)
+static void keys_store(const struct row *rows, const struct value *object, int home,
+		       void *target)
 {
-	for (const struct key *key = rows; key->name; key++) {
+	for (const struct row *key = rows; key->name; key++) {
 		const struct value *value = value_member(object, key->name);
 
 		if (value && key->home == home)
@@ -1189,12 +1004,12 @@ void config_auto_free(struct config **config)
  * Move the members of OBJECT without a row in ROWS into a new object; NULL: there are
  * none.
  */
-static struct value *take_strange(const struct key *rows, struct value *object)
+static struct value *take_strange(const struct row *rows, struct value *object)
 {
 	struct value *strange = NULL;
 
 	for (void *at = value_first(object); at; at = value_next(object, at)) {
-		if (keys_find(rows, value_key(at)))
+		if (rows_find(rows, value_key(at)))
 			continue;
 		if (!strange)
 			strange = value_new_object();
@@ -1241,7 +1056,7 @@ bool config_parse(struct str text, const char *source, struct config **config,
 		if (!value_parse(text, VALUE_COMMENTS, &root, err))
 			return err_while(err, "%s", source);
 		take_plugin_keys(root, made);
-		if (!config_keys_check(keys_config, root, "", err))
+		if (!fits_keys(keys_config, root, err))
 			return err_while(err, "%s", source);
 		keys_store(keys_config, root, KEY_IN_CONFIG, made);
 		made->root = value_ref(root);
@@ -1318,7 +1133,8 @@ static const struct value *entry_in(const struct value *entries,
 
 bool config_check_entry(const struct value *entry, const char *where, struct err *err)
 {
-	return config_keys_check(keys_agent, entry, "", err) || err_while(err, "%s", where);
+	return fits_keys(keys_agent, entry, err) ||
+	       (where ? err_while(err, "%s", where) : false);
 }
 
 bool config_parse_policy(struct str text, const char *source, struct value **entry,
@@ -1333,7 +1149,7 @@ bool config_parse_policy(struct str text, const char *source, struct value **ent
 		return err_while(err, "%s", source);
 	if (!config_check_entry(root, source, err))
 		return false;
-	for (const struct key *key = keys_agent; key->name; key++) {
+	for (const struct row *key = keys_agent; key->name; key++) {
 		if (key->home != KEY_IN_POLICY && value_member(root, key->name))
 			return err_set(err, EINVAL,
 				       "%s: /%s: is a key of an agent, not of a policy",
@@ -1488,7 +1304,7 @@ const struct value *config_own_value(const struct config *config, const char *ag
 	return value ? value : config_value(config, key);
 }
 
-static size_t count_rows(const struct key *rows)
+static size_t count_rows(const struct row *rows)
 {
 	size_t count = 0;
 
@@ -1498,7 +1314,7 @@ static size_t count_rows(const struct key *rows)
 }
 
 /* Check KEYS, which stand at POINTER beside the keys of ROWS: each must be in ASKED. */
-static bool check_strange(const struct key *rows, const struct value *keys,
+static bool check_strange(const struct row *rows, const struct value *keys,
 			  const char *pointer, const struct value *asked, struct err *err)
 {
 	void *at = value_first(keys);
@@ -1512,7 +1328,7 @@ static bool check_strange(const struct key *rows, const struct value *keys,
 		return true;
 	auto_free const char **names =
 		memory_array(count_rows(rows) + value_count(asked) + 1, sizeof(*names));
-	for (const struct key *key = rows; key->name; key++)
+	for (const struct row *key = rows; key->name; key++)
 		names[count++] = key->name;
 	for (size_t i = 0; i < value_count(asked); i++)
 		names[count++] = value_text(value_item(asked, i));

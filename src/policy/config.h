@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/text/rows.h"
 #include "base/value.h"
 #include "policy/policy.h"
 
@@ -98,8 +99,9 @@ bool config_override(struct config *config, const char *agent, const struct valu
 		     const char *where, struct err *err);
 
 /*
- * Is ENTRY, for example of a role's front matter, a sound agent entry? WHERE names it
- * in sentences.
+ * Is ENTRY, for example of a role's front matter, a sound agent entry? If not, ERR names
+ * the place as a JSON pointer, the rule, and the nearest key for an unknown one. WHERE
+ * (or NULL) stands before it.
  */
 bool config_check_entry(const struct value *entry, const char *where, struct err *err);
 
@@ -211,76 +213,26 @@ struct config {
  * where it is stored.
  */
 
-enum key_kind {
-	KEY_TEXT = 1, /* char *; at most `max` bytes */
-	/* struct policy_names; each one of `choices`, unless `choices` is NULL */
-	KEY_NAMES,
-	KEY_HOSTS,     /* struct policy_names: entries as in policy/network.h */
-	KEY_RESOLVER,  /* char *: an address with or without a port */
-	KEY_PATH,      /* struct policy_path */
-	KEY_PATHS,     /* struct policy_paths */
-	KEY_VARIABLES, /* struct policy_names: NAME or NAME=value */
-	KEY_FLAG,      /* bool */
-	KEY_COUNT,     /* uint64_t */
-	KEY_SIZE,      /* uint64_t: bytes, or text with K, M, G, T */
-	KEY_SECONDS,   /* double */
-	KEY_NUMBER,    /* double */
-	KEY_CHOICE,    /* unsigned: index in `choices` */
-	KEY_ROWS,      /* an object with the keys `rows`, stored from `offset` on */
-	/*
-	 * an object: name -> object with the keys `rows`; not stored by this table. The
-	 * names are agents, or, with `max`, any texts of at most that many bytes.
-	 */
-	KEY_ENTRIES,
-	KEY_TEXTS, /* list of texts of at most `max` bytes; not stored by this table */
-	KEY_LIST,  /* list of objects with the keys `rows`; not stored by this table */
-	/* list of texts, or objects with the keys `rows`; not stored by this table */
-	KEY_SOURCES,
-	/*
-	 * object of any values under names that others define; not stored by this table
-	 */
-	KEY_VALUES,
-	/*
-	 * struct value *: an object, name -> text of at most `max` bytes, or an object
-	 * (`rows`)
-	 */
-	KEY_CHECKS,
-	/* struct commands *: one of `choices`, or an object with the keys `rows` */
-	KEY_COMMANDS,
-};
-
 /*
  * The struct that contains `offset`. KEY_KEPT: none; config_value returns the written
  * value.
  */
 enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE, KEY_KEPT };
 
-struct key {
-	const char *name;
-	enum key_kind kind;
-	enum key_home home;
-	size_t offset;
-	double min, max;     /* numbers: bounds; texts: maximum of bytes */
-	const char *choices; /* blank-separated */
-	const char *former;  /* a choice of former versions; NULL: none */
-	const char *instead; /* the sentence that refuses it */
-	/* the default, for the manual; NULL in `limits`: the number from policy_new */
-	const char *initial;
-	const char *description; /* one sentence for the manual */
-	const struct key *rows;
-};
+/*
+ * `home` and `offset` of a row say where its value is stored, and `initial` is the default
+ * for the manual (NULL in `limits`: the number from policy_new), as `description` is. How
+ * a kind is stored: ROW_BYTES and ROW_ADDRESS as char *, ROW_NAMES, ROW_HOSTS and
+ * ROW_VARIABLES as struct policy_names, ROW_PATH as struct policy_path, ROW_PATHS as
+ * struct policy_paths, ROW_FLAG as bool, ROW_COUNT and ROW_SIZE as uint64_t, ROW_SECONDS
+ * and ROW_NUMBER as double, ROW_CHOICE as unsigned (its index), ROW_OBJECT with its rows
+ * from `offset` on, ROW_CHECKS as a struct value *, ROW_EITHER as struct commands *. This
+ * table does not store the other kinds.
+ */
 
 /* Tables end with {0}. */
-extern const struct key keys_config[]; /* top level of config.json */
-extern const struct key keys_agent[];  /* an entry of `agents`; front matter of a role */
-
-/*
- * Does OBJECT have only keys of ROWS, each of the right kind and within its bounds? ERR
- * names the place as a JSON pointer (below POINTER), the rule, and the nearest key for
- * an unknown one.
- */
-bool config_keys_check(const struct key *rows, const struct value *object,
-		       const char *pointer, struct err *err);
+extern const struct row keys_config[]; /* top level of config.json */
+extern const struct row keys_agent[];  /* an entry of `agents`; front matter of a role */
 
 /*
  * Append the list of keys as Markdown tables, the generated part of docs/policy.md.

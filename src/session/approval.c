@@ -163,12 +163,12 @@ enum { RELAYED_DEPTH_MAX = 8 };
 /* The command of the call, or its tool with all arguments. */
 static void approval_command(const struct running *running, struct buf *text)
 {
-	const struct tool_param *rows = running->tool->params;
+	const struct row *rows = running->tool->params;
 
 	for (; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(running->arguments, rows->name);
 
-		if (rows->kind == PARAM_COMMAND && value != NULL) {
+		if (rows->kind == ROW_COMMAND && value != NULL) {
 			(void)buf_addstr(text, value_str(value));
 			return;
 		}
@@ -183,13 +183,13 @@ static void approval_command(const struct running *running, struct buf *text)
 static void folder_of(const struct running *running, struct buf *folder)
 {
 	const struct session *session = running->session;
-	const struct tool_param *rows = running->tool->params;
+	const struct row *rows = running->tool->params;
 
 	for (; rows != NULL && rows->name != NULL; rows++) {
 		const char *given =
 			value_text(value_member(running->arguments, rows->name));
 
-		if (rows->kind == PARAM_FOLDER && given != NULL &&
+		if (rows->kind == ROW_FOLDER && given != NULL &&
 		    path_normal(session_workspace(session), given, folder))
 			return;
 	}

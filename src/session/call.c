@@ -92,20 +92,6 @@ static double deadline_of(const struct running *running, const struct request *r
 	return timeout_s;
 }
 
-/* The schema of TOOL: its own, or one that is made at the tool's first call. */
-static const struct value *tool_schema(struct session *session, const struct tool *tool)
-{
-	size_t at = 0;
-
-	if (tool->schema != NULL)
-		return tool->schema;
-	while (session->all_tools[at] != tool)
-		at++;
-	if (session->schemas[at] == NULL)
-		session->schemas[at] = schema_of_tool(tool);
-	return session->schemas[at];
-}
-
 static bool arguments_fit(struct running *running, const struct request *request)
 {
 	struct buf sentence;
@@ -117,8 +103,8 @@ static bool arguments_fit(struct running *running, const struct request *request
 	else
 		ok = schema_parse_arguments(running->tool, request->arguments_text,
 					    &running->arguments, &sentence);
-	ok = ok && schema_fit(running->tool, tool_schema(running->session, running->tool),
-			      running->arguments, &running->capped, &sentence);
+	ok = ok &&
+	     schema_fit(running->tool, running->arguments, &running->capped, &sentence);
 	if (!ok)
 		(void)tool_fail(&running->result, "%s", sentence.data);
 	buf_fini(&sentence);
@@ -180,7 +166,7 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 	return true;
 }
 
-static bool paths_collect(struct running *running, const struct tool_param *rows,
+static bool paths_collect(struct running *running, const struct row *rows,
 			  const struct value *arguments, struct path_list **list)
 {
 	bool writes = (running->tool->effects & EFFECT_WRITES) != 0;
@@ -188,15 +174,15 @@ static bool paths_collect(struct running *running, const struct tool_param *rows
 	for (; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(arguments, rows->name);
 		const char *text = value_text(value);
-		if (text != NULL && rows->kind == PARAM_PATH &&
+		if (text != NULL && rows->kind == ROW_PATH &&
 		    !path_collect(running, text, writes, list))
 			return false;
-		if (text != NULL && rows->kind == PARAM_FOLDER &&
+		if (text != NULL && rows->kind == ROW_FOLDER &&
 		    !path_collect(running, text, false, list))
 			return false;
-		if (text != NULL && rows->kind == PARAM_FOLDER && (*list)->folder == NULL)
+		if (text != NULL && rows->kind == ROW_FOLDER && (*list)->folder == NULL)
 			(*list)->folder = (*list)->items[(*list)->count - 1].path;
-		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++) {
+		for (size_t i = 0; rows->kind == ROW_LIST && i < value_count(value); i++) {
 			if (!paths_collect(running, rows->rows, value_item(value, i), list))
 				return false;
 		}
@@ -261,7 +247,7 @@ static const char **command_find(const struct running *running, const struct pat
 				 struct policy_request *request)
 {
 	static const char *const no_text[] = {"(bytes that are no UTF-8)", NULL};
-	const struct tool_param *rows = running->tool->params;
+	const struct row *rows = running->tool->params;
 	const bool hex = value_is_true(value_member(running->arguments, "hex"));
 	const char **argv = NULL;
 
@@ -272,9 +258,9 @@ static const char **command_find(const struct running *running, const struct pat
 
 		if (value == NULL)
 			continue;
-		if (rows->kind == PARAM_COMMAND && request->command.data == NULL)
+		if (rows->kind == ROW_COMMAND && request->command.data == NULL)
 			request->command = value_str(value);
-		if (rows->kind == PARAM_ARGV && argv == NULL)
+		if (rows->kind == ROW_ARGV && argv == NULL)
 			request->argv = argv = argv_of(value, hex);
 	}
 	/* A plan could not carry such bytes as they are. */

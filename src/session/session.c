@@ -75,49 +75,23 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 	return policy_check_tools(policy, known, count, err);
 }
 
-static void forget_tools(struct session *session)
-{
-	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
-		value_free(session->schemas[i]);
-	free(session->schemas);
-	free(session->offered);
-}
-
-/* Take the schema that was made for TOOL out of the session. */
-static struct value *take_schema(struct session *session, const struct tool *tool)
-{
-	struct value *schema = NULL;
-
-	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++) {
-		if (session->all_tools[i] == tool && schema == NULL) {
-			schema = session->schemas[i];
-			session->schemas[i] = NULL;
-		}
-	}
-	return schema;
-}
-
 bool session_set_tools(struct session *session, const struct tool *const *tools,
 		       struct err *err)
 {
 	size_t count = 0, all = tools_count(tools);
 	const struct tool **offered;
-	struct value **schemas;
 
 	if (!session_check_tools(session->policy, tools, err))
 		return false;
 	offered = memory_array(all + 1, sizeof(*offered));
-	schemas = memory_array(all + 1, sizeof(struct value *));
 	for (size_t i = 0; i < all; i++) {
-		schemas[i] = take_schema(session, tools[i]);
 		if (tool_is_served(tools[i]) &&
 		    policy_has_tool(session->policy, tools[i]->name))
 			offered[count++] = tools[i];
 	}
-	forget_tools(session);
+	free(session->offered);
 	session->all_tools = tools;
 	session->offered = offered;
-	session->schemas = schemas;
 	return true;
 }
 
@@ -407,7 +381,7 @@ void session_close(struct session *session)
 	value_free(session->granted);
 	value_free(session->outside);
 	free(session->folder);
-	forget_tools(session);
+	free(session->offered);
 	forget_changed(session);
 	free(session);
 }
@@ -555,14 +529,14 @@ static void path_visit(void *context, const char *text)
 	buf_fini(&path);
 }
 
-static void paths_visit(struct path_visit *visit, const struct tool_param *rows,
+static void paths_visit(struct path_visit *visit, const struct row *rows,
 			const struct value *arguments)
 {
 	for (; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(arguments, rows->name);
-		if (rows->kind == PARAM_PATH && value_text(value) != NULL)
+		if (rows->kind == ROW_PATH && value_text(value) != NULL)
 			path_visit(visit, value_text(value));
-		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++)
+		for (size_t i = 0; rows->kind == ROW_LIST && i < value_count(value); i++)
 			paths_visit(visit, rows->rows, value_item(value, i));
 	}
 }

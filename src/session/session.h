@@ -401,7 +401,6 @@ struct session {
 	struct policy *policy;
 	const struct tool *const *all_tools;
 	const struct tool **offered; /* NULL-ended */
-	struct value **schemas;      /* one for each of all_tools; NULL: not made yet */
 	struct event_sink sink;
 	struct loop *loop;
 	bool own_loop;

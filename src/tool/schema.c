@@ -5,17 +5,18 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "tool/tool.h"
 #include "tool/validate.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,29 +27,29 @@ enum { SCHEMA_QUOTED_MAX = 200 };
 enum { DESCRIPTION_MAX = 4096 };
 
 /* Do `min` and `max` of ROW set bounds? */
-static bool schema_has_bounds(const struct tool_param *row)
+static bool schema_has_bounds(const struct row *row)
 {
 	return row->max > row->min;
 }
 
-static void set_text_bounds(struct value *schema, const struct tool_param *row)
+static void set_text_bounds(struct value *schema, const struct row *row)
 {
 	if (!schema_has_bounds(row))
 		return;
-	value_set_integer(schema, "minLength", row->min);
-	value_set_integer(schema, "maxLength", row->max);
+	value_set_integer(schema, "minLength", (int64_t)row->min);
+	value_set_integer(schema, "maxLength", (int64_t)row->max);
 }
 
-static void set_list_bounds(struct value *schema, const struct tool_param *row)
+static void set_list_bounds(struct value *schema, const struct row *row)
 {
 	if (!schema_has_bounds(row))
 		return;
-	value_set_integer(schema, "minItems", row->min);
-	value_set_integer(schema, "maxItems", row->max);
+	value_set_integer(schema, "minItems", (int64_t)row->min);
+	value_set_integer(schema, "maxItems", (int64_t)row->max);
 }
 
 /* Is ROW the deadline of a call of TOOL? Its ceiling comes from TOOL. */
-static bool schema_is_deadline(const struct tool_param *row, const struct tool *tool)
+static bool schema_is_deadline(const struct row *row, const struct tool *tool)
 {
 	return tool->timeout_max_s > 0 && strcmp(row->name, "timeout_s") == 0;
 }
@@ -58,18 +59,18 @@ static bool schema_is_deadline(const struct tool_param *row, const struct tool *
  * that checks would refuse larger numbers, which we accept. The description states the
  * ceiling.
  */
-static void set_number_bounds(struct value *schema, const struct tool_param *row)
+static void set_number_bounds(struct value *schema, const struct row *row)
 {
 	if (schema_has_bounds(row))
-		value_set_integer(schema, "minimum", row->min);
-	else if (row->kind != PARAM_INTEGER)
+		value_set_integer(schema, "minimum", (int64_t)row->min);
+	else if (row->kind != ROW_INTEGER)
 		value_set_integer(schema, "minimum", 0);
-	if (row->kind == PARAM_SECONDS && (!schema_has_bounds(row) || row->min <= 0)) {
+	if (row->kind == ROW_SECONDS && (!schema_has_bounds(row) || row->min <= 0)) {
 		value_remove(schema, "minimum");
 		value_set_integer(schema, "exclusiveMinimum", 0);
 	}
-	if (row->kind == PARAM_ID && schema_has_bounds(row))
-		value_set_integer(schema, "maximum", row->max);
+	if (row->kind == ROW_ID && schema_has_bounds(row))
+		value_set_integer(schema, "maximum", (int64_t)row->max);
 }
 
 static struct value *choices_of(const char *choices)
@@ -82,7 +83,7 @@ static struct value *choices_of(const char *choices)
 	return list;
 }
 
-static struct value *schema_of_rows(const struct tool_param *rows, const struct tool *tool);
+static struct value *schema_of_rows(const struct row *rows, const struct tool *tool);
 
 static struct value *array_of(struct value *take_items, struct value *take_schema)
 {
@@ -98,70 +99,64 @@ static struct value *text_schema(void)
 	return schema;
 }
 
-static const char *type_of(enum param_kind kind)
+static const char *type_of(enum row_kind kind)
 {
 	switch (kind) {
-	case PARAM_COUNT:
-	case PARAM_ID:
-	case PARAM_INTEGER:
+	case ROW_COUNT:
+	case ROW_ID:
+	case ROW_INTEGER:
 		return "integer";
-	case PARAM_SECONDS:
+	case ROW_SECONDS:
 		return "number";
-	case PARAM_BOOLEAN:
+	case ROW_FLAG:
 		return "boolean";
-	case PARAM_LIST:
-	case PARAM_TEXTS:
-	case PARAM_ARGV:
+	case ROW_LIST:
+	case ROW_TEXTS:
+	case ROW_ARGV:
 		return "array";
-	case PARAM_TEXT:
-	case PARAM_COMMAND:
-	case PARAM_PATH:
-	case PARAM_FOLDER:
-	case PARAM_CHOICE:
-		break;
+	default:
+		return "string";
 	}
-	return "string";
 }
 
-static void set_kind(struct value *schema, const struct tool_param *row,
-		     const struct tool *tool)
+static void set_kind(struct value *schema, const struct row *row, const struct tool *tool)
 {
 	switch (row->kind) {
-	case PARAM_TEXT:
-	case PARAM_COMMAND:
+	case ROW_TEXT:
+	case ROW_COMMAND:
 		set_text_bounds(schema, row);
 		break;
-	case PARAM_PATH:
-	case PARAM_FOLDER:
+	case ROW_PATH:
+	case ROW_FOLDER:
 		value_set_integer(schema, "minLength", 1);
 		break;
-	case PARAM_COUNT:
-	case PARAM_ID:
-	case PARAM_INTEGER:
-	case PARAM_SECONDS:
+	case ROW_COUNT:
+	case ROW_ID:
+	case ROW_INTEGER:
+	case ROW_SECONDS:
 		set_number_bounds(schema, row);
 		break;
-	case PARAM_CHOICE:
+	case ROW_CHOICE:
 		value_set(schema, "enum", choices_of(row->choices));
 		break;
-	case PARAM_LIST:
+	case ROW_LIST:
 		set_list_bounds(schema, row);
 		(void)array_of(schema_of_rows(row->rows, tool), schema);
 		break;
-	case PARAM_TEXTS:
-	case PARAM_ARGV:
+	case ROW_TEXTS:
+	case ROW_ARGV:
 		set_list_bounds(schema, row);
 		(void)array_of(text_schema(), schema);
 		break;
-	case PARAM_BOOLEAN:
+	default:
 		break;
 	}
 }
 
-static void schema_cap_describe(const struct tool_param *row, const struct tool *tool,
+static void schema_cap_describe(const struct row *row, const struct tool *tool,
 				struct buf *description);
 
-static struct value *schema_of_row(const struct tool_param *row, const struct tool *tool)
+static struct value *schema_of_row(const struct row *row, const struct tool *tool)
 {
 	struct value *schema = value_new_object();
 	struct value *initial = NULL;
@@ -180,13 +175,13 @@ static struct value *schema_of_row(const struct tool_param *row, const struct to
 	return schema;
 }
 
-static struct value *schema_of_rows(const struct tool_param *rows, const struct tool *tool)
+static struct value *schema_of_rows(const struct row *rows, const struct tool *tool)
 {
 	struct value *schema = value_new_object();
 	struct value *properties = value_new_object();
 	struct value *required = value_new_array();
 
-	for (const struct tool_param *row = rows; row && row->name; row++) {
+	for (const struct row *row = rows; row && row->name; row++) {
 		value_set(properties, row->name, schema_of_row(row, tool));
 		if (row->required)
 			value_append(required, value_new_text(row->name));
@@ -222,23 +217,23 @@ enum {
 /* A larger ceiling is not mentioned, because nobody means such numbers. */
 #define WORTH_A_WORD ((double)INT32_MAX)
 
-static bool is_quantity(const struct tool_param *row)
+static bool is_quantity(const struct row *row)
 {
-	return row->kind == PARAM_COUNT || row->kind == PARAM_INTEGER ||
-	       row->kind == PARAM_SECONDS;
+	return row->kind == ROW_COUNT || row->kind == ROW_INTEGER ||
+	       row->kind == ROW_SECONDS;
 }
 
 /*
  * Does a number of ROW have a ceiling in a call of TOOL with ARGUMENTS (NULL: a call
  * that is waited for)? Sets *MOST to it.
  */
-static bool schema_cap_find(const struct tool_param *row, const struct tool *tool,
+static bool schema_cap_find(const struct row *row, const struct tool *tool,
 			    const struct value *arguments, double *most)
 {
 	if (!is_quantity(row))
 		return false;
 	if (schema_has_bounds(row))
-		*most = (double)row->max;
+		*most = row->max;
 	else if (!schema_is_deadline(row, tool))
 		return false;
 	else if (tool->job_max_s > 0 && value_is_true(value_member(arguments, "background")))
@@ -252,7 +247,7 @@ static bool schema_cap_find(const struct tool_param *row, const struct tool *too
  * Append the ceiling of ROW to its description: ", at most 5"; nothing when there is
  * none.
  */
-static void schema_cap_describe(const struct tool_param *row, const struct tool *tool,
+static void schema_cap_describe(const struct row *row, const struct tool *tool,
 				struct buf *description)
 {
 	double most;
@@ -264,20 +259,24 @@ static void schema_cap_describe(const struct tool_param *row, const struct tool 
 		(void)buf_addf(description, "; in the background %.0f", tool->job_max_s);
 }
 
-static void note(struct value **capped, const char *name, const struct value *given,
-		 int64_t used)
+static void note(struct value **capped, const char *pointer, const struct row *row,
+		 const struct value *given, int64_t used)
 {
 	struct value *entry = value_new_object();
+	struct buf name;
 
 	if (*capped == NULL)
 		*capped = value_new_object();
 	value_set(entry, "given", value_copy(given));
 	value_set_integer(entry, "used", used);
-	value_set(*capped, name, entry);
+	buf_init(&name, POINTER_MAX);
+	(void)buf_addf(&name, "%s%s", pointer, row->name);
+	value_set(*capped, name.data, entry);
+	buf_fini(&name);
 }
 
-static void cap_number(const struct tool_param *row, const struct tool *tool,
-		       const char *name, struct value *arguments, struct value **capped)
+static void cap_number(const struct row *row, const struct tool *tool,
+		       const char *pointer, struct value *arguments, struct value **capped)
 {
 	const struct value *value = value_member(arguments, row->name);
 	const double given = value_number(value);
@@ -289,41 +288,34 @@ static void cap_number(const struct tool_param *row, const struct tool *tool,
 	/*
 	 * A count with a fraction is wrong, however large it is: leave it to the check.
 	 */
-	if (row->kind != PARAM_SECONDS && given != trunc(given))
+	if (row->kind != ROW_SECONDS && given != trunc(given))
 		return;
 	/* Bounds of rows are whole numbers, and ceilings of tools are whole seconds. */
-	note(capped, name, value, (int64_t)most);
+	note(capped, pointer, row, value, (int64_t)most);
 	value_set_integer(arguments, row->name, (int64_t)most);
 }
 
-static void cap_rows(const struct tool *tool, const struct tool_param *rows,
-		     const char *pointer, struct value *arguments, struct value **capped)
+/*
+ * Cap the numbers of ARGUMENTS, nested lists included. CAPPED (NULL at first) becomes
+ * an object from the name of an argument, or its JSON pointer inside a list, to {given,
+ * used}. The caller owns it.
+ */
+static void cap_rows(const struct tool *tool, const struct row *rows, const char *pointer,
+		     struct value *arguments, struct value **capped)
 {
-	for (const struct tool_param *row = rows; row != NULL && row->name != NULL; row++) {
+	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
 		struct value *value = value_member(arguments, row->name);
-		struct buf name;
 
-		if (value == NULL)
-			continue;
-		buf_init(&name, POINTER_MAX);
-		(void)buf_addf(&name, "%s%s", pointer, row->name);
-		cap_number(row, tool, name.data, arguments, capped);
-		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
+		cap_number(row, tool, pointer, arguments, capped);
+		for (size_t i = 0; row->kind == ROW_LIST && i < value_count(value); i++) {
 			struct buf below;
 
 			buf_init(&below, POINTER_MAX);
-			(void)buf_addf(&below, "/%s/%zu/", name.data, i);
+			(void)buf_addf(&below, "/%s%s/%zu/", pointer, row->name, i);
 			cap_rows(tool, row->rows, below.data, value_item(value, i), capped);
 			buf_fini(&below);
 		}
-		buf_fini(&name);
 	}
-}
-
-void schema_cap(const struct tool *tool, struct value *arguments, struct value **capped)
-{
-	if (value_kind(arguments) == VALUE_OBJECT)
-		cap_rows(tool, tool->params, "", arguments, capped);
 }
 
 void schema_cap_tell(const struct tool *tool, const struct value *capped,
@@ -392,183 +384,64 @@ static void add_problem(const struct tool *tool, const struct validate_problem *
 	add_example(tool, sentence);
 }
 
-static bool has_nul(const struct value *value)
-{
-	struct str text = value_str(value);
-
-	return text.size > 0 && memchr(text.data, '\0', text.size);
-}
-
-static bool is_texts(const struct tool_param *row)
-{
-	return row->kind == PARAM_TEXTS || row->kind == PARAM_ARGV;
-}
-
 /*
- * Refuse NUL in paths and arguments. The kernel ends them at the first NUL, so it would
- * use another text than the one checked.
+ * ARGUMENTS do not fit the rows of TOOL, as PROBLEM says. Their schema refuses them in the
+ * words that a model reads of every schema, but it knows no NUL.
  */
-static bool check_nul(const struct tool *tool, const struct tool_param *rows,
-		      const struct value *object, struct buf *sentence)
+static void add_refusal(const struct tool *tool, const struct rows_problem *problem,
+			const struct value *arguments, struct buf *sentence)
 {
-	for (const struct tool_param *row = rows; row && row->name; row++) {
-		const struct value *value = value_member(object, row->name);
-		bool fine = true;
+	auto_value struct value *schema = schema_of_tool(tool);
+	struct validate_problem broken;
 
-		if (row->kind == PARAM_PATH || row->kind == PARAM_FOLDER)
-			fine = !has_nul(value);
-		for (size_t i = 0; is_texts(row) && i < value_count(value); i++)
-			fine = fine && !has_nul(value_item(value, i));
-		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
-			if (!check_nul(tool, row->rows, value_item(value, i), sentence))
-				return false;
-		}
-		if (!fine) {
-			(void)buf_addf(sentence, "%s: \"%s\" may not hold a NUL character.",
-				       tool->name, row->name);
-			add_example(tool, sentence);
-			return false;
-		}
+	if (validate_value(schema, arguments, &broken)) {
+		(void)snprintf(broken.pointer, sizeof(broken.pointer), "/%s",
+			       problem->row->name);
+		(void)snprintf(broken.rule, sizeof(broken.rule),
+			       "may not hold a NUL character");
 	}
-	return true;
+	add_problem(tool, &broken, sentence);
 }
 
-/*
- * Is the length of TEXT within bounds, judged by its bytes? A text has at most as many
- * characters.
- */
-static bool text_is_plain(const struct tool_param *row, struct str text)
-{
-	int64_t least = schema_has_bounds(row)    ? row->min
-			: row->kind == PARAM_TEXT ? 0
-						  : 1;
+static bool repair_rows(const struct row *rows, struct value *object, struct buf *sentence);
 
-	return least <= 1 && (int64_t)text.size >= least &&
-	       (!schema_has_bounds(row) || (int64_t)text.size <= row->max);
-}
-
-static bool number_is_plain(const struct tool_param *row, const struct tool *tool,
-			    const struct value *value)
-{
-	double number = value_number(value), most;
-
-	if (!value_is_number(value) ||
-	    (row->kind != PARAM_SECONDS && value_kind(value) != VALUE_INTEGER))
-		return false;
-	if (row->kind == PARAM_SECONDS && number <= 0)
-		return false;
-	if (schema_cap_find(row, tool, NULL, &most) && number > most)
-		return false;
-	if (schema_has_bounds(row))
-		return number >= (double)row->min && number <= (double)row->max;
-	return row->kind == PARAM_INTEGER || number >= 0;
-}
-
-static bool is_plain(const struct tool *tool, const struct tool_param *rows,
-		     const struct value *object);
-
-static bool list_is_plain(const struct tool_param *row, const struct tool *tool,
-			  const struct value *list)
-{
-	int64_t count = (int64_t)value_count(list);
-
-	if (value_kind(list) != VALUE_ARRAY ||
-	    (schema_has_bounds(row) && (count < row->min || count > row->max)))
-		return false;
-	for (int64_t i = 0; i < count; i++) {
-		const struct value *item = value_item(list, (size_t)i);
-		if (row->kind != PARAM_LIST ? value_kind(item) != VALUE_STRING
-					    : !is_plain(tool, row->rows, item))
-			return false;
-	}
-	return true;
-}
-
-static bool value_is_plain(const struct tool_param *row, const struct tool *tool,
-			   const struct value *value)
-{
-	switch (row->kind) {
-	case PARAM_TEXT:
-	case PARAM_COMMAND:
-	case PARAM_PATH:
-	case PARAM_FOLDER:
-		return value_kind(value) == VALUE_STRING &&
-		       text_is_plain(row, value_str(value));
-	case PARAM_COUNT:
-	case PARAM_ID:
-	case PARAM_INTEGER:
-	case PARAM_SECONDS:
-		return number_is_plain(row, tool, value);
-	case PARAM_BOOLEAN:
-		return value_kind(value) == VALUE_BOOLEAN;
-	case PARAM_LIST:
-	case PARAM_TEXTS:
-	case PARAM_ARGV:
-		return list_is_plain(row, tool, value);
-	case PARAM_CHOICE:
-		break; /* rare, and needs a search in a list of words */
-	}
-	return false;
-}
-
-/*
- * Are the arguments as in most calls: each member has the name of a row and a right
- * value? Then nothing needs repair, and the schema cannot refuse anything. False only
- * means that both have to be tried.
- */
-static bool is_plain(const struct tool *tool, const struct tool_param *rows,
-		     const struct value *object)
-{
-	size_t known = 0;
-
-	if (value_kind(object) != VALUE_OBJECT)
-		return false;
-	for (const struct tool_param *row = rows; row && row->name; row++) {
-		const struct value *value = value_member(object, row->name);
-
-		if (value ? !value_is_plain(row, tool, value) : row->required)
-			return false;
-		known += value != NULL;
-	}
-	return known == value_count(object);
-}
-
-static bool repair_and_check(const struct tool *tool, const struct value *schema,
-			     struct value *arguments, struct value **capped,
+/* Repair ARGUMENTS, which do not fit yet. */
+static bool repair_arguments(const struct tool *tool, struct value *arguments,
 			     struct buf *sentence)
 {
-	struct validate_problem problem;
 	struct buf conflict;
-	bool fine = true;
+	bool fine;
 
-	buf_init(&conflict, sizeof(problem.rule));
-	if (value_kind(arguments) == VALUE_OBJECT) {
-		fine = schema_repair(tool->params, arguments, &conflict);
-		if (!fine) {
-			(void)buf_addf(sentence, "%s: %s", tool->name, conflict.data);
-			add_stop(sentence);
-			add_example(tool, sentence);
-		}
+	if (value_kind(arguments) != VALUE_OBJECT)
+		return true;
+	buf_init(&conflict, VALIDATE_RULE_MAX);
+	fine = repair_rows(tool->params, arguments, &conflict);
+	if (!fine) {
+		(void)buf_addf(sentence, "%s: %s", tool->name, conflict.data);
+		add_stop(sentence);
+		add_example(tool, sentence);
 	}
 	buf_fini(&conflict);
-	if (!fine)
-		return false;
-	schema_cap(tool, arguments, capped);
-	if (validate_value(schema, arguments, &problem))
-		return true;
-	add_problem(tool, &problem, sentence);
-	return false;
+	return fine;
 }
 
-/* Does TYPE, a name or a list of names, include NAME? */
-static bool has_type(const struct value *type, const char *name)
+/*
+ * The arguments of most calls fit as they are. Only those that do not are repaired and
+ * looked at again.
+ */
+static bool fit_rows(const struct tool *tool, struct value *arguments,
+		     struct value **capped, struct buf *sentence)
 {
-	if (str_is(value_str(type), name))
+	const struct row whole = {.kind = ROW_OBJECT, .rows = tool->params};
+	const bool fits = rows_check(&whole, arguments, NULL);
+	struct rows_problem problem;
+
+	if (!fits && !repair_arguments(tool, arguments, sentence))
+		return false;
+	cap_rows(tool, tool->params, "", arguments, capped);
+	if (fits || rows_check(&whole, arguments, &problem))
 		return true;
-	for (size_t i = 0; i < value_count(type); i++) {
-		if (str_is(value_str(value_item(type, i)), name))
-			return true;
-	}
+	add_refusal(tool, &problem, arguments, sentence);
 	return false;
 }
 
@@ -583,7 +456,7 @@ static void repair_foreign(const struct value *schema, struct value *arguments)
 		const struct value *given = value_member(arguments, value_key(at));
 
 		if (given && value_kind(given) == VALUE_NULL && type &&
-		    !has_type(type, "null"))
+		    !str_is(value_str(type), "null") && !value_has_text(type, "null"))
 			value_remove(arguments, value_key(at));
 	}
 	for (size_t i = 0; i < value_count(required); i++) {
@@ -597,29 +470,28 @@ static void repair_foreign(const struct value *schema, struct value *arguments)
 	}
 }
 
-static bool fit_foreign(const struct tool *tool, const struct value *schema,
-			struct value *arguments, struct buf *sentence)
+static bool fit_foreign(const struct tool *tool, struct value *arguments,
+			struct buf *sentence)
 {
 	struct validate_problem problem;
 
-	repair_foreign(schema, arguments);
-	if (validate_value(schema, arguments, &problem))
+	repair_foreign(tool->schema, arguments);
+	if (validate_value(tool->schema, arguments, &problem))
 		return true;
 	add_problem(tool, &problem, sentence);
 	return false;
 }
 
-bool schema_fit(const struct tool *tool, const struct value *schema,
-		struct value *arguments, struct value **capped, struct buf *sentence)
+static void fill_defaults(const struct row *rows, struct value *object);
+
+bool schema_fit(const struct tool *tool, struct value *arguments, struct value **capped,
+		struct buf *sentence)
 {
 	if (tool->schema)
-		return fit_foreign(tool, schema, arguments, sentence);
-	if (!is_plain(tool, tool->params, arguments) &&
-	    !repair_and_check(tool, schema, arguments, capped, sentence))
+		return fit_foreign(tool, arguments, sentence);
+	if (!fit_rows(tool, arguments, capped, sentence))
 		return false;
-	if (!check_nul(tool, tool->params, arguments, sentence))
-		return false;
-	schema_fill_defaults(tool->params, arguments);
+	fill_defaults(tool->params, arguments);
 	return true;
 }
 
@@ -703,8 +575,7 @@ static void move_member(struct value *object, const char *from, const char *to)
 	value_remove(object, from);
 }
 
-static bool rename_aliases(const struct tool_param *row, struct value *object,
-			   struct buf *sentence)
+static bool rename_aliases(const struct row *row, struct value *object, struct buf *sentence)
 {
 	struct str rest = str_of(row->aliases), word;
 
@@ -732,7 +603,7 @@ static bool rename_aliases(const struct tool_param *row, struct value *object,
 
 /*
  * LARGE: also accept a number that fits no integer; it becomes the ceiling
- * (schema_cap).
+ * (cap_rows).
  */
 static void repair_number(struct value *object, const char *key, bool whole, bool large)
 {
@@ -792,7 +663,7 @@ static void repair_boolean(struct value *object, const char *key)
 }
 
 /* Accept other capitals: "Files" for the choice "files". */
-static void repair_choice(const struct tool_param *row, struct value *object, const char *key)
+static void repair_choice(const struct row *row, struct value *object, const char *key)
 {
 	struct str text = str_trim(value_str(value_member(object, key)));
 	struct str rest = str_of(row->choices), word;
@@ -807,7 +678,7 @@ static void repair_choice(const struct tool_param *row, struct value *object, co
 }
 
 /* Accept a list sent as JSON text, and one object where a list of objects is expected. */
-static void repair_list(const struct tool_param *row, struct value *object, const char *key)
+static void repair_list(const struct row *row, struct value *object, const char *key)
 {
 	const struct value *value = value_member(object, key);
 	struct value *parsed = NULL;
@@ -817,13 +688,12 @@ static void repair_list(const struct tool_param *row, struct value *object, cons
 	    value_parse(value_str(value), VALUE_REPAIR, &parsed, &err)) {
 		enum value_kind kind = value_kind(parsed);
 
-		if (kind == VALUE_ARRAY || (kind == VALUE_OBJECT && row->kind == PARAM_LIST))
+		if (kind == VALUE_ARRAY || (kind == VALUE_OBJECT && row->kind == ROW_LIST))
 			value_set(object, key, parsed);
 		else
 			value_free(parsed);
 	}
-	if (row->kind == PARAM_LIST &&
-	    value_kind(value_member(object, key)) == VALUE_OBJECT) {
+	if (row->kind == ROW_LIST && value_kind(value_member(object, key)) == VALUE_OBJECT) {
 		struct value *list = value_new_array();
 
 		value_append(list, value_ref(value_member(object, key)));
@@ -831,51 +701,48 @@ static void repair_list(const struct tool_param *row, struct value *object, cons
 	}
 }
 
-static void repair_value(const struct tool_param *row, struct value *object, const char *key)
+static void repair_value(const struct row *row, struct value *object, const char *key)
 {
 	switch (row->kind) {
-	case PARAM_COUNT:
-	case PARAM_ID:
-	case PARAM_INTEGER:
+	case ROW_COUNT:
+	case ROW_ID:
+	case ROW_INTEGER:
 		repair_number(object, key, true,
-			      row->kind != PARAM_ID && schema_has_bounds(row));
+			      row->kind != ROW_ID && schema_has_bounds(row));
 		break;
-	case PARAM_SECONDS:
+	case ROW_SECONDS:
 		repair_number(object, key, false, false);
 		break;
-	case PARAM_BOOLEAN:
+	case ROW_FLAG:
 		repair_boolean(object, key);
 		break;
-	case PARAM_CHOICE:
+	case ROW_CHOICE:
 		repair_choice(row, object, key);
 		break;
-	case PARAM_LIST:
-	case PARAM_TEXTS:
-	case PARAM_ARGV:
+	case ROW_LIST:
+	case ROW_TEXTS:
+	case ROW_ARGV:
 		repair_list(row, object, key);
 		break;
-	case PARAM_TEXT:
-	case PARAM_COMMAND:
-	case PARAM_PATH:
-	case PARAM_FOLDER:
+	default:
 		break;
 	}
 }
 
 /* Is the first of ROWS a text, and the only required one? */
-static bool takes_one_text(const struct tool_param *rows)
+static bool takes_one_text(const struct row *rows)
 {
 	if (!rows || !rows->name || !rows->required ||
-	    (rows->kind != PARAM_PATH && rows->kind != PARAM_TEXT))
+	    (rows->kind != ROW_PATH && rows->kind != ROW_TEXT))
 		return false;
-	for (const struct tool_param *row = rows + 1; row->name; row++) {
+	for (const struct row *row = rows + 1; row->name; row++) {
 		if (row->required)
 			return false;
 	}
 	return true;
 }
 
-static struct value *object_of(const struct tool_param *rows, struct value *text)
+static struct value *object_of(const struct row *rows, struct value *text)
 {
 	struct value *object = value_new_object();
 
@@ -887,7 +754,7 @@ static struct value *object_of(const struct tool_param *rows, struct value *text
  * Accept ["a", "b"] for [{"path": "a"}, {"path": "b"}], and "a" for a list of one such
  * object.
  */
-static void repair_texts(const struct tool_param *row, struct value *object)
+static void repair_texts(const struct row *row, struct value *object)
 {
 	struct value *given = value_member(object, row->name);
 	struct value *list;
@@ -908,22 +775,22 @@ static void repair_texts(const struct tool_param *row, struct value *object)
 	value_set(object, row->name, list);
 }
 
-static bool repair_items(const struct tool_param *row, const struct value *list,
+static bool repair_items(const struct row *row, const struct value *list,
 			 struct buf *sentence)
 {
 	for (size_t i = 0; i < value_count(list); i++) {
 		struct value *item = value_item(list, i);
 
 		if (value_kind(item) == VALUE_OBJECT &&
-		    !schema_repair(row->rows, item, sentence))
+		    !repair_rows(row->rows, item, sentence))
 			return false;
 	}
 	return true;
 }
 
-bool schema_repair(const struct tool_param *rows, struct value *object, struct buf *sentence)
+static bool repair_rows(const struct row *rows, struct value *object, struct buf *sentence)
 {
-	for (const struct tool_param *row = rows; row && row->name; row++) {
+	for (const struct row *row = rows; row && row->name; row++) {
 		const struct value *value;
 
 		if (!rename_aliases(row, object, sentence))
@@ -936,10 +803,10 @@ bool schema_repair(const struct tool_param *rows, struct value *object, struct b
 			continue;
 		}
 		repair_value(row, object, row->name);
-		if (row->kind == PARAM_LIST)
+		if (row->kind == ROW_LIST)
 			repair_texts(row, object);
 		value = value_member(object, row->name);
-		if (row->kind == PARAM_LIST && value_kind(value) == VALUE_ARRAY &&
+		if (row->kind == ROW_LIST && value_kind(value) == VALUE_ARRAY &&
 		    !repair_items(row, value, sentence))
 			return false;
 	}
@@ -956,17 +823,18 @@ static bool default_of(const char *text, struct value **value)
 	return value_parse(str_of(text), 0, value, NULL);
 }
 
-void schema_fill_defaults(const struct tool_param *rows, struct value *object)
+/* Fill in absent members that have a default. */
+static void fill_defaults(const struct row *rows, struct value *object)
 {
-	for (const struct tool_param *row = rows; row && row->name; row++) {
+	for (const struct row *row = rows; row && row->name; row++) {
 		struct value *value = value_member(object, row->name);
 		struct value *initial = NULL;
 
 		if (!value && row->initial && default_of(row->initial, &initial))
 			value_set(object, row->name, initial);
-		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
+		for (size_t i = 0; row->kind == ROW_LIST && i < value_count(value); i++) {
 			if (value_kind(value_item(value, i)) == VALUE_OBJECT)
-				schema_fill_defaults(row->rows, value_item(value, i));
+				fill_defaults(row->rows, value_item(value, i));
 		}
 	}
 }

@@ -18,65 +18,13 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/text/rows.h"
 #include "base/value.h"
 #include "policy/policy.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum param_kind {
-	PARAM_TEXT = 1,
-	/*
-	 * judged by the policy: for writing when the tool has EFFECT_WRITES, else for
-	 * reading
-	 */
-	PARAM_PATH,
-	/* a path always judged for reading (where to start, where to run) */
-	PARAM_FOLDER,
-	PARAM_COUNT, /* an integer >= 0 */
-	/* an integer >= 0 that names something: never replaced by another number */
-	PARAM_ID,
-	PARAM_INTEGER,
-	PARAM_SECONDS, /* a number > 0 */
-	PARAM_BOOLEAN,
-	PARAM_CHOICE, /* one of `choices` */
-	PARAM_LIST,   /* an array of objects with the parameters in `rows` */
-	PARAM_TEXTS,  /* an array of strings */
-	/*
-	 * a command, judged by the policy's list: shell text; a program with its
-	 * arguments
-	 */
-	PARAM_COMMAND,
-	PARAM_ARGV,
-};
-
-/*
- * One parameter; a table of them ends with {0}. The first four members are written by
- * position, the rest by name.
- */
-struct tool_param {
-	const char *name;
-	enum param_kind kind;
-	bool required;
-	const char *description; /* shown to the model; made from the constants */
-	/* other accepted names, separated by blanks: "file file_path"; never shown */
-	const char *aliases;
-	const char *choices; /* separated by blanks */
-	/*
-	 * default as JSON text, shown in the schema and filled in before execute; NULL:
-	 * absent
-	 */
-	const char *initial;
-	int64_t min,
-		/*
-		 * bounds for numbers when max > min; for texts and lists, bounds of
-		 * their length. A number over max becomes max (schema.h), unless it is
-		 * an ID; anything else out of bounds is refused.
-		 */
-		max;
-	const struct tool_param *rows;
-};
 
 enum tool_effects {
 	EFFECT_READS = POLICY_READS,
@@ -134,7 +82,16 @@ struct tool {
 	const char *example;     /* JSON arguments for help and for refusals */
 	/* other accepted tool names, separated by blanks; never shown */
 	const char *aliases;
-	const struct tool_param *params;
+	/*
+	 * The parameters. The policy judges a ROW_PATH (for writing when the tool has
+	 * EFFECT_WRITES, else for reading), a ROW_FOLDER (always for reading: where to
+	 * start, where to run), and by its list of commands a ROW_COMMAND (shell text) and
+	 * a ROW_ARGV (a program with its arguments). `description` is shown to the model;
+	 * `initial` is JSON text, shown in the schema and filled in before execute. A
+	 * number over its `max` becomes `max` (schema.h), except a ROW_ID; any other value
+	 * out of bounds is refused.
+	 */
+	const struct row *params;
 	/*
 	 * A foreign JSON Schema of the arguments, in place of `params` (which is NULL
 	 * then). It is used unchanged, and no argument is judged as a path. NULL: none.
@@ -196,7 +153,7 @@ struct tool {
 	bool (*goes_beside)(void *keeper, const struct value *arguments);
 	/*
 	 * Visits paths in ARGUMENTS that no row names, such as those inside a patch.
-	 * They are judged and remembered like those of PARAM_PATH. NULL: there are
+	 * They are judged and remembered like those of ROW_PATH. NULL: there are
 	 * none.
 	 */
 	void (*visit_paths)(const struct value *arguments,

@@ -984,26 +984,26 @@ enum {
 	CLAIM_SLACK = 256,      /* the line between head and tail */
 };
 
-static const struct tool_param bash_params[] = {
-	{"command", PARAM_COMMAND, true, "Shell text to run",
-	 .aliases = "cmd script code", .min = 1, .max = INT32_MAX},
+static const struct row bash_params[] = {
+	{"command", ROW_COMMAND, true, "Shell text to run", .aliases = "cmd script code",
+	 .min = 1, .max = INT32_MAX},
 	/* There is no default here, because the policy has it. */
-	{"timeout_s", PARAM_SECONDS, false,
+	{"timeout_s", ROW_SECONDS, false,
 	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise",
 	 .aliases = "timeout"},
-	{"workdir", PARAM_FOLDER, false,
+	{"workdir", ROW_FOLDER, false,
 	 "Folder to run in; else where the last command's cd ended",
 	 .aliases = "cwd working_directory directory"},
-	{"description", PARAM_TEXT, false, "What it is for, in a few words",
+	{"description", ROW_TEXT, false, "What it is for, in a few words",
 	 .aliases = "reason"},
-	{"background", PARAM_BOOLEAN, false,
+	{"background", ROW_FLAG, false,
 	 "Run it as a job: the answer comes at once, the tool job follows it",
 	 .aliases = "run_in_background is_background"},
-	{"max_bytes", PARAM_COUNT, false,
+	{"max_bytes", ROW_COUNT, false,
 	 "Bytes of output to show; " SHOWN_BYTES_TEXT " unless told otherwise",
 	 .aliases = "max_output max_output_bytes", .min = BASH_SHOWN_LEAST,
 	 .max = BASH_SHOWN_MOST},
-	{"tty", PARAM_BOOLEAN, false,
+	{"tty", ROW_FLAG, false,
 	 "Give it a terminal, for a program that wants one; what it asks is typed with the tool "
 	 "job",
 	 .aliases = "pty"},
@@ -1333,21 +1333,20 @@ const struct tool bash_tool = {
 #define JOB_WAIT_S     20
 #define JOB_WAIT_MAX_S 600
 
-static const struct tool_param job_params[] = {
-	{"id", PARAM_ID, false,
-	 "Number of the job; may be omitted when there is only one job",
+static const struct row job_params[] = {
+	{"id", ROW_ID, false, "Number of the job; may be omitted when there is only one job",
 	 .aliases = "job job_id"},
-	{"action", PARAM_CHOICE, false,
+	{"action", ROW_CHOICE, false,
 	 "read: what it has printed since it was last asked; wait: until it ends or waits for "
 	 "input; input: type on its terminal; signal: send it one; list: all jobs",
 	 .choices = "read wait input signal list", .initial = "\"read\""},
-	{"since", PARAM_COUNT, false,
+	{"since", ROW_COUNT, false,
 	 "Show output from this byte on (0: all) instead of what is new"},
-	{"input", PARAM_TEXT, false, "What is typed, line ends included: \"yes\\n\"",
+	{"input", ROW_TEXT, false, "What is typed, line ends included: \"yes\\n\"",
 	 .aliases = "text", .min = 1, .max = 4096},
-	{"signal", PARAM_CHOICE, false, "Signal to send; TERM unless told otherwise",
+	{"signal", ROW_CHOICE, false, "Signal to send; TERM unless told otherwise",
 	 .choices = "TERM INT KILL HUP QUIT USR1 USR2 STOP CONT"},
-	{"timeout_s", PARAM_SECONDS, false,
+	{"timeout_s", ROW_SECONDS, false,
 	 "Seconds that wait waits; " SHOWN_NUMBER(JOB_WAIT_S) " unless told otherwise",
 	 .aliases = "timeout"},
 	{0},

@@ -1650,22 +1650,20 @@ enum { FD_OLD, FD_NEW, FD_LOG };
 /* Lists up to this number of rows are written with each look that finds a difference. */
 enum { WRITTEN_MAX = 4096 };
 
-static const struct tool_param checkpoint_params[] = {
-	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
-	{"step", PARAM_BOOLEAN, false, "What differs is a command's", .initial = "false"},
-	{"began_ms", PARAM_COUNT, false, "When that command began", .max = INT64_MAX},
-	{"ended_ms", PARAM_COUNT, false, "When it ended", .max = INT64_MAX},
-	{"known", PARAM_BOOLEAN, false,
-	 "The old list is of this session, even if it is empty", .initial = "false"},
-	{"links", PARAM_BOOLEAN, false, "Objects are linked", .initial = "false"},
-	{"keep", PARAM_BOOLEAN, false, "More looks follow in this worker",
+static const struct row checkpoint_params[] = {
+	{"log", ROW_ID, true, "Number of the log", .max = UINT32_MAX},
+	{"step", ROW_FLAG, false, "What differs is a command's", .initial = "false"},
+	{"began_ms", ROW_COUNT, false, "When that command began", .aliases = NULL},
+	{"ended_ms", ROW_COUNT, false, "When it ended", .aliases = NULL},
+	{"known", ROW_FLAG, false, "The old list is of this session, even if it is empty",
 	 .initial = "false"},
-	{"looks", PARAM_COUNT, false, "Looks that the front has taken", .max = INT64_MAX},
-	{"stale", PARAM_BOOLEAN, false, "The old list is not that of the last look",
+	{"links", ROW_FLAG, false, "Objects are linked", .initial = "false"},
+	{"keep", ROW_FLAG, false, "More looks follow in this worker", .initial = "false"},
+	{"looks", ROW_COUNT, false, "Looks that the front has taken", .aliases = NULL},
+	{"stale", ROW_FLAG, false, "The old list is not that of the last look",
 	 .initial = "false"},
-	{"whole", PARAM_BOOLEAN, false, "Look at the whole workspace", .initial = "false"},
-	{"write", PARAM_BOOLEAN, false, "Write the list, however long it is",
-	 .initial = "false"},
+	{"whole", ROW_FLAG, false, "Look at the whole workspace", .initial = "false"},
+	{"write", ROW_FLAG, false, "Write the list, however long it is", .initial = "false"},
 	{0},
 };
 

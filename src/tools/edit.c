@@ -35,22 +35,22 @@ enum { EDIT_NEAR = 3 };
 /* How often the edit is tried again when another program changes the file meanwhile. */
 enum { EDIT_TRIES = 64 };
 
-static const struct tool_param edit_rows[] = {
-	{"old", PARAM_TEXT, true,
+static const struct row edit_rows[] = {
+	{"old", ROW_TEXT, true,
 	 "Text to be replaced, exactly as in the file; must stand there once",
 	 .aliases = "old_string old_str old_text search"},
-	{"new", PARAM_TEXT, true, "Text to put in its place",
+	{"new", ROW_TEXT, true, "Text to put in its place",
 	 .aliases = "new_string new_str new_text replace replacement"},
-	{"replace_all", PARAM_BOOLEAN, false, "Replace every place", .initial = "false",
+	{"replace_all", ROW_FLAG, false, "Replace every place", .initial = "false",
 	 .aliases = "all"},
 	{0},
 };
 
-static const struct tool_param edit_file_params[] = {
-	{"path", PARAM_PATH, true, "File to edit", .aliases = "file file_path filename"},
-	{"edits", PARAM_LIST, true, "Edits, all made against the file as it is now",
+static const struct row edit_file_params[] = {
+	{"path", ROW_PATH, true, "File to edit", .aliases = "file file_path filename"},
+	{"edits", ROW_LIST, true, "Edits, all made against the file as it is now",
 	 .aliases = "changes", .rows = edit_rows, .min = 1, .max = EDIT_MAX},
-	{"expected_hash", PARAM_TEXT, false,
+	{"expected_hash", ROW_TEXT, false,
 	 "Hash (read_file's, or SHA-256; 12 digits or more) that the file must have",
 	 .aliases = "hash"},
 	SHOWN_ENDS_PARAM,

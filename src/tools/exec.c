@@ -19,17 +19,17 @@
 /* the codes of env(1) and timeout(1) */
 enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 };
 
-static const struct tool_param exec_params[] = {
-	{"argv", PARAM_ARGV, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
+static const struct row exec_params[] = {
+	{"argv", ROW_ARGV, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
 	/* JSON holds only UTF-8, but a file name may have any bytes. */
-	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
+	{"hex", ROW_FLAG, false, "The texts of argv are hexadecimal digits of bytes",
 	 .initial = "false"},
 	/*
 	 * fds[0] is then a socket of packets (process/pty.h), and fds[1] takes the
 	 * output.
 	 */
-	{"rows", PARAM_COUNT, false, "Give it a terminal of so many rows", .max = UINT16_MAX},
-	{"columns", PARAM_COUNT, false, "and columns", .max = UINT16_MAX},
+	{"rows", ROW_COUNT, false, "Give it a terminal of so many rows", .max = UINT16_MAX},
+	{"columns", ROW_COUNT, false, "and columns", .max = UINT16_MAX},
 	{0},
 };
 

@@ -472,14 +472,14 @@ static enum result_status read_folder(struct call *call, const char *path,
 }
 
 /* The arguments that name a file and a part of it. */
-static const struct tool_param read_file_params[] = {
-	{"path", PARAM_PATH, true, "File to read, relative to the workspace",
+static const struct row read_file_params[] = {
+	{"path", ROW_PATH, true, "File to read, relative to the workspace",
 	 .aliases = "file file_path filename"},
-	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based",
+	{"start_line", ROW_COUNT, false, "First line wanted, 1-based",
 	 .aliases = "offset start from_line"},
-	{"end_line", PARAM_COUNT, false, "Last line wanted, inclusive",
+	{"end_line", ROW_COUNT, false, "Last line wanted, inclusive",
 	 .aliases = "end to_line"},
-	{"limit", PARAM_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
+	{"limit", ROW_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
 	 .max = INT32_MAX, .aliases = "count lines"},
 	{0},
 };
@@ -950,8 +950,8 @@ const struct tool read_file_tool = {
 /* A smaller part of a file would help nobody, so only the name of the file is given. */
 enum { BATCH_LEAST_BYTES = 200 };
 
-static const struct tool_param batch_read_params[] = {
-	{"files", PARAM_LIST, true, "Files and the ranges wanted of them",
+static const struct row batch_read_params[] = {
+	{"files", ROW_LIST, true, "Files and the ranges wanted of them",
 	 .aliases = "paths file_paths", .rows = read_file_params, .min = 1,
 	 .max = BATCH_FILES},
 	{0},

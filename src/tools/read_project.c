@@ -32,8 +32,8 @@ enum {
 
 static const char *const names[] = {"AGENTS.md", "CLAUDE.md"};
 
-static const struct tool_param read_instructions_params[] = {
-	{"leaf", PARAM_TEXT, true, "The deepest folder, relative to the workspace",
+static const struct row read_instructions_params[] = {
+	{"leaf", ROW_TEXT, true, "The deepest folder, relative to the workspace",
 	 .max = PATH_MAX - 1},
 	{0},
 };
@@ -208,8 +208,8 @@ enum {
 	ROLES_TIMEOUT_S = 10,
 };
 
-static const struct tool_param read_roles_params[] = {
-	{"name", PARAM_TEXT, false, "Only the role of this name", .max = 64},
+static const struct row read_roles_params[] = {
+	{"name", ROW_TEXT, false, "Only the role of this name", .max = 64},
 	{0},
 };
 
@@ -295,8 +295,8 @@ enum {
 	OUTPUT_TIMEOUT_S = 20,
 };
 
-static const struct tool_param read_output_params[] = {
-	{"name", PARAM_TEXT, true, "Name of the spill file: \"3.log\"", .max = 32},
+static const struct row read_output_params[] = {
+	{"name", ROW_TEXT, true, "Name of the spill file: \"3.log\"", .max = 32},
 	{0},
 };
 

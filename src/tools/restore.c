@@ -38,10 +38,10 @@ enum {
 #define TELL_COMPARING "comparing"
 #define TELL_RESTORING "restoring"
 
-static const struct tool_param restore_params[] = {
-	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
-	{"look", PARAM_BOOLEAN, false, "Only compare", .initial = "false"},
-	{"more", PARAM_BOOLEAN, false, "A later call goes on with it", .initial = "false"},
+static const struct row restore_params[] = {
+	{"log", ROW_ID, true, "Number of the log", .max = UINT32_MAX},
+	{"look", ROW_FLAG, false, "Only compare", .initial = "false"},
+	{"more", ROW_FLAG, false, "A later call goes on with it", .initial = "false"},
 	{0},
 };
 
@@ -454,8 +454,8 @@ enum {
 	WANTED_BYTES_MAX = 256 << 20,
 };
 
-static const struct tool_param git_contents_params[] = {
-	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
+static const struct row git_contents_params[] = {
+	{"log", ROW_ID, true, "Number of the log", .max = UINT32_MAX},
 	{0},
 };
 

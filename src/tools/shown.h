@@ -70,7 +70,7 @@ bool shown_set_ends(struct buf *text, enum shown_end wanted);
  */
 #define SHOWN_ENDS_PARAM                                                                  \
 	{                                                                                 \
-		"line_ends", PARAM_CHOICE, false,                                         \
+		"line_ends", ROW_CHOICE, false,                                           \
 			"Of new text: the file's (file), or as it is given here (given)", \
 			.choices = "file given", .initial = "\"file\""                    \
 	}

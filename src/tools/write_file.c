@@ -11,12 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct tool_param write_file_params[] = {
-	{"path", PARAM_PATH, true, "File to write; parent folders are made",
+static const struct row write_file_params[] = {
+	{"path", ROW_PATH, true, "File to write; parent folders are made",
 	 .aliases = "file file_path filename"},
-	{"content", PARAM_TEXT, true, "The whole new content",
+	{"content", ROW_TEXT, true, "The whole new content",
 	 .aliases = "contents text file_text"},
-	{"expected_hash", PARAM_TEXT, false,
+	{"expected_hash", ROW_TEXT, false,
 	 "Hash (read_file's, or SHA-256; 12 digits or more) of the content to be replaced, instead of a read_file before",
 	 .aliases = "hash"},
 	SHOWN_ENDS_PARAM,

@@ -22,9 +22,9 @@ TOOL = """/* letters: counts how often a letter is in a text. */
 #include "tool/call.h"
 #include "tools/tools.h"
 
-static const struct tool_param letters_params[] = {
-	{"text", PARAM_TEXT, true, "Text to count in"},
-	{"letter", PARAM_TEXT, true, "Letter that is counted", .max = 1},
+static const struct row letters_params[] = {
+	{"text", ROW_TEXT, true, "Text to count in"},
+	{"letter", ROW_TEXT, true, "Letter that is counted", .max = 1},
 	{0},
 };
 

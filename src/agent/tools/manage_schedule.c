@@ -12,23 +12,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct tool_param manage_schedule_params[] = {
-	{"action", PARAM_CHOICE, true,
+static const struct row manage_schedule_params[] = {
+	{"action", ROW_CHOICE, true,
 	 "list them; create one (add does the same); remove, disable or enable the one of `id`; "
 	 "next: say when `when` would run, and write nothing down",
 	 .choices = "list create add remove enable disable next"},
-	{"agent", PARAM_TEXT, false, "For create: who is to do it",
-	 .max = SCHEDULES_NAME_MAX},
-	{"task", PARAM_TEXT, false, "For create: what is to be done, as one would ask for it",
+	{"agent", ROW_TEXT, false, "For create: who is to do it", .max = SCHEDULES_NAME_MAX},
+	{"task", ROW_TEXT, false, "For create: what is to be done, as one would ask for it",
 	 .aliases = "prompt", .max = SCHEDULES_TASK_MAX},
-	{"when", PARAM_TEXT, false,
+	{"when", ROW_TEXT, false,
 	 "For create and next: the five fields of cron (\"0 9 * * 1-5\"), or systemd's "
 	 "OnCalendar (\"Mon..Fri 09:00\")",
 	 .max = WHEN_TEXT_MAX},
-	{"zone", PARAM_TEXT, false,
+	{"zone", ROW_TEXT, false,
 	 "Time zone of `when`, as Europe/Berlin; the machine's unless told",
 	 .max = WHEN_ZONE_MAX},
-	{"id", PARAM_ID, false, "For remove, enable, disable: its number", .min = 1,
+	{"id", ROW_ID, false, "For remove, enable, disable: its number", .min = 1,
 	 .max = INT32_MAX},
 	{0},
 };

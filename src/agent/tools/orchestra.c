@@ -172,7 +172,7 @@ void orchestra_quote(struct str text, struct buf *out)
 
 /* The tool that lists the agents to which tasks can be delegated. */
 
-static const struct tool_param list_agents_params[] = {{0}};
+static const struct row list_agents_params[] = {{0}};
 
 static enum result_status list_agents_execute(struct call *call, struct tool_result *result)
 {
@@ -207,13 +207,13 @@ enum { NAME_MAX_BYTES = 64, TASK_MAX = 64 << 10, CONTEXT_MAX = 256 << 10 };
  */
 #define DELEGATE_TIMEOUT_S (7.0 * 24 * 3600)
 
-static const struct tool_param delegate_agent_params[] = {
-	{"agent", PARAM_TEXT, true, "Whom, by the name that list_agents has", .min = 1,
+static const struct row delegate_agent_params[] = {
+	{"agent", ROW_TEXT, true, "Whom, by the name that list_agents has", .min = 1,
 	 .max = NAME_MAX_BYTES},
-	{"task", PARAM_TEXT, true,
+	{"task", ROW_TEXT, true,
 	 "What is to be done, and when it is done; it knows nothing of your conversation",
 	 .aliases = "prompt", .min = 1, .max = TASK_MAX},
-	{"context", PARAM_TEXT, false,
+	{"context", ROW_TEXT, false,
 	 "What it should know besides: findings, decisions, files", .max = CONTEXT_MAX},
 	{0},
 };

@@ -26,17 +26,17 @@ enum {
 
 #define REPORTS_SHOWN "10"
 
-static const struct tool_param query_reports_params[] = {
-	{"agent", PARAM_TEXT, false, "Only runs of this agent", .max = FILTER_MAX},
-	{"reason", PARAM_TEXT, false,
+static const struct row query_reports_params[] = {
+	{"agent", ROW_TEXT, false, "Only runs of this agent", .max = FILTER_MAX},
+	{"reason", ROW_TEXT, false,
 	 "Only runs that ended so: stopped, patch, iterations, tokens, wall, cancelled, "
 	 "model_failed, …; unfinished for those without an end",
 	 .aliases = "status", .max = FILTER_MAX},
-	{"since_s", PARAM_COUNT, false, "Only runs that began in the last so many seconds",
+	{"since_s", ROW_COUNT, false, "Only runs that began in the last so many seconds",
 	 .aliases = "since", .min = 1, .max = 100LL * 366 * 24 * 3600},
-	{"text", PARAM_TEXT, false, "Only runs whose task or last words hold this text",
+	{"text", ROW_TEXT, false, "Only runs whose task or last words hold this text",
 	 .max = FILTER_MAX},
-	{"limit", PARAM_COUNT, false, "Most runs to show, newest first",
+	{"limit", ROW_COUNT, false, "Most runs to show, newest first",
 	 .initial = REPORTS_SHOWN, .min = 1, .max = REPORTS_MAX},
 	{0},
 };

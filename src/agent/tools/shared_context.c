@@ -17,16 +17,16 @@ enum {
 	MS_PER_S = 1000,
 };
 
-static const struct tool_param shared_context_params[] = {
-	{"action", PARAM_CHOICE, true,
+static const struct row shared_context_params[] = {
+	{"action", ROW_CHOICE, true,
 	 "set a fact, get one, list those whose key begins with `key`, delete one",
 	 .choices = "get set list delete"},
-	{"key", PARAM_TEXT, false,
+	{"key", ROW_TEXT, false,
 	 "Its name, as build/command; for list: the beginning of names",
 	 .max = FACTS_KEY_MAX},
-	{"value", PARAM_TEXT, false, "For set: the text, at most 64 KiB. Never a secret",
+	{"value", ROW_TEXT, false, "For set: the text, at most 64 KiB. Never a secret",
 	 .max = FACTS_VALUE_MAX},
-	{"ttl_s", PARAM_COUNT, false,
+	{"ttl_s", ROW_COUNT, false,
 	 "For set: seconds until it is forgotten; for ever unless told", .min = 1,
 	 .max = FACTS_LIVES_MAX_S},
 	{0},

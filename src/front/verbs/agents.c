@@ -555,37 +555,37 @@ static struct value *commands_value(const struct commands *commands)
 	return list;
 }
 
-static struct value *value_of(const struct key *key, const void *place)
+static struct value *value_of(const struct row *key, const void *place)
 {
 	const char *text;
 
 	switch (key->kind) {
-	case KEY_TEXT:
+	case ROW_BYTES:
 		text = *(char *const *)place;
 		return text != NULL ? value_new_text(text) : value_new_null();
-	case KEY_NAMES:
+	case ROW_NAMES:
 		if (key->home == KEY_IN_ROLE && !((const struct policy_names *)place)->given)
 			return value_new_null();
 		return names_value(place);
-	case KEY_HOSTS:
+	case ROW_HOSTS:
 		return names_value(place);
-	case KEY_VARIABLES:
+	case ROW_VARIABLES:
 		return variables_value(place);
-	case KEY_PATH:
+	case ROW_PATH:
 		return path_value(place);
-	case KEY_PATHS:
+	case ROW_PATHS:
 		return paths_value(place);
-	case KEY_FLAG:
+	case ROW_FLAG:
 		return value_new_boolean(*(const bool *)place);
-	case KEY_COUNT:
-	case KEY_SIZE:
+	case ROW_COUNT:
+	case ROW_SIZE:
 		return value_new_integer((int64_t) * (const uint64_t *)place);
-	case KEY_SECONDS:
-	case KEY_NUMBER:
+	case ROW_SECONDS:
+	case ROW_NUMBER:
 		return value_new_real(*(const double *)place);
-	case KEY_COMMANDS:
+	case ROW_EITHER:
 		return commands_value(*(struct commands *const *)place);
-	case KEY_CHECKS:
+	case ROW_CHECKS:
 		return *(struct value *const *)place != NULL
 			       ? value_copy(*(struct value *const *)place)
 			       : value_new_null();
@@ -595,19 +595,19 @@ static struct value *value_of(const struct key *key, const void *place)
 }
 
 /* Does VALUE mean that KEY is not set (no limit, or the provider's own)? */
-static bool is_unset(const struct key *key, const struct value *value)
+static bool is_unset(const struct row *key, const struct value *value)
 {
 	if (value_kind(value) == VALUE_NULL)
 		return true;
 	if (key->home == KEY_IN_ROLE)
 		return value_is_number(value) &&
 		       (value_number(value) < 0 ||
-			(key->kind == KEY_COUNT && value_number(value) == 0));
+			(key->kind == ROW_COUNT && value_number(value) == 0));
 	return key->initial != NULL && value_is_number(value) && value_number(value) == 0;
 }
 
 /* Add the row of KEY. HOME is the struct that KEY's offset counts from. */
-static void add_row(const struct setup *setup, const struct key *key, const char *name,
+static void add_row(const struct setup *setup, const struct row *key, const char *name,
 		    const void *home, struct value *keys)
 {
 	const char *who = value_text(value_member(setup->origins, name));
@@ -620,8 +620,8 @@ static void add_row(const struct setup *setup, const struct key *key, const char
 		value_free(value);
 		value = value_new_text(key->initial != NULL ? key->initial : "");
 		value_set_boolean(row, "unset", true);
-	} else if (key->kind == KEY_SIZE || key->kind == KEY_SECONDS)
-		value_set_text(row, "unit", key->kind == KEY_SIZE ? "bytes" : "seconds");
+	} else if (key->kind == ROW_SIZE || key->kind == ROW_SECONDS)
+		value_set_text(row, "unit", key->kind == ROW_SIZE ? "bytes" : "seconds");
 	value_set(row, "value", value);
 	value_set_text(row, "from", who != NULL ? who : "default");
 	value_set(keys, name, row);
@@ -655,17 +655,17 @@ static struct value *keys_value(const struct setup *setup, bool all)
 	struct value *keys = value_new_object();
 	char name[2 * CONFIG_NAME_MAX];
 
-	for (const struct key *key = keys_agent; key->name != NULL; key++) {
+	for (const struct row *key = keys_agent; key->name != NULL; key++) {
 		const char *home = key->home == KEY_IN_POLICY ? (const char *)setup->policy
 							      : (const char *)&setup->role;
 
 		if (!all && is_moot(setup, key->name))
 			continue;
-		if (key->kind != KEY_ROWS) {
+		if (key->kind != ROW_OBJECT) {
 			add_row(setup, key, key->name, home, keys);
 			continue;
 		}
-		for (const struct key *row = key->rows; row->name != NULL; row++) {
+		for (const struct row *row = key->rows; row->name != NULL; row++) {
 			(void)snprintf(name, sizeof(name), "%s.%s", key->name, row->name);
 			add_row(setup, row, name, home + key->offset, keys);
 		}

@@ -836,11 +836,11 @@ static struct value *view_value(const struct setup *setup,
 	return list;
 }
 
-static struct value *limit_value(const struct key *key, const struct policy *policy)
+static struct value *limit_value(const struct row *key, const struct policy *policy)
 {
 	const char *place = (const char *)&policy->limits + key->offset;
 
-	if (key->kind == KEY_SECONDS)
+	if (key->kind == ROW_SECONDS)
 		return value_new_real(*(const double *)(const void *)place);
 	return value_new_integer((int64_t) * (const uint64_t *)(const void *)place);
 }
@@ -849,7 +849,7 @@ static struct value *limits_value(const struct setup *setup, double timeout_s,
 				  const char *who)
 {
 	struct value *list = value_new_object();
-	const struct key *key = keys_agent;
+	const struct row *key = keys_agent;
 	struct value *row = value_new_object();
 
 	value_set(row, "value", value_new_real(timeout_s));
@@ -1036,7 +1036,7 @@ static bool check_flags(const struct value *entry, struct err *err)
 	struct err why = {0};
 	struct str text;
 
-	if (config_keys_check(keys_agent, entry, "", &why))
+	if (config_check_entry(entry, NULL, &why))
 		return true;
 	text = str_of(why.text);
 	if (str_starts(text, STR(limit)))

@@ -716,8 +716,7 @@ static bool take_arguments(struct check *check, const char *given)
 		(void)value_print(check->arguments, 0, &text);
 	/* Fit a copy: default values are filled in for each call anew. */
 	auto_value struct value *fitted = ok ? value_copy(check->arguments) : NULL;
-	ok = ok && schema_fit(&check->plugin->tool, check->plugin->tool.schema, fitted,
-			      NULL, &sentence);
+	ok = ok && schema_fit(&check->plugin->tool, fitted, NULL, &sentence);
 	if (ok)
 		note(check, "arguments", text.data);
 	else if (given != NULL)

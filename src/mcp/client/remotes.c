@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "mcp/client/remote.h"
@@ -83,7 +84,7 @@ struct remotes {
 	bool started, ending;
 };
 
-/* Checks a configuration's `mcpServers`. */
+/* The check of a configuration's `mcpServers`. */
 
 enum { SERVERS_MAX = 16, ARGUMENTS_MAX = 1000 };
 
@@ -99,104 +100,97 @@ static bool remotes_is_name(const char *name, size_t most)
 	return size > 0 && size <= most && name[size] == '\0';
 }
 
-static bool is_text(const struct value *value)
+static bool are_variables(const struct row *row, const struct value *value,
+			  struct rows_problem *problem)
 {
-	struct str text = value_str(value);
+	bool fits = value_count(value) <= ARGUMENTS_MAX;
 
-	return value_kind(value) == VALUE_STRING && !memchr(text.data, '\0', text.size);
-}
+	for (void *at = value_first(value); at && fits; at = value_next(value, at)) {
+		struct str text = value_str(value_at(at));
 
-static bool check_texts(const struct value *value, const char *name, const char *key,
-			struct err *err)
-{
-	enum value_kind kind = value_kind(value);
-	const bool object = strcmp(key, "env") == 0;
-	bool fits = kind == (object ? VALUE_OBJECT : VALUE_ARRAY) &&
-		    value_count(value) <= ARGUMENTS_MAX;
-
-	for (size_t i = 0; fits && !object && i < value_count(value); i++)
-		fits = is_text(value_item(value, i));
-	for (void *at = object ? value_first(value) : NULL; at && fits;
-	     at = value_next(value, at))
-		fits = is_text(value_at(at)) && value_key(at)[0] &&
+		fits = value_kind(value_at(at)) == VALUE_STRING &&
+		       !memchr(text.data, '\0', text.size) && value_key(at)[0] &&
 		       !strchr(value_key(at), '=');
-	return fits || err_set(err, 0, "mcpServers.%s.%s: must be %s", name, key,
-			       object ? "an object of texts by the names of variables"
-				      : "a list of texts");
+	}
+	return fits || rows_refuse(problem, NULL, "must be %s", row->description);
 }
 
-static bool check_seconds(const char *name, const char *key, const struct value *value,
-			  double most, struct err *err)
+static bool is_address(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
 {
-	return (value_is_number(value) && value_number(value) > 0 &&
-		value_number(value) <= most) ||
-	       err_set(err, 0, "mcpServers.%s.%s: must be seconds up to %.0f", name, key,
-		       most);
+	(void)value;
+	return rows_refuse(problem, NULL, "%s", row->description);
 }
 
-static bool check_key(const char *name, const char *key, const struct value *value,
-		      struct err *err)
+static bool are_names(const struct row *row, const struct value *value,
+		      struct rows_problem *problem)
 {
-	static const char *const keys[] = {"command", "args",      "env",      "type",
-					   "start_s", "timeout_s", "disabled", NULL};
-	const char *nearest;
-
-	if (strcmp(key, "args") == 0 || strcmp(key, "env") == 0)
-		return check_texts(value, name, key, err);
-	if (strcmp(key, "command") == 0)
-		return (is_text(value) && value_str(value).size) ||
-		       err_set(err, 0, "mcpServers.%s.command: must be a program", name);
-	if (strcmp(key, "type") == 0)
-		return str_is(value_str(value), "stdio") ||
-		       err_set(err, 0,
-			       "mcpServers.%s.type: only \"stdio\" is served here", name);
-	if (strcmp(key, "disabled") == 0)
-		return value_kind(value) == VALUE_BOOLEAN ||
-		       err_set(err, 0, "mcpServers.%s.disabled: must be true or false",
-			       name);
-	if (strcmp(key, "timeout_s") == 0)
-		return check_seconds(name, key, value, TIMEOUT_MAX_S, err);
-	if (strcmp(key, "start_s") == 0)
-		return check_seconds(name, key, value, START_MAX_S, err);
-	if (strcmp(key, "url") == 0)
-		return err_set(err, 0,
-			       "mcpServers.%s.url: servers are programs here, started in a cell: give "
-			       "a command",
-			       name);
-	nearest = text_nearest(key, keys);
-	return err_set(err, 0, "mcpServers.%s: no key \"%.100s\"%s%s", name, key,
-		       nearest ? "; did you mean " : "", nearest ? nearest : "");
+	(void)row;
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		if (!remotes_is_name(value_key(at), REMOTES_NAME_MAX))
+			return rows_refuse(problem, NULL,
+					   "\"%.100s\" is no name: 1 to %d of letters, "
+					   "digits, _ and -",
+					   value_key(at), REMOTES_NAME_MAX);
+	}
+	return true;
 }
+
+/* The keys of a server. A description says what the value must be. */
+static const struct row server_rows[] = {
+	{"command", ROW_PATH, true, "must be a program"},
+	{"args", ROW_TEXTS, false, "must be a list of texts", .max = ARGUMENTS_MAX},
+	{"env", ROW_VALUES, false, "must be an object of texts by the names of variables",
+	 .check = are_variables},
+	{"type", ROW_CHOICE, false, "only \"stdio\" is served here", .choices = "stdio"},
+	{"start_s", ROW_SECONDS, false, "must be seconds", .max = START_MAX_S},
+	{"timeout_s", ROW_SECONDS, false, "must be seconds", .max = TIMEOUT_MAX_S},
+	{"disabled", ROW_FLAG, false, "must be true or false"},
+	{"url", ROW_ANY, false,
+	 "servers are programs here, started in a cell: give a command",
+	 .check = is_address},
+	{0},
+};
+
+static const struct row servers = {
+	"mcpServers",
+	ROW_ENTRIES,
+	false,
+	"must be an object of servers by their names",
+	.max = SERVERS_MAX,
+	.rows = server_rows,
+	.check = are_names,
+};
 
 bool remotes_check(const struct value *value, struct err *err)
 {
-	if (value_kind(value) != VALUE_OBJECT)
-		return err_set(err, 0,
-			       "mcpServers: must be an object of servers by their names");
-	if (value_count(value) > SERVERS_MAX)
-		return err_set(err, 0, "mcpServers: there may be %d", SERVERS_MAX);
-	for (void *at = value_first(value); at; at = value_next(value, at)) {
-		const char *name = value_key(at);
-		const struct value *settings = value_at(at);
+	struct rows_problem problem;
+	const char *server = problem.pointer, *name = server;
+	size_t size;
 
-		if (!remotes_is_name(name, REMOTES_NAME_MAX))
-			return err_set(err, 0,
-				       "mcpServers: \"%.100s\" is no name: 1 to %d of letters, "
-				       "digits, _ and -",
-				       name, REMOTES_NAME_MAX);
-		if (value_kind(settings) != VALUE_OBJECT ||
-		    !value_member(settings, "command"))
-			if (!value_member(settings, "url"))
-				return err_set(err, 0,
-					       "mcpServers.%s: a \"command\" is needed",
-					       name);
-		for (void *key = value_first(settings); key;
-		     key = value_next(settings, key)) {
-			if (!check_key(name, value_key(key), value_at(key), err))
-				return false;
-		}
-	}
-	return true;
+	if (rows_check(&servers, value, &problem))
+		return true;
+	/* The pointer is /SERVER/KEY, perhaps with an item of a list behind. */
+	server += *server == '/';
+	size = strcspn(server, "/");
+	if (problem.fault == ROWS_UNKNOWN)
+		return err_set(err, 0, "mcpServers.%s: no key \"%.100s\"%s%s", server,
+			       problem.key, problem.nearest ? "; did you mean " : "",
+			       problem.nearest ? problem.nearest : "");
+	if (problem.fault == ROWS_MISSING || (server != name && server[size] == '\0'))
+		return err_set(err, 0, "mcpServers.%s: a \"command\" is needed", server);
+	if (problem.row == &servers && problem.fault == ROWS_ABOVE)
+		return err_set(err, 0, "mcpServers: there may be %d", SERVERS_MAX);
+	if (problem.row == &servers)
+		return err_set(err, 0, "mcpServers: %s",
+			       problem.fault == ROWS_OTHER ? problem.why.text
+							   : servers.description);
+	if (problem.row->kind == ROW_SECONDS)
+		return err_set(err, 0, "mcpServers.%.*s.%s: %s up to %.0f", (int)size,
+			       server, problem.row->name, problem.row->description,
+			       problem.row->max);
+	return err_set(err, 0, "mcpServers.%.*s.%s: %s", (int)size, server,
+		       problem.row->name, problem.row->description);
 }
 
 /*

@@ -131,13 +131,13 @@ enum {
 
 static const char variable_name[] = "DATABASE_URL";
 
-static const struct tool_param database_schema_params[] = {
-	{"action", PARAM_CHOICE, true,
+static const struct row database_schema_params[] = {
+	{"action", ROW_CHOICE, true,
 	 "list_tables; describe: columns, keys and checks of `table`; indexes: those of `table`",
 	 .choices = "list_tables describe indexes"},
-	{"table", PARAM_TEXT, false, "As list_tables names it", .min = 1,
+	{"table", ROW_TEXT, false, "As list_tables names it", .min = 1,
 	 .max = TABLE_NAME_MAX},
-	{"dsn", PARAM_TEXT, false,
+	{"dsn", ROW_TEXT, false,
 	 "A file of SQLite, postgresql://USER:PASSWORD@HOST:PORT/NAME, mariadb://…, or $VARIABLE "
 	 "of the cell; $DATABASE_URL unless told",
 	 .aliases = "url database", .min = 1, .max = DBMS_ADDRESS_MAX},

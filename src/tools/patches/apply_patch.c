@@ -568,8 +568,8 @@ void patching_paths(const struct value *arguments,
 
 /* The tool itself. */
 
-static const struct tool_param apply_patch_params[] = {
-	{"patch", PARAM_TEXT, true,
+static const struct row apply_patch_params[] = {
+	{"patch", ROW_TEXT, true,
 	 "The whole patch: `*** Begin Patch` … `*** End Patch`, or a unified diff",
 	 .aliases = "input diff patch_text content", .min = 1, .max = PATCH_BYTES_MAX},
 	SHOWN_ENDS_PARAM,

@@ -699,16 +699,16 @@ enum {
 	WORDS_MAX = 64 << 10, /* bytes of a commit in addition to its files */
 };
 
-static const struct tool_param commit_patch_params[] = {
-	{"patch", PARAM_TEXT, true, "The patch", .max = PATCH_BYTES_MAX},
-	{"title", PARAM_TEXT, true, "First line of the message"},
-	{"summary", PARAM_TEXT, false, "The rest of it"},
-	{"files", PARAM_LIST, true, "The record of its files", .rows = handed_rows,
+static const struct row commit_patch_params[] = {
+	{"patch", ROW_TEXT, true, "The patch", .max = PATCH_BYTES_MAX},
+	{"title", ROW_TEXT, true, "First line of the message"},
+	{"summary", ROW_TEXT, false, "The rest of it"},
+	{"files", ROW_LIST, true, "The record of its files", .rows = handed_rows,
 	 .max = PATCH_FILES_MAX},
-	{"branch", PARAM_TEXT, true, "Name of the branch", .min = 1, .max = BRANCH_MAX},
-	{"from", PARAM_TEXT, false, "The commit it starts at"},
-	{"existing", PARAM_BOOLEAN, false, "The branch may be there", .initial = "false"},
-	{"look", PARAM_BOOLEAN, false, "Only look", .initial = "false"},
+	{"branch", ROW_TEXT, true, "Name of the branch", .min = 1, .max = BRANCH_MAX},
+	{"from", ROW_TEXT, false, "The commit it starts at"},
+	{"existing", ROW_FLAG, false, "The branch may be there", .initial = "false"},
+	{"look", ROW_FLAG, false, "Only look", .initial = "false"},
 	{0},
 };
 

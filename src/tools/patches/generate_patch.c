@@ -187,9 +187,9 @@ enum {
 	RENAMES_MAX = 1000,
 };
 
-static const struct tool_param generate_patch_params[] = {
-	{"title", PARAM_TEXT, true, "One line: what the change does", .min = 1, .max = 200},
-	{"summary", PARAM_TEXT, true, "What was changed and why, and how it was checked",
+static const struct row generate_patch_params[] = {
+	{"title", ROW_TEXT, true, "One line: what the change does", .min = 1, .max = 200},
+	{"summary", ROW_TEXT, true, "What was changed and why, and how it was checked",
 	 .min = 1, .max = 20000},
 	{0},
 };

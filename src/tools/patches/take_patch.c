@@ -26,12 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct tool_param handed_rows[] = {
-	{"path", PARAM_TEXT, true, "Its name, as the record has it"},
-	{"from", PARAM_TEXT, false, "Its name before"},
-	{"state", PARAM_TEXT, true, "What became of it"},
-	{"base_hash", PARAM_TEXT, false, "What it held before", .max = HASH_HEX},
-	{"hash", PARAM_TEXT, false, "What it holds afterwards", .max = HASH_HEX},
+const struct row handed_rows[] = {
+	{"path", ROW_TEXT, true, "Its name, as the record has it"},
+	{"from", ROW_TEXT, false, "Its name before"},
+	{"state", ROW_TEXT, true, "What became of it"},
+	{"base_hash", ROW_TEXT, false, "What it held before", .max = HASH_HEX},
+	{"hash", ROW_TEXT, false, "What it holds afterwards", .max = HASH_HEX},
 	{0},
 };
 
@@ -186,12 +186,12 @@ enum {
 	SENTENCE_MAX = 8 << 10,
 };
 
-static const struct tool_param take_patch_params[] = {
-	{"patch", PARAM_TEXT, true, "The patch", .max = PATCH_BYTES_MAX},
-	{"title", PARAM_TEXT, false, "What it does"},
-	{"files", PARAM_LIST, true, "The record of its files", .rows = handed_rows,
+static const struct row take_patch_params[] = {
+	{"patch", ROW_TEXT, true, "The patch", .max = PATCH_BYTES_MAX},
+	{"title", ROW_TEXT, false, "What it does"},
+	{"files", ROW_LIST, true, "The record of its files", .rows = handed_rows,
 	 .max = PATCH_FILES_MAX},
-	{"look", PARAM_BOOLEAN, false, "Only compare", .initial = "false"},
+	{"look", ROW_FLAG, false, "Only compare", .initial = "false"},
 	{0},
 };
 

@@ -46,4 +46,4 @@ bool handed_read(struct str text, const struct value *files, struct handed *hand
 void handed_fini(struct handed *handed);
 
 /* Rows of the parameter `files` of tools that take such a patch. */
-extern const struct tool_param handed_rows[];
+extern const struct row handed_rows[];

@@ -30,13 +30,13 @@
 #define GLOB_LIMIT     100
 #define GLOB_LIMIT_MAX 1000 /* a longer list of names is no answer any more */
 
-static const struct tool_param glob_params[] = {
-	{"pattern", PARAM_TEXT, true,
+static const struct row glob_params[] = {
+	{"pattern", ROW_TEXT, true,
 	 "Like **/*.c, src/{a,b}/*.h or [A-Z]*.md; without a slash it fits names at any depth",
 	 .aliases = "glob file_pattern", .min = 1, .max = PATTERN_MAX},
-	{"path", PARAM_FOLDER, false, "Folder to search; the workspace unless told",
+	{"path", ROW_FOLDER, false, "Folder to search; the workspace unless told",
 	 .aliases = "folder dir directory", .initial = "\".\""},
-	{"limit", PARAM_COUNT, false, "Most files named", .aliases = "max_results",
+	{"limit", ROW_COUNT, false, "Most files named", .aliases = "max_results",
 	 .initial = SHOWN_NUMBER(GLOB_LIMIT), .min = 1, .max = GLOB_LIMIT_MAX},
 	{0},
 };

@@ -1389,32 +1389,31 @@ static void file_type_add_all(struct buf *out)
 
 enum { GREP_GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
-static const struct tool_param grep_params[] = {
-	{"pattern", PARAM_TEXT, true,
-	 "Regular expression (PCRE2), matched within single lines",
+static const struct row grep_params[] = {
+	{"pattern", ROW_TEXT, true, "Regular expression (PCRE2), matched within single lines",
 	 .aliases = "regex query", .min = 1, .max = GREP_PATTERN_MAX},
-	{"path", PARAM_PATH, false, "Folder or file to search; the workspace unless told",
+	{"path", ROW_PATH, false, "Folder or file to search; the workspace unless told",
 	 .aliases = "file file_path folder dir directory", .initial = "\".\""},
-	{"glob", PARAM_TEXT, false,
+	{"glob", ROW_TEXT, false,
 	 "Only files that fit, like *.c or src/**/*.{h,c}; !*.min.js leaves out",
 	 .aliases = "include", .min = 1, .max = PATTERN_MAX},
-	{"file_type", PARAM_TEXT, false, "Only files of a kind, like c, py, js, rust, md",
+	{"file_type", ROW_TEXT, false, "Only files of a kind, like c, py, js, rust, md",
 	 .aliases = "type", .min = 1, .max = 32},
-	{"mode", PARAM_CHOICE, false,
+	{"mode", ROW_CHOICE, false,
 	 "lines; files: only names; count: lines per file; auto: lines, then counts of the "
 	 "files that did not fit in",
 	 .aliases = "output_mode", .choices = "auto lines files count",
 	 .initial = "\"auto\""},
-	{"ignore_case", PARAM_BOOLEAN, false, "Upper and lower case are the same",
+	{"ignore_case", ROW_FLAG, false, "Upper and lower case are the same",
 	 .aliases = "case_insensitive -i", .initial = "false"},
-	{"literal", PARAM_BOOLEAN, false, "The pattern is plain text",
+	{"literal", ROW_FLAG, false, "The pattern is plain text",
 	 .aliases = "fixed_strings fixed", .initial = "false"},
-	{"context", PARAM_COUNT, false, "Lines shown before and after each match",
+	{"context", ROW_COUNT, false, "Lines shown before and after each match",
 	 .aliases = "-C", .initial = "0", .min = 0, .max = GREP_CONTEXT_MAX},
-	{"limit", PARAM_COUNT, false, "Most lines or files shown",
+	{"limit", ROW_COUNT, false, "Most lines or files shown",
 	 .aliases = "max_results head_limit", .initial = SHOWN_NUMBER(GREP_LIMIT),
 	 .min = 1, .max = GREP_LIMIT_MAX},
-	{"offset", PARAM_COUNT, false, "Lines or files passed over first, to go on",
+	{"offset", ROW_COUNT, false, "Lines or files passed over first, to go on",
 	 .initial = "0", .min = 0, .max = GREP_OFFSET_MAX},
 	{0},
 };

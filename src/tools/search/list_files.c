@@ -27,15 +27,15 @@
 #define LIST_LIMIT     300 /* some 10 KB of text */
 #define LIST_LIMIT_MAX 1000
 
-static const struct tool_param list_files_params[] = {
-	{"path", PARAM_FOLDER, false, "Folder to list; the workspace unless told",
+static const struct row list_files_params[] = {
+	{"path", ROW_FOLDER, false, "Folder to list; the workspace unless told",
 	 .aliases = "folder dir directory", .initial = "\".\""},
-	{"pattern", PARAM_TEXT, false,
+	{"pattern", ROW_TEXT, false,
 	 "Only names that fit, like *.c or src/**/test_*; without a slash at any depth",
 	 .aliases = "glob", .min = 1, .max = PATTERN_MAX},
-	{"depth", PARAM_COUNT, false, "Levels shown", .aliases = "max_depth",
+	{"depth", ROW_COUNT, false, "Levels shown", .aliases = "max_depth",
 	 .initial = SHOWN_NUMBER(LIST_DEPTH), .min = 1, .max = LIST_DEPTH_MAX},
-	{"limit", PARAM_COUNT, false, "Most entries shown", .aliases = "max_results",
+	{"limit", ROW_COUNT, false, "Most entries shown", .aliases = "max_results",
 	 .initial = SHOWN_NUMBER(LIST_LIMIT), .min = 1, .max = LIST_LIMIT_MAX},
 	{0},
 };

@@ -1240,25 +1240,25 @@ static bool test_choose(struct call *call, struct arena *arena,
 
 enum { TEXT_ARGUMENT_MAX = 1000 }; /* of a name, or a pattern of names */
 
-static const struct tool_param run_tests_params[] = {
-	{"file", PARAM_PATH, false, "Test file or folder to run; all unless told",
-	 .aliases = "path file_path test_file", .min = 1, .max = PATH_MAX},
-	{"filter", PARAM_TEXT, false, "Run the tests whose name fits, as the runner has it",
+static const struct row run_tests_params[] = {
+	{"file", ROW_PATH, false, "Test file or folder to run; all unless told",
+	 .aliases = "path file_path test_file"},
+	{"filter", ROW_TEXT, false, "Run the tests whose name fits, as the runner has it",
 	 .aliases = "pattern name test", .min = 1, .max = TEXT_ARGUMENT_MAX},
-	{"suite", PARAM_TEXT, false,
+	{"suite", ROW_TEXT, false,
 	 "A suite: phpunit's, a marker of pytest, a label of ctest, a target of make, a package "
 	 "of Go",
 	 .aliases = "testsuite target", .min = 1, .max = TEXT_ARGUMENT_MAX},
-	{"runner", PARAM_CHOICE, false, "Runner to use; found in the workspace unless told",
+	{"runner", ROW_CHOICE, false, "Runner to use; found in the workspace unless told",
 	 .choices = "auto phpunit pytest go cargo node jest vitest mocha meson ctest prove make",
 	 .initial = "\"auto\""},
 	/*
 	 * A default of its own, because suites take longer than commands (the policy's
 	 * wall_s).
 	 */
-	{"timeout_s", PARAM_SECONDS, false, "Seconds until it is ended",
+	{"timeout_s", ROW_SECONDS, false, "Seconds until it is ended",
 	 .aliases = "timeout", .initial = SHOWN_NUMBER(RUN_TESTS_TIMEOUT_S)},
-	{"rerun_failed", PARAM_BOOLEAN, false,
+	{"rerun_failed", ROW_FLAG, false,
 	 "Run failed tests once more: those that then pass are flaky", .initial = "true"},
 	{0},
 };

@@ -198,7 +198,7 @@ static void levels_are_those_of_the_configuration(void **state)
 		{"level", 0, OPTION_LEVEL, "L", "a level"},
 		{0},
 	};
-	const struct key *row = keys_config;
+	const struct row *row = keys_config;
 	struct str rest, name;
 	size_t count = 0;
 

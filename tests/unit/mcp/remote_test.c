@@ -125,8 +125,7 @@ static void stop(void *keeper, struct running *running)
 static int open_server(void **state)
 {
 	struct server *server = *state = memory_alloc(sizeof(*server));
-	static const struct tool_param params[] = {{"n", PARAM_COUNT, false, "A number"},
-						   {0}};
+	static const struct row params[] = {{"n", ROW_COUNT, false, "A number"}, {0}};
 
 	buf_init(&server->sent, 1 << 20);
 	buf_init(&server->replies, 1 << 20);

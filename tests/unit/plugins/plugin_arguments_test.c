@@ -8,13 +8,13 @@
 
 enum { WORDS = 64 };
 
-struct row {
+struct example {
 	enum plugin_mode mode;
 	const char *order, *positional, *arguments;
 	const char *wanted; /* the words between bars; or what the refusal says after "!" */
 };
 
-static const struct row rows[] = {
+static const struct example rows[] = {
 	{PLUGIN_FLAGS, "[\"b\",\"a\"]", "[]", "{\"a\":\"x y\",\"b\":7}", "|--b|7|--a|x y|"},
 	{PLUGIN_FLAGS, "[\"on\",\"off\",\"none\"]", "[]",
 	 "{\"on\":true,\"off\":false,\"none\":null}", "|--on|--no-off|"},

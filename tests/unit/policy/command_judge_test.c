@@ -64,11 +64,11 @@ static const char *answer_of(const struct verdict *verdict)
 	return verdict->or_runs ? "ask or run" : words[verdict->answer];
 }
 
-struct row {
+struct judged {
 	const char *command, *answer, *by;
 };
 
-static void play(const char *commands, const struct row *rows, size_t count)
+static void play(const char *commands, const struct judged *rows, size_t count)
 {
 	auto_policy struct policy *policy = policy_of(commands);
 
@@ -87,7 +87,7 @@ static void play(const char *commands, const struct row *rows, size_t count)
 
 static void deny_wins_then_ask_and_the_rest_of_a_box_runs(void **state)
 {
-	static const struct row rows[] = {
+	static const struct judged rows[] = {
 		{"git push", "deny", "git push"},
 		{"git push origin main", "deny", "git push"},
 		{"git -C sub --no-pager push -u origin x", "deny", "git push"},
@@ -134,7 +134,7 @@ static void deny_wins_then_ask_and_the_rest_of_a_box_runs(void **state)
 
 static void a_rule_that_denies_names_a_part(void **state)
 {
-	static const struct row rows[] = {
+	static const struct judged rows[] = {
 		{"git push --force", "deny", "git push"},
 		{"git push --forc origin x", "deny", "git push"},
 		{"git push origin x -f", "deny", "git push"},
@@ -167,7 +167,7 @@ static void a_rule_that_denies_names_a_part(void **state)
 
 static void in_a_list_deny_and_ask_come_before_it(void **state)
 {
-	static const struct row rows[] = {
+	static const struct judged rows[] = {
 		{"git status", "allow", ""},
 		{"git log -n 3", "deny", "git log"},
 		{"git push origin x", "ask", "git push"},
@@ -177,11 +177,11 @@ static void in_a_list_deny_and_ask_come_before_it(void **state)
 		{"git push >x", "deny", ""},
 		{"rm x", "deny", ""},
 	};
-	static const struct row boxed[] = {{"rm x", "allow", ""},
-					   {"git log", "deny", "git log"}};
-	static const struct row allowed[] = {{"p a", "allow", ""},
-					     {"q", "allow", ""},
-					     {"r", "deny", ""}};
+	static const struct judged boxed[] = {{"rm x", "allow", ""},
+					      {"git log", "deny", "git log"}};
+	static const struct judged allowed[] = {{"p a", "allow", ""},
+						{"q", "allow", ""},
+						{"r", "deny", ""}};
 
 	(void)state;
 	PLAY("{\"presets\": [\"git\"], \"deny\": [{\"program\": \"git\", \"subcommand\": \"log\"}],"
@@ -318,7 +318,7 @@ static void what_is_wrong_with_a_rule_is_said_where_it_stands(void **state)
 
 static void what_destroys_much_is_asked_about_where_one_can(void **state)
 {
-	static const struct row rows[] = {
+	static const struct judged rows[] = {
 		{"rm -rf /", "ask or run", "rm -r"},
 		{"rm -rf /*", "ask or run", "rm -r"},
 		{"rm -fr ~", "ask or run", "rm -r"},
@@ -408,15 +408,15 @@ static void what_destroys_much_is_asked_about_where_one_can(void **state)
 
 static void a_rule_that_allows_takes_the_question_away(void **state)
 {
-	static const struct row rows[] = {
+	static const struct judged rows[] = {
 		{"rm -rf .", "allow", ""},
 		{"git clean -f -d -x", "allow", ""},
 		{"git clean -fdx", "ask or run", "git clean -x"},
 		{"rm -rf . && git push -f", "ask or run", "git push --force"},
 	};
-	static const struct row listed[] = {{"rm -rf .", "allow", ""}};
-	static const struct row ruled[] = {{"rm -rf .", "deny", "rm"},
-					   {"git push -f", "ask", "git push"}};
+	static const struct judged listed[] = {{"rm -rf .", "allow", ""}};
+	static const struct judged ruled[] = {{"rm -rf .", "deny", "rm"},
+					      {"git push -f", "ask", "git push"}};
 
 	(void)state;
 	PLAY("{\"profile\": \"box\", \"allow\": [{\"program\": \"rm\", \"options\": [\"-rf\"], "
@@ -512,7 +512,7 @@ static void words_that_name_code_need_a_word_of_their_own(void **state)
 
 static void a_word_of_its_own_grants_it(void **state)
 {
-	static const struct row rows[] = {
+	static const struct judged rows[] = {
 		{"phpunit -c phpunit.xml", "allow", ""},
 		{"phpunit -c evil.xml", "deny", ""},
 		{"phpunit --bootstrap x.php", "deny", ""},

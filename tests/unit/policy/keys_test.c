@@ -57,16 +57,16 @@ static void examples_of_the_manual_are_sound(void **state)
 	assert_true(count > 8);
 }
 
-static void check_rows(const struct key *rows, bool numbers_have_defaults)
+static void check_rows(const struct row *rows, bool numbers_have_defaults)
 {
-	for (const struct key *key = rows; key->name; key++) {
+	for (const struct row *key = rows; key->name; key++) {
 		assert_true(key->kind != 0);
 		assert_true(key->initial || numbers_have_defaults);
 		assert_non_null(key->description);
 		assert_null(strchr(key->description, '|'));
-		assert_true(key->kind != KEY_CHOICE || key->choices);
+		assert_true(key->kind != ROW_CHOICE || key->choices);
 		if (key->rows)
-			check_rows(key->rows, key->kind == KEY_ROWS);
+			check_rows(key->rows, key->kind == ROW_OBJECT);
 	}
 }
 

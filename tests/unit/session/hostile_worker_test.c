@@ -239,8 +239,8 @@ static enum result_status honest(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param hostile_params[] = {{"play", PARAM_TEXT, true, "What"}, {0}};
-static const struct tool_param no_params[] = {{0}};
+static const struct row hostile_params[] = {{"play", ROW_TEXT, true, "What"}, {0}};
+static const struct row no_params[] = {{0}};
 static const struct tool hostile_tool = {.name = "hostile",
 					 .description = "Be hostile.",
 					 .example = "{}",

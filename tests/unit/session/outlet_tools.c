@@ -144,12 +144,12 @@ static enum result_status take(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param ask_params[] = {
-	{"host", PARAM_TEXT, true, "host:port"},
-	{"credentials", PARAM_TEXT, false, "Others than one's own"},
+static const struct row ask_params[] = {
+	{"host", ROW_TEXT, true, "host:port"},
+	{"credentials", ROW_TEXT, false, "Others than one's own"},
 	{0},
 };
-static const struct tool_param no_params[] = {{0}};
+static const struct row no_params[] = {{0}};
 
 static const struct tool ask_tool = {.name = "ask",
 				     .description = "Ask the proxy.",

@@ -86,8 +86,8 @@ static enum result_status left(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param params[] = {
-	{"word", PARAM_TEXT, false, "A word"},
+static const struct row params[] = {
+	{"word", ROW_TEXT, false, "A word"},
 	{0},
 };
 #define READER(name_, function, seconds)                                           \

@@ -131,7 +131,7 @@ static enum result_status carry(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param no_params[] = {{0}};
+static const struct row no_params[] = {{0}};
 static const struct tool carry_tool = {.name = "carry",
 				       .description = "Carry out.",
 				       .params = no_params,

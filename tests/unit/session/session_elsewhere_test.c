@@ -61,8 +61,8 @@ static void stop(void *context, struct running *running)
 	keeper->stopped++;
 }
 
-static const struct tool_param far_params[] = {
-	{"word", PARAM_TEXT, true, "To be said"},
+static const struct row far_params[] = {
+	{"word", ROW_TEXT, true, "To be said"},
 	{0},
 };
 static struct tool far_tool = {.name = "far",

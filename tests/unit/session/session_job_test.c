@@ -62,13 +62,13 @@ static enum result_status dumb(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param no_params[] = {{0}};
-static const struct tool_param job_params[] = {
-	{"id", PARAM_COUNT, false, "Which"},
-	{"action", PARAM_TEXT, true, "What"},
-	{"input", PARAM_TEXT, false, "To type"},
-	{"signal", PARAM_TEXT, false, "To send"},
-	{"timeout_s", PARAM_SECONDS, false, "To wait"},
+static const struct row no_params[] = {{0}};
+static const struct row job_params[] = {
+	{"id", ROW_COUNT, false, "Which"},
+	{"action", ROW_TEXT, true, "What"},
+	{"input", ROW_TEXT, false, "To type"},
+	{"signal", ROW_TEXT, false, "To send"},
+	{"timeout_s", ROW_SECONDS, false, "To wait"},
 	{0},
 };
 static const struct tool slow_tool = {.name = "slow",

@@ -22,16 +22,16 @@ static void begin(void *context, struct running *running)
 	running_end(running, &result);
 }
 
-static const struct tool_param file_rows[] = {
-	{"path", PARAM_PATH, true, "A file"},
+static const struct row file_rows[] = {
+	{"path", ROW_PATH, true, "A file"},
 	{0},
 };
 /* The paths of a list and a path that is not given stand before the folder. */
-static const struct tool_param params[] = {
-	{"files", PARAM_LIST, false, "Files", .max = 4, .rows = file_rows},
-	{"log", PARAM_PATH, false, "A file"},
-	{"command", PARAM_COMMAND, true, "What is to run"},
-	{"workdir", PARAM_FOLDER, false, "Where it runs"},
+static const struct row params[] = {
+	{"files", ROW_LIST, false, "Files", .max = 4, .rows = file_rows},
+	{"log", ROW_PATH, false, "A file"},
+	{"command", ROW_COMMAND, true, "What is to run"},
+	{"workdir", ROW_FOLDER, false, "Where it runs"},
 	{0},
 };
 static const struct tool late_tool = {.name = "late",

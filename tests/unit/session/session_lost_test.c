@@ -87,14 +87,14 @@ static enum result_status work(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param checkpoint_params[] = {
-	{"log", PARAM_COUNT, true, "Number of the log"},
-	{"step", PARAM_BOOLEAN, false, "Of a command"},
-	{"known", PARAM_BOOLEAN, false, "Of this session"},
-	{"links", PARAM_BOOLEAN, false, "Objects are linked"},
+static const struct row checkpoint_params[] = {
+	{"log", ROW_COUNT, true, "Number of the log"},
+	{"step", ROW_FLAG, false, "Of a command"},
+	{"known", ROW_FLAG, false, "Of this session"},
+	{"links", ROW_FLAG, false, "Objects are linked"},
 	{0},
 };
-static const struct tool_param no_params[] = {{0}};
+static const struct row no_params[] = {{0}};
 
 static const struct tool checkpoint = {.name = "checkpoint",
 				       .description = "Look.",

@@ -78,27 +78,27 @@ static enum result_status work(struct call *call, struct tool_result *result)
 	return tool_done(result);
 }
 
-static const struct tool_param look_params[] = {
-	{"log", PARAM_COUNT, true, "Number of the log"},
-	{"step", PARAM_BOOLEAN, false, "Of a command"},
-	{"began_ms", PARAM_COUNT, false, "When the command began", .max = INT64_MAX},
-	{"ended_ms", PARAM_COUNT, false, "When it ended", .max = INT64_MAX},
-	{"known", PARAM_BOOLEAN, false, "Of this session"},
-	{"links", PARAM_BOOLEAN, false, "Objects are linked"},
-	{"keep", PARAM_BOOLEAN, false, "More looks follow"},
-	{"looks", PARAM_COUNT, false, "Looks that were taken", .max = INT64_MAX},
-	{"stale", PARAM_BOOLEAN, false, "The list is an older one"},
-	{"whole", PARAM_BOOLEAN, false, "Look at all"},
-	{"write", PARAM_BOOLEAN, false, "Write the list"},
+static const struct row look_params[] = {
+	{"log", ROW_COUNT, true, "Number of the log"},
+	{"step", ROW_FLAG, false, "Of a command"},
+	{"began_ms", ROW_COUNT, false, "When the command began", .aliases = NULL},
+	{"ended_ms", ROW_COUNT, false, "When it ended", .aliases = NULL},
+	{"known", ROW_FLAG, false, "Of this session"},
+	{"links", ROW_FLAG, false, "Objects are linked"},
+	{"keep", ROW_FLAG, false, "More looks follow"},
+	{"looks", ROW_COUNT, false, "Looks that were taken", .aliases = NULL},
+	{"stale", ROW_FLAG, false, "The list is an older one"},
+	{"whole", ROW_FLAG, false, "Look at all"},
+	{"write", ROW_FLAG, false, "Write the list"},
 	{0},
 };
-static const struct tool_param work_params[] = {
-	{"make", PARAM_TEXT, false, "A file"},
-	{"background", PARAM_BOOLEAN, false, "As a job, until there is the file end"},
+static const struct row work_params[] = {
+	{"make", ROW_TEXT, false, "A file"},
+	{"background", ROW_FLAG, false, "As a job, until there is the file end"},
 	{0},
 };
-static const struct tool_param job_params[] = {
-	{"action", PARAM_TEXT, true, "What"},
+static const struct row job_params[] = {
+	{"action", ROW_TEXT, true, "What"},
 	{0},
 };
 static const struct tool checkpoint = {.name = "checkpoint",

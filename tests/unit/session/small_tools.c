@@ -94,15 +94,15 @@ static enum result_status leave_a_process(struct call *call, struct tool_result 
 	return tool_done(result);
 }
 
-static const struct tool_param say_params[] = {
-	{"word", PARAM_TEXT, true, "What to say"},
+static const struct row say_params[] = {
+	{"word", ROW_TEXT, true, "What to say"},
 	{0},
 };
-static const struct tool_param touch_params[] = {
-	{"path", PARAM_PATH, true, "A file"},
+static const struct row touch_params[] = {
+	{"path", ROW_PATH, true, "A file"},
 	{0},
 };
-static const struct tool_param no_params[] = {{0}};
+static const struct row no_params[] = {{0}};
 
 static const struct tool say_tool = {.name = "say",
 				     .description = "Say a word.",

@@ -18,13 +18,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-struct row {
+struct example {
 	const char *text, *old, *new;
 	enum match_level level; /* MATCH_NONE: refused */
 	const char *result;     /* or a part of the refusal */
 };
 
-static const struct row rows[] = {
+static const struct example rows[] = {
 	/* exact */
 	{"a\nb\nc\n", "b", "x", MATCH_EXACT, "a\nx\nc\n"},
 	{"a\nb\nc\n", "b\n", "", MATCH_EXACT, "a\nc\n"},
@@ -128,7 +128,7 @@ static void each_level_finds_what_it_names_and_no_more(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const struct row *row = &rows[i];
+		const struct example *row = &rows[i];
 		const struct edit edit = {str_of(row->old), str_of(row->new), false};
 		struct edit_outcome outcome;
 		struct buf out, sentence;

@@ -10,7 +10,7 @@
 #include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
 
-struct row {
+struct example {
 	const char *runner;
 	const char *text; /* all it printed, and the file it wrote */
 	uint64_t passed, failed, skipped;
@@ -20,7 +20,7 @@ struct row {
 	const char *says; /* in its words, or NULL */
 };
 
-static void check(const struct row *row)
+static void check(const struct example *row)
 {
 	const struct test_runner *runner = test_runner_find(row->runner);
 	const struct test_output output = {
@@ -54,7 +54,7 @@ static void check(const struct row *row)
 
 static void junit_xml_is_read_as_its_writers_have_it(void **state)
 {
-	const struct row rows[] = {
+	const struct example rows[] = {
 		{"phpunit",
 		 "<?xml version=\"1.0\"?><testsuites><testsuite name=\"T\">"
 		 "<testcase name=\"a\" class=\"N\\T\" file=\"/w/tests/T.php\" line=\"3\"/>"
@@ -113,7 +113,7 @@ static void junit_xml_is_read_as_its_writers_have_it(void **state)
 
 static void a_run_without_a_report_is_read_from_what_it_said_on_the_way(void **state)
 {
-	const struct row rows[] = {
+	const struct example rows[] = {
 		{"phpunit",
 		 "##teamcity[testStarted name='a' locationHint='php_qn:///w/t/T.php::\\N\\T::a']\n"
 		 "##teamcity[testFinished name='a']\n"
@@ -149,7 +149,7 @@ static void a_run_without_a_report_is_read_from_what_it_said_on_the_way(void **s
 
 static void tap_counts_the_innermost_tests(void **state)
 {
-	const struct row rows[] = {
+	const struct example rows[] = {
 		{"node",
 		 "# Subtest: of two\n    # Subtest: small\n    ok 1 - small\n"
 		 "    not ok 2 - wrong\n      ---\n      location: '/w/a.test.js:3:1'\n"
@@ -176,7 +176,7 @@ static void tap_counts_the_innermost_tests(void **state)
 
 static void other_formats_of_languages(void **state)
 {
-	const struct row rows[] = {
+	const struct example rows[] = {
 		{"go",
 		 GO("run", ",\"Test\":\"TestA/b\"")
 			 GO("output",
@@ -233,7 +233,7 @@ static void other_formats_of_languages(void **state)
 
 static void lines_of_c_libraries_are_told_apart(void **state)
 {
-	const struct row rows[] = {
+	const struct example rows[] = {
 		{"make",
 		 "[ RUN      ] a\n[  ERROR   ] --- 1 != 2\n[   LINE   ] --- t/a.c:17: error: "
 		 "Failure!\n[  FAILED  ] a\n[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] a\n",

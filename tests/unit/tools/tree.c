@@ -57,11 +57,9 @@ void tree_run(struct hand *hand, const struct tool *tool, const char *json,
 	buf_init(&text, 1 << 20);
 	if (!value_parse(str_of(json), 0, &arguments, &err))
 		fail_msg("%s: %s", json, err.text);
-	struct value *schema = schema_of_tool(tool);
 	auto_value struct value *capped = NULL;
-	if (!schema_fit(tool, schema, arguments, &capped, &text))
+	if (!schema_fit(tool, arguments, &capped, &text))
 		fail_msg("%s: %s", json, text.data);
-	value_free(schema);
 	buf_clear(&text);
 	assert_true(value_print(arguments, 0, &text));
 	(void)hand_run_for(hand, tool, TREE_CALL_MS, text.data);
