@@ -124,7 +124,7 @@ GLOVEBOX_EXPORT struct glovebox_session *glovebox_open(const struct glovebox_opt
 /*
  * End everything that runs in the cell, and the cell itself. If commands could write in a
  * tree of more than 256 folders, the library first looks at the repositories there, which
- * takes a second at most (docs/security.md). NULL is fine.
+ * takes a second of work at most, on a busy machine three of the clock (docs/security.md). NULL is fine.
  */
 GLOVEBOX_EXPORT void glovebox_close(struct glovebox_session *session);
 

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -282,6 +283,7 @@ static bool set_zone(struct when *when, struct str zone, struct err *err)
 	static const char fit[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/";
 	char path[sizeof(folder) + WHEN_ZONE_MAX];
+	struct stat st;
 
 	if (zone.size > 0 && zone.size <= WHEN_ZONE_MAX) {
 		(void)snprintf(path, sizeof(path), "%s%.*s", folder, (int)zone.size,
@@ -290,7 +292,8 @@ static bool set_zone(struct when *when, struct str zone, struct err *err)
 		when->zone[zone.size] = '\0';
 		if (strspn(when->zone, fit) == zone.size && !strchr("/-", zone.data[0]) &&
 		    zone.data[zone.size - 1] != '/' &&
-		    (str_is(zone, "UTC") || access(path, R_OK) == 0))
+		    (str_is(zone, "UTC") || (access(path, R_OK) == 0 &&
+					     stat(path, &st) == 0 && S_ISREG(st.st_mode))))
 			return true;
 	}
 	when->zone[0] = '\0';

@@ -4,8 +4,8 @@
  *	0 9 * * 1-5       the five fields of crontab(5), or one of its names (@daily)
  *	Mon..Fri 09:00    systemd's OnCalendar, as systemd.time(7) has it
  *
- * For cron, `L` is the last day of a month besides. An OnCalendar has whole seconds, and
- * no "@" with a number of seconds. Times in words are refused, and the sentence names the
+ * Cron's day may also be `L`, the last day of the month. An OnCalendar has whole seconds,
+ * and no "@" with a number of seconds. Times in words are refused, and the sentence names the
  * forms that are nearest to them. A time that the clock skips in spring becomes as much
  * later. A time that the clock shows twice in autumn counts once (twice when every hour
  * fits). Pure, except that it reads the machine's table of time zones.

@@ -27,7 +27,8 @@ struct hash *hash_new(void)
 
 void hash_free(struct hash *hash)
 {
-	(void)XXH3_freeState(hash->mark);
+	if (hash != NULL)
+		(void)XXH3_freeState(hash->mark);
 	free(hash);
 }
 

@@ -1,8 +1,8 @@
 /*
- * hash: of contents, in lower-case hex. SHA-256 (FIPS 180-4) where somebody's trust hangs
- * on it: plugins, approvals, patches, stores. XXH3-128, some twenty times faster, as the
- * mark by which a session recognises what it has read: who wants to deceive that has to
- * write the file anyway.
+ * hash: of contents, in lower-case hex. SHA-256 (FIPS 180-4) where trust depends on the
+ * hash: plugins, approvals, patches, stores. XXH3-128, some ten times faster, as the mark
+ * by which a session recognises what it has read: a process that wants to deceive the
+ * session has to write the file anyway.
  */
 #pragma once
 

@@ -87,7 +87,7 @@ void audit_close(struct audit *audit);
 
 enum audit_reach {
 	AUDIT_NEAR,  /* at the end of each call: searches the roots in `deep`, if any */
-	AUDIT_WHOLE, /* also the roots in `whole`, for one second at most */
+	AUDIT_WHOLE, /* also the roots in `whole`, for one second of work at most */
 	AUDIT_ALL,   /* like AUDIT_WHOLE, with all roots, even those that undo looks at */
 };
 

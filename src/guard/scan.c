@@ -213,6 +213,7 @@ enum { BUSY_TIMES = 3 }; /* as in scan.h; a call's look must end in AUDIT_MS */
 void git_scan_whole(struct git_scan *scan, int64_t work_ms)
 {
 	scan->work_end_ns = worked_ns() + work_ms * (CLOCK_SECOND_NS / 1000);
+	scan->busy_ms = clock_now_ms() + work_ms;
 	scan->deadline_ms = clock_now_ms() + BUSY_TIMES * work_ms;
 	search_roots(scan);
 }
@@ -612,8 +613,11 @@ enum look_found scan_look_read(const struct scan_look *look, const char *name, s
 /* Is the time of SCAN over? Then `partial` is set. */
 static bool look_is_late(struct git_scan *scan)
 {
-	if (scan->deadline_ms == 0 ||
-	    (clock_now_ms() < scan->deadline_ms && worked_ns() < scan->work_end_ns))
+	const int64_t now_ms = scan->deadline_ms != 0 ? clock_now_ms() : 0;
+
+	/* A thread has not worked longer than the clock went, and its own time is dear. */
+	if (scan->deadline_ms == 0 || now_ms < scan->busy_ms ||
+	    (now_ms < scan->deadline_ms && worked_ns() < scan->work_end_ns))
 		return false;
 	scan->partial = true;
 	return true;

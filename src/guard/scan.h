@@ -84,9 +84,12 @@ struct git_scan {
 	bool in_cell;
 	/* keys of the roots that are searched at every depth; or NULL */
 	const struct value *deep;
-	size_t folders_max;  /* for each of these roots */
-	/* the search of these roots stops then, 0: never */
-	int64_t deadline_ms, work_end_ns;
+	size_t folders_max; /* for each of these roots */
+	/*
+	 * The search of these roots stops at the deadline (0: never), and before it when the
+	 * thread has worked for its time, which is asked from `busy_ms` on.
+	 */
+	int64_t deadline_ms, busy_ms, work_end_ns;
 	/*
 	 * A folder without subfolders in these roots is not searched when it has not
 	 * changed since, and was not moved together with a folder above it.

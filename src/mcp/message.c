@@ -223,7 +223,7 @@ bool message_fill_match(struct str template, struct str uri, struct value *value
 	return in == uri.size;
 }
 
-/* HMAC with SHA-256, the only hash in the program. */
+/* HMAC with SHA-256 (RFC 2104). */
 
 enum {
 	BLOCK = 64, /* of SHA-256 */

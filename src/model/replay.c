@@ -152,9 +152,11 @@ static void add_problem(const struct rows_problem *problem, struct buf *sentence
 		break;
 	case ROWS_BELOW:
 	case ROWS_ABOVE:
-		(void)buf_addf(sentence, "\"%s\" is %s than %.0f", name,
+		(void)buf_addf(sentence, "\"%s\" %s %s than %.0f%s", name,
+			       problem->row->kind == ROW_LIST ? "has" : "is",
 			       problem->fault == ROWS_BELOW ? "less" : "more",
-			       problem->bound);
+			       problem->bound,
+			       problem->row->kind == ROW_LIST ? " items" : "");
 		break;
 	case ROWS_CHOICE:
 		(void)buf_addf(sentence, "\"%s\" is one of %s, not \"%.40s\"", name,

@@ -854,7 +854,7 @@ static uint64_t size_of(const struct value *value)
 	bool fine = value_kind(value) != VALUE_STRING ||
 		    text_parse_size(value_text(value), &bytes, NULL);
 
-	assert(fine); /* checked before by check_keys */
+	assert(fine); /* fits_keys has checked it */
 	return fine ? bytes : 0;
 }
 
@@ -866,7 +866,7 @@ static unsigned choice_of(const struct row *key, const struct value *value)
 		if (str_equal(value_str(value), choice))
 			return index;
 	}
-	abort(); /* check_keys allows no other value */
+	abort(); /* fits_keys allows no other value */
 }
 
 static void keys_store(const struct row *rows, const struct value *object, int home,

@@ -1430,7 +1430,7 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 
 /* The end of a call that had a worker, and the audit of the files that the call left. */
 
-/* A whole look takes a second; more when the machine is busy */
+/* A whole look takes a second of work, on a busy machine three on the clock. */
 enum { LOOK_MS = 6000 };
 
 /* RUNNING, which had a worker, ends, now or after its checkpoint. */

@@ -395,10 +395,11 @@ static void add_refusal(const struct tool *tool, const struct rows_problem *prob
 	struct validate_problem broken;
 
 	if (validate_value(schema, arguments, &broken)) {
-		(void)snprintf(broken.pointer, sizeof(broken.pointer), "/%s",
-			       problem->row->name);
-		(void)snprintf(broken.rule, sizeof(broken.rule),
-			       "may not hold a NUL character");
+		(void)snprintf(broken.pointer, sizeof(broken.pointer), "%.*s",
+			       (int)sizeof(broken.pointer) - 1, problem->pointer);
+		(void)snprintf(broken.rule, sizeof(broken.rule), "%s",
+			       problem->fault == ROWS_NUL ? "may not hold a NUL character"
+							  : "does not fit");
 	}
 	add_problem(tool, &broken, sentence);
 }

@@ -175,12 +175,31 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 	return false;
 }
 
-/* Has somebody changed the permissions of a folder that stays a folder? */
-static bool has_other_mode(const struct path_plan *plan)
+/* Of a folder whose permissions the step has changed: what somebody did since; or NULL. */
+static const char *why_folder_stays(const struct path_plan *plan)
 {
-	return plan->target.kind == UNDO_FOLDER && plan->now.kind == UNDO_FOLDER &&
-	       plan->expected.kind == UNDO_FOLDER &&
-	       !undo_state_same(&plan->now, &plan->expected);
+	if (plan->target.kind != UNDO_FOLDER || plan->expected.kind != UNDO_FOLDER)
+		return NULL;
+	if (plan->now.kind != UNDO_FOLDER)
+		return "is not there any more";
+	return undo_state_same(&plan->now, &plan->expected)
+		       ? NULL
+		       : "has other permissions since";
+}
+
+/* A cell cannot set the set-id bits of a folder, and somebody else's folder not at all. */
+static void note_folder(struct restoring *restoring, const char *path,
+			const struct path_plan *plan)
+{
+	struct undo_state now;
+	struct err err;
+
+	if (plan->target.kind != UNDO_FOLDER ||
+	    (undo_places_look(restoring->places, path, &now, &err) &&
+	     undo_state_same(&now, &plan->target)))
+		restoring->folders += !record_is_gits(str_of(path));
+	else
+		note(restoring->left, path, "its permissions cannot be set from a cell");
 }
 
 static bool put(struct restoring *restoring, size_t at, struct err *err)
@@ -196,8 +215,9 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 			return false;
 		if (undo_state_same(&plan->now, &plan->target))
 			return true;
-		if (has_other_mode(plan)) {
-			note(restoring->left, path, "has other permissions since");
+		const char *why = why_folder_stays(plan);
+		if (why != NULL) {
+			note(restoring->left, path, why);
 			return true;
 		}
 	}
@@ -210,7 +230,7 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 	else if (plan->now.kind == UNDO_FILE || plan->now.kind == UNDO_LINK)
 		plan->became = REMOVED;
 	else
-		restoring->folders += !record_is_gits(str_of(path));
+		note_folder(restoring, path, plan);
 	return true;
 }
 

@@ -634,45 +634,63 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level built,
 
 /*
  * Below L3 a cell's temporary files lie in a folder on the host. The front and the anchor
- * lock it (flock) as long as they live, and the last of them removes it. When both were
- * killed, it is left without a lock, and the next cell of the same person removes it.
+ * lock it (flock) as long as they live, and each of them removes it at its end. When both
+ * were killed, it is left without a lock, and the next such cell of the same person
+ * removes it. Version 0.1.0 had no locks, and another name.
  */
-#define TEMP_NAME "glovebox-cell-"
+#define TEMP_NAME "glovebox-temp-"
+#define TEMP_MORE "XXXXXX" /* as of mkdtemp */
 
 enum {
 	TEMP_NAMES_MAX = 4096, /* names of TMPDIR that are looked at: some milliseconds */
 	TEMP_TRIES = 16,       /* another cell may take a new folder for a left one */
 };
 
-static bool is_left_temp(int parent, const char *name, const struct cell_spec *spec)
+static bool is_temp_name(struct str name)
+{
+	const size_t begin = strlen(TEMP_NAME);
+
+	return str_starts(name, STR(TEMP_NAME)) && name.size == begin + strlen(TEMP_MORE) &&
+	       strspn(name.data + begin, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789") == strlen(TEMP_MORE);
+}
+
+/*
+ * Open and lock the folder NAME in PARENT, when it is one of ours that nobody uses; -1
+ * otherwise. One that belongs to another user of our cells is left to that user.
+ */
+static int take_left_temp(int parent, const char *name)
 {
 	auto_close int fd =
 		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 &&
-	       (st.st_uid == geteuid() ||
-		(spec->identity.change && st.st_uid == spec->identity.uid)) &&
-	       flock(fd, LOCK_EX | LOCK_NB) == 0;
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
+	    (st.st_mode & 07777) != S_IRWXU || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	return fd_take(&fd);
 }
 
-static void temp_remove_left(const char *parent, const struct cell_spec *spec)
+static void temp_remove_left(const char *path)
 {
-	auto_close int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *names = fd < 0 ? NULL : fd_open_names(fd);
-	const struct dirent *entry;
+	auto_close int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = parent < 0 ? NULL : fd_open_names(parent);
+	char own[FD_NAME_ROOM], below[PATH_MAX];
 
 	for (int i = 0; names != NULL && i < TEMP_NAMES_MAX; i++) {
-		char path[PATH_MAX];
+		const struct dirent *entry = readdir(names);
 
-		entry = readdir(names);
 		if (entry == NULL)
 			break;
-		if (strncmp(entry->d_name, TEMP_NAME, strlen(TEMP_NAME)) == 0 &&
-		    is_left_temp(fd, entry->d_name, spec) &&
-		    snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) <
-			    (int)sizeof(path))
-			fd_folder_remove(path);
+		if (!is_temp_name(str_of(entry->d_name)))
+			continue;
+		/* The lock holds until all is removed: a new cell that waits for it tries again. */
+		auto_close int held = take_left_temp(parent, entry->d_name);
+		if (held < 0)
+			continue;
+		(void)snprintf(below, sizeof(below), "%s/%s", fd_name(parent, own),
+			       entry->d_name);
+		fd_folder_remove(below);
 	}
 	if (names != NULL)
 		(void)closedir(names);
@@ -682,7 +700,7 @@ static void temp_remove_left(const char *parent, const struct cell_spec *spec)
 static int temp_hold(const char *parent, char path[PATH_MAX])
 {
 	for (int i = 0; i < TEMP_TRIES; i++) {
-		if (snprintf(path, PATH_MAX, "%s/" TEMP_NAME "XXXXXX", parent) >= PATH_MAX) {
+		if (snprintf(path, PATH_MAX, "%s/" TEMP_NAME TEMP_MORE, parent) >= PATH_MAX) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}
@@ -692,9 +710,16 @@ static int temp_hold(const char *parent, char path[PATH_MAX])
 			open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		struct stat st;
 
-		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0)
-			return fd_take(&fd);
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0) {
+			if (st.st_nlink > 0)
+				return fd_take(&fd);
+		} else if (errno != ENOENT) {
+			const int code = errno;
+
+			(void)rmdir(path);
+			errno = code;
+			return -1;
+		}
 	}
 	errno = EBUSY;
 	return -1;
@@ -709,7 +734,7 @@ static bool temp_make(const struct shape_options *options, struct cell_spec *spe
 
 	if (parent == NULL || realpath(parent, real) == NULL || real[0] != '/')
 		(void)snprintf(real, sizeof(real), "/tmp");
-	temp_remove_left(real, spec);
+	temp_remove_left(real);
 	spec->temp_lock = temp_hold(real, path);
 	if (spec->temp_lock < 0)
 		return err_set(err, errno, "a folder for temporary files in %s: %s", real,

@@ -121,7 +121,7 @@ static void paint_prose(struct paint *paint, enum paint_style style, struct str 
 	buf_fini(&lines);
 }
 
-/* What the level does not say of the cell in DATA, of a session or turn. */
+/* The weakness of the cell in DATA, of a session or turn, that its level does not show. */
 static const char *lack_of_cell(const struct value *data)
 {
 	return value_is_true(value_member(data, "unfiltered")) ? " unfiltered" : "";

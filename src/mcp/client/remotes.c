@@ -112,7 +112,7 @@ static bool are_variables(const struct row *row, const struct value *value,
 		       !memchr(text.data, '\0', text.size) && value_key(at)[0] &&
 		       !strchr(value_key(at), '=');
 	}
-	return fits || rows_refuse(problem, NULL, "must be %s", row->description);
+	return fits || rows_refuse(problem, NULL, "%s", row->description);
 }
 
 static bool is_address(const struct row *row, const struct value *value,
