@@ -147,6 +147,18 @@ static bool says_the_same(const struct restoring *restoring, const char *path,
 	       memcmp(digest, expected->object, HASH_BYTES) == 0;
 }
 
+#define OTHER_MODE "has other permissions since"
+
+/* Has the folder its future permissions, or those of an undo that was killed in it? */
+static bool is_put(const struct path_plan *plan)
+{
+	struct undo_state opened = plan->target;
+
+	opened.mode |= S_IRWXU;
+	return undo_state_same(&plan->now, &plan->target) ||
+	       undo_state_same(&plan->now, &opened);
+}
+
 /* True: nobody has changed the path since. */
 static bool compare(struct restoring *restoring, const char *path, struct path_plan *plan)
 {
@@ -182,9 +194,8 @@ static const char *why_folder_stays(const struct path_plan *plan)
 		return NULL;
 	if (plan->now.kind != UNDO_FOLDER)
 		return "is not there any more";
-	return undo_state_same(&plan->now, &plan->expected)
-		       ? NULL
-		       : "has other permissions since";
+	return undo_state_same(&plan->now, &plan->expected) || is_put(plan) ? NULL
+									    : OTHER_MODE;
 }
 
 /* A cell cannot set the set-id bits of a folder, and somebody else's folder not at all. */
@@ -194,6 +205,7 @@ static void note_folder(struct restoring *restoring, const char *path,
 	struct undo_state now;
 	struct err err;
 
+	/* A folder that is open as long as the undo works in it has its future mode here. */
 	if (plan->target.kind != UNDO_FOLDER ||
 	    (undo_places_look(restoring->places, path, &now, &err) &&
 	     undo_state_same(&now, &plan->target)))

@@ -57,6 +57,12 @@ struct waiting {
 	struct undo_state now; /* the state of the file that it replaces */
 };
 
+/* A folder that is open to its owner only as long as the undo works in it. */
+struct opened {
+	char *path;  /* absolute */
+	mode_t mode; /* in the end */
+};
+
 struct undo_places {
 	struct files *files;
 	int from;
@@ -66,8 +72,11 @@ struct undo_places {
 	 */
 	int folder;
 	char folder_path[PATH_MAX];
+	bool is_open; /* its owner may change what is in it */
 	struct waiting *batch;
 	size_t count, most;
+	struct opened *opened;
+	size_t opened_count, opened_room;
 };
 
 struct undo_places *undo_places_new(struct files *files, int from, struct undo_log *log)
@@ -91,16 +100,6 @@ static void forget_batch(struct undo_places *places)
 	for (size_t i = 0; i < places->count; i++)
 		temp_drop(&places->batch[i].temp);
 	places->count = 0;
-}
-
-void undo_places_free(struct undo_places *places)
-{
-	if (places == NULL)
-		return;
-	forget_batch(places);
-	fd_close(&places->folder);
-	free(places->batch);
-	free(places);
 }
 
 static const struct files_held *root_of(const struct files *files, const char *path)
@@ -145,6 +144,52 @@ static bool open_folder(struct spot *spot, const struct files_held *root, bool m
 	return true;
 }
 
+static struct opened *find_opened(const struct undo_places *places, const char *path)
+{
+	for (size_t i = 0; i < places->opened_count; i++) {
+		if (strcmp(places->opened[i].path, path) == 0)
+			return &places->opened[i];
+	}
+	return NULL;
+}
+
+/*
+ * Give the open folder FD, whose path is PATH, the permissions MODE: at once when its owner
+ * may do everything in it, else in the end.
+ */
+static void folder_set_mode(struct undo_places *places, int fd, const char *path, mode_t mode)
+{
+	struct opened *opened = find_opened(places, path);
+	char name[FD_NAME_ROOM];
+
+	if (opened == NULL && (mode & S_IRWXU) != S_IRWXU) {
+		if (places->opened_count == places->opened_room) {
+			places->opened_room =
+				places->opened_room > 0 ? 2 * places->opened_room : 16;
+			places->opened = memory_grow(places->opened, places->opened_room,
+						     sizeof(*places->opened));
+		}
+		opened = &places->opened[places->opened_count++];
+		opened->path = memory_copy(path);
+	}
+	if (opened != NULL)
+		opened->mode = mode;
+	(void)!chmod(fd_name(fd, name),
+		     folder_mode_opened(mode, opened != NULL ? S_IRWXU : 0));
+}
+
+/* The folder that PLACES hold is to be changed: open it to its owner. */
+static void open_held(struct undo_places *places)
+{
+	const size_t size = strlen(places->folder_path) - 1; /* without the slash */
+	auto_free char *path = memory_copy_str((struct str){places->folder_path, size});
+	struct stat st;
+
+	places->is_open = true;
+	if (fstat(places->folder, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
+		folder_set_mode(places, places->folder, path, st.st_mode & 07777);
+}
+
 /* Like open_folder, but PLACES keep the folder open for the next path. */
 static bool hold_folder(struct undo_places *places, struct spot *spot,
 			const struct files_held *root, bool make, struct err *err)
@@ -157,9 +202,12 @@ static bool hold_folder(struct undo_places *places, struct spot *spot,
 			return false;
 		fd_close(&places->folder);
 		places->folder = spot->folder;
+		places->is_open = false;
 		(void)snprintf(places->folder_path, sizeof(places->folder_path), "%.*s",
 			       (int)size, spot->path);
 	}
+	if (make && !places->is_open)
+		open_held(places);
 	spot->folder = places->folder;
 	return true;
 }
@@ -220,6 +268,11 @@ bool undo_places_look(struct undo_places *places, const char *path,
 	undo_state_of(&st, state);
 	if (state->kind == UNDO_ABSENT)
 		return err_set(err, ENXIO, "%s is neither a file nor a folder now", path);
+	const struct opened *opened = state->kind == UNDO_FOLDER && places->opened_count > 0
+					      ? find_opened(places, spot.path)
+					      : NULL;
+	if (opened != NULL)
+		state->mode = opened->mode;
 	if (state->kind == UNDO_LINK) {
 		struct buf target;
 		buf_init(&target, PATH_MAX);
@@ -486,7 +539,7 @@ static bool sync_batch(const struct undo_places *places, struct err *err)
 	return true;
 }
 
-bool undo_places_settle(struct undo_places *places, struct err *err)
+static bool settle_batch(struct undo_places *places, struct err *err)
 {
 	bool fine = sync_batch(places, err);
 	struct spot spot;
@@ -499,6 +552,67 @@ bool undo_places_settle(struct undo_places *places, struct err *err)
 	}
 	forget_batch(places);
 	return fine;
+}
+
+static int compare_opened(const void *a, const void *b)
+{
+	return -strcmp(((const struct opened *)a)->path, ((const struct opened *)b)->path);
+}
+
+/* The folder PATH, which is a root or below one; -1: it is not there any more. */
+static int open_again(struct undo_places *places, const char *path)
+{
+	struct spot spot;
+
+	for (size_t i = 0; i < places->files->root_count; i++) {
+		const struct files_held *root = &places->files->roots[i];
+
+		if (strcmp(root->path, path) == 0)
+			return fcntl(root->fd, F_DUPFD_CLOEXEC, 3);
+	}
+	return spot_open(&spot, places, path, false, NULL)
+		       ? fd_open_beneath(spot.folder, spot.name, O_PATH | O_DIRECTORY)
+		       : -1;
+}
+
+/* Close the folders again, the deepest first. */
+static void close_opened(struct undo_places *places)
+{
+	char name[FD_NAME_ROOM];
+
+	if (places->opened_count > 0)
+		qsort(places->opened, places->opened_count, sizeof(*places->opened),
+		      compare_opened);
+	for (size_t i = 0; i < places->opened_count; i++) {
+		auto_close int fd = open_again(places, places->opened[i].path);
+
+		if (fd >= 0)
+			(void)!chmod(fd_name(fd, name),
+				     folder_mode_opened(places->opened[i].mode, 0));
+		free(places->opened[i].path);
+	}
+	places->opened_count = 0;
+	places->is_open = false;
+}
+
+bool undo_places_settle(struct undo_places *places, struct err *err)
+{
+	const bool fine = settle_batch(places, err);
+
+	close_opened(places);
+	return fine;
+}
+
+void undo_places_free(struct undo_places *places)
+{
+	if (places == NULL)
+		return;
+	forget_batch(places);
+	close_opened(places);
+	free(places->opened);
+	fd_close(&places->folder);
+	free(places->batch);
+	free(places);
 }
 
 static bool put_file(struct undo_places *places, const char *path,
@@ -519,7 +633,7 @@ static bool put_file(struct undo_places *places, const char *path,
 		return false;
 	if (fchmod(waiting->temp.fd, target->mode & 01777) < 0)
 		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
-	return places->count < places->most || undo_places_settle(places, err);
+	return places->count < places->most || settle_batch(places, err);
 }
 
 static bool put_link(const struct files *files, const struct spot *spot,
@@ -548,8 +662,9 @@ static bool put_link(const struct files *files, const struct spot *spot,
 	return fine;
 }
 
-static bool put_folder(const struct spot *spot, const struct undo_state *now,
-		       const struct undo_state *target, struct err *err)
+static bool put_folder(struct undo_places *places, const struct spot *spot,
+		       const struct undo_state *now, const struct undo_state *target,
+		       struct err *err)
 {
 	if (now->kind != UNDO_FOLDER && mkdirat(spot->folder, spot->name, 0777) < 0 &&
 	    errno != EEXIST)
@@ -557,10 +672,9 @@ static bool put_folder(const struct spot *spot, const struct undo_state *now,
 	if (target->mode != 0) {
 		auto_close int fd =
 			fd_open_beneath(spot->folder, spot->name, O_PATH | O_DIRECTORY);
-		char name[FD_NAME_ROOM];
 
 		if (fd >= 0)
-			(void)!chmod(fd_name(fd, name), folder_mode_opened(target->mode, 0));
+			folder_set_mode(places, fd, spot->path, target->mode);
 	}
 	return true;
 }
@@ -606,7 +720,7 @@ static bool put(struct undo_places *places, const char *path, const struct spot 
 		now_there = &undo_absent;
 	}
 	if (target->kind == UNDO_FOLDER)
-		return put_folder(spot, now_there, target, err);
+		return put_folder(places, spot, now_there, target, err);
 	return target->kind == UNDO_LINK
 		       ? put_link(places->files, spot, target, places->from, now_there, err)
 		       : put_file(places, path, spot, target, now_there, err);

@@ -36,5 +36,8 @@ bool undo_places_look(struct undo_places *places, const char *path,
 bool undo_places_put(struct undo_places *places, const char *path,
 		     const struct undo_state *now, const struct undo_state *target,
 		     bool *left, struct err *err);
-/* Give every file of the batch its name. */
+/*
+ * Give every file of the batch its name, and every folder its permissions: as long as an
+ * undo works in a folder, its owner may do everything in it.
+ */
 bool undo_places_settle(struct undo_places *places, struct err *err);
