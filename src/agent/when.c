@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
@@ -15,6 +16,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -23,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -276,6 +277,17 @@ static bool parse_cron(struct str text, struct when *when, struct err *err)
 	return true;
 }
 
+/* Beside the zones the folder holds tables of leap seconds and other texts. */
+static bool is_zone_file(const char *path)
+{
+	static const char magic[] = {'T', 'Z', 'i', 'f'}; /* tzfile(5) */
+	auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	char begin[sizeof(magic)];
+
+	return fd >= 0 && read(fd, begin, sizeof(begin)) == sizeof(begin) &&
+	       memcmp(begin, magic, sizeof(magic)) == 0;
+}
+
 /* Set the zone of WHEN, which must be in the machine's table. */
 static bool set_zone(struct when *when, struct str zone, struct err *err)
 {
@@ -283,7 +295,6 @@ static bool set_zone(struct when *when, struct str zone, struct err *err)
 	static const char fit[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/";
 	char path[sizeof(folder) + WHEN_ZONE_MAX];
-	struct stat st;
 
 	if (zone.size > 0 && zone.size <= WHEN_ZONE_MAX) {
 		(void)snprintf(path, sizeof(path), "%s%.*s", folder, (int)zone.size,
@@ -292,8 +303,7 @@ static bool set_zone(struct when *when, struct str zone, struct err *err)
 		when->zone[zone.size] = '\0';
 		if (strspn(when->zone, fit) == zone.size && !strchr("/-", zone.data[0]) &&
 		    zone.data[zone.size - 1] != '/' &&
-		    (str_is(zone, "UTC") || (access(path, R_OK) == 0 &&
-					     stat(path, &st) == 0 && S_ISREG(st.st_mode))))
+		    (str_is(zone, "UTC") || is_zone_file(path)))
 			return true;
 	}
 	when->zone[0] = '\0';
@@ -1079,6 +1089,9 @@ bool when_schedule_settle(const char *when, const char *zone, int64_t now_s,
 	struct when parsed;
 
 	buf_clear(times);
+	/* So that TIMES has room for all of it. */
+	if (text.size > WHEN_TEXT_MAX)
+		return err_set(err, E2BIG, "a time of more than %d bytes", WHEN_TEXT_MAX);
 	while (text.size > 0) {
 		char stop;
 		struct str word = take_until(&text, " \t\r\n", &stop);

@@ -335,10 +335,15 @@ int fd_open_beneath(int folder, const char *name, int flags)
 /* Walks a folder by descriptors and removes everything in it. */
 
 /*
- * The walk holds one descriptor for each level. Folders nested more deeply, on purpose,
- * are left behind.
+ * The walk holds one descriptor for each level. A folder that is nested more deeply, on
+ * purpose, is moved up, and removed from there.
  */
-enum { DEPTH_MAX = 200 };
+enum { DEPTH_MAX = 200, MOVED_MAX = 100000 };
+
+struct removal {
+	int top;        /* the folder in which the walk began */
+	unsigned moved; /* folders that were moved to it */
+};
 
 static int folder_open(int parent, const char *name)
 {
@@ -351,35 +356,56 @@ static int folder_open(int parent, const char *name)
 	return fd;
 }
 
-static void remove_below(int parent, const char *name, int depth)
+static void remove_below(struct removal *removal, int parent, const char *name, int depth);
+
+/* Remove ENTRY of the open folder FD, with everything below it. */
+static void remove_entry(struct removal *removal, int fd, const char *entry, int depth)
+{
+	char up[NAME_MAX + 1];
+
+	if (unlinkat(fd, entry, 0) == 0 ||
+	    (errno == EACCES && fchmod(fd, S_IRWXU) == 0 && unlinkat(fd, entry, 0) == 0))
+		return;
+	if (depth < DEPTH_MAX) {
+		remove_below(removal, fd, entry, depth + 1);
+		return;
+	}
+	(void)snprintf(up, sizeof(up), ".glovebox-deep-%u", removal->moved++);
+	(void)renameat2(fd, entry, removal->top, up, RENAME_NOREPLACE);
+}
+
+static void remove_below(struct removal *removal, int parent, const char *name, int depth)
 {
 	int fd = folder_open(parent, name);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	unsigned moved;
 
 	if (folder == NULL) {
 		fd_close(&fd);
 		return;
 	}
-	for (struct dirent *entry = readdir(folder); entry != NULL;
-	     entry = readdir(folder)) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (unlinkat(fd, entry->d_name, 0) == 0)
-			continue;
-		if (errno == EACCES && fchmod(fd, S_IRWXU) == 0 &&
-		    unlinkat(fd, entry->d_name, 0) == 0)
-			continue;
-		if (depth < DEPTH_MAX)
-			remove_below(fd, entry->d_name, depth + 1);
-	}
+	if (depth == 0)
+		removal->top = fd;
+	do {
+		moved = removal->moved;
+		rewinddir(folder);
+		for (struct dirent *entry = readdir(folder); entry != NULL;
+		     entry = readdir(folder)) {
+			if (strcmp(entry->d_name, ".") != 0 &&
+			    strcmp(entry->d_name, "..") != 0)
+				remove_entry(removal, fd, entry->d_name, depth);
+		}
+	} while (depth == 0 && removal->moved != moved && moved < MOVED_MAX);
 	(void)closedir(folder);
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 void fd_folder_remove(const char *path)
 {
+	struct removal removal = {.top = -1};
+
 	if (path != NULL)
-		remove_below(AT_FDCWD, path, 0);
+		remove_below(&removal, AT_FDCWD, path, 0);
 }
 
 /* Sends and receives descriptors with SCM_RIGHTS (unix(7)). */

@@ -180,6 +180,35 @@ static const char *name_of(const struct command_rule *rule, struct arena *arena)
 	return kept;
 }
 
+enum { PROGRAM_SHOWN = 80 };
+
+/* Can a command have one of PROGRAMS? A rule that never fits would deny nothing. */
+static bool programs_are_sound(struct str programs, const char *pointer, struct err *err)
+{
+	struct str rest = programs, program;
+
+	while (command_next_choice(&rest, &program)) {
+		const bool is_path = memchr(program.data, '/', program.size) != NULL;
+		bool fits = program.size > 0 && program.data[0] != ' ' &&
+			    program.data[program.size - 1] != ' ';
+		size_t shown = 0;
+
+		for (size_t i = 0; i < program.size && fits; i++)
+			fits = (unsigned char)program.data[i] > ' ' - is_path &&
+			       !strchr("*?", program.data[i]);
+		while (shown < program.size && shown < PROGRAM_SHOWN &&
+		       (unsigned char)program.data[shown] >= ' ')
+			shown++;
+		if (!fits)
+			return err_set(err, EINVAL,
+				       "%s/program: no command is called \"%.*s\": name "
+				       "programs as \"rm\", \"rm,rmdir\" or \"/opt/x/run\", "
+				       "and what follows them in subcommand, options or operands",
+				       pointer, (int)shown, program.data);
+	}
+	return true;
+}
+
 /*
  * Make RULE from OBJECT, which fits the key table. RULE uses memory of ARENA and parts
  * of OBJECT, so both must live as long. ERR names the error below POINTER.
@@ -197,6 +226,8 @@ static bool command_rule_make(struct command_rule *rule, const struct value *obj
 	};
 	if (rule->programs.size == 0)
 		return err_set(err, EINVAL, "%s: needs the key program", pointer);
+	if (!programs_are_sound(rule->programs, pointer, err))
+		return false;
 	rule->name = name_of(rule, arena);
 	take_insert(value_member(object, "insert_global"), &rule->insert_global, arena);
 	take_insert(value_member(object, "insert"), &rule->insert, arena);

@@ -666,7 +666,8 @@ static int take_left_temp(int parent, const char *name)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
-	    (st.st_mode & 07777) != S_IRWXU || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	    (st.st_mode & (S_ISUID | S_ISGID | S_ISVTX | S_IRWXG | S_IRWXO)) != 0 ||
+	    flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -1;
 	return fd_take(&fd);
 }

@@ -96,6 +96,10 @@ static bool settle(struct call *call, struct buf *times, int64_t now_s, int64_t 
 				call_text(call, "action"));
 		return false;
 	}
+	if (strlen(when) < call_str(call, "when").size) {
+		(void)tool_fail(result, "`when` may not hold a NUL character.");
+		return false;
+	}
 	if (when_schedule_settle(when, call_text(call, "zone"), now_s, times, next_s, &err))
 		return true;
 	(void)tool_fail(result, "%s.", err.text);

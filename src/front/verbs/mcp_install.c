@@ -287,11 +287,33 @@ static bool find_path(const struct client *client, struct buf *path, struct err 
 	       err_set(err, 0, "HOME is not set: where its settings are is not known");
 }
 
+/*
+ * Settings are UTF-8: another path would be written as one that does not exist. In an
+ * option such bytes have become U+FFFD.
+ */
+static bool is_text(const char *word)
+{
+	return text_is_utf8(str_of(word)) && strstr(word, "\xef\xbf\xbd") == NULL;
+}
+
+static bool are_texts(const char *program, const struct mcp_install *install, struct err *err)
+{
+	const char *wrong = is_text(program) ? NULL : program;
+
+	for (size_t i = 0; wrong == NULL && install->arguments[i] != NULL; i++)
+		wrong = is_text(install->arguments[i]) ? NULL : install->arguments[i];
+	return wrong == NULL ||
+	       err_set(err, EILSEQ,
+		       "\"%.300s\" is not UTF-8, so it cannot stand in the settings of a "
+		       "client: give it a name of plain text",
+		       wrong);
+}
+
 static bool entry_init(struct entry *entry, const struct mcp_install *install,
 		       struct err *err)
 {
 	const struct client *client = entry->client;
-	struct value *arguments;
+	struct value *arguments = NULL;
 	struct buf program;
 	bool fits;
 
@@ -301,10 +323,12 @@ static bool entry_init(struct entry *entry, const struct mcp_install *install,
 	fits = own_program(&program, err) && find_path(client, &entry->path, err);
 	if (fits) {
 		arguments = arguments_of(install, client);
+		fits = are_texts(program.data, install, err);
+	}
+	if (fits) {
 		entry->value = make_value(client, program.data, arguments);
 		entry->command =
 			make_command(client, program.data, arguments, entry->value);
-		value_free(arguments);
 		if (client->form == FORM_TOML)
 			print_toml(entry, &entry->text);
 		else
@@ -312,6 +336,7 @@ static bool entry_init(struct entry *entry, const struct mcp_install *install,
 		if (entry->text.overflowed)
 			fits = err_set(err, 0, "the options are too long for an entry");
 	}
+	value_free(arguments);
 	buf_fini(&program);
 	return fits;
 }

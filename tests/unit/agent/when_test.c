@@ -147,6 +147,8 @@ static void what_is_none_is_refused_with_its_place(void **state)
 		{"Mon,3 09:00", "!neither"},
 		{"Mon/2 09:00", "!neither"},
 		{"Mon.. 09:00", "!neither"},
+		{"09:00 leapseconds", "!there is no time zone \"leapseconds\" here"},
+		{"09:00 Europe", "!there is no time zone \"Europe\" here"},
 		{"09:00 Mars/Base", "!there is no time zone \"Mars/Base\" here"},
 		{"09:00 UTC UTC", "!\"UTC\" stands behind the time zone"},
 		{"every day at 9\xff", "!neither"},

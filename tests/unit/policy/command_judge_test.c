@@ -261,6 +261,10 @@ static void what_is_wrong_with_a_rule_is_said_where_it_stands(void **state)
 	static const char *const rows[][2] = {
 		{"{\"deny\": [{\"subcommand\": \"x\"}]}",
 		 "/commands/deny/0: needs the key program"},
+		{"{\"deny\": [{\"program\": \"ls,rm \"}]}",
+		 "/commands/deny/0/program: no command is called \"rm \""},
+		{"{\"deny\": [{\"program\": \"rm -rf\"}]}", "no command is called"},
+		{"{\"deny\": [{\"program\": \"*\"}]}", "no command is called \"*\""},
 		{"{\"denies\": []}", "did you mean \"deny\"?"},
 		{"{\"ask\": [{\"program\": \"p\", \"insert\": [\"x\"]}]}",
 		 "/commands/ask/0/insert: a rule that denies or asks only says"},

@@ -18,7 +18,7 @@
 static void shows_numbered_lines_after_one_line_of_facts(void **state)
 {
 	struct hand *hand = *state;
-	char hash[HASH_HEX + 1];
+	char hash[HASH_MARK_HEX + 1];
 	auto_free char *path = hand_path(hand, "src/a.c");
 
 	hand_puts(hand, "src/a.c", "one\n\ttwo\n\nfour\n");
@@ -26,7 +26,7 @@ static void shows_numbered_lines_after_one_line_of_facts(void **state)
 	hand_assert_status(hand, RESULT_DONE);
 	assert_string_equal(hand->result.text.data,
 			    "[src/a.c: lines 1-4 of 4]\n1\tone\n2\t\ttwo\n3\t\n4\tfour\n");
-	hash_text(STR("one\n\ttwo\n\nfour\n"), hash);
+	hash_mark(STR("one\n\ttwo\n\nfour\n"), hash);
 	assert_string_equal(value_text(value_member(hand->seen, path)), hash);
 	assert_string_equal(value_text(value_member(hand->result.details, "hash")), hash);
 	assert_int_equal(value_integer(value_member(hand->result.details, "total_lines")),
@@ -204,14 +204,14 @@ static void one_answer_is_bounded_by_bytes(void **state)
 static void assert_in_pieces(struct hand *hand, const char *text, size_t size,
 			     const char *head, const char *rest)
 {
-	char hash[HASH_HEX + 1];
+	char hash[HASH_MARK_HEX + 1];
 	auto_free char *path = hand_path(hand, "a");
 
 	hand_write(hand, "a", text, size);
 	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"limit\": 1}");
 	hand_assert_status(hand, RESULT_DONE);
 	hand_assert_says(hand, head);
-	hash_text((struct str){text, size}, hash);
+	hash_mark((struct str){text, size}, hash);
 	assert_string_equal(value_text(value_member(hand->seen, path)), hash);
 	if (rest == NULL)
 		return;
