@@ -395,8 +395,17 @@ static void add_refusal(const struct tool *tool, const struct rows_problem *prob
 	struct validate_problem broken;
 
 	if (validate_value(schema, arguments, &broken)) {
+		/* An item of a list of texts is named by its list. */
+		const char *last = strrchr(problem->pointer, '/');
+		const size_t size =
+			last != NULL && last[1] != '\0' &&
+					last[1 + strspn(last + 1, "0123456789")] == '\0'
+				? (size_t)(last - problem->pointer)
+				: strlen(problem->pointer);
+
 		(void)snprintf(broken.pointer, sizeof(broken.pointer), "%.*s",
-			       (int)sizeof(broken.pointer) - 1, problem->pointer);
+			       (int)(size < sizeof(broken.pointer) ? size : 0),
+			       problem->pointer);
 		(void)snprintf(broken.rule, sizeof(broken.rule), "%s",
 			       problem->fault == ROWS_NUL ? "may not hold a NUL character"
 							  : "does not fit");
