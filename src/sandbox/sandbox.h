@@ -62,7 +62,7 @@ enum sandbox_level {
 };
 
 /*
- * What a result states of its cell. `unfiltered`: the cell is of L0, and the kernel has
+ * The statement of a result on its cell. `unfiltered`: the cell is of L0, and the kernel has
  * no filter of system calls. It is never true at another level.
  */
 struct sandbox_strength {
