@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -338,7 +340,7 @@ int fd_open_beneath(int folder, const char *name, int flags)
  * The walk holds one descriptor for each level. A folder that is nested more deeply, on
  * purpose, is moved up, and removed from there.
  */
-enum { DEPTH_MAX = 200, MOVED_MAX = 100000 };
+enum { DEPTH_MAX = 200 };
 
 struct removal {
 	int top;        /* the folder in which the walk began */
@@ -358,20 +360,34 @@ static int folder_open(int parent, const char *name)
 
 static void remove_below(struct removal *removal, int parent, const char *name, int depth);
 
+/*
+ * Move the folder ENTRY of the open folder FD to the top, under a name that a command
+ * cannot have taken before.
+ */
+static void move_up(struct removal *removal, int fd, const char *entry)
+{
+	auto_close int own = folder_open(fd, entry);
+	char up[NAME_MAX + 1];
+	uint64_t number;
+
+	/* The kernel moves only a folder that the owner may change. */
+	if (own < 0 || fchmod(own, S_IRWXU) < 0 ||
+	    getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return;
+	(void)snprintf(up, sizeof(up), ".glovebox-deep-%016" PRIx64, number);
+	removal->moved += renameat(fd, entry, removal->top, up) == 0;
+}
+
 /* Remove ENTRY of the open folder FD, with everything below it. */
 static void remove_entry(struct removal *removal, int fd, const char *entry, int depth)
 {
-	char up[NAME_MAX + 1];
-
 	if (unlinkat(fd, entry, 0) == 0 ||
 	    (errno == EACCES && fchmod(fd, S_IRWXU) == 0 && unlinkat(fd, entry, 0) == 0))
 		return;
-	if (depth < DEPTH_MAX) {
+	if (depth < DEPTH_MAX)
 		remove_below(removal, fd, entry, depth + 1);
-		return;
-	}
-	(void)snprintf(up, sizeof(up), ".glovebox-deep-%u", removal->moved++);
-	(void)renameat2(fd, entry, removal->top, up, RENAME_NOREPLACE);
+	else
+		move_up(removal, fd, entry);
 }
 
 static void remove_below(struct removal *removal, int parent, const char *name, int depth)
@@ -395,7 +411,7 @@ static void remove_below(struct removal *removal, int parent, const char *name, 
 			    strcmp(entry->d_name, "..") != 0)
 				remove_entry(removal, fd, entry->d_name, depth);
 		}
-	} while (depth == 0 && removal->moved != moved && moved < MOVED_MAX);
+	} while (depth == 0 && removal->moved != moved);
 	(void)closedir(folder);
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
 }
