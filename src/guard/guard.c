@@ -1016,8 +1016,9 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 }
 
 /*
- * The look that walks through trees of any size, for one second of work at most. audit_begin may
- * not have seen all of these trees, so the age of a file decides whether it is new.
+ * The look that walks through trees of any size, for one second of work at most.
+ * audit_begin may not have seen all of these trees, so the age of a file decides whether
+ * it is new.
  * Repositories are judged one after the other, so that a tree with thousands of them
  * takes no more memory than one.
  */

@@ -261,6 +261,11 @@ struct value *tool_result_value(const struct tool_result *result);
 
 /* Set `level` of OBJECT and, at L0, where the level does not say it, `unfiltered`. */
 void tool_set_strength(struct value *object, struct sandbox_strength strength);
+/* For a person, behind the level. */
+static inline const char *tool_lack(bool unfiltered)
+{
+	return unfiltered ? " without a filter of system calls" : "";
+}
 
 /* May models and clients call TOOL, and is there somebody to carry it out? */
 bool tool_is_served(const struct tool *tool);

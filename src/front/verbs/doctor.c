@@ -866,9 +866,7 @@ static void print_report(const struct value *report, FILE *out)
 			      "  NO   no session could be opened at level L3; L%d%s is reached "
 			      "here, if minimum_level allows it\n",
 			      (int)value_integer(level),
-			      value_is_true(value_member(cell, "unfiltered"))
-				      ? " without a filter of system calls"
-				      : "");
+			      tool_lack(value_is_true(value_member(cell, "unfiltered"))));
 	if (value_member(cell, "remedy") != NULL)
 		(void)fprintf(out, "       for more: %s\n       %s\n",
 			      value_text(value_member(cell, "because")),

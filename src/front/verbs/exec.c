@@ -572,7 +572,7 @@ static void explain_print_table(const struct value *report, FILE *out)
 	(void)fprintf(out, ", uid %lld, level L%lld%s\n",
 		      (long long)value_integer(value_member(report, "uid")),
 		      (long long)value_integer(value_member(report, "level")),
-		      unfiltered ? " without a filter of system calls" : "");
+		      tool_lack(unfiltered));
 	if (above != NULL) {
 		(void)fprintf(out, "It lies in the repository ");
 		print_cell(above, 0, out);

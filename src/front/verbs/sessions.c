@@ -9,6 +9,7 @@
 #include "front/verb.h"
 #include "store/journal.h"
 #include "tool/event.h"
+#include "tool/tool.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -332,9 +333,7 @@ static void print_began(const char *title, const struct value *event, FILE *out)
 	}
 	(void)fprintf(out, "- level of the cell: L%" PRId64 "%s\n\n",
 		      value_integer(value_member(event, "level")),
-		      value_is_true(value_member(event, "unfiltered"))
-			      ? " without a filter of system calls"
-			      : "");
+		      tool_lack(value_is_true(value_member(event, "unfiltered"))));
 }
 
 static void print_message(const struct value *event, FILE *out)

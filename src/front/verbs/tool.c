@@ -284,9 +284,7 @@ static int print_result(const char *tool, const struct tool_result *result, FILE
 	else if (result->exit_code >= 0)
 		(void)fprintf(stderr, ", exit code %d", result->exit_code);
 	(void)fprintf(stderr, ", %.2f s, level L%d%s\n", result->seconds,
-		      (int)result->strength.level,
-		      result->strength.unfiltered ? " without a filter of system calls"
-						  : "");
+		      (int)result->strength.level, tool_lack(result->strength.unfiltered));
 	return code;
 }
 
