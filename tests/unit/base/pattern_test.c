@@ -314,7 +314,7 @@ static void no_pattern_blows_up(void **state)
 	assert_false(pattern_match(str_of(stars), str_of(letters), PATTERN_BRACES));
 	assert_false(pattern_match(str_of(deep), str_of(folders), PATTERN_BRACES));
 	/* Seconds even under sanitizers would be a different order of growth. */
-	assert_true(clock_now_ms() - start < 5000);
+	assert_true(clock_now_ms() - start < 30000);
 }
 
 /* Patterns and paths of a few pieces, so that most of them nearly fit. */

@@ -145,7 +145,7 @@ static void special_files_are_never_opened(void **state)
 	assert_reach(here, "src/a.c", FILES_FOLDER, ENOTDIR, NULL);
 	assert_reach(here, "fifo", FILES_FOLDER, ENOTDIR, NULL);
 	assert_reach(here, "src/a.c/x", FILES_READ, ENOTDIR, NULL);
-	assert_true(clock_now_ms() - began < 1000);
+	assert_true(clock_now_ms() - began < 30000);
 }
 
 static void odd_paths_have_an_answer(void **state)

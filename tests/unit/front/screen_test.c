@@ -444,7 +444,7 @@ static void the_spinner_fits_and_turns(void **state)
 /* What the descriptor holds, once it holds MARK. */
 static void wait_for(int fd, const char *mark, struct buf *shown)
 {
-	int64_t give_up_ms = clock_now_ms() + 10000;
+	int64_t give_up_ms = clock_now_ms() + 30000;
 	char name[FD_NAME_ROOM];
 
 	/* By name: a position of its own, as the screen's thread writes at that of FD. */

@@ -122,7 +122,7 @@ static void a_session_holds_its_commands_to_their_processes(void **state)
 		/* It ends by itself where nothing holds it: bash tries again each second. */
 		struct glovebox_result *result =
 			glovebox_call(world->session, "bash",
-				      "{\"command\": \"for i in $(seq 64); do sleep 1 & done; wait; "
+				      "{\"command\": \"for i in $(seq 64); do sleep 3 & done; wait; "
 				      "exit 3\"}");
 
 		if (!strstr(result->text, "(limits.pids)"))
@@ -193,7 +193,7 @@ static void be_killed(struct world *world, int told)
 	}
 }
 
-enum { KILLS = 30, KILL_STEP_MS = 5, GONE_MS = 5000 };
+enum { KILLS = 30, KILL_STEP_MS = 5, GONE_MS = 30000 };
 
 static void a_killed_program_leaves_nothing(void **state)
 {

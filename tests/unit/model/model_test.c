@@ -194,7 +194,7 @@ static void a_connection_left_open_after_the_end_is_not_waited_for(void **state)
 	int64_t began = clock_now_ms();
 
 	comes(state, "open-end", 0);
-	assert_true(clock_now_ms() - began < 5000);
+	assert_true(clock_now_ms() - began < 30000);
 }
 
 static void passing_faults_are_tried_again(void **state)
@@ -520,7 +520,7 @@ static void stops(void **state, const char *name, int ms)
 	ask_open(&ask, name);
 	assert_false(ask_once(&ask));
 	assert_int_equal(ask.err.code, ECANCELED);
-	assert_true(clock_now_ms() - began < 2000);
+	assert_true(clock_now_ms() - began < 20000);
 	if (ms > 0)
 		fd_close(&ask.stop_fd);
 	fd_close(&ends[0]);
@@ -560,11 +560,11 @@ static void silence_ends_at_the_deadline(void **state)
 
 	ask_begin(&ask, state);
 	before = server_count(ask.server, "hang");
-	ask.options.idle_timeout_s = 0.05;
+	ask.options.idle_timeout_s = 1.5;
 	ask_open(&ask, "hang");
 	assert_false(ask_once(&ask));
 	assert_int_equal(ask.err.code, ETIMEDOUT);
-	assert_non_null(strstr(ask.err.text, "nothing came for 0.05 seconds"));
+	assert_non_null(strstr(ask.err.text, "nothing came for 1.5 seconds"));
 	/* A server at work is not made to begin anew. */
 	assert_int_equal(server_count(ask.server, "hang"), before + 1);
 	ask_end(&ask);

@@ -259,8 +259,10 @@ static void a_delay_gives_words_and_a_stop_cuts_it_short(void **state)
 	int64_t began;
 
 	(void)state;
-	play_begin(&play, "{\"turns\": [{\"text\": \"a bc\\n d \", \"delay_ms\": 1},"
-			  "{\"text\": \"x y z\", \"delay_ms\": 1000}]}");
+	play_begin(&play,
+		   "{\"turns\": [{\"text\": \"a bc\\n d \", \"delay_ms\": 1},"
+		   "{\"text\": \"x y z x y z x y z x y z x y z x y z x y z x y z x y z x y z\", "
+		   "\"delay_ms\": 1000}]}");
 	user_says(&play, "go");
 	assert_true(play_turn(&play));
 	assert_string_equal(play.log.data, "[a ][bc\n ][d ]");
@@ -270,7 +272,7 @@ static void a_delay_gives_words_and_a_stop_cuts_it_short(void **state)
 	play.stop_fd = ends[0];
 	began = clock_now_ms();
 	assert_false(play_turn(&play));
-	assert_true(clock_now_ms() - began < 500);
+	assert_true(clock_now_ms() - began < 20000);
 	assert_int_equal(play.err.code, ECANCELED);
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);

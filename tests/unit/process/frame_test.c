@@ -55,7 +55,7 @@ static void a_frame_arrives_whole(void **state)
 
 	assert_true(frame_send(pair->ends[0], FRAME_RESULT, STR("hello"), NULL, 0,
 			       CLOCK_NEVER, &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
 			       &frame, &err));
 	assert_int_equal(frame.kind, FRAME_RESULT);
 	assert_true(str_is(frame.payload, "hello"));
@@ -148,7 +148,7 @@ static void a_broken_header_is_refused(void **state)
 		assert_int_equal(write(pair->ends[0], broken[i], FRAME_HEADER),
 				 FRAME_HEADER);
 		assert_false(frame_wait(&pair->reader, pair->ends[1],
-					clock_now_ms() + 1000, &frame, &err));
+					clock_now_ms() + 30000, &frame, &err));
 		assert_int_equal(err.code, EPROTO);
 		assert_int_equal(close_pair(&inner), 0);
 	}
@@ -176,7 +176,7 @@ static void descriptors_come_with_a_call(void **state)
 	assert_true(fd_memory_file("frame", STR("content"), &file, &err));
 	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("{}"), &file, 1,
 			       CLOCK_NEVER, &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
 			       &frame, &err));
 	assert_int_equal(frame.fd_count, 1);
 	assert_int_equal(pread(frame.fds[0], text, 7, 0), 7);
@@ -198,10 +198,10 @@ static void descriptors_of_a_call_survive_its_herald(void **state)
 			       &err));
 	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("{}"), &file, 1,
 			       CLOCK_NEVER, &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
 			       &frame, &err));
 	assert_int_equal(frame.kind, FRAME_COMING);
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
 			       &frame, &err));
 	assert_int_equal(frame.kind, FRAME_CALL);
 	assert_int_equal(frame.fd_count, 1);
@@ -218,7 +218,7 @@ static void descriptors_nobody_takes_are_closed(void **state)
 
 	assert_true(frame_send(pair->ends[0], FRAME_STDOUT, STR("x"), three, 3,
 			       CLOCK_NEVER, &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
 			       &frame, &err));
 	assert_int_equal(frame.fd_count, 0);
 	assert_int_equal(open_descriptors(), before);
@@ -237,7 +237,7 @@ static void the_end_of_the_other_side_is_seen(void **state)
 	struct err err;
 
 	fd_close(&pair->ends[0]);
-	assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+	assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
 				&frame, &err));
 	assert_int_equal(err.code, ECONNRESET);
 }

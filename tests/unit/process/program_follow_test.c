@@ -14,18 +14,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+	/* By then a shell has begun, also on a machine with other work. */
+	STARTED_MS = 2000,
+	HANG_MS = 60000, /* far from for ever */
+};
+
 static void a_deadline_ends_it_in_time_with_its_output(void **state)
 {
 	struct shell_run shell;
 	int64_t began = clock_now_ms();
 
 	(void)state;
-	shell_init(&shell, "echo before; sleep 60");
-	shell.run.deadline_ms = began + 100;
+	shell_init(&shell, "echo before; sleep 600");
+	shell.run.deadline_ms = began + STARTED_MS;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_TIMED_OUT);
 	shell_assert_output(&shell.run.out, "before\n");
-	assert_in_range(clock_now_ms() - began, 100, 600);
+	assert_in_range(clock_now_ms() - began, STARTED_MS, HANG_MS);
 	program_run_fini(&shell.run);
 }
 
@@ -35,12 +41,12 @@ static void what_ignores_term_is_killed(void **state)
 	int64_t began = clock_now_ms();
 
 	(void)state;
-	shell_init(&shell, "trap '' TERM; echo ready; while :; do sleep 60; done");
-	shell.run.deadline_ms = began + 100;
+	shell_init(&shell, "trap '' TERM; echo ready; while :; do sleep 600; done");
+	shell.run.deadline_ms = began + STARTED_MS;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_TIMED_OUT);
 	assert_int_equal(shell.run.signal, SIGKILL);
-	assert_in_range(clock_now_ms() - began, 300, 600);
+	assert_in_range(clock_now_ms() - began, STARTED_MS + 200, HANG_MS);
 	program_run_fini(&shell.run);
 }
 
@@ -52,13 +58,13 @@ static void a_longer_grace_is_taken_from_before_the_deadline(void **state)
 	(void)state;
 	shell_init(&shell, "trap 'echo cleaned; exit 5' TERM; echo ready; "
 			   "while :; do sleep 0.05; done");
-	shell.run.deadline_ms = began + 1000;
-	shell.run.grace_s = 0.7;
+	shell.run.deadline_ms = began + STARTED_MS + 4000;
+	shell.run.grace_s = 4;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_TIMED_OUT);
 	assert_int_equal(shell.run.exit_code, 5);
 	shell_assert_output(&shell.run.out, "ready\ncleaned\n");
-	assert_true(clock_now_ms() - began < 1000);
+	assert_true(clock_now_ms() - began < STARTED_MS + 4000);
 	program_run_fini(&shell.run);
 }
 
@@ -97,12 +103,12 @@ static void a_cancel_ends_it(void **state)
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	shell_init(&shell, "sleep 60");
+	shell_init(&shell, "sleep 600");
 	shell.run.stop_fd = ends[0];
 	shell.run.stopped = always;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_CANCELLED);
-	assert_true(clock_now_ms() - began < 500);
+	assert_true(clock_now_ms() - began < HANG_MS);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	program_run_fini(&shell.run);
@@ -131,7 +137,7 @@ static void a_cancel_leaves_less_time_than_a_deadline(void **state)
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_CANCELLED);
 	assert_int_equal(shell.run.signal, SIGKILL);
-	assert_in_range(shell.run.out.total, 1, 12);
+	assert_in_range(shell.run.out.total, 1, 1000);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	program_run_fini(&shell.run);
@@ -153,8 +159,8 @@ static void a_stop_descriptor_that_means_nothing_costs_nothing(void **state)
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_ENDED);
 	shell_assert_output(&shell.run.out, "done\n");
-	/* 15 in 0.3 s; a loop that spins asks thousands of times. */
-	assert_in_range(asked, 1, 200);
+	/* 15 in 0.3 s, 50 a second; a loop that spins asks thousands of times. */
+	assert_in_range(asked, 1, 1500);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	program_run_fini(&shell.run);
@@ -167,13 +173,12 @@ static void silence_ends_it_and_output_keeps_it_alive(void **state)
 
 	(void)state;
 	/* Longer than the silence all together, each pause far shorter: load may stretch it. */
-	shell_init(&shell,
-		   "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; done; sleep 60");
-	shell.run.quiet_s = 0.8;
+	shell_init(&shell, "for i in $(seq 25); do echo $i; sleep 0.1; done; sleep 600");
+	shell.run.quiet_s = 2;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_QUIET);
-	shell_assert_output(&shell.run.out, "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
-	assert_in_range(clock_now_ms() - began, 1600, 30000);
+	assert_non_null(strstr(shell.run.out.head.data, "24\n25\n"));
+	assert_in_range(clock_now_ms() - began, 4000, HANG_MS);
 	program_run_fini(&shell.run);
 }
 
@@ -230,7 +235,7 @@ static void its_watch_is_told_of_a_descriptor(void **state)
 	assert_int_equal(pipe2(looker.ends, O_CLOEXEC), 0);
 	assert_int_equal(write(looker.ends[1], "xyz", 3), 3);
 	watch.fd = looker.ends[0];
-	shell_init(&shell, "sleep 0.1");
+	shell_init(&shell, "sleep 1");
 	shell.run.watch = &watch;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_ENDED);
@@ -291,6 +296,7 @@ static void spills_the_beginning_in_order(void **state)
 }
 
 struct tagged {
+	int go; /* what comes next waits for a line here */
 	char text[256];
 	size_t size;
 };
@@ -302,19 +308,26 @@ static void take_tagged(void *context, int stream, struct str bytes)
 	tagged->size += (size_t)snprintf(tagged->text + tagged->size,
 					 sizeof(tagged->text) - tagged->size, "%d:%.*s",
 					 stream, (int)bytes.size, bytes.data);
+	assert_int_equal(write(tagged->go, "\n", 1), 1);
 }
 
 static void output_comes_tagged_in_the_order_of_arrival(void **state)
 {
 	struct shell_run shell;
 	struct tagged tagged = {.size = 0};
+	int ends[2];
 
 	(void)state;
-	shell_init(&shell, "echo a; sleep 0.1; echo b >&2; sleep 0.1; echo c");
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	tagged.go = ends[1];
+	shell_init(&shell, "echo a; read go; echo b >&2; read go; echo c");
+	shell.run.start.fds[0] = ends[0];
 	shell.run.output = take_tagged;
 	shell.run.context = &tagged;
 	shell_follow(&shell.run);
 	assert_string_equal(tagged.text, "1:a\n2:b\n1:c\n");
+	(void)close(ends[0]);
+	(void)close(ends[1]);
 	program_run_fini(&shell.run);
 }
 
@@ -350,7 +363,7 @@ static void a_flood_does_not_hide_the_deadline(void **state)
 	shell.run.deadline_ms = began + 200;
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_TIMED_OUT);
-	assert_true(clock_now_ms() - began < 700);
+	assert_true(clock_now_ms() - began < HANG_MS);
 	program_run_fini(&shell.run);
 }
 
@@ -385,7 +398,7 @@ static void a_writer_outside_cannot_hold_the_answer(void **state)
 	shell_init(&shell, "echo $$ >&2; sleep 0.3");
 	shell.run.start.fds[2] = names[1];
 	shell_follow(&shell.run);
-	assert_true(clock_now_ms() - began < 2000);
+	assert_true(clock_now_ms() - began < HANG_MS);
 	assert_int_equal(shell.run.ending, PROGRAM_ENDED);
 	(void)close(names[0]);
 	(void)close(names[1]);

@@ -150,7 +150,7 @@ static bool end_silence(void *context, int64_t *again_ms)
 	struct silence *silence = context;
 
 	*again_ms = 60000;
-	if (silence->input_fd >= 0 && clock_now_ms() - silence->began_ms < 300)
+	if (silence->input_fd >= 0 && clock_now_ms() - silence->began_ms < 100)
 		assert_score(silence->score_fd, "1000");
 	fd_close(&silence->input_fd);
 	return false;

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 5000, ANSWER_MAX = 512, CREDENTIALS = 42 };
+enum { WAIT_MS = 30000, ANSWER_MAX = 512, CREDENTIALS = 42 };
 
 /* Where the proxy is, and "glovebox:TOKEN", off the call's environment. */
 static bool proxy_of(const struct call *call, uint16_t *port, char credentials[CREDENTIALS])
@@ -156,20 +156,20 @@ static const struct tool ask_tool = {.name = "ask",
 				     .example = "{\"host\": \"a.example:443\"}",
 				     .params = ask_params,
 				     .effects = EFFECT_RUNS,
-				     .timeout_s = 10,
+				     .timeout_s = 60,
 				     .execute = ask};
 static const struct tool give_tool = {.name = "give",
 				      .description = "Give a tunnel away.",
 				      .example = "{\"host\": \"a.example:443\"}",
 				      .params = ask_params,
 				      .effects = EFFECT_RUNS,
-				      .timeout_s = 10,
+				      .timeout_s = 60,
 				      .execute = give};
 static const struct tool take_tool = {.name = "take",
 				      .description = "Take a tunnel.",
 				      .example = "{}",
 				      .params = no_params,
 				      .effects = EFFECT_RUNS,
-				      .timeout_s = 20,
+				      .timeout_s = 60,
 				      .execute = take};
 const struct tool *const outlet_tools[] = {&ask_tool, &give_tool, &take_tool, NULL};

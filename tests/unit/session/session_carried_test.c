@@ -136,7 +136,7 @@ static const struct tool carry_tool = {.name = "carry",
 				       .description = "Carry out.",
 				       .params = no_params,
 				       .effects = EFFECT_RUNS,
-				       .timeout_s = 5,
+				       .timeout_s = 30,
 				       .internal = true,
 				       .execute = carry};
 static const struct tool *const table[] = {&carry_tool, NULL};
@@ -206,7 +206,7 @@ static bool open_with(struct fixture *fixture, bool answers)
 				      .carrier = "carry",
 				      .carried = value_new_object(),
 				      .effects = EFFECT_RUNS,
-				      .timeout_s = 5};
+				      .timeout_s = 30};
 	fixture->tools[0] = &carry_tool;
 	fixture->tools[1] = &fixture->made;
 	const struct shape_shown shown[] = {{fixture->source, SHOWN_AT, "a plugin"}, {0}};
@@ -305,7 +305,7 @@ static void only_the_front_may_bring_a_tool_of_its_own(void **state)
 				  .carrier = "carry",
 				  .carried = carried,
 				  .effects = EFFECT_RUNS,
-				  .timeout_s = 5,
+				  .timeout_s = 30,
 				  .internal = true};
 	struct request request = {.tool = "brought",
 				  .made = &made,

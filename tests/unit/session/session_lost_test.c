@@ -102,21 +102,21 @@ static const struct tool checkpoint = {.name = "checkpoint",
 				       .params = checkpoint_params,
 				       .effects = EFFECT_READS,
 				       .internal = true,
-				       .timeout_s = 5,
+				       .timeout_s = 30,
 				       .execute = look};
 static const struct tool end = {.name = "end",
 				.description = "End all.",
 				.example = "{}",
 				.params = no_params,
 				.effects = EFFECT_WRITES,
-				.timeout_s = 5,
+				.timeout_s = 30,
 				.execute = end_all};
 static const struct tool command = {.name = "command",
 				    .description = "Run.",
 				    .example = "{}",
 				    .params = no_params,
 				    .effects = EFFECT_RUNS,
-				    .timeout_s = 5,
+				    .timeout_s = 30,
 				    .execute = work};
 static const struct tool *const tools[] = {&checkpoint, &end, &command, NULL};
 

@@ -291,7 +291,7 @@ static size_t descriptors(void)
 static void workers_ahead_are_made_when_the_caller_rests(void **state)
 {
 	struct room *room = *state;
-	const int64_t until = clock_now_ms() + 10000;
+	const int64_t until = clock_now_ms() + 30000;
 	const struct session_options options = {
 		.take_policy = brief_policy(room->folder),
 		.tools = small_tools,
@@ -336,7 +336,7 @@ static void many_calls_leave_nothing_behind(void **state)
 	 * stayed would be 25.
 	 */
 	enum { MORE_OR_LESS = 3 * 4 };
-	const int64_t until = clock_now_ms() + 10000;
+	const int64_t until = clock_now_ms() + 30000;
 	while (descriptors() > before + MORE_OR_LESS && clock_now_ms() < until)
 		loop_turn(session_loop(room->session), clock_now_ms() + 50);
 	assert_true(descriptors() <= before + MORE_OR_LESS);

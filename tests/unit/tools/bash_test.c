@@ -134,8 +134,9 @@ static void a_deadline_keeps_what_was_printed(void **state)
 {
 	struct hand *hand = *state;
 
-	hand_run_for(hand, &bash_tool, 300,
-		     "{\"command\": \"echo before; (trap '' TERM; sleep 30) & sleep 30\"}");
+	hand_run_for(hand, &bash_tool, 3000,
+		     "{\"command\": \"echo before; (trap '' TERM; sleep 600) & "
+		     "sleep 600\"}");
 	hand_assert_status(hand, RESULT_TIMED_OUT);
 	hand_assert_says(hand, "before\n[timed out after ");
 	hand_assert_says(hand, "at most 600");

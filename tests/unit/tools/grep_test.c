@@ -352,13 +352,13 @@ static void a_large_sparse_file_is_binary_at_once(void **state)
 	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	int64_t began = clock_now_ms();
 
-	assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
+	assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
 	(void)close(fd);
 	grep(hand, "{\"pattern\": \"needle\"}");
 	grep(hand, "{\"pattern\": \"n[e]+dle\"}");
 	assert_answer(hand, "No match in 1 file searched in the workspace.\n");
 	/* Reading it all would take longer, also where nothing else runs. */
-	assert_in_range(clock_now_ms() - began, 0, 1000);
+	assert_in_range(clock_now_ms() - began, 0, 30000);
 }
 
 struct mistake {
