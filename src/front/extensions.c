@@ -455,8 +455,8 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 	if (value_count(settings) == 0)
 		return true;
 	if (!source_expand_value(&places, settings, &servers->settings, err))
-		return err_while(err, "mcpServers");
-	return remotes_check(servers->settings, err);
+		return err_while(err, "%s: mcpServers", config_path);
+	return remotes_check(servers->settings, err) || err_while(err, "%s", config_path);
 }
 
 /* Print the problems that were not printed yet. */

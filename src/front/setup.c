@@ -760,7 +760,12 @@ bool setup_config_read(const char *path, struct buf *buf, struct err *err)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	return check_owner(path, &st, err) && fd_read_all(fd, buf, path, err);
+	if (!check_owner(path, &st, err) || !fd_read_all(fd, buf, path, err))
+		return false;
+	/* Editors of other systems put a byte order mark there, which is no part of JSON. */
+	if (str_starts(buf_str(buf), STR("\xef\xbb\xbf")))
+		buf_remove(buf, 0, 3);
+	return true;
 }
 
 bool setup_config_load(const char *path, struct config **config, struct err *err)

@@ -49,6 +49,12 @@ static const struct option_row verb_common_options[] = {
 	{0},
 };
 
+static const struct option_row verb_none_options[] = {
+	{"version", 'V', OPTION_FLAG, NULL, "print the version"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
 /* A name has at most two words. */
 enum { NAME_MAX_BYTES = 256 };
 
@@ -63,20 +69,6 @@ enum { HELP_COLUMN = 24 };
 static void print_verb_line(const struct verb *verb, FILE *out)
 {
 	(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN, verb->name, verb->summary);
-}
-
-static int help_print_overview(FILE *out)
-{
-	(void)fprintf(out,
-		      "glovebox " GLOVEBOX_VERSION
-		      ": tools for coding agents, run inside a kernel-enforced cell\n\n"
-		      "usage: glovebox \"PROMPT\"          let an agent work on this folder\n"
-		      "       glovebox VERB [options] …\n\nVerbs\n");
-	for (size_t i = 0; verbs[i] != NULL; i++)
-		print_verb_line(verbs[i], out);
-	(void)fprintf(out, "\nglovebox VERB --help explains one, with an example; "
-			   "glovebox --version says the version.\n");
-	return CODE_DONE;
 }
 
 static bool verb_is_in_group(const struct verb *verb, const char *group);
@@ -109,6 +101,35 @@ static void print_option(const struct option_row *row, FILE *out)
 }
 
 static bool verb_has_option(const struct option_row *verb_options, const char *name);
+
+/* What every verb takes, in the words of a verb that heeds it, and what stands alone. */
+static void print_options_of_all(FILE *out)
+{
+	const struct option_row *const heeded = verb_run.options;
+
+	for (const struct option_row *row = heeded; row->name != NULL; row++) {
+		if (verb_has_option(verb_common_options, row->name))
+			print_option(row, out);
+	}
+	for (const struct option_row *row = verb_none_options; row->name != NULL; row++)
+		print_option(row, out);
+}
+
+static int help_print_overview(FILE *out)
+{
+	(void)fprintf(out,
+		      "glovebox " GLOVEBOX_VERSION
+		      ": tools for coding agents, run inside a kernel-enforced cell\n\n"
+		      "usage: glovebox \"PROMPT\"          let an agent work on this folder\n"
+		      "       glovebox VERB [options] …\n\nVerbs\n");
+	for (size_t i = 0; verbs[i] != NULL; i++)
+		print_verb_line(verbs[i], out);
+	(void)fprintf(out, "\nOptions, also in front of a verb\n");
+	print_options_of_all(out);
+	(void)fprintf(out, "\nglovebox VERB --help explains one, with its own options and an "
+			   "example.\n");
+	return CODE_DONE;
+}
 
 /* Do the VERB_OPTIONS of a verb already hold all options that every verb takes? */
 static bool has_common(const struct option_row *verb_options)
@@ -421,12 +442,6 @@ const struct verb *const verbs[] = {
 };
 
 /* Options that may stand alone, without a verb and without options of a conversation. */
-static const struct option_row verb_none_options[] = {
-	{"version", 'V', OPTION_FLAG, NULL, "print the version"},
-	OPTION_ROW_HELP,
-	{0},
-};
-
 /* Longest name of a verb with its group. */
 enum { VERB_NAME_MAX = 64 };
 

@@ -474,6 +474,7 @@ def wrong_settings_are_named(here):
         here.write({"mcpServers": {"s": settings}})
         done = here.run("tool", "list")
         assert done.returncode == 1 and words in done.stderr, (settings, done)
+        assert f"{here.config}: mcpServers" in done.stderr, done
     here.write({"mcpServers": {"a b": {"command": "x"}}})
     assert '"a b" is no name' in here.run("tool", "list").stderr
 

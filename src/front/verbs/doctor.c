@@ -45,8 +45,8 @@ enum {
 	VARIABLES_MAX = 24,
 	NAMES_MAX = 1024, /* of the groups */
 	/* An attack that hangs is ended, and proves nothing. */
-	SCRIPT_SECONDS = 10,
-	READY_MS = 5000,
+	SCRIPT_SECONDS = 30,
+	READY_MS = 15000,
 	READY_PAUSE_MS = 5,
 };
 
@@ -779,6 +779,7 @@ static struct value *report_configuration(const struct options *options)
 {
 	const char *given = options_text(options, "config");
 	auto_config struct config *config = NULL;
+	struct front_servers servers = {0};
 	struct err err = {0};
 	struct buf path;
 	struct value *row;
@@ -792,12 +793,15 @@ static struct value *report_configuration(const struct options *options)
 		row = row_new(path.data, false, "refused", err.text);
 	else if (!agents_files_check(config, ".", &err))
 		row = row_new(path.data, false, "an agent is refused", err.text);
+	else if (!front_servers_read(&servers, config, path.data, ".", &err))
+		row = row_new(path.data, false, "a server is refused", err.text);
 	else
 		row = row_new(path.data, true,
 			      access(path.data, F_OK) == 0 ? "read" : "none, which is fine",
 			      NULL);
 	if (config != NULL)
 		value_set_integer(row, "minimum_level", config_minimum_level(config));
+	front_servers_fini(&servers);
 	buf_fini(&path);
 	return row;
 }
