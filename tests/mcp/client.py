@@ -57,6 +57,7 @@ class Connection:
     """What both transports have in common."""
 
     def __init__(self):
+        self.process = None
         self.inbox = []
         self.changed = threading.Condition()
         self.closed = False
@@ -78,6 +79,13 @@ class Connection:
                 if left <= 0 or self.closed:
                     raise Failure("it did not come" if left <= 0 else "the connection was closed")
                 self.changed.wait(min(left, 1))
+
+    def end(self):
+        """The exit code of the server, which is about to end."""
+        try:
+            return self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise Failure("the server does not end") from error
 
     def wait_answer(self, number, seconds=WAIT_SECONDS, since=0):
         return self.wait(lambda m: "method" not in m and m.get("id") == number, seconds, since)
@@ -117,7 +125,7 @@ class Stdio(Connection):
             self.process.stdin.close()
         except BrokenPipeError:
             pass
-        code = self.process.wait(END_SECONDS)
+        code = self.end()
         self.reader.join(END_SECONDS)
         self.process.stdout.close()
         return code
@@ -189,7 +197,7 @@ class Http(Connection):
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(END_SECONDS)
+        code = self.end()
         self.log.join(END_SECONDS)
         self.process.stderr.close()
         return 0 if code in (-signal.SIGTERM, 128 + signal.SIGTERM) else code

@@ -25,7 +25,8 @@ MANY = 5000  # the bench makes 100,000
 GROWTH_MAX = 8 << 20  # bytes, after as many calls as went before the first look
 FIRST_LOOK = 1000
 FILES_MORE = 32  # ten workers: how many there are depends on how fast they were
-SOON_SECONDS = 10  # sanitizers, and a grace for what runs
+SOON_SECONDS = 30  # sanitizers on a busy machine, and a grace for what runs
+SETTLE_SECONDS = 20  # so long memory is looked at again: what is not given back stays
 MORE_THAN_BEGUN = 100  # calls over stdio: 96 are begun at once
 ALL = 1024  # requests that may be under way
 SEARCHES = 32
@@ -70,20 +71,27 @@ def ends_soon(process, codes):
     expect(code in codes, f"it ended with {code}")
 
 
-def memory_of(pid):
-    """Private bytes of the front and of all that it started: sanitizers keep what is freed."""
-    total, todo = 0, [pid]
+def processes_of(pid):
+    """Private bytes of the front and of each process that it started, the front first."""
+    found, todo = [], [pid]
     while todo:
-        at = todo.pop()
+        at = todo.pop(0)
         try:
             with open(f"/proc/{at}/task/{at}/children", encoding="ascii") as file:
                 todo += [int(child) for child in file.read().split()]
             with open(f"/proc/{at}/smaps_rollup", encoding="ascii") as file:
-                total += sum(int(line.split()[1]) << 10 for line in file
-                             if line.startswith("Private"))
+                found.append(sum(int(line.split()[1]) << 10 for line in file
+                                 if line.startswith("Private")))
         except OSError:
             pass  # it has ended
-    return total
+    return found
+
+
+def has_grown(before, after):
+    """More than GROWTH_MAX; a process more than BEFORE, as there are workers when calls come
+    faster than they end, may have all that the largest has."""
+    more = max(0, len(after) - len(before)) * max(after)
+    return sum(after) > sum(before) + GROWTH_MAX + more
 
 
 def descriptors_of(pid):
@@ -159,18 +167,25 @@ class Cases:
             ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
         server = self.stdio()
         initialize(server)
-        looks = []
+        pid = server.process.pid
+        before = files_before = None
         for number in range(MANY):
             server.send(call(number, "read_file", path="a.txt"))
             if number % 50 == 49:
                 server.wait_answer(number)
             if number in (FIRST_LOOK, MANY - 1):
                 server.wait_answer(number)
-                looks.append((memory_of(server.process.pid), descriptors_of(server.process.pid)))
+            if number == FIRST_LOOK:
+                before, files_before = processes_of(pid), descriptors_of(pid)
                 server.inbox.clear()
-        (before, files_before), (after, files_after) = looks
-        expect(files_after <= files_before + FILES_MORE, f"descriptors: {files_before}, {files_after}")
-        expect(after < before + GROWTH_MAX, f"memory: {before}, {after}")
+        until = time.monotonic() + SETTLE_SECONDS
+        while True:
+            after, files_after = processes_of(pid), descriptors_of(pid)
+            fits = files_after <= files_before + FILES_MORE and not has_grown(before, after)
+            if fits or time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        expect(fits, f"descriptors: {files_before}, {files_after}; memory: {before}, {after}")
         expect(server.close() == 0, "it failed")
 
     def a_huge_message_is_refused_and_the_next_is_taken(self):
@@ -325,14 +340,22 @@ class Cases:
         for end in (*ours, *theirs):
             os.close(end)
 
+    @staticmethod
+    def await_ping(server):
+        """It has begun to read and hears signals."""
+        server.stdin.write(b'{"jsonrpc":"2.0","id":"ping","method":"ping"}\n')
+        server.stdin.flush()
+        expect(b'"ping"' in server.stdout.readline(), "no answer to ping")
+
     def a_client_that_does_not_read_stops_being_served(self):
         server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
                                   env=self.environment, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE)
-        os.set_blocking(server.stdin.fileno(), False)
         line = json.dumps(modern(call(0, "read_file", path="long.txt"))).encode() + b"\n"
         written, quiet, number = 0, 0, 0
         # Some megabytes are taken in; then it waits for its reader.
+        self.await_ping(server)
+        os.set_blocking(server.stdin.fileno(), False)
         while quiet < 100:
             try:
                 number += 1
@@ -343,7 +366,7 @@ class Cases:
                 quiet += 1
                 time.sleep(0.01)
             expect(written < 64 << 20, "it takes all there is")
-        memory = memory_of(server.pid)
+        memory = sum(processes_of(server.pid))
         expect(memory < 600 << 20, f"it grew to {memory}")
         server.send_signal(signal.SIGTERM)
         ends_soon(server, [128 + signal.SIGTERM])
@@ -357,10 +380,11 @@ class Cases:
         server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
                                   env=self.environment, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE)
-        os.set_blocking(server.stdin.fileno(), False)
         data = b"".join(json.dumps(modern(call(number, "read_file", path="long.txt"))).encode() +
                         b"\n" for number in range(MANY))
         written, quiet = 0, 0
+        self.await_ping(server)
+        os.set_blocking(server.stdin.fileno(), False)
         while quiet < 100:
             try:
                 written += os.write(server.stdin.fileno(), data[written % len(data):])
@@ -483,7 +507,7 @@ class Cases:
                 ({"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "bash"},
                  modern(call(1, "bash", command="echo >here; sleep 1000"))),
                 ({}, call(1, "bash", command="echo >there; sleep 1000"))):
-            server = self.http()
+            server = self.http("--patience", "0")
             headers["Content-Type"] = "application/json"
             server.start("POST", server.path, json.dumps(message).encode(), headers, 1)
             self.await_file("there" if "Mcp-Method" not in headers else "here")
@@ -491,7 +515,7 @@ class Cases:
                 time.sleep(0.005)
             server.open[0].shutdown(2)
             # Only its end leaves the cell without a sleep.
-            look = modern(call(2, "bash", command="for i in $(seq 100); do pgrep -x sleep || "
+            look = modern(call(2, "bash", command="for i in $(seq 400); do pgrep -x sleep || "
                                                   "break; sleep 0.1 & wait; done; pgrep -x sleep "
                                                   "|| echo none"))
             look_headers = {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN,
@@ -506,17 +530,22 @@ class Cases:
         host, _, port = server.address.rpartition(":")
         begin = (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                  b"Content-Length: 100\r\n\r\n{")
-        # Its end comes together with what it says.
-        server.process.send_signal(signal.SIGSTOP)
-        for number in range(AT_ONCE):
-            with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
-                client.sendall(begin[:-20] if number % 2 else begin)
-        server.process.send_signal(signal.SIGCONT)
-        expect(len(sockets_at(int(port), CLOSE_WAIT)) > 0, "they have gone already")
-        until = time.monotonic() + HEAD_SECONDS / 2
-        while sockets_at(int(port), CLOSE_WAIT):
-            expect(time.monotonic() < until, "they stay")
-            time.sleep(0.01)
+        # Its end comes together with what it says. A busy machine gets more than one chance to let
+        # them go in half the time that a connection has for its head.
+        for left in (2, 1, 0):
+            server.process.send_signal(signal.SIGSTOP)
+            for number in range(AT_ONCE):
+                with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+                    client.sendall(begin[:-20] if number % 2 else begin)
+            expect(len(sockets_at(int(port), CLOSE_WAIT)) > 0, "none has ended")
+            server.process.send_signal(signal.SIGCONT)
+            began = time.monotonic()
+            while sockets_at(int(port), CLOSE_WAIT):
+                time.sleep(0.01)
+                expect(time.monotonic() < began + WAIT_SECONDS, "they stay")
+            if time.monotonic() < began + HEAD_SECONDS / 2:
+                break
+            expect(left > 0, "they stay until their time is over")
         # Who says all that belongs to a request before it ends is answered.
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
         with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
@@ -591,7 +620,7 @@ class Cases:
                 b"Content-Length: %d\r\n\r\n")
         job = call(1, "bash", command="until [ -e go ]; do sleep 0.02; done")
         self.say(server, "POST /mcp HTTP/1.1", body=json.dumps(job).encode())
-        wait = json.dumps(call(1, "job", id=1, action="wait")).encode()
+        wait = json.dumps(call(1, "job", id=1, action="wait", timeout_s=600)).encode()
         begun = []
         try:
             # Those that are not there yet, and those that wait for their answer.
@@ -653,7 +682,9 @@ class Cases:
                                   b"Content-Type: application/json\r\n"
                                   b"Content-Length: %d\r\n\r\n" % MESSAGE_MAX)
                 begun[-1].sendall(body)
+                until = time.monotonic() + WAIT_SECONDS
                 while unread_at(int(port)) > 0:
+                    expect(time.monotonic() < until, "it does not read")
                     time.sleep(0.005)
             begun[-1].sendall(b" ")
             answer = begun[-1].recv(1 << 16)
@@ -713,7 +744,7 @@ class Cases:
         expect(server.close() == 0, "it failed")
 
     def a_session_that_calls_outlives_many_that_do_not(self):
-        server = self.http()
+        server = self.http("--patience", "0")
         hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize",
                             "params": {"protocolVersion": LEGACY, "capabilities": {}}}).encode()
         answer = self.say(server, "POST /mcp HTTP/1.1", body=hello).decode()
@@ -775,7 +806,7 @@ def main():
     cases = Cases(os.path.abspath(sys.argv[1]))
     adopt_orphans()
     helpers = {"play", "stdio", "http", "await_file", "say", "stored", "expect_steps",
-               "count"}
+               "count", "await_ping"}
     names = [name for name in vars(Cases) if not name.startswith("_") and name not in helpers]
     only = os.environ.get("TAP_ONLY", "").replace(" ", "_")
     names = [name for name in names if only in name and (len(sys.argv) < 3 or sys.argv[2] in name)]

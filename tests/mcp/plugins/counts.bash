@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints a line, waits until that has been told, then counts slower than seconds pass.
+# Prints a line, waits until the file "go" is there, then counts slower than seconds pass.
 case $1 in
 schema)
 	cat <<-'JSON'
@@ -10,7 +10,7 @@ schema)
 run)
 	sleep 0.3
 	echo working
-	sleep 0.05
+	until [[ -e go ]]; do sleep 0.05; done
 	for part in 0.1 0.2; do
 		printf '{"type": "progress", "progress": %s, "total": 1}\n' $part >&3
 	done
