@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, sys.argv[1])
 from place import outside  # pylint: disable=wrong-import-position
@@ -20,7 +21,7 @@ PROGRAM, PEEL = map(os.path.abspath, sys.argv[2:4])
 # Steps of the workers' writes (tests/cell/peel.c) at which all processes are killed, until a run
 # comes to its end without.
 FIRST_STEP, STEPS_APART, STEPS_MAX = 20, 90, 3000
-SESSIONS_MOST = 3
+SESSIONS_LEAST, MENDED_S = 3, 60
 FILES = [f"f{number}" for number in range(60)]
 OLD, NEW = "old\n", "new\n"
 SANITIZERS = {name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}
@@ -97,10 +98,12 @@ def play(place):
         assert code == -signal.SIGKILL, (step, code)
         hits += bool(place.left())
         # A worker may outlive its front, and a session waits for it only so long: the next one mends then.
-        for _ in range(SESSIONS_MOST):
+        until = time.monotonic() + MENDED_S
+        sessions = 0
+        while sessions == 0 or place.left() and (sessions < SESSIONS_LEAST or
+                                                 time.monotonic() < until):
             place.next_session()
-            if not place.left():
-                break
+            sessions += 1
         assert not place.left(), (step, place.left())
         assert place.contents() in ({"old"}, {"new"}), (step, place.contents())
     assert code == 0 and place.contents() == {"new"}, "it did not write what was granted"

