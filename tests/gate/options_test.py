@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "dev"))
 
-HELP_SECONDS = 30
+HELP_SECONDS = 120
 
 # Words about an option that runs, loads or is told by a file or a text.
 THINGS = (
