@@ -33,13 +33,13 @@ PORTS = {}
 ASK = r'''"""ask.py [-k] [-w SECONDS] TEXT…: say TEXT to the proxy of this command and print what it answers.
 
 TEXT has Python's escapes; @auth@ is the header with this command's token. Line ends are printed without CR. -k: keep talking, a TEXT after each
-answer. Without an answer in SECONDS (5) "silence" is printed; a closed connection prints "closed".
+answer. Without an answer in SECONDS (60) "silence" is printed; a closed connection prints "closed".
 """
 import base64, os, socket, sys, urllib.parse
 words = sys.argv[1:]
 keep = words[0] == "-k"
 words = words[keep:]
-seconds = float(words[1]) if words[0] == "-w" else 5
+seconds = float(words[1]) if words[0] == "-w" else 60
 words = words[2:] if words[0] == "-w" else words
 proxy = urllib.parse.urlparse(os.environ["HTTP_PROXY"])
 word = base64.b64encode(f"{proxy.username}:{os.environ.get('TOKEN', proxy.password)}".encode()).decode()
