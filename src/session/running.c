@@ -570,7 +570,11 @@ enum {
 	 * with other work 64 dying interpreters have taken more than 1.5 s.
 	 */
 	KILL_AFTER_MS = 5000,
-	CANCEL_KILL_AFTER_MS = 400, /* the same after a cancel: a person waits */
+	/*
+	 * The same after a cancel, for which a person waits, beside the time that the
+	 * policy gives a program to clean up (grace_s).
+	 */
+	CANCEL_KILL_AFTER_MS = 400,
 	SEND_MS = 10000, /* a worker accepts the largest call in far less time */
 	/* an audit looks at some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
@@ -985,9 +989,17 @@ void running_dispatch(struct session *session)
 	}
 }
 
+/* When the worker is killed that has not answered a cancel of now. */
+static int64_t cancel_due_ms(const struct running *running)
+{
+	const double grace_s = cell_spec(running->session->cell)->grace_s;
+
+	return clock_now_ms() + CANCEL_KILL_AFTER_MS + (int64_t)(grace_s * 1000);
+}
+
 void running_cancel(struct running *running)
 {
-	int64_t due = clock_now_ms() + CANCEL_KILL_AFTER_MS;
+	int64_t due;
 
 	/* An audit goes on to its end: it is short, and its findings are told. */
 	if (running->state == RUNNING_DONE || running->auditing)
@@ -1016,7 +1028,8 @@ void running_cancel(struct running *running)
 		return;
 	}
 	(void)frame_send(running->worker->socket, FRAME_CANCEL, (struct str){"", 0}, NULL,
-			 0, due, NULL);
+			 0, clock_now_ms() + CANCEL_KILL_AFTER_MS, NULL);
+	due = cancel_due_ms(running);
 	if (due < running->kill_timer.due_ms)
 		running->kill_timer.due_ms = due;
 }
