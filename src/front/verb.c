@@ -102,7 +102,10 @@ static void print_option(const struct option_row *row, FILE *out)
 
 static bool verb_has_option(const struct option_row *verb_options, const char *name);
 
-/* What every verb takes, in the words of a verb that heeds it, and what stands alone. */
+/*
+ * The options of every verb, in the words of one that heeds them, and those that stand
+ * without a verb.
+ */
 static void print_options_of_all(FILE *out)
 {
 	const struct option_row *const heeded = verb_run.options;
