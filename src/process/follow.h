@@ -84,7 +84,10 @@ struct program_run {
 	 * used then. pid 0: none.
 	 */
 	struct program_ahead ahead;
-	/* a grace longer than the default begins before the deadline */
+	/*
+	 * a grace longer than the default begins before the deadline, at the earliest in
+	 * the middle of the time
+	 */
 	int64_t deadline_ms;
 	double grace_s;
 	bool patient;   /* a cancel gives as much time as the deadline */

@@ -325,7 +325,8 @@ bool running_become_job(struct running *running)
 {
 	struct session *session = running->session;
 
-	if (running->state == RUNNING_DONE || running->job != NULL ||
+	/* Its result stands already when a look keeps it from ending. */
+	if (running->state == RUNNING_DONE || running->keeping || running->job != NULL ||
 	    running->awaits != NULL || !can_go_on(running) || running->question != 0 ||
 	    running->auditing || running->cancelled || running->first_approval != NULL ||
 	    !has_jobs(session) || count_running(session) >= SESSION_JOBS_MAX)
@@ -347,11 +348,13 @@ static void patience_due(struct timer *timer)
 {
 	struct running *running = timer->context;
 
-	/* The call waits for an answer to its question, and nobody could answer a job. */
-	if (running->question != 0 || running->first_approval != NULL)
+	/*
+	 * The call waits for an answer to its question, and nobody could answer a job; or
+	 * there are too many jobs now.
+	 */
+	if (running->question != 0 || running->first_approval != NULL ||
+	    !running_become_job(running))
 		timer->due_ms = clock_deadline(running->patience_s);
-	else
-		(void)running_become_job(running);
 }
 
 void job_begin_patience(struct running *running)
@@ -546,15 +549,17 @@ static void end_details(struct running *running, struct job *job)
 	tool_result_init(&running->result);
 	if (result->details != NULL)
 		running->result.details = value_copy(result->details);
+	if (result->content != NULL)
+		running->result.content = value_copy(result->content);
 	add_ended(job, asks ? value_member(running->arguments, "since") : NULL,
 		  &running->result.text);
 	value_remove(tool_details(&running->result), "whole");
 	value_remove(tool_details(&running->result), "unread_from");
 	/* A timeout or a cancel is the fate of the job, not of the call that asks. */
-	running->result.status =
-		result->status == RESULT_TIMED_OUT || result->status == RESULT_CANCELLED
-			? RESULT_DONE
-			: result->status;
+	running->result.status = asks && (result->status == RESULT_TIMED_OUT ||
+					  result->status == RESULT_CANCELLED)
+					 ? RESULT_DONE
+					 : result->status;
 	running->result.exit_code = result->exit_code;
 	running->result.signal = result->signal;
 	running->result.left_out_bytes = result->left_out_bytes;

@@ -203,6 +203,21 @@ static void stop(struct running *running)
 		running->tool->stop(running->tool->keeper, running);
 }
 
+/*
+ * The next audit sees what the call has left in the workspace. One that a call beside it
+ * has begun already does not.
+ */
+static void look_later(const struct running *running)
+{
+	struct session *session = running->session;
+
+	if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) == 0 ||
+	    session->cell == NULL || cell_spec(session->cell)->guard == NULL)
+		return;
+	session->audits_wanted++;
+	cell_set_audit_due(session->cell, true);
+}
+
 /* A person may be at lunch, but the call must not stay open for ever. */
 enum { ASKED_MS = 600000 };
 
@@ -219,17 +234,8 @@ static void too_late(struct timer *timer)
 			running->tool->name, running->timeout_s);
 	running->result.status = RESULT_TIMED_OUT;
 	stop(running);
+	look_later(running);
 	running_finish(running);
-}
-
-/* The next audit sees what the call has left in the workspace. */
-static void look_later(const struct running *running)
-{
-	const struct session *session = running->session;
-
-	if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
-	    session->cell != NULL && cell_spec(session->cell)->guard != NULL)
-		cell_set_audit_due(session->cell, true);
 }
 
 void session_elsewhere_call(struct running *running)
@@ -257,6 +263,7 @@ static void elsewhere_cancel(struct running *running)
 			(double)(clock_now_us() - running->began_us) / 1e6);
 	running->result.status = RESULT_CANCELLED;
 	stop(running);
+	look_later(running);
 	running_finish(running);
 }
 
@@ -283,9 +290,8 @@ void running_end(struct running *running, struct tool_result *take_result)
 	}
 	tool_result_fini(&running->result);
 	running->result = *take_result;
-	/* The job may have written files after a later call made its audit. */
-	if (running->job != NULL)
-		look_later(running);
+	/* It may have written files after another call made its audit. */
+	look_later(running);
 	running_finish(running);
 }
 
@@ -1454,6 +1460,7 @@ static void finish_next(struct running *running)
 
 	if (keeper_waits(session->keeper, running)) {
 		loop_remove_timer(&running->kill_timer);
+		loop_remove_timer(&running->patience);
 		running_dispatch(session);
 		return;
 	}
@@ -1713,7 +1720,7 @@ static bool result_take(struct running *running, const struct frame *frame)
 	frame_done(&running->worker->reader);
 	if (running->mends)
 		cell_mended(session->cell);
-	if (running->audits || running->job != NULL)
+	if (running->audits || (running->job != NULL && running_is_writer(running)))
 		audit_done(running, &running->result);
 	/*
 	 * A file tool that did what was asked met no limit. Looking would cost two system
@@ -1748,10 +1755,12 @@ static void result_stands(struct running *running, struct worker_end *worker)
 	if (!ends)
 		cell_give_back(worker);
 	const bool waits = keeper_waits(session->keeper, running);
-	if (waits)
+	if (waits) {
 		loop_remove_timer(&running->kill_timer);
-	else
+		loop_remove_timer(&running->patience);
+	} else {
 		running_finish(running);
+	}
 	if (ends)
 		cell_let_go(worker);
 	running_dispatch(session);

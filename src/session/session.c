@@ -97,7 +97,17 @@ bool session_set_tools(struct session *session, const struct tool *const *tools,
 
 static void cell_changed(void *context)
 {
-	running_dispatch(context);
+	struct session *session = context;
+	const char *broken = session->cell != NULL ? cell_broken(session->cell) : NULL;
+
+	/* A call that waits for a granted folder has no worker that would be lost. */
+	if (broken != NULL && session->first_widening != NULL) {
+		struct err err;
+
+		(void)err_set(&err, ECHILD, "%s", broken);
+		extra_widened(session, &err);
+	}
+	running_dispatch(session);
 }
 
 /* Cancel all calls under way except jobs and the session's own calls. */

@@ -428,7 +428,8 @@ struct session {
 	 * and no other call that could write was running. 0: never.
 	 */
 	int64_t quiet_ns;
-	size_t audits_wanted; /* how many audits by a fresh worker were asked for */
+	/* how often an audit was asked for that no call sent before has made */
+	size_t audits_wanted;
 	/* found before the first call; told in the first result; or NULL */
 	struct tool_result *said;
 	/*

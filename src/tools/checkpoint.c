@@ -281,10 +281,17 @@ static bool is_content_of(const struct undo_state *old, int file)
 	       memcmp(now.digest, old->digest, UNDO_DIGEST) == 0;
 }
 
-/* Is the content of OLD lost, because the repository that held it is gone? */
-static bool is_lost(const struct checkpoint *checkpoint, const struct undo_state *old)
+/*
+ * Is the content of OLD lost? Git drops an object some time after the index, where the
+ * file is TRACKED (NULL: nowhere), names it no more; and all of them with a repository.
+ */
+static bool is_lost(const struct checkpoint *checkpoint, const struct tracked *tracked,
+		    const struct undo_state *old)
 {
-	return old->source == UNDO_IN_GIT && !checkpoint->has_git;
+	return old->source == UNDO_IN_GIT &&
+	       (!checkpoint->has_git || tracked == NULL ||
+		old->object_size != checkpoint->tracked.object_size ||
+		memcmp(old->object, tracked->object, old->object_size) != 0);
 }
 
 static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
@@ -321,7 +328,7 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 		return true;
 	}
 	const bool is_old = is_content_of(old, file);
-	if (is_old && is_lost(checkpoint, old)) {
+	if (is_old && is_lost(checkpoint, tracked, old)) {
 		/* The next checkpoint finds the content by the name that git gave it. */
 		state->object_size = old->object_size;
 		memcpy(state->object, old->object, sizeof(state->object));
@@ -461,7 +468,11 @@ static bool is_there(const struct checkpoint *checkpoint, struct str path)
 static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
 			 const struct undo_state *was, struct err *err)
 {
-	if (was != NULL && same_times(was, &row->state) && !is_lost(checkpoint, was)) {
+	if (was != NULL && same_times(was, &row->state) &&
+	    (was->source != UNDO_IN_GIT ||
+	     !is_lost(checkpoint,
+		      tracked_next(&checkpoint->tracked, row->path, &checkpoint->tracked_at),
+		      was))) {
 		keep_old(checkpoint, was, &row->state);
 		return true;
 	}
@@ -1397,6 +1408,19 @@ static bool look_at_name(struct telling *telling, const struct told *told)
 	return told_file(telling, told, name, &st);
 }
 
+/* Add ROW when the index does not name its content any more. */
+static bool look_at_lost(void *context, const struct undo_row *row)
+{
+	struct checkpoint *checkpoint = context;
+
+	return row->state.source != UNDO_IN_GIT ||
+	       !is_lost(checkpoint,
+			tracked_next(&checkpoint->tracked, row->path,
+				     &checkpoint->tracked_at),
+			&row->state) ||
+	       add_tracked(checkpoint, row->path);
+}
+
 static bool look_at_git(struct telling *telling)
 {
 	struct checkpoint *checkpoint = telling->checkpoint;
@@ -1422,6 +1446,7 @@ static bool look_at_git(struct telling *telling)
 				fine = state_before(checkpoint, path) != NULL ||
 				       add_tracked(checkpoint, path);
 			}
+		fine = fine && each_before(checkpoint, STR(""), look_at_lost, checkpoint);
 	}
 	if (git >= 0 && is_own)
 		fine = fine && checkpoint_look_git(checkpoint, git);

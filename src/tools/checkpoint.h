@@ -57,6 +57,7 @@ struct checkpoint {
 	struct undo_list old, now;
 	struct watcher *watcher; /* the folders that are looked at get a watch; NULL: none */
 	struct tracked_files tracked;
+	size_t tracked_at; /* for tracked_next */
 	struct undo_log log;
 	bool is_step;  /* the differences are those of a command */
 	bool may_link; /* git's objects are kept by hard links, which the front makes */
@@ -87,6 +88,9 @@ struct checkpoint {
 bool tracked_read(struct tracked_files *files, int git);
 /* NULL: git does not track PATH. */
 const struct tracked *tracked_find(const struct tracked_files *files, struct str path);
+/* The same for paths that come in order, at the cost of one comparison each. *AT: 0 first. */
+const struct tracked *tracked_next(const struct tracked_files *files, struct str path,
+				   size_t *at);
 /* FILES is empty afterwards, and may be read again. */
 static inline void tracked_fini(struct tracked_files *files)
 {

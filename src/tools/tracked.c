@@ -37,6 +37,20 @@ const struct tracked *tracked_find(const struct tracked_files *files, struct str
 				: NULL;
 }
 
+const struct tracked *tracked_next(const struct tracked_files *files, struct str path,
+				   size_t *at)
+{
+	/* A path that is not behind the one before begins a new pass. */
+	if (*at > files->count ||
+	    (*at > 0 && strcmp(files->items[*at - 1].path.data, path.data) >= 0))
+		*at = 0;
+	while (*at < files->count && strcmp(files->items[*at].path.data, path.data) < 0)
+		++*at;
+	return *at < files->count && str_equal(files->items[*at].path, path)
+		       ? &files->items[*at]
+		       : NULL;
+}
+
 static bool take_entry(void *context, const struct git_index_entry *entry)
 {
 	struct tracked_files *files = context;

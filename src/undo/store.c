@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -1190,6 +1191,31 @@ static void drop_old_name(void *context, const char *name)
 	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_mtim.tv_sec < clock_wall_ms() / 1000 - UNDO_AGE_MAX_S)
 		(void)unlinkat(store->folder, name, 0);
+}
+
+enum { HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
+
+bool undo_store_hold(const struct undo_store *store, int *held, struct err *err)
+{
+	const int64_t until = clock_now_ms() + HOLD_MS;
+
+	*held = -1;
+	if (store->folder < 0)
+		return true;
+	auto_close int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "the undo store: %s", strerror(errno));
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_set(err, errno, "the undo store: %s", strerror(errno));
+		if (clock_now_ms() >= until)
+			return err_set(err, EBUSY,
+				       "another undo of this workspace is at work; when it "
+				       "has ended, run this one again");
+		(void)poll(NULL, 0, HOLD_PAUSE_MS);
+	}
+	*held = fd_take(&fd);
+	return true;
 }
 
 /*

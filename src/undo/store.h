@@ -126,6 +126,11 @@ bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool o
 			 struct err *err);
 int undo_store_open_log(const struct undo_store *store, uint32_t number, bool writes);
 void undo_store_drop_log(const struct undo_store *store, uint32_t number);
+/*
+ * Keep other undos and undo_store_tidy away from the store until *HELD is closed. Waits
+ * for them for some seconds. False with ERR: they are still at work.
+ */
+bool undo_store_hold(const struct undo_store *store, int *held, struct err *err);
 /* Has anything been written to the log FD? */
 bool undo_store_is_used(int fd);
 

@@ -22,6 +22,7 @@ TOOLS = [
     {"name": "where", "description": "Show the folder, and write a file there.",
      "inputSchema": NONE},
     {"name": "picture", "description": "Show a picture.", "inputSchema": NONE},
+    {"name": "late.picture", "description": "Show a picture after two seconds.", "inputSchema": NONE},
     {"name": "refuse", "description": "Fail.", "inputSchema": NONE},
     {"name": "slow", "description": "Count for ever.", "inputSchema": NONE},
     {"name": "die", "description": "End.", "inputSchema": NONE},
@@ -105,7 +106,8 @@ def call(message):
         with open("made-by-server", "w", encoding="utf-8") as file:
             file.write("x")
         return text(os.getcwd())
-    if name == "picture":
+    if name in ("picture", "late.picture"):
+        time.sleep(2 if name == "late.picture" else 0)
         return {"content": [{"type": "text", "text": "Look:"},
                             {"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
     if name == "refuse":

@@ -150,6 +150,17 @@ def pictures_are_content_and_failures_failures(here):
 
 
 @place
+def a_picture_that_comes_late_is_shown_by_its_job(here):
+    here.configure()
+    talk = Conversation(here, "--patience", "0.5")
+    begun = talk.ask("tools/call", name="fake_late_picture", arguments={})
+    assert "It goes on as job 1" in words(begun), begun
+    ended = talk.call("job", id=1, action="wait")
+    assert [item["type"] for item in ended["content"]] == ["text", "image"], ended
+    assert talk.end() == 0
+
+
+@place
 def a_call_ends_at_its_deadline_and_nothing_is_left(here):
     here.configure(timeout_s=0.5)
     done = here.call("fake_slow")

@@ -743,6 +743,23 @@ class Cases:
                 raise Failure("it may stay") from error
         expect(server.close() == 0, "it failed")
 
+    def a_call_whose_result_stands_becomes_no_job(self):
+        server = self.stdio("--patience", "1")
+        initialize(server)
+        jobs = set()
+        # Each ends a little later, until the look for what it changed lies across the patience.
+        for number, milliseconds in enumerate(range(850, 1010, 10), 1):
+            server.send(call(number, "bash", command=(
+                f"s=$(date +%s%N); mkdir d{number}; cd d{number}; touch $(seq 3000); while "
+                f"[ $(( ($(date +%s%N) - s) / 1000000 )) -lt {milliseconds} ]; do :; done")))
+            text = server.wait_answer(number)["result"]["content"][0]["text"]
+            jobs.update(int(job) for job in re.findall(r"It goes on as job (\d+)", text))
+        for job in sorted(jobs):
+            server.send(call(100 + job, "job", id=job, action="wait", timeout_s=60))
+            answer = server.wait_answer(100 + job, 100)["result"]
+            expect(f"job {job}: exit code 0" in answer["content"][0]["text"], answer)
+        expect(server.close() == 0, "it failed")
+
     def a_session_that_calls_outlives_many_that_do_not(self):
         server = self.http("--patience", "0")
         hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize",
