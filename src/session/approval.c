@@ -589,13 +589,17 @@ static void answer_due(struct timer *timer)
 {
 	struct session *session = timer->context;
 	struct widening *first = session->first_widening;
+
+	loop_remove_timer(timer);
+	*timer = (struct timer){0};
+	/* A cell that broke meanwhile has failed all of them. */
+	if (first == NULL)
+		return;
 	struct running *running = waiting_for(first);
 	struct extra *extra = first->extra;
 	const struct err why = first->why;
 	const bool failed = first->failed;
 
-	loop_remove_timer(timer);
-	*timer = (struct timer){0};
 	if (!failed) {
 		cell_set_widened(session->cell, &first->addition);
 		policy_show(session->policy, first->path, first->writable);
