@@ -90,6 +90,8 @@ struct http_connection {
 	int64_t since_ms;
 	struct watch end; /* watches for the end of the client's side */
 	bool gone;        /* this end has come */
+	/* to make room: the library closes it when it next looks at it */
+	bool sent_away;
 	struct timer late;
 };
 
@@ -195,8 +197,9 @@ static bool may_go(const struct http_connection *connection)
 {
 	const struct http_exchange *exchange = connection->exchange;
 
-	return exchange == NULL || (exchange->progress == ANSWERED &&
-				    clock_now_ms() - connection->since_ms > READ_MS);
+	return !connection->sent_away &&
+	       (exchange == NULL || (exchange->progress == ANSWERED &&
+				     clock_now_ms() - connection->since_ms > READ_MS));
 }
 
 /* Close the connection that has been idle for longest. */
@@ -209,8 +212,10 @@ static void make_room(const struct http_daemon *daemon)
 		if (may_go(at) && (longest == NULL || at->since_ms < longest->since_ms))
 			longest = at;
 	}
-	if (longest != NULL)
-		(void)shutdown(longest->fd, SHUT_RDWR);
+	if (longest == NULL)
+		return;
+	longest->sent_away = true;
+	(void)shutdown(longest->fd, SHUT_RDWR);
 }
 
 static struct http_connection *connection_new(struct http_daemon *daemon,
