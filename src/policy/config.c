@@ -276,7 +276,8 @@ static const struct row limit_keys[] = {
 	{"run_s", ROW_SECONDS, LIMIT(run_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .description = "Seconds one run may take, from its prompt to its last answer."},
 	{"grace_s", ROW_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
-	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
+	 .description = "Seconds between TERM and KILL, taken from before the deadline: at "
+			"most half of the time."},
 	{"quiet_s", ROW_SECONDS, LIMIT(quiet_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .initial = "no limit",
 	 .description = "Seconds without a byte of output after which a command is ended. (Not for "
