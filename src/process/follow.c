@@ -566,12 +566,12 @@ static void send_term(struct follow *follow, enum program_ending why, int64_t no
 	follow->run->ending = why;
 	if (watch && watch->before_end && why != PROGRAM_CANCELLED)
 		watch->before_end(watch->context);
-	follow->kill_at_ms = now + least;
+	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : least);
 	/* The grace of a deadline ends with it. */
-	if (grace > FOLLOW_GRACE_MS && why != PROGRAM_TIMED_OUT)
-		follow->kill_at_ms = now + grace;
-	else if (why == PROGRAM_TIMED_OUT && follow->run->deadline_ms > now + least)
-		follow->kill_at_ms = follow->run->deadline_ms;
+	if (why == PROGRAM_TIMED_OUT)
+		follow->kill_at_ms = follow->run->deadline_ms > now + least
+					     ? follow->run->deadline_ms
+					     : now + least;
 	(void)kill(-follow->pid, SIGTERM);
 	(void)kill(-follow->pid, SIGCONT); /* a stopped process could not handle TERM */
 }
@@ -816,7 +816,8 @@ bool follow_program(struct program_run *run, struct err *err)
 	if (run->deadline_ms != CLOCK_NEVER && grace > FOLLOW_GRACE_MS) {
 		const int64_t half = (run->deadline_ms - began / 1000) / 2;
 
-		follow.term_at_ms -= grace < half ? grace : half > 0 ? half : 0;
+		if (half > 0)
+			follow.term_at_ms -= grace < half ? grace : half;
 	}
 	follow.watch_at_ms = run->watch && run->watch->after_ms
 				     ? began / 1000 + run->watch->after_ms

@@ -1002,6 +1002,9 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 		running->keeping = false;
 		return false;
 	}
+	/* Its worker has answered: its time is not over any more, and it becomes no job. */
+	loop_remove_timer(&running->kill_timer);
+	loop_remove_timer(&running->patience);
 	keeper->owner = running;
 	return true;
 }

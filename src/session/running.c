@@ -218,6 +218,13 @@ static void look_later(const struct running *running)
 	cell_set_audit_due(session->cell, true);
 }
 
+/* The result of RUNNING stands. It may have written after a call beside it was audited. */
+static void elsewhere_over(struct running *running)
+{
+	look_later(running);
+	running_finish(running);
+}
+
 /* A person may be at lunch, but the call must not stay open for ever. */
 enum { ASKED_MS = 600000 };
 
@@ -234,8 +241,7 @@ static void too_late(struct timer *timer)
 			running->tool->name, running->timeout_s);
 	running->result.status = RESULT_TIMED_OUT;
 	stop(running);
-	look_later(running);
-	running_finish(running);
+	elsewhere_over(running);
 }
 
 void session_elsewhere_call(struct running *running)
@@ -263,8 +269,7 @@ static void elsewhere_cancel(struct running *running)
 			(double)(clock_now_us() - running->began_us) / 1e6);
 	running->result.status = RESULT_CANCELLED;
 	stop(running);
-	look_later(running);
-	running_finish(running);
+	elsewhere_over(running);
 }
 
 const struct value *running_arguments(const struct running *running)
@@ -290,9 +295,7 @@ void running_end(struct running *running, struct tool_result *take_result)
 	}
 	tool_result_fini(&running->result);
 	running->result = *take_result;
-	/* It may have written files after another call made its audit. */
-	look_later(running);
-	running_finish(running);
+	elsewhere_over(running);
 }
 
 /* A call's access to the network (outlet.h): granted, refused, taken back. */
@@ -1459,8 +1462,6 @@ static void finish_next(struct running *running)
 	struct session *session = running->session;
 
 	if (keeper_waits(session->keeper, running)) {
-		loop_remove_timer(&running->kill_timer);
-		loop_remove_timer(&running->patience);
 		running_dispatch(session);
 		return;
 	}
@@ -1755,12 +1756,8 @@ static void result_stands(struct running *running, struct worker_end *worker)
 	if (!ends)
 		cell_give_back(worker);
 	const bool waits = keeper_waits(session->keeper, running);
-	if (waits) {
-		loop_remove_timer(&running->kill_timer);
-		loop_remove_timer(&running->patience);
-	} else {
+	if (!waits)
 		running_finish(running);
-	}
 	if (ends)
 		cell_let_go(worker);
 	running_dispatch(session);

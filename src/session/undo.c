@@ -411,19 +411,15 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 {
 	struct undoing undoing = {.session = session, .result = result, .log = -1};
 	struct err err = {0};
-
 	auto_close int held = -1;
 
 	undoing.store = keeper_store(session->keeper);
-	if (keeper_keeps(session->keeper) && !undo_store_hold(undoing.store, &held, &err)) {
-		(void)tool_fail(result, "Nothing was undone: %s.", err.text);
-		result->strength = session_strength(session);
-		return;
-	}
-	if (!keeper_keeps(session->keeper) ||
+	if (!keeper_keeps(session->keeper) || !undo_store_hold(undoing.store, &held, &err) ||
 	    !undo_store_steps(undoing.store, &undoing.steps, &err)) {
-		(void)tool_fail(result, "There is nothing to undo here%s%s.",
-				err.text[0] != '\0' ? ": " : "", err.text);
+		if (err.text[0] != '\0')
+			(void)tool_fail(result, "Nothing was undone: %s.", err.text);
+		else
+			(void)tool_fail(result, "There is nothing to undo here.");
 		result->strength = session_strength(session);
 		return;
 	}

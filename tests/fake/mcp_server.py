@@ -22,6 +22,7 @@ TOOLS = [
     {"name": "where", "description": "Show the folder, and write a file there.",
      "inputSchema": NONE},
     {"name": "picture", "description": "Show a picture.", "inputSchema": NONE},
+    {"name": "plant", "description": "Make a hook of git.", "inputSchema": NONE},
     {"name": "late.picture", "description": "Show a picture after two seconds.", "inputSchema": NONE},
     {"name": "refuse", "description": "Fail.", "inputSchema": NONE},
     {"name": "slow", "description": "Count for ever.", "inputSchema": NONE},
@@ -110,6 +111,20 @@ def call(message):
         time.sleep(2 if name == "late.picture" else 0)
         return {"content": [{"type": "text", "text": "Look:"},
                             {"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
+    if name == "plant":
+        with open("called", "w", encoding="utf-8"):
+            pass
+        while not os.path.exists("go"):
+            time.sleep(0.02)
+        os.makedirs("sub/.git/hooks", exist_ok=True)
+        for part in "objects", "refs":
+            os.makedirs(f"sub/.git/{part}", exist_ok=True)
+        with open("sub/.git/HEAD", "w", encoding="utf-8") as file:
+            file.write("ref: refs/heads/main\n")
+        with open("sub/.git/hooks/pre-commit", "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n")
+        os.chmod("sub/.git/hooks/pre-commit", 0o755)
+        return text("planted")
     if name == "refuse":
         return text("I would rather not", isError=True)
     if name == "slow":

@@ -297,6 +297,26 @@ def what_a_server_tells_of_a_call_reaches_its_caller(here):
 
 
 @place
+def a_call_beside_it_does_not_hide_what_a_server_made(here):
+    here.configure()
+    called = os.path.join(here.workspace, "called")
+    hook = os.path.join(here.workspace, "sub", ".git", "hooks", "pre-commit")
+    talk = Conversation(here)
+    talk.send(id="planting", method="tools/call", params={"name": "fake_plant", "arguments": {}})
+    while not os.path.exists(called):
+        time.sleep(0.02)
+    # This one looks for such files before the server makes them.
+    talk.ask("tools/call", name="read_file", arguments={"path": "called"})
+    with open(os.path.join(here.workspace, "go"), "w", encoding="utf-8"):
+        pass
+    while talk.read().get("id") != "planting":
+        pass
+    said = words(talk.ask("tools/call", name="read_file", arguments={"path": "called"}))
+    assert "pre-commit" in said and not os.path.exists(hook), said
+    assert talk.end() == 0
+
+
+@place
 def what_a_server_adds_and_takes_away_is_followed(here):
     for mode in [], ["modern"]:
         here.configure(*mode)

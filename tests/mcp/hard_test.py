@@ -51,9 +51,9 @@ def modern(message):
     return message
 
 
-def initialize(connection):
+def initialize(connection, **capabilities):
     connection.send({"jsonrpc": "2.0", "id": "hello", "method": "initialize",
-                     "params": {"protocolVersion": LEGACY, "capabilities": {}}})
+                     "params": {"protocolVersion": LEGACY, "capabilities": capabilities}})
     connection.wait_answer("hello")
 
 
@@ -92,6 +92,15 @@ def has_grown(before, after):
     faster than they end, may have all that the largest has that is not the front."""
     more = max(0, len(after) - len(before)) * max(after[1:], default=0)
     return sum(after) > sum(before) + GROWTH_MAX + more
+
+
+def named_child(pid, name):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        for child in file.read().split():
+            with open(f"/proc/{child}/cmdline", "rb") as words:
+                if words.read().split(b"\0")[0].endswith(name.encode()):
+                    return int(child)
+    raise Failure(f"no {name}")
 
 
 def descriptors_of(pid):
@@ -699,17 +708,23 @@ class Cases:
         expect(server.close() == 0, "it failed")
 
     def connections_that_ask_nothing_make_room(self):
-        server = self.http()
-        host, _, port = server.address.rpartition(":")
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-        silent = [socket.create_connection((host, int(port)), WAIT_SECONDS) for _ in range(600)]
-        began = time.monotonic()
-        answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
-        expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
-        expect(time.monotonic() - began < HEAD_SECONDS, "it waited until they were sent away")
-        for client in silent:
-            client.close()
-        expect(server.close() == 0, "it failed")
+        # A busy machine gets more than one chance, as above.
+        for left in (2, 1, 0):
+            server = self.http()
+            host, _, port = server.address.rpartition(":")
+            began = time.monotonic()
+            silent = [socket.create_connection((host, int(port)), WAIT_SECONDS)
+                      for _ in range(600)]
+            answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
+            took = time.monotonic() - began
+            expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+            for client in silent:
+                client.close()
+            expect(server.close() == 0, "it failed")
+            if took < HEAD_SECONDS:
+                break
+            expect(left > 0, f"it waited until they were sent away: {took:.1f} s")
 
     def a_huge_list_is_refused_before_it_is_read(self):
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -758,6 +773,23 @@ class Cases:
             server.send(call(100 + job, "job", id=job, action="wait", timeout_s=60))
             answer = server.wait_answer(100 + job, 100)["result"]
             expect(f"job {job}: exit code 0" in answer["content"][0]["text"], answer)
+        expect(server.close() == 0, "it failed")
+
+    def a_folder_that_a_dead_anchor_should_show_is_answered_for(self):
+        server = self.stdio("--ask", "read")
+        initialize(server, elicitation={})
+        server.send(call(1, "list_files", path="/var/lib", depth=1))
+        question = server.wait(lambda m: m.get("method") == "elicitation/create")
+        anchor = named_child(server.process.pid, "glovebox-anchor")
+        os.kill(anchor, signal.SIGSTOP)
+        server.send({"jsonrpc": "2.0", "id": question["id"], "result":
+                     {"action": "accept", "content": {"answer": "session"}}})
+        # The server has taken the answer when it answers this.
+        server.send({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
+        server.wait_answer("ping")
+        os.kill(anchor, signal.SIGKILL)
+        text = server.wait_answer(1)["result"]["content"][0]["text"]
+        expect("could not be shown: " in text, text)
         expect(server.close() == 0, "it failed")
 
     def a_session_that_calls_outlives_many_that_do_not(self):
