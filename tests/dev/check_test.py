@@ -147,6 +147,49 @@ def a_runner_hears_which_cases_are_wanted():
     assert played('echo 1..1; test "$TAP_ONLY" = "a b" && echo ok 1 - a b', only="a b")[0] == (1, 0, 0)
 
 
+def played_again(script, again_max, failing=1):
+    """What a script says that fails its first FAILING times; $N is the number of the time."""
+    printed = io.StringIO()
+    with checker() as one, contextlib.redirect_stdout(printed):
+        one.again_left = again_max
+        with tempfile.TemporaryDirectory() as place:
+            one.test("gcc", [registered("t", f"echo >>{place}/n; N=$(wc -l <{place}/n); F={failing}; {script}")])
+        check.summary(one)
+        return one.tally.counts(), printed.getvalue()
+
+
+AGAIN = 'echo 1..1; [ $N -gt $F ] || printf "not "; echo "ok 1 - a b:$TAP_ONLY"; [ $N -gt $F ]'
+
+
+@tap.case
+def a_case_that_passes_by_itself_counts_and_is_told_as_unsteady():
+    counts, printed = played_again(AGAIN, 3)
+    assert counts == (2, 0, 0), counts
+    assert "failed  gcc t: a b:\n" in printed and "--- failed: gcc t\n" in printed, printed
+    assert ("\nunsteady gcc t: a b:\n         failed beside others, passed by itself: "
+            "dev/check --only 't: a b:'\n") in printed and "\nfailed   gcc" not in printed, printed
+
+
+@tap.case
+def a_case_that_fails_by_itself_has_failed():
+    counts, printed = played_again(AGAIN, 3, 2)
+    assert counts == (1, 1, 0) and "\nfailed   gcc t: a b:\n" in printed, printed
+    assert "unsteady" not in printed, printed
+    # Nothing that plays no case, and no crash, is a pass.
+    assert played_again("echo 1..1; [ $N -gt 1 ] && exit; echo not ok 1 - a", 3)[0] == (1, 1, 0)
+    bad = "echo 1..1; [ $N -gt 1 ] && exec echo ok 1 - a; echo not ok 1 - a; "
+    assert played_again(bad, 3)[0] == (2, 0, 0)
+    assert played_again(bad + "kill -SEGV $$", 3)[0] == (1, 1, 0)
+    assert played_again(bad + "echo SUMMARY: AddressSanitizer: leak >&2", 3)[0] == (1, 1, 0)
+
+
+@tap.case
+def where_more_cases_failed_than_chance_explains_none_is_played_again():
+    many = 'echo 1..2; [ $N -gt 1 ] && { echo ok 1 - a; echo ok 2 - b; exit; }; echo not ok 1 - a; echo not ok 2 - b'
+    assert played_again(many, 1)[0] == (1, 2, 0)
+    assert played_again(AGAIN, 0)[0] == (1, 1, 0)
+
+
 @tap.case
 def files_that_a_test_leaves_are_a_failure():
     counts, printed, _ = played('echo 1..1; echo ok 1 - a; : >"$TMPDIR/left"')
