@@ -181,7 +181,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 	const bool looks = mode != NULL && strcmp(mode, "look") == 0;
 
 	if (file < 0 || !undo_plan_print(&undoing->plan, undoing->store, part, !looks,
-					 from_git, file, false, err))
+					 from_git, file, true, err))
 		return false;
 	value_set_integer(arguments, "log", undoing->number);
 	if (mode != NULL)

@@ -3,7 +3,8 @@
  * undo itself. The first log names for each path the content that it should hold now
  * (`before`) and the content that it shall hold (`after`, with contents in the same log).
  * All paths are compared first: when somebody has changed a file since, no file is
- * touched.
+ * touched. Files that cannot be restored are found in the same comparison. They are left
+ * as they are and named, and all other files are restored.
  */
 
 #include "base/clock.h"
@@ -71,6 +72,7 @@ struct restoring {
 	 */
 	struct undo_list objects;
 	struct value *conflicts, *left;
+	size_t left_count; /* of paths, which are not all named in LEFT */
 	size_t already, folders;
 };
 
@@ -104,6 +106,12 @@ static void note(struct value *list, const char *path, const char *why)
 	(void)buf_addf(&text, " (%s)", why);
 	value_append(list, value_new_str(buf_str(&text)));
 	buf_fini(&text);
+}
+
+static void note_left(struct restoring *restoring, const char *path, const char *why)
+{
+	restoring->left_count++;
+	note(restoring->left, path, why);
 }
 
 /* Of a folder only its existence counts: undo makes folders and removes empty ones. */
@@ -147,7 +155,8 @@ static bool says_the_same(const struct restoring *restoring, const char *path,
 	       memcmp(digest, expected->object, HASH_BYTES) == 0;
 }
 
-#define OTHER_MODE "has other permissions since"
+#define OTHER_MODE  "has other permissions since"
+#define HOLDS_OTHER "holds something else"
 
 /* Has the folder its future permissions, or those of an undo that was killed in it? */
 static bool is_put(const struct path_plan *plan)
@@ -159,30 +168,74 @@ static bool is_put(const struct path_plan *plan)
 	       undo_state_same(&plan->now, &opened);
 }
 
-/* True: nobody has changed the path since. */
+/* Has somebody changed the path since? */
+static bool is_changed(const struct restoring *restoring, const char *path,
+		       const struct path_plan *plan)
+{
+	return !is_as(&plan->now, &plan->expected) && !is_done_folder(plan) &&
+	       !says_the_same(restoring, path, &plan->expected);
+}
+
+/*
+ * A path cannot be made if a name above it is a file or a link, unless the undo removes that
+ * file or link first. *LEFT: the undo would do so, but leaves it as it is.
+ */
+static bool is_in_the_way(const struct restoring *restoring, const char *path,
+			  const struct path_plan *plan, bool *left)
+{
+	const size_t size = plan->now.kind == UNDO_ABSENT && plan->target.kind != UNDO_ABSENT
+				    ? undo_places_blocked(restoring->places, path)
+				    : 0;
+	auto_free char *above = memory_copy_str((struct str){path, size});
+	const struct undo_row *row =
+		size > 0 ? undo_list_find(&restoring->paths, str_of(above)) : NULL;
+	const struct path_plan *other =
+		row != NULL ? &restoring->plans[row - restoring->paths.rows] : NULL;
+	const bool goes = other != NULL && (other->target.kind == UNDO_FOLDER ||
+					    other->target.kind == UNDO_ABSENT);
+
+	*left = goes && other->skipped;
+	return size > 0 && (!goes || other->skipped);
+}
+
+/* The undo leaves the path as it is. */
+static bool leave(struct restoring *restoring, const char *path, struct path_plan *plan,
+		  const char *why)
+{
+	plan->skipped = true;
+	note_left(restoring, path, why);
+	return true;
+}
+
+/* True: nobody has changed the path since. Paths above it were compared before. */
 static bool compare(struct restoring *restoring, const char *path, struct path_plan *plan)
 {
 	struct err err = {0};
 	const char *why = NULL;
+	bool left = false;
 
-	if (!undo_places_look(restoring->places, path, &plan->now, &err))
+	if (!undo_places_look(restoring->places, path, &plan->now, &err)) {
 		why = err.text;
-	else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER)
+	} else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER) {
 		plan->skipped = ++restoring->already > 0;
-	else if (!is_as(&plan->now, &plan->expected) && !is_done_folder(plan) &&
-		 !says_the_same(restoring, path, &plan->expected))
-		why = plan->now.kind == UNDO_ABSENT        ? "is not there any more"
-		      : plan->expected.kind == UNDO_ABSENT ? "is there again"
-							   : "has changed since";
+	} else {
+		why = undo_places_refuse(&plan->now, &plan->target);
+		if (why != NULL)
+			return leave(restoring, path, plan, why);
+		if (is_changed(restoring, path, plan))
+			why = plan->now.kind == UNDO_ABSENT ? "is not there any more"
+			      : plan->expected.kind == UNDO_ABSENT ? "is there again"
+								   : "has changed since";
+		else if (is_in_the_way(restoring, path, plan, &left))
+			why = "a file or link has taken the place of its folder";
+	}
 	if (why == NULL && plan->now.kind == UNDO_ABSENT && plan->target.kind == UNDO_ABSENT)
 		plan->skipped = true;
 	if (why == NULL)
 		return true;
+	if (left || may_be_left(restoring, path))
+		return leave(restoring, path, plan, why);
 	plan->skipped = true;
-	if (may_be_left(restoring, path)) {
-		note(restoring->left, path, why);
-		return true;
-	}
 	note(restoring->conflicts, path, why);
 	return false;
 }
@@ -211,7 +264,7 @@ static void note_folder(struct restoring *restoring, const char *path,
 	     undo_state_same(&now, &plan->target)))
 		restoring->folders += !record_is_gits(str_of(path));
 	else
-		note(restoring->left, path, "its permissions cannot be set from a cell");
+		note_left(restoring, path, "its permissions cannot be set from a cell");
 }
 
 static bool put(struct restoring *restoring, size_t at, struct err *err)
@@ -229,14 +282,14 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 			return true;
 		const char *why = why_folder_stays(plan);
 		if (why != NULL) {
-			note(restoring->left, path, why);
+			note_left(restoring, path, why);
 			return true;
 		}
 	}
 	if (!undo_places_put(restoring->places, path, &plan->now, &plan->target, &left, err))
 		return false;
 	if (left)
-		note(restoring->left, path, "holds something else");
+		note_left(restoring, path, HOLDS_OTHER);
 	else if (plan->target.kind == UNDO_FILE || plan->target.kind == UNDO_LINK)
 		plan->became = RESTORED;
 	else if (plan->now.kind == UNDO_FILE || plan->now.kind == UNDO_LINK)
@@ -335,6 +388,20 @@ static int64_t tell_files(const struct restoring *restoring, const char *became,
 	return count;
 }
 
+/* Say how many paths were left that have no line of their own. */
+static void add_unnamed(struct restoring *restoring)
+{
+	struct buf text;
+
+	if (restoring->left_count <= value_count(restoring->left))
+		return;
+	buf_init(&text, 64);
+	(void)buf_addf(&text, "%zu more",
+		       restoring->left_count - value_count(restoring->left));
+	value_append(restoring->left, value_new_str(buf_str(&text)));
+	buf_fini(&text);
+}
+
 /* The front makes a sentence of the result, because it may have made several calls. */
 static enum result_status answer(struct restoring *restoring)
 {
@@ -347,6 +414,7 @@ static enum result_status answer(struct restoring *restoring)
 	value_set_integer(details, "folders", (int64_t)restoring->folders);
 	value_set_integer(details, "already", (int64_t)restoring->already);
 	value_set(details, "files", files);
+	add_unnamed(restoring);
 	value_set(details, "left", value_ref(restoring->left));
 	return tool_done(restoring->result);
 }
@@ -403,6 +471,85 @@ static bool is_alone_in_repository(struct restoring *restoring)
 	return git < 0 || look_for_others(restoring, git, STR(UNDO_GIT));
 }
 
+enum emptied { EMPTIED, HOLDS_LEFT, HOLDS_UNKNOWN };
+
+/* Will the folder of the row AT be empty when all paths in it are removed? */
+static enum emptied look_into(const struct restoring *restoring, size_t at)
+{
+	const char *path = restoring->paths.rows[at].path.data;
+	auto_close int folder = undo_places_open(restoring->places, path);
+	DIR *names = folder >= 0 ? fd_open_names(folder) : NULL;
+	enum emptied found = EMPTIED;
+	char whole[PATH_MAX];
+
+	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
+	     name != NULL && found != HOLDS_UNKNOWN; name = readdir(names)) {
+		if (strcmp(name->d_name, ".") == 0 || strcmp(name->d_name, "..") == 0)
+			continue;
+		const int size =
+			snprintf(whole, sizeof(whole), "%s/%s", path, name->d_name);
+		const struct undo_row *row =
+			size < (int)sizeof(whole)
+				? undo_list_find(&restoring->paths, str_of(whole))
+				: NULL;
+		const struct path_plan *plan =
+			row != NULL ? &restoring->plans[row - restoring->paths.rows] : NULL;
+		if (plan == NULL)
+			found = HOLDS_UNKNOWN;
+		else if (plan->skipped && plan->now.kind != UNDO_ABSENT)
+			found = HOLDS_LEFT;
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	return found;
+}
+
+/* The same for all folders of the step in the folder of the row AT. */
+static enum emptied look_below(const struct restoring *restoring, size_t at)
+{
+	const struct undo_list *paths = &restoring->paths;
+	enum emptied found = look_into(restoring, at);
+	char below[PATH_MAX + 1];
+	const int size = snprintf(below, sizeof(below), "%s/", paths->rows[at].path.data);
+	const struct str prefix = {below, (size_t)size};
+
+	for (size_t i = undo_list_at(paths, prefix);
+	     i < paths->count && str_starts(paths->rows[i].path, prefix); i++) {
+		const enum emptied deeper = restoring->plans[i].now.kind == UNDO_FOLDER
+						    ? look_into(restoring, i)
+						    : EMPTIED;
+		found = deeper > found ? deeper : found;
+	}
+	return found;
+}
+
+/*
+ * A folder that becomes a file again must be empty by then. The deepest of these folders
+ * come first, because one that is left fills the folders above it.
+ */
+static bool compare_emptied(struct restoring *restoring)
+{
+	bool fine = true;
+
+	for (size_t i = restoring->paths.count; i-- > 0;) {
+		struct path_plan *plan = &restoring->plans[i];
+		const char *path = restoring->paths.rows[i].path.data;
+
+		if (plan->skipped || plan->now.kind != UNDO_FOLDER ||
+		    (plan->target.kind != UNDO_FILE && plan->target.kind != UNDO_LINK))
+			continue;
+		const enum emptied found = look_below(restoring, i);
+		if (found == HOLDS_LEFT)
+			(void)leave(restoring, path, plan, HOLDS_OTHER);
+		if (found != HOLDS_UNKNOWN)
+			continue;
+		plan->skipped = true;
+		note(restoring->conflicts, path, HOLDS_OTHER);
+		fine = false;
+	}
+	return fine;
+}
+
 static bool compare_all(struct restoring *restoring)
 {
 	bool fine = is_alone_in_repository(restoring);
@@ -413,7 +560,7 @@ static bool compare_all(struct restoring *restoring)
 			       &restoring->plans[i]) &&
 		       fine;
 	}
-	return fine;
+	return compare_emptied(restoring) && fine;
 }
 
 static enum result_status restore_execute(struct call *call, struct tool_result *result)

@@ -289,6 +289,44 @@ bool undo_places_look(struct undo_places *places, const char *path,
 	return fine;
 }
 
+const char *undo_places_refuse(const struct undo_state *now, const struct undo_state *target)
+{
+	const bool has_content = target->kind == UNDO_FILE || target->kind == UNDO_LINK;
+
+	if (has_content && target->source == UNDO_NOWHERE)
+		return "its earlier content was not kept";
+	if (now->kind == UNDO_FILE && now->size > UNDO_CONTENT_MAX)
+		return "is over 1 GiB, so its present content could not be kept";
+	return NULL;
+}
+
+int undo_places_open(struct undo_places *places, const char *path)
+{
+	struct spot spot;
+
+	return spot_open(&spot, places, path, false, NULL)
+		       ? fd_open_beneath(spot.folder, spot.name, O_RDONLY | O_DIRECTORY)
+		       : -1;
+}
+
+size_t undo_places_blocked(struct undo_places *places, const char *path)
+{
+	struct err why = {0};
+	struct spot spot;
+
+	if (spot_open(&spot, places, path, false, &why) ||
+	    (why.code != ENOTDIR && why.code != ELOOP))
+		return 0;
+	/* The deepest name above PATH whose own folder is one is the name in the way. */
+	auto_free char *above = memory_copy(path);
+	for (char *slash = strrchr(above, '/'); slash != NULL; slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (spot_open(&spot, places, above, false, &why))
+			return (size_t)(slash - above);
+	}
+	return 0;
+}
+
 bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
 		     struct err *err)
 {

@@ -26,6 +26,19 @@ void undo_places_free(struct undo_places *places);
 /* As undo_place_look. */
 bool undo_places_look(struct undo_places *places, const char *path,
 		      struct undo_state *state, struct err *err);
+/*
+ * To be asked before anything is written. Why a path in the state NOW cannot be
+ * brought into the state TARGET, although nobody has changed it; NULL: it can.
+ */
+const char *undo_places_refuse(const struct undo_state *now,
+			       const struct undo_state *target);
+/* Open the folder PATH to list its names. -1: there is none. */
+int undo_places_open(struct undo_places *places, const char *path);
+/*
+ * The length of the part of PATH that should be a folder, but is a file or a link; 0: there
+ * is no such part.
+ */
+size_t undo_places_blocked(struct undo_places *places, const char *path);
 
 /*
  * Bring PATH (which outlives PLACES) into the state TARGET. NOW is the state from

@@ -248,7 +248,7 @@ bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *stor
 			continue;
 		if (with_contents && has_content(&target) &&
 		    !print_content(&printing, store, item, from_git, &target, &why)) {
-			if (!may_miss || why.code == ENOSPC) {
+			if (!may_miss || why.code == ENOSPC || why.code == EDQUOT) {
 				fine = err_set(err, EIO, "%.300s: %s", item->path.data,
 					       why.text);
 				continue;
