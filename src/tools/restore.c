@@ -168,11 +168,53 @@ static bool is_put(const struct path_plan *plan)
 	       undo_state_same(&plan->now, &opened);
 }
 
+/* Is it the same file, with the same size, written at the same time? */
+static bool is_same_file(const struct undo_state *now, const struct undo_state *left)
+{
+	return now->kind == UNDO_FILE && left->kind == UNDO_FILE && left->inode != 0 &&
+	       now->inode == left->inode && now->size == left->size &&
+	       now->mtime_ns == left->mtime_ns;
+}
+
+/*
+ * Is it the file that the step left, although its owner may not read it? No program can set
+ * the change time of a file, so a file with this time has not changed since.
+ */
+static bool is_closed_file(const struct path_plan *plan)
+{
+	return !plan->now.hashed && is_same_file(&plan->now, &plan->expected) &&
+	       plan->now.mode == plan->expected.mode &&
+	       plan->now.ctime_ns == plan->expected.ctime_ns;
+}
+
+/* Has an undo that was killed left such a file readable by its owner? */
+static bool is_opened_file(const struct path_plan *plan)
+{
+	struct undo_state opened = plan->expected;
+
+	opened.mode |= S_IRUSR;
+	return opened.mode != plan->expected.mode && plan->now.mode == opened.mode &&
+	       (undo_state_same(&plan->now, &opened) ||
+		is_same_file(&plan->now, &plan->expected));
+}
+
+/* Fill `now`. A file that its owner may not read is read only if nothing else tells. */
+static bool look(struct restoring *restoring, const char *path, struct path_plan *plan,
+		 struct err *err)
+{
+	if (undo_places_look(restoring->places, path, &plan->now, err))
+		return true;
+	return err->code == EACCES && plan->now.kind == UNDO_FILE &&
+	       (is_closed_file(plan) ||
+		undo_places_read(restoring->places, path, &plan->now, err));
+}
+
 /* Has somebody changed the path since? */
 static bool is_changed(const struct restoring *restoring, const char *path,
 		       const struct path_plan *plan)
 {
-	return !is_as(&plan->now, &plan->expected) && !is_done_folder(plan) &&
+	return !is_as(&plan->now, &plan->expected) && !is_closed_file(plan) &&
+	       !is_opened_file(plan) && !is_done_folder(plan) &&
 	       !says_the_same(restoring, path, &plan->expected);
 }
 
@@ -214,12 +256,12 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 	const char *why = NULL;
 	bool left = false;
 
-	if (!undo_places_look(restoring->places, path, &plan->now, &err)) {
+	if (!look(restoring, path, plan, &err)) {
 		why = err.text;
 	} else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER) {
 		plan->skipped = ++restoring->already > 0;
 	} else {
-		why = undo_places_refuse(&plan->now, &plan->target);
+		why = undo_places_refuse(restoring->places, path, &plan->now, &plan->target);
 		if (why != NULL)
 			return leave(restoring, path, plan, why);
 		if (is_changed(restoring, path, plan))

@@ -232,6 +232,31 @@ static bool spot_open(struct spot *spot, struct undo_places *places, const char 
 	return hold_folder(places, spot, root, make, err);
 }
 
+/*
+ * Open the file at SPOT for reading. If its owner may not read it, the owner may do so as
+ * long as this function runs. The filter of a cell refuses set-id bits, so a file with such
+ * bits could not get them back. -1 with errno.
+ */
+static int open_file(const struct spot *spot)
+{
+	const mode_t bits = S_ISUID | S_ISGID | S_IRUSR;
+	int file = fd_open_beneath(spot->folder, spot->name, O_RDONLY);
+	char name[FD_NAME_ROOM];
+	struct stat st;
+
+	if (file >= 0 || errno != EACCES)
+		return file;
+	auto_close int closed = fd_open_beneath(spot->folder, spot->name, O_PATH);
+	if (closed >= 0 && fstat(closed, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_mode & bits) == 0 &&
+	    chmod(fd_name(closed, name), (st.st_mode & 07777) | S_IRUSR) == 0) {
+		file = open(name, O_RDONLY | O_CLOEXEC);
+		(void)!chmod(name, st.st_mode & 07777);
+	}
+	errno = EACCES;
+	return file;
+}
+
 static bool look_link(const struct spot *spot, struct undo_state *state, struct buf *target)
 {
 	char *room = buf_reserve(target, PATH_MAX);
@@ -289,7 +314,34 @@ bool undo_places_look(struct undo_places *places, const char *path,
 	return fine;
 }
 
-const char *undo_places_refuse(const struct undo_state *now, const struct undo_state *target)
+bool undo_places_read(struct undo_places *places, const char *path,
+		      struct undo_state *state, struct err *err)
+{
+	struct spot spot;
+	struct stat st;
+
+	if (!spot_open(&spot, places, path, false, err))
+		return false;
+	auto_close int file = open_file(&spot);
+	if (file < 0 || fstat(file, &st) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	undo_state_of(&st, state);
+	return undo_state_hash(file, state, err);
+}
+
+/* Is the file PATH one that open_file can open, although its owner may not read it? */
+static bool can_be_read(struct undo_places *places, const char *path)
+{
+	struct spot spot;
+	struct stat st;
+
+	return spot_open(&spot, places, path, false, NULL) &&
+	       fstatat(spot.folder, spot.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_uid == geteuid() && (st.st_mode & (S_ISUID | S_ISGID)) == 0;
+}
+
+const char *undo_places_refuse(struct undo_places *places, const char *path,
+			       const struct undo_state *now, const struct undo_state *target)
 {
 	const bool has_content = target->kind == UNDO_FILE || target->kind == UNDO_LINK;
 
@@ -297,6 +349,8 @@ const char *undo_places_refuse(const struct undo_state *now, const struct undo_s
 		return "its earlier content was not kept";
 	if (now->kind == UNDO_FILE && now->size > UNDO_CONTENT_MAX)
 		return "is over 1 GiB, so its present content could not be kept";
+	if (now->kind == UNDO_FILE && !now->hashed && !can_be_read(places, path))
+		return "cannot be read, so its present content could not be kept";
 	return NULL;
 }
 
@@ -340,7 +394,7 @@ bool undo_place_look(struct files *files, const char *path, struct undo_state *s
 /* Has the file at SPOT, which is the one of NOW, the content of NOW? */
 static bool has_content(const struct spot *spot, const struct undo_state *now)
 {
-	auto_close int file = fd_open_beneath(spot->folder, spot->name, O_RDONLY);
+	auto_close int file = open_file(spot);
 	struct undo_state state;
 	struct stat st;
 
@@ -374,8 +428,11 @@ static bool is_still(const struct spot *spot, const struct undo_state *now)
 	       has_content(spot, now);
 }
 
-/* Write the present content and state of SPOT and its future state to LOG. */
-static bool keep(const struct spot *spot, const char *path, const struct undo_state *now,
+/*
+ * Write the present content and state of SPOT and its future state to LOG. NOW gets the
+ * digest of a file that was not read before.
+ */
+static bool keep(const struct spot *spot, const char *path, struct undo_state *now,
 		 const struct undo_state *target, struct undo_log *log, struct err *err)
 {
 	struct undo_state before = *now;
@@ -383,9 +440,13 @@ static bool keep(const struct spot *spot, const char *path, const struct undo_st
 	bool fine = true;
 
 	if (now->kind == UNDO_FILE) {
-		auto_close int file = fd_open_beneath(spot->folder, spot->name, O_RDONLY);
+		auto_close int file = open_file(spot);
 		fine = file >= 0 ? undo_log_file(log, file, UNDO_CONTENT_MAX, &before, err)
 				 : err_set(err, errno, "%s: %s", path, strerror(errno));
+		if (fine && !now->hashed) {
+			now->hashed = true;
+			memcpy(now->digest, before.digest, UNDO_DIGEST);
+		}
 	} else if (now->kind == UNDO_LINK) {
 		struct buf link;
 		buf_init(&link, PATH_MAX);
@@ -735,7 +796,7 @@ static bool clear(const struct spot *spot, const struct undo_state *now, bool *l
 }
 
 static bool put(struct undo_places *places, const char *path, const struct spot *spot,
-		const struct undo_state *now, const struct undo_state *target, bool *left,
+		struct undo_state *now, const struct undo_state *target, bool *left,
 		struct err *err)
 {
 	if (!is_still(spot, now))
@@ -768,9 +829,10 @@ bool undo_places_put(struct undo_places *places, const char *path,
 		     const struct undo_state *now, const struct undo_state *target,
 		     bool *left, struct err *err)
 {
+	struct undo_state seen = *now;
 	struct spot spot;
 
 	*left = false;
 	return spot_open(&spot, places, path, true, err) &&
-	       put(places, path, &spot, now, target, left, err);
+	       put(places, path, &spot, &seen, target, left, err);
 }

@@ -23,14 +23,25 @@ struct undo_places *undo_places_new(struct files *files, int from, struct undo_l
 /* NULL is fine. Files that have no name yet are lost. */
 void undo_places_free(struct undo_places *places);
 
-/* As undo_place_look. */
+/*
+ * As undo_place_look. A file that its owner may not read is EACCES; STATE then has all of
+ * it except the content's digest.
+ */
 bool undo_places_look(struct undo_places *places, const char *path,
 		      struct undo_state *state, struct err *err);
 /*
- * To be asked before anything is written. Why a path in the state NOW cannot be
+ * As undo_places_look, for such a file: its owner may read it for the moment in which it is
+ * opened.
+ */
+bool undo_places_read(struct undo_places *places, const char *path,
+		      struct undo_state *state, struct err *err);
+
+/*
+ * To be asked before anything is written. Why PATH, which is in the state NOW, cannot be
  * brought into the state TARGET, although nobody has changed it; NULL: it can.
  */
-const char *undo_places_refuse(const struct undo_state *now,
+const char *undo_places_refuse(struct undo_places *places, const char *path,
+			       const struct undo_state *now,
 			       const struct undo_state *target);
 /* Open the folder PATH to list its names. -1: there is none. */
 int undo_places_open(struct undo_places *places, const char *path);
