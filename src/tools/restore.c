@@ -49,6 +49,7 @@ static const struct row restore_params[] = {
 struct path_plan {
 	struct undo_state expected, target, now;
 	bool skipped;
+	mode_t set_ids;     /* set-id bits that TARGET had, which a cell cannot set */
 	const char *became; /* the future state of a path that is no folder; or NULL */
 };
 
@@ -90,6 +91,10 @@ static bool take_change(void *context, const struct undo_change *change)
 	}
 	restoring->plans[at] =
 		(struct path_plan){.expected = change->before, .target = change->after};
+	if (change->after.kind == UNDO_FILE) {
+		restoring->plans[at].set_ids = change->after.mode & (S_ISUID | S_ISGID);
+		restoring->plans[at].target.mode &= ~restoring->plans[at].set_ids;
+	}
 	restoring->takes_repository |= str_is(change->path, UNDO_GIT) &&
 				       change->before.kind == UNDO_FOLDER &&
 				       change->after.kind == UNDO_ABSENT;
@@ -249,6 +254,25 @@ static bool leave(struct restoring *restoring, const char *path, struct path_pla
 	return true;
 }
 
+/* Has a path that is no folder its future state, with set-id bits or without them? */
+static bool is_already(const struct path_plan *plan)
+{
+	struct undo_state whole = plan->target;
+
+	whole.mode |= plan->set_ids;
+	return plan->target.kind != UNDO_FOLDER &&
+	       (undo_state_same(&plan->now, &plan->target) ||
+		undo_state_same(&plan->now, &whole));
+}
+
+/* The file has its future state, but for set-id bits. */
+static void note_set_ids(struct restoring *restoring, const char *path,
+			 const struct path_plan *plan)
+{
+	if (plan->set_ids != 0 && (!plan->skipped || plan->now.mode == plan->target.mode))
+		note_left(restoring, path, "its set-id bits cannot be set from a cell");
+}
+
 /* True: nobody has changed the path since. Paths above it were compared before. */
 static bool compare(struct restoring *restoring, const char *path, struct path_plan *plan)
 {
@@ -258,8 +282,9 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 
 	if (!look(restoring, path, plan, &err)) {
 		why = err.text;
-	} else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER) {
+	} else if (is_already(plan)) {
 		plan->skipped = ++restoring->already > 0;
+		note_set_ids(restoring, path, plan);
 	} else {
 		why = undo_places_refuse(restoring->places, path, &plan->now, &plan->target);
 		if (why != NULL)
@@ -338,6 +363,7 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 		plan->became = REMOVED;
 	else
 		note_folder(restoring, path, plan);
+	note_set_ids(restoring, path, plan);
 	return true;
 }
 
