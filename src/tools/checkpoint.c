@@ -294,6 +294,14 @@ static bool is_lost(const struct checkpoint *checkpoint, const struct tracked *t
 		memcmp(old->object, tracked->object, old->object_size) != 0);
 }
 
+/* Is it the file of OLD, not written since? Its permissions do not count. */
+static bool is_same_writing(const struct undo_state *old, const struct undo_state *state)
+{
+	return old != NULL && old->kind == UNDO_FILE && old->inode != 0 &&
+	       old->inode == state->inode && old->size == state->size &&
+	       old->mtime_ns == state->mtime_ns;
+}
+
 static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 		      const struct undo_state *old, struct err *err)
 {
@@ -314,11 +322,15 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 		fd_open_beneath(checkpoint->start.fd, row->path.data, O_RDONLY);
 	if (file < 0) {
 		/*
-		 * A file that we may not read is recognised by its times. A file that has
-		 * disappeared is not recognised.
+		 * A file that we may not read is recognised by its times. If it was closed
+		 * since the last list, the content that is kept of it is taken to be still
+		 * its own: otherwise a later step that removes the file would lose it. A
+		 * file that has disappeared is not recognised.
 		 */
 		if (errno != EACCES)
 			state->inode = 0;
+		else if (is_same_writing(old, state))
+			keep_old(checkpoint, old, state);
 		checkpoint->unreadable++;
 		return true;
 	}
