@@ -124,6 +124,7 @@ void files_close(struct files *files)
 void files_journal(struct files *files, int fd)
 {
 	files->journal = fd;
+	files->journal_at = 0;
 }
 
 void files_settle(struct files *files)

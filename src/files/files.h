@@ -168,7 +168,8 @@ struct files {
 	struct value *heads;   /* files_note_heads */
 	struct value *written; /* files_note_written */
 	int journal;           /* files_journal; -1: none */
-	int replaced;          /* the file that files_settle closes; -1: none */
+	uint64_t journal_at; /* where the rows of a write begin, behind opened folders */
+	int replaced;        /* the file that files_settle closes; -1: none */
 };
 
 /*

@@ -450,13 +450,22 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 }
 
 /*
- * A journal is two lines of JSON: the rows that will be written, and, when all temporary
- * files exist, their inodes and times. Paths are written as in scan.h, because JSON
- * holds only UTF-8.
+ * A journal is lines of JSON. An object is a folder that is open for a while. Behind these
+ * lines, a write has two arrays: the rows that will be written, and, when all temporary
+ * files exist, their inodes and times. Paths are written as in scan.h, because JSON holds
+ * only UTF-8.
  */
 
 /* Far more than the rows of one patch. */
-enum { JOURNAL_BYTES_MAX = 4 << 20 };
+enum {
+	JOURNAL_BYTES_MAX = 4 << 20,
+	/* Half of it, some ten thousand folders, leaves room for the rows of a write. */
+	JOURNAL_OPENED_MAX = JOURNAL_BYTES_MAX / 2,
+};
+
+/* The member by which the row of a folder is known, and its name, which is no file's. */
+#define JOURNAL_MODE   "mode"
+#define JOURNAL_ITSELF "."
 
 /* A whole number of 64 bits as text: JSON's integers are signed. */
 static void set_number(struct value *object, const char *key, uint64_t number)
@@ -523,7 +532,7 @@ bool place_journal_begin(const struct files *files, const struct journal_row *ro
 {
 	if (files->journal < 0)
 		return true;
-	if (lseek(files->journal, 0, SEEK_SET) == 0 &&
+	if (lseek(files->journal, (off_t)files->journal_at, SEEK_SET) >= 0 &&
 	    add_rows(files->journal, rows, count) &&
 	    (!lasting || fdatasync(files->journal) == 0))
 		return true;
@@ -536,8 +545,31 @@ void place_journal_end(const struct files *files)
 	int code = errno;
 
 	if (files->journal >= 0)
-		(void)!ftruncate(files->journal, 0);
+		(void)!ftruncate(files->journal, (off_t)files->journal_at);
 	errno = code;
+}
+
+void place_journal_opened(struct files *files, const char *folder, mode_t mode)
+{
+	auto_value struct value *row = value_new_object();
+	auto_free char *key = path_key(folder);
+
+	if (files->journal < 0 || files->journal_at > JOURNAL_OPENED_MAX)
+		return;
+	value_set_text(row, "folder", key);
+	value_set_text(row, "name", JOURNAL_ITSELF);
+	value_set_integer(row, JOURNAL_MODE, mode);
+	if (lseek(files->journal, (off_t)files->journal_at, SEEK_SET) >= 0 &&
+	    add_line(files->journal, row))
+		files->journal_at = (uint64_t)lseek(files->journal, 0, SEEK_CUR);
+	else
+		place_journal_end(files);
+}
+
+void place_journal_closed(struct files *files)
+{
+	files->journal_at = 0;
+	place_journal_end(files);
 }
 
 /*
@@ -570,7 +602,7 @@ static bool journal_commit(const struct files *files, const struct journal_row *
 
 struct value *place_unfinished(int fd)
 {
-	auto_value struct value *known = NULL;
+	auto_value struct value *known = NULL, *opened = value_new_array();
 	struct value *rows = NULL;
 	struct str rest, line;
 	struct buf text;
@@ -580,10 +612,20 @@ struct value *place_unfinished(int fd)
 		buf_clear(&text);
 	rest = buf_str(&text);
 	/* A line without its newline was not written completely and does not count. */
-	if (str_ends(rest, STR("\n")) && str_next_line(&rest, &line))
-		(void)value_parse(line, 0, &rows, NULL);
-	if (str_ends(rest, STR("\n")) && str_next_line(&rest, &line))
-		(void)value_parse(line, 0, &known, NULL);
+	while (known == NULL && str_find(rest, STR("\n"), 0) != (size_t)-1 &&
+	       str_next_line(&rest, &line)) {
+		struct value *found = NULL;
+
+		(void)value_parse(line, 0, &found, NULL);
+		if (rows != NULL)
+			known = found;
+		else if (value_kind(found) == VALUE_OBJECT)
+			value_append(opened, found);
+		else
+			rows = found;
+		if (found == NULL)
+			break;
+	}
 	for (size_t i = 0;
 	     value_count(known) == value_count(rows) && i < value_count(rows); i++) {
 		struct value *row = value_item(rows, i);
@@ -591,7 +633,14 @@ struct value *place_unfinished(int fd)
 			value_set(row, "known", value_ref(value_item(known, i)));
 	}
 	buf_fini(&text);
-	if (value_kind(rows) == VALUE_ARRAY && value_count(rows) > 0)
+	if (value_kind(rows) != VALUE_ARRAY) {
+		value_free(rows);
+		rows = value_new_array();
+	}
+	/* A folder in another one was opened after that one, and is closed before it. */
+	for (size_t i = value_count(opened); i-- > 0;)
+		value_append(rows, value_ref(value_item(opened, i)));
+	if (value_count(rows) > 0)
 		return rows;
 	value_free(rows);
 	return NULL;
@@ -944,19 +993,57 @@ static void take_set(const struct files *files, const struct value *rows, size_t
 	free(set);
 }
 
+/*
+ * Give the folder of ROW its permissions, unless it has other ones by now than those with
+ * which it was open.
+ */
+static void close_folder(const struct files *files, const struct value *row)
+{
+	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
+	const int64_t wanted = value_integer(value_member(row, JOURNAL_MODE));
+	const mode_t mode = folder_mode_opened((mode_t)wanted, 0);
+	char name[FD_NAME_ROOM];
+	struct buf real;
+	struct stat st;
+	struct err err;
+
+	if (folder == NULL || folder[0] != '/')
+		return;
+	buf_init(&real, PATH_MAX);
+	auto_close int fd =
+		files_normal(files, folder, &real, &err)
+			? files_open_real(files, real.data, O_PATH | O_DIRECTORY, &real,
+					  folder, &err)
+			: -1;
+	if (fd >= 0 && strcmp(real.data, folder) == 0 &&
+	    buf_adds(&real, "/" JOURNAL_ITSELF) && !files_is_blocked(files, folder) &&
+	    files_is_writable(files, real.data) && fstat(fd, &st) == 0 &&
+	    folder_mode_opened(st.st_mode, 0) == folder_mode_opened(mode, S_IRWXU))
+		(void)!chmod(fd_name(fd, name), mode);
+	buf_fini(&real);
+}
+
 void place_finish(struct files *files, const struct value *rows)
 {
 	const size_t count = value_count(rows);
 
 	for (size_t i = 0; i < count;) {
 		const struct value *set = value_member(value_item(rows, i), JOURNAL_SET);
-		size_t next = i + 1;
+		size_t folders, next = i + 1;
 
 		while (next < count &&
 		       value_integer(value_member(value_item(rows, next), JOURNAL_SET)) ==
 			       value_integer(set))
 			next++;
-		take_set(files, rows, i, next - i);
+		/* Folders come last: a write in one is finished while it is open. */
+		folders = i;
+		while (folders < next &&
+		       value_member(value_item(rows, folders), JOURNAL_MODE) == NULL)
+			folders++;
+		if (folders > i)
+			take_set(files, rows, i, folders - i);
+		for (; folders < next; folders++)
+			close_folder(files, value_item(rows, folders));
 		i = next;
 	}
 }

@@ -175,3 +175,12 @@ bool place_journal_begin(const struct files *files, const struct journal_row *ro
 			 size_t count, bool lasting);
 /* The write is over. Keeps errno. */
 void place_journal_end(const struct files *files);
+/*
+ * Note, before it happens and between two writes, that the folder FOLDER (real, absolute)
+ * is opened to its owner for a while and gets the permissions MODE in the end. If this
+ * process is killed, place_finish gives them to the folder. place_journal_closed: all
+ * folders have theirs. A journal that is full, or cannot be written, does not stop the
+ * caller.
+ */
+void place_journal_opened(struct files *files, const char *folder, mode_t mode);
+void place_journal_closed(struct files *files);

@@ -172,8 +172,10 @@ static void folder_set_mode(struct undo_places *places, int fd, const char *path
 		opened = &places->opened[places->opened_count++];
 		opened->path = memory_copy(path);
 	}
-	if (opened != NULL)
+	if (opened != NULL) {
 		opened->mode = mode;
+		place_journal_opened(places->files, path, mode);
+	}
 	(void)!chmod(fd_name(fd, name),
 		     folder_mode_opened(mode, opened != NULL ? S_IRWXU : 0));
 }
@@ -690,6 +692,8 @@ static void close_opened(struct undo_places *places)
 				     folder_mode_opened(places->opened[i].mode, 0));
 		free(places->opened[i].path);
 	}
+	if (places->opened_count > 0)
+		place_journal_closed(places->files);
 	places->opened_count = 0;
 	places->is_open = false;
 }

@@ -273,6 +273,62 @@ static void a_killed_writer_leaves_old_or_new_and_nothing_else(void **state)
 	assert_int_equal(count_names(path), 1);
 }
 
+/* Make the folder PATH with the permissions OPEN, and note that it gets MODE in the end. */
+static void put_opened(struct ground *here, const char *path, mode_t open, mode_t mode)
+{
+	char absolute[256];
+
+	ground_folder(here, path);
+	ground_at(here, path, absolute);
+	place_journal_opened(here->files, absolute, mode);
+	assert_int_equal(chmod(absolute, open), 0);
+}
+
+static mode_t mode_at(struct ground *here, const char *path)
+{
+	char absolute[256];
+	struct stat st;
+
+	ground_at(here, path, absolute);
+	assert_int_equal(stat(absolute, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void folders_that_a_killed_writer_had_opened_are_closed(void **state)
+{
+	struct ground *here = *state;
+	auto_close int journal = memfd_create("journal", MFD_CLOEXEC);
+	struct value *rows;
+	struct err err = {0};
+	char path[256];
+
+	assert_true(journal >= 0);
+	files_journal(here->files, journal);
+	put_opened(here, "ws/m", 0755, 0555);
+	put_opened(here, "ws/m/x", 0700, 0);
+	/* Somebody has given other permissions to this one meanwhile. */
+	put_opened(here, "ws/k", 0711, 0555);
+	put_opened(here, "secret/s", 0755, 0555);
+	/* Other writes use the journal as well, and leave these rows in it. */
+	assert_true(replace_at(here, "src/a.c", "new", &err));
+	rows = place_unfinished(journal);
+	assert_int_equal(value_count(rows), 4);
+	place_finish(here->files, rows);
+	value_free(rows);
+	assert_int_equal(mode_at(here, "ws/m"), 0555);
+	assert_int_equal(mode_at(here, "ws/m/x"), 0);
+	assert_int_equal(mode_at(here, "ws/k"), 0711);
+	assert_int_equal(mode_at(here, "secret/s"), 0755);
+	place_journal_closed(here->files);
+	assert_null(place_unfinished(journal));
+	files_journal(here->files, -1);
+	/* An ordinary user must be able to remove them. */
+	ground_at(here, "ws/m", path);
+	assert_int_equal(chmod(path, 0755), 0);
+	ground_at(here, "ws/m/x", path);
+	assert_int_equal(chmod(path, 0755), 0);
+}
+
 static void none_of_eight_writers_at_once_is_lost(void **state)
 {
 	struct ground *here = *state;
@@ -439,6 +495,7 @@ int main(void)
 		TEST(a_file_that_changed_is_not_replaced),
 		TEST(a_full_disk_leaves_the_old_file),
 		TEST(a_killed_writer_leaves_old_or_new_and_nothing_else),
+		TEST(folders_that_a_killed_writer_had_opened_are_closed),
 		TEST(none_of_eight_writers_at_once_is_lost),
 		TEST(large_files_are_marked_by_their_times),
 		TEST(raced_paths_never_lead_out),
