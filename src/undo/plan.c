@@ -150,6 +150,24 @@ bool undo_plan_print_wanted(const struct undo_plan *plan, int fd, struct err *er
 	return fine && undo_log_end(&log, err);
 }
 
+/*
+ * A file that could not be read after the step has only the name of git's object in its
+ * state. If that object is the one whose content is CONTENT, the file has this digest.
+ */
+static void take_digest(struct undo_item *item, const struct undo_state *content)
+{
+	const struct undo_state *target = &item->target;
+	struct undo_state *expected = &item->expected;
+
+	if (expected->kind != UNDO_FILE || expected->hashed || !content->hashed ||
+	    expected->object_size == 0 || expected->object_size != target->object_size ||
+	    expected->size != target->size ||
+	    memcmp(expected->object, target->object, target->object_size) != 0)
+		return;
+	expected->hashed = true;
+	memcpy(expected->digest, content->digest, UNDO_DIGEST);
+}
+
 static bool take_content(void *context, const struct undo_change *change)
 {
 	struct undo_item *item = find_item(context, change->path);
@@ -159,6 +177,7 @@ static bool take_content(void *context, const struct undo_change *change)
 	    change->after.source != UNDO_LOGGED || change->after.size != item->target.size)
 		return true;
 	const mode_t mode = item->target.mode;
+	take_digest(item, &change->after);
 	item->target = change->after;
 	item->target.mode = mode;
 	item->target.kind = UNDO_FILE;
