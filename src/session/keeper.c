@@ -95,6 +95,11 @@ struct keeper {
 	 * written in them.
 	 */
 	int fds[3];
+	/*
+	 * The list that shows the workspace as this session saw it last; -1: no look was
+	 * taken yet. Another session may have put its own list in the place of this one.
+	 */
+	int own_list;
 	uint32_t log;
 	bool blank; /* the log has no name yet */
 	/*
@@ -681,6 +686,7 @@ struct keeper *keeper_new(struct session *session, const char *folder, uint64_t 
 	if (folder == NULL)
 		stay_in_memory(keeper);
 	keeper->objects = -2;
+	keeper->own_list = -1;
 	for (size_t i = 0; i < 3; i++)
 		keeper->fds[i] = -1;
 	buf_init(&keeper->trouble, ERR_TEXT_MAX + 256);
@@ -1173,6 +1179,7 @@ void keeper_close(struct keeper *keeper)
 	patch_forget(keeper);
 	keeper_sync_close(keeper);
 	keeper_tidy(keeper);
+	fd_close(&keeper->own_list);
 	undo_store_close(keeper->store);
 	free(keeper->steps);
 	if (keeper->objects >= 0)
@@ -1260,6 +1267,37 @@ static bool keeper_sync_files(struct keeper *keeper, struct err *err)
 	return keeper->fds[1] >= 0;
 }
 
+/*
+ * Open the list with which the next look compares: that of the session's own last look.
+ * Before its first look a session takes the list that any session has left.
+ */
+static int list_open(const struct keeper *keeper, struct err *err)
+{
+	int fd;
+
+	if (keeper->own_list < 0)
+		return undo_store_open_list(keeper->store, err);
+	/* The worker of the last look has left the common position at the end. */
+	fd = lseek(keeper->own_list, 0, SEEK_SET) == 0
+		     ? fcntl(keeper->own_list, F_DUPFD_CLOEXEC, 3)
+		     : -1;
+	if (fd < 0)
+		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	return fd;
+}
+
+/*
+ * The look has ended: the list it has written in place of the old one is the session's own
+ * now, or the list it has read when no other was WRITTEN.
+ */
+static void list_take(struct keeper *keeper, bool written)
+{
+	if (!written && keeper->own_list >= 0)
+		return;
+	fd_close(&keeper->own_list);
+	keeper->own_list = fd_take(&keeper->fds[written ? 1 : 0]);
+}
+
 static bool files_open_all(struct keeper *keeper, struct err *err)
 {
 	const struct undo_meta meta = meta_of(keeper, false);
@@ -1269,7 +1307,7 @@ static bool files_open_all(struct keeper *keeper, struct err *err)
 		return err_set(err, EIO, "there is no place to keep it");
 	objects_open(keeper);
 	fd_close(&keeper->fds[0]);
-	keeper->fds[0] = undo_store_open_list(keeper->store, err);
+	keeper->fds[0] = list_open(keeper, err);
 	if (keeper->fds[0] < 0 || !keeper_sync_files(keeper, err))
 		return false;
 	if (keeper->blank)
@@ -1448,11 +1486,12 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		keeper->owner->looked = true;
 	keeper->looks++;
 	links_make(keeper, value_member(details, "link"));
-	if (value_is_true(value_member(details, "list")) &&
-	    !undo_store_take_list(keeper->store, &err)) {
+	const bool written = value_is_true(value_member(details, "list"));
+	if (written && !undo_store_take_list(keeper->store, &err)) {
 		keeper_give_up(keeper, err.text);
 		return;
 	}
+	list_take(keeper, written);
 	look_note(keeper, details);
 	first_look_tell(keeper, result);
 	keeper->listed = true;
@@ -1599,7 +1638,10 @@ static void keeper_sync_start(struct keeper *keeper)
 		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
 		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
 	}
-	/* A list on the disk that is empty all the same was removed by another process. */
+	/*
+	 * An empty list was removed by another process, unless this session has seen an
+	 * empty workspace.
+	 */
 	value_set_boolean(arguments, "known", keeper->listed && keeper->rows == 0);
 	value_set_boolean(arguments, "keep", !keeper->session->one_call);
 	value_set_integer(arguments, "looks", (int64_t)keeper->looks);
