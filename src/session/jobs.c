@@ -97,14 +97,14 @@ bool job_may_begin(struct running *running)
 	return there_is_room(running);
 }
 
-bool job_writes(const struct session *session, const struct job *except)
+const struct running *job_writer(const struct session *session, const struct job *except)
 {
 	for (const struct job *at = session->first_job; at != NULL; at = at->next) {
 		if (at != except && !is_over(at) &&
 		    (at->work->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0)
-			return true;
+			return at->work;
 	}
-	return false;
+	return NULL;
 }
 
 /* Append to TEXT the call that does ACTION to JOB: job {"id": 3, "action": "wait"}. */

@@ -140,6 +140,7 @@ struct keeper {
 		bool foreign;
 	} * steps;
 	size_t step_count, step_room;
+	size_t looked; /* how many steps there were at the last look */
 	size_t handed; /* how many steps there were when a patch was last made */
 	uint64_t kept; /* bytes of these logs, in memory */
 	int64_t lost;  /* calls whose replaced files were not kept in memory any more */
@@ -722,6 +723,7 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 					!undo_store_is_ours(store, step->number));
 	}
 	undo_steps_fini(&steps);
+	keeper->looked = keeper->step_count;
 	if (handed)
 		keeper->handed = keeper->step_count;
 }
@@ -828,6 +830,7 @@ static const struct running *keeper_waiting_command(const struct keeper *keeper)
 }
 
 static void keeper_release_owner(struct keeper *keeper);
+static void owe_job(struct keeper *keeper);
 static void keeper_sync_start(struct keeper *keeper);
 static bool keeper_tend(struct keeper *keeper);
 
@@ -841,8 +844,8 @@ void keeper_begin(struct keeper *keeper)
 		return;
 	const bool wanted = patch_is_wanted(keeper);
 	/* The changes that a job has made so far belong to the patch, too. */
-	if (wanted && !keeper->patch.looked && job_writes(keeper->session, NULL))
-		keeper->owed = true;
+	if (wanted && !keeper->patch.looked)
+		owe_job(keeper);
 	/* It holds what only a look at the whole workspace finds, too. */
 	if (wanted && !keeper->patch.looked && !keeper->broken && !keeper->owed &&
 	    keeper->owes_whole)
@@ -971,6 +974,20 @@ static void owner_take(struct keeper_owner *owner, const struct running *running
 	owner->title = title_of_command(running, owner->with_jobs);
 	owner->ended_ms = clock_wall_ms() + 1;
 	owner->began_ms = owner->ended_ms - ran_ms - 2;
+}
+
+/*
+ * The changes that a job has made so far belong to the command that is owed a look, or
+ * they are a step of the job's own.
+ */
+static void owe_job(struct keeper *keeper)
+{
+	const struct running *work = job_writer(keeper->session, NULL);
+
+	if (work == NULL || keeper->owed)
+		return;
+	owner_take(&keeper->owes, work);
+	keeper->owed = true;
 }
 
 /*
@@ -1492,6 +1509,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		return;
 	}
 	list_take(keeper, written);
+	keeper->looked = keeper->step_count;
 	look_note(keeper, details);
 	first_look_tell(keeper, result);
 	keeper->listed = true;
@@ -1499,6 +1517,23 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	keeper->again = keeper_nested_take(keeper, details) && keeper->is_step;
 	if (keeper->owner != NULL)
 		changes_tell(details, &keeper->owner->result);
+}
+
+/*
+ * Count the log of the look as a step. The steps since the last look are of file tools
+ * that wrote beside the command.
+ */
+static void command_add_step(struct keeper *keeper)
+{
+	uint32_t tools[UNDO_BESIDE_MAX];
+	size_t count = 0;
+
+	for (size_t i = keeper->looked; i < keeper->step_count && count < UNDO_BESIDE_MAX;
+	     i++)
+		tools[count++] = keeper->steps[i].number;
+	if (count > 0)
+		undo_store_note_beside(keeper->store, keeper->log, tools, count);
+	keeper_add_step(keeper, keeper->log, false);
 }
 
 /*
@@ -1524,7 +1559,7 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 	if (!used && !keeper->blank && keeper->fds[2] >= 0)
 		undo_store_drop_log(keeper->store, keeper->log);
 	else if (used && keeper->is_step)
-		keeper_add_step(keeper, keeper->log, false);
+		command_add_step(keeper);
 	/*
 	 * A log may hold no changes, but only contents of files that are too young to be
 	 * known by their times.
@@ -1625,6 +1660,9 @@ static void keeper_sync_start(struct keeper *keeper)
 
 	running_free(keeper->over);
 	keeper->over = NULL;
+	/* A look that no command is owed would take a job's changes as nobody's. */
+	if (keeper->listed)
+		owe_job(keeper);
 	keeper->is_step = keeper->owed;
 	if (!files_open_all(keeper, &err)) {
 		keeper_sync_close(keeper);

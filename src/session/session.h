@@ -659,8 +659,12 @@ bool session_emit(struct session *session, enum event_kind kind,
 bool job_may_begin(struct running *running);
 /* Does RUNNING ask to be a job from the beginning? */
 bool job_is_wanted(const struct running *running);
-/* Does a job other than EXCEPT (or NULL) run that can write? */
-bool job_writes(const struct session *session, const struct job *except);
+/* The work of a job that runs and can write, other than EXCEPT (or NULL); NULL: none. */
+const struct running *job_writer(const struct session *session, const struct job *except);
+static inline bool job_writes(const struct session *session, const struct job *except)
+{
+	return job_writer(session, except) != NULL;
+}
 /* After patience_s from now RUNNING becomes a job; 0: never. */
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);

@@ -261,7 +261,8 @@ static bool log_open(struct undoing *undoing, struct err *err)
 
 /*
  * May others have changed the step's files while it ran? The look may have found signs of
- * that, or a step of another session may lie between the steps of its own session.
+ * that, a file tool may have written beside the command, or a step of another session may
+ * lie between the steps of its own session.
  */
 static bool may_have_others(const struct undoing *undoing)
 {
@@ -270,7 +271,7 @@ static bool may_have_others(const struct undoing *undoing)
 
 	if (step->work != UNDO_BY_COMMAND)
 		return false;
-	if (!step->alone)
+	if (!step->alone || undoing->plan.mixed)
 		return true;
 	for (size_t i = 0; i < undoing->steps.count; i++) {
 		const struct undo_step *other = &undoing->steps.steps[i];

@@ -29,6 +29,9 @@ void undo_plan_init(struct undo_plan *plan)
 
 void undo_plan_fini(struct undo_plan *plan)
 {
+	if (plan->within != NULL)
+		undo_plan_fini(plan->within);
+	free(plan->within);
 	free(plan->items);
 	value_free(plan->refused.names);
 	arena_fini(&plan->paths);
@@ -54,8 +57,9 @@ static bool take_change(void *context, const struct undo_change *change)
 	return true;
 }
 
-bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
-		   uint32_t number, struct err *err)
+/* Add the changes of the step NUMBER as its log has them. */
+static bool add_log(struct undo_plan *plan, const struct undo_store *store,
+		    uint32_t number, struct err *err)
 {
 	struct undo_reader reader = {.change = take_change, .context = plan};
 
@@ -112,6 +116,101 @@ static struct undo_item *find_item(const struct undo_plan *plan, struct str path
 			high = middle;
 	}
 	return NULL;
+}
+
+/* Steps that lie within each other, because file tools wrote while a command ran. */
+
+/* Fill INTO with the changes of the COUNT steps NUMBERS; those that are gone are left out. */
+static void fill_beside(struct undo_plan *into, const struct undo_plan *plan,
+			const struct undo_store *store, const uint32_t *numbers,
+			size_t count)
+{
+	undo_plan_init(into);
+	into->own = plan->own;
+	for (size_t i = 0; i < count; i++)
+		(void)add_log(into, store, numbers[i], NULL);
+	undo_plan_settle(into);
+}
+
+/* The changes of the step COMMAND. Several tools in a row want the same. */
+static const struct undo_plan *within_read(struct undo_plan *plan,
+					   const struct undo_store *store, uint32_t command)
+{
+	if (plan->within != NULL && plan->within_number == command)
+		return plan->within;
+	if (plan->within != NULL)
+		undo_plan_fini(plan->within);
+	else
+		plan->within = memory_alloc(sizeof(*plan->within));
+	plan->within_number = command;
+	fill_beside(plan->within, plan, store, &command, 1);
+	return plan->within;
+}
+
+/*
+ * The items from FIRST on are of the tool's step NUMBER, within the step COMMAND: where no
+ * earlier tool of these has written the file, they go back to the state before COMMAND.
+ */
+static void take_older(struct undo_plan *plan, size_t first,
+		       const struct undo_store *store, uint32_t number, uint32_t command)
+{
+	struct undo_beside beside;
+	struct undo_plan earlier;
+	size_t count = 0;
+
+	undo_store_read_beside(store, command, &beside);
+	while (count < beside.count && beside.tools[count] < number)
+		count++;
+	fill_beside(&earlier, plan, store, beside.tools, count);
+	const struct undo_plan *within = within_read(plan, store, command);
+	for (size_t i = first; i < plan->count; i++) {
+		struct undo_item *item = &plan->items[i];
+		const struct undo_item *older = find_item(within, item->path);
+
+		if (older != NULL && find_item(&earlier, item->path) == NULL)
+			item->target = older->target;
+	}
+	undo_plan_fini(&earlier);
+}
+
+/*
+ * The items from FIRST on are of a command's step: leave out the files that are as the
+ * tools BESIDE it have left them.
+ */
+static void leave_to_tools(struct undo_plan *plan, size_t first,
+			   const struct undo_store *store, const struct undo_beside *beside)
+{
+	struct undo_plan tools;
+	size_t kept = first;
+
+	fill_beside(&tools, plan, store, beside->tools, beside->count);
+	for (size_t i = first; i < plan->count; i++) {
+		const struct undo_item *item = &plan->items[i];
+		const struct undo_item *tool = find_item(&tools, item->path);
+
+		if (tool != NULL && undo_state_same(&tool->expected, &item->expected))
+			continue;
+		plan->mixed = plan->mixed || tool != NULL;
+		plan->items[kept++] = *item;
+	}
+	plan->count = kept;
+	undo_plan_fini(&tools);
+}
+
+bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
+		   uint32_t number, struct err *err)
+{
+	const size_t first = plan->count;
+	struct undo_beside beside;
+
+	if (!add_log(plan, store, number, err))
+		return false;
+	undo_store_read_beside(store, number, &beside);
+	if (beside.within != 0)
+		take_older(plan, first, store, number, beside.within);
+	if (beside.count > 0)
+		leave_to_tools(plan, first, store, &beside);
+	return true;
 }
 
 bool undo_plan_touches(const struct undo_plan *plan, struct str path)

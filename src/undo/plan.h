@@ -35,6 +35,11 @@ struct undo_plan {
 	 */
 	bool own;
 	struct undo_refused refused;
+	/* a command's step takes back what a file tool has written beside it */
+	bool mixed;
+	/* the changes of the command `within_number`, whole; NULL: of no command */
+	struct undo_plan *within;
+	uint32_t within_number;
 };
 
 void undo_plan_init(struct undo_plan *plan);
@@ -43,6 +48,13 @@ void undo_plan_fini(struct undo_plan *plan);
 /*
  * Add the changes of the step NUMBER behind those in PLAN. A change that its session
  * could not have made goes into `refused` instead.
+ *
+ * A file that a file tool has written while a command ran is in the steps of both
+ * (undo_store_note_beside). The tool's step then goes back to the state before the
+ * command, because the tool has found what the command had written by then. The command's
+ * step leaves out the file when the file is as the last tool has left it; else the command
+ * has written the file once more, and its step goes back to the state before the command
+ * as well.
  */
 bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
 		   uint32_t number, struct err *err);

@@ -282,6 +282,60 @@ static bool undo_store_read_step(const struct undo_store *store, uint32_t number
 	return step->run != NULL && step->tool != NULL && step->title != NULL;
 }
 
+/* Set KEY to VALUE in the description of the log NUMBER. The caller's VALUE is taken. */
+static void describe(const struct undo_store *store, uint32_t number, const char *key,
+		     struct value *value)
+{
+	char name[UNDO_NAME_MAX];
+	struct buf text;
+
+	step_name(number, name);
+	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
+	if (object == NULL) {
+		value_free(value);
+		return;
+	}
+	value_set(object, key, value);
+	buf_init(&text, UNDO_META_MAX);
+	if (value_print(object, 0, &text))
+		(void)write_whole(store, name, buf_str(&text), NULL);
+	buf_fini(&text);
+}
+
+void undo_store_note_beside(const struct undo_store *store, uint32_t command,
+			    const uint32_t *tools, size_t count)
+{
+	struct value *numbers = value_new_array();
+
+	for (size_t i = 0; i < count && i < UNDO_BESIDE_MAX; i++) {
+		value_append(numbers, value_new_integer(tools[i]));
+		describe(store, tools[i], "within", value_new_integer(command));
+	}
+	describe(store, command, "beside", numbers);
+}
+
+void undo_store_read_beside(const struct undo_store *store, uint32_t number,
+			    struct undo_beside *beside)
+{
+	char name[UNDO_NAME_MAX];
+
+	*beside = (struct undo_beside){0};
+	if (store->folder < 0)
+		return;
+	step_name(number, name);
+	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
+	const struct value *tools = value_member(object, "beside");
+	const int64_t within = value_integer(value_member(object, "within"));
+
+	beside->within = within > 0 && within <= UINT32_MAX ? (uint32_t)within : 0;
+	for (size_t i = 0; i < value_count(tools) && i < UNDO_BESIDE_MAX; i++) {
+		const int64_t tool = value_integer(value_item(tools, i));
+
+		if (tool > 0 && tool <= UINT32_MAX)
+			beside->tools[beside->count++] = (uint32_t)tool;
+	}
+}
+
 /* The hash of the rights of the log NUMBER; "": the log has none. */
 static void hash_of(const struct undo_store *store, uint32_t number,
 		    char hash[UNDO_RIGHTS_DIGITS + 1])

@@ -105,6 +105,23 @@ uint32_t undo_store_next_number(struct undo_store *store);
 bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
 			 const struct undo_meta *meta, struct err *err);
 /*
+ * File tools may write while a command runs. The look after the command then finds their
+ * changes as well, and the step of the command has a later number though it began before
+ * theirs. undo_store_note_beside notes in the descriptions of all of them that the COUNT
+ * steps TOOLS, in order, lie within the step COMMAND of the same rights; plan.h says what
+ * follows from that. A step whose description cannot be written stays as it is.
+ */
+enum { UNDO_BESIDE_MAX = 64 }; /* the oldest of them; further ones are not noted */
+struct undo_beside {
+	uint32_t within; /* of a tool: the step of the command; 0: none */
+	uint32_t tools[UNDO_BESIDE_MAX];
+	size_t count; /* of a command: its `tools` */
+};
+void undo_store_note_beside(const struct undo_store *store, uint32_t command,
+			    const uint32_t *tools, size_t count);
+void undo_store_read_beside(const struct undo_store *store, uint32_t number,
+			    struct undo_beside *beside);
+/*
  * Make the nameless files of the next COUNT logs, at most UNDO_AHEAD_MAX, so that
  * undo_store_new_log need not create them. Does nothing before the store's first log. The
  * files have no names, so nobody else sees them and they vanish with the process. On a
