@@ -108,7 +108,8 @@ struct keeper {
 	 */
 	struct timer ahead;
 	bool settles, untidy;
-	bool young; /* the last look found changes that it did not know */
+	bool overfull; /* tidying the store did not bring it below its ceiling */
+	bool young;    /* the last look found changes that it did not know */
 	/*
 	 * the object folder of the workspace's repository, O_PATH; -1: none, -2: not
 	 * looked yet
@@ -1166,7 +1167,7 @@ static void keeper_tidy(struct keeper *keeper)
 	/* Contents to which only a list refers that is not written yet would go. */
 	if (!keeper->untidy || keeper->in_memory || keeper->unsaved)
 		return;
-	undo_store_tidy(keeper->store);
+	keeper->overfull = !undo_store_tidy(keeper->store);
 	(void)undo_projects_tidy(keeper->folder, keeper->space);
 	keeper->untidy = false;
 }
@@ -1195,8 +1196,10 @@ void keeper_close(struct keeper *keeper)
 	loop_remove_timer(&keeper->ahead);
 	patch_forget(keeper);
 	keeper_sync_close(keeper);
-	keeper_tidy(keeper);
+	/* This session does not need any more what its list refers to. */
 	fd_close(&keeper->own_list);
+	keeper->untidy |= keeper->overfull;
+	keeper_tidy(keeper);
 	undo_store_close(keeper->store);
 	free(keeper->steps);
 	if (keeper->objects >= 0)

@@ -60,7 +60,8 @@ struct undo_store {
 	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
 	uint32_t last;                 /* the number that was given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
-	int used;                      /* USED_NAME, locked; -1: not locked */
+	ino_t list; /* the list that this session has last opened or taken */
+	int used;   /* USED_NAME, locked; -1: not locked */
 	/* this store has begun a step, so more will follow */
 	bool writes;
 	struct undo_blanks blank_logs, blank_steps;
@@ -697,11 +698,6 @@ int undo_store_blank_log(const struct undo_store *store)
 	return fd;
 }
 
-uint32_t undo_store_next_number(struct undo_store *store)
-{
-	return ++store->last;
-}
-
 bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
 			 const struct undo_meta *meta, struct err *err)
 {
@@ -772,17 +768,93 @@ int undo_store_scratch(const struct undo_store *store, struct err *err)
 	return fd;
 }
 
+/*
+ * The lists of a store. A session keeps its own list open and locked. When another session
+ * puts a list in that place, the locked one stays under a name of its own, made of its
+ * inode, because its session still refers to the contents in it.
+ */
+
+enum { SPARED_DIGITS = 16 };
+
 static void list_name(const struct undo_store *store, char name[UNDO_NAME_MAX])
 {
 	(void)snprintf(name, UNDO_NAME_MAX, "%s%s", store->rights_hash, UNDO_LIST_ENDING);
 }
 
-int undo_store_open_list(const struct undo_store *store, struct err *err)
+static bool is_spared_list(const char *name)
+{
+	return strspn(name, "0123456789abcdef") == SPARED_DIGITS &&
+	       strcmp(name + SPARED_DIGITS, UNDO_LIST_ENDING) == 0;
+}
+
+/* Open the list NAME and lock it when no session uses it. -1: one does, or it is gone. */
+static int list_lock(const struct undo_store *store, const char *name)
+{
+	auto_close int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fd_take(&fd) : -1;
+}
+
+/* Another list is about to take the place of NAME. */
+static void list_spare(const struct undo_store *store, const char *name)
+{
+	char spared[UNDO_NAME_MAX];
+	struct stat st;
+
+	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_ino == store->list)
+		return;
+	auto_close int free_list = list_lock(store, name);
+	if (free_list >= 0)
+		return;
+	(void)snprintf(spared, sizeof(spared), "%0*" PRIxMAX "%s", SPARED_DIGITS,
+		       (uintmax_t)st.st_ino, UNDO_LIST_ENDING);
+	(void)!linkat(store->folder, name, store->folder, spared, 0);
+}
+
+/* The list NAME, locked; -1 with errno. */
+static int list_open(const struct undo_store *store, const char *name, struct stat *st)
+{
+	for (;;) {
+		auto_close int fd =
+			openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			return -1;
+		(void)flock(fd, LOCK_SH);
+		/* Another process may have removed the list before it was locked. */
+		if (fstat(fd, st) < 0 || st->st_nlink > 0)
+			return fd_take(&fd);
+	}
+}
+
+uint32_t undo_store_next_number(struct undo_store *store)
 {
 	char name[UNDO_NAME_MAX];
+	struct stat st = {0};
 
 	list_name(store, name);
-	int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	(void)!fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW);
+	/*
+	 * Another session has looked since. The numbers that it has given may lie above a
+	 * free one: a look in which nothing was written uses none.
+	 */
+	if (st.st_ino != store->list) {
+		const uint32_t last = last_number(store->folder);
+
+		store->last = last > store->last ? last : store->last;
+	}
+	return ++store->last;
+}
+
+int undo_store_open_list(struct undo_store *store, struct err *err)
+{
+	char name[UNDO_NAME_MAX];
+	struct stat st = {0};
+
+	list_name(store, name);
+	int fd = list_open(store, name, &st);
+	store->list = st.st_ino;
 	if (fd < 0 && errno != ENOENT)
 		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
 	else if (fd < 0)
@@ -799,17 +871,23 @@ int undo_store_new_list(struct undo_store *store, struct err *err)
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	else
+		(void)flock(fd, LOCK_SH | LOCK_NB);
 	return fd;
 }
 
 bool undo_store_take_list(struct undo_store *store, struct err *err)
 {
 	char name[UNDO_NAME_MAX];
+	struct stat st;
 
 	list_name(store, name);
-	if (renameat(store->folder, store->list_name, store->folder, name) < 0)
+	list_spare(store, name);
+	if (fstatat(store->folder, store->list_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    renameat(store->folder, store->list_name, store->folder, name) < 0)
 		return err_set(err, errno, "the list of the workspace: %s", strerror(errno));
 	store->list_name[0] = '\0';
+	store->list = st.st_ino;
 	return true;
 }
 
@@ -1233,18 +1311,59 @@ static void drop_name(void *context, const char *name)
 	(void)unlinkat(store->folder, name, 0);
 }
 
+/* Remove the list NAME unless a session uses it. */
+static void drop_list(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+	auto_close int list = list_lock(store, name);
+
+	if (list >= 0)
+		(void)unlinkat(store->folder, name, 0);
+}
+
+struct using
+{
+	const struct undo_store *store;
+	bool others;
+};
+
+static void note_use(void *context, const char *name)
+{
+	struct using *using = context;
+	auto_close int list = list_lock(using->store, name);
+	struct stat st;
+
+	using->others = using->others || (list < 0 &&
+					  fstatat(using->store->folder, name, &st,
+						  AT_SYMLINK_NOFOLLOW) == 0 &&
+					  st.st_ino != using->store->list);
+}
+
 /*
  * Every log renews the time of its rights, and every checkpoint that of its list. So a
  * file with an old time belongs to nothing that stays.
  */
-static void drop_old_name(void *context, const char *name)
+static bool is_old(const struct undo_store *store, const char *name)
 {
-	const struct undo_store *store = context;
 	struct stat st;
 
-	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_mtim.tv_sec < clock_wall_ms() / 1000 - UNDO_AGE_MAX_S)
+	return fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_mtim.tv_sec < clock_wall_ms() / 1000 - UNDO_AGE_MAX_S;
+}
+
+static void drop_old_rights(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+
+	if (is_old(store, name))
 		(void)unlinkat(store->folder, name, 0);
+}
+
+/* Nobody finds a list any more whose place another one has taken. */
+static void drop_old_list(void *context, const char *name)
+{
+	if (is_spared_list(name) || is_old(context, name))
+		drop_list(context, name);
 }
 
 enum { HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
@@ -1274,11 +1393,12 @@ bool undo_store_hold(const struct undo_store *store, int *held, struct err *err)
 
 /*
  * Remove steps that began before OLDEST_MS or are over the ceilings, and contents that
- * nothing else refers to. FORGETS: remove the lists too, so that contents go to which
- * only a list refers.
+ * nothing else refers to. FORGETS: no session uses the store; remove the lists too, so
+ * that contents go to which only a list refers. False: it is still over the ceiling.
  */
-static void tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
+static bool tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
 {
+	struct using using = {.store = store};
 	struct undo_numbers numbers;
 	uint64_t bytes = 0, left;
 
@@ -1288,39 +1408,45 @@ static void tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets
 	 */
 	if (flock(store->folder, LOCK_EX | LOCK_NB) < 0 ||
 	    !numbers_read(store, &numbers, NULL))
-		return;
+		return true;
 	for (size_t i = 0; i < numbers.count; i++) {
 		auto_close int fd = undo_store_open_log(store, numbers.items[i], false);
 		bytes += fd >= 0 ? undo_store_bytes(fd) : 0;
 	}
-	undo_store_names(store, UNDO_LIST_ENDING, drop_old_name, store);
-	undo_store_names(store, UNDO_RIGHTS_ENDING, drop_old_name, store);
+	undo_store_names(store, UNDO_LIST_ENDING, drop_old_list, store);
+	undo_store_names(store, UNDO_RIGHTS_ENDING, drop_old_rights, store);
 	struct marks marks = {store->folder, &numbers,
 			      memory_array(numbers.count + 1, sizeof(bool))};
 	(void)mark_steps(store, &marks, oldest_ms);
 	if (forgets)
 		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
-	left = drop_unmarked(store, &marks, !forgets && bytes <= UNDO_STORE_MAX);
+	if (!forgets)
+		undo_store_names(store, UNDO_LIST_ENDING, note_use, &using);
+	const bool spares = !forgets && (bytes <= UNDO_STORE_MAX || using.others);
+	left = drop_unmarked(store, &marks, spares);
 	/*
 	 * The lists still refer to contents in large old logs. Without the lists these
-	 * logs can be removed, and the next checkpoint copies the present contents.
+	 * logs can be removed, and the next checkpoint copies the present contents. A
+	 * session that has such a list in use needs the contents.
 	 */
 	if (bytes > UNDO_STORE_MAX && left > UNDO_STORE_MAX) {
-		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
+		undo_store_names(store, UNDO_LIST_ENDING, drop_list, store);
 		memset(marks.kept, 0, numbers.count * sizeof(bool));
 		(void)mark_steps(store, &marks, oldest_ms);
-		(void)drop_unmarked(store, &marks, false);
+		undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
+		left = drop_unmarked(store, &marks, spares);
 	}
 	tidy_objects(store);
 	free(marks.kept);
 	free(numbers.items);
 	(void)flock(store->folder, LOCK_UN);
+	return left <= UNDO_STORE_MAX;
 }
 
-void undo_store_tidy(struct undo_store *store)
+bool undo_store_tidy(struct undo_store *store)
 {
-	tidy_since(store, clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000, false);
+	return tidy_since(store, clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000, false);
 }
 
 /* The stores of all workspaces, from outside. */
@@ -1461,7 +1587,7 @@ bool undo_projects_prune(const char *folder, const char *name, int64_t oldest_ms
 	auto_close int held = -1;
 	if (own < 0 || !hold_alone(own, &held))
 		return false;
-	tidy_since(&store, oldest_ms, true);
+	(void)tidy_since(&store, oldest_ms, true);
 	/* A log that a program still writes to stays, and so does the folder. */
 	if (numbers_read(&store, &left, NULL) && left.count == 0 &&
 	    snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))

@@ -156,9 +156,11 @@ int undo_store_scratch(const struct undo_store *store, struct err *err);
 
 /*
  * Open the list under the present rights for reading; an empty file when there is none.
- * -1 with ERR.
+ * -1 with ERR. As long as the descriptor of this list, or of a list that was taken, is
+ * open, undo_store_tidy keeps the contents to which the list refers, even when another
+ * session has put its own list in that place.
  */
-int undo_store_open_list(const struct undo_store *store, struct err *err);
+int undo_store_open_list(struct undo_store *store, struct err *err);
 /*
  * Make a file for the next list; undo_store_take_list puts the complete list in its
  * place.
@@ -212,9 +214,9 @@ void undo_steps_fini(struct undo_steps *steps);
 
 /*
  * Remove steps that are too old or over the ceilings, and contents that nothing refers
- * to.
+ * to. False: the store is still over its ceiling, because sessions use what is in it.
  */
-void undo_store_tidy(struct undo_store *store);
+bool undo_store_tidy(struct undo_store *store);
 
 /*
  * The stores of all workspaces, seen from outside: the space they take, and removing old
