@@ -192,15 +192,20 @@ static bool cell_outlet_waits(const struct cell *cell);
 static void worker_is_made(struct worker_end *worker)
 {
 	worker->made = true;
+	worker->cell->has_made = true;
+	worker->cell->lost = 0;
 	if (!cell_outlet_waits(worker->cell))
 		loop_remove_timer(&worker->cell->open_timer);
 }
 
 static void cell_break(struct cell *cell, const struct err *err);
 
+/* So many killed workers in a row are no accident: the next ones will not live either. */
+enum { WORKERS_LOST_MAX = 3 };
+
 /*
  * A worker that cannot lock itself in breaks the cell: every other worker would fail in
- * the same way.
+ * the same way. A worker that was killed, or ran out of memory, is replaced.
  */
 static void worker_refused(struct worker_end *worker, const struct frame *frame)
 {
@@ -217,7 +222,10 @@ static void worker_refused(struct worker_end *worker, const struct frame *frame)
 					  : memory_copy("its worker ended");
 		return;
 	}
-	if (frame != NULL && frame->kind == FRAME_REFUSED)
+	const bool refuses = frame != NULL && frame->kind == FRAME_REFUSED;
+	if (!refuses && worker->cell->has_made && ++worker->cell->lost < WORKERS_LOST_MAX)
+		return;
+	if (refuses)
 		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
 			      frame->payload.data);
 	else

@@ -241,4 +241,7 @@ struct cell {
 	size_t widening_count;
 	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
+	bool has_made; /* a worker has locked itself in: this machine can do it */
+	/* workers that ended before that, one after the other */
+	size_t lost;
 };

@@ -899,6 +899,9 @@ static void fail_without_cell(struct running *running)
 	running_finish(running);
 }
 
+static const char not_taken[] = "The worker ended before it took this call (killed, or out "
+				"of memory). Nothing was done; try again.";
+
 static void hand_over(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
@@ -936,10 +939,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		running_finish(running);
 		return;
 	}
-	fail(running, gone ? "The worker ended before it took this call "
-			     "(killed, or out of memory). Nothing was "
-			     "done; try again."
-			   : err.text);
+	fail(running, gone ? not_taken : err.text);
 	running_finish(running);
 }
 
@@ -1809,7 +1809,8 @@ static void worker_lost(struct running *running)
 	}
 	if (!running->auditing) {
 		fail(running,
-		     (running->tool->effects & EFFECT_RUNS) != 0
+		     !was_made ? not_taken
+		     : (running->tool->effects & EFFECT_RUNS) != 0
 			     ? "The worker that ran this call ended before it answered "
 			       "(killed, or out of memory), and with it all that the call "
 			       "had started; what it printed is lost, what it wrote is not. "

@@ -29,12 +29,23 @@ enum {
 	LONG_US = 1000000, /* so long that nobody looks ahead, when all is quiet */
 	WORK_US = 100000,  /* a command that hears of no cancel */
 	HANG_S = 60,
+	WORKERS = 8, /* that are lost, one at a time */
 };
 
-/* Workers go to the workspace last of all. With `no-more` in it those that are made die there. */
+/*
+ * Workers go to the workspace last of all. With `no-more` in it those that are made cannot lock
+ * themselves in. With `one-less` the next one ends there as if it were killed, with `all-end` all.
+ */
 int chdir(const char *path)
 {
 	char name[PATH_MAX];
+
+	(void)snprintf(name, sizeof(name), "%s/one-less", path);
+	if (unlink(name) == 0)
+		_exit(9);
+	(void)snprintf(name, sizeof(name), "%s/all-end", path);
+	if (access(name, F_OK) == 0)
+		_exit(9);
 
 	(void)snprintf(name, sizeof(name), "%s/no-more", path);
 	if (access(name, F_OK) == 0) {
@@ -182,6 +193,50 @@ static void a_command_of_a_broken_cell_is_answered(void **state)
 	running_free(running);
 }
 
+static void make_file(const struct lost *lost, const char *name, char path[PATH_MAX])
+{
+	(void)snprintf(path, PATH_MAX, "%s/%s", lost->room.folder, name);
+	FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void a_worker_that_ends_while_it_is_made_is_replaced(void **state)
+{
+	struct lost *lost = *state;
+	struct session *session = lost->room.session;
+	const int64_t deadline = clock_now_ms() + SOON_MS;
+	struct tool_result result;
+	char path[PATH_MAX];
+
+	room_call(&lost->room, "command", "{}", &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	tool_result_fini(&result);
+	/* The worker was made ahead, or for a call: that one call is told to try again. */
+	for (int i = 0; i < WORKERS; i++) {
+		int told = 0;
+
+		make_file(lost, "one-less", path);
+		for (bool gone = false, fine = false; !gone || !fine;) {
+			gone = access(path, F_OK) != 0;
+			room_call(&lost->room, "command", "{}", &result);
+			fine = result.status == RESULT_DONE;
+			told += !fine &&
+				strstr(result.text.data, "Nothing was done") != NULL;
+			assert_true(fine || told == 1);
+			tool_result_fini(&result);
+		}
+		assert_null(session_broken(session));
+	}
+	make_file(lost, "all-end", path);
+	while (session_broken(session) == NULL && clock_now_ms() < deadline) {
+		room_call(&lost->room, "command", "{}", &result);
+		tool_result_fini(&result);
+	}
+	assert_non_null(session_broken(session));
+	assert_int_equal(unlink(path), 0);
+}
+
 /* It was cancelled, and had an answer all the same. */
 static void a_command_that_waits_for_a_look_does_not_hold_the_end(void **state)
 {
@@ -191,10 +246,7 @@ static void a_command_that_waits_for_a_look_does_not_hold_the_end(void **state)
 	struct tool_result result;
 	char path[PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s/quick", lost->room.folder);
-	FILE *file = fopen(path, "we");
-	assert_non_null(file);
-	assert_int_equal(fclose(file), 0);
+	make_file(lost, "quick", path);
 	room_call(&lost->room, "command", "{}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	tool_result_fini(&result);
@@ -245,6 +297,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test_setup_teardown(a_cell_whose_workers_do_not_come_says_why,
+						open_session, close_session),
+		cmocka_unit_test_setup_teardown(a_worker_that_ends_while_it_is_made_is_replaced,
 						open_session, close_session),
 		cmocka_unit_test_setup_teardown(
 			a_command_that_waits_for_a_look_does_not_hold_the_end,
