@@ -595,6 +595,16 @@ void session_jobs_cancel(struct running *running)
 	struct buf *text = &running->result.text;
 	const struct job *job = running->awaits;
 
+	/*
+	 * The call itself has just become the job, and its caller was not told the job's
+	 * number yet: nobody would end the job. The job's end is the end of the call.
+	 */
+	if (running->tool->where != IN_JOBS) {
+		loop_remove_timer(&running->kill_timer);
+		running->wish = WISH_END;
+		running_cancel(job->work);
+		return;
+	}
 	(void)tool_fail(&running->result, "Cancelled; it goes on: ");
 	add_call(job, "read", text);
 	(void)buf_adds(text, " shows what it does.");
@@ -616,13 +626,13 @@ static struct running *find_asker(const struct job *job, uint64_t number)
 	return at;
 }
 
-/* A call that waits for something to happen to JOB, or NULL. */
+/* A call that waits for something to happen to JOB, other than a cancel; or NULL. */
 static struct running *find_waiting(const struct job *job)
 {
 	struct running *at = job->session->first;
 
-	while (at != NULL &&
-	       (at->awaits != job || (at->wish != WISH_END && at->wish != WISH_EFFECT)))
+	while (at != NULL && (at->awaits != job || at->cancelled ||
+			      (at->wish != WISH_END && at->wish != WISH_EFFECT)))
 		at = at->next;
 	return at;
 }

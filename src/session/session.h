@@ -703,7 +703,7 @@ void session_elsewhere_call(struct running *running);
 
 /* Carry out RUNNING, a call of the tool `job` (jobs.c). */
 void session_jobs_call(struct running *running);
-/* RUNNING, which asks a job, is cancelled. */
+/* RUNNING, which asks a job or has just become one, is cancelled. */
 void session_jobs_cancel(struct running *running);
 /*
  * session_jobs_answered: JOB's worker has answered a question. session_jobs_waits: the

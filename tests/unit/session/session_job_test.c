@@ -237,6 +237,21 @@ static void a_cancel_ends_calls_and_leaves_jobs(void **state)
 	ask_job(room, "{\"action\": \"list\"}", RESULT_DONE, "job 1: talk — running");
 }
 
+/* The worker never answers, so the call does not become known as a job. */
+static void a_cancel_ends_a_job_that_nobody_was_told_of(void **state)
+{
+	struct room *room = *state;
+	const struct request request = {.tool = "dumb", .arguments_text = STR("{}")};
+	struct running *running = session_start(room->session, &request, NULL, NULL);
+
+	assert_true(running_become_job(running));
+	running_cancel(running);
+	const struct tool_result *result = room_finish(room, running);
+	assert_null(strstr(result->text.data, "goes on"));
+	running_free(running);
+	ask_job(room, "{\"action\": \"list\"}", RESULT_DONE, "job 1: dumb — ended");
+}
+
 static void so_many_run_and_one_more_stays_an_ordinary_call(void **state)
 {
 	struct room *room = *state;
@@ -296,6 +311,7 @@ int main(int argc, char **argv)
 		IN_SESSION(a_worker_that_dies_ends_its_job_and_says_so),
 		IN_SESSION(a_worker_that_never_answers_is_not_waited_for),
 		IN_SESSION(a_cancel_ends_calls_and_leaves_jobs),
+		IN_SESSION(a_cancel_ends_a_job_that_nobody_was_told_of),
 		IN_SESSION(so_many_run_and_one_more_stays_an_ordinary_call),
 		IN_SESSION(of_those_that_ended_the_newest_stay),
 		cmocka_unit_test(what_is_no_question_is_refused),
