@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "files/files.h"
 #include "process/follow.h"
 #include "tool/call.h"
 #include "tools/checkpoint.h"
@@ -545,10 +546,15 @@ enum emptied { EMPTIED, HOLDS_LEFT, HOLDS_UNKNOWN };
 static enum emptied look_into(const struct restoring *restoring, size_t at)
 {
 	const char *path = restoring->paths.rows[at].path.data;
-	auto_close int folder = undo_places_open(restoring->places, path);
-	DIR *names = folder >= 0 ? fd_open_names(folder) : NULL;
 	enum emptied found = EMPTIED;
 	char whole[PATH_MAX];
+	struct file folder;
+	struct err err;
+
+	file_init(&folder);
+	DIR *names = files_reach(restoring->call->files, path, FILES_FOLDER, &folder, &err)
+			     ? fd_open_names(folder.fd)
+			     : NULL;
 
 	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
 	     name != NULL && found != HOLDS_UNKNOWN; name = readdir(names)) {
@@ -569,6 +575,7 @@ static enum emptied look_into(const struct restoring *restoring, size_t at)
 	}
 	if (names != NULL)
 		(void)closedir(names);
+	file_fini(&folder);
 	return found;
 }
 

@@ -356,15 +356,6 @@ const char *undo_places_refuse(struct undo_places *places, const char *path,
 	return NULL;
 }
 
-int undo_places_open(struct undo_places *places, const char *path)
-{
-	struct spot spot;
-
-	return spot_open(&spot, places, path, false, NULL)
-		       ? fd_open_beneath(spot.folder, spot.name, O_RDONLY | O_DIRECTORY)
-		       : -1;
-}
-
 size_t undo_places_blocked(struct undo_places *places, const char *path)
 {
 	struct err why = {0};

@@ -43,8 +43,6 @@ bool undo_places_read(struct undo_places *places, const char *path,
 const char *undo_places_refuse(struct undo_places *places, const char *path,
 			       const struct undo_state *now,
 			       const struct undo_state *target);
-/* Open the folder PATH to list its names. -1: there is none. */
-int undo_places_open(struct undo_places *places, const char *path);
 /*
  * The length of the part of PATH that should be a folder, but is a file or a link; 0: there
  * is no such part.
