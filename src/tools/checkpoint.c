@@ -446,6 +446,12 @@ static bool is_too_many(struct err *err)
 	return err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
 }
 
+/* A failure without a reason is that of a list which is full. */
+static bool tell_full(struct err *err)
+{
+	return err->text[0] == '\0' && is_too_many(err);
+}
+
 /* The copy of WAS is not needed any more, or it is counted anew. */
 static void give_room(struct checkpoint *checkpoint, const struct undo_state *was)
 {
@@ -578,7 +584,7 @@ static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gon
 		fine = keep_present(checkpoint, row, was, err) &&
 		       undo_list_add(news, row->path, &row->state);
 	}
-	return fine || err->text[0] != '\0' || is_too_many(err);
+	return fine || tell_full(err);
 }
 
 /* Rows for the files in the git folder of the workspace. */
@@ -1535,7 +1541,7 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	if (fine && !telling->whole && telling->git)
 		fine = look_at_git(telling);
 	fine = fine && (telling->whole || look_at_partners(telling));
-	return fine || telling->err->text[0] != '\0' || is_too_many(telling->err);
+	return fine || tell_full(telling->err);
 }
 
 /*

@@ -358,6 +358,24 @@ def without_any_list_nothing_is_taken_for_the_changes_of_a_command(root, work):
     assert contents(work) == there
 
 
+def configure(root, agent):
+    folder = os.path.join(root, "config", "glovebox")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump({"agents": {"default": agent}}, file)
+    os.chmod(os.path.join(folder, "config.json"), 0o600)
+
+
+@place
+def a_look_that_cannot_log_all_it_was_told_says_so(root, work):
+    configure(root, {"limits": {"file_size": "1M"}})
+    session = Session(root, work)
+    session.bash("true")
+    said = session.bash(f"for i in $(seq 3000); do : >{'n' * 240}$i; done")
+    session.close()
+    assert "cannot be undone" in said and "added:" not in said, said
+
+
 MANY = 10001
 
 
@@ -367,11 +385,7 @@ def a_large_workspace_that_cannot_be_watched_is_named_once(root, work):
     for number in range(MANY):
         with open(os.path.join(work, f"f{number}"), "w", encoding="utf-8"):
             pass
-    folder = os.path.join(root, "config", "glovebox")
-    os.makedirs(folder)
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-        json.dump({"agents": {"default": {"write": ["build"], "scratch": True}}}, file)
-    os.chmod(os.path.join(folder, "config.json"), 0o600)
+    configure(root, {"write": ["build"], "scratch": True})
     session = Session(root, work)
     said = "".join(session.bash("true") for _ in range(3))
     session.close()
