@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
@@ -17,6 +16,7 @@
 #include "guard/readers.h"
 #include "guard/scan.h"
 #include "tool/call.h"
+#include "tools/rows.h"
 #include "tools/search/walk.h"
 #include "tools/tools.h"
 #include "undo/store.h"
@@ -33,414 +33,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Further files are listed but not copied (tools.md, Undo). */
-enum { CHECKPOINT_COPIES_MAX = 200000 };
-#define CHECKPOINT_BYTES_MAX ((uint64_t)1 << 30)
-
-/* Has the file the state that the index records for it? */
-static bool tracked_is_clean(const struct tracked_files *files,
-			     const struct tracked *tracked, const struct undo_state *state)
-{
-	const bool executable = (state->mode & 0100) != 0;
-
-	return !tracked->unsure && state->kind == UNDO_FILE && S_ISREG(tracked->mode) &&
-	       executable == ((tracked->mode & 0100) != 0) &&
-	       tracked->size == (uint32_t)state->size &&
-	       tracked->inode == (uint32_t)state->inode &&
-	       tracked->mtime_s == (uint32_t)(state->mtime_ns / CLOCK_SECOND_NS) &&
-	       tracked->mtime_ns == (uint32_t)(state->mtime_ns % CLOCK_SECOND_NS) &&
-	       tracked->ctime_s == (uint32_t)(state->ctime_ns / CLOCK_SECOND_NS) &&
-	       tracked->ctime_ns == (uint32_t)(state->ctime_ns % CLOCK_SECOND_NS) &&
-	       state->mtime_ns < files->index.mtime_ns;
-}
-
-/* The list made last. */
-
-/* The state of PATH there; NULL: it has none. */
-static const struct undo_state *state_before(const struct checkpoint *checkpoint,
-					     struct str path)
-{
-	const struct list_before *before = &checkpoint->before;
-	const struct undo_row *row = undo_list_find(before->changed, path);
-
-	if (row == NULL)
-		row = undo_list_find(before->rows, path);
-	return row != NULL && row->state.kind != UNDO_ABSENT ? &row->state : NULL;
-}
-
-/*
- * Call EACH with the rows whose paths begin with PREFIX, in no particular order. False:
- * EACH has returned false.
- */
-static bool each_before(const struct checkpoint *checkpoint, struct str prefix,
-			bool (*each)(void *context, const struct undo_row *row),
-			void *context)
-{
-	const struct list_before *before = &checkpoint->before;
-	bool fine = true;
-
-	for (size_t i = undo_list_at(before->changed, prefix);
-	     fine && i < before->changed->count &&
-	     str_starts(before->changed->rows[i].path, prefix);
-	     i++) {
-		if (before->changed->rows[i].state.kind != UNDO_ABSENT)
-			fine = each(context, &before->changed->rows[i]);
-	}
-	for (size_t i = undo_list_at(before->rows, prefix);
-	     fine && i < before->rows->count &&
-	     str_starts(before->rows->rows[i].path, prefix);
-	     i++) {
-		if (before->changed->count == 0 ||
-		    undo_list_find(before->changed, before->rows->rows[i].path) == NULL)
-			fine = each(context, &before->rows->rows[i]);
-	}
-	return fine;
-}
-
-/* The differences from the old list, and copies of contents that no other place holds. */
-
-/*
- * The kernel counts file times in ticks: a file that changed in the newest ticks may
- * change again and keep the same times. Such a row is compared by content the next time.
- */
-#define TICKS_NS   INT64_C(20000000)
-#define STOP_EVERY 256
-
-/* A larger content is not compared with a git object's name, but copied. */
-enum { BLOB_MAX = 64 << 20 };
-
-static bool same_times(const struct undo_state *a, const struct undo_state *b)
-{
-	return a->inode != 0 && a->inode == b->inode && a->kind == b->kind &&
-	       a->size == b->size && a->mode == b->mode && a->mtime_ns == b->mtime_ns &&
-	       a->ctime_ns == b->ctime_ns;
-}
-
-/* Widen the folder of all changes so that it holds PATH too. */
-static void note_place(struct checkpoint *checkpoint, struct str path)
-{
-	const char *slash = memrchr(path.data, '/', path.size);
-	struct str folder =
-		str_part(path, 0, slash != NULL ? (size_t)(slash - path.data) : 0);
-	char *below = checkpoint->below;
-
-	if (below == NULL) {
-		checkpoint->below = memory_copy_str(folder);
-		return;
-	}
-	while (below[0] != '\0') {
-		size_t size = strlen(below);
-		if (folder.size >= size && memcmp(folder.data, below, size) == 0 &&
-		    (folder.size == size || folder.data[size] == '/'))
-			return;
-		char *last = strrchr(below, '/');
-		*(last != NULL ? last : below) = '\0';
-	}
-}
-
-/*
- * Does the change time show that the command did not make the change? Programs cannot set
- * this time.
- */
-static bool is_strange(const struct checkpoint *checkpoint, const struct undo_state *after)
-{
-	return after->kind != UNDO_ABSENT &&
-	       (after->ctime_ns < checkpoint->command_began_ns - TICKS_NS ||
-		after->ctime_ns > checkpoint->command_ended_ns + TICKS_NS);
-}
-
-static void count(struct checkpoint *checkpoint, struct str path,
-		  const struct undo_state *before, const struct undo_state *after)
-{
-	if (record_is_gits(path) || before->kind == UNDO_FOLDER || after->kind == UNDO_FOLDER)
-		return;
-	if (before->kind == UNDO_ABSENT)
-		checkpoint->added++;
-	else if (after->kind == UNDO_ABSENT)
-		checkpoint->removed++;
-	else
-		checkpoint->changed++;
-	checkpoint->strange += is_strange(checkpoint, after);
-	note_place(checkpoint, path);
-}
-
-/*
- * Is PATH in a layer that the cell throws away? A change there is no change of the
- * workspace.
- */
-static bool checkpoint_passes(const struct checkpoint *checkpoint, struct str path)
-{
-	struct buf whole;
-	bool passing;
-
-	if (checkpoint->call->layer == NULL)
-		return false;
-	buf_init(&whole, PATH_MAX);
-	passing = path_normal(files_workspace(checkpoint->call->files), path.data, &whole) &&
-		  files_is_passing(checkpoint->call->files, whole.data);
-	buf_fini(&whole);
-	return passing;
-}
-
-/* Was git's index only refreshed, with the same entries and new times of files? */
-static bool is_index_refreshed(struct str path, const struct undo_state *before,
-			       const struct undo_state *after)
-{
-	return str_is(path, UNDO_GIT_INDEX) && before->kind == UNDO_FILE &&
-	       after->kind == UNDO_FILE && before->mode == after->mode &&
-	       before->object_size == HASH_BYTES && after->object_size == HASH_BYTES &&
-	       memcmp(before->object, after->object, HASH_BYTES) == 0;
-}
-
-static bool tell_change(struct checkpoint *checkpoint, struct str path,
-			const struct undo_state *before, const struct undo_state *after,
-			struct err *err)
-{
-	const char *name;
-
-	if (!checkpoint->is_step || checkpoint_passes(checkpoint, path) ||
-	    is_index_refreshed(path, before, after))
-		return true;
-	/*
-	 * Undo leaves new objects of git in place: git removes unused ones itself. An
-	 * object that is still there has never changed, whatever its times say. The
-	 * folders of objects are not reported either.
-	 */
-	if (tracked_is_object(path, &name) &&
-	    (after->kind != UNDO_ABSENT || before->kind == UNDO_FOLDER))
-		return true;
-	count(checkpoint, path, before, after);
-	return undo_log_change(&checkpoint->log, path, before, after, err);
-}
-
-static bool has_room(struct checkpoint *checkpoint, uint64_t size)
-{
-	if (checkpoint->copies < CHECKPOINT_COPIES_MAX &&
-	    size <= CHECKPOINT_BYTES_MAX - checkpoint->bytes) {
-		checkpoint->copies++;
-		checkpoint->bytes += size;
-		return true;
-	}
-	checkpoint->left_files++;
-	checkpoint->left_bytes += size;
-	return false;
-}
-
-/*
- * STATE becomes the OLD state, whose copy still exists, with the mode and times of now.
- */
-static void keep_old(struct checkpoint *checkpoint, const struct undo_state *old,
-		     struct undo_state *state)
-{
-	struct undo_state read = *state;
-
-	*state = *old;
-	state->inode = read.inode;
-	state->mode = read.mode;
-	state->mtime_ns = read.mtime_ns;
-	state->ctime_ns = read.ctime_ns;
-	if (state->source == UNDO_LOGGED)
-		(void)has_room(checkpoint, state->size);
-}
-
-/*
- * Has the file the content of the object in OLD? The content is read only when its size
- * is the same.
- */
-static bool is_object_of(const struct undo_state *old, int file)
-{
-	uint8_t digest[HASH_BYTES];
-	struct stat st;
-	struct buf content;
-	bool same = false;
-
-	if (old->object_size == 0 || fstat(file, &st) < 0 || st.st_size > BLOB_MAX ||
-	    (uint64_t)st.st_size != old->size)
-		return false;
-	buf_init(&content, BLOB_MAX);
-	if (undo_log_content(file, 0, old->size, &content, NULL)) {
-		hash_git_blob(buf_str(&content), old->object_size == 32, digest);
-		same = memcmp(digest, old->object, old->object_size) == 0;
-	}
-	buf_fini(&content);
-	return same;
-}
-
-/* Is the content unchanged? The times of the file are not considered. */
-static bool is_content_of(const struct undo_state *old, int file)
-{
-	struct undo_state now = {0};
-	struct stat st;
-
-	if (old == NULL || old->kind != UNDO_FILE || old->source == UNDO_NOWHERE ||
-	    fstat(file, &st) < 0 || (uint64_t)st.st_size != old->size)
-		return false;
-	if (!old->hashed)
-		return is_object_of(old, file);
-	return undo_state_hash(file, &now, NULL) &&
-	       memcmp(now.digest, old->digest, UNDO_DIGEST) == 0;
-}
-
-/*
- * Is the content of OLD lost? Git drops an object some time after the index, where the
- * file is TRACKED (NULL: nowhere), names it no more; and all of them with a repository.
- */
-static bool is_lost(const struct checkpoint *checkpoint, const struct tracked *tracked,
-		    const struct undo_state *old)
-{
-	return old->source == UNDO_IN_GIT &&
-	       (!checkpoint->has_git || tracked == NULL ||
-		old->object_size != checkpoint->tracked.object_size ||
-		memcmp(old->object, tracked->object, old->object_size) != 0);
-}
-
-/* Is it the file of OLD, not written since? Its permissions do not count. */
-static bool is_same_writing(const struct undo_state *old, const struct undo_state *state)
-{
-	return old != NULL && old->kind == UNDO_FILE && old->inode != 0 &&
-	       old->inode == state->inode && old->size == state->size &&
-	       old->mtime_ns == state->mtime_ns;
-}
-
-static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
-		      const struct undo_state *old, struct err *err)
-{
-	struct undo_state *state = &row->state;
-	const struct tracked *tracked = tracked_find(&checkpoint->tracked, row->path);
-	bool clean =
-		tracked != NULL && tracked_is_clean(&checkpoint->tracked, tracked, state);
-	struct err why = {0};
-
-	if (clean) {
-		state->source = UNDO_IN_GIT;
-		state->object_size = checkpoint->tracked.object_size;
-		memcpy(state->object, tracked->object, state->object_size);
-		if (!checkpoint->is_step)
-			return true;
-	}
-	auto_close int file =
-		fd_open_beneath(checkpoint->start.fd, row->path.data, O_RDONLY);
-	if (file < 0) {
-		/*
-		 * A file that we may not read is recognised by its times. If it was closed
-		 * since the last list, the content that is kept of it is taken to be still
-		 * its own: otherwise a later step that removes the file would lose it. A
-		 * file that has disappeared is not recognised.
-		 */
-		if (errno != EACCES)
-			state->inode = 0;
-		else if (is_same_writing(old, state))
-			keep_old(checkpoint, old, state);
-		checkpoint->unreadable++;
-		return true;
-	}
-	if (clean) {
-		/* Undo must be able to recognise the file. */
-		(void)undo_state_hash(file, state, NULL);
-		return true;
-	}
-	const bool is_old = is_content_of(old, file);
-	if (is_old && is_lost(checkpoint, tracked, old)) {
-		/* The next checkpoint finds the content by the name that git gave it. */
-		state->object_size = old->object_size;
-		memcpy(state->object, old->object, sizeof(state->object));
-	} else if (is_old) {
-		keep_old(checkpoint, old, state);
-		/* Only the mode has changed. Undo cannot use git's name: add a hash. */
-		if (checkpoint->is_step && !state->hashed && state->mode != old->mode)
-			(void)undo_state_hash(file, state, NULL);
-		return true;
-	}
-	if (!has_room(checkpoint, state->size)) {
-		if (checkpoint->is_step)
-			(void)undo_state_hash(file, state, NULL);
-		return true;
-	}
-	const uint64_t inode = state->inode;
-	if (undo_log_file(&checkpoint->log, file, CHECKPOINT_BYTES_MAX, state, &why))
-		return true;
-	/* The file changes while it is read, so the next checkpoint looks again. */
-	state->inode = why.code == EAGAIN ? 0 : inode;
-	if (why.code == ENOSPC || why.code == EDQUOT || why.code == EFBIG) {
-		checkpoint->left_files++;
-		checkpoint->left_bytes += state->size;
-		return true;
-	}
-	return why.code == EAGAIN || why.code == EACCES || why.code == EIO ||
-	       err_set(err, why.code, "%s", why.text);
-}
-
-/*
- * Store a hash of the index's entries in place of an object's name, which the copy of an
- * index does not have.
- */
-static void note_index(const struct checkpoint *checkpoint, struct undo_state *state)
-{
-	auto_close int file =
-		fd_open_beneath(checkpoint->start.fd, UNDO_GIT_INDEX, O_RDONLY);
-	struct undo_state now;
-	struct stat st;
-
-	state->object_size = 0;
-	if (file < 0 || !tracked_index_says(file, state->object) || fstat(file, &st) < 0)
-		return;
-	undo_state_of(&st, &now);
-	if (same_times(&now, state))
-		state->object_size = HASH_BYTES;
-}
-
-static bool keep_link(struct checkpoint *checkpoint, struct undo_row *row, struct err *err)
-{
-	const char *name = strrchr(row->path.data, '/');
-	auto_free char *folder = memory_copy_str(row->path);
-	char target[PATH_MAX];
-
-	name = name != NULL ? name + 1 : row->path.data;
-	folder[name - row->path.data] = '\0';
-	auto_close int fd =
-		fd_open_beneath(checkpoint->start.fd, folder[0] != '\0' ? folder : ".",
-				O_PATH | O_DIRECTORY);
-	ssize_t size = fd >= 0 ? readlinkat(fd, name, target, sizeof(target)) : -1;
-	if (size < 0) {
-		row->state.inode = 0;
-		return true;
-	}
-	return !has_room(checkpoint, (uint64_t)size) ||
-	       undo_log_data(&checkpoint->log, (struct str){target, (size_t)size},
-			     &row->state, err);
-}
-
-static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
-		     const struct undo_state *old, struct err *err)
-{
-	struct undo_state *state = &row->state;
-	const bool is_young = state->ctime_ns > checkpoint->began_ns - TICKS_NS;
-	const uint64_t unreadable = checkpoint->unreadable;
-	const char *name;
-	bool fine = true;
-
-	if (checkpoint->may_link && state->kind == UNDO_FILE &&
-	    tracked_is_object(row->path, &name) && strncmp(name, "info/", 5) != 0) {
-		state->source = UNDO_LINKED;
-		value_append(checkpoint->links, value_new_text(name));
-		return true;
-	}
-	if (state->kind == UNDO_FILE)
-		fine = keep_file(checkpoint, row, old, err);
-	else if (state->kind == UNDO_LINK)
-		fine = keep_link(checkpoint, row, err);
-	if (state->kind == UNDO_FILE && str_is(row->path, UNDO_GIT_INDEX))
-		note_index(checkpoint, state);
-	/*
-	 * A file that changed just now could change again without a new time, so the next
-	 * checkpoint looks again. A file that we may not read is excepted, because its
-	 * content was not read.
-	 */
-	if (is_young && checkpoint->unreadable == unreadable)
-		state->inode = 0;
-	return fine;
-}
-
 static bool is_too_many(struct err *err)
 {
 	return err_set(err, E2BIG, "the workspace has over %d files", UNDO_ROWS_MAX);
@@ -450,141 +42,6 @@ static bool is_too_many(struct err *err)
 static bool tell_full(struct err *err)
 {
 	return err->text[0] == '\0' && is_too_many(err);
-}
-
-/* The copy of WAS is not needed any more, or it is counted anew. */
-static void give_room(struct checkpoint *checkpoint, const struct undo_state *was)
-{
-	if (was->source != UNDO_LOGGED)
-		return;
-	checkpoint->copies -= checkpoint->copies > 0;
-	checkpoint->bytes -= was->size < checkpoint->bytes ? was->size : checkpoint->bytes;
-}
-
-/* PATH, which had the state WAS, is gone. */
-static bool keep_gone(struct checkpoint *checkpoint, struct str path,
-		      const struct undo_state *was, struct err *err)
-{
-	checkpoint->differs = true;
-	return tell_change(checkpoint, path, was, &undo_absent, err);
-}
-
-/*
- * Is the file PATH still there? Then it has only left the list: rules ignore it now, and
- * git tracks it no more.
- */
-static bool is_there(const struct checkpoint *checkpoint, struct str path)
-{
-	auto_close int fd = fd_open_beneath(checkpoint->start.fd, path.data, O_PATH);
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       !record_is_gits(path);
-}
-
-/* ROW is there, and had the state WAS; NULL: there was none. */
-static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
-			 const struct undo_state *was, struct err *err)
-{
-	if (was != NULL && same_times(was, &row->state) &&
-	    (was->source != UNDO_IN_GIT ||
-	     !is_lost(checkpoint,
-		      tracked_next(&checkpoint->tracked, row->path, &checkpoint->tracked_at),
-		      was))) {
-		keep_old(checkpoint, was, &row->state);
-		return true;
-	}
-	if (checkpoint_passes(checkpoint, row->path)) {
-		/*
-		 * The layer hides the file on the disk, so the next session looks at it.
-		 */
-		row->state.inode = 0;
-		return true;
-	}
-	checkpoint->differs = true;
-	if (++checkpoint->looked % STOP_EVERY == 0 && call_stopped(checkpoint->call))
-		return err_set(err, ETIMEDOUT, "there was no time to copy it all");
-	return keep_row(checkpoint, row, was, err) &&
-	       ((was != NULL && undo_state_same(was, &row->state)) ||
-		tell_change(checkpoint, row->path, was != NULL ? was : &undo_absent,
-			    &row->state, err));
-}
-
-/*
- * Go through both lists in order: rows only in the old list, in both, only in the new
- * list.
- */
-static bool keep_all(struct checkpoint *checkpoint, struct err *err)
-{
-	const struct undo_list *old = checkpoint->before.rows;
-	struct undo_list *now = &checkpoint->now;
-	size_t at = 0;
-	bool fine = true;
-
-	checkpoint->has_git = undo_list_find(now, STR(UNDO_GIT)) != NULL;
-	for (size_t i = 0; fine && i <= now->count; i++) {
-		struct undo_row *row = i < now->count ? &now->rows[i] : NULL;
-		const struct undo_state *was = NULL;
-
-		for (; fine && at < old->count &&
-		       (row == NULL || strcmp(old->rows[at].path.data, row->path.data) < 0);
-		     at++) {
-			checkpoint->differs = true;
-			fine = is_there(checkpoint, old->rows[at].path) ||
-			       keep_gone(checkpoint, old->rows[at].path,
-					 &old->rows[at].state, err);
-		}
-		if (row == NULL || !fine)
-			break;
-		if (at < old->count && str_equal(old->rows[at].path, row->path))
-			was = &old->rows[at++].state;
-		checkpoint->files += row->state.kind != UNDO_FOLDER;
-		fine = keep_present(checkpoint, row, was, err);
-	}
-	return fine;
-}
-
-/*
- * The same for the rows that were told: `now` has those that are there, GONE the paths
- * that may be gone. The rows of GONE that were in the list are added to NEWS, as absent.
- */
-static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
-		      struct undo_list *news, struct err *err)
-{
-	struct undo_list *now = &checkpoint->now;
-	size_t at = 0;
-	bool fine = true;
-
-	for (size_t i = 0; fine && i <= now->count; i++) {
-		struct undo_row *row = i < now->count ? &now->rows[i] : NULL;
-		const struct undo_state *was;
-
-		for (;
-		     fine && at < gone->count &&
-		     (row == NULL || strcmp(gone->rows[at].path.data, row->path.data) <= 0);
-		     at++) {
-			const struct str path = gone->rows[at].path;
-
-			was = state_before(checkpoint, path);
-			if (was == NULL || (row != NULL && str_equal(path, row->path)))
-				continue;
-			give_room(checkpoint, was);
-			checkpoint->files -= was->kind != UNDO_FOLDER;
-			fine = undo_list_add(news, path, &undo_absent) &&
-			       keep_gone(checkpoint, path, was, err);
-		}
-		if (row == NULL || !fine)
-			break;
-		was = state_before(checkpoint, row->path);
-		if (was != NULL) {
-			give_room(checkpoint, was);
-			checkpoint->files -= was->kind != UNDO_FOLDER;
-		}
-		checkpoint->files += row->state.kind != UNDO_FOLDER;
-		fine = keep_present(checkpoint, row, was, err) &&
-		       undo_list_add(news, row->path, &row->state);
-	}
-	return fine || tell_full(err);
 }
 
 /* Rows for the files in the git folder of the workspace. */
@@ -691,14 +148,14 @@ static bool look_objects_in(struct checkpoint *checkpoint, int objects, const ch
 		return true;
 	undo_state_of(&st, &state);
 	watch_git(checkpoint, folder, prefix);
-	const struct undo_state *old = state_before(checkpoint, folder_path);
+	const struct undo_state *old = rows_state_before(checkpoint, folder_path);
 	bool same = old != NULL && old->inode == state.inode &&
 		    old->ctime_ns == state.ctime_ns && old->mtime_ns == state.mtime_ns;
 	if (!undo_list_add(&checkpoint->now, folder_path, &state))
 		return false;
 	if (same)
-		return each_before(checkpoint, (struct str){prefix, (size_t)size},
-				   copy_row, checkpoint);
+		return rows_each_before(checkpoint, (struct str){prefix, (size_t)size},
+					copy_row, checkpoint);
 	DIR *names = fd_open_names(folder);
 	if (names == NULL)
 		return true;
@@ -1184,9 +641,10 @@ static bool tree_gone(struct telling *telling, struct str path)
 	const int size = snprintf(below, sizeof(below), "%s/", path.data);
 
 	return undo_list_add(&telling->trees, path, &undo_absent) &&
-	       (state_before(checkpoint, path) == NULL ||
+	       (rows_state_before(checkpoint, path) == NULL ||
 		undo_list_add(&telling->gone, path, &undo_absent)) &&
-	       each_before(checkpoint, (struct str){below, (size_t)size}, add_gone, telling);
+	       rows_each_before(checkpoint, (struct str){below, (size_t)size}, add_gone,
+				telling);
 }
 
 static void folder_close(struct telling *telling)
@@ -1297,7 +755,7 @@ static bool told_folder(struct telling *telling, const struct told *told,
 			const char *name, const struct stat *st)
 {
 	struct checkpoint *checkpoint = telling->checkpoint;
-	const struct undo_state *was = state_before(checkpoint, told->path);
+	const struct undo_state *was = rows_state_before(checkpoint, told->path);
 	const bool ignored = was == NULL && is_ignored(telling, name, true);
 	auto_close int fd =
 		fd_open_beneath(telling->folder_fd, name, O_RDONLY | O_DIRECTORY);
@@ -1328,7 +786,7 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 		      struct stat *st)
 {
 	struct checkpoint *checkpoint = telling->checkpoint;
-	const struct undo_state *was = state_before(checkpoint, told->path);
+	const struct undo_state *was = rows_state_before(checkpoint, told->path);
 	struct undo_state state;
 
 	undo_state_of(st, &state);
@@ -1351,7 +809,7 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 /* A name that is gone may have been a second one of a file that was written by it. */
 static void note_partners(struct telling *telling, const struct told *told)
 {
-	const struct undo_state *was = state_before(telling->checkpoint, told->path);
+	const struct undo_state *was = rows_state_before(telling->checkpoint, told->path);
 	const unsigned passing = TOLD_MADE | TOLD_WRITTEN;
 
 	if (was != NULL && was->kind == UNDO_FILE && (told->how & TOLD_WRITTEN) != 0)
@@ -1376,7 +834,7 @@ static bool told_above(struct telling *telling, const struct told *told)
 	struct stat st;
 
 	if ((told->how & (TOLD_MADE | TOLD_GONE | TOLD_MOVED)) == 0 || path.size == 0 ||
-	    telling->folder_fd < 0 || state_before(telling->checkpoint, path) == NULL ||
+	    telling->folder_fd < 0 || rows_state_before(telling->checkpoint, path) == NULL ||
 	    fstat(telling->folder_fd, &st) < 0)
 		return true;
 	undo_state_of(&st, &state);
@@ -1432,10 +890,10 @@ static bool look_at_lost(void *context, const struct undo_row *row)
 	struct checkpoint *checkpoint = context;
 
 	return row->state.source != UNDO_IN_GIT ||
-	       !is_lost(checkpoint,
-			tracked_next(&checkpoint->tracked, row->path,
-				     &checkpoint->tracked_at),
-			&row->state) ||
+	       !rows_is_lost(checkpoint,
+			     tracked_next(&checkpoint->tracked, row->path,
+					  &checkpoint->tracked_at),
+			     &row->state) ||
 	       add_tracked(checkpoint, row->path);
 }
 
@@ -1455,16 +913,17 @@ static bool look_at_git(struct telling *telling)
 		undo_state_of(&st, &state);
 	else
 		state = undo_absent;
-	if (!same_times(&index, &state)) {
+	if (!rows_same_times(&index, &state)) {
 		tracked_fini(&checkpoint->tracked);
 		if (git >= 0 && tracked_read(&checkpoint->tracked, git))
 			for (size_t i = 0; fine && i < checkpoint->tracked.count; i++) {
 				const struct str path = checkpoint->tracked.items[i].path;
 
-				fine = state_before(checkpoint, path) != NULL ||
+				fine = rows_state_before(checkpoint, path) != NULL ||
 				       add_tracked(checkpoint, path);
 			}
-		fine = fine && each_before(checkpoint, STR(""), look_at_lost, checkpoint);
+		fine = fine &&
+		       rows_each_before(checkpoint, STR(""), look_at_lost, checkpoint);
 	}
 	if (git >= 0 && is_own)
 		fine = fine && checkpoint_look_git(checkpoint, git);
@@ -1474,7 +933,7 @@ static bool look_at_git(struct telling *telling)
 	undo_list_sort(now);
 	checkpoint->has_git = undo_list_find(now, STR(UNDO_GIT)) != NULL;
 	/* The contents that it held are lost, whichever files have them. */
-	if (!checkpoint->has_git && state_before(checkpoint, STR(UNDO_GIT)) != NULL)
+	if (!checkpoint->has_git && rows_state_before(checkpoint, STR(UNDO_GIT)) != NULL)
 		telling->whole = true;
 	return fine;
 }
@@ -1522,7 +981,7 @@ static bool look_at_partners(struct telling *telling)
 	if (telling->linked_count > 0)
 		qsort(telling->linked, telling->linked_count, sizeof(*telling->linked),
 		      compare_numbers);
-	return each_before(telling->checkpoint, STR(""), look_at_partner, telling);
+	return rows_each_before(telling->checkpoint, STR(""), look_at_partner, telling);
 }
 
 static bool look_at_names(struct telling *telling, const struct told_names *told)
@@ -1531,7 +990,8 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	bool fine = true;
 
 	for (size_t i = 0; fine && !telling->whole && i < told->count; i++) {
-		if (i % STOP_EVERY == STOP_EVERY - 1 && call_stopped(checkpoint->call))
+		if (i % ROWS_STOP_EVERY == ROWS_STOP_EVERY - 1 &&
+		    call_stopped(checkpoint->call))
 			return err_set(telling->err, ETIMEDOUT,
 				       "there was no time to look at it all");
 		fine = look_at_name(telling, &told->names[i]);
@@ -1559,7 +1019,7 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	undo_list_init(&telling.gone);
 	undo_list_init(&telling.trees);
 	undo_list_init(&telling.moved);
-	checkpoint->has_git = state_before(checkpoint, STR(UNDO_GIT)) != NULL;
+	checkpoint->has_git = rows_state_before(checkpoint, STR(UNDO_GIT)) != NULL;
 	if (watcher_take(checkpoint->watcher, &told))
 		fine = look_at_names(&telling, &told);
 	else
@@ -1569,7 +1029,8 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	undo_list_sort(&checkpoint->now);
 	undo_list_sort(&telling.gone);
 	*whole = telling.whole || watcher_useless(checkpoint->watcher) != NULL;
-	fine = fine && !*whole && keep_told(checkpoint, &telling.gone, news, err);
+	fine = fine && !*whole &&
+	       (rows_keep_told(checkpoint, &telling.gone, news, err) || tell_full(err));
 	undo_list_fini(&telling.gone);
 	told_names_fini(&told);
 	undo_list_fini(&telling.trees);
@@ -1585,8 +1046,8 @@ static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 	bool fine = true;
 
 	if (!checkpoint->is_step || row == NULL || row->state.kind != UNDO_FOLDER ||
-	    state_before(checkpoint, STR(UNDO_GIT)) != NULL ||
-	    checkpoint_passes(checkpoint, STR(UNDO_GIT)))
+	    rows_state_before(checkpoint, STR(UNDO_GIT)) != NULL ||
+	    rows_is_passing(checkpoint, STR(UNDO_GIT)))
 		return true;
 	auto_close int git =
 		fd_open_beneath(checkpoint->start.fd, UNDO_GIT, O_RDONLY | O_DIRECTORY);
@@ -1844,7 +1305,8 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 			      "a folder is thrown away in the end");
 	bool fine = look_at_all(checkpoint, err);
 	*look_us = clock_now_us() - began_us;
-	fine = fine && keep_all(checkpoint, err) && checkpoint_tell_made(checkpoint, err);
+	fine = fine && rows_keep_all(checkpoint, err) &&
+	       checkpoint_tell_made(checkpoint, err);
 	if (checkpoint->watcher != NULL && watcher_useless(checkpoint->watcher) != NULL) {
 		(void)err_set(&checkpoint->unwatched, ENOSPC, "%s",
 			      watcher_useless(checkpoint->watcher));

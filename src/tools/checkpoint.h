@@ -1,5 +1,6 @@
 /*
- * checkpoint: what checkpoint.c, tracked.c and restore.c share; nobody else includes it.
+ * checkpoint: what checkpoint.c, rows.c, tracked.c and restore.c share; nobody else
+ * includes it.
  *
  * A look compares the workspace with the list made last. The worker that makes all looks
  * of a session (tool.h, `resident`) keeps that list, and watches the folders in it

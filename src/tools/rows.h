@@ -1,0 +1,62 @@
+/*
+ * rows: the rows of a look (checkpoint.h) beside those of the list made last. A row that
+ * has the times of its row before stays as it is. Of any other the content is kept, unless
+ * the list's store or git has it already, and in a step the difference goes into the log.
+ *
+ * A file that changes in the same ticks of the kernel's clock in which it is looked at
+ * keeps no times, so the next look compares its content. Contents are kept up to a number
+ * and a size; the details of the look count the files beyond these.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "files/record.h"
+#include "tools/checkpoint.h"
+#include "undo/store.h"
+
+#include <stdbool.h>
+
+enum {
+	ROWS_STOP_EVERY = 256
+}; /* rows between two questions whether the call must stop */
+
+/* Do A and B describe a file that nobody has touched in between? */
+static inline bool rows_same_times(const struct undo_state *a, const struct undo_state *b)
+{
+	return a->inode != 0 && a->inode == b->inode && a->kind == b->kind &&
+	       a->size == b->size && a->mode == b->mode && a->mtime_ns == b->mtime_ns &&
+	       a->ctime_ns == b->ctime_ns;
+}
+
+/* The state of PATH in the list made last; NULL: it has none. */
+const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
+					   struct str path);
+/*
+ * Call EACH with the rows of that list whose paths begin with PREFIX, in no particular
+ * order. False: EACH has returned false.
+ */
+bool rows_each_before(const struct checkpoint *checkpoint, struct str prefix,
+		      bool (*each)(void *context, const struct undo_row *row),
+		      void *context);
+/*
+ * Is PATH in a layer that the cell throws away? A change there is no change of the
+ * workspace.
+ */
+bool rows_is_passing(const struct checkpoint *checkpoint, struct str path);
+/*
+ * Is the content of OLD lost? Git drops an object some time after the index, where the
+ * file is TRACKED (NULL: nowhere), names it no more; and all of them with a repository.
+ */
+bool rows_is_lost(const struct checkpoint *checkpoint, const struct tracked *tracked,
+		  const struct undo_state *old);
+
+/* `now` is the whole workspace: keep it, and tell how it differs from `before`. */
+bool rows_keep_all(struct checkpoint *checkpoint, struct err *err);
+/*
+ * The same for the rows that were told: `now` has those that are there, GONE the paths
+ * that may be gone. The rows that differ are added to NEWS; those of GONE as absent. False
+ * without a text in ERR: NEWS is full.
+ */
+bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
+		    struct undo_list *news, struct err *err);
