@@ -427,7 +427,8 @@ static bool take_change(struct undo_reader *reader, const char *bytes, size_t le
 	if (++reader->changes > UNDO_CHANGES_MAX)
 		return unsound(err, "too many changes");
 	if (!undo_state_parse(bytes, &change.before) ||
-	    !undo_state_parse(bytes + UNDO_STATE_BYTES, &change.after))
+	    !undo_state_parse(bytes + UNDO_STATE_BYTES, &change.after) ||
+	    change.before.kind == UNDO_IGNORED || change.after.kind == UNDO_IGNORED)
 		return unsound(err, "a state");
 	if (!record_path_is_sound((struct str){bytes + UNDO_CHANGE_HEADER, size}))
 		return unsound(err, "a path");
@@ -582,7 +583,7 @@ bool undo_state_parse(const char *bytes, struct undo_state *state)
 		.ctime_ns = (int64_t)undo_get(bytes + AT_CTIME, 8),
 	};
 
-	if (read.kind > UNDO_FOLDER || read.source > UNDO_LINKED ||
+	if (read.kind > UNDO_IGNORED || read.source > UNDO_LINKED ||
 	    (unsigned char)bytes[AT_HASHED] > 1 || read.mode > 07777 ||
 	    read.extra > UNDO_EXTRA_MAX || read.size > INT64_MAX || read.offset > INT64_MAX ||
 	    (read.object_size != 0 && read.object_size != 20 && read.object_size != 32) ||

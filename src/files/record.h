@@ -26,7 +26,14 @@
  * trusted but checked.
  */
 
-enum undo_kind { UNDO_ABSENT, UNDO_FILE, UNDO_LINK, UNDO_FOLDER };
+enum undo_kind {
+	UNDO_ABSENT,
+	UNDO_FILE,
+	UNDO_LINK,
+	UNDO_FOLDER,
+	/* only in a list: rules ignore the path, and nothing but its name is known */
+	UNDO_IGNORED,
+};
 
 /*
  * Did only a folder change (made, removed or other permissions)? Git knows no folders,

@@ -1370,6 +1370,20 @@ static bool has_changes(const struct value *details)
 	return false;
 }
 
+/* Say in RESULT how many files are not ignored any more: they are no part of the step. */
+static void unignored_tell(const struct value *details, struct tool_result *result)
+{
+	const int64_t unignored = value_integer(value_member(details, "unignored"));
+
+	if (unignored <= 0)
+		return;
+	(void)buf_end_line(&result->text);
+	(void)buf_adds(&result->text, "[not ignored any more, and left by glovebox undo: ");
+	(void)text_add_count(&result->text, (size_t)unignored, "file");
+	(void)buf_adds(&result->text, "]\n");
+	value_set_integer(tool_details(result), "unignored", unignored);
+}
+
 /*
  * Say in RESULT: "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo
  * takes it back". Two looks show that something has changed, and not who changed it.
@@ -1518,8 +1532,30 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	keeper->listed = true;
 	left_note(keeper, details);
 	keeper->again = keeper_nested_take(keeper, details) && keeper->is_step;
-	if (keeper->owner != NULL)
+	if (keeper->owner != NULL) {
 		changes_tell(details, &keeper->owner->result);
+		unignored_tell(details, &keeper->owner->result);
+	}
+}
+
+/* Give the log its name; UNIGNORED files that have come into view are no part of the step. */
+static bool log_name(struct keeper *keeper, bool alone, int64_t unignored, struct err *err)
+{
+	struct undo_meta meta = meta_of(keeper, alone);
+	struct buf title;
+
+	buf_init(&title, 4 * KEEPER_TITLE_MAX);
+	if (keeper->is_step && unignored > 0) {
+		(void)buf_adds(&title, "(not ");
+		(void)text_add_count(&title, (size_t)unignored, "file");
+		(void)buf_adds(&title, " that had been ignored) ");
+		(void)buf_addstr(&title, meta.title);
+		meta.title = buf_str(&title);
+	}
+	const bool fine = undo_store_name_log(keeper->store, keeper->fds[2], keeper->log,
+					      &meta, err);
+	buf_fini(&title);
+	return fine;
 }
 
 /*
@@ -1547,13 +1583,13 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 {
 	const bool used = keeper->fds[2] >= 0 && undo_store_is_used(keeper->fds[2]);
 	const struct value *strange = value_member(result->details, "strange");
-	const struct undo_meta meta =
-		meta_of(keeper, keeper->is_step && !keeper->owes.with_jobs &&
-					strange != NULL && value_integer(strange) == 0);
+	const bool alone = keeper->is_step && !keeper->owes.with_jobs &&
+			   strange != NULL && value_integer(strange) == 0;
 	struct err err = {0};
 
 	if (used && keeper->blank &&
-	    !undo_store_name_log(keeper->store, keeper->fds[2], keeper->log, &meta, &err)) {
+	    !log_name(keeper, alone,
+		      value_integer(value_member(result->details, "unignored")), &err)) {
 		if (err.code == EEXIST)
 			return false;
 		keeper_give_up(keeper, err.text);

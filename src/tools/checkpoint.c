@@ -374,9 +374,12 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 	finder->full = finder->full || !undo_list_add(&finder->rows, path, &state);
 }
 
+/* The row of a path that rules ignore. */
+static const struct undo_state ignored_row = {.kind = UNDO_IGNORED};
+
 /*
- * An ignored file is not kept; a repository among the ignored ones is reported
- * nevertheless.
+ * An ignored file is not kept, only its name when it is not in an ignored folder. A
+ * repository among the ignored ones is reported nevertheless.
  */
 static void visit_ignored(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
@@ -390,6 +393,9 @@ static void visit_ignored(void *owner, struct walker *walker, const struct walk_
 		note_nested(finder, entry, path);
 	else
 		note_bare(finder, entry, path);
+	if (entry->named && path.size > 0 && record_path_is_sound(path))
+		finder->full =
+			finder->full || !undo_list_add(&finder->rows, path, &ignored_row);
 	/* A file that is kept may have been written under its name in a new folder here. */
 	if (looking->prefix.size > 0 && entry->kind == WALK_FILE && !finder->linked)
 		finder->linked = fstatat(entry->folder_fd, entry->name, &st,
@@ -515,7 +521,8 @@ static bool add_ignored_tracked(struct checkpoint *checkpoint)
 
 		while (at < found && strcmp(now->rows[at].path.data, path.data) < 0)
 			at++;
-		if (at < found && str_equal(now->rows[at].path, path))
+		if (at < found && str_equal(now->rows[at].path, path) &&
+		    now->rows[at].state.kind != UNDO_IGNORED)
 			continue;
 		if (!add_tracked(checkpoint, path))
 			return false;
@@ -641,8 +648,7 @@ static bool tree_gone(struct telling *telling, struct str path)
 	const int size = snprintf(below, sizeof(below), "%s/", path.data);
 
 	return undo_list_add(&telling->trees, path, &undo_absent) &&
-	       (rows_state_before(checkpoint, path) == NULL ||
-		undo_list_add(&telling->gone, path, &undo_absent)) &&
+	       undo_list_add(&telling->gone, path, &undo_absent) &&
 	       rows_each_before(checkpoint, (struct str){below, (size_t)size}, add_gone,
 				telling);
 }
@@ -691,6 +697,16 @@ static bool is_ignored(struct telling *telling, const char *name, bool is_folder
 	return walk_start_ignores(&telling->folder, name, is_folder);
 }
 
+/* Rules ignore PATH in the open folder: it gets a row, unless that folder has one. */
+static bool add_ignored(struct telling *telling, struct str path)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+
+	return rows_was_ignored(checkpoint, str_of(telling->folder_path)) ||
+	       !record_path_is_sound(path) ||
+	       undo_list_add(&checkpoint->now, path, &ignored_row);
+}
+
 static void add_linked(struct telling *telling, uint64_t inode)
 {
 	if (inode == 0)
@@ -712,6 +728,7 @@ static bool look_at_tree(struct telling *telling, struct str path)
 	struct walk_start start;
 	struct err err = {0};
 
+	looking->all_ignored = false;
 	if (!walk_start_open(&start, checkpoint->call, path.data, &err)) {
 		walk_start_fini(&start);
 		return true; /* it has just gone, and that is told */
@@ -779,6 +796,7 @@ static bool told_folder(struct telling *telling, const struct told *told,
 	if (was != NULL)
 		watcher_drop(checkpoint->watcher, told->path);
 	return tree_gone(telling, told->path) && look_at_tree(telling, told->path) &&
+	       (!telling->looking.all_ignored || add_ignored(telling, told->path)) &&
 	       add_tracked_below(telling, told->path);
 }
 
@@ -801,7 +819,7 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 	}
 	if (was == NULL && is_ignored(telling, name, false) &&
 	    tracked_find(&checkpoint->tracked, told->path) == NULL)
-		return true;
+		return add_ignored(telling, told->path);
 	return is_temporary(name, told->path) || !record_path_is_sound(told->path) ||
 	       undo_list_add(&checkpoint->now, told->path, &state);
 }
@@ -1242,6 +1260,7 @@ static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 	value_set_integer(details, "added", (int64_t)checkpoint->added);
 	value_set_integer(details, "removed", (int64_t)checkpoint->removed);
 	value_set_integer(details, "strange", (int64_t)checkpoint->strange);
+	value_set_integer(details, "unignored", (int64_t)checkpoint->unignored);
 	value_set_integer(details, "left_files", (int64_t)checkpoint->left_files);
 	value_set_integer(details, "left_bytes", (int64_t)checkpoint->left_bytes);
 	value_set_integer(details, "unreadable", (int64_t)checkpoint->unreadable);

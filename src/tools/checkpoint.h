@@ -72,8 +72,9 @@ struct checkpoint {
 	/* counts */
 	size_t changed, added, removed;
 	size_t strange; /* of these: changed before the command began, or after it ended */
-	size_t files;   /* in the list: all but folders */
-	size_t looked;  /* rows whose state is not that of the list */
+	size_t unignored; /* were ignored and are not now: no part of the step (rows.h) */
+	size_t files;     /* in the list: all but folders and ignored ones */
+	size_t looked;    /* rows whose state is not that of the list */
 	size_t copies, left_files;
 	uint64_t bytes, left_bytes;
 	/* the folder of all changes, "" for the workspace; NULL: there are none yet */

@@ -48,8 +48,8 @@ static bool tracked_is_clean(const struct tracked_files *files,
 
 /* The list made last. */
 
-/* The state of PATH there; NULL: it has none. */
-const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
+/* The state of PATH there, which may be that it was ignored; NULL: it has none. */
+static const struct undo_state *row_before(const struct checkpoint *checkpoint,
 					   struct str path)
 {
 	const struct list_before *before = &checkpoint->before;
@@ -58,6 +58,27 @@ const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
 	if (row == NULL)
 		row = undo_list_find(before->rows, path);
 	return row != NULL && row->state.kind != UNDO_ABSENT ? &row->state : NULL;
+}
+
+const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
+					   struct str path)
+{
+	const struct undo_state *state = row_before(checkpoint, path);
+
+	return state != NULL && state->kind != UNDO_IGNORED ? state : NULL;
+}
+
+bool rows_was_ignored(const struct checkpoint *checkpoint, struct str path)
+{
+	for (size_t end = 1; end <= path.size; end++) {
+		if (end < path.size && path.data[end] != '/')
+			continue;
+		const struct undo_state *state =
+			row_before(checkpoint, str_part(path, 0, end));
+		if (state != NULL && state->kind == UNDO_IGNORED)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -438,7 +459,8 @@ static bool keep_gone(struct checkpoint *checkpoint, struct str path,
 		      const struct undo_state *was, struct err *err)
 {
 	checkpoint->differs = true;
-	return tell_change(checkpoint, path, was, &undo_absent, err);
+	return was->kind == UNDO_IGNORED ||
+	       tell_change(checkpoint, path, was, &undo_absent, err);
 }
 
 /*
@@ -454,10 +476,37 @@ static bool is_there(const struct checkpoint *checkpoint, struct str path)
 	       !record_is_gits(path);
 }
 
+/* PATH, which had the state WAS, is ignored; NULL: it was not there. */
+static bool keep_ignored(struct checkpoint *checkpoint, struct str path,
+			 const struct undo_state *was, struct err *err)
+{
+	if (was != NULL && was->kind == UNDO_IGNORED)
+		return true;
+	checkpoint->differs = true;
+	return was == NULL || is_there(checkpoint, path) ||
+	       keep_gone(checkpoint, path, was, err);
+}
+
+/* Tell that ROW differs from WAS, unless it has only come into view. */
+static bool tell_present(struct checkpoint *checkpoint, const struct undo_row *row,
+			 const struct undo_state *was, struct err *err)
+{
+	if (was == NULL && checkpoint->is_step && rows_was_ignored(checkpoint, row->path)) {
+		checkpoint->unignored += row->state.kind != UNDO_FOLDER;
+		return true;
+	}
+	return tell_change(checkpoint, row->path, was != NULL ? was : &undo_absent,
+			   &row->state, err);
+}
+
 /* ROW is there, and had the state WAS; NULL: there was none. */
 static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
 			 const struct undo_state *was, struct err *err)
 {
+	if (row->state.kind == UNDO_IGNORED)
+		return keep_ignored(checkpoint, row->path, was, err);
+	if (was != NULL && was->kind == UNDO_IGNORED)
+		was = NULL;
 	if (was != NULL && rows_same_times(was, &row->state) &&
 	    (was->source != UNDO_IN_GIT ||
 	     !rows_is_lost(checkpoint,
@@ -479,8 +528,13 @@ static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
 		return err_set(err, ETIMEDOUT, "there was no time to copy it all");
 	return keep_row(checkpoint, row, was, err) &&
 	       ((was != NULL && undo_state_same(was, &row->state)) ||
-		tell_change(checkpoint, row->path, was != NULL ? was : &undo_absent,
-			    &row->state, err));
+		tell_present(checkpoint, row, was, err));
+}
+
+/* Has STATE a content? */
+static bool is_kept(const struct undo_state *state)
+{
+	return state->kind == UNDO_FILE || state->kind == UNDO_LINK;
 }
 
 /*
@@ -503,7 +557,8 @@ bool rows_keep_all(struct checkpoint *checkpoint, struct err *err)
 		       (row == NULL || strcmp(old->rows[at].path.data, row->path.data) < 0);
 		     at++) {
 			checkpoint->differs = true;
-			fine = is_there(checkpoint, old->rows[at].path) ||
+			fine = (old->rows[at].state.kind != UNDO_IGNORED &&
+				is_there(checkpoint, old->rows[at].path)) ||
 			       keep_gone(checkpoint, old->rows[at].path,
 					 &old->rows[at].state, err);
 		}
@@ -511,7 +566,7 @@ bool rows_keep_all(struct checkpoint *checkpoint, struct err *err)
 			break;
 		if (at < old->count && str_equal(old->rows[at].path, row->path))
 			was = &old->rows[at++].state;
-		checkpoint->files += row->state.kind != UNDO_FOLDER;
+		checkpoint->files += is_kept(&row->state);
 		fine = keep_present(checkpoint, row, was, err);
 	}
 	return fine;
@@ -538,22 +593,22 @@ bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
 		     at++) {
 			const struct str path = gone->rows[at].path;
 
-			was = rows_state_before(checkpoint, path);
+			was = row_before(checkpoint, path);
 			if (was == NULL || (row != NULL && str_equal(path, row->path)))
 				continue;
 			give_room(checkpoint, was);
-			checkpoint->files -= was->kind != UNDO_FOLDER;
+			checkpoint->files -= is_kept(was);
 			fine = undo_list_add(news, path, &undo_absent) &&
 			       keep_gone(checkpoint, path, was, err);
 		}
 		if (row == NULL || !fine)
 			break;
-		was = rows_state_before(checkpoint, row->path);
+		was = row_before(checkpoint, row->path);
 		if (was != NULL) {
 			give_room(checkpoint, was);
-			checkpoint->files -= was->kind != UNDO_FOLDER;
+			checkpoint->files -= is_kept(was);
 		}
-		checkpoint->files += row->state.kind != UNDO_FOLDER;
+		checkpoint->files += is_kept(&row->state);
 		fine = keep_present(checkpoint, row, was, err) &&
 		       undo_list_add(news, row->path, &row->state);
 	}

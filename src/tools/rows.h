@@ -3,6 +3,12 @@
  * has the times of its row before stays as it is. Of any other the content is kept, unless
  * the list's store or git has it already, and in a step the difference goes into the log.
  *
+ * A path that rules ignore has a row that says only this. The list has no rows of what
+ * lies in an ignored folder, unless git tracks it. A path that was ignored at the look
+ * before, or lay in an ignored folder then, and is not ignored now has come into view. It
+ * may be a person's file, of which nothing was kept, so it is no part of the step,
+ * whatever the step did to it, and undo never removes it.
+ *
  * A file that changes in the same ticks of the kernel's clock in which it is looked at
  * keeps no times, so the next look compares its content. Contents are kept up to a number
  * and a size; the details of the look count the files beyond these.
@@ -29,7 +35,7 @@ static inline bool rows_same_times(const struct undo_state *a, const struct undo
 	       a->ctime_ns == b->ctime_ns;
 }
 
-/* The state of PATH in the list made last; NULL: it has none. */
+/* The state of PATH in the list made last; NULL: it was not there, or was ignored. */
 const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
 					   struct str path);
 /*
@@ -39,6 +45,8 @@ const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
 bool rows_each_before(const struct checkpoint *checkpoint, struct str prefix,
 		      bool (*each)(void *context, const struct undo_row *row),
 		      void *context);
+/* Was PATH, or a folder above it, ignored when that list was made? */
+bool rows_was_ignored(const struct checkpoint *checkpoint, struct str path);
 /*
  * Is PATH in a layer that the cell throws away? A change there is no change of the
  * workspace.

@@ -1758,7 +1758,11 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct undo_row *left = a, *right = b;
 
-	return compare_paths(left->path, right->path);
+	const int order = compare_paths(left->path, right->path);
+
+	return order != 0 ? order
+			  : (left->state.kind > right->state.kind) -
+				    (left->state.kind < right->state.kind);
 }
 
 void undo_list_sort(struct undo_list *list)

@@ -296,7 +296,10 @@ static inline void undo_list_fini(struct undo_list *list)
 
 /* Add a row; its path is copied. False: there are UNDO_ROWS_MAX already. */
 bool undo_list_add(struct undo_list *list, struct str path, const struct undo_state *state);
-/* Sort the rows by path. Of two rows with the same path one stays. */
+/*
+ * Sort the rows by path. Of several rows with the same path one stays, and none that says
+ * only that the path is ignored when there is another.
+ */
 void undo_list_sort(struct undo_list *list);
 /* The index of the first row at or after PATH. */
 size_t undo_list_at(const struct undo_list *list, struct str path);

@@ -22,7 +22,7 @@ PROGRAM = os.path.abspath(sys.argv[2])
 ROUNDS, CHANGES = 30, 8
 WAIT_S = 120
 HEADER, STATE = 8, 136
-KINDS = {1: "file", 2: "link", 3: "folder"}
+KINDS = {1: "file", 2: "link", 3: "folder", 4: "ignored"}
 
 
 class Session:
@@ -167,7 +167,8 @@ def settled(session, oracle, may_stay=lambda path: False):
         listed = session.rows()
         differs = [("only listed", *row) for row in sorted(set(listed.items()) - set(there.items()))
                    if not may_stay(row[0])] + \
-                  [("not listed", *row) for row in sorted(set(there.items()) - set(listed.items()))]
+                  [("not listed", *row) for row in sorted(set(there.items()) - set(listed.items()))
+                   if row[1][0] != "ignored" or row[0] not in listed]
         if not differs or time.monotonic() > end:
             return differs
         time.sleep(0.1)
@@ -206,11 +207,16 @@ def git(work, *words):
 
 
 def kept_in(work):
-    """The workspace without what git ignores: all that begins with "ign", unless it is tracked."""
+    """The workspace as a list has it. Git ignores all that begins with "ign", unless it is tracked."""
     tracked = set(git(work, "ls-files", "-z").split("\0"))
-    found = walk(work)
-    return {path: row for path, row in found.items() if (path in tracked and row[0] != "folder") or
-            not any(name.startswith("ign") for name in path.split("/"))}
+    found = {}
+    for path, row in walk(work).items():
+        names = path.split("/")
+        if (path in tracked and row[0] != "folder") or not any(name.startswith("ign") for name in names):
+            found[path] = row
+        elif not any(name.startswith("ign") for name in names[:-1]):
+            found[path] = "ignored", 0
+    return found
 
 
 def git_change(chance, work):
@@ -271,6 +277,26 @@ def after_any_change_the_list_is_that_of_a_walk_and_all_can_be_undone(root, work
 @place
 def the_same_in_a_repository_beside_a_user(root, work):
     rounds_in_git(root, work, 1, ROUNDS)
+
+
+@place
+def a_file_that_a_session_has_seen_ignored_stays_when_git_tracks_it(root, work):
+    git(work, "init", "-q")
+    with open(os.path.join(work, ".gitignore"), "w", encoding="utf-8") as file:
+        file.write("ign*\n")
+    session = Session(root, work)
+    session.bash("true")
+    assert "added" not in session.bash("echo one >ign1; mkdir ignored; echo two >ignored/x")
+    said = session.bash("git add -f ign1 ignored; echo new >new")
+    assert "added: 1 file;" in said and "not ignored any more, and left by glovebox undo: 2 files" in said, said
+    said = session.bash("rm ign1; echo again >ign2; git add -f ign2; mkdir ign; echo in >ign/x; mv ign kept")
+    assert "added: 2 files, removed: 1;" in said and "not ignored" not in said, said
+    session.close()
+    assert session.undo().returncode == 0
+    assert set(walk(work)) == {".gitignore", "ign1", "ignored", "ignored/x", "new"}
+    assert session.undo().returncode == 0 and session.undo().returncode == 1
+    assert set(walk(work)) == {".gitignore", "ign1", "ignored", "ignored/x"}
+    assert git(work, "ls-files") == ""
 
 
 @place

@@ -70,6 +70,7 @@ struct walk_item {
 	struct rules *rules;
 	size_t depth;    /* of the folder; the start is 0 */
 	bool ignored;    /* the folder is ignored, with all its content */
+	bool named;      /* and the folder around it is not */
 	bool count_only; /* it lies below the wanted depth */
 	char *part;      /* directory entries; NULL: they must be read */
 	size_t part_size;
@@ -864,6 +865,7 @@ static void walker_found_folder(struct walker *walker, struct reading *reading,
 	item = walk_item_new(walk, reading->rules, path, STR(""));
 	item->depth = depth;
 	item->ignored = ignored;
+	item->named = ignored && !reading->item->ignored;
 	item->count_only = options->depth > 0 && depth >= options->depth;
 	walk_stack_push(&walker->stack, item);
 }
@@ -904,6 +906,7 @@ static void walker_found(struct walker *walker, struct reading *reading,
 			.name = walker->path + walker->path_at + item->path_size + slash,
 			.path = path,
 			.depth = item->depth + 1,
+			.named = ignored && !item->ignored,
 		};
 
 		reading->files++;
@@ -1082,6 +1085,7 @@ static void walker_visit_folder(struct walker *walker, const struct reading *rea
 		.name = slash ? slash + 1 : item->path,
 		.path = {item->path, item->path_size},
 		.depth = item->depth,
+		.named = item->named,
 		.folders = reading->folders,
 		.files = reading->files,
 		.ignored = reading->ignored,

@@ -85,8 +85,9 @@ struct walk_entry {
 	int folder_fd;
 	uint64_t folder; /* a number of this folder, which one thread never uses twice */
 	const char *name;
-	struct str path;                  /* relative to the start, ends in NUL */
-	size_t depth;                     /* 1: in the start folder itself */
+	struct str path; /* relative to the start, ends in NUL */
+	size_t depth;    /* 1: in the start folder itself */
+	bool named; /* ignored by a rule that names the entry, not only a folder above it */
 	uint64_t folders, files, ignored; /* of a folder: what it holds */
 };
 

@@ -134,14 +134,22 @@ static void a_log_that_lies_is_refused(void **state)
 		assert_false(undo_log_read(&reader, fd, &err));
 		assert_int_equal(err.code, EINVAL);
 	}
-	/* A kind that there is not, and a chunk of no known name. */
-	struct undo_state odd = {.kind = (enum undo_kind)9};
+	/* A kind that there is not, one that only a list may have, and an unknown chunk. */
+	const enum undo_kind kinds[] = {(enum undo_kind)9, UNDO_IGNORED};
 	struct undo_reader reader = {0};
-	struct undo_log log;
-	auto_close int fd = memory();
-	undo_log_begin(&log, fd, 1);
-	assert_true(undo_log_change(&log, STR("a"), &odd, &undo_absent, &err));
-	assert_false(undo_log_read(&reader, fd, &err));
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const struct undo_state odd = {.kind = kinds[i]};
+		struct undo_log log;
+		auto_close int before = memory();
+		auto_close int after = memory();
+
+		undo_log_begin(&log, before, 1);
+		assert_true(undo_log_change(&log, STR("a"), &odd, &undo_absent, &err));
+		assert_false(undo_log_read(&reader, before, &err));
+		undo_log_begin(&log, after, 1);
+		assert_true(undo_log_change(&log, STR("a"), &undo_absent, &odd, &err));
+		assert_false(undo_log_read(&reader, after, &err));
+	}
 	auto_close int other = memory();
 	assert_true(fd_write_all(other, "XXXX\0\0\0\0\1\0\0\0\0\0\0\0y", 17, &err));
 	assert_false(undo_log_read(&reader, other, &err));
