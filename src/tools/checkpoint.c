@@ -615,6 +615,8 @@ struct telling {
 	uint64_t *linked;
 	size_t linked_count, linked_room;
 	bool any_linked;
+	/* a name was made, written and moved away, and one may have gone unseen */
+	bool carried, dropped;
 	bool git;   /* something in the git folder was told */
 	bool whole; /* the whole workspace must be looked at instead */
 	struct err *err;
@@ -792,6 +794,7 @@ static bool told_folder(struct telling *telling, const struct told *told,
 		if (closed >= 0)
 			walk_mend_folder(closed);
 	}
+	telling->dropped = true;
 	/* Its watches may be those of a folder that was moved away. */
 	if (was != NULL)
 		watcher_drop(checkpoint->watcher, told->path);
@@ -824,16 +827,42 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 	       undo_list_add(&checkpoint->now, told->path, &state);
 }
 
+/*
+ * A file that was made here, or was moved to here, may have gone since. It may have been
+ * another name of a file that was written by that name, or a folder with such a name: a
+ * look at the whole workspace is due. All that was here before, was made and came is there
+ * now, was moved away or is gone. A file that was moved away came somewhere else, and is
+ * looked for there.
+ */
+static void note_passed(struct telling *telling, const struct told *told, bool is_there)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	const bool was = rows_state_before(checkpoint, told->path) != NULL;
+	const unsigned written = told->how & (TOLD_WRITTEN | TOLD_FOLDER);
+	const bool in_ignored = (told->how & TOLD_IN_IGNORED) != 0;
+	const unsigned all = was + told->made + told->came;
+	const unsigned found = told->left + is_there;
+
+	if (told->made + told->came == 0)
+		return;
+	telling->carried = telling->carried || (!in_ignored && written && told->left > 0);
+	/* Without a move, one that is gone is the one that was here before. */
+	if (all <= found || (told->left == 0 && all - found <= was))
+		return;
+	/* Nobody tells of writes in an ignored folder, where programs make many names. */
+	if (in_ignored)
+		telling->dropped = telling->dropped || told->came > 0;
+	else if (written || told->came > 0)
+		checkpoint->owes = true;
+}
+
 /* A name that is gone may have been a second one of a file that was written by it. */
 static void note_partners(struct telling *telling, const struct told *told)
 {
 	const struct undo_state *was = rows_state_before(telling->checkpoint, told->path);
-	const unsigned passing = TOLD_MADE | TOLD_WRITTEN;
 
 	if (was != NULL && was->kind == UNDO_FILE && (told->how & TOLD_WRITTEN) != 0)
 		add_linked(telling, was->inode);
-	if (was == NULL && (told->how & passing) == passing && (told->how & TOLD_MOVED) == 0)
-		telling->checkpoint->owes = true;
 }
 
 static bool told_gone(struct telling *telling, const struct told *told)
@@ -887,6 +916,8 @@ static bool look_at_name(struct telling *telling, const struct told *told)
 	if (is_special(telling, told, name))
 		return true;
 	if (is_in_trees(telling, told->path)) {
+		/* It was listed anew wherever it is, perhaps in a folder that was moved. */
+		note_passed(telling, told, (told->how & TOLD_GONE) == 0);
 		if ((told->how & TOLD_GONE) != 0)
 			note_partners(telling, told);
 		return true;
@@ -894,8 +925,11 @@ static bool look_at_name(struct telling *telling, const struct told *told)
 	folder_open(telling, told->path);
 	if (!told_above(telling, told))
 		return false;
-	if (telling->folder_fd < 0 ||
-	    fstatat(telling->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	const bool is_there =
+		telling->folder_fd >= 0 &&
+		fstatat(telling->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	note_passed(telling, told, is_there);
+	if (!is_there)
 		return told_gone(telling, told);
 	if (S_ISDIR(st.st_mode))
 		return told_folder(telling, told, name, &st);
@@ -1019,6 +1053,7 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	if (fine && !telling->whole && telling->git)
 		fine = look_at_git(telling);
 	fine = fine && (telling->whole || look_at_partners(telling));
+	checkpoint->owes = checkpoint->owes || (telling->carried && telling->dropped);
 	return fine || tell_full(telling->err);
 }
 

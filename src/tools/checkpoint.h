@@ -8,8 +8,9 @@
  * cost is that of the changes. It is at the whole workspace when there is no watcher yet,
  * when changes were missed, when rules of what is ignored have changed, and when the
  * front wants that. Both ways find the same, but for one case: a file that was written by
- * way of a link which was made and removed again within one step. Then `owes` says that
- * a look at the whole workspace is due.
+ * way of another name which was made and went again within one step. Then `owes` says
+ * that a look at the whole workspace is due. It does not where nothing was told of that
+ * name: in an ignored folder, and in a folder that the step itself made and left.
  *
  * git's index is read by our own reader and not by `git ls-files`: the worker stays
  * usable, and no program of the project's configuration runs. The front makes the

@@ -69,16 +69,26 @@ static void told_names_init(struct told_names *told)
 	arena_init(&told->paths);
 }
 
-static void told_add(struct told_names *told, struct str path, unsigned how)
+/* Add NAME; its path is copied. */
+static void told_add(struct told_names *told, const struct told *name)
 {
 	if (told->count == told->room) {
 		told->room = told->room > 0 ? 2 * told->room : 64;
 		told->names = memory_grow(told->names, told->room, sizeof(*told->names));
 	}
-	told->names[told->count++] = (struct told){
-		.path = {arena_copy(&told->paths, path), path.size},
-		.how = how,
-	};
+	told->names[told->count] = *name;
+	told->names[told->count++].path.data = arena_copy(&told->paths, name->path);
+}
+
+/* NAME has the path of the last one, and tells more of it. */
+static void told_join(struct told_names *told, const struct told *name)
+{
+	struct told *last = &told->names[told->count - 1];
+
+	last->how |= name->how;
+	last->made += name->made;
+	last->came += name->came;
+	last->left += name->left;
 }
 
 static int compare_told(const void *a, const void *b)
@@ -88,7 +98,7 @@ static int compare_told(const void *a, const void *b)
 	return strcmp(left->path.data, right->path.data);
 }
 
-/* Sort by path; of names with the same path one stays, with the bits of all. */
+/* Sort by path; of names with the same path one stays, with the bits and sums of all. */
 static void told_sort(struct told_names *told)
 {
 	struct told_names sorted;
@@ -102,9 +112,9 @@ static void told_sort(struct told_names *told)
 
 		if (sorted.count > 0 &&
 		    str_equal(sorted.names[sorted.count - 1].path, name->path))
-			sorted.names[sorted.count - 1].how |= name->how;
+			told_join(&sorted, name);
 		else
-			told_add(&sorted, name->path, name->how);
+			told_add(&sorted, name);
 	}
 	told_names_fini(told);
 	*told = sorted;
@@ -117,16 +127,16 @@ static void give_up(struct watcher *watcher, int code, const char *why)
 		(void)err_set(&watcher->useless, code, "%s", why);
 }
 
-static void note(struct watcher *watcher, struct str path, unsigned how)
+static void note(struct watcher *watcher, const struct told *name)
 {
 	struct told_names *told = &watcher->told;
 
 	/* A program that writes in small pieces is told again and again. */
-	if (told->count > 0 && str_equal(told->names[told->count - 1].path, path)) {
-		told->names[told->count - 1].how |= how;
+	if (told->count > 0 && str_equal(told->names[told->count - 1].path, name->path)) {
+		told_join(told, name);
 		return;
 	}
-	told_add(told, path, how);
+	told_add(told, name);
 	if (told->count < watcher->sort_at)
 		return;
 	told_sort(told);
@@ -150,6 +160,8 @@ static unsigned how_of(const struct inotify_event *event, enum watched kind)
 		how |= TOLD_IN_IGNORED;
 	if (kind == WATCHED_GIT)
 		how |= TOLD_IN_GIT;
+	if (event->mask & IN_ISDIR)
+		how |= TOLD_FOLDER;
 	return how;
 }
 
@@ -181,14 +193,18 @@ static void take_event(struct watcher *watcher, const struct inotify_event *even
 		/* The tree itself was moved or removed. */
 		watcher->missed = watcher->missed || is_root;
 		if (!(event->mask & IN_MOVE_SELF))
-			note(watcher, str_of(folder->path),
-			     TOLD_UNWATCHED | how_of(event, folder->kind));
+			note(watcher,
+			     &(struct told){
+				     .path = str_of(folder->path),
+				     .how = TOLD_UNWATCHED | how_of(event, folder->kind),
+			     });
 		if (event->mask & IN_IGNORED)
 			folder_forget(watcher, number);
 		return;
 	}
 	if (folder->kind == WATCHED_FILE) {
-		note(watcher, str_of(folder->path), TOLD_WRITTEN);
+		note(watcher,
+		     &(struct told){.path = str_of(folder->path), .how = TOLD_WRITTEN});
 		return;
 	}
 	/* An event without a name is of the folder itself; its own folder tells of that. */
@@ -199,7 +215,13 @@ static void take_event(struct watcher *watcher, const struct inotify_event *even
 	if (size >= (int)sizeof(path))
 		watcher->missed = true;
 	else
-		note(watcher, (struct str){path, (size_t)size}, how_of(event, folder->kind));
+		note(watcher, &(struct told){
+				      .path = {path, (size_t)size},
+				      .how = how_of(event, folder->kind),
+				      .made = (event->mask & IN_CREATE) != 0,
+				      .came = (event->mask & IN_MOVED_TO) != 0,
+				      .left = (event->mask & IN_MOVED_FROM) != 0,
+			      });
 }
 
 /* Take all events that the kernel has. The lock is held. */

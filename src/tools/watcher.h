@@ -47,11 +47,14 @@ enum {
 	TOLD_UNWATCHED = 1 << 4,
 	TOLD_IN_IGNORED = 1 << 5, /* in a folder of WATCHED_IGNORED */
 	TOLD_IN_GIT = 1 << 6,
+	TOLD_FOLDER = 1 << 7, /* the name was, at least once, that of a folder */
 };
 
 struct told {
 	struct str path; /* relative to the tree, ends in NUL */
 	unsigned how;
+	/* how often something was made here, was moved to here, and was moved away */
+	unsigned made, came, left;
 };
 
 /* In order of path, each path once. */

@@ -160,6 +160,28 @@ def change(chance, work):
     ])
 
 
+def ways_unseen(path, new, other, text="more"):
+    """Lines of shell that write PATH by another name of it, which is gone in the end. NEW and OTHER are free."""
+    linked = f"ln {path} {new} && echo {text} >>{new} && "
+    folder = f"mkdir {new} && ln {path} {new}/l && echo {text} >>{new}/l && "
+    return [
+        linked + f"rm {new}", linked + f"mv {new} {other} && rm {other}", linked + f"rm {new} && echo new >{new}",
+        linked + f"mv {new} {other} && echo new >{new} && mv {new} {other}",
+        linked + f"mkdir {other} && mv {new} {other} && rm -r {other}",
+        linked + f"mkdir {other} && mv {new} {other} && rm {other}/*",
+        folder + f"rm -r {new}", folder + f"mv {new} {other} && rm -r {other}",
+        folder + f"mkdir {other} && mv {new} {other} && rm -r {other}",
+    ]
+
+
+def change_unseen(chance, work):
+    rows = walk(work)
+    path = chance.choice([path for path, (kind, _) in rows.items() if kind == "file"] or ["x"])
+    folders = [path for path, (kind, _) in rows.items() if kind == "folder"] or ["."]
+    new, other = (os.path.join(chance.choice(folders), name + str(chance.randrange(20))) for name in "lm")
+    return chance.choice(ways_unseen(path, new, other, chance.random()))
+
+
 def settled(session, oracle, may_stay=lambda path: False):
     """How the list differs from ORACLE, in the end; on a slow machine a look may end behind the answer."""
     end, there = time.monotonic() + WAIT_S, oracle()
@@ -185,7 +207,7 @@ def rounds(root, work, seed, count):
     session = Session(root, work)
     session.bash("true")
     for number in range(count):
-        command = some_changes(chance, work)
+        command = change_unseen(chance, work) if number % 10 == 9 else some_changes(chance, work)
         session.bash(command)
         differs = settled(session, lambda: walk(work))
         assert not differs, (seed, number, command, differs)
@@ -277,6 +299,21 @@ def after_any_change_the_list_is_that_of_a_walk_and_all_can_be_undone(root, work
 @place
 def the_same_in_a_repository_beside_a_user(root, work):
     rounds_in_git(root, work, 1, ROUNDS)
+
+
+@place
+def a_change_by_a_name_that_is_gone_is_found_before_the_session_ends(root, work):
+    plant(work)
+    before = contents(work)
+    for command in ways_unseen("a/b/c/x", "a/new", "g/other"):
+        session = Session(root, work)
+        session.bash("true")
+        session.bash(command)
+        session.close()
+        assert contents(work) != before, command
+        while session.undo().returncode == 0:
+            pass
+        assert contents(work) == before, command
 
 
 @place

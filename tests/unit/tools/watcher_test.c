@@ -113,6 +113,13 @@ static void a_moved_folder_is_two_names(void **state)
 	assert_true(watcher_take(tree->watcher, &told));
 	assert_int_equal(how(&told, "a") & TOLD_MOVED, TOLD_MOVED);
 	assert_int_equal(how(&told, "b") & TOLD_MOVED, TOLD_MOVED);
+	for (size_t i = 0; i < told.count; i++) {
+		const struct told *name = &told.names[i];
+
+		assert_int_equal(name->left, str_is(name->path, "a"));
+		assert_int_equal(name->came, str_is(name->path, "b"));
+		assert_int_equal(name->made, !str_is(name->path, "b"));
+	}
 	/* Under its old path, until it is added under the new one. */
 	assert_true(how(&told, "a/x") != 0);
 	told_names_fini(&told);
