@@ -1840,7 +1840,7 @@ static void rest_due(struct timer *timer)
 		(void)keeper_sync_files(keeper, &err);
 	/* A look that takes long would delay the next call. */
 	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US) {
-		if (keeper->unsaved)
+		if (keeper->unsaved || keeper->owes_whole)
 			rest_tend(timer);
 		return;
 	}
