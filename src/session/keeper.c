@@ -834,6 +834,7 @@ static void keeper_release_owner(struct keeper *keeper);
 static void owe_job(struct keeper *keeper);
 static void keeper_sync_start(struct keeper *keeper);
 static bool keeper_tend(struct keeper *keeper);
+static void rest_tend(struct timer *timer);
 
 void keeper_begin(struct keeper *keeper)
 {
@@ -1688,6 +1689,10 @@ static void sync_done(void *context, struct running *running)
 		 */
 		fd_close(&keeper->fds[0]);
 		(void)keeper_sync_files(keeper, &err);
+		/* The session may have come to rest during this look. */
+		if (keeper->ahead.due_ms == CLOCK_NEVER &&
+		    (keeper->unsaved || keeper->owes_whole))
+			rest_tend(&keeper->ahead);
 	}
 }
 
