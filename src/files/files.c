@@ -189,13 +189,6 @@ bool files_say_no_folder(const char *shown, struct err *err)
 						: "Name a folder.");
 }
 
-bool files_asks_folder(const char *path)
-{
-	struct str text = str_of(path);
-
-	return text.size > 1 && (str_ends(text, STR("/")) || str_ends(text, STR("/.")));
-}
-
 bool files_normal(const struct files *files, const char *path, struct buf *out,
 		  struct err *err)
 {

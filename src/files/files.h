@@ -209,4 +209,9 @@ bool files_say(int code, const char *shown, struct err *err);
  */
 bool files_say_no_folder(const char *shown, struct err *err);
 /* Does PATH end as only the path of a folder does ("a/" and "a/.")? */
-bool files_asks_folder(const char *path);
+static inline bool files_asks_folder(const char *path)
+{
+	struct str text = str_of(path);
+
+	return text.size > 1 && (str_ends(text, STR("/")) || str_ends(text, STR("/.")));
+}

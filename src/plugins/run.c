@@ -1116,7 +1116,7 @@ static enum result_status plugin_execute(struct call *call, struct tool_result *
 		(void)run_script(&script);
 	else
 		(void)look(&script, subcommand);
-	spill_fini(&script.spill);
+	fd_close(&script.spill.fd);
 	program_run_fini(&script.run);
 	arena_fini(&script.arena);
 	return result->status;

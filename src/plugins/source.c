@@ -289,12 +289,6 @@ static bool parse_toolbox(const struct plugin_places *places, const struct value
 			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
 }
 
-bool plugin_source_is_toolbox(const struct value *entry)
-{
-	return value_member(entry, "toolbox") != NULL ||
-	       str_starts(value_str(entry), STR("toolbox:"));
-}
-
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err)
 {

@@ -49,7 +49,11 @@ struct plugin_source {
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err);
 /* Does ENTRY name a toolbox? Other errors in it do not matter. */
-bool plugin_source_is_toolbox(const struct value *entry);
+static inline bool plugin_source_is_toolbox(const struct value *entry)
+{
+	return value_member(entry, "toolbox") != NULL ||
+	       str_starts(value_str(entry), STR("toolbox:"));
+}
 void plugin_source_fini(struct plugin_source *source);
 /* Append the name of SOURCE for people: the path, or URL#REF. */
 void plugin_source_name(const struct plugin_source *source, struct buf *name);

@@ -292,14 +292,11 @@ bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 	}
 }
 
-uint32_t frame_add_bytes(struct str bytes, struct buf *out)
-{
-	return buf_addstr(out, bytes) ? (uint32_t)bytes.size : 0;
-}
-
 uint32_t frame_add_text(const char *text, struct buf *out)
 {
-	return frame_add_bytes((struct str){text, strlen(text) + 1}, out);
+	const size_t size = strlen(text) + 1;
+
+	return buf_add(out, text, size) ? (uint32_t)size : 0;
 }
 
 uint32_t frame_add_value(const struct value *value, struct buf *out)

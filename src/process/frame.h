@@ -97,7 +97,6 @@ bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
  * is 0 and OUT has overflowed. A text ends with NUL, a value is JSON, and a part that
  * is left out has no bytes.
  */
-uint32_t frame_add_bytes(struct str bytes, struct buf *out);
 uint32_t frame_add_text(const char *text, struct buf *out);
 uint32_t frame_add_value(const struct value *value, struct buf *out);
 uint32_t frame_add_unless_empty(const struct value *value, struct buf *out);

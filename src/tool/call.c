@@ -410,11 +410,6 @@ bool spill_name(const struct spill *spill, struct buf *path)
 	return named;
 }
 
-void spill_fini(struct spill *spill)
-{
-	fd_close(&spill->fd);
-}
-
 /* Prints and reads questions and replies as JSON. */
 
 static bool is_kind(const char *kind)

@@ -203,8 +203,8 @@ int spill_open(const char *folder);
 bool spill_keep(int fd, const char *folder, struct buf *path);
 
 /*
- * A spill that is filled piece by piece. Initialise it with {.fd = -1}, end it with
- * spill_fini.
+ * A spill that is filled piece by piece. Initialise it with {.fd = -1}, and close `fd` in
+ * the end.
  */
 struct spill {
 	const char *const *environment; /* of the call's programs */
@@ -219,7 +219,6 @@ struct spill {
 void spill_add(struct spill *spill, struct str bytes);
 /* If the spill holds something, name it and set PATH. */
 bool spill_name(const struct spill *spill, struct buf *path);
-void spill_fini(struct spill *spill);
 
 /*
  * The messages that a worker sends about its running call (FRAME_TELL), the questions

@@ -232,7 +232,8 @@ bool tool_result_print(const struct tool_result *result, struct buf *out)
 
 	if (!buf_add(out, &head, sizeof(head)))
 		return false;
-	head.sizes[RESULT_TEXT] = frame_add_bytes(buf_str(&result->text), out);
+	if (buf_addstr(out, buf_str(&result->text)))
+		head.sizes[RESULT_TEXT] = (uint32_t)result->text.size;
 	head.sizes[RESULT_DETAILS] = frame_add_unless_empty(result->details, out);
 	head.sizes[RESULT_CONTENT] = frame_add_unless_empty(result->content, out);
 	head.sizes[RESULT_SEEN] = frame_add_unless_empty(result->seen, out);

@@ -1083,7 +1083,7 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	undo_list_sort(&telling.gone);
 	*whole = telling.whole || watcher_useless(checkpoint->watcher) != NULL;
 	fine = fine && !*whole &&
-	       (rows_keep_told(checkpoint, &telling.gone, news, err) || tell_full(err));
+	       (rows_keep(checkpoint, &telling.gone, news, err) || tell_full(err));
 	undo_list_fini(&telling.gone);
 	told_names_fini(&told);
 	undo_list_fini(&telling.trees);
@@ -1359,7 +1359,7 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 			      "a folder is thrown away in the end");
 	bool fine = look_at_all(checkpoint, err);
 	*look_us = clock_now_us() - began_us;
-	fine = fine && rows_keep_all(checkpoint, err) &&
+	fine = fine && rows_keep(checkpoint, NULL, NULL, err) &&
 	       checkpoint_tell_made(checkpoint, err);
 	if (checkpoint->watcher != NULL && watcher_useless(checkpoint->watcher) != NULL) {
 		(void)err_set(&checkpoint->unwatched, ENOSPC, "%s",

@@ -48,9 +48,7 @@ static bool tracked_is_clean(const struct tracked_files *files,
 
 /* The list made last. */
 
-/* The state of PATH there, which may be that it was ignored; NULL: it has none. */
-static const struct undo_state *row_before(const struct checkpoint *checkpoint,
-					   struct str path)
+const struct undo_state *rows_before(const struct checkpoint *checkpoint, struct str path)
 {
 	const struct list_before *before = &checkpoint->before;
 	const struct undo_row *row = undo_list_find(before->changed, path);
@@ -58,27 +56,6 @@ static const struct undo_state *row_before(const struct checkpoint *checkpoint,
 	if (row == NULL)
 		row = undo_list_find(before->rows, path);
 	return row != NULL && row->state.kind != UNDO_ABSENT ? &row->state : NULL;
-}
-
-const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
-					   struct str path)
-{
-	const struct undo_state *state = row_before(checkpoint, path);
-
-	return state != NULL && state->kind != UNDO_IGNORED ? state : NULL;
-}
-
-bool rows_was_ignored(const struct checkpoint *checkpoint, struct str path)
-{
-	for (size_t end = 1; end <= path.size; end++) {
-		if (end < path.size && path.data[end] != '/')
-			continue;
-		const struct undo_state *state =
-			row_before(checkpoint, str_part(path, 0, end));
-		if (state != NULL && state->kind == UNDO_IGNORED)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -283,19 +260,6 @@ static bool is_content_of(const struct undo_state *old, int file)
 		return is_object_of(old, file);
 	return undo_state_hash(file, &now, NULL) &&
 	       memcmp(now.digest, old->digest, UNDO_DIGEST) == 0;
-}
-
-/*
- * Is the content of OLD lost? Git drops an object some time after the index, where the
- * file is TRACKED (NULL: nowhere), names it no more; and all of them with a repository.
- */
-bool rows_is_lost(const struct checkpoint *checkpoint, const struct tracked *tracked,
-		  const struct undo_state *old)
-{
-	return old->source == UNDO_IN_GIT &&
-	       (!checkpoint->has_git || tracked == NULL ||
-		old->object_size != checkpoint->tracked.object_size ||
-		memcmp(old->object, tracked->object, old->object_size) != 0);
 }
 
 /* Is it the file of OLD, not written since? Its permissions do not count. */
@@ -541,7 +505,7 @@ static bool is_kept(const struct undo_state *state)
  * Go through both lists in order: rows only in the old list, in both, only in the new
  * list.
  */
-bool rows_keep_all(struct checkpoint *checkpoint, struct err *err)
+static bool keep_all(struct checkpoint *checkpoint, struct err *err)
 {
 	const struct undo_list *old = checkpoint->before.rows;
 	struct undo_list *now = &checkpoint->now;
@@ -576,8 +540,8 @@ bool rows_keep_all(struct checkpoint *checkpoint, struct err *err)
  * The same for the rows that were told: `now` has those that are there, GONE the paths
  * that may be gone. The rows of GONE that were in the list are added to NEWS, as absent.
  */
-bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
-		    struct undo_list *news, struct err *err)
+static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
+		      struct undo_list *news, struct err *err)
 {
 	struct undo_list *now = &checkpoint->now;
 	size_t at = 0;
@@ -593,7 +557,7 @@ bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
 		     at++) {
 			const struct str path = gone->rows[at].path;
 
-			was = row_before(checkpoint, path);
+			was = rows_before(checkpoint, path);
 			if (was == NULL || (row != NULL && str_equal(path, row->path)))
 				continue;
 			give_room(checkpoint, was);
@@ -603,7 +567,7 @@ bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
 		}
 		if (row == NULL || !fine)
 			break;
-		was = row_before(checkpoint, row->path);
+		was = rows_before(checkpoint, row->path);
 		if (was != NULL) {
 			give_room(checkpoint, was);
 			checkpoint->files -= is_kept(was);
@@ -613,4 +577,11 @@ bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
 		       undo_list_add(news, row->path, &row->state);
 	}
 	return fine;
+}
+
+bool rows_keep(struct checkpoint *checkpoint, const struct undo_list *gone,
+	       struct undo_list *news, struct err *err)
+{
+	return gone != NULL ? keep_told(checkpoint, gone, news, err)
+			    : keep_all(checkpoint, err);
 }

@@ -22,6 +22,7 @@
 #include "undo/store.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum {
 	ROWS_STOP_EVERY = 256
@@ -35,9 +36,18 @@ static inline bool rows_same_times(const struct undo_state *a, const struct undo
 	       a->ctime_ns == b->ctime_ns;
 }
 
-/* The state of PATH in the list made last; NULL: it was not there, or was ignored. */
-const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
-					   struct str path);
+/* The state of PATH in the list made last, also that it was ignored; NULL: not there. */
+const struct undo_state *rows_before(const struct checkpoint *checkpoint, struct str path);
+
+/* The same; NULL: it was not there, or was ignored. */
+static inline const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
+							 struct str path)
+{
+	const struct undo_state *state = rows_before(checkpoint, path);
+
+	return state != NULL && state->kind != UNDO_IGNORED ? state : NULL;
+}
+
 /*
  * Call EACH with the rows of that list whose paths begin with PREFIX, in no particular
  * order. False: EACH has returned false.
@@ -45,26 +55,45 @@ const struct undo_state *rows_state_before(const struct checkpoint *checkpoint,
 bool rows_each_before(const struct checkpoint *checkpoint, struct str prefix,
 		      bool (*each)(void *context, const struct undo_row *row),
 		      void *context);
+
 /* Was PATH, or a folder above it, ignored when that list was made? */
-bool rows_was_ignored(const struct checkpoint *checkpoint, struct str path);
+static inline bool rows_was_ignored(const struct checkpoint *checkpoint, struct str path)
+{
+	for (size_t end = 1; end <= path.size; end++) {
+		if (end < path.size && path.data[end] != '/')
+			continue;
+		const struct undo_state *state =
+			rows_before(checkpoint, str_part(path, 0, end));
+		if (state != NULL && state->kind == UNDO_IGNORED)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Is PATH in a layer that the cell throws away? A change there is no change of the
  * workspace.
  */
 bool rows_is_passing(const struct checkpoint *checkpoint, struct str path);
+
 /*
  * Is the content of OLD lost? Git drops an object some time after the index, where the
  * file is TRACKED (NULL: nowhere), names it no more; and all of them with a repository.
  */
-bool rows_is_lost(const struct checkpoint *checkpoint, const struct tracked *tracked,
-		  const struct undo_state *old);
+static inline bool rows_is_lost(const struct checkpoint *checkpoint,
+				const struct tracked *tracked, const struct undo_state *old)
+{
+	return old->source == UNDO_IN_GIT &&
+	       (!checkpoint->has_git || tracked == NULL ||
+		old->object_size != checkpoint->tracked.object_size ||
+		memcmp(old->object, tracked->object, old->object_size) != 0);
+}
 
-/* `now` is the whole workspace: keep it, and tell how it differs from `before`. */
-bool rows_keep_all(struct checkpoint *checkpoint, struct err *err);
 /*
- * The same for the rows that were told: `now` has those that are there, GONE the paths
- * that may be gone. The rows that differ are added to NEWS; those of GONE as absent. False
+ * Keep the rows of `now`, and tell how they differ from `before`. GONE is NULL: `now` is
+ * the whole workspace. Else `now` has the rows that were told, and GONE the paths that may
+ * be gone. The rows that differ are then added to NEWS; those of GONE as absent. False
  * without a text in ERR: NEWS is full.
  */
-bool rows_keep_told(struct checkpoint *checkpoint, const struct undo_list *gone,
-		    struct undo_list *news, struct err *err);
+bool rows_keep(struct checkpoint *checkpoint, const struct undo_list *gone,
+	       struct undo_list *news, struct err *err);
