@@ -776,6 +776,9 @@ int undo_store_scratch(const struct undo_store *store, struct err *err)
 
 enum { SPARED_DIGITS = 16 };
 
+/* How long to wait for another process's lock: of a list, of the whole store. */
+enum { LIST_WAIT_MS = 1000, HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
+
 static void list_name(const struct undo_store *store, char name[UNDO_NAME_MAX])
 {
 	(void)snprintf(name, UNDO_NAME_MAX, "%s%s", store->rights_hash, UNDO_LIST_ENDING);
@@ -812,16 +815,22 @@ static void list_spare(const struct undo_store *store, const char *name)
 	(void)!linkat(store->folder, name, store->folder, spared, 0);
 }
 
-/* The list NAME, locked; -1 with errno. */
+/*
+ * The list NAME, locked; -1 with errno. Who locks a list alone only removes it. If that
+ * takes longer than LIST_WAIT_MS, the list is used unlocked.
+ */
 static int list_open(const struct undo_store *store, const char *name, struct stat *st)
 {
+	const int64_t until = clock_now_ms() + LIST_WAIT_MS;
+
 	for (;;) {
 		auto_close int fd =
 			openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (fd < 0)
 			return -1;
-		(void)flock(fd, LOCK_SH);
+		while (flock(fd, LOCK_SH | LOCK_NB) < 0 && clock_now_ms() < until)
+			(void)poll(NULL, 0, HOLD_PAUSE_MS);
 		/* Another process may have removed the list before it was locked. */
 		if (fstat(fd, st) < 0 || st->st_nlink > 0)
 			return fd_take(&fd);
@@ -1365,8 +1374,6 @@ static void drop_old_list(void *context, const char *name)
 	if (is_spared_list(name) || is_old(context, name))
 		drop_list(context, name);
 }
-
-enum { HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
 
 bool undo_store_hold(const struct undo_store *store, int *held, struct err *err)
 {
