@@ -1,13 +1,14 @@
 /*
  * sanitizers: what AddressSanitizer does in a program that nobody gave ASAN_OPTIONS, as in
  * a cell, where the environment is empty. Only sanitizer builds of the program have this.
- * The tests start it some ten thousand times, and each check that is left out here is
- * half a program start or more; tests/meson.build says where each of them is made.
+ * The tests start it some ten thousand times: for `exec -- true` these checks take 64 of
+ * 158 ms. tests/meson.build says which tests make them.
  */
 
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)
 {
-	return "detect_leaks=0:report_globals=0:malloc_context_size=0";
+	return "strict_string_checks=1:detect_stack_use_after_return=0:detect_leaks=0:"
+	       "report_globals=0:malloc_context_size=0";
 }

@@ -193,14 +193,14 @@ static void worker_is_made(struct worker_end *worker)
 {
 	worker->made = true;
 	worker->cell->has_made = true;
-	worker->cell->lost = 0;
+	worker->cell->lost_in_a_row = 0;
 	if (!cell_outlet_waits(worker->cell))
 		loop_remove_timer(&worker->cell->open_timer);
 }
 
 static void cell_break(struct cell *cell, const struct err *err);
 
-/* So many killed workers in a row are no accident: the next ones will not live either. */
+/* After so many killed workers in a row the next one would be killed, too. */
 enum { WORKERS_LOST_MAX = 3 };
 
 /*
@@ -223,7 +223,8 @@ static void worker_refused(struct worker_end *worker, const struct frame *frame)
 		return;
 	}
 	const bool refuses = frame != NULL && frame->kind == FRAME_REFUSED;
-	if (!refuses && worker->cell->has_made && ++worker->cell->lost < WORKERS_LOST_MAX)
+	if (!refuses && worker->cell->has_made &&
+	    ++worker->cell->lost_in_a_row < WORKERS_LOST_MAX)
 		return;
 	if (refuses)
 		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,

@@ -242,6 +242,6 @@ struct cell {
 	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
 	bool has_made; /* a worker has locked itself in: this machine can do it */
-	/* workers that ended before that, one after the other */
-	size_t lost;
+	/* workers that ended before they had locked themselves in; 0 after one that has */
+	size_t lost_in_a_row;
 };

@@ -450,7 +450,7 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 }
 
 /*
- * A journal is lines of JSON. An object is a folder that is open for a while. Behind these
+ * A journal is lines of JSON. Each object is a folder that is open for a while. Behind these
  * lines, a write has two arrays: the rows that will be written, and, when all temporary
  * files exist, their inodes and times. Paths are written as in scan.h, because JSON holds
  * only UTF-8.
@@ -600,6 +600,22 @@ static bool journal_commit(const struct files *files, const struct journal_row *
 	return add_line(files->journal, list) && fdatasync(files->journal) == 0;
 }
 
+/* Have ROWS the folder of OPENED as one that is open? */
+static bool has_folder(const struct value *rows, const struct value *opened)
+{
+	const struct str folder = value_str(value_member(opened, "folder"));
+
+	for (size_t i = value_count(rows); i-- > 0;) {
+		const struct value *row = value_item(rows, i);
+
+		if (value_member(row, JOURNAL_MODE) == NULL)
+			return false;
+		if (str_equal(value_str(value_member(row, "folder")), folder))
+			return true;
+	}
+	return false;
+}
+
 struct value *place_unfinished(int fd)
 {
 	auto_value struct value *known = NULL, *opened = value_new_array();
@@ -637,9 +653,14 @@ struct value *place_unfinished(int fd)
 		value_free(rows);
 		rows = value_new_array();
 	}
-	/* A folder in another one was opened after that one, and is closed before it. */
-	for (size_t i = value_count(opened); i-- > 0;)
-		value_append(rows, value_ref(value_item(opened, i)));
+	/*
+	 * A folder in another one was opened after that one, and is closed before it. Of
+	 * several lines of one folder the last one counts.
+	 */
+	for (size_t i = value_count(opened); i-- > 0;) {
+		if (!has_folder(rows, value_item(opened, i)))
+			value_append(rows, value_ref(value_item(opened, i)));
+	}
 	if (value_count(rows) > 0)
 		return rows;
 	value_free(rows);

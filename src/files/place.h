@@ -178,7 +178,8 @@ void place_journal_end(const struct files *files);
 /*
  * Note, before it happens and between two writes, that the folder FOLDER (real, absolute)
  * is opened to its owner for a while and gets the permissions MODE in the end. If this
- * process is killed, place_finish gives them to the folder. place_journal_closed: all
+ * process is killed (the lines are not synced, so not after a power failure), place_finish
+ * gives them to the folder; of several MODEs the last one. place_journal_closed: all
  * folders have theirs. A journal that is full, or cannot be written, does not stop the
  * caller.
  */

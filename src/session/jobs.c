@@ -626,7 +626,10 @@ static struct running *find_asker(const struct job *job, uint64_t number)
 	return at;
 }
 
-/* A call that waits for something to happen to JOB, other than a cancel; or NULL. */
+/*
+ * A call that waits for JOB to end or to want input; NULL: there is none. A cancelled call
+ * waits for the end only.
+ */
 static struct running *find_waiting(const struct job *job)
 {
 	struct running *at = job->session->first;

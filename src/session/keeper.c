@@ -536,7 +536,7 @@ static int patch_take(struct keeper *keeper, struct err *err)
 		fine = (fd = undo_store_scratch(keeper->store, err)) >= 0 &&
 		       limits_print(keeper, fd, err) &&
 		       undo_plan_print(&keeper->patch.plan, keeper->store, UNDO_PART_REST,
-				       true, keeper->patch.fds[1], fd, true, err);
+				       true, keeper->patch.fds[1], fd, err);
 	patch_forget(keeper);
 	if (!fine) {
 		(void)err_while(err, "gathering what was changed");
@@ -1197,7 +1197,7 @@ void keeper_close(struct keeper *keeper)
 	loop_remove_timer(&keeper->ahead);
 	patch_forget(keeper);
 	keeper_sync_close(keeper);
-	/* This session does not need any more what its list refers to. */
+	/* From here on this session does not need the contents to which its list refers. */
 	fd_close(&keeper->own_list);
 	keeper->untidy |= keeper->overfull;
 	keeper_tidy(keeper);
@@ -1308,8 +1308,8 @@ static int list_open(const struct keeper *keeper, struct err *err)
 }
 
 /*
- * The look has ended: the list it has written in place of the old one is the session's own
- * now, or the list it has read when no other was WRITTEN.
+ * The look has ended. WRITTEN: its new list is the session's own from now on. Otherwise the
+ * own list stays; a session that has none takes the list that the look has read.
  */
 static void list_take(struct keeper *keeper, bool written)
 {
@@ -1522,7 +1522,10 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	keeper->looks++;
 	links_make(keeper, value_member(details, "link"));
 	const bool written = value_is_true(value_member(details, "list"));
-	if (written && !undo_store_take_list(keeper->store, &err)) {
+	if (written && !undo_store_take_list(keeper->store,
+					     keeper->own_list >= 0 ? keeper->own_list
+								   : keeper->fds[0],
+					     &err)) {
 		keeper_give_up(keeper, err.text);
 		return;
 	}
@@ -1569,8 +1572,14 @@ static void command_add_step(struct keeper *keeper)
 	size_t count = 0;
 
 	for (size_t i = keeper->looked; i < keeper->step_count && count < UNDO_BESIDE_MAX;
-	     i++)
-		tools[count++] = keeper->steps[i].number;
+	     i++) {
+		size_t at = count++;
+
+		/* The tools are in the order in which they ended. */
+		for (; at > 0 && tools[at - 1] > keeper->steps[i].number; at--)
+			tools[at] = tools[at - 1];
+		tools[at] = keeper->steps[i].number;
+	}
 	if (count > 0)
 		undo_store_note_beside(keeper->store, keeper->log, tools, count);
 	keeper_add_step(keeper, keeper->log, false);
@@ -1704,7 +1713,7 @@ static void keeper_sync_start(struct keeper *keeper)
 
 	running_free(keeper->over);
 	keeper->over = NULL;
-	/* A look that no command is owed would take a job's changes as nobody's. */
+	/* Without an owner the look would count the changes of a job as nobody's. */
 	if (keeper->listed)
 		owe_job(keeper);
 	keeper->is_step = keeper->owed;
@@ -1720,10 +1729,7 @@ static void keeper_sync_start(struct keeper *keeper)
 		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
 		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
 	}
-	/*
-	 * An empty list was removed by another process, unless this session has seen an
-	 * empty workspace.
-	 */
+	/* An empty list counts only when this session has seen an empty workspace. */
 	value_set_boolean(arguments, "known", keeper->listed && keeper->rows == 0);
 	value_set_boolean(arguments, "keep", !keeper->session->one_call);
 	value_set_integer(arguments, "looks", (int64_t)keeper->looks);

@@ -181,7 +181,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 	const bool looks = mode != NULL && strcmp(mode, "look") == 0;
 
 	if (file < 0 || !undo_plan_print(&undoing->plan, undoing->store, part, !looks,
-					 from_git, file, true, err))
+					 from_git, file, err))
 		return false;
 	value_set_integer(arguments, "log", undoing->number);
 	if (mode != NULL)
@@ -529,8 +529,7 @@ static bool is_untouched(struct run_undo *undo, struct err *err)
 	};
 
 	if (plan < 0 || log < 0 ||
-	    !undo_plan_print(&undo->plan, undo->store, UNDO_PART_ALL, false, -1, plan,
-			     false, err))
+	    !undo_plan_print(&undo->plan, undo->store, UNDO_PART_ALL, false, -1, plan, err))
 		return false;
 	value_set_integer(arguments, "log", 0);
 	value_set_boolean(arguments, "look", true);

@@ -822,7 +822,8 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 	}
 	if (was == NULL && is_ignored(telling, name, false) &&
 	    tracked_find(&checkpoint->tracked, told->path) == NULL)
-		return add_ignored(telling, told->path);
+		/* Without its folder nobody knows whether it is. */
+		return !telling->has_start || add_ignored(telling, told->path);
 	return is_temporary(name, told->path) || !record_path_is_sound(told->path) ||
 	       undo_list_add(&checkpoint->now, told->path, &state);
 }
@@ -837,7 +838,7 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 static void note_passed(struct telling *telling, const struct told *told, bool is_there)
 {
 	struct checkpoint *checkpoint = telling->checkpoint;
-	const bool was = rows_state_before(checkpoint, told->path) != NULL;
+	const bool was = rows_before(checkpoint, told->path) != NULL;
 	const unsigned written = told->how & (TOLD_WRITTEN | TOLD_FOLDER);
 	const bool in_ignored = (told->how & TOLD_IN_IGNORED) != 0;
 	const unsigned all = was + told->made + told->came;

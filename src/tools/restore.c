@@ -364,7 +364,8 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 		plan->became = REMOVED;
 	else
 		note_folder(restoring, path, plan);
-	note_set_ids(restoring, path, plan);
+	if (!left)
+		note_set_ids(restoring, path, plan);
 	return true;
 }
 
@@ -546,7 +547,6 @@ enum emptied { EMPTIED, HOLDS_LEFT, HOLDS_UNKNOWN };
 static enum emptied look_into(const struct restoring *restoring, size_t at)
 {
 	const char *path = restoring->paths.rows[at].path.data;
-	enum emptied found = EMPTIED;
 	char whole[PATH_MAX];
 	struct file folder;
 	struct err err;
@@ -555,6 +555,7 @@ static enum emptied look_into(const struct restoring *restoring, size_t at)
 	DIR *names = files_reach(restoring->call->files, path, FILES_FOLDER, &folder, &err)
 			     ? fd_open_names(folder.fd)
 			     : NULL;
+	enum emptied found = names != NULL ? EMPTIED : HOLDS_UNKNOWN;
 
 	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
 	     name != NULL && found != HOLDS_UNKNOWN; name = readdir(names)) {

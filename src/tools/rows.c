@@ -436,8 +436,8 @@ static bool is_there(const struct checkpoint *checkpoint, struct str path)
 	auto_close int fd = fd_open_beneath(checkpoint->start.fd, path.data, O_PATH);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       !record_is_gits(path);
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) && !record_is_gits(path);
 }
 
 /* PATH, which had the state WAS, is ignored; NULL: it was not there. */

@@ -24,9 +24,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum {
-	ROWS_STOP_EVERY = 256
-}; /* rows between two questions whether the call must stop */
+/* Rows between two questions whether the call must stop. */
+enum { ROWS_STOP_EVERY = 256 };
 
 /* Do A and B describe a file that nobody has touched in between? */
 static inline bool rows_same_times(const struct undo_state *a, const struct undo_state *b)

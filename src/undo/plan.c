@@ -306,6 +306,7 @@ static int open_source(const struct undo_store *store, const struct undo_item *i
 	if (item->target.source == UNDO_LINKED &&
 	    str_starts(item->path, (struct str){objects, sizeof(objects) - 1}))
 		return undo_store_linked(store, item->path.data + sizeof(objects) - 1);
+	errno = ENOENT;
 	return -1;
 }
 
@@ -332,7 +333,7 @@ static bool print_content(struct printing *printing, const struct undo_store *st
 		printing->number = kept.source == UNDO_LOGGED ? kept.log : 0;
 	}
 	if (printing->source < 0)
-		return err_set(err, EIO, "it was not kept");
+		return err_set(err, errno, "what was kept: %s", strerror(errno));
 	if (kept.source == UNDO_LINKED) {
 		if (fstat(printing->source, &st) < 0 || !S_ISREG(st.st_mode) ||
 		    st.st_size > UNDO_CONTENT_MAX)
@@ -349,9 +350,22 @@ static bool has_content(const struct undo_state *state)
 	return state->kind == UNDO_FILE || state->kind == UNDO_LINK;
 }
 
+/* Is something else than the content missing, so that it may be had at the next try? */
+static bool may_pass(int code)
+{
+	static const int codes[] = {ENOSPC, EDQUOT, EMFILE, ENFILE,
+				    ENOMEM, EACCES, EPERM};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (code == codes[i])
+			return true;
+	}
+	return false;
+}
+
 bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *store,
 		     enum undo_part part, bool with_contents, int from_git, int fd,
-		     bool may_miss, struct err *err)
+		     struct err *err)
 {
 	struct printing printing = {.source = -1};
 	bool fine = true;
@@ -366,7 +380,7 @@ bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *stor
 			continue;
 		if (with_contents && has_content(&target) &&
 		    !print_content(&printing, store, item, from_git, &target, &why)) {
-			if (!may_miss || why.code == ENOSPC || why.code == EDQUOT) {
+			if (may_pass(why.code)) {
 				fine = err_set(err, EIO, "%.300s: %s", item->path.data,
 					       why.text);
 				continue;

@@ -35,9 +35,9 @@ struct undo_plan {
 	 */
 	bool own;
 	struct undo_refused refused;
-	/* a command's step takes back what a file tool has written beside it */
+	/* a command's step holds a file that a tool wrote before the command's last write */
 	bool mixed;
-	/* the changes of the command `within_number`, whole; NULL: of no command */
+	/* cache of undo_plan_add: the changes of the step within_number; NULL: empty */
 	struct undo_plan *within;
 	uint32_t within_number;
 };
@@ -78,12 +78,11 @@ bool undo_plan_take_git(struct undo_plan *plan, int fd, struct err *err);
 /*
  * Write into FD the log that the tools restore and generate_patch take, with contents
  * when WITH_CONTENTS. FROM_GIT is the log that git_contents wrote, or -1. A content that
- * no longer exists is an error (EIO, with the path), or, with MAY_MISS, has the source
- * UNDO_NOWHERE.
+ * does not exist any more has the source UNDO_NOWHERE.
  */
 bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *store,
 		     enum undo_part part, bool with_contents, int from_git, int fd,
-		     bool may_miss, struct err *err);
+		     struct err *err);
 
 /*
  * The steps that an undo is about. They are known before its cell is made, because the

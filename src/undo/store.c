@@ -60,7 +60,7 @@ struct undo_store {
 	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
 	uint32_t last;                 /* the number that was given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
-	ino_t list; /* the list that this session has last opened or taken */
+	ino_t list; /* the inode of the list that this session has last opened or taken */
 	int used;   /* USED_NAME, locked; -1: not locked */
 	/* this store has begun a step, so more will follow */
 	bool writes;
@@ -652,6 +652,30 @@ static int named_log(const struct undo_store *store, int *blank, const char *nam
 	return fd;
 }
 
+static void list_name(const struct undo_store *store, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%s%s", store->rights_hash, UNDO_LIST_ENDING);
+}
+
+uint32_t undo_store_next_number(struct undo_store *store)
+{
+	char name[UNDO_NAME_MAX];
+	struct stat st = {0};
+
+	list_name(store, name);
+	(void)!fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW);
+	/*
+	 * Another session has looked since. The numbers that it has given may lie above a
+	 * free one: a look in which nothing was written uses none.
+	 */
+	if (st.st_ino != store->list) {
+		const uint32_t last = last_number(store->folder);
+
+		store->last = last > store->last ? last : store->last;
+	}
+	return ++store->last;
+}
+
 static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 {
 	auto_close int blank = undo_blanks_take(&store->blank_logs);
@@ -664,7 +688,7 @@ static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 		/* Another process has used this number: look up the last one. */
 		if (i == 1)
 			store->last = last_number(store->folder);
-		*number = ++store->last;
+		*number = i == 0 ? undo_store_next_number(store) : ++store->last;
 		log_name(*number, name);
 		fd = named_log(store, &blank, name);
 	}
@@ -779,11 +803,6 @@ enum { SPARED_DIGITS = 16 };
 /* How long to wait for another process's lock: of a list, of the whole store. */
 enum { LIST_WAIT_MS = 1000, HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
 
-static void list_name(const struct undo_store *store, char name[UNDO_NAME_MAX])
-{
-	(void)snprintf(name, UNDO_NAME_MAX, "%s%s", store->rights_hash, UNDO_LIST_ENDING);
-}
-
 static bool is_spared_list(const char *name)
 {
 	return strspn(name, "0123456789abcdef") == SPARED_DIGITS &&
@@ -798,26 +817,29 @@ static int list_lock(const struct undo_store *store, const char *name)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fd_take(&fd) : -1;
 }
 
-/* Another list is about to take the place of NAME. */
-static void list_spare(const struct undo_store *store, const char *name)
+/*
+ * Another list is about to take the place of NAME. If a session uses NAME, it gets a name
+ * of its own. Otherwise this is its lock, to be held until the place is taken, so that no
+ * session begins to use it; -1 in the first case.
+ */
+static int list_spare(const struct undo_store *store, const char *name)
 {
+	auto_close int unused = list_lock(store, name);
 	char spared[UNDO_NAME_MAX];
 	struct stat st;
 
-	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    st.st_ino == store->list)
-		return;
-	auto_close int free_list = list_lock(store, name);
-	if (free_list >= 0)
-		return;
+	if (unused >= 0 || fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return fd_take(&unused);
 	(void)snprintf(spared, sizeof(spared), "%0*" PRIxMAX "%s", SPARED_DIGITS,
 		       (uintmax_t)st.st_ino, UNDO_LIST_ENDING);
 	(void)!linkat(store->folder, name, store->folder, spared, 0);
+	return -1;
 }
 
 /*
- * The list NAME, locked; -1 with errno. Who locks a list alone only removes it. If that
- * takes longer than LIST_WAIT_MS, the list is used unlocked.
+ * The list NAME with a shared lock, and its state in ST; -1 with errno. Other processes hold
+ * an exclusive lock only while they test, remove or replace a list. After LIST_WAIT_MS, and
+ * where the file system has no locks, the list is used without a lock.
  */
 static int list_open(const struct undo_store *store, const char *name, struct stat *st)
 {
@@ -829,31 +851,13 @@ static int list_open(const struct undo_store *store, const char *name, struct st
 
 		if (fd < 0)
 			return -1;
-		while (flock(fd, LOCK_SH | LOCK_NB) < 0 && clock_now_ms() < until)
+		while (flock(fd, LOCK_SH | LOCK_NB) < 0 &&
+		       (errno == EWOULDBLOCK || errno == EINTR) && clock_now_ms() < until)
 			(void)poll(NULL, 0, HOLD_PAUSE_MS);
 		/* Another process may have removed the list before it was locked. */
 		if (fstat(fd, st) < 0 || st->st_nlink > 0)
 			return fd_take(&fd);
 	}
-}
-
-uint32_t undo_store_next_number(struct undo_store *store)
-{
-	char name[UNDO_NAME_MAX];
-	struct stat st = {0};
-
-	list_name(store, name);
-	(void)!fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW);
-	/*
-	 * Another session has looked since. The numbers that it has given may lie above a
-	 * free one: a look in which nothing was written uses none.
-	 */
-	if (st.st_ino != store->list) {
-		const uint32_t last = last_number(store->folder);
-
-		store->last = last > store->last ? last : store->last;
-	}
-	return ++store->last;
 }
 
 int undo_store_open_list(struct undo_store *store, struct err *err)
@@ -885,13 +889,15 @@ int undo_store_new_list(struct undo_store *store, struct err *err)
 	return fd;
 }
 
-bool undo_store_take_list(struct undo_store *store, struct err *err)
+bool undo_store_take_list(struct undo_store *store, int used, struct err *err)
 {
 	char name[UNDO_NAME_MAX];
 	struct stat st;
 
 	list_name(store, name);
-	list_spare(store, name);
+	/* This session goes on with its new list; others may still use USED. */
+	(void)flock(used, LOCK_UN);
+	auto_close int unused = list_spare(store, name);
 	if (fstatat(store->folder, store->list_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    renameat(store->folder, store->list_name, store->folder, name) < 0)
 		return err_set(err, errno, "the list of the workspace: %s", strerror(errno));
@@ -1325,27 +1331,30 @@ static void drop_list(void *context, const char *name)
 {
 	const struct undo_store *store = context;
 	auto_close int list = list_lock(store, name);
+	struct stat locked, named;
 
-	if (list >= 0)
+	/* A session may have put another list in this place before this one was locked. */
+	if (list >= 0 && fstat(list, &locked) == 0 &&
+	    fstatat(store->folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    locked.st_ino == named.st_ino)
 		(void)unlinkat(store->folder, name, 0);
 }
 
-struct using
-{
+struct users {
 	const struct undo_store *store;
 	bool others;
 };
 
 static void note_use(void *context, const char *name)
 {
-	struct using *using = context;
-	auto_close int list = list_lock(using->store, name);
+	struct users *users = context;
+	auto_close int list = list_lock(users->store, name);
 	struct stat st;
 
-	using->others = using->others || (list < 0 &&
-					  fstatat(using->store->folder, name, &st,
+	users->others = users->others || (list < 0 &&
+					  fstatat(users->store->folder, name, &st,
 						  AT_SYMLINK_NOFOLLOW) == 0 &&
-					  st.st_ino != using->store->list);
+					  st.st_ino != users->store->list);
 }
 
 /*
@@ -1368,7 +1377,7 @@ static void drop_old_rights(void *context, const char *name)
 		(void)unlinkat(store->folder, name, 0);
 }
 
-/* Nobody finds a list any more whose place another one has taken. */
+/* A list with a name of its own serves only the session that has it open. */
 static void drop_old_list(void *context, const char *name)
 {
 	if (is_spared_list(name) || is_old(context, name))
@@ -1405,7 +1414,7 @@ bool undo_store_hold(const struct undo_store *store, int *held, struct err *err)
  */
 static bool tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
 {
-	struct using using = {.store = store};
+	struct users users = {.store = store};
 	struct undo_numbers numbers;
 	uint64_t bytes = 0, left;
 
@@ -1429,8 +1438,8 @@ static bool tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets
 		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
 	if (!forgets)
-		undo_store_names(store, UNDO_LIST_ENDING, note_use, &using);
-	const bool spares = !forgets && (bytes <= UNDO_STORE_MAX || using.others);
+		undo_store_names(store, UNDO_LIST_ENDING, note_use, &users);
+	const bool spares = !forgets && (bytes <= UNDO_STORE_MAX || users.others);
 	left = drop_unmarked(store, &marks, spares);
 	/*
 	 * The lists still refer to contents in large old logs. Without the lists these

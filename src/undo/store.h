@@ -108,7 +108,7 @@ bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
  * File tools may write while a command runs. The look after the command then finds their
  * changes as well, and the step of the command has a later number though it began before
  * theirs. undo_store_note_beside notes in the descriptions of all of them that the COUNT
- * steps TOOLS, in order, lie within the step COMMAND of the same rights; plan.h says what
+ * steps TOOLS, ascending, lie within the step COMMAND of the same rights; plan.h says what
  * follows from that. A step whose description cannot be written stays as it is.
  */
 enum { UNDO_BESIDE_MAX = 64 }; /* the oldest of them; further ones are not noted */
@@ -158,15 +158,17 @@ int undo_store_scratch(const struct undo_store *store, struct err *err);
  * Open the list under the present rights for reading; an empty file when there is none.
  * -1 with ERR. As long as the descriptor of this list, or of a list that was taken, is
  * open, undo_store_tidy keeps the contents to which the list refers, even when another
- * session has put its own list in that place.
+ * session has put its own list in that place; but not when the list could not be locked
+ * within a second.
  */
 int undo_store_open_list(struct undo_store *store, struct err *err);
 /*
- * Make a file for the next list; undo_store_take_list puts the complete list in its
- * place.
+ * Make a file for the next list; undo_store_take_list puts the complete list in the place
+ * of the last one. USED, the list that this session has used so far, is not protected by
+ * the session any more.
  */
 int undo_store_new_list(struct undo_store *store, struct err *err);
-bool undo_store_take_list(struct undo_store *store, struct err *err);
+bool undo_store_take_list(struct undo_store *store, int used, struct err *err);
 
 /*
  * Keep the file NAME of the objects folder OBJECTS ("ab/cdef…", "pack/pack-….pack") by a

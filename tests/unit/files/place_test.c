@@ -309,14 +309,19 @@ static void folders_that_a_killed_writer_had_opened_are_closed(void **state)
 	/* Somebody has given other permissions to this one meanwhile. */
 	put_opened(here, "ws/k", 0711, 0555);
 	put_opened(here, "secret/s", 0755, 0555);
+	/* Of several permissions for one folder the last ones count. */
+	put_opened(here, "ws/n", 0755, 0555);
+	ground_at(here, "ws/n", path);
+	place_journal_opened(here->files, path, 0755);
 	/* Other writes use the journal as well, and leave these rows in it. */
 	assert_true(replace_at(here, "src/a.c", "new", &err));
 	rows = place_unfinished(journal);
-	assert_int_equal(value_count(rows), 4);
+	assert_int_equal(value_count(rows), 5);
 	place_finish(here->files, rows);
 	value_free(rows);
 	assert_int_equal(mode_at(here, "ws/m"), 0555);
 	assert_int_equal(mode_at(here, "ws/m/x"), 0);
+	assert_int_equal(mode_at(here, "ws/n"), 0755);
 	assert_int_equal(mode_at(here, "ws/k"), 0711);
 	assert_int_equal(mode_at(here, "secret/s"), 0755);
 	place_journal_closed(here->files);
