@@ -989,6 +989,8 @@ static void owe_job(struct keeper *keeper)
 	if (work == NULL || keeper->owed)
 		return;
 	owner_take(&keeper->owes, work);
+	/* Nobody can say whether the job made what is found. */
+	keeper->owes.with_jobs = true;
 	keeper->owed = true;
 }
 
@@ -1562,9 +1564,23 @@ static bool log_name(struct keeper *keeper, bool alone, int64_t unignored, struc
 	return fine;
 }
 
+/* Holds the log of the look anything but what went to the steps of file tools? */
+static bool log_has_more(const struct keeper *keeper)
+{
+	struct undo_plan plan;
+
+	undo_plan_init(&plan);
+	plan.own = true;
+	const bool fine = undo_plan_add(&plan, keeper->store, keeper->log, NULL);
+	undo_plan_settle(&plan);
+	const bool more = !fine || plan.count > 0 || plan.refused.count > 0;
+	undo_plan_fini(&plan);
+	return more;
+}
+
 /*
- * Count the log of the look as a step. The steps since the last look are of file tools
- * that wrote beside the command.
+ * Count the log of the look as a step, unless all that it holds went to the steps of file
+ * tools: those since the last look wrote beside the command.
  */
 static void command_add_step(struct keeper *keeper)
 {
@@ -1581,8 +1597,13 @@ static void command_add_step(struct keeper *keeper)
 		tools[at] = keeper->steps[i].number;
 	}
 	if (count > 0)
-		undo_store_note_beside(keeper->store, keeper->log, tools, count);
-	keeper_add_step(keeper, keeper->log, false);
+		undo_store_note_beside(keeper->store, keeper->log, tools, count,
+				       UNDO_BY_COMMAND);
+	if (count == 0 || log_has_more(keeper))
+		keeper_add_step(keeper, keeper->log, false);
+	else
+		undo_store_note_beside(keeper->store, keeper->log, tools, count,
+				       UNDO_CHECKPOINT);
 }
 
 /*

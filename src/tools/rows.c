@@ -297,7 +297,8 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 		 */
 		if (errno != EACCES)
 			state->inode = 0;
-		else if (is_same_writing(old, state))
+		else if (is_same_writing(old, state) &&
+			 (state->ctime_ns == old->ctime_ns || state->mode != old->mode))
 			keep_old(checkpoint, old, state);
 		checkpoint->unreadable++;
 		return true;

@@ -194,6 +194,8 @@ static void leave_to_tools(struct undo_plan *plan, size_t first,
 		plan->items[kept++] = *item;
 	}
 	plan->count = kept;
+	/* Further tools may have written, whose steps were not noted. */
+	plan->mixed = plan->mixed || beside->count == UNDO_BESIDE_MAX;
 	undo_plan_fini(&tools);
 }
 

@@ -304,7 +304,7 @@ static void describe(const struct undo_store *store, uint32_t number, const char
 }
 
 void undo_store_note_beside(const struct undo_store *store, uint32_t command,
-			    const uint32_t *tools, size_t count)
+			    const uint32_t *tools, size_t count, enum undo_work work)
 {
 	struct value *numbers = value_new_array();
 
@@ -313,6 +313,7 @@ void undo_store_note_beside(const struct undo_store *store, uint32_t command,
 		describe(store, tools[i], "within", value_new_integer(command));
 	}
 	describe(store, command, "beside", numbers);
+	describe(store, command, "work", value_new_text(work_names[work]));
 }
 
 void undo_store_read_beside(const struct undo_store *store, uint32_t number,
@@ -611,6 +612,60 @@ static int memory_log(struct undo_store *store, uint32_t *number, struct err *er
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
+/*
+ * The lists of a store. A session keeps its own list open and locked. When another session
+ * puts a list in that place, the locked one stays under a name of its own, made of its
+ * inode, because its session still refers to the contents in it.
+ */
+
+enum { SPARED_DIGITS = 16 };
+
+/* How long to wait for another process's lock: of a list, of the whole store. */
+enum { LIST_WAIT_MS = 1000, HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
+
+static bool is_spared_list(const char *name)
+{
+	return strspn(name, "0123456789abcdef") == SPARED_DIGITS &&
+	       strcmp(name + SPARED_DIGITS, UNDO_LIST_ENDING) == 0;
+}
+
+/* Open the list NAME and lock it when no session uses it. -1: one does, or it is gone. */
+static int list_lock(const struct undo_store *store, const char *name)
+{
+	auto_close int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fd_take(&fd) : -1;
+}
+
+/* Remove the list NAME unless a session uses it. */
+static void drop_list(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+	auto_close int list = list_lock(store, name);
+	struct stat locked, named;
+
+	/* A session may have put another list in this place before this one was locked. */
+	if (list >= 0 && fstat(list, &locked) == 0 &&
+	    fstatat(store->folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    locked.st_ino == named.st_ino)
+		(void)unlinkat(store->folder, name, 0);
+}
+
+static void spared_name(ino_t inode, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%0*" PRIxMAX "%s", SPARED_DIGITS,
+		       (uintmax_t)inode, UNDO_LIST_ENDING);
+}
+
+/* This session does not use the list with INODE any more. */
+static void list_forget(struct undo_store *store, ino_t inode)
+{
+	char name[UNDO_NAME_MAX];
+
+	spared_name(inode, name);
+	drop_list(store, name);
+}
+
 void undo_store_close(struct undo_store *store)
 {
 	if (store == NULL)
@@ -619,6 +674,7 @@ void undo_store_close(struct undo_store *store)
 		fd_close(&store->memory[i]);
 	if (store->list_name[0] != '\0')
 		(void)unlinkat(store->folder, store->list_name, 0);
+	list_forget(store, store->list);
 	undo_blanks_fini(&store->blank_logs);
 	undo_blanks_fini(&store->blank_steps);
 	fd_close(&store->used);
@@ -793,31 +849,6 @@ int undo_store_scratch(const struct undo_store *store, struct err *err)
 }
 
 /*
- * The lists of a store. A session keeps its own list open and locked. When another session
- * puts a list in that place, the locked one stays under a name of its own, made of its
- * inode, because its session still refers to the contents in it.
- */
-
-enum { SPARED_DIGITS = 16 };
-
-/* How long to wait for another process's lock: of a list, of the whole store. */
-enum { LIST_WAIT_MS = 1000, HOLD_MS = 10000, HOLD_PAUSE_MS = 20 };
-
-static bool is_spared_list(const char *name)
-{
-	return strspn(name, "0123456789abcdef") == SPARED_DIGITS &&
-	       strcmp(name + SPARED_DIGITS, UNDO_LIST_ENDING) == 0;
-}
-
-/* Open the list NAME and lock it when no session uses it. -1: one does, or it is gone. */
-static int list_lock(const struct undo_store *store, const char *name)
-{
-	auto_close int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fd_take(&fd) : -1;
-}
-
-/*
  * Another list is about to take the place of NAME. If a session uses NAME, it gets a name
  * of its own. Otherwise this is its lock, to be held until the place is taken, so that no
  * session begins to use it; -1 in the first case.
@@ -830,8 +861,7 @@ static int list_spare(const struct undo_store *store, const char *name)
 
 	if (unused >= 0 || fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return fd_take(&unused);
-	(void)snprintf(spared, sizeof(spared), "%0*" PRIxMAX "%s", SPARED_DIGITS,
-		       (uintmax_t)st.st_ino, UNDO_LIST_ENDING);
+	spared_name(st.st_ino, spared);
 	(void)!linkat(store->folder, name, store->folder, spared, 0);
 	return -1;
 }
@@ -897,6 +927,8 @@ bool undo_store_take_list(struct undo_store *store, int used, struct err *err)
 	list_name(store, name);
 	/* This session goes on with its new list; others may still use USED. */
 	(void)flock(used, LOCK_UN);
+	if (fstat(used, &st) == 0)
+		list_forget(store, st.st_ino);
 	auto_close int unused = list_spare(store, name);
 	if (fstatat(store->folder, store->list_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    renameat(store->folder, store->list_name, store->folder, name) < 0)
@@ -1208,7 +1240,7 @@ static bool mark_change(void *context, const struct undo_change *change)
 	return true;
 }
 
-static void mark_step(const struct undo_store *store, struct marks *marks, uint32_t number)
+static void mark_log(const struct undo_store *store, struct marks *marks, uint32_t number)
 {
 	auto_close int fd = undo_store_open_log(store, number, false);
 	struct undo_reader reader = {.change = mark_change, .context = marks};
@@ -1216,6 +1248,17 @@ static void mark_step(const struct undo_store *store, struct marks *marks, uint3
 	if (fd >= 0)
 		(void)undo_log_read(&reader, fd, NULL);
 	mark(marks, number);
+}
+
+/* A tool's step may go back to what was there before the command that it lies within. */
+static void mark_step(const struct undo_store *store, struct marks *marks, uint32_t number)
+{
+	struct undo_beside beside;
+
+	mark_log(store, marks, number);
+	undo_store_read_beside(store, number, &beside);
+	if (beside.within != 0)
+		mark_log(store, marks, beside.within);
 }
 
 static void mark_list(void *context, const char *name)
@@ -1324,20 +1367,6 @@ static void drop_name(void *context, const char *name)
 	const struct undo_store *store = context;
 
 	(void)unlinkat(store->folder, name, 0);
-}
-
-/* Remove the list NAME unless a session uses it. */
-static void drop_list(void *context, const char *name)
-{
-	const struct undo_store *store = context;
-	auto_close int list = list_lock(store, name);
-	struct stat locked, named;
-
-	/* A session may have put another list in this place before this one was locked. */
-	if (list >= 0 && fstat(list, &locked) == 0 &&
-	    fstatat(store->folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    locked.st_ino == named.st_ino)
-		(void)unlinkat(store->folder, name, 0);
 }
 
 struct users {

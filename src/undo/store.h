@@ -109,7 +109,8 @@ bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
  * changes as well, and the step of the command has a later number though it began before
  * theirs. undo_store_note_beside notes in the descriptions of all of them that the COUNT
  * steps TOOLS, ascending, lie within the step COMMAND of the same rights; plan.h says what
- * follows from that. A step whose description cannot be written stays as it is.
+ * follows from that. WORK is that of COMMAND: UNDO_CHECKPOINT when all that it has changed
+ * went to the steps of the tools. A step whose description cannot be written stays as it is.
  */
 enum { UNDO_BESIDE_MAX = 64 }; /* the oldest of them; further ones are not noted */
 struct undo_beside {
@@ -118,7 +119,7 @@ struct undo_beside {
 	size_t count; /* of a command: its `tools` */
 };
 void undo_store_note_beside(const struct undo_store *store, uint32_t command,
-			    const uint32_t *tools, size_t count);
+			    const uint32_t *tools, size_t count, enum undo_work work);
 void undo_store_read_beside(const struct undo_store *store, uint32_t number,
 			    struct undo_beside *beside);
 /*
