@@ -929,10 +929,14 @@ bool undo_store_take_list(struct undo_store *store, int used, struct err *err)
 	(void)flock(used, LOCK_UN);
 	if (fstat(used, &st) == 0)
 		list_forget(store, st.st_ino);
-	auto_close int unused = list_spare(store, name);
-	if (fstatat(store->folder, store->list_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    renameat(store->folder, store->list_name, store->folder, name) < 0)
-		return err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	int unused = list_spare(store, name);
+	const bool fine =
+		fstatat(store->folder, store->list_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		renameat(store->folder, store->list_name, store->folder, name) == 0;
+	const int code = errno;
+	fd_close(&unused);
+	if (!fine)
+		return err_set(err, code, "the list of the workspace: %s", strerror(code));
 	store->list_name[0] = '\0';
 	store->list = st.st_ino;
 	return true;
