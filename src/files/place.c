@@ -600,20 +600,23 @@ static bool journal_commit(const struct files *files, const struct journal_row *
 	return add_line(files->journal, list) && fdatasync(files->journal) == 0;
 }
 
-/* Have ROWS the folder of OPENED as one that is open? */
-static bool has_folder(const struct value *rows, const struct value *opened)
+/*
+ * Append the rows of OPENED to ROWS. A folder in another one was opened after that one, and
+ * is closed before it. Of several lines of one folder the last one counts.
+ */
+static void add_opened(struct value *rows, const struct value *opened)
 {
-	const struct str folder = value_str(value_member(opened, "folder"));
+	auto_value struct value *added = value_new_object();
 
-	for (size_t i = value_count(rows); i-- > 0;) {
-		const struct value *row = value_item(rows, i);
+	for (size_t i = value_count(opened); i-- > 0;) {
+		struct value *row = value_item(opened, i);
+		const char *folder = value_text(value_member(row, "folder"));
 
-		if (value_member(row, JOURNAL_MODE) == NULL)
-			return false;
-		if (str_equal(value_str(value_member(row, "folder")), folder))
-			return true;
+		if (folder == NULL || value_member(added, folder) != NULL)
+			continue;
+		value_set_boolean(added, folder, true);
+		value_append(rows, value_ref(row));
 	}
-	return false;
 }
 
 struct value *place_unfinished(int fd)
@@ -653,14 +656,7 @@ struct value *place_unfinished(int fd)
 		value_free(rows);
 		rows = value_new_array();
 	}
-	/*
-	 * A folder in another one was opened after that one, and is closed before it. Of
-	 * several lines of one folder the last one counts.
-	 */
-	for (size_t i = value_count(opened); i-- > 0;) {
-		if (!has_folder(rows, value_item(opened, i)))
-			value_append(rows, value_ref(value_item(opened, i)));
-	}
+	add_opened(rows, opened);
 	if (value_count(rows) > 0)
 		return rows;
 	value_free(rows);

@@ -247,12 +247,11 @@ static bool is_in_the_way(const struct restoring *restoring, const char *path,
 }
 
 /* The undo leaves the path as it is. */
-static bool leave(struct restoring *restoring, const char *path, struct path_plan *plan,
+static void leave(struct restoring *restoring, const char *path, struct path_plan *plan,
 		  const char *why)
 {
 	plan->skipped = true;
 	note_left(restoring, path, why);
-	return true;
 }
 
 /* Has a path that is no folder its future state, with set-id bits or without them? */
@@ -288,8 +287,10 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 		note_set_ids(restoring, path, plan);
 	} else {
 		why = undo_places_refuse(restoring->places, path, &plan->now, &plan->target);
-		if (why != NULL)
-			return leave(restoring, path, plan, why);
+		if (why != NULL) {
+			leave(restoring, path, plan, why);
+			return true;
+		}
 		if (is_changed(restoring, path, plan))
 			why = plan->now.kind == UNDO_ABSENT ? "is not there any more"
 			      : plan->expected.kind == UNDO_ABSENT ? "is there again"
@@ -301,8 +302,10 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 		plan->skipped = true;
 	if (why == NULL)
 		return true;
-	if (left || may_be_left(restoring, path))
-		return leave(restoring, path, plan, why);
+	if (left || may_be_left(restoring, path)) {
+		leave(restoring, path, plan, why);
+		return true;
+	}
 	plan->skipped = true;
 	note(restoring->conflicts, path, why);
 	return false;
@@ -616,7 +619,7 @@ static bool compare_emptied(struct restoring *restoring)
 			continue;
 		const enum emptied found = look_below(restoring, i);
 		if (found == HOLDS_LEFT)
-			(void)leave(restoring, path, plan, HOLDS_OTHER);
+			leave(restoring, path, plan, HOLDS_OTHER);
 		if (found != HOLDS_UNKNOWN)
 			continue;
 		plan->skipped = true;

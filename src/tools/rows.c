@@ -58,10 +58,6 @@ const struct undo_state *rows_before(const struct checkpoint *checkpoint, struct
 	return row != NULL && row->state.kind != UNDO_ABSENT ? &row->state : NULL;
 }
 
-/*
- * Call EACH with the rows whose paths begin with PREFIX, in no particular order. False:
- * EACH has returned false.
- */
 bool rows_each_before(const struct checkpoint *checkpoint, struct str prefix,
 		      bool (*each)(void *context, const struct undo_row *row), void *context)
 {
@@ -145,10 +141,6 @@ static void count(struct checkpoint *checkpoint, struct str path,
 	note_place(checkpoint, path);
 }
 
-/*
- * Is PATH in a layer that the cell throws away? A change there is no change of the
- * workspace.
- */
 bool rows_is_passing(const struct checkpoint *checkpoint, struct str path)
 {
 	struct buf whole;
