@@ -345,8 +345,8 @@ static int worker_fits(const struct worker_end *worker, enum worker_want want)
 	bool idle = worker->state == WORKER_IDLE;
 
 	if (worker->state >= WORKER_BUSY || worker->of_call != 0 ||
-	    ((want == WANT_KEPT || want == WANT_RESIDENT) && worker->prepared) ||
-	    (worker->resident && want != WANT_RESIDENT))
+	    (want != WANT_ANY && want != WANT_PREPARED && worker->prepared) ||
+	    (worker->resident && want != WANT_RESIDENT && want != WANT_BY_RESIDENT))
 		return 0;
 	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED)) +
 	       worker->resident;
@@ -396,7 +396,8 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 		return NULL;
 	}
 	found->state = WORKER_BUSY;
-	found->resident = want == WANT_RESIDENT;
+	found->resident =
+		want == WANT_RESIDENT || (want == WANT_BY_RESIDENT && found->resident);
 	groups_listen(cell->groups);
 	if (waiting > 1)
 		cell_keep_ready(cell, waiting - 1);

@@ -35,6 +35,8 @@ enum worker_want {
 	WANT_ANY,      /* programs of any tool */
 	WANT_PREPARED, /* a prepared one (tool.h) when there is one */
 	WANT_RESIDENT, /* the one that makes all these calls, and no others */
+	/* the resident one while it is idle, else as WANT_KEPT */
+	WANT_BY_RESIDENT,
 };
 
 /* A worker as the front sees it. */

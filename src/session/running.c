@@ -947,6 +947,8 @@ static enum worker_want wanted_worker(const struct running *running)
 {
 	if (!running->auditing && running->tool->resident && !running->session->one_call)
 		return WANT_RESIDENT;
+	if (!running->auditing && running->tool->by_resident)
+		return WANT_BY_RESIDENT;
 	if (is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;

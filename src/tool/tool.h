@@ -171,6 +171,8 @@ struct tool {
 	bool internal;
 	/* one worker makes all its calls and no others, and keeps what it needs for them */
 	bool resident;
+	/* that worker, while it is idle, makes its calls too, from what it keeps */
+	bool by_resident;
 	/*
 	 * For an internal tool: its calls are judged, including paths, as calls of this
 	 * tool. NULL: a call needs no entry in an agent's list of tools.

@@ -527,6 +527,7 @@ static bool add_ignored_tracked(struct checkpoint *checkpoint)
 		if (!add_tracked(checkpoint, path))
 			return false;
 	}
+	checkpoint->hides = now->count > found;
 	return true;
 }
 
@@ -742,6 +743,24 @@ static bool look_at_tree(struct telling *telling, struct str path)
 	return fine;
 }
 
+/* Add the row of the tracked file PATH as add_tracked does, and note whether rules ignore it. */
+static bool add_tracked_told(struct telling *telling, struct str path)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	const char *slash = strrchr(path.data, '/');
+	const size_t count = checkpoint->now.count;
+
+	if (!add_tracked(checkpoint, path))
+		return false;
+	if (checkpoint->now.count == count || checkpoint->hides)
+		return true;
+	folder_open(telling, path);
+	checkpoint->hides =
+		is_ignored(telling, slash != NULL ? slash + 1 : path.data, false) ||
+		telling->folder.ignored;
+	return true;
+}
+
 /* Tracked files that rules ignore have rows as well, also in folders listed anew. */
 static bool add_tracked_below(struct telling *telling, struct str path)
 {
@@ -760,7 +779,7 @@ static bool add_tracked_below(struct telling *telling, struct str path)
 		const struct str file = tracked->items[low].path;
 
 		if (file.size > path.size && file.data[path.size] == '/' &&
-		    !add_tracked(telling->checkpoint, file))
+		    !add_tracked_told(telling, file))
 			return false;
 	}
 	return true;
@@ -820,10 +839,12 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 		watch_file(checkpoint, telling->folder_fd, name, told->path, st);
 		undo_state_of(st, &state);
 	}
-	if (was == NULL && is_ignored(telling, name, false) &&
-	    tracked_find(&checkpoint->tracked, told->path) == NULL)
+	if (was == NULL && is_ignored(telling, name, false)) {
 		/* Without its folder nobody knows whether it is. */
-		return !telling->has_start || add_ignored(telling, told->path);
+		if (tracked_find(&checkpoint->tracked, told->path) == NULL)
+			return !telling->has_start || add_ignored(telling, told->path);
+		checkpoint->hides = true;
+	}
 	return is_temporary(name, told->path) || !record_path_is_sound(told->path) ||
 	       undo_list_add(&checkpoint->now, told->path, &state);
 }
@@ -973,7 +994,7 @@ static bool look_at_git(struct telling *telling)
 				const struct str path = checkpoint->tracked.items[i].path;
 
 				fine = rows_state_before(checkpoint, path) != NULL ||
-				       add_tracked(checkpoint, path);
+				       add_tracked_told(telling, path);
 			}
 		fine = fine &&
 		       rows_each_before(checkpoint, STR(""), look_at_lost, checkpoint);
@@ -1110,6 +1131,8 @@ static bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err)
 	return fine;
 }
 
+static const struct undo_list no_rows;
+
 /* The state that the worker of all looks of a session keeps between two of them. */
 
 struct kept {
@@ -1124,6 +1147,7 @@ struct kept {
 	uint64_t bytes;
 	struct tracked_files tracked;
 	bool wants_all; /* the next look must be at the whole workspace */
+	bool hides;     /* tracked files that rules ignore have rows */
 };
 
 enum { CHANGED_MAX = 1024 }; /* rows in `changed`, before they go into `rows` */
@@ -1201,6 +1225,43 @@ static void kept_settle(uint64_t looks)
 	}
 	news_forget();
 	kept->taken = true;
+}
+
+/* Is ROW the newest of its path, with NEWER and NEWEST looked at after its own list? */
+static bool row_holds(const struct undo_row *row, const struct undo_list *newer,
+		      const struct undo_list *newest)
+{
+	return row->state.kind != UNDO_ABSENT &&
+	       (newer->count == 0 || undo_list_find(newer, row->path) == NULL) &&
+	       (newest->count == 0 || undo_list_find(newest, row->path) == NULL) &&
+	       !str_is(row->path, UNDO_GIT) && !str_starts(row->path, STR(UNDO_GIT "/"));
+}
+
+bool checkpoint_each_name(struct str under,
+			  void (*each)(void *context, const struct undo_row *row),
+			  void *context)
+{
+	char text[PATH_MAX + 1] = "";
+	const int size = under.size > 0 ? snprintf(text, sizeof(text), "%.*s/",
+						   (int)under.size, under.data)
+					: 0;
+	const struct str prefix = {text, (size_t)size};
+
+	if (kept == NULL || kept->watcher == NULL || kept->wants_all || kept->hides ||
+	    prefix.size >= sizeof(text) || !watcher_is_quiet(kept->watcher))
+		return false;
+	const struct undo_list *lists[] = {&kept->rows, &kept->changed, &kept->news,
+					   &no_rows, &no_rows};
+	for (size_t i = kept->news_are_all ? 2 : 0; i < 3; i++) {
+		const struct undo_list *list = lists[i];
+
+		for (size_t at = undo_list_at(list, prefix);
+		     at < list->count && str_starts(list->rows[at].path, prefix); at++) {
+			if (row_holds(&list->rows[at], lists[i + 1], lists[i + 2]))
+				each(context, &list->rows[at]);
+		}
+	}
+	return true;
 }
 
 enum { FD_OLD, FD_NEW, FD_LOG };
@@ -1326,8 +1387,6 @@ static void old_read(struct checkpoint *checkpoint, int fd)
 	}
 }
 
-static const struct undo_list no_rows;
-
 /* A look at the whole workspace. */
 static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct err *err)
 {
@@ -1382,6 +1441,7 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 	undo_list_init(&checkpoint->now);
 	kept->news_are_all = true;
 	kept->wants_all = false;
+	kept->hides = checkpoint->hides;
 	return true;
 }
 
@@ -1408,6 +1468,7 @@ static bool told_look(struct checkpoint *checkpoint, bool *whole, int64_t *look_
 		undo_list_fini(&kept->news);
 		kept->news = news;
 		kept->news_are_all = false;
+		kept->hides = kept->hides || checkpoint->hides;
 	} else {
 		undo_list_fini(&news);
 		kept->wants_all = true;

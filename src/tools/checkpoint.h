@@ -1,6 +1,6 @@
 /*
- * checkpoint: what checkpoint.c, rows.c, tracked.c and restore.c share; nobody else
- * includes it.
+ * checkpoint: what checkpoint.c, rows.c, tracked.c and restore.c share. The search for
+ * names asks it for the list that is kept (checkpoint_each_name); nobody else includes it.
  *
  * A look compares the workspace with the list made last. The worker that makes all looks
  * of a session (tool.h, `resident`) keeps that list, and watches the folders in it
@@ -84,8 +84,20 @@ struct checkpoint {
 	/* a step had nothing with which to compare: what it changed is not known */
 	bool unknown;
 	bool owes;            /* a look at the whole workspace is due */
+	bool hides;           /* tracked files that rules ignore have rows */
 	struct err unwatched; /* why changes are not watched; empty: they are, or need not be */
 };
+
+/*
+ * Call EACH with the rows of all that the workspace holds in the folder UNDER (empty: in
+ * the workspace itself), in no particular order, and with those that rules ignore, from
+ * the list that this worker keeps; git's own folder is left out. False, without a call:
+ * this worker keeps no list, something has changed since its last look, or tracked files
+ * that rules ignore cannot be told from the others.
+ */
+bool checkpoint_each_name(struct str under,
+			  void (*each)(void *context, const struct undo_row *row),
+			  void *context);
 
 /* The files of the repository whose git folder is GIT, an open one. */
 bool tracked_read(struct tracked_files *files, int git);

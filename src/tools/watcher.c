@@ -482,6 +482,16 @@ bool watcher_take(struct watcher *watcher, struct told_names *told)
 	return fine;
 }
 
+bool watcher_is_quiet(struct watcher *watcher)
+{
+	(void)pthread_mutex_lock(&watcher->lock);
+	drain(watcher);
+	const bool quiet = watcher->told.count == 0 && !watcher->missed &&
+			   watcher->useless.text[0] == '\0';
+	(void)pthread_mutex_unlock(&watcher->lock);
+	return quiet;
+}
+
 const char *watcher_useless(struct watcher *watcher)
 {
 	return watcher->useless.text[0] != '\0' ? watcher->useless.text : NULL;

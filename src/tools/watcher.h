@@ -89,5 +89,7 @@ void watcher_drop(struct watcher *watcher, struct str path);
  * were missed, and the tree must be looked at as a whole with a new watcher.
  */
 bool watcher_take(struct watcher *watcher, struct told_names *told);
+/* Has nothing happened since the last call of watcher_take, and was nothing missed? */
+bool watcher_is_quiet(struct watcher *watcher);
 /* The reason why the watcher is of no use; NULL while it is. */
 const char *watcher_useless(struct watcher *watcher);

@@ -196,6 +196,17 @@ def settled(session, oracle, may_stay=lambda path: False):
         time.sleep(0.1)
 
 
+def check_names(session, work, is_ignored=lambda name: False):
+    """The search for names, which takes the list where it can, finds what a walk finds: the newest first."""
+    there = []
+    for path, (kind, _) in walk(work).items():
+        if kind != "folder" and not any(map(is_ignored, path.split("/"))):
+            there.append((-os.lstat(os.path.join(work, path)).st_mtime_ns, path))
+    said = session.call("glob", pattern="**", limit=1000)
+    found = said.partition("\n\n")[2].splitlines()
+    assert found == [path for _, path in sorted(there)], (said, sorted(there))
+
+
 def some_changes(chance, work):
     return "\n".join(f"( {change(chance, work)} ) 2>/dev/null" for _ in range(chance.randrange(1, CHANGES)))
 
@@ -211,8 +222,10 @@ def rounds(root, work, seed, count):
         session.bash(command)
         differs = settled(session, lambda: walk(work))
         assert not differs, (seed, number, command, differs)
+        check_names(session, work)
     session.close()
-    for _ in range(count + 1):
+    # What was found later is a step of its own.
+    for _ in range(2 * count):
         undone = session.undo()
         if undone.returncode != 0:
             break
@@ -274,6 +287,7 @@ def rounds_in_git(root, work, seed, count):
         differs = settled(session, lambda: kept_in(work),
                           lambda path: os.path.lexists(os.path.join(work, path)))
         assert not differs, (seed, number, users, command, differs)
+        check_names(session, work, lambda name: name.startswith("ign"))
     session.close()
 
 
@@ -374,6 +388,27 @@ def of_two_sessions_each_can_take_back_what_its_command_did(root, work):
     while undone.returncode == 0:
         undone = first.undo()
     assert contents(work) == before, (steps, undone)
+
+
+@place
+def names_are_searched_in_the_list_that_looks_keep(root, work):
+    plant(work)
+    searches = [{"calls": [{"tool": "glob", "arguments": {"pattern": "**", "limit": 50 + number}}]}
+                for number in range(20)]
+    first = {"calls": [{"tool": "bash", "arguments": {"command": "echo new >a/d/new; rm e/f/y"}}]}
+    script = os.path.join(root, "script.json")
+    with open(script, "w", encoding="utf-8") as file:
+        # A look may end behind the answer of its command.
+        json.dump({"turns": [first, {"calls": [{"tool": "bash", "arguments": {"command": "true"}}]},
+                             *searches, {"text": "Done."}]}, file)
+    ran = tap.run([PROGRAM, "run", "--json", "--model", f"replay:{script}", "search"], cwd=work,
+                  env={**os.environ, "HOME": root, "XDG_STATE_HOME": os.path.join(root, "state"),
+                       "XDG_CONFIG_HOME": os.path.join(root, "config")})
+    ends = [event["details"] for event in map(json.loads, ran.stdout.splitlines())
+            if event["event"] == "tool_ended" and event["tool"] == "glob"]
+    there = {path for path, (kind, _) in walk(work).items() if kind != "folder"}
+    assert len(ends) == 20 and all(set(end["paths"]) == there for end in ends), ran
+    assert any(end["from_list"] for end in ends), ends
 
 
 def parent(pid):

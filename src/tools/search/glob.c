@@ -1,6 +1,8 @@
 /*
  * glob: lists the files whose path fits a pattern, the newest first. Ignored files do not
- * count, but when no other file fits, the answer says which of them would.
+ * count, but when no other file fits, the answer says which of them would. The worker that
+ * looks at the workspace after commands has the names of all files at hand, and walks only
+ * when something has changed since its last look.
  */
 
 #include "tools/search/glob.h"
@@ -13,6 +15,7 @@
 #include "base/text/text.h"
 #include "tool/call.h"
 #include "tool/tool.h"
+#include "tools/checkpoint.h"
 #include "tools/search/walk.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -60,7 +63,8 @@ struct glob {
 	struct pattern_set *set; /* the same, compiled */
 	/* the plain folders with which PATTERN begins; "": there are none */
 	char *under;
-	size_t depth; /* of the deepest file that may fit, 0: any */
+	size_t depth;   /* of the deepest file that may fit, 0: any */
+	bool from_list; /* the files are those of the list that this worker keeps */
 	struct glob_part parts[WALK_THREADS_MAX];
 };
 
@@ -172,16 +176,73 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 	ranking_add(&part->best, found);
 }
 
+/* A list that is asked for names, and the count of what it has. */
+struct glob_list {
+	struct glob *glob;
+	int workspace;
+	struct walk_summary *summary;
+};
+
+/* As glob_visit, for a row of the list. */
+static void glob_take(void *context, const struct undo_row *row)
+{
+	const struct glob_list *list = context;
+	struct glob_part *part = &list->glob->parts[0];
+	struct found found = {
+		.path = (char *)(uintptr_t)row->path.data,
+		.kind = row->state.kind == UNDO_LINK ? WALK_LINK : WALK_FILE,
+		.time_ns = row->state.mtime_ns,
+		.size = row->state.size,
+	};
+	struct stat st;
+
+	list->summary->entries++;
+	list->summary->ignored += row->state.kind == UNDO_IGNORED;
+	if ((row->state.kind != UNDO_FILE && row->state.kind != UNDO_LINK) ||
+	    !pattern_set_match(list->glob->set, row->path))
+		return;
+	/* A file that was looked at while it was written has no times in the list. */
+	if (row->state.inode == 0 &&
+	    fstatat(list->workspace, row->path.data, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		found.time_ns = clock_ns(&st.st_mtim);
+		found.size = (uint64_t)st.st_size;
+	}
+	part->total++;
+	if (!ranking_wants(&part->best, &found))
+		return;
+	found.path = memory_copy_str(row->path);
+	ranking_add(&part->best, found);
+}
+
+static void glob_begin(struct glob *glob, size_t limit)
+{
+	for (size_t i = 0; i < WALK_THREADS_MAX; i++) {
+		glob->parts[i].total = 0;
+		ranking_init(&glob->parts[i].best, limit, found_newer);
+	}
+}
+
+/* Find the files in the list that this worker keeps. False: it has none that is true now. */
+static bool glob_list(struct glob *glob, const struct walk_start *start, size_t limit,
+		      struct walk_summary *summary)
+{
+	struct glob_list list = {glob, start->fd, summary};
+
+	if (!str_is(buf_str(&start->shown), ".") || start->ignored)
+		return false;
+	glob_begin(glob, limit);
+	glob->from_list = checkpoint_each_name(str_of(glob->under), glob_take, &list);
+	ranking_sort(&glob->parts[0].best);
+	return glob->from_list;
+}
+
 static void glob_walk(struct glob *glob, const struct walk_start *start,
 		      struct walk_options *options, size_t limit,
 		      struct walk_summary *summary)
 {
 	struct glob_part *all = &glob->parts[0];
 
-	for (size_t i = 0; i < WALK_THREADS_MAX; i++) {
-		glob->parts[i].total = 0;
-		ranking_init(&glob->parts[i].best, limit, found_newer);
-	}
+	glob_begin(glob, limit);
 	options->visit = glob_visit;
 	options->owner = glob;
 	options->depth = glob->depth;
@@ -289,6 +350,7 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 		return;
 	value_set_integer(tool_details(result), "found", (int64_t)total);
 	value_set(tool_details(result), "paths", paths);
+	value_set_boolean(tool_details(result), "from_list", glob->from_list);
 	glob_search_set_details(result, summary);
 }
 
@@ -310,9 +372,11 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 		(void)shown_fail(call, result, glob->path, &err);
 		walk_start_fini(&start);
 	} else {
+		const size_t limit = (size_t)call_count(call, "limit", GLOB_LIMIT);
+
 		walk_summary_init(&summary);
-		glob_walk(glob, &start, &options,
-			  (size_t)call_count(call, "limit", GLOB_LIMIT), &summary);
+		if (!glob_list(glob, &start, limit, &summary))
+			glob_walk(glob, &start, &options, limit, &summary);
 		glob_show(call, glob, &start, &summary, result);
 		if (glob->parts[0].total == 0 && summary.end == WALK_COMPLETE &&
 		    summary.ignored > 0) {
@@ -336,6 +400,7 @@ const struct tool glob_tool = {
 	.params = glob_params,
 	.effects = EFFECT_READS,
 	.searches = true,
+	.by_resident = true,
 	.timeout_s = 10,
 	.execute = glob_execute,
 };
