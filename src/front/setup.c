@@ -52,6 +52,8 @@
 /* The agent's name in sentences about a policy file, which names no agent. */
 #define POLICY_FILE_AGENT "policy"
 
+enum { OPTION_WORD_MAX = 32 };
+
 /* Holds a setup to the rights of the agents on whose behalf it works. */
 
 /*
@@ -96,34 +98,7 @@ bool setup_serve_within(struct setup *setup, const struct value *bounds, struct 
 	return true;
 }
 
-/* Makes a setup from the options of `run` and `chat`. */
-
-/* Set the LIMITS that OPTIONS name. */
-static bool set_limits(const struct options *options, struct policy_limits *limits,
-		       struct err *err)
-{
-	limits->iterations = options_count(options, "max-iterations", limits->iterations);
-	limits->tokens = options_count(options, "budget-tokens", limits->tokens);
-	limits->money = options_amount(options, "budget-money", limits->money);
-	limits->run_s = options_seconds(options, "budget-seconds", limits->run_s);
-	return limits->run_s > 0 ||
-	       err_set(err, EINVAL, "--budget-seconds: 0 seconds are no time to work in");
-}
-
-int setup_run(const struct options *options, const char *agent, struct setup *setup)
-{
-	const struct setup_flags flags = {.agent = agent};
-	struct err err = {0};
-
-	if (!setup_init(setup, options, &flags, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (!setup_allow_hosts(setup, options, &err) || !setup_ask(setup, options, &err) ||
-	    !set_limits(options, &setup->policy->limits, &err))
-		return verb_complain(CODE_USAGE, "%s", err.text);
-	if (!setup_serve(setup, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	return CODE_DONE;
-}
+/* Finds the session that goes on. */
 
 /* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */
 static bool resume_check_folder(const struct journal_found *found, const char *folder,
@@ -1150,12 +1125,20 @@ static char *config_place(const char *given)
 	return path;
 }
 
+/* Does the verb have the option NAME? */
+static bool has_option(const struct options *options, const char *name)
+{
+	char word[OPTION_WORD_MAX];
+	bool apart;
+
+	(void)snprintf(word, sizeof(word), "--%s", name);
+	return options_find(options->rows, word, &apart) != NULL;
+}
+
 /* Take --minimum-level, for verbs that have it, before that of the configuration. */
 static void take_level(struct setup *setup, const struct options *options)
 {
-	bool apart;
-
-	if (options_find(options->rows, "--minimum-level", &apart) == NULL ||
+	if (!has_option(options, "minimum-level") ||
 	    !options_given(options, "minimum-level"))
 		return;
 	setup->minimum_level = (unsigned)options_count(options, "minimum-level", 0);
@@ -1234,7 +1217,8 @@ static void note_host(struct setup *setup, const char *host)
 	}
 }
 
-bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err)
+/* Add the hosts of --allow-host to the agent's, and to those of its servers. */
+static bool add_hosts(struct setup *setup, const struct options *options, struct err *err)
 {
 	const char *const *hosts = options_texts(options, "allow-host");
 
@@ -1249,7 +1233,8 @@ bool setup_allow_hosts(struct setup *setup, const struct options *options, struc
 	return true;
 }
 
-bool setup_ask(struct setup *setup, const struct options *options, struct err *err)
+/* Add the rights that --ask names to the policy's own `ask`. */
+static bool add_asks(struct setup *setup, const struct options *options, struct err *err)
 {
 	const char *const *asks = options_texts(options, "ask");
 
@@ -1261,6 +1246,38 @@ bool setup_ask(struct setup *setup, const struct options *options, struct err *e
 		value_append(setup->asked, value_new_text(*asks));
 	}
 	return true;
+}
+
+/* Set the LIMITS that OPTIONS name. */
+static bool set_limits(const struct options *options, struct policy_limits *limits,
+		       struct err *err)
+{
+	limits->iterations = options_count(options, "max-iterations", limits->iterations);
+	limits->tokens = options_count(options, "budget-tokens", limits->tokens);
+	limits->money = options_amount(options, "budget-money", limits->money);
+	limits->run_s = options_seconds(options, "budget-seconds", limits->run_s);
+	return limits->run_s > 0 ||
+	       err_set(err, EINVAL, "--budget-seconds: 0 seconds are no time to work in");
+}
+
+int setup_open(struct setup *setup, const struct options *options,
+	       const struct setup_flags *flags)
+{
+	struct err err = {0};
+
+	if (!setup_init(setup, options, flags, &err)) {
+		const struct policy_words words = {setup->policy_file, setup->said};
+
+		return policy_words_complain(CODE_FAILED, &words, err.text);
+	}
+	if ((has_option(options, "allow-host") && !add_hosts(setup, options, &err)) ||
+	    (has_option(options, "ask") && !add_asks(setup, options, &err)) ||
+	    (has_option(options, "budget-seconds") &&
+	     !set_limits(options, &setup->policy->limits, &err)))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	if (flags != NULL && flags->serves && !setup_serve(setup, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return CODE_DONE;
 }
 
 bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err)

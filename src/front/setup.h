@@ -35,6 +35,7 @@ struct setup_flags {
 	bool quiet_plugins; /* print nothing about plugins that are left out */
 	bool explain;       /* note where each key comes from (setup.origins) */
 	bool shipped_only;  /* ignore the user's role files */
+	bool serves;        /* start the configuration's MCP servers */
 };
 
 struct setup {
@@ -81,9 +82,19 @@ struct setup {
 };
 
 /*
- * Fill SETUP from the options workspace, config and agent, which the verb must have, and
- * from FLAGS (may be NULL), which override everything else. Call setup_fini in either
- * case, but after the end of the session: SETUP keeps its tools.
+ * Fill SETUP from OPTIONS, which have workspace, config and agent, and from FLAGS (may be
+ * NULL), which override everything else: configuration, role, rights, plugins, and the
+ * limits, hosts and rights to ask for that the verb has options for (--allow-host, --ask,
+ * --max-iterations, --budget-*). With flags.serves also the MCP servers (setup_serve).
+ * Returns an exit code; complaints have been printed. Call setup_fini in either case, but
+ * after the end of the session: SETUP keeps its tools.
+ */
+int setup_open(struct setup *setup, const struct options *options,
+	       const struct setup_flags *flags);
+
+/*
+ * The first part of setup_open, without those options and servers, for a caller that says
+ * ERR in its own words.
  */
 bool setup_init(struct setup *setup, const struct options *options,
 		const struct setup_flags *flags, struct err *err);
@@ -100,19 +111,6 @@ bool setup_serve(struct setup *setup, struct err *err);
  * list like setup.entries.
  */
 bool setup_serve_within(struct setup *setup, const struct value *bounds, struct err *err);
-
-/*
- * Add the hosts of --allow-host to those of the policy. For verbs with
- * OPTION_ROW_ALLOW_HOST. Call it after setup_init and before setup_serve, so that servers
- * may reach these hosts too.
- */
-bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err);
-
-/*
- * Add the rights that --ask names to the policy's own `ask`. For verbs with
- * OPTION_ROW_ASK.
- */
-bool setup_ask(struct setup *setup, const struct options *options, struct err *err);
 
 /*
  * setup_init for the shipped default agent in FOLDER; the person's configuration is
@@ -179,10 +177,7 @@ bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);
 
-/*
- * The common part of the verbs that let an agent work: their options, and making a setup
- * from these.
- */
+/* The options of the verbs that let an agent work. */
 
 /*
  * RUN_OPTION_ROWS: of `run`, `chat` and `sessions resume`. RUN_OPTION_ROW_RESUME: of
@@ -207,13 +202,6 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 	OPTION_ROW_LEVEL, \
 	OPTION_ROW_HELP
 /* clang-format on */
-
-/*
- * Fill SETUP with configuration, role, rights, servers, hosts and limits as OPTIONS say.
- * AGENT replaces --agent unless it is NULL. Returns an exit code; complaints have been
- * printed. Call setup_fini in either case.
- */
-int setup_run(const struct options *options, const char *agent, struct setup *setup);
 
 /*
  * Find the session NAME, which goes on. FILLED becomes OPTIONS, with folder, agent and

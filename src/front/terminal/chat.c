@@ -109,9 +109,10 @@ static void chat_change_agent(struct chat *chat, const char *name)
 {
 	struct setup *setup = memory_alloc(sizeof(*setup));
 	struct model_options model = {0}, now = {0};
+	const struct setup_flags flags = {.agent = name, .serves = true};
 	bool same_model;
 
-	if (setup_run(chat->options, name, setup) != CODE_DONE ||
+	if (setup_open(setup, chat->options, &flags) != CODE_DONE ||
 	    !model_of(chat, setup, &model) || !model_of(chat, chat->setup, &now)) {
 		setup_fini(setup);
 		free(setup);
@@ -146,10 +147,10 @@ static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 	struct session_options options = {.cancel_fd = talk_interrupt_fd(chat->talk)};
 	const struct undo_aim aim = {.step = number};
 	struct session *session = NULL;
+	const struct setup_flags flags = {.agent = name, .serves = true};
 	struct setup setup;
-	bool made;
+	bool made = setup_open(&setup, chat->options, &flags) == CODE_DONE;
 
-	made = setup_run(chat->options, name, &setup) == CODE_DONE;
 	setup.undoes = &aim;
 	made = made && setup_session(&setup, &options, &session) == CODE_DONE &&
 	       session_made_step(session, number);

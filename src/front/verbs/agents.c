@@ -184,12 +184,14 @@ static int list_run(const struct options *options, FILE *out)
 					  .quiet_plugins = true};
 	struct setup setup;
 	struct err err = {0};
-	int code = CODE_DONE, printed;
+	int code = setup_open(&setup, options, &flags), printed;
 
-	if (!setup_init(&setup, options, &flags, &err) ||
-	    !setup_config_load(options_text(options, "config"), &config, &err)) {
+	if (code == CODE_DONE &&
+	    !setup_config_load(options_text(options, "config"), &config, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code != CODE_DONE) {
 		setup_fini(&setup);
-		return verb_complain(CODE_FAILED, "%s", err.text);
+		return code;
 	}
 	find_rows(config, setup.workspace, rows);
 	/*
@@ -301,14 +303,16 @@ static int trust_run(const struct options *options, FILE *out)
 	const char *name = options->words[0];
 	struct setup setup = {0};
 	struct err err = {0};
-	int code = CODE_FAILED;
+	int code;
 
 	if (!config_check_name(name, &err))
 		return verb_complain(CODE_USAGE, "agents trust: %s", err.text);
-	if (setup_init(&setup, options, &flags, &err))
+	code = setup_open(&setup, options, &flags);
+	if (code == CODE_DONE) {
 		code = trust_with(&setup, name, options_given(options, "yes"), &err, out);
-	if (code != CODE_DONE)
-		(void)verb_complain(code, "%s", err.text);
+		if (code != CODE_DONE)
+			(void)verb_complain(code, "%s", err.text);
+	}
 	setup_fini(&setup);
 	return code;
 }
@@ -780,12 +784,9 @@ static int show_run(const struct options *options, FILE *out)
 		.quiet_plugins = true,
 	};
 	struct setup setup = {0};
-	struct err err = {0};
-	int code;
+	int code = setup_open(&setup, options, &flags);
 
-	if (!setup_init(&setup, options, &flags, &err)) {
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	} else {
+	if (code == CODE_DONE) {
 		auto_close int folder =
 			open(setup.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		auto_value struct value *report = value_new_object();

@@ -1327,12 +1327,12 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	struct interrupt *interrupt = NULL;
 	struct exec_time time;
 	struct err err = {0};
-	int code;
+	int code = setup_open(setup, options, flags);
 
-	if (!setup_init(setup, options, flags, &err) || !has_no_pattern(setup->policy, &err))
+	if (code != CODE_DONE)
+		return code == CODE_FAILED ? CODE_EXEC_NO_CELL : code;
+	if (!has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
-	if (!setup_allow_hosts(setup, options, &err))
-		return verb_complain(CODE_USAGE, "%s", err.text);
 	time = time_of(options, setup->wall_s);
 	if (flags->explain)
 		return explain_print(setup, flags, time.seconds, time.why,

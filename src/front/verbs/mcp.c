@@ -411,14 +411,11 @@ static int mcp_run(const struct options *options, FILE *out)
 				     "themselves; --http serves those that find one");
 	if (options_given(options, "install"))
 		return install(options, out);
-	if (!setup_init(&serving.setup, options, NULL, &err))
+	code = setup_open(&serving.setup, options, NULL);
+	if (code == CODE_DONE &&
+	    (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err)))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (!setup_allow_hosts(&serving.setup, options, &err) ||
-		 !setup_ask(&serving.setup, options, &err))
-		code = verb_complain(CODE_USAGE, "%s", err.text);
-	else if (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
+	if (code == CODE_DONE)
 		code = serve(&serving);
 	interrupt_close(serving.interrupt);
 	orchestrate_close(serving.orchestrate);

@@ -364,10 +364,13 @@ static int open_cell(struct deciding *deciding, const char *folder,
 {
 	const struct setup_flags flags = {.workspace = folder};
 	struct err err = {0};
+	int code;
 
-	if (!interrupt_open(&deciding->interrupt, &err) ||
-	    !setup_init(&deciding->setup, deciding->options, &flags, &err))
+	if (!interrupt_open(&deciding->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	code = setup_open(&deciding->setup, deciding->options, &flags);
+	if (code != CODE_DONE)
+		return code;
 	if (folder == deciding->record.workspace &&
 	    strcmp(deciding->setup.workspace, folder) != 0)
 		return verb_complain(CODE_FAILED, "%.400s is being replaced", folder);

@@ -105,15 +105,12 @@ static int list_run(const struct options *options, FILE *out)
 	const struct setup_flags flags = {.quiet_plugins = json};
 	static const struct plugins none;
 	struct setup setup;
-	struct err err = {0};
-	int code;
+	int code = setup_open(&setup, options, &flags);
 
-	if (!setup_init(&setup, options, &flags, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (json)
+	if (code == CODE_DONE && json)
 		code = print_json(setup.plugins.loaded != NULL ? setup.plugins.loaded : &none,
 				  out);
-	else
+	else if (code == CODE_DONE)
 		code = print_list(setup.plugins.loaded, out);
 	setup_fini(&setup);
 	return code;
@@ -200,12 +197,11 @@ static int call_run(const struct options *options, FILE *out)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, &flags, &err))
+	if (!tool_read_arguments(options, &input, &arguments, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (!setup_allow_hosts(&setup, options, &err))
-		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
+		code = setup_open(&setup, options, &flags);
+	if (code == CODE_DONE)
 		code = call_with(options, &setup, arguments, by_place, out);
 	setup_fini(&setup);
 	buf_fini(&input);
@@ -236,12 +232,9 @@ static int trust_run(const struct options *options, FILE *out)
 	const struct front_plugins_wish wish = {.named = options->words[0], .trusts = true};
 	const struct setup_flags flags = {.plugins = &wish};
 	struct setup setup = {0};
-	struct err err = {0};
-	int code;
+	int code = setup_open(&setup, options, &flags);
 
-	if (!setup_init(&setup, options, &flags, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
+	if (code == CODE_DONE)
 		code = print_list(setup.plugins.loaded, out);
 	setup_fini(&setup);
 	return code;

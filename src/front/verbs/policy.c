@@ -307,12 +307,9 @@ static void print_report(const struct value *report, FILE *out)
 static int explain_run(const struct options *options, FILE *out)
 {
 	struct setup setup;
-	struct err err = {0};
-	int code = CODE_DONE;
+	int code = setup_open(&setup, options, NULL);
 
-	if (!setup_init(&setup, options, NULL, &err)) {
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	} else {
+	if (code == CODE_DONE) {
 		auto_value struct value *report = report_of(setup.policy, options);
 
 		if (options_given(options, "json"))

@@ -127,8 +127,9 @@ static int run_with(const struct options *options, struct setup *setup,
 
 static int run_set_up(const struct options *options, const char *resume, const char *prompt)
 {
+	const struct setup_flags flags = {.serves = true};
 	struct setup setup = {0};
-	int code = setup_run(options, NULL, &setup);
+	int code = setup_open(&setup, options, &flags);
 
 	if (code == CODE_DONE)
 		code = run_with(options, &setup, resume, prompt);
@@ -320,8 +321,9 @@ static int open_talk(struct chat *chat, const char *resume)
 	struct talk_options options = {.console = chat->console,
 				       .kept = true,
 				       .resume = resume};
+	const struct setup_flags flags = {.serves = true};
 	struct err err = {0};
-	int code = setup_run(chat->options, NULL, chat->setup);
+	int code = setup_open(chat->setup, chat->options, &flags);
 
 	if (code != CODE_DONE)
 		return code;

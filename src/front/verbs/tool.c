@@ -113,11 +113,11 @@ static void print_row(const struct tool *tool, FILE *out)
 static int list_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *list = value_new_array();
+	const struct setup_flags flags = {.serves = true};
 	struct setup setup;
-	struct err err = {0};
-	bool sound = setup_init(&setup, options, NULL, &err) && setup_serve(&setup, &err);
+	const int code = setup_open(&setup, options, &flags);
 
-	for (size_t i = 0; sound && setup.tools[i] != NULL; i++) {
+	for (size_t i = 0; code == CODE_DONE && setup.tools[i] != NULL; i++) {
 		const struct tool *tool = setup.tools[i];
 		struct value *row;
 
@@ -139,10 +139,9 @@ static int list_run(const struct options *options, FILE *out)
 		value_append(list, row);
 	}
 	setup_fini(&setup);
-	if (!sound)
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	return options_given(options, "json") ? verb_print_json(list, VALUE_PRETTY, out)
-					      : CODE_DONE;
+	return code == CODE_DONE && options_given(options, "json")
+		       ? verb_print_json(list, VALUE_PRETTY, out)
+		       : code;
 }
 
 static const char tool_list_help[] =
@@ -188,16 +187,15 @@ static int print_schema(const struct tool *const *tools, const struct options *o
 static int schema_run(const struct options *options, FILE *out)
 {
 	const struct tool *tool = tool_find(builtin_tools, options->words[0]);
+	const struct setup_flags flags = {.serves = true};
 	struct setup setup = {0};
-	struct err err = {0};
 	int code;
 
 	if (tool != NULL && !tool->internal)
 		return print_schema(builtin_tools, options, out);
-	if (setup_init(&setup, options, NULL, &err) && setup_serve(&setup, &err))
+	code = setup_open(&setup, options, &flags);
+	if (code == CODE_DONE)
 		code = print_schema(setup.tools, options, out);
-	else
-		code = verb_complain(CODE_FAILED, "%s", err.text);
 	setup_fini(&setup);
 	return code;
 }
@@ -404,15 +402,15 @@ static int call_run(const struct options *options, FILE *out)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, NULL, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (!setup_allow_hosts(&setup, options, &err))
-		code = verb_complain(CODE_USAGE, "%s", err.text);
-	else if ((!needs_no_server(&setup, options->words[0]) && !setup_serve(&setup, &err)) ||
-		 !interrupt_open(&interrupt, &err))
+	if (!tool_read_arguments(options, &input, &arguments, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
+		code = setup_open(&setup, options, NULL);
+	if (code == CODE_DONE &&
+	    ((!needs_no_server(&setup, options->words[0]) && !setup_serve(&setup, &err)) ||
+	     !interrupt_open(&interrupt, &err)))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code == CODE_DONE)
 		code = tool_call_with(
 			&setup,
 			&(struct verb_tool_wish){.tool = options->words[0],

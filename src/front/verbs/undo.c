@@ -235,11 +235,10 @@ static int undo_run(const struct options *options, FILE *out)
 	if (options_given(options, "list") && options_given(options, "turn"))
 		return verb_complain(CODE_USAGE,
 				     "--list shows all steps: it takes no --turn");
-	if (!setup_init(&setup, options, NULL, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (options_given(options, "list"))
+	code = setup_open(&setup, options, NULL);
+	if (code == CODE_DONE && options_given(options, "list"))
 		code = list_steps(&setup, json, out);
-	else {
+	else if (code == CODE_DONE) {
 		aim.step = (uint32_t)number;
 		/* When no step is found, the session complains. */
 		if (options_given(options, "turn"))
