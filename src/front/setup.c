@@ -656,42 +656,41 @@ int setup_session(struct setup *setup, struct session_options *options,
 				     &words, err.text);
 }
 
-/* Open a session by OPTIONS for one call, whose signals go to INTERRUPT. */
+/* Open a session by OPTIONS for one call, whose signals go to setup.interrupt. */
 static int session_of_one_call(struct setup *setup, struct session_options *options,
-			       struct interrupt *interrupt, struct session **session)
+			       struct session **session)
 {
 	struct err err = {0};
 	int code;
 
+	if (!interrupt_open(&setup->interrupt, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
 	options->ready_workers = 1;
 	options->sink = setup->sink;
-	options->cancel_fd = interrupt_fd(interrupt);
+	options->cancel_fd = interrupt_fd(setup->interrupt);
 	code = setup_session(setup, options, session);
-
-	if (code != CODE_DONE || interrupt_start(interrupt, &err))
+	if (code != CODE_DONE || interrupt_start(setup->interrupt, &err))
 		return code;
 	session_close(*session);
 	*session = NULL;
 	return verb_complain(CODE_FAILED, "%s", err.text);
 }
 
-int setup_session_once(struct setup *setup, struct interrupt *interrupt,
-		       struct session **session)
+int setup_session_once(struct setup *setup, struct session **session)
 {
 	struct session_options options = {
 		.direct = true,
 		.caller_environment = environment_wipe(&setup->policy->environment),
 	};
 
-	return session_of_one_call(setup, &options, interrupt, session);
+	return session_of_one_call(setup, &options, session);
 }
 
-int setup_session_kept(struct setup *setup, struct interrupt *interrupt,
-		       struct session **session)
+int setup_session_kept(struct setup *setup, struct session **session)
 {
 	struct session_options options = {0};
 
-	return session_of_one_call(setup, &options, interrupt, session);
+	return session_of_one_call(setup, &options, session);
 }
 
 bool setup_open_session(struct setup *setup, struct session_options *options,
@@ -1293,6 +1292,7 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 
 void setup_fini(struct setup *setup)
 {
+	interrupt_close(setup->interrupt);
 	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
 	value_free(setup->asked);

@@ -79,6 +79,7 @@ struct setup {
 	uint64_t undo_space;             /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */
+	struct interrupt *interrupt; /* of a session of one call; NULL before it */
 };
 
 /*
@@ -146,16 +147,14 @@ bool setup_session_err(struct setup *setup, struct session_options *options,
 
 /*
  * setup_session for a verb of one call, which reads no key. The environment of this
- * process is wiped, and signals go to INTERRUPT once the session is open.
+ * process is wiped, and signals go to setup.interrupt once the session is open.
  */
-int setup_session_once(struct setup *setup, struct interrupt *interrupt,
-		       struct session **session);
+int setup_session_once(struct setup *setup, struct session **session);
 /*
  * setup_session_once for a tool of the front: this process keeps its environment, and the
  * cell gets none of it.
  */
-int setup_session_kept(struct setup *setup, struct interrupt *interrupt,
-		       struct session **session);
+int setup_session_kept(struct setup *setup, struct session **session);
 
 /*
  * From here on no other process of this user may read the keys out of our memory, and no

@@ -1233,7 +1233,7 @@ static void ask_for_terminal(struct value *arguments)
 
 static int follow(struct session *session, const struct options *options,
 		  const struct policy_words *words, const struct exec_time *time,
-		  struct interrupt *interrupt, struct relay *relay)
+		  const struct interrupt *interrupt, struct relay *relay)
 {
 	auto_value struct value *arguments = arguments_of(options);
 	struct request request = {
@@ -1272,8 +1272,7 @@ static int follow(struct session *session, const struct options *options,
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
 }
 
-static int exec_with(struct setup *setup, const struct options *options,
-		     struct interrupt *interrupt)
+static int exec_with(struct setup *setup, const struct options *options)
 {
 	const struct exec_time time = time_of(options, setup->wall_s);
 	const struct policy_words words = {setup->policy_file, setup->said};
@@ -1288,12 +1287,12 @@ static int exec_with(struct setup *setup, const struct options *options,
 	/* An exec is no step that can be undone. */
 	free(setup->undo_folder);
 	setup->undo_folder = NULL;
-	code = setup_session_once(setup, interrupt, &session);
+	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
 		return CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
 		: relay_open(session_loop(session), &relay, &err))
-		code = follow(session, options, &words, &time, interrupt, relay);
+		code = follow(session, options, &words, &time, setup->interrupt, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
@@ -1324,7 +1323,6 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 			  const struct setup_flags *flags, FILE *out)
 {
 	const struct policy_words words = {flags->policy_file, flags->entry};
-	struct interrupt *interrupt = NULL;
 	struct exec_time time;
 	struct err err = {0};
 	int code = setup_open(setup, options, flags);
@@ -1337,12 +1335,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	if (flags->explain)
 		return explain_print(setup, flags, time.seconds, time.why,
 				     options_given(options, "json"), out);
-	if (interrupt_open(&interrupt, &err))
-		code = exec_with(setup, options, interrupt);
-	else
-		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
-	interrupt_close(interrupt);
-	return code;
+	return exec_with(setup, options);
 }
 
 static int exec_run(const struct options *options, FILE *out)

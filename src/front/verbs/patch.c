@@ -309,7 +309,6 @@ struct deciding {
 	struct patch_record record;
 	struct buf journal; /* its path: the environment will be wiped before the write */
 	struct setup setup;
-	struct interrupt *interrupt;
 	struct session *session;
 	struct tool_result result;
 };
@@ -325,7 +324,6 @@ static void deciding_fini(struct deciding *deciding)
 {
 	session_close(deciding->session);
 	setup_fini(&deciding->setup);
-	interrupt_close(deciding->interrupt);
 	patch_record_fini(&deciding->record);
 	buf_fini(&deciding->journal);
 	tool_result_fini(&deciding->result);
@@ -363,12 +361,7 @@ static int open_cell(struct deciding *deciding, const char *folder,
 		     const struct undo_aim *undoes)
 {
 	const struct setup_flags flags = {.workspace = folder};
-	struct err err = {0};
-	int code;
-
-	if (!interrupt_open(&deciding->interrupt, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	code = setup_open(&deciding->setup, deciding->options, &flags);
+	int code = setup_open(&deciding->setup, deciding->options, &flags);
 	if (code != CODE_DONE)
 		return code;
 	if (folder == deciding->record.workspace &&
@@ -377,7 +370,7 @@ static int open_cell(struct deciding *deciding, const char *folder,
 	/* The changes must stay: do not write them into a layer that is thrown away. */
 	deciding->setup.policy->scratch = false;
 	deciding->setup.undoes = undoes;
-	return setup_session_once(&deciding->setup, deciding->interrupt, &deciding->session);
+	return setup_session_once(&deciding->setup, &deciding->session);
 }
 
 static int code_of(const struct deciding *deciding)

@@ -166,23 +166,18 @@ static const char *tool_of(const struct plugins *plugins, const char *word, bool
 static int call_with(const struct options *options, struct setup *setup,
 		     struct str arguments, bool by_place, FILE *out)
 {
-	struct interrupt *interrupt = NULL;
 	struct err err = {0};
 	const char *tool =
 		tool_of(setup->plugins.loaded, options->words[0], by_place, &err);
-	int code;
 
-	if (tool == NULL || !interrupt_open(&interrupt, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
-		code = tool_call_with(
-			setup,
-			&(struct verb_tool_wish){.tool = tool,
-						 .arguments = arguments,
-						 .json = options_given(options, "json")},
-			interrupt, out);
-	interrupt_close(interrupt);
-	return code;
+	if (tool == NULL)
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return tool_call_with(setup,
+			      &(struct verb_tool_wish){.tool = tool,
+						       .arguments = arguments,
+						       .json = options_given(options,
+									     "json")},
+			      out);
 }
 
 static int call_run(const struct options *options, FILE *out)

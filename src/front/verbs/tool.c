@@ -328,8 +328,7 @@ bool tool_read_arguments(const struct options *options, struct buf *input,
 }
 
 /* Call a tool of the front. It needs the environment, to find the person's state. */
-static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
-			 struct interrupt *interrupt, FILE *out)
+static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish, FILE *out)
 {
 	const struct orchestrate_options options = {.setup = setup, .alone = true};
 	struct orchestrate *orchestrate = NULL;
@@ -340,9 +339,9 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 	if (!orchestrate_open(&options, &orchestrate, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = setup_session_kept(setup, interrupt, &session);
+		code = setup_session_kept(setup, &session);
 	if (code == CODE_DONE)
-		code = call_and_print(session, wish, interrupt, out);
+		code = call_and_print(session, wish, setup->interrupt, out);
 	session_close(session);
 	orchestrate_close(orchestrate);
 	return code;
@@ -365,20 +364,19 @@ static bool take_event(void *context, const struct event *event, struct err *err
 	return true;
 }
 
-int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
-		   struct interrupt *interrupt, FILE *out)
+int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish, FILE *out)
 {
 	const struct tool *tool = tool_find(setup->tools, wish->tool);
 	struct session *session = NULL;
 	int code;
 
 	if (tool != NULL && tool->where == IN_FRONT)
-		return call_in_front(setup, wish, interrupt, out);
+		return call_in_front(setup, wish, out);
 	setup->sink = (struct event_sink){.event = take_event};
-	code = setup_session_once(setup, interrupt, &session);
+	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
 		return code;
-	code = call_and_print(session, wish, interrupt, out);
+	code = call_and_print(session, wish, setup->interrupt, out);
 	session_close(session);
 	return code;
 }
@@ -394,7 +392,6 @@ static bool needs_no_server(const struct setup *setup, const char *name)
 
 static int call_run(const struct options *options, FILE *out)
 {
-	struct interrupt *interrupt = NULL;
 	struct setup setup = {0};
 	struct buf input;
 	struct str arguments;
@@ -406,9 +403,8 @@ static int call_run(const struct options *options, FILE *out)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = setup_open(&setup, options, NULL);
-	if (code == CODE_DONE &&
-	    ((!needs_no_server(&setup, options->words[0]) && !setup_serve(&setup, &err)) ||
-	     !interrupt_open(&interrupt, &err)))
+	if (code == CODE_DONE && !needs_no_server(&setup, options->words[0]) &&
+	    !setup_serve(&setup, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE)
 		code = tool_call_with(
@@ -416,8 +412,7 @@ static int call_run(const struct options *options, FILE *out)
 			&(struct verb_tool_wish){.tool = options->words[0],
 						 .arguments = arguments,
 						 .json = options_given(options, "json")},
-			interrupt, out);
-	interrupt_close(interrupt);
+			out);
 	setup_fini(&setup);
 	buf_fini(&input);
 	return code;

@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct interrupt;
-
 struct verb_tool_wish {
 	const char *tool;
 	struct str arguments; /* JSON as it was written */
@@ -22,8 +20,7 @@ struct verb_tool_wish {
 extern const struct option_row tool_call_options[];
 
 /* Open SETUP's session, call the tool and print its result. Returns an exit code. */
-int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
-		   struct interrupt *interrupt, FILE *out);
+int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish, FILE *out);
 
 /*
  * Find the arguments' JSON: the second word, standard input (read into INPUT) for "-", or

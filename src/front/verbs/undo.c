@@ -174,17 +174,13 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, 
 {
 	struct undo_progress progress = {.began_ms = clock_now_ms()};
 
-	struct interrupt *interrupt = NULL;
 	struct session *session = NULL;
 	struct tool_result result;
-	struct err err = {0};
 	int code;
 
-	if (!interrupt_open(&interrupt, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (isatty(STDERR_FILENO))
 		setup->sink = (struct event_sink){show_progress, &progress};
-	code = setup_session_once(setup, interrupt, &session);
+	code = setup_session_once(setup, &session);
 	if (code == CODE_DONE) {
 		tool_result_init(&result);
 		if (aim->run != NULL)
@@ -211,7 +207,6 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, 
 		tool_result_fini(&result);
 		session_close(session);
 	}
-	interrupt_close(interrupt);
 	return code;
 }
 
