@@ -420,17 +420,61 @@ static bool keep_gone(struct checkpoint *checkpoint, struct str path,
 	       tell_change(checkpoint, path, was, &undo_absent, err);
 }
 
+/* Has STATE a content? */
+static bool is_kept(const struct undo_state *state)
+{
+	return state->kind == UNDO_FILE || state->kind == UNDO_LINK;
+}
+
+/* Is PATH, or a folder above it, ignored now? */
+static bool is_ignored_now(const struct checkpoint *checkpoint, struct str path)
+{
+	for (size_t end = 1; end <= path.size; end++) {
+		if (end < path.size && path.data[end] != '/')
+			continue;
+		const struct undo_row *row =
+			undo_list_find(&checkpoint->now, str_part(path, 0, end));
+		if (row != NULL && row->state.kind == UNDO_IGNORED)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Is the file PATH still there? Then it has only left the list: rules ignore it now, and
- * git tracks it no more.
+ * git tracks it no more. STATE becomes its state.
  */
-static bool is_there(const struct checkpoint *checkpoint, struct str path)
+static bool is_there(const struct checkpoint *checkpoint, struct str path,
+		     struct undo_state *state)
 {
 	auto_close int fd = fd_open_beneath(checkpoint->start.fd, path.data, O_PATH);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 &&
-	       (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) && !record_is_gits(path);
+	if (fd < 0 || fstat(fd, &st) < 0 || record_is_gits(path))
+		return false;
+	undo_state_of(&st, state);
+	return is_kept(state);
+}
+
+/*
+ * PATH, which had the state WAS, has left the list. A file that is still there belongs to
+ * the step if the step has also changed it: this look is the last one at the file.
+ */
+static bool keep_left(struct checkpoint *checkpoint, struct str path,
+		      const struct undo_state *was, struct err *err)
+{
+	struct undo_row row = {.path = path};
+
+	if (was->kind == UNDO_IGNORED || !is_there(checkpoint, path, &row.state))
+		return keep_gone(checkpoint, path, was, err);
+	checkpoint->differs = true;
+	if (rows_same_times(was, &row.state) || rows_is_passing(checkpoint, path))
+		return true;
+	const bool fine = keep_row(checkpoint, &row, was, err);
+	/* No list has the row, so the copy is not counted. */
+	give_room(checkpoint, &row.state);
+	return fine && (undo_state_same(was, &row.state) ||
+			tell_change(checkpoint, path, was, &row.state, err));
 }
 
 /* PATH, which had the state WAS, is ignored; NULL: it was not there. */
@@ -440,8 +484,7 @@ static bool keep_ignored(struct checkpoint *checkpoint, struct str path,
 	if (was != NULL && was->kind == UNDO_IGNORED)
 		return true;
 	checkpoint->differs = true;
-	return was == NULL || is_there(checkpoint, path) ||
-	       keep_gone(checkpoint, path, was, err);
+	return was == NULL || keep_left(checkpoint, path, was, err);
 }
 
 /* Tell that ROW differs from WAS, unless it has only come into view. */
@@ -488,12 +531,6 @@ static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
 		tell_present(checkpoint, row, was, err));
 }
 
-/* Has STATE a content? */
-static bool is_kept(const struct undo_state *state)
-{
-	return state->kind == UNDO_FILE || state->kind == UNDO_LINK;
-}
-
 /*
  * Go through both lists in order: rows only in the old list, in both, only in the new
  * list.
@@ -513,10 +550,7 @@ static bool keep_all(struct checkpoint *checkpoint, struct err *err)
 		for (; fine && at < old->count &&
 		       (row == NULL || strcmp(old->rows[at].path.data, row->path.data) < 0);
 		     at++) {
-			checkpoint->differs = true;
-			fine = (old->rows[at].state.kind != UNDO_IGNORED &&
-				is_there(checkpoint, old->rows[at].path)) ||
-			       keep_gone(checkpoint, old->rows[at].path,
+			fine = keep_left(checkpoint, old->rows[at].path,
 					 &old->rows[at].state, err);
 		}
 		if (row == NULL || !fine)
@@ -556,7 +590,9 @@ static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gon
 			give_room(checkpoint, was);
 			checkpoint->files -= is_kept(was);
 			fine = undo_list_add(news, path, &undo_absent) &&
-			       keep_gone(checkpoint, path, was, err);
+			       (is_ignored_now(checkpoint, path)
+					? keep_left
+					: keep_gone)(checkpoint, path, was, err);
 		}
 		if (row == NULL || !fine)
 			break;

@@ -7,7 +7,8 @@
  * lies in an ignored folder, unless git tracks it. A path that was ignored at the look
  * before, or lay in an ignored folder then, and is not ignored now has come into view. It
  * may be a person's file, of which nothing was kept, so it is no part of the step,
- * whatever the step did to it, and undo never removes it.
+ * whatever the step did to it, and undo never removes it. A file that the step has made
+ * ignored is compared with its row once more, so that a change of it is part of the step.
  *
  * A file that changes in the same ticks of the kernel's clock in which it is looked at
  * keeps no times, so the next look compares its content. Contents are kept up to a number
