@@ -90,7 +90,7 @@ static struct call worker_call(struct worker *worker)
 		.layer = worker->layer,
 		.has_view = spec_is_sealed(worker->spec),
 		.control_fd = worker->socket,
-		.fds = {-1, -1, -1},
+		.fds = {[0 ... CALL_FDS_MAX - 1] = -1},
 	};
 }
 
@@ -424,7 +424,7 @@ static bool worker_serve_batch(struct worker *worker, const struct frame *frame)
 	/* The payload is lost at the next read. */
 	auto_free char *copy = memory_copy_str(frame->payload);
 	struct str rest = {copy, frame->payload.size};
-	struct frame one = {.kind = FRAME_CALL, .fds = {-1, -1, -1}};
+	struct frame one = {.kind = FRAME_CALL, .fds = {[0 ... FRAME_FDS_MAX - 1] = -1}};
 
 	while (wire_next_of_batch(&rest, &one.payload)) {
 		if (!worker_serve_call(worker, &one))
@@ -524,7 +524,7 @@ static void rehearse(struct worker *worker, enum worker_kind kind)
 				 .folder = "/",
 				 .arguments = arguments,
 				 .deadline_ms = CLOCK_NEVER};
-	struct frame frame = {.kind = FRAME_CALL, .fds = {-1, -1, -1}};
+	struct frame frame = {.kind = FRAME_CALL, .fds = {[0 ... FRAME_FDS_MAX - 1] = -1}};
 	const int64_t began_us = clock_now_us();
 	const struct tool *tool;
 	struct tool_result result;

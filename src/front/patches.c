@@ -458,7 +458,7 @@ static int apply(struct files *files, const char *folder, struct str patch, bool
 		.deadline_ms = clock_deadline(DEADLINE_S),
 		.control_fd = -1,
 		.listener = -1,
-		.fds = {-1, -1, -1},
+		.fds = {[0 ... CALL_FDS_MAX - 1] = -1},
 	};
 	struct tool_result result;
 	int code;

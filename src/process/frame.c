@@ -241,7 +241,7 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 	*frame = (struct frame){
 		.kind = (enum frame_kind)header[0],
 		.payload = {reader->bytes.data + FRAME_HEADER, size},
-		.fds = {-1, -1, -1},
+		.fds = {[0 ... FRAME_FDS_MAX - 1] = -1},
 	};
 	reader->taken = FRAME_HEADER + size;
 	if (frame->kind == FRAME_CALL) {

@@ -44,7 +44,7 @@ enum frame_kind {
 	FRAME_CANCEL, /* empty */
 };
 
-enum { FRAME_HEADER = 8, FRAME_MAX = 96 << 20, FRAME_FDS_MAX = 3 };
+enum { FRAME_HEADER = 8, FRAME_MAX = 96 << 20, FRAME_FDS_MAX = 5 };
 
 /*
  * Send one whole frame. Blocks when the socket is blocking; with DEADLINE_MS (clock.h)

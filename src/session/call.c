@@ -442,9 +442,9 @@ static struct running *running_new(struct session *session, const struct request
 	else
 		session->first = running;
 	session->last = running;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < REQUEST_FDS_MAX; i++)
 		running->fds[i] = -1;
-	for (size_t i = 0; i < request->fd_count && i < 3; i++)
+	for (size_t i = 0; i < request->fd_count && i < REQUEST_FDS_MAX; i++)
 		running->fds[running->fd_count++] = request->fds[i];
 	return running;
 }
@@ -470,7 +470,7 @@ static struct call call_in_front(const struct running *running)
 				    ? running->leave->hash
 				    : NULL,
 		.control_fd = -1,
-		.fds = {-1, -1, -1},
+		.fds = {[0 ... CALL_FDS_MAX - 1] = -1},
 	};
 }
 

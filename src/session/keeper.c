@@ -22,12 +22,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,6 +103,14 @@ struct keeper {
 	 * taken yet. Another session may have put its own list in the place of this one.
 	 */
 	int own_list;
+	/*
+	 * An inotify instance and an eventfd (watcher.h); -1: not made yet. The changes
+	 * between two commands are others': one look for the next command keeps them, so
+	 * that the command cannot overwrite what nobody has seen.
+	 */
+	int events, pending;
+	bool watched;   /* the worker that looks watches with them */
+	bool caught_up; /* that look was made, or is under way */
 	uint32_t log;
 	bool blank; /* the log has no name yet */
 	/*
@@ -142,6 +153,8 @@ struct keeper {
 	} * steps;
 	size_t step_count, step_room;
 	size_t looked; /* how many steps there were at the last look */
+	/* when the last look began, and the one under way, by the wall clock; 0: never */
+	int64_t looked_ms, looking_ms;
 	size_t handed; /* how many steps there were when a patch was last made */
 	uint64_t kept; /* bytes of these logs, in memory */
 	int64_t lost;  /* calls whose replaced files were not kept in memory any more */
@@ -688,7 +701,7 @@ struct keeper *keeper_new(struct session *session, const char *folder, uint64_t 
 	if (folder == NULL)
 		stay_in_memory(keeper);
 	keeper->objects = -2;
-	keeper->own_list = -1;
+	keeper->own_list = keeper->events = keeper->pending = -1;
 	for (size_t i = 0; i < 3; i++)
 		keeper->fds[i] = -1;
 	buf_init(&keeper->trouble, ERR_TEXT_MAX + 256);
@@ -836,6 +849,20 @@ static void keeper_sync_start(struct keeper *keeper);
 static bool keeper_tend(struct keeper *keeper);
 static void rest_tend(struct timer *timer);
 
+/*
+ * Has anybody changed the workspace since the last look, before a command that waits? A
+ * person whose programs write without end holds a command up for one look only.
+ */
+static bool others_wrote(const struct keeper *keeper)
+{
+	struct pollfd fds[] = {{.fd = keeper->events, .events = POLLIN},
+			       {.fd = keeper->pending, .events = POLLIN}};
+
+	return keeper->watched && keeper->fresh && !keeper->caught_up &&
+	       keeper_waiting_command(keeper) != NULL &&
+	       job_writer(keeper->session, NULL) == NULL && poll(fds, 2, 0) > 0;
+}
+
 void keeper_begin(struct keeper *keeper)
 {
 	if (keeper != NULL && keeper->sync == NULL && !keeper->starting &&
@@ -853,6 +880,10 @@ void keeper_begin(struct keeper *keeper)
 	    keeper->owes_whole)
 		(void)keeper_tend(keeper);
 	keeper->patch.looked = wanted;
+	if (others_wrote(keeper)) {
+		keeper->caught_up = true;
+		keeper->fresh = false;
+	}
 	if (!keeper->broken && keeper->sync == NULL &&
 	    (keeper->owed || (!keeper->fresh && keeper_waiting_command(keeper) != NULL)))
 		keeper_sync_start(keeper);
@@ -926,6 +957,8 @@ bool keeper_give(struct keeper *keeper, struct running *running, struct err *err
 {
 	if (keeper == NULL || running->auditing || running_is_ours(running->tool))
 		return true;
+	if (running_is_command(running))
+		keeper->caught_up = false;
 	if (running->tool->wants_changes && running->fd_count == 0) {
 		running->fds[0] = running->plan_fd = patch_take(keeper, err);
 		running->fd_count = 1;
@@ -1201,6 +1234,8 @@ void keeper_close(struct keeper *keeper)
 	keeper_sync_close(keeper);
 	/* From here on this session does not need the contents to which its list refers. */
 	fd_close(&keeper->own_list);
+	fd_close(&keeper->events);
+	fd_close(&keeper->pending);
 	keeper->untidy |= keeper->overfull;
 	keeper_tidy(keeper);
 	undo_store_close(keeper->store);
@@ -1274,6 +1309,7 @@ static struct undo_meta meta_of(const struct keeper *keeper, bool alone)
 		.tool = keeper->is_step ? "bash" : NULL,
 		.title = str_of(keeper->is_step ? keeper->owes.title : NULL),
 		.wall_ms = clock_wall_ms(),
+		.since_ms = keeper->is_step ? keeper->looked_ms : 0,
 		.turn_ms = keeper->turn_ms,
 		.alone = alone,
 	};
@@ -1321,6 +1357,15 @@ static void list_take(struct keeper *keeper, bool written)
 	keeper->own_list = fd_take(&keeper->fds[written ? 1 : 0]);
 }
 
+/* Without both descriptors the worker watches all the same, and nobody polls. */
+static void watch_open(struct keeper *keeper)
+{
+	if (keeper->events < 0)
+		keeper->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (keeper->pending < 0)
+		keeper->pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
 static bool files_open_all(struct keeper *keeper, struct err *err)
 {
 	const struct undo_meta meta = meta_of(keeper, false);
@@ -1329,6 +1374,8 @@ static bool files_open_all(struct keeper *keeper, struct err *err)
 	if (keeper->in_memory)
 		return err_set(err, EIO, "there is no place to keep it");
 	objects_open(keeper);
+	if (!keeper->session->one_call)
+		watch_open(keeper);
 	fd_close(&keeper->fds[0]);
 	keeper->fds[0] = list_open(keeper, err);
 	if (keeper->fds[0] < 0 || !keeper_sync_files(keeper, err))
@@ -1498,6 +1545,10 @@ static void look_note(struct keeper *keeper, const struct value *details)
 	keeper->owes_whole = (keeper->owes_whole && !all) ||
 			     value_is_true(value_member(details, "owes"));
 	keeper->young = differs && !watched;
+	keeper->watched = watched && keeper->events >= 0 && keeper->pending >= 0;
+	/* Watches of no use would go on as long as the instance does. */
+	if (!watched)
+		fd_close(&keeper->events);
 	keeper->rows = value_integer(value_member(details, "rows"));
 	keeper->look_us = all && watched ? KEEPER_TOLD_US
 					 : value_integer(value_member(details, "us"));
@@ -1533,6 +1584,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	}
 	list_take(keeper, written);
 	keeper->looked = keeper->step_count;
+	keeper->looked_ms = keeper->looking_ms;
 	look_note(keeper, details);
 	first_look_tell(keeper, result);
 	keeper->listed = true;
@@ -1761,8 +1813,9 @@ static void keeper_sync_start(struct keeper *keeper)
 	const struct request request = {
 		.tool = "checkpoint",
 		.arguments = arguments,
-		.fds = {keeper->fds[0], keeper->fds[1], keeper->fds[2]},
-		.fd_count = 3,
+		.fds = {keeper->fds[0], keeper->fds[1], keeper->fds[2], keeper->events,
+			keeper->pending},
+		.fd_count = keeper->events >= 0 && keeper->pending >= 0 ? 5 : 3,
 		.by_front = true,
 		.quiet = true,
 	};
@@ -1774,6 +1827,7 @@ static void keeper_sync_start(struct keeper *keeper)
 	    keeper->look_us < STAY_MOST_US)
 		running_stay(keeper->session, keeper->look_us + STAY_MORE_US);
 	keeper->starting = true;
+	keeper->looking_ms = clock_wall_ms();
 	struct running *running =
 		session_start(keeper->session, &request, sync_done, keeper);
 	keeper->starting = false;

@@ -224,12 +224,14 @@ void session_recall(struct session *session, const struct value *seen);
 const char *session_run(const struct session *session);
 void session_adopt(struct session *session, const char *run, bool handed);
 
+enum { REQUEST_FDS_MAX = 5 };
+
 struct request {
 	const char *tool;
 	const struct value *arguments; /* an object; NULL: see arguments_text */
 	struct str arguments_text;     /* JSON as a model or person wrote it */
 	const char *id;                /* for events; NULL: "c1", "c2", … */
-	int fds[3]; /* only for internal tools: become the program's 0-2 */
+	int fds[REQUEST_FDS_MAX]; /* only for internal tools; 0-2 are the program's */
 	size_t fd_count;
 	/* may call internal tools, and tools that only read without being named */
 	bool by_front;
@@ -529,7 +531,7 @@ struct running {
 	 * (policy/command.h); NULL: nothing much
 	 */
 	const struct command_harm *harm;
-	int fds[3];
+	int fds[REQUEST_FDS_MAX];
 	size_t fd_count;
 	enum running_state state;
 	bool cancelled;

@@ -259,31 +259,36 @@ static bool log_open(struct undoing *undoing, struct err *err)
 	return undoing->log >= 0;
 }
 
+/* Has the step OTHER of another session changed files of the step while that one ran? */
+static bool is_beside(const struct undoing *undoing, const struct undo_step *other)
+{
+	const struct undo_step *step = undoing->step;
+	const int64_t since_ms = other->since_ms != 0 ? other->since_ms : other->wall_ms;
+	auto_free char *path = NULL;
+
+	return other->work != UNDO_BY_UNDO && !other->undone &&
+	       strcmp(other->run, step->run) != 0 && step->since_ms != 0 &&
+	       since_ms < step->wall_ms && other->wall_ms > step->since_ms &&
+	       step_touches(undoing->store, other->number, &undoing->plan, &path, NULL) &&
+	       path != NULL;
+}
+
 /*
  * May others have changed the step's files while it ran? The look may have found signs of
- * that, a file tool may have written beside the command, or a step of another session may
- * lie between the steps of its own session.
+ * that, a file tool may have written beside the command, or another session has a step of
+ * that time.
  */
 static bool may_have_others(const struct undoing *undoing)
 {
 	const struct undo_step *step = undoing->step;
-	bool began = false, between = false;
 
 	if (step->work != UNDO_BY_COMMAND)
 		return false;
 	if (!step->alone || undoing->plan.mixed)
 		return true;
 	for (size_t i = 0; i < undoing->steps.count; i++) {
-		const struct undo_step *other = &undoing->steps.steps[i];
-
-		if (other->work == UNDO_BY_UNDO)
-			continue;
-		if (strcmp(other->run, step->run) != 0)
-			between = began;
-		else if (between)
+		if (is_beside(undoing, &undoing->steps.steps[i]))
 			return true;
-		else
-			began = true;
 	}
 	return false;
 }

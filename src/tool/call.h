@@ -24,7 +24,7 @@ struct program_launcher;
 struct program_terms;
 
 enum {
-	CALL_FDS_MAX = 3,
+	CALL_FDS_MAX = 5,
 	CALL_FRAGMENT_MAX =
 		16 << 10, /* of one output event: a front shows lines, not megabytes */
 };

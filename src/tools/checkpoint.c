@@ -1264,7 +1264,8 @@ bool checkpoint_each_name(struct str under,
 	return true;
 }
 
-enum { FD_OLD, FD_NEW, FD_LOG };
+/* FD_EVENTS and FD_PENDING are for the watcher, if they are given. */
+enum { FD_OLD, FD_NEW, FD_LOG, FD_EVENTS, FD_PENDING };
 
 /* Lists up to this number of rows are written with each look that finds a difference. */
 enum { WRITTEN_MAX = 4096 };
@@ -1413,7 +1414,10 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 	/* In a layer the changes that others make below it are told to nobody. */
 	if (call_flag(call, "keep") && call->layer == NULL)
 		checkpoint->watcher =
-			watcher_new(checkpoint->start.fd, &checkpoint->unwatched);
+			watcher_new(checkpoint->start.fd,
+				    (struct watcher_fds){call->fds[FD_EVENTS],
+							 call->fds[FD_PENDING]},
+				    &checkpoint->unwatched);
 	else if (call_flag(call, "keep"))
 		(void)err_set(&checkpoint->unwatched, EOPNOTSUPP,
 			      "a folder is thrown away in the end");

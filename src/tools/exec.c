@@ -88,7 +88,7 @@ static bool use_terminal(struct call *call, struct pty *pty, struct program_run 
 		err->code = ECHILD; /* the cell's failure, not the program's */
 		return false;
 	}
-	for (int i = 0; i < CALL_FDS_MAX; i++)
+	for (int i = 0; i <= STDERR_FILENO; i++)
 		run->start.fds[i] = pty->slave;
 	run->start.terminal = true;
 	run->pty = pty;
@@ -100,7 +100,7 @@ static bool use_terminal(struct call *call, struct pty *pty, struct program_run 
  */
 static void give_fds(struct call *call, struct program_run *run)
 {
-	for (int i = 0; i < CALL_FDS_MAX; i++)
+	for (int i = 0; i <= STDERR_FILENO; i++)
 		run->start.fds[i] = fd_take(&call->fds[i]);
 	run->gives_fds = true;
 }

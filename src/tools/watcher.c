@@ -49,6 +49,7 @@ struct watched_folder {
 
 struct watcher {
 	int inotify_fd, stop_fd;
+	int pending_fd; /* -1: nobody polls it */
 	dev_t device;
 	pthread_t thread;
 	bool has_thread;
@@ -59,6 +60,7 @@ struct watcher {
 	struct told_names told;
 	size_t sort_at;
 	bool missed;
+	bool is_pending; /* `pending_fd` can be read */
 	struct err useless;
 	alignas(struct inotify_event) char events[EVENTS_BYTES];
 };
@@ -240,6 +242,20 @@ static void drain(struct watcher *watcher)
 	}
 }
 
+/* From here on `pending_fd` can be read, or cannot. The lock is held. */
+static void set_pending(struct watcher *watcher, bool pending)
+{
+	eventfd_t count;
+
+	if (watcher->pending_fd < 0 || pending == watcher->is_pending)
+		return;
+	watcher->is_pending = pending;
+	if (pending)
+		(void)eventfd_write(watcher->pending_fd, 1);
+	else
+		(void)eventfd_read(watcher->pending_fd, &count);
+}
+
 /*
  * Wait for an event, then leave the kernel time to join it with others, and take all:
  * to be woken for each costs ten times as much.
@@ -256,8 +272,11 @@ static void *thread_main(void *argument)
 		if (poll(fds, 1, WATCHER_EVERY_MS) > 0)
 			return NULL;
 		(void)pthread_mutex_lock(&watcher->lock);
+		/* Before the kernel has nothing any more: somebody may poll meanwhile. */
+		set_pending(watcher, true);
 		drain(watcher);
 		const bool missed = watcher->missed;
+		set_pending(watcher, missed || watcher->told.count > 0);
 		(void)pthread_mutex_unlock(&watcher->lock);
 		/* Nobody asks for the rest any more. */
 		if (missed)
@@ -332,7 +351,21 @@ static bool is_told_of(int folder)
 	}
 }
 
-struct watcher *watcher_new(int root, struct err *err)
+/*
+ * The last watcher may have left events, which are older than all that the tree will be
+ * asked for, and has perhaps said that something is pending. Its watches tell of folders
+ * that have no path here, until these are added again.
+ */
+static void forget_last(struct watcher *watcher)
+{
+	while (watcher->inotify_fd >= 0 &&
+	       read(watcher->inotify_fd, watcher->events, sizeof(watcher->events)) > 0)
+		continue;
+	watcher->is_pending = true;
+	set_pending(watcher, false);
+}
+
+struct watcher *watcher_new(int root, struct watcher_fds fds, struct err *err)
 {
 	struct watcher *watcher = memory_alloc(sizeof(*watcher));
 	struct stat st;
@@ -342,7 +375,11 @@ struct watcher *watcher_new(int root, struct err *err)
 	watcher->sort_at = SORT_FROM;
 	watcher->count_max = watches_allowed();
 	watcher->stop_fd = eventfd(0, EFD_CLOEXEC);
-	watcher->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	watcher->pending_fd =
+		fds.pending >= 0 ? fcntl(fds.pending, F_DUPFD_CLOEXEC, 3) : -1;
+	watcher->inotify_fd = fds.events >= 0 ? fcntl(fds.events, F_DUPFD_CLOEXEC, 3)
+					      : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	forget_last(watcher);
 	if (watcher->inotify_fd < 0 || watcher->stop_fd < 0 || fstat(root, &st) < 0)
 		(void)err_set(err, errno, "inotify: %s", strerror(errno));
 	else if (!is_told_of(root))
@@ -365,6 +402,7 @@ void watcher_free(struct watcher *watcher)
 	}
 	fd_close(&watcher->inotify_fd);
 	fd_close(&watcher->stop_fd);
+	fd_close(&watcher->pending_fd);
 	for (size_t i = 0; i < watcher->room; i++)
 		free(watcher->folders[i].path);
 	free(watcher->folders);
@@ -478,6 +516,7 @@ bool watcher_take(struct watcher *watcher, struct told_names *told)
 	*told = watcher->told;
 	told_names_init(&watcher->told);
 	watcher->sort_at = SORT_FROM;
+	set_pending(watcher, false);
 	(void)pthread_mutex_unlock(&watcher->lock);
 	return fine;
 }

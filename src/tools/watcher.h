@@ -71,8 +71,21 @@ static inline void told_names_fini(struct told_names *told)
 	*told = (struct told_names){0};
 }
 
-/* Begin to watch the tree whose root is the open folder ROOT. NULL with ERR. */
-struct watcher *watcher_new(int root, struct err *err);
+/*
+ * A process that only polls can ask whether there is something to take: it makes EVENTS,
+ * an inotify instance, and PENDING, an eventfd, both non-blocking, and gives them to the
+ * process that watches. One of them can be read while there is something, if both are
+ * polled in this order. They serve one watcher behind the other.
+ */
+struct watcher_fds {
+	int events, pending; /* -1: nobody polls */
+};
+
+/*
+ * Begin to watch the tree whose root is the open folder ROOT. The descriptors of FDS stay
+ * the caller's. NULL with ERR.
+ */
+struct watcher *watcher_new(int root, struct watcher_fds fds, struct err *err);
 void watcher_free(struct watcher *watcher);
 
 /*

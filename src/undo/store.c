@@ -219,6 +219,8 @@ static bool undo_store_write_step(struct undo_store *store, uint32_t number,
 	value_set_text(object, "rights", store->rights_hash);
 	if (meta->undoes != 0)
 		value_set_integer(object, "undoes", meta->undoes);
+	if (meta->since_ms != 0)
+		value_set_integer(object, "since_ms", meta->since_ms);
 	if (meta->turn_ms != 0)
 		value_set_integer(object, "turn_ms", meta->turn_ms);
 	if (meta->alone)
@@ -275,6 +277,7 @@ static bool undo_store_read_step(const struct undo_store *store, uint32_t number
 	int64_t undoes = value_integer(value_member(object, "undoes"));
 	step->undoes = undoes > 0 && undoes <= UINT32_MAX ? (uint32_t)undoes : 0;
 	step->wall_ms = value_integer(value_member(object, "wall_ms"));
+	step->since_ms = value_integer(value_member(object, "since_ms"));
 	step->turn_ms = value_integer(value_member(object, "turn_ms"));
 	step->alone = value_is_true(value_member(object, "alone"));
 	step->run = memory_copy(value_text(value_member(object, "run")));

@@ -83,6 +83,8 @@ struct undo_meta {
 	const char *tool; /* or NULL */
 	struct str title; /* a path or a command, to be shown */
 	int64_t wall_ms;
+	/* UNDO_BY_COMMAND: when the look began with which the step was compared; 0: unknown */
+	int64_t since_ms;
 	uint32_t undoes; /* UNDO_BY_UNDO: the number of the step that it undoes */
 	/* the beginning of the turn that the step belongs to; 0: no turn */
 	int64_t turn_ms;
@@ -192,7 +194,8 @@ struct undo_step {
 	bool undone;     /* by a later step that was not undone itself */
 	uint32_t undoes; /* UNDO_BY_UNDO */
 	int64_t wall_ms;
-	int64_t turn_ms; /* this and the next as in undo_meta */
+	int64_t since_ms; /* this and the next two as in undo_meta */
+	int64_t turn_ms;
 	bool alone;
 	size_t files;
 	size_t folders; /* made, removed, or with other permissions; not those of .git */

@@ -138,7 +138,7 @@ static void result_of_noise(const struct call *call)
 /* Descriptors that nobody asked for, with each frame as many as fit. */
 static void descriptors(const struct call *call)
 {
-	const int fds[FRAME_FDS_MAX] = {0, 1, 2};
+	const int fds[FRAME_FDS_MAX] = {0, 1, 2, 0, 1};
 
 	for (int i = 0; i < 2000; i++) {
 		if (!frame_send(call->control_fd, FRAME_STDOUT, STR("x"), fds,

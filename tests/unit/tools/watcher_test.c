@@ -5,15 +5,19 @@
 #include "tools/watcher.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct tree {
 	char path[64];
 	int fd;
+	struct watcher_fds fds;
 	struct watcher *watcher;
 };
 
@@ -26,7 +30,9 @@ static int open_tree(void **state)
 	if (mkdtemp(tree.path) == NULL)
 		return -1;
 	tree.fd = open(tree.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	tree.watcher = watcher_new(tree.fd, &err);
+	tree.fds.events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	tree.fds.pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	tree.watcher = watcher_new(tree.fd, tree.fds, &err);
 	*state = &tree;
 	return tree.watcher != NULL ? 0 : -1;
 }
@@ -37,6 +43,8 @@ static int close_tree(void **state)
 
 	watcher_free(tree->watcher);
 	(void)close(tree->fd);
+	(void)close(tree->fds.events);
+	(void)close(tree->fds.pending);
 	fd_folder_remove(tree->path);
 	return access(tree->path, F_OK) < 0 ? 0 : -1;
 }
@@ -99,6 +107,43 @@ static void names_are_told_once_each(void **state)
 	assert_true(watcher_take(tree->watcher, &told));
 	assert_int_equal(told.count, 0);
 	told_names_fini(&told);
+}
+
+static bool is_pending(const struct tree *tree)
+{
+	struct pollfd fds[] = {{.fd = tree->fds.events, .events = POLLIN},
+			       {.fd = tree->fds.pending, .events = POLLIN}};
+
+	return poll(fds, 2, 0) > 0;
+}
+
+static void it_can_be_polled_whether_there_is_something_to_take(void **state)
+{
+	struct pollfd taken = {.events = POLLIN};
+	struct tree *tree = *state;
+	struct told_names told;
+	struct err err;
+
+	taken.fd = tree->fds.pending;
+	for (int i = 0; i < 3; i++) {
+		watch(tree, "", WATCHED_ROWS);
+		assert_false(is_pending(tree));
+		write_file(tree, "one");
+		assert_true(is_pending(tree));
+		/* Also once the thread has taken it. */
+		assert_int_equal(poll(&taken, 1, -1), 1);
+		assert_true(is_pending(tree));
+		assert_true(watcher_take(tree->watcher, &told));
+		assert_int_equal(told.count, 1);
+		told_names_fini(&told);
+		assert_false(is_pending(tree));
+		/* The next watcher begins with nothing. */
+		write_file(tree, "two");
+		watcher_free(tree->watcher);
+		tree->watcher = watcher_new(tree->fd, tree->fds, &err);
+		assert_non_null(tree->watcher);
+	}
+	assert_false(is_pending(tree));
 }
 
 static void a_moved_folder_is_two_names(void **state)
@@ -171,7 +216,7 @@ static void what_others_change_is_not_watched(void **state)
 	struct told_names told;
 	struct err err = {0};
 
-	assert_null(watcher_new(fd, &err));
+	assert_null(watcher_new(fd, (struct watcher_fds){-1, -1}, &err));
 	assert_true(strstr(err.text, "unseen") != NULL);
 	watch(tree, "", WATCHED_ROWS);
 	assert_null(watcher_useless(tree->watcher));
@@ -187,6 +232,8 @@ int main(void)
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test_setup_teardown(names_are_told_once_each, open_tree,
 						close_tree),
+		cmocka_unit_test_setup_teardown(it_can_be_polled_whether_there_is_something_to_take,
+						open_tree, close_tree),
 		cmocka_unit_test_setup_teardown(a_moved_folder_is_two_names, open_tree,
 						close_tree),
 		cmocka_unit_test_setup_teardown(a_removed_folder_is_told_and_forgotten,
