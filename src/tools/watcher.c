@@ -226,22 +226,6 @@ static void take_event(struct watcher *watcher, const struct inotify_event *even
 			      });
 }
 
-/* Take all events that the kernel has. The lock is held. */
-static void drain(struct watcher *watcher)
-{
-	ssize_t size;
-
-	while (!watcher->missed && (size = read(watcher->inotify_fd, watcher->events,
-						sizeof(watcher->events))) > 0) {
-		for (const char *at = watcher->events; at < watcher->events + size;) {
-			const struct inotify_event *event = (const void *)at;
-
-			take_event(watcher, event);
-			at += sizeof(*event) + event->len;
-		}
-	}
-}
-
 /* From here on `pending_fd` can be read, or cannot. The lock is held. */
 static void set_pending(struct watcher *watcher, bool pending)
 {
@@ -254,6 +238,25 @@ static void set_pending(struct watcher *watcher, bool pending)
 		(void)eventfd_write(watcher->pending_fd, 1);
 	else
 		(void)eventfd_read(watcher->pending_fd, &count);
+}
+
+/* Take all events that the kernel has. The lock is held. */
+static void drain(struct watcher *watcher)
+{
+	ssize_t size;
+
+	/* Before the kernel has nothing any more: somebody may poll meanwhile. */
+	set_pending(watcher, true);
+	while (!watcher->missed && (size = read(watcher->inotify_fd, watcher->events,
+						sizeof(watcher->events))) > 0) {
+		for (const char *at = watcher->events; at < watcher->events + size;) {
+			const struct inotify_event *event = (const void *)at;
+
+			take_event(watcher, event);
+			at += sizeof(*event) + event->len;
+		}
+	}
+	set_pending(watcher, watcher->missed || watcher->told.count > 0);
 }
 
 /*
@@ -272,11 +275,8 @@ static void *thread_main(void *argument)
 		if (poll(fds, 1, WATCHER_EVERY_MS) > 0)
 			return NULL;
 		(void)pthread_mutex_lock(&watcher->lock);
-		/* Before the kernel has nothing any more: somebody may poll meanwhile. */
-		set_pending(watcher, true);
 		drain(watcher);
 		const bool missed = watcher->missed;
-		set_pending(watcher, missed || watcher->told.count > 0);
 		(void)pthread_mutex_unlock(&watcher->lock);
 		/* Nobody asks for the rest any more. */
 		if (missed)
