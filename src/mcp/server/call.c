@@ -61,6 +61,7 @@ struct mcp_call {
 	 */
 	char *hash;
 	uint64_t asked; /* our own number of the question */
+	uint64_t shown; /* of the question with which the call was parked last */
 	/* there is a single question, not several at the same time */
 	bool one;
 	struct value *requests; /* of the question: key -> {method, params}; or NULL */
@@ -310,6 +311,7 @@ static void send_log(struct mcp_call *call, const struct event *event)
 }
 
 static void mcp_question(struct mcp_call *call, const struct value *data);
+static void mcp_question_over(struct mcp_call *call, const struct value *data);
 
 static bool event(void *context, const struct event *event, struct err *err)
 {
@@ -326,6 +328,8 @@ static bool event(void *context, const struct event *event, struct err *err)
 		send_log(call, event);
 	else if (event->kind == EVENT_QUESTION || event->kind == EVENT_APPROVAL_WANTED)
 		mcp_question(call, event->data);
+	else if (event->kind == EVENT_APPROVAL_GIVEN)
+		mcp_question_over(call, event->data);
 	return true;
 }
 
@@ -646,8 +650,6 @@ static void forget(struct mcp_call *call)
 	call->question = 0;
 	free(call->hash);
 	call->hash = NULL;
-	call->parked.due_ms = CLOCK_NEVER;
-	loop_remove_timer(&call->parked);
 }
 
 /* All answers have come: give them to the worker. */
@@ -779,12 +781,18 @@ static void park(struct mcp_call *call)
 	buf_fini(&purpose);
 	call->request = NULL;
 	request->call = NULL;
+	call->shown = call->asked;
 	mcp_progress_end(call);
 	call->parked = (struct timer){.due_ms = clock_now_ms() + PARKED_MS,
 				      .due = parked_due,
 				      .context = call};
 	loop_add_timer(call->mcp->options.loop, &call->parked);
 	mcp_answer(request, result);
+}
+
+static void set_question_id(const struct mcp_call *call, size_t index, char id[STATE_MAX])
+{
+	(void)snprintf(id, STATE_MAX, "q%" PRIu64 ".%zu", call->asked, index);
 }
 
 /* Send one request of ours for each question without an answer: "q7.0", "q7.1", … */
@@ -798,7 +806,7 @@ static void send_requests(struct mcp_call *call)
 
 		if (value_member(call->answers, value_key(at)) != NULL)
 			continue;
-		(void)snprintf(id, sizeof(id), "q%" PRIu64 ".%zu", call->asked, index);
+		set_question_id(call, index, id);
 		auto_value struct value *message = mcp_ask_message(value_at(at), 1, id);
 		struct value *params = value_member(message, "params");
 
@@ -853,25 +861,54 @@ static void mcp_question(struct mcp_call *call, const struct value *data)
 	if (refuse_missing(call))
 		return;
 	answer_known(call, false);
-	/* There is no request any more by which the client could be asked. */
-	if (!is_answered(call) && call->request == NULL) {
-		for (void *at = value_first(call->requests); at != NULL;
-		     at = value_next(call->requests, at)) {
-			if (value_member(call->answers, value_key(at)) == NULL)
-				value_set(call->answers, value_key(at),
-					  call->hash != NULL ? unasked() : declined());
-		}
-	}
+	/* A parked call asks when its client comes back. */
 	if (is_answered(call))
 		hand_back(call);
-	else
+	else if (call->request != NULL)
 		ask_client(call);
+}
+
+/* The client need not answer any more: tell it so, unless the call is parked. */
+static void recall_requests(const struct mcp_call *call)
+{
+	size_t index = 0;
+
+	if (call->request == NULL)
+		return;
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at), index++) {
+		struct value *params;
+		char id[STATE_MAX];
+
+		if (value_member(call->answers, value_key(at)) != NULL)
+			continue;
+		set_question_id(call, index, id);
+		params = value_new_object();
+		value_set_text(params, "requestId", id);
+		value_set_text(params, "reason", "Nobody waits for the answer any longer.");
+		mcp_tell(call->mcp, call->request->way, NULL, "notifications/cancelled",
+			 params);
+	}
+}
+
+/*
+ * The session has ended a question by itself (EVENT_APPROVAL_GIVEN with DATA), because
+ * its time was over. The call goes on, and may ask the next one.
+ */
+static void mcp_question_over(struct mcp_call *call, const struct value *data)
+{
+	/* An answer of the client has closed its question before this event. */
+	if (call->question == 0 || call->question != value_integer(value_member(data, "id")))
+		return;
+	recall_requests(call);
+	forget(call);
 }
 
 /* The call is over: forget its questions. */
 static void mcp_question_end(struct mcp_call *call)
 {
 	forget(call);
+	loop_remove_timer(&call->parked);
 	value_free(call->given);
 	call->given = NULL;
 }
@@ -925,7 +962,7 @@ static struct mcp_call *find_parked(struct mcp *mcp, struct str state)
 	const uint64_t asked = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
 
 	struct mcp_call *call = mcp_call_find(mcp, number);
-	return call != NULL && call->asked == asked && call->request == NULL && !call->unwanted
+	return call != NULL && call->shown == asked && call->request == NULL && !call->unwanted
 		       ? call
 		       : NULL;
 }
@@ -944,10 +981,11 @@ static void resume(struct mcp_request *request, struct mcp_call *call,
 	call->token = token != NULL ? value_ref(token) : NULL;
 	mcp_progress_begin(call);
 	if (call->question == 0)
-		return; /* it has ended meanwhile, and its result is due */
+		return; /* nobody waits for these answers any longer */
 	value_free(call->given);
 	call->given = answers != NULL ? value_ref(answers) : NULL;
-	answer_known(call, true);
+	/* These answers may be to an earlier question, whose time is over. */
+	answer_known(call, call->shown == call->asked);
 	if (is_answered(call))
 		hand_back(call);
 	else
