@@ -24,50 +24,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Holds a request and its `running` together. */
-struct mcp_call {
-	struct mcp *mcp;
-	struct mcp_call *next, *previous;
-	/* the next of the calls in the same slot of by_number */
-	struct mcp_call *next_here;
-	struct mcp_call *next_done;
-	/* it is in the list of calls whose answers are due */
-	bool is_due;
-	/* NULL: the call is parked, or nobody wants its answer */
-	struct mcp_request *request;
-	struct running *running; /* NULL: session_start has not returned */
-	uint64_t number;
-	char id[24]; /* of its events */
-	char *tool;  /* the name that was asked for */
-	/* the answer is the content of this resource; NULL: it is the tool's result */
-	char *uri;
-	struct mcp_client client;
-	struct value *arguments; /* as they were given; NULL: none were */
-	bool unknown;            /* there is no such tool */
-	bool unwanted;           /* cancelled: its output is dropped */
-
-	struct value *token; /* for its progress; NULL: nobody asked for notices */
+/* What a client with a progress token is told while the call runs. */
+struct progress {
+	struct value *token; /* of the params; NULL: nobody asked for notices */
 	struct timer tick;
 	int64_t began_ms, told_ms;
 	double told; /* the last number that was sent */
 	bool counts; /* its tool counts itself; `counted` is its last number */
 	double counted;
 	struct buf last_line; /* of its output */
+};
 
-	int64_t question; /* the runtime's number; 0: none is open */
+/* A question of the call that its client has not answered yet. */
+struct question {
+	int64_t id;      /* the session's number; 0: no question is open */
+	uint64_t number; /* our own */
 	/*
 	 * the hash of an approval that a person is shown, for the answer (approval.h); or
 	 * NULL
 	 */
 	char *hash;
-	uint64_t asked; /* our own number of the question */
-	uint64_t shown; /* of the question with which the call was parked last */
 	/* there is a single question, not several at the same time */
 	bool one;
-	struct value *requests; /* of the question: key -> {method, params}; or NULL */
+	struct value *requests; /* key -> {method, params}; or NULL */
 	struct value *answers;  /* key -> answer, for the answers that have come */
-	struct value *given; /* inputResponses that came before the question; or NULL */
-	struct timer parked; /* how long the call waits for its client to come back */
+};
+
+/* Holds a request and its `running` together. */
+struct mcp_call {
+	struct mcp_request *request; /* another one after each parking */
+	struct running *running;     /* NULL: session_start has not returned */
+	uint64_t number;             /* "m7" in its events */
+	/* the next of the calls in the same slot of by_number */
+	struct mcp_call *next_here;
+	struct mcp_call *next_due;
+	bool is_due;  /* it is in the list of these */
+	bool unknown; /* there is no such tool */
+	struct progress progress;
+	struct question question;
+	/* while the request is parked */
+	struct {
+		struct timer late; /* how long the call waits for its client */
+		uint64_t shown;    /* the number of the question that was shown */
+	} parked;
 };
 
 /* Progress notices of a call, for a client that gave a progress token. */
@@ -79,6 +78,7 @@ enum {
 	TICK_MS = 10000,
 	PROGRESS_LINE_MAX = 200,
 	FRAGMENT_MAX = 4096, /* in which the last line is searched */
+	ID_MAX = 24,         /* of a call in events */
 };
 
 /*
@@ -87,30 +87,32 @@ enum {
  */
 #define LITTLE 1e-6
 
-static void tell(struct mcp_call *call, double progress, const struct value *total,
+static void tell(struct mcp_call *call, double number, const struct value *total,
 		 struct str message)
 {
+	struct mcp_request *request = call->request;
+	struct progress *progress = &call->progress;
 	struct value *params;
 
-	if (call->token == NULL || call->request == NULL)
+	if (progress->token == NULL || request->state != MCP_BEGUN)
 		return;
 	/* Progress must grow, whatever numbers a script sends. */
-	if (progress <= call->told)
+	if (number <= progress->told)
 		return;
-	call->told = progress;
-	call->told_ms = clock_now_ms();
-	call->tick.due_ms = call->told_ms + TICK_MS;
+	progress->told = number;
+	progress->told_ms = clock_now_ms();
+	progress->tick.due_ms = progress->told_ms + TICK_MS;
 	params = value_new_object();
-	value_set(params, "progressToken", value_ref(call->token));
-	if (progress == (double)(int64_t)progress)
-		value_set_integer(params, "progress", (int64_t)progress);
+	value_set(params, "progressToken", value_ref(progress->token));
+	if (number == (double)(int64_t)number)
+		value_set_integer(params, "progress", (int64_t)number);
 	else
-		value_set_real(params, "progress", progress);
+		value_set_real(params, "progress", number);
 	if (total != NULL)
 		value_set_real(params, "total", value_number(total));
-	if (message.size > 0 && call->client.version >= MCP_2025_03_26)
+	if (message.size > 0 && request->client.version >= MCP_2025_03_26)
 		value_set_str(params, "message", message);
-	mcp_tell(call->mcp, call->request->way, NULL, "notifications/progress", params);
+	mcp_tell(request->mcp, request->way, NULL, "notifications/progress", params);
 }
 
 /*
@@ -118,11 +120,11 @@ static void tell(struct mcp_call *call, double progress, const struct value *tot
  * itself. Otherwise a number so little above the tool's last one that the tool's next one
  * is higher.
  */
-static double beat(const struct mcp_call *call)
+static double beat(const struct progress *progress)
 {
-	const double seconds = (double)(clock_now_ms() - call->began_ms) / 1000;
+	const double seconds = (double)(clock_now_ms() - progress->began_ms) / 1000;
 
-	return call->counts ? call->counted + seconds * LITTLE : seconds;
+	return progress->counts ? progress->counted + seconds * LITTLE : seconds;
 }
 
 static void tick_due(struct timer *timer)
@@ -130,37 +132,39 @@ static void tick_due(struct timer *timer)
 	struct mcp_call *call = timer->context;
 
 	timer->due_ms = clock_now_ms() + TICK_MS;
-	tell(call, beat(call), NULL, buf_str(&call->last_line));
+	tell(call, beat(&call->progress), NULL, buf_str(&call->progress.last_line));
 }
 
-/* Start the progress notices of CALL, when its client gave a token for them. */
-static void mcp_progress_begin(struct mcp_call *call)
+/* Start the progress notices of CALL, when its request has a token for them. */
+static void progress_begin(struct mcp_call *call)
 {
-	buf_init(&call->last_line, PROGRESS_LINE_MAX);
-	if (call->token == NULL)
+	struct mcp_request *request = call->request;
+	struct progress *progress = &call->progress;
+	struct value *token =
+		value_member(value_member(request->params, "_meta"), "progressToken");
+
+	buf_clear(&progress->last_line);
+	progress->token =
+		value_text(token) != NULL || value_is_number(token) ? token : NULL;
+	if (progress->token == NULL)
 		return;
-	call->began_ms = clock_now_ms();
+	progress->began_ms = clock_now_ms();
 	/* A call that ends immediately sends no notice. */
-	call->told_ms = call->began_ms;
-	call->told = -1;
-	call->tick = (struct timer){.due_ms = call->began_ms + TICK_MS,
-				    .due = tick_due,
-				    .context = call};
-	loop_add_timer(call->mcp->options.loop, &call->tick);
+	progress->told_ms = progress->began_ms;
+	progress->told = -1;
+	progress->tick = (struct timer){.due_ms = progress->began_ms + TICK_MS,
+					.due = tick_due,
+					.context = call};
+	loop_add_timer(request->mcp->options.loop, &progress->tick);
 }
 
-static void mcp_progress_end(struct mcp_call *call)
+static void progress_output(struct mcp_call *call, struct str fragment)
 {
-	loop_remove_timer(&call->tick);
-	buf_fini(&call->last_line);
-}
-
-static void mcp_progress_output(struct mcp_call *call, struct str fragment)
-{
+	struct progress *progress = &call->progress;
 	struct str line, last = STR("");
 	struct buf clean;
 
-	if (call->token == NULL)
+	if (progress->token == NULL)
 		return;
 	if (fragment.size > FRAGMENT_MAX)
 		fragment = str_part(fragment, fragment.size - FRAGMENT_MAX, FRAGMENT_MAX);
@@ -172,19 +176,19 @@ static void mcp_progress_output(struct mcp_call *call, struct str fragment)
 		return;
 	buf_init(&clean, FRAGMENT_MAX * 4);
 	(void)text_clean(last, &clean);
-	buf_clear(&call->last_line);
-	(void)buf_addstr(&call->last_line,
+	buf_clear(&progress->last_line);
+	(void)buf_addstr(&progress->last_line,
 			 str_part(buf_str(&clean), 0,
 				  text_character_border(buf_str(&clean), PROGRESS_LINE_MAX)));
 	buf_fini(&clean);
-	if (clock_now_ms() - call->told_ms >= TELL_EVERY_MS)
-		tell(call, beat(call), NULL, buf_str(&call->last_line));
+	if (clock_now_ms() - progress->told_ms >= TELL_EVERY_MS)
+		tell(call, beat(progress), NULL, buf_str(&progress->last_line));
 }
 
-static void mcp_progress_event(struct mcp_call *call, const struct event *event)
+static void progress_event(struct mcp_call *call, const struct event *event)
 {
-	call->counted = value_number(value_member(event->data, "progress"));
-	tell(call, call->counted, value_member(event->data, "total"), event->text);
+	call->progress.counted = value_number(value_member(event->data, "progress"));
+	tell(call, call->progress.counted, value_member(event->data, "total"), event->text);
 }
 
 /* Makes the content of an answer from the result of a call. */
@@ -274,15 +278,25 @@ static struct mcp_call *find_by_id(const struct mcp *mcp, const char *id)
 					  : NULL;
 }
 
-/* Queue the call for its answer, unless the call is parked. */
-static void answer_is_due(struct mcp_call *call)
+/* Look at CALL at the end of the loop's turn, because it may have ended. */
+static void is_due(struct mcp_call *call)
 {
+	struct mcp *mcp = call->request->mcp;
+
 	if (!call->is_due) {
 		call->is_due = true;
-		call->next_done = call->mcp->first_done;
-		call->mcp->first_done = call;
+		call->next_due = mcp->first_due;
+		mcp->first_due = call;
 	}
-	call->mcp->settling.due_ms = 0;
+	mcp->settling.due_ms = 0;
+}
+
+/* The tool that the request of a call asks for. */
+static const char *tool_of(const struct mcp_request *request)
+{
+	return request->method->run == mcp_tools_call
+		       ? value_text(value_member(request->params, "name"))
+		       : "read_output";
 }
 
 static void send_log(struct mcp_call *call, const struct event *event)
@@ -293,43 +307,43 @@ static void send_log(struct mcp_call *call, const struct event *event)
 	int least;
 	struct value *params;
 
-	if (request == NULL)
+	if (request->state != MCP_BEGUN)
 		return;
 	/*
 	 * In the legacy era the level is the peer's, and may change during the call. In
 	 * the modern era it is the request's.
 	 */
-	least = call->client.version < MCP_2026_07_28 ? request->peer->client.log_level
-						      : call->client.log_level;
+	least = request->client.version < MCP_2026_07_28 ? request->peer->client.log_level
+							 : request->client.log_level;
 	if (mcp_log_level(level) < least)
 		return;
 	params = value_new_object();
 	value_set_text(params, "level", level);
-	value_set_text(params, "logger", logger != NULL ? logger : call->tool);
+	value_set_text(params, "logger", logger != NULL ? logger : tool_of(request));
 	value_set_str(params, "data", event->text);
-	mcp_tell(call->mcp, request->way, NULL, "notifications/message", params);
+	mcp_tell(request->mcp, request->way, NULL, "notifications/message", params);
 }
 
-static void mcp_question(struct mcp_call *call, const struct value *data);
-static void mcp_question_over(struct mcp_call *call, const struct value *data);
+static void question_open(struct mcp_call *call, const struct value *data);
+static void question_over(struct mcp_call *call, const struct value *data);
 
 static bool event(void *context, const struct event *event, struct err *err)
 {
 	struct mcp_call *call = find_by_id(context, event->call);
 
 	(void)err;
-	if (call == NULL || call->unwanted)
+	if (call == NULL || call->request->state == MCP_OVER)
 		return true;
 	if (event->kind == EVENT_TOOL_OUTPUT)
-		mcp_progress_output(call, event->text);
+		progress_output(call, event->text);
 	else if (event->kind == EVENT_PROGRESS)
-		mcp_progress_event(call, event);
+		progress_event(call, event);
 	else if (event->kind == EVENT_LOG)
 		send_log(call, event);
 	else if (event->kind == EVENT_QUESTION || event->kind == EVENT_APPROVAL_WANTED)
-		mcp_question(call, event->data);
+		question_open(call, event->data);
 	else if (event->kind == EVENT_APPROVAL_GIVEN)
-		mcp_question_over(call, event->data);
+		question_over(call, event->data);
 	return true;
 }
 
@@ -338,66 +352,46 @@ struct event_sink mcp_calls_sink(struct mcp *mcp)
 	return (struct event_sink){.event = event, .context = mcp};
 }
 
-static struct mcp_call *call_new(struct mcp_request *request, const char *tool)
+static struct mcp_call *call_new(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
-	const struct value *meta = value_member(request->params, "_meta");
-	struct value *token = value_member(meta, "progressToken");
 	struct mcp_call *call = memory_alloc(sizeof(*call));
+	struct mcp_call **slot;
 
-	call->mcp = mcp;
 	call->request = request;
-	call->client = request->client;
 	call->number = ++mcp->next_call;
-	(void)snprintf(call->id, sizeof(call->id), "m%" PRIu64, call->number);
-	call->tool = memory_copy(tool);
-	if (value_text(token) != NULL || value_is_number(token))
-		call->token = value_ref(token);
-	call->parked.due_ms = CLOCK_NEVER;
-	call->previous = mcp->last_call;
-	if (mcp->last_call != NULL)
-		mcp->last_call->next = call;
-	else
-		mcp->first_call = call;
-	mcp->last_call = call;
-	call->next_here = mcp->by_number[call->number % MCP_SLOTS];
-	mcp->by_number[call->number % MCP_SLOTS] = call;
+	slot = &mcp->by_number[call->number % MCP_SLOTS];
+	call->next_here = *slot;
+	*slot = call;
 	request->call = call;
-	mcp_progress_begin(call);
+	buf_init(&call->progress.last_line, PROGRESS_LINE_MAX);
+	progress_begin(call);
 	return call;
 }
 
-static void mcp_question_end(struct mcp_call *call);
+static void question_forget(struct mcp_call *call);
 
+/* CALL is over, and so is its request. */
 static void call_free(struct mcp_call *call)
 {
-	struct mcp *mcp = call->mcp;
-	struct mcp_call **at = &mcp->by_number[call->number % MCP_SLOTS];
+	struct mcp_request *request = call->request;
+	struct mcp_call **at = &request->mcp->by_number[call->number % MCP_SLOTS];
 
 	while (*at != call)
 		at = &(*at)->next_here;
 	*at = call->next_here;
-	mcp_progress_end(call);
-	mcp_question_end(call);
+	loop_remove_timer(&call->progress.tick);
+	loop_remove_timer(&call->parked.late);
+	buf_fini(&call->progress.last_line);
+	question_forget(call);
 	running_free(call->running);
-	if (call->previous != NULL)
-		call->previous->next = call->next;
-	else
-		mcp->first_call = call->next;
-	if (call->next != NULL)
-		call->next->previous = call->previous;
-	else
-		mcp->last_call = call->previous;
-	value_free(call->token);
-	value_free(call->arguments);
-	free(call->tool);
-	free(call->uri);
 	free(call);
+	request->call = NULL;
+	mcp_request_become(request, MCP_OVER);
 }
 
-static void answer_output(struct mcp_call *call, struct mcp_request *request)
+static void answer_output(struct mcp_request *request, const struct tool_result *result)
 {
-	const struct tool_result *result = running_result(call->running);
 	struct buf *out;
 
 	if (result->status != RESULT_DONE) {
@@ -406,7 +400,7 @@ static void answer_output(struct mcp_call *call, struct mcp_request *request)
 	}
 	out = mcp_answer_begin(request);
 	(void)buf_adds(out, "\"contents\":[{\"uri\":");
-	(void)value_quote(str_of(call->uri), out);
+	(void)value_quote(value_str(value_member(request->params, "uri")), out);
 	(void)buf_adds(out, ",\"mimeType\":\"text/plain\",\"text\":");
 	(void)value_quote(buf_str(&result->text), out);
 	(void)buf_adds(out, "}]");
@@ -418,9 +412,8 @@ static void answer(struct mcp_call *call)
 	struct mcp_request *request = call->request;
 	const struct tool_result *result = running_result(call->running);
 
-	request->call = NULL;
-	if (call->uri != NULL) {
-		answer_output(call, request);
+	if (request->method->run != mcp_tools_call) {
+		answer_output(request, result);
 		return;
 	}
 	if (call->unknown) {
@@ -428,25 +421,24 @@ static void answer(struct mcp_call *call)
 		return;
 	}
 	/* Make the resource first: its notice must go out before the answer. */
-	auto_value struct value *link = mcp_resource_of(call->mcp, result);
-	mcp_result_add(result, link, &call->client, mcp_answer_begin(request));
+	auto_value struct value *link = mcp_resource_of(request->mcp, result);
+	mcp_result_add(result, link, &request->client, mcp_answer_begin(request));
 	mcp_answer_end(request);
 }
 
 void mcp_calls_settle(struct mcp *mcp)
 {
-	struct mcp_call *call = mcp->first_done, *next;
+	struct mcp_call *call = mcp->first_due, *next;
 
-	mcp->first_done = NULL;
+	mcp->first_due = NULL;
 	for (; call != NULL; call = next) {
-		next = call->next_done;
+		next = call->next_due;
 		call->is_due = false;
-		if (call->running == NULL || !running_is_done(call->running))
-			continue;
 		/* A parked call keeps its result until its client comes back for it. */
-		if (call->request == NULL && !call->unwanted)
+		if (call->running == NULL || !running_is_done(call->running) ||
+		    call->request->state == MCP_PARKED)
 			continue;
-		if (call->request != NULL)
+		if (call->request->state == MCP_BEGUN)
 			answer(call);
 		call_free(call);
 	}
@@ -454,16 +446,17 @@ void mcp_calls_settle(struct mcp *mcp)
 
 void mcp_calls_free(struct mcp *mcp)
 {
+	struct mcp_request *next;
+
 	/* Cancel all at the same time, because each may use its grace period. */
-	for (struct mcp_call *at = mcp->first_call; at != NULL; at = at->next) {
-		at->unwanted = true;
-		if (at->running != NULL)
-			running_cancel(at->running);
+	for (struct mcp_request *at = mcp->first; at != NULL; at = at->next) {
+		if (at->call != NULL)
+			mcp_call_cancel(at->call);
 	}
-	struct mcp_call *next;
-	for (struct mcp_call *at = mcp->first_call; at != NULL; at = next) {
+	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
 		next = at->next;
-		call_free(at);
+		if (at->call != NULL)
+			call_free(at->call);
 	}
 }
 
@@ -473,45 +466,58 @@ static void done(void *context, struct running *running)
 	struct mcp_call *call = context;
 
 	(void)running;
-	answer_is_due(call);
+	is_due(call);
 }
 
 void mcp_call_cancel(struct mcp_call *call)
 {
-	if (call->request != NULL)
-		call->request->call = NULL;
-	call->request = NULL;
-	call->unwanted = true;
-	mcp_question_end(call);
+	mcp_request_become(call->request, MCP_OVER);
+	loop_remove_timer(&call->parked.late);
+	question_forget(call);
 	if (call->running != NULL)
 		running_cancel(call->running);
-	answer_is_due(call);
+	is_due(call);
 }
 
 /* Is the call one that reports no progress, asks no question and changes nothing? */
-static bool is_quiet(const struct mcp_call *call, const struct tool *tool)
+static bool is_quiet(const struct mcp *mcp, const struct tool *tool)
 {
 	return tool != NULL && tool->effects == EFFECT_READS && tool->where == IN_CELL &&
-	       tool->carrier == NULL &&
-	       !policy_asks(session_policy(call->mcp->session), "read");
+	       tool->carrier == NULL && !policy_asks(session_policy(mcp->session), "read");
 }
 
-static void start(struct mcp_call *call, const struct value *arguments)
+static void start(struct mcp_call *call, struct request *request)
 {
-	const struct tool *tool = tool_find(session_tools(call->mcp->session), call->tool);
+	const struct mcp *mcp = call->request->mcp;
+	char id[ID_MAX];
+
+	(void)snprintf(id, sizeof(id), "m%" PRIu64, call->number);
+	request->id = id;
+	request->tool = tool_of(call->request);
+	call->running = session_start(mcp->session, request, done, call);
+	if (call->request->state == MCP_OVER)
+		running_cancel(call->running);
+	if (running_is_done(call->running))
+		is_due(call);
+}
+
+static void start_tool(struct mcp_call *call)
+{
+	const struct mcp *mcp = call->request->mcp;
+	const struct value *params = call->request->params;
+	const struct value *arguments = value_member(params, "arguments");
+	const struct tool *tool =
+		tool_find(session_tools(mcp->session), tool_of(call->request));
 	auto_value struct value *none = NULL;
-	auto_value struct value *trace =
-		event_trace_of(value_member(call->request->params, "_meta"));
+	auto_value struct value *trace = event_trace_of(value_member(params, "_meta"));
 	struct buf text;
 	struct request request = {
-		.tool = call->tool,
-		.id = call->id,
 		.arguments = arguments,
-		.quiet = is_quiet(call, tool),
-		.terse = is_quiet(call, tool),
+		.quiet = is_quiet(mcp, tool),
+		.terse = is_quiet(mcp, tool),
 		.trace = trace,
 		/* A client that gets progress notices waits until the call ends. */
-		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
+		.patience_s = call->progress.token != NULL ? 0 : mcp->options.patience_s,
 	};
 
 	buf_init(&text, VALUE_TEXT_MAX);
@@ -525,32 +531,19 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		request.arguments_text = buf_str(&text);
 	}
 	call->unknown = tool == NULL;
-	call->counts = tool != NULL && (tool->carrier != NULL || tool->where == ELSEWHERE);
-	call->running = session_start(call->mcp->session, &request, done, call);
+	call->progress.counts =
+		tool != NULL && (tool->carrier != NULL || tool->where == ELSEWHERE);
+	start(call, &request);
 	buf_fini(&text);
-	if (call->unwanted)
-		running_cancel(call->running);
-	if (running_is_done(call->running))
-		answer_is_due(call);
 }
 
-void mcp_call_output(struct mcp_request *request, const char *uri, const char *path)
+void mcp_call_output(struct mcp_request *request, const char *path)
 {
 	auto_value struct value *arguments = value_new_object();
-	struct mcp_call *call = call_new(request, "read_output");
-	const struct request asked = {
-		.tool = call->tool,
-		.id = call->id,
-		.arguments = arguments,
-		.by_front = true,
-		.quiet = true,
-	};
 
 	value_set_text(arguments, "name", path_base_name(path));
-	call->uri = memory_copy(uri);
-	call->running = session_start(call->mcp->session, &asked, done, call);
-	if (running_is_done(call->running))
-		answer_is_due(call);
+	start(call_new(request),
+	      &(struct request){.arguments = arguments, .by_front = true, .quiet = true});
 }
 
 /*
@@ -568,36 +561,30 @@ static void refuse_without_session(struct mcp_request *request, const struct err
 	buf_fini(&out);
 }
 
-static bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
-				struct value **given);
+static bool is_modern(const struct mcp_request *request)
+{
+	return request->client.version >= MCP_2026_07_28;
+}
+
+static void resume(struct mcp_request *request);
 
 void mcp_tools_call(struct mcp_request *request)
 {
 	const struct value *name = value_member(request->params, "name");
-	struct value *given = NULL;
-	struct mcp_call *call;
+	const struct value *answers = value_member(request->params, "inputResponses");
 	struct err err;
 
-	if (value_text(name) == NULL || strlen(value_text(name)) != value_str(name).size) {
+	if (value_text(name) == NULL || strlen(value_text(name)) != value_str(name).size)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "tools/call needs a name.");
-		return;
-	}
-	if (!mcp_open(request->mcp, &err)) {
+	else if (!mcp_open(request->mcp, &err))
 		refuse_without_session(request, &err);
-		return;
-	}
-	if (!mcp_question_resume(request, &call, &given))
-		return;
-	if (call != NULL) {
-		answer_is_due(call);
-		return;
-	}
-	call = call_new(request, value_text(name));
-	call->given = given;
-	call->arguments = value_member(request->params, "arguments");
-	if (call->arguments != NULL)
-		(void)value_ref(call->arguments);
-	start(call, call->arguments);
+	else if (is_modern(request) && answers != NULL && value_kind(answers) != VALUE_OBJECT)
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "inputResponses must be an object.");
+	else if (is_modern(request) && value_member(request->params, "requestState") != NULL)
+		resume(request);
+	else
+		start_tool(call_new(request));
 }
 
 /*
@@ -636,30 +623,30 @@ static struct value *unasked(void)
 	return answer;
 }
 
-static bool is_answered(const struct mcp_call *call)
+static bool is_answered(const struct question *question)
 {
-	return value_count(call->answers) == value_count(call->requests);
+	return value_count(question->answers) == value_count(question->requests);
 }
 
-static void forget(struct mcp_call *call)
+static void question_forget(struct mcp_call *call)
 {
-	value_free(call->requests);
-	value_free(call->answers);
-	call->requests = NULL;
-	call->answers = NULL;
-	call->question = 0;
-	free(call->hash);
-	call->hash = NULL;
+	struct question *question = &call->question;
+
+	value_free(question->requests);
+	value_free(question->answers);
+	free(question->hash);
+	*question = (struct question){.number = question->number};
 }
 
 /* All answers have come: give them to the worker. */
 static void hand_back(struct mcp_call *call)
 {
-	const int64_t question = call->question;
-	struct value *answers = value_ref(call->answers);
+	struct question *question = &call->question;
+	const int64_t id = question->id;
+	struct value *answers = value_ref(question->answers);
 	auto_value struct value *reply = NULL;
 
-	if (call->one) {
+	if (question->one) {
 		reply = value_ref(value_at(value_first(answers)));
 		value_free(answers);
 	} else {
@@ -672,12 +659,12 @@ static void hand_back(struct mcp_call *call)
 	 * question.
 	 */
 	struct value *content = value_member(reply, "content");
-	if (call->hash != NULL && value_kind(content) == VALUE_OBJECT)
-		value_set_text(content, "hash", call->hash);
-	forget(call);
+	if (question->hash != NULL && value_kind(content) == VALUE_OBJECT)
+		value_set_text(content, "hash", question->hash);
+	question_forget(call);
 	/* When the worker is gone, it gets no answer, and the call's end follows. */
 	if (call->running != NULL)
-		(void)running_answer(call->running, question, reply, NULL);
+		(void)running_answer(call->running, id, reply, NULL);
 }
 
 /*
@@ -687,25 +674,24 @@ static void hand_back(struct mcp_call *call)
 static bool refuse_missing(struct mcp_call *call)
 {
 	struct mcp_request *request = call->request;
+	const struct value *asked = call->question.requests;
 	struct value *needed = value_new_object(), *data;
 
-	for (void *at = value_first(call->requests); at != NULL;
-	     at = value_next(call->requests, at)) {
+	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at)) {
 		const struct value *one = value_at(at);
 
-		if (mcp_ask_is_needed(one) && !mcp_ask_is_possible(one, &call->client))
+		if (mcp_ask_is_needed(one) && !mcp_ask_is_possible(one, &request->client))
 			value_set(needed, mcp_ask_capability(one), value_new_object());
 	}
-	if (request == NULL || value_count(needed) == 0 ||
-	    call->client.version < MCP_2026_07_28) {
+	if (request->state == MCP_PARKED || value_count(needed) == 0 || !is_modern(request)) {
 		value_free(needed);
 		return false;
 	}
 	data = value_new_object();
 	value_set(data, "requiredCapabilities", needed);
-	mcp_call_cancel(call);
 	mcp_fail(request, MCP_CODE_CAPABILITY, data,
 		 "This call needs a capability that the client did not declare.");
+	mcp_call_cancel(call);
 	return true;
 }
 
@@ -716,20 +702,25 @@ static bool refuse_missing(struct mcp_call *call)
  */
 static void answer_known(struct mcp_call *call, bool shown)
 {
-	for (void *at = value_first(call->requests); at != NULL;
-	     at = value_next(call->requests, at)) {
-		const char *key = value_key(at);
-		const struct value *given =
-			shown || call->hash == NULL ? value_member(call->given, key) : NULL;
+	const struct mcp_request *request = call->request;
+	struct question *question = &call->question;
+	const bool may_use = is_modern(request) && (shown || question->hash == NULL);
+	const struct value *given =
+		may_use ? value_member(request->params, "inputResponses") : NULL;
 
-		if (value_member(call->answers, key) != NULL)
+	for (void *at = value_first(question->requests); at != NULL;
+	     at = value_next(question->requests, at)) {
+		const char *key = value_key(at);
+		const struct value *said = value_member(given, key);
+
+		if (value_member(question->answers, key) != NULL)
 			continue;
 		struct value *answer =
-			given != NULL ? mcp_ask_read_answer(value_at(at), given) : NULL;
-		if (answer == NULL && !mcp_ask_is_possible(value_at(at), &call->client))
-			answer = call->hash != NULL ? unasked() : declined();
+			said != NULL ? mcp_ask_read_answer(value_at(at), said) : NULL;
+		if (answer == NULL && !mcp_ask_is_possible(value_at(at), &request->client))
+			answer = question->hash != NULL ? unasked() : declined();
 		if (answer != NULL)
-			value_set(call->answers, key, answer);
+			value_set(question->answers, key, answer);
 	}
 }
 
@@ -739,8 +730,9 @@ static void parked_due(struct timer *timer)
 }
 
 /* The sealed state is valid only for a call of the same TOOL with the same ARGUMENTS. */
-static void add_purpose(const char *tool, const struct value *arguments, struct buf *purpose)
+static void add_purpose(const struct mcp_request *request, struct buf *purpose)
 {
+	const struct value *arguments = value_member(request->params, "arguments");
 	char hex[HASH_HEX + 1];
 	struct buf text;
 
@@ -751,66 +743,77 @@ static void add_purpose(const char *tool, const struct value *arguments, struct 
 		(void)value_print(arguments, VALUE_SORTED, &text);
 	hash_text(buf_str(&text), hex);
 	buf_fini(&text);
-	(void)buf_addf(purpose, "tools/call %s %s", tool, hex);
+	(void)buf_addf(purpose, "tools/call %s %s", tool_of(request), hex);
 }
 
 /* Answer the request with the questions; the call waits for the next request. */
 static void park(struct mcp_call *call)
 {
 	struct mcp_request *request = call->request;
+	struct mcp *mcp = request->mcp;
+	const struct question *question = &call->question;
 	struct value *result = value_new_object(), *asked = value_new_object();
 	char state[STATE_MAX];
 	struct buf sealed, purpose;
 
-	for (void *at = value_first(call->requests); at != NULL;
-	     at = value_next(call->requests, at)) {
-		if (value_member(call->answers, value_key(at)) == NULL)
+	for (void *at = value_first(question->requests); at != NULL;
+	     at = value_next(question->requests, at)) {
+		if (value_member(question->answers, value_key(at)) == NULL)
 			value_set(asked, value_key(at),
 				  mcp_ask_message(value_at(at), 0, NULL));
 	}
-	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, call->mcp->run,
-		       call->number, call->asked);
+	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, mcp->run,
+		       call->number, question->number);
 	buf_init(&purpose, PURPOSE_MAX);
 	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
-	add_purpose(call->tool, call->arguments, &purpose);
-	message_seal_add(&call->mcp->key, buf_str(&purpose), str_of(state), &sealed);
+	add_purpose(request, &purpose);
+	message_seal_add(&mcp->key, buf_str(&purpose), str_of(state), &sealed);
 	value_set_text(result, "resultType", "input_required");
 	value_set(result, "inputRequests", asked);
 	value_set_text(result, "requestState", sealed.data);
 	buf_fini(&sealed);
 	buf_fini(&purpose);
-	call->request = NULL;
-	request->call = NULL;
-	call->shown = call->asked;
-	mcp_progress_end(call);
-	call->parked = (struct timer){.due_ms = clock_now_ms() + PARKED_MS,
-				      .due = parked_due,
-				      .context = call};
-	loop_add_timer(call->mcp->options.loop, &call->parked);
+	loop_remove_timer(&call->progress.tick);
+	call->parked.shown = question->number;
+	call->parked.late = (struct timer){.due_ms = clock_now_ms() + PARKED_MS,
+					   .due = parked_due,
+					   .context = call};
+	loop_add_timer(mcp->options.loop, &call->parked.late);
+	mcp_request_become(request, MCP_PARKED);
 	mcp_answer(request, result);
 }
 
-static void set_question_id(const struct mcp_call *call, size_t index, char id[STATE_MAX])
+/*
+ * In the legacy era each question without an answer is a request of ours: "q7.0", "q7.1",
+ * and so on. Send these, or, when they are OVER, tell the client that nobody waits for
+ * the answers any longer.
+ */
+static void tell_requests(const struct mcp_call *call, bool over)
 {
-	(void)snprintf(id, STATE_MAX, "q%" PRIu64 ".%zu", call->asked, index);
-}
-
-/* Send one request of ours for each question without an answer: "q7.0", "q7.1", … */
-static void send_requests(struct mcp_call *call)
-{
+	const struct mcp_request *request = call->request;
+	const struct question *question = &call->question;
 	size_t index = 0;
 
-	for (void *at = value_first(call->requests); at != NULL;
-	     at = value_next(call->requests, at), index++) {
+	for (void *at = value_first(question->requests); at != NULL;
+	     at = value_next(question->requests, at), index++) {
 		char id[STATE_MAX];
+		struct value *params;
 
-		if (value_member(call->answers, value_key(at)) != NULL)
+		if (value_member(question->answers, value_key(at)) != NULL)
 			continue;
-		set_question_id(call, index, id);
+		(void)snprintf(id, sizeof(id), "q%" PRIu64 ".%zu", question->number, index);
+		if (over) {
+			params = value_new_object();
+			value_set_text(params, "requestId", id);
+			value_set_text(params, "reason",
+				       "Nobody waits for the answer any longer.");
+			mcp_tell(request->mcp, request->way, NULL,
+				 "notifications/cancelled", params);
+			continue;
+		}
 		auto_value struct value *message = mcp_ask_message(value_at(at), 1, id);
-		struct value *params = value_member(message, "params");
-
-		mcp_tell(call->mcp, call->request->way, id,
+		params = value_member(message, "params");
+		mcp_tell(request->mcp, request->way, id,
 			 value_text(value_member(message, "method")),
 			 params != NULL ? value_ref(params) : NULL);
 	}
@@ -824,93 +827,58 @@ static void make_room(struct mcp *mcp)
 	struct mcp_call *oldest = NULL;
 	size_t count = 0;
 
-	for (struct mcp_call *at = mcp->last_call; at != NULL; at = at->previous) {
-		if (at->request != NULL || at->unwanted)
+	for (struct mcp_request *at = mcp->last; at != NULL; at = at->previous) {
+		if (at->state != MCP_PARKED)
 			continue;
-		oldest = at;
+		oldest = at->call;
 		count++;
 	}
 	if (count >= PARKED_MAX)
 		mcp_call_cancel(oldest);
 }
 
-static void ask_client(struct mcp_call *call)
-{
-	assert(call->request != NULL);
-	if (call->client.version < MCP_2026_07_28) {
-		send_requests(call);
-		return;
-	}
-	make_room(call->mcp);
-	park(call);
-}
-
 /* CALL has sent an EVENT_QUESTION or an EVENT_APPROVAL_WANTED with DATA. */
-static void mcp_question(struct mcp_call *call, const struct value *data)
+static void question_open(struct mcp_call *call, const struct value *data)
 {
-	const struct value *request = value_member(data, "request");
-	const char *kind = value_text(value_member(data, "kind"));
+	struct mcp *mcp = call->request->mcp;
+	struct question *question = &call->question;
 
-	if (call->question != 0)
+	if (question->id != 0)
 		return;
-	call->question = value_integer(value_member(data, "id"));
-	call->hash = memory_copy(value_text(value_member(data, "hash")));
-	call->asked = ++call->mcp->next_question;
-	call->answers = value_new_object();
-	call->requests = mcp_ask_requests(kind, request, call->asked, &call->one);
+	question->id = value_integer(value_member(data, "id"));
+	question->hash = memory_copy(value_text(value_member(data, "hash")));
+	question->number = ++mcp->next_question;
+	question->answers = value_new_object();
+	question->requests = mcp_ask_requests(value_text(value_member(data, "kind")),
+					      value_member(data, "request"),
+					      question->number, &question->one);
 	if (refuse_missing(call))
 		return;
 	answer_known(call, false);
-	/* A parked call asks when its client comes back. */
-	if (is_answered(call))
+	if (is_answered(question)) {
 		hand_back(call);
-	else if (call->request != NULL)
-		ask_client(call);
-}
-
-/* The client need not answer any more: tell it so, unless the call is parked. */
-static void recall_requests(const struct mcp_call *call)
-{
-	size_t index = 0;
-
-	if (call->request == NULL)
-		return;
-	for (void *at = value_first(call->requests); at != NULL;
-	     at = value_next(call->requests, at), index++) {
-		struct value *params;
-		char id[STATE_MAX];
-
-		if (value_member(call->answers, value_key(at)) != NULL)
-			continue;
-		set_question_id(call, index, id);
-		params = value_new_object();
-		value_set_text(params, "requestId", id);
-		value_set_text(params, "reason", "Nobody waits for the answer any longer.");
-		mcp_tell(call->mcp, call->request->way, NULL, "notifications/cancelled",
-			 params);
+	} else if (!is_modern(call->request)) {
+		tell_requests(call, false);
+	} else if (call->request->state == MCP_BEGUN) {
+		make_room(mcp);
+		park(call);
 	}
+	/* A call that is parked already asks when its client comes back. */
 }
 
 /*
  * The session has ended a question by itself (EVENT_APPROVAL_GIVEN with DATA), because
  * its time was over. The call goes on, and may ask the next one.
  */
-static void mcp_question_over(struct mcp_call *call, const struct value *data)
+static void question_over(struct mcp_call *call, const struct value *data)
 {
 	/* An answer of the client has closed its question before this event. */
-	if (call->question == 0 || call->question != value_integer(value_member(data, "id")))
+	if (call->question.id == 0 ||
+	    call->question.id != value_integer(value_member(data, "id")))
 		return;
-	recall_requests(call);
-	forget(call);
-}
-
-/* The call is over: forget its questions. */
-static void mcp_question_end(struct mcp_call *call)
-{
-	forget(call);
-	loop_remove_timer(&call->parked);
-	value_free(call->given);
-	call->given = NULL;
+	if (!is_modern(call->request))
+		tell_requests(call, true);
+	question_forget(call);
 }
 
 /* The call that asked the question of this ID ("q7.1") of PEER, and its key. */
@@ -920,20 +888,22 @@ static struct mcp_call *find_asking(const struct mcp_peer *peer, const char *id,
 
 	if (id == NULL || id[0] != 'q')
 		return NULL;
-	const uint64_t asked = strtoull(id + 1, &end, 10);
+	const uint64_t number = strtoull(id + 1, &end, 10);
 	if (*end != '.')
 		return NULL;
 	size_t index = strtoul(end + 1, &end, 10);
 	if (*end != '\0')
 		return NULL;
-	for (struct mcp_call *at = peer->mcp->first_call; at != NULL; at = at->next) {
-		if (at->question == 0 || at->asked != asked || at->request == NULL ||
-		    at->request->peer != peer)
+	for (struct mcp_request *at = peer->mcp->first; at != NULL; at = at->next) {
+		const struct question *question =
+			at->peer == peer && at->call != NULL ? &at->call->question : NULL;
+
+		if (question == NULL || question->id == 0 || question->number != number)
 			continue;
-		*key = value_first(at->requests);
+		*key = value_first(question->requests);
 		while (*key != NULL && index-- > 0)
-			*key = value_next(at->requests, *key);
-		return *key != NULL ? at : NULL;
+			*key = value_next(question->requests, *key);
+		return *key != NULL ? at->call : NULL;
 	}
 	return NULL;
 }
@@ -944,13 +914,14 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 	struct mcp_call *call = find_asking(peer, value_text(message->id), &key);
 	struct value *answer = NULL;
 
-	if (call == NULL || value_member(call->answers, value_key(key)) != NULL)
+	if (call == NULL || value_member(call->question.answers, value_key(key)) != NULL)
 		return;
 	if (message->result != NULL)
 		answer = mcp_ask_read_answer(value_at(key), message->result);
 	/* An error, or an answer in a wrong form, counts as declined. */
-	value_set(call->answers, value_key(key), answer != NULL ? answer : declined());
-	if (is_answered(call))
+	value_set(call->question.answers, value_key(key),
+		  answer != NULL ? answer : declined());
+	if (is_answered(&call->question))
 		hand_back(call);
 }
 
@@ -959,37 +930,13 @@ static struct mcp_call *find_parked(struct mcp *mcp, struct str state)
 	auto_free char *text = memory_copy_str(str_part(state, MCP_RUN + 1, state.size));
 	char *end;
 	const uint64_t number = strtoull(text, &end, 10);
-	const uint64_t asked = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
+	const uint64_t shown = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
 
 	struct mcp_call *call = mcp_call_find(mcp, number);
-	return call != NULL && call->shown == asked && call->request == NULL && !call->unwanted
+	return call != NULL && call->parked.shown == shown &&
+			       call->request->state == MCP_PARKED
 		       ? call
 		       : NULL;
-}
-
-static void resume(struct mcp_request *request, struct mcp_call *call,
-		   const struct value *answers)
-{
-	struct value *token =
-		value_member(value_member(request->params, "_meta"), "progressToken");
-
-	call->request = request;
-	call->client = request->client;
-	request->call = call;
-	loop_remove_timer(&call->parked);
-	value_free(call->token);
-	call->token = token != NULL ? value_ref(token) : NULL;
-	mcp_progress_begin(call);
-	if (call->question == 0)
-		return; /* nobody waits for these answers any longer */
-	value_free(call->given);
-	call->given = answers != NULL ? value_ref(answers) : NULL;
-	/* These answers may be to an earlier question, whose time is over. */
-	answer_known(call, call->shown == call->asked);
-	if (is_answered(call))
-		hand_back(call);
-	else
-		park(call);
 }
 
 /* Does STATE look like one of an earlier server process? It may also be made up. */
@@ -1018,45 +965,46 @@ static void refuse_state(struct mcp_request *request, struct str state, bool sou
 	mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", why);
 }
 
-/*
- * Resume a call by a request with answers (inputResponses, requestState). *CALL: the call
- * that waits for them, now REQUEST's; NULL: the caller begins a new call, with *GIVEN,
- * which the caller owns. False: the request has been answered.
- */
-static bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
-				struct value **given)
+/* The parked call moves to REQUEST, which may have brought answers. */
+static void unpark(struct mcp_call *call, struct mcp_request *request)
 {
-	const struct value *state = value_member(request->params, "requestState");
-	struct value *answers = value_member(request->params, "inputResponses");
+	struct mcp_request *parked = call->request;
+
+	loop_remove_timer(&call->parked.late);
+	parked->call = NULL;
+	call->request = request;
+	request->call = call;
+	mcp_request_become(parked, MCP_OVER);
+	progress_begin(call);
+	is_due(call); /* it may have ended meanwhile */
+	if (call->question.id == 0)
+		return; /* nobody waits for these answers any longer */
+	/* These answers may be to an earlier question, whose time is over. */
+	answer_known(call, call->parked.shown == call->question.number);
+	if (is_answered(&call->question))
+		hand_back(call);
+	else
+		park(call);
+}
+
+/* Resume the call that requestState names, with the inputResponses of REQUEST. */
+static void resume(struct mcp_request *request)
+{
+	const struct str state = value_str(value_member(request->params, "requestState"));
+	struct mcp_call *call;
 	struct buf purpose;
 	struct str inner;
 
-	*call = NULL;
-	*given = NULL;
-	if (request->client.version < MCP_2026_07_28)
-		return true;
-	if (answers != NULL && value_kind(answers) != VALUE_OBJECT) {
-		mcp_fail(request, MCP_CODE_PARAMS, NULL,
-			 "inputResponses must be an object.");
-		return false;
-	}
-	if (state == NULL) {
-		*given = answers != NULL ? value_ref(answers) : NULL;
-		return true;
-	}
 	buf_init(&purpose, PURPOSE_MAX);
-	add_purpose(value_text(value_member(request->params, "name")),
-		    value_member(request->params, "arguments"), &purpose);
-	bool sound = message_seal_check(&request->mcp->key, buf_str(&purpose),
-					value_str(state), &inner);
+	add_purpose(request, &purpose);
+	const bool sound =
+		message_seal_check(&request->mcp->key, buf_str(&purpose), state, &inner);
 	buf_fini(&purpose);
-	*call = sound ? find_parked(request->mcp, inner) : NULL;
-	if (*call == NULL) {
-		refuse_state(request, value_str(state), sound);
-		return false;
-	}
-	resume(request, *call, answers);
-	return true;
+	call = sound ? find_parked(request->mcp, inner) : NULL;
+	if (call == NULL)
+		refuse_state(request, state, sound);
+	else
+		unpark(call, request);
 }
 
 #define ELICIT   "elicitation/create"

@@ -597,11 +597,10 @@ static void open_notices(struct carried *carried)
 		refuse(carried, STATUS_ACCEPT, "Accept must have " EVENTS ".");
 		return;
 	}
-	if (mcp_peer_has_way(peer)) {
+	if (!mcp_peer_set_way(peer, &carried->way)) {
 		refuse(carried, STATUS_CONFLICT, "This session has such a stream already.");
 		return;
 	}
-	mcp_peer_set_way(peer, &carried->way);
 	http_daemon_stream(carried->exchange, EVENTS, HEARTBEAT);
 	http_daemon_stream_add(carried->exchange, HEARTBEAT);
 }

@@ -300,7 +300,7 @@ static void send(struct mcp *mcp, struct mcp_way *way, bool last, int status)
 		buf_fini(&mcp->out);
 }
 
-static void mcp_request_free(struct mcp_request *request);
+static void end_request(struct mcp_request *request);
 
 static void end_result(struct mcp_request *request)
 {
@@ -308,7 +308,7 @@ static void end_result(struct mcp_request *request)
 	struct mcp_way *way = request->way;
 
 	(void)buf_adds(&mcp->out, "}}");
-	mcp_request_free(request);
+	end_request(request);
 	send(mcp, way, true, HTTP_OK);
 }
 
@@ -328,7 +328,7 @@ static void add_modern(struct mcp_request *request, bool has_type)
 			       request->method->ttl_ms);
 	(void)buf_adds(out, "\"_meta\":{\"" MCP_META_SERVER "\":");
 	(void)value_print(info, 0, out);
-	if (request->listens_to != NULL) {
+	if (request->state == MCP_LISTENS) {
 		(void)buf_adds(out, ",\"" MCP_META_SUBSCRIPTION "\":");
 		(void)value_print(request->id, 0, out);
 	}
@@ -415,7 +415,7 @@ void mcp_fail(struct mcp_request *request, enum mcp_code code, struct value *tak
 	begin_answer(&mcp->out, request->id);
 	add_error(&mcp->out, code, sentence.data, data);
 	buf_fini(&sentence);
-	mcp_request_free(request);
+	end_request(request);
 	send(mcp, way, true, status);
 }
 
@@ -436,7 +436,8 @@ static void mcp_drop(struct mcp_request *request)
 
 	if (request->call != NULL)
 		mcp_call_cancel(request->call);
-	mcp_request_free(request);
+	else
+		mcp_request_become(request, MCP_OVER);
 	if (way != NULL)
 		way->drop(way);
 }
@@ -498,7 +499,7 @@ static struct value *meta_of(const struct mcp_request *request)
 void mcp_list_changed(struct mcp *mcp, enum mcp_list list)
 {
 	for (struct mcp_request *at = mcp->first; at != NULL; at = at->next) {
-		if (at->listens_to != NULL &&
+		if (at->state == MCP_LISTENS &&
 		    value_is_true(value_member(at->listens_to, lists[list].wish)))
 			mcp_tell(mcp, at->way, NULL, lists[list].notice, meta_of(at));
 	}
@@ -513,7 +514,7 @@ static size_t count_listeners(const struct mcp *mcp)
 	size_t count = 0;
 
 	for (const struct mcp_request *at = mcp->first; at != NULL; at = at->next)
-		count += at->listens_to != NULL;
+		count += at->state == MCP_LISTENS;
 	return count;
 }
 
@@ -559,7 +560,7 @@ static void mcp_listen(struct mcp_request *request)
 		return;
 	}
 	request->listens_to = agree(request->mcp, wished);
-	request->mcp->busy--;
+	mcp_request_become(request, MCP_LISTENS);
 	params = meta_of(request);
 	value_set(params, "notifications", value_ref(request->listens_to));
 	mcp_tell(request->mcp, request->way, NULL,
@@ -572,7 +573,7 @@ void mcp_goodbye(struct mcp *mcp)
 
 	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
 		next = at->next;
-		if (at->listens_to != NULL)
+		if (at->state == MCP_LISTENS)
 			mcp_answer_text(at, STR(""));
 	}
 }
@@ -822,14 +823,14 @@ void mcp_free(struct mcp *mcp)
 {
 	if (mcp == NULL)
 		return;
-	struct mcp_request *next;
-	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
-		next = at->next;
-		mcp_request_free(at);
-	}
 	/* Free the timer before the calls, because the end of calls turns the loop. */
 	loop_remove_timer(&mcp->settling);
 	mcp_calls_free(mcp);
+	struct mcp_request *next;
+	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
+		next = at->next;
+		mcp_request_become(at, MCP_OVER);
+	}
 	mcp_watch_close(mcp);
 	session_close(mcp->session);
 	value_free(mcp->outputs);
@@ -891,14 +892,12 @@ void mcp_peer_free(struct mcp_peer *peer)
 	free(peer);
 }
 
-void mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way)
+bool mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way)
 {
+	if (peer->way != NULL)
+		return false;
 	peer->way = way;
-}
-
-bool mcp_peer_has_way(const struct mcp_peer *peer)
-{
-	return peer->way != NULL;
+	return true;
 }
 
 bool mcp_peer_is_busy(const struct mcp_peer *peer)
@@ -945,6 +944,7 @@ static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *wa
 	struct mcp *mcp = peer->mcp;
 
 	request->mcp = mcp;
+	request->state = MCP_BEGUN;
 	request->peer = peer;
 	request->way = way;
 	request->client = peer->client;
@@ -965,31 +965,29 @@ static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *wa
 	return request;
 }
 
-static struct mcp_request *waiting_from(struct mcp_request *request)
-{
-	while (request != NULL && !request->waits)
-		request = request->next;
-	return request;
-}
-
-static void stop_waiting(struct mcp_request *request)
+/* Nobody waits for an answer of REQUEST any longer, and its id may be used again. */
+static void detach(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
+	struct mcp_request **at;
 
-	if (!request->waits)
+	if (request->id == NULL)
 		return;
-	request->waits = false;
-	mcp->waiting--;
-	if (mcp->first_waiting == request)
-		mcp->first_waiting = waiting_from(request->next);
+	at = &mcp->by_id[slot_of(request->id)];
+	while (*at != request)
+		at = &(*at)->next_here;
+	*at = request->next_here;
+	mcp->bytes -= request->bytes;
+	value_free(request->id);
+	request->id = NULL;
+	request->peer = NULL;
+	request->way = NULL;
 }
 
-static void mcp_request_free(struct mcp_request *request)
+static void request_free(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
 
-	stop_waiting(request);
-	mcp->bytes -= request->bytes;
 	if (request->previous != NULL)
 		request->previous->next = request->next;
 	else
@@ -998,16 +996,46 @@ static void mcp_request_free(struct mcp_request *request)
 		request->next->previous = request->previous;
 	else
 		mcp->last = request->previous;
-	struct mcp_request **at = &mcp->by_id[slot_of(request->id)];
-	while (*at != request)
-		at = &(*at)->next_here;
-	*at = request->next_here;
-	if (request->listens_to == NULL)
-		mcp->busy--;
 	value_free(request->listens_to);
-	value_free(request->id);
 	value_free(request->params);
 	free(request);
+}
+
+static bool is_busy(enum mcp_state state)
+{
+	return state == MCP_WAITS || state == MCP_BEGUN;
+}
+
+void mcp_request_become(struct mcp_request *request, enum mcp_state state)
+{
+	struct mcp *mcp = request->mcp;
+	struct mcp_request **first = &mcp->first_waiting;
+
+	mcp->busy -= is_busy(request->state);
+	mcp->busy += is_busy(state);
+	mcp->waiting -= request->state == MCP_WAITS;
+	mcp->waiting += state == MCP_WAITS;
+	request->state = state;
+	if (state == MCP_WAITS && *first == NULL)
+		*first = request;
+	if (*first == request) {
+		while (*first != NULL && (*first)->state != MCP_WAITS)
+			*first = (*first)->next;
+	}
+	if (state != MCP_OVER)
+		return;
+	detach(request);
+	if (request->call == NULL)
+		request_free(request);
+}
+
+/* REQUEST is answered. */
+static void end_request(struct mcp_request *request)
+{
+	if (request->state == MCP_PARKED)
+		detach(request);
+	else
+		mcp_request_become(request, MCP_OVER);
 }
 
 static struct mcp_request *request_find(const struct mcp_peer *peer, const struct value *id)
@@ -1066,22 +1094,17 @@ void mcp_begin_waiting(struct mcp *mcp)
 	struct mcp_request *at;
 
 	while ((at = mcp->first_waiting) != NULL && at->way->has_room(at->way)) {
-		stop_waiting(at);
+		mcp_request_become(at, MCP_BEGUN);
 		at->method->run(at);
 	}
 }
 
 static void begin(struct mcp_request *request)
 {
-	struct mcp *mcp = request->mcp;
-
-	if (may_begin(request)) {
+	if (may_begin(request))
 		request->method->run(request);
-		return;
-	}
-	request->waits = true;
-	if (mcp->waiting++ == 0)
-		mcp->first_waiting = request;
+	else
+		mcp_request_become(request, MCP_WAITS);
 }
 
 static void take_request(struct mcp_peer *peer, struct mcp_way *way,

@@ -123,8 +123,8 @@ bool mcp_open(struct mcp *mcp, struct err *err);
  */
 struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way);
 void mcp_peer_free(struct mcp_peer *peer); /* cancels its requests; NULL is fine */
-bool mcp_peer_has_way(const struct mcp_peer *peer);
-void mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way);
+/* False: PEER has a way already. */
+bool mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way);
 /* Are requests of PEER under way, or does it listen for notices? */
 bool mcp_peer_is_busy(const struct mcp_peer *peer);
 
@@ -202,27 +202,47 @@ struct mcp_peer {
 	struct value *watched; /* URIs it subscribed to, each as a key; or NULL */
 };
 
-/* A request that is not answered yet. */
+/*
+ * The life of a request, in its order; mcp_request_become changes it. Most requests are
+ * answered by their method, and are over before another message is read.
+ */
+enum mcp_state {
+	MCP_WAITS,   /* there is no room yet for it to begin */
+	MCP_BEGUN,   /* its method has begun; the answer comes now or from its call */
+	MCP_LISTENS, /* it stays open for notices */
+	/*
+	 * Modern era: it is answered with the questions of its call, which goes on. The
+	 * call moves to the request that brings the answers.
+	 */
+	MCP_PARKED,
+	/* It is answered or dropped. It is freed now, or after its call has ended. */
+	MCP_OVER,
+};
+
+/* A request, from its message to its answer, and as long as its call runs. */
 struct mcp_request {
 	struct mcp *mcp;
 	struct mcp_request *next, *previous;
-	struct mcp_request *next_here; /* the next request in the same slot */
+	enum mcp_state state;
+	/* These say where the answer goes. A parked request has them no longer. */
 	struct mcp_peer *peer;
 	struct mcp_way *way;
 	struct value *id;
+	struct mcp_request *next_here; /* the next request in the same slot of by_id */
+	size_t bytes;                  /* of its message */
 	const struct mcp_method *method;
 	struct value *params; /* never NULL: an object */
 	struct mcp_client client;
-	/*
-	 * the call that will answer it; NULL: the request listens, or is answered without
-	 * a call
-	 */
-	struct mcp_call *call;
-	/* the changes that the client agreed to hear of; NULL: it does not listen */
+	struct mcp_call *call; /* begun, parked or over; NULL: it needs none */
+	/* it listens: the changes that the client agreed to hear of */
 	struct value *listens_to;
-	size_t bytes; /* of its message */
-	bool waits;   /* it waits to begin */
 };
+
+/*
+ * REQUEST is now in STATE. One that becomes MCP_OVER without a call is freed, and so is
+ * one that is over already and has lost its call.
+ */
+void mcp_request_become(struct mcp_request *request, enum mcp_state state);
 
 struct mcp_method {
 	const char *name;
@@ -253,12 +273,11 @@ struct mcp {
 	struct mcp_request *first, *last;
 	struct mcp_request *first_waiting;
 	struct mcp_request *by_id[MCP_SLOTS];
-	size_t busy;    /* the requests that do more than listen */
-	size_t bytes;   /* of all their messages */
-	size_t waiting; /* of these, the ones that wait to begin */
-	struct mcp_call *first_call, *last_call;
+	size_t busy;    /* the requests that wait or have begun */
+	size_t waiting; /* of these, the ones that wait */
+	size_t bytes;   /* of the messages of these, and of those that listen */
 	struct mcp_call *by_number[MCP_SLOTS];
-	struct mcp_call *first_done; /* their answers are due */
+	struct mcp_call *first_due; /* they have ended, or were cancelled */
 	uint64_t next_call, next_question;
 	/* at the end of the loop's turn, ended calls are answered; due when one has ended */
 	struct timer settling;
@@ -269,7 +288,10 @@ struct mcp {
 	struct value *outputs;   /* spill files: name -> path in the cell */
 };
 
-/* Answers, notices and requests of ours. Each of these ends the request. */
+/*
+ * Answers, notices and requests of ours. Each of these ends the request, unless it is
+ * parked.
+ */
 void mcp_answer(struct mcp_request *request, struct value *take_result);
 /* The members of the result as JSON text, without the braces. */
 void mcp_answer_text(struct mcp_request *request, struct str members);
@@ -291,14 +313,15 @@ void mcp_tell(struct mcp *mcp, struct mcp_way *way, const char *id, const char *
 /* Calls of tools (call.c). */
 void mcp_tools_call(struct mcp_request *request);
 struct event_sink mcp_calls_sink(struct mcp *mcp);
-/* Read the output at PATH in the cell. URI names it as a resource. */
-void mcp_call_output(struct mcp_request *request, const char *uri, const char *path);
+/* Answer with the output at PATH in the cell, the resource that the params name. */
+void mcp_call_output(struct mcp_request *request, const char *path);
 /* Answer calls that have ended. */
 void mcp_calls_settle(struct mcp *mcp);
 /* A client's response to a question of ours. */
 void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message);
-/* The client does not want the answer any more: cancel the call. */
+/* The client does not want the answer any more: its request is over, its call ends. */
 void mcp_call_cancel(struct mcp_call *call);
+/* End all calls at the same time, with their requests. */
 void mcp_calls_free(struct mcp *mcp);
 
 /*

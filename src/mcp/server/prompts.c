@@ -218,7 +218,7 @@ void mcp_resources_read(struct mcp_request *request)
 	path = value_text(value_member(request->mcp->outputs, uri));
 	if (path != NULL) {
 		/* The output is a file in the cell, so a worker reads it. */
-		mcp_call_output(request, uri, path);
+		mcp_call_output(request, path);
 		return;
 	}
 	item = resource_at_hand(request->mcp, uri);
