@@ -95,7 +95,20 @@ struct http_connection {
 	struct timer late;
 };
 
-enum progress { READING, WAITING, ANSWERED, STREAMING };
+enum progress {
+	READING, /* the request has not come whole */
+	WAITING, /* for its answer */
+	ANSWERED,
+	STREAMING, /* the answer is a stream, which may go on */
+	STREAMED,  /* the stream is complete */
+};
+
+/* Is there room for one more request? */
+enum room {
+	HAS_ROOM,
+	FOR_SHORT,   /* only for requests that are answered immediately */
+	TURNED_AWAY, /* no, and the owner was not told of it */
+};
 
 /*
  * A body is held, or dropped because other bodies need the room, or because it is too
@@ -113,14 +126,10 @@ struct http_exchange {
 	struct buf body;
 	enum taken taken;
 	enum progress progress;
-	/* there is room only for requests that are answered immediately */
-	bool crowded;
-	bool turned_away; /* there was no room, and the owner was not told of it */
-	bool whole;       /* the request has been handed over */
-	bool queued;      /* the library has the answer */
+	enum room room;
+	bool queued; /* the library has the answer */
 	bool suspended;
 	bool broken; /* the connection must be closed without an answer */
-	bool ended;  /* the stream has ended */
 	int status;
 	char *type, *beat;
 	char *names[HTTP_HEADERS], *values[HTTP_HEADERS];
@@ -344,7 +353,7 @@ static void exchange_gone(struct watch *watch, short events)
 	(void)events;
 	loop_remove(watch);
 	exchange->broken = true;
-	if (!exchange->turned_away)
+	if (exchange->room != TURNED_AWAY)
 		exchange->daemon->options.dropped(exchange->daemon->options.context,
 						  exchange);
 	if (exchange->suspended) {
@@ -456,7 +465,7 @@ static void http_exchange_free(struct http_exchange *exchange)
 {
 	struct http_daemon *daemon = exchange->daemon;
 
-	if (!exchange->turned_away)
+	if (exchange->room != TURNED_AWAY)
 		daemon->options.over(daemon->options.context, exchange);
 	if (exchange->progress != ANSWERED)
 		daemon->busy--;
@@ -640,19 +649,18 @@ static void answer_busy(struct http_exchange *exchange, struct str why)
 
 bool http_daemon_is_crowded(const struct http_exchange *exchange)
 {
-	return exchange->crowded;
+	return exchange->room != HAS_ROOM;
 }
 
 static void turn_away(struct http_exchange *exchange)
 {
-	exchange->turned_away = true;
+	exchange->room = TURNED_AWAY;
 	answer_busy(exchange,
 		    STR("Too many requests are under way; ask again in a second.\n"));
 }
 
 static void take_whole(struct http_daemon *daemon, struct http_exchange *exchange)
 {
-	exchange->whole = true;
 	http_connection_asked(exchange->carrier);
 	exchange->progress = WAITING;
 	if (exchange->taken == BODY_CROWDED_OUT)
@@ -684,7 +692,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 	if (exchange == NULL) {
 		exchange = http_exchange_new(daemon, connection, method, url);
 		*own = exchange;
-		exchange->crowded = daemon->busy > REQUESTS_MAX;
+		exchange->room = daemon->busy > REQUESTS_MAX ? FOR_SHORT : HAS_ROOM;
 		if (daemon->busy > CROWDED_MAX)
 			turn_away(exchange);
 		else
@@ -699,7 +707,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 		*size = 0;
 		return MHD_YES;
 	}
-	if (!exchange->whole)
+	if (exchange->progress == READING)
 		take_whole(daemon, exchange);
 	if (exchange->progress >= ANSWERED)
 		return http_exchange_queue(exchange);
@@ -764,8 +772,9 @@ void http_daemon_close(struct http_daemon *daemon)
 	daemon->closing = true;
 	/* The library may only be stopped when no connection is suspended. */
 	for (struct http_exchange *at = daemon->first; at != NULL; at = at->next) {
-		at->ended = true;
-		if (at->progress < ANSWERED)
+		if (at->progress == STREAMING)
+			at->progress = STREAMED;
+		else if (at->progress < ANSWERED)
 			at->broken = true;
 		http_exchange_wake(at);
 	}
@@ -804,7 +813,7 @@ static void forget_read(struct http_exchange *exchange)
 		buf_fini(out);
 		buf_init(out, HTTP_UNREAD_MAX);
 		exchange->out_from = 0;
-	} else if (exchange->progress == STREAMING &&
+	} else if (exchange->progress >= STREAMING &&
 		   exchange->out_from > out->size / 2 && exchange->out_from > PIECE_MAX) {
 		buf_remove(out, 0, exchange->out_from);
 		exchange->out_from = 0;
@@ -834,8 +843,7 @@ static ssize_t read_stream(void *context, uint64_t at, char *data, size_t max)
 	(void)at;
 	if (exchange->broken)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
-	if (size == 0 && (exchange->ended || exchange->progress == ANSWERED ||
-			  exchange->daemon->closing))
+	if (size == 0 && (exchange->progress != STREAMING || exchange->daemon->closing))
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (size == 0) {
 		http_exchange_suspend(exchange);
@@ -856,7 +864,7 @@ static struct MHD_Response *response_of(struct http_exchange *exchange)
 	struct MHD_Response *response;
 	size_t size = exchange->out.size;
 
-	if (exchange->progress == STREAMING)
+	if (exchange->progress >= STREAMING)
 		return mhd->from_callback(MHD_SIZE_UNKNOWN, PIECE_MAX, read_stream,
 					  exchange, NULL);
 	if (size > PIECE_MAX)
@@ -882,7 +890,7 @@ static enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
 		return MHD_NO;
 	if (exchange->type != NULL)
 		(void)mhd->add_header(response, "Content-Type", exchange->type);
-	if (exchange->progress == STREAMING) {
+	if (exchange->progress >= STREAMING) {
 		(void)mhd->add_header(response, "Cache-Control", "no-cache");
 		(void)mhd->add_header(response, "X-Accel-Buffering", "no");
 	}
@@ -939,7 +947,7 @@ bool http_daemon_is_answered(const struct http_exchange *exchange)
 
 bool http_daemon_is_stream(const struct http_exchange *exchange)
 {
-	return exchange->progress == STREAMING;
+	return exchange->progress >= STREAMING;
 }
 
 void http_daemon_stream(struct http_exchange *exchange, const char *type, struct str beat)
@@ -965,7 +973,7 @@ void http_daemon_stream_if_late(struct http_exchange *exchange, const char *type
 
 void http_daemon_stream_add(struct http_exchange *exchange, struct str bytes)
 {
-	if (exchange->progress != STREAMING || exchange->ended)
+	if (exchange->progress != STREAMING)
 		return;
 	exchange->late.due_ms = next_beat_ms(exchange);
 	add(exchange, bytes);
@@ -974,7 +982,9 @@ void http_daemon_stream_add(struct http_exchange *exchange, struct str bytes)
 
 void http_daemon_stream_end(struct http_exchange *exchange)
 {
-	exchange->ended = true;
+	if (exchange->progress != STREAMING)
+		return;
+	exchange->progress = STREAMED;
 	exchange->late.due_ms = CLOCK_NEVER;
 	http_exchange_wake(exchange);
 }

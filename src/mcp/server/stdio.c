@@ -30,6 +30,12 @@ enum {
 	STDIO_LAST_WORD_MS = 1000,
 };
 
+enum stdio_life {
+	SERVES,
+	INPUT_ENDED, /* what is under way may still answer for a moment */
+	STOPPED,     /* the server must end */
+};
+
 struct stdio {
 	struct mcp_stdio options;
 	struct mcp_way way;
@@ -38,8 +44,8 @@ struct stdio {
 	size_t in_from, out_from; /* the bytes before are taken or written */
 	size_t searched;          /* there is no line end before */
 	bool skipping;            /* the rest of a line that is too long is skipped */
-	struct mcp_message next;  /* a message that was read and is not taken yet */
-	bool has_next;
+	/* a message that was read and is not taken yet; without `kind`: there is none */
+	struct mcp_message next;
 	bool refuses; /* messages for which there is no room are taken and refused */
 	int output;   /* our own descriptor, which never blocks; or the caller's */
 	bool is_socket;
@@ -47,9 +53,8 @@ struct stdio {
 	struct timer flush, stall, full;
 	size_t busy_max;  /* the most long requests under way; further ones wait */
 	int64_t until_ms; /* when the server ends; CLOCK_NEVER: not decided */
-	bool ended;       /* the input has ended */
-	bool stopped;     /* the server must end */
-	bool opened;      /* opening the session was tried */
+	enum stdio_life life;
+	bool opened; /* opening the session was tried */
 	struct err failure;
 };
 
@@ -58,7 +63,7 @@ struct stdio {
 static void fail_output(struct stdio *stdio, int code)
 {
 	(void)err_set(&stdio->failure, code, "standard output: %s", strerror(code));
-	stdio->stopped = true;
+	stdio->life = STOPPED;
 }
 
 static ssize_t write_some(struct stdio *stdio, const char *data, size_t size)
@@ -85,13 +90,13 @@ static void watch_output(struct stdio *stdio, bool on)
 /* Write the waiting output, as far as it can be written without blocking. */
 static void stdio_write(struct stdio *stdio)
 {
-	while (stdio->out_from < stdio->out.size && !stdio->stopped) {
+	while (stdio->out_from < stdio->out.size && stdio->life != STOPPED) {
 		ssize_t n = write_some(stdio, stdio->out.data + stdio->out_from,
 				       stdio->out.size - stdio->out_from);
 
 		if (n > 0) {
 			stdio->out_from += (size_t)n;
-			if (stdio->until_ms != CLOCK_NEVER && !stdio->ended)
+			if (stdio->until_ms != CLOCK_NEVER && stdio->life == SERVES)
 				stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
 			if (stdio->output == stdio->options.output && !stdio->is_socket)
 				break; /* the next piece might block */
@@ -107,7 +112,7 @@ static void stdio_write(struct stdio *stdio)
 		buf_clear(&stdio->out);
 		stdio->out_from = 0;
 	}
-	watch_output(stdio, stdio->out.size > 0 && !stdio->stopped);
+	watch_output(stdio, stdio->out.size > 0 && stdio->life != STOPPED);
 }
 
 /* For the watch `writing`: there is room again. */
@@ -133,7 +138,7 @@ static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int 
 
 	(void)last;
 	(void)status;
-	if (stdio->stopped)
+	if (stdio->life == STOPPED)
 		return;
 	if (stdio->out_from > 0 && stdio->out_from > stdio->out.size / 2) {
 		buf_remove(&stdio->out, 0, stdio->out_from);
@@ -149,7 +154,7 @@ static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int 
 			      "standard output: the client reads nothing, and %d MiB of "
 			      "answers wait for it",
 			      STDIO_OUTPUT_MAX >> 20);
-		stdio->stopped = true;
+		stdio->life = STOPPED;
 	}
 	stdio->flush.due_ms = 0;
 }
@@ -213,8 +218,7 @@ static bool read_line(struct stdio *stdio, struct str line)
 
 	if (str_trim(line).size == 0)
 		return false;
-	stdio->has_next = mcp_message_read(line, &stdio->next, &err);
-	if (stdio->has_next)
+	if (mcp_message_read(line, &stdio->next, &err))
 		return true;
 	mcp_refuse(stdio->options.mcp, &stdio->way, &stdio->next, 0, &err);
 	mcp_message_fini(&stdio->next);
@@ -223,7 +227,6 @@ static bool read_line(struct stdio *stdio, struct str line)
 
 static void take_next(struct stdio *stdio)
 {
-	stdio->has_next = false;
 	(void)mcp_take(stdio->peer, &stdio->way, &stdio->next, MCP_AS_AGREED);
 	mcp_message_fini(&stdio->next);
 }
@@ -308,7 +311,7 @@ static bool next_line(struct stdio *stdio, struct str *line)
 
 	if (end == NULL) {
 		stdio->searched = stdio->in.size;
-		if (!stdio->ended || rest.size == 0)
+		if (stdio->life == SERVES || rest.size == 0)
 			return false;
 		end = rest.data + rest.size;
 	}
@@ -322,14 +325,15 @@ static bool next_message(struct stdio *stdio)
 {
 	struct str line;
 
-	while (!stdio->has_next && next_line(stdio, &line) && !read_line(stdio, line))
+	while (stdio->next.kind == 0 && next_line(stdio, &line) && !read_line(stdio, line))
 		;
-	return stdio->has_next;
+	return stdio->next.kind != 0;
 }
 
 static void take_messages(struct stdio *stdio)
 {
-	while (!stdio->stopped && is_read(stdio) && next_message(stdio) && may_take(stdio)) {
+	while (stdio->life != STOPPED && is_read(stdio) && next_message(stdio) &&
+	       may_take(stdio)) {
 		take_next(stdio);
 		/*
 		 * Send the first answer before the cell is made, because clients limit
@@ -341,7 +345,7 @@ static void take_messages(struct stdio *stdio)
 			(void)mcp_open(stdio->options.mcp, NULL);
 		}
 	}
-	if (!stdio->has_next && stdio->searched == stdio->in.size) {
+	if (stdio->next.kind == 0 && stdio->searched == stdio->in.size) {
 		stdio->refuses = false;
 		stdio->full.due_ms = CLOCK_NEVER;
 	}
@@ -393,7 +397,8 @@ static void input_ready(struct watch *watch, short events)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {
-		stdio->ended = true;
+		if (stdio->life == SERVES)
+			stdio->life = INPUT_ENDED;
 		stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
 		loop_remove(watch);
 	} else if (stdio->skipping) {
@@ -418,7 +423,7 @@ static void stop_ready(struct watch *watch, short events)
 	struct stdio *stdio = watch->context;
 
 	(void)events;
-	stdio->stopped = true;
+	stdio->life = STOPPED;
 }
 
 /*
@@ -437,7 +442,7 @@ static void watch_parent(struct stdio *stdio)
 		return;
 	loop_add(stdio->options.loop, &stdio->parent);
 	if (getppid() != parent)
-		stdio->stopped = true;
+		stdio->life = STOPPED;
 }
 
 static void begin(struct stdio *stdio)
@@ -492,8 +497,7 @@ static void end(struct stdio *stdio)
 	loop_remove_timer(&stdio->flush);
 	loop_remove_timer(&stdio->stall);
 	loop_remove_timer(&stdio->full);
-	if (stdio->has_next)
-		mcp_message_fini(&stdio->next);
+	mcp_message_fini(&stdio->next);
 	mcp_peer_free(stdio->peer);
 	fd_close(&stdio->parent.fd);
 	if (stdio->output != stdio->options.output)
@@ -510,9 +514,9 @@ static void settle_reading(struct stdio *stdio)
 	take_messages(stdio);
 	note_busy(stdio);
 	stdio_write(stdio);
-	if (stdio->ended)
+	if (stdio->life != SERVES)
 		return;
-	if (is_read(stdio) && !stdio->has_next &&
+	if (is_read(stdio) && stdio->next.kind == 0 &&
 	    stdio->in.size - stdio->in_from <= MCP_MESSAGE_MAX)
 		loop_add(stdio->options.loop, &stdio->reading);
 	else
@@ -527,9 +531,10 @@ static void settle_reading(struct stdio *stdio)
 
 static bool is_over(const struct stdio *stdio)
 {
-	return stdio->stopped || clock_now_ms() >= stdio->until_ms ||
-	       (stdio->ended && mcp_busy(stdio->options.mcp) == 0 && stdio->out.size == 0 &&
-		stdio->in.size == stdio->in_from && !stdio->has_next);
+	return stdio->life == STOPPED || clock_now_ms() >= stdio->until_ms ||
+	       (stdio->life == INPUT_ENDED && mcp_busy(stdio->options.mcp) == 0 &&
+		stdio->out.size == 0 && stdio->in.size == stdio->in_from &&
+		stdio->next.kind == 0);
 }
 
 bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
