@@ -678,10 +678,11 @@ static bool refuse_missing(struct mcp_call *call)
 	struct value *needed = value_new_object(), *data;
 
 	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at)) {
-		const struct value *one = value_at(at);
+		const char *capability = mcp_ask_needs(value_at(at));
 
-		if (mcp_ask_is_needed(one) && !mcp_ask_is_possible(one, &request->client))
-			value_set(needed, mcp_ask_capability(one), value_new_object());
+		if (capability != NULL &&
+		    !mcp_ask_is_possible(value_at(at), &request->client))
+			value_set(needed, capability, value_new_object());
 	}
 	if (request->state == MCP_PARKED || value_count(needed) == 0 || !is_modern(request)) {
 		value_free(needed);
@@ -729,32 +730,14 @@ static void parked_due(struct timer *timer)
 	mcp_call_cancel(timer->context);
 }
 
-/* The sealed state is valid only for a call of the same TOOL with the same ARGUMENTS. */
-static void add_purpose(const struct mcp_request *request, struct buf *purpose)
-{
-	const struct value *arguments = value_member(request->params, "arguments");
-	char hex[HASH_HEX + 1];
-	struct buf text;
-
-	buf_init(&text, VALUE_TEXT_MAX);
-	if (arguments == NULL)
-		(void)buf_adds(&text, "{}");
-	else
-		(void)value_print(arguments, VALUE_SORTED, &text);
-	hash_text(buf_str(&text), hex);
-	buf_fini(&text);
-	(void)buf_addf(purpose, "tools/call %s %s", tool_of(request), hex);
-}
-
 /* Answer the request with the questions; the call waits for the next request. */
 static void park(struct mcp_call *call)
 {
 	struct mcp_request *request = call->request;
 	struct mcp *mcp = request->mcp;
 	const struct question *question = &call->question;
-	struct value *result = value_new_object(), *asked = value_new_object();
+	struct value *asked = value_new_object();
 	char state[STATE_MAX];
-	struct buf sealed, purpose;
 
 	for (void *at = value_first(question->requests); at != NULL;
 	     at = value_next(question->requests, at)) {
@@ -764,15 +747,6 @@ static void park(struct mcp_call *call)
 	}
 	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, mcp->run,
 		       call->number, question->number);
-	buf_init(&purpose, PURPOSE_MAX);
-	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
-	add_purpose(request, &purpose);
-	message_seal_add(&mcp->key, buf_str(&purpose), str_of(state), &sealed);
-	value_set_text(result, "resultType", "input_required");
-	value_set(result, "inputRequests", asked);
-	value_set_text(result, "requestState", sealed.data);
-	buf_fini(&sealed);
-	buf_fini(&purpose);
 	loop_remove_timer(&call->progress.tick);
 	call->parked.shown = question->number;
 	call->parked.late = (struct timer){.due_ms = clock_now_ms() + PARKED_MS,
@@ -780,7 +754,7 @@ static void park(struct mcp_call *call)
 					   .context = call};
 	loop_add_timer(mcp->options.loop, &call->parked.late);
 	mcp_request_become(request, MCP_PARKED);
-	mcp_answer(request, result);
+	mcp_ask_answer(request, asked, state);
 }
 
 /*
@@ -950,8 +924,9 @@ static bool is_of_another_run(const struct mcp *mcp, struct str state)
 	return looks && memcmp(state.data, mcp->run, MCP_RUN) != 0;
 }
 
-static void refuse_state(struct mcp_request *request, struct str state, bool sound)
+static void refuse_state(struct mcp_request *request, bool sound)
 {
+	const struct str state = value_str(value_member(request->params, "requestState"));
 	const char *why = "This requestState was not made here, for this tool with these "
 			  "arguments: repeat the call as it was.";
 
@@ -990,21 +965,14 @@ static void unpark(struct mcp_call *call, struct mcp_request *request)
 /* Resume the call that requestState names, with the inputResponses of REQUEST. */
 static void resume(struct mcp_request *request)
 {
-	const struct str state = value_str(value_member(request->params, "requestState"));
-	struct mcp_call *call;
-	struct buf purpose;
-	struct str inner;
+	struct str state;
+	const bool sound = mcp_ask_state(request, &state);
+	struct mcp_call *call = sound ? find_parked(request->mcp, state) : NULL;
 
-	buf_init(&purpose, PURPOSE_MAX);
-	add_purpose(request, &purpose);
-	const bool sound =
-		message_seal_check(&request->mcp->key, buf_str(&purpose), state, &inner);
-	buf_fini(&purpose);
-	call = sound ? find_parked(request->mcp, inner) : NULL;
-	if (call == NULL)
-		refuse_state(request, state, sound);
-	else
+	if (call != NULL)
 		unpark(call, request);
+	else
+		refuse_state(request, sound);
 }
 
 #define ELICIT   "elicitation/create"
@@ -1102,13 +1070,10 @@ bool mcp_ask_is_possible(const struct value *request, const struct mcp_client *c
 	return is_url(request) ? client->url : client->form;
 }
 
-bool mcp_ask_is_needed(const struct value *request)
+const char *mcp_ask_needs(const struct value *request)
 {
-	return value_is_true(value_member(request, "needed"));
-}
-
-const char *mcp_ask_capability(const struct value *request)
-{
+	if (!value_is_true(value_member(request, "needed")))
+		return NULL;
 	if (has_method(request, SAMPLING))
 		return "sampling";
 	return has_method(request, ROOTS) ? "roots" : "elicitation";
@@ -1172,4 +1137,55 @@ struct value *mcp_ask_read_answer(const struct value *request, const struct valu
 	value_set_text(answer, "action", "accept");
 	value_set(answer, "content", value_copy(said));
 	return answer;
+}
+
+static void add_purpose(const struct mcp_request *request, struct buf *purpose)
+{
+	const struct value *arguments = value_member(request->params, "arguments");
+	char hex[HASH_HEX + 1];
+	struct buf text;
+
+	(void)buf_addf(purpose, "%s %s", request->method->name,
+		       value_text(value_member(request->params, "name")));
+	if (request->method->run != mcp_tools_call)
+		return;
+	buf_init(&text, VALUE_TEXT_MAX);
+	if (arguments == NULL)
+		(void)buf_adds(&text, "{}");
+	else
+		(void)value_print(arguments, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hex);
+	buf_fini(&text);
+	(void)buf_addf(purpose, " %s", hex);
+}
+
+void mcp_ask_answer(struct mcp_request *request, struct value *take_asked, const char *state)
+{
+	struct value *result = value_new_object();
+	struct buf sealed, purpose;
+
+	buf_init(&purpose, PURPOSE_MAX);
+	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
+	add_purpose(request, &purpose);
+	message_seal_add(&request->mcp->key, buf_str(&purpose), str_of(state), &sealed);
+	value_set_text(result, "resultType", "input_required");
+	value_set(result, "inputRequests", take_asked);
+	value_set_text(result, "requestState", sealed.data);
+	buf_fini(&sealed);
+	buf_fini(&purpose);
+	mcp_answer(request, result);
+}
+
+bool mcp_ask_state(const struct mcp_request *request, struct str *state)
+{
+	const struct value *sealed = value_member(request->params, "requestState");
+	struct buf purpose;
+	bool sound;
+
+	buf_init(&purpose, PURPOSE_MAX);
+	add_purpose(request, &purpose);
+	sound = message_seal_check(&request->mcp->key, buf_str(&purpose),
+				   value_str(sealed), state);
+	buf_fini(&purpose);
+	return sound;
 }

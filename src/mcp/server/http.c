@@ -540,12 +540,10 @@ static bool says_modern(const struct carried *carried)
 	return version != NULL && !mcp_version_is_legacy(version);
 }
 
-static void head(void *context, struct http_exchange *exchange)
+static void check_head(struct carried *carried)
 {
-	struct carried *carried = memory_alloc(sizeof(*carried));
+	struct http_exchange *exchange = carried->exchange;
 
-	*carried = (struct carried){{send_message, drop}, context, exchange, NULL};
-	http_daemon_set_owner(exchange, carried);
 	if (!may_ask(carried)) {
 		/* A client that may not ask does not keep its connection. */
 		http_daemon_add_header(exchange, "Connection", "close");
@@ -563,6 +561,15 @@ static void head(void *context, struct http_exchange *exchange)
 		http_daemon_add_header(exchange, "Allow", "POST");
 		refuse(carried, STATUS_METHOD, "Messages are sent by POST.");
 	}
+}
+
+static void *head(void *context, struct http_exchange *exchange)
+{
+	struct carried *carried = memory_alloc(sizeof(*carried));
+
+	*carried = (struct carried){{send_message, drop}, context, exchange, NULL};
+	check_head(carried);
+	return carried;
 }
 
 /*

@@ -537,11 +537,6 @@ void *http_daemon_owner(const struct http_exchange *exchange)
 	return exchange->owner;
 }
 
-void http_daemon_set_owner(struct http_exchange *exchange, void *owner)
-{
-	exchange->owner = owner;
-}
-
 void http_daemon_add_header(struct http_exchange *exchange, const char *name,
 			    const char *value)
 {
@@ -696,7 +691,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 		if (daemon->busy > CROWDED_MAX)
 			turn_away(exchange);
 		else
-			daemon->options.head(daemon->options.context, exchange);
+			exchange->owner =
+				daemon->options.head(daemon->options.context, exchange);
 		return exchange->progress >= ANSWERED ? http_exchange_queue(exchange)
 						      : MHD_YES;
 	}

@@ -23,9 +23,9 @@ struct http_daemon_options {
 	int beat_ms; /* a beat is sent after so long a silence of a stream; 0: 15 s */
 	/*
 	 * The head of a request has come. When it is answered immediately, the body is
-	 * not read.
+	 * not read. The returned pointer is http_daemon_owner from then on.
 	 */
-	void (*head)(void *context, struct http_exchange *exchange);
+	void *(*head)(void *context, struct http_exchange *exchange);
 	/* The whole request has come. It is answered now or later. */
 	void (*whole)(void *context, struct http_exchange *exchange, struct str body);
 	/*
@@ -49,9 +49,7 @@ const char *http_daemon_header(const struct http_exchange *exchange, const char 
 size_t http_daemon_header_count(const struct http_exchange *exchange, const char *name);
 /* Are the names of all headers allowed by HTTP? Some programs read "Host " as "Host". */
 bool http_daemon_headers_are_sound(const struct http_exchange *exchange);
-/* The owner's own pointer. */
 void *http_daemon_owner(const struct http_exchange *exchange);
-void http_daemon_set_owner(struct http_exchange *exchange, void *owner);
 void http_daemon_add_header(struct http_exchange *exchange, const char *name,
 			    const char *value);
 /* Send the whole answer. TYPE NULL: none. */

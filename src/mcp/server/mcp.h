@@ -338,11 +338,10 @@ void mcp_calls_free(struct mcp *mcp);
 struct value *mcp_ask_requests(const char *kind, const struct value *request,
 			       uint64_t number, bool *one);
 
-/* Can CLIENT be asked REQUEST? And if not, must the call fail? */
+/* Can CLIENT be asked REQUEST? */
 bool mcp_ask_is_possible(const struct value *request, const struct mcp_client *client);
-bool mcp_ask_is_needed(const struct value *request);
-/* The name of the client's capability that REQUEST needs. */
-const char *mcp_ask_capability(const struct value *request);
+/* The capability that the client must have for REQUEST; NULL: REQUEST may be declined. */
+const char *mcp_ask_needs(const struct value *request);
 
 /*
  * {method, params} in the form on the wire. LEGACY: with the members that only older
@@ -355,6 +354,16 @@ struct value *mcp_ask_message(const struct value *request, bool legacy, const ch
  * content}. NULL: SAID is not an answer to REQUEST. The caller frees the result.
  */
 struct value *mcp_ask_read_answer(const struct value *request, const struct value *said);
+
+/*
+ * Modern era: answer REQUEST with the requests TAKE_ASKED, by key. The client sends the
+ * same request again, with the answers and with STATE, which is sealed for this method,
+ * this name and, in a call, these arguments.
+ */
+void mcp_ask_answer(struct mcp_request *request, struct value *take_asked,
+		    const char *state);
+/* The state that REQUEST has brought back. False: it was not made here for REQUEST. */
+bool mcp_ask_state(const struct mcp_request *request, struct str *state);
 
 /* Resources (prompts.c). */
 void mcp_resources_list(struct mcp_request *request);

@@ -470,17 +470,11 @@ static struct value *find_prompt(const struct value *prompts, struct str name)
 	return NULL;
 }
 
-static void add_purpose(const struct value *prompt, struct buf *purpose)
-{
-	(void)buf_addf(purpose, "prompts/get %s", value_text(value_member(prompt, "name")));
-}
-
 /* Ask the client for missing arguments: it sends the request again with them. */
 static void ask_for(struct mcp_request *request, const struct value *prompt,
 		    const struct value *schema)
 {
-	struct value *asked = value_new_object(), *result = value_new_object();
-	struct value *inputs = value_new_object();
+	struct value *asked = value_new_object(), *inputs = value_new_object();
 	struct buf text;
 
 	buf_init(&text, PURPOSE_MAX);
@@ -494,38 +488,20 @@ static void ask_for(struct mcp_request *request, const struct value *prompt,
 	value_set(inputs, "arguments",
 		  mcp_ask_message(value_at(value_first(requests)), false, NULL));
 	value_free(asked);
-	buf_clear(&text);
-	add_purpose(prompt, &text);
-	struct buf sealed;
-	buf_init(&sealed, PURPOSE_MAX);
-	message_seal_add(&request->mcp->key, buf_str(&text), STR("arguments"), &sealed);
-	value_set_text(result, "resultType", "input_required");
-	value_set(result, "inputRequests", inputs);
-	value_set_text(result, "requestState", sealed.data);
-	buf_fini(&sealed);
 	buf_fini(&text);
-	mcp_answer(request, result);
+	mcp_ask_answer(request, inputs, "arguments");
 }
 
 /* Add the client's responses to ARGUMENTS. False: REQUEST has been answered. */
-static bool take_responses(struct mcp_request *request, const struct value *prompt,
-			   struct value *arguments)
+static bool take_responses(struct mcp_request *request, struct value *arguments)
 {
-	const struct value *state = value_member(request->params, "requestState");
 	const struct value *responses = value_member(request->params, "inputResponses");
 	const struct value *said = value_member(responses, "arguments");
 	const struct value *content = value_member(said, "content");
-	bool sound = true;
-	struct buf purpose;
-	struct str inner;
+	struct str state;
+	const bool sound = value_member(request->params, "requestState") == NULL ||
+			   mcp_ask_state(request, &state);
 
-	if (state != NULL) {
-		buf_init(&purpose, PURPOSE_MAX);
-		add_purpose(prompt, &purpose);
-		sound = message_seal_check(&request->mcp->key, buf_str(&purpose),
-					   value_str(state), &inner);
-		buf_fini(&purpose);
-	}
 	if (!sound || (responses != NULL && value_kind(responses) != VALUE_OBJECT)) {
 		mcp_fail(request, MCP_CODE_PARAMS, NULL,
 			 sound ? "inputResponses must be an object."
@@ -577,7 +553,7 @@ void mcp_prompts_get(struct mcp_request *request)
 		return;
 	}
 	const bool modern = request->client.version >= MCP_2026_07_28;
-	if (modern && !take_responses(request, prompt, arguments))
+	if (modern && !take_responses(request, arguments))
 		return;
 	auto_value struct value *missing = mcp_prompt_missing(prompt, arguments);
 	if (missing == NULL)
