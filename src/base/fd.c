@@ -37,8 +37,12 @@
 /* The most descriptors that one message carries. */
 enum { MESSAGE_FDS_MAX = 17 };
 
-/* The default capacity of a pipe: there are never more bytes in it. */
-enum { FD_CHUNK = 65536 };
+enum {
+	/* The default capacity of a pipe: there are never more bytes in it. */
+	FD_CHUNK = 65536,
+	/* The first guess for a file whose size is not known: most files of /proc fit. */
+	FD_FIRST = 4096,
+};
 
 void fd_auto_close(int *fd)
 {
@@ -106,7 +110,7 @@ static bool fd_read_to(int fd, off_t size, struct buf *buf, size_t max, const ch
 		       struct err *err)
 {
 	/* Add one byte, so that the read that finds the end needs no larger buffer. */
-	size_t start = buf->size, chunk = size > 0 ? (size_t)size + 1 : FD_CHUNK;
+	size_t start = buf->size, chunk = size > 0 ? (size_t)size + 1 : FD_FIRST;
 
 	if (max > buf->max - start)
 		max = buf->max - start;
@@ -139,7 +143,10 @@ static bool fd_read_to(int fd, off_t size, struct buf *buf, size_t max, const ch
 			return true;
 		}
 		buf_commit(buf, (size_t)n);
-		chunk = FD_CHUNK;
+		/* The end is usually next. Look for it in the room that is left. */
+		chunk = buf->capacity - buf->size - 1;
+		if (chunk == 0)
+			chunk = FD_CHUNK;
 	}
 }
 
@@ -277,7 +284,7 @@ bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err
 		return err_set(err, EISDIR, "%s: %s", path, strerror(EISDIR));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: not a regular file", path);
-	return fd_read_to(fd, fd_known_size(fd), buf, max, path, err);
+	return fd_read_to(fd, st.st_size, buf, max, path, err);
 }
 
 bool fd_read_at(int folder_fd, const char *name, struct buf *buf)
