@@ -1226,22 +1226,27 @@ bool config_check_name(const char *name, struct err *err)
 }
 
 /*
- * Merge OVER into a copy of UNDER, key by key; either may be NULL. An object inside an
- * entry (`limits`) is merged key by key too, for DEPTH levels; a value below them is
- * replaced as a whole.
+ * Merge OVER and UNDER, key by key; either may be NULL. An object inside an entry
+ * (`limits`) is merged key by key too, for DEPTH levels; a value below them is replaced as
+ * a whole. The result shares its values with OVER and UNDER.
  */
 static struct value *merge_levels(const struct value *under, const struct value *over,
 				  unsigned depth)
 {
-	struct value *merged = under ? value_copy(under) : value_new_object();
+	struct value *merged;
 
+	if (under && value_count(over) == 0)
+		return value_ref(under);
+	merged = value_new_object();
+	for (void *at = value_first(under); at; at = value_next(under, at))
+		value_set(merged, value_key(at), value_ref(value_at(at)));
 	for (void *at = value_first(over); at; at = value_next(over, at)) {
 		const struct value *old = value_member(merged, value_key(at));
 		bool both = value_kind(old) == VALUE_OBJECT &&
 			    value_kind(value_at(at)) == VALUE_OBJECT;
 		struct value *now = both && depth > 0
 					    ? merge_levels(old, value_at(at), depth - 1)
-					    : value_copy(value_at(at));
+					    : value_ref(value_at(at));
 
 		value_set(merged, value_key(at), now);
 	}
