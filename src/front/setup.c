@@ -35,7 +35,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -45,7 +44,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -353,8 +351,6 @@ enum {
 
 struct interrupt {
 	int ends[2];
-	int signals;    /* the thread's signalfd */
-	int closing[2]; /* closing its writing end makes the thread free this struct */
 	atomic_int signal;
 	bool started;
 	sigset_t set, before;
@@ -377,16 +373,6 @@ static void signals_of_interest(sigset_t *set)
 	}
 }
 
-/* Free all except the writing end of CLOSING, which interrupt_close closes. */
-static void interrupt_free(struct interrupt *interrupt)
-{
-	fd_close(&interrupt->ends[0]);
-	fd_close(&interrupt->ends[1]);
-	fd_close(&interrupt->signals);
-	fd_close(&interrupt->closing[0]);
-	free(interrupt);
-}
-
 /*
  * Handle the signal NUMBER. A signal before UNTIL_MS repeats the one before it and is
  * ignored; any other second signal ends the process.
@@ -404,36 +390,26 @@ static void signal_take(struct interrupt *interrupt, int number, int64_t *until_
 	(void)!write(interrupt->ends[1], "", 1);
 }
 
-static void *wait_for_signals(void *context)
+static _Noreturn void *wait_for_signals(void *context)
 {
 	struct interrupt *interrupt = context;
-	struct pollfd polled[] = {
-		{.fd = interrupt->signals, .events = POLLIN},
-		{.fd = interrupt->closing[0], .events = POLLIN},
-	};
-	struct signalfd_siginfo info;
 	int64_t until_ms = 0;
 
 	for (;;) {
-		if (poll(polled, 2, -1) < 0)
-			continue;
-		if (polled[1].revents != 0)
-			break;
-		if (read(interrupt->signals, &info, sizeof(info)) == sizeof(info))
-			signal_take(interrupt, (int)info.ssi_signo, &until_ms);
+		const int number = sigwaitinfo(&interrupt->set, NULL);
+
+		if (number > 0)
+			signal_take(interrupt, number, &until_ms);
 	}
-	interrupt_free(interrupt);
-	return NULL;
 }
 
 bool interrupt_open(struct interrupt **opened, struct err *err)
 {
 	struct interrupt *interrupt = memory_alloc(sizeof(*interrupt));
 
-	interrupt->ends[0] = interrupt->ends[1] = interrupt->signals = -1;
-	interrupt->closing[0] = interrupt->closing[1] = -1;
+	interrupt->ends[0] = interrupt->ends[1] = -1;
 	atomic_init(&interrupt->signal, 0);
-	if (!fd_pipe(interrupt->ends, err) || !fd_pipe(interrupt->closing, err) ||
+	if (!fd_pipe(interrupt->ends, err) ||
 	    !fd_set_blocking(interrupt->ends[0], false, err) ||
 	    !fd_set_blocking(interrupt->ends[1], false, err)) {
 		interrupt_close(interrupt);
@@ -448,18 +424,17 @@ void interrupt_close(struct interrupt *interrupt)
 	if (interrupt == NULL)
 		return;
 	/*
-	 * Once this end is closed, the thread frees INTERRUPT by itself. Waiting for the
-	 * thread would take longer than all else that a verb does at its end.
+	 * The thread sleeps until the process ends, and keeps INTERRUPT. To wake it costs
+	 * more than all else that a verb does at its end: every page that this thread
+	 * writes to then has to be taken back from the thread's processor.
 	 */
-	const bool started = interrupt->started;
-	const sigset_t before = interrupt->before;
-	int closing = fd_take(&interrupt->closing[1]);
-
-	if (!started)
-		interrupt_free(interrupt);
-	fd_close(&closing);
-	if (started)
-		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (interrupt->started) {
+		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
+		return;
+	}
+	fd_close(&interrupt->ends[0]);
+	fd_close(&interrupt->ends[1]);
+	free(interrupt);
 }
 
 int interrupt_fd(const struct interrupt *interrupt)
@@ -473,10 +448,6 @@ bool interrupt_start(struct interrupt *interrupt, struct err *err)
 	int failed;
 
 	signals_of_interest(&interrupt->set);
-	interrupt->signals = signalfd(-1, &interrupt->set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (interrupt->signals < 0)
-		return err_set(err, errno, "starting to listen for signals: %s",
-			       strerror(errno));
 	(void)pthread_sigmask(SIG_BLOCK, &interrupt->set, &interrupt->before);
 	failed = pthread_create(&thread, NULL, wait_for_signals, interrupt);
 	if (failed != 0) {

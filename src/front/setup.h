@@ -237,7 +237,11 @@ int policy_words_complain(int code, const struct policy_words *words, const char
  */
 
 bool interrupt_open(struct interrupt **interrupt, struct err *err);
-void interrupt_close(struct interrupt *interrupt); /* NULL is fine */
+/*
+ * Signals have their former effect again. A process starts only one interrupt: its thread
+ * keeps it until the process ends. NULL is fine.
+ */
+void interrupt_close(struct interrupt *interrupt);
 
 /*
  * The descriptor, readable once a signal has come (session_options.cancel_fd). The code
