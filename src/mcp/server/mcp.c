@@ -795,6 +795,23 @@ static const struct mcp_method methods[] = {
 	{0},
 };
 
+enum {
+	/*
+	 * More calls than keep the workers busy. Further calls wait to begin, but only
+	 * for BUSY_MS when no call ends, because a call under way may need a call that
+	 * waits.
+	 */
+	BUSY_MAX = 96,
+	BUSY_MS = 250,
+};
+
+static void stall_due(struct timer *timer)
+{
+	struct mcp *mcp = timer->context;
+
+	mcp->load.begun_max += BUSY_MAX;
+}
+
 static void settling_due(struct timer *timer)
 {
 	mcp_calls_settle(timer->context);
@@ -815,6 +832,10 @@ struct mcp *mcp_new(const struct mcp_options *options)
 	mcp->settling =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = settling_due, .context = mcp};
 	loop_add_timer(options->loop, &mcp->settling);
+	mcp->load.begun_max = BUSY_MAX;
+	mcp->load.stall =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = stall_due, .context = mcp};
+	loop_add_timer(options->loop, &mcp->load.stall);
 	mcp_watch_open(mcp);
 	return mcp;
 }
@@ -825,6 +846,7 @@ void mcp_free(struct mcp *mcp)
 		return;
 	/* Free the timer before the calls, because the end of calls turns the loop. */
 	loop_remove_timer(&mcp->settling);
+	loop_remove_timer(&mcp->load.stall);
 	mcp_calls_free(mcp);
 	struct mcp_request *next;
 	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
@@ -911,17 +933,13 @@ bool mcp_peer_is_busy(const struct mcp_peer *peer)
 
 size_t mcp_busy(const struct mcp *mcp)
 {
-	return mcp->busy;
-}
-
-size_t mcp_waiting(const struct mcp *mcp)
-{
-	return mcp->waiting;
+	return mcp->load.busy;
 }
 
 bool mcp_is_full(const struct mcp *mcp)
 {
-	return mcp->busy >= MCP_REQUESTS_MAX || mcp->bytes >= MCP_REQUESTS_BYTES_MAX;
+	return mcp->load.busy >= MCP_REQUESTS_MAX ||
+	       mcp->load.bytes >= MCP_REQUESTS_BYTES_MAX;
 }
 
 /* The slot of an id, which is an integer or a text (FNV-1a, 32 bits). */
@@ -960,8 +978,8 @@ static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *wa
 	request->next_here = mcp->by_id[slot_of(request->id)];
 	mcp->by_id[slot_of(request->id)] = request;
 	request->bytes = message->bytes;
-	mcp->bytes += request->bytes;
-	mcp->busy++;
+	mcp->load.bytes += request->bytes;
+	mcp->load.busy++;
 	return request;
 }
 
@@ -977,7 +995,7 @@ static void detach(struct mcp_request *request)
 	while (*at != request)
 		at = &(*at)->next_here;
 	*at = request->next_here;
-	mcp->bytes -= request->bytes;
+	mcp->load.bytes -= request->bytes;
 	value_free(request->id);
 	request->id = NULL;
 	request->peer = NULL;
@@ -1009,12 +1027,12 @@ static bool is_busy(enum mcp_state state)
 void mcp_request_become(struct mcp_request *request, enum mcp_state state)
 {
 	struct mcp *mcp = request->mcp;
-	struct mcp_request **first = &mcp->first_waiting;
+	struct mcp_request **first = &mcp->load.first_waiting;
 
-	mcp->busy -= is_busy(request->state);
-	mcp->busy += is_busy(state);
-	mcp->waiting -= request->state == MCP_WAITS;
-	mcp->waiting += state == MCP_WAITS;
+	mcp->load.busy -= is_busy(request->state);
+	mcp->load.busy += is_busy(state);
+	mcp->load.waiting -= request->state == MCP_WAITS;
+	mcp->load.waiting += state == MCP_WAITS;
 	request->state = state;
 	if (state == MCP_WAITS && *first == NULL)
 		*first = request;
@@ -1079,32 +1097,58 @@ bool mcp_may_last(const struct mcp_message *message)
 	return at->name != NULL;
 }
 
-/* A request that brings answers belongs to a call that has begun already. */
-static bool may_begin(const struct mcp_request *request)
+static size_t begun(const struct mcp *mcp)
+{
+	return mcp->load.busy - mcp->load.waiting;
+}
+
+static bool has_room(const struct mcp_request *request)
 {
 	const struct mcp_way *way = request->way;
 
-	return !request->method->lasts || way->has_room == NULL ||
+	return way->has_room == NULL ||
+	       (way->has_room(way) && begun(request->mcp) < request->mcp->load.begun_max);
+}
+
+/* A request that brings answers belongs to a call that has begun already. */
+static bool may_begin(const struct mcp_request *request)
+{
+	return !request->method->lasts ||
 	       value_member(request->params, "requestState") != NULL ||
-	       (request->mcp->waiting == 0 && way->has_room(way));
+	       (request->mcp->load.waiting == 0 && has_room(request));
+}
+
+/* While requests wait, one under way must end before long. */
+static void watch_stall(struct mcp *mcp)
+{
+	if (mcp->load.waiting > 0 && mcp->load.stall.due_ms == CLOCK_NEVER)
+		mcp->load.stall.due_ms = clock_now_ms() + BUSY_MS;
 }
 
 void mcp_begin_waiting(struct mcp *mcp)
 {
 	struct mcp_request *at;
 
-	while ((at = mcp->first_waiting) != NULL && at->way->has_room(at->way)) {
+	/* A request may have ended. */
+	if (begun(mcp) < mcp->load.begun_max)
+		mcp->load.stall.due_ms = CLOCK_NEVER;
+	if (begun(mcp) < BUSY_MAX)
+		mcp->load.begun_max = BUSY_MAX;
+	while ((at = mcp->load.first_waiting) != NULL && has_room(at)) {
 		mcp_request_become(at, MCP_BEGUN);
 		at->method->run(at);
 	}
+	watch_stall(mcp);
 }
 
 static void begin(struct mcp_request *request)
 {
-	if (may_begin(request))
+	if (may_begin(request)) {
 		request->method->run(request);
-	else
+	} else {
 		mcp_request_become(request, MCP_WAITS);
+		watch_stall(request->mcp);
+	}
 }
 
 static void take_request(struct mcp_peer *peer, struct mcp_way *way,

@@ -47,9 +47,9 @@ struct mcp_way {
 	/* The request is over without an answer: it was cancelled. */
 	void (*drop)(struct mcp_way *way);
 	/*
-	 * May one more request that may last begin? NULL: any request may. After false
-	 * the request waits, and the owner of the way calls mcp_begin_waiting when there
-	 * may be room.
+	 * Is there room for one more long answer? Otherwise the request waits, as it does
+	 * when too many have begun; the owner of the way calls mcp_begin_waiting in each
+	 * turn of the loop. NULL: requests begin in any case.
 	 */
 	bool (*has_room)(const struct mcp_way *way);
 };
@@ -163,12 +163,8 @@ void mcp_way_gone(struct mcp *mcp, struct mcp_way *way);
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_PROMPTS, MCP_LIST_RESOURCES };
 void mcp_list_changed(struct mcp *mcp, enum mcp_list list);
 
-/*
- * mcp_busy: the requests under way, except those that only listen. mcp_waiting: those of
- * them that wait to begin.
- */
+/* The requests under way, begun or not, except those that only listen. */
 size_t mcp_busy(const struct mcp *mcp);
-size_t mcp_waiting(const struct mcp *mcp);
 /* Is the server full, so that it refuses further requests that may last? */
 bool mcp_is_full(const struct mcp *mcp);
 /*
@@ -263,6 +259,16 @@ enum { MCP_RUN = 16 };
  */
 enum { MCP_SLOTS = 256 };
 
+/* How much is under way, and how much may begin (mcp_begin_waiting). */
+struct mcp_load {
+	size_t busy;    /* the requests that wait or have begun */
+	size_t waiting; /* of these, the ones that wait */
+	size_t bytes;   /* of the messages of these, and of those that listen */
+	struct mcp_request *first_waiting;
+	size_t begun_max;   /* the most that have begun while further ones wait */
+	struct timer stall; /* when no request has ended for so long, begun_max grows */
+};
+
 struct mcp {
 	struct mcp_options options;
 	char *instructions, *prompts, *version;
@@ -271,11 +277,8 @@ struct mcp {
 	struct err failure;      /* why the session could not be opened */
 	struct mcp_peer *first_peer;
 	struct mcp_request *first, *last;
-	struct mcp_request *first_waiting;
 	struct mcp_request *by_id[MCP_SLOTS];
-	size_t busy;    /* the requests that wait or have begun */
-	size_t waiting; /* of these, the ones that wait */
-	size_t bytes;   /* of the messages of these, and of those that listen */
+	struct mcp_load load;
 	struct mcp_call *by_number[MCP_SLOTS];
 	struct mcp_call *first_due; /* they have ended, or were cancelled */
 	uint64_t next_call, next_question;

@@ -50,8 +50,7 @@ struct stdio {
 	int output;   /* our own descriptor, which never blocks; or the caller's */
 	bool is_socket;
 	struct watch reading, closing, writing, stopping, parent;
-	struct timer flush, stall, full;
-	size_t busy_max;  /* the most long requests under way; further ones wait */
+	struct timer flush, full;
 	int64_t until_ms; /* when the server ends; CLOCK_NEVER: not decided */
 	enum stdio_life life;
 	bool opened; /* opening the session was tried */
@@ -187,13 +186,6 @@ static void stdio_open_output(struct stdio *stdio)
 enum {
 	READ_BYTES = 64 << 10,
 	/*
-	 * More calls than keep the workers busy. Further calls wait to begin, but only
-	 * for BUSY_MS when no call ends, because a call under way may need a call that
-	 * waits.
-	 */
-	BUSY_MAX = 96,
-	BUSY_MS = 250,
-	/*
 	 * When the server is full, reading pauses for this time. Then calls are refused
 	 * until all input is read, because a ping or a cancel may stand behind the next
 	 * call. Only a client that does not wait for answers meets this, with less than
@@ -249,39 +241,12 @@ static bool is_read(const struct stdio *stdio)
 	return stdio->out.size - stdio->out_from < UNREAD_MAX;
 }
 
-static size_t begun(const struct stdio *stdio)
-{
-	return mcp_busy(stdio->options.mcp) - mcp_waiting(stdio->options.mcp);
-}
-
 static bool has_room(const struct mcp_way *way)
 {
 	const struct stdio *stdio =
 		(const struct stdio *)((const char *)way - offsetof(struct stdio, way));
 
-	return is_read(stdio) && begun(stdio) < stdio->busy_max;
-}
-
-static void stall_due(struct timer *timer)
-{
-	struct stdio *stdio = timer->context;
-
-	stdio->busy_max += BUSY_MAX;
-}
-
-/* A request may have ended: adjust the limits before more requests begin. */
-static void note_ended(struct stdio *stdio)
-{
-	if (begun(stdio) < stdio->busy_max)
-		stdio->stall.due_ms = CLOCK_NEVER;
-	if (begun(stdio) < BUSY_MAX)
-		stdio->busy_max = BUSY_MAX;
-}
-
-static void note_busy(struct stdio *stdio)
-{
-	if (mcp_waiting(stdio->options.mcp) > 0 && stdio->stall.due_ms == CLOCK_NEVER)
-		stdio->stall.due_ms = clock_now_ms() + BUSY_MS;
+	return is_read(stdio);
 }
 
 static void full_due(struct timer *timer)
@@ -473,16 +438,12 @@ static void begin(struct stdio *stdio)
 	stdio->flush = (struct timer){.due_ms = CLOCK_NEVER,
 				      .due = stdio_flush_due,
 				      .context = stdio};
-	stdio->stall =
-		(struct timer){.due_ms = CLOCK_NEVER, .due = stall_due, .context = stdio};
 	stdio->full =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = full_due, .context = stdio};
-	stdio->busy_max = BUSY_MAX;
 	loop_add(loop, &stdio->reading);
 	if (stdio->options.stop_fd >= 0)
 		loop_add(loop, &stdio->stopping);
 	loop_add_timer(loop, &stdio->flush);
-	loop_add_timer(loop, &stdio->stall);
 	loop_add_timer(loop, &stdio->full);
 	watch_parent(stdio);
 }
@@ -495,7 +456,6 @@ static void end(struct stdio *stdio)
 	loop_remove(&stdio->stopping);
 	loop_remove(&stdio->parent);
 	loop_remove_timer(&stdio->flush);
-	loop_remove_timer(&stdio->stall);
 	loop_remove_timer(&stdio->full);
 	mcp_message_fini(&stdio->next);
 	mcp_peer_free(stdio->peer);
@@ -509,10 +469,8 @@ static void end(struct stdio *stdio)
 /* Take messages, and pause or continue reading as there is room. */
 static void settle_reading(struct stdio *stdio)
 {
-	note_ended(stdio);
 	mcp_begin_waiting(stdio->options.mcp);
 	take_messages(stdio);
-	note_busy(stdio);
 	stdio_write(stdio);
 	if (stdio->life != SERVES)
 		return;
