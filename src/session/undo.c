@@ -55,54 +55,36 @@ static bool step_choose(struct undoing *undoing, uint32_t number)
 	return true;
 }
 
-struct touching {
-	const struct undo_plan *plan;
-	bool takes_repository;
-	char *path; /* the first path found */
-};
-
 static bool is_in_git(const struct undo_state *state)
 {
 	return state->source == UNDO_IN_GIT || state->source == UNDO_LINKED;
 }
 
-static bool look_for_path(void *context, const struct undo_change *change)
-{
-	struct touching *touching = context;
-
-	/* Every step may change a folder, and git writes its index by itself. */
-	const bool is_everybodys = change->before.kind == UNDO_FOLDER ||
-				   change->after.kind == UNDO_FOLDER ||
-				   str_is(change->path, UNDO_GIT_INDEX);
-
-	/*
-	 * A step also counts when its old contents are in a repository that PLAN takes
-	 * away.
-	 */
-	if ((is_everybodys || !undo_plan_touches(touching->plan, change->path)) &&
-	    !(touching->takes_repository && is_in_git(&change->before)))
-		return true;
-	touching->path = memory_copy_str(change->path);
-	return false;
-}
-
 /*
  * *PATH becomes the first path of PLAN that the step NUMBER has changed, owned by the
- * caller; NULL: none. Folders and git's index do not count: everybody changes them.
+ * caller; NULL: none. Folders and git's index do not count: everybody changes them. A step
+ * also counts when its old contents are in a repository that PLAN takes away.
  */
 static bool step_touches(const struct undo_store *store, uint32_t number,
 			 const struct undo_plan *plan, char **path, struct err *err)
 {
-	struct touching touching = {.plan = plan,
-				    .takes_repository = undo_plan_takes_repository(plan)};
-	struct undo_reader reader = {.change = look_for_path, .context = &touching};
+	const bool takes_repository = undo_plan_takes_repository(plan);
+	struct undo_plan other;
 
-	if (!undo_store_read_log(store, number, false, &reader, NULL, err)) {
-		free(touching.path);
-		return false;
+	undo_plan_init(&other);
+	const bool fine = undo_plan_add(&other, store, number, err);
+	for (size_t i = 0; fine && *path == NULL && i < other.count; i++) {
+		const struct undo_item *item = &other.items[i];
+		const bool is_everybodys = item->target.kind == UNDO_FOLDER ||
+					   item->expected.kind == UNDO_FOLDER ||
+					   str_is(item->path, UNDO_GIT_INDEX);
+
+		if ((!is_everybodys && undo_plan_touches(plan, item->path)) ||
+		    (takes_repository && is_in_git(&item->target)))
+			*path = memory_copy_str(item->path);
 	}
-	*path = touching.path;
-	return true;
+	undo_plan_fini(&other);
+	return fine;
 }
 
 /* False when a later step touches the same files and is still in effect. */

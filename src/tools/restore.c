@@ -163,6 +163,7 @@ static bool says_the_same(const struct restoring *restoring, const char *path,
 
 #define OTHER_MODE  "has other permissions since"
 #define HOLDS_OTHER "holds something else"
+#define NEITHER     "is neither a file nor a folder now"
 
 /* Has the folder its future permissions, or those of an undo that was killed in it? */
 static bool is_put(const struct path_plan *plan)
@@ -281,7 +282,12 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 	bool left = false;
 
 	if (!look(restoring, path, plan, &err)) {
-		why = err.text;
+		/* A pipe, a socket or a device is in no step, so the step may have made it. */
+		if (err.code == ENXIO && plan->expected.kind == UNDO_ABSENT) {
+			leave(restoring, path, plan, NEITHER);
+			return true;
+		}
+		why = err.code == ENXIO ? NEITHER : err.text;
 	} else if (is_already(plan)) {
 		plan->skipped = ++restoring->already > 0;
 		note_set_ids(restoring, path, plan);
@@ -574,7 +580,7 @@ static enum emptied look_into(const struct restoring *restoring, size_t at)
 			row != NULL ? &restoring->plans[row - restoring->paths.rows] : NULL;
 		if (plan == NULL)
 			found = HOLDS_UNKNOWN;
-		else if (plan->skipped && plan->now.kind != UNDO_ABSENT)
+		else if (plan->skipped)
 			found = HOLDS_LEFT;
 	}
 	if (names != NULL)

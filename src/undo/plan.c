@@ -148,6 +148,21 @@ static const struct undo_plan *within_read(struct undo_plan *plan,
 }
 
 /*
+ * The items from FIRST on are of a tool's step, and the steps LATER of tools follow it within
+ * the same command: what the command wrote before the next of them belongs to this step. No
+ * other step goes back behind that.
+ */
+static void take_until(struct undo_plan *plan, size_t first, const struct undo_plan *later)
+{
+	for (size_t i = first; i < plan->count; i++) {
+		const struct undo_item *next = find_item(later, plan->items[i].path);
+
+		if (next != NULL)
+			plan->items[i].expected = next->target;
+	}
+}
+
+/*
  * The items from FIRST on are of the tool's step NUMBER, within the step COMMAND: where no
  * earlier tool of these has written the file, they go back to the state before COMMAND.
  */
@@ -155,7 +170,7 @@ static void take_older(struct undo_plan *plan, size_t first,
 		       const struct undo_store *store, uint32_t number, uint32_t command)
 {
 	struct undo_beside beside;
-	struct undo_plan earlier;
+	struct undo_plan earlier, later;
 	size_t count = 0;
 
 	undo_store_read_beside(store, command, &beside);
@@ -171,6 +186,11 @@ static void take_older(struct undo_plan *plan, size_t first,
 			item->target = older->target;
 	}
 	undo_plan_fini(&earlier);
+	while (count < beside.count && beside.tools[count] <= number)
+		count++;
+	fill_beside(&later, plan, store, beside.tools + count, beside.count - count);
+	take_until(plan, first, &later);
+	undo_plan_fini(&later);
 }
 
 /*

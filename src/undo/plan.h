@@ -51,7 +51,9 @@ void undo_plan_fini(struct undo_plan *plan);
  *
  * A file that a file tool has written while a command ran is in the steps of both
  * (undo_store_note_beside). The tool's step then goes back to the state before the
- * command, because the tool has found what the command had written by then. The command's
+ * command, because the tool has found what the command had written by then. Of two tools
+ * that have written a file, the step of the second one goes back to what that tool has
+ * found, and the first one's holds what the command wrote between them. The command's
  * step leaves out the file when the file is as the last tool has left it; else the command
  * has written the file once more, and its step goes back to the state before the command
  * as well.
