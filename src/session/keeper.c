@@ -850,6 +850,22 @@ static bool keeper_tend(struct keeper *keeper);
 static void rest_tend(struct timer *timer);
 
 /*
+ * Does a file tool wait to write? It may overwrite what only the look that is owed finds:
+ * then the content before the command would be in no step.
+ */
+static bool tool_waits(const struct keeper *keeper)
+{
+	for (const struct running *at = keeper->session->first_queued; at != NULL;
+	     at = at->next) {
+		if (at->state == RUNNING_QUEUED && !at->auditing &&
+		    !running_is_ours(at->tool) && !running_is_command(at) &&
+		    (at->tool->effects & EFFECT_WRITES) != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Has anybody changed the workspace since the last look, before a command that waits? A
  * person whose programs write without end holds a command up for one look only.
  */
@@ -880,6 +896,8 @@ void keeper_begin(struct keeper *keeper)
 	    keeper->owes_whole)
 		(void)keeper_tend(keeper);
 	keeper->patch.looked = wanted;
+	if (keeper->owes_whole && !keeper->owed && tool_waits(keeper))
+		(void)keeper_tend(keeper);
 	if (others_wrote(keeper)) {
 		keeper->caught_up = true;
 		keeper->fresh = false;

@@ -331,6 +331,25 @@ def a_change_by_a_name_that_is_gone_is_found_before_the_session_ends(root, work)
 
 
 @place
+def it_is_found_before_a_file_tool_overwrites_it(root, work):
+    plant(work)
+    before = contents(work)
+    for command in ways_unseen("a/b/c/x", "a/new", "g/other"):
+        session = Session(root, work)
+        session.bash("true")
+        session.bash(command)
+        there = contents(work)
+        session.call("read_file", path="a/b/c/x")
+        session.call("write_file", path="a/b/c/x", content="tool\n")
+        session.close()
+        assert contents(work) != there, command
+        assert session.undo().returncode == 0 and contents(work) == there, command
+        while session.undo().returncode == 0:
+            pass
+        assert contents(work) == before, command
+
+
+@place
 def it_is_found_when_nobody_calls_also_behind_a_look_that_took_long(root, work):
     plant(work)
     session = Session(root, work)
