@@ -500,7 +500,22 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 	return true;
 }
 
-/* Compare all files before anything is undone: half a run undone helps nobody. */
+/* False when somebody else changed a file between two steps: half a run undone helps nobody. */
+static bool is_joined(struct run_undo *undo)
+{
+	const struct str torn = undo->plan.torn;
+
+	if (torn.data == NULL)
+		return true;
+	(void)tool_fail(undo->result,
+			"Nothing was undone: somebody else changed %.300s between two steps "
+			"of this %s. `glovebox undo` takes back one step at a time, the newest "
+			"first, and leaves that change.",
+			torn.data, name_of(undo));
+	return false;
+}
+
+/* Compare all files before anything is undone. */
 static bool is_untouched(struct run_undo *undo, struct err *err)
 {
 	auto_value struct value *arguments = value_new_object();
@@ -590,7 +605,7 @@ static void run_undo(struct run_undo *undo)
 				name_of(undo), session_workspace(undo->session));
 	else if (undo->due == 0)
 		say(undo, 0, &(struct undo_told){0});
-	else if (is_alone(undo, &err) && is_untouched(undo, &err))
+	else if (is_joined(undo) && is_alone(undo, &err) && is_untouched(undo, &err))
 		undo_each(undo);
 	else if (err.text[0] != '\0')
 		(void)tool_fail(undo->result, "The %s cannot be undone: %s",

@@ -79,6 +79,18 @@ static int compare_items(const void *a, const void *b)
 			  : (left->order > right->order) - (left->order < right->order);
 }
 
+/*
+ * Has somebody else changed the file between the change that left it in AFTER and the one
+ * that found it in BEFORE? A content that was not read says nothing.
+ */
+static bool is_torn(const struct undo_state *after, const struct undo_state *before)
+{
+	if (after->kind == UNDO_FILE && before->kind == UNDO_FILE &&
+	    !(after->hashed && before->hashed) && after->mode == before->mode)
+		return false;
+	return !undo_state_same(after, before);
+}
+
 void undo_plan_settle(struct undo_plan *plan)
 {
 	size_t kept = 0;
@@ -91,8 +103,14 @@ void undo_plan_settle(struct undo_plan *plan)
 		size_t next = i + 1;
 
 		for (; next < plan->count && str_equal(plan->items[next].path, item.path);
-		     next++)
-			item.expected = plan->items[next].expected;
+		     next++) {
+			const struct undo_item *later = &plan->items[next];
+
+			if (plan->torn.data == NULL && !item.beside && !later->beside &&
+			    is_torn(&item.expected, &later->target))
+				plan->torn = item.path;
+			item.expected = later->expected;
+		}
 		if (!undo_state_same(&item.target, &item.expected))
 			plan->items[kept++] = item;
 		i = next;
@@ -228,6 +246,8 @@ bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
 	if (!add_log(plan, store, number, err))
 		return false;
 	undo_store_read_beside(store, number, &beside);
+	for (size_t i = first; i < plan->count; i++)
+		plan->items[i].beside = beside.within != 0 || beside.count > 0;
 	if (beside.within != 0)
 		take_older(plan, first, store, number, beside.within);
 	if (beside.count > 0)

@@ -20,6 +20,7 @@
 struct undo_item {
 	struct str path;
 	size_t order;
+	bool beside; /* of a step that lies within another, or has others within it */
 	struct undo_state target;   /* before the first step */
 	struct undo_state expected; /* after the last */
 };
@@ -37,6 +38,11 @@ struct undo_plan {
 	struct undo_refused refused;
 	/* a command's step holds a file that a tool wrote before the command's last write */
 	bool mixed;
+	/*
+	 * a file that somebody else has changed between two of the steps, so that they can
+	 * be undone one by one only; data NULL: none is known
+	 */
+	struct str torn;
 	/* cache of undo_plan_add: the changes of the step within_number; NULL: empty */
 	struct undo_plan *within;
 	uint32_t within_number;
