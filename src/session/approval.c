@@ -491,7 +491,7 @@ static void extra_free(struct extra *extra)
 static bool is_wanted(const struct running *running, const struct extra *extra, size_t *count)
 {
 	*count = 0;
-	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
 		++*count;
 		if (path_within(extra->root.path, at->root.path) &&
 		    (at->root.writable || !extra->root.writable))
@@ -504,7 +504,7 @@ bool extra_want(struct running *running, const struct verdict *verdict, struct e
 {
 	const struct cell_spec *cell = cell_spec(running->session->cell);
 	struct extra *extra = memory_alloc(sizeof(*extra));
-	struct extra **last = &running->extras;
+	struct extra **last = &running->asking.extras;
 	bool wanted = false, ok;
 	size_t count = 0;
 
@@ -544,7 +544,7 @@ static struct running *waiting_for(const struct widening *widening)
 {
 	struct running *at = widening->session->first;
 
-	while (at != NULL && (at->number != widening->number || at->state != RUNNING_NEW))
+	while (at != NULL && (at->number != widening->number || at->state != RUNNING_ASKING))
 		at = at->next;
 	return at;
 }
@@ -663,7 +663,7 @@ static void extra_share(struct running *running, struct extra *extra, char *take
 
 bool extra_needs_worker(const struct running *running)
 {
-	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
 		if (!at->shared)
 			return true;
 	}
@@ -677,15 +677,16 @@ static bool ask_worker(struct running *running, struct err *why)
 	struct cell_spec addition;
 	size_t count = 0;
 
-	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
 		if (!at->shared)
 			roots[count++] = at->root;
 	}
 	spec_init(&addition);
-	running->asked_worker = shape_extra(cell_spec(cell), roots, count, &addition, why) &&
-				cell_ask_widened(cell, running->number, &addition, why);
+	running->asking.worker_asked =
+		shape_extra(cell_spec(cell), roots, count, &addition, why) &&
+		cell_ask_widened(cell, running->number, &addition, why);
 	spec_fini(&addition);
-	return running->asked_worker;
+	return running->asking.worker_asked;
 }
 
 /* Note the granted folders on disk before any write in them begins. */
@@ -694,7 +695,7 @@ static void note_granted(const struct running *running)
 	struct pending *record = cell_pending(running->session->cell);
 	struct stat st;
 
-	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
 		if (!at->shared && at->root.writable && fstat(at->root.fd, &st) == 0)
 			pending_grant(record, at->root.path, &st);
 	}
@@ -706,12 +707,12 @@ struct worker_end *extra_take_worker(struct running *running, struct err *why)
 	struct worker_end *worker = NULL;
 
 	*why = (struct err){0};
-	if (!running->asked_worker)
+	if (!running->asking.worker_asked)
 		(void)ask_worker(running, why);
 	else
 		worker = cell_take_widened(cell, running->number);
-	running->asked_worker = running->asked_worker && worker == NULL;
-	if (worker != NULL && !running->mending)
+	running->asking.worker_asked = running->asking.worker_asked && worker == NULL;
+	if (worker != NULL && running->due != DUE_MEND)
 		note_granted(running);
 	return worker;
 }
@@ -735,7 +736,7 @@ static char *shown_path(const struct extra *extra)
 
 static bool may_write(const struct running *running)
 {
-	return running->tool != NULL && !running->quiet &&
+	return running->tool != NULL && !running_is_quiet(running) &&
 	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
 }
 
@@ -743,7 +744,7 @@ void extra_print_written(const struct running *running, struct buf *out)
 {
 	const struct value *outside = running->session->outside;
 
-	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
 		auto_free char *shown = shown_path(at);
 		if (at->granted && at->root.writable &&
 		    !value_is_true(value_member(outside, shown)))
@@ -763,7 +764,7 @@ void extra_tell(struct running *running)
 	if (!may_write(running))
 		return;
 	buf_init(&told, RESULT_TEXT_MAX);
-	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
 		auto_free char *shown = shown_path(at);
 
 		if (!at->granted || !at->root.writable)
@@ -786,13 +787,13 @@ void extra_tell(struct running *running)
 
 void extra_drop_all(struct running *running)
 {
-	if (running->asked_worker)
+	if (running->asking.worker_asked)
 		cell_forget_widened(running->session->cell, running->number);
-	running->asked_worker = false;
-	while (running->extras != NULL) {
-		struct extra *extra = running->extras;
+	running->asking.worker_asked = false;
+	while (running->asking.extras != NULL) {
+		struct extra *extra = running->asking.extras;
 
-		running->extras = extra->next;
+		running->asking.extras = extra->next;
 		extra_free(extra);
 	}
 }
@@ -810,7 +811,7 @@ void extra_session_end(struct session *session)
 static bool relay_is_open(const struct session *session)
 {
 	for (const struct running *at = session->first; at != NULL; at = at->next) {
-		const struct approval *first = at->first_approval;
+		const struct approval *first = at->asking.first;
 
 		if (first != NULL && first->relay.answered != NULL &&
 		    first->timer.due_ms != CLOCK_NEVER)
@@ -822,14 +823,14 @@ static bool relay_is_open(const struct session *session)
 static void relays_show(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL; at = at->next) {
-		if (at->first_approval != NULL && at->first_approval->relay.answered != NULL)
+		if (at->asking.first != NULL && at->asking.first->relay.answered != NULL)
 			approval_show(at);
 	}
 }
 
 static void approval_free(struct approval *approval)
 {
-	struct approval **at = &approval->running->first_approval;
+	struct approval **at = &approval->running->asking.first;
 	struct session *session = approval->running->session;
 	const bool relayed = approval->relay.answered != NULL;
 
@@ -883,6 +884,13 @@ static void refuse_call(struct running *running, const struct value *data, const
 	buf_fini(&because);
 }
 
+/* The command of RUNNING may run: drop the question about it. */
+static void unwant(struct running *running)
+{
+	free(running->asking.wanted);
+	running->asking.wanted = NULL;
+}
+
 /* ANSWER is "once", "session" or "no". */
 static void decide(struct approval *approval, const char *answer, const char *by)
 {
@@ -904,7 +912,7 @@ static void decide(struct approval *approval, const char *answer, const char *by
 		 * A no is kept as well: otherwise a program that tries again would ask
 		 * again.
 		 */
-		value_set_boolean(running->granted, approval->target, yes);
+		value_set_boolean(running->network.granted, approval->target, yes);
 		let_go(approval, yes);
 		approval_free(approval);
 		approval_show(running);
@@ -916,18 +924,18 @@ static void decide(struct approval *approval, const char *answer, const char *by
 		approval_free(approval);
 		if (extra != NULL)
 			extra->granted = true;
-		else if (running->wanted != NULL)
-			running_unwant(running);
+		else if (running->asking.wanted != NULL)
+			unwant(running);
 		else
-			running->leave->given = true;
+			running->asking.leave->given = true;
 		if (extra != NULL && strcmp(answer, "session") == 0)
 			extra_share(running, extra, memory_copy(grant));
 		else
 			approval_ask(running);
 	} else if (strcmp(by, "nobody") == 0 && approval->extra == NULL &&
-		   running->wanted != NULL && running->wanted->or_runs) {
+		   running->asking.wanted != NULL && running->asking.wanted->or_runs) {
 		approval_free(approval);
-		running_unwant(running);
+		unwant(running);
 		approval_ask(running);
 	} else {
 		refuse_call(running, approval->data, by);
@@ -943,7 +951,7 @@ static void time_is_over(struct timer *timer)
 
 static struct approval *approval_find(const struct running *running, int64_t id)
 {
-	struct approval *at = running->first_approval;
+	struct approval *at = running->asking.first;
 
 	while (at != NULL && at->id != id)
 		at = at->next;
@@ -978,8 +986,7 @@ static void show_due(struct timer *timer)
 
 bool approval_is_open(const struct running *running)
 {
-	for (const struct approval *at = running->first_approval; at != NULL;
-	     at = at->next) {
+	for (const struct approval *at = running->asking.first; at != NULL; at = at->next) {
 		if (at->shown)
 			return true;
 	}
@@ -988,10 +995,10 @@ bool approval_is_open(const struct running *running)
 
 void approval_show(struct running *running)
 {
-	struct approval *first = running->first_approval;
+	struct approval *first = running->asking.first;
 
 	/* A call shows one question at a time. */
-	if (first == NULL || running->question != 0 || approval_is_open(running))
+	if (first == NULL || running->asking.question != 0 || approval_is_open(running))
 		return;
 	if (first->relay.answered == NULL || !relay_is_open(running->session))
 		first->timer.due_ms = 0;
@@ -1005,7 +1012,7 @@ static struct approval *approval_new(struct running *running, struct value *take
 				     const char *grant)
 {
 	struct approval *made = memory_alloc(sizeof(*made));
-	struct approval **at = &running->first_approval;
+	struct approval **at = &running->asking.first;
 
 	while (*at != NULL)
 		at = &(*at)->next;
@@ -1038,7 +1045,7 @@ bool approval_can_ask(const struct running *running)
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	approval_command(running, &command);
 	/* A person cannot read bytes as hexadecimal digits. */
-	fits = !command.overflowed && !running->quiet &&
+	fits = !command.overflowed && !running_is_quiet(running) &&
 	       running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
 	buf_fini(&command);
@@ -1047,7 +1054,7 @@ bool approval_can_ask(const struct running *running)
 
 static void ask_command(struct running *running)
 {
-	const struct verdict *wanted = running->wanted;
+	const struct verdict *wanted = running->asking.wanted;
 	struct buf command, scope, grant;
 
 	buf_init(&command, COMMAND_SHOWN_MAX);
@@ -1119,7 +1126,7 @@ static void ask_leave(struct running *running)
 	const struct approval_subject subject = {
 		.effect = leave->effect,
 		.wish = leave->wish,
-		.subject = str_of(running->leave->subject),
+		.subject = str_of(running->asking.leave->subject),
 		.because = leave->because,
 		.rule = leave->rule,
 		.scope = leave->scope,
@@ -1131,15 +1138,15 @@ static void ask_leave(struct running *running)
 
 void approval_ask(struct running *running)
 {
-	struct extra *extra = running->extras;
+	struct extra *extra = running->asking.extras;
 
 	while (extra != NULL && extra->granted)
 		extra = extra->next;
 	if (extra != NULL)
 		ask_extra(running, extra);
-	else if (running->wanted != NULL)
+	else if (running->asking.wanted != NULL)
 		ask_command(running);
-	else if (running->leave != NULL && !running->leave->given)
+	else if (running->asking.leave != NULL && !running->asking.leave->given)
 		ask_leave(running);
 	else
 		running_proceed(running);
@@ -1150,7 +1157,7 @@ void approval_hear_nobody(struct session *session)
 	session->answers_approvals = false;
 	policy_ask_nobody(session->policy);
 	for (struct running *at = session->first; at != NULL; at = at->next) {
-		for (struct approval *open = at->first_approval; open != NULL;
+		for (struct approval *open = at->asking.first; open != NULL;
 		     open = open->next) {
 			open->timer.due = time_is_over;
 			open->timer.due_ms = 0;
@@ -1164,9 +1171,9 @@ const char *approval_relay(struct running *running, const struct approval_relay 
 	struct approval *approval;
 	size_t count = 0;
 
-	for (const struct approval *at = running->first_approval; at != NULL; at = at->next)
+	for (const struct approval *at = running->asking.first; at != NULL; at = at->next)
 		count++;
-	if (!running->session->answers_approvals || running->state == RUNNING_DONE ||
+	if (!running->session->answers_approvals || running->state == RUNNING_OVER ||
 	    running->cancelled || count >= APPROVALS_MAX) {
 		value_free(take_data);
 		return running->session->answers_approvals ? "time" : "nobody";
@@ -1180,7 +1187,7 @@ const char *approval_relay(struct running *running, const struct approval_relay 
 
 void approval_relay_over(struct running *running, const char *call, int64_t id)
 {
-	struct approval *at = running->first_approval;
+	struct approval *at = running->asking.first;
 
 	while (at != NULL && (at->relay.answered == NULL || at->relay.id != id ||
 			      strcmp(at->relay.call, call) != 0))
@@ -1195,16 +1202,16 @@ void approval_relay_over(struct running *running, const char *call, int64_t id)
 
 void approval_drop_all(struct running *running)
 {
-	while (running->first_approval != NULL) {
-		struct approval *approval = running->first_approval;
+	while (running->asking.first != NULL) {
+		struct approval *approval = running->asking.first;
 
 		if (approval->shown)
 			tell_given(running, approval->id, "no", "cancel");
 		let_go(approval, false);
 		approval_free(approval);
 	}
-	value_free(running->granted);
-	running->granted = NULL;
+	value_free(running->network.granted);
+	running->network.granted = NULL;
 }
 
 bool approval_answer(struct running *running, int64_t id, const struct value *answer,
@@ -1262,7 +1269,7 @@ static struct approval *asked_already(const struct running *running, const char 
 	struct approval *found = NULL;
 
 	*count = 0;
-	for (struct approval *at = running->first_approval; at != NULL; at = at->next) {
+	for (struct approval *at = running->asking.first; at != NULL; at = at->next) {
 		++*count;
 		if (at->target != NULL && strcmp(at->target, target) == 0)
 			found = at;
@@ -1280,18 +1287,18 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	const struct value *decided;
 	size_t count;
 
-	if (running->granted == NULL)
-		running->granted = value_new_object();
+	if (running->network.granted == NULL)
+		running->network.granted = value_new_object();
 	approval = asked_already(running, target, &count);
-	decided = value_member(running->granted, target);
+	decided = value_member(running->network.granted, target);
 	if (decided != NULL) {
 		outlet_decide(outlet, connection, value_is_true(decided));
 		return;
 	}
-	if (approval != NULL
-		    ? approval->held_count == HELD_MAX
-		    : count == APPROVALS_MAX || value_count(running->granted) + count >=
-							APPROVAL_HOSTS_MAX) {
+	if (approval != NULL ? approval->held_count == HELD_MAX
+			     : count == APPROVALS_MAX ||
+				       value_count(running->network.granted) + count >=
+					       APPROVAL_HOSTS_MAX) {
 		outlet_decide(outlet, connection, false);
 		return;
 	}
@@ -1311,7 +1318,7 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	if (command.overflowed || grant.overflowed) {
 		outlet_decide(outlet, connection, false);
 	} else if (approval_is_granted(running, grant.data)) {
-		value_set_boolean(running->granted, target, true);
+		value_set_boolean(running->network.granted, target, true);
 		outlet_decide(outlet, connection, true);
 	} else {
 		const struct approval_subject subject = {
@@ -1339,7 +1346,7 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 	struct running *running = running_of(session, number);
 
 	/* The caller of a job does not listen any more. */
-	if (running == NULL || running->quiet || running->job != NULL ||
+	if (running == NULL || running_is_quiet(running) || running->job != NULL ||
 	    running->cancelled || !session->answers_approvals)
 		outlet_decide(cell_outlet(session->cell), connection, false);
 	else

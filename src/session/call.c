@@ -37,7 +37,6 @@ static bool tool_choose(struct running *running, const struct request *request)
 
 	if (tool != NULL && (tool_is_served(tool) || (tool->internal && request->by_front))) {
 		running->tool = tool;
-		running->by_front = request->by_front;
 		return true;
 	}
 	if (tool != NULL && tool->where == IN_FRONT &&
@@ -110,8 +109,8 @@ static bool arguments_fit(struct running *running, const struct request *request
 	buf_fini(&sentence);
 	if (!ok)
 		return false;
-	running->timeout_s = deadline_of(running, request);
-	running->patience_s = request->patience_s;
+	running->times.timeout_s = deadline_of(running, request);
+	running->times.patience_s = request->patience_s;
 	return true;
 }
 
@@ -308,7 +307,7 @@ static void decide(const struct running *running, const struct policy_request *r
 	const struct policy *policy = running->session->policy;
 
 	if ((running->tool->internal && running->tool->judged_as == NULL) ||
-	    (running->by_front && running->tool->effects == EFFECT_READS))
+	    (running->kind != RUNNING_FOR_CALLER && running->tool->effects == EFFECT_READS))
 		commands_decide(policy, request, verdict);
 	else
 		policy_decide(policy, request, verdict);
@@ -345,8 +344,8 @@ static bool policy_allows(struct running *running)
 		ok = verdict.answer == VERDICT_ALLOW || verdict.or_runs;
 		if (verdict.answer == VERDICT_ASK && verdict.outside == NULL &&
 		    approval_can_ask(running)) {
-			running->wanted = memory_alloc(sizeof(verdict));
-			*running->wanted = verdict;
+			running->asking.wanted = memory_alloc(sizeof(verdict));
+			*running->asking.wanted = verdict;
 			ok = true;
 		}
 		if (!ok)
@@ -386,7 +385,8 @@ bool session_emit(struct session *session, enum event_kind kind,
 	 * Somebody may be waiting for a long call of the session's own, so its progress
 	 * is reported.
 	 */
-	const bool is_silent = running != NULL && running->quiet && kind != EVENT_PROGRESS;
+	const bool is_silent =
+		running != NULL && running_is_quiet(running) && kind != EVENT_PROGRESS;
 
 	return session->sink.event == NULL || is_silent ||
 	       session->sink.event(session->sink.context, &event, err);
@@ -397,7 +397,7 @@ static bool announce(struct running *running, const struct request *request)
 	auto_value struct value *data = NULL;
 	struct err err;
 
-	if (running->session->sink.event == NULL || running->quiet)
+	if (running->session->sink.event == NULL || running_is_quiet(running))
 		return true;
 	data = value_new_object();
 	if (running->arguments != NULL)
@@ -426,16 +426,19 @@ static struct running *running_new(struct session *session, const struct request
 	running->number = ++session->next_id;
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
-	running->quiet = request->quiet;
+	running->kind = request->quiet      ? RUNNING_FOR_SESSION
+			: request->by_front ? RUNNING_FOR_FRONT
+					    : RUNNING_FOR_CALLER;
 	running->terse = request->terse;
 	running->trace = value_ref(request->trace);
-	running->log_fd = running->plan_fd = -1;
-	running->journal.fd = -1;
+	running->files.log_fd = running->files.plan_fd = -1;
+	running->files.journal.fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);
-	running->began_us = clock_now_us();
-	running->deadline_ms = CLOCK_NEVER;
-	running->kill_timer.due_ms = CLOCK_NEVER;
+	running->times.began_us = clock_now_us();
+	running->times.deadline_ms = CLOCK_NEVER;
+	running->times.kill_timer.due_ms = CLOCK_NEVER;
 	tool_result_init(&running->result);
+	tool_result_init(&running->caller.answer);
 	running->previous = session->last;
 	if (session->last != NULL)
 		session->last->next = running;
@@ -443,9 +446,9 @@ static struct running *running_new(struct session *session, const struct request
 		session->first = running;
 	session->last = running;
 	for (size_t i = 0; i < REQUEST_FDS_MAX; i++)
-		running->fds[i] = -1;
+		running->files.fds[i] = -1;
 	for (size_t i = 0; i < request->fd_count && i < REQUEST_FDS_MAX; i++)
-		running->fds[running->fd_count++] = request->fds[i];
+		running->files.fds[running->files.fd_count++] = request->fds[i];
 	return running;
 }
 
@@ -465,9 +468,9 @@ static struct call call_in_front(const struct running *running)
 		.arguments = running->arguments,
 		.workspace = session_workspace(running->session),
 		.folder = running->session->folder,
-		.deadline_ms = clock_deadline(running->timeout_s),
-		.approved = running->leave != NULL && running->leave->given
-				    ? running->leave->hash
+		.deadline_ms = clock_deadline(running->times.timeout_s),
+		.approved = running->asking.leave != NULL && running->asking.leave->given
+				    ? running->asking.leave->hash
 				    : NULL,
 		.control_fd = -1,
 		.fds = {[0 ... CALL_FDS_MAX - 1] = -1},
@@ -487,7 +490,7 @@ static bool wants_leave(struct running *running)
 	struct buf subject;
 	bool wants;
 
-	if (running->tool->leave == NULL || running->quiet ||
+	if (running->tool->leave == NULL || running_is_quiet(running) ||
 	    !running->session->answers_approvals)
 		return false;
 	buf_init(&subject, APPROVAL_SUBJECT_MAX);
@@ -495,8 +498,8 @@ static bool wants_leave(struct running *running)
 		!subject.overflowed;
 	if (wants) {
 		leave.subject = memory_copy(subject.data);
-		running->leave = memory_alloc(sizeof(leave));
-		*running->leave = leave;
+		running->asking.leave = memory_alloc(sizeof(leave));
+		*running->asking.leave = leave;
 	}
 	buf_fini(&subject);
 	return wants;
@@ -508,12 +511,6 @@ static void run_in_front(struct running *running)
 
 	(void)running->tool->execute(&call, &running->result);
 	running_finish(running);
-}
-
-void running_unwant(struct running *running)
-{
-	free(running->wanted);
-	running->wanted = NULL;
 }
 
 void running_proceed(struct running *running)
@@ -530,7 +527,7 @@ void running_proceed(struct running *running)
 		session_elsewhere_call(running);
 		return;
 	}
-	running_set_state(running, RUNNING_QUEUED);
+	running_step(running, HAPPENS_QUEUED);
 	if (!job_is_wanted(running))
 		job_begin_patience(running);
 	running_dispatch(running->session);
@@ -542,9 +539,9 @@ struct running *session_start(struct session *session, const struct request *req
 {
 	struct running *running = running_new(session, request);
 
-	running->done = done;
-	running->ending = request->ending;
-	running->context = context;
+	running->caller.done = done;
+	running->caller.ending = request->ending;
+	running->caller.context = context;
 	bool fits = judge(running, request);
 	if (!announce(running, request) || !fits) {
 		running_finish(running);
@@ -554,11 +551,12 @@ struct running *session_start(struct session *session, const struct request *req
 		run_in_front(running);
 		return running;
 	}
-	if (session->cancel_fd >= 0 && !running->quiet)
+	if (session->cancel_fd >= 0 && !running_is_quiet(running))
 		loop_add(session->loop, &session->cancel_watch);
 	/* A receiver of the event may have cancelled the call already. */
 	if (running->state != RUNNING_NEW)
 		return running;
+	running_step(running, HAPPENS_JUDGED);
 	approval_ask(running);
 	return running;
 }
@@ -570,7 +568,7 @@ void session_call(struct session *session, const struct request *request,
 
 	while (!running_is_done(running))
 		loop_turn(session->loop, CLOCK_NEVER);
-	*result = running->result;
-	tool_result_init(&running->result);
+	*result = *running_told(running);
+	tool_result_init(running_told(running));
 	running_free(running);
 }

@@ -25,7 +25,7 @@ enum {
 
 static bool is_over(const struct job *job)
 {
-	return job->work == NULL || job->work->state == RUNNING_DONE;
+	return job->work == NULL || job->work->state == RUNNING_OVER;
 }
 
 static size_t count_running(const struct session *session)
@@ -93,7 +93,7 @@ bool job_may_begin(struct running *running)
 				"tools.");
 		return false;
 	}
-	running->patience_s = BACKGROUND_LOOK_MS / 1000.0;
+	running->times.patience_s = BACKGROUND_LOOK_MS / 1000.0;
 	return there_is_room(running);
 }
 
@@ -156,12 +156,20 @@ static void tell_end(struct job *job)
 	buf_fini(&text);
 }
 
-/* JOB is not in the session's list any more. */
-static void job_free(struct job *job)
+/* End the call of JOB. The call is freed, unless its caller still has to free it. */
+static void work_free(struct job *job)
 {
-	if (job->work != NULL)
-		running_free(job->work);
-	free(job);
+	struct running *work = job->work;
+
+	job->work = NULL;
+	running_cancel_work(work);
+	while (work->state != RUNNING_OVER)
+		loop_turn(job->session->loop, CLOCK_NEVER);
+	loop_remove_timer(&work->awaits.timer);
+	work->awaits.job = NULL;
+	work->job = NULL;
+	if (work->caller.state == CALLER_GONE)
+		running_free(work);
 }
 
 /* Of the jobs that have ended only the newest SESSION_JOBS_MAX are kept. */
@@ -175,7 +183,8 @@ static void forget_old(struct session *session)
 		struct job *job = *at;
 		if (is_over(job)) {
 			*at = job->next;
-			job_free(job);
+			work_free(job);
+			free(job);
 			over--;
 		} else {
 			at = &job->next;
@@ -185,11 +194,11 @@ static void forget_old(struct session *session)
 
 static void job_ended(struct job *job);
 
-static void work_done(void *context, struct running *work)
+void session_jobs_over(struct job *job)
 {
-	struct job *job = context;
-
-	(void)work;
+	/* The session closes: nobody is told any more. */
+	if (job->work == NULL)
+		return;
 	job->ended_us = clock_now_us();
 	tell_end(job);
 	job_ended(job);
@@ -197,14 +206,13 @@ static void work_done(void *context, struct running *work)
 
 void job_free_all(struct session *session)
 {
-	struct job *job = session->first_job;
-
-	session->first_job = NULL;
-	while (job != NULL) {
-		struct job *next = job->next;
-		job_free(job);
-		job = next;
+	for (struct job *job = session->first_job; job != NULL; job = job->next)
+		work_free(job);
+	for (struct job *next, *job = session->first_job; job != NULL; job = next) {
+		next = job->next;
+		free(job);
 	}
+	session->first_job = NULL;
 }
 
 static struct job *job_new(struct session *session)
@@ -221,102 +229,11 @@ static struct job *job_new(struct session *session)
 	return job;
 }
 
-/*
- * Put WORK directly before RUNNING: the list is in the order of numbers, and WORK has
- * RUNNING's number.
- */
-static void insert_before(struct running *work, struct running *running)
-{
-	if (work->previous != NULL)
-		work->previous->next = work;
-	else
-		work->session->first = work;
-	work->next = running;
-	running->previous = work;
-}
-
-/* Point everything that held RUNNING (worker, tool, timers) to WORK. */
-static void work_announce(struct running *work, struct running *running)
-{
-	struct loop *loop = work->session->loop;
-
-	if (work->worker != NULL)
-		work->worker->context = work;
-	else if (work->tool->moved != NULL)
-		work->tool->moved(work->tool->keeper, running, work);
-	if (work->worker != NULL || work->tool->where == ELSEWHERE) {
-		work->kill_timer.context = work;
-		loop_add_timer(loop, &work->kill_timer);
-	}
-	if (work->recalled) {
-		work->recall.context = work;
-		loop_add_timer(loop, &work->recall);
-	}
-}
-
-/*
- * Turn RUNNING into an empty shell after WORK has taken its worker, files and timers.
- * RUNNING keeps its arguments and its trace, because its end is still reported.
- */
-static void leave_shell(struct running *running, const struct running *work)
-{
-	running->arguments = value_ref(work->arguments);
-	running->trace = value_ref(work->trace);
-	running->plan = NULL;
-	running->wanted = NULL;
-	running->extras = NULL;
-	running->asked_worker = false;
-	running->granted = NULL;
-	running->worker = NULL;
-	running->awaits = NULL;
-	running->asks = false;
-	running->refused = NULL;
-	running->number = 0;
-	running->fd_count = 0;
-	running->log_fd = running->plan_fd = -1;
-	running->journal.fd = -1;
-	running->unfinished = NULL;
-	running->kill_timer = (struct timer){.due_ms = CLOCK_NEVER};
-	running->recall = (struct timer){.due_ms = CLOCK_NEVER};
-	tool_result_init(&running->result);
-}
-
-/*
- * Move everything that the job needs from RUNNING to a new call, the job's work. RUNNING
- * stays as an empty shell for the code that waits for it.
- */
-static struct running *work_take(struct running *running, struct job *job)
-{
-	const enum running_state state = running->state;
-	struct running *work = memory_alloc(sizeof(*work));
-
-	loop_remove_timer(&running->kill_timer);
-	loop_remove_timer(&running->patience);
-	loop_remove_timer(&running->recall);
-	running_set_state(running, RUNNING_NEW);
-	*work = *running;
-	work->id = memory_copy(running->id);
-	work->job = job;
-	work->ending = NULL;
-	work->done = work_done;
-	work->context = job;
-	work->heralds = false;
-	/* RUNNING keeps this: the answer that its caller gets now tells it */
-	work->capped = NULL;
-	work->patience = (struct timer){.due_ms = CLOCK_NEVER};
-	work->patience_s = 0;
-	insert_before(work, running);
-	work_announce(work, running);
-	leave_shell(running, work);
-	running_set_state(work, state);
-	return work;
-}
-
 /* RUNNING runs where it can go on after its caller was answered. */
 static bool can_go_on(const struct running *running)
 {
 	return running->tool->where == IN_CELL ||
-	       (running->tool->where == ELSEWHERE && running->tool->moved != NULL);
+	       (running->tool->where == ELSEWHERE && running->tool->goes_on);
 }
 
 static void job_read(struct running *running, struct job *job);
@@ -326,14 +243,15 @@ bool running_become_job(struct running *running)
 	struct session *session = running->session;
 
 	/* Its result stands already when a look keeps it from ending. */
-	if (running->state == RUNNING_DONE || running->keeping || running->job != NULL ||
-	    running->awaits != NULL || !can_go_on(running) || running->question != 0 ||
-	    running->auditing || running->cancelled || running->first_approval != NULL ||
-	    !has_jobs(session) || count_running(session) >= SESSION_JOBS_MAX)
+	if (running->state >= RUNNING_STANDING || running->job != NULL ||
+	    running->awaits.job != NULL || !can_go_on(running) ||
+	    running->asking.question != 0 || running->due != DUE_CALL ||
+	    running->cancelled || running->asking.first != NULL || !has_jobs(session) ||
+	    count_running(session) >= SESSION_JOBS_MAX)
 		return false;
-	session_batch_recall(running);
 	struct job *job = job_new(session);
-	job->work = work_take(running, job);
+	job->work = running;
+	running_set_job(running, job);
 	/*
 	 * The audit at the job's end sees what the job writes from now on. Until then
 	 * every call audits first. When the front is killed, the next session audits.
@@ -352,21 +270,21 @@ static void patience_due(struct timer *timer)
 	 * The call waits for an answer to its question, and nobody could answer a job; or
 	 * there are too many jobs now.
 	 */
-	if (running->question != 0 || running->first_approval != NULL ||
+	if (running->asking.question != 0 || running->asking.first != NULL ||
 	    !running_become_job(running))
-		timer->due_ms = clock_deadline(running->patience_s);
+		timer->due_ms = clock_deadline(running->times.patience_s);
 }
 
 void job_begin_patience(struct running *running)
 {
-	if (running->patience_s <= 0 || running->patience.due != NULL)
+	if (running->times.patience_s <= 0 || running->times.patience.due != NULL)
 		return;
-	running->patience = (struct timer){
-		.due_ms = clock_deadline(running->patience_s),
+	running->times.patience = (struct timer){
+		.due_ms = clock_deadline(running->times.patience_s),
 		.due = patience_due,
 		.context = running,
 	};
-	loop_add_timer(running->session->loop, &running->patience);
+	loop_add_timer(running->session->loop, &running->times.patience);
 }
 
 /*
@@ -396,12 +314,12 @@ static const struct {
 static double seconds_of(const struct job *job)
 {
 	return is_over(job) ? job->work->result.seconds
-			    : (double)(clock_now_us() - job->work->began_us) / 1e6;
+			    : (double)(clock_now_us() - job->work->times.began_us) / 1e6;
 }
 
 static void set_details(struct running *running, const struct job *job)
 {
-	struct value *details = tool_details(&running->result);
+	struct value *details = tool_details(running_told(running));
 
 	value_set_integer(details, "job", job->number);
 	value_set_text(details, "state", is_over(job) ? "ended" : "running");
@@ -410,8 +328,8 @@ static void set_details(struct running *running, const struct job *job)
 /* RUNNING has not asked for a job but has become JOB: its result must say so. */
 static void add_handle(struct running *running, const struct job *job)
 {
-	struct buf *text = &running->result.text;
-	const int64_t deadline = job->work->deadline_ms;
+	struct buf *text = &running_told(running)->text;
+	const int64_t deadline = job->work->times.deadline_ms;
 
 	if (running->tool->where == IN_JOBS || is_over(job))
 		return;
@@ -431,7 +349,10 @@ static void finish(struct running *running, const struct job *job)
 {
 	set_details(running, job);
 	add_handle(running, job);
-	running_finish(running);
+	if (running->job != NULL)
+		running_tell(running);
+	else
+		running_finish(running);
 }
 
 /*
@@ -441,9 +362,10 @@ static void finish(struct running *running, const struct job *job)
 static void tell_without_worker(struct running *running, const struct job *job,
 				const char *why)
 {
-	struct buf *text = &running->result.text;
+	struct tool_result *result = running_told(running);
+	struct buf *text = &result->text;
 
-	(void)tool_done(&running->result);
+	(void)tool_done(result);
 	(void)buf_addf(text, "[job %" PRId64 " (", job->number);
 	add_label(job, text);
 	(void)buf_addf(text, ") is running, %.1f s; %s]\n", seconds_of(job), why);
@@ -454,23 +376,25 @@ static void wish_due(struct timer *timer)
 {
 	struct running *running = timer->context;
 
-	if (running->wish == WISH_EFFECT || running->wish == WISH_END)
-		job_read(running, running->awaits);
+	if (running->awaits.wish == WISH_EFFECT || running->awaits.wish == WISH_END)
+		job_read(running, running->awaits.job);
 	else
-		tell_without_worker(running, running->awaits,
+		tell_without_worker(running, running->awaits.job,
 				    "its worker is too busy to answer; ask again");
 }
 
 /* RUNNING waits for the event WISH of JOB, MS milliseconds at most. */
 static void wait_for(struct running *running, struct job *job, enum job_wish wish, int64_t ms)
 {
-	running->awaits = job;
-	running->wish = wish;
-	loop_remove_timer(&running->kill_timer);
-	running->kill_timer = (struct timer){.due_ms = clock_now_ms() + ms,
-					     .due = wish_due,
-					     .context = running};
-	loop_add_timer(running->session->loop, &running->kill_timer);
+	running->awaits.job = job;
+	running->awaits.wish = wish;
+	loop_remove_timer(&running->awaits.timer);
+	running->awaits.timer = (struct timer){.due_ms = clock_now_ms() + ms,
+					       .due = wish_due,
+					       .context = running};
+	loop_add_timer(running->session->loop, &running->awaits.timer);
+	if (running->job == NULL)
+		running_step(running, HAPPENS_AWAITS);
 }
 
 static void ask_worker(struct running *running, struct job *job, struct ask *ask)
@@ -481,8 +405,8 @@ static void ask_worker(struct running *running, struct job *job, struct ask *ask
 	ask->job = job->number;
 	buf_init(&text, ASK_MAX);
 	const bool ok = ask_print(ask, &text) &&
-			frame_send(job->work->worker->socket, FRAME_ASK, buf_str(&text),
-				   NULL, 0, clock_now_ms() + SEND_MS, &err);
+			frame_send(job->work->busy.worker->socket, FRAME_ASK,
+				   buf_str(&text), NULL, 0, clock_now_ms() + SEND_MS, &err);
 	buf_fini(&text);
 	if (!ok) {
 		tell_without_worker(running, job,
@@ -490,7 +414,7 @@ static void ask_worker(struct running *running, struct job *job, struct ask *ask
 		return;
 	}
 	job->waits = false;
-	running->ask = ++job->asked;
+	running->awaits.ask = ++job->asked;
 	wait_for(running, job, ask->reads ? WISH_ANSWER : WISH_DONE, ANSWER_MS);
 }
 
@@ -543,27 +467,27 @@ static void add_ended(struct job *job, const struct value *since, struct buf *te
 static void end_details(struct running *running, struct job *job)
 {
 	const struct tool_result *result = &job->work->result;
+	struct tool_result *told = running_told(running);
 	const bool asks = running->tool->where == IN_JOBS;
 
-	tool_result_fini(&running->result);
-	tool_result_init(&running->result);
+	tool_result_fini(told);
+	tool_result_init(told);
 	if (result->details != NULL)
-		running->result.details = value_copy(result->details);
+		told->details = value_copy(result->details);
 	if (result->content != NULL)
-		running->result.content = value_copy(result->content);
-	add_ended(job, asks ? value_member(running->arguments, "since") : NULL,
-		  &running->result.text);
-	value_remove(tool_details(&running->result), "whole");
-	value_remove(tool_details(&running->result), "unread_from");
+		told->content = value_copy(result->content);
+	add_ended(job, asks ? value_member(running->arguments, "since") : NULL, &told->text);
+	value_remove(tool_details(told), "whole");
+	value_remove(tool_details(told), "unread_from");
 	/* A timeout or a cancel is the fate of the job, not of the call that asks. */
-	running->result.status = asks && (result->status == RESULT_TIMED_OUT ||
-					  result->status == RESULT_CANCELLED)
-					 ? RESULT_DONE
-					 : result->status;
-	running->result.exit_code = result->exit_code;
-	running->result.signal = result->signal;
-	running->result.left_out_bytes = result->left_out_bytes;
-	running->result.left_out_lines = result->left_out_lines;
+	told->status = asks && (result->status == RESULT_TIMED_OUT ||
+				result->status == RESULT_CANCELLED)
+			       ? RESULT_DONE
+			       : result->status;
+	told->exit_code = result->exit_code;
+	told->signal = result->signal;
+	told->left_out_bytes = result->left_out_bytes;
+	told->left_out_lines = result->left_out_lines;
 	finish(running, job);
 }
 
@@ -579,7 +503,7 @@ static void job_read(struct running *running, struct job *job)
 	if (is_over(job)) {
 		end_details(running, job);
 	} else if (job->work->tool->where == IN_CELL &&
-		   (job->work->worker == NULL || job->work->auditing)) {
+		   (job->work->busy.worker == NULL || job->work->due != DUE_CALL)) {
 		tell_without_worker(running, job, "it waits for its turn");
 	} else if (!job->work->tool->answers) {
 		tell_without_worker(running, job, "it shows its result when it has ended");
@@ -593,18 +517,8 @@ static void job_read(struct running *running, struct job *job)
 void session_jobs_cancel(struct running *running)
 {
 	struct buf *text = &running->result.text;
-	const struct job *job = running->awaits;
+	const struct job *job = running->awaits.job;
 
-	/*
-	 * The call itself has just become the job, and its caller was not told the job's
-	 * number yet: nobody would end the job. The job's end is the end of the call.
-	 */
-	if (running->tool->where != IN_JOBS) {
-		loop_remove_timer(&running->kill_timer);
-		running->wish = WISH_END;
-		running_cancel(job->work);
-		return;
-	}
 	(void)tool_fail(&running->result, "Cancelled; it goes on: ");
 	add_call(job, "read", text);
 	(void)buf_adds(text, " shows what it does.");
@@ -620,22 +534,24 @@ static struct running *find_asker(const struct job *job, uint64_t number)
 {
 	struct running *at = job->session->first;
 
-	while (at != NULL && (at->awaits != job || at->ask != number ||
-			      (at->wish != WISH_ANSWER && at->wish != WISH_DONE)))
+	while (at != NULL &&
+	       (at->awaits.job != job || at->awaits.ask != number ||
+		(at->awaits.wish != WISH_ANSWER && at->awaits.wish != WISH_DONE)))
 		at = at->next;
 	return at;
 }
 
 /*
- * A call that waits for JOB to end or to want input; NULL: there is none. A cancelled call
- * waits for the end only.
+ * A call that waits for JOB to end or to want input; NULL: there is none. The call that has
+ * become JOB and was cancelled waits for the end only.
  */
 static struct running *find_waiting(const struct job *job)
 {
 	struct running *at = job->session->first;
 
-	while (at != NULL && (at->awaits != job || at->cancelled ||
-			      (at->wish != WISH_END && at->wish != WISH_EFFECT)))
+	while (at != NULL &&
+	       (at->awaits.job != job || at == job->work ||
+		(at->awaits.wish != WISH_END && at->awaits.wish != WISH_EFFECT)))
 		at = at->next;
 	return at;
 }
@@ -651,7 +567,7 @@ void session_jobs_answered(struct job *job, const struct frame *frame)
 	tool_result_init(&answer);
 	if (!tool_result_parse(frame->payload, &answer, &err))
 		(void)tool_fail(&answer, "%s", err.text);
-	if (running->wish == WISH_DONE && answer.status == RESULT_DONE) {
+	if (running->awaits.wish == WISH_DONE && answer.status == RESULT_DONE) {
 		tool_result_fini(&answer);
 		wait_for(running, job, WISH_EFFECT, EFFECT_MS);
 		return;
@@ -659,8 +575,8 @@ void session_jobs_answered(struct job *job, const struct frame *frame)
 	/* The marks of the files that the job has read are told once, at its end. */
 	value_free(answer.seen);
 	answer.seen = NULL;
-	tool_result_fini(&running->result);
-	running->result = answer;
+	tool_result_fini(running_told(running));
+	*running_told(running) = answer;
 	job->waits = value_is_true(value_member(answer.details, "waits_for_input"));
 	finish(running, job);
 }
@@ -679,7 +595,7 @@ static void job_ended(struct job *job)
 	for (;;) {
 		struct running *found = NULL;
 		for (struct running *at = job->session->first; at != NULL; at = at->next) {
-			if (at->awaits == job)
+			if (at->awaits.job == job)
 				found = at;
 		}
 		if (found == NULL)
@@ -696,10 +612,10 @@ static void catch_up(struct session *session)
 {
 	for (struct job *at = session->first_job; at != NULL; at = at->next) {
 		struct pollfd news = {.fd = -1, .events = POLLIN};
-		if (!is_over(at) && at->work->worker != NULL)
-			news.fd = at->work->worker->socket;
+		if (!is_over(at) && at->work->busy.worker != NULL)
+			news.fd = at->work->busy.worker->socket;
 		if (poll(&news, 1, 0) > 0)
-			cell_catch_up_worker(at->work->worker);
+			cell_catch_up_worker(at->work->busy.worker);
 	}
 }
 
@@ -792,13 +708,13 @@ static void end_call(struct running *running, struct job *job, int number)
 		return;
 	}
 	wait_for(running, job, WISH_END, ANSWER_MS);
-	running_cancel(job->work);
+	running_cancel_work(job->work);
 }
 
 static void act(struct running *running, struct job *job, const char *action)
 {
 	const struct value *input = value_member(running->arguments, "input");
-	const bool asked = job->work->worker != NULL && job->work->tool->answers;
+	const bool asked = job->work->busy.worker != NULL && job->work->tool->answers;
 	struct ask ask = {.since = -1};
 
 	if (strcmp(action, "signal") == 0) {
@@ -841,5 +757,5 @@ void session_jobs_call(struct running *running)
 	else if (job->waits)
 		job_read(running, job);
 	else
-		wait_for(running, job, WISH_END, (int64_t)(running->timeout_s * 1000));
+		wait_for(running, job, WISH_END, (int64_t)(running->times.timeout_s * 1000));
 }

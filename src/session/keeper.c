@@ -375,7 +375,8 @@ static bool patch_is_wanted(const struct keeper *keeper)
 		return false;
 	for (const struct running *at = keeper->session->first_queued; at != NULL;
 	     at = at->next) {
-		if (at->state == RUNNING_QUEUED && at->tool->wants_changes && !at->auditing)
+		if (at->state == RUNNING_QUEUED && at->tool->wants_changes &&
+		    at->due == DUE_CALL)
 			return true;
 	}
 	return false;
@@ -632,7 +633,7 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
  */
 static const char *unseen_why(const struct keeper *keeper, const struct running *running)
 {
-	if (!running->begun || running->looked || keeper->folder == NULL)
+	if (running->changes != CHANGES_POSSIBLE || keeper->folder == NULL)
 		return NULL;
 	if (keeper->broken)
 		return keeper->why.data;
@@ -640,13 +641,14 @@ static const char *unseen_why(const struct keeper *keeper, const struct running 
 }
 
 /* Explain at length once, then in one sentence with each result. */
-static void unseen_tell(struct keeper *keeper, struct running *running)
+static void unseen_tell(struct keeper *keeper, const struct running *running,
+			struct tool_result *result)
 {
 	const char *why = unseen_why(keeper, running);
-	struct buf *text = &running->result.text;
+	struct buf *text = &result->text;
 
 	if (why != NULL)
-		value_set_text(tool_details(&running->result), "no_undo", why);
+		value_set_text(tool_details(result), "no_undo", why);
 	if (why == NULL && !keeper->tells_broken)
 		return;
 	(void)buf_end_line(text);
@@ -663,13 +665,14 @@ static void unseen_tell(struct keeper *keeper, struct running *running)
 }
 
 /*
- * Add to the result of a command why its changes cannot be undone, and the trouble that a
- * look has met.
+ * Add to RESULT, of the command RUNNING, why its changes cannot be undone, and the trouble
+ * that a look has met.
  */
-static void keeper_tell_result(struct keeper *keeper, struct running *running)
+static void keeper_tell_result(struct keeper *keeper, const struct running *running,
+			       struct tool_result *result)
 {
-	unseen_tell(keeper, running);
-	trouble_tell(keeper, &running->result);
+	unseen_tell(keeper, running, result);
+	trouble_tell(keeper, result);
 }
 
 enum {
@@ -812,18 +815,21 @@ static bool is_lost(const struct keeper *keeper)
 /* A job goes on beside other calls, and its changes count as theirs. */
 static bool writes_now(const struct running *running)
 {
-	return running->state == RUNNING_BUSY && !running->keeping &&
-	       running->job == NULL && running_is_writer(running);
+	return running->state == RUNNING_BUSY && running->job == NULL &&
+	       running_is_writer(running);
 }
 
-/* Does a call write right now? Then nobody can say which call made a change. */
-static bool somebody_writes(const struct keeper *keeper)
+/*
+ * Does a call other than EXCEPT (or NULL) write right now? Then nobody can say which call
+ * made a change.
+ */
+static bool somebody_writes(const struct keeper *keeper, const struct running *except)
 {
 	const struct session *session = keeper->session;
 
 	for (const struct running *at = session->busy_writers > 0 ? session->first : NULL;
 	     at != NULL; at = at->next) {
-		if (writes_now(at))
+		if (at != except && writes_now(at))
 			return true;
 	}
 	return false;
@@ -837,7 +843,8 @@ static const struct running *keeper_waiting_command(const struct keeper *keeper)
 	for (const struct running *at =
 		     session->queued_commands > 0 ? session->first_queued : NULL;
 	     at != NULL; at = at->next) {
-		if (at->state == RUNNING_QUEUED && running_is_command(at) && !at->auditing)
+		if (at->state == RUNNING_QUEUED && running_is_command(at) &&
+		    at->due == DUE_CALL)
 			return at;
 	}
 	return NULL;
@@ -857,7 +864,7 @@ static bool tool_waits(const struct keeper *keeper)
 {
 	for (const struct running *at = keeper->session->first_queued; at != NULL;
 	     at = at->next) {
-		if (at->state == RUNNING_QUEUED && !at->auditing &&
+		if (at->state == RUNNING_QUEUED && at->due == DUE_CALL &&
 		    !running_is_ours(at->tool) && !running_is_command(at) &&
 		    (at->tool->effects & EFFECT_WRITES) != 0)
 			return true;
@@ -885,7 +892,7 @@ void keeper_begin(struct keeper *keeper)
 	    (keeper->broken || is_lost(keeper)))
 		keeper_release_owner(keeper);
 	if (keeper == NULL || keeper->sync != NULL || keeper->starting ||
-	    keeper->patch.fetch != NULL || somebody_writes(keeper) || is_lost(keeper))
+	    keeper->patch.fetch != NULL || somebody_writes(keeper, NULL) || is_lost(keeper))
 		return;
 	const bool wanted = patch_is_wanted(keeper);
 	/* The changes that a job has made so far belong to the patch, too. */
@@ -913,14 +920,14 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running)
 {
 	const bool wants = running->tool != NULL && running->tool->wants_changes;
 
-	if (keeper == NULL || running->auditing || is_lost(keeper) ||
+	if (keeper == NULL || running->due != DUE_CALL || is_lost(keeper) ||
 	    (!running_is_writer(running) && !wants))
 		return false;
 	if (keeper->sync != NULL || keeper->starting || keeper->patch.fetch != NULL)
 		return true;
 	if (wants)
 		return !keeper->patch.ready;
-	if (keeper->broken || somebody_writes(keeper))
+	if (keeper->broken || somebody_writes(keeper, NULL))
 		return false;
 	return keeper->owed || (!keeper->fresh && running_is_command(running));
 }
@@ -965,24 +972,24 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 		keeper->lost++;
 		return true;
 	}
-	running->log_fd = keeper_new_log(keeper, &meta, &running->log, err);
-	running->fds[0] = running->log_fd;
-	running->fd_count = 1;
-	return running->log_fd >= 0;
+	running->files.log_fd = keeper_new_log(keeper, &meta, &running->files.log, err);
+	running->files.fds[0] = running->files.log_fd;
+	running->files.fd_count = 1;
+	return running->files.log_fd >= 0;
 }
 
 bool keeper_give(struct keeper *keeper, struct running *running, struct err *err)
 {
-	if (keeper == NULL || running->auditing || running_is_ours(running->tool))
+	if (keeper == NULL || running->due != DUE_CALL || running_is_ours(running->tool))
 		return true;
 	if (running_is_command(running))
 		keeper->caught_up = false;
-	if (running->tool->wants_changes && running->fd_count == 0) {
-		running->fds[0] = running->plan_fd = patch_take(keeper, err);
-		running->fd_count = 1;
-		return running->plan_fd >= 0;
+	if (running->tool->wants_changes && running->files.fd_count == 0) {
+		running->files.fds[0] = running->files.plan_fd = patch_take(keeper, err);
+		running->files.fd_count = 1;
+		return running->files.plan_fd >= 0;
 	}
-	if ((running->tool->effects & EFFECT_WRITES) != 0 && running->log_fd < 0)
+	if ((running->tool->effects & EFFECT_WRITES) != 0 && running->files.log_fd < 0)
 		return give_log(keeper, running, err) ||
 		       err_while(err, "what it replaces could not be kept for `glovebox "
 				      "undo`, so nothing was written");
@@ -992,7 +999,7 @@ bool keeper_give(struct keeper *keeper, struct running *running, struct err *err
 void keeper_sent(struct keeper *keeper, const struct running *running)
 {
 	/* A session of one call has no next call. */
-	if (keeper != NULL && running->log_fd >= 0 && !keeper->session->one_call)
+	if (keeper != NULL && running->files.log_fd >= 0 && !keeper->session->one_call)
 		undo_store_make_ahead(keeper->store, 1);
 }
 
@@ -1020,7 +1027,7 @@ static char *title_of_command(const struct running *running, bool has_jobs)
  */
 static void owner_take(struct keeper_owner *owner, const struct running *running)
 {
-	const int64_t ran_ms = (clock_now_us() - running->began_us) / 1000;
+	const int64_t ran_ms = (clock_now_us() - running->times.began_us) / 1000;
 
 	free(owner->title);
 	owner->with_jobs = job_writes(running->session, running->job);
@@ -1073,16 +1080,13 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	keeper->owed = true;
 	keeper->fresh = false;
 	owner_take(&keeper->owes, running);
-	if (running->job != NULL || !result_waits(keeper))
+	if (running->job != NULL || !result_waits(keeper) ||
+	    somebody_writes(keeper, running))
 		return false;
-	running->keeping = true;
-	if (somebody_writes(keeper)) {
-		running->keeping = false;
-		return false;
-	}
+	running_step(running, HAPPENS_STANDS);
 	/* Its worker has answered: its time is not over any more, and it becomes no job. */
-	loop_remove_timer(&running->kill_timer);
-	loop_remove_timer(&running->patience);
+	loop_remove_timer(&running->times.kill_timer);
+	loop_remove_timer(&running->times.patience);
 	keeper->owner = running;
 	return true;
 }
@@ -1091,9 +1095,9 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
  * The details of the patch name the run and the last step of which the patch is made, so
  * that these steps can be undone.
  */
-static void hand_over(struct keeper *keeper, struct running *running)
+static void hand_over(struct keeper *keeper, struct tool_result *result)
 {
-	struct value *details = tool_details(&running->result);
+	struct value *details = tool_details(result);
 
 	keeper->handed = keeper->step_count;
 	value_remove(details, "run");
@@ -1107,32 +1111,47 @@ static void hand_over(struct keeper *keeper, struct running *running)
 
 static void keeper_look_ahead(struct keeper *keeper);
 
-void keeper_finish(struct keeper *keeper, struct running *running)
+/* RESULT, of RUNNING, is about to be told. */
+static void result_note(struct keeper *keeper, const struct running *running,
+			struct tool_result *result)
 {
-	if (keeper == NULL || running->quiet)
-		return;
-	fd_close(&running->plan_fd);
 	/* Even a tool that writes nothing itself may let others write: a delegate. */
 	keeper->writers += running->tool != NULL && running->tool->effects != EFFECT_READS;
 	if (running->tool != NULL && running->tool->wants_changes &&
-	    running->result.status == RESULT_DONE)
-		hand_over(keeper, running);
-	if (running->log_fd >= 0) {
-		struct stat st;
-		/* A log that cannot be looked at may hold something. */
-		const bool known = fstat(running->log_fd, &st) == 0;
-		if (known && st.st_size == 0) {
-			undo_store_drop_log(keeper->store, running->log);
-		} else {
-			keeper->fresh = false;
-			keeper_add_step(keeper, running->log, false);
-			keeper->changes++;
-			keeper->kept += known ? (uint64_t)st.st_size : 0;
-		}
-		fd_close(&running->log_fd);
+	    result->status == RESULT_DONE)
+		hand_over(keeper, result);
+}
+
+/* The log of RUNNING is a step when it holds something. */
+static void log_end(struct keeper *keeper, struct running *running)
+{
+	struct stat st;
+	/* A log that cannot be looked at may hold something. */
+	const bool known = fstat(running->files.log_fd, &st) == 0;
+
+	if (known && st.st_size == 0) {
+		undo_store_drop_log(keeper->store, running->files.log);
+	} else {
+		keeper->fresh = false;
+		keeper_add_step(keeper, running->files.log, false);
+		keeper->changes++;
+		keeper->kept += known ? (uint64_t)st.st_size : 0;
 	}
+	fd_close(&running->files.log_fd);
+}
+
+void keeper_finish(struct keeper *keeper, struct running *running, struct tool_result *result)
+{
+	if (keeper == NULL || running_is_quiet(running))
+		return;
+	const bool is_over = result == &running->result;
+	if (is_over)
+		fd_close(&running->files.plan_fd);
+	result_note(keeper, running, result);
+	if (is_over && running->files.log_fd >= 0)
+		log_end(keeper, running);
 	if (running_is_command(running))
-		keeper_tell_result(keeper, running);
+		keeper_tell_result(keeper, running, result);
 	keeper_look_ahead(keeper);
 }
 
@@ -1157,7 +1176,7 @@ void keeper_checkpoint(struct keeper *keeper, bool begins_turn)
 	const struct session *session = keeper->session;
 	if (begins_turn)
 		keeper->turn_ms = clock_wall_ms();
-	if (keeper->sync != NULL || keeper->starting || somebody_writes(keeper))
+	if (keeper->sync != NULL || keeper->starting || somebody_writes(keeper, NULL))
 		return;
 	for (size_t i = 0; session->offered[i] != NULL; i++) {
 		if ((session->offered[i]->effects & EFFECT_RUNS) == 0)
@@ -1236,7 +1255,7 @@ void keeper_close(struct keeper *keeper)
 		return;
 	loop_remove_timer(&keeper->ahead);
 	/* The changes that the jobs have made until now are owed a look, too. */
-	while ((somebody_writes(keeper) || job_writes(keeper->session, NULL)) &&
+	while ((somebody_writes(keeper, NULL) || job_writes(keeper->session, NULL)) &&
 	       clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
 	close_look(keeper, deadline);
@@ -1588,8 +1607,8 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 					       : "the checkpoint failed");
 		return;
 	}
-	if (keeper->owner != NULL)
-		keeper->owner->looked = true;
+	if (keeper->owner != NULL && keeper->owner->changes == CHANGES_POSSIBLE)
+		keeper->owner->changes = CHANGES_SEEN;
 	keeper->looks++;
 	links_make(keeper, value_member(details, "link"));
 	const bool written = value_is_true(value_member(details, "list"));
@@ -1717,7 +1736,6 @@ static void keeper_release_owner(struct keeper *keeper)
 	keeper->owner = NULL;
 	if (owner == NULL)
 		return;
-	owner->keeping = false;
 	running_finish(owner);
 }
 
@@ -1728,10 +1746,10 @@ static void keeper_release_owner(struct keeper *keeper)
  */
 static bool is_lost_once(struct keeper *keeper, const struct running *running)
 {
-	const bool again = running->lost && !keeper->lost_one && !keeper->broken &&
+	const bool again = running->busy.lost && !keeper->lost_one && !keeper->broken &&
 			   cell_broken(keeper->session->cell) == NULL;
 
-	keeper->lost_one = running->lost;
+	keeper->lost_one = running->busy.lost;
 	if (again && !keeper->blank && keeper->fds[2] >= 0)
 		undo_store_drop_log(keeper->store, keeper->log);
 	return again;

@@ -30,6 +30,7 @@ struct keeper;
 struct running;
 struct session;
 struct session_writes;
+struct tool_result;
 struct undo_store;
 struct value;
 
@@ -65,8 +66,12 @@ void keeper_sent(struct keeper *keeper, const struct running *running);
 bool keeper_will_look(const struct keeper *keeper, const struct running *running);
 /* The result of RUNNING stands. True: the keeper finishes RUNNING, a little later. */
 bool keeper_waits(struct keeper *keeper, struct running *running);
-/* RUNNING is finished. */
-void keeper_finish(struct keeper *keeper, struct running *running);
+/*
+ * RUNNING is finished with RESULT, which is its own; or it goes on as a job, and RESULT is
+ * the answer for its caller.
+ */
+void keeper_finish(struct keeper *keeper, struct running *running,
+		   struct tool_result *result);
 /* RUNNING was cancelled while it waits for the keeper. */
 void keeper_cancel(struct keeper *keeper);
 

@@ -405,12 +405,12 @@ void running_take_left(struct running *running, struct tool_result *result)
 	 * A file that is found while the others are removed was left by no process that
 	 * this call ended.
 	 */
-	if (running->left_state != LEFT_UNSEEN) {
+	if (running->left.state != LEFT_UNSEEN) {
 		value_free(left);
 		return;
 	}
-	running->left_state = LEFT_SEEN;
-	running->left = left;
+	running->left.state = LEFT_SEEN;
+	running->left.files = left;
 }
 
 /*
@@ -420,7 +420,7 @@ static bool ended_some(const struct running *running)
 {
 	const struct tool_result *result = &running->result;
 
-	return running->auditing || result->status == RESULT_TIMED_OUT ||
+	return running->due != DUE_CALL || result->status == RESULT_TIMED_OUT ||
 	       result->status == RESULT_CANCELLED ||
 	       value_integer(value_member(result->details, "left_processes")) > 0;
 }
@@ -458,10 +458,11 @@ static void held_join(struct session *session, struct running *running)
 
 	session->held = NULL;
 	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
-		if (running->left == NULL)
-			running->left = value_new_object();
-		if (value_member(running->left, value_key(at)) == NULL)
-			value_set(running->left, value_key(at), value_copy(value_at(at)));
+		if (running->left.files == NULL)
+			running->left.files = value_new_object();
+		if (value_member(running->left.files, value_key(at)) == NULL)
+			value_set(running->left.files, value_key(at),
+				  value_copy(value_at(at)));
 	}
 }
 
@@ -469,30 +470,30 @@ bool running_left_waits(struct running *running)
 {
 	const struct value *guard = cell_spec(running->session->cell)->guard;
 
-	if (running->left_state != LEFT_SEEN)
+	if (running->left.state != LEFT_SEEN)
 		return false;
-	running->left_state = LEFT_JUDGED;
+	running->left.state = LEFT_JUDGED;
 	held_join(running->session, running);
-	if (running->left == NULL || guard == NULL)
+	if (running->left.files == NULL || guard == NULL)
 		return false;
-	items_keep(running->left);
-	find_holders(running->left, value_member(guard, "roots"), ended_some(running),
-		     clock_now_ms() + (running->mending ? DYING_MS : SHORT_MS));
-	held_keep(running->session, running->left);
-	return value_count(running->left) > 0;
+	items_keep(running->left.files);
+	find_holders(running->left.files, value_member(guard, "roots"), ended_some(running),
+		     clock_now_ms() + (running->due == DUE_MEND ? DYING_MS : SHORT_MS));
+	held_keep(running->session, running->left.files);
+	return value_count(running->left.files) > 0;
 }
 
 struct value *running_left_carried(const struct running *running)
 {
 	struct value *carried;
 
-	if (running->left_state != LEFT_JUDGED && running->sent_ns == 0)
+	if (running->left.state != LEFT_JUDGED && running->busy.sent_ns == 0)
 		return NULL;
 	carried = value_new_object();
-	if (running->left_state == LEFT_UNSEEN)
-		value_set_integer(carried, LEFT_SINCE, running->sent_ns);
-	else if (running->left != NULL)
-		value_set(carried, LEFT_FOUND, value_ref(running->left));
+	if (running->left.state == LEFT_UNSEEN)
+		value_set_integer(carried, LEFT_SINCE, running->busy.sent_ns);
+	else if (running->left.files != NULL)
+		value_set(carried, LEFT_FOUND, value_ref(running->left.files));
 	return carried;
 }
 
@@ -507,8 +508,8 @@ static bool mend_wait(struct running *running)
 	const int64_t deadline = clock_now_ms() + MEND_MS;
 
 	/* The audit itself is left to the session's first call. */
-	running->auditing = running->mending = true;
-	running_set_state(running, RUNNING_QUEUED);
+	running->due = DUE_MEND;
+	running_step(running, HAPPENS_QUEUED);
 	running_dispatch(session);
 	while (!running_is_done(running) && clock_now_ms() < deadline)
 		loop_turn(session->loop, deadline);
@@ -523,7 +524,8 @@ static const struct tool left_tool = {
 	.internal = true,
 };
 
-void session_put_left_away(struct session *session)
+/* The files of the gits of a killed session. */
+static void put_left_away(struct session *session)
 {
 	const struct value *guard = cell_spec(session->cell)->guard;
 	struct running *running;
@@ -531,7 +533,7 @@ void session_put_left_away(struct session *session)
 	if (!session->taken_over || guard == NULL)
 		return;
 	running = running_of_session(session, &left_tool);
-	running->sent_ns = value_integer(value_member(guard, "ticked"));
+	running->busy.sent_ns = value_integer(value_member(guard, "ticked"));
 	if (mend_wait(running) && running->result.text.size > 0) {
 		session->said = memory_alloc(sizeof(*session->said));
 		tool_result_init(session->said);
@@ -613,7 +615,7 @@ static bool extras_take(const struct cell_spec *cell, const struct value *roots,
 	return all;
 }
 
-void session_mend(struct session *session)
+static void mend(struct session *session)
 {
 	const struct cell_spec *cell = cell_spec(session->cell);
 	const struct value *roots = NULL;
@@ -627,13 +629,19 @@ void session_mend(struct session *session)
 	if (extras != NULL) {
 		struct running *running = running_of_session(session, &mend_tool);
 
-		running->extras = extras;
-		running->unfinished = value_copy(writes);
-		const bool mended = mend_wait(running) && running->mended;
+		running->asking.extras = extras;
+		running->files.unfinished = value_copy(writes);
+		const bool mended = mend_wait(running) && running->busy.mends == MENDS_DONE;
 		running_free(running);
 		if (!mended)
 			return;
 	}
 	if (all)
 		pending_granted_mended(pending);
+}
+
+void session_mend(struct session *session)
+{
+	mend(session);
+	put_left_away(session);
 }

@@ -22,6 +22,7 @@
 #include "tool/tool.h"
 #include "view/spec.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,21 +74,23 @@ static void count(const struct running *running, size_t more)
 {
 	struct session *session = running->session;
 
-	if (running->state == RUNNING_NEW || running->state == RUNNING_AHEAD ||
-	    running->state == RUNNING_DONE)
+	const bool is_queued = running->state == RUNNING_QUEUED;
+
+	if (!is_queued && running->state != RUNNING_BUSY &&
+	    running->state != RUNNING_STANDING)
 		return;
 	const bool searches = running->tool->searches;
-	if (running->state == RUNNING_QUEUED && running_is_command(running))
+	if (is_queued && running_is_command(running))
 		session->queued_commands += more;
-	else if (running->state == RUNNING_BUSY && running_is_writer(running))
+	else if (!is_queued && running_is_writer(running))
 		session->busy_writers += more;
-	if (running->state == RUNNING_QUEUED && searches)
+	if (is_queued && searches)
 		session->queued_searches += more;
-	else if (running->state == RUNNING_BUSY && searches)
+	else if (searches)
 		session->busy_searches += more;
-	if (running->state == RUNNING_QUEUED && is_file_call(running))
+	if (is_queued && is_file_call(running))
 		session->queued_files += more;
-	else if (running->state == RUNNING_QUEUED)
+	else if (is_queued)
 		session->queued_others += more;
 	else if (is_file_call(running))
 		session->busy_files += more;
@@ -102,10 +105,32 @@ static struct running *queued_from(struct running *running)
 	return running;
 }
 
-void running_set_state(struct running *running, enum running_state state)
+/* The states in which something may happen to a call, as a set of bits. */
+#define IN(state) (1U << (state))
+
+static const struct {
+	unsigned in;
+	enum running_state next;
+} steps[] = {
+	[HAPPENS_JUDGED] = {IN(RUNNING_NEW), RUNNING_ASKING},
+	[HAPPENS_ELSEWHERE] = {IN(RUNNING_ASKING), RUNNING_ELSEWHERE},
+	[HAPPENS_AWAITS] = {IN(RUNNING_ASKING) | IN(RUNNING_AWAITING), RUNNING_AWAITING},
+	[HAPPENS_QUEUED] = {IN(RUNNING_NEW) | IN(RUNNING_ASKING) | IN(RUNNING_BUSY),
+			    RUNNING_QUEUED},
+	[HAPPENS_GATHERED] = {IN(RUNNING_QUEUED), RUNNING_AHEAD},
+	[HAPPENS_RECALLED] = {IN(RUNNING_AHEAD), RUNNING_QUEUED},
+	[HAPPENS_SENT] = {IN(RUNNING_QUEUED) | IN(RUNNING_AHEAD), RUNNING_BUSY},
+	[HAPPENS_STANDS] = {IN(RUNNING_BUSY), RUNNING_STANDING},
+	/* A receiver of the first event may end a call that was just refused. */
+	[HAPPENS_END] = {~0U, RUNNING_OVER},
+};
+
+void running_step(struct running *running, enum running_happening happening)
 {
 	struct session *session = running->session;
+	const enum running_state state = steps[happening].next;
 
+	assert((steps[happening].in & IN(running->state)) != 0);
 	count(running, (size_t)-1);
 	running->state = state;
 	count(running, 1);
@@ -232,13 +257,14 @@ static void too_late(struct timer *timer)
 {
 	struct running *running = timer->context;
 
-	if (running->question != 0 && clock_now_ms() < running->deadline_ms + ASKED_MS) {
-		timer->due_ms = clock_deadline(running->timeout_s);
+	if (running->asking.question != 0 &&
+	    clock_now_ms() < running->times.deadline_ms + ASKED_MS) {
+		timer->due_ms = clock_deadline(running->times.timeout_s);
 		return;
 	}
 	(void)tool_fail(&running->result,
 			"%s has not answered in %g s, and was told to stop.",
-			running->tool->name, running->timeout_s);
+			running->tool->name, running->times.timeout_s);
 	running->result.status = RESULT_TIMED_OUT;
 	stop(running);
 	elsewhere_over(running);
@@ -248,17 +274,18 @@ void session_elsewhere_call(struct running *running)
 {
 	const struct session *session = running->session;
 
-	if (running->timeout_s > 0) {
-		running->deadline_ms = clock_deadline(running->timeout_s);
-		running->kill_timer = (struct timer){
-			.due_ms = running->deadline_ms,
+	running_step(running, HAPPENS_ELSEWHERE);
+	if (running->times.timeout_s > 0) {
+		running->times.deadline_ms = clock_deadline(running->times.timeout_s);
+		running->times.kill_timer = (struct timer){
+			.due_ms = running->times.deadline_ms,
 			.due = too_late,
 			.context = running,
 		};
-		loop_add_timer(session->loop, &running->kill_timer);
+		loop_add_timer(session->loop, &running->times.kill_timer);
 	}
 	look_later(running);
-	if (running->tool->where == ELSEWHERE && running->tool->moved != NULL)
+	if (running->tool->where == ELSEWHERE && running->tool->goes_on)
 		job_begin_patience(running);
 	running->tool->begin(running->tool->keeper, running);
 }
@@ -266,7 +293,7 @@ void session_elsewhere_call(struct running *running)
 static void elsewhere_cancel(struct running *running)
 {
 	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
-			(double)(clock_now_us() - running->began_us) / 1e6);
+			(double)(clock_now_us() - running->times.began_us) / 1e6);
 	running->result.status = RESULT_CANCELLED;
 	stop(running);
 	elsewhere_over(running);
@@ -289,7 +316,7 @@ const char *running_id(const struct running *running)
 
 void running_end(struct running *running, struct tool_result *take_result)
 {
-	if (running->state == RUNNING_DONE) {
+	if (running->state == RUNNING_OVER) {
 		tool_result_fini(take_result);
 		return;
 	}
@@ -319,8 +346,8 @@ static bool runs_programs(const struct running *running, const struct running *e
 
 static bool has_refused(const struct running *running, const char *target)
 {
-	for (size_t i = 0; i < value_count(running->refused); i++) {
-		const struct value *item = value_item(running->refused, i);
+	for (size_t i = 0; i < value_count(running->network.refused); i++) {
+		const struct value *item = value_item(running->network.refused, i);
 
 		if (str_is(value_str(value_member(item, "target")), target))
 			return true;
@@ -337,7 +364,8 @@ static void refused_add(struct running *running, const char *target, const char 
 {
 	struct value *item;
 
-	if (value_count(running->refused) >= REFUSED_MAX || has_refused(running, target))
+	if (value_count(running->network.refused) >= REFUSED_MAX ||
+	    has_refused(running, target))
 		return;
 	item = value_new_object();
 	value_set_text(item, "target", target);
@@ -345,9 +373,9 @@ static void refused_add(struct running *running, const char *target, const char 
 		value_set_text(item, "remedy", remedy);
 	if (guessed)
 		value_set_boolean(item, "guessed", true);
-	if (running->refused == NULL)
-		running->refused = value_new_array();
-	value_append(running->refused, item);
+	if (running->network.refused == NULL)
+		running->network.refused = value_new_array();
+	value_append(running->network.refused, item);
 }
 
 void running_refused(void *context, uint64_t number, const char *target, const char *remedy)
@@ -495,8 +523,8 @@ static void tell_refused(struct running *running)
 	struct buf remedy;
 
 	buf_init(&remedy, 2 * NETWORK_REMEDY_MAX);
-	for (size_t i = 0; i < value_count(running->refused); i++) {
-		const struct value *item = value_item(running->refused, i);
+	for (size_t i = 0; i < value_count(running->network.refused); i++) {
+		const struct value *item = value_item(running->network.refused, i);
 		const char *target = value_text(value_member(item, "target"));
 		const char *said = value_text(value_member(item, "remedy"));
 
@@ -533,9 +561,9 @@ static void network_end(struct running *running)
 	struct cell *cell = running->session->cell;
 	struct outlet *outlet = cell != NULL ? cell_outlet(cell) : NULL;
 
-	if (cell == NULL || !running->asks)
+	if (cell == NULL || !running->network.asks)
 		return;
-	running->asks = false;
+	running->network.asks = false;
 	if (outlet != NULL) {
 		outlet_revoke(outlet, running->number);
 		outlet_hear(outlet);
@@ -563,7 +591,7 @@ static struct value *network_begin(struct running *running)
 		return NULL;
 	/* The look-ups that are waiting come from others: a job, a server. */
 	hear_lookups(running->session, NULL);
-	running->asks = true;
+	running->network.asks = true;
 	if (outlet == NULL)
 		return NULL;
 	list = value_new_array();
@@ -598,22 +626,23 @@ bool running_is_sent(const struct running *running)
 
 bool running_is_done(const struct running *running)
 {
-	return running->state == RUNNING_DONE;
+	return running->caller.state != CALLER_WAITS ||
+	       (running->job == NULL && running->state == RUNNING_OVER);
 }
 
 const struct tool_result *running_result(const struct running *running)
 {
-	return &running->result;
+	return running_told((struct running *)(uintptr_t)running);
 }
 
 /* Writes that could not be finished stay in the journal for the next session. */
 static void journal_finish(struct running *running)
 {
-	if (running->journal.fd >= 0 && running->unfinished == NULL)
-		cell_take_back_journal(running->session->cell, &running->journal);
-	fd_close(&running->journal.fd);
-	value_free(running->unfinished);
-	running->unfinished = NULL;
+	if (running->files.journal.fd >= 0 && running->files.unfinished == NULL)
+		cell_take_back_journal(running->session->cell, &running->files.journal);
+	fd_close(&running->files.journal.fd);
+	value_free(running->files.unfinished);
+	running->files.unfinished = NULL;
 }
 
 /*
@@ -621,70 +650,127 @@ static void journal_finish(struct running *running)
  * which it began. The output of the front's own commands is a program's output, so only
  * the details say it.
  */
-static void harm_tell(struct running *running)
+static void harm_tell(struct running *running, struct tool_result *result)
 {
 	const struct command_harm *harm = running->harm;
 	struct value *told;
 
-	if (harm == NULL || !running->begun || running->job != NULL)
+	if (harm == NULL || running->changes == CHANGES_NONE)
 		return;
 	told = value_new_object();
 	value_set_text(told, "command", harm->name);
 	value_set_text(told, "does", harm->does);
 	value_set_text(told, "next", harm->next);
-	value_set(tool_details(&running->result), "destroys", told);
-	if (running->by_front)
+	value_set(tool_details(result), "destroys", told);
+	if (running->kind != RUNNING_FOR_CALLER)
 		return;
-	(void)buf_end_line(&running->result.text);
-	(void)buf_addf(&running->result.text, "[%s %s. %s]\n", harm->name, harm->does,
-		       harm->next);
+	(void)buf_end_line(&result->text);
+	(void)buf_addf(&result->text, "[%s %s. %s]\n", harm->name, harm->does, harm->next);
 }
 
-void running_finish(struct running *running)
+/* Add to RESULT, of RUNNING, the time that it took, and the walls. */
+static void result_complete(const struct running *running, struct tool_result *result)
+{
+	const struct sandbox_strength strength = session_strength(running->session);
+
+	result->seconds = (double)(clock_now_us() - running->times.began_us) / 1e6;
+	result->strength = strength;
+	denial_set_level(result, (int)strength.level);
+}
+
+/* The keeper notes RESULT, of RUNNING, and adds to it; so does the session's beginning. */
+static void result_note(struct running *running, struct tool_result *result)
+{
+	struct session *session = running->session;
+
+	keeper_finish(session->keeper, running, result);
+	if (session->said == NULL || running_is_quiet(running))
+		return;
+	audit_take(result, session->said);
+	tool_result_fini(session->said);
+	free(session->said);
+	session->said = NULL;
+}
+
+/* The caller of RUNNING and the sink get RESULT. */
+static void caller_answer(struct running *running, struct tool_result *result)
 {
 	struct session *session = running->session;
 	struct err err;
 
-	session_batch_recall(running);
-	loop_remove_timer(&running->recall);
-	loop_remove_timer(&running->kill_timer);
-	loop_remove_timer(&running->patience);
-	running->awaits = NULL;
-	running->question = 0;
+	result_note(running, result);
+	if (running->caller.ending != NULL)
+		running->caller.ending(running->caller.context, result);
+	auto_value struct value *data =
+		session->sink.event != NULL && !running_is_quiet(running)
+			? tool_result_value(result)
+			: NULL;
+	if (value_count(result->seen) > 0 && data != NULL)
+		value_set(data, "seen", value_copy(result->seen));
+	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err))
+		(void)buf_addf(&result->text, "\nThis result could not be recorded: %s",
+			       err.text);
+	if (running->caller.done != NULL)
+		running->caller.done(running->caller.context, running);
+}
+
+void running_tell(struct running *running)
+{
+	struct tool_result *answer = &running->caller.answer;
+
+	loop_remove_timer(&running->awaits.timer);
+	running->awaits.job = NULL;
+	harm_tell(running, answer);
+	schema_cap_tell(running->tool, running->capped, answer);
+	running->caller.state = CALLER_ANSWERED;
+	result_complete(running, answer);
+	caller_answer(running, answer);
+}
+
+static void batch_recall(struct running *running);
+
+void running_finish(struct running *running)
+{
+	const bool is_job = running->job != NULL;
+
+	batch_recall(running);
+	loop_remove_timer(&running->batch.recall);
+	loop_remove_timer(&running->times.kill_timer);
+	loop_remove_timer(&running->times.patience);
+	running->asking.question = 0;
 	approval_drop_all(running);
 	extra_tell(running);
-	harm_tell(running);
+	if (!is_job) {
+		loop_remove_timer(&running->awaits.timer);
+		running->awaits.job = NULL;
+		harm_tell(running, &running->result);
+	}
 	extra_drop_all(running);
-	schema_cap_tell(running->tool, running->capped, &running->result);
-	running_set_state(running, RUNNING_DONE);
+	if (!is_job)
+		schema_cap_tell(running->tool, running->capped, &running->result);
+	running_step(running, HAPPENS_END);
 	network_end(running);
-	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
-	running->result.strength = session_strength(session);
-	denial_set_level(&running->result, (int)running->result.strength.level);
-	session_memory_take(session, running);
+	result_complete(running, &running->result);
+	session_memory_take(running->session, running);
 	journal_finish(running);
-	keeper_finish(session->keeper, running);
-	if (session->said != NULL && !running->quiet) {
-		audit_take(&running->result, session->said);
-		tool_result_fini(session->said);
-		free(session->said);
-		session->said = NULL;
+	if (!is_job) {
+		caller_answer(running, &running->result);
+		return;
 	}
-	if (running->ending != NULL)
-		running->ending(running->context, &running->result);
-	auto_value struct value *data = session->sink.event != NULL && !running->quiet
-						? tool_result_value(&running->result)
-						: NULL;
-	if (value_count(running->result.seen) > 0 && data != NULL)
-		value_set(data, "seen", value_copy(running->result.seen));
-	/* The call of a job has ended for its caller when it became the job. */
-	if (running->job == NULL && !session_emit(session, EVENT_TOOL_ENDED, running,
-						  (struct str){0}, data, &err)) {
-		(void)buf_addf(&running->result.text,
-			       "\nThis result could not be recorded: %s", err.text);
-	}
-	if (running->done != NULL)
-		running->done(running->context, running);
+	result_note(running, &running->result);
+	session_jobs_over(running->job);
+}
+
+void running_set_job(struct running *running, struct job *job)
+{
+	batch_recall(running);
+	loop_remove_timer(&running->times.patience);
+	running->times.patience_s = 0;
+	if (running->busy.company == COMPANY_HERALD)
+		running->busy.company = COMPANY_NOBODY;
+	count(running, (size_t)-1);
+	running->job = job;
+	count(running, 1);
 }
 
 /*
@@ -696,10 +782,10 @@ static void pipes_give(const struct running *running)
 	const struct sandbox_identity *cell = &cell_spec(running->session->cell)->identity;
 	struct stat st;
 
-	for (size_t i = 0; cell->change && i < running->fd_count; i++) {
-		int fd = running->fds[i];
-		if (fd != running->log_fd && fd_is_pipe(fd) && fstat(fd, &st) == 0 &&
-		    st.st_uid == geteuid())
+	for (size_t i = 0; cell->change && i < running->files.fd_count; i++) {
+		int fd = running->files.fds[i];
+		if (fd != running->files.log_fd && fd_is_pipe(fd) &&
+		    fstat(fd, &st) == 0 && st.st_uid == geteuid())
 			(void)!fchown(fd, cell->uid, cell->gid);
 	}
 }
@@ -712,9 +798,9 @@ static struct value *unfinished_of(struct running *running)
 {
 	const struct value *left = cell_unfinished(running->session->cell);
 
-	if (running->auditing)
-		return value_ref(running->unfinished);
-	running->mends = left != NULL;
+	if (running->due != DUE_CALL)
+		return value_ref(running->files.unfinished);
+	running->busy.mends = left != NULL ? MENDS_GIVEN : MENDS_NOTHING;
 	return value_ref(left);
 }
 
@@ -724,7 +810,7 @@ static struct value *unfinished_of(struct running *running)
  */
 static struct value *nested_of(const struct running *running)
 {
-	const bool looks = running->audits || running->auditing ||
+	const bool looks = running->busy.audits || running->due != DUE_CALL ||
 			   (running->tool->effects & EFFECT_RUNS) != 0;
 
 	return looks ? value_ref(keeper_nested(running->session->keeper)) : NULL;
@@ -736,9 +822,9 @@ static struct value *nested_of(const struct running *running)
  */
 static void journal_give(struct running *running)
 {
-	if (!running->auditing && (running->tool->effects & EFFECT_WRITES) != 0 &&
-	    running->fd_count < FRAME_FDS_MAX)
-		cell_give_journal(running->session->cell, &running->journal);
+	if (running->due == DUE_CALL && (running->tool->effects & EFFECT_WRITES) != 0 &&
+	    running->files.fd_count < FRAME_FDS_MAX)
+		cell_give_journal(running->session->cell, &running->files.journal);
 }
 
 /*
@@ -761,36 +847,38 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 		       struct buf *text)
 {
 	struct session *session = running->session;
-	const bool is_behind = running->before != NULL;
+	const bool is_behind = running->batch.before != NULL;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = environment_of(running);
 	auto_value struct value *unfinished = unfinished_of(running);
 	auto_value struct value *nested = nested_of(running);
 	auto_value struct value *left =
-		running->auditing ? running_left_carried(running) : NULL;
+		running->due != DUE_CALL ? running_left_carried(running) : NULL;
 	const struct wire_call wire = {
-		.log = running->log_fd >= 0 ? running->log : 0,
-		.tool = running->auditing                ? AUDIT_CALL
+		.log = running->files.log_fd >= 0 ? running->files.log : 0,
+		.tool = running->due != DUE_CALL         ? AUDIT_CALL
 			: running->tool->carrier != NULL ? running->tool->carrier
 							 : running->tool->name,
 		.arguments = running->arguments,
-		.carried = running->auditing ? left : running->tool->carried,
-		.plan = running->auditing ? NULL : running->plan,
-		.audits = running->audits,
+		.carried = running->due != DUE_CALL ? left : running->tool->carried,
+		.plan = running->due != DUE_CALL ? NULL : running->plan,
+		.audits = running->busy.audits,
 		.quiet_ns = session->quiet_ns,
-		.reach = running->reach,
-		.heralds = running->heralds,
-		.alone = running->alone,
+		.reach = running->busy.reach,
+		.heralds = running->busy.company == COMPANY_HERALD,
+		.alone = running->busy.company != COMPANY_OTHERS,
 		.terse = running->terse,
 		.folder = session->folder,
-		.deadline_ms = is_behind ? CLOCK_NEVER : running->deadline_ms,
-		.timeout_s = is_behind && running->timeout_s > 0 ? running->timeout_s : 0,
+		.deadline_ms = is_behind ? CLOCK_NEVER : running->times.deadline_ms,
+		.timeout_s = is_behind && running->times.timeout_s > 0
+				     ? running->times.timeout_s
+				     : 0,
 		.is_last = session->one_call,
 		.keeps_memory = !groups_rely(&worker->group, CGROUP_MEMORY),
 		.keeps_pids = !groups_rely(&worker->group, CGROUP_PIDS),
 		.environment = environment,
 		.seen = seen,
-		.has_journal = !running->auditing && running->journal.fd >= 0,
+		.has_journal = running->due == DUE_CALL && running->files.journal.fd >= 0,
 		.unfinished = unfinished,
 		.nested = nested,
 	};
@@ -805,11 +893,11 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 {
 	struct buf text;
 	int fds[FRAME_FDS_MAX];
-	size_t fd_count = running->auditing ? 0 : running->fd_count;
+	size_t fd_count = running->due != DUE_CALL ? 0 : running->files.fd_count;
 
-	memcpy(fds, running->fds, sizeof(running->fds));
-	if (!running->auditing && running->journal.fd >= 0)
-		fds[fd_count++] = running->journal.fd;
+	memcpy(fds, running->files.fds, sizeof(running->files.fds));
+	if (running->due == DUE_CALL && running->files.journal.fd >= 0)
+		fds[fd_count++] = running->files.journal.fd;
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	const enum frame_kind kind =
@@ -831,23 +919,24 @@ static void call_begin(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
 
-	running_set_state(running, RUNNING_BUSY);
-	running->worker = worker;
-	running->audits_of = session->audits_wanted;
-	if (!running->auditing && running->tool != NULL &&
+	running_step(running, HAPPENS_SENT);
+	running->busy.worker = worker;
+	running->busy.audits_of = session->audits_wanted;
+	if (running->due == DUE_CALL && running->tool != NULL &&
 	    (running->tool->effects & EFFECT_RUNS) != 0)
-		running->sent_ns = clock_file_ns();
-	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
-			       : running->timeout_s > 0
-				       ? clock_deadline(running->timeout_s)
-				       : CLOCK_NEVER;
+		running->busy.sent_ns = clock_file_ns();
+	running->times.deadline_ms = running->due != DUE_CALL ? clock_now_ms() + AUDIT_MS
+				     : running->times.timeout_s > 0
+					     ? clock_deadline(running->times.timeout_s)
+					     : CLOCK_NEVER;
 	worker->frame = frame_arrived;
 	worker->context = running;
-	running->kill_timer.due = kill_due;
-	running->kill_timer.context = running;
-	if (running->deadline_ms != CLOCK_NEVER)
-		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
-	loop_add_timer(session->loop, &running->kill_timer);
+	running->times.kill_timer.due = kill_due;
+	running->times.kill_timer.context = running;
+	if (running->times.deadline_ms != CLOCK_NEVER)
+		running->times.kill_timer.due_ms =
+			running->times.deadline_ms + KILL_AFTER_MS;
+	loop_add_timer(session->loop, &running->times.kill_timer);
 }
 
 /* How far RUNNING's worker audits before it makes the call. */
@@ -855,11 +944,11 @@ static enum audit_reach reach_of(const struct running *running)
 {
 	const struct session *session = running->session;
 
-	if (!running->audits)
+	if (!running->busy.audits)
 		return AUDIT_NEAR;
 	if (session->taken_over || keeper_misses_nested(session->keeper))
 		return AUDIT_ALL;
-	return running->reach;
+	return running->busy.reach;
 }
 
 /* RUNNING begins: note the time when nothing else could write until now. */
@@ -891,7 +980,7 @@ static void fail_without_cell(struct running *running)
 {
 	const char *why = cell_broken(running->session->cell);
 
-	if (running->auditing)
+	if (running->due != DUE_CALL)
 		audit_tell_lost(&running->result, why);
 	else
 		fail(running, why);
@@ -909,32 +998,33 @@ static void hand_over(struct running *running, struct worker_end *worker)
 
 	call_begin(running, worker);
 	/* The findings of an audit are told in a call whose result somebody reads. */
-	running->audits = cell_audit_due(session->cell) && !running->mending;
+	running->busy.audits = cell_audit_due(session->cell) && running->due != DUE_MEND;
 	quiet_note(running);
-	running->reach = reach_of(running);
-	running->alone = is_alone(running);
-	running->heralds = running->alone && !is_file_call(running);
-	running->recalled = false;
+	running->busy.reach = reach_of(running);
+	running->busy.company = !is_alone(running)      ? COMPANY_OTHERS
+				: is_file_call(running) ? COMPANY_NOBODY
+							: COMPANY_HERALD;
+	running->batch.recalled = false;
 	if (job_is_wanted(running))
 		job_begin_patience(running);
 	journal_give(running);
 	if (keeper_give(session->keeper, running, &err) && call_send(running, worker, &err)) {
-		running->begun = true;
-		if (running->quiet)
+		running->changes = CHANGES_POSSIBLE;
+		if (running_is_quiet(running))
 			cell_hold(session->cell);
 		else
 			cell_call_sent(session->cell);
 		keeper_sent(session->keeper, running);
-		if (running->alone && !running->heralds)
+		if (running->busy.company == COMPANY_NOBODY)
 			running_stay(session, FILE_CALL_US);
 		return;
 	}
 	const bool gone = err.code == EPIPE || err.code == ECONNRESET;
 	if (gone && !worker->made)
 		return; /* the worker's reason is in the socket, and is read next */
-	running->worker = NULL;
+	running->busy.worker = NULL;
 	cell_let_go(worker);
-	if (running->auditing) {
+	if (running->due != DUE_CALL) {
 		audit_tell_lost(&running->result, err.text);
 		running_finish(running);
 		return;
@@ -945,11 +1035,12 @@ static void hand_over(struct running *running, struct worker_end *worker)
 
 static enum worker_want wanted_worker(const struct running *running)
 {
-	if (!running->auditing && running->tool->resident && !running->session->one_call)
+	if (running->due == DUE_CALL && running->tool->resident &&
+	    !running->session->one_call)
 		return WANT_RESIDENT;
-	if (!running->auditing && running->tool->by_resident)
+	if (running->due == DUE_CALL && running->tool->by_resident)
 		return WANT_BY_RESIDENT;
-	if (is_file_call(running) || running->auditing)
+	if (is_file_call(running) || running->due != DUE_CALL)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
 }
@@ -992,7 +1083,7 @@ void running_dispatch(struct session *session)
 		if (why.code == 0)
 			return;
 		/* The folder that was granted does not exist any more. */
-		if (running->auditing)
+		if (running->due != DUE_CALL)
 			audit_tell_lost(&running->result, why.text);
 		else
 			fail(running, why.text);
@@ -1008,18 +1099,18 @@ static int64_t cancel_due_ms(const struct running *running)
 	return clock_now_ms() + CANCEL_KILL_AFTER_MS + (int64_t)(grace_s * 1000);
 }
 
-void running_cancel(struct running *running)
+void running_cancel_work(struct running *running)
 {
 	int64_t due;
 
 	/* An audit goes on to its end: it is short, and its findings are told. */
-	if (running->state == RUNNING_DONE || running->auditing)
+	if (running->state == RUNNING_OVER || running->due != DUE_CALL)
 		return;
 	/* A call that was cancelled while it worked may wait for a look now. */
-	if (running->cancelled && !running->keeping)
+	if (running->cancelled && running->state != RUNNING_STANDING)
 		return;
 	running->cancelled = true;
-	if (running->awaits != NULL) {
+	if (running->state == RUNNING_AWAITING) {
 		session_jobs_cancel(running);
 		return;
 	}
@@ -1027,22 +1118,37 @@ void running_cancel(struct running *running)
 		elsewhere_cancel(running);
 		return;
 	}
-	if (running->keeping) {
+	if (running->state == RUNNING_STANDING) {
 		keeper_cancel(running->session->keeper);
 		return;
 	}
-	session_batch_recall(running);
+	batch_recall(running);
 	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
 		running_finish(running);
 		return;
 	}
-	(void)frame_send(running->worker->socket, FRAME_CANCEL, (struct str){"", 0}, NULL,
-			 0, clock_now_ms() + CANCEL_KILL_AFTER_MS, NULL);
+	(void)frame_send(running->busy.worker->socket, FRAME_CANCEL, (struct str){"", 0},
+			 NULL, 0, clock_now_ms() + CANCEL_KILL_AFTER_MS, NULL);
 	due = cancel_due_ms(running);
-	if (due < running->kill_timer.due_ms)
-		running->kill_timer.due_ms = due;
+	if (due < running->times.kill_timer.due_ms)
+		running->times.kill_timer.due_ms = due;
+}
+
+void running_cancel(struct running *running)
+{
+	if (running_is_done(running))
+		return;
+	/*
+	 * The call has just become a job, and its caller was not told the job's number yet:
+	 * nobody would end the job. The job's end is the end of the call.
+	 */
+	if (running->job != NULL) {
+		loop_remove_timer(&running->awaits.timer);
+		running->awaits.wish = WISH_END;
+	}
+	running_cancel_work(running);
 }
 
 void running_free(struct running *running)
@@ -1052,13 +1158,15 @@ void running_free(struct running *running)
 	if (running == NULL)
 		return;
 	session = running->session;
-	running->ending = NULL;
-	running->done = NULL;
-	if (running->job != NULL)
-		running->job->work = NULL;
+	running->caller.ending = NULL;
+	running->caller.done = NULL;
 	running_cancel(running);
-	while (running->state != RUNNING_DONE)
+	while (!running_is_done(running))
 		loop_turn(session->loop, CLOCK_NEVER);
+	if (running->job != NULL) {
+		running->caller.state = CALLER_GONE;
+		return;
+	}
 	if (running->previous != NULL)
 		running->previous->next = running->next;
 	else
@@ -1073,13 +1181,14 @@ void running_free(struct running *running)
 	value_free(running->capped);
 	value_free(running->plan);
 	value_free(running->trace);
-	value_free(running->refused);
-	value_free(running->left);
-	free(running->wanted);
-	if (running->leave != NULL)
-		free(running->leave->subject);
-	free(running->leave);
+	value_free(running->network.refused);
+	value_free(running->left.files);
+	free(running->asking.wanted);
+	if (running->asking.leave != NULL)
+		free(running->asking.leave->subject);
+	free(running->asking.leave);
 	tool_result_fini(&running->result);
+	tool_result_fini(&running->caller.answer);
 	free(running->id);
 	free(running);
 }
@@ -1111,8 +1220,8 @@ static bool may_share(const struct running *running)
 	const struct tool *tool = running->tool;
 
 	return tool->effects == EFFECT_READS && tool->carrier == NULL && !tool->answers &&
-	       !tool->wants_changes && running->fd_count == 0 && !running->auditing &&
-	       running->extras == NULL;
+	       !tool->wants_changes && running->files.fd_count == 0 &&
+	       running->due == DUE_CALL && running->asking.extras == NULL;
 }
 
 /* Searches may take only some workers, so that no other call stands behind a search. */
@@ -1151,9 +1260,9 @@ static void gather(struct running *running)
 		next = next_to_share(next, running->tool->searches);
 		if (next == NULL)
 			return;
-		running_set_state(next, RUNNING_AHEAD);
-		last->after = next;
-		next->before = last;
+		running_step(next, HAPPENS_GATHERED);
+		last->batch.after = next;
+		next->batch.before = last;
 		last = next;
 	}
 }
@@ -1163,21 +1272,21 @@ static void recall_due(struct timer *timer)
 	struct running *running = timer->context;
 
 	/* No other worker could begin the calls behind RUNNING now. */
-	if (running->after != NULL &&
+	if (running->batch.after != NULL &&
 	    file_room(running->session, running->tool->searches) == 0) {
 		timer->due_ms = clock_now_ms() + RECALL_MS;
 		return;
 	}
-	session_batch_recall(running);
+	batch_recall(running);
 	running_dispatch(running->session);
 }
 
 static void watch_over(struct running *running)
 {
-	running->recall = (struct timer){.due_ms = clock_now_ms() + RECALL_MS,
-					 .due = recall_due,
-					 .context = running};
-	loop_add_timer(running->session->loop, &running->recall);
+	running->batch.recall = (struct timer){.due_ms = clock_now_ms() + RECALL_MS,
+					       .due = recall_due,
+					       .context = running};
+	loop_add_timer(running->session->loop, &running->batch.recall);
 }
 
 static bool print_all(struct running *running, const struct worker_end *worker,
@@ -1187,7 +1296,7 @@ static bool print_all(struct running *running, const struct worker_end *worker,
 	bool ok = true;
 
 	buf_init(&call, FRAME_MAX);
-	for (struct running *at = running; at != NULL && ok; at = at->after) {
+	for (struct running *at = running; at != NULL && ok; at = at->batch.after) {
 		buf_clear(&call);
 		ok = call_print(at, worker, &call) &&
 		     wire_add_to_batch(buf_str(&call), text);
@@ -1209,33 +1318,33 @@ static bool batch_print(struct running *running, const struct worker_end *worker
 	    !may_share(running) || has_duties(session->cell))
 		return false;
 	gather(running);
-	if (running->after == NULL)
+	if (running->batch.after == NULL)
 		return false;
 	watch_over(running);
 	if (print_all(running, worker, text))
 		return true;
-	session_batch_recall(running);
-	running->recalled = false; /* nothing was sent */
+	batch_recall(running);
+	running->batch.recalled = false; /* nothing was sent */
 	buf_clear(text);
 	return false;
 }
 
-void session_batch_recall(struct running *running)
+static void batch_recall(struct running *running)
 {
 	struct running *first = running;
 
-	while (first->before != NULL)
-		first = first->before;
-	if (first->after == NULL)
+	while (first->batch.before != NULL)
+		first = first->batch.before;
+	if (first->batch.after == NULL)
 		return;
-	first->recalled = true;
-	first->recall.due_ms = 0; /* at the loop's next turn they go to other workers */
+	first->batch.recalled = true;
+	first->batch.recall.due_ms = 0; /* at the loop's next turn they go to other workers */
 	for (struct running *at = first; at != NULL;) {
-		struct running *next = at->after;
+		struct running *next = at->batch.after;
 
-		at->after = at->before = NULL;
+		at->batch.after = at->batch.before = NULL;
 		if (at->state == RUNNING_AHEAD)
-			running_set_state(at, RUNNING_QUEUED);
+			running_step(at, HAPPENS_RECALLED);
 		at = next;
 	}
 }
@@ -1243,14 +1352,14 @@ void session_batch_recall(struct running *running)
 /* RUNNING has its result; true when WORKER is busy with the next call. */
 static bool batch_go_on(struct running *running, struct worker_end *worker)
 {
-	struct running *next = running->after;
+	struct running *next = running->batch.after;
 
 	if (next == NULL)
 		return false;
-	running->after = NULL;
-	next->before = NULL;
+	running->batch.after = NULL;
+	next->batch.before = NULL;
 	call_begin(next, worker);
-	if (next->after != NULL)
+	if (next->batch.after != NULL)
 		watch_over(next);
 	return true;
 }
@@ -1354,8 +1463,8 @@ static bool reply_send(const struct running *running, int64_t id,
 	buf_init(&text, TELL_QUESTION_MAX);
 	bool ok = call_tell_print_reply(id, answer, &text) ||
 		  err_set(err, E2BIG, "the answer is over %d bytes", TELL_QUESTION_MAX);
-	ok = ok && frame_send(running->worker->socket, FRAME_REPLY, buf_str(&text), NULL,
-			      0, clock_now_ms() + ANSWER_MS, err);
+	ok = ok && frame_send(running->busy.worker->socket, FRAME_REPLY, buf_str(&text),
+			      NULL, 0, clock_now_ms() + ANSWER_MS, err);
 	buf_fini(&text);
 	return ok;
 }
@@ -1377,8 +1486,8 @@ static bool may_ask(const struct running *running)
 	const struct session *session = running->session;
 
 	return session->answers_questions && session->sink.event != NULL &&
-	       !running->quiet && !approval_is_open(running) && running->job == NULL &&
-	       !running->cancelled;
+	       !running_is_quiet(running) && !approval_is_open(running) &&
+	       running->job == NULL && !running->cancelled;
 }
 
 /* False: nobody has received the question. */
@@ -1390,11 +1499,12 @@ static bool open_question(struct running *running, int64_t id, const char *kind,
 	value_set_integer(data, "id", id);
 	value_set_text(data, "kind", kind);
 	value_set(data, "request", value_ref(request));
-	running->question = id;
+	running->asking.question = id;
 	/* The question may be answered before emit returns. */
-	if (emit(running, EVENT_QUESTION, (struct str){0}, data) || running->question != id)
+	if (emit(running, EVENT_QUESTION, (struct str){0}, data) ||
+	    running->asking.question != id)
 		return true;
-	running->question = 0;
+	running->asking.question = 0;
 	return false;
 }
 
@@ -1408,7 +1518,7 @@ static void worker_asked(struct running *running, struct str payload)
 	 * Our code in a worker asks one question at a time; a worker that asks more is
 	 * not heard.
 	 */
-	if (running->question != 0 ||
+	if (running->asking.question != 0 ||
 	    !call_tell_parse_question(payload, &question, &object, NULL))
 		return;
 	if (!may_ask(running) ||
@@ -1418,9 +1528,10 @@ static void worker_asked(struct running *running, struct str payload)
 
 bool running_ask(struct running *running, const char *kind, const struct value *request)
 {
-	if (running->question != 0 || running->tool->answered == NULL || !may_ask(running))
+	if (running->asking.question != 0 || running->tool->answered == NULL ||
+	    !may_ask(running))
 		return false;
-	return open_question(running, (int64_t)++running->ask, kind, request);
+	return open_question(running, ++running->asking.questions, kind, request);
 }
 
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
@@ -1428,16 +1539,16 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 {
 	if (question < 0)
 		return approval_answer(running, question, answer, err);
-	if (running->question == 0 || running->question != question ||
-	    (running->worker == NULL && running->tool->answered == NULL))
+	if (running->asking.question == 0 || running->asking.question != question ||
+	    (running->busy.worker == NULL && running->tool->answered == NULL))
 		return err_set(err, ESRCH, "question %lld is not open", (long long)question);
 	if (!call_tell_is_answer(answer))
 		return err_set(
 			err, EINVAL,
 			"an answer is an object with an action: accept, decline or cancel");
-	running->question = 0;
+	running->asking.question = 0;
 	approval_show(running);
-	if (running->worker != NULL)
+	if (running->busy.worker != NULL)
 		return reply_send(running, question, answer, err);
 	running->tool->answered(running->tool->keeper, running, answer);
 	return true;
@@ -1447,7 +1558,7 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err)
 {
 	for (struct running *at = session->first; at != NULL; at = at->next) {
-		if (at->state != RUNNING_DONE && strcmp(at->id, call) == 0)
+		if (at->state != RUNNING_OVER && strcmp(at->id, call) == 0)
 			return running_answer(at, question, answer, err);
 	}
 	return err_set(err, ESRCH, "no call \"%.64s\" is under way", call);
@@ -1480,9 +1591,9 @@ static void audit_first(struct running *running)
 
 	cell_set_audit_due(session->cell, true);
 	session->audits_wanted++;
-	running->auditing = true;
-	running_set_state(running, RUNNING_QUEUED);
-	loop_remove_timer(&running->kill_timer);
+	running->due = DUE_LOOK;
+	running_step(running, HAPPENS_QUEUED);
+	loop_remove_timer(&running->times.kill_timer);
 	running_dispatch(session);
 }
 
@@ -1511,10 +1622,10 @@ static bool looks_again(struct running *running)
 {
 	bool again = running_left_waits(running);
 
-	if (!running->auditing && has_unseen(running)) {
+	if (running->due == DUE_CALL && has_unseen(running)) {
 		running->session->unseen = true;
 		if (running->session->one_call)
-			running->reach = AUDIT_WHOLE;
+			running->busy.reach = AUDIT_WHOLE;
 		again |= running->session->one_call;
 	}
 	if (again)
@@ -1554,9 +1665,9 @@ void session_look_whole(struct session *session, bool all)
 	if (cell_broken(session->cell) != NULL)
 		return;
 	running = running_of_session(session, &look_tool);
-	running->reach = all || due ? AUDIT_ALL : AUDIT_WHOLE;
+	running->busy.reach = all || due ? AUDIT_ALL : AUDIT_WHOLE;
 	if (due)
-		running->sent_ns = value_integer(
+		running->busy.sent_ns = value_integer(
 			value_member(cell_spec(session->cell)->guard, "ticked"));
 	audit_first(running);
 	while (!running_is_done(running) && clock_now_ms() < deadline)
@@ -1574,14 +1685,14 @@ static void finish_audited(struct running *running)
 {
 	struct session *session = running->session;
 
-	if (running->auditing)
+	if (running->due != DUE_CALL)
 		audit_tell_lost(&running->result, "the worker ended");
-	else if (running->journal.fd >= 0)
-		running->unfinished = place_unfinished(running->journal.fd);
-	if (!running->auditing && cell_spec(session->cell)->guard != NULL &&
+	else if (running->files.journal.fd >= 0)
+		running->files.unfinished = place_unfinished(running->files.journal.fd);
+	if (running->due == DUE_CALL && cell_spec(session->cell)->guard != NULL &&
 	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		if (session->one_call)
-			running->reach = AUDIT_WHOLE;
+			running->busy.reach = AUDIT_WHOLE;
 		else
 			session->unseen = true;
 		audit_first(running);
@@ -1598,7 +1709,7 @@ static void audit_done(const struct running *running, const struct tool_result *
 {
 	struct session *session = running->session;
 
-	if (!audit_failed(result) && running->audits_of == session->audits_wanted &&
+	if (!audit_failed(result) && running->busy.audits_of == session->audits_wanted &&
 	    !job_writes(session, running->job)) {
 		cell_set_audit_due(session->cell, false);
 		session->taken_over = false;
@@ -1616,10 +1727,10 @@ static void audit_arrived(struct running *running, const struct frame *frame)
 	} else {
 		running_take_left(running, &audit);
 		audit_take(&running->result, &audit);
-		value_free(running->unfinished);
-		running->unfinished = NULL;
-		running->mended = true;
-		if (!running->mending)
+		value_free(running->files.unfinished);
+		running->files.unfinished = NULL;
+		running->busy.mends = MENDS_DONE;
+		if (running->due != DUE_MEND)
 			audit_done(running, &audit);
 	}
 	tool_result_fini(&audit);
@@ -1645,11 +1756,11 @@ enum {
 static void kill_due(struct timer *timer)
 {
 	struct running *running = timer->context;
-	struct worker_end *worker = running->worker;
+	struct worker_end *worker = running->busy.worker;
 	bool ended = cell_kill_worker(worker, KILL_WAIT_MS);
 
-	running->worker = NULL;
-	if (running->auditing) {
+	running->busy.worker = NULL;
+	if (running->due != DUE_CALL) {
 		finish_audited(running);
 		return;
 	}
@@ -1671,8 +1782,8 @@ static void kill_due(struct timer *timer)
 static void result_garbled(struct running *running, const struct err *why)
 {
 	fail(running, why->text);
-	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
-	running->worker = NULL;
+	(void)cell_kill_worker(running->busy.worker, KILL_WAIT_MS);
+	running->busy.worker = NULL;
 	finish_audited(running);
 }
 
@@ -1720,17 +1831,17 @@ static bool result_take(struct running *running, const struct frame *frame)
 	 * The result is about to be printed anew, as an answer, so the frame's memory is
 	 * not needed.
 	 */
-	frame_done(&running->worker->reader);
-	if (running->mends)
+	frame_done(&running->busy.worker->reader);
+	if (running->busy.mends == MENDS_GIVEN)
 		cell_mended(session->cell);
-	if (running->audits || (running->job != NULL && running_is_writer(running)))
+	if (running->busy.audits || (running->job != NULL && running_is_writer(running)))
 		audit_done(running, &running->result);
 	/*
 	 * A file tool that did what was asked met no limit. Looking would cost two system
 	 * calls.
 	 */
 	if (!is_file_call(running) || running->result.status != RESULT_DONE)
-		groups_tell(&running->worker->group, session->policy, &running->result);
+		groups_tell(&running->busy.worker->group, session->policy, &running->result);
 	/* Take the proxy's refusals before what programs say about hosts. */
 	network_end(running);
 	denial_claims_judge(session->policy,
@@ -1753,7 +1864,8 @@ static void result_stands(struct running *running, struct worker_end *worker)
 	 * done.
 	 */
 	const bool ends = (running->tool->effects & EFFECT_RUNS) != 0 ||
-			  running->cancelled || running->recalled || worker->of_call != 0;
+			  running->cancelled || running->batch.recalled ||
+			  worker->of_call != 0;
 
 	if (!ends)
 		cell_give_back(worker);
@@ -1770,19 +1882,19 @@ static void result_stands(struct running *running, struct worker_end *worker)
 /* True: the worker goes on with the next call of its batch. */
 static bool result_arrived(struct running *running, const struct frame *frame)
 {
-	struct worker_end *worker = running->worker;
+	struct worker_end *worker = running->busy.worker;
 
-	if (running->auditing) {
+	if (running->due != DUE_CALL) {
 		audit_arrived(running, frame);
 		cell_let_go(worker);
-		running->worker = NULL;
+		running->busy.worker = NULL;
 		if (!looks_again(running))
 			finish_next(running);
 		return false;
 	}
 	if (!result_take(running, frame))
 		return false;
-	running->worker = NULL;
+	running->busy.worker = NULL;
 	if (batch_go_on(running, worker)) {
 		running_finish(running);
 		return true;
@@ -1797,19 +1909,20 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 static void worker_lost(struct running *running)
 {
 	struct session *session = running->session;
-	bool was_made = running->worker->made;
+	bool was_made = running->busy.worker->made;
 
-	running->begun &= was_made;
-	running->lost = true;
-	if (running->worker->refused != NULL && !running->auditing) {
-		fail(running, running->worker->refused);
-		(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
-		running->worker = NULL;
+	if (!was_made)
+		running->changes = CHANGES_NONE;
+	running->busy.lost = true;
+	if (running->busy.worker->refused != NULL && running->due == DUE_CALL) {
+		fail(running, running->busy.worker->refused);
+		(void)cell_kill_worker(running->busy.worker, KILL_WAIT_MS);
+		running->busy.worker = NULL;
 		running_finish(running);
 		running_dispatch(session);
 		return;
 	}
-	if (!running->auditing) {
+	if (running->due == DUE_CALL) {
 		fail(running,
 		     !was_made ? not_taken
 		     : (running->tool->effects & EFFECT_RUNS) != 0
@@ -1820,11 +1933,11 @@ static void worker_lost(struct running *running)
 			     : "The worker that ran this call ended before it answered "
 			       "(killed, or out of memory). Files are whole: old or new. "
 			       "Try again, with less at once.");
-		groups_tell(&running->worker->group, session->policy, &running->result);
+		groups_tell(&running->busy.worker->group, session->policy, &running->result);
 	}
 	/* The worker may have sent something that is not a frame, and still live. */
-	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
-	running->worker = NULL;
+	(void)cell_kill_worker(running->busy.worker, KILL_WAIT_MS);
+	running->busy.worker = NULL;
 	if (was_made || cell_broken(session->cell) == NULL) {
 		finish_audited(running);
 		return;
@@ -1845,9 +1958,9 @@ static bool frame_arrived(void *context, const struct frame *frame)
 		worker_lost(running);
 	} else if (frame->kind == FRAME_RESULT) {
 		return result_arrived(running, frame);
-	} else if (frame->kind == FRAME_ENDING && running->heralds) {
-		running->heralds =
-			false; /* a worker that says it again and again is not believed */
+	} else if (frame->kind == FRAME_ENDING && running->busy.company == COMPANY_HERALD) {
+		/* A worker that says it again and again is not believed. */
+		running->busy.company = COMPANY_NOBODY;
 		running_stay(running->session, ENDING_US);
 		if (keeper_will_look(running->session->keeper, running))
 			cell_expect(running->session->cell, WANT_KEPT);

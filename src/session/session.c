@@ -115,7 +115,7 @@ static void cancel_all(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL;) {
 		struct running *next = at->next;
-		if (at->job == NULL && !at->quiet)
+		if (!running_is_quiet(at))
 			running_cancel(at);
 		at = next;
 	}
@@ -349,7 +349,6 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
 	session_mend(made);
-	session_put_left_away(made);
 	*session = made;
 	return true;
 }
@@ -367,14 +366,14 @@ void session_close(struct session *session)
 		return;
 	/* Cancel all at the same time: each may take its grace time. */
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
-		running_cancel(job->work);
+		running_cancel_work(job->work);
 	cancel_all(session);
 	const bool misses = keeper_misses_nested(session->keeper);
 	keeper_close(session->keeper);
 	session->keeper = NULL;
+	job_free_all(session);
 	while (session->first != NULL)
 		running_free(session->first);
-	job_free_all(session);
 	session_look_whole(session, misses);
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);

@@ -15,8 +15,8 @@
  * workers stay free for a call that wants one file. Searches are sent together with
  * searches only.
  *
- * running_become_job moves the work of a call to a job of the session and answers the
- * caller. The tool `job` is answered by the session, which asks the worker of the job:
+ * running_become_job answers the caller of a call, which goes on as a job of the session.
+ * The tool `job` is answered by the session, which asks the worker of the job:
  * the output of a job is kept there, bounded, and nowhere else. While a job that can
  * write runs, an audit is due: each call in the meantime starts with a look, and the
  * worker of the job looks at its end.
@@ -408,7 +408,7 @@ struct session {
 	bool own_loop;
 	struct cell *cell;
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
-	/* the first that is queued; running_set_state keeps it */
+	/* the first that is queued; running_step keeps it */
 	struct running *first_queued;
 	size_t queued_files, queued_others, busy_files, busy_others;
 	size_t queued_searches, busy_searches; /* of the file calls */
@@ -461,28 +461,82 @@ struct session {
 };
 
 /*
- * A call is also RUNNING_NEW while it awaits a job: it has no worker and is not counted.
- * RUNNING_AHEAD is like RUNNING_QUEUED, but a worker already has the call, behind another
- * call (running.c). A RUNNING_AHEAD call is not counted either.
+ * The life of a call, in its order. running_step (running.c) is the only function that
+ * sets the state, and its table says which state may follow which.
+ *
+ * A call passes from RUNNING_BUSY back to RUNNING_QUEUED when a fresh worker is to look at
+ * what the call left (enum running_due); its result stands from then on.
  */
 enum running_state {
-	RUNNING_NEW,
-	RUNNING_AHEAD,
-	RUNNING_QUEUED,
-	RUNNING_BUSY,
-	RUNNING_DONE
+	RUNNING_NEW,       /* it is being judged, or it is the session's own */
+	RUNNING_ASKING,    /* a person is asked, or a granted folder is being shown */
+	RUNNING_ELSEWHERE, /* the code of its tool carries it out, outside of the cell */
+	RUNNING_AWAITING, /* it has asked a job, and awaits the answer or the job's end */
+	RUNNING_AHEAD,    /* a worker has it already, behind another call (batch) */
+	RUNNING_QUEUED,   /* it waits for a worker */
+	RUNNING_BUSY,     /* a worker has it */
+	RUNNING_STANDING, /* its result stands; it is told after a checkpoint */
+	RUNNING_OVER,
 };
 
-/*
- * A call that goes on after its caller was answered. Its `work` is in the list of the
- * session's calls.
- */
+/* An event in the life of a call: a row in the table of running_step. */
+enum running_happening {
+	HAPPENS_JUDGED,    /* it may run as far as the policy goes */
+	HAPPENS_ELSEWHERE, /* the code of its tool begins */
+	HAPPENS_AWAITS,    /* it asks a job */
+	HAPPENS_QUEUED,    /* it wants a worker, for itself or for a look */
+	HAPPENS_GATHERED,  /* it goes along with the call before it in a batch */
+	HAPPENS_RECALLED,  /* that batch is dissolved */
+	HAPPENS_SENT,      /* a worker takes it */
+	HAPPENS_STANDS,    /* the keeper makes a checkpoint before its end */
+	HAPPENS_END,       /* its result is told */
+};
+
+/* The party that has made the call. */
+enum running_kind {
+	RUNNING_FOR_CALLER, /* a model's or a client's */
+	/* the front's: the policy need not name a tool that only reads */
+	RUNNING_FOR_FRONT,
+	RUNNING_FOR_SESSION, /* the session's own: no event tells of it */
+};
+
+/* The work for which the call wants a worker. */
+enum running_due {
+	DUE_CALL, /* the call itself */
+	/* the result stands: a fresh worker looks at what the call left */
+	DUE_LOOK,
+	DUE_MEND, /* like DUE_LOOK, but only to finish what dead fronts left */
+};
+
+/* Changes in the workspace by the call, as far as a keeper must know. */
+enum running_changes {
+	CHANGES_NONE,     /* no worker had it */
+	CHANGES_POSSIBLE, /* a worker had it */
+	CHANGES_SEEN,     /* and a checkpoint has seen what it changed */
+};
+
+/* The other calls that were under way when the call was sent. */
+enum running_company {
+	COMPANY_OTHERS, /* other calls, or there is one processor only */
+	COMPANY_NOBODY,
+	/* nobody, and its worker says when the result is about to come */
+	COMPANY_HERALD,
+};
+
+/* The writes that dead fronts left unfinished, and the worker of a call. */
+enum running_mends {
+	MENDS_NOTHING,
+	MENDS_GIVEN, /* the worker was given those writes, beside the call */
+	MENDS_DONE,  /* a worker that looked has finished its list of writes */
+};
+
+/* A call that goes on after its caller was answered, in the list of the session's jobs. */
 struct job {
 	struct session *session;
 	struct job *next;
 	int64_t number;
-	struct running *work;
-	int64_t ended_us; /* 0: it runs */
+	struct running *work; /* the call; NULL: the session closes */
+	int64_t ended_us;     /* 0: it runs */
 	/* how many questions its worker was asked and has answered, in order */
 	uint64_t asked, answered;
 	/* its worker has said, since the last question, that a program waits for input */
@@ -515,10 +569,119 @@ struct leave {
 	bool given;
 };
 
+/* The descriptors of a call, and the writes that it begins. */
+struct running_files {
+	int fds[REQUEST_FDS_MAX];
+	size_t fd_count;
+	uint32_t log; /* the number of its undo log */
+	int log_fd;   /* -1: it has none */
+	int plan_fd;  /* the changes of the session, for the patch; -1: none */
+	/*
+	 * The journal of the files that it writes, and the unfinished writes that the
+	 * journal of its dead worker lists; a fresh worker finishes those.
+	 */
+	struct pending_journal journal;
+	struct value *unfinished;
+};
+
+/* The time that a call has. */
+struct running_times {
+	int64_t began_us;
+	double timeout_s; /* < 0: none */
+	int64_t deadline_ms;
+	struct timer kill_timer;
+	struct timer patience; /* due when the call becomes a job */
+	double patience_s;     /* 0: none */
+};
+
+/* The questions that are put to a person or a client because of a call. */
+struct running_asking {
+	/* the verdict about which a person is asked; NULL: it may run */
+	struct verdict *wanted;
+	struct leave *leave; /* what its tool wants approved (tool.h); or NULL */
+	/* folders outside of the policy that it wants (approval.h); or NULL */
+	struct extra *extras;
+	bool worker_asked;      /* a worker that sees those folders is on its way */
+	struct approval *first; /* in the order of asking */
+	/* the id of the question of its tool that waits for an answer; 0: none */
+	int64_t question;
+	int64_t questions; /* how often its tool has asked, ELSEWHERE */
+};
+
+/* A call and its worker. */
+struct running_busy {
+	struct worker_end *worker; /* NULL: it has none now */
+	/* when the worker of its tool got it, by the clock of files; 0: not yet */
+	int64_t sent_ns;
+	bool audits; /* the worker first looks at what an earlier call may have left */
+	bool lost;   /* a worker ended before it answered */
+	enum audit_reach reach; /* of that audit */
+	size_t audits_of;       /* `audits_wanted` when the call was sent */
+	enum running_company company;
+	enum running_mends mends;
+};
+
+/* A call's place among calls that one worker has together (running.c). */
+struct running_batch {
+	/*
+	 * the call that ends before this one begins, and the call that begins after this
+	 * one; or NULL
+	 */
+	struct running *before, *after;
+	/* its worker still has later calls, which other workers make now */
+	bool recalled;
+	/* of the first call of a batch: due when that call is slow */
+	struct timer recall;
+};
+
+/* Files that killed gits may have left (guard.h, left.c). */
+struct running_left {
+	enum left_state state;
+	struct value *files; /* NULL: none */
+};
+
+/* A call's access to the network. */
+struct running_network {
+	bool asks; /* it was granted the network */
+	/* hosts refused to it, until the result is there; NULL: none */
+	struct value *refused;
+	/* host -> a person's answer, for as long as it runs; or NULL */
+	struct value *granted;
+};
+
+/*
+ * A call that asks a job. The caller of a call that has become a job gets its answer in the
+ * same way: the call asks itself.
+ */
+struct running_awaits {
+	struct job *job; /* whose end or answer it waits for; NULL: none */
+	enum job_wish wish;
+	uint64_t ask;       /* the number of its last question */
+	struct timer timer; /* due when it has waited long enough */
+};
+
+/* How far the code is that has started a call, and that frees it. */
+enum caller_state {
+	CALLER_WAITS,
+	CALLER_ANSWERED, /* and the call goes on as a job, or did so */
+	CALLER_GONE,     /* it has freed the call, which belongs to its job from now on */
+};
+
+/* The code that has started a call. */
+struct running_caller {
+	enum caller_state state;
+	/* the result for the caller, when the call has become a job */
+	struct tool_result answer;
+	void (*ending)(void *context, struct tool_result *result);
+	void (*done)(void *context, struct running *running);
+	void *context;
+};
+
 struct running {
 	struct session *session;
 	struct running *next, *previous;
 	char *id;
+	uint64_t number; /* its name for the proxy; never 0 */
 	const struct tool *tool;
 	struct value *arguments;
 	/* the numbers of them that were capped (schema.h); NULL: none */
@@ -531,91 +694,43 @@ struct running {
 	 * (policy/command.h); NULL: nothing much
 	 */
 	const struct command_harm *harm;
-	int fds[REQUEST_FDS_MAX];
-	size_t fd_count;
+	enum running_kind kind;
 	enum running_state state;
+	enum running_due due;
+	enum running_changes changes;
 	bool cancelled;
-	bool audits; /* its worker first looks at what an earlier call may have left */
-	enum audit_reach reach; /* of that audit */
-	size_t audits_of;       /* `audits_wanted` when it was sent */
-	bool quiet;             /* the session's own: no event tells of it */
-	bool terse;             /* its details may be left out */
-	/* called by the front: the policy need not name a tool that only reads */
-	bool by_front;
-	/* the result stands; a checkpoint is made before the result is told */
-	bool keeping;
-	bool begun;   /* a worker had it: it may have changed something */
-	bool looked;  /* a checkpoint has seen what it changed */
-	bool lost;    /* its worker ended before it answered */
-	uint32_t log; /* the number of its undo log */
-	int log_fd;   /* -1: it has none */
-	int plan_fd;  /* the changes of the session, for the patch; -1: none */
-	/*
-	 * The journal of the files that it writes, and the unfinished writes that the
-	 * journal of its dead worker lists; a fresh worker finishes those.
-	 */
-	struct pending_journal journal;
-	struct value *unfinished;
-	bool mends; /* its worker was given the writes that dead fronts left unfinished */
-	/* when it was sent there was no other call, and more than one processor */
-	bool alone;
-	bool heralds; /* its worker says when the result is about to come */
-	bool mending; /* it only finishes what dead fronts left; `auditing` is set, too */
-	bool mended;  /* its worker has finished those writes */
-	/* when the worker of its tool got it, by the clock of files; 0: not yet */
-	int64_t sent_ns;
-	enum left_state left_state;
-	/* files that killed gits may have left (guard.h); NULL: none */
-	struct value *left;
-	/* a fresh worker looks at what the call left before the call is answered */
-	bool auditing;
-	double timeout_s; /* < 0: none */
-	int64_t deadline_ms;
-	int64_t began_us;
-	struct worker_end *worker;
-	/*
-	 * in a batch: the call that ends before this one begins, and the call that begins
-	 * after this one; or NULL
-	 */
-	struct running *before, *after;
-	/* its worker still has later calls, which other workers make now */
-	bool recalled;
-	/* of the first call of a batch: due when that call is slow */
-	struct timer recall;
-	struct timer kill_timer;
-	bool asks;       /* it was granted the network */
-	uint64_t number; /* its name for the proxy; never 0 */
-	/* hosts refused to it, until the result is there; NULL: none */
-	struct value *refused;
-	/* the job whose work this call is; NULL: an ordinary call */
+	bool terse; /* its details may be left out */
+	struct running_files files;
+	struct running_times times;
+	struct running_asking asking;
+	struct running_batch batch;
+	struct running_busy busy;
+	struct running_left left;
+	struct running_network network;
+	struct running_awaits awaits;
+	/* the job that it has become, in which it goes on; NULL: an ordinary call */
 	struct job *job;
-	struct timer patience; /* due when the call becomes a job */
-	double patience_s;     /* 0: none */
-	struct job *awaits;    /* the job whose end or answer it waits for */
-	enum job_wish wish;
-	uint64_t ask; /* the number of its last question */
-	/* the id of the question that waits for an answer; 0: none */
-	int64_t question;
-	/* the verdict about which a person is asked; NULL: it may run */
-	struct verdict *wanted;
-	struct leave *leave; /* what its tool wants approved (tool.h); or NULL */
-	/* folders outside of the policy that it wants (approval.h); or NULL */
-	struct extra *extras;
-	bool asked_worker; /* a worker that sees those folders is on its way */
-	struct approval *first_approval; /* in the order of asking */
-	/* host -> a person's answer, for as long as it runs; or NULL */
-	struct value *granted;
+	struct running_caller caller;
 	struct tool_result result;
-	void (*ending)(void *context, struct tool_result *result);
-	void (*done)(void *context, struct running *running);
-	void *context;
 };
 
 /*
- * Move RUNNING to STATE and update the session's counts. A call without a tool may only
- * be new or done.
+ * Move RUNNING to the state that follows HAPPENING, and update the session's counts. A call
+ * without a tool can only end.
  */
-void running_set_state(struct running *running, enum running_state state);
+void running_step(struct running *running, enum running_happening happening);
+/* Does RUNNING belong to the session itself? */
+static inline bool running_is_quiet(const struct running *running)
+{
+	return running->kind == RUNNING_FOR_SESSION;
+}
+/* The result that the caller of RUNNING gets. */
+static inline struct tool_result *running_told(struct running *running)
+{
+	return running->job != NULL || running->caller.state != CALLER_WAITS
+		       ? &running->caller.answer
+		       : &running->result;
+}
 /* Calls of TOOL are the session's own: their changes belong to nobody's steps. */
 bool running_is_ours(const struct tool *tool);
 /*
@@ -638,6 +753,12 @@ void running_dispatch(struct session *session);
  * was read.
  */
 void running_finish(struct running *running);
+/* RUNNING goes on as JOB, which holds up no other call. Its caller is not answered yet. */
+void running_set_job(struct running *running, struct job *job);
+/* The answer for the caller of RUNNING, which goes on as a job, stands: tell it. */
+void running_tell(struct running *running);
+/* As running_cancel, also when the caller of RUNNING was answered. */
+void running_cancel_work(struct running *running);
 /*
  * TARGET was refused to the call NUMBER, or, when NUMBER is 0, to all calls that run
  * programs.
@@ -671,9 +792,6 @@ static inline bool job_writes(const struct session *session, const struct job *e
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);
 
-/* Queue the calls that share the worker of RUNNING again, for other workers. */
-void session_batch_recall(struct running *running);
-
 /* A quiet call of the session's own, of TOOL, that nobody has judged (call.c). */
 struct running *running_of_session(struct session *session, const struct tool *tool);
 
@@ -692,11 +810,10 @@ void session_look_whole(struct session *session, bool all);
 void running_take_left(struct running *running, struct tool_result *result);
 bool running_left_waits(struct running *running);
 struct value *running_left_carried(const struct running *running);
-/* The same for a session that was killed, before the first call of this session. */
-void session_put_left_away(struct session *session);
 /*
- * Finish or take back the writes that a killed front had begun in folders that a person had
- * granted to it (left.c).
+ * Before the first call of this session: finish or take back the writes that a killed front
+ * had begun in folders that a person had granted to it, and do the same as above for a
+ * session that was killed (left.c).
  */
 void session_mend(struct session *session);
 
@@ -705,8 +822,10 @@ void session_elsewhere_call(struct running *running);
 
 /* Carry out RUNNING, a call of the tool `job` (jobs.c). */
 void session_jobs_call(struct running *running);
-/* RUNNING, which asks a job or has just become one, is cancelled. */
+/* RUNNING, a call of the tool `job` that asks one, is cancelled. */
 void session_jobs_cancel(struct running *running);
+/* The call of JOB is over. */
+void session_jobs_over(struct job *job);
 /*
  * session_jobs_answered: JOB's worker has answered a question. session_jobs_waits: the
  * worker says that a program waits for input.
@@ -716,7 +835,5 @@ void session_jobs_waits(struct job *job);
 
 /* Make a denial the result of RUNNING. */
 void session_deny(struct running *running, const char *because, const char *rule);
-/* The command of RUNNING may run: drop the question about it. */
-void running_unwant(struct running *running);
 /* Begin RUNNING, which was judged and announced (call.c). */
 void running_proceed(struct running *running);

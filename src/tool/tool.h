@@ -135,11 +135,8 @@ struct tool {
 	 */
 	void (*begin)(void *keeper, struct running *running);
 	void (*stop)(void *keeper, struct running *running);
-	/*
-	 * ELSEWHERE: RUNNING goes on as the job WORK. From now on WORK is ended or
-	 * stopped.
-	 */
-	void (*moved)(void *keeper, struct running *running, struct running *work);
+	/* ELSEWHERE: a call may go on as a job after its caller was answered */
+	bool goes_on;
 	/*
 	 * The answer to running_ask of RUNNING, which goes on; NULL: the tool never
 	 * asks.

@@ -159,14 +159,6 @@ static struct remote_call *remote_call_find(const struct remote *remote,
 	return call;
 }
 
-void remote_move(struct remote *remote, const struct running *running, struct running *work)
-{
-	struct remote_call *call = remote_call_find(remote, running);
-
-	if (call)
-		call->running = work;
-}
-
 static void fail(struct running *running, const char *why)
 {
 	struct tool_result result;

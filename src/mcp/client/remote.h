@@ -72,8 +72,6 @@ const struct value *remote_tools(const struct remote *remote);
  * Afterwards running_end is called.
  */
 void remote_call(struct remote *remote, const char *name, struct running *running);
-/* WORK takes the place of RUNNING. */
-void remote_move(struct remote *remote, const struct running *running, struct running *work);
 /* Send ANSWER to the question that the server asked during RUNNING. */
 void remote_answer(struct remote *remote, const struct running *running,
 		   const struct value *answer);

@@ -541,13 +541,6 @@ static void remotes_stop(void *keeper, struct running *running)
 	remote_stop(tool->server->remote, running);
 }
 
-static void remotes_moved(void *keeper, struct running *running, struct running *work)
-{
-	const struct remotes_tool *tool = keeper;
-
-	remote_move(tool->server->remote, running, work);
-}
-
 static void remotes_answered(void *keeper, struct running *running,
 			     const struct value *answer)
 {
@@ -787,7 +780,7 @@ static void add_tool(struct remotes_server *server, const struct value *listing)
 		.where = ELSEWHERE,
 		.begin = remotes_begin,
 		.stop = remotes_stop,
-		.moved = remotes_moved,
+		.goes_on = true,
 		.answered = remotes_answered,
 		.keeper = tool,
 	};
