@@ -40,141 +40,59 @@ enum {
 	/* a look at what a watcher was told takes no longer, unless much was told */
 	KEEPER_TOLD_US = 300,
 	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */
-	RUN_DIGITS = 12,
 	/* tidy after so many logs; looking at all of them takes milliseconds */
 	UNDO_TIDY_EVERY = 32,
 };
 
-/* A command whose changes nobody has looked at yet. */
-struct keeper_owner {
-	char *title;
-	/*
-	 * when it ran, by the wall clock: a file that changed at another time was changed
-	 * by somebody else
-	 */
-	int64_t began_ms, ended_ms;
-	bool with_jobs; /* jobs wrote beside it */
-};
+/* Commands run without checkpoints. */
+static bool is_broken(const struct keeper *keeper)
+{
+	return keeper->reach != KEEPS_ALL;
+}
 
-struct keeper {
-	struct session *session;
-	char *folder;
-	uint64_t space;           /* of all stores together */
-	struct undo_store *store; /* NULL: not opened yet, or it cannot be */
-	char run[RUN_DIGITS + 1];
-	/* the list is taken to show the workspace as it is now */
-	bool fresh;
-	bool listed; /* this session has looked before */
-	bool owed;   /* a command has run since the list was made */
-	/* no store, or checkpoints fail: commands run without checkpoints */
-	bool broken;
-	struct buf trouble; /* a text to be told once, with the next result */
-	struct buf why;     /* broken: the reason */
-	bool tells_broken;  /* `why` is told in full, with the next command's result */
-	struct keeper_owner owes; /* the command that is owed a checkpoint */
-	bool owed_next; /* a command ended during a checkpoint: it is owed the next one */
-	struct keeper_owner owes_next;
-	int64_t turn_ms; /* when the turn began; 0: there is none */
-	/* the worker of the last look was lost: another one looks again */
-	bool lost_one;
-	/*
-	 * The worker that looks keeps the list, and writes a long one only when it is
-	 * told to: looks that were taken, rows that its list has, and whether the list on
-	 * the disk is an older one.
-	 */
-	uint64_t looks;
-	int64_t rows;
-	bool unsaved;
-	/* a look at the whole workspace is due, when there is time (checkpoint.h) */
-	bool owes_whole;
-	bool tends; /* the look under way is made for these two */
-	/* the checkpoint under way */
-	struct running *sync;
-	struct running *owner; /* the call that waits for it, or NULL */
-	struct running *over;  /* done, to be freed */
-	bool starting, is_step;
-	/*
-	 * The list, the next list and the log; the last two stay open when nothing was
-	 * written in them.
-	 */
-	int fds[3];
-	/*
-	 * The list that shows the workspace as this session saw it last; -1: no look was
-	 * taken yet. Another session may have put its own list in the place of this one.
-	 */
-	int own_list;
-	/*
-	 * An inotify instance and an eventfd (watcher.h); -1: not made yet. The changes
-	 * between two commands are others': one look for the next command keeps them, so
-	 * that the command cannot overwrite what nobody has seen.
-	 */
-	int events, pending;
-	bool watched;   /* the worker that looks watches with them */
-	bool caught_up; /* that look was made, or is under way */
-	uint32_t log;
-	bool blank; /* the log has no name yet */
-	/*
-	 * when the session rests: makes files for the next checkpoint, and that
-	 * checkpoint
-	 */
-	struct timer ahead;
-	bool settles, untidy;
-	bool overfull; /* tidying the store did not bring it below its ceiling */
-	bool young;    /* the last look found changes that it did not know */
-	/*
-	 * the object folder of the workspace's repository, O_PATH; -1: none, -2: not
-	 * looked yet
-	 */
-	int objects;
-	bool may_link;
-	int64_t look_us;
-	bool told_left, told_unwatched;
-	/* repositories deep in the workspace; NULL: none known */
-	struct value *nested;      /* as guard.h has it */
-	struct value *nested_keys; /* keys of their folders -> true */
-	size_t nested_bytes;
-	bool nested_looked, nested_full;
-	/* a look through all folders follows the look for the last command */
-	bool sweeping;
-	/* the repositories that the last look found must be audited: one more look */
-	bool again;
-	/*
-	 * the store is in memory: nothing can be undone, and commands are not looked at
-	 */
-	bool in_memory;
-	/*
-	 * the logs of this session that hold changes, in the order in which they were
-	 * written
-	 */
-	struct keeper_step {
-		uint32_t number;
-		/* written under other rights, by a session that was adopted */
-		bool foreign;
-	} * steps;
-	size_t step_count, step_room;
-	size_t looked; /* how many steps there were at the last look */
-	/* when the last look began, and the one under way, by the wall clock; 0: never */
-	int64_t looked_ms, looking_ms;
-	size_t handed; /* how many steps there were when a patch was last made */
-	uint64_t kept; /* bytes of these logs, in memory */
-	int64_t lost;  /* calls whose replaced files were not kept in memory any more */
-	/* changes that were found, by the calls themselves or by the looks after them */
-	uint64_t changes;
-	uint64_t writers; /* calls that have ended and could have changed something */
-	/* the changes, for the call that asks for them */
-	struct {
-		struct undo_plan plan;
-		/* the call that gets contents out of git, or NULL */
-		struct running *fetch;
-		struct running *over; /* done, to be freed */
-		/* the list of wanted contents, the contents, what git printed */
-		int fds[3];
-		/* a look at the changes of jobs was asked for, once */
-		bool looked;
-		bool begun, ready;
-		struct err trouble;
-	} patch;
-};
+/* Something may have changed since the list was made. */
+static void list_ages(struct keeper *keeper)
+{
+	if (keeper->list.state == LIST_FRESH)
+		keeper->list.state = LIST_OLD;
+}
+
+static bool is_under_way(const struct keeper_call *call)
+{
+	return call->running != NULL || call->starts;
+}
+
+/* CALL begins. It may be done, and DONE called, before this returns. */
+static void call_start(struct keeper *keeper, struct keeper_call *call,
+		       const struct request *request,
+		       void (*done)(void *context, struct running *running))
+{
+	call->starts = true;
+	struct running *running = session_start(keeper->session, request, done, keeper);
+	call->starts = false;
+	if (!running_is_done(running))
+		call->running = running;
+}
+
+/* RUNNING, of CALL, is done. It is freed later, because its own code calls this. */
+static void call_over(struct keeper_call *call, struct running *running)
+{
+	call->running = NULL;
+	call->over = running;
+}
+
+static void call_free(struct keeper_call *call)
+{
+	running_free(call->running);
+	running_free(call->over);
+	call->running = call->over = NULL;
+}
+
+static void descriptors_close(int fds[3])
+{
+	for (size_t i = 0; i < 3; i++)
+		fd_close(&fds[i]);
+}
 
 /*
  * Repositories deep in the workspace, which checkpoints find on their way. Those that
@@ -194,18 +112,19 @@ static bool is_known(const struct keeper *keeper, const char *key)
 {
 	const struct value *guard = cell_spec(keeper->session->cell)->guard;
 
-	return value_member(keeper->nested_keys, key) != NULL ||
+	return value_member(keeper->nested.keys, key) != NULL ||
 	       value_has_text(value_member(guard, "watched"), key);
 }
 
 static void note_full(struct keeper *keeper)
 {
-	if (!keeper->nested_full)
-		(void)buf_addf(&keeper->trouble,
-			       "[over %zu repositories lie deep in the workspace: from now on each "
-			       "command is followed by a look through all folders]\n",
-			       value_count(keeper->nested_keys));
-	keeper->nested_full = true;
+	if (keeper->nested.state >= NESTED_FULL)
+		return;
+	keeper->nested.state = NESTED_FULL;
+	(void)buf_addf(&keeper->words.trouble,
+		       "[over %zu repositories lie deep in the workspace: from now on each "
+		       "command is followed by a look through all folders]\n",
+		       value_count(keeper->nested.keys));
 }
 
 /*
@@ -219,13 +138,13 @@ static bool take_one(struct keeper *keeper, struct value *list, const char *key)
 	if (path == NULL || !path_within(path, session_workspace(keeper->session)) ||
 	    is_known(keeper, key))
 		return false;
-	keeper->nested_bytes += strlen(key);
-	if (value_count(keeper->nested_keys) >= NESTED_MAX ||
-	    keeper->nested_bytes > NESTED_BYTES_MAX) {
+	keeper->nested.bytes += strlen(key);
+	if (value_count(keeper->nested.keys) >= NESTED_MAX ||
+	    keeper->nested.bytes > NESTED_BYTES_MAX) {
 		note_full(keeper);
 		return false;
 	}
-	value_set_boolean(keeper->nested_keys, key, true);
+	value_set_boolean(keeper->nested.keys, key, true);
 	value_append(list, value_new_text(key));
 	return true;
 }
@@ -237,18 +156,11 @@ static bool take_one(struct keeper *keeper, struct value *list, const char *key)
  */
 static bool sweep_due(struct keeper *keeper)
 {
-	if (!keeper->nested_full || !keeper->is_step)
+	if (keeper->nested.state < NESTED_FULL || !keeper->look.is_step)
 		return false;
-	keeper->sweeping = !keeper->sweeping;
-	return keeper->sweeping;
-}
-
-static struct value *nested_new(void)
-{
-	struct value *nested = value_new_object();
-
-	value_set(nested, "watched", value_new_array());
-	return nested;
+	keeper->nested.state =
+		keeper->nested.state == NESTED_FULL ? NESTED_SWEEPING : NESTED_FULL;
+	return keeper->nested.state == NESTED_SWEEPING;
 }
 
 /* No command has run yet, so everything in these repositories was there before. */
@@ -257,8 +169,8 @@ static void take_first(struct keeper *keeper)
 	const struct value *guard = cell_spec(keeper->session->cell)->guard;
 	struct err err = {0};
 
-	if (!audit_begin_more(guard, keeper->nested, false, &err))
-		(void)buf_addf(&keeper->trouble,
+	if (!audit_begin_more(guard, keeper->nested.known, false, &err))
+		(void)buf_addf(&keeper->words.trouble,
 			       "[not all repositories deep in the workspace can be looked "
 			       "after: %s]\n",
 			       err.text);
@@ -271,21 +183,23 @@ static void take_first(struct keeper *keeper)
 static bool keeper_nested_take(struct keeper *keeper, const struct value *details)
 {
 	const struct value *found = value_member(details, "nested");
-	const bool is_first = !keeper->nested_looked;
+	const bool is_first = keeper->nested.state == NESTED_UNSEEN;
 	bool more = false;
 
 	if (cell_spec(keeper->session->cell)->guard == NULL)
 		return false;
-	keeper->nested_looked = true;
-	if (value_count(found) > 0 && keeper->nested == NULL) {
-		keeper->nested = nested_new();
-		keeper->nested_keys = value_new_object();
+	if (is_first)
+		keeper->nested.state = NESTED_SEEN;
+	if (value_count(found) > 0 && keeper->nested.known == NULL) {
+		keeper->nested.known = value_new_object();
+		value_set(keeper->nested.known, "watched", value_new_array());
+		keeper->nested.keys = value_new_object();
 	}
 	for (size_t i = 0; i < value_count(found); i++) {
 		const char *key = value_text(value_item(found, i));
 
 		if (key != NULL &&
-		    take_one(keeper, value_member(keeper->nested, "watched"), key))
+		    take_one(keeper, value_member(keeper->nested.known, "watched"), key))
 			more = true;
 	}
 	if (more && is_first)
@@ -299,12 +213,12 @@ static bool keeper_nested_take(struct keeper *keeper, const struct value *detail
 bool keeper_misses_nested(const struct keeper *keeper)
 {
 	return keeper != NULL &&
-	       (keeper->nested_full || (keeper->broken && !keeper->in_memory));
+	       (keeper->nested.state >= NESTED_FULL || keeper->reach == KEEPS_TOOLS);
 }
 
 const struct value *keeper_nested(const struct keeper *keeper)
 {
-	return keeper != NULL ? keeper->nested : NULL;
+	return keeper != NULL ? keeper->nested.known : NULL;
 }
 
 /*
@@ -340,13 +254,13 @@ static void keeper_nested_tell(struct keeper *keeper, struct tool_result *result
 		audit_split(result, &said);
 	else
 		split_failed(result, &said);
-	if (keeper->owner != NULL) {
-		audit_take(&keeper->owner->result, &said);
+	if (keeper->look.owner != NULL) {
+		audit_take(&keeper->look.owner->result, &said);
 	} else if (said.text.size > 0) {
 		/* The command was answered long ago. */
 		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
 				   str_trim(buf_str(&said.text)), NULL, &err);
-		(void)buf_addstr(&keeper->trouble, buf_str(&said.text));
+		(void)buf_addstr(&keeper->words.trouble, buf_str(&said.text));
 	}
 	tool_result_fini(&said);
 }
@@ -357,9 +271,9 @@ void keeper_nested_begin(struct keeper *keeper)
 
 	if (!value_is_true(value_member(guard, "partial")))
 		return;
-	(void)buf_addc(&keeper->trouble, '[');
-	audit_add_partial(&keeper->trouble, GIT_SCAN_FOLDERS, NULL);
-	(void)buf_adds(&keeper->trouble, ", the others when the session ends]\n");
+	(void)buf_addc(&keeper->words.trouble, '[');
+	audit_add_partial(&keeper->words.trouble, GIT_SCAN_FOLDERS, NULL);
+	(void)buf_adds(&keeper->words.trouble, ", the others when the session ends]\n");
 }
 
 /*
@@ -371,7 +285,7 @@ void keeper_nested_begin(struct keeper *keeper)
 /* Does a call wait for the session's changes, and has nobody begun to gather them? */
 static bool patch_is_wanted(const struct keeper *keeper)
 {
-	if (keeper->patch.begun)
+	if (keeper->patch.state != PATCH_NONE)
 		return false;
 	for (const struct running *at = keeper->session->first_queued; at != NULL;
 	     at = at->next) {
@@ -382,24 +296,13 @@ static bool patch_is_wanted(const struct keeper *keeper)
 	return false;
 }
 
-static void fetch_free(struct keeper *keeper)
-{
-	struct running *fetch = keeper->patch.fetch;
-
-	keeper->patch.fetch = NULL;
-	running_free(fetch);
-}
-
 static void patch_forget(struct keeper *keeper)
 {
-	fetch_free(keeper);
-	running_free(keeper->patch.over);
-	keeper->patch.over = NULL;
-	if (keeper->patch.begun)
+	call_free(&keeper->patch.fetch);
+	if (keeper->patch.state != PATCH_NONE)
 		undo_plan_fini(&keeper->patch.plan);
-	for (size_t i = 0; i < 3; i++)
-		fd_close(&keeper->patch.fds[i]);
-	keeper->patch.begun = keeper->patch.ready = false;
+	descriptors_close(keeper->patch.fds);
+	keeper->patch.state = PATCH_NONE;
 	keeper->patch.trouble.text[0] = '\0';
 }
 
@@ -414,10 +317,11 @@ static void plan_fill(const struct keeper *keeper, struct undo_plan *plan)
 	size_t kept = 0;
 
 	undo_plan_init(plan);
-	for (size_t i = 0; i < keeper->step_count; i++) {
-		plan->own = !keeper->steps[i].foreign;
+	for (size_t i = 0; i < keeper->steps.count; i++) {
+		plan->own = !keeper->steps.items[i].foreign;
 		foreign = foreign || !plan->own;
-		(void)undo_plan_add(plan, keeper->store, keeper->steps[i].number, NULL);
+		(void)undo_plan_add(plan, keeper->store, keeper->steps.items[i].number,
+				    NULL);
 	}
 	undo_plan_settle(plan);
 	for (size_t i = 0; foreign && i < plan->count; i++) {
@@ -434,9 +338,8 @@ static void fetch_done(void *context, struct running *running)
 	/* Contents that git cannot give are left out of the patch, which says so. */
 	if (running->result.status == RESULT_DONE)
 		(void)undo_plan_take_git(&keeper->patch.plan, keeper->patch.fds[1], NULL);
-	keeper->patch.ready = true;
-	keeper->patch.fetch = NULL;
-	keeper->patch.over = running;
+	keeper->patch.state = PATCH_READY;
+	call_over(&keeper->patch.fetch, running);
 }
 
 static bool fetch_begin(struct keeper *keeper, struct err *err)
@@ -460,13 +363,7 @@ static bool fetch_begin(struct keeper *keeper, struct err *err)
 		.by_front = true,
 		.quiet = true,
 	};
-	/* The call may be done, and freed, before session_start returns. */
-	keeper->starting = true;
-	struct running *running =
-		session_start(keeper->session, &request, fetch_done, keeper);
-	keeper->starting = false;
-	if (!running_is_done(running))
-		keeper->patch.fetch = running;
+	call_start(keeper, &keeper->patch.fetch, &request, fetch_done);
 	return true;
 }
 
@@ -478,13 +375,13 @@ static void patch_begin(struct keeper *keeper)
 {
 	struct err err = {0};
 
-	keeper->patch.begun = true;
+	keeper->patch.state = PATCH_BEGUN;
 	plan_fill(keeper, &keeper->patch.plan);
 	if (undo_plan_wants_git(&keeper->patch.plan) == 0)
-		keeper->patch.ready = true;
+		keeper->patch.state = PATCH_READY;
 	else if (!fetch_begin(keeper, &err)) {
 		keeper->patch.trouble = err;
-		keeper->patch.ready = true;
+		keeper->patch.state = PATCH_READY;
 	}
 }
 
@@ -509,11 +406,11 @@ static bool limits_print(const struct keeper *keeper, int fd, struct err *err)
 	struct buf text;
 	bool fine;
 
-	if (keeper->broken)
+	if (is_broken(keeper))
 		value_set_text(object, "without_commands",
-			       keeper->why.size > 0 ? keeper->why.data
-						    : "there is no state folder");
-	value_set_integer(object, "lost", keeper->lost);
+			       keeper->words.why.size > 0 ? keeper->words.why.data
+							  : "there is no state folder");
+	value_set_integer(object, "lost", keeper->steps.lost);
 	outside = names_of(keeper->session->outside);
 	if (outside != NULL)
 		value_set(object, "outside", outside);
@@ -539,7 +436,7 @@ static int patch_take(struct keeper *keeper, struct err *err)
 	auto_close int fd = -1;
 	bool fine = false;
 
-	if (!keeper->patch.ready)
+	if (keeper->patch.state != PATCH_READY)
 		(void)err_set(err, EIO, "the cell is broken");
 	else if (keeper->patch.trouble.text[0] != '\0')
 		*err = keeper->patch.trouble;
@@ -587,11 +484,11 @@ static void keeper_tell_unseen(struct keeper *keeper, const char *why);
  */
 static void keeper_give_up(struct keeper *keeper, const char *why)
 {
-	if (!keeper->broken) {
-		(void)buf_addstr(&keeper->why, str_trim(str_of(why)));
-		keeper->tells_broken = true;
+	if (!is_broken(keeper)) {
+		(void)buf_addstr(&keeper->words.why, str_trim(str_of(why)));
+		keeper->words.tells_why = true;
+		keeper->reach = KEEPS_TOOLS;
 	}
-	keeper->broken = true;
 	keeper_tell_unseen(keeper, why);
 }
 
@@ -601,12 +498,12 @@ static void keeper_give_up(struct keeper *keeper, const char *why)
  */
 static void keeper_tell_unseen(struct keeper *keeper, const char *why)
 {
-	const bool is_told = keeper->owner != NULL;
-	const bool owed = keeper->owed || keeper->owed_next;
+	const bool is_told = keeper->look.owner != NULL;
+	const bool owed = keeper->owes.owed || keeper->owes_next.owed;
 	struct buf text;
 	struct err err = {0};
 
-	keeper->owed = keeper->owed_next = false;
+	keeper->owes.owed = keeper->owes_next.owed = false;
 	if (!owed || is_told)
 		return;
 	buf_init(&text, ERR_TEXT_MAX + 8 * KEEPER_TITLE_MAX);
@@ -620,11 +517,11 @@ static void keeper_tell_unseen(struct keeper *keeper, const char *why)
 
 static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 {
-	if (keeper->trouble.size == 0)
+	if (keeper->words.trouble.size == 0)
 		return;
 	(void)buf_end_line(&result->text);
-	(void)buf_addstr(&result->text, buf_str(&keeper->trouble));
-	buf_clear(&keeper->trouble);
+	(void)buf_addstr(&result->text, buf_str(&keeper->words.trouble));
+	buf_clear(&keeper->words.trouble);
 }
 
 /*
@@ -635,8 +532,8 @@ static const char *unseen_why(const struct keeper *keeper, const struct running 
 {
 	if (running->changes != CHANGES_POSSIBLE || keeper->folder == NULL)
 		return NULL;
-	if (keeper->broken)
-		return keeper->why.data;
+	if (is_broken(keeper))
+		return keeper->words.why.data;
 	return cell_broken(keeper->session->cell);
 }
 
@@ -649,30 +546,19 @@ static void unseen_tell(struct keeper *keeper, const struct running *running,
 
 	if (why != NULL)
 		value_set_text(tool_details(result), "no_undo", why);
-	if (why == NULL && !keeper->tells_broken)
+	if (why == NULL && !keeper->words.tells_why)
 		return;
 	(void)buf_end_line(text);
-	if (keeper->tells_broken)
+	if (keeper->words.tells_why)
 		(void)buf_addf(text,
 			       "[what commands change cannot be undone, and repositories that "
 			       "they make deep in the workspace are not looked after: %s]\n",
-			       keeper->why.data);
+			       keeper->words.why.data);
 	else
 		(void)buf_addf(text,
 			       "[what this command has changed cannot be undone: %s]\n",
 			       why);
-	keeper->tells_broken = false;
-}
-
-/*
- * Add to RESULT, of the command RUNNING, why its changes cannot be undone, and the trouble
- * that a look has met.
- */
-static void keeper_tell_result(struct keeper *keeper, const struct running *running,
-			       struct tool_result *result)
-{
-	unseen_tell(keeper, running, result);
-	trouble_tell(keeper, result);
+	keeper->words.tells_why = false;
 }
 
 enum {
@@ -687,8 +573,7 @@ enum {
 static void stay_in_memory(struct keeper *keeper)
 {
 	keeper->store = undo_store_in_memory();
-	keeper->in_memory = true;
-	keeper->broken = true;
+	keeper->reach = KEEPS_MEMORY;
 }
 
 struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space)
@@ -703,12 +588,12 @@ struct keeper *keeper_new(struct session *session, const char *folder, uint64_t 
 	keeper->patch.fds[0] = keeper->patch.fds[1] = keeper->patch.fds[2] = -1;
 	if (folder == NULL)
 		stay_in_memory(keeper);
-	keeper->objects = -2;
-	keeper->own_list = keeper->events = keeper->pending = -1;
+	keeper->objects.fd = -2;
+	keeper->list.own = keeper->list.events = keeper->list.pending = -1;
 	for (size_t i = 0; i < 3; i++)
-		keeper->fds[i] = -1;
-	buf_init(&keeper->trouble, ERR_TEXT_MAX + 256);
-	buf_init(&keeper->why, ERR_TEXT_MAX);
+		keeper->look.fds[i] = -1;
+	buf_init(&keeper->words.trouble, ERR_TEXT_MAX + 256);
+	buf_init(&keeper->words.why, ERR_TEXT_MAX);
 	(void)!getrandom(&number, sizeof(number), 0);
 	(void)snprintf(keeper->run, sizeof(keeper->run), "%0*" PRIx64, RUN_DIGITS,
 		       number >> (64 - 4 * RUN_DIGITS));
@@ -730,7 +615,7 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 	if (strlen(run) != RUN_DIGITS || strspn(run, "0123456789abcdef") != RUN_DIGITS)
 		return;
 	memcpy(keeper->run, run, sizeof(keeper->run));
-	if (keeper->in_memory || !undo_store_steps(store, &steps, NULL))
+	if (keeper->reach == KEEPS_MEMORY || !undo_store_steps(store, &steps, NULL))
 		return;
 	for (size_t i = 0; i < steps.count; i++) {
 		const struct undo_step *step = &steps.steps[i];
@@ -740,28 +625,28 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 					!undo_store_is_ours(store, step->number));
 	}
 	undo_steps_fini(&steps);
-	keeper->looked = keeper->step_count;
+	keeper->steps.looked = keeper->steps.count;
 	if (handed)
-		keeper->handed = keeper->step_count;
+		keeper->steps.handed = keeper->steps.count;
 }
 
 bool keeper_has_news(const struct keeper *keeper)
 {
-	return keeper->owed || keeper->step_count > keeper->handed;
+	return keeper->owes.owed || keeper->steps.count > keeper->steps.handed;
 }
 
 void keeper_writes(const struct keeper *keeper, struct session_writes *writes)
 {
 	if (keeper == NULL)
 		return;
-	writes->found = keeper->changes + (uint64_t)keeper->lost;
+	writes->found = keeper->changes + (uint64_t)keeper->steps.lost;
 	writes->writers = keeper->writers;
-	writes->looks = !keeper->broken;
+	writes->looks = !is_broken(keeper);
 }
 
 bool keeper_keeps(const struct keeper *keeper)
 {
-	return !keeper->in_memory;
+	return keeper->reach != KEEPS_MEMORY;
 }
 
 struct undo_store *keeper_store(struct keeper *keeper)
@@ -787,13 +672,20 @@ struct undo_store *keeper_store(struct keeper *keeper)
  */
 static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign)
 {
-	if (keeper->step_count == keeper->step_room) {
-		keeper->step_room = keeper->step_room > 0 ? 2 * keeper->step_room : 16;
-		keeper->steps = memory_grow(keeper->steps, keeper->step_room,
-					    sizeof(*keeper->steps));
+	if (keeper->steps.count == keeper->steps.room) {
+		keeper->steps.room = keeper->steps.room > 0 ? 2 * keeper->steps.room : 16;
+		keeper->steps.items = memory_grow(keeper->steps.items, keeper->steps.room,
+						  sizeof(*keeper->steps.items));
 	}
-	keeper->steps[keeper->step_count++] =
+	keeper->steps.items[keeper->steps.count++] =
 		(struct keeper_step){.number = number, .foreign = foreign};
+}
+
+/* The log NUMBER is new. */
+static void untidy_note(struct keeper *keeper, uint32_t number)
+{
+	if (number % UNDO_TIDY_EVERY == 0)
+		keeper->rest.store = STORE_UNTIDY;
 }
 
 /* Make a log in the store; *NUMBER becomes its number. -1 with ERR. */
@@ -802,7 +694,8 @@ static int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta,
 {
 	int fd = undo_store_new_log(keeper->store, meta, number, err);
 
-	keeper->untidy |= fd >= 0 && *number % UNDO_TIDY_EVERY == 0;
+	if (fd >= 0)
+		untidy_note(keeper, *number);
 	return fd;
 }
 
@@ -850,7 +743,17 @@ static const struct running *keeper_waiting_command(const struct keeper *keeper)
 	return NULL;
 }
 
-static void keeper_release_owner(struct keeper *keeper);
+/* The call that waits for a checkpoint ends now, with the result that it has. */
+static void keeper_release_owner(struct keeper *keeper)
+{
+	struct running *owner = keeper->look.owner;
+
+	keeper->look.owner = NULL;
+	if (owner == NULL)
+		return;
+	running_finish(owner);
+}
+
 static void owe_job(struct keeper *keeper);
 static void keeper_sync_start(struct keeper *keeper);
 static bool keeper_tend(struct keeper *keeper);
@@ -878,41 +781,43 @@ static bool tool_waits(const struct keeper *keeper)
  */
 static bool others_wrote(const struct keeper *keeper)
 {
-	struct pollfd fds[] = {{.fd = keeper->events, .events = POLLIN},
-			       {.fd = keeper->pending, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = keeper->list.events, .events = POLLIN},
+			       {.fd = keeper->list.pending, .events = POLLIN}};
 
-	return keeper->watched && keeper->fresh && !keeper->caught_up &&
-	       keeper_waiting_command(keeper) != NULL &&
+	return keeper->list.watched && keeper->list.state == LIST_FRESH &&
+	       !keeper->list.caught_up && keeper_waiting_command(keeper) != NULL &&
 	       job_writer(keeper->session, NULL) == NULL && poll(fds, 2, 0) > 0;
 }
 
 void keeper_begin(struct keeper *keeper)
 {
-	if (keeper != NULL && keeper->sync == NULL && !keeper->starting &&
-	    (keeper->broken || is_lost(keeper)))
+	if (keeper != NULL && !is_under_way(&keeper->look.call) &&
+	    (is_broken(keeper) || is_lost(keeper)))
 		keeper_release_owner(keeper);
-	if (keeper == NULL || keeper->sync != NULL || keeper->starting ||
-	    keeper->patch.fetch != NULL || somebody_writes(keeper, NULL) || is_lost(keeper))
+	if (keeper == NULL || is_under_way(&keeper->look.call) ||
+	    is_under_way(&keeper->patch.fetch) || somebody_writes(keeper, NULL) ||
+	    is_lost(keeper))
 		return;
 	const bool wanted = patch_is_wanted(keeper);
 	/* The changes that a job has made so far belong to the patch, too. */
 	if (wanted && !keeper->patch.looked)
 		owe_job(keeper);
 	/* It holds what only a look at the whole workspace finds, too. */
-	if (wanted && !keeper->patch.looked && !keeper->broken && !keeper->owed &&
-	    keeper->owes_whole)
+	if (wanted && !keeper->patch.looked && !is_broken(keeper) && !keeper->owes.owed &&
+	    keeper->list.owes_whole)
 		(void)keeper_tend(keeper);
 	keeper->patch.looked = wanted;
-	if (keeper->owes_whole && !keeper->owed && tool_waits(keeper))
+	if (keeper->list.owes_whole && !keeper->owes.owed && tool_waits(keeper))
 		(void)keeper_tend(keeper);
 	if (others_wrote(keeper)) {
-		keeper->caught_up = true;
-		keeper->fresh = false;
+		keeper->list.caught_up = true;
+		list_ages(keeper);
 	}
-	if (!keeper->broken && keeper->sync == NULL &&
-	    (keeper->owed || (!keeper->fresh && keeper_waiting_command(keeper) != NULL)))
+	if (!is_broken(keeper) && keeper->look.call.running == NULL &&
+	    (keeper->owes.owed ||
+	     (keeper->list.state != LIST_FRESH && keeper_waiting_command(keeper) != NULL)))
 		keeper_sync_start(keeper);
-	if (wanted && keeper->sync == NULL)
+	if (wanted && keeper->look.call.running == NULL)
 		patch_begin(keeper);
 }
 
@@ -923,13 +828,14 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running)
 	if (keeper == NULL || running->due != DUE_CALL || is_lost(keeper) ||
 	    (!running_is_writer(running) && !wants))
 		return false;
-	if (keeper->sync != NULL || keeper->starting || keeper->patch.fetch != NULL)
+	if (is_under_way(&keeper->look.call) || is_under_way(&keeper->patch.fetch))
 		return true;
 	if (wants)
-		return !keeper->patch.ready;
-	if (keeper->broken || somebody_writes(keeper, NULL))
+		return keeper->patch.state != PATCH_READY;
+	if (is_broken(keeper) || somebody_writes(keeper, NULL))
 		return false;
-	return keeper->owed || (!keeper->fresh && running_is_command(running));
+	return keeper->owes.owed ||
+	       (keeper->list.state != LIST_FRESH && running_is_command(running));
 }
 
 static struct str title_of(const struct running *running)
@@ -967,9 +873,9 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 
 	if (keeper_store(keeper) == NULL)
 		return err_set(err, EIO, "there is no place to keep it");
-	if (keeper->in_memory &&
-	    (keeper->kept > MEMORY_MAX || keeper->step_count >= MEMORY_LOGS_MAX)) {
-		keeper->lost++;
+	if (keeper->reach == KEEPS_MEMORY &&
+	    (keeper->steps.kept > MEMORY_MAX || keeper->steps.count >= MEMORY_LOGS_MAX)) {
+		keeper->steps.lost++;
 		return true;
 	}
 	running->files.log_fd = keeper_new_log(keeper, &meta, &running->files.log, err);
@@ -978,12 +884,12 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 	return running->files.log_fd >= 0;
 }
 
-bool keeper_give(struct keeper *keeper, struct running *running, struct err *err)
+bool keeper_before(struct keeper *keeper, struct running *running, struct err *err)
 {
 	if (keeper == NULL || running->due != DUE_CALL || running_is_ours(running->tool))
 		return true;
 	if (running_is_command(running))
-		keeper->caught_up = false;
+		keeper->list.caught_up = false;
 	if (running->tool->wants_changes && running->files.fd_count == 0) {
 		running->files.fds[0] = running->files.plan_fd = patch_take(keeper, err);
 		running->files.fd_count = 1;
@@ -1030,6 +936,7 @@ static void owner_take(struct keeper_owner *owner, const struct running *running
 	const int64_t ran_ms = (clock_now_us() - running->times.began_us) / 1000;
 
 	free(owner->title);
+	owner->owed = true;
 	owner->with_jobs = job_writes(running->session, running->job);
 	owner->title = title_of_command(running, owner->with_jobs);
 	owner->ended_ms = clock_wall_ms() + 1;
@@ -1044,12 +951,11 @@ static void owe_job(struct keeper *keeper)
 {
 	const struct running *work = job_writer(keeper->session, NULL);
 
-	if (work == NULL || keeper->owed)
+	if (work == NULL || keeper->owes.owed)
 		return;
 	owner_take(&keeper->owes, work);
 	/* Nobody can say whether the job made what is found. */
 	keeper->owes.with_jobs = true;
-	keeper->owed = true;
 }
 
 /*
@@ -1058,27 +964,25 @@ static void owe_job(struct keeper *keeper)
  */
 static bool result_waits(const struct keeper *keeper)
 {
-	return keeper->session->one_call || keeper->look_us <= KEEPER_WAIT_US;
+	return keeper->session->one_call || keeper->look.us <= KEEPER_WAIT_US;
 }
 
 bool keeper_will_look(const struct keeper *keeper, const struct running *running)
 {
-	return keeper != NULL && running_is_command(running) && !keeper->broken &&
+	return keeper != NULL && running_is_command(running) && !is_broken(keeper) &&
 	       running->job == NULL && result_waits(keeper);
 }
 
-bool keeper_waits(struct keeper *keeper, struct running *running)
+bool keeper_after(struct keeper *keeper, struct running *running)
 {
-	if (keeper == NULL || !running_is_command(running) || keeper->broken)
+	if (keeper == NULL || !running_is_command(running) || is_broken(keeper))
 		return false;
 	/* The look that is under way may have passed the changed places already. */
-	if (keeper->sync != NULL || keeper->starting) {
-		keeper->owed_next = true;
+	if (is_under_way(&keeper->look.call)) {
 		owner_take(&keeper->owes_next, running);
 		return false;
 	}
-	keeper->owed = true;
-	keeper->fresh = false;
+	list_ages(keeper);
 	owner_take(&keeper->owes, running);
 	if (running->job != NULL || !result_waits(keeper) ||
 	    somebody_writes(keeper, running))
@@ -1087,7 +991,7 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	/* Its worker has answered: its time is not over any more, and it becomes no job. */
 	loop_remove_timer(&running->times.kill_timer);
 	loop_remove_timer(&running->times.patience);
-	keeper->owner = running;
+	keeper->look.owner = running;
 	return true;
 }
 
@@ -1099,14 +1003,14 @@ static void hand_over(struct keeper *keeper, struct tool_result *result)
 {
 	struct value *details = tool_details(result);
 
-	keeper->handed = keeper->step_count;
+	keeper->steps.handed = keeper->steps.count;
 	value_remove(details, "run");
 	value_remove(details, "last_step");
-	if (!keeper_keeps(keeper) || keeper->step_count == 0)
+	if (!keeper_keeps(keeper) || keeper->steps.count == 0)
 		return;
 	value_set_text(details, "run", keeper->run);
 	value_set_integer(details, "last_step",
-			  keeper->steps[keeper->step_count - 1].number);
+			  keeper->steps.items[keeper->steps.count - 1].number);
 }
 
 static void keeper_look_ahead(struct keeper *keeper);
@@ -1132,10 +1036,10 @@ static void log_end(struct keeper *keeper, struct running *running)
 	if (known && st.st_size == 0) {
 		undo_store_drop_log(keeper->store, running->files.log);
 	} else {
-		keeper->fresh = false;
+		list_ages(keeper);
 		keeper_add_step(keeper, running->files.log, false);
 		keeper->changes++;
-		keeper->kept += known ? (uint64_t)st.st_size : 0;
+		keeper->steps.kept += known ? (uint64_t)st.st_size : 0;
 	}
 	fd_close(&running->files.log_fd);
 }
@@ -1150,8 +1054,10 @@ void keeper_finish(struct keeper *keeper, struct running *running, struct tool_r
 	result_note(keeper, running, result);
 	if (is_over && running->files.log_fd >= 0)
 		log_end(keeper, running);
-	if (running_is_command(running))
-		keeper_tell_result(keeper, running, result);
+	if (running_is_command(running)) {
+		unseen_tell(keeper, running, result);
+		trouble_tell(keeper, result);
+	}
 	keeper_look_ahead(keeper);
 }
 
@@ -1165,18 +1071,18 @@ void keeper_cancel(struct keeper *keeper)
 	 */
 	if (!keeper->session->one_call)
 		keeper_release_owner(keeper);
-	else if (keeper->sync != NULL)
-		running_cancel(keeper->sync);
+	else if (keeper->look.call.running != NULL)
+		running_cancel(keeper->look.call.running);
 }
 
 void keeper_checkpoint(struct keeper *keeper, bool begins_turn)
 {
-	if (keeper == NULL || keeper->broken)
+	if (keeper == NULL || is_broken(keeper))
 		return;
 	const struct session *session = keeper->session;
 	if (begins_turn)
 		keeper->turn_ms = clock_wall_ms();
-	if (keeper->sync != NULL || keeper->starting || somebody_writes(keeper, NULL))
+	if (is_under_way(&keeper->look.call) || somebody_writes(keeper, NULL))
 		return;
 	for (size_t i = 0; session->offered[i] != NULL; i++) {
 		if ((session->offered[i]->effects & EFFECT_RUNS) == 0)
@@ -1185,7 +1091,7 @@ void keeper_checkpoint(struct keeper *keeper, bool begins_turn)
 		 * When a command is owed a look, that look is made now, and it serves as
 		 * the checkpoint.
 		 */
-		keeper->fresh = false;
+		list_ages(keeper);
 		keeper_sync_start(keeper);
 		return;
 	}
@@ -1198,7 +1104,7 @@ static void close_look(struct keeper *keeper, int64_t deadline)
 		if (keeper->session->cell != NULL)
 			keeper_begin(keeper);
 		/* A look that is owed to no command serves nobody any more. */
-		if (keeper->sync == NULL || !keeper->is_step)
+		if (keeper->look.call.running == NULL || !keeper->look.is_step)
 			return;
 		loop_turn(keeper->session->loop, deadline);
 	} while (clock_now_ms() < deadline);
@@ -1206,7 +1112,7 @@ static void close_look(struct keeper *keeper, int64_t deadline)
 
 static void sync_wait(const struct keeper *keeper, int64_t deadline)
 {
-	while (keeper->sync != NULL && clock_now_ms() < deadline)
+	while (keeper->look.call.running != NULL && clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
 }
 
@@ -1228,9 +1134,10 @@ static void keeper_end(struct keeper *keeper)
 
 	if (why == NULL)
 		why = "the session has ended before anybody had looked at it";
-	if (!keeper->broken)
-		(void)buf_adds(&keeper->why, why);
-	keeper->broken = true;
+	if (!is_broken(keeper)) {
+		(void)buf_adds(&keeper->words.why, why);
+		keeper->reach = KEEPS_TOOLS;
+	}
 	keeper_tell_unseen(keeper, why);
 }
 
@@ -1238,14 +1145,12 @@ static void keeper_end(struct keeper *keeper)
 static void keeper_tidy(struct keeper *keeper)
 {
 	/* Contents to which only a list refers that is not written yet would go. */
-	if (!keeper->untidy || keeper->in_memory || keeper->unsaved)
+	if (keeper->rest.store != STORE_UNTIDY || keeper->reach == KEEPS_MEMORY ||
+	    keeper->list.unsaved)
 		return;
-	keeper->overfull = !undo_store_tidy(keeper->store);
+	keeper->rest.store = undo_store_tidy(keeper->store) ? STORE_TIDY : STORE_OVERFULL;
 	(void)undo_projects_tidy(keeper->folder, keeper->space);
-	keeper->untidy = false;
 }
-
-static void keeper_sync_close(struct keeper *keeper);
 
 void keeper_close(struct keeper *keeper)
 {
@@ -1253,7 +1158,7 @@ void keeper_close(struct keeper *keeper)
 
 	if (keeper == NULL)
 		return;
-	loop_remove_timer(&keeper->ahead);
+	loop_remove_timer(&keeper->rest.timer);
 	/* The changes that the jobs have made until now are owed a look, too. */
 	while ((somebody_writes(keeper, NULL) || job_writes(keeper->session, NULL)) &&
 	       clock_now_ms() < deadline)
@@ -1261,28 +1166,27 @@ void keeper_close(struct keeper *keeper)
 	close_look(keeper, deadline);
 	close_tend(keeper, deadline);
 	keeper_end(keeper);
-	running_free(keeper->sync);
-	running_free(keeper->over);
-	keeper->sync = keeper->over = NULL;
+	call_free(&keeper->look.call);
 	/* The owner's look did not end in time, or never began. */
 	keeper_release_owner(keeper);
-	loop_remove_timer(&keeper->ahead);
+	loop_remove_timer(&keeper->rest.timer);
 	patch_forget(keeper);
-	keeper_sync_close(keeper);
+	descriptors_close(keeper->look.fds);
 	/* From here on this session does not need the contents to which its list refers. */
-	fd_close(&keeper->own_list);
-	fd_close(&keeper->events);
-	fd_close(&keeper->pending);
-	keeper->untidy |= keeper->overfull;
+	fd_close(&keeper->list.own);
+	fd_close(&keeper->list.events);
+	fd_close(&keeper->list.pending);
+	if (keeper->rest.store == STORE_OVERFULL)
+		keeper->rest.store = STORE_UNTIDY;
 	keeper_tidy(keeper);
 	undo_store_close(keeper->store);
-	free(keeper->steps);
-	if (keeper->objects >= 0)
-		(void)close(keeper->objects);
-	buf_fini(&keeper->trouble);
-	buf_fini(&keeper->why);
-	value_free(keeper->nested);
-	value_free(keeper->nested_keys);
+	free(keeper->steps.items);
+	if (keeper->objects.fd >= 0)
+		(void)close(keeper->objects.fd);
+	buf_fini(&keeper->words.trouble);
+	buf_fini(&keeper->words.why);
+	value_free(keeper->nested.known);
+	value_free(keeper->nested.keys);
 	free(keeper->owes.title);
 	free(keeper->owes_next.title);
 	free(keeper->folder);
@@ -1297,13 +1201,6 @@ enum {
 	STAY_MORE_US = 150, /* the time of a frame to the worker and back */
 };
 
-/* Close the files of a checkpoint. */
-static void keeper_sync_close(struct keeper *keeper)
-{
-	for (size_t i = 0; i < 3; i++)
-		fd_close(&keeper->fds[i]);
-}
-
 /*
  * A file in which nothing was written serves the next checkpoint. The list that was read
  * is closed later: when another list has its place, closing removes it from the disk, and
@@ -1311,10 +1208,11 @@ static void keeper_sync_close(struct keeper *keeper)
  */
 static void files_put_back(struct keeper *keeper)
 {
-	if (keeper->fds[1] >= 0 && undo_store_is_used(keeper->fds[1]))
-		fd_close(&keeper->fds[1]);
-	if (keeper->fds[2] >= 0 && (!keeper->blank || undo_store_is_used(keeper->fds[2])))
-		fd_close(&keeper->fds[2]);
+	if (keeper->look.fds[1] >= 0 && undo_store_is_used(keeper->look.fds[1]))
+		fd_close(&keeper->look.fds[1]);
+	if (keeper->look.fds[2] >= 0 &&
+	    (!keeper->look.blank || undo_store_is_used(keeper->look.fds[2])))
+		fd_close(&keeper->look.fds[2]);
 }
 
 /*
@@ -1325,28 +1223,29 @@ static void objects_open(struct keeper *keeper)
 {
 	struct buf path;
 
-	if (keeper->objects != -2)
+	if (keeper->objects.fd != -2)
 		return;
 	buf_init(&path, PATH_MAX);
 	(void)buf_addf(&path, "%s/.git", session_workspace(keeper->session));
 	auto_close int git = open(path.data, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	buf_fini(&path);
-	keeper->objects = git >= 0 ? openat(git, "objects",
-					    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-				   : -1;
-	keeper->may_link = keeper->objects >= 0 &&
-			   undo_store_links_from(keeper->store, keeper->objects);
+	keeper->objects.fd =
+		git >= 0 ? openat(git, "objects",
+				  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			 : -1;
+	keeper->objects.may_link = keeper->objects.fd >= 0 &&
+				   undo_store_links_from(keeper->store, keeper->objects.fd);
 }
 
 static struct undo_meta meta_of(const struct keeper *keeper, bool alone)
 {
 	return (struct undo_meta){
-		.work = keeper->is_step ? UNDO_BY_COMMAND : UNDO_CHECKPOINT,
+		.work = keeper->look.is_step ? UNDO_BY_COMMAND : UNDO_CHECKPOINT,
 		.run = keeper->run,
-		.tool = keeper->is_step ? "bash" : NULL,
-		.title = str_of(keeper->is_step ? keeper->owes.title : NULL),
+		.tool = keeper->look.is_step ? "bash" : NULL,
+		.title = str_of(keeper->look.is_step ? keeper->owes.title : NULL),
 		.wall_ms = clock_wall_ms(),
-		.since_ms = keeper->is_step ? keeper->looked_ms : 0,
+		.since_ms = keeper->look.is_step ? keeper->list.looked_ms : 0,
 		.turn_ms = keeper->turn_ms,
 		.alone = alone,
 	};
@@ -1355,12 +1254,12 @@ static struct undo_meta meta_of(const struct keeper *keeper, bool alone)
 /* Make the files of the next checkpoint that can be made early. False with ERR. */
 static bool keeper_sync_files(struct keeper *keeper, struct err *err)
 {
-	if (keeper->fds[1] < 0)
-		keeper->fds[1] = undo_store_new_list(keeper->store, err);
-	if (keeper->fds[2] < 0)
-		keeper->fds[2] = undo_store_blank_log(keeper->store);
-	keeper->blank = keeper->fds[2] >= 0;
-	return keeper->fds[1] >= 0;
+	if (keeper->look.fds[1] < 0)
+		keeper->look.fds[1] = undo_store_new_list(keeper->store, err);
+	if (keeper->look.fds[2] < 0)
+		keeper->look.fds[2] = undo_store_blank_log(keeper->store);
+	keeper->look.blank = keeper->look.fds[2] >= 0;
+	return keeper->look.fds[1] >= 0;
 }
 
 /*
@@ -1371,11 +1270,11 @@ static int list_open(const struct keeper *keeper, struct err *err)
 {
 	int fd;
 
-	if (keeper->own_list < 0)
+	if (keeper->list.own < 0)
 		return undo_store_open_list(keeper->store, err);
 	/* The worker of the last look has left the common position at the end. */
-	fd = lseek(keeper->own_list, 0, SEEK_SET) == 0
-		     ? fcntl(keeper->own_list, F_DUPFD_CLOEXEC, 3)
+	fd = lseek(keeper->list.own, 0, SEEK_SET) == 0
+		     ? fcntl(keeper->list.own, F_DUPFD_CLOEXEC, 3)
 		     : -1;
 	if (fd < 0)
 		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
@@ -1388,19 +1287,19 @@ static int list_open(const struct keeper *keeper, struct err *err)
  */
 static void list_take(struct keeper *keeper, bool written)
 {
-	if (!written && keeper->own_list >= 0)
+	if (!written && keeper->list.own >= 0)
 		return;
-	fd_close(&keeper->own_list);
-	keeper->own_list = fd_take(&keeper->fds[written ? 1 : 0]);
+	fd_close(&keeper->list.own);
+	keeper->list.own = fd_take(&keeper->look.fds[written ? 1 : 0]);
 }
 
 /* Without both descriptors the worker watches all the same, and nobody polls. */
 static void watch_open(struct keeper *keeper)
 {
-	if (keeper->events < 0)
-		keeper->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (keeper->pending < 0)
-		keeper->pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (keeper->list.events < 0)
+		keeper->list.events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (keeper->list.pending < 0)
+		keeper->list.pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
 static bool files_open_all(struct keeper *keeper, struct err *err)
@@ -1408,28 +1307,28 @@ static bool files_open_all(struct keeper *keeper, struct err *err)
 	const struct undo_meta meta = meta_of(keeper, false);
 
 	(void)keeper_store(keeper);
-	if (keeper->in_memory)
+	if (keeper->reach == KEEPS_MEMORY)
 		return err_set(err, EIO, "there is no place to keep it");
 	objects_open(keeper);
 	if (!keeper->session->one_call)
 		watch_open(keeper);
-	fd_close(&keeper->fds[0]);
-	keeper->fds[0] = list_open(keeper, err);
-	if (keeper->fds[0] < 0 || !keeper_sync_files(keeper, err))
+	fd_close(&keeper->look.fds[0]);
+	keeper->look.fds[0] = list_open(keeper, err);
+	if (keeper->look.fds[0] < 0 || !keeper_sync_files(keeper, err))
 		return false;
-	if (keeper->blank)
-		keeper->log = undo_store_next_number(keeper->store);
+	if (keeper->look.blank)
+		keeper->look.log = undo_store_next_number(keeper->store);
 	else
-		keeper->fds[2] = keeper_new_log(keeper, &meta, &keeper->log, err);
-	return keeper->fds[2] >= 0;
+		keeper->look.fds[2] = keeper_new_log(keeper, &meta, &keeper->look.log, err);
+	return keeper->look.fds[2] >= 0;
 }
 
 static void links_make(struct keeper *keeper, const struct value *names)
 {
 	for (size_t i = 0; i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
-		if (name != NULL && keeper->objects >= 0)
-			(void)undo_store_link(keeper->store, keeper->objects, name);
+		if (name != NULL && keeper->objects.fd >= 0)
+			(void)undo_store_link(keeper->store, keeper->objects.fd, name);
 	}
 }
 
@@ -1513,10 +1412,10 @@ static void left_note(struct keeper *keeper, const struct value *details)
 	int64_t files = value_integer(value_member(details, "left_files"));
 	char size[32];
 
-	if (files <= 0 || keeper->told_left)
+	if (files <= 0 || keeper->words.told_left)
 		return;
-	keeper->told_left = true;
-	(void)buf_addf(&keeper->trouble,
+	keeper->words.told_left = true;
+	(void)buf_addf(&keeper->words.trouble,
 		       "[%" PRId64 " files (%s) that git does not hold are more than undo "
 		       "keeps: what commands do to these stays]\n",
 		       files,
@@ -1537,8 +1436,8 @@ static void first_look_tell(const struct keeper *keeper, const struct tool_resul
 	struct buf text;
 	struct err err;
 
-	if (keeper->listed || keeper->turn_ms != 0 || waiting == NULL ||
-	    files < LOOK_TOLD_FROM)
+	if (keeper->list.state != LIST_UNKNOWN || keeper->turn_ms != 0 ||
+	    waiting == NULL || files < LOOK_TOLD_FROM)
 		return;
 	buf_init(&text, ERR_TEXT_MAX);
 	(void)buf_addf(&text,
@@ -1558,10 +1457,10 @@ static void unwatched_tell(struct keeper *keeper, const struct value *details)
 	const char *why = value_text(value_member(details, "unwatched"));
 	const int64_t files = value_integer(value_member(details, "files"));
 
-	if (why == NULL || files < LOOK_TOLD_FROM || keeper->told_unwatched)
+	if (why == NULL || files < LOOK_TOLD_FROM || keeper->words.told_unwatched)
 		return;
-	keeper->told_unwatched = true;
-	(void)buf_addf(&keeper->trouble,
+	keeper->words.told_unwatched = true;
+	(void)buf_addf(&keeper->words.trouble,
 		       "[changes in this workspace cannot be watched (%s): for undo, "
 		       "%" PRId64 " files are looked at with each command, %.2f s]\n",
 		       why, files,
@@ -1576,22 +1475,23 @@ static void look_note(struct keeper *keeper, const struct value *details)
 	const bool watched = value_is_true(value_member(details, "watched"));
 
 	if (value_is_true(value_member(details, "list")))
-		keeper->unsaved = false;
+		keeper->list.unsaved = false;
 	else if (differs)
-		keeper->unsaved = true;
-	keeper->owes_whole = (keeper->owes_whole && !all) ||
-			     value_is_true(value_member(details, "owes"));
-	keeper->young = differs && !watched;
-	keeper->watched = watched && keeper->events >= 0 && keeper->pending >= 0;
+		keeper->list.unsaved = true;
+	keeper->list.owes_whole = (keeper->list.owes_whole && !all) ||
+				  value_is_true(value_member(details, "owes"));
+	keeper->list.young = differs && !watched;
+	keeper->list.watched =
+		watched && keeper->list.events >= 0 && keeper->list.pending >= 0;
 	/* Watches of no use would go on as long as the instance does. */
 	if (!watched)
-		fd_close(&keeper->events);
-	keeper->rows = value_integer(value_member(details, "rows"));
-	keeper->look_us = all && watched ? KEEPER_TOLD_US
+		fd_close(&keeper->list.events);
+	keeper->list.rows = value_integer(value_member(details, "rows"));
+	keeper->look.us = all && watched ? KEEPER_TOLD_US
 					 : value_integer(value_member(details, "us"));
 	unwatched_tell(keeper, details);
 	if (value_is_true(value_member(details, "unknown")))
-		(void)buf_adds(&keeper->trouble,
+		(void)buf_adds(&keeper->words.trouble,
 			       "[what this command has changed cannot be undone: the list "
 			       "with which to compare was lost]\n");
 }
@@ -1607,29 +1507,29 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 					       : "the checkpoint failed");
 		return;
 	}
-	if (keeper->owner != NULL && keeper->owner->changes == CHANGES_POSSIBLE)
-		keeper->owner->changes = CHANGES_SEEN;
-	keeper->looks++;
+	if (keeper->look.owner != NULL && keeper->look.owner->changes == CHANGES_POSSIBLE)
+		keeper->look.owner->changes = CHANGES_SEEN;
+	keeper->list.looks++;
 	links_make(keeper, value_member(details, "link"));
 	const bool written = value_is_true(value_member(details, "list"));
 	if (written && !undo_store_take_list(keeper->store,
-					     keeper->own_list >= 0 ? keeper->own_list
-								   : keeper->fds[0],
+					     keeper->list.own >= 0 ? keeper->list.own
+								   : keeper->look.fds[0],
 					     &err)) {
 		keeper_give_up(keeper, err.text);
 		return;
 	}
 	list_take(keeper, written);
-	keeper->looked = keeper->step_count;
-	keeper->looked_ms = keeper->looking_ms;
+	keeper->steps.looked = keeper->steps.count;
+	keeper->list.looked_ms = keeper->list.looking_ms;
 	look_note(keeper, details);
 	first_look_tell(keeper, result);
-	keeper->listed = true;
+	keeper->list.state = LIST_FRESH;
 	left_note(keeper, details);
-	keeper->again = keeper_nested_take(keeper, details) && keeper->is_step;
-	if (keeper->owner != NULL) {
-		changes_tell(details, &keeper->owner->result);
-		unignored_tell(details, &keeper->owner->result);
+	keeper->look.again = keeper_nested_take(keeper, details) && keeper->look.is_step;
+	if (keeper->look.owner != NULL) {
+		changes_tell(details, &keeper->look.owner->result);
+		unignored_tell(details, &keeper->look.owner->result);
 	}
 }
 
@@ -1640,15 +1540,15 @@ static bool log_name(struct keeper *keeper, bool alone, int64_t unignored, struc
 	struct buf title;
 
 	buf_init(&title, 4 * KEEPER_TITLE_MAX);
-	if (keeper->is_step && unignored > 0) {
+	if (keeper->look.is_step && unignored > 0) {
 		(void)buf_adds(&title, "(not ");
 		(void)text_add_count(&title, (size_t)unignored, "file");
 		(void)buf_adds(&title, " that had been ignored) ");
 		(void)buf_addstr(&title, meta.title);
 		meta.title = buf_str(&title);
 	}
-	const bool fine = undo_store_name_log(keeper->store, keeper->fds[2], keeper->log,
-					      &meta, err);
+	const bool fine = undo_store_name_log(keeper->store, keeper->look.fds[2],
+					      keeper->look.log, &meta, err);
 	buf_fini(&title);
 	return fine;
 }
@@ -1660,7 +1560,7 @@ static bool log_has_more(const struct keeper *keeper)
 
 	undo_plan_init(&plan);
 	plan.own = true;
-	const bool fine = undo_plan_add(&plan, keeper->store, keeper->log, NULL);
+	const bool fine = undo_plan_add(&plan, keeper->store, keeper->look.log, NULL);
 	undo_plan_settle(&plan);
 	const bool more = !fine || plan.count > 0 || plan.refused.count > 0;
 	undo_plan_fini(&plan);
@@ -1676,22 +1576,22 @@ static void command_add_step(struct keeper *keeper)
 	uint32_t tools[UNDO_BESIDE_MAX];
 	size_t count = 0;
 
-	for (size_t i = keeper->looked; i < keeper->step_count && count < UNDO_BESIDE_MAX;
-	     i++) {
+	for (size_t i = keeper->steps.looked;
+	     i < keeper->steps.count && count < UNDO_BESIDE_MAX; i++) {
 		size_t at = count++;
 
 		/* The tools are in the order in which they ended. */
-		for (; at > 0 && tools[at - 1] > keeper->steps[i].number; at--)
+		for (; at > 0 && tools[at - 1] > keeper->steps.items[i].number; at--)
 			tools[at] = tools[at - 1];
-		tools[at] = keeper->steps[i].number;
+		tools[at] = keeper->steps.items[i].number;
 	}
 	if (count > 0)
-		undo_store_note_beside(keeper->store, keeper->log, tools, count,
+		undo_store_note_beside(keeper->store, keeper->look.log, tools, count,
 				       UNDO_BY_COMMAND);
 	if (count == 0 || log_has_more(keeper))
-		keeper_add_step(keeper, keeper->log, false);
+		keeper_add_step(keeper, keeper->look.log, false);
 	else
-		undo_store_note_beside(keeper->store, keeper->log, tools, count,
+		undo_store_note_beside(keeper->store, keeper->look.log, tools, count,
 				       UNDO_CHECKPOINT);
 }
 
@@ -1701,13 +1601,14 @@ static void command_add_step(struct keeper *keeper)
  */
 static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 {
-	const bool used = keeper->fds[2] >= 0 && undo_store_is_used(keeper->fds[2]);
+	const bool used =
+		keeper->look.fds[2] >= 0 && undo_store_is_used(keeper->look.fds[2]);
 	const struct value *strange = value_member(result->details, "strange");
-	const bool alone = keeper->is_step && !keeper->owes.with_jobs &&
+	const bool alone = keeper->look.is_step && !keeper->owes.with_jobs &&
 			   strange != NULL && value_integer(strange) == 0;
 	struct err err = {0};
 
-	if (used && keeper->blank &&
+	if (used && keeper->look.blank &&
 	    !log_name(keeper, alone,
 		      value_integer(value_member(result->details, "unignored")), &err)) {
 		if (err.code == EEXIST)
@@ -1715,28 +1616,18 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 		keeper_give_up(keeper, err.text);
 		return true;
 	}
-	if (!used && !keeper->blank && keeper->fds[2] >= 0)
-		undo_store_drop_log(keeper->store, keeper->log);
-	else if (used && keeper->is_step)
+	if (!used && !keeper->look.blank && keeper->look.fds[2] >= 0)
+		undo_store_drop_log(keeper->store, keeper->look.log);
+	else if (used && keeper->look.is_step)
 		command_add_step(keeper);
 	/*
 	 * A log may hold no changes, but only contents of files that are too young to be
 	 * known by their times.
 	 */
-	keeper->changes += keeper->is_step && has_changes(result->details);
-	keeper->untidy |= used && keeper->log % UNDO_TIDY_EVERY == 0;
+	keeper->changes += keeper->look.is_step && has_changes(result->details);
+	if (used)
+		untidy_note(keeper, keeper->look.log);
 	return true;
-}
-
-/* The call that waits for a checkpoint ends now, with the result that it has. */
-static void keeper_release_owner(struct keeper *keeper)
-{
-	struct running *owner = keeper->owner;
-
-	keeper->owner = NULL;
-	if (owner == NULL)
-		return;
-	running_finish(owner);
 }
 
 /*
@@ -1746,26 +1637,24 @@ static void keeper_release_owner(struct keeper *keeper)
  */
 static bool is_lost_once(struct keeper *keeper, const struct running *running)
 {
-	const bool again = running->busy.lost && !keeper->lost_one && !keeper->broken &&
-			   cell_broken(keeper->session->cell) == NULL;
+	const bool again = running->busy.lost && !keeper->look.lost_one &&
+			   !is_broken(keeper) && cell_broken(keeper->session->cell) == NULL;
 
-	keeper->lost_one = running->busy.lost;
-	if (again && !keeper->blank && keeper->fds[2] >= 0)
-		undo_store_drop_log(keeper->store, keeper->log);
+	keeper->look.lost_one = running->busy.lost;
+	if (again && !keeper->look.blank && keeper->look.fds[2] >= 0)
+		undo_store_drop_log(keeper->store, keeper->look.log);
 	return again;
 }
 
 /* A command that has ended during the look is owed a look of its own. */
 static void owe_next(struct keeper *keeper)
 {
-	if (!keeper->owed_next || keeper->broken)
+	if (!keeper->owes_next.owed || is_broken(keeper))
 		return;
-	keeper->owed_next = false;
-	keeper->owed = true;
-	keeper->fresh = false;
+	list_ages(keeper);
 	free(keeper->owes.title);
 	keeper->owes = keeper->owes_next;
-	keeper->owes_next.title = NULL;
+	keeper->owes_next = (struct keeper_owner){0};
 }
 
 static void sync_done(void *context, struct running *running)
@@ -1773,44 +1662,42 @@ static void sync_done(void *context, struct running *running)
 	struct keeper *keeper = context;
 	struct err err;
 
-	keeper->sync = NULL;
-	keeper->over = running;
-	keeper->tends = false;
+	call_over(&keeper->look.call, running);
+	keeper->look.tends = false;
 	if (is_lost_once(keeper, running) || !log_settle(keeper, &running->result)) {
 		/*
 		 * The look is still owed, and begins anew when the queue is next looked
 		 * at.
 		 */
-		keeper_sync_close(keeper);
+		descriptors_close(keeper->look.fds);
 		return;
 	}
-	keeper->fresh = true;
-	keeper->again = false;
+	keeper->look.again = false;
 	keeper_nested_tell(keeper, &running->result);
-	if (!keeper->broken)
+	if (!is_broken(keeper))
 		sync_take(keeper, &running->result);
 	files_put_back(keeper);
-	keeper->owed = keeper->again;
+	keeper->owes.owed = keeper->look.again;
 	/*
 	 * The worker of the next look audits first. A call that waits for this look waits
 	 * for the next one, too.
 	 */
-	if (keeper->again)
+	if (keeper->look.again)
 		return;
 	owe_next(keeper);
-	if (keeper->owner != NULL) {
+	if (keeper->look.owner != NULL) {
 		keeper_release_owner(keeper);
-	} else if (!keeper->broken) {
+	} else if (!is_broken(keeper)) {
 		/*
 		 * No call waits now, but one may wait for the next checkpoint: make its
 		 * files already.
 		 */
-		fd_close(&keeper->fds[0]);
+		fd_close(&keeper->look.fds[0]);
 		(void)keeper_sync_files(keeper, &err);
 		/* The session may have come to rest during this look. */
-		if (keeper->ahead.due_ms == CLOCK_NEVER &&
-		    (keeper->unsaved || keeper->owes_whole))
-			rest_tend(&keeper->ahead);
+		if (keeper->rest.timer.due_ms == CLOCK_NEVER &&
+		    (keeper->list.unsaved || keeper->list.owes_whole))
+			rest_tend(&keeper->rest.timer);
 	}
 }
 
@@ -1820,38 +1707,39 @@ static void keeper_sync_start(struct keeper *keeper)
 	auto_value struct value *arguments = value_new_object();
 	struct err err = {0};
 
-	running_free(keeper->over);
-	keeper->over = NULL;
+	running_free(keeper->look.call.over);
+	keeper->look.call.over = NULL;
 	/* Without an owner the look would count the changes of a job as nobody's. */
-	if (keeper->listed)
+	if (keeper->list.state != LIST_UNKNOWN)
 		owe_job(keeper);
-	keeper->is_step = keeper->owed;
+	keeper->look.is_step = keeper->owes.owed;
 	if (!files_open_all(keeper, &err)) {
-		keeper_sync_close(keeper);
+		descriptors_close(keeper->look.fds);
 		keeper_give_up(keeper, err.text);
 		keeper_release_owner(keeper);
 		return;
 	}
-	value_set_integer(arguments, "log", keeper->log);
-	value_set_boolean(arguments, "step", keeper->is_step);
-	if (keeper->is_step) {
+	value_set_integer(arguments, "log", keeper->look.log);
+	value_set_boolean(arguments, "step", keeper->look.is_step);
+	if (keeper->look.is_step) {
 		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
 		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
 	}
 	/* An empty list counts only when this session has seen an empty workspace. */
-	value_set_boolean(arguments, "known", keeper->listed && keeper->rows == 0);
+	value_set_boolean(arguments, "known",
+			  keeper->list.state != LIST_UNKNOWN && keeper->list.rows == 0);
 	value_set_boolean(arguments, "keep", !keeper->session->one_call);
-	value_set_integer(arguments, "looks", (int64_t)keeper->looks);
-	value_set_boolean(arguments, "stale", keeper->unsaved);
-	value_set_boolean(arguments, "whole", keeper->tends && keeper->owes_whole);
-	value_set_boolean(arguments, "write", keeper->tends);
-	value_set_boolean(arguments, "links", keeper->may_link);
+	value_set_integer(arguments, "looks", (int64_t)keeper->list.looks);
+	value_set_boolean(arguments, "stale", keeper->list.unsaved);
+	value_set_boolean(arguments, "whole", keeper->look.tends && keeper->list.owes_whole);
+	value_set_boolean(arguments, "write", keeper->look.tends);
+	value_set_boolean(arguments, "links", keeper->objects.may_link);
 	const struct request request = {
 		.tool = "checkpoint",
 		.arguments = arguments,
-		.fds = {keeper->fds[0], keeper->fds[1], keeper->fds[2], keeper->events,
-			keeper->pending},
-		.fd_count = keeper->events >= 0 && keeper->pending >= 0 ? 5 : 3,
+		.fds = {keeper->look.fds[0], keeper->look.fds[1], keeper->look.fds[2],
+			keeper->list.events, keeper->list.pending},
+		.fd_count = keeper->list.events >= 0 && keeper->list.pending >= 0 ? 5 : 3,
 		.by_front = true,
 		.quiet = true,
 	};
@@ -1859,16 +1747,11 @@ static void keeper_sync_start(struct keeper *keeper)
 	 * The look will take as long as the last one. A loop that sleeps meanwhile would
 	 * wake up later than the look ends.
 	 */
-	if (keeper->owner != NULL && keeper->session->cores > 1 &&
-	    keeper->look_us < STAY_MOST_US)
-		running_stay(keeper->session, keeper->look_us + STAY_MORE_US);
-	keeper->starting = true;
-	keeper->looking_ms = clock_wall_ms();
-	struct running *running =
-		session_start(keeper->session, &request, sync_done, keeper);
-	keeper->starting = false;
-	if (!running_is_done(running))
-		keeper->sync = running;
+	if (keeper->look.owner != NULL && keeper->session->cores > 1 &&
+	    keeper->look.us < STAY_MOST_US)
+		running_stay(keeper->session, keeper->look.us + STAY_MORE_US);
+	keeper->list.looking_ms = clock_wall_ms();
+	call_start(keeper, &keeper->look.call, &request, sync_done);
 }
 
 /*
@@ -1880,17 +1763,18 @@ static bool keeper_tend(struct keeper *keeper)
 {
 	struct buf title;
 
-	if (keeper->broken || keeper->sync != NULL || keeper->starting ||
-	    (!keeper->unsaved && !keeper->owes_whole))
+	if (is_broken(keeper) || is_under_way(&keeper->look.call) ||
+	    (!keeper->list.unsaved && !keeper->list.owes_whole))
 		return false;
-	keeper->tends = true;
-	if (keeper->owes_whole && !keeper->owed && keeper->fresh) {
+	keeper->look.tends = true;
+	if (keeper->list.owes_whole && !keeper->owes.owed &&
+	    keeper->list.state == LIST_FRESH) {
 		buf_init(&title, 4 * KEEPER_TITLE_MAX);
 		(void)buf_addf(&title, "(found later) %s",
 			       keeper->owes.title != NULL ? keeper->owes.title : "");
 		free(keeper->owes.title);
 		keeper->owes.title = buf_take(&title);
-		keeper->owed = true;
+		keeper->owes.owed = true;
 	}
 	keeper_sync_start(keeper);
 	return true;
@@ -1925,7 +1809,7 @@ static bool is_quiet(const struct session *session)
 /* Does nobody call, and may work be done that nobody waits for? */
 static bool is_resting(const struct keeper *keeper)
 {
-	return !keeper->broken && keeper->sync == NULL && !keeper->starting &&
+	return !is_broken(keeper) && !is_under_way(&keeper->look.call) &&
 	       keeper->store != NULL && is_quiet(keeper->session) && !is_lost(keeper);
 }
 
@@ -1946,33 +1830,33 @@ static void rest_tend(struct timer *timer)
 static void rest_due(struct timer *timer)
 {
 	struct keeper *keeper = timer->context;
-	const bool settles = keeper->settles;
+	const bool settles = keeper->rest.settles;
 	struct err err;
 
 	if (!is_resting(keeper))
 		return;
 	keeper_tidy(keeper);
 	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);
-	fd_close(&keeper->fds[0]);
+	fd_close(&keeper->look.fds[0]);
 	/*
 	 * Files that cannot be made now are made when they are needed, and a failure is
 	 * reported then.
 	 */
-	if (keeper->listed)
+	if (keeper->list.state != LIST_UNKNOWN)
 		(void)keeper_sync_files(keeper, &err);
 	/* A look that takes long would delay the next call. */
-	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US) {
-		if (keeper->unsaved || keeper->owes_whole)
+	if (keeper->list.state == LIST_UNKNOWN || keeper->look.us > KEEPER_WAIT_US) {
+		if (keeper->list.unsaved || keeper->list.owes_whole)
 			rest_tend(timer);
 		return;
 	}
-	if (!keeper->fresh || (keeper->young && settles))
+	if (keeper->list.state != LIST_FRESH || (keeper->list.young && settles))
 		keeper_checkpoint(keeper, false);
 	/* Do not look more often: somebody else may write here without end. */
-	keeper->settles = true;
+	keeper->rest.settles = true;
 	if (!settles)
 		timer->due_ms = clock_now_ms() + SETTLE_MS;
-	else if (keeper->unsaved || keeper->owes_whole)
+	else if (keeper->list.unsaved || keeper->list.owes_whole)
 		rest_tend(timer);
 }
 
@@ -1982,11 +1866,11 @@ static void rest_due(struct timer *timer)
  */
 static void keeper_look_ahead(struct keeper *keeper)
 {
-	struct timer *timer = &keeper->ahead;
+	struct timer *timer = &keeper->rest.timer;
 
-	if (keeper->broken || keeper->session->one_call)
+	if (is_broken(keeper) || keeper->session->one_call)
 		return;
-	keeper->settles = false;
+	keeper->rest.settles = false;
 	timer->due = rest_due;
 	timer->context = keeper;
 	timer->due_ms = clock_now_ms() + REST_MS;

@@ -1008,7 +1008,8 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	if (job_is_wanted(running))
 		job_begin_patience(running);
 	journal_give(running);
-	if (keeper_give(session->keeper, running, &err) && call_send(running, worker, &err)) {
+	if (keeper_before(session->keeper, running, &err) &&
+	    call_send(running, worker, &err)) {
 		running->changes = CHANGES_POSSIBLE;
 		if (running_is_quiet(running))
 			cell_hold(session->cell);
@@ -1574,7 +1575,7 @@ static void finish_next(struct running *running)
 {
 	struct session *session = running->session;
 
-	if (keeper_waits(session->keeper, running)) {
+	if (keeper_after(session->keeper, running)) {
 		running_dispatch(session);
 		return;
 	}
@@ -1869,7 +1870,7 @@ static void result_stands(struct running *running, struct worker_end *worker)
 
 	if (!ends)
 		cell_give_back(worker);
-	const bool waits = keeper_waits(session->keeper, running);
+	const bool waits = keeper_after(session->keeper, running);
 	if (!waits)
 		running_finish(running);
 	if (ends)
