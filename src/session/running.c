@@ -344,17 +344,6 @@ static bool runs_programs(const struct running *running, const struct running *e
 	       running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0;
 }
 
-static bool has_refused(const struct running *running, const char *target)
-{
-	for (size_t i = 0; i < value_count(running->network.refused); i++) {
-		const struct value *item = value_item(running->network.refused, i);
-
-		if (str_is(value_str(value_member(item, "target")), target))
-			return true;
-	}
-	return false;
-}
-
 /*
  * REMEDY NULL: the host was looked up, and the remedy is chosen when the call's words are
  * there.
@@ -362,20 +351,33 @@ static bool has_refused(const struct running *running, const char *target)
 static void refused_add(struct running *running, const char *target, const char *remedy,
 			bool guessed)
 {
-	struct value *item;
+	struct running_refused **at = &running->network.refused;
+	struct running_refused *made;
+	size_t count = 0;
 
-	if (value_count(running->network.refused) >= REFUSED_MAX ||
-	    has_refused(running, target))
+	for (; *at != NULL; at = &(*at)->next) {
+		if (strcmp((*at)->target, target) == 0)
+			return;
+		count++;
+	}
+	if (count >= REFUSED_MAX)
 		return;
-	item = value_new_object();
-	value_set_text(item, "target", target);
-	if (remedy != NULL)
-		value_set_text(item, "remedy", remedy);
-	if (guessed)
-		value_set_boolean(item, "guessed", true);
-	if (running->network.refused == NULL)
-		running->network.refused = value_new_array();
-	value_append(running->network.refused, item);
+	made = memory_alloc(sizeof(*made));
+	made->target = memory_copy(target);
+	made->remedy = memory_copy(remedy);
+	made->guessed = guessed;
+	*at = made;
+}
+
+static void refused_free(struct running *running)
+{
+	for (struct running_refused *next, *at = running->network.refused; at != NULL;
+	     at = next) {
+		next = at->next;
+		free(at->target);
+		free(at->remedy);
+		free(at);
+	}
 }
 
 void running_refused(void *context, uint64_t number, const char *target, const char *remedy)
@@ -523,21 +525,18 @@ static void tell_refused(struct running *running)
 	struct buf remedy;
 
 	buf_init(&remedy, 2 * NETWORK_REMEDY_MAX);
-	for (size_t i = 0; i < value_count(running->network.refused); i++) {
-		const struct value *item = value_item(running->network.refused, i);
-		const char *target = value_text(value_member(item, "target"));
-		const char *said = value_text(value_member(item, "remedy"));
-
+	for (const struct running_refused *at = running->network.refused; at != NULL;
+	     at = at->next) {
 		buf_clear(&remedy);
-		if (said == NULL)
-			remedy_add(running, target, &remedy);
+		if (at->remedy == NULL)
+			remedy_add(running, at->target, &remedy);
 		denial_add(&running->result,
 			   &(struct denial){
 				   .kind = DENIAL_NET,
-				   .target = target,
+				   .target = at->target,
 				   .rule = cell_spec(cell)->network_rule,
-				   .remedy = said != NULL ? said : remedy.data,
-				   .guessed = value_is_true(value_member(item, "guessed")),
+				   .remedy = at->remedy != NULL ? at->remedy : remedy.data,
+				   .guessed = at->guessed,
 			   });
 	}
 	buf_fini(&remedy);
@@ -1182,7 +1181,7 @@ void running_free(struct running *running)
 	value_free(running->capped);
 	value_free(running->plan);
 	value_free(running->trace);
-	value_free(running->network.refused);
+	refused_free(running);
 	value_free(running->left.files);
 	free(running->asking.wanted);
 	if (running->asking.leave != NULL)

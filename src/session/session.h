@@ -640,11 +640,19 @@ struct running_left {
 	struct value *files; /* NULL: none */
 };
 
+/* A host that was refused to a call. */
+struct running_refused {
+	struct running_refused *next;
+	char *target;
+	/* what helps; NULL: the host was looked up, and the call's words say it */
+	char *remedy;
+	bool guessed; /* another call may have asked for it */
+};
+
 /* A call's access to the network. */
 struct running_network {
-	bool asks; /* it was granted the network */
-	/* hosts refused to it, until the result is there; NULL: none */
-	struct value *refused;
+	bool asks;                       /* it was granted the network */
+	struct running_refused *refused; /* in the order of asking */
 	/* host -> a person's answer, for as long as it runs; or NULL */
 	struct value *granted;
 };
