@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a client with a progress token is told while the call runs. */
+/* The progress that a client with a token is told while the call runs. */
 struct progress {
 	struct value *token; /* of the params; NULL: nobody asked for notices */
 	struct timer tick;
