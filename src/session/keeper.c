@@ -1451,6 +1451,17 @@ static void first_look_tell(const struct keeper *keeper, const struct tool_resul
 	buf_fini(&text);
 }
 
+/* More has changed at once than the kernel keeps notices of: say so once. */
+static void missed_tell(struct keeper *keeper, const struct value *details)
+{
+	if (keeper->words.told_missed || !value_is_true(value_member(details, "missed")))
+		return;
+	keeper->words.told_missed = true;
+	(void)buf_adds(&keeper->words.trouble,
+		       "[more changed at once than could be followed, so for undo the whole "
+		       "workspace was looked at]\n");
+}
+
 /* In a large workspace that cannot be watched each command waits for a look: say so once. */
 static void unwatched_tell(struct keeper *keeper, const struct value *details)
 {
@@ -1490,6 +1501,7 @@ static void look_note(struct keeper *keeper, const struct value *details)
 	keeper->look.us = all && watched ? KEEPER_TOLD_US
 					 : value_integer(value_member(details, "us"));
 	unwatched_tell(keeper, details);
+	missed_tell(keeper, details);
 	if (value_is_true(value_member(details, "unknown")))
 		(void)buf_adds(&keeper->words.trouble,
 			       "[what this command has changed cannot be undone: the list "

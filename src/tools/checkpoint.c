@@ -1098,7 +1098,7 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	if (watcher_take(checkpoint->watcher, &told))
 		fine = look_at_names(&telling, &told);
 	else
-		telling.whole = true; /* changes were missed */
+		telling.whole = checkpoint->missed = true;
 	fine = take_found(&telling.looking, err) && fine;
 	folder_close(&telling);
 	undo_list_sort(&checkpoint->now);
@@ -1350,6 +1350,7 @@ static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 	value_set_boolean(details, "owes", checkpoint->owes);
 	value_set_boolean(details, "watched", kept != NULL && kept->watcher != NULL);
 	value_set_boolean(details, "unknown", checkpoint->unknown);
+	value_set_boolean(details, "missed", checkpoint->missed);
 	if (checkpoint->unwatched.text[0] != '\0')
 		value_set_text(details, "unwatched", checkpoint->unwatched.text);
 	value_set_integer(details, "rows", rows_count(checkpoint));
@@ -1525,9 +1526,12 @@ static bool look(struct checkpoint *checkpoint, int64_t *look_us, struct err *er
 		if (!whole)
 			return false;
 		/* Nothing was written yet: that comes after all was found. */
+		const bool missed = checkpoint->missed;
+
 		checkpoint_fini(checkpoint);
 		checkpoint_init(checkpoint, call);
 		checkpoint->log = log;
+		checkpoint->missed = missed;
 		if (!walk_start_open(&checkpoint->start, call, ".", err))
 			return false;
 	}

@@ -85,6 +85,7 @@ struct checkpoint {
 	bool unknown;
 	bool owes;            /* a look at the whole workspace is due */
 	bool hides;           /* tracked files that rules ignore have rows */
+	bool missed;          /* more changed than was told: all was looked at instead */
 	struct err unwatched; /* why changes are not watched; empty: they are, or need not be */
 };
 

@@ -21,6 +21,7 @@ import tap  # noqa: E402
 PROGRAM = os.path.abspath(sys.argv[2])
 ROUNDS, CHANGES = 30, 8
 WAIT_S = 120
+LEFT_S, TRIES = 10, 8
 HEADER, STATE = 8, 136
 KINDS = {1: "file", 2: "link", 3: "folder", 4: "ignored"}
 
@@ -449,6 +450,41 @@ def watching_worker(session):
         except OSError:
             pass  # it has just ended, or is somebody else's
     raise AssertionError("nobody watches")
+
+
+def bash_unfollowed(session, work, name, count):
+    """COUNT files made while nobody takes the kernel's notices: (was it so?, what was said of it)."""
+    pid, made = watching_worker(session), os.path.join(work, name + "-made")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        session.begin("bash", command=f"seq {count} | sed s/^/{name}-/ | xargs touch; touch {made}")
+        end = time.monotonic() + LEFT_S
+        # The worker may have been stopped in the look that this command waits for.
+        while not os.path.exists(made) and time.monotonic() < end:
+            time.sleep(0.05)
+        unfollowed = os.path.exists(made)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    said = "".join(part.get("text", "") for part in session.end()["content"])
+    return unfollowed, said + session.bash("true")
+
+
+@place
+def when_more_changes_than_can_be_followed_all_is_looked_at_and_that_is_told_once(root, work):
+    with open("/proc/sys/fs/inotify/max_queued_events", encoding="ascii") as file:
+        count = int(file.read()) // 2
+    plant(work)
+    session = Session(root, work)
+    session.bash("true")
+    said = []
+    for number in range(TRIES):
+        unfollowed, text = bash_unfollowed(session, work, f"f{number}", count)
+        said += [text] * unfollowed
+        if len(said) == 2:
+            break
+    session.close()
+    assert [text.count("more changed at once than could be followed") for text in said] == [1, 0], said
+    assert session.rows() == walk(work)
 
 
 def kill_watching_worker(session):
