@@ -385,12 +385,24 @@ static struct worker_end *best_of_all(struct cell *cell, enum worker_want want)
 	return found;
 }
 
+static bool resident_is_busy(const struct cell *cell)
+{
+	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next) {
+		if (at->resident && at->state == WORKER_BUSY)
+			return true;
+	}
+	return false;
+}
+
 static void cell_keep_ready(struct cell *cell, size_t waiting);
 
 struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, size_t waiting)
 {
 	struct worker_end *found = best_of_all(cell, want);
 
+	/* There is only one: another one would begin without what this one keeps. */
+	if (want == WANT_RESIDENT && resident_is_busy(cell))
+		return NULL;
 	if (found == NULL || cell_outlet_waits(cell)) {
 		cell_keep_ready(cell, waiting);
 		return NULL;

@@ -34,7 +34,7 @@ enum worker_want {
 	WANT_KEPT,
 	WANT_ANY,      /* programs of any tool */
 	WANT_PREPARED, /* a prepared one (tool.h) when there is one */
-	WANT_RESIDENT, /* the one that makes all these calls, and no others */
+	WANT_RESIDENT, /* the one that makes all these calls (tool.h) */
 	/* the resident one while it is idle, else as WANT_KEPT */
 	WANT_BY_RESIDENT,
 };
@@ -44,7 +44,7 @@ struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
 	bool prepared;
-	bool resident; /* for WANT_RESIDENT only */
+	bool resident; /* for WANT_RESIDENT and WANT_BY_RESIDENT only */
 	bool made;     /* the worker has reported that its walls stand */
 	/* the only call it serves, because it sees more (cell_ask_widened); 0: any */
 	uint64_t of_call;

@@ -332,3 +332,31 @@ bool network_check_ports(const struct network_entry *entries, size_t count, stru
 	}
 	return true;
 }
+
+struct network_said network_find_url(struct str text, const char *host)
+{
+	const struct str name = str_of(host), mark = STR("://");
+
+	for (size_t at = 0; (at = str_find(text, mark, at)) != (size_t)-1; at++) {
+		struct str behind = str_part(text, at + mark.size, SIZE_MAX);
+		struct network_said said = {
+			.plain = str_ends(str_part(text, 0, at), STR("http"))};
+		size_t digits = 1;
+
+		if (!str_starts(behind, name))
+			continue;
+		behind = str_part(behind, name.size, SIZE_MAX);
+		if (behind.size > 0 && behind.data[0] == ':') {
+			while (digits < behind.size && behind.data[digits] >= '0' &&
+			       behind.data[digits] <= '9')
+				digits++;
+			if (network_parse_port(str_part(behind, 1, digits - 1), &said.port))
+				return said;
+		} else if (behind.size == 0 ||
+			   strchr("/ ?#'\"\\,;)\n", behind.data[0]) != NULL) {
+			said.port = said.plain ? NETWORK_PORT_HTTP : NETWORK_PORT_TLS;
+			return said;
+		}
+	}
+	return (struct network_said){0};
+}

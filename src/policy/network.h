@@ -97,3 +97,12 @@ bool network_covers(const struct network_entry *entry, const struct network_entr
  * entries.
  */
 bool network_check_ports(const struct network_entry *entries, size_t count, struct err *err);
+
+/* How a text names a host in a URL. */
+struct network_said {
+	uint16_t port; /* 0: no URL names the host */
+	bool plain;    /* HTTP without TLS */
+};
+
+/* The first URL of HOST in TEXT: the port, and whether it is plain HTTP. */
+struct network_said network_find_url(struct str text, const char *host);

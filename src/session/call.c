@@ -385,8 +385,7 @@ bool session_emit(struct session *session, enum event_kind kind,
 	 * Somebody may be waiting for a long call of the session's own, so its progress
 	 * is reported.
 	 */
-	const bool is_silent =
-		running != NULL && running_is_quiet(running) && kind != EVENT_PROGRESS;
+	const bool is_silent = running != NULL && running->quiet && kind != EVENT_PROGRESS;
 
 	return session->sink.event == NULL || is_silent ||
 	       session->sink.event(session->sink.context, &event, err);
@@ -397,7 +396,7 @@ static bool announce(struct running *running, const struct request *request)
 	auto_value struct value *data = NULL;
 	struct err err;
 
-	if (running->session->sink.event == NULL || running_is_quiet(running))
+	if (running->session->sink.event == NULL || running->quiet)
 		return true;
 	data = value_new_object();
 	if (running->arguments != NULL)
@@ -426,9 +425,8 @@ static struct running *running_new(struct session *session, const struct request
 	running->number = ++session->next_id;
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
-	running->kind = request->quiet      ? RUNNING_FOR_SESSION
-			: request->by_front ? RUNNING_FOR_FRONT
-					    : RUNNING_FOR_CALLER;
+	running->kind = request->by_front ? RUNNING_FOR_FRONT : RUNNING_FOR_CALLER;
+	running->quiet = request->quiet;
 	running->terse = request->terse;
 	running->trace = value_ref(request->trace);
 	running->files.log_fd = running->files.plan_fd = -1;
@@ -490,7 +488,7 @@ static bool wants_leave(struct running *running)
 	struct buf subject;
 	bool wants;
 
-	if (running->tool->leave == NULL || running_is_quiet(running) ||
+	if (running->tool->leave == NULL || running->quiet ||
 	    !running->session->answers_approvals)
 		return false;
 	buf_init(&subject, APPROVAL_SUBJECT_MAX);
@@ -551,7 +549,7 @@ struct running *session_start(struct session *session, const struct request *req
 		run_in_front(running);
 		return running;
 	}
-	if (session->cancel_fd >= 0 && !running_is_quiet(running))
+	if (session->cancel_fd >= 0 && !running->quiet)
 		loop_add(session->loop, &session->cancel_watch);
 	/* A receiver of the event may have cancelled the call already. */
 	if (running->state != RUNNING_NEW)

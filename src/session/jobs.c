@@ -162,11 +162,12 @@ static void work_free(struct job *job)
 	struct running *work = job->work;
 
 	job->work = NULL;
+	/* Nothing that comes while the loop turns may answer its caller by a job without work. */
+	loop_remove_timer(&work->awaits.timer);
+	work->awaits.job = NULL;
 	running_cancel_work(work);
 	while (work->state != RUNNING_OVER)
 		loop_turn(job->session->loop, CLOCK_NEVER);
-	loop_remove_timer(&work->awaits.timer);
-	work->awaits.job = NULL;
 	work->job = NULL;
 	if (work->caller.state == CALLER_GONE)
 		running_free(work);
@@ -244,7 +245,7 @@ bool running_become_job(struct running *running)
 
 	/* Its result stands already when a look keeps it from ending. */
 	if (running->state >= RUNNING_STANDING || running->job != NULL ||
-	    running->awaits.job != NULL || !can_go_on(running) ||
+	    running->quiet || running->awaits.job != NULL || !can_go_on(running) ||
 	    running->asking.question != 0 || running->due != DUE_CALL ||
 	    running->cancelled || running->asking.first != NULL || !has_jobs(session) ||
 	    count_running(session) >= SESSION_JOBS_MAX)
@@ -714,7 +715,8 @@ static void end_call(struct running *running, struct job *job, int number)
 static void act(struct running *running, struct job *job, const char *action)
 {
 	const struct value *input = value_member(running->arguments, "input");
-	const bool asked = job->work->busy.worker != NULL && job->work->tool->answers;
+	const bool asked = job->work->busy.worker != NULL && job->work->tool->answers &&
+			   job->work->due == DUE_CALL;
 	struct ask ask = {.since = -1};
 
 	if (strcmp(action, "signal") == 0) {

@@ -290,11 +290,19 @@ void session_elsewhere_call(struct running *running)
 	running->tool->begin(running->tool->keeper, running);
 }
 
-static void elsewhere_cancel(struct running *running)
+/* RUNNING ends because of a cancel of which its worker was not told, or that has no worker. */
+static void cancel_take(struct running *running)
 {
+	tool_result_fini(&running->result);
+	tool_result_init(&running->result);
 	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
 			(double)(clock_now_us() - running->times.began_us) / 1e6);
 	running->result.status = RESULT_CANCELLED;
+}
+
+static void elsewhere_cancel(struct running *running)
+{
+	cancel_take(running);
 	stop(running);
 	elsewhere_over(running);
 }
@@ -425,40 +433,6 @@ static void hear_lookups(struct session *session, const struct running *ending)
 		outlet_read_lookups(fd, host_looked_up, &hearing);
 }
 
-/* How the words of a call say that it speaks to a host. */
-struct said {
-	uint16_t port; /* 0: no URL names the host */
-	bool plain;    /* HTTP without TLS */
-};
-
-/* The port that follows "://HOST" in TEXT, and whether the URL is plain HTTP. */
-static struct said url_said(struct str text, const char *host)
-{
-	const struct str name = str_of(host), mark = STR("://");
-
-	for (size_t at = 0; (at = str_find(text, mark, at)) != (size_t)-1; at++) {
-		struct str behind = str_part(text, at + mark.size, SIZE_MAX);
-		struct said said = {.plain = str_ends(str_part(text, 0, at), STR("http"))};
-		size_t digits = 1;
-
-		if (!str_starts(behind, name))
-			continue;
-		behind = str_part(behind, name.size, SIZE_MAX);
-		if (behind.size > 0 && behind.data[0] == ':') {
-			while (digits < behind.size && behind.data[digits] >= '0' &&
-			       behind.data[digits] <= '9')
-				digits++;
-			if (network_parse_port(str_part(behind, 1, digits - 1), &said.port))
-				return said;
-		} else if (behind.size == 0 ||
-			   strchr("/ ?#'\"\\,;)\n", behind.data[0]) != NULL) {
-			said.port = said.plain ? NETWORK_PORT_HTTP : NETWORK_PORT_TLS;
-			return said;
-		}
-	}
-	return (struct said){0};
-}
-
 /* The port of the entry of SPEC that lists HOST; 0: none does. */
 static uint16_t port_listed(const struct cell_spec *spec, const struct network_host *host)
 {
@@ -472,16 +446,16 @@ static uint16_t port_listed(const struct cell_spec *spec, const struct network_h
 	return 0;
 }
 
-static struct said said_of(const struct running *running, const char *host)
+static struct network_said said_of(const struct running *running, const char *host)
 {
-	struct said said;
+	struct network_said said;
 	struct buf words;
 
 	buf_init(&words, WORDS_MAX);
 	(void)value_print(running->arguments, 0, &words);
 	(void)buf_addc(&words, '\n');
 	(void)buf_addstr(&words, str_part(buf_str(&running->result.text), 0, WORDS_MAX / 2));
-	said = url_said(buf_str(&words), host);
+	said = network_find_url(buf_str(&words), host);
 	buf_fini(&words);
 	return said;
 }
@@ -496,7 +470,7 @@ static void remedy_add(const struct running *running, const char *target, struct
 {
 	const struct cell_spec *spec = cell_spec(running->session->cell);
 	const bool has_proxy = cell_outlet(running->session->cell) != NULL;
-	const struct said said = said_of(running, target);
+	const struct network_said said = said_of(running, target);
 	char entry[NETWORK_TEXT_MAX], carried[NETWORK_TEXT_MAX + sizeof("tcp://")];
 	char remedy[NETWORK_REMEDY_MAX];
 	struct network_host host;
@@ -683,7 +657,7 @@ static void result_note(struct running *running, struct tool_result *result)
 	struct session *session = running->session;
 
 	keeper_finish(session->keeper, running, result);
-	if (session->said == NULL || running_is_quiet(running))
+	if (session->said == NULL || running->quiet)
 		return;
 	audit_take(result, session->said);
 	tool_result_fini(session->said);
@@ -700,10 +674,9 @@ static void caller_answer(struct running *running, struct tool_result *result)
 	result_note(running, result);
 	if (running->caller.ending != NULL)
 		running->caller.ending(running->caller.context, result);
-	auto_value struct value *data =
-		session->sink.event != NULL && !running_is_quiet(running)
-			? tool_result_value(result)
-			: NULL;
+	auto_value struct value *data = session->sink.event != NULL && !running->quiet
+						? tool_result_value(result)
+						: NULL;
 	if (value_count(result->seen) > 0 && data != NULL)
 		value_set(data, "seen", value_copy(result->seen));
 	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err))
@@ -1010,7 +983,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	if (keeper_before(session->keeper, running, &err) &&
 	    call_send(running, worker, &err)) {
 		running->changes = CHANGES_POSSIBLE;
-		if (running_is_quiet(running))
+		if (running->quiet)
 			cell_hold(session->cell);
 		else
 			cell_call_sent(session->cell);
@@ -1038,7 +1011,7 @@ static enum worker_want wanted_worker(const struct running *running)
 	if (running->due == DUE_CALL && running->tool->resident &&
 	    !running->session->one_call)
 		return WANT_RESIDENT;
-	if (running->due == DUE_CALL && running->tool->by_resident)
+	if (running->due == DUE_CALL && running->tool->by_resident && !running->busy.walks)
 		return WANT_BY_RESIDENT;
 	if (is_file_call(running) || running->due != DUE_CALL)
 		return WANT_KEPT;
@@ -1091,6 +1064,17 @@ void running_dispatch(struct session *session)
 	}
 }
 
+/*
+ * Does RUNNING ask the resident worker for what it keeps? That takes a moment, and nothing
+ * ends the worker meanwhile, because the list would be lost.
+ */
+static bool asks_resident(const struct running *running)
+{
+	return running->tool != NULL && running->tool->by_resident &&
+	       running->due == DUE_CALL && running->busy.worker != NULL &&
+	       running->busy.worker->resident;
+}
+
 /* When the worker is killed that has not answered a cancel of now. */
 static int64_t cancel_due_ms(const struct running *running)
 {
@@ -1123,6 +1107,8 @@ void running_cancel_work(struct running *running)
 		return;
 	}
 	batch_recall(running);
+	if (asks_resident(running))
+		return;
 	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
@@ -1183,6 +1169,9 @@ void running_free(struct running *running)
 	value_free(running->trace);
 	refused_free(running);
 	value_free(running->left.files);
+	/* Those of a call that ends while the session closes are still open. */
+	fd_close(&running->files.log_fd);
+	fd_close(&running->files.plan_fd);
 	free(running->asking.wanted);
 	if (running->asking.leave != NULL)
 		free(running->asking.leave->subject);
@@ -1314,8 +1303,8 @@ static bool batch_print(struct running *running, const struct worker_end *worker
 {
 	const struct session *session = running->session;
 
-	if (!worker->made || worker->of_call != 0 || session->one_call ||
-	    !may_share(running) || has_duties(session->cell))
+	if (!worker->made || worker->of_call != 0 || worker->resident ||
+	    session->one_call || !may_share(running) || has_duties(session->cell))
 		return false;
 	gather(running);
 	if (running->batch.after == NULL)
@@ -1430,12 +1419,7 @@ static void worker_told(struct running *running, struct str payload)
 	auto_value struct value *data = NULL;
 	const struct value *progress, *total, *text;
 
-	/*
-	 * The call of a job has ended for its caller when it became the job: the caller
-	 * listens no more.
-	 */
-	if (running->job != NULL || payload.size > TELL_MAX ||
-	    !value_parse(payload, 0, &told, NULL))
+	if (payload.size > TELL_MAX || !value_parse(payload, 0, &told, NULL))
 		return;
 	data = value_new_object();
 	progress = value_member(told, "progress");
@@ -1486,8 +1470,8 @@ static bool may_ask(const struct running *running)
 	const struct session *session = running->session;
 
 	return session->answers_questions && session->sink.event != NULL &&
-	       !running_is_quiet(running) && !approval_is_open(running) &&
-	       running->job == NULL && !running->cancelled;
+	       !running->quiet && !approval_is_open(running) && running->job == NULL &&
+	       !running->cancelled;
 }
 
 /* False: nobody has received the question. */
@@ -1864,8 +1848,8 @@ static void result_stands(struct running *running, struct worker_end *worker)
 	 * done.
 	 */
 	const bool ends = (running->tool->effects & EFFECT_RUNS) != 0 ||
-			  running->cancelled || running->batch.recalled ||
-			  worker->of_call != 0;
+			  (running->cancelled && !asks_resident(running)) ||
+			  running->batch.recalled || worker->of_call != 0;
 
 	if (!ends)
 		cell_give_back(worker);
@@ -1877,6 +1861,26 @@ static void result_stands(struct running *running, struct worker_end *worker)
 	running_dispatch(session);
 	if (!waits)
 		cell_refill(session->cell);
+}
+
+/*
+ * The resident worker WORKER has answered RUNNING. True: its list does not serve the call,
+ * which is queued again for another worker.
+ */
+static bool walks_instead(struct running *running, struct worker_end *worker)
+{
+	if (running->cancelled || running->busy.walks ||
+	    !value_is_true(value_member(running->result.details, TOOL_NOT_LISTED)))
+		return false;
+	tool_result_fini(&running->result);
+	tool_result_init(&running->result);
+	running->busy.walks = true;
+	running->busy.worker = NULL;
+	running_step(running, HAPPENS_QUEUED);
+	loop_remove_timer(&running->times.kill_timer);
+	cell_give_back(worker);
+	running_dispatch(running->session);
+	return true;
 }
 
 /* True: the worker goes on with the next call of its batch. */
@@ -1894,6 +1898,14 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 	}
 	if (!result_take(running, frame))
 		return false;
+	if (asks_resident(running)) {
+		if (walks_instead(running, worker))
+			return false;
+		if (running->cancelled)
+			cancel_take(running);
+		result_stands(running, worker);
+		return false;
+	}
 	running->busy.worker = NULL;
 	if (batch_go_on(running, worker)) {
 		running_finish(running);
@@ -1973,7 +1985,7 @@ static bool frame_arrived(void *context, const struct frame *frame)
 	} else if (frame->kind == FRAME_WAITS) {
 		if (running->job != NULL)
 			session_jobs_waits(running->job);
-		else
+		else if (running->tool->answers)
 			(void)running_become_job(running);
 	} else if (running->job == NULL &&
 		   (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR)) {

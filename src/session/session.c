@@ -115,7 +115,7 @@ static void cancel_all(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL;) {
 		struct running *next = at->next;
-		if (!running_is_quiet(at))
+		if (!at->quiet)
 			running_cancel(at);
 		at = next;
 	}

@@ -494,10 +494,9 @@ enum running_happening {
 
 /* The party that has made the call. */
 enum running_kind {
-	RUNNING_FOR_CALLER, /* a model's or a client's */
-	/* the front's: the policy need not name a tool that only reads */
+	RUNNING_FOR_CALLER, /* a model or a client */
+	/* the front or the session: the policy need not name a tool that only reads */
 	RUNNING_FOR_FRONT,
-	RUNNING_FOR_SESSION, /* the session's own: no event tells of it */
 };
 
 /* The work for which the call wants a worker. */
@@ -615,6 +614,8 @@ struct running_busy {
 	int64_t sent_ns;
 	bool audits; /* the worker first looks at what an earlier call may have left */
 	bool lost;   /* a worker ended before it answered */
+	/* the resident worker's list did not serve it: any other worker makes it */
+	bool walks;
 	enum audit_reach reach; /* of that audit */
 	size_t audits_of;       /* `audits_wanted` when the call was sent */
 	enum running_company company;
@@ -707,6 +708,7 @@ struct running {
 	enum running_due due;
 	enum running_changes changes;
 	bool cancelled;
+	bool quiet; /* no event tells of it */
 	bool terse; /* its details may be left out */
 	struct running_files files;
 	struct running_times times;
@@ -727,11 +729,6 @@ struct running {
  * without a tool can only end.
  */
 void running_step(struct running *running, enum running_happening happening);
-/* Does RUNNING belong to the session itself? */
-static inline bool running_is_quiet(const struct running *running)
-{
-	return running->kind == RUNNING_FOR_SESSION;
-}
 /* The result that the caller of RUNNING gets. */
 static inline struct tool_result *running_told(struct running *running)
 {

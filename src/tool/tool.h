@@ -166,9 +166,12 @@ struct tool {
 	bool when_named;
 	/* not offered to models or clients, but used by the front (exec) */
 	bool internal;
-	/* one worker makes all its calls and no others, and keeps what it needs for them */
+	/* one worker makes all its calls, and keeps what it needs for them */
 	bool resident;
-	/* that worker, while it is idle, makes its calls too, from what it keeps */
+	/*
+	 * That worker, while it is idle, answers its calls too, from what it keeps. When it
+	 * cannot, it says so by TOOL_NOT_LISTED at once, and another worker makes the call.
+	 */
 	bool by_resident;
 	/*
 	 * For an internal tool: its calls are judged, including paths, as calls of this
@@ -194,6 +197,9 @@ struct tool {
 	 */
 	void (*rouse)(void *prepared);
 };
+
+/* A member of the details of a failed call, true; see `by_resident`. */
+#define TOOL_NOT_LISTED "not_listed"
 
 /*
  * Maximum of bytes of a result's text. A tool that gets here has ignored its own

@@ -1154,6 +1154,7 @@ enum { CHANGED_MAX = 1024 }; /* rows in `changed`, before they go into `rows` */
 
 /* Of this process, which serves one session: a call has no other place for it. */
 static struct kept *kept;
+static bool makes_looks; /* this is the worker that makes them */
 
 static void kept_free(void)
 {
@@ -1237,9 +1238,10 @@ static bool row_holds(const struct undo_row *row, const struct undo_list *newer,
 	       !str_is(row->path, UNDO_GIT) && !str_starts(row->path, STR(UNDO_GIT "/"));
 }
 
-bool checkpoint_each_name(struct str under,
-			  void (*each)(void *context, const struct undo_row *row),
-			  void *context)
+enum checkpoint_names checkpoint_each_name(struct str under,
+					   void (*each)(void *context,
+							const struct undo_row *row),
+					   void *context)
 {
 	char text[PATH_MAX + 1] = "";
 	const int size = under.size > 0 ? snprintf(text, sizeof(text), "%.*s/",
@@ -1247,12 +1249,14 @@ bool checkpoint_each_name(struct str under,
 					: 0;
 	const struct str prefix = {text, (size_t)size};
 
+	if (!makes_looks)
+		return CHECKPOINT_NO_LIST;
 	if (kept == NULL || kept->watcher == NULL || kept->wants_all || kept->hides ||
 	    prefix.size >= sizeof(text) || !watcher_is_quiet(kept->watcher))
-		return false;
+		return CHECKPOINT_STALE;
 	const struct undo_list *lists[] = {&kept->rows, &kept->changed, &kept->news,
 					   &no_rows, &no_rows};
-	for (size_t i = kept->news_are_all ? 2 : 0; i < 3; i++) {
+	for (size_t i = each == NULL ? 3 : kept->news_are_all ? 2 : 0; i < 3; i++) {
 		const struct undo_list *list = lists[i];
 
 		for (size_t at = undo_list_at(list, prefix);
@@ -1261,7 +1265,7 @@ bool checkpoint_each_name(struct str under,
 				each(context, &list->rows[at]);
 		}
 	}
-	return true;
+	return CHECKPOINT_LISTED;
 }
 
 /* FD_EVENTS and FD_PENDING are for the watcher, if they are given. */
@@ -1546,6 +1550,7 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 	struct err err = {0};
 
 	checkpoint_init(&checkpoint, call);
+	makes_looks = makes_looks || call_flag(call, "keep");
 	kept_settle((uint64_t)call_count(call, "looks", 0));
 	const uint64_t begin = checkpoint.log.at;
 	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&

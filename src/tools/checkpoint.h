@@ -89,16 +89,26 @@ struct checkpoint {
 	struct err unwatched; /* why changes are not watched; empty: they are, or need not be */
 };
 
+enum checkpoint_names {
+	CHECKPOINT_NO_LIST, /* this worker makes no looks */
+	/*
+	 * Something has changed since its last look, that look has failed, or tracked files
+	 * that rules ignore cannot be told from the others.
+	 */
+	CHECKPOINT_STALE,
+	CHECKPOINT_LISTED,
+};
+
 /*
  * Call EACH with the rows of all that the workspace holds in the folder UNDER (empty: in
  * the workspace itself), in no particular order, and with those that rules ignore, from
- * the list that this worker keeps; git's own folder is left out. False, without a call:
- * this worker keeps no list, something has changed since its last look, or tracked files
- * that rules ignore cannot be told from the others.
+ * the list that this worker keeps; git's own folder is left out. EACH is called only when
+ * the answer is CHECKPOINT_LISTED; it may be NULL.
  */
-bool checkpoint_each_name(struct str under,
-			  void (*each)(void *context, const struct undo_row *row),
-			  void *context);
+enum checkpoint_names checkpoint_each_name(struct str under,
+					   void (*each)(void *context,
+							const struct undo_row *row),
+					   void *context);
 
 /* The files of the repository whose git folder is GIT, an open one. */
 bool tracked_read(struct tracked_files *files, int git);

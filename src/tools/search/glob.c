@@ -222,18 +222,35 @@ static void glob_begin(struct glob *glob, size_t limit)
 	}
 }
 
-/* Find the files in the list that this worker keeps. False: it has none that is true now. */
+/*
+ * Find the files in the list that this worker keeps. False: it keeps none, or the list does
+ * not have them (glob_must_go).
+ */
 static bool glob_list(struct glob *glob, const struct walk_start *start, size_t limit,
 		      struct walk_summary *summary)
 {
 	struct glob_list list = {glob, start->fd, summary};
 
-	if (!str_is(buf_str(&start->shown), ".") || start->ignored)
+	if (!str_is(str_of(glob->path), ".") || start->ignored)
 		return false;
 	glob_begin(glob, limit);
-	glob->from_list = checkpoint_each_name(str_of(glob->under), glob_take, &list);
+	glob->from_list = checkpoint_each_name(str_of(glob->under), glob_take, &list) ==
+			  CHECKPOINT_LISTED;
 	ranking_sort(&glob->parts[0].best);
 	return glob->from_list;
+}
+
+/*
+ * This is the worker that makes looks: it does not walk, because a look would have to wait
+ * for it. RESULT says that another worker must make the call.
+ */
+static bool glob_must_go(struct tool_result *result)
+{
+	if (checkpoint_each_name(STR(""), NULL, NULL) == CHECKPOINT_NO_LIST)
+		return false;
+	value_set_boolean(tool_details(result), TOOL_NOT_LISTED, true);
+	(void)tool_fail(result, "The list of names does not have them.");
+	return true;
 }
 
 static void glob_walk(struct glob *glob, const struct walk_start *start,
@@ -354,11 +371,35 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 	glob_search_set_details(result, summary);
 }
 
+/* Search from START, and put the answer into RESULT. */
+static void glob_from(struct call *call, struct glob *glob,
+		      const struct walk_start *start, struct tool_result *result)
+{
+	const size_t limit = (size_t)call_count(call, "limit", GLOB_LIMIT);
+	const struct glob_part *all = &glob->parts[0];
+	struct walk_options options = {.call = call};
+	struct walk_summary summary;
+
+	walk_summary_init(&summary);
+	const bool listed = glob_list(glob, start, limit, &summary);
+	/* Of ignored files the list has no more than some names. */
+	const bool wants_more = !listed || (all->total == 0 && summary.ignored > 0);
+	if (!wants_more || !glob_must_go(result)) {
+		if (!listed)
+			glob_walk(glob, start, &options, limit, &summary);
+		glob_show(call, glob, start, &summary, result);
+		if (all->total == 0 && summary.end == WALK_COMPLETE && summary.ignored > 0) {
+			ranking_fini(&glob->parts[0].best);
+			glob_ignored(call, glob, start, result);
+		}
+		(void)glob_search_end(call, result, &summary);
+	}
+	walk_summary_fini(&summary);
+}
+
 static enum result_status glob_execute(struct call *call, struct tool_result *result)
 {
 	struct glob *glob;
-	struct walk_options options = {.call = call};
-	struct walk_summary summary;
 	struct walk_start start;
 	struct err err;
 
@@ -368,23 +409,11 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 	if (has_parent_step(glob->pattern)) {
 		(void)tool_fail(result, "pattern cannot climb with \"..\"; name the folder to "
 					"search as path instead.");
-	} else if (!walk_start_open(&start, call, glob->path, &err)) {
-		(void)shown_fail(call, result, glob->path, &err);
-		walk_start_fini(&start);
-	} else {
-		const size_t limit = (size_t)call_count(call, "limit", GLOB_LIMIT);
-
-		walk_summary_init(&summary);
-		if (!glob_list(glob, &start, limit, &summary))
-			glob_walk(glob, &start, &options, limit, &summary);
-		glob_show(call, glob, &start, &summary, result);
-		if (glob->parts[0].total == 0 && summary.end == WALK_COMPLETE &&
-		    summary.ignored > 0) {
-			ranking_fini(&glob->parts[0].best);
-			glob_ignored(call, glob, &start, result);
-		}
-		(void)glob_search_end(call, result, &summary);
-		walk_summary_fini(&summary);
+	} else if (str_is(str_of(glob->path), ".") || !glob_must_go(result)) {
+		if (walk_start_open(&start, call, glob->path, &err))
+			glob_from(call, glob, &start, result);
+		else
+			(void)shown_fail(call, result, glob->path, &err);
 		walk_start_fini(&start);
 	}
 	glob_fini(glob);
