@@ -1492,8 +1492,9 @@ static void look_note(struct keeper *keeper, const struct value *details)
 	keeper->list.owes_whole = (keeper->list.owes_whole && !all) ||
 				  value_is_true(value_member(details, "owes"));
 	keeper->list.young = differs && !watched;
-	keeper->list.watched =
-		watched && keeper->list.events >= 0 && keeper->list.pending >= 0;
+	/* Descriptors that were given to a later look are not those of its watcher. */
+	keeper->list.watched = value_is_true(value_member(details, "polled")) &&
+			       keeper->list.events >= 0 && keeper->list.pending >= 0;
 	/* Watches of no use would go on as long as the instance does. */
 	if (!watched)
 		fd_close(&keeper->list.events);

@@ -1148,6 +1148,7 @@ struct kept {
 	struct tracked_files tracked;
 	bool wants_all; /* the next look must be at the whole workspace */
 	bool hides;     /* tracked files that rules ignore have rows */
+	bool polled;    /* the watcher has the descriptors that the front polls */
 };
 
 enum { CHANGED_MAX = 1024 }; /* rows in `changed`, before they go into `rows` */
@@ -1353,6 +1354,8 @@ static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 	value_set_boolean(details, "differs", checkpoint->differs);
 	value_set_boolean(details, "owes", checkpoint->owes);
 	value_set_boolean(details, "watched", kept != NULL && kept->watcher != NULL);
+	value_set_boolean(details, "polled",
+			  kept != NULL && kept->watcher != NULL && kept->polled);
 	value_set_boolean(details, "unknown", checkpoint->unknown);
 	value_set_boolean(details, "missed", checkpoint->missed);
 	if (checkpoint->unwatched.text[0] != '\0')
@@ -1451,6 +1454,7 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 	kept->news_are_all = true;
 	kept->wants_all = false;
 	kept->hides = checkpoint->hides;
+	kept->polled = call->fds[FD_EVENTS] >= 0 && call->fds[FD_PENDING] >= 0;
 	return true;
 }
 
