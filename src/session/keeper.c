@@ -1774,6 +1774,7 @@ static void keeper_sync_start(struct keeper *keeper)
  */
 static bool keeper_tend(struct keeper *keeper)
 {
+	const struct str mark = STR("(found later) "), of = str_of(keeper->owes.title);
 	struct buf title;
 
 	if (is_broken(keeper) || is_under_way(&keeper->look.call) ||
@@ -1783,8 +1784,9 @@ static bool keeper_tend(struct keeper *keeper)
 	if (keeper->list.owes_whole && !keeper->owes.owed &&
 	    keeper->list.state == LIST_FRESH) {
 		buf_init(&title, 4 * KEEPER_TITLE_MAX);
-		(void)buf_addf(&title, "(found later) %s",
-			       keeper->owes.title != NULL ? keeper->owes.title : "");
+		if (!str_starts(of, mark))
+			(void)buf_addstr(&title, mark);
+		(void)buf_addstr(&title, of);
 		free(keeper->owes.title);
 		keeper->owes.title = buf_take(&title);
 		keeper->owes.owed = true;
