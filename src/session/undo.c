@@ -248,8 +248,7 @@ static bool is_beside(const struct undoing *undoing, const struct undo_step *oth
 	const int64_t since_ms = other->since_ms != 0 ? other->since_ms : other->wall_ms;
 	auto_free char *path = NULL;
 
-	return other->work != UNDO_BY_UNDO && !other->undone &&
-	       strcmp(other->run, step->run) != 0 && step->since_ms != 0 &&
+	return !other->undone && strcmp(other->run, step->run) != 0 && step->since_ms != 0 &&
 	       since_ms < step->wall_ms && other->wall_ms > step->since_ms &&
 	       step_touches(undoing->store, other->number, &undoing->plan, &path, NULL) &&
 	       path != NULL;

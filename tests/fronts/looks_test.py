@@ -431,6 +431,46 @@ def names_are_searched_in_the_list_that_looks_keep(root, work):
     assert any(end["from_list"] for end in ends), ends
 
 
+@place
+def a_search_in_an_ignored_folder_says_which_files_fit_there(root, work):
+    plant(work)
+    git(work, "init", "-q")
+    with open(os.path.join(work, ".gitignore"), "w", encoding="utf-8") as file:
+        file.write("build\n")
+    session = Session(root, work)
+    session.bash("mkdir build; echo > build/a.o")
+    assert not settled(session, lambda: kept_in_build(work))
+    for pattern in ("build/*.o", "build/a.o", "*.o"):
+        said = session.call("glob", pattern=pattern)
+        assert "Among ignored files (.gitignore) these fit: build/a.o" in said, (pattern, said)
+    session.close()
+
+
+def kept_in_build(work):
+    return {path: ("ignored", 0) if path == "build" else row for path, row in walk(work).items()
+            if not path.startswith("build/")}
+
+
+@place
+def an_undo_while_a_command_runs_is_told_when_that_command_is_undone(root, work):
+    plant(work)
+    session = Session(root, work)
+    session.bash("echo 2 >a/d/x")
+    session.begin("bash", command="echo >begun; until [ -e go ]; do sleep 0.05; done; echo 3 >>a/d/x")
+    while not os.path.exists(os.path.join(work, "begun")):
+        time.sleep(0.05)
+    undone = session.undo()
+    assert undone.returncode == 0 and "a/d/x" in undone.stdout, undone
+    with open(os.path.join(work, "go"), "w", encoding="utf-8"):
+        pass
+    session.end()
+    session.close()
+    steps = [json.loads(line) for line in session.undo("--list", "--json").stdout.splitlines()]
+    number = max(step["step"] for step in steps if "echo 3" in step["title"])
+    undone = session.undo(str(number))
+    assert "with what others changed" in undone.stdout, (undone, steps)
+
+
 def parent(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         return int(file.read().rpartition(")")[2].split()[1])

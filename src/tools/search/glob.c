@@ -382,8 +382,13 @@ static void glob_from(struct call *call, struct glob *glob,
 
 	walk_summary_init(&summary);
 	const bool listed = glob_list(glob, start, limit, &summary);
-	/* Of ignored files the list has no more than some names. */
-	const bool wants_more = !listed || (all->total == 0 && summary.ignored > 0);
+	/*
+	 * Of ignored files the list has no more than some names, and no name for one in an
+	 * ignored folder.
+	 */
+	const bool wants_more =
+		!listed ||
+		(all->total == 0 && (summary.ignored > 0 || glob->under[0] != '\0'));
 	if (!wants_more || !glob_must_go(result)) {
 		if (!listed)
 			glob_walk(glob, start, &options, limit, &summary);
