@@ -192,10 +192,11 @@ static int call_run(const struct options *options, FILE *out)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!tool_read_arguments(options, &input, &arguments, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
-		code = setup_open(&setup, options, &flags);
+	if (!tool_read_arguments(options, &input, &arguments, &err)) {
+		buf_fini(&input);
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	code = setup_open(&setup, options, &flags);
 	if (code == CODE_DONE)
 		code = call_with(options, &setup, arguments, by_place, out);
 	setup_fini(&setup);

@@ -399,10 +399,11 @@ static int call_run(const struct options *options, FILE *out)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!tool_read_arguments(options, &input, &arguments, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
-		code = setup_open(&setup, options, NULL);
+	if (!tool_read_arguments(options, &input, &arguments, &err)) {
+		buf_fini(&input);
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	code = setup_open(&setup, options, NULL);
 	if (code == CODE_DONE && !needs_no_server(&setup, options->words[0]) &&
 	    !setup_serve(&setup, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
