@@ -114,14 +114,16 @@ def fill(folder):
             file.write(LINE)
 
 
-def play_columns(columns):
-    """PLAY of a group whose commands are columns: .what is (server, calls, window, tool, …)."""
+def play_columns(columns, rest_ms=0):
+    """PLAY of a group whose commands are columns: .what is (server, calls, window, tool, …). Before each
+    column the servers rest for REST_MS."""
     def play(build, running, rounds, workspace):
         there = {}
         for server in columns.values():
             there.setdefault(server[0].name, server[0])
         order = list(there)
-        argv = [os.path.join(build, "bench", "mcp_client"), str(rounds), str(WARM_UP)]
+        argv = [os.path.join(build, "bench", "mcp_client"), str(rounds), str(WARM_UP),
+                str(rest_ms)]
         for server in there.values():
             argv += ["--server", *server.argv]
         for one in running:

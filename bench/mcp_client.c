@@ -1,9 +1,10 @@
 /*
- * mcp_client ROUNDS WARM_UP --server WORD… [--server WORD…]… --column N CALLS WINDOW PARAMS…: what
+ * mcp_client ROUNDS WARM_UP REST --server WORD… [--server WORD…]… --column N CALLS WINDOW PARAMS…: what
  * calls of MCP servers over stdio cost. Each column is a tools/call with PARAMS (JSON) at the Nth
  * server, made CALLS times with WINDOW of them under way; CALLS 0: the server's start until it
- * has answered `initialize`, with a new one. Columns take turns. Prints a line of microseconds
- * a round, tab between columns. A call that fails ends the measurement.
+ * has answered `initialize`, with a new one. Columns take turns, each after REST milliseconds, in
+ * which a server ends what it does behind its answer. Prints a line of microseconds a round, tab
+ * between columns. A call that fails ends the measurement.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -230,6 +231,14 @@ static int64_t play(const struct column *column, bool strict)
 	return now_ns() - began;
 }
 
+static void rest(long ms)
+{
+	const struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+
+	if (ms > 0)
+		(void)nanosleep(&pause, NULL);
+}
+
 static long number(const char *text)
 {
 	char *end;
@@ -250,10 +259,11 @@ int main(int argc, char **argv)
 	struct server servers[SERVERS_MAX] = {0};
 	struct column columns[COLUMNS_MAX];
 	size_t server_count = 0, column_count = 0;
-	long rounds = argc > 2 ? number(argv[1]) : 0,
-	     warm_up = argc > 2 ? number(argv[2]) : 0;
+	long rounds = argc > 3 ? number(argv[1]) : 0,
+	     warm_up = argc > 3 ? number(argv[2]) : 0,
+	     rest_ms = argc > 3 ? number(argv[3]) : 0;
 
-	for (int i = 3; i < argc;) {
+	for (int i = 4; i < argc;) {
 		if (strcmp(argv[i], "--server") == 0 && server_count < SERVERS_MAX) {
 			servers[server_count].argv = &argv[i + 1];
 			servers[server_count++].line = malloc(ANSWER_MAX);
@@ -279,6 +289,7 @@ int main(int argc, char **argv)
 	}
 	for (long round = -warm_up; round < rounds; round++)
 		for (size_t i = 0; i < column_count; i++) {
+			rest(rest_ms);
 			int64_t ns = play(&columns[i], round < 0);
 
 			if (round >= 0)
