@@ -282,11 +282,9 @@ void keeper_nested_begin(struct keeper *keeper)
  * the contents that git holds.
  */
 
-/* Does a call wait for the session's changes, and has nobody begun to gather them? */
-static bool patch_is_wanted(const struct keeper *keeper)
+/* Does a call wait for the session's changes? */
+static bool patch_is_asked(const struct keeper *keeper)
 {
-	if (keeper->patch.state != PATCH_NONE)
-		return false;
 	for (const struct running *at = keeper->session->first_queued; at != NULL;
 	     at = at->next) {
 		if (at->state == RUNNING_QUEUED && at->tool->wants_changes &&
@@ -798,7 +796,11 @@ void keeper_begin(struct keeper *keeper)
 	    is_under_way(&keeper->patch.fetch) || somebody_writes(keeper, NULL) ||
 	    is_lost(keeper))
 		return;
-	const bool wanted = patch_is_wanted(keeper);
+	const bool asked = patch_is_asked(keeper);
+	/* The call that asked was cancelled: the next one wants what has changed since, too. */
+	if (keeper->patch.state == PATCH_READY && !asked)
+		patch_forget(keeper);
+	const bool wanted = asked && keeper->patch.state == PATCH_NONE;
 	/* The changes that a job has made so far belong to the patch, too. */
 	if (wanted && !keeper->patch.looked)
 		owe_job(keeper);
