@@ -443,9 +443,9 @@ static struct running *running_new(struct session *session, const struct request
 	else
 		session->first = running;
 	session->last = running;
-	for (size_t i = 0; i < REQUEST_FDS_MAX; i++)
+	for (size_t i = 0; i < CALL_FDS_MAX; i++)
 		running->files.fds[i] = -1;
-	for (size_t i = 0; i < request->fd_count && i < REQUEST_FDS_MAX; i++)
+	for (size_t i = 0; i < request->fd_count && i < CALL_FDS_MAX; i++)
 		running->files.fds[running->files.fd_count++] = request->fds[i];
 	return running;
 }
@@ -540,8 +540,12 @@ struct running *session_start(struct session *session, const struct request *req
 	running->caller.done = done;
 	running->caller.ending = request->ending;
 	running->caller.context = context;
-	bool fits = judge(running, request);
-	if (!announce(running, request) || !fits) {
+	const bool fits = judge(running, request);
+	const bool told = announce(running, request);
+	/* A receiver of the event may have cancelled the call already. */
+	if (running->state != RUNNING_NEW)
+		return running;
+	if (!told || !fits) {
 		running_finish(running);
 		return running;
 	}
@@ -551,9 +555,6 @@ struct running *session_start(struct session *session, const struct request *req
 	}
 	if (session->cancel_fd >= 0 && !running->quiet)
 		loop_add(session->loop, &session->cancel_watch);
-	/* A receiver of the event may have cancelled the call already. */
-	if (running->state != RUNNING_NEW)
-		return running;
 	running_step(running, HAPPENS_JUDGED);
 	approval_ask(running);
 	return running;

@@ -121,7 +121,7 @@ static const struct {
 	[HAPPENS_RECALLED] = {IN(RUNNING_AHEAD), RUNNING_QUEUED},
 	[HAPPENS_SENT] = {IN(RUNNING_QUEUED) | IN(RUNNING_AHEAD), RUNNING_BUSY},
 	[HAPPENS_STANDS] = {IN(RUNNING_BUSY), RUNNING_STANDING},
-	/* A receiver of the first event may end a call that was just refused. */
+	/* In whichever state a call is, it can end. */
 	[HAPPENS_END] = {~0U, RUNNING_OVER},
 };
 
@@ -1098,7 +1098,7 @@ void running_cancel_work(struct running *running)
 		session_jobs_cancel(running);
 		return;
 	}
-	if (running->tool != NULL && running->tool->begin != NULL) {
+	if (running->state == RUNNING_ELSEWHERE) {
 		elsewhere_cancel(running);
 		return;
 	}
