@@ -1118,10 +1118,11 @@ static bool may_begin(const struct mcp_request *request)
 	       (request->mcp->load.waiting == 0 && has_room(request));
 }
 
-/* While requests wait, one under way must end before long. */
+/* While requests wait for those that have begun, one of these must end before long. */
 static void watch_stall(struct mcp *mcp)
 {
-	if (mcp->load.waiting > 0 && mcp->load.stall.due_ms == CLOCK_NEVER)
+	if (mcp->load.waiting > 0 && begun(mcp) >= mcp->load.begun_max &&
+	    mcp->load.stall.due_ms == CLOCK_NEVER)
 		mcp->load.stall.due_ms = clock_now_ms() + BUSY_MS;
 }
 
