@@ -250,8 +250,6 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.seen = wire->seen;
 	call.reader = &worker->reader;
 	call.cancelled = worker_cancel_waits(worker);
-	_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
-		       "a call takes a frame's all");
 	memcpy(call.fds, frame->fds, sizeof(call.fds));
 	return call;
 }

@@ -50,8 +50,6 @@
 /* The agent's name in sentences about a policy file, which names no agent. */
 #define POLICY_FILE_AGENT "policy"
 
-enum { OPTION_WORD_MAX = 32 };
-
 /* Holds a setup to the rights of the agents on whose behalf it works. */
 
 /*
@@ -1095,20 +1093,18 @@ static char *config_place(const char *given)
 	return path;
 }
 
-/* Does the verb have the option NAME? */
-static bool has_option(const struct options *options, const char *name)
+/* Does the verb have the option WORD ("--ask")? */
+static bool has_option(const struct options *options, const char *word)
 {
-	char word[OPTION_WORD_MAX];
 	bool apart;
 
-	(void)snprintf(word, sizeof(word), "--%s", name);
 	return options_find(options->rows, word, &apart) != NULL;
 }
 
 /* Take --minimum-level, for verbs that have it, before that of the configuration. */
 static void take_level(struct setup *setup, const struct options *options)
 {
-	if (!has_option(options, "minimum-level") ||
+	if (!has_option(options, "--minimum-level") ||
 	    !options_given(options, "minimum-level"))
 		return;
 	setup->minimum_level = (unsigned)options_count(options, "minimum-level", 0);
@@ -1240,9 +1236,9 @@ int setup_open(struct setup *setup, const struct options *options,
 
 		return policy_words_complain(CODE_FAILED, &words, err.text);
 	}
-	if ((has_option(options, "allow-host") && !add_hosts(setup, options, &err)) ||
-	    (has_option(options, "ask") && !add_asks(setup, options, &err)) ||
-	    (has_option(options, "budget-seconds") &&
+	if ((has_option(options, "--allow-host") && !add_hosts(setup, options, &err)) ||
+	    (has_option(options, "--ask") && !add_asks(setup, options, &err)) ||
+	    (has_option(options, "--budget-seconds") &&
 	     !set_limits(options, &setup->policy->limits, &err)))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (flags != NULL && flags->serves && !setup_serve(setup, &err))

@@ -40,6 +40,7 @@
 #include "guard/guard.h"
 #include "policy/policy.h"
 #include "process/loop.h"
+#include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/event.h"
 #include "tool/tool.h"
@@ -224,14 +225,12 @@ void session_recall(struct session *session, const struct value *seen);
 const char *session_run(const struct session *session);
 void session_adopt(struct session *session, const char *run, bool handed);
 
-enum { REQUEST_FDS_MAX = 5 };
-
 struct request {
 	const char *tool;
 	const struct value *arguments; /* an object; NULL: see arguments_text */
 	struct str arguments_text;     /* JSON as a model or person wrote it */
 	const char *id;                /* for events; NULL: "c1", "c2", … */
-	int fds[REQUEST_FDS_MAX]; /* only for internal tools; 0-2 are the program's */
+	int fds[CALL_FDS_MAX]; /* only for internal tools; 0-2 are the program's */
 	size_t fd_count;
 	/* may call internal tools, and tools that only read without being named */
 	bool by_front;
@@ -407,7 +406,8 @@ struct session {
 	struct loop *loop;
 	bool own_loop;
 	struct cell *cell;
-	struct running *first, *last; /* in the order of starting; freed ones are gone */
+	/* in the order of starting, also jobs whose caller has freed them */
+	struct running *first, *last;
 	/* the first that is queued; running_step keeps it */
 	struct running *first_queued;
 	size_t queued_files, queued_others, busy_files, busy_others;
@@ -534,7 +534,7 @@ struct job {
 	struct session *session;
 	struct job *next;
 	int64_t number;
-	struct running *work; /* the call; NULL: the session closes */
+	struct running *work; /* the call; NULL while the job is being freed */
 	int64_t ended_us;     /* 0: it runs */
 	/* how many questions its worker was asked and has answered, in order */
 	uint64_t asked, answered;
@@ -570,7 +570,7 @@ struct leave {
 
 /* The descriptors of a call, and the writes that it begins. */
 struct running_files {
-	int fds[REQUEST_FDS_MAX];
+	int fds[CALL_FDS_MAX];
 	size_t fd_count;
 	uint32_t log; /* the number of its undo log */
 	int log_fd;   /* -1: it has none */

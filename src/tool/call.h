@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "process/frame.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct program_launcher;
 struct program_terms;
 
 enum {
-	CALL_FDS_MAX = 5,
+	CALL_FDS_MAX = FRAME_FDS_MAX,
 	CALL_FRAGMENT_MAX =
 		16 << 10, /* of one output event: a front shows lines, not megabytes */
 };

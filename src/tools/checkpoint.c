@@ -1236,7 +1236,7 @@ static bool row_holds(const struct undo_row *row, const struct undo_list *newer,
 	return row->state.kind != UNDO_ABSENT &&
 	       (newer->count == 0 || undo_list_find(newer, row->path) == NULL) &&
 	       (newest->count == 0 || undo_list_find(newest, row->path) == NULL) &&
-	       !str_is(row->path, UNDO_GIT) && !str_starts(row->path, STR(UNDO_GIT "/"));
+	       !record_is_gits(row->path);
 }
 
 enum checkpoint_names checkpoint_each_name(struct str under,
@@ -1255,9 +1255,11 @@ enum checkpoint_names checkpoint_each_name(struct str under,
 	if (kept == NULL || kept->watcher == NULL || kept->wants_all || kept->hides ||
 	    prefix.size >= sizeof(text) || !watcher_is_quiet(kept->watcher))
 		return CHECKPOINT_STALE;
+	if (each == NULL)
+		return CHECKPOINT_LISTED;
 	const struct undo_list *lists[] = {&kept->rows, &kept->changed, &kept->news,
 					   &no_rows, &no_rows};
-	for (size_t i = each == NULL ? 3 : kept->news_are_all ? 2 : 0; i < 3; i++) {
+	for (size_t i = kept->news_are_all ? 2 : 0; i < 3; i++) {
 		const struct undo_list *list = lists[i];
 
 		for (size_t at = undo_list_at(list, prefix);

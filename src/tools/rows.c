@@ -589,10 +589,11 @@ static bool keep_told(struct checkpoint *checkpoint, const struct undo_list *gon
 				continue;
 			give_room(checkpoint, was);
 			checkpoint->files -= is_kept(was);
-			fine = undo_list_add(news, path, &undo_absent) &&
-			       (is_ignored_now(checkpoint, path)
-					? keep_left
-					: keep_gone)(checkpoint, path, was, err);
+			fine = undo_list_add(news, path, &undo_absent);
+			if (fine && is_ignored_now(checkpoint, path))
+				fine = keep_left(checkpoint, path, was, err);
+			else if (fine)
+				fine = keep_gone(checkpoint, path, was, err);
 		}
 		if (row == NULL || !fine)
 			break;

@@ -81,7 +81,7 @@ static int compare_items(const void *a, const void *b)
 
 /*
  * Has somebody else changed the file between the change that left it in AFTER and the one
- * that found it in BEFORE? A content that was not read says nothing.
+ * that found it in BEFORE? Two contents count as the same when one of them was not read.
  */
 static bool is_torn(const struct undo_state *after, const struct undo_state *before)
 {

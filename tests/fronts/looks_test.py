@@ -316,15 +316,15 @@ def the_same_in_a_repository_beside_a_user(root, work):
     rounds_in_git(root, work, 1, ROUNDS)
 
 
-@place
-def a_change_by_a_name_that_is_gone_is_found_before_the_session_ends(root, work):
+def after_unseen_writes(root, work):
+    """(session, command) for each way of an unseen write. The caller closes the session; then all is undone."""
     plant(work)
     before = contents(work)
     for command in ways_unseen("a/b/c/x", "a/new", "g/other"):
         session = Session(root, work)
         session.bash("true")
         session.bash(command)
-        session.close()
+        yield session, command
         assert contents(work) != before, command
         while session.undo().returncode == 0:
             pass
@@ -332,22 +332,20 @@ def a_change_by_a_name_that_is_gone_is_found_before_the_session_ends(root, work)
 
 
 @place
+def a_change_by_a_name_that_is_gone_is_found_before_the_session_ends(root, work):
+    for session, _ in after_unseen_writes(root, work):
+        session.close()
+
+
+@place
 def it_is_found_before_a_file_tool_overwrites_it(root, work):
-    plant(work)
-    before = contents(work)
-    for command in ways_unseen("a/b/c/x", "a/new", "g/other"):
-        session = Session(root, work)
-        session.bash("true")
-        session.bash(command)
+    for session, command in after_unseen_writes(root, work):
         there = contents(work)
         session.call("read_file", path="a/b/c/x")
         session.call("write_file", path="a/b/c/x", content="tool\n")
         session.close()
         assert contents(work) != there, command
         assert session.undo().returncode == 0 and contents(work) == there, command
-        while session.undo().returncode == 0:
-            pass
-        assert contents(work) == before, command
 
 
 @place
