@@ -140,7 +140,9 @@ def play_columns(columns, rest_ms=0):
     return play
 
 
-def environment(workspace):
+def environment(workspace, has_home=True):
+    if not has_home:
+        return {"PATH": os.environ["PATH"]}
     home = os.path.join(workspace, ".home-of-servers")
     os.makedirs(home, exist_ok=True)
     return dict(os.environ, HOME=home)
@@ -149,9 +151,9 @@ def environment(workspace):
 class Conversation:
     """A server that is asked by hand."""
 
-    def __init__(self, server, workspace):
+    def __init__(self, server, workspace, has_home=True):
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            server.argv, cwd=workspace, env=environment(workspace), stdin=subprocess.PIPE,
+            server.argv, cwd=workspace, env=environment(workspace, has_home), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.asked = 0
         self.ask("initialize", HELLO)

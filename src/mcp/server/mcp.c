@@ -768,6 +768,9 @@ static void mcp_tools_list(struct mcp_request *request)
 		(void)buf_addf(&out, ",\"nextCursor\":\"%zu\"", at);
 	mcp_answer_text(request, buf_str(&out));
 	buf_fini(&out);
+	/* A model reads the tools now; its first command need not wait for the whole look. */
+	if (at == count)
+		session_checkpoint(mcp->session, false);
 }
 
 enum {
