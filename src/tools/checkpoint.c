@@ -797,16 +797,17 @@ static bool told_folder(struct telling *telling, const struct told *told,
 	const bool ignored = was == NULL && is_ignored(telling, name, true);
 	auto_close int fd =
 		fd_open_beneath(telling->folder_fd, name, O_RDONLY | O_DIRECTORY);
+	const mode_t enters = S_IRUSR | S_IXUSR;
+	const bool is_open = fd >= 0 && (st->st_mode & enters) == enters;
 	struct undo_state state;
 
 	undo_state_of(st, &state);
-	if (fd >= 0 && (st->st_mode & S_IRWXU) == S_IRWXU &&
-	    (was != NULL ? was->kind == UNDO_FOLDER : ignored) &&
+	if (is_open && (was != NULL ? was->kind == UNDO_FOLDER : ignored) &&
 	    (told->how & TOLD_UNWATCHED) == 0 &&
 	    watcher_add(checkpoint->watcher, fd, told->path,
 			ignored ? WATCHED_IGNORED : WATCHED_ROWS))
 		return was == NULL || undo_list_add(&checkpoint->now, told->path, &state);
-	if ((st->st_mode & S_IRWXU) != S_IRWXU) {
+	if (!is_open) {
 		auto_close int closed =
 			fd_open_beneath(telling->folder_fd, name, O_PATH | O_DIRECTORY);
 

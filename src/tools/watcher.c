@@ -302,7 +302,7 @@ static bool thread_start(struct watcher *watcher, struct err *err)
 	return code == 0 || err_set(err, code, "a thread: %s", strerror(code));
 }
 
-/* Half of the watches that one user may have; other programs need some as well. */
+/* Three quarters of the watches that one user may have; other programs need some as well. */
 static size_t watches_allowed(void)
 {
 	static const char *const names[] = {
@@ -318,12 +318,12 @@ static size_t watches_allowed(void)
 		if (fd_read_file(names[i], 64, &text, NULL)) {
 			const unsigned long long number = strtoull(text.data, NULL, 10);
 
-			if (number > 0 && number / 2 < most)
-				most = (size_t)(number / 2);
+			if (number > 0 && number - number / 4 < most)
+				most = (size_t)(number - number / 4);
 		}
 		buf_fini(&text);
 	}
-	return most < SIZE_MAX ? most : WATCHES_UNKNOWN / 2;
+	return most < SIZE_MAX ? most : WATCHES_UNKNOWN - WATCHES_UNKNOWN / 4;
 }
 
 /*

@@ -12,7 +12,7 @@
  * the file itself is watched. A file that a running process has mapped is told when the
  * last mapping goes.
  *
- * Ceilings: WATCHER_NAMES_MAX names between two questions, WATCHER_FILES_MAX files, half of the watches that this
+ * Ceilings: WATCHER_NAMES_MAX names between two questions, WATCHER_FILES_MAX files, three quarters of the watches that this
  * user may have, and file systems whose changes this kernel makes itself. Beyond each of
  * them the watcher is of no use and says why.
  */
