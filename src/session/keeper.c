@@ -911,7 +911,7 @@ void keeper_sent(struct keeper *keeper, const struct running *running)
 		undo_store_make_ahead(keeper->store, 1);
 }
 
-static char *title_of_command(const struct running *running, bool has_jobs)
+static char *title_of_command(const struct running *running, bool has_jobs, bool has_commands)
 {
 	struct buf title, outside;
 
@@ -920,6 +920,8 @@ static char *title_of_command(const struct running *running, bool has_jobs)
 	/* These notes stand before the title, because a list shows only the beginning. */
 	if (has_jobs)
 		(void)buf_adds(&title, "(with jobs beside it) ");
+	if (has_commands)
+		(void)buf_adds(&title, "(with other commands beside it) ");
 	extra_print_written(running, &outside);
 	if (outside.size > 0)
 		(void)buf_addf(&title, "(not what it wrote in %s) ", outside.data);
@@ -931,18 +933,21 @@ static char *title_of_command(const struct running *running, bool has_jobs)
 /*
  * RUNNING has ended: note it in OWNER as the command to which the next look belongs. The
  * look does not see files in folders that a person granted, and it cannot tell changes of
- * a job from changes of the command.
+ * a job, or of a command that is owed the same look, from changes of this command.
  */
 static void owner_take(struct keeper_owner *owner, const struct running *running)
 {
 	const int64_t ran_ms = (clock_now_us() - running->times.began_us) / 1000;
+	const bool has_jobs = job_writes(running->session, running->job);
+	const int64_t ended_ms = clock_wall_ms() + 1, began_ms = ended_ms - ran_ms - 2;
 
 	free(owner->title);
+	owner->title = title_of_command(running, has_jobs, owner->owed);
+	owner->with_others = has_jobs || owner->owed;
+	owner->began_ms =
+		owner->owed && owner->began_ms < began_ms ? owner->began_ms : began_ms;
+	owner->ended_ms = ended_ms;
 	owner->owed = true;
-	owner->with_jobs = job_writes(running->session, running->job);
-	owner->title = title_of_command(running, owner->with_jobs);
-	owner->ended_ms = clock_wall_ms() + 1;
-	owner->began_ms = owner->ended_ms - ran_ms - 2;
 }
 
 /*
@@ -957,7 +962,7 @@ static void owe_job(struct keeper *keeper)
 		return;
 	owner_take(&keeper->owes, work);
 	/* Nobody can say whether the job made what is found. */
-	keeper->owes.with_jobs = true;
+	keeper->owes.with_others = true;
 }
 
 /*
@@ -982,6 +987,7 @@ bool keeper_after(struct keeper *keeper, struct running *running)
 	/* The look that is under way may have passed the changed places already. */
 	if (is_under_way(&keeper->look.call)) {
 		owner_take(&keeper->owes_next, running);
+		keeper->owes.with_others = true;
 		return false;
 	}
 	list_ages(keeper);
@@ -1619,7 +1625,7 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 	const bool used =
 		keeper->look.fds[2] >= 0 && undo_store_is_used(keeper->look.fds[2]);
 	const struct value *strange = value_member(result->details, "strange");
-	const bool alone = keeper->look.is_step && !keeper->owes.with_jobs &&
+	const bool alone = keeper->look.is_step && !keeper->owes.with_others &&
 			   strange != NULL && value_integer(strange) == 0;
 	struct err err = {0};
 

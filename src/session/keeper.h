@@ -132,8 +132,8 @@ struct keeper_owner {
 	 * by somebody else
 	 */
 	int64_t began_ms, ended_ms;
-	bool with_jobs; /* jobs wrote beside it */
-	bool owed;      /* a look is owed to it */
+	bool with_others; /* jobs or other commands wrote beside it */
+	bool owed;        /* a look is owed to it */
 };
 
 /*
