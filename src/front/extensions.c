@@ -405,13 +405,17 @@ bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
 {
 	const struct plugin *plugin = plugin_of(plugins->loaded, tool);
 	struct tool_result result;
+	struct run_order order;
 	struct tool preview;
 	struct err err;
 	bool ok;
 
-	if (plugin == NULL || plugin->package->is_toolbox)
+	if (plugin == NULL || plugin->package->dialect == PLUGIN_TOOLBOX)
 		return false;
-	preview = plugin_look_tool(plugin, "preview", PREVIEW_S);
+	order = plugin->order;
+	order.subcommand = RUN_PREVIEW;
+	order.timeout_s = PREVIEW_S;
+	preview = run_order_tool(&order, plugin->schema.parameters);
 	const struct plugin_look look = {.tool = &preview,
 					 .arguments = arguments,
 					 .shown = plugins->loaded->shown};

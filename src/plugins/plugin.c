@@ -33,96 +33,34 @@
 #include <unistd.h>
 
 /* Seconds that a script may take to describe itself. */
-#define PLUGIN_SCHEMA_SECONDS  1.0
-#define PLUGIN_PREVIEW_SECONDS 2.0
+#define PLUGIN_SCHEMA_SECONDS 1.0
+#define TIMEOUT_SECONDS       60.0 /* used when the configuration names no other */
+
+enum {
+	PLUGINS_MAX = 128,
+	NAME_MAX_BYTES = 4096 + 256,
+	PROBLEM_MAX = 16 << 10,
+	/* the most that the kernel passes in one variable (execve(2)) */
+	VARIABLE_MAX = 128 << 10,
+};
+
+struct loading {
+	const struct plugin_host *host;
+	struct plugins *plugins;
+	struct value *config; /* values for config_keys, expanded */
+	struct value *ids;    /* the ids of all scripts that described themselves */
+	struct value *asked;  /* the config_keys of all these scripts */
+	char *cache;          /* the folder of the copies */
+};
 
 /* Makes a tool of a checked description and the configuration. */
 
-#define TIMEOUT_SECONDS 60.0 /* used when the configuration names no other */
-
-/* the most that the kernel passes in one variable (execve(2)) */
-enum { VARIABLE_MAX = 128 << 10 };
-
-static struct value *carried_new(const char *subcommand, const char *file,
-				 const char *copy, double seconds)
-{
-	struct value *carried = value_new_object();
-
-	value_set_text(carried, "subcommand", subcommand);
-	value_set_text(carried, "file", file);
-	value_set_text(carried, "copy", copy);
-	value_set_real(carried, "timeout_s", seconds);
-	return carried;
-}
-
-static bool set_python(const struct plugin_host *host, struct value *carried, struct err *err)
-{
-	const struct value *python = value_member(host->policy, "python");
-	struct value *expanded = NULL;
-
-	if (python == NULL)
-		return true;
-	if (!source_expand_value(&host->places, python, &expanded, err))
-		return err_while(err, "plugin_policy.python");
-	value_set(carried, "python", expanded);
-	return true;
-}
-
-/*
- * A tool that only asks PLUGIN's file for its description. The caller frees its
- * `carried`.
- */
-static struct tool plugin_make_asker(const struct plugin_host *host,
-				     const struct plugin *plugin)
-{
-	struct value *carried =
-		carried_new("schema", plugin->file, plugin->copy, PLUGIN_SCHEMA_SECONDS);
-	struct err why;
-
-	/* An error in this setting is reported when the tool is made. */
-	(void)set_python(host, carried, &why);
-	if (plugin->package->is_toolbox)
-		value_set_text(carried, "mode", plugin_mode_name(PLUGIN_TOOLBOX_JSON));
-
-	return (struct tool){
-		.name = plugin_tool.name,
-		/*
-		 * None of the members of this schema is a keyword, so all arguments fit
-		 * it.
-		 */
-		.schema = carried,
-		.carrier = plugin_tool.name,
-		.carried = carried,
-		.effects = EFFECT_RUNS,
-		.timeout_s = PLUGIN_SCHEMA_SECONDS + PLUGIN_AFTER_S,
-		.internal = true,
-	};
-}
-
-static struct value *order_of(const struct value *parameters)
-{
-	const struct value *properties = value_member(parameters, "properties");
-	struct value *order = value_new_array();
-
-	for (void *at = value_first(properties); at != NULL; at = value_next(properties, at))
-		value_append(order, value_new_text(value_key(at)));
-	return order;
-}
-
-static void set_arguments(const struct plugin_schema *schema, struct value *carried)
-{
-	value_set_text(carried, "id", schema->id);
-	value_set_text(carried, "mode", plugin_mode_name(schema->mode));
-	value_set(carried, "order", order_of(schema->parameters));
-	value_set(carried, "positional", value_copy(schema->positional));
-}
-
 /* Add the value of KEY as a variable. Lists and objects are not passed. */
-static bool add_key(const struct plugin_host *host, const struct value *config,
-		    const char *key, struct value *environment, struct value *secrets,
+static bool add_key(const struct loading *loading, struct plugin *plugin, const char *key,
 		    struct err *err)
 {
-	const struct value *given = value_member(config, key);
+	const struct plugin_host *host = loading->host;
+	const struct value *given = value_member(loading->config, key);
 	const struct value *value =
 		given != NULL ? given : config_own_value(host->whole, host->agent, key);
 	/* A value that comes from Glovebox itself is no secret. */
@@ -147,130 +85,73 @@ static bool add_key(const struct plugin_host *host, const struct value *config,
 			      "%s, which it asks for: a variable is at most %d bytes without NUL",
 			      key, VARIABLE_MAX);
 	} else {
-		value_append(environment, value_new_str(buf_str(&entry)));
+		value_append(plugin->environment, value_new_str(buf_str(&entry)));
 		if (!own && value_kind(value) != VALUE_BOOLEAN)
-			run_redact_add(secrets, buf_str(&text));
+			run_redact_add(plugin->secrets, buf_str(&text));
 	}
 	buf_fini(&text);
 	buf_fini(&entry);
 	return ok;
 }
 
-static bool set_config(const struct plugin_host *host, const struct value *config,
-		       const struct plugin_schema *schema, struct value *carried,
-		       struct err *err)
+/* The order for PLUGIN, of which only the files are known. */
+static struct run_order order_of(const struct loading *loading, const struct plugin *plugin)
 {
-	struct value *environment = value_new_array();
-	struct value *secrets = value_new_array();
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < value_count(schema->config_keys); i++)
-		ok = add_key(host, config, value_text(value_item(schema->config_keys, i)),
-			     environment, secrets, err);
-	value_set(carried, "env", environment);
-	value_set(carried, "secrets", secrets);
-	return ok;
-}
-
-static bool set_folder(const struct plugin_host *host, const struct value *config,
-		       struct value *carried, struct err *err)
-{
-	const char *folder = value_text(value_member(config, "working_directory"));
-	struct buf normal;
-
-	if (folder == NULL)
-		return true;
-	buf_init(&normal, PATH_MAX);
-	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
-		  err_set(err, EINVAL, "working_directory: is no path");
-	if (ok)
-		value_set_text(carried, "folder", normal.data);
-	buf_fini(&normal);
-	return ok;
-}
-
-/* Fill in PLUGIN's tool from its schema. CONFIG: values for its config_keys, expanded. */
-static bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
-			     struct plugin *plugin, struct err *err)
-{
-	const struct plugin_schema *schema = &plugin->schema;
-	const struct value *timeout = value_member(host->policy, "bash_timeout_seconds");
-	double seconds = value_is_number(timeout) ? value_number(timeout) : TIMEOUT_SECONDS;
-	struct value *carried = carried_new("run", plugin->file, plugin->copy, seconds);
-
-	plugin->carried = carried;
-	set_arguments(schema, carried);
-	value_set_boolean(carried, "stream_stderr",
-			  value_is_true(value_member(host->policy, "stream_stderr")));
-	plugin->tool = (struct tool){
-		.name = schema->id,
-		.description = schema->description,
-		.schema = schema->parameters,
-		.carrier = plugin_tool.name,
-		.carried = carried,
-		.effects = EFFECT_RUNS,
-		.timeout_s = seconds + PLUGIN_AFTER_S,
+	return (struct run_order){
+		.subcommand = RUN_SCHEMA,
+		.file = plugin->file,
+		.copy = plugin->copy,
+		.mode = plugin->package->dialect == PLUGIN_TOOLBOX ? PLUGIN_TOOLBOX_JSON
+								   : PLUGIN_FLAGS,
+		.folder = loading->plugins->folder,
+		.python = value_text(loading->plugins->python),
+		.timeout_s = PLUGIN_SCHEMA_SECONDS,
 	};
-	return set_python(host, carried, err) &&
-	       set_config(host, config, schema, carried, err) &&
-	       set_folder(host, config, carried, err);
 }
 
-static void copy_from(const struct value *from, const char *key, struct value *carried)
+/* Fill in the order and the tool of PLUGIN, whose schema is known. */
+static bool tool_make(const struct loading *loading, struct plugin *plugin, struct err *err)
 {
-	const struct value *value = value_member(from, key);
+	const struct value *policy = loading->host->policy;
+	const struct value *timeout = value_member(policy, "bash_timeout_seconds");
+	const struct plugin_schema *schema = &plugin->schema;
 
-	if (value != NULL)
-		value_set(carried, key, value_ref(value));
-}
-
-struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
-			     double seconds)
-{
-	struct tool tool = plugin->tool;
-
-	tool.carried = carried_new(subcommand, plugin->file, plugin->copy, seconds);
-	set_arguments(&plugin->schema, tool.carried);
-	copy_from(plugin->carried, "python", tool.carried);
-	copy_from(plugin->carried, "folder", tool.carried);
-	if (strcmp(subcommand, "error") == 0) {
-		copy_from(plugin->carried, "env", tool.carried);
-		copy_from(plugin->carried, "secrets", tool.carried);
+	plugin->environment = value_new_array();
+	plugin->secrets = value_new_array();
+	for (size_t i = 0; i < value_count(schema->config_keys); i++) {
+		if (!add_key(loading, plugin,
+			     value_text(value_item(schema->config_keys, i)), err))
+			return false;
 	}
-	/*
-	 * A test has no arguments. None of the members of this schema is a keyword, so
-	 * all arguments fit it.
-	 */
-	if (strcmp(subcommand, "test") == 0)
-		tool.schema = tool.carried;
-	tool.timeout_s = seconds + PLUGIN_AFTER_S;
-	tool.internal = true;
-	return tool;
+	plugin->order = order_of(loading, plugin);
+	plugin->order.subcommand = RUN_WORK;
+	plugin->order.id = schema->id;
+	plugin->order.mode = schema->mode;
+	plugin->order.arguments = schema->arguments;
+	plugin->order.argument_count = schema->argument_count;
+	plugin->order.environment = plugin->environment;
+	plugin->order.secrets = plugin->secrets;
+	plugin->order.timeout_s =
+		value_is_number(timeout) ? value_number(timeout) : TIMEOUT_SECONDS;
+	plugin->order.stream_stderr = value_is_true(value_member(policy, "stream_stderr"));
+	plugin->tool = run_order_tool(&plugin->order, schema->parameters);
+	plugin->tool.description = schema->description;
+	plugin->tool.internal = false;
+	return true;
 }
 
 static void plugin_free(struct plugin *plugin)
 {
-	if (plugin == NULL)
-		return;
 	plugin_schema_fini(&plugin->schema);
-	value_free(plugin->carried);
+	value_free(plugin->tool.carried);
+	value_free(plugin->environment);
+	value_free(plugin->secrets);
 	free(plugin->file);
 	free(plugin->copy);
 	free(plugin);
 }
 
 /* The first half of loading: each source is hashed, let in or refused, and copied. */
-
-enum { PLUGINS_MAX = 128, NAME_MAX_BYTES = 4096 + 256, PROBLEM_MAX = 16 << 10 };
-
-struct loading {
-	const struct plugin_host *host;
-	struct plugins *plugins;
-	struct value *config; /* values for config_keys, expanded */
-	struct value *ids;    /* the ids of all scripts that described themselves */
-	struct value *asked;  /* the config_keys of all these scripts */
-	char *cache;          /* the folder of the copies */
-};
 
 /* A plugin is left out: SOURCE and TEXT join the problems. */
 static void problem_add(struct loading *loading, const char *source, const char *text)
@@ -295,8 +176,6 @@ static bool is_ours(const struct value *entry)
 
 static void package_free(struct plugin_package *package)
 {
-	if (package == NULL)
-		return;
 	free(package->source);
 	free(package->place);
 	free(package->copy);
@@ -368,10 +247,10 @@ static bool cache_find(struct loading *loading, struct err *err)
  * may write is let in now, because the user has named it.
  */
 static bool trust(const struct loading *loading, const struct plugin_package *package,
-		  const char *place, const struct plugin_trusted *now, struct err *err)
+		  struct err *err)
 {
 	const char *source = package->source;
-	const char *dialect = package->is_toolbox ? "toolbox:" : "";
+	const char *dialect = package->dialect == PLUGIN_TOOLBOX ? "toolbox:" : "";
 	const struct plugin_host *host = loading->host;
 	struct plugin_trusted before;
 
@@ -380,134 +259,59 @@ static bool trust(const struct loading *loading, const struct plugin_package *pa
 	if (!source_trust_find(host->state, source, &before, err))
 		return false;
 	if (!host->trusts && before.hash[0] != '\0') {
-		if (strcmp(before.hash, now->hash) == 0)
+		if (strcmp(before.hash, package->content.hash) == 0)
 			return true;
 		return err_set(err, EPERM,
 			       "it has changed since you let it in (%.12s then, %.12s now). Look at "
 			       "it, then: glovebox plugin trust %s%s",
-			       before.hash, now->hash, dialect, source);
+			       before.hash, package->content.hash, dialect, source);
 	}
-	if (!host->trusts && is_exposed(host, place))
+	/* A source of git has no place before it is copied. */
+	if (!host->trusts && package->place != NULL && is_exposed(host, package->place))
 		return err_set(err, EPERM,
 			       "it lies where an agent may write. Look at it, "
 			       "then: glovebox plugin trust %s%s",
 			       dialect, source);
-	if (!source_trust_record(host->state, source, now, err))
+	if (!source_trust_record(host->state, source, &package->content, err))
 		return false;
 	source_trust_prune(host->state, loading->cache);
 	return true;
 }
 
-/* Read the manifest of FOLDER. */
-static bool manifest_read(const char *folder, struct plugin_manifest *manifest,
-			  struct err *err)
+/* Find the files of a source of this machine: at its own real PATH. */
+static bool find_local(const struct loading *loading, const struct plugin_source *source,
+		       struct plugin_package *package, char path[PATH_MAX], struct err *err)
 {
-	char path[PATH_MAX];
-	struct buf text;
-
-	if (snprintf(path, sizeof(path), "%s/%s", folder, PLUGIN_PACKAGE_FILE) >=
-	    (int)sizeof(path))
-		return err_set(err, ENAMETOOLONG, "%s: the path is too long", folder);
-	buf_init(&text, PLUGIN_PACKAGE_BYTES_MAX);
-	bool ok = fd_read_file(path, PLUGIN_PACKAGE_BYTES_MAX, &text, err);
-	if (!ok && err != NULL && err->code == ENOENT)
-		(void)err_set(err, ENOENT,
-			      "there is no " PLUGIN_PACKAGE_FILE
-			      " in it; a folder is a package, a lone script is named as a file");
-	ok = ok && plugin_manifest_parse(buf_str(&text), manifest, err);
-	buf_fini(&text);
-	return ok;
-}
-
-/* Set the package's copy, and its path in the view. */
-static bool package_fill(struct loading *loading, struct plugin_package *package,
-			 const char *real, struct err *err)
-{
-	struct buf copy;
-
-	buf_init(&copy, PATH_MAX);
-	bool ok = source_copy_make(real, loading->cache, package->hash, &copy, err);
-	package->copy = buf_take(&copy);
-	if (package->place == NULL)
-		package->place = memory_copy(package->copy);
-	if (ok && package->is_toolbox)
-		return describe_toolbox_list(package->copy, &package->manifest.files, err);
-	if (ok && package->is_file)
-		return true;
-	return ok && manifest_read(package->copy, &package->manifest, err);
-}
-
-static bool local_package(struct loading *loading, const struct plugin_source *source,
-			  struct plugin_package *package, struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	auto_free char *real = realpath(source->text, NULL);
-	struct plugin_trusted now = {0};
+	const char *workspace = loading->host->cell->workspace;
 	struct stat st;
 
-	if (real == NULL || stat(real, &st) < 0)
+	if (realpath(source->text, path) == NULL || stat(path, &st) < 0)
 		return err_set(err, errno, "%s", strerror(errno));
-	package->is_file = S_ISREG(st.st_mode);
-	if (source->kind == PLUGIN_FILE && !package->is_file)
+	if (source->kind == PLUGIN_FILE && !S_ISREG(st.st_mode))
 		return err_set(err, EISDIR,
 			       "file names a single script; a folder is named as path");
-	if (source->kind == PLUGIN_FOLDER && package->is_file)
+	if (source->kind == PLUGIN_FOLDER && S_ISREG(st.st_mode))
 		return err_set(err, ENOTDIR,
 			       "path names a folder; a single script is named as file");
-	if (!package->is_file && path_within(host->cell->workspace, real))
+	if (!S_ISREG(st.st_mode) && path_within(workspace, path))
 		return err_set(err, EINVAL,
 			       "this folder holds the workspace %s, and would be shown read-only "
 			       "over it: work elsewhere (-C), or name the script",
-			       host->cell->workspace);
-	package->place = memory_copy(real);
+			       workspace);
+	package->place = memory_copy(path);
 	/* Use the real path, so that one place has one record under all its names. */
 	free(package->source);
-	package->source = memory_copy(real);
-	if (!source_copy_hash(real, package->hash, err))
-		return false;
-	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
-	return trust(loading, package, real, &now, err) &&
-	       package_fill(loading, package, real, err);
+	package->source = memory_copy(path);
+	return true;
 }
 
-/* Does the copy of the trusted content still exist? Then nothing is fetched. */
-static bool copy_is_there(const struct loading *loading, const char *hash)
-{
-	char path[PATH_MAX];
-
-	return hash[0] != '\0' &&
-	       snprintf(path, sizeof(path), "%s/%s/files", loading->cache, hash) <
-		       (int)sizeof(path) &&
-	       access(path, F_OK) == 0;
-}
-
-static bool fetch_new(struct loading *loading, const struct plugin_source *source,
-		      const struct plugin_trusted *before, struct plugin_package *package,
-		      struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	struct plugin_trusted now = {0};
-	char files[PATH_MAX];
-	struct buf folder;
-
-	if (!host->trusts)
-		(void)snprintf(now.commit, sizeof(now.commit), "%s", before->commit);
-	buf_init(&folder, PATH_MAX - sizeof("/files"));
-	bool ok = host->fetch(host->context, source, &folder, now.commit, err);
-	(void)snprintf(files, sizeof(files), "%.4080s/files", folder.data);
-	ok = ok && source_copy_hash(files, package->hash, err);
-	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
-	(void)snprintf(package->commit, sizeof(package->commit), "%s", now.commit);
-	ok = ok && trust(loading, package, "/", &now, err) &&
-	     package_fill(loading, package, files, err);
-	if (folder.size > 0)
-		fd_folder_remove(folder.data);
-	buf_fini(&folder);
-	return ok;
-}
-
-static bool git_package(struct loading *loading, const struct plugin_source *source,
-			struct plugin_package *package, struct err *err)
+/*
+ * Find the files of a git source: the copy of the content that was let in, which is then
+ * the content of PACKAGE, or else in FOLDER, to which they are fetched.
+ */
+static bool find_git(const struct loading *loading, const struct plugin_source *source,
+		     struct plugin_package *package, struct buf *folder,
+		     char path[PATH_MAX], struct err *err)
 {
 	const struct plugin_host *host = loading->host;
 	struct plugin_trusted before = {0};
@@ -515,14 +319,45 @@ static bool git_package(struct loading *loading, const struct plugin_source *sou
 	if (!host->named_now &&
 	    !source_trust_find(host->state, package->source, &before, err))
 		return false;
-	if (host->trusts || !copy_is_there(loading, before.hash))
-		return fetch_new(loading, source, &before, package, err);
-	(void)snprintf(package->hash, sizeof(package->hash), "%s", before.hash);
-	(void)snprintf(package->commit, sizeof(package->commit), "%s", before.commit);
-	/* The copy exists already: it serves as its own source, and nothing is copied. */
-	char files[PATH_MAX];
-	(void)snprintf(files, sizeof(files), "%s/%s/files", loading->cache, before.hash);
-	return package_fill(loading, package, files, err);
+	if (!host->trusts && before.hash[0] != '\0' &&
+	    snprintf(path, PATH_MAX, "%s/%s/files", loading->cache, before.hash) < PATH_MAX &&
+	    access(path, F_OK) == 0) {
+		package->content = before;
+		return true;
+	}
+	if (!host->trusts)
+		(void)snprintf(package->content.commit, sizeof(package->content.commit),
+			       "%s", before.commit);
+	bool ok = host->fetch(host->context, source, folder, package->content.commit, err);
+	(void)snprintf(path, PATH_MAX, "%.4080s/files", folder->data);
+	return ok;
+}
+
+/* The one way of a source: it is found, hashed, let in or refused, copied and read. */
+static bool package_make(struct loading *loading, const struct plugin_source *source,
+			 struct plugin_package *package, struct err *err)
+{
+	struct buf fetched, copy;
+	char path[PATH_MAX] = "";
+
+	buf_init(&fetched, PATH_MAX - sizeof("/files"));
+	buf_init(&copy, PATH_MAX);
+	bool ok = source->kind == PLUGIN_GIT
+			  ? find_git(loading, source, package, &fetched, path, err)
+			  : find_local(loading, source, package, path, err);
+	if (ok && package->content.hash[0] == '\0')
+		ok = source_copy_hash(path, package->content.hash, err) &&
+		     trust(loading, package, err);
+	ok = ok &&
+	     source_copy_make(path, loading->cache, package->content.hash, &copy, err) &&
+	     plugin_manifest_read(copy.data, package->dialect, &package->manifest, err);
+	if (fetched.size > 0)
+		fd_folder_remove(fetched.data);
+	buf_fini(&fetched);
+	package->copy = buf_take(&copy);
+	if (package->place == NULL)
+		package->place = memory_copy(package->copy);
+	return ok;
 }
 
 static void package_add(struct loading *loading, const struct plugin_source *source)
@@ -535,14 +370,13 @@ static void package_add(struct loading *loading, const struct plugin_source *sou
 	buf_init(&name, NAME_MAX_BYTES);
 	plugin_source_name(source, &name);
 	package->source = buf_take(&name);
-	package->is_toolbox = source->is_toolbox;
-	if (source->kind == PLUGIN_GIT ? git_package(loading, source, package, &err)
-				       : local_package(loading, source, package, &err)) {
+	package->dialect = source->dialect;
+	if (package_make(loading, source, package, &err)) {
 		plugins->packages[plugins->package_count++] = package;
-		return;
+	} else {
+		problem_add(loading, package->source, err.text);
+		package_free(package);
 	}
-	problem_add(loading, package->source, err.text);
-	package_free(package);
 }
 
 /* Make a package with a copy of each source that is let in. False: an entry is wrong. */
@@ -584,6 +418,8 @@ void plugins_free(struct plugins *plugins)
 	free(plugins->shown);
 	free(plugins->tools);
 	value_free(plugins->problems);
+	value_free(plugins->python);
+	free(plugins->folder);
 	free(plugins);
 }
 
@@ -620,7 +456,7 @@ static bool may(const struct loading *loading, struct err *err)
 
 	for (size_t i = 0; !host->named_now && i < value_count(host->sources); i++) {
 		const struct value *entry = value_item(host->sources, i);
-		bool toolbox = plugin_source_is_toolbox(entry);
+		bool toolbox = plugin_source_dialect(entry) == PLUGIN_TOOLBOX;
 		const char *key = toolbox ? "allow_toolboxes" : "allow_bash_tools";
 
 		if (!is_ours(entry) || value_is_true(value_member(host->policy, key)))
@@ -649,10 +485,9 @@ static void shown_fill(struct plugins *plugins)
 					     .why = "plugins"};
 }
 
-/* The name of the question for the schema: it differs between the two dialects. */
 static const char *asked(const struct plugin *plugin)
 {
-	return plugin->package->is_toolbox ? "describe" : "schema";
+	return plugin_dialect_question(plugin->package->dialect);
 }
 
 /*
@@ -666,7 +501,7 @@ static bool schema_path(const struct loading *loading, const struct plugin *plug
 
 	hash_text(str_of(plugin->copy), hex);
 	return snprintf(path, PATH_MAX, "%s/%s/%s-%.16s.json", loading->cache,
-			plugin->package->hash, asked(plugin), hex) < PATH_MAX;
+			plugin->package->content.hash, asked(plugin), hex) < PATH_MAX;
 }
 
 static void schema_keep(const struct loading *loading, const struct plugin *plugin,
@@ -688,8 +523,8 @@ static void schema_keep(const struct loading *loading, const struct plugin *plug
 static bool schema_ask(struct loading *loading, const struct plugin *plugin,
 		       struct buf *text, struct err *err)
 {
-	const struct plugin_host *host = loading->host;
-	struct tool asker = plugin_make_asker(host, plugin);
+	const struct run_order order = order_of(loading, plugin);
+	struct tool asker = run_order_tool(&order, NULL);
 	auto_value struct value *nothing = value_new_object();
 	const struct plugin_look look = {.tool = &asker,
 					 .arguments = nothing,
@@ -697,7 +532,7 @@ static bool schema_ask(struct loading *loading, const struct plugin *plugin,
 	struct tool_result result;
 
 	tool_result_init(&result);
-	bool ok = plugin_cell_look(host->cell, &look, &result, err);
+	bool ok = plugin_cell_look(loading->host->cell, &look, &result, err);
 	if (ok && result.status == RESULT_TIMED_OUT)
 		ok = err_set(err, ETIMEDOUT, "%s: nothing came within %g s",
 			     asked(plugin), PLUGIN_SCHEMA_SECONDS);
@@ -723,9 +558,8 @@ static bool schema_load(struct loading *loading, struct plugin *plugin, struct e
 	if (!kept)
 		buf_clear(&text);
 	ok = (kept || schema_ask(loading, plugin, &text, err)) &&
-	     (plugin->package->is_toolbox
-		      ? describe_toolbox_parse(buf_str(&text), &plugin->schema, err)
-		      : plugin_schema_parse(buf_str(&text), &plugin->schema, err));
+	     plugin_schema_parse(plugin->package->dialect, buf_str(&text),
+				 &plugin->schema, err);
 	if (ok && !kept)
 		schema_keep(loading, plugin, buf_str(&text));
 	buf_fini(&text);
@@ -788,8 +622,7 @@ static void script_add(struct loading *loading, const struct plugin_package *pac
 		plugin_free(plugin);
 		return;
 	}
-	if (ok && name_is_free(loading, plugin, &err) &&
-	    plugin_make_tool(loading->host, loading->config, plugin, &err)) {
+	if (ok && name_is_free(loading, plugin, &err) && tool_make(loading, plugin, &err)) {
 		loading->plugins->items[loading->plugins->count++] = plugin;
 		return;
 	}
@@ -801,7 +634,7 @@ static void package_scripts(struct loading *loading, const struct plugin_package
 {
 	const struct value *files = package->manifest.files;
 
-	if (package->is_file)
+	if (files == NULL)
 		script_add(loading, package, package->place, package->copy);
 	for (size_t i = 0; i < value_count(files); i++) {
 		struct buf file, copy;
@@ -822,9 +655,7 @@ static void scripts_load(struct loading *loading)
 	size_t count = 0;
 
 	for (size_t i = 0; i < plugins->package_count; i++)
-		count += plugins->packages[i]->is_file
-				 ? 1
-				 : value_count(plugins->packages[i]->manifest.files);
+		count += 1 + value_count(plugins->packages[i]->manifest.files);
 	plugins->items = memory_array(count + 1, sizeof(*plugins->items));
 	for (size_t i = 0; i < plugins->package_count; i++)
 		package_scripts(loading, plugins->packages[i]);
@@ -874,11 +705,17 @@ static bool check_keys(struct loading *loading, struct err *err)
 	return true;
 }
 
-static bool config_expand(struct loading *loading, struct err *err)
+/* Fill in the placeholders of the settings that all scripts share. */
+static bool settings_expand(struct loading *loading, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
+	const struct value *python = value_member(host->policy, "python");
 	auto_value struct value *values = config_plugin_values(host->whole, host->agent);
+	struct buf normal;
 
+	if (python != NULL &&
+	    !source_expand_value(&host->places, python, &loading->plugins->python, err))
+		return err_while(err, "plugin_policy.python");
 	loading->config = value_new_object();
 	for (void *at = value_first(values); at != NULL; at = value_next(values, at)) {
 		struct value *value = NULL;
@@ -887,7 +724,14 @@ static bool config_expand(struct loading *loading, struct err *err)
 			return err_while(err, "%.64s", value_key(at));
 		value_set(loading->config, value_key(at), value);
 	}
-	return true;
+	const char *folder = value_text(value_member(loading->config, "working_directory"));
+	if (folder == NULL)
+		return true;
+	buf_init(&normal, PATH_MAX);
+	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
+		  err_set(err, EINVAL, "working_directory: is no path");
+	loading->plugins->folder = buf_take(&normal);
+	return ok;
 }
 
 static void tools_fill(const struct plugin_host *host, struct plugins *plugins)
@@ -937,7 +781,7 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 	loading.asked = value_new_array();
 	if (names_ours(host->sources)) {
 		ok = may(&loading, err) && cache_find(&loading, err) &&
-		     config_expand(&loading, err) && packages_load(&loading, err);
+		     settings_expand(&loading, err) && packages_load(&loading, err);
 	}
 	if (ok) {
 		shown_fill(loading.plugins);

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/value.h"
 #include "plugins/describe.h"
+#include "plugins/run.h"
 #include "plugins/source.h"
 #include "policy/config.h"
 #include "tool/tool.h"
@@ -79,23 +80,22 @@ void plugin_cell_end(struct plugin_cell *cell);
 
 /* One source: a folder or a single file, copied as a whole. */
 struct plugin_package {
-	char *source; /* its name for people: a path, or URL#ref */
-	char *place;  /* its path in the view: its own absolute path */
-	char *copy;   /* the copy that is shown there */
-	char hash[HASH_HEX + 1];
-	char commit[HASH_HEX + 1]; /* of git; "" else */
-	bool is_file;
-	bool is_toolbox; /* its executables are tools, listed as manifest.files */
+	char *source;                  /* its name for people: a path, or URL#ref */
+	char *place;                   /* its path in the view: its own absolute path */
+	char *copy;                    /* the copy that is shown there */
+	struct plugin_trusted content; /* of the copy */
+	enum plugin_dialect dialect;
 	struct plugin_manifest manifest;
 };
 
-/* One script. */
+/* One script, whichever way its source named it and it described itself. */
 struct plugin {
 	const struct plugin_package *package;
 	char *file, *copy; /* the script: in the view, and on the host */
 	struct plugin_schema schema;
-	struct tool tool;
-	struct value *carried;
+	struct value *environment, *secrets; /* of the order */
+	struct run_order order; /* for RUN_WORK; it borrows from the others */
+	struct tool tool;       /* owns its `carried` */
 };
 
 struct plugins {
@@ -108,7 +108,9 @@ struct plugins {
 	const struct tool **tools; /* the built-in ones, then these; NULL-ended */
 	/* objects {source, text}: each plugin that was left out, and why */
 	struct value *problems;
-	struct value *secrets; /* texts of `plugin_config`, expanded */
+	/* shared by the orders of all scripts; each NULL unless configured */
+	struct value *python; /* of `plugin_policy`, expanded */
+	char *folder;         /* where they start */
 };
 
 struct plugin_host {
@@ -156,10 +158,3 @@ void plugins_free(struct plugins *plugins);
 
 /* One of the problems as one line, safe for a terminal. The caller frees it. */
 char *plugins_problem_text(const struct value *problem);
-
-/*
- * A tool that carries out SUBCOMMAND ("preview") of PLUGIN within SECONDS. The caller
- * frees its `carried`.
- */
-struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
-			     double seconds);

@@ -32,25 +32,348 @@
 
 enum {
 	PLUGIN_CHANNEL_MESSAGES = 10000,
-	PLUGIN_CHANNEL_QUESTIONS = 8, /* questions that wait */
-	PLUGIN_CHANNEL_FAULTS = 5,    /* the most faults that are reported */
-	PLUGIN_CHANNEL_TEXT = 50000,  /* bytes of all texts in the answer */
+	PLUGIN_CHANNEL_FAULTS = 5,   /* the most faults that are reported */
+	PLUGIN_CHANNEL_TEXT = 50000, /* bytes of all texts in the answer */
+	PLUGIN_QUESTIONS_AT_ONCE = 8,
 };
-
-enum { PLUGIN_QUESTIONS_AT_ONCE = 8 };
 
 /* Shorter secrets would be found everywhere. */
 enum { PLUGIN_SECRET_MIN = 4 };
 #define PLUGIN_REDACTED "[redacted]"
 
-static const char one_kinds[] = "question sampling roots";
-static const char several_kind[] = "questions";
+/* The order: what the front tells the worker. */
 
-/* Is TYPE, of a line, that of a question? */
-static bool plugin_question_is(struct str type)
+static const char *const subcommands[] = {
+	[RUN_SCHEMA] = "schema", [RUN_PREVIEW] = "preview", [RUN_ERROR] = "error",
+	[RUN_TEST] = "test",     [RUN_WORK] = "run",
+};
+
+static struct value *order_print(const struct run_order *order)
 {
-	return str_among(one_kinds, type) || str_is(type, several_kind);
+	struct value *printed = value_new_object();
+	struct value *arguments = value_new_array();
+
+	value_set_text(printed, "subcommand", subcommands[order->subcommand]);
+	value_set_integer(printed, "code", order->code);
+	value_set_real(printed, "late_s", order->late_s);
+	value_set_text(printed, "id", order->id);
+	value_set_text(printed, "file", order->file);
+	value_set_text(printed, "copy", order->copy);
+	value_set_integer(printed, "mode", order->mode);
+	for (size_t i = 0; i < order->argument_count; i++) {
+		const struct plugin_argument *argument = &order->arguments[i];
+		struct value *item = value_new_object();
+
+		value_set_text(item, "name", argument->name);
+		value_set_boolean(item, "required", argument->required);
+		if (argument->initial != NULL)
+			value_set(item, "initial", value_copy(argument->initial));
+		value_append(arguments, item);
+	}
+	value_set(printed, "arguments", arguments);
+	if (order->subcommand == RUN_WORK || order->subcommand == RUN_ERROR) {
+		value_set(printed, "environment", value_copy(order->environment));
+		value_set(printed, "secrets", value_copy(order->secrets));
+	}
+	value_set_text(printed, "folder", order->folder);
+	value_set_text(printed, "python", order->python);
+	value_set_real(printed, "timeout_s", order->timeout_s);
+	value_set_boolean(printed, "stream_stderr", order->stream_stderr);
+	return printed;
 }
+
+static bool subcommand_parse(struct str word, enum run_subcommand *subcommand)
+{
+	for (size_t i = 0; i <= RUN_WORK; i++) {
+		if (str_is(word, subcommands[i])) {
+			*subcommand = (enum run_subcommand)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool run_order_parse(const struct value *carried, struct arena *arena,
+		     struct run_order *order)
+{
+	const struct value *list = value_member(carried, "arguments");
+	const int64_t mode = value_integer(value_member(carried, "mode"));
+	struct plugin_argument *arguments =
+		arena_alloc(arena, (value_count(list) + 1) * sizeof(*arguments));
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *item = value_item(list, i);
+
+		arguments[i] = (struct plugin_argument){
+			.name = value_text(value_member(item, "name")),
+			.required = value_is_true(value_member(item, "required")),
+			.initial = value_member(item, "initial"),
+		};
+		if (arguments[i].name == NULL)
+			return false;
+	}
+	*order = (struct run_order){
+		.code = (int)value_integer(value_member(carried, "code")),
+		.late_s = value_number(value_member(carried, "late_s")),
+		.id = value_text(value_member(carried, "id")),
+		.file = value_text(value_member(carried, "file")),
+		.copy = value_text(value_member(carried, "copy")),
+		.mode = (enum plugin_mode)mode,
+		.arguments = arguments,
+		.argument_count = value_count(list),
+		.environment = value_member(carried, "environment"),
+		.secrets = value_member(carried, "secrets"),
+		.folder = value_text(value_member(carried, "folder")),
+		.python = value_text(value_member(carried, "python")),
+		.timeout_s = value_number(value_member(carried, "timeout_s")),
+		.stream_stderr = value_is_true(value_member(carried, "stream_stderr")),
+	};
+	return subcommand_parse(value_str(value_member(carried, "subcommand")),
+				&order->subcommand) &&
+	       order->file != NULL && order->copy != NULL && mode >= 0 &&
+	       mode < PLUGIN_MODES;
+}
+
+struct tool run_order_tool(const struct run_order *order, const struct value *parameters)
+{
+	return (struct tool){
+		.name = order->id != NULL ? order->id : plugin_tool.name,
+		.params = parameters != NULL ? NULL : plugin_tool.params,
+		.schema = parameters,
+		.carrier = plugin_tool.name,
+		.carried = order_print(order),
+		.effects = EFFECT_RUNS,
+		.timeout_s = order->timeout_s + PLUGIN_AFTER_S,
+		.internal = true,
+	};
+}
+
+/* The words and the input of a script, for each way in which scripts take arguments. */
+
+struct building {
+	const struct run_order *order;
+	struct arena *arena;
+	const char **argv;
+	size_t max, count;
+};
+
+static bool add_word(struct building *building, const char *name, struct str word,
+		     struct err *err)
+{
+	if (word.size > 0 && memchr(word.data, '\0', word.size))
+		return err_set(err, EINVAL, "\"%s\" may not hold a NUL character", name);
+	if (word.size >= PLUGIN_ARGUMENT_MAX)
+		return err_set(err, E2BIG,
+			       "\"%s\" is %zu bytes long, and one argument of a program is at most "
+			       "%d: send less (or its author sets args_mode to \"json\", which has "
+			       "no such limit)",
+			       name, word.size, PLUGIN_ARGUMENT_MAX - 1);
+	if (building->count >= building->max)
+		return err_set(err, E2BIG, "over %zu words", building->max);
+	building->argv[building->count++] = arena_copy(building->arena, word);
+	return true;
+}
+
+/*
+ * Add a text as it is, and any other value as compact JSON: true, 5, 0.1, [1,2]. A number
+ * without a fraction is written without one: 3.0 fits an integer, and scripts look for
+ * digits.
+ */
+static bool add_value(struct building *building, const char *name,
+		      const struct value *value, struct err *err)
+{
+	struct buf text;
+	bool ok;
+
+	if (value_kind(value) == VALUE_STRING)
+		return add_word(building, name, value_str(value), err);
+	buf_init(&text, PLUGIN_ARGUMENT_MAX);
+	ok = value_print(value, 0, &text) ||
+	     err_set(err, E2BIG,
+		     "\"%s\" is over %d bytes as JSON, more than one argument of a program can "
+		     "be: send less (or its author sets args_mode to \"json\")",
+		     name, PLUGIN_ARGUMENT_MAX - 1);
+	if (value_kind(value) == VALUE_REAL && str_ends(buf_str(&text), STR(".0")))
+		buf_truncate(&text, text.size - strlen(".0"));
+	ok = ok && add_word(building, name, buf_str(&text), err);
+	buf_fini(&text);
+	return ok;
+}
+
+static bool add_flag(struct building *building, const char *name,
+		     const struct value *value, struct err *err)
+{
+	struct buf flag;
+	bool negative = value_kind(value) == VALUE_BOOLEAN && !value_is_true(value);
+	bool ok;
+
+	if (value == NULL || value_kind(value) == VALUE_NULL)
+		return true;
+	buf_init(&flag, PLUGIN_ARGUMENT_MAX);
+	(void)buf_addf(&flag, "--%s%s", negative ? "no-" : "", name);
+	ok = add_word(building, name, buf_str(&flag), err);
+	buf_fini(&flag);
+	return ok && (value_kind(value) == VALUE_BOOLEAN ||
+		      add_value(building, name, value, err));
+}
+
+static bool is_in_order(const struct run_order *order, const char *name)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < order->argument_count; i++)
+		found = found || strcmp(order->arguments[i].name, name) == 0;
+	return found;
+}
+
+static bool add_flags(struct building *building, const struct value *arguments,
+		      struct err *err)
+{
+	const struct run_order *order = building->order;
+
+	for (size_t i = 0; i < order->argument_count; i++) {
+		const char *name = order->arguments[i].name;
+
+		if (!add_flag(building, name, value_member(arguments, name), err))
+			return false;
+	}
+	/*
+	 * Add the arguments that the schema allows without naming them. Such a name may
+	 * hold no blank: one word is one flag.
+	 */
+	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
+		const char *name = value_key(at);
+
+		if (is_in_order(order, name))
+			continue;
+		if (name[0] == '\0' || strpbrk(name, " \t\r\n=") != NULL)
+			return err_set(err, EINVAL,
+				       "\"%.64s\" cannot be the name of a flag", name);
+		if (!add_flag(building, name, value_at(at), err))
+			return false;
+	}
+	return true;
+}
+
+static const struct value *position_value(const struct plugin_argument *position,
+					  const struct value *arguments)
+{
+	const struct value *given = value_member(arguments, position->name);
+
+	return value_kind(given) != VALUE_NULL ? given : position->initial;
+}
+
+/*
+ * Add the arguments by position. A missing value before a given one becomes an empty
+ * word.
+ */
+static bool add_positions(struct building *building, const struct value *arguments,
+			  struct err *err)
+{
+	const struct plugin_argument *positions = building->order->arguments;
+	size_t last = building->order->argument_count;
+
+	while (last > 0 && !positions[last - 1].required &&
+	       position_value(&positions[last - 1], arguments) == NULL)
+		last--;
+	for (size_t i = 0; i < last; i++) {
+		const char *name = positions[i].name;
+		const struct value *value = position_value(&positions[i], arguments);
+
+		if (value == NULL && positions[i].required)
+			return err_set(err, EINVAL, "\"%s\" is missing", name);
+		if (value == NULL ? !add_word(building, name, STR(""), err)
+				  : !add_value(building, name, value, err))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does TEXT have a character that the line reader of any language takes for the end of a
+ * line (or of the text)?
+ */
+static bool ends_lines(struct str text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		const unsigned char *at = (const unsigned char *)text.data + i;
+		size_t left = text.size - i;
+
+		if ((*at < 0x20 && *at != '\t') ||
+		    (left > 1 && at[0] == 0xc2 && at[1] == 0x85) ||
+		    (left > 2 && at[0] == 0xe2 && at[1] == 0x80 &&
+		     (at[2] == 0xa8 || at[2] == 0xa9)))
+			return true;
+	}
+	return false;
+}
+
+static bool add_value_line(const char *name, const struct value *value, struct buf *lines,
+			   struct err *err)
+{
+	if (value == NULL || value_kind(value) == VALUE_NULL)
+		return true;
+	if (value_kind(value) == VALUE_STRING && ends_lines(value_str(value)))
+		return err_set(err, EINVAL,
+			       "\"%.64s\" may not hold a line end or a control character: this "
+			       "tool reads one line for each argument",
+			       name);
+	(void)buf_addf(lines, "%s: ", name);
+	if (value_kind(value) == VALUE_STRING)
+		(void)buf_addstr(lines, value_str(value));
+	else
+		(void)value_print(value, 0, lines);
+	return buf_addc(lines, '\n') || err_set(err, E2BIG, "the arguments are too large");
+}
+
+/*
+ * Append ARGUMENTS as "name: value" lines. A value that would be read as another line is
+ * refused.
+ */
+static bool add_lines(const struct run_order *order, const struct value *arguments,
+		      struct buf *lines, struct err *err)
+{
+	for (size_t i = 0; i < order->argument_count; i++) {
+		const char *name = order->arguments[i].name;
+
+		if (!add_value_line(name, value_member(arguments, name), lines, err))
+			return false;
+	}
+	return true;
+}
+
+bool run_arguments_build(const struct run_order *order, const struct value *arguments,
+			 struct arena *arena, const char **argv, size_t max,
+			 size_t *count, struct buf *input, struct err *err)
+{
+	struct building building = {order, arena, argv, max, *count};
+	bool ok = false;
+
+	switch (order->mode) {
+	case PLUGIN_FLAGS:
+		ok = add_flags(&building, arguments, err);
+		break;
+	case PLUGIN_POSITIONAL:
+		ok = add_positions(&building, arguments, err);
+		break;
+	case PLUGIN_TOOLBOX_TEXT:
+		ok = add_lines(order, arguments, input, err);
+		break;
+	case PLUGIN_MODES:
+		break;
+	case PLUGIN_JSON:
+	case PLUGIN_TOOLBOX_JSON:
+		ok = (order->mode != PLUGIN_JSON ||
+		      add_word(&building, "", STR("--args-json"), err)) &&
+		     (value_print(arguments, 0, input) ||
+		      err_set(err, E2BIG, "the arguments are too large"));
+		break;
+	}
+	*count = building.count;
+	return ok;
+}
+
+/* Questions of a script. */
 
 static void copy_member(const struct value *from, const char *name, struct value *to)
 {
@@ -60,102 +383,99 @@ static void copy_member(const struct value *from, const char *name, struct value
 		value_set(to, name, value_copy(member));
 }
 
-static bool is_form(const struct value *line, const char **kind, struct value *request,
-		    struct err *err)
+/* Is TYPE, of a line, that of a question? */
+static bool is_question(struct str type)
 {
-	bool url = value_member(line, "url") != NULL;
-
-	if (value_kind(value_member(line, "message")) != VALUE_STRING)
-		return err_set(err, EINVAL, "needs \"message\"");
-	copy_member(line, "message", request);
-	copy_member(line, url ? "url" : "schema", request);
-	*kind = url ? "url" : "form";
-	return true;
+	return str_among("question sampling roots questions", type);
 }
 
-static bool is_sampling(const struct value *line, const char **kind,
-			struct value *request, struct err *err)
+static bool need(bool fine, const char *what, struct err *err)
 {
-	const struct value *asked = value_member(line, "request");
-
-	if (value_kind(asked) != VALUE_OBJECT)
-		return err_set(err, EINVAL, "needs the object \"request\"");
-	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at))
-		value_set(request, value_key(at), value_copy(value_at(at)));
-	*kind = "sampling";
-	return true;
+	return fine || err_set(err, EINVAL, "needs %s", what);
 }
 
-static bool read_one(const struct value *line, const char **kind, struct value *request,
-		     struct err *err)
+static bool is_text(const struct value *value)
 {
-	struct str type = value_str(value_member(line, "type"));
-
-	if (str_is(type, "question"))
-		return is_form(line, kind, request, err);
-	if (str_is(type, "sampling"))
-		return is_sampling(line, kind, request, err);
-	*kind = "roots";
-	return str_is(type, "roots") ||
-	       err_set(err, EINVAL, "\"type\" must be question, sampling or roots");
+	return value_kind(value) == VALUE_STRING;
 }
 
 /* One request, with the note whether the call can do without its answer. */
 static struct value *request_of(const struct value *line, const char **kind, struct err *err)
 {
-	struct value *request = value_new_object();
+	const struct str type = value_str(value_member(line, "type"));
+	const struct value *asked = value_member(line, "request");
+	const bool by_url = value_member(line, "url") != NULL;
+	struct value *request;
 
-	if (!read_one(line, kind, request, err)) {
-		value_free(request);
-		return NULL;
+	if (str_is(type, "question")) {
+		*kind = by_url ? "url" : "form";
+		if (!need(is_text(value_member(line, "message")), "\"message\"", err))
+			return NULL;
+		request = value_new_object();
+		copy_member(line, "message", request);
+		copy_member(line, by_url ? "url" : "schema", request);
+	} else if (str_is(type, "sampling")) {
+		*kind = "sampling";
+		if (!need(value_kind(asked) == VALUE_OBJECT, "the object \"request\"", err))
+			return NULL;
+		request = value_copy(asked);
+	} else {
+		*kind = "roots";
+		if (!str_is(type, "roots")) {
+			(void)err_set(err, EINVAL,
+				      "\"type\" must be question, sampling or roots");
+			return NULL;
+		}
+		request = value_new_object();
 	}
 	copy_member(line, "required", request);
 	return request;
 }
 
-static bool read_several(const struct value *line, struct value *requests, struct err *err)
+static struct value *requests_of(const struct value *line, struct err *err)
 {
 	const struct value *asked = value_member(line, "requests");
+	auto_value struct value *requests = value_new_object();
+	struct value *request;
 
 	if (value_kind(asked) != VALUE_OBJECT || value_count(asked) == 0 ||
-	    value_count(asked) > PLUGIN_QUESTIONS_AT_ONCE)
-		return err_set(err, EINVAL,
-			       "needs the object \"requests\" with 1 to %d questions",
-			       PLUGIN_QUESTIONS_AT_ONCE);
+	    value_count(asked) > PLUGIN_QUESTIONS_AT_ONCE) {
+		(void)err_set(err, EINVAL,
+			      "needs the object \"requests\" with 1 to %d questions",
+			      PLUGIN_QUESTIONS_AT_ONCE);
+		return NULL;
+	}
 	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at)) {
-		const char *kind = NULL;
+		const char *kind;
 		struct value *one = request_of(value_at(at), &kind, err);
 
-		if (one == NULL)
-			return err_while(err, "\"%.64s\"", value_key(at));
+		if (one == NULL) {
+			(void)err_while(err, "\"%.64s\"", value_key(at));
+			return NULL;
+		}
 		value_set_text(one, "kind", kind);
 		value_set(requests, value_key(at), one);
 	}
-	return true;
+	request = value_new_object();
+	value_set(request, "requests", value_ref(requests));
+	return request;
 }
 
-bool run_question_read(const struct value *line, const char **kind,
-		       struct value **request, struct err *err)
+bool plugin_question_read(const struct value *line, struct plugin_question *question,
+			  struct err *err)
 {
-	const char *id = value_text(value_member(line, "id"));
-	struct value *read;
+	const bool several = str_is(value_str(value_member(line, "type")), "questions");
+	const struct value *id = value_member(line, "id");
+	const char *kind = "several";
+	struct value *request =
+		several ? requests_of(line, err) : request_of(line, &kind, err);
 
-	if (!str_is(value_str(value_member(line, "type")), several_kind)) {
-		read = request_of(line, kind, err);
-		if (read == NULL)
-			return false;
-		/* A client tells its answers apart by this key. */
-		if (id != NULL)
-			value_set_text(read, "key", id);
-		*request = read;
-		return true;
-	}
-	auto_value struct value *requests = value_new_object();
-	if (!read_several(line, requests, err))
+	if (request == NULL)
 		return false;
-	*kind = "several";
-	*request = value_new_object();
-	value_set(*request, "requests", value_ref(requests));
+	/* A client tells its answers apart by this key. */
+	if (!several && is_text(id))
+		value_set(request, "key", value_copy(id));
+	*question = (struct plugin_question){kind, request, value_copy(id)};
 	return true;
 }
 
@@ -168,19 +488,9 @@ enum {
 	TEXT_LEAST = 100,
 };
 
-static bool is_text(const struct value *value)
-{
-	return value_kind(value) == VALUE_STRING;
-}
-
 static bool is_base64(const struct value *value)
 {
 	return is_text(value) && buf_base64_is_valid(value_str(value));
-}
-
-static bool need(bool fine, const char *what, struct err *err)
-{
-	return fine || err_set(err, EINVAL, "needs %s", what);
 }
 
 /* Is ITEM in a form that MCP's clients take? */
@@ -239,38 +549,19 @@ static bool take_log(struct plugin_channel *channel, const struct value *line,
 	return true;
 }
 
-static void plugin_channel_turn(struct plugin_channel *channel);
-
-/* Queue the question of LINE as {kind, request, id}. */
-static bool take_question(struct plugin_channel *channel, const struct value *line,
-			  struct err *err)
-{
-	const struct value *id = value_member(line, "id");
-	struct value *question, *request;
-	const char *kind;
-
-	if (!run_question_read(line, &kind, &request, err))
-		return false;
-	question = value_new_object();
-	value_set_text(question, "kind", kind);
-	value_set(question, "request", request);
-	value_set(question, "id", id != NULL ? value_copy(id) : value_new_null());
-	if (value_count(channel->questions) >= PLUGIN_CHANNEL_QUESTIONS) {
-		value_free(question);
-		return err_set(err, E2BIG, "over %d questions wait",
-			       PLUGIN_CHANNEL_QUESTIONS);
-	}
-	value_append(channel->questions, question);
-	plugin_channel_turn(channel);
-	return true;
-}
-
-/* Send the answer to the script, with the ID that the script gave its question. */
+/*
+ * Send ANSWER to the script, with the ID that the script gave its question. NULL: the
+ * answer is "cancel", because the script waits for a line in any case.
+ */
 static void answer(struct plugin_channel *channel, const struct value *id,
 		   struct value *take_answer)
 {
 	struct buf line;
 
+	if (take_answer == NULL) {
+		take_answer = value_new_object();
+		value_set_text(take_answer, "action", "cancel");
+	}
 	value_set(take_answer, "id", value_copy(id));
 	buf_init(&line, ANSWERS_PIPE);
 	/*
@@ -284,13 +575,43 @@ static void answer(struct plugin_channel *channel, const struct value *id,
 	value_free(take_answer);
 }
 
-/* Send the answer "cancel", because the script waits for a line in any case. */
-static void answer_nobody(struct plugin_channel *channel, const struct value *id)
+/* Answer the first question, and remove it. */
+static void answer_first(struct plugin_channel *channel, struct value *take_answer)
 {
-	struct value *nobody = value_new_object();
+	struct plugin_question first = channel->questions[0];
 
-	value_set_text(nobody, "action", "cancel");
-	answer(channel, id, nobody);
+	channel->question_count--;
+	memmove(channel->questions, channel->questions + 1,
+		channel->question_count * sizeof(first));
+	answer(channel, first.id, take_answer);
+	value_free(first.request);
+	value_free(first.id);
+}
+
+/* Pass on the answer, if one has come, and ask the next question that waits. */
+static void plugin_channel_turn(struct plugin_channel *channel)
+{
+	struct value *reply = call_take_reply(channel->call);
+
+	if (reply != NULL)
+		answer_first(channel, reply);
+	while (!channel->call->awaits_reply && channel->question_count > 0 &&
+	       !call_ask(channel->call, channel->questions[0].kind,
+			 channel->questions[0].request))
+		answer_first(channel, NULL);
+}
+
+static bool take_question(struct plugin_channel *channel, const struct value *line,
+			  struct err *err)
+{
+	if (channel->question_count >= PLUGIN_QUESTIONS_MAX)
+		return err_set(err, E2BIG, "over %d questions wait",
+			       PLUGIN_QUESTIONS_MAX - 1);
+	if (!plugin_question_read(line, &channel->questions[channel->question_count], err))
+		return false;
+	channel->question_count++;
+	plugin_channel_turn(channel);
+	return true;
 }
 
 /* A text for the answer, cleaned and cut to the room that is left. */
@@ -337,7 +658,7 @@ static bool take_line(struct plugin_channel *channel, const struct value *line,
 		return take_progress(channel, line, err);
 	if (str_is(type, "log"))
 		return take_log(channel, line, err);
-	if (plugin_question_is(type))
+	if (is_question(type))
 		return take_question(channel, line, err);
 	if (!str_among("text image audio resource resource_link", type))
 		return err_set(err, EINVAL,
@@ -361,8 +682,8 @@ bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct
 	const struct str type = value_str(value_member(line, "type"));
 	if (take_line(channel, line, type, err))
 		return true;
-	if (plugin_question_is(type))
-		answer_nobody(channel, value_member(line, "id"));
+	if (is_question(type))
+		answer(channel, value_member(line, "id"), NULL);
 	return false;
 }
 
@@ -419,33 +740,6 @@ static bool plugin_channel_read(struct plugin_channel *channel)
 	return size > 0;
 }
 
-/* Pass on the answer, if one has come, and ask the next question that waits. */
-static void plugin_channel_turn(struct plugin_channel *channel)
-{
-	struct value *reply = call_take_reply(channel->call);
-
-	if (reply != NULL)
-		answer(channel, channel->open_id, reply);
-	while (!channel->call->awaits_reply && value_count(channel->questions) > 0) {
-		struct value *question = value_item(channel->questions, 0);
-		auto_value struct value *rest = value_new_array();
-
-		value_free(channel->open_id);
-		channel->open_id = value_copy(value_member(question, "id"));
-		bool asked = call_ask(channel->call,
-				      value_text(value_member(question, "kind")),
-				      value_member(question, "request"));
-		for (size_t i = 1; i < value_count(channel->questions); i++)
-			value_append(rest, value_ref(value_item(channel->questions, i)));
-		value_free(channel->questions);
-		channel->questions = rest;
-		rest = NULL;
-		if (asked)
-			return;
-		answer_nobody(channel, channel->open_id);
-	}
-}
-
 bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 			 struct tool_result *result, const struct value *secrets,
 			 struct spill *spill, struct err *err)
@@ -459,7 +753,6 @@ bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 					   .read_fd = -1,
 					   .write_fd = -1,
 					   .script_fds = {-1, -1, -1},
-					   .questions = value_new_array(),
 					   .faults = value_new_array()};
 	buf_init(&channel->line, LINE_MAX_BYTES);
 	if (!fd_pipe(told, err))
@@ -499,8 +792,10 @@ void plugin_channel_close(struct plugin_channel *channel)
 		value_set(tool_details(channel->result), "channel_faults",
 			  value_ref(channel->faults));
 	value_free(channel->faults);
-	value_free(channel->questions);
-	value_free(channel->open_id);
+	for (size_t i = 0; i < channel->question_count; i++) {
+		value_free(channel->questions[i].request);
+		value_free(channel->questions[i].id);
+	}
 	buf_fini(&channel->line);
 }
 
@@ -534,6 +829,7 @@ struct script {
 	struct call *call;
 	struct tool_result *result;
 	struct arena arena;
+	struct run_order order;
 	struct plugin_channel channel;
 	bool has_channel;
 	struct plugin_redact_stream streams[2];
@@ -541,20 +837,9 @@ struct script {
 	bool runs; /* the subcommand is the work itself, so its output is kept too */
 	struct spill spill;
 	struct text_cut cut; /* of the answer */
-	const struct value *secrets;
 	struct program_run run;
 	struct limit_watch limits;
 };
-
-static const struct value *carried(const struct script *script, const char *key)
-{
-	return value_member(script->call->carried, key);
-}
-
-static const char *carried_text(const struct script *script, const char *key)
-{
-	return value_text(carried(script, key));
-}
 
 static bool stopped(void *context)
 {
@@ -624,59 +909,45 @@ static bool find_python(const char *const *environment, struct buf *path)
 	return false;
 }
 
-static enum plugin_mode mode_of(const struct script *script)
-{
-	for (int mode = PLUGIN_FLAGS; mode < PLUGIN_MODES; mode++) {
-		if (str_is(value_str(carried(script, "mode")),
-			   plugin_mode_name((enum plugin_mode)mode)))
-			return (enum plugin_mode)mode;
-	}
-	return PLUGIN_JSON;
-}
-
 static bool is_toolbox(const struct script *script)
 {
-	return mode_of(script) >= PLUGIN_TOOLBOX_JSON;
+	return script->order.mode >= PLUGIN_TOOLBOX_JSON;
 }
 
 /*
  * The environment, built from nothing: the variables that every command of the cell has,
  * and those of the contract.
  */
-static struct value *variables(const struct script *script, bool with_config)
+static struct value *variables(const struct script *script)
 {
+	const struct run_order *order = &script->order;
+	const bool asks = order->subcommand == RUN_SCHEMA;
 	struct value *more = value_new_array();
-	const struct value *config = carried(script, "env");
-	const char *python = carried_text(script, "python");
 	struct buf found;
 
 	buf_init(&found, PLUGIN_ARGUMENT_MAX);
-	if (python != NULL)
-		add_variable(more, "AGENT_TOOL_PYTHON", python);
+	if (order->python != NULL)
+		add_variable(more, "AGENT_TOOL_PYTHON", order->python);
 	else if (find_python(script->call->environment, &found))
 		add_variable(more, "AGENT_TOOL_PYTHON", found.data);
 	buf_fini(&found);
 	if (is_toolbox(script))
-		value_append(more, value_new_text(with_config ? TOOLBOX_EXECUTE
-							      : TOOLBOX_DESCRIBE));
-	for (size_t i = 0; with_config && i < value_count(config); i++)
-		value_append(more, value_ref(value_item(config, i)));
+		value_append(more,
+			     value_new_text(asks ? TOOLBOX_DESCRIBE : TOOLBOX_EXECUTE));
+	for (size_t i = 0; i < value_count(order->environment); i++)
+		value_append(more, value_ref(value_item(order->environment, i)));
 	return more;
 }
 
 /* The words of one start. *INPUT_FD becomes the script's input, or stays -1. */
-static bool words_of(struct script *script, const char *subcommand, const char *code,
-		     const char ***argv, int *input_fd, struct err *err)
+static bool words_of(struct script *script, enum run_subcommand subcommand,
+		     const char *code, const char ***argv, int *input_fd, struct err *err)
 {
-	const struct plugin_argument_rules rules = {.mode = mode_of(script),
-						    .order = carried(script, "order"),
-						    .positional =
-							    carried(script, "positional")};
+	const struct run_order *order = &script->order;
 	const char **words = arena_alloc(&script->arena, (WORDS_MAX + 1) * sizeof(*words));
+	const char *file = script->call->has_view ? order->file : order->copy;
+	const bool tests = subcommand == RUN_TEST;
 	size_t count = 0;
-	const char *file = carried_text(script, script->call->has_view ? "file" : "copy");
-	const bool tests = strcmp(subcommand, "test") == 0;
-	const bool asks = tests || strcmp(subcommand, "schema") == 0;
 	struct buf input;
 	bool ok = true;
 
@@ -686,26 +957,27 @@ static bool words_of(struct script *script, const char *subcommand, const char *
 		words[count++] = "bash";
 	words[count++] = file;
 	if (!is_toolbox(script) && !tests)
-		words[count++] = subcommand;
+		words[count++] = subcommands[subcommand];
 	if (code != NULL)
 		words[count++] = code;
 	buf_init(&input, INPUT_MAX);
-	if (!asks)
-		ok = run_arguments_build(&rules, script->call->arguments, &script->arena,
+	if (!tests && subcommand != RUN_SCHEMA) {
+		ok = run_arguments_build(order, script->call->arguments, &script->arena,
 					 words, WORDS_MAX, &count, &input, err);
-	if (ok && rules.mode >= PLUGIN_JSON && !asks)
-		ok = fd_memory_file("arguments", buf_str(&input), input_fd, err);
+		if (ok && order->mode >= PLUGIN_JSON)
+			ok = fd_memory_file("arguments", buf_str(&input), input_fd, err);
+	}
 	buf_fini(&input);
 	*argv = words;
 	return ok;
 }
 
 /* Start the script and follow it to its end. script->run then holds the result. */
-static bool follow(struct script *script, const char *subcommand, const char *code,
+static bool follow(struct script *script, enum run_subcommand subcommand, const char *code,
 		   const struct value *more, int64_t deadline_ms, struct err *err)
 {
 	struct program_run *run = &script->run;
-	const char *folder = carried_text(script, "folder");
+	const char *folder = subcommand != RUN_SCHEMA ? script->order.folder : NULL;
 	auto_free const char **environment =
 		call_environment(script->call->environment, more);
 	auto_close int input_fd = -1;
@@ -741,7 +1013,7 @@ static void clean_part(const struct script *script, struct str part, struct buf 
 
 	buf_init(&plain, OUTPUT_MAX);
 	(void)buf_addstr(&plain, part);
-	run_redact(script->secrets, &plain);
+	run_redact(script->order.secrets, &plain);
 	(void)text_clean(buf_str(&plain), out);
 	buf_fini(&plain);
 }
@@ -869,14 +1141,14 @@ static void add_rest(struct script *script)
 /* Append the time limit that the script ran into, and who may raise the limit. */
 static void add_lateness(const struct script *script, double timeout_s, struct buf *text)
 {
-	const bool own = timeout_s >= value_number(carried(script, "timeout_s"));
+	const bool own = timeout_s >= script->order.timeout_s;
 	const bool said = script->run.out.total + script->run.error.total > 0;
 
 	(void)buf_addf(text,
 		       "Timed out after %g s, and was ended with all it had started; %s.",
 		       timeout_s,
 		       said ? "what it had printed stands above" : "it had printed nothing");
-	if (strcmp(carried_text(script, "subcommand"), "run") == 0)
+	if (script->order.subcommand == RUN_WORK)
 		(void)buf_addf(text, " Ask it for less at once, or have the user raise %s.",
 			       own ? "plugin_policy.bash_timeout_seconds"
 				   : "limits.wall_s of this agent");
@@ -944,8 +1216,8 @@ static bool ask_for_words(struct script *script, const struct value *more,
 				       : failed.exit_code);
 	if (late)
 		add_late(variables, timeout_s);
-	bool ok = follow(script, "error", code, variables, clock_deadline(ERROR_SECONDS),
-			 &err);
+	bool ok = follow(script, RUN_ERROR, code, variables,
+			 clock_deadline(ERROR_SECONDS), &err);
 	ok = ok && script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0 &&
 	     script->run.out.total > 0;
 	if (ok)
@@ -958,7 +1230,7 @@ static bool ask_for_words(struct script *script, const struct value *more,
 
 static double time_of(const struct script *script)
 {
-	double own = value_number(carried(script, "timeout_s"));
+	double own = script->order.timeout_s;
 	double left = (double)(script->call->deadline_ms - clock_now_ms()) / 1000;
 
 	if (script->call->deadline_ms == CLOCK_NEVER || own + AFTER_SECONDS <= left)
@@ -999,24 +1271,24 @@ static void end_streams(struct script *script)
 static enum result_status run_script(struct script *script)
 {
 	struct tool_result *result = script->result;
-	auto_value struct value *more = variables(script, true);
+	auto_value struct value *more = variables(script);
 	const double timeout_s = time_of(script);
 	struct plugin_channel *channel = &script->channel;
 	struct err err = {0};
 
 	script->runs = script->streams_output = true;
-	script->streams_error = value_is_true(carried(script, "stream_stderr"));
+	script->streams_error = script->order.stream_stderr;
 	for (int i = 0; i < 2; i++)
-		run_redact_begin(&script->streams[i], script->secrets);
-	bool ok = plugin_channel_open(channel, script->call, result, script->secrets,
-				      &script->spill, &err);
+		run_redact_begin(&script->streams[i], script->order.secrets);
+	bool ok = plugin_channel_open(channel, script->call, result,
+				      script->order.secrets, &script->spill, &err);
 	script->has_channel = ok;
-	ok = ok && follow(script, "run", NULL, more, clock_deadline(timeout_s), &err);
+	ok = ok && follow(script, RUN_WORK, NULL, more, clock_deadline(timeout_s), &err);
 	end_streams(script);
 	plugin_channel_end(channel);
 	script->cut = channel->cut;
 	if (!ok) {
-		(void)tool_fail(result, "%s: %s", carried_text(script, "id"), err.text);
+		(void)tool_fail(result, "%s: %s", script->order.id, err.text);
 	} else {
 		result->exit_code = script->run.exit_code;
 		result->signal = script->run.signal;
@@ -1056,27 +1328,29 @@ static void add_preview(struct str output, struct buf *text)
 	}
 }
 
-static enum result_status look(struct script *script, const char *subcommand)
+static enum result_status look(struct script *script)
 {
-	struct tool_result *result = script->result;
-	const bool preview = strcmp(subcommand, "preview") == 0;
-	const bool asks = strcmp(subcommand, "schema") == 0;
-	const char *code = carried_text(script, "code");
-	const double late_s = value_number(carried(script, "late_s"));
-	auto_value struct value *more = variables(script, code != NULL);
+	const struct run_order *order = &script->order;
+	const bool preview = order->subcommand == RUN_PREVIEW;
+	const bool asks = order->subcommand == RUN_SCHEMA;
+	auto_value struct value *more = variables(script);
 	const struct program_run *run = &script->run;
+	struct tool_result *result = script->result;
 	struct err err = {0};
 	struct buf output;
+	char code[16];
 
-	if (late_s > 0)
-		add_late(more, late_s);
-	if (!follow(script, subcommand, code, more, clock_deadline(time_of(script)), &err))
-		return tool_fail(result, "%s: %s", subcommand, err.text);
+	(void)snprintf(code, sizeof(code), "%d", order->code);
+	if (order->late_s > 0)
+		add_late(more, order->late_s);
+	if (!follow(script, order->subcommand, order->subcommand == RUN_ERROR ? code : NULL,
+		    more, clock_deadline(time_of(script)), &err))
+		return tool_fail(result, "%s: %s", subcommands[order->subcommand], err.text);
 	result->exit_code = run->exit_code;
 	result->signal = run->signal;
 	const bool ended = run->ending == PROGRAM_ENDED && run->exit_code == 0;
 	if (!ended && !preview) {
-		add_failure(script, value_number(carried(script, "timeout_s")));
+		add_failure(script, order->timeout_s);
 		result->status = run->ending == PROGRAM_TIMED_OUT ? RESULT_TIMED_OUT
 								  : RESULT_FAILED;
 		return result->status;
@@ -1100,22 +1374,20 @@ static enum result_status look(struct script *script, const char *subcommand)
 static enum result_status plugin_execute(struct call *call, struct tool_result *result)
 {
 	struct script script = {.call = call, .result = result};
-	const char *subcommand = carried_text(&script, "subcommand");
+	const struct run_order *order = &script.order;
 
-	if (subcommand == NULL || carried_text(&script, "file") == NULL ||
-	    carried_text(&script, "copy") == NULL)
-		return tool_fail(result, "No script to run.");
-	/* A toolbox has no subcommand for a preview or an error. */
-	if (is_toolbox(&script) && !str_among("run schema", str_of(subcommand)))
-		return tool_done(result);
-	script.secrets = carried(&script, "secrets");
-	script.spill = (struct spill){.environment = call->environment, .fd = -1};
 	arena_init(&script.arena);
 	program_run_init(&script.run);
-	if (strcmp(subcommand, "run") == 0)
+	script.spill = (struct spill){.environment = call->environment, .fd = -1};
+	if (!run_order_parse(call->carried, &script.arena, &script.order))
+		(void)tool_fail(result, "No script to run.");
+	else if (order->subcommand == RUN_WORK)
 		(void)run_script(&script);
+	else if (is_toolbox(&script) && order->subcommand != RUN_SCHEMA)
+		/* A toolbox has no subcommand for a preview or an error. */
+		(void)tool_done(result);
 	else
-		(void)look(&script, subcommand);
+		(void)look(&script);
 	fd_close(&script.spill.fd);
 	program_run_fini(&script.run);
 	arena_fini(&script.arena);
@@ -1262,174 +1534,4 @@ void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes, str
 void run_redact_end(struct plugin_redact_stream *stream)
 {
 	buf_fini(&stream->held);
-}
-
-/*
- * Builds the words and the input of a subcommand, for each way in which scripts take
- * arguments, and runs it.
- */
-
-struct building {
-	struct arena *arena;
-	const char **argv;
-	size_t max, count;
-};
-
-static bool add_word(struct building *building, const char *name, struct str word,
-		     struct err *err)
-{
-	if (word.size > 0 && memchr(word.data, '\0', word.size))
-		return err_set(err, EINVAL, "\"%s\" may not hold a NUL character", name);
-	if (word.size >= PLUGIN_ARGUMENT_MAX)
-		return err_set(err, E2BIG,
-			       "\"%s\" is %zu bytes long, and one argument of a program is at most "
-			       "%d: send less (or its author sets args_mode to \"json\", which has "
-			       "no such limit)",
-			       name, word.size, PLUGIN_ARGUMENT_MAX - 1);
-	if (building->count >= building->max)
-		return err_set(err, E2BIG, "over %zu words", building->max);
-	building->argv[building->count++] = arena_copy(building->arena, word);
-	return true;
-}
-
-/*
- * Add a text as it is, and any other value as compact JSON: true, 5, 0.1, [1,2]. A number
- * without a fraction is written without one: 3.0 fits an integer, and scripts look for
- * digits.
- */
-static bool add_value(struct building *building, const char *name,
-		      const struct value *value, struct err *err)
-{
-	struct buf text;
-	bool ok;
-
-	if (value_kind(value) == VALUE_STRING)
-		return add_word(building, name, value_str(value), err);
-	buf_init(&text, PLUGIN_ARGUMENT_MAX);
-	ok = value_print(value, 0, &text) ||
-	     err_set(err, E2BIG,
-		     "\"%s\" is over %d bytes as JSON, more than one argument of a program can "
-		     "be: send less (or its author sets args_mode to \"json\")",
-		     name, PLUGIN_ARGUMENT_MAX - 1);
-	if (value_kind(value) == VALUE_REAL && str_ends(buf_str(&text), STR(".0")))
-		buf_truncate(&text, text.size - strlen(".0"));
-	ok = ok && add_word(building, name, buf_str(&text), err);
-	buf_fini(&text);
-	return ok;
-}
-
-static bool add_flag(struct building *building, const char *name,
-		     const struct value *value, struct err *err)
-{
-	struct buf flag;
-	bool negative = value_kind(value) == VALUE_BOOLEAN && !value_is_true(value);
-	bool ok;
-
-	if (value == NULL || value_kind(value) == VALUE_NULL)
-		return true;
-	buf_init(&flag, PLUGIN_ARGUMENT_MAX);
-	(void)buf_addf(&flag, "--%s%s", negative ? "no-" : "", name);
-	ok = add_word(building, name, buf_str(&flag), err);
-	buf_fini(&flag);
-	return ok && (value_kind(value) == VALUE_BOOLEAN ||
-		      add_value(building, name, value, err));
-}
-
-static bool add_flags(struct building *building, const struct value *order,
-		      const struct value *arguments, struct err *err)
-{
-	for (size_t i = 0; i < value_count(order); i++) {
-		const char *name = value_text(value_item(order, i));
-
-		if (!add_flag(building, name, value_member(arguments, name), err))
-			return false;
-	}
-	/*
-	 * Add the arguments that the schema allows without naming them. Such a name may
-	 * hold no blank: one word is one flag.
-	 */
-	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
-		const char *name = value_key(at);
-
-		if (value_has_text(order, name))
-			continue;
-		if (name[0] == '\0' || strpbrk(name, " \t\r\n=") != NULL)
-			return err_set(err, EINVAL,
-				       "\"%.64s\" cannot be the name of a flag", name);
-		if (!add_flag(building, name, value_at(at), err))
-			return false;
-	}
-	return true;
-}
-
-static const struct value *position_value(const struct value *position,
-					  const struct value *arguments)
-{
-	const struct value *given =
-		value_member(arguments, value_text(value_member(position, "name")));
-
-	return given != NULL && value_kind(given) != VALUE_NULL
-		       ? given
-		       : value_member(position, "default");
-}
-
-/*
- * Add the arguments by position. A missing value before a given one becomes an empty
- * word.
- */
-static bool add_positions(struct building *building, const struct value *positional,
-			  const struct value *arguments, struct err *err)
-{
-	size_t last = value_count(positional);
-
-	while (last > 0 &&
-	       position_value(value_item(positional, last - 1), arguments) == NULL &&
-	       !value_is_true(value_member(value_item(positional, last - 1), "required")))
-		last--;
-	for (size_t i = 0; i < last; i++) {
-		const struct value *position = value_item(positional, i);
-		const char *name = value_text(value_member(position, "name"));
-		const struct value *value = position_value(position, arguments);
-
-		if (value == NULL && value_is_true(value_member(position, "required")))
-			return err_set(err, EINVAL, "\"%s\" is missing", name);
-		if (value == NULL ? !add_word(building, name, STR(""), err)
-				  : !add_value(building, name, value, err))
-			return false;
-	}
-	return true;
-}
-
-bool run_arguments_build(const struct plugin_argument_rules *rules,
-			 const struct value *arguments, struct arena *arena,
-			 const char **argv, size_t max, size_t *count, struct buf *input,
-			 struct err *err)
-{
-	struct building building = {arena, argv, max, *count};
-	bool ok = false;
-
-	switch (rules->mode) {
-	case PLUGIN_FLAGS:
-		ok = add_flags(&building, rules->order, arguments, err);
-		break;
-	case PLUGIN_POSITIONAL:
-		ok = add_positions(&building, rules->positional, arguments, err);
-		break;
-	case PLUGIN_TOOLBOX_JSON:
-		ok = value_print(arguments, 0, input) ||
-		     err_set(err, E2BIG, "the arguments are too large");
-		break;
-	case PLUGIN_TOOLBOX_TEXT:
-		ok = describe_toolbox_lines(rules->order, arguments, input, err);
-		break;
-	case PLUGIN_MODES:
-		break;
-	case PLUGIN_JSON:
-		ok = add_word(&building, "", STR("--args-json"), err) &&
-		     (value_print(arguments, 0, input) ||
-		      err_set(err, E2BIG, "the arguments are too large"));
-		break;
-	}
-	*count = building.count;
-	return ok;
 }

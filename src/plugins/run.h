@@ -1,8 +1,12 @@
 /*
- * run: reads descriptor 3 of a running script, one JSON object a line: content beyond
- * text, progress, words for the log, questions. Writes the answers to descriptor 4
- * (docs/plugins.md). The lines are not trusted: they are bounded like output, and
- * errors in them are reported in the result.
+ * run: carries out one subcommand of one script, in the worker. The front says in a
+ * `struct run_order` what is to be started; the arguments of the call become the words and
+ * the input of the script.
+ *
+ * Descriptor 3 of a running script is read as one JSON object a line: content beyond
+ * text, progress, words for the log, questions. The answers are written to descriptor 4
+ * (docs/plugins.md). The lines are not trusted: they are bounded like output, and errors
+ * in them are reported in the result.
  *
  * A new kind of line on descriptor 3 belongs here, in docs/plugins.md and in
  * tests/fronts/plugin.case.
@@ -20,6 +24,98 @@
 #include "tool/tool.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	PLUGIN_PREVIEW_MAX = 200, /* characters */
+	/*
+	 * Time after the script's own time: for `error`, and for killing a script that
+	 * ignores SIGTERM.
+	 */
+	PLUGIN_AFTER_S = 5,
+	/* The most bytes that the kernel passes in one argument, its NUL included (execve(2)). */
+	PLUGIN_ARGUMENT_MAX = 128 << 10,
+};
+
+enum run_subcommand {
+	RUN_SCHEMA,
+	RUN_PREVIEW,
+	RUN_ERROR,
+	RUN_TEST, /* a test of the script, which is `file` then and has no arguments */
+	RUN_WORK, /* `run`, and `error` when it has failed */
+};
+
+/*
+ * One start of one script. The members are borrowed. The order crosses the wire as
+ * call->carried of `plugin_tool`.
+ */
+struct run_order {
+	enum run_subcommand subcommand;
+	int code;      /* of RUN_ERROR */
+	double late_s; /* of RUN_ERROR: the run was ended after so many seconds; 0: else */
+	const char *id; /* of its schema; NULL: it was not asked yet */
+	/* the script in the view, and where there is no view (below L3) on the host */
+	const char *file, *copy;
+	/*
+	 * How the script takes its arguments. In the modes of toolboxes `file` is started
+	 * by itself, with TOOLBOX_ACTION for the subcommand, and has only RUN_SCHEMA and
+	 * RUN_WORK.
+	 */
+	enum plugin_mode mode;
+	const struct plugin_argument *arguments;
+	size_t argument_count;
+	/* texts "NAME=value", for RUN_WORK and RUN_ERROR only; NULL: none */
+	const struct value *environment;
+	/* texts that are taken out of the output of these two; NULL: none */
+	const struct value *secrets;
+	const char *folder; /* where it starts, except RUN_SCHEMA; NULL: the workspace */
+	const char *python; /* NULL: the first python3 in PATH */
+	double timeout_s;
+	bool stream_stderr;
+};
+
+/* The internal tool that carries out the tools of scripts (tool.h: carrier). */
+extern const struct tool plugin_tool;
+
+/*
+ * An internal tool that carries out ORDER with arguments that fit the JSON Schema
+ * PARAMETERS (borrowed; NULL: any arguments). The caller frees its `carried`.
+ */
+struct tool run_order_tool(const struct run_order *order, const struct value *parameters);
+
+/*
+ * Read ORDER from CARRIED, from which its members are borrowed; its arguments live in
+ * ARENA. False: CARRIED names no script.
+ */
+bool run_order_parse(const struct value *carried, struct arena *arena,
+		     struct run_order *order);
+
+/*
+ * Append to ARGV (of at most MAX words, *COUNT used) the words behind the subcommand by
+ * which ORDER's script gets ARGUMENTS; they live in ARENA. In the mode json and in
+ * toolboxes INPUT becomes the script's standard input. ERR names the argument that cannot
+ * be passed.
+ */
+bool run_arguments_build(const struct run_order *order, const struct value *arguments,
+			 struct arena *arena, const char **argv, size_t max,
+			 size_t *count, struct buf *input, struct err *err);
+
+/*
+ * A question that a script asks on descriptor 3, in the form that call_ask takes: of a
+ * person ("question"), of a model ("sampling"), for the client's folders ("roots"), or
+ * several of these at the same time ("questions").
+ */
+struct plugin_question {
+	const char *kind;      /* a constant */
+	struct value *request; /* owned, as the id */
+	struct value *id;      /* any value */
+};
+
+/* LINE has the type of a question. The caller frees request and id when true. */
+bool plugin_question_read(const struct value *line, struct plugin_question *question,
+			  struct err *err);
+
+enum { PLUGIN_QUESTIONS_MAX = 1 + 8 }; /* the open question, and those that wait */
 
 struct plugin_channel {
 	struct call *call;
@@ -34,9 +130,10 @@ struct plugin_channel {
 	struct buf line; /* an incomplete line */
 	bool skips;      /* the line is too long and is skipped to its end */
 	size_t messages, lines;
-	struct value *questions; /* questions that were not asked yet, as objects */
-	struct value *open_id;   /* the id of the open question; or NULL */
-	struct value *faults;    /* texts */
+	/* the first one is open while the call awaits a reply */
+	struct plugin_question questions[PLUGIN_QUESTIONS_MAX];
+	size_t question_count;
+	struct value *faults; /* texts */
 };
 
 /* Texts that are too long for the answer are kept in SPILL, which outlives CHANNEL. */
@@ -51,16 +148,6 @@ void plugin_channel_close(struct plugin_channel *channel);
  * line.
  */
 bool plugin_channel_line(struct plugin_channel *channel, struct str line, struct err *err);
-
-/*
- * A question that a script asks on descriptor 3 (docs/plugins.md), in the form that
- * call_ask takes: of a person ("question"), of a model ("sampling"), for the client's
- * folders ("roots"), or several of these at the same time ("questions").
- */
-
-/* LINE has the type of a question. *KIND is a constant; the caller frees *REQUEST. */
-bool run_question_read(const struct value *line, const char **kind,
-		       struct value **request, struct err *err);
 
 /*
  * The values that a configuration gives a script are taken out of the script's output,
@@ -92,56 +179,3 @@ void run_redact_begin(struct plugin_redact_stream *stream, const struct value *s
 void run_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
 		      struct buf *out);
 void run_redact_end(struct plugin_redact_stream *stream);
-
-/*
- * Passes the arguments of a call, which fit the plugin's JSON Schema, to its script: as
- * flags, in positions, as JSON on standard input, or as lines there.
- */
-
-/* The most bytes that the kernel passes in one argument, its NUL included (execve(2)). */
-enum { PLUGIN_ARGUMENT_MAX = 128 << 10 };
-
-struct plugin_argument_rules {
-	enum plugin_mode mode;
-	const struct value *order; /* names of the properties, in the schema's order */
-	const struct value *positional; /* in the form of plugin_schema */
-};
-
-/*
- * Append to ARGV (of at most MAX words, *COUNT used) the words behind the subcommand;
- * they live in ARENA. In the mode json and in toolboxes INPUT becomes the script's
- * standard input. ERR names the argument that cannot be passed.
- */
-bool run_arguments_build(const struct plugin_argument_rules *rules,
-			 const struct value *arguments, struct arena *arena,
-			 const char **argv, size_t max, size_t *count, struct buf *input,
-			 struct err *err);
-
-/*
- * The internal tool that carries out the tools of scripts (tool.h: carrier). Beside the
- * arguments it gets an object (call->carried) with these members:
- *
- *   subcommand  "run", "preview", "schema"; "test" for a test of the script, which is
- *               `file` then and has no arguments; or "error" by itself, with
- *   code        the error code for it
- *   late_s      the run was ended after so many seconds; absent: it ended by itself
- *   file, copy  the script in the view; where there is no view (below L3), on the host
- *   mode, order, positional   how the script takes its arguments; in the modes of
- *               toolboxes `file` is started by itself, with TOOLBOX_ACTION for the
- *               subcommand, and has only "schema" and "run"
- *   env         texts, "NAME=value"; only for run, and error after it
- *   secrets     texts that are taken out of the output
- *   folder      where it starts, except "schema"; absent: the workspace
- *   timeout_s, stream_stderr, python
- */
-
-enum {
-	PLUGIN_PREVIEW_MAX = 200, /* characters */
-	/*
-	 * Time after the script's own time: for `error`, and for killing a script that
-	 * ignores SIGTERM.
-	 */
-	PLUGIN_AFTER_S = 5,
-};
-
-extern const struct tool plugin_tool;

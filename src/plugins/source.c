@@ -220,15 +220,15 @@ static bool set_path(const struct plugin_places *places, struct str path,
 static bool parse_text(const struct plugin_places *places, struct str text,
 		       struct plugin_source *source, struct err *err)
 {
+	static const struct str local[] = {{"bash:", 5}, {"toolbox:", 8}};
 	struct buf shown;
 	size_t hash;
 
-	if (str_starts(text, STR("bash:")))
-		return set_path(places, str_part(text, 5, text.size), PLUGIN_EITHER,
-				source, err);
-	if (str_starts(text, STR("toolbox:")))
-		return set_path(places, str_part(text, 8, text.size), PLUGIN_EITHER,
-				source, err);
+	for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++) {
+		if (str_starts(text, local[i]))
+			return set_path(places, str_part(text, local[i].size, text.size),
+					PLUGIN_EITHER, source, err);
+	}
 	if (str_starts(text, STR("bash+git:"))) {
 		text = str_part(text, 9, text.size);
 		hash = str_find(text, STR("#"), 0);
@@ -254,37 +254,25 @@ static bool parse_text(const struct plugin_places *places, struct str text,
 	return false;
 }
 
-static bool parse_object(const struct plugin_places *places, const struct value *tool,
+/* NAMED is the object `bash_tool` or `toolbox`. A toolbox never comes from git. */
+static bool parse_object(const struct plugin_places *places, const struct value *named,
 			 struct plugin_source *source, struct err *err)
 {
-	const struct value *file = value_member(tool, "file");
-	const struct value *path = value_member(tool, "path");
-	const struct value *git = value_member(tool, "git");
-	const struct value *ref = value_member(tool, "ref");
+	const bool toolbox = source->dialect == PLUGIN_TOOLBOX;
+	const struct value *file = value_member(named, "file");
+	const struct value *path = value_member(named, "path");
+	const struct value *git = toolbox ? NULL : value_member(named, "git");
+	const struct value *ref = value_member(named, "ref");
 
 	if ((file != NULL) + (path != NULL) + (git != NULL) != 1)
-		return err_set(err, EINVAL, "bash_tool has one of file, path and git");
+		return err_set(err, EINVAL, "%s",
+			       toolbox ? "toolbox has one of file and path"
+				       : "bash_tool has one of file, path and git");
 	if (ref != NULL && git == NULL)
 		return err_set(err, EINVAL, "bash_tool.ref is for git");
 	if (git != NULL)
 		return set_git(places, value_str(git),
 			       ref != NULL ? value_str(ref) : (struct str){0}, source, err);
-	return set_path(places, value_str(file != NULL ? file : path),
-			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
-}
-
-/*
- * The keys of TOOLBOX were checked with the configuration; a toolbox never comes from
- * git.
- */
-static bool parse_toolbox(const struct plugin_places *places, const struct value *toolbox,
-			  struct plugin_source *source, struct err *err)
-{
-	const struct value *file = value_member(toolbox, "file");
-	const struct value *path = value_member(toolbox, "path");
-
-	if ((file != NULL) == (path != NULL))
-		return err_set(err, EINVAL, "toolbox has one of file and path");
 	return set_path(places, value_str(file != NULL ? file : path),
 			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
 }
@@ -296,15 +284,13 @@ bool plugin_source_parse(const struct plugin_places *places, const struct value 
 	const struct value *toolbox = value_member(entry, "toolbox");
 	bool ok;
 
-	*source = (struct plugin_source){.is_toolbox = plugin_source_is_toolbox(entry)};
+	*source = (struct plugin_source){.dialect = plugin_source_dialect(entry)};
 	if (value_kind(entry) == VALUE_STRING)
 		ok = parse_text(places, value_str(entry), source, err);
 	else if (tool != NULL && toolbox != NULL)
 		ok = err_set(err, EINVAL, "an entry has one of bash_tool and toolbox");
-	else if (value_kind(toolbox) == VALUE_OBJECT)
-		ok = parse_toolbox(places, toolbox, source, err);
-	else if (value_kind(tool) == VALUE_OBJECT)
-		ok = parse_object(places, tool, source, err);
+	else if (value_kind(toolbox) == VALUE_OBJECT || value_kind(tool) == VALUE_OBJECT)
+		ok = parse_object(places, toolbox != NULL ? toolbox : tool, source, err);
 	else
 		ok = err_set(err, EINVAL,
 			     "an entry is a text, or an object with bash_tool or toolbox");
@@ -803,15 +789,14 @@ static bool check_keys(const struct value *root, struct err *err)
 	return true;
 }
 
-bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest, struct err *err)
+static bool manifest_parse(struct str text, struct plugin_manifest *manifest, struct err *err)
 {
 	auto_value struct value *root = NULL;
 	auto_value struct value *scripts = NULL;
 	bool ok;
 
-	*manifest = (struct plugin_manifest){0};
 	if (!value_parse(text, VALUE_COMMENTS, &root, err))
-		return err_while(err, PLUGIN_PACKAGE_FILE);
+		return false;
 	ok = (value_kind(root) == VALUE_OBJECT ||
 	      err_set(err, EINVAL, "must be an object")) &&
 	     check_keys(root, err) && take_list(root, "bash_tools", true, &scripts, err) &&
@@ -829,10 +814,84 @@ bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest, st
 	for (size_t i = 0; i < value_count(scripts); i++)
 		value_append(manifest->files,
 			     value_copy(value_member(value_item(scripts, i), "file")));
-	if (ok)
+	return ok;
+}
+
+bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest, struct err *err)
+{
+	*manifest = (struct plugin_manifest){0};
+	if (manifest_parse(text, manifest, err))
 		return true;
 	plugin_manifest_fini(manifest);
 	return err_while(err, PLUGIN_PACKAGE_FILE);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static bool is_executable(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s%s%s", folder, *name ? "/" : "", name) <
+		       (int)sizeof(path) &&
+	       stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IXUSR);
+}
+
+/* List the executables of the toolbox COPY by name, without hidden ones. */
+static bool executables_list(const char *copy, struct plugin_manifest *manifest,
+			     struct err *err)
+{
+	struct dirent **names = NULL;
+	int count = scandir(copy, &names, is_shown, by_name);
+
+	manifest->files = value_new_array();
+	for (int i = 0; i < count; i++) {
+		if (is_executable(copy, names[i]->d_name))
+			value_append(manifest->files, value_new_text(names[i]->d_name));
+		free(names[i]);
+	}
+	free(names);
+	if (value_count(manifest->files) > PLUGIN_PACKAGE_ENTRIES_MAX)
+		return err_set(err, EFBIG, "a toolbox has at most %d executables",
+			       PLUGIN_PACKAGE_ENTRIES_MAX);
+	return value_count(manifest->files) > 0 ||
+	       err_set(err, ENOENT, "there is no executable in it (chmod +x?)");
+}
+
+static bool package_read(const char *copy, struct plugin_manifest *manifest, struct err *err)
+{
+	char path[PATH_MAX];
+	struct buf text;
+
+	if (snprintf(path, sizeof(path), "%s/%s", copy, PLUGIN_PACKAGE_FILE) >=
+	    (int)sizeof(path))
+		return err_set(err, ENAMETOOLONG, "%s: the path is too long", copy);
+	buf_init(&text, PLUGIN_PACKAGE_BYTES_MAX);
+	bool ok = fd_read_file(path, PLUGIN_PACKAGE_BYTES_MAX, &text, err);
+	if (!ok && err != NULL && err->code == ENOENT)
+		(void)err_set(err, ENOENT,
+			      "there is no " PLUGIN_PACKAGE_FILE
+			      " in it; a folder is a package, a lone script is named as a file");
+	ok = ok && plugin_manifest_parse(buf_str(&text), manifest, err);
+	buf_fini(&text);
+	return ok;
+}
+
+bool plugin_manifest_read(const char *copy, enum plugin_dialect dialect,
+			  struct plugin_manifest *manifest, struct err *err)
+{
+	struct stat st;
+
+	*manifest = (struct plugin_manifest){0};
+	if (stat(copy, &st) == 0 && S_ISREG(st.st_mode))
+		return dialect == PLUGIN_SCRIPT || is_executable(copy, "") ||
+		       err_set(err, EACCES, "it is not executable: chmod +x");
+	return dialect == PLUGIN_TOOLBOX ? executables_list(copy, manifest, err)
+					 : package_read(copy, manifest, err);
 }
 
 void plugin_manifest_fini(struct plugin_manifest *manifest)

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "plugins/describe.h"
 
 #include <stdbool.h>
 
@@ -39,7 +40,7 @@ bool source_expand_value(const struct plugin_places *places, const struct value 
 enum plugin_source_kind { PLUGIN_FILE = 1, PLUGIN_FOLDER, PLUGIN_EITHER, PLUGIN_GIT };
 
 struct plugin_source {
-	bool is_toolbox; /* executables (describe.h), else scripts */
+	enum plugin_dialect dialect;
 	enum plugin_source_kind kind;
 	char *text; /* the absolute path, or the URL */
 	char *ref;  /* of git; NULL: its default branch */
@@ -49,10 +50,12 @@ struct plugin_source {
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err);
 /* Does ENTRY name a toolbox? Other errors in it do not matter. */
-static inline bool plugin_source_is_toolbox(const struct value *entry)
+static inline enum plugin_dialect plugin_source_dialect(const struct value *entry)
 {
 	return value_member(entry, "toolbox") != NULL ||
-	       str_starts(value_str(entry), STR("toolbox:"));
+			       str_starts(value_str(entry), STR("toolbox:"))
+		       ? PLUGIN_TOOLBOX
+		       : PLUGIN_SCRIPT;
 }
 void plugin_source_fini(struct plugin_source *source);
 /* Append the name of SOURCE for people: the path, or URL#REF. */
@@ -108,8 +111,9 @@ bool source_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);
 
 /*
- * A folder with an agent_plugin.json: the scripts that are tools, and the prompts and
- * resources that it brings along. It is read from the copy that will be run.
+ * What a source brings along: a folder with an agent_plugin.json its scripts that are
+ * tools, prompts and resources; a toolbox its executables. It is read from the copy that
+ * will be run.
  */
 
 #define PLUGIN_PACKAGE_FILE "agent_plugin.json"
@@ -117,11 +121,20 @@ bool source_trust_record(const char *folder, const char *source,
 enum { PLUGIN_PACKAGE_BYTES_MAX = 256 << 10, PLUGIN_PACKAGE_ENTRIES_MAX = 64 };
 
 struct plugin_manifest {
-	struct value *files; /* texts: the scripts, relative, inside the folder */
+	/* texts: the scripts, relative, inside the folder; NULL: the source is a file */
+	struct value *files;
 	/* Lists as they were written, each entry an object whose `file`, if any, lies inside. */
 	struct value *prompts, *resources, *resource_templates;
 };
 
+/*
+ * Read the manifest of COPY, a file or a folder. Call plugin_manifest_fini in either
+ * case.
+ */
+bool plugin_manifest_read(const char *copy, enum plugin_dialect dialect,
+			  struct plugin_manifest *manifest, struct err *err);
+
+/* Parse the TEXT of an agent_plugin.json. Call plugin_manifest_fini when true. */
 bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest,
 			   struct err *err);
 

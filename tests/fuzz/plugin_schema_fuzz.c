@@ -20,7 +20,7 @@ static void try_schema(struct str text)
 	struct plugin_schema schema;
 	struct err err = {0};
 
-	if (!plugin_schema_parse(text, &schema, &err)) {
+	if (!plugin_schema_parse(PLUGIN_SCRIPT, text, &schema, &err)) {
 		assert(err.text[0] != '\0');
 		return;
 	}
@@ -34,8 +34,9 @@ static void try_schema(struct str text)
 
 		assert(strchr(variable, '=') == NULL);
 	}
-	for (size_t i = 0; i < value_count(schema.positional); i++)
-		assert(value_text(value_member(value_item(schema.positional, i), "name")));
+	for (size_t i = 0; i < schema.argument_count; i++)
+		assert(value_member(value_member(schema.parameters, "properties"),
+				    schema.arguments[i].name) != NULL);
 	plugin_schema_fini(&schema);
 }
 

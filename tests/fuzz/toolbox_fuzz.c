@@ -2,7 +2,7 @@
  * toolbox_fuzz: what an executable may print about itself. What is let through has a name that
  * can be a tool's, names what it requires, and no argument's value becomes a second line.
  */
-#include "plugins/describe.h"
+#include "plugins/run.h"
 
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -15,16 +15,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_lines(const struct plugin_schema *schema, struct str value)
 {
-	const struct value *required = value_member(schema->parameters, "required");
+	const struct run_order order = {.mode = schema->mode,
+					.arguments = schema->arguments,
+					.argument_count = schema->argument_count};
 	auto_value struct value *arguments = value_new_object();
+	struct arena arena;
 	struct buf lines;
+	size_t count = 0;
 
+	arena_init(&arena);
 	buf_init(&lines, 1 << 20);
-	for (size_t i = 0; i < value_count(required); i++)
-		value_set_str(arguments, value_text(value_item(required, i)), value);
-	if (describe_toolbox_lines(required, arguments, &lines, NULL))
-		assert(text_count_line_ends(buf_str(&lines)) == value_count(required));
+	for (size_t i = 0; i < order.argument_count; i++)
+		value_set_str(arguments, order.arguments[i].name, value);
+	if (run_arguments_build(&order, arguments, &arena, NULL, 0, &count, &lines, NULL))
+		assert(text_count_line_ends(buf_str(&lines)) == order.argument_count);
 	buf_fini(&lines);
+	arena_fini(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -33,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct plugin_schema schema;
 	struct err err = {0};
 
-	if (!describe_toolbox_parse(text, &schema, &err)) {
+	if (!plugin_schema_parse(PLUGIN_TOOLBOX, text, &schema, &err)) {
 		assert(err.text[0] != '\0');
 		return 0;
 	}

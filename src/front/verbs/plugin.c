@@ -61,9 +61,9 @@ static int print_json(const struct plugins *plugins, FILE *out)
 		value_set_text(row, "args_mode", plugin_mode_name(plugin->schema.mode));
 		value_set_text(row, "file", plugin->file);
 		value_set_text(row, "source", plugin->package->source);
-		value_set_text(row, "hash", plugin->package->hash);
-		if (plugin->package->commit[0] != '\0')
-			value_set_text(row, "commit", plugin->package->commit);
+		value_set_text(row, "hash", plugin->package->content.hash);
+		if (plugin->package->content.commit[0] != '\0')
+			value_set_text(row, "commit", plugin->package->content.commit);
 		value_set(row, "warnings", value_copy(plugin->schema.warnings));
 		value_append(list, row);
 	}
@@ -80,10 +80,11 @@ static void print_plugin(const struct plugin *plugin, FILE *out)
 	(void)fprintf(out, "%-24s ", plugin->schema.id);
 	verb_print_name(plugin->schema.version, 0, out);
 	(void)fprintf(out, "  %s  %.*s  ", plugin_mode_name(plugin->schema.mode),
-		      SHOWN_DIGITS, plugin->package->hash);
+		      SHOWN_DIGITS, plugin->package->content.hash);
 	verb_print_name(plugin->package->source, 0, out);
-	if (plugin->package->commit[0] != '\0')
-		(void)fprintf(out, " at %.*s", SHOWN_DIGITS, plugin->package->commit);
+	if (plugin->package->content.commit[0] != '\0')
+		(void)fprintf(out, " at %.*s", SHOWN_DIGITS,
+			      plugin->package->content.commit);
 	(void)fputc('\n', out);
 }
 
@@ -450,9 +451,23 @@ static void find_new(struct check *check, struct buf *before, struct buf *names)
 	*before = after;
 }
 
+/* Ask the plugin of CHECK for SUBCOMMAND. The caller frees the tool's `carried`. */
+static struct tool tool_for(const struct check *check, enum run_subcommand subcommand,
+			    int code)
+{
+	struct run_order order = check->plugin->order;
+
+	order.subcommand = subcommand;
+	order.code = code;
+	if (code == LATE_CODE)
+		order.late_s = order.timeout_s;
+	order.timeout_s = LOOK_SECONDS;
+	return run_order_tool(&order, check->plugin->schema.parameters);
+}
+
 static void check_preview(struct check *check, struct buf *names)
 {
-	struct tool tool = plugin_look_tool(check->plugin, "preview", LOOK_SECONDS);
+	struct tool tool = tool_for(check, RUN_PREVIEW, 0);
 	struct tool_result first, second;
 	struct buf left;
 
@@ -512,18 +527,12 @@ static void check_run(struct check *check, struct buf *names)
  */
 static void check_error(struct check *check, int code)
 {
-	struct tool tool = plugin_look_tool(check->plugin, "error", LOOK_SECONDS);
+	struct tool tool = tool_for(check, RUN_ERROR, code);
 	struct tool_result result;
-	char number[16], what[64];
+	char what[64];
 
-	(void)snprintf(number, sizeof(number), "%d", code);
 	(void)snprintf(what, sizeof(what), "error %d%s", code,
 		       code == LATE_CODE ? " (timeout)" : "");
-	value_set_text(tool.carried, "code", number);
-	if (code == LATE_CODE)
-		value_set_real(tool.carried, "late_s",
-			       value_number(value_member(check->plugin->carried,
-							 "timeout_s")));
 	if (ask(check, &tool, &result)) {
 		if (result.status == RESULT_TIMED_OUT || result.signal != 0)
 			say(check, false, what, result.text.data);
@@ -602,25 +611,28 @@ static void add_passed(struct str text, struct buf *words)
 static void play_test(struct check *check, const char *file, const char *copy)
 {
 	const struct plugins *loaded = check->plugins.loaded;
-	struct tool tool = plugin_look_tool(check->plugin, "test", TEST_SECONDS);
+	struct run_order order = check->plugin->order;
 	auto_value struct value *nothing = value_new_object();
 	auto_free struct shape_shown *shown =
 		memory_array(loaded->package_count + 2, sizeof(*shown));
-	const struct plugin_look look = {.tool = &tool, .arguments = nothing, .shown = shown};
 	const bool by_bats = str_ends(str_of(file), STR(".bats"));
 	struct tool_result result;
 	struct buf what, words;
 	struct err err = {0};
 
+	order.subcommand = RUN_TEST;
+	order.file = file;
+	order.copy = copy;
+	order.timeout_s = TEST_SECONDS;
+	struct tool tool = run_order_tool(&order, NULL);
+	const struct plugin_look look = {.tool = &tool, .arguments = nothing, .shown = shown};
 	/* The view shows packages already as a whole. */
 	for (size_t i = 0; i < loaded->package_count; i++)
 		shown[i] = loaded->shown[i];
-	if (check->plugin->package->is_file)
+	if (check->plugin->package->manifest.files == NULL)
 		shown[loaded->package_count] = (struct shape_shown){.source = copy,
 								    .path = file,
 								    .why = "its test"};
-	value_set_text(tool.carried, "file", file);
-	value_set_text(tool.carried, "copy", copy);
 	buf_init(&what, PATH_MAX);
 	buf_init(&words, OUTPUT_MAX);
 	(void)buf_addf(&what, "test %s", path_base_name(file));
@@ -653,10 +665,10 @@ static void check_tests(struct check *check)
 	struct str base = str_of(plugin->file), copy = str_of(plugin->copy);
 	const struct str script = STR(".bash");
 
-	if (plugin->package->is_toolbox)
+	if (plugin->package->dialect == PLUGIN_TOOLBOX)
 		return;
 	/* The copy of a single script does not have its tests. */
-	if (plugin->package->is_file)
+	if (plugin->package->manifest.files == NULL)
 		copy = base;
 	if (str_ends(base, script)) {
 		base.size -= script.size;

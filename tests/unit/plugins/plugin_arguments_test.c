@@ -10,38 +10,40 @@ enum { WORDS = 64 };
 
 struct example {
 	enum plugin_mode mode;
-	const char *order, *positional, *arguments;
+	const char *order, *arguments; /* the script's arguments, and those of the call */
 	const char *wanted; /* the words between bars; or what the refusal says after "!" */
 };
 
 static const struct example rows[] = {
-	{PLUGIN_FLAGS, "[\"b\",\"a\"]", "[]", "{\"a\":\"x y\",\"b\":7}", "|--b|7|--a|x y|"},
-	{PLUGIN_FLAGS, "[\"on\",\"off\",\"none\"]", "[]",
+	{PLUGIN_FLAGS, "[{\"name\":\"b\"},{\"name\":\"a\"}]", "{\"a\":\"x y\",\"b\":7}",
+	 "|--b|7|--a|x y|"},
+	{PLUGIN_FLAGS, "[{\"name\":\"on\"},{\"name\":\"off\"},{\"name\":\"none\"}]",
 	 "{\"on\":true,\"off\":false,\"none\":null}", "|--on|--no-off|"},
-	{PLUGIN_FLAGS, "[\"n\",\"big\"]", "[]", "{\"n\":0.1,\"big\":12345678901234}",
-	 "|--n|0.1|--big|12345678901234|"},
-	{PLUGIN_FLAGS, "[\"n\",\"m\",\"l\"]", "[]", "{\"n\":3.0,\"m\":-1e2,\"l\":[1.0]}",
-	 "|--n|3|--m|-100|--l|[1.0]|"},
-	{PLUGIN_FLAGS, "[\"list\",\"o\"]", "[]", "{\"list\":[1,\"a b\"],\"o\":{\"k\":null}}",
+	{PLUGIN_FLAGS, "[{\"name\":\"n\"},{\"name\":\"big\"}]",
+	 "{\"n\":0.1,\"big\":12345678901234}", "|--n|0.1|--big|12345678901234|"},
+	{PLUGIN_FLAGS, "[{\"name\":\"n\"},{\"name\":\"m\"},{\"name\":\"l\"}]",
+	 "{\"n\":3.0,\"m\":-1e2,\"l\":[1.0]}", "|--n|3|--m|-100|--l|[1.0]|"},
+	{PLUGIN_FLAGS, "[{\"name\":\"list\"},{\"name\":\"o\"}]",
+	 "{\"list\":[1,\"a b\"],\"o\":{\"k\":null}}",
 	 "|--list|[1,\"a b\"]|--o|{\"k\":null}|"},
 	/* Nothing of it is read by a shell. */
-	{PLUGIN_FLAGS, "[\"a\"]", "[]", "{\"a\":\"$(id);`id`|&'\\\"*\"}",
+	{PLUGIN_FLAGS, "[{\"name\":\"a\"}]", "{\"a\":\"$(id);`id`|&'\\\"*\"}",
 	 "|--a|$(id);`id`|&'\"*|"},
-	{PLUGIN_FLAGS, "[\"a\"]", "[]", "{\"a\":\"\"}", "|--a||"},
-	{PLUGIN_FLAGS, "[\"a\"]", "[]", "{\"more\":1}", "|--more|1|"},
-	{PLUGIN_FLAGS, "[\"a\"]", "[]", "{\"x=1 -v\":1}", "!cannot be the name"},
-	{PLUGIN_FLAGS, "[\"a\"]", "[]", "{\"a\":\"b\\u0000c\"}", "!NUL"},
-	{PLUGIN_POSITIONAL, "[]",
-	 "[{\"name\":\"p\",\"required\":true},{\"name\":\"q\",\"default\":false}]",
+	{PLUGIN_FLAGS, "[{\"name\":\"a\"}]", "{\"a\":\"\"}", "|--a||"},
+	{PLUGIN_FLAGS, "[{\"name\":\"a\"}]", "{\"more\":1}", "|--more|1|"},
+	{PLUGIN_FLAGS, "[{\"name\":\"a\"}]", "{\"x=1 -v\":1}", "!cannot be the name"},
+	{PLUGIN_FLAGS, "[{\"name\":\"a\"}]", "{\"a\":\"b\\u0000c\"}", "!NUL"},
+	{PLUGIN_POSITIONAL,
+	 "[{\"name\":\"p\",\"required\":true},{\"name\":\"q\",\"initial\":false}]",
 	 "{\"p\":\"-rf\"}", "|-rf|false|"},
-	{PLUGIN_POSITIONAL, "[]",
+	{PLUGIN_POSITIONAL,
 	 "[{\"name\":\"p\",\"required\":true},{\"name\":\"q\"},{\"name\":\"r\"}]",
 	 "{\"p\":1,\"r\":true}", "|1||true|"},
-	{PLUGIN_POSITIONAL, "[]", "[{\"name\":\"p\",\"required\":true},{\"name\":\"q\"}]",
+	{PLUGIN_POSITIONAL, "[{\"name\":\"p\",\"required\":true},{\"name\":\"q\"}]",
 	 "{\"p\":1,\"q\":null}", "|1|"},
-	{PLUGIN_POSITIONAL, "[]", "[{\"name\":\"p\"},{\"name\":\"q\",\"required\":true}]",
+	{PLUGIN_POSITIONAL, "[{\"name\":\"p\"},{\"name\":\"q\",\"required\":true}]",
 	 "{\"p\":1}", "!\"q\" is missing"},
-	{PLUGIN_JSON, "[]", "[]", "{\"a\":\"$(id)\"}", "|--args-json|<{\"a\":\"$(id)\"}"},
+	{PLUGIN_JSON, "[]", "{\"a\":\"$(id)\"}", "|--args-json|<{\"a\":\"$(id)\"}"},
 };
 
 static struct value *parsed(const char *text)
@@ -52,15 +54,27 @@ static struct value *parsed(const char *text)
 	return value;
 }
 
+/* The order that a worker gets for ROW, as it crosses the wire. */
+static struct value *carried_of(const struct example *row)
+{
+	struct value *carried = value_new_object();
+
+	value_set_text(carried, "subcommand", "run");
+	value_set_text(carried, "file", "/f");
+	value_set_text(carried, "copy", "/c");
+	value_set_integer(carried, "mode", row->mode);
+	value_set(carried, "arguments", parsed(row->order));
+	return carried;
+}
+
 static void each_mode_passes_what_it_should(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
-		auto_value struct value *order = parsed(rows[i].order);
-		auto_value struct value *positional = parsed(rows[i].positional);
 		auto_value struct value *arguments = parsed(rows[i].arguments);
-		const struct plugin_argument_rules rules = {rows[i].mode, order, positional};
+		auto_value struct value *carried = carried_of(&rows[i]);
 		const char *argv[WORDS];
+		struct run_order order;
 		struct arena arena;
 		struct buf input, got;
 		struct err err = {0};
@@ -69,7 +83,8 @@ static void each_mode_passes_what_it_should(void **state)
 		arena_init(&arena);
 		buf_init(&input, 1 << 16);
 		buf_init(&got, 1 << 16);
-		bool ok = run_arguments_build(&rules, arguments, &arena, argv, WORDS,
+		assert_true(run_order_parse(carried, &arena, &order));
+		bool ok = run_arguments_build(&order, arguments, &arena, argv, WORDS,
 					      &count, &input, &err);
 		(void)buf_addc(&got, '|');
 		for (size_t j = 0; ok && j < count; j++)
@@ -89,8 +104,10 @@ static void each_mode_passes_what_it_should(void **state)
 static void what_the_kernel_would_not_pass_names_the_other_mode(void **state)
 {
 	auto_value struct value *arguments = value_new_object();
-	auto_value struct value *order = parsed("[\"a\"]");
-	const struct plugin_argument_rules rules = {PLUGIN_FLAGS, order, NULL};
+	const struct plugin_argument argument = {.name = "a"};
+	const struct run_order order = {.mode = PLUGIN_FLAGS,
+					.arguments = &argument,
+					.argument_count = 1};
 	char *text = malloc(PLUGIN_ARGUMENT_MAX);
 	const char *argv[WORDS];
 	struct arena arena;
@@ -104,10 +121,10 @@ static void what_the_kernel_would_not_pass_names_the_other_mode(void **state)
 	buf_init(&input, 16);
 	/* Its NUL counts. */
 	value_set_str(arguments, "a", (struct str){text, PLUGIN_ARGUMENT_MAX - 1});
-	assert_true(run_arguments_build(&rules, arguments, &arena, argv, WORDS, &count,
+	assert_true(run_arguments_build(&order, arguments, &arena, argv, WORDS, &count,
 					&input, &err));
 	value_set_str(arguments, "a", (struct str){text, PLUGIN_ARGUMENT_MAX});
-	assert_false(run_arguments_build(&rules, arguments, &arena, argv, WORDS, &count,
+	assert_false(run_arguments_build(&order, arguments, &arena, argv, WORDS, &count,
 					 &input, &err));
 	assert_non_null(strstr(err.text, "\"a\""));
 	assert_non_null(strstr(err.text, "json"));
@@ -115,11 +132,117 @@ static void what_the_kernel_would_not_pass_names_the_other_mode(void **state)
 	free(text);
 }
 
+static void no_value_makes_a_second_line(void **state)
+{
+	static const char *const bad[] = {"a\nb: c",   "a\r",           "a\x0c",
+					  "a\xc2\x85", "a\xe2\x80\xa8", "a\xe2\x80\xa9"};
+	static const struct plugin_argument names[] = {{.name = "b"},
+						       {.name = "a"},
+						       {.name = "none"}};
+	const struct run_order order = {.mode = PLUGIN_TOOLBOX_TEXT,
+					.arguments = names,
+					.argument_count = 3};
+	auto_value struct value *arguments = value_new_object();
+	const char *argv[WORDS];
+	struct err err = {0};
+	struct arena arena;
+	struct buf lines;
+	size_t count = 0;
+
+	(void)state;
+	arena_init(&arena);
+	buf_init(&lines, 1 << 16);
+	value_set_text(arguments, "a", "x: \ty \xe2\x82\xac");
+	value_set_boolean(arguments, "b", false);
+	assert_true(run_arguments_build(&order, arguments, &arena, argv, WORDS, &count,
+					&lines, &err));
+	assert_string_equal(lines.data, "b: false\na: x: \ty \xe2\x82\xac\n");
+	for (size_t i = 0; i < UNIT_COUNT(bad); i++) {
+		value_set_text(arguments, "a", bad[i]);
+		assert_false(run_arguments_build(&order, arguments, &arena, argv, WORDS,
+						 &count, &lines, &err));
+		assert_non_null(strstr(err.text, "\"a\" may not hold"));
+	}
+	assert_int_equal(count, 0);
+	buf_fini(&lines);
+	arena_fini(&arena);
+}
+
+/* All members come back from the wire, and values of the configuration only where they may. */
+static void an_order_is_read_as_it_was_printed(void **state)
+{
+	auto_value struct value *texts = parsed("[\"A=secret\"]");
+	auto_value struct value *initial = parsed("{\"x\":[1]}");
+	const struct plugin_argument names[] = {{"p", true, NULL}, {"q", false, initial}};
+	struct run_order order = {
+		RUN_WORK,          3,     2.5, "id",  "/file", "/copy",
+		PLUGIN_POSITIONAL, names, 2,   texts, texts,   "/folder",
+		"/python",         1.5,   true};
+
+	(void)state;
+	for (order.subcommand = RUN_SCHEMA; order.subcommand <= RUN_WORK;
+	     order.subcommand++) {
+		const bool given =
+			order.subcommand == RUN_WORK || order.subcommand == RUN_ERROR;
+		struct tool tool = run_order_tool(&order, initial);
+		struct run_order read;
+		struct arena arena;
+
+		arena_init(&arena);
+		assert_true(tool.internal);
+		assert_ptr_equal(tool.schema, initial);
+		assert_true(run_order_parse(tool.carried, &arena, &read));
+		assert_int_equal(read.subcommand, order.subcommand);
+		assert_int_equal(read.code, 3);
+		assert_true(read.late_s > 2 && read.timeout_s < 2 && read.stream_stderr);
+		assert_string_equal(read.id, "id");
+		assert_string_equal(read.file, "/file");
+		assert_string_equal(read.copy, "/copy");
+		assert_int_equal(read.mode, PLUGIN_POSITIONAL);
+		assert_int_equal(read.argument_count, 2);
+		assert_true(read.arguments[0].required && !read.arguments[1].required);
+		assert_null(read.arguments[0].initial);
+		assert_true(value_equal(read.arguments[1].initial, initial));
+		assert_int_equal(value_count(read.environment), given);
+		assert_int_equal(value_count(read.secrets), given);
+		assert_string_equal(read.folder, "/folder");
+		assert_string_equal(read.python, "/python");
+		value_free(tool.carried);
+		arena_fini(&arena);
+	}
+}
+
+static void what_is_no_order_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"{}",
+		"{\"subcommand\":\"run\",\"file\":\"/f\",\"mode\":0}",
+		"{\"subcommand\":\"runs\",\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0}",
+		"{\"subcommand\":\"run\",\"file\":\"/f\",\"copy\":\"/c\",\"mode\":5}",
+		"{\"subcommand\":\"run\",\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0,"
+		"\"arguments\":[{}]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(texts); i++) {
+		auto_value struct value *carried = parsed(texts[i]);
+		struct run_order order;
+		struct arena arena;
+
+		arena_init(&arena);
+		assert_false(run_order_parse(carried, &arena, &order));
+		arena_fini(&arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test(each_mode_passes_what_it_should),
 		cmocka_unit_test(what_the_kernel_would_not_pass_names_the_other_mode),
+		cmocka_unit_test(no_value_makes_a_second_line),
+		cmocka_unit_test(an_order_is_read_as_it_was_printed),
+		cmocka_unit_test(what_is_no_order_is_refused),
 	};
 
 	return cmocka_run_group_tests(cases, NULL, NULL);

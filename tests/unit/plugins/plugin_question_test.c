@@ -9,23 +9,26 @@
 /* LINE is read as KIND with REQUEST; KIND NULL: it is refused with a sentence that holds REQUEST. */
 static void is_read(const char *line, const char *kind, const char *request)
 {
-	auto_value struct value *value = NULL, *read = NULL;
+	struct plugin_question question = {0};
+	auto_value struct value *value = NULL;
 	struct err err = {0};
-	const char *found = "";
 	struct buf text;
 
 	assert_true(value_parse(str_of(line), 0, &value, &err));
-	assert_int_equal(run_question_read(value, &found, &read, &err), kind != NULL);
+	assert_int_equal(plugin_question_read(value, &question, &err), kind != NULL);
 	if (kind == NULL) {
 		assert_non_null(strstr(err.text, request));
-		assert_null(read);
+		assert_null(question.request);
 		return;
 	}
-	assert_string_equal(found, kind);
+	assert_string_equal(question.kind, kind);
 	buf_init(&text, 1 << 16);
-	assert_true(value_print(read, 0, &text));
+	assert_true(value_print(question.request, 0, &text));
 	assert_string_equal(text.data, request);
+	assert_true(value_equal(question.id, value_member(value, "id")));
 	buf_fini(&text);
+	value_free(question.request);
+	value_free(question.id);
 }
 
 static void a_person_is_asked_by_a_form_or_sent_to_a_page(void **state)

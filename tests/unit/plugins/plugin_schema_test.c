@@ -24,10 +24,15 @@ static void a_whole_description_is_read(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(plugin_schema_parse(STR(text), &schema, &err));
+	assert_true(plugin_schema_parse(PLUGIN_SCRIPT, STR(text), &schema, &err));
 	assert_string_equal(schema.id, "t");
 	assert_string_equal(schema.description, "d");
 	assert_int_equal(schema.mode, PLUGIN_POSITIONAL);
+	assert_int_equal(schema.argument_count, 2);
+	assert_string_equal(schema.arguments[0].name, "a");
+	assert_true(schema.arguments[0].required);
+	assert_null(schema.arguments[0].initial);
+	assert_int_equal(value_kind(schema.arguments[1].initial), VALUE_BOOLEAN);
 	const struct value *b =
 		value_member(value_member(schema.parameters, "properties"), "b");
 	/* A position's default is the property's, so that a call without it fits. */
@@ -94,7 +99,8 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 		struct plugin_schema schema;
 		struct err err = {0};
 
-		assert_false(plugin_schema_parse(str_of(rows[i].text), &schema, &err));
+		assert_false(plugin_schema_parse(PLUGIN_SCRIPT, str_of(rows[i].text),
+						 &schema, &err));
 		if (!strstr(err.text, rows[i].wanted))
 			fail_msg("%s: %s", rows[i].text, err.text);
 	}
@@ -108,7 +114,8 @@ static void too_much_of_it_is_refused(void **state)
 
 	(void)state;
 	memset(text, ' ', PLUGIN_SCHEMA_MAX + 1);
-	assert_false(plugin_schema_parse((struct str){text, PLUGIN_SCHEMA_MAX + 1},
+	assert_false(plugin_schema_parse(PLUGIN_SCRIPT,
+					 (struct str){text, PLUGIN_SCHEMA_MAX + 1},
 					 &schema, &err));
 	assert_non_null(strstr(err.text, "65536"));
 	free(text);
@@ -125,7 +132,7 @@ static void an_author_is_warned(void **state)
 	struct buf all;
 
 	(void)state;
-	assert_true(plugin_schema_parse(STR(text), &schema, NULL));
+	assert_true(plugin_schema_parse(PLUGIN_SCRIPT, STR(text), &schema, NULL));
 	buf_init(&all, 1 << 16);
 	(void)value_print(schema.warnings, 0, &all);
 	assert_non_null(strstr(all.data, "\\\"list\\\" comes as JSON"));

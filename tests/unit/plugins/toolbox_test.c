@@ -1,4 +1,4 @@
-/* Tests of plugins/toolbox: both forms of a description, and lines that stay lines. */
+/* Tests of plugins/toolbox: both forms of a description. */
 #include "../base/unit.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void lines_describe_a_tool(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(describe_toolbox_parse(STR(text), &schema, &err));
+	assert_true(plugin_schema_parse(PLUGIN_TOOLBOX, STR(text), &schema, &err));
 	assert_string_equal(schema.id, "tb__run-tests");
 	assert_string_equal(schema.description, "Run them.\nAll of them.\nTwice.");
 	assert_int_equal(schema.mode, PLUGIN_TOOLBOX_TEXT);
@@ -39,6 +39,9 @@ static void lines_describe_a_tool(void **state)
 	assert_true(str_is(value_str(value_item(required, 1)), "name"));
 	assert_true(str_is(value_str(value_item(required, 2)), "f"));
 	assert_int_equal(value_count(schema.warnings), 1);
+	assert_int_equal(schema.argument_count, 6);
+	assert_string_equal(schema.arguments[0].name, "dir");
+	assert_string_equal(schema.arguments[5].name, "f");
 	plugin_schema_fini(&schema);
 }
 
@@ -48,15 +51,17 @@ static void an_object_describes_a_tool(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(describe_toolbox_parse(STR(" {\"name\":\"t\",\"args\":{\"a\":[\"string\",\"w\"],"
-					       "\"b\":[\"number\",\"optional n\"]}}"),
-					   &schema, &err));
+	assert_true(plugin_schema_parse(PLUGIN_TOOLBOX,
+					STR(" {\"name\":\"t\",\"args\":{\"a\":[\"string\",\"w\"],"
+					    "\"b\":[\"number\",\"optional n\"]}}"),
+					&schema, &err));
 	assert_int_equal(schema.mode, PLUGIN_TOOLBOX_JSON);
 	assert_int_equal(value_count(value_member(schema.parameters, "required")), 1);
 	plugin_schema_fini(&schema);
-	assert_true(describe_toolbox_parse(STR("{\"name\":\"t\",\"inputSchema\":{\"properties\":{"
-					       "\"a\":{\"x-own\":1}}}}"),
-					   &schema, &err));
+	assert_true(plugin_schema_parse(PLUGIN_TOOLBOX,
+					STR("{\"name\":\"t\",\"inputSchema\":{\"properties\":{"
+					    "\"a\":{\"x-own\":1}}}}"),
+					&schema, &err));
 	assert_int_equal(value_integer(value_member(property(&schema, "a"), "x-own")), 1);
 	plugin_schema_fini(&schema);
 }
@@ -89,36 +94,11 @@ static void what_is_wrong_is_said(void **state)
 		struct plugin_schema schema;
 		struct err err = {0};
 
-		assert_false(describe_toolbox_parse(str_of(rows[i].text), &schema, &err));
+		assert_false(plugin_schema_parse(PLUGIN_TOOLBOX, str_of(rows[i].text),
+						 &schema, &err));
 		if (strstr(err.text, rows[i].wanted) == NULL)
 			fail_msg("%s: %s", rows[i].text, err.text);
 	}
-}
-
-static void no_value_makes_a_second_line(void **state)
-{
-	static const char *const bad[] = {"a\nb: c",   "a\r",           "a\x0c",
-					  "a\xc2\x85", "a\xe2\x80\xa8", "a\xe2\x80\xa9"};
-	auto_value struct value *order = value_new_array();
-	auto_value struct value *arguments = value_new_object();
-	struct err err = {0};
-	struct buf lines;
-
-	(void)state;
-	buf_init(&lines, 1 << 16);
-	value_append(order, value_new_text("b"));
-	value_append(order, value_new_text("a"));
-	value_append(order, value_new_text("none"));
-	value_set_text(arguments, "a", "x: \ty \xe2\x82\xac");
-	value_set_boolean(arguments, "b", false);
-	assert_true(describe_toolbox_lines(order, arguments, &lines, &err));
-	assert_string_equal(lines.data, "b: false\na: x: \ty \xe2\x82\xac\n");
-	for (size_t i = 0; i < UNIT_COUNT(bad); i++) {
-		value_set_text(arguments, "a", bad[i]);
-		assert_false(describe_toolbox_lines(order, arguments, &lines, &err));
-		assert_non_null(strstr(err.text, "\"a\" may not hold"));
-	}
-	buf_fini(&lines);
 }
 
 int main(void)
@@ -127,7 +107,6 @@ int main(void)
 		cmocka_unit_test(lines_describe_a_tool),
 		cmocka_unit_test(an_object_describes_a_tool),
 		cmocka_unit_test(what_is_wrong_is_said),
-		cmocka_unit_test(no_value_makes_a_second_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
