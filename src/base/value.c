@@ -1127,6 +1127,69 @@ void value_set_boolean(struct value *object, const char *key, bool truth)
 	value_set(object, key, value_new_boolean(truth));
 }
 
+static int64_t field_integer(const struct value_field *field, const void *at)
+{
+	int64_t wide;
+	int32_t number;
+
+	if (field->size == sizeof(wide)) {
+		memcpy(&wide, at, sizeof(wide));
+		return wide;
+	}
+	assert(field->size == sizeof(number));
+	memcpy(&number, at, sizeof(number));
+	return number;
+}
+
+struct value *value_new_fields(const struct value_field *fields, const void *from)
+{
+	struct value *object = value_new_object();
+
+	for (; fields->name != NULL; fields++) {
+		const void *at = (const char *)from + fields->offset;
+
+		switch (fields->kind) {
+		case VALUE_FIELD_TEXT:
+			if (*(const char *const *)at != NULL)
+				value_set_text(object, fields->name,
+					       *(const char *const *)at);
+			break;
+		case VALUE_FIELD_INTEGER:
+			value_set_integer(object, fields->name, field_integer(fields, at));
+			break;
+		case VALUE_FIELD_REAL:
+			value_set_real(object, fields->name, *(const double *)at);
+			break;
+		case VALUE_FIELD_BOOLEAN:
+			value_set_boolean(object, fields->name, *(const bool *)at);
+			break;
+		}
+	}
+	return object;
+}
+
+void value_fields(const struct value *object, const struct value_field *fields, void *to)
+{
+	for (; fields->name != NULL; fields++) {
+		const struct value *value = value_member(object, fields->name);
+		const enum value_kind kind = value_kind(value);
+		const int64_t wide = value_integer(value);
+		const int32_t number = (int32_t)wide;
+		void *at = (char *)to + fields->offset;
+
+		if (fields->kind == VALUE_FIELD_TEXT && kind == VALUE_STRING)
+			*(const char **)at = value_text(value);
+		else if (fields->kind == VALUE_FIELD_INTEGER && kind == VALUE_INTEGER)
+			memcpy(at,
+			       fields->size == sizeof(wide) ? (const void *)&wide : &number,
+			       fields->size);
+		else if (fields->kind == VALUE_FIELD_REAL && value_is_number(value))
+			*(double *)at = value_number(value);
+		else if (fields->kind == VALUE_FIELD_BOOLEAN && kind == VALUE_BOOLEAN)
+			*(bool *)at = value_is_true(value);
+	}
+}
+
 void value_remove(struct value *object, const char *key)
 {
 	/* This fails only when there is no such member. */

@@ -1001,7 +1001,7 @@ static bool first_steps(struct cell *cell, struct err *err)
 {
 	const struct cell_options *options = &cell->options;
 
-	if ((cell->spec.network_count > 0 || cell->spec.asks_network) &&
+	if ((cell->spec.network.count > 0 || cell->spec.asks_network) &&
 	    !outlet_make(cell, err))
 		return false;
 	loop_add_timer(options->loop, &cell->refill);

@@ -86,7 +86,7 @@ static void control_ready(struct watch *watch, short events)
 static bool proxy_start(struct outlet *outlet, int control, struct err *err)
 {
 	const struct cell_spec *spec = outlet->options.spec;
-	const struct proxy_spec told = {.network = spec->network,
+	const struct proxy_spec told = {.network = spec->network.items,
 					.rule = spec->network_rule,
 					.asks = spec->asks_network,
 					.resolver = spec->resolver};
@@ -212,12 +212,12 @@ static void add_variable(struct value *list, const char *name, const char *text)
 static void print_around(const struct cell_spec *spec, struct buf *out)
 {
 	auto_free struct network_entry *entries =
-		memory_array(spec->network_count + 1, sizeof(entries[0]));
-	size_t count = spec->network_count;
+		memory_array(spec->network.count + 1, sizeof(entries[0]));
+	size_t count = spec->network.count;
 
 	(void)buf_adds(out, "localhost,127.0.0.1,::1");
 	for (size_t i = 0; i < count; i++) {
-		if (!network_parse_entry(str_of(spec->network[i]), &entries[i], NULL))
+		if (!network_parse_entry(str_of(spec->network.items[i]), &entries[i], NULL))
 			return;
 	}
 	for (size_t i = 0; i < count; i++) {

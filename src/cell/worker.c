@@ -79,7 +79,7 @@ static struct call worker_call(struct worker *worker)
 		.files = worker->files,
 		.workspace = worker->spec->workspace,
 		.folder = worker->spec->workspace,
-		.environment = worker->spec->environment,
+		.environment = worker->spec->environment.items,
 		.grace_s = worker->spec->grace_s,
 		.agent = worker->spec->agent,
 		.deadline_ms = CLOCK_NEVER,
@@ -366,7 +366,8 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 		call.fds[frame->fd_count - 1] = -1;
 	}
 	if (wire.environment != NULL) {
-		environment = call_environment(worker->spec->environment, wire.environment);
+		environment = call_environment(worker->spec->environment.items,
+					       wire.environment);
 		call.environment = environment;
 	}
 	*tool = call.tool;
@@ -453,7 +454,7 @@ enum {
  */
 static const char *space_of(const struct cell_spec *spec, bool layer)
 {
-	for (const char **at = spec->writable; *at != NULL; at++) {
+	for (const char **at = spec->writable.items; *at != NULL; at++) {
 		if ((path_within(*at, spec->workspace) || path_within(spec->workspace, *at)) &&
 		    spec_is_layer(spec, *at) == layer &&
 		    (layer || !spec_is_memory(spec, *at)))
@@ -472,7 +473,7 @@ static bool roots_open(struct worker *worker, struct err *err)
 		roots[i] = spec->roots[i];
 		roots[i].passing = spec_is_layer(spec, roots[i].path);
 	}
-	return files_open(roots, spec->root_count, spec->workspace, spec->blocked,
+	return files_open(roots, spec->root_count, spec->workspace, spec->blocked.items,
 			  &worker->files, err);
 }
 
@@ -482,7 +483,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 		.level = worker->spec->built,
 		.unfiltered = worker->spec->strength.unfiltered,
 		.rules = worker->rules,
-		.writable = worker->spec->writable,
+		.writable = worker->spec->writable.items,
 		.processes = worker->spec->call_limits.pids,
 		.listener = &worker->listener,
 	};
@@ -644,7 +645,7 @@ static void program_asks(void *context, int listener)
 {
 	const struct worker *worker = context;
 
-	landlock_answer(listener, worker->spec->writable);
+	landlock_answer(listener, worker->spec->writable.items);
 }
 
 /* Set the terms of every program that this worker starts. */

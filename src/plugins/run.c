@@ -43,29 +43,42 @@ enum { PLUGIN_SECRET_MIN = 4 };
 
 /* The order: what the front tells the worker. */
 
+/* The words by which scripts know them. */
 static const char *const subcommands[] = {
 	[RUN_SCHEMA] = "schema", [RUN_PREVIEW] = "preview", [RUN_ERROR] = "error",
 	[RUN_TEST] = "test",     [RUN_WORK] = "run",
 };
 
+static const struct value_field order_fields[] = {
+	VALUE_FIELD(struct run_order, subcommand),
+	VALUE_FIELD(struct run_order, code),
+	VALUE_FIELD(struct run_order, late_s),
+	VALUE_FIELD(struct run_order, id),
+	VALUE_FIELD(struct run_order, file),
+	VALUE_FIELD(struct run_order, copy),
+	VALUE_FIELD(struct run_order, mode),
+	VALUE_FIELD(struct run_order, folder),
+	VALUE_FIELD(struct run_order, python),
+	VALUE_FIELD(struct run_order, timeout_s),
+	VALUE_FIELD(struct run_order, stream_stderr),
+	{0},
+};
+
+static const struct value_field argument_fields[] = {
+	VALUE_FIELD(struct plugin_argument, name),
+	VALUE_FIELD(struct plugin_argument, required),
+	{0},
+};
+
 static struct value *order_print(const struct run_order *order)
 {
-	struct value *printed = value_new_object();
+	struct value *printed = value_new_fields(order_fields, order);
 	struct value *arguments = value_new_array();
 
-	value_set_text(printed, "subcommand", subcommands[order->subcommand]);
-	value_set_integer(printed, "code", order->code);
-	value_set_real(printed, "late_s", order->late_s);
-	value_set_text(printed, "id", order->id);
-	value_set_text(printed, "file", order->file);
-	value_set_text(printed, "copy", order->copy);
-	value_set_integer(printed, "mode", order->mode);
 	for (size_t i = 0; i < order->argument_count; i++) {
 		const struct plugin_argument *argument = &order->arguments[i];
-		struct value *item = value_new_object();
+		struct value *item = value_new_fields(argument_fields, argument);
 
-		value_set_text(item, "name", argument->name);
-		value_set_boolean(item, "required", argument->required);
 		if (argument->initial != NULL)
 			value_set(item, "initial", value_copy(argument->initial));
 		value_append(arguments, item);
@@ -75,63 +88,31 @@ static struct value *order_print(const struct run_order *order)
 		value_set(printed, "environment", value_copy(order->environment));
 		value_set(printed, "secrets", value_copy(order->secrets));
 	}
-	value_set_text(printed, "folder", order->folder);
-	value_set_text(printed, "python", order->python);
-	value_set_real(printed, "timeout_s", order->timeout_s);
-	value_set_boolean(printed, "stream_stderr", order->stream_stderr);
 	return printed;
-}
-
-static bool subcommand_parse(struct str word, enum run_subcommand *subcommand)
-{
-	for (size_t i = 0; i <= RUN_WORK; i++) {
-		if (str_is(word, subcommands[i])) {
-			*subcommand = (enum run_subcommand)i;
-			return true;
-		}
-	}
-	return false;
 }
 
 bool run_order_parse(const struct value *carried, struct arena *arena,
 		     struct run_order *order)
 {
 	const struct value *list = value_member(carried, "arguments");
-	const int64_t mode = value_integer(value_member(carried, "mode"));
 	struct plugin_argument *arguments =
 		arena_alloc(arena, (value_count(list) + 1) * sizeof(*arguments));
 
 	for (size_t i = 0; i < value_count(list); i++) {
-		const struct value *item = value_item(list, i);
-
-		arguments[i] = (struct plugin_argument){
-			.name = value_text(value_member(item, "name")),
-			.required = value_is_true(value_member(item, "required")),
-			.initial = value_member(item, "initial"),
-		};
+		arguments[i].initial = value_member(value_item(list, i), "initial");
+		value_fields(value_item(list, i), argument_fields, &arguments[i]);
 		if (arguments[i].name == NULL)
 			return false;
 	}
 	*order = (struct run_order){
-		.code = (int)value_integer(value_member(carried, "code")),
-		.late_s = value_number(value_member(carried, "late_s")),
-		.id = value_text(value_member(carried, "id")),
-		.file = value_text(value_member(carried, "file")),
-		.copy = value_text(value_member(carried, "copy")),
-		.mode = (enum plugin_mode)mode,
 		.arguments = arguments,
 		.argument_count = value_count(list),
 		.environment = value_member(carried, "environment"),
 		.secrets = value_member(carried, "secrets"),
-		.folder = value_text(value_member(carried, "folder")),
-		.python = value_text(value_member(carried, "python")),
-		.timeout_s = value_number(value_member(carried, "timeout_s")),
-		.stream_stderr = value_is_true(value_member(carried, "stream_stderr")),
 	};
-	return subcommand_parse(value_str(value_member(carried, "subcommand")),
-				&order->subcommand) &&
-	       order->file != NULL && order->copy != NULL && mode >= 0 &&
-	       mode < PLUGIN_MODES;
+	value_fields(carried, order_fields, order);
+	return order->file != NULL && order->copy != NULL &&
+	       order->subcommand <= RUN_WORK && order->mode < PLUGIN_MODES;
 }
 
 struct tool run_order_tool(const struct run_order *order, const struct value *parameters)

@@ -438,8 +438,8 @@ static uint16_t port_listed(const struct cell_spec *spec, const struct network_h
 {
 	struct network_entry entry;
 
-	for (size_t i = 0; i < spec->network_count; i++) {
-		if (network_parse_entry(str_of(spec->network[i]), &entry, NULL) &&
+	for (size_t i = 0; i < spec->network.count; i++) {
+		if (network_parse_entry(str_of(spec->network.items[i]), &entry, NULL) &&
 		    network_find(&entry, 1, host, entry.port) != NULL)
 			return entry.port;
 	}

@@ -97,7 +97,7 @@ static void mark_remove(const char *folder)
 
 static const char *path_of_spec(const struct cell_spec *spec)
 {
-	for (const char *const *at = spec->environment; *at != NULL; at++) {
+	for (const char *const *at = spec->environment.items; *at != NULL; at++) {
 		if (strncmp(*at, "PATH=", 5) == 0)
 			return *at + 5;
 	}
@@ -184,7 +184,7 @@ static void leftovers_note(struct cell_spec *spec, const char *folder)
 	for (size_t i = 0; i < LEFTOVER_COUNT; i++) {
 		buf_clear(&path);
 		if (buf_addf(&path, "%s%s", folder, leftovers[i]))
-			spec_add_leftover(spec, path.data);
+			spec_add(spec, &spec->leftovers, path.data);
 	}
 	buf_fini(&path);
 }
@@ -224,7 +224,7 @@ static bool upper_show(struct caching *caching, const struct cache *cache, const
 
 static bool is_blocked(const struct cell_spec *spec, const char *path)
 {
-	for (const char *const *at = spec->blocked; *at != NULL; at++) {
+	for (const char *const *at = spec->blocked.items; *at != NULL; at++) {
 		if (path_within(path, *at) || path_within(*at, path))
 			return true;
 	}
@@ -303,7 +303,7 @@ void shape_add_caches(const struct shape_options *options, const struct policy *
 	for (size_t i = 0; i < CACHE_COUNT; i++)
 		cache_show(&caching, &caches[i], home);
 	if (caching.kept.size > 0)
-		spec_add_leftover(spec, caching.kept.data);
+		spec_add(spec, &spec->leftovers, caching.kept.data);
 	buf_fini(&caching.kept);
 }
 
@@ -349,15 +349,15 @@ static void points_remove(const struct cell_spec *spec)
 /* Remove the folders that an empty layer has left; HOME_IS_OURS: in the home, too. */
 static void caches_tidy(const struct cell_spec *spec, bool home_is_ours)
 {
-	for (size_t i = 0; i < spec->leftover_count; i++) {
-		const char *path = spec->leftovers[i];
+	for (size_t i = 0; i < spec->leftovers.count; i++) {
+		const char *path = spec->leftovers.items[i];
 
 		/*
 		 * At the first entry of each layer, remove its mark. The very last entry
 		 * is the folder of all layers.
 		 */
-		if (i % LEFTOVER_COUNT == 0 && i + 1 < spec->leftover_count)
-			mark_remove(spec->leftovers[i + LEFTOVER_COUNT - 1]);
+		if (i % LEFTOVER_COUNT == 0 && i + 1 < spec->leftovers.count)
+			mark_remove(spec->leftovers.items[i + LEFTOVER_COUNT - 1]);
 		(void)rmdir(path);
 	}
 	if (home_is_ours)
@@ -574,7 +574,7 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 	if (!shown || !spec_is_sealed(spec))
 		return true;
 	shape_pin_above(spec, state);
-	spec_add_blocked(spec, state);
+	spec_add(spec, &spec->blocked, state);
 	spec_add_entry(spec, VIEW_MASK, state, NULL)->why = "glovebox's own";
 	return true;
 }
@@ -705,6 +705,6 @@ void shape_tidy(const struct cell_spec *spec)
 	caches_tidy(spec, ours);
 	if (ours)
 		(void)rmdir(spec->home_source);
-	for (size_t i = 0; i < spec->made_count; i++)
-		(void)rmdir(spec->made[i]);
+	for (size_t i = 0; i < spec->made.count; i++)
+		(void)rmdir(spec->made.items[i]);
 }

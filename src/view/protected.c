@@ -739,7 +739,7 @@ static bool is_shown(const struct cell_spec *spec, const char *path)
 		if (path_within(path, spec->roots[i].path))
 			return true;
 	}
-	for (const char *const *at = spec->blocked; *at != NULL; at++) {
+	for (const char *const *at = spec->blocked.items; *at != NULL; at++) {
 		if (path_within(path, *at))
 			return true;
 	}
@@ -787,5 +787,5 @@ void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 	policy_show(policy, common, policy->scratch);
 	spec_add_root(spec, common, false, NULL);
 	if (policy->scratch)
-		spec_add_writable(spec, common);
+		spec_add(spec, &spec->writable, common);
 }

@@ -104,7 +104,7 @@ static int entry_make(const struct opening *opening, const struct policy_path *e
 	if (fd >= 0 && identity->change && !identity->map_root)
 		(void)!fchownat(opening->base_fd, name, identity->uid, identity->gid,
 				AT_SYMLINK_NOFOLLOW);
-	spec_add_made(opening->spec, entry->path);
+	spec_add(opening->spec, &opening->spec->made, entry->path);
 	return fd;
 }
 
@@ -203,7 +203,7 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 	 */
 	spec_add_root(spec, entry->path, writable, writable ? entry->pattern : NULL);
 	if (writable || layer)
-		spec_add_writable(spec, entry->path);
+		spec_add(spec, &spec->writable, entry->path);
 	if (shape_is_shown(spec, entry->path, writable))
 		return true;
 	bool ok = layer ? shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err)
@@ -253,7 +253,7 @@ static bool blocked_open(const struct opening *opening, struct err *err)
 				       "agents.%s.blocked: %s holds what every cell needs; "
 				       "name folders or files below it",
 				       opening->policy->name, path);
-		spec_add_blocked(opening->spec, path);
+		spec_add(opening->spec, &opening->spec->blocked, path);
 	}
 	return true;
 }
@@ -855,7 +855,7 @@ static void close_path(struct cell_spec *spec, const char *path)
 			break;
 		*slash = '\0';
 	}
-	spec_add_closed(spec, real.size > 0 && !real.overflowed ? real.data : path);
+	spec_add(spec, &spec->closed, real.size > 0 && !real.overflowed ? real.data : path);
 	buf_fini(&real);
 }
 
@@ -1085,9 +1085,9 @@ bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *e
 		return err_set(err, EPERM, "%s is a home folder, or holds one", path);
 	if (is_somebodys(path, cell->callers_home))
 		return err_set(err, EPERM, "%s lies in another user's home", path);
-	met = meets(cell->closed, path, extra->writable);
+	met = meets(cell->closed.items, path, extra->writable);
 	if (met == NULL)
-		met = meets(cell->blocked, path, extra->writable);
+		met = meets(cell->blocked.items, path, extra->writable);
 	if (met != NULL)
 		return err_set(err, EPERM, "%s is hidden from every agent", met);
 	if (extra->writable && is_gits(path))
@@ -1125,7 +1125,7 @@ bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,
 			return false;
 		spec_add_root(addition, extras[i].path, extras[i].writable, NULL);
 		if (extras[i].writable)
-			spec_add_writable(addition, extras[i].path);
+			spec_add(addition, &addition->writable, extras[i].path);
 	}
 	return shape_protect_extra(cell, addition, err);
 }
@@ -1317,7 +1317,7 @@ static bool shape_add_network(const struct shape_options *options,
 	if (!entries_read(policy, entries, err))
 		return false;
 	for (size_t i = 0; i < network->count; i++)
-		spec_add_network(spec, network->items[i]);
+		spec_add(spec, &spec->network, network->items[i]);
 	if (options->resolver != NULL)
 		spec->resolver = arena_copy(&spec->arena, str_of(options->resolver));
 	spec->listen[spec->listen_count++] = 0;

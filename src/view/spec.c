@@ -23,19 +23,20 @@
 void spec_init(struct cell_spec *spec)
 {
 	static const char *none[] = {NULL};
+	static const struct spec_list empty = {.items = none};
 
 	*spec = (struct cell_spec){.mapping = {.fd = -1},
 				   .workspace_tree = -1,
 				   .home_lock = -1,
 				   .temp_lock = -1,
 				   .cache_lock = -1,
-				   .leftovers = none,
-				   .writable = none,
-				   .made = none,
-				   .blocked = none,
-				   .closed = none,
-				   .network = none,
-				   .environment = none};
+				   .leftovers = empty,
+				   .writable = empty,
+				   .made = empty,
+				   .blocked = empty,
+				   .closed = empty,
+				   .network = empty,
+				   .environment = empty};
 	arena_init(&spec->arena);
 }
 
@@ -61,8 +62,8 @@ bool spec_is_sealed(const struct cell_spec *spec)
 
 bool spec_is_blocked(const struct cell_spec *spec, const char *path)
 {
-	for (size_t i = 0; i < spec->blocked_count; i++) {
-		if (path_within(path, spec->blocked[i]))
+	for (size_t i = 0; i < spec->blocked.count; i++) {
+		if (path_within(path, spec->blocked.items[i]))
 			return true;
 	}
 	return false;
@@ -77,15 +78,14 @@ static const char *keep(struct cell_spec *spec, const char *text)
  * Make a copy that is one item longer. That is good enough, because the lists are short
  * and made once.
  */
-static void list_add(struct cell_spec *spec, const char ***list, size_t *count,
-		     const char *text)
+void spec_add(struct cell_spec *spec, struct spec_list *list, const char *text)
 {
-	const char **longer = arena_alloc(&spec->arena, (*count + 2) * sizeof(longer[0]));
+	const char **longer =
+		arena_alloc(&spec->arena, (list->count + 2) * sizeof(longer[0]));
 
-	memcpy(longer, *list, *count * sizeof(longer[0]));
-	longer[*count] = text;
-	*list = longer;
-	(*count)++;
+	memcpy(longer, list->items, list->count * sizeof(longer[0]));
+	longer[list->count++] = keep(spec, text);
+	list->items = longer;
 }
 
 struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
@@ -127,36 +127,6 @@ void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
 	spec->roots = more;
 }
 
-void spec_add_writable(struct cell_spec *spec, const char *path)
-{
-	list_add(spec, &spec->writable, &spec->writable_count, keep(spec, path));
-}
-
-void spec_add_blocked(struct cell_spec *spec, const char *path)
-{
-	list_add(spec, &spec->blocked, &spec->blocked_count, keep(spec, path));
-}
-
-void spec_add_closed(struct cell_spec *spec, const char *path)
-{
-	list_add(spec, &spec->closed, &spec->closed_count, keep(spec, path));
-}
-
-void spec_add_network(struct cell_spec *spec, const char *entry)
-{
-	list_add(spec, &spec->network, &spec->network_count, keep(spec, entry));
-}
-
-void spec_add_made(struct cell_spec *spec, const char *path)
-{
-	list_add(spec, &spec->made, &spec->made_count, keep(spec, path));
-}
-
-void spec_add_leftover(struct cell_spec *spec, const char *path)
-{
-	list_add(spec, &spec->leftovers, &spec->leftover_count, keep(spec, path));
-}
-
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 {
 	va_list arguments;
@@ -165,11 +135,10 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	buf_init(&text, 1 << 20);
 	va_start(arguments, format);
 	bool ok = buf_addv(&text, format, arguments);
-	for (size_t i = 0; ok && i < spec->environment_count; i++)
-		ok = strcmp(spec->environment[i], text.data) != 0;
+	for (size_t i = 0; ok && i < spec->environment.count; i++)
+		ok = strcmp(spec->environment.items[i], text.data) != 0;
 	if (ok)
-		list_add(spec, &spec->environment, &spec->environment_count,
-			 keep(spec, text.data));
+		spec_add(spec, &spec->environment, text.data);
 	va_end(arguments);
 	buf_fini(&text);
 }
@@ -178,13 +147,13 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 {
 	size_t length = strcspn(entry, "=") + 1;
 
-	for (size_t i = 0; i < spec->environment_count; i++) {
-		if (strncmp(spec->environment[i], entry, length) == 0) {
-			spec->environment[i] = keep(spec, entry);
+	for (size_t i = 0; i < spec->environment.count; i++) {
+		if (strncmp(spec->environment.items[i], entry, length) == 0) {
+			spec->environment.items[i] = keep(spec, entry);
 			return;
 		}
 	}
-	list_add(spec, &spec->environment, &spec->environment_count, keep(spec, entry));
+	spec_add(spec, &spec->environment, entry);
 }
 
 static bool has_entry(const struct cell_spec *spec, enum view_kind kind, const char *path)
@@ -241,8 +210,8 @@ void spec_widen(struct cell_spec *spec, const struct cell_spec *addition)
 	for (size_t i = 0; i < addition->root_count; i++)
 		spec_add_root(spec, addition->roots[i].path, addition->roots[i].writable,
 			      NULL);
-	for (size_t i = 0; i < addition->writable_count; i++)
-		spec_add_writable(spec, addition->writable[i]);
+	for (size_t i = 0; i < addition->writable.count; i++)
+		spec_add(spec, &spec->writable, addition->writable.items[i]);
 	if (addition->guard != NULL) {
 		value_free(spec->guard);
 		spec->guard = value_ref(addition->guard);
@@ -310,8 +279,8 @@ struct value *spec_rights(const struct cell_spec *spec)
 	struct value *hidden = value_new_array(), *closed = value_new_array();
 	const struct value *files = value_member(spec->guard, "files");
 
-	for (size_t i = 0; i < spec->blocked_count; i++)
-		right_add(hidden, spec->blocked[i]);
+	for (size_t i = 0; i < spec->blocked.count; i++)
+		right_add(hidden, spec->blocked.items[i]);
 	for (size_t i = 0; i < spec->view.count; i++) {
 		const struct view_entry *entry = &spec->view.entries[i];
 		if (entry->kind == VIEW_MASK)
@@ -327,63 +296,58 @@ struct value *spec_rights(const struct cell_spec *spec)
 	return rights;
 }
 
-/* Prints and parses a specification, to pass it across an exec. */
+/*
+ * Prints and parses a specification, to pass it across an exec. The tables name the members
+ * that the anchor needs.
+ */
 
-static struct value *entry_value(const struct view_entry *entry)
-{
-	struct value *object = value_new_object();
+static const struct value_field entry_fields[] = {
+	VALUE_FIELD(struct view_entry, kind),
+	VALUE_FIELD(struct view_entry, path),
+	VALUE_FIELD(struct view_entry, source),
+	VALUE_FIELD(struct view_entry, fd),
+	VALUE_FIELD(struct view_entry, detached),
+	VALUE_FIELD(struct view_entry, writable),
+	VALUE_FIELD(struct view_entry, optional),
+	VALUE_FIELD(struct view_entry, passing),
+	VALUE_FIELD(struct view_entry, mode),
+	VALUE_FIELD(struct view_entry, size),
+	{0},
+};
 
-	value_set_integer(object, "kind", entry->kind);
-	value_set_text(object, "path", entry->path);
-	if (entry->source != NULL)
-		value_set_text(object, "source", entry->source);
-	value_set_integer(object, "fd", entry->fd);
-	value_set_boolean(object, "detached", entry->detached);
-	value_set_boolean(object, "writable", entry->writable);
-	value_set_boolean(object, "optional", entry->optional);
-	value_set_boolean(object, "passing", entry->passing);
-	value_set_integer(object, "mode", entry->mode);
-	value_set_integer(object, "size", (int64_t)entry->size);
-	return object;
-}
+static const struct value_field root_fields[] = {
+	VALUE_FIELD(struct files_root, path),
+	VALUE_FIELD(struct files_root, writable),
+	VALUE_FIELD(struct files_root, pattern),
+	{0},
+};
 
-static struct value *root_value(const struct files_root *root)
-{
-	struct value *object = value_new_object();
-
-	value_set_text(object, "path", root->path);
-	value_set_boolean(object, "writable", root->writable);
-	if (root->pattern != NULL)
-		value_set_text(object, "pattern", root->pattern);
-	return object;
-}
-
-static struct value *limits_value(const struct call_limits *limits)
-{
-	struct value *object = value_new_object();
-
-	value_set_integer(object, "memory", (int64_t)limits->memory);
-	value_set_integer(object, "pids", (int64_t)limits->pids);
-	value_set_integer(object, "file_size", (int64_t)limits->file_size);
-	value_set_integer(object, "tmp", (int64_t)limits->tmp);
-	value_set_integer(object, "free_space", (int64_t)limits->free_space);
-	value_set_real(object, "quiet_s", limits->quiet_s);
-	value_set_integer(object, "read_bytes", (int64_t)limits->read_bytes);
-	value_set_integer(object, "write_bytes", (int64_t)limits->write_bytes);
-	return object;
-}
-
-static void limits_parse(const struct value *object, struct call_limits *limits)
-{
-	limits->memory = (uint64_t)value_integer(value_member(object, "memory"));
-	limits->pids = (uint64_t)value_integer(value_member(object, "pids"));
-	limits->file_size = (uint64_t)value_integer(value_member(object, "file_size"));
-	limits->tmp = (uint64_t)value_integer(value_member(object, "tmp"));
-	limits->free_space = (uint64_t)value_integer(value_member(object, "free_space"));
-	limits->quiet_s = value_number(value_member(object, "quiet_s"));
-	limits->read_bytes = (uint64_t)value_integer(value_member(object, "read_bytes"));
-	limits->write_bytes = (uint64_t)value_integer(value_member(object, "write_bytes"));
-}
+static const struct value_field spec_fields[] = {
+	VALUE_FIELD(struct cell_spec, workspace),
+	VALUE_FIELD(struct cell_spec, home),
+	VALUE_FIELD(struct cell_spec, temp),
+	VALUE_FIELD(struct cell_spec, agent),
+	VALUE_FIELD(struct cell_spec, strength.level),
+	VALUE_FIELD(struct cell_spec, strength.unfiltered),
+	VALUE_FIELD(struct cell_spec, built),
+	VALUE_FIELD(struct cell_spec, identity.uid),
+	VALUE_FIELD(struct cell_spec, identity.gid),
+	VALUE_FIELD(struct cell_spec, identity.change),
+	VALUE_FIELD(struct cell_spec, identity.map_root),
+	VALUE_FIELD(struct cell_spec, limits.processes),
+	VALUE_FIELD(struct cell_spec, limits.file_size),
+	VALUE_FIELD(struct cell_spec, limits.open_files),
+	VALUE_FIELD(struct cell_spec, call_limits.memory),
+	VALUE_FIELD(struct cell_spec, call_limits.pids),
+	VALUE_FIELD(struct cell_spec, call_limits.file_size),
+	VALUE_FIELD(struct cell_spec, call_limits.tmp),
+	VALUE_FIELD(struct cell_spec, call_limits.free_space),
+	VALUE_FIELD(struct cell_spec, call_limits.quiet_s),
+	VALUE_FIELD(struct cell_spec, call_limits.read_bytes),
+	VALUE_FIELD(struct cell_spec, call_limits.write_bytes),
+	VALUE_FIELD(struct cell_spec, grace_s),
+	{0},
+};
 
 bool spec_print(const struct cell_spec *spec, struct buf *out)
 {
@@ -393,74 +357,29 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	struct value *listen = value_new_array();
 
 	for (size_t i = 0; i < spec->view.count; i++)
-		value_append(entries, entry_value(&spec->view.entries[i]));
+		value_append(entries,
+			     value_new_fields(entry_fields, &spec->view.entries[i]));
 	for (size_t i = 0; i < spec->root_count; i++)
-		value_append(roots, root_value(&spec->roots[i]));
+		value_append(roots, value_new_fields(root_fields, &spec->roots[i]));
 	for (size_t i = 0; i < spec->listen_count; i++)
 		value_append(listen, value_new_integer(spec->listen[i]));
+	value_set(object, "fields", value_new_fields(spec_fields, spec));
 	value_set(object, "view", entries);
 	value_set(object, "listen", listen);
 	value_set(object, "roots", roots);
-	value_set(object, "writable", value_new_texts(spec->writable));
-	value_set(object, "blocked", value_new_texts(spec->blocked));
-	value_set(object, "environment", value_new_texts(spec->environment));
-	value_set_text(object, "workspace", spec->workspace);
-	value_set_text(object, "home", spec->home);
-	value_set_integer(object, "level", spec->strength.level);
-	value_set_boolean(object, "unfiltered", spec->strength.unfiltered);
-	value_set_integer(object, "built", (int64_t)spec->built);
-	if (spec->temp != NULL)
-		value_set_text(object, "temp", spec->temp);
-	value_set_integer(object, "uid", spec->identity.uid);
-	value_set_integer(object, "gid", spec->identity.gid);
-	value_set_boolean(object, "change", spec->identity.change);
-	value_set_boolean(object, "map_root", spec->identity.map_root);
-	value_set_integer(object, "cell_processes", (int64_t)spec->limits.processes);
-	value_set_integer(object, "file_size", (int64_t)spec->limits.file_size);
-	value_set_integer(object, "open_files", (int64_t)spec->limits.open_files);
-	value_set(object, "call_limits", limits_value(&spec->call_limits));
-	value_set_real(object, "grace_s", spec->grace_s);
-	value_set_text(object, "agent", spec->agent);
+	value_set(object, "writable", value_new_texts(spec->writable.items));
+	value_set(object, "blocked", value_new_texts(spec->blocked.items));
+	value_set(object, "environment", value_new_texts(spec->environment.items));
 	if (spec->guard != NULL)
 		value_set(object, "guard", value_ref(spec->guard));
 	return value_print(object, 0, out);
 }
 
-static const char *member_text(struct cell_spec *spec, const struct value *object,
-			       const char *key)
+static void list_parse(struct cell_spec *spec, const struct value *texts,
+		       struct spec_list *list)
 {
-	const char *text = value_text(value_member(object, key));
-
-	return text != NULL ? arena_copy(&spec->arena, str_of(text)) : NULL;
-}
-
-static void add_environment(struct cell_spec *spec, const char *entry)
-{
-	spec_add_environment(spec, "%s", entry);
-}
-
-static void texts_parse(struct cell_spec *spec, const struct value *list,
-			void (*add)(struct cell_spec *spec, const char *text))
-{
-	for (size_t i = 0; i < value_count(list); i++)
-		add(spec, value_text(value_item(list, i)));
-}
-
-static void entry_parse(struct cell_spec *spec, const struct value *object)
-{
-	struct view_entry *entry =
-		spec_add_entry(spec,
-			       (enum view_kind)value_integer(value_member(object, "kind")),
-			       value_text(value_member(object, "path")),
-			       value_text(value_member(object, "source")));
-
-	entry->fd = (int)value_integer(value_member(object, "fd"));
-	entry->detached = value_is_true(value_member(object, "detached"));
-	entry->writable = value_is_true(value_member(object, "writable"));
-	entry->optional = value_is_true(value_member(object, "optional"));
-	entry->passing = value_is_true(value_member(object, "passing"));
-	entry->mode = (mode_t)value_integer(value_member(object, "mode"));
-	entry->size = (uint64_t)value_integer(value_member(object, "size"));
+	for (size_t i = 0; i < value_count(texts); i++)
+		spec_add(spec, list, value_text(value_item(texts, i)));
 }
 
 static void listen_parse(struct cell_spec *spec, const struct value *list)
@@ -474,48 +393,26 @@ static void listen_parse(struct cell_spec *spec, const struct value *list)
 
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 {
-	auto_value struct value *object = NULL;
-
-	if (!value_parse(text, 0, &object, err))
+	if (!value_parse(text, 0, &spec->parsed, err))
 		return err_while(err, "the cell's specification");
+	const struct value *object = spec->parsed;
 	const struct value *entries = value_member(object, "view");
 	const struct value *roots = value_member(object, "roots");
 	for (size_t i = 0; i < value_count(entries); i++)
-		entry_parse(spec, value_item(entries, i));
+		value_fields(value_item(entries, i), entry_fields,
+			     spec_add_entry(spec, 0, NULL, NULL));
 	for (size_t i = 0; i < value_count(roots); i++) {
-		const struct value *root = value_item(roots, i);
-		spec_add_root(spec, value_text(value_member(root, "path")),
-			      value_is_true(value_member(root, "writable")),
-			      value_text(value_member(root, "pattern")));
+		spec_add_root(spec, NULL, false, NULL);
+		value_fields(value_item(roots, i), root_fields, &spec->roots[i]);
 	}
-	texts_parse(spec, value_member(object, "writable"), spec_add_writable);
-	texts_parse(spec, value_member(object, "blocked"), spec_add_blocked);
-	texts_parse(spec, value_member(object, "environment"), add_environment);
+	list_parse(spec, value_member(object, "writable"), &spec->writable);
+	list_parse(spec, value_member(object, "blocked"), &spec->blocked);
+	list_parse(spec, value_member(object, "environment"), &spec->environment);
 	listen_parse(spec, value_member(object, "listen"));
-	spec->workspace = member_text(spec, object, "workspace");
-	spec->home = member_text(spec, object, "home");
-	spec->strength.level =
-		(enum sandbox_level)value_integer(value_member(object, "level"));
-	spec->strength.unfiltered = value_is_true(value_member(object, "unfiltered"));
-	spec->built = (enum sandbox_level)value_integer(value_member(object, "built"));
-	if (value_member(object, "temp") != NULL)
-		spec->temp = member_text(spec, object, "temp");
-	spec->identity.uid = (uid_t)value_integer(value_member(object, "uid"));
-	spec->identity.gid = (gid_t)value_integer(value_member(object, "gid"));
-	spec->identity.change = value_is_true(value_member(object, "change"));
-	spec->identity.map_root = value_is_true(value_member(object, "map_root"));
-	spec->limits.processes =
-		(uint64_t)value_integer(value_member(object, "cell_processes"));
-	spec->limits.file_size = (uint64_t)value_integer(value_member(object, "file_size"));
-	spec->limits.open_files =
-		(uint64_t)value_integer(value_member(object, "open_files"));
-	limits_parse(value_member(object, "call_limits"), &spec->call_limits);
-	spec->grace_s = value_number(value_member(object, "grace_s"));
-	spec->agent = member_text(spec, object, "agent");
+	value_fields(value_member(object, "fields"), spec_fields, spec);
 	if (value_kind(value_member(object, "guard")) == VALUE_OBJECT)
 		spec->guard = value_ref(value_member(object, "guard"));
 	if (spec->view.count == 0 || spec->workspace == NULL)
 		return err_set(err, EINVAL, "the cell's specification is incomplete");
-	spec->parsed = value_ref(object);
 	return true;
 }

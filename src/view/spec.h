@@ -34,6 +34,12 @@ enum { SPEC_BYTES_MAX = 4 << 20 };
  */
 #define SPEC_WRITABLE "GLOVEBOX_WRITABLE"
 
+/* A NULL-ended list of texts. */
+struct spec_list {
+	const char **items;
+	size_t count;
+};
+
 struct cell_spec {
 	struct arena arena;
 	struct sandbox_identity identity;
@@ -53,26 +59,16 @@ struct cell_spec {
 	struct call_limits call_limits;
 	double grace_s;
 	const char *agent;
-	const char **writable; /* NULL-ended: Landlock's roots */
-	size_t writable_count;
-	struct files_root *roots; /* for file tools */
+	struct spec_list writable; /* Landlock's roots */
+	struct files_root *roots;  /* for file tools */
 	size_t root_count;
-	const char **blocked; /* NULL-ended, real paths */
-	size_t blocked_count;
-	/*
-	 * NULL-ended, for the front only: the caller's paths that no approval opens
-	 * (shape.h)
-	 */
-	const char **closed;
-	size_t closed_count;
-	const char *callers_home; /* NULL: unknown; for the front only */
-	const char **environment; /* NULL-ended, for programs */
-	size_t environment_count;
-	/*
-	 * for the proxy: the listed hosts (NULL-ended) and the policy key that lists them
-	 */
-	const char **network;
-	size_t network_count;
+	struct spec_list blocked; /* real paths */
+	/* for the front only: the caller's paths that no approval opens (shape.h) */
+	struct spec_list closed;
+	const char *callers_home;     /* NULL: unknown; for the front only */
+	struct spec_list environment; /* for programs */
+	/* for the proxy: the listed hosts, and the policy key that lists them */
+	struct spec_list network;
 	const char *network_rule;
 	bool asks_network;    /* a person is asked for other hosts (approval.h) */
 	const char *resolver; /* NULL: the machine's own */
@@ -87,11 +83,9 @@ struct cell_spec {
 	/* the folder behind `home`, or NULL: private memory; for the front only */
 	const char *home_source;
 	/* write folders of a shipped role that were made; for the front only */
-	const char **made;
-	size_t made_count;
+	struct spec_list made;
 	/* folders that are removed at the end when empty, while cache_lock is held */
-	const char **leftovers;
-	size_t leftover_count;
+	struct spec_list leftovers;
 	/* locked (flock) for additions to the caches; -1: another cell has it */
 	int cache_lock;
 	int home_lock; /* locked (flock) as long as a cell uses that folder; -1: none */
@@ -124,12 +118,8 @@ struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
 				  const char *path, const char *source);
 void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
 		   const char *pattern);
-void spec_add_writable(struct cell_spec *spec, const char *path);
-void spec_add_blocked(struct cell_spec *spec, const char *path);
-void spec_add_closed(struct cell_spec *spec, const char *path);
-void spec_add_network(struct cell_spec *spec, const char *entry);
-void spec_add_made(struct cell_spec *spec, const char *path);
-void spec_add_leftover(struct cell_spec *spec, const char *path);
+/* Add a copy of TEXT to LIST, which is one of SPEC's. */
+void spec_add(struct cell_spec *spec, struct spec_list *list, const char *text);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -108,7 +108,7 @@ static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
 	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, "/dev/shm", NULL);
 	memory->mode = TMP_MODE;
 	memory->size = shared_memory;
-	spec_add_writable(spec, "/dev/shm");
+	spec_add(spec, &spec->writable, "/dev/shm");
 }
 
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
@@ -117,7 +117,7 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 	policy_show(policy, path, writable);
 	spec_add_root(spec, path, writable, NULL);
 	if (writable)
-		spec_add_writable(spec, path);
+		spec_add(spec, &spec->writable, path);
 }
 
 /* Add the folders that every view has of its own, instead of the host's. */
@@ -173,7 +173,7 @@ void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec)
 	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
 	memory->mode = TMP_MODE;
 	memory->size = policy->limits.tmp;
-	spec_add_writable(spec, path);
+	spec_add(spec, &spec->writable, path);
 }
 
 /* The variables of the caller, and the environment of programs in the cell. */
@@ -256,10 +256,10 @@ static const char *in_cell(const struct cell_spec *spec, const char *name)
 {
 	const size_t length = strlen(name);
 
-	for (size_t i = 0; i < spec->environment_count; i++) {
-		if (strncmp(spec->environment[i], name, length) == 0 &&
-		    spec->environment[i][length] == '=')
-			return spec->environment[i] + length + 1;
+	for (size_t i = 0; i < spec->environment.count; i++) {
+		if (strncmp(spec->environment.items[i], name, length) == 0 &&
+		    spec->environment.items[i][length] == '=')
+			return spec->environment.items[i] + length + 1;
 	}
 	return NULL;
 }

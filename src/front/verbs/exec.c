@@ -880,7 +880,7 @@ static struct value *environment_value(const struct cell_spec *spec)
 {
 	struct value *list = value_new_array();
 
-	for (const char *const *at = spec->environment; *at != NULL; at++)
+	for (const char *const *at = spec->environment.items; *at != NULL; at++)
 		value_append(list, value_new_str((struct str){*at, strcspn(*at, "=")}));
 	return list;
 }
@@ -899,7 +899,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	value_set_integer(report, "uid", spec->identity.uid);
 	value_set(report, "view", view_value(setup, flags, &spec->view));
 	value_set(report, "limits", limits_value(setup, timeout_s, who));
-	value_set(report, "network", value_new_texts(spec->network));
+	value_set(report, "network", value_new_texts(spec->network.items));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
 	if (repository_above(spec->workspace, &above))

@@ -66,7 +66,7 @@ static void fill(struct cell_spec *spec)
 	spec_add_root(spec, "/ws/docs", true, NULL);
 	spec_add_root(spec, "/ws/docs/drafts", false, NULL);
 	spec_add_root(spec, "/ws/notes", true, "*.md");
-	spec_add_blocked(spec, "/ws/docs/secret");
+	spec_add(spec, &spec->blocked, "/ws/docs/secret");
 	spec_add_entry(spec, VIEW_PIN, "/ws/docs/.git/hooks", NULL);
 }
 

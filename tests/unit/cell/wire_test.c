@@ -285,8 +285,8 @@ static void a_specification_is_read_back(void **state)
 	entry->size = 1 << 20;
 	spec_add_entry(&written, VIEW_TREE, "/w", "/w")->writable = true;
 	spec_add_root(&written, "/w", true, "*.md");
-	spec_add_writable(&written, "/w");
-	spec_add_blocked(&written, "/w/secret");
+	spec_add(&written, &written.writable, "/w");
+	spec_add(&written, &written.blocked, "/w/secret");
 	spec_add_environment(&written, "PATH=%s", "/bin");
 	written.workspace = "/w";
 	written.home = "/home/glovebox";
@@ -304,10 +304,10 @@ static void a_specification_is_read_back(void **state)
 	assert_int_equal(read.view.entries[0].fd, -1);
 	assert_true(read.view.entries[1].writable);
 	assert_string_equal(read.roots[0].pattern, "*.md");
-	assert_string_equal(read.writable[0], "/w");
-	assert_null(read.writable[1]);
-	assert_string_equal(read.blocked[0], "/w/secret");
-	assert_string_equal(read.environment[0], "PATH=/bin");
+	assert_string_equal(read.writable.items[0], "/w");
+	assert_null(read.writable.items[1]);
+	assert_string_equal(read.blocked.items[0], "/w/secret");
+	assert_string_equal(read.environment.items[0], "PATH=/bin");
 	assert_int_equal(read.identity.uid, 1000);
 	assert_int_equal(read.call_limits.memory, 5);
 	assert_int_equal(read.call_limits.pids, 512);

@@ -59,7 +59,7 @@ static struct value *carried_of(const struct example *row)
 {
 	struct value *carried = value_new_object();
 
-	value_set_text(carried, "subcommand", "run");
+	value_set_integer(carried, "subcommand", RUN_WORK);
 	value_set_text(carried, "file", "/f");
 	value_set_text(carried, "copy", "/c");
 	value_set_integer(carried, "mode", row->mode);
@@ -216,10 +216,10 @@ static void what_is_no_order_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"{}",
-		"{\"subcommand\":\"run\",\"file\":\"/f\",\"mode\":0}",
-		"{\"subcommand\":\"runs\",\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0}",
-		"{\"subcommand\":\"run\",\"file\":\"/f\",\"copy\":\"/c\",\"mode\":5}",
-		"{\"subcommand\":\"run\",\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0,"
+		"{\"subcommand\":4,\"file\":\"/f\",\"mode\":0}",
+		"{\"subcommand\":5,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0}",
+		"{\"subcommand\":4,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":5}",
+		"{\"subcommand\":4,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0,"
 		"\"arguments\":[{}]}",
 	};
 
