@@ -1340,35 +1340,28 @@ static void links_make(struct keeper *keeper, const struct value *names)
 	}
 }
 
-static void count_add(struct buf *text, const char *what, int64_t count, bool named)
+/* Only the first count says of what it is one. */
+static void count_add(struct buf *text, const char *what, int64_t count)
 {
+	const bool is_first = text->size == 0;
+
 	if (count <= 0)
 		return;
-	(void)buf_addf(text, "%s%s: ", text->size > 0 ? ", " : "", what);
-	if (named)
+	(void)buf_addf(text, "%s%s: ", is_first ? "" : ", ", what);
+	if (is_first)
 		(void)text_add_count(text, (size_t)count, "file");
 	else
 		(void)buf_addf(text, "%" PRId64, count);
 }
 
-/* The counts of a look, in the order in which they are told. */
-static const char *const change_keys[] = {"changed", "added", "removed"};
-enum { CHANGE_KEYS = sizeof(change_keys) / sizeof(change_keys[0]) };
-
-static bool has_changes(const struct value *details)
+static bool has_changes(const struct undo_look_report *report)
 {
-	for (size_t i = 0; i < CHANGE_KEYS; i++) {
-		if (value_integer(value_member(details, change_keys[i])) > 0)
-			return true;
-	}
-	return false;
+	return report->changed > 0 || report->added > 0 || report->removed > 0;
 }
 
 /* Say in RESULT how many files are not ignored any more: they are no part of the step. */
-static void unignored_tell(const struct value *details, struct tool_result *result)
+static void unignored_tell(int64_t unignored, struct tool_result *result)
 {
-	const int64_t unignored = value_integer(value_member(details, "unignored"));
-
 	if (unignored <= 0)
 		return;
 	(void)buf_end_line(&result->text);
@@ -1382,53 +1375,46 @@ static void unignored_tell(const struct value *details, struct tool_result *resu
  * Say in RESULT: "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo
  * takes it back". Two looks show that something has changed, and not who changed it.
  */
-static void changes_tell(const struct value *details, struct tool_result *result)
+static void changes_tell(const struct undo_look_report *report, struct tool_result *result)
 {
-	const char *below = value_text(value_member(details, "below"));
-	struct value *counts;
+	static const struct value_field told[] = {
+		VALUE_FIELD(struct undo_look_report, changed),
+		VALUE_FIELD(struct undo_look_report, added),
+		VALUE_FIELD(struct undo_look_report, removed),
+		VALUE_FIELD(struct undo_look_report, below),
+		{0},
+	};
 	struct buf line;
 
+	if (!has_changes(report))
+		return;
 	buf_init(&line, 8 << 10);
-	for (size_t i = 0; i < CHANGE_KEYS; i++)
-		count_add(&line, change_keys[i],
-			  value_integer(value_member(details, change_keys[i])),
-			  line.size == 0);
-	if (line.size > 0) {
-		if (below != NULL && below[0] != '\0') {
-			(void)buf_adds(&line, " under ");
-			text_add_name(&line, str_of(below));
-			(void)buf_addc(&line, '/');
-		}
-		(void)buf_end_line(&result->text);
-		(void)buf_addf(&result->text,
-			       "[while it ran, %s; glovebox undo takes it back]\n",
-			       line.data);
-		counts = value_new_object();
-		for (size_t i = 0; i < CHANGE_KEYS; i++)
-			value_set_integer(counts, change_keys[i],
-					  value_integer(
-						  value_member(details, change_keys[i])));
-		if (below != NULL)
-			value_set_text(counts, "below", below);
-		value_set(tool_details(result), "changes", counts);
+	count_add(&line, "changed", report->changed);
+	count_add(&line, "added", report->added);
+	count_add(&line, "removed", report->removed);
+	if (report->below != NULL && report->below[0] != '\0') {
+		(void)buf_adds(&line, " under ");
+		text_add_name(&line, str_of(report->below));
+		(void)buf_addc(&line, '/');
 	}
+	(void)buf_end_line(&result->text);
+	(void)buf_addf(&result->text, "[while it ran, %s; glovebox undo takes it back]\n",
+		       line.data);
+	value_set(tool_details(result), "changes", value_new_fields(told, report));
 	buf_fini(&line);
 }
 
-static void left_note(struct keeper *keeper, const struct value *details)
+static void left_note(struct keeper *keeper, const struct undo_look_report *report)
 {
-	int64_t files = value_integer(value_member(details, "left_files"));
 	char size[32];
 
-	if (files <= 0 || keeper->words.told_left)
+	if (report->left_files <= 0 || keeper->words.told_left)
 		return;
 	keeper->words.told_left = true;
 	(void)buf_addf(&keeper->words.trouble,
 		       "[%" PRId64 " files (%s) that git does not hold are more than undo "
 		       "keeps: what commands do to these stays]\n",
-		       files,
-		       text_size((uint64_t)value_integer(value_member(details, "left_bytes")),
-				 size));
+		       report->left_files, text_size((uint64_t)report->left_bytes, size));
 }
 
 /*
@@ -1436,9 +1422,8 @@ static void left_note(struct keeper *keeper, const struct value *details)
  * says so, once. An agent's first look is made while its model works, and no call waits
  * for it.
  */
-static void first_look_tell(const struct keeper *keeper, const struct tool_result *result)
+static void first_look_tell(const struct keeper *keeper, int64_t files, double seconds)
 {
-	const int64_t files = value_integer(value_member(result->details, "files"));
 	const struct running *waiting = keeper_waiting_command(keeper);
 	auto_value struct value *data = NULL;
 	struct buf text;
@@ -1451,7 +1436,7 @@ static void first_look_tell(const struct keeper *keeper, const struct tool_resul
 	(void)buf_addf(&text,
 		       "looked at %" PRId64 " files, %.1f s: for `glovebox undo`, before the "
 		       "first command",
-		       files, result->seconds);
+		       files, seconds);
 	data = value_new_object();
 	value_set_text(data, "level", "info");
 	value_set_text(data, "logger", EVENT_LOG_UNDO);
@@ -1460,9 +1445,9 @@ static void first_look_tell(const struct keeper *keeper, const struct tool_resul
 }
 
 /* More has changed at once than the kernel keeps notices of: say so once. */
-static void missed_tell(struct keeper *keeper, const struct value *details)
+static void missed_tell(struct keeper *keeper, const struct undo_look_report *report)
 {
-	if (keeper->words.told_missed || !value_is_true(value_member(details, "missed")))
+	if (keeper->words.told_missed || (report->findings & UNDO_FOUND_MISSED) == 0)
 		return;
 	keeper->words.told_missed = true;
 	(void)buf_adds(&keeper->words.trouble,
@@ -1471,55 +1456,53 @@ static void missed_tell(struct keeper *keeper, const struct value *details)
 }
 
 /* In a large workspace that cannot be watched each command waits for a look: say so once. */
-static void unwatched_tell(struct keeper *keeper, const struct value *details)
+static void unwatched_tell(struct keeper *keeper, const struct undo_look_report *report)
 {
-	const char *why = value_text(value_member(details, "unwatched"));
-	const int64_t files = value_integer(value_member(details, "files"));
-
-	if (why == NULL || files < LOOK_TOLD_FROM || keeper->words.told_unwatched)
+	if (report->unwatched == NULL || report->files < LOOK_TOLD_FROM ||
+	    keeper->words.told_unwatched)
 		return;
 	keeper->words.told_unwatched = true;
 	(void)buf_addf(&keeper->words.trouble,
 		       "[changes in this workspace cannot be watched (%s): for undo, "
 		       "%" PRId64 " files are looked at with each command, %.2f s]\n",
-		       why, files,
-		       (double)value_integer(value_member(details, "us")) / 1e6);
+		       report->unwatched, report->files, (double)report->us / 1e6);
 }
 
 /* Note what the look says of the list, and of the looks that follow. */
-static void look_note(struct keeper *keeper, const struct value *details)
+static void look_note(struct keeper *keeper, const struct undo_look_report *report)
 {
-	const bool differs = value_is_true(value_member(details, "differs"));
-	const bool all = value_is_true(value_member(details, "all"));
-	const bool watched = value_is_true(value_member(details, "watched"));
+	const bool differs = (report->findings & UNDO_FOUND_DIFFERS) != 0;
+	const bool all = (report->findings & UNDO_FOUND_ALL) != 0;
+	const bool watched = (report->findings & UNDO_FOUND_WATCHED) != 0;
 
-	if (value_is_true(value_member(details, "list")))
+	if ((report->findings & UNDO_FOUND_WRITTEN) != 0)
 		keeper->list.unsaved = false;
 	else if (differs)
 		keeper->list.unsaved = true;
 	keeper->list.owes_whole = (keeper->list.owes_whole && !all) ||
-				  value_is_true(value_member(details, "owes"));
+				  (report->findings & UNDO_FOUND_OWES) != 0;
 	keeper->list.young = differs && !watched;
 	/* Descriptors that were given to a later look are not those of its watcher. */
-	keeper->list.watched = value_is_true(value_member(details, "polled")) &&
+	keeper->list.watched = (report->findings & UNDO_FOUND_POLLED) != 0 &&
 			       keeper->list.events >= 0 && keeper->list.pending >= 0;
 	/* Watches of no use would go on as long as the instance does. */
 	if (!watched)
 		fd_close(&keeper->list.events);
-	keeper->list.rows = value_integer(value_member(details, "rows"));
-	keeper->look.us = all && watched ? KEEPER_TOLD_US
-					 : value_integer(value_member(details, "us"));
-	unwatched_tell(keeper, details);
-	missed_tell(keeper, details);
-	if (value_is_true(value_member(details, "unknown")))
+	keeper->list.rows = report->rows;
+	keeper->look.us = all && watched ? KEEPER_TOLD_US : report->us;
+	unwatched_tell(keeper, report);
+	missed_tell(keeper, report);
+	if ((report->findings & UNDO_FOUND_UNKNOWN) != 0)
 		(void)buf_adds(&keeper->words.trouble,
 			       "[what this command has changed cannot be undone: the list "
 			       "with which to compare was lost]\n");
 }
 
-static void sync_take(struct keeper *keeper, const struct tool_result *result)
+static void sync_take(struct keeper *keeper, const struct tool_result *result,
+		      const struct undo_look_report *report)
 {
 	const struct value *details = result->details;
+	const bool written = (report->findings & UNDO_FOUND_WRITTEN) != 0;
 	struct err err = {0};
 
 	if (result->status != RESULT_DONE) {
@@ -1532,7 +1515,6 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		keeper->look.owner->changes = CHANGES_SEEN;
 	keeper->list.looks++;
 	links_make(keeper, value_member(details, "link"));
-	const bool written = value_is_true(value_member(details, "list"));
 	if (written && !undo_store_take_list(keeper->store,
 					     keeper->list.own >= 0 ? keeper->list.own
 								   : keeper->look.fds[0],
@@ -1543,14 +1525,14 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	list_take(keeper, written);
 	keeper->steps.looked = keeper->steps.count;
 	keeper->list.looked_ms = keeper->list.looking_ms;
-	look_note(keeper, details);
-	first_look_tell(keeper, result);
+	look_note(keeper, report);
+	first_look_tell(keeper, report->files, result->seconds);
 	keeper->list.state = LIST_FRESH;
-	left_note(keeper, details);
+	left_note(keeper, report);
 	keeper->look.again = keeper_nested_take(keeper, details) && keeper->look.is_step;
 	if (keeper->look.owner != NULL) {
-		changes_tell(details, &keeper->look.owner->result);
-		unignored_tell(details, &keeper->look.owner->result);
+		changes_tell(report, &keeper->look.owner->result);
+		unignored_tell(report->unignored, &keeper->look.owner->result);
 	}
 }
 
@@ -1620,18 +1602,15 @@ static void command_add_step(struct keeper *keeper)
  * Give the log its name in the store, or none when it holds nothing. False: the name is
  * taken, and with it the number that the log and the list contain.
  */
-static bool log_settle(struct keeper *keeper, const struct tool_result *result)
+static bool log_settle(struct keeper *keeper, const struct undo_look_report *report)
 {
 	const bool used =
 		keeper->look.fds[2] >= 0 && undo_store_is_used(keeper->look.fds[2]);
-	const struct value *strange = value_member(result->details, "strange");
-	const bool alone = keeper->look.is_step && !keeper->owes.with_others &&
-			   strange != NULL && value_integer(strange) == 0;
+	const bool alone =
+		keeper->look.is_step && !keeper->owes.with_others && report->strange == 0;
 	struct err err = {0};
 
-	if (used && keeper->look.blank &&
-	    !log_name(keeper, alone,
-		      value_integer(value_member(result->details, "unignored")), &err)) {
+	if (used && keeper->look.blank && !log_name(keeper, alone, report->unignored, &err)) {
 		if (err.code == EEXIST)
 			return false;
 		keeper_give_up(keeper, err.text);
@@ -1645,7 +1624,7 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 	 * A log may hold no changes, but only contents of files that are too young to be
 	 * known by their times.
 	 */
-	keeper->changes += keeper->look.is_step && has_changes(result->details);
+	keeper->changes += keeper->look.is_step && has_changes(report);
 	if (used)
 		untidy_note(keeper, keeper->look.log);
 	return true;
@@ -1681,11 +1660,13 @@ static void owe_next(struct keeper *keeper)
 static void sync_done(void *context, struct running *running)
 {
 	struct keeper *keeper = context;
+	struct undo_look_report report = {.strange = -1};
 	struct err err;
 
+	value_fields(running->result.details, undo_look_report_fields, &report);
 	call_over(&keeper->look.call, running);
 	keeper->look.tends = false;
-	if (is_lost_once(keeper, running) || !log_settle(keeper, &running->result)) {
+	if (is_lost_once(keeper, running) || !log_settle(keeper, &report)) {
 		/*
 		 * The look is still owed, and begins anew when the queue is next looked
 		 * at.
@@ -1696,7 +1677,7 @@ static void sync_done(void *context, struct running *running)
 	keeper->look.again = false;
 	keeper_nested_tell(keeper, &running->result);
 	if (!is_broken(keeper))
-		sync_take(keeper, &running->result);
+		sync_take(keeper, &running->result, &report);
 	files_put_back(keeper);
 	keeper->owes.owed = keeper->look.again;
 	/*
@@ -1722,10 +1703,26 @@ static void sync_done(void *context, struct running *running)
 	}
 }
 
+static enum undo_look_wish look_wishes(const struct keeper *keeper)
+{
+	const struct keeper_look *look = &keeper->look;
+	const struct keeper_list *list = &keeper->list;
+
+	/* An empty list counts only when this session has seen an empty workspace. */
+	return (look->is_step ? UNDO_LOOK_STEP : 0U) |
+	       (list->state != LIST_UNKNOWN && list->rows == 0 ? UNDO_LOOK_KNOWN : 0U) |
+	       (keeper->session->one_call ? 0U : UNDO_LOOK_KEEP) |
+	       (list->unsaved ? UNDO_LOOK_STALE : 0U) |
+	       (look->tends && list->owes_whole ? UNDO_LOOK_WHOLE : 0U) |
+	       (look->tends ? UNDO_LOOK_WRITE : 0U) |
+	       (keeper->objects.may_link ? UNDO_LOOK_LINKS : 0U);
+}
+
 /* Begin the checkpoint that is due. */
 static void keeper_sync_start(struct keeper *keeper)
 {
-	auto_value struct value *arguments = value_new_object();
+	auto_value struct value *arguments = NULL;
+	struct undo_look_order order;
 	struct err err = {0};
 
 	running_free(keeper->look.call.over);
@@ -1740,21 +1737,14 @@ static void keeper_sync_start(struct keeper *keeper)
 		keeper_release_owner(keeper);
 		return;
 	}
-	value_set_integer(arguments, "log", keeper->look.log);
-	value_set_boolean(arguments, "step", keeper->look.is_step);
-	if (keeper->look.is_step) {
-		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
-		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
-	}
-	/* An empty list counts only when this session has seen an empty workspace. */
-	value_set_boolean(arguments, "known",
-			  keeper->list.state != LIST_UNKNOWN && keeper->list.rows == 0);
-	value_set_boolean(arguments, "keep", !keeper->session->one_call);
-	value_set_integer(arguments, "looks", (int64_t)keeper->list.looks);
-	value_set_boolean(arguments, "stale", keeper->list.unsaved);
-	value_set_boolean(arguments, "whole", keeper->look.tends && keeper->list.owes_whole);
-	value_set_boolean(arguments, "write", keeper->look.tends);
-	value_set_boolean(arguments, "links", keeper->objects.may_link);
+	order = (struct undo_look_order){
+		.log = keeper->look.log,
+		.began_ms = keeper->look.is_step ? keeper->owes.began_ms : 0,
+		.ended_ms = keeper->look.is_step ? keeper->owes.ended_ms : 0,
+		.looks = (int64_t)keeper->list.looks,
+		.wishes = look_wishes(keeper),
+	};
+	arguments = value_new_fields(undo_look_order_fields, &order);
 	const struct request request = {
 		.tool = "checkpoint",
 		.arguments = arguments,

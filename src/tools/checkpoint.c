@@ -876,7 +876,7 @@ static void note_passed(struct telling *telling, const struct told *told, bool i
 	if (in_ignored)
 		telling->dropped = telling->dropped || told->came > 0;
 	else if (written || told->came > 0)
-		checkpoint->owes = true;
+		checkpoint->report.findings |= UNDO_FOUND_OWES;
 }
 
 /* A name that is gone may have been a second one of a file that was written by it. */
@@ -1076,7 +1076,8 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	if (fine && !telling->whole && telling->git)
 		fine = look_at_git(telling);
 	fine = fine && (telling->whole || look_at_partners(telling));
-	checkpoint->owes = checkpoint->owes || (telling->carried && telling->dropped);
+	if (telling->carried && telling->dropped)
+		checkpoint->report.findings |= UNDO_FOUND_OWES;
 	return fine || tell_full(telling->err);
 }
 
@@ -1096,10 +1097,12 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	undo_list_init(&telling.trees);
 	undo_list_init(&telling.moved);
 	checkpoint->has_git = rows_state_before(checkpoint, STR(UNDO_GIT)) != NULL;
-	if (watcher_take(checkpoint->watcher, &told))
+	if (watcher_take(checkpoint->watcher, &told)) {
 		fine = look_at_names(&telling, &told);
-	else
-		telling.whole = checkpoint->missed = true;
+	} else {
+		telling.whole = true;
+		checkpoint->report.findings |= UNDO_FOUND_MISSED;
+	}
 	fine = take_found(&telling.looking, err) && fine;
 	folder_close(&telling);
 	undo_list_sort(&checkpoint->now);
@@ -1280,20 +1283,28 @@ enum { WRITTEN_MAX = 4096 };
 
 static const struct row checkpoint_params[] = {
 	{"log", ROW_ID, true, "Number of the log", .max = UINT32_MAX},
-	{"step", ROW_FLAG, false, "What differs is a command's", .initial = "false"},
-	{"began_ms", ROW_COUNT, false, "When that command began", .aliases = NULL},
+	{"began_ms", ROW_COUNT, false, "When the command began", .aliases = NULL},
 	{"ended_ms", ROW_COUNT, false, "When it ended", .aliases = NULL},
-	{"known", ROW_FLAG, false, "The old list is of this session, even if it is empty",
-	 .initial = "false"},
-	{"links", ROW_FLAG, false, "Objects are linked", .initial = "false"},
-	{"keep", ROW_FLAG, false, "More looks follow in this worker", .initial = "false"},
 	{"looks", ROW_COUNT, false, "Looks that the front has taken", .aliases = NULL},
-	{"stale", ROW_FLAG, false, "The old list is not that of the last look",
-	 .initial = "false"},
-	{"whole", ROW_FLAG, false, "Look at the whole workspace", .initial = "false"},
-	{"write", ROW_FLAG, false, "Write the list, however long it is", .initial = "false"},
+	{"wishes", ROW_COUNT, false, "The sum of undo_look_wish", .aliases = NULL},
 	{0},
 };
+
+static bool wishes(const struct checkpoint *checkpoint, enum undo_look_wish wish)
+{
+	return (checkpoint->order.wishes & wish) != 0;
+}
+
+static void find(struct checkpoint *checkpoint, enum undo_look_finding finding, bool is_so)
+{
+	if (is_so)
+		checkpoint->report.findings |= finding;
+}
+
+static bool has_found(const struct checkpoint *checkpoint, enum undo_look_finding finding)
+{
+	return (checkpoint->report.findings & finding) != 0;
+}
 
 static bool list_write(const struct undo_list *list, int fd, struct err *err)
 {
@@ -1316,14 +1327,14 @@ static bool new_write(struct checkpoint *checkpoint, bool *written, struct err *
 {
 	const struct undo_list *list = &checkpoint->now;
 	const bool all = kept == NULL || kept->news_are_all;
-	const bool wanted = call_flag(checkpoint->call, "write");
+	const bool wanted = wishes(checkpoint, UNDO_LOOK_WRITE);
 	struct undo_list whole;
 	bool fine;
 
 	*written = false;
 	if (kept != NULL && all)
 		list = &kept->news;
-	if (!checkpoint->differs && !wanted)
+	if (!has_found(checkpoint, UNDO_FOUND_DIFFERS) && !wanted)
 		return true;
 	if (kept != NULL && !wanted &&
 	    (all ? list->count : kept->rows.count + kept->changed.count) > WRITTEN_MAX)
@@ -1352,36 +1363,25 @@ static int64_t rows_count(const struct checkpoint *checkpoint)
 
 static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 {
-	struct value *details = tool_details(result);
+	struct undo_look_report *report = &checkpoint->report;
+	const bool watched = kept != NULL && kept->watcher != NULL;
 
-	value_set_boolean(details, "differs", checkpoint->differs);
-	value_set_boolean(details, "owes", checkpoint->owes);
-	value_set_boolean(details, "watched", kept != NULL && kept->watcher != NULL);
-	value_set_boolean(details, "polled",
-			  kept != NULL && kept->watcher != NULL && kept->polled);
-	value_set_boolean(details, "unknown", checkpoint->unknown);
-	value_set_boolean(details, "missed", checkpoint->missed);
+	find(checkpoint, UNDO_FOUND_WATCHED, watched);
+	find(checkpoint, UNDO_FOUND_POLLED, watched && kept->polled);
+	find(checkpoint, UNDO_FOUND_ALL, kept == NULL || kept->news_are_all);
 	if (checkpoint->unwatched.text[0] != '\0')
-		value_set_text(details, "unwatched", checkpoint->unwatched.text);
-	value_set_integer(details, "rows", rows_count(checkpoint));
-	value_set_integer(details, "files", (int64_t)checkpoint->files);
-	value_set_integer(details, "changed", (int64_t)checkpoint->changed);
-	value_set_integer(details, "added", (int64_t)checkpoint->added);
-	value_set_integer(details, "removed", (int64_t)checkpoint->removed);
-	value_set_integer(details, "strange", (int64_t)checkpoint->strange);
-	value_set_integer(details, "unignored", (int64_t)checkpoint->unignored);
-	value_set_integer(details, "left_files", (int64_t)checkpoint->left_files);
-	value_set_integer(details, "left_bytes", (int64_t)checkpoint->left_bytes);
-	value_set_integer(details, "unreadable", (int64_t)checkpoint->unreadable);
-	if (checkpoint->below != NULL)
-		value_set_text(details, "below", checkpoint->below);
-	value_set(details, "nested", value_ref(checkpoint->nested));
-	value_set(details, "link", value_ref(checkpoint->links));
+		report->unwatched = checkpoint->unwatched.text;
+	report->below = checkpoint->below;
+	report->rows = rows_count(checkpoint);
+	report->files = (int64_t)checkpoint->files;
+	result->details = value_new_fields(undo_look_report_fields, report);
+	value_set(result->details, "nested", value_ref(checkpoint->nested));
+	value_set(result->details, "link", value_ref(checkpoint->links));
 }
 
 static void old_read(struct checkpoint *checkpoint, int fd)
 {
-	bool known = call_flag(checkpoint->call, "known");
+	bool known = wishes(checkpoint, UNDO_LOOK_KNOWN);
 
 	/*
 	 * An old list that cannot be read counts as none: all files are looked at and
@@ -1394,7 +1394,7 @@ static void old_read(struct checkpoint *checkpoint, int fd)
 	}
 	/* Without an old list there is no change to report. */
 	if (checkpoint->old.count == 0 && !known) {
-		checkpoint->unknown = checkpoint->is_step;
+		find(checkpoint, UNDO_FOUND_UNKNOWN, checkpoint->is_step);
 		checkpoint->is_step = false;
 	}
 }
@@ -1416,20 +1416,20 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 		 * The list of the last look was lost with its worker: what differs from
 		 * an older one is not the command's.
 		 */
-		if (call_flag(call, "stale")) {
-			checkpoint->unknown = checkpoint->is_step;
+		if (wishes(checkpoint, UNDO_LOOK_STALE)) {
+			find(checkpoint, UNDO_FOUND_UNKNOWN, checkpoint->is_step);
 			checkpoint->is_step = false;
 		}
 		checkpoint->before = (struct list_before){&checkpoint->old, &no_rows};
 	}
 	/* In a layer the changes that others make below it are told to nobody. */
-	if (call_flag(call, "keep") && call->layer == NULL)
+	if (wishes(checkpoint, UNDO_LOOK_KEEP) && call->layer == NULL)
 		checkpoint->watcher =
 			watcher_new(checkpoint->start.fd,
 				    (struct watcher_fds){call->fds[FD_EVENTS],
 							 call->fds[FD_PENDING]},
 				    &checkpoint->unwatched);
-	else if (call_flag(call, "keep"))
+	else if (wishes(checkpoint, UNDO_LOOK_KEEP))
 		(void)err_set(&checkpoint->unwatched, EOPNOTSUPP,
 			      "a folder is thrown away in the end");
 	bool fine = look_at_all(checkpoint, err);
@@ -1442,7 +1442,7 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 		watcher_free(checkpoint->watcher);
 		checkpoint->watcher = NULL;
 	}
-	if (!fine || !call_flag(call, "keep")) {
+	if (!fine || !wishes(checkpoint, UNDO_LOOK_KEEP)) {
 		watcher_free(checkpoint->watcher);
 		checkpoint->watcher = NULL;
 		return fine;
@@ -1496,20 +1496,17 @@ static void checkpoint_init(struct checkpoint *checkpoint, struct call *call)
 {
 	*checkpoint = (struct checkpoint){
 		.call = call,
-		.is_step = call_flag(call, "step"),
-		.may_link = call_flag(call, "links"),
 		.began_ns = clock_wall_ns(),
-		.command_began_ns = (int64_t)call_count(call, "began_ms", 0) * 1000000,
-		.command_ended_ns = (int64_t)call_count(call, "ended_ms", 0) * 1000000,
 		.start = {.fd = -1},
 		.nested = value_new_array(),
 		.links = value_new_array(),
 	};
+	value_fields(call->arguments, undo_look_order_fields, &checkpoint->order);
+	checkpoint->is_step = wishes(checkpoint, UNDO_LOOK_STEP);
 	undo_list_init(&checkpoint->old);
 	undo_list_init(&checkpoint->now);
 	arena_init(&checkpoint->tracked.paths);
-	undo_log_begin(&checkpoint->log, call->fds[FD_LOG],
-		       (uint32_t)call_count(call, "log", 0));
+	undo_log_begin(&checkpoint->log, call->fds[FD_LOG], (uint32_t)checkpoint->order.log);
 }
 
 static void checkpoint_fini(struct checkpoint *checkpoint)
@@ -1531,18 +1528,18 @@ static bool look(struct checkpoint *checkpoint, int64_t *look_us, struct err *er
 	bool whole = false;
 
 	if (kept != NULL && kept->watcher != NULL && !kept->wants_all &&
-	    !call_flag(call, "whole")) {
+	    !wishes(checkpoint, UNDO_LOOK_WHOLE)) {
 		if (told_look(checkpoint, &whole, look_us, err))
 			return true;
 		if (!whole)
 			return false;
 		/* Nothing was written yet: that comes after all was found. */
-		const bool missed = checkpoint->missed;
+		const bool missed = has_found(checkpoint, UNDO_FOUND_MISSED);
 
 		checkpoint_fini(checkpoint);
 		checkpoint_init(checkpoint, call);
 		checkpoint->log = log;
-		checkpoint->missed = missed;
+		find(checkpoint, UNDO_FOUND_MISSED, missed);
 		if (!walk_start_open(&checkpoint->start, call, ".", err))
 			return false;
 	}
@@ -1557,8 +1554,8 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 	struct err err = {0};
 
 	checkpoint_init(&checkpoint, call);
-	makes_looks = makes_looks || call_flag(call, "keep");
-	kept_settle((uint64_t)call_count(call, "looks", 0));
+	makes_looks = makes_looks || wishes(&checkpoint, UNDO_LOOK_KEEP);
+	kept_settle((uint64_t)checkpoint.order.looks);
 	const uint64_t begin = checkpoint.log.at;
 	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&
 		    look(&checkpoint, &look_us, &err) &&
@@ -1566,18 +1563,16 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 		    (!checkpoint.is_step || checkpoint.log.at == begin ||
 		     undo_log_end(&checkpoint.log, &err));
 	if (kept != NULL) {
-		kept->number = (uint64_t)call_count(call, "looks", 0);
+		kept->number = (uint64_t)checkpoint.order.looks;
 		kept->files = checkpoint.files;
 		kept->copies = checkpoint.copies;
 		kept->bytes = checkpoint.bytes;
 		kept->wants_all = kept->wants_all || !fine;
 	}
 	if (fine) {
+		find(&checkpoint, UNDO_FOUND_WRITTEN, written);
+		checkpoint.report.us = look_us;
 		tell(&checkpoint, result);
-		value_set_boolean(tool_details(result), "list", written);
-		value_set_boolean(tool_details(result), "all",
-				  kept == NULL || kept->news_are_all);
-		value_set_integer(tool_details(result), "us", look_us);
 		(void)tool_done(result);
 	} else if (call_stopped(call)) {
 		(void)call_stop_result(call, result);

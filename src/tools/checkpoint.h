@@ -61,31 +61,23 @@ struct checkpoint {
 	struct tracked_files tracked;
 	size_t tracked_at; /* for tracked_next */
 	struct undo_log log;
-	bool is_step;  /* the differences are those of a command */
-	bool may_link; /* git's objects are kept by hard links, which the front makes */
-	bool has_git;  /* the workspace is a repository */
+	struct undo_look_order order;
+	bool is_step; /* the differences are those of a command */
+	bool has_git; /* the workspace is a repository */
 	int64_t began_ns;
-	int64_t command_began_ns, command_ended_ns; /* of a step */
 	/* results */
 	struct value *nested; /* keys of folders far below the workspace that are repositories */
 	struct value *links; /* new objects, to be linked */
 	size_t unreadable;
-	/* counts */
-	size_t changed, added, removed;
-	size_t strange; /* of these: changed before the command began, or after it ended */
-	size_t unignored; /* were ignored and are not now: no part of the step (rows.h) */
-	size_t files;     /* in the list: all but folders and ignored ones */
-	size_t looked;    /* rows whose state is not that of the list */
-	size_t copies, left_files;
-	uint64_t bytes, left_bytes;
+	/* what is found; without the members that are known only at the end (tell) */
+	struct undo_look_report report;
+	size_t files;  /* in the list: all but folders and ignored ones */
+	size_t looked; /* rows whose state is not that of the list */
+	size_t copies;
+	uint64_t bytes;
 	/* the folder of all changes, "" for the workspace; NULL: there are none yet */
 	char *below;
-	bool differs; /* the new list differs from the old one */
-	/* a step had nothing with which to compare: what it changed is not known */
-	bool unknown;
-	bool owes;            /* a look at the whole workspace is due */
 	bool hides;           /* tracked files that rules ignore have rows */
-	bool missed;          /* more changed than was told: all was looked at instead */
 	struct err unwatched; /* why changes are not watched; empty: they are, or need not be */
 };
 

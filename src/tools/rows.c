@@ -122,8 +122,8 @@ static void note_place(struct checkpoint *checkpoint, struct str path)
 static bool is_strange(const struct checkpoint *checkpoint, const struct undo_state *after)
 {
 	return after->kind != UNDO_ABSENT &&
-	       (after->ctime_ns < checkpoint->command_began_ns - TICKS_NS ||
-		after->ctime_ns > checkpoint->command_ended_ns + TICKS_NS);
+	       (after->ctime_ns < checkpoint->order.began_ms * 1000000 - TICKS_NS ||
+		after->ctime_ns > checkpoint->order.ended_ms * 1000000 + TICKS_NS);
 }
 
 static void count(struct checkpoint *checkpoint, struct str path,
@@ -132,12 +132,12 @@ static void count(struct checkpoint *checkpoint, struct str path,
 	if (record_is_gits(path) || before->kind == UNDO_FOLDER || after->kind == UNDO_FOLDER)
 		return;
 	if (before->kind == UNDO_ABSENT)
-		checkpoint->added++;
+		checkpoint->report.added++;
 	else if (after->kind == UNDO_ABSENT)
-		checkpoint->removed++;
+		checkpoint->report.removed++;
 	else
-		checkpoint->changed++;
-	checkpoint->strange += is_strange(checkpoint, after);
+		checkpoint->report.changed++;
+	checkpoint->report.strange += is_strange(checkpoint, after);
 	note_place(checkpoint, path);
 }
 
@@ -194,8 +194,8 @@ static bool has_room(struct checkpoint *checkpoint, uint64_t size)
 		checkpoint->bytes += size;
 		return true;
 	}
-	checkpoint->left_files++;
-	checkpoint->left_bytes += size;
+	checkpoint->report.left_files++;
+	checkpoint->report.left_bytes += (int64_t)size;
 	return false;
 }
 
@@ -323,8 +323,8 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	/* The file changes while it is read, so the next checkpoint looks again. */
 	state->inode = why.code == EAGAIN ? 0 : inode;
 	if (why.code == ENOSPC || why.code == EDQUOT || why.code == EFBIG) {
-		checkpoint->left_files++;
-		checkpoint->left_bytes += state->size;
+		checkpoint->report.left_files++;
+		checkpoint->report.left_bytes += (int64_t)state->size;
 		return true;
 	}
 	return why.code == EAGAIN || why.code == EACCES || why.code == EIO ||
@@ -380,7 +380,7 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 	const char *name;
 	bool fine = true;
 
-	if (checkpoint->may_link && state->kind == UNDO_FILE &&
+	if ((checkpoint->order.wishes & UNDO_LOOK_LINKS) != 0 && state->kind == UNDO_FILE &&
 	    tracked_is_object(row->path, &name) && strncmp(name, "info/", 5) != 0) {
 		state->source = UNDO_LINKED;
 		value_append(checkpoint->links, value_new_text(name));
@@ -415,7 +415,7 @@ static void give_room(struct checkpoint *checkpoint, const struct undo_state *wa
 static bool keep_gone(struct checkpoint *checkpoint, struct str path,
 		      const struct undo_state *was, struct err *err)
 {
-	checkpoint->differs = true;
+	checkpoint->report.findings |= UNDO_FOUND_DIFFERS;
 	return was->kind == UNDO_IGNORED ||
 	       tell_change(checkpoint, path, was, &undo_absent, err);
 }
@@ -467,7 +467,7 @@ static bool keep_left(struct checkpoint *checkpoint, struct str path,
 
 	if (was->kind == UNDO_IGNORED || !is_there(checkpoint, path, &row.state))
 		return keep_gone(checkpoint, path, was, err);
-	checkpoint->differs = true;
+	checkpoint->report.findings |= UNDO_FOUND_DIFFERS;
 	if (rows_same_times(was, &row.state) || rows_is_passing(checkpoint, path))
 		return true;
 	const bool fine = keep_row(checkpoint, &row, was, err);
@@ -483,7 +483,7 @@ static bool keep_ignored(struct checkpoint *checkpoint, struct str path,
 {
 	if (was != NULL && was->kind == UNDO_IGNORED)
 		return true;
-	checkpoint->differs = true;
+	checkpoint->report.findings |= UNDO_FOUND_DIFFERS;
 	return was == NULL || keep_left(checkpoint, path, was, err);
 }
 
@@ -492,7 +492,7 @@ static bool tell_present(struct checkpoint *checkpoint, const struct undo_row *r
 			 const struct undo_state *was, struct err *err)
 {
 	if (was == NULL && checkpoint->is_step && rows_was_ignored(checkpoint, row->path)) {
-		checkpoint->unignored += row->state.kind != UNDO_FOLDER;
+		checkpoint->report.unignored += row->state.kind != UNDO_FOLDER;
 		return true;
 	}
 	return tell_change(checkpoint, row->path, was != NULL ? was : &undo_absent,
@@ -523,7 +523,7 @@ static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
 		row->state.inode = 0;
 		return true;
 	}
-	checkpoint->differs = true;
+	checkpoint->report.findings |= UNDO_FOUND_DIFFERS;
 	if (++checkpoint->looked % ROWS_STOP_EVERY == 0 && call_stopped(checkpoint->call))
 		return err_set(err, ETIMEDOUT, "there was no time to copy it all");
 	return keep_row(checkpoint, row, was, err) &&

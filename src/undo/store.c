@@ -1930,3 +1930,22 @@ bool undo_list_read(int fd, struct undo_list *list, struct err *err)
 	buf_fini(&text);
 	return fine;
 }
+
+/* The objects of a look. */
+
+#define ORDER(member)  VALUE_FIELD(struct undo_look_order, member)
+#define REPORT(member) VALUE_FIELD(struct undo_look_report, member)
+
+const struct value_field undo_look_order_fields[] = {
+	ORDER(log), ORDER(began_ms), ORDER(ended_ms), ORDER(looks), ORDER(wishes), {0},
+};
+
+const struct value_field undo_look_report_fields[] = {
+	REPORT(findings),   REPORT(unwatched),
+	REPORT(below),      REPORT(rows),
+	REPORT(files),      REPORT(changed),
+	REPORT(added),      REPORT(removed),
+	REPORT(strange),    REPORT(unignored),
+	REPORT(left_files), REPORT(left_bytes),
+	REPORT(us),         {0},
+};

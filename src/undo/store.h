@@ -330,3 +330,44 @@ void undo_list_print(const struct undo_list *list, struct buf *out);
 bool undo_list_parse(struct str text, struct undo_list *list, struct err *err);
 /* Read a list from a file; an empty file is an empty list. */
 bool undo_list_read(int fd, struct undo_list *list, struct err *err);
+
+/*
+ * A look at the workspace (tools/checkpoint.c): what the front says of it, and what the
+ * worker reports. Both travel as the objects that value_new_fields makes. The folders that
+ * are repositories and the objects to be linked travel beside the report.
+ */
+struct undo_look_order {
+	int64_t log;                /* the number of the log, which the look may write */
+	int64_t began_ms, ended_ms; /* of the command to which the look is owed */
+	int64_t looks;              /* that this session has taken before */
+	enum undo_look_wish {
+		UNDO_LOOK_STEP = 1 << 0,  /* it is owed to a command */
+		UNDO_LOOK_KNOWN = 1 << 1, /* an empty list is one of an empty workspace */
+		UNDO_LOOK_KEEP = 1 << 2, /* the worker keeps the list for the next look */
+		UNDO_LOOK_STALE = 1 << 3, /* the list on the disk is an older one */
+		UNDO_LOOK_WHOLE = 1 << 4, /* at the whole workspace */
+		UNDO_LOOK_WRITE = 1 << 5, /* the list is to be written to the disk */
+		UNDO_LOOK_LINKS = 1 << 6, /* the front can link git's objects */
+	} wishes;
+};
+struct undo_look_report {
+	enum undo_look_finding {
+		UNDO_FOUND_DIFFERS = 1 << 0, /* the new list differs from the old one */
+		UNDO_FOUND_OWES = 1 << 1,    /* a look at the whole workspace is due */
+		UNDO_FOUND_WATCHED = 1 << 2, /* the changes from now on are told */
+		UNDO_FOUND_POLLED = 1 << 3,  /* by the descriptors of the front */
+		/* what a step has changed cannot be known: there was no list */
+		UNDO_FOUND_UNKNOWN = 1 << 4,
+		UNDO_FOUND_MISSED = 1 << 5,  /* more had changed than was told */
+		UNDO_FOUND_WRITTEN = 1 << 6, /* the new list is in its file */
+		UNDO_FOUND_ALL = 1 << 7,     /* the look was at the whole workspace */
+	} findings;
+	const char *unwatched; /* why changes are not watched; NULL: they are */
+	const char *below;     /* the folder of all changes; NULL: there are none */
+	int64_t rows, files, changed, added, removed;
+	int64_t strange;   /* changed when the command did not run; -1: unknown */
+	int64_t unignored; /* were ignored and are not now: no part of the step */
+	int64_t left_files, left_bytes; /* of which no contents are kept */
+	int64_t us;
+};
+extern const struct value_field undo_look_order_fields[], undo_look_report_fields[];

@@ -60,7 +60,6 @@ static enum result_status look(struct call *call, struct tool_result *result)
 	struct value *details = tool_details(result);
 
 	(void)call;
-	value_set_boolean(details, "list", false);
 	value_set_integer(details, "us", access("quick", F_OK) == 0 ? 0 : LONG_US);
 	/* A repository deep in the workspace, another one each time: it is looked at again. */
 	if (access("quick", F_OK) == 0) {
@@ -100,9 +99,10 @@ static enum result_status work(struct call *call, struct tool_result *result)
 
 static const struct row checkpoint_params[] = {
 	{"log", ROW_COUNT, true, "Number of the log"},
-	{"step", ROW_FLAG, false, "Of a command"},
-	{"known", ROW_FLAG, false, "Of this session"},
-	{"links", ROW_FLAG, false, "Objects are linked"},
+	{"began_ms", ROW_COUNT, false, "When the command began", .aliases = NULL},
+	{"ended_ms", ROW_COUNT, false, "When it ended", .aliases = NULL},
+	{"looks", ROW_COUNT, false, "Looks that were taken", .aliases = NULL},
+	{"wishes", ROW_COUNT, false, "What is wanted", .aliases = NULL},
 	{0},
 };
 static const struct row no_params[] = {{0}};

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "tool/call.h"
+#include "undo/store.h"
 
 enum {
 	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */
@@ -49,7 +50,7 @@ static enum result_status look(struct call *call, struct tool_result *result)
 {
 	struct value *details = tool_details(result);
 
-	if (value_is_true(value_member(call->arguments, "step")))
+	if ((value_integer(value_member(call->arguments, "wishes")) & UNDO_LOOK_STEP) != 0)
 		put("steps");
 	if (there_is("die") || unlink("die-once") == 0)
 		_exit(9);
@@ -59,7 +60,6 @@ static enum result_status look(struct call *call, struct tool_result *result)
 		put("looking");
 		wait_for(call, "go");
 	}
-	value_set_boolean(details, "list", false);
 	value_set_integer(details, "us", there_is("slow") ? LONG_US : 0);
 	value_set_integer(details, "left_files", there_is("much") ? 7 : 0);
 	return tool_done(result);
@@ -80,16 +80,10 @@ static enum result_status work(struct call *call, struct tool_result *result)
 
 static const struct row look_params[] = {
 	{"log", ROW_COUNT, true, "Number of the log"},
-	{"step", ROW_FLAG, false, "Of a command"},
 	{"began_ms", ROW_COUNT, false, "When the command began", .aliases = NULL},
 	{"ended_ms", ROW_COUNT, false, "When it ended", .aliases = NULL},
-	{"known", ROW_FLAG, false, "Of this session"},
-	{"links", ROW_FLAG, false, "Objects are linked"},
-	{"keep", ROW_FLAG, false, "More looks follow"},
 	{"looks", ROW_COUNT, false, "Looks that were taken", .aliases = NULL},
-	{"stale", ROW_FLAG, false, "The list is an older one"},
-	{"whole", ROW_FLAG, false, "Look at all"},
-	{"write", ROW_FLAG, false, "Write the list"},
+	{"wishes", ROW_COUNT, false, "What is wanted", .aliases = NULL},
 	{0},
 };
 static const struct row work_params[] = {
