@@ -188,19 +188,14 @@ static void delegate_answer(struct delegate *delegate, const char *call, int64_t
 /*
  * Send the person's answer to the delegate, with the hash of the request that was shown.
  */
-static void answered(const struct approval_relay *relay, const char *answer, const char *by)
+static void answered(const struct approval_relay *relay, enum approval_answer answer,
+		     enum approval_by by)
 {
 	const struct delegation *delegation = relay->context;
-	auto_value struct value *reply = value_new_object();
-	struct value *content = value_new_object();
+	auto_value struct value *reply =
+		approval_reply(answer, by,
+			       value_text(value_member(delegation->asked, relay->call)));
 
-	value_set_text(reply, "action", "accept");
-	value_set(reply, "content", content);
-	value_set_text(content, "answer", answer);
-	value_set_text(content, "by", by);
-	if (delegation->asked)
-		value_set(content, "hash",
-			  value_copy(value_member(delegation->asked, relay->call)));
 	delegate_answer(delegation->delegate, relay->call, relay->id, reply);
 }
 
@@ -216,7 +211,7 @@ static void relay(struct delegation *delegation, const struct value *event)
 					     .context = delegation,
 					     .call = (char *)(uintptr_t)call,
 					     .id = value_integer(value_member(event, "id"))};
-	const char *by = "time";
+	enum approval_by by = APPROVAL_BY_TIME;
 	struct value *data;
 
 	if (!call)
@@ -231,10 +226,8 @@ static void relay(struct delegation *delegation, const struct value *event)
 	if (!delegation->asked)
 		delegation->asked = value_new_object();
 	value_set(delegation->asked, call, value_copy(value_member(event, "hash")));
-	if (data)
-		by = approval_relay(delegation->running, &relay, data);
-	if (by)
-		answered(&relay, "no", by);
+	if (!data || !approval_relay(delegation->running, &relay, data, &by))
+		answered(&relay, APPROVAL_NO, by);
 }
 
 static void show_child(void *context, struct value *child)

@@ -70,6 +70,7 @@ struct asking {
 
 /* The last choice is also the answer when no choice is made (console_choose). */
 static const char *const choices[] = {"once", "session", "no", NULL};
+static const enum approval_answer chosen[] = {APPROVAL_ONCE, APPROVAL_SESSION, APPROVAL_NO};
 
 static bool watch(int set, int fd, struct err *err)
 {
@@ -142,18 +143,15 @@ static void set_timer(const struct asking *asking, int64_t seconds)
 static void ask(const struct asking *asking, const struct event *event)
 {
 	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
-	auto_value struct value *answer = value_new_object();
-	struct value *content = value_new_object();
 	size_t choice;
 
 	screen_rest(asking->screen);
 	set_timer(asking, wait_s > SOONER_S ? wait_s - SOONER_S : SOONER_S);
 	choice = console_choose(asking->console, "Allow it?", choices, asking->woken);
 	set_timer(asking, 0);
-	value_set_text(content, "answer", choices[choice]);
-	value_set(content, "hash", value_copy(value_member(event->data, "hash")));
-	value_set_text(answer, "action", "accept");
-	value_set(answer, "content", content);
+	auto_value struct value *answer =
+		approval_reply(chosen[choice], APPROVAL_BY_PERSON,
+			       value_text(value_member(event->data, "hash")));
 	/* This fails when the call has ended meanwhile: it needs no answer then. */
 	(void)session_answer(asking->session, event->call,
 			     value_integer(value_member(event->data, "id")), answer, NULL);

@@ -40,17 +40,26 @@ enum {
 	HELD_MAX = 64,
 };
 
+/* What waits for the answer. */
+enum approval_kind {
+	APPROVAL_COMMAND, /* a call: its command */
+	APPROVAL_LEAVE,   /* a call: all that a tool of the front would do */
+	APPROVAL_FOLDER,  /* a call: the folder `extra` */
+	APPROVAL_HOST,    /* connections to `target` */
+	APPROVAL_RELAYED, /* another session: `relay` */
+};
+
 struct approval {
 	struct approval *next;
 	struct running *running;
+	enum approval_kind kind;
 	int64_t id;
 	bool shown; /* the person is being asked this question now */
 	struct value *data;
 	char *grant; /* the key of a session's grant */
-	/* the host:port for which connections wait; NULL: the call itself waits */
-	char *target;
-	struct extra *extra; /* the folder that the call waits for; NULL: its command */
-	/* the other session that asks; its parts are ours */
+	/* each of its kind only; the parts of `relay` are ours */
+	struct extra *extra;
+	char *target; /* host:port */
 	struct approval_relay relay;
 	uint64_t held[HELD_MAX];
 	size_t held_count;
@@ -212,9 +221,13 @@ static void add_shown(struct buf *out, struct str text)
 	}
 }
 
+static const char *const answers[] = {"no", "once", "session"};
+static const char *const givers[] = {"person", "session", "time", "cancel", "nobody"};
+
 static struct value *schema_of_answer(void)
 {
-	static const char *const choices[] = {"once", "session", "no", NULL};
+	const char *const choices[] = {answers[APPROVAL_ONCE], answers[APPROVAL_SESSION],
+				       answers[APPROVAL_NO], NULL};
 	static const char *const required[] = {"answer", NULL};
 	struct value *schema = value_new_object(), *properties = value_new_object();
 	struct value *answer = value_new_object();
@@ -813,7 +826,7 @@ static bool relay_is_open(const struct session *session)
 	for (const struct running *at = session->first; at != NULL; at = at->next) {
 		const struct approval *first = at->asking.first;
 
-		if (first != NULL && first->relay.answered != NULL &&
+		if (first != NULL && first->kind == APPROVAL_RELAYED &&
 		    first->timer.due_ms != CLOCK_NEVER)
 			return true;
 	}
@@ -823,7 +836,7 @@ static bool relay_is_open(const struct session *session)
 static void relays_show(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL; at = at->next) {
-		if (at->asking.first != NULL && at->asking.first->relay.answered != NULL)
+		if (at->asking.first != NULL && at->asking.first->kind == APPROVAL_RELAYED)
 			approval_show(at);
 	}
 }
@@ -832,7 +845,7 @@ static void approval_free(struct approval *approval)
 {
 	struct approval **at = &approval->running->asking.first;
 	struct session *session = approval->running->session;
-	const bool relayed = approval->relay.answered != NULL;
+	const bool relayed = approval->kind == APPROVAL_RELAYED;
 
 	while (*at != approval)
 		at = &(*at)->next;
@@ -847,15 +860,15 @@ static void approval_free(struct approval *approval)
 		relays_show(session);
 }
 
-static void tell_given(const struct running *running, int64_t id, const char *answer,
-		       const char *by)
+static void tell_given(const struct running *running, int64_t id,
+		       enum approval_answer answer, enum approval_by by)
 {
 	auto_value struct value *data = value_new_object();
 	struct err err;
 
 	value_set_integer(data, "id", id);
-	value_set_text(data, "answer", answer);
-	value_set_text(data, "by", by);
+	value_set_text(data, "answer", answers[answer]);
+	value_set_text(data, "by", givers[by]);
 	(void)session_emit(running->session, EVENT_APPROVAL_GIVEN, running,
 			   (struct str){0}, data, &err);
 }
@@ -869,15 +882,16 @@ static void let_go(const struct approval *approval, bool yes)
 		outlet_decide(outlet, approval->held[i], yes);
 }
 
-static void refuse_call(struct running *running, const struct value *data, const char *by)
+static void refuse_call(struct running *running, const struct value *data,
+			enum approval_by by)
 {
-	const char *said = "(The person was asked and said no.)";
+	const char *said = by == APPROVAL_BY_TIME
+				   ? "(The person was asked and did not answer in time.)"
+			   : by == APPROVAL_BY_NOBODY
+				   ? "(Nobody could be asked.)"
+				   : "(The person was asked and said no.)";
 	struct buf because;
 
-	if (strcmp(by, "time") == 0)
-		said = "(The person was asked and did not answer in time.)";
-	else if (strcmp(by, "nobody") == 0)
-		said = "(Nobody could be asked.)";
 	buf_init(&because, SHOWN_MAX);
 	(void)buf_addf(&because, "%s %s", value_text(value_member(data, "because")), said);
 	session_deny(running, because.data, value_text(value_member(data, "rule")));
@@ -891,62 +905,71 @@ static void unwant(struct running *running)
 	running->asking.wanted = NULL;
 }
 
-/* ANSWER is "once", "session" or "no". */
-static void decide(struct approval *approval, const char *answer, const char *by)
+/* The call of APPROVAL goes on, or is over. */
+static void decide_call(struct approval *approval, enum approval_answer answer,
+			enum approval_by by)
+{
+	struct running *running = approval->running;
+	const enum approval_kind kind = approval->kind;
+	struct extra *extra = approval->extra;
+	auto_free char *grant = NULL;
+
+	/* A command that only runs unasked when nobody can be asked runs. */
+	if (answer == APPROVAL_NO && !(by == APPROVAL_BY_NOBODY && kind == APPROVAL_COMMAND &&
+				       running->asking.wanted->or_runs)) {
+		refuse_call(running, approval->data, by);
+		approval_free(approval);
+		running_finish(running);
+		return;
+	}
+	grant = approval->grant;
+	approval->grant = NULL;
+	approval_free(approval);
+	if (kind == APPROVAL_COMMAND)
+		unwant(running);
+	else if (kind == APPROVAL_LEAVE)
+		running->asking.leave->given = true;
+	else
+		extra->granted = true;
+	if (kind == APPROVAL_FOLDER && answer == APPROVAL_SESSION)
+		extra_share(running, extra, memory_copy(grant));
+	else
+		approval_ask(running);
+}
+
+static void decide(struct approval *approval, enum approval_answer answer,
+		   enum approval_by by)
 {
 	struct running *running = approval->running;
 	struct session *session = running->session;
-	const bool yes = strcmp(answer, "no") != 0;
 
 	if (approval->shown)
 		tell_given(running, approval->id, answer, by);
-	if (strcmp(answer, "session") == 0 && approval->grant != NULL &&
-	    approval->extra == NULL && value_count(session->granted) < APPROVAL_GRANTS_MAX)
+	if (answer == APPROVAL_SESSION && approval->grant != NULL &&
+	    approval->kind != APPROVAL_FOLDER &&
+	    value_count(session->granted) < APPROVAL_GRANTS_MAX)
 		value_set_boolean(session->granted, approval->grant, true);
-	if (approval->relay.answered != NULL) {
+	if (approval->kind == APPROVAL_RELAYED) {
 		approval->relay.answered(&approval->relay, answer, by);
-		approval_free(approval);
-		approval_show(running);
-	} else if (approval->target != NULL) {
+	} else if (approval->kind == APPROVAL_HOST) {
 		/*
 		 * A no is kept as well: otherwise a program that tries again would ask
 		 * again.
 		 */
-		value_set_boolean(running->network.granted, approval->target, yes);
-		let_go(approval, yes);
-		approval_free(approval);
-		approval_show(running);
-	} else if (yes) {
-		struct extra *extra = approval->extra;
-		auto_free char *grant = approval->grant;
-
-		approval->grant = NULL;
-		approval_free(approval);
-		if (extra != NULL)
-			extra->granted = true;
-		else if (running->asking.wanted != NULL)
-			unwant(running);
-		else
-			running->asking.leave->given = true;
-		if (extra != NULL && strcmp(answer, "session") == 0)
-			extra_share(running, extra, memory_copy(grant));
-		else
-			approval_ask(running);
-	} else if (strcmp(by, "nobody") == 0 && approval->extra == NULL &&
-		   running->asking.wanted != NULL && running->asking.wanted->or_runs) {
-		approval_free(approval);
-		unwant(running);
-		approval_ask(running);
+		value_set_boolean(running->network.granted, approval->target,
+				  answer != APPROVAL_NO);
+		let_go(approval, answer != APPROVAL_NO);
 	} else {
-		refuse_call(running, approval->data, by);
-		approval_free(approval);
-		running_finish(running);
+		decide_call(approval, answer, by);
+		return;
 	}
+	approval_free(approval);
+	approval_show(running);
 }
 
 static void time_is_over(struct timer *timer)
 {
-	decide(timer->context, "no", "time");
+	decide(timer->context, APPROVAL_NO, APPROVAL_BY_TIME);
 }
 
 static struct approval *approval_find(const struct running *running, int64_t id)
@@ -981,7 +1004,7 @@ static void show_due(struct timer *timer)
 	if (!session_emit(running->session, EVENT_APPROVAL_WANTED, running,
 			  (struct str){0}, approval->data, &err) &&
 	    approval_find(running, id) != NULL)
-		decide(approval, "no", "cancel");
+		decide(approval, APPROVAL_NO, APPROVAL_BY_CANCEL);
 }
 
 bool approval_is_open(const struct running *running)
@@ -1000,16 +1023,13 @@ void approval_show(struct running *running)
 	/* A call shows one question at a time. */
 	if (first == NULL || running->asking.question != 0 || approval_is_open(running))
 		return;
-	if (first->relay.answered == NULL || !relay_is_open(running->session))
+	if (first->kind != APPROVAL_RELAYED || !relay_is_open(running->session))
 		first->timer.due_ms = 0;
 }
 
-/*
- * Add a question behind the other questions of RUNNING. GRANT: the key of a session's
- * grant; NULL: none.
- */
-static struct approval *approval_new(struct running *running, struct value *take_data,
-				     const char *grant)
+/* Add a question of KIND, with TAKE_DATA, behind the other questions of RUNNING. */
+static struct approval *approval_new(struct running *running, enum approval_kind kind,
+				     struct value *take_data)
 {
 	struct approval *made = memory_alloc(sizeof(*made));
 	struct approval **at = &running->asking.first;
@@ -1018,23 +1038,48 @@ static struct approval *approval_new(struct running *running, struct value *take
 		at = &(*at)->next;
 	*at = made;
 	made->running = running;
+	made->kind = kind;
 	made->data = take_data;
 	made->id = --running->session->last_approval;
 	value_set_integer(made->data, "id", made->id);
-	made->grant = memory_copy(grant);
 	made->timer =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = show_due, .context = made};
 	loop_add_timer(running->session->loop, &made->timer);
 	return made;
 }
 
-/* Was GRANT given to the session? Then an event reports that as the answer. */
-static bool approval_is_granted(struct running *running, const char *grant)
+/*
+ * Ask about SUBJECT, in a later turn of the loop. NULL: the session was given GRANT
+ * before, and an event reports that as the answer.
+ */
+static struct approval *approval_put(struct running *running, enum approval_kind kind,
+				     const struct approval_subject *subject,
+				     const char *grant)
 {
-	if (value_member(running->session->granted, grant) == NULL)
-		return false;
-	tell_given(running, --running->session->last_approval, "session", "session");
-	return true;
+	struct approval *made;
+
+	if (value_member(running->session->granted, grant) != NULL) {
+		tell_given(running, --running->session->last_approval, APPROVAL_SESSION,
+			   APPROVAL_BY_SESSION);
+		return NULL;
+	}
+	made = approval_new(running, kind, approval_data(running, subject));
+	made->grant = memory_copy(grant);
+	approval_show(running);
+	return made;
+}
+
+/*
+ * Add to SCOPE the scope of COMMAND, which goes on after that of the host, and set GRANT to
+ * the key of the grant for EFFECT.
+ */
+static void scope_command(struct str command, const char *effect, struct buf *scope,
+			  struct buf *grant)
+{
+	approval_scope(command, strcmp(effect, "network") == 0, scope);
+	(void)buf_addf(grant, "%s %s", effect, scope->data);
+	if (str_ends(buf_str(scope), STR("exactly this text")))
+		(void)buf_addf(grant, ": %.*s", (int)command.size, command.data);
 }
 
 bool approval_can_ask(const struct running *running)
@@ -1061,22 +1106,14 @@ static void ask_command(struct running *running)
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
 	approval_command(running, &command);
-	approval_scope(buf_str(&command), false, &scope);
-	(void)buf_addf(&grant, "command %s", scope.data);
-	if (str_is(buf_str(&scope), "exactly this text"))
-		(void)buf_addf(&grant, ": %s", command.data);
-	if (approval_is_granted(running, grant.data)) {
+	scope_command(buf_str(&command), "command", &scope, &grant);
+	const struct approval_subject subject = {.effect = "command",
+						 .subject = buf_str(&command),
+						 .because = wanted->because,
+						 .rule = wanted->rule,
+						 .scope = scope.data};
+	if (approval_put(running, APPROVAL_COMMAND, &subject, grant.data) == NULL)
 		running_proceed(running);
-	} else {
-		const struct approval_subject subject = {.effect = "command",
-							 .subject = buf_str(&command),
-							 .because = wanted->because,
-							 .rule = wanted->rule,
-							 .scope = scope.data};
-
-		(void)approval_new(running, approval_data(running, &subject), grant.data);
-		approval_show(running);
-	}
 	buf_fini(&grant);
 	buf_fini(&scope);
 	buf_fini(&command);
@@ -1096,21 +1133,18 @@ static void ask_extra(struct running *running, struct extra *extra)
 	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
 	text_add_exact(&scope, str_of(extra->root.path));
 	(void)buf_adds(&scope, " and all below it, by every tool and command");
-	if (approval_is_granted(running, grant.data)) {
+	const struct approval_subject subject = {.effect = effect,
+						 .subject = str_of(extra->root.path),
+						 .because = extra->because,
+						 .rule = extra->rule,
+						 .scope = scope.data,
+						 .file = file};
+	approval = approval_put(running, APPROVAL_FOLDER, &subject, grant.data);
+	if (approval != NULL) {
+		approval->extra = extra;
+	} else {
 		extra->granted = true;
 		approval_ask(running);
-	} else {
-		const struct approval_subject subject = {.effect = effect,
-							 .subject = str_of(extra->root.path),
-							 .because = extra->because,
-							 .rule = extra->rule,
-							 .scope = scope.data,
-							 .file = file};
-
-		approval = approval_new(running, approval_data(running, &subject),
-					grant.data);
-		approval->extra = extra;
-		approval_show(running);
 	}
 	buf_fini(&grant);
 	buf_fini(&scope);
@@ -1132,7 +1166,7 @@ static void ask_leave(struct running *running)
 		.scope = leave->scope,
 	};
 
-	(void)approval_new(running, approval_data(running, &subject), NULL);
+	(void)approval_new(running, APPROVAL_LEAVE, approval_data(running, &subject));
 	approval_show(running);
 }
 
@@ -1165,8 +1199,8 @@ void approval_hear_nobody(struct session *session)
 	}
 }
 
-const char *approval_relay(struct running *running, const struct approval_relay *relay,
-			   struct value *take_data)
+bool approval_relay(struct running *running, const struct approval_relay *relay,
+		    struct value *take_data, enum approval_by *by)
 {
 	struct approval *approval;
 	size_t count = 0;
@@ -1176,26 +1210,28 @@ const char *approval_relay(struct running *running, const struct approval_relay 
 	if (!running->session->answers_approvals || running->state == RUNNING_OVER ||
 	    running->cancelled || count >= APPROVALS_MAX) {
 		value_free(take_data);
-		return running->session->answers_approvals ? "time" : "nobody";
+		*by = running->session->answers_approvals ? APPROVAL_BY_TIME
+							  : APPROVAL_BY_NOBODY;
+		return false;
 	}
-	approval = approval_new(running, take_data, NULL);
+	approval = approval_new(running, APPROVAL_RELAYED, take_data);
 	approval->relay = *relay;
 	approval->relay.call = memory_copy(relay->call);
 	approval_show(running);
-	return NULL;
+	return true;
 }
 
 void approval_relay_over(struct running *running, const char *call, int64_t id)
 {
 	struct approval *at = running->asking.first;
 
-	while (at != NULL && (at->relay.answered == NULL || at->relay.id != id ||
+	while (at != NULL && (at->kind != APPROVAL_RELAYED || at->relay.id != id ||
 			      strcmp(at->relay.call, call) != 0))
 		at = at->next;
 	if (at == NULL)
 		return;
 	if (at->shown)
-		tell_given(running, at->id, "no", "cancel");
+		tell_given(running, at->id, APPROVAL_NO, APPROVAL_BY_CANCEL);
 	approval_free(at);
 	approval_show(running);
 }
@@ -1206,12 +1242,26 @@ void approval_drop_all(struct running *running)
 		struct approval *approval = running->asking.first;
 
 		if (approval->shown)
-			tell_given(running, approval->id, "no", "cancel");
+			tell_given(running, approval->id, APPROVAL_NO, APPROVAL_BY_CANCEL);
 		let_go(approval, false);
 		approval_free(approval);
 	}
 	value_free(running->network.granted);
 	running->network.granted = NULL;
+}
+
+struct value *approval_reply(enum approval_answer answer, enum approval_by by,
+			     const char *hash)
+{
+	struct value *reply = value_new_object(), *content = value_new_object();
+
+	value_set_text(reply, "action", "accept");
+	value_set(reply, "content", content);
+	value_set_text(content, "answer", answers[answer]);
+	value_set_text(content, "by", givers[by]);
+	if (hash != NULL)
+		value_set_text(content, "hash", hash);
+	return reply;
 }
 
 bool approval_answer(struct running *running, int64_t id, const struct value *answer,
@@ -1227,24 +1277,25 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 		return err_set(err, ESRCH, "question %lld is not open", (long long)id);
 	hash = value_text(value_member(approval->data, "hash"));
 	if (!str_is(value_str(value_member(answer, "action")), "accept") ||
-	    str_is(said, "no")) {
+	    str_is(said, answers[APPROVAL_NO])) {
 		/*
 		 * A question that was passed on may end without an answer there, or with
 		 * nobody to ask there.
 		 */
-		decide(approval, "no",
-		       str_is(by, "time")     ? "time"
-		       : str_is(by, "nobody") ? "nobody"
-					      : "person");
+		decide(approval, APPROVAL_NO,
+		       str_is(by, givers[APPROVAL_BY_TIME])     ? APPROVAL_BY_TIME
+		       : str_is(by, givers[APPROVAL_BY_NOBODY]) ? APPROVAL_BY_NOBODY
+								: APPROVAL_BY_PERSON);
 		return true;
 	}
-	if (!str_is(said, "once") && !str_is(said, "session"))
+	const bool once = str_is(said, answers[APPROVAL_ONCE]);
+	if (!once && !str_is(said, answers[APPROVAL_SESSION]))
 		return err_set(err, EINVAL,
 			       "content.answer is \"once\", \"session\" or \"no\"");
 	if (!str_is(value_str(value_member(content, "hash")), hash))
 		return err_set(err, EINVAL,
 			       "content.hash is not that of what was asked (%s)", hash);
-	decide(approval, str_is(said, "once") ? "once" : "session", "person");
+	decide(approval, once ? APPROVAL_ONCE : APPROVAL_SESSION, APPROVAL_BY_PERSON);
 	return true;
 }
 
@@ -1311,28 +1362,21 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	buf_init(&grant, SHOWN_MAX);
 	approval_command(running, &command);
 	(void)buf_addf(&scope, "%s for ", target);
-	approval_scope(buf_str(&command), true, &scope);
-	(void)buf_addf(&grant, "network %s", scope.data);
-	if (str_ends(buf_str(&scope), STR("exactly this text")))
-		(void)buf_addf(&grant, ": %s", command.data);
-	if (command.overflowed || grant.overflowed) {
-		outlet_decide(outlet, connection, false);
-	} else if (approval_is_granted(running, grant.data)) {
-		value_set_boolean(running->network.granted, target, true);
-		outlet_decide(outlet, connection, true);
-	} else {
-		const struct approval_subject subject = {
-			.effect = "network",
-			.subject = str_of(target),
-			.because = because,
-			.rule = cell_spec(session->cell)->network_rule,
-			.scope = scope.data};
-
-		approval = approval_new(running, approval_data(running, &subject),
-					grant.data);
+	scope_command(buf_str(&command), "network", &scope, &grant);
+	const struct approval_subject subject = {.effect = "network",
+						 .subject = str_of(target),
+						 .because = because,
+						 .rule = cell_spec(session->cell)->network_rule,
+						 .scope = scope.data};
+	const bool fits = !command.overflowed && !grant.overflowed;
+	approval = fits ? approval_put(running, APPROVAL_HOST, &subject, grant.data) : NULL;
+	if (approval != NULL) {
 		approval->target = memory_copy(target);
 		approval->held[approval->held_count++] = connection;
-		approval_show(running);
+	} else {
+		if (fits)
+			value_set_boolean(running->network.granted, target, true);
+		outlet_decide(outlet, connection, fits);
 	}
 	buf_fini(&grant);
 	buf_fini(&scope);

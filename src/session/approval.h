@@ -55,6 +55,16 @@ struct running;
 struct session;
 struct worker_end;
 
+/* An answer and who gave it, as the events and the answers have them in words. */
+enum approval_answer { APPROVAL_NO, APPROVAL_ONCE, APPROVAL_SESSION };
+enum approval_by {
+	APPROVAL_BY_PERSON,
+	APPROVAL_BY_SESSION, /* it was granted before */
+	APPROVAL_BY_TIME,
+	APPROVAL_BY_CANCEL,
+	APPROVAL_BY_NOBODY, /* there is no person who could be asked */
+};
+
 enum {
 	/*
 	 * A person may be at lunch; a command that waits for a host meanwhile uses up its
@@ -106,6 +116,12 @@ void approval_show(struct running *running);
 bool approval_is_open(const struct running *running);
 
 /*
+ * The answer to a question whose data have HASH (NULL: it was not shown), for
+ * running_answer and session_answer.
+ */
+struct value *approval_reply(enum approval_answer answer, enum approval_by by,
+			     const char *hash);
+/*
  * Answer the question ID (below 0) of RUNNING. False with ERR: it is not open, or ANSWER
  * is wrong.
  */
@@ -126,12 +142,9 @@ void approval_hear_nobody(struct session *session);
  */
 
 struct approval_relay {
-	/*
-	 * ANSWER and BY as EVENT_APPROVAL_GIVEN has them; not called when the question
-	 * ends unanswered
-	 */
-	void (*answered)(const struct approval_relay *relay, const char *answer,
-			 const char *by);
+	/* not called when the question ends unanswered */
+	void (*answered)(const struct approval_relay *relay, enum approval_answer answer,
+			 enum approval_by by);
 	void *context;
 	char *call; /* the other session's call, and the number of its question */
 	int64_t id;
@@ -146,12 +159,11 @@ struct value *approval_relay_data(const struct running *running, const char *age
 				  const struct value *asked);
 
 /*
- * Ask the question, with TAKE_DATA. NULL: the question is asked, and RELAY was copied.
- * Otherwise the answer is no, and the return value says by whom: "nobody" when there is
- * nobody to ask, or "time".
+ * Ask the question, with TAKE_DATA. True: it is asked, and RELAY was copied. Otherwise
+ * the answer is no, and *BY says by whom: by nobody, or by the time.
  */
-const char *approval_relay(struct running *running, const struct approval_relay *relay,
-			   struct value *take_data);
+bool approval_relay(struct running *running, const struct approval_relay *relay,
+		    struct value *take_data, enum approval_by *by);
 /* The session that asked for CALL and ID does not want an answer any more. */
 void approval_relay_over(struct running *running, const char *call, int64_t id);
 

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "session/approval.h"
 #include "tool/event.h"
 #include "tool/validate.h"
 
@@ -610,19 +611,6 @@ static struct value *declined(void)
 	return answer;
 }
 
-/*
- * No person is there who could be asked; this is different from the answer no
- * (approval.h).
- */
-static struct value *unasked(void)
-{
-	struct value *answer = declined(), *content = value_new_object();
-
-	value_set_text(content, "by", "nobody");
-	value_set(answer, "content", content);
-	return answer;
-}
-
 static bool is_answered(const struct question *question)
 {
 	return value_count(question->answers) == value_count(question->requests);
@@ -719,7 +707,10 @@ static void answer_known(struct mcp_call *call, bool shown)
 		struct value *answer =
 			said != NULL ? mcp_ask_read_answer(value_at(at), said) : NULL;
 		if (answer == NULL && !mcp_ask_is_possible(value_at(at), &request->client))
-			answer = question->hash != NULL ? unasked() : declined();
+			answer = question->hash != NULL
+					 ? approval_reply(APPROVAL_NO, APPROVAL_BY_NOBODY,
+							  NULL)
+					 : declined();
 		if (answer != NULL)
 			value_set(question->answers, key, answer);
 	}
