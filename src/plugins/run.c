@@ -790,11 +790,6 @@ enum {
 	SHOWN_BYTES = 50000,
 	SHOWN_LEAST = 2000,   /* of standard output, beside any other texts */
 	ERROR_TAIL = 4 << 10, /* of stderr, behind a failure */
-	/*
-	 * The beginning gets only one third, because the end of an output says what went
-	 * wrong.
-	 */
-	HEAD_SHARE = 3,
 	OUTPUT_MAX = PROGRAM_HEAD + PROGRAM_TAIL + 4096,
 	CLEAN_MAX = 4 * OUTPUT_MAX, /* \xHH for a byte */
 	CODE_TIMED_OUT = 124,       /* the code of timeout(1) and shells */
@@ -999,78 +994,33 @@ static void clean_part(const struct script *script, struct str part, struct buf 
 	buf_fini(&plain);
 }
 
-/* The beginning of TEXT that fits in MOST bytes, in whole lines if possible. */
-static struct str beginning(struct str text, size_t most)
-{
-	const char *feed;
-
-	if (text.size <= most)
-		return text;
-	feed = memrchr(text.data, '\n', most);
-	return str_part(text, 0,
-			feed != NULL ? (size_t)(feed - text.data) + 1
-				     : text_character_border(text, most));
-}
-
-/* The end of TEXT that fits in MOST bytes, in whole lines if possible. */
-static struct str ending(struct str text, size_t most)
-{
-	size_t from = text.size > most ? text.size - most : 0;
-	const char *feed = from > 0 ? memchr(text.data + from - 1, '\n', most + 1) : NULL;
-
-	if (feed != NULL && feed + 1 < text.data + text.size)
-		from = (size_t)(feed - text.data) + 1;
-	else
-		from = text_character_border(text, from);
-	return str_part(text, from, text.size - from);
-}
-
-/* Append an output whose middle was not kept. */
-static void add_torn(struct script *script, const struct program_output *from,
-		     size_t most, struct buf *text)
-{
-	uint64_t missing = follow_output_missing(from);
-	struct buf kept, head, tail;
-
-	buf_init(&kept, PROGRAM_TAIL);
-	buf_init(&head, CLEAN_MAX);
-	buf_init(&tail, CLEAN_MAX);
-	follow_output_tail(from, &kept);
-	clean_part(script, buf_str(&from->head), &head);
-	clean_part(script, buf_str(&kept), &tail);
-	const struct str first = beginning(buf_str(&head), most / HEAD_SHARE);
-	const struct str last = ending(buf_str(&tail), most - most / HEAD_SHARE);
-	missing += head.size - first.size + tail.size - last.size;
-	(void)buf_addstr(text, first);
-	(void)buf_end_line(text);
-	(void)buf_addf(text, "[… %llu bytes left out …]\n", (unsigned long long)missing);
-	(void)buf_addstr(text, last);
-	script->cut.bytes += (size_t)missing;
-	buf_fini(&tail);
-	buf_fini(&head);
-	buf_fini(&kept);
-}
-
 static void add_output(struct script *script, const struct program_output *from,
 		       size_t most, struct buf *text)
 {
 	const struct text_limits limits = {.bytes = most};
+	const uint64_t missing = follow_output_missing(from);
 	struct text_cut cut = {0};
-	struct buf whole, clean;
+	struct buf part, clean, tail;
 
-	if (follow_output_missing(from) > 0) {
-		add_torn(script, from, most, text);
-		return;
-	}
-	buf_init(&whole, OUTPUT_MAX);
+	buf_init(&part, OUTPUT_MAX);
 	buf_init(&clean, CLEAN_MAX);
-	program_output_text(from, &whole);
-	clean_part(script, buf_str(&whole), &clean);
-	(void)text_shorten(buf_str(&clean), &limits, text, &cut);
+	buf_init(&tail, CLEAN_MAX);
+	if (missing > 0) {
+		follow_output_tail(from, &part);
+		clean_part(script, buf_str(&from->head), &clean);
+		clean_part(script, buf_str(&part), &tail);
+		text_shorten_torn(buf_str(&clean), buf_str(&tail), missing, &limits, text,
+				  &cut);
+	} else {
+		program_output_text(from, &part);
+		clean_part(script, buf_str(&part), &clean);
+		(void)text_shorten(buf_str(&clean), &limits, text, &cut);
+	}
 	script->cut.bytes += cut.bytes;
 	script->cut.lines += cut.lines;
+	buf_fini(&part);
 	buf_fini(&clean);
-	buf_fini(&whole);
+	buf_fini(&tail);
 }
 
 /*

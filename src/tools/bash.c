@@ -301,7 +301,6 @@ enum {
 	 */
 	ERROR_SHARE = 3,
 	ERROR_LINES = 600,
-	HEAD_SHARE = 3, /* of the lines, which limit an output of very short lines */
 };
 
 /* When MOST bytes of an output are shown, the number of bytes from its beginning. */
@@ -313,162 +312,30 @@ static size_t beginning_of(size_t most)
 /* The cleaned text of one part of an output can be four times as long (\xHH). */
 enum { CLEAN_MAX = 4 * (PROGRAM_HEAD + PROGRAM_TAIL) + 4096 };
 
-/*
- * Add the cleaned LINES, long ones in part, and count in CUT the bytes that are left out
- * of them.
- */
-static void add_lines(struct str lines, struct buf *out, struct text_cut *cut)
-{
-	const struct text_limits limits = {.line_bytes = SHOWN_LONG_LINE};
-	struct text_cut some = {0};
-
-	(void)text_shorten(lines, &limits, out, &some);
-	cut->bytes += some.bytes;
-	cut->long_lines += some.long_lines;
-}
-
-/*
- * The beginning of an output, whose last line may be torn. Only the beginning of a torn
- * line is shown, as much as of a long line, since its end is elsewhere and its length is
- * not known. Returns how many bytes of the line are left out.
- */
-static size_t clean_head(struct str head, struct buf *out, struct text_cut *cut)
-{
-	struct buf clean;
-	struct str text, torn;
-	size_t whole, shown;
-
-	buf_init(&clean, CLEAN_MAX);
-	(void)text_clean(head, &clean);
-	text = buf_str(&clean);
-	whole = text.size;
-	while (whole > 0 && text.data[whole - 1] != '\n')
-		whole--;
-	torn = str_part(text, whole, text.size);
-	shown = text_character_border(torn, text_line_head(SHOWN_LONG_LINE));
-	add_lines(str_part(text, 0, whole), out, cut);
-	buf_addstr(out, str_part(torn, 0, shown));
-	cut->long_lines += shown < torn.size;
-	buf_fini(&clean);
-	return torn.size - shown;
-}
-
-/*
- * The end of an output, whose first line may be torn. Of a torn line only the end is
- * shown, as much as of a long line.
- */
-static size_t clean_tail(struct str tail, struct buf *out, struct text_cut *cut)
-{
-	const size_t room = SHOWN_LONG_LINE - text_line_head(SHOWN_LONG_LINE);
-	struct buf clean;
-	struct str text;
-	size_t end, from = 0;
-
-	buf_init(&clean, CLEAN_MAX);
-	(void)text_clean(tail, &clean);
-	text = buf_str(&clean);
-	end = str_find(text, STR("\n"), 0);
-	if (end == (size_t)-1)
-		end = text.size;
-	if (end > room)
-		from = text_character_border(text, end - room);
-	buf_addstr(out, str_part(text, from, end - from));
-	add_lines(str_part(text, end, text.size), out, cut);
-	cut->long_lines += from > 0;
-	buf_fini(&clean);
-	return from;
-}
-
-/* The size of the largest beginning of TEXT in whole lines within the limits. */
-static size_t fitting_start(struct str text, size_t bytes, size_t lines)
-{
-	size_t fits = 0;
-
-	if (text.size <= bytes && text_count_lines(text) <= lines)
-		return text.size;
-	while (lines-- > 0) {
-		size_t feed = str_find(text, STR("\n"), fits);
-
-		if (feed == (size_t)-1 || feed + 1 > bytes)
-			break;
-		fits = feed + 1;
-	}
-	return fits ? fits
-		    : text_character_border(text, bytes < text.size ? bytes : text.size);
-}
-
-/* The start of the largest end of TEXT in whole lines within the limits. */
-static size_t fitting_end(struct str text, size_t bytes, size_t lines)
-{
-	size_t from = text.size > bytes ? text.size - bytes : 0;
-	size_t at = text.size;
-
-	while (at > from && lines > 0) {
-		const char *feed = at > 1 ? memrchr(text.data, '\n', at - 1) : NULL;
-		size_t start = feed ? (size_t)(feed - text.data) + 1 : 0;
-
-		if (start < from)
-			break;
-		at = start;
-		lines--;
-	}
-	return at < text.size ? at : text_character_border(text, from);
-}
-
-/*
- * Add an output whose middle was not kept: its first and last lines with a mark between
- * them.
- */
-static void add_torn(const struct program_output *output, const struct text_limits *limits,
-		     struct buf *out, struct text_cut *cut)
-{
-	struct buf head, tail, kept;
-	struct str first, last;
-	uint64_t missing = follow_output_missing(output);
-
-	buf_init(&head, CLEAN_MAX);
-	buf_init(&tail, CLEAN_MAX);
-	buf_init(&kept, PROGRAM_TAIL);
-	follow_output_tail(output, &kept);
-	missing += clean_head(buf_str(&output->head), &head, cut);
-	missing += clean_tail(buf_str(&kept), &tail, cut);
-	first = str_part(buf_str(&head), 0,
-			 fitting_start(buf_str(&head), limits->head_bytes,
-				       limits->lines / HEAD_SHARE));
-	last = str_part(buf_str(&tail),
-			fitting_end(buf_str(&tail), limits->bytes - limits->head_bytes,
-				    limits->lines - limits->lines / HEAD_SHARE),
-			tail.size);
-	missing += head.size - first.size + tail.size - last.size;
-	buf_addstr(out, first);
-	if (!str_ends(first, STR("\n")))
-		buf_addc(out, '\n');
-	buf_addf(out, "[… %llu bytes left out …]\n", (unsigned long long)missing);
-	buf_addstr(out, last);
-	cut->bytes += (size_t)missing;
-	cut->lines = 0;
-	buf_fini(&head);
-	buf_fini(&tail);
-	buf_fini(&kept);
-}
-
 static void add_stream(const struct program_output *output, const struct text_limits *limits,
 		       struct buf *out, struct text_cut *cut)
 {
-	struct buf whole, clean;
+	const uint64_t missing = follow_output_missing(output);
+	struct buf part, clean, tail;
 
 	*cut = (struct text_cut){0};
-	if (follow_output_missing(output)) {
-		add_torn(output, limits, out, cut);
-		return;
-	}
-	buf_init(&whole, PROGRAM_HEAD + PROGRAM_TAIL);
+	buf_init(&part, PROGRAM_HEAD + PROGRAM_TAIL);
 	buf_init(&clean, CLEAN_MAX);
-	program_output_text(output, &whole);
-	(void)text_clean(buf_str(&whole), &clean);
-	(void)text_shorten(buf_str(&clean), limits, out, cut);
-	buf_fini(&whole);
+	buf_init(&tail, CLEAN_MAX);
+	if (missing > 0) {
+		follow_output_tail(output, &part);
+		(void)text_clean(buf_str(&output->head), &clean);
+		(void)text_clean(buf_str(&part), &tail);
+		text_shorten_torn(buf_str(&clean), buf_str(&tail), missing, limits, out,
+				  cut);
+	} else {
+		program_output_text(output, &part);
+		(void)text_clean(buf_str(&part), &clean);
+		(void)text_shorten(buf_str(&clean), limits, out, cut);
+	}
+	buf_fini(&part);
 	buf_fini(&clean);
+	buf_fini(&tail);
 }
 
 /* The line that stands for an empty output. */

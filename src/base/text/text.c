@@ -806,6 +806,113 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 	return true;
 }
 
+/*
+ * Append the whole lines of a torn HEAD, and the shown part of its last one. Returns how
+ * many bytes of that line are left out.
+ */
+static size_t text_add_torn_head(struct str head, size_t line_bytes, struct buf *out,
+				 struct text_cut *cut)
+{
+	size_t whole = head.size, shown;
+	struct str torn;
+
+	while (whole > 0 && head.data[whole - 1] != '\n')
+		whole--;
+	torn = str_part(head, whole, head.size);
+	shown = line_bytes == SIZE_MAX
+			? torn.size
+			: text_character_border(torn, text_line_head(line_bytes));
+	(void)text_add_lines(str_part(head, 0, whole), line_bytes, out, cut);
+	(void)buf_addstr(out, str_part(torn, 0, shown));
+	cut->long_lines += shown < torn.size;
+	return torn.size - shown;
+}
+
+/* The same of the first line of a torn TAIL, and its other lines. */
+static size_t text_add_torn_tail(struct str tail, size_t line_bytes, struct buf *out,
+				 struct text_cut *cut)
+{
+	const size_t room =
+		line_bytes == SIZE_MAX ? SIZE_MAX : line_bytes - text_line_head(line_bytes);
+	size_t end = str_find(tail, STR("\n"), 0), from = 0;
+
+	if (end == (size_t)-1)
+		end = tail.size;
+	if (end > room)
+		from = text_character_border(tail, end - room);
+	(void)buf_addstr(out, str_part(tail, from, end - from));
+	(void)text_add_lines(str_part(tail, end, tail.size), line_bytes, out, cut);
+	cut->long_lines += from > 0;
+	return from;
+}
+
+/* The size of the largest beginning of TEXT in whole lines within the limits. */
+static size_t text_fitting_start(struct str text, size_t bytes, size_t lines)
+{
+	size_t fits = 0;
+
+	if (text.size <= bytes && text_count_lines(text) <= lines)
+		return text.size;
+	while (lines-- > 0) {
+		size_t feed = str_find(text, STR("\n"), fits);
+
+		if (feed == (size_t)-1 || feed + 1 > bytes)
+			break;
+		fits = feed + 1;
+	}
+	return fits > 0 ? fits : text_character_border(text, bytes);
+}
+
+/* The start of the largest end of TEXT in whole lines within the limits. */
+static size_t text_fitting_end(struct str text, size_t bytes, size_t lines)
+{
+	size_t from = text.size > bytes ? text.size - bytes : 0;
+	size_t at = text.size;
+
+	while (at > from && lines > 0) {
+		const char *feed = at > 1 ? memrchr(text.data, '\n', at - 1) : NULL;
+		size_t start = feed != NULL ? (size_t)(feed - text.data) + 1 : 0;
+
+		if (start < from)
+			break;
+		at = start;
+		lines--;
+	}
+	return at < text.size ? at : text_character_border(text, from);
+}
+
+void text_shorten_torn(struct str head, struct str tail, uint64_t missing,
+		       const struct text_limits *limits, struct buf *out,
+		       struct text_cut *cut)
+{
+	const size_t bytes = text_limit(limits->bytes), lines = text_limit(limits->lines);
+	const size_t line_bytes = text_limit(limits->line_bytes);
+	const size_t head_bytes =
+		limits->head_bytes ? limits->head_bytes : bytes / TEXT_HEAD_SHARE;
+	const size_t head_lines = lines / TEXT_HEAD_SHARE;
+	struct text_cut left_out = {0};
+	struct buf start, end;
+
+	buf_init(&start, SIZE_MAX);
+	buf_init(&end, SIZE_MAX);
+	missing += text_add_torn_head(head, line_bytes, &start, &left_out);
+	missing += text_add_torn_tail(tail, line_bytes, &end, &left_out);
+	const size_t first = text_fitting_start(buf_str(&start), head_bytes, head_lines);
+	const size_t last =
+		text_fitting_end(buf_str(&end), bytes - head_bytes, lines - head_lines);
+	missing += start.size - first + last;
+	(void)buf_addstr(out, str_part(buf_str(&start), 0, first));
+	if (first == 0 || start.data[first - 1] != '\n')
+		(void)buf_addc(out, '\n');
+	(void)buf_addf(out, "[… %" PRIu64 " bytes left out …]\n", missing);
+	(void)buf_addstr(out, str_part(buf_str(&end), last, end.size));
+	buf_fini(&start);
+	buf_fini(&end);
+	left_out.bytes += (size_t)missing;
+	left_out.lines = 0;
+	*cut = left_out;
+}
+
 /* Finds the nearest word, and reads numbers that people type. */
 
 /* About 31 years, the same limit as in base/clock.c. */

@@ -91,6 +91,16 @@ struct text_cut {
 };
 bool text_shorten(struct str text, const struct text_limits *limits, struct buf *out,
 		  struct text_cut *cut);
+/*
+ * Append HEAD and TAIL, the beginning and the end of a text of which MISSING bytes between
+ * them were not kept, cut to LIMITS in the same way. A mark "[… N bytes left out …]"
+ * stands between them. CUT says how much was left out, without the number of lines,
+ * which nobody knows. Each may end in the middle of a line there: of that line the part
+ * is shown that text_add_line would show.
+ */
+void text_shorten_torn(struct str head, struct str tail, uint64_t missing,
+		       const struct text_limits *limits, struct buf *out,
+		       struct text_cut *cut);
 
 /*
  * Does TEXT look binary: does its first 8 KiB contain a NUL, or over 30 % control

@@ -724,9 +724,68 @@ static void each_hexadecimal_digit_and_nothing_else(void **state)
 	}
 }
 
+static void a_text_without_its_middle_is_cut_at_both_sides_of_the_gap(void **state)
+{
+	static const struct {
+		const char *head, *tail;
+		struct text_limits limits;
+		const char *wanted;
+		size_t bytes, long_lines;
+	} rows[] = {
+		/* All that was kept has room. */
+		{"a\nb\n", "c\nd", {0}, "a\nb\n[… 10 bytes left out …]\nc\nd", 10, 0},
+		{"a\nbb", "cc\nd\n", {0}, "a\nbb\n[… 10 bytes left out …]\ncc\nd\n", 10, 0},
+		/* Whole lines, a third of the bytes before the gap. */
+		{"aa\nbb\ncc\n",
+		 "dd\nee\nff\n",
+		 {.bytes = 12},
+		 "aa\n[… 19 bytes left out …]\nee\nff\n",
+		 19,
+		 0},
+		{"aa\nbb\ncc\n",
+		 "dd\nee\nff\n",
+		 {.bytes = 12, .head_bytes = 7},
+		 "aa\nbb\n[… 19 bytes left out …]\nff\n",
+		 19,
+		 0},
+		{"aa\nbb\ncc\n",
+		 "dd\nee\nff\n",
+		 {.lines = 3},
+		 "aa\n[… 19 bytes left out …]\nee\nff\n",
+		 19,
+		 0},
+		/* Not even one line fits: a piece of it, in whole characters. */
+		{"aaé", "éaaaaa", {.bytes = 9}, "aa\n[… 12 bytes left out …]\néaaaaa", 12, 0},
+		/* Of a torn line the part at its own end is shown. */
+		{"0123456789012345",
+		 "0123456789012345",
+		 {.line_bytes = 10},
+		 "01234567\n[… 32 bytes left out …]\n45",
+		 32,
+		 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct text_cut cut = {1, 1, 1};
+		struct buf out;
+
+		buf_init(&out, 1 << 10);
+		text_shorten_torn(str_of(rows[i].head), str_of(rows[i].tail), 10,
+				  &rows[i].limits, &out, &cut);
+		if (strcmp(out.data, rows[i].wanted) != 0)
+			fail_msg("row %zu: %s", i, out.data);
+		assert_int_equal(cut.bytes, rows[i].bytes);
+		assert_int_equal(cut.lines, 0);
+		assert_int_equal(cut.long_lines, rows[i].long_lines);
+		buf_fini(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_text_without_its_middle_is_cut_at_both_sides_of_the_gap),
 		cmocka_unit_test(lengths_of_characters),
 		cmocka_unit_test(one_bad_byte_anywhere_is_not_utf8),
 		cmocka_unit_test(borders_do_not_cut_characters),
