@@ -684,21 +684,14 @@ bool delegate_report_take(struct delegate_report *report, struct str bytes, stru
 	if (report->bytes > DELEGATE_BYTES_MAX)
 		return err_set(err, E2BIG, "it printed more than %d MiB",
 			       DELEGATE_BYTES_MAX >> 20);
-	while (bytes.size > 0) {
-		const size_t end = str_find(bytes, STR("\n"), 0);
-		struct str piece = str_part(bytes, 0, end);
-
-		if (!buf_addstr(&report->line, piece))
-			return err_set(err, E2BIG, "it printed a line of more than %d MiB",
-				       DELEGATE_LINE_MAX >> 20);
-		if (end == (size_t)-1)
-			return true;
+	while (buf_take_line(&report->line, &bytes) && !report->line.overflowed) {
 		if (!take_line(report, buf_str(&report->line), err))
 			return false;
 		buf_clear(&report->line);
-		bytes = str_part(bytes, end + 1, bytes.size);
 	}
-	return true;
+	return !report->line.overflowed ||
+	       err_set(err, E2BIG, "it printed a line of more than %d MiB",
+		       DELEGATE_LINE_MAX >> 20);
 }
 
 static uint64_t rest_of(uint64_t all, uint64_t told)

@@ -193,6 +193,18 @@ void buf_swap(struct buf *a, struct buf *b)
 	b->max = max;
 }
 
+bool buf_take_line(struct buf *line, struct str *bytes)
+{
+	const size_t end = str_find(*bytes, STR("\n"), 0);
+	const bool whole = end != (size_t)-1;
+	const struct str part = str_part(*bytes, 0, whole ? end : bytes->size);
+
+	if (!line->overflowed)
+		(void)buf_addstr(line, part);
+	*bytes = str_part(*bytes, part.size + whole, bytes->size);
+	return whole;
+}
+
 char *buf_take(struct buf *buf)
 {
 	char *taken = buf->capacity ? buf->data : memory_copy("");

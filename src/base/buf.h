@@ -58,6 +58,13 @@ struct str buf_str(const struct buf *buf);
 /* Exchange the contents and memory of A and B; each keeps its ceiling. */
 void buf_swap(struct buf *a, struct buf *b);
 
+/*
+ * Move the bytes of *BYTES up to the next line end to LINE, and drop the line end. True:
+ * LINE is whole, and the caller clears it; `overflowed`: it was too long, and LINE has
+ * only its beginning. False: *BYTES is empty, and the line goes on.
+ */
+bool buf_take_line(struct buf *line, struct str *bytes);
+
 /* The content as a malloc'ed C string. The buffer is empty afterwards. */
 char *buf_take(struct buf *buf);
 

@@ -222,7 +222,6 @@ struct answers {
 	struct session *session;
 	struct watch watch;
 	struct buf line; /* the part of a line that has come so far */
-	bool skipping;   /* the rest of a line that is too long */
 };
 
 static void complain(const char *why)
@@ -252,21 +251,12 @@ static void take_line(struct answers *answers, struct str line)
 
 static void take_bytes(struct answers *answers, struct str bytes)
 {
-	while (bytes.size > 0) {
-		const size_t end = str_find(bytes, STR("\n"), 0);
-		const struct str piece = str_part(bytes, 0, end);
-
-		if (!answers->skipping && !buf_addstr(&answers->line, piece)) {
-			answers->skipping = true;
+	while (buf_take_line(&answers->line, &bytes)) {
+		if (answers->line.overflowed)
 			complain("the line is too long");
-		}
-		if (end == (size_t)-1)
-			return;
-		if (!answers->skipping)
+		else
 			take_line(answers, buf_str(&answers->line));
 		buf_clear(&answers->line);
-		answers->skipping = false;
-		bytes = str_part(bytes, end + 1, bytes.size);
 	}
 }
 

@@ -685,29 +685,15 @@ static void line_ends(struct plugin_channel *channel)
 	struct err err = {0};
 
 	channel->lines++;
-	if (channel->skips)
+	if (channel->line.overflowed) {
 		note_fault(channel, "is too long");
-	run_redact(channel->secrets, &channel->line);
-	struct str line = str_trim(buf_str(&channel->line));
-	if (!channel->skips && line.size > 0 && !plugin_channel_line(channel, line, &err))
-		note_fault(channel, err.text);
-	channel->skips = false;
-	buf_clear(&channel->line);
-}
-
-static void take_bytes(struct plugin_channel *channel, struct str bytes)
-{
-	while (bytes.size > 0) {
-		const char *feed = memchr(bytes.data, '\n', bytes.size);
-		size_t size = feed != NULL ? (size_t)(feed - bytes.data) : bytes.size;
-
-		if (!channel->skips && !buf_addstr(&channel->line, str_part(bytes, 0, size)))
-			channel->skips = true;
-		if (feed == NULL)
-			return;
-		line_ends(channel);
-		bytes = str_part(bytes, size + 1, bytes.size - size - 1);
+	} else {
+		run_redact(channel->secrets, &channel->line);
+		struct str line = str_trim(buf_str(&channel->line));
+		if (line.size > 0 && !plugin_channel_line(channel, line, &err))
+			note_fault(channel, err.text);
 	}
+	buf_clear(&channel->line);
 }
 
 /* Read once. False: there is nothing now, or the script has closed its end. */
@@ -716,8 +702,10 @@ static bool plugin_channel_read(struct plugin_channel *channel)
 	char bytes[READ_BYTES];
 	ssize_t size = read(channel->read_fd, bytes, sizeof(bytes));
 
-	if (size > 0)
-		take_bytes(channel, (struct str){bytes, (size_t)size});
+	struct str rest = {bytes, size > 0 ? (size_t)size : 0};
+
+	while (buf_take_line(&channel->line, &rest))
+		line_ends(channel);
 	return size > 0;
 }
 
@@ -760,7 +748,7 @@ static void plugin_channel_end(struct plugin_channel *channel)
 	fd_close(&channel->script_fds[1]);
 	while (channel->read_fd >= 0 && plugin_channel_read(channel))
 		;
-	if (channel->line.size > 0 || channel->skips)
+	if (channel->line.size > 0 || channel->line.overflowed)
 		line_ends(channel);
 }
 

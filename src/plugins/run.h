@@ -128,7 +128,6 @@ struct plugin_channel {
 	/* the script's ends, then -1: for program_start.placed_fds */
 	int script_fds[3];
 	struct buf line; /* an incomplete line */
-	bool skips;      /* the line is too long and is skipped to its end */
 	size_t messages, lines;
 	/* the first one is open while the call awaits a reply */
 	struct plugin_question questions[PLUGIN_QUESTIONS_MAX];

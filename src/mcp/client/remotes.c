@@ -311,28 +311,20 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
 {
 	unsigned generation = server->generation;
 
-	while (bytes.size && !server->down && server->generation == generation) {
-		size_t end = str_find(bytes, STR("\n"), 0);
-		bool whole = end != (size_t)-1;
-		struct str part = str_part(bytes, 0, whole ? end : bytes.size);
+	while (!server->down && server->generation == generation &&
+	       buf_take_line(&server->line, &bytes) && !server->line.overflowed) {
+		struct buf line = server->line;
 
-		bytes = str_part(bytes, part.size + whole, bytes.size);
-		if (!buf_addstr(&server->line, part)) {
-			lost(server, "sends a message over 16 MiB");
-			return;
-		}
-		if (whole) {
-			struct buf line = server->line;
-
-			/*
-			 * Handling the line may end this server or start it again, so
-			 * take the line out of the server first.
-			 */
-			buf_init(&server->line, MESSAGE_LINE_MAX);
-			remote_line(server->remote, buf_str(&line));
-			buf_fini(&line);
-		}
+		/*
+		 * Handling the line may end this server or start it again, so take the
+		 * line out of the server first.
+		 */
+		buf_init(&server->line, MESSAGE_LINE_MAX);
+		remote_line(server->remote, buf_str(&line));
+		buf_fini(&line);
 	}
+	if (server->line.overflowed)
+		lost(server, "sends a message over 16 MiB");
 }
 
 static void output_ready(struct watch *watch, short events)

@@ -218,9 +218,41 @@ static void grows_to_large_sizes(void **state)
 	buf_fini(&buf);
 }
 
+static void lines_come_out_of_pieces(void **state)
+{
+	static const char whole[] = "one\n\nthree is too long\nfour\nrest";
+	static const char *const wanted[] = {"one", "", NULL, "four"};
+	const size_t size = strlen(whole);
+
+	(void)state;
+	/* At every place the text can be cut in two. */
+	for (size_t cut = 0; cut <= size; cut++) {
+		struct str pieces[] = {{whole, cut}, {whole + cut, size - cut}};
+		struct buf line;
+		size_t count = 0;
+
+		buf_init(&line, 8);
+		for (size_t i = 0; i < UNIT_COUNT(pieces); i++) {
+			while (buf_take_line(&line, &pieces[i])) {
+				assert_true(count < UNIT_COUNT(wanted));
+				assert_int_equal(line.overflowed, wanted[count] == NULL);
+				if (wanted[count] != NULL)
+					assert_string_equal(line.data, wanted[count]);
+				count++;
+				buf_clear(&line);
+			}
+			assert_int_equal(pieces[i].size, 0);
+		}
+		assert_int_equal(count, UNIT_COUNT(wanted));
+		assert_string_equal(line.data, "rest");
+		buf_fini(&line);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_come_out_of_pieces),
 		cmocka_unit_test(an_empty_buffer_is_a_c_string),
 		cmocka_unit_test(ends_of_null_and_zero_are_fine),
 		cmocka_unit_test(adds_every_kind_of_piece),
