@@ -111,9 +111,9 @@ bool source_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);
 
 /*
- * What a source brings along: a folder with an agent_plugin.json its scripts that are
- * tools, prompts and resources; a toolbox its executables. It is read from the copy that
- * will be run.
+ * The manifest of a source lists its scripts. A folder with an agent_plugin.json brings
+ * prompts and resources along as well; a toolbox is a folder of executables. The manifest
+ * is read from the copy that will be run.
  */
 
 #define PLUGIN_PACKAGE_FILE "agent_plugin.json"

@@ -40,7 +40,7 @@ enum {
 	HELD_MAX = 64,
 };
 
-/* What waits for the answer. */
+/* The thing that waits for the answer. */
 enum approval_kind {
 	APPROVAL_COMMAND, /* a call: its command */
 	APPROVAL_LEAVE,   /* a call: all that a tool of the front would do */
@@ -914,7 +914,7 @@ static void decide_call(struct approval *approval, enum approval_answer answer,
 	struct extra *extra = approval->extra;
 	auto_free char *grant = NULL;
 
-	/* A command that only runs unasked when nobody can be asked runs. */
+	/* A rule may let a command run when nobody can be asked about it. */
 	if (answer == APPROVAL_NO && !(by == APPROVAL_BY_NOBODY && kind == APPROVAL_COMMAND &&
 				       running->asking.wanted->or_runs)) {
 		refuse_call(running, approval->data, by);
