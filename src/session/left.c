@@ -1,5 +1,5 @@
 /*
- * left: what a killed session or a killed git left: writes that it had begun, and the files
+ * left: what a killed session or a killed git left: writes without an end, and the files
  * of a git (guard.h). One worker finds these files, and another worker removes them. In
  * between the front decides which of them may go, because only the front sees the machine's
  * processes: a file stays that a process outside of the cell may hold. A wrong yes to that
@@ -16,6 +16,8 @@
 #include "cell/anchor.h"
 #include "cell/cell.h"
 #include "cell/pending.h"
+#include "files/record.h"
+#include "files/rights.h"
 #include "guard/guard.h"
 #include "guard/scan.h"
 #include "process/loop.h"
@@ -543,14 +545,15 @@ static void put_left_away(struct session *session)
 }
 
 /*
- * Finishes writes that a killed front had begun in folders that a person had granted to
- * it. No policy of this session shows these folders. So one worker is made that sees
- * them, only to finish or take back the writes that the journals list.
+ * Puts back the writes that killed fronts have left without an end, before the session's
+ * first call. No policy of this session shows the folders that a person had granted to such
+ * a front. So the worker that puts back a write there sees these folders, and does nothing
+ * else.
  */
 
 static const struct tool mend_tool = {
 	.name = "mend",
-	.description = "Finish what a killed session had begun to write.",
+	.description = "Put back what a killed session had begun to write.",
 	.effects = EFFECT_READS,
 	.internal = true,
 };
@@ -590,58 +593,82 @@ static struct extra *extra_of(const struct cell_spec *cell, const struct value *
 }
 
 /*
- * The folders of ROOTS that this cell may have now; false when others may be had another
- * time.
+ * Add the folders of ROOTS that this cell may have now to *FIRST. Returns the keys of all
+ * but those that will never be there again: what was written there stays as it is.
  */
-static bool extras_take(const struct cell_spec *cell, const struct value *roots,
-			struct extra **first)
+static struct value *extras_take(const struct cell_spec *cell, const struct value *roots,
+				 struct extra **first)
 {
-	bool all = true;
+	struct value *granted = value_new_array();
 	size_t count = 0;
 
 	for (size_t i = 0; i < value_count(roots); i++) {
+		struct value *root = value_item(roots, i);
 		bool gone = false;
-		struct extra *extra = count < ANCHOR_EXTRAS_MAX
-					      ? extra_of(cell, value_item(roots, i), &gone)
-					      : NULL;
+		struct extra *extra =
+			count < ANCHOR_EXTRAS_MAX ? extra_of(cell, root, &gone) : NULL;
 
-		all = all && (extra != NULL || gone);
+		if (!gone)
+			value_append(granted, value_ref(value_member(root, "path")));
 		if (extra == NULL)
 			continue;
 		extra->next = *first;
 		*first = extra;
 		count++;
 	}
-	return all;
+	return granted;
 }
 
-static void mend(struct session *session)
+/* Put back the write in LOG. False: a later session has to do that. */
+static bool mend(struct session *session, const struct pending_left_log *log)
 {
-	const struct cell_spec *cell = cell_spec(session->cell);
-	const struct value *roots = NULL;
-	struct pending *pending = cell_pending(session->cell);
-	const struct value *writes = pending_granted(pending, &roots);
-	struct extra *extras = NULL;
+	struct running *running = running_of_session(session, &mend_tool);
+	struct value *rights =
+		log->rights != NULL ? value_copy(log->rights) : value_new_object();
 
-	if (writes == NULL)
-		return;
-	const bool all = extras_take(cell, roots, &extras);
-	if (extras != NULL) {
-		struct running *running = running_of_session(session, &mend_tool);
+	value_set(rights, RIGHTS_GRANTED,
+		  extras_take(cell_spec(session->cell), log->granted,
+			      &running->asking.extras));
+	running->files.held.fd = log->fd;
+	running->files.unfinished = rights;
+	(void)mend_wait(running);
+	running_free(running);
+	return !undo_log_is_unfinished(log->fd);
+}
 
-		running->asking.extras = extras;
-		running->files.unfinished = value_copy(writes);
-		const bool mended = mend_wait(running) && running->busy.mends == MENDS_DONE;
-		running_free(running);
-		if (!mended)
-			return;
+struct value *running_unfinished(const struct running *running)
+{
+	struct value *rights, *granted;
+
+	if (!undo_log_is_unfinished(running->files.held.fd))
+		return NULL;
+	rights = spec_rights(cell_spec(running->session->cell));
+	granted = value_new_array();
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
+		auto_free char *key = path_key(at->root.path);
+
+		if (at->root.writable)
+			value_append(granted, value_new_text(key));
 	}
-	if (all)
-		pending_granted_mended(pending);
+	value_set(rights, RIGHTS_GRANTED, granted);
+	return rights;
+}
+
+static void mend_all(struct session *session)
+{
+	struct pending *pending = cell_pending(session->cell);
+	const struct pending_left_log *log;
+	bool all = true;
+
+	if (pending_left(pending, 0) == NULL)
+		return;
+	for (size_t i = 0; (log = pending_left(pending, i)) != NULL; i++)
+		all = mend(session, log) && all;
+	pending_mended(pending, all);
 }
 
 void session_mend(struct session *session)
 {
-	mend(session);
+	mend_all(session);
 	put_left_away(session);
 }
