@@ -1048,8 +1048,28 @@ static void result_note(struct keeper *keeper, const struct running *running,
 		hand_over(keeper, result);
 }
 
-/* The log of RUNNING is a step when it holds something. */
-static void log_end(struct keeper *keeper, struct running *running)
+/*
+ * RUNNING, a file tool, has written without a store: explain once in the session, and say
+ * it with each result.
+ */
+static void unkept_tell(struct keeper *keeper, struct tool_result *result)
+{
+	const char *why = keeper->words.why.data;
+
+	if (keeper->reach != KEEPS_MEMORY || keeper->folder == NULL)
+		return;
+	value_set_text(tool_details(result), "no_undo", why);
+	if (keeper->words.told_unkept)
+		return;
+	keeper->words.told_unkept = true;
+	(void)buf_end_line(&result->text);
+	(void)buf_addf(&result->text, "[what this session writes cannot be undone: %s]\n",
+		       why);
+}
+
+/* The log of RUNNING is a step when it holds something. RESULT is its own. */
+static void log_end(struct keeper *keeper, struct running *running,
+		    struct tool_result *result)
 {
 	struct stat st;
 	/* A log that cannot be looked at may hold something. */
@@ -1065,6 +1085,8 @@ static void log_end(struct keeper *keeper, struct running *running)
 		keeper->changes++;
 		keeper->steps.kept += known ? (uint64_t)st.st_size : 0;
 	}
+	if (!known || st.st_size > 0)
+		unkept_tell(keeper, result);
 	fd_close(&running->files.log_fd);
 }
 
@@ -1077,7 +1099,7 @@ void keeper_finish(struct keeper *keeper, struct running *running, struct tool_r
 		fd_close(&running->files.plan_fd);
 	result_note(keeper, running, result);
 	if (is_over && running->files.log_fd >= 0)
-		log_end(keeper, running);
+		log_end(keeper, running, result);
 	if (running_is_command(running)) {
 		unseen_tell(keeper, running, result);
 		trouble_tell(keeper, result);

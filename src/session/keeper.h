@@ -244,7 +244,7 @@ struct keeper_words {
 	struct buf trouble; /* to be told once, with the next result */
 	struct buf why;     /* why commands run without checkpoints */
 	bool tells_why;     /* in full, with the next command's result */
-	bool told_left, told_unwatched, told_missed;
+	bool told_left, told_unwatched, told_missed, told_unkept;
 };
 
 /* The object folder of the workspace's repository. */
