@@ -1168,26 +1168,43 @@ struct value *value_new_fields(const struct value_field *fields, const void *fro
 	return object;
 }
 
-void value_fields(const struct value *object, const struct value_field *fields, void *to)
+/* Set the number at AT, of the size of FIELD. False: WIDE does not fit. */
+static bool field_set_integer(const struct value_field *field, int64_t wide, void *at)
 {
+	const int32_t number = (int32_t)wide;
+
+	if (field->size == sizeof(wide)) {
+		memcpy(at, &wide, sizeof(wide));
+		return true;
+	}
+	assert(field->size == sizeof(number));
+	if (wide < INT32_MIN || wide > UINT32_MAX)
+		return false;
+	memcpy(at, &number, sizeof(number));
+	return true;
+}
+
+bool value_fields(const struct value *object, const struct value_field *fields, void *to)
+{
+	bool all = true;
+
 	for (; fields->name != NULL; fields++) {
 		const struct value *value = value_member(object, fields->name);
 		const enum value_kind kind = value_kind(value);
-		const int64_t wide = value_integer(value);
-		const int32_t number = (int32_t)wide;
 		void *at = (char *)to + fields->offset;
 
 		if (fields->kind == VALUE_FIELD_TEXT && kind == VALUE_STRING)
 			*(const char **)at = value_text(value);
 		else if (fields->kind == VALUE_FIELD_INTEGER && kind == VALUE_INTEGER)
-			memcpy(at,
-			       fields->size == sizeof(wide) ? (const void *)&wide : &number,
-			       fields->size);
+			all = field_set_integer(fields, value_integer(value), at) && all;
 		else if (fields->kind == VALUE_FIELD_REAL && value_is_number(value))
 			*(double *)at = value_number(value);
 		else if (fields->kind == VALUE_FIELD_BOOLEAN && kind == VALUE_BOOLEAN)
 			*(bool *)at = value_is_true(value);
+		else
+			all = all && fields->kind == VALUE_FIELD_TEXT && value == NULL;
 	}
+	return all;
 }
 
 void value_remove(struct value *object, const char *key)

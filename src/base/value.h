@@ -161,9 +161,10 @@ struct value_field {
 struct value *value_new_fields(const struct value_field *fields, const void *from);
 /*
  * Set the members of the struct at TO from OBJECT, which owns their texts. A member that
- * OBJECT lacks, or that is of another kind there, stays as it is.
+ * OBJECT lacks, or that is of another kind or too large there, stays as it is. False:
+ * there was such a member, other than a text that is missing.
  */
-void value_fields(const struct value *object, const struct value_field *fields, void *to);
+bool value_fields(const struct value *object, const struct value_field *fields, void *to);
 
 /* Append VALUE as JSON text. False when BUF is full. */
 bool value_print(const struct value *value, unsigned flags, struct buf *buf);

@@ -346,9 +346,8 @@ static bool package_make(struct loading *loading, const struct plugin_source *so
 			  ? find_git(loading, source, package, &fetched, path, err)
 			  : find_local(loading, source, package, path, err);
 	if (ok && package->content.hash[0] == '\0')
-		ok = source_copy_hash(path, package->content.hash, err) &&
-		     trust(loading, package, err);
-	ok = ok &&
+		ok = source_copy_hash(path, package->content.hash, err);
+	ok = ok && trust(loading, package, err) &&
 	     source_copy_make(path, loading->cache, package->content.hash, &copy, err) &&
 	     plugin_manifest_read(copy.data, package->dialect, &package->manifest, err);
 	if (fetched.size > 0)
@@ -729,7 +728,8 @@ static bool settings_expand(struct loading *loading, struct err *err)
 		return true;
 	buf_init(&normal, PATH_MAX);
 	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
-		  err_set(err, EINVAL, "working_directory: is no path");
+		  err_set(err, EINVAL, "working_directory: a path is at most %d bytes long",
+			  PATH_MAX - 1);
 	loading->plugins->folder = buf_take(&normal);
 	return ok;
 }

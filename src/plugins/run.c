@@ -20,6 +20,7 @@
 #include "tool/limits.h"
 #include "tool/tool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -100,7 +101,7 @@ bool run_order_parse(const struct value *carried, struct arena *arena,
 
 	for (size_t i = 0; i < value_count(list); i++) {
 		arguments[i].initial = value_member(value_item(list, i), "initial");
-		value_fields(value_item(list, i), argument_fields, &arguments[i]);
+		(void)value_fields(value_item(list, i), argument_fields, &arguments[i]);
 		if (arguments[i].name == NULL)
 			return false;
 	}
@@ -110,9 +111,9 @@ bool run_order_parse(const struct value *carried, struct arena *arena,
 		.environment = value_member(carried, "environment"),
 		.secrets = value_member(carried, "secrets"),
 	};
-	value_fields(carried, order_fields, order);
-	return order->file != NULL && order->copy != NULL &&
-	       order->subcommand <= RUN_WORK && order->mode < PLUGIN_MODES;
+	return value_fields(carried, order_fields, order) && order->file != NULL &&
+	       order->copy != NULL && order->subcommand <= RUN_WORK &&
+	       order->mode < PLUGIN_MODES;
 }
 
 struct tool run_order_tool(const struct run_order *order, const struct value *parameters)
@@ -561,6 +562,7 @@ static void answer_first(struct plugin_channel *channel, struct value *take_answ
 {
 	struct plugin_question first = channel->questions[0];
 
+	assert(channel->question_count > 0);
 	channel->question_count--;
 	memmove(channel->questions, channel->questions + 1,
 		channel->question_count * sizeof(first));

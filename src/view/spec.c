@@ -375,11 +375,17 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	return value_print(object, 0, out);
 }
 
-static void list_parse(struct cell_spec *spec, const struct value *texts,
+static bool list_parse(struct cell_spec *spec, const struct value *texts,
 		       struct spec_list *list)
 {
-	for (size_t i = 0; i < value_count(texts); i++)
-		spec_add(spec, list, value_text(value_item(texts, i)));
+	for (size_t i = 0; i < value_count(texts); i++) {
+		const char *text = value_text(value_item(texts, i));
+
+		if (text == NULL)
+			return false;
+		spec_add(spec, list, text);
+	}
+	return true;
 }
 
 static void listen_parse(struct cell_spec *spec, const struct value *list)
@@ -398,21 +404,25 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	const struct value *object = spec->parsed;
 	const struct value *entries = value_member(object, "view");
 	const struct value *roots = value_member(object, "roots");
+	bool whole = value_fields(value_member(object, "fields"), spec_fields, spec);
 	for (size_t i = 0; i < value_count(entries); i++)
-		value_fields(value_item(entries, i), entry_fields,
-			     spec_add_entry(spec, 0, NULL, NULL));
+		whole = value_fields(value_item(entries, i), entry_fields,
+				     spec_add_entry(spec, 0, NULL, NULL)) &&
+			whole;
 	for (size_t i = 0; i < value_count(roots); i++) {
 		spec_add_root(spec, NULL, false, NULL);
-		value_fields(value_item(roots, i), root_fields, &spec->roots[i]);
+		whole = value_fields(value_item(roots, i), root_fields,
+				     &spec->roots[spec->root_count - 1]) &&
+			whole;
 	}
-	list_parse(spec, value_member(object, "writable"), &spec->writable);
-	list_parse(spec, value_member(object, "blocked"), &spec->blocked);
-	list_parse(spec, value_member(object, "environment"), &spec->environment);
+	whole = list_parse(spec, value_member(object, "writable"), &spec->writable) &&
+		list_parse(spec, value_member(object, "blocked"), &spec->blocked) &&
+		list_parse(spec, value_member(object, "environment"), &spec->environment) &&
+		whole;
 	listen_parse(spec, value_member(object, "listen"));
-	value_fields(value_member(object, "fields"), spec_fields, spec);
 	if (value_kind(value_member(object, "guard")) == VALUE_OBJECT)
 		spec->guard = value_ref(value_member(object, "guard"));
-	if (spec->view.count == 0 || spec->workspace == NULL)
+	if (!whole || spec->view.count == 0 || spec->workspace == NULL)
 		return err_set(err, EINVAL, "the cell's specification is incomplete");
 	return true;
 }

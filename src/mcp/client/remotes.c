@@ -323,7 +323,7 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
 		remote_line(server->remote, buf_str(&line));
 		buf_fini(&line);
 	}
-	if (server->line.overflowed)
+	if (!server->down && server->line.overflowed)
 		lost(server, "sends a message over 16 MiB");
 }
 

@@ -271,6 +271,32 @@ static void questions_and_replies_are_read_back(void **state)
 	buf_fini(&text);
 }
 
+/* A specification without one of its numbers makes no cell: their zero may be no wall. */
+static void spec_lacks_nothing(struct str text)
+{
+	static const char *const needed[] = {"built", "identity.uid", "strength.level",
+					     "limits.processes"};
+
+	for (size_t i = 0; i < UNIT_COUNT(needed); i++) {
+		auto_value struct value *object = NULL;
+		struct cell_spec read;
+		struct buf less;
+		struct err err = {0};
+
+		spec_init(&read);
+		buf_init(&less, 1 << 16);
+		assert_true(value_parse(text, 0, &object, &err));
+		value_remove(value_member(object, "fields"), needed[i]);
+		assert_true(value_print(object, 0, &less));
+		assert_false(spec_parse(buf_str(&less), &read, &err));
+		assert_non_null(strstr(err.text, "incomplete"));
+		for (size_t j = 0; j < read.view.count; j++)
+			read.view.entries[j].fd = -1;
+		spec_fini(&read);
+		buf_fini(&less);
+	}
+}
+
 static void a_specification_is_read_back(void **state)
 {
 	struct cell_spec written, read;
@@ -298,6 +324,7 @@ static void a_specification_is_read_back(void **state)
 	buf_init(&text, 1 << 16);
 	assert_true(spec_print(&written, &text));
 	assert_true(spec_parse(buf_str(&text), &read, &err));
+	spec_lacks_nothing(buf_str(&text));
 	assert_int_equal(read.view.count, 2);
 	assert_int_equal(read.view.entries[0].mode, 01777);
 	assert_int_equal(read.view.entries[0].size, 1 << 20);

@@ -57,12 +57,12 @@ static struct value *parsed(const char *text)
 /* The order that a worker gets for ROW, as it crosses the wire. */
 static struct value *carried_of(const struct example *row)
 {
-	struct value *carried = value_new_object();
+	const struct run_order order = {.subcommand = RUN_WORK,
+					.file = "/f",
+					.copy = "/c",
+					.mode = row->mode};
+	struct value *carried = run_order_tool(&order, NULL).carried;
 
-	value_set_integer(carried, "subcommand", RUN_WORK);
-	value_set_text(carried, "file", "/f");
-	value_set_text(carried, "copy", "/c");
-	value_set_integer(carried, "mode", row->mode);
 	value_set(carried, "arguments", parsed(row->order));
 	return carried;
 }
@@ -214,6 +214,9 @@ static void an_order_is_read_as_it_was_printed(void **state)
 
 static void what_is_no_order_is_refused(void **state)
 {
+	static const char *const needed[] = {"subcommand", "code",         "late_s",
+					     "file",       "copy",         "mode",
+					     "timeout_s",  "stream_stderr"};
 	static const char *const texts[] = {
 		"{}",
 		"{\"subcommand\":4,\"file\":\"/f\",\"mode\":0}",
@@ -224,6 +227,19 @@ static void what_is_no_order_is_refused(void **state)
 	};
 
 	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(needed); i++) {
+		auto_value struct value *carried = carried_of(&rows[0]);
+		struct run_order order;
+		struct arena arena;
+
+		arena_init(&arena);
+		assert_true(run_order_parse(carried, &arena, &order));
+		value_remove(carried, needed[i]);
+		assert_false(run_order_parse(carried, &arena, &order));
+		value_set(carried, needed[i], value_new_array());
+		assert_false(run_order_parse(carried, &arena, &order));
+		arena_fini(&arena);
+	}
 	for (size_t i = 0; i < UNIT_COUNT(texts); i++) {
 		auto_value struct value *carried = parsed(texts[i]);
 		struct run_order order;
