@@ -367,29 +367,29 @@ int64_t limits_deadline_ms(const struct limits *limits)
 
 enum {
 	/* The name and arguments of one call as text: arguments are part of a 16 MiB answer. */
-	GUARD_TEXT_MAX = 64 << 20,
+	CIRCLE_TEXT_MAX = 64 << 20,
 	/*
 	 * Larger answers are not kept, and so not given again: three answers stay in
 	 * memory.
 	 */
-	GUARD_ANSWER_MAX = 256 << 10,
+	CIRCLE_ANSWER_MAX = 256 << 10,
 	/*
 	 * The model gets a sentence of its own after so many times the number of calls
 	 * that the first warning needs, …
 	 */
-	GUARD_SAY_TIMES = 2,
+	CIRCLE_SAY_TIMES = 2,
 	/* … or, where several calls take turns, after each of them has got a warning. */
-	GUARD_SAY_CIRCLE_TIMES = GUARD_CIRCLE,
+	CIRCLE_SAY_LONG_TIMES = CIRCLE_CALLS,
 };
 
-void guard_fini(struct guard *guard)
+void circle_fini(struct circle *circle)
 {
-	for (size_t i = 0; i < GUARD_CIRCLE; i++)
-		value_free(guard->seen[i].answer);
-	*guard = (struct guard){0};
+	for (size_t i = 0; i < CIRCLE_CALLS; i++)
+		value_free(circle->seen[i].answer);
+	*circle = (struct circle){0};
 }
 
-void guard_name(struct guard_call *call, const char *tool, const char *arguments)
+void circle_name(struct circle_call *call, const char *tool, const char *arguments)
 {
 	auto_value struct value *value = NULL;
 	struct str given = str_trim(str_of(arguments));
@@ -398,7 +398,7 @@ void guard_name(struct guard_call *call, const char *tool, const char *arguments
 	call->tool = tool;
 	if (given.size == 0)
 		given = STR("{}");
-	buf_init(&text, GUARD_TEXT_MAX);
+	buf_init(&text, CIRCLE_TEXT_MAX);
 	buf_adds(&text, tool);
 	buf_addc(&text, '\0');
 	if (value_parse(given, VALUE_REPAIR, &value, NULL))
@@ -506,8 +506,8 @@ static void result_key(const struct tool_result *result, char key[HASH_HEX + 1])
 {
 	struct buf whole, timeless;
 
-	buf_init(&whole, GUARD_TEXT_MAX);
-	buf_init(&timeless, GUARD_TEXT_MAX);
+	buf_init(&whole, CIRCLE_TEXT_MAX);
+	buf_init(&timeless, CIRCLE_TEXT_MAX);
 	(void)buf_addstr(&whole, buf_str(&result->text));
 	remove_spill(result, &whole);
 	(void)buf_addf(&timeless, "%s %d %d ", result_status_name(result->status),
@@ -522,46 +522,46 @@ static void result_key(const struct tool_result *result, char key[HASH_HEX + 1])
 
 /* Finds circles of calls. */
 
-static struct guard_seen *find(struct guard *guard, const char *key)
+static struct circle_seen *find(struct circle *circle, const char *key)
 {
-	for (size_t i = 0; i < GUARD_CIRCLE; i++) {
-		if (strcmp(guard->seen[i].key, key) == 0)
-			return &guard->seen[i];
+	for (size_t i = 0; i < CIRCLE_CALLS; i++) {
+		if (strcmp(circle->seen[i].key, key) == 0)
+			return &circle->seen[i];
 	}
 	return NULL;
 }
 
 /* The place for KEY: its own place, or that of the call that was made longest ago. */
-static struct guard_seen *place_for(struct guard *guard, const char *key)
+static struct circle_seen *place_for(struct circle *circle, const char *key)
 {
-	struct guard_seen *known = find(guard, key);
-	struct guard_seen *oldest = &guard->seen[0];
+	struct circle_seen *known = find(circle, key);
+	struct circle_seen *oldest = &circle->seen[0];
 
-	for (size_t i = 1; i < GUARD_CIRCLE; i++) {
-		if (guard->seen[i].last < oldest->last)
-			oldest = &guard->seen[i];
+	for (size_t i = 1; i < CIRCLE_CALLS; i++) {
+		if (circle->seen[i].last < oldest->last)
+			oldest = &circle->seen[i];
 	}
 	return known != NULL ? known : oldest;
 }
 
 /* Forget the counts of earlier calls: the next circle begins here. */
-static void begin_anew(struct guard *guard)
+static void begin_anew(struct circle *circle)
 {
-	guard->idle = 0;
-	guard->said = false;
-	for (size_t i = 0; i < GUARD_CIRCLE; i++) {
-		guard->seen[i].count = guard->seen[i].count > 0;
-		guard->seen[i].circles = false;
+	circle->idle = 0;
+	circle->said = false;
+	for (size_t i = 0; i < CIRCLE_CALLS; i++) {
+		circle->seen[i].count = circle->seen[i].count > 0;
+		circle->seen[i].circles = false;
 	}
 }
 
 /* The number of different calls in this circle. */
-static size_t members(const struct guard *guard)
+static size_t members(const struct circle *circle)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < GUARD_CIRCLE; i++)
-		count += guard->seen[i].circles;
+	for (size_t i = 0; i < CIRCLE_CALLS; i++)
+		count += circle->seen[i].circles;
 	return count;
 }
 
@@ -570,7 +570,7 @@ static size_t members(const struct guard *guard)
  * commands, only one case is certain: the same call that gave the same result twice, with
  * no other writing call between, has changed nothing itself.
  */
-static bool is_changed(const struct guard_seen *seen, const struct guard_call *call,
+static bool is_changed(const struct circle_seen *seen, const struct circle_call *call,
 		       const struct session_writes *writes)
 {
 	return seen->found != writes->found ||
@@ -581,60 +581,61 @@ static bool is_changed(const struct guard_seen *seen, const struct guard_call *c
  * The number of calls in this circle: the calls without progress, and the first round
  * before them, as far as no other call lies between.
  */
-static uint64_t length(const struct guard *guard)
+static uint64_t length(const struct circle *circle)
 {
-	uint64_t first = guard->calls - guard->idle + 1;
+	uint64_t first = circle->calls - circle->idle + 1;
 	bool longer = true;
 
 	while (longer) {
 		longer = false;
-		for (size_t i = 0; i < GUARD_CIRCLE && !longer; i++)
-			longer = guard->seen[i].circles && guard->seen[i].base + 1 == first;
+		for (size_t i = 0; i < CIRCLE_CALLS && !longer; i++)
+			longer = circle->seen[i].circles &&
+				 circle->seen[i].base + 1 == first;
 		first -= longer;
 	}
-	return guard->calls + 1 - first;
+	return circle->calls + 1 - first;
 }
 
-static void decide(struct guard *guard, const char *tool)
+static void decide(struct circle *circle, const char *tool)
 {
-	const size_t calls = members(guard);
-	const uint64_t total = length(guard);
-	const uint64_t stop = guard->stop == 0
+	const size_t calls = members(circle);
+	const uint64_t total = length(circle);
+	const uint64_t stop = circle->stop == 0
 				      ? UINT64_MAX
-				      : guard->stop + (calls > 1 ? GUARD_CIRCLE_MORE : 0);
+				      : circle->stop + (calls > 1 ? CIRCLE_CALLS_MORE : 0);
 	const uint64_t say =
-		guard->warn * (calls > 1 ? GUARD_SAY_CIRCLE_TIMES : GUARD_SAY_TIMES);
+		circle->warn * (calls > 1 ? CIRCLE_SAY_LONG_TIMES : CIRCLE_SAY_TIMES);
 
-	if (guard->verdict >= GUARD_REPEATS)
+	if (circle->verdict >= CIRCLE_REPEATS)
 		return;
 	if (total >= stop) {
-		guard->verdict = GUARD_REPEATS;
+		circle->verdict = CIRCLE_REPEATS;
 		if (calls == 1)
-			(void)err_set(&guard->why, 0,
+			(void)err_set(&circle->why, 0,
 				      "The model called %s %" PRIu64
 				      " times with the same arguments and the same result, so "
 				      "the run was stopped.",
 				      tool, total);
 		else
-			(void)err_set(&guard->why, 0,
+			(void)err_set(&circle->why, 0,
 				      "The model's last %" PRIu64
 				      " calls were the same %zu over and over, with the same "
 				      "results, so the run was stopped.",
 				      total, calls);
-	} else if (total >= say && say > 0 && !guard->said) {
-		guard->said = true;
-		guard->verdict = GUARD_SAY;
-		(void)err_set(&guard->why, 0,
+	} else if (total >= say && say > 0 && !circle->said) {
+		circle->said = true;
+		circle->verdict = CIRCLE_SAY;
+		(void)err_set(&circle->why, 0,
 			      "The last %" PRIu64
 			      " calls brought nothing new: the same calls, the same results, and "
 			      "no file changed. Do something else, or end your turn and say what "
 			      "you wait for or cannot do.",
 			      total);
-		if (guard->stop > 0) {
-			const size_t size = strlen(guard->why.text);
+		if (circle->stop > 0) {
+			const size_t size = strlen(circle->why.text);
 
-			(void)snprintf(guard->why.text + size,
-				       sizeof(guard->why.text) - size,
+			(void)snprintf(circle->why.text + size,
+				       sizeof(circle->why.text) - size,
 				       " After %" PRIu64 " such calls the run ends.", stop);
 		}
 	}
@@ -653,23 +654,23 @@ static void add_ordinal(uint64_t number, struct buf *text)
 }
 
 /* The call came again without progress: count it in SEEN. */
-static void count_again(struct guard *guard, struct guard_seen *seen, const char *tool)
+static void count_again(struct circle *circle, struct circle_seen *seen, const char *tool)
 {
 	if (!seen->circles)
 		seen->base = seen->last;
-	seen->last = ++guard->calls;
+	seen->last = ++circle->calls;
 	seen->count++;
 	seen->circles = true;
-	guard->idle++;
-	decide(guard, tool);
+	circle->idle++;
+	decide(circle, tool);
 }
 
-static bool is_warned(const struct guard *guard, const struct guard_seen *seen)
+static bool is_warned(const struct circle *circle, const struct circle_seen *seen)
 {
-	return guard->warn > 0 && seen->count >= guard->warn;
+	return circle->warn > 0 && seen->count >= circle->warn;
 }
 
-static void add_warning(const struct guard_seen *seen, const char *how, struct buf *text)
+static void add_warning(const struct circle_seen *seen, const char *how, struct buf *text)
 {
 	(void)buf_end_line(text);
 	(void)buf_adds(text, "[the ");
@@ -679,18 +680,18 @@ static void add_warning(const struct guard_seen *seen, const char *how, struct b
 		       how);
 }
 
-struct value *guard_answer(struct guard *guard, const struct guard_call *call,
-			   const struct session_writes *writes)
+struct value *circle_answer(struct circle *circle, const struct circle_call *call,
+			    const struct session_writes *writes)
 {
-	struct guard_seen *seen = find(guard, call->key);
+	struct circle_seen *seen = find(circle, call->key);
 	struct value *answer;
 	struct buf text;
 
 	if (seen == NULL || seen->answer == NULL || !call->only_reads ||
-	    !is_warned(guard, seen) || writes->writing ||
+	    !is_warned(circle, seen) || writes->writing ||
 	    seen->writers != writes->writers || seen->found != writes->found)
 		return NULL;
-	count_again(guard, seen, call->tool);
+	count_again(circle, seen, call->tool);
 	answer = value_copy(seen->answer);
 	buf_init(&text, 2 * RESULT_TEXT_MAX);
 	(void)buf_addstr(&text, value_str(value_member(answer, "text")));
@@ -705,58 +706,58 @@ struct value *guard_answer(struct guard *guard, const struct guard_call *call,
 	return answer;
 }
 
-static void take_timeout(struct guard *guard, struct tool_result *result)
+static void take_timeout(struct circle *circle, struct tool_result *result)
 {
-	guard->timeouts = result->status == RESULT_TIMED_OUT ? guard->timeouts + 1 : 0;
-	if (guard->warn > 0 && guard->timeouts >= GUARD_TIMEOUTS_TOLD) {
+	circle->timeouts = result->status == RESULT_TIMED_OUT ? circle->timeouts + 1 : 0;
+	if (circle->warn > 0 && circle->timeouts >= CIRCLE_TIMEOUTS_TOLD) {
 		(void)buf_end_line(&result->text);
 		(void)buf_adds(&result->text, "[the ");
-		add_ordinal(guard->timeouts, &result->text);
+		add_ordinal(circle->timeouts, &result->text);
 		(void)buf_adds(&result->text,
 			       " call in a row that ran into its time limit; run it with "
 			       "background=true and follow it with the tool job, or do less at "
 			       "once]\n");
 	}
-	if (guard->stop == 0 || guard->timeouts < GUARD_TIMEOUTS_END ||
-	    guard->verdict >= GUARD_REPEATS)
+	if (circle->stop == 0 || circle->timeouts < CIRCLE_TIMEOUTS_END ||
+	    circle->verdict >= CIRCLE_REPEATS)
 		return;
-	guard->verdict = GUARD_TIMEOUTS;
-	(void)err_set(&guard->why, 0,
+	circle->verdict = CIRCLE_TIMEOUTS;
+	(void)err_set(&circle->why, 0,
 		      "%" PRIu64
 		      " calls in a row ran into their time limit, so the run was stopped.",
-		      guard->timeouts);
+		      circle->timeouts);
 }
 
-static void keep_answer(struct guard_seen *seen, const struct guard_call *call,
+static void keep_answer(struct circle_seen *seen, const struct circle_call *call,
 			const struct tool_result *result)
 {
 	value_free(seen->answer);
 	seen->answer = NULL;
-	if (call->only_reads && result->text.size <= GUARD_ANSWER_MAX &&
+	if (call->only_reads && result->text.size <= CIRCLE_ANSWER_MAX &&
 	    result->content == NULL &&
 	    (result->status == RESULT_DONE || result->status == RESULT_FAILED))
 		seen->answer = tool_result_value(result);
 }
 
-void guard_result(struct guard *guard, const struct guard_call *call,
-		  const struct session_writes *writes, struct tool_result *result)
+void circle_result(struct circle *circle, const struct circle_call *call,
+		   const struct session_writes *writes, struct tool_result *result)
 {
-	struct guard_seen *seen = find(guard, call->key);
+	struct circle_seen *seen = find(circle, call->key);
 	char key[HASH_HEX + 1];
 	bool again;
 
 	if (call->waits) {
-		begin_anew(guard);
-		guard->calls++;
-		guard->timeouts = 0;
+		begin_anew(circle);
+		circle->calls++;
+		circle->timeouts = 0;
 		return;
 	}
 	result_key(result, key);
 	again = seen != NULL && strcmp(seen->result, key) == 0 &&
 		!is_changed(seen, call, writes);
 	if (!again) {
-		begin_anew(guard);
-		seen = place_for(guard, call->key);
+		begin_anew(circle);
+		seen = place_for(circle, call->key);
 		memcpy(seen->key, call->key, sizeof(seen->key));
 		memcpy(seen->result, key, sizeof(seen->result));
 		seen->count = 1;
@@ -765,26 +766,26 @@ void guard_result(struct guard *guard, const struct guard_call *call,
 	seen->found = writes->found;
 	seen->writers = writes->writers;
 	if (again)
-		count_again(guard, seen, call->tool);
+		count_again(circle, seen, call->tool);
 	else
-		seen->last = ++guard->calls;
-	if (again && is_warned(guard, seen))
+		seen->last = ++circle->calls;
+	if (again && is_warned(circle, seen))
 		add_warning(seen, "with the same result", &result->text);
-	take_timeout(guard, result);
+	take_timeout(circle, result);
 }
 
-enum guard_verdict guard_verdict(const struct guard *guard, struct err *why)
+enum circle_verdict circle_verdict(const struct circle *circle, struct err *why)
 {
-	*why = guard->why;
-	return guard->verdict;
+	*why = circle->why;
+	return circle->verdict;
 }
 
-bool guard_take_sentence(struct guard *guard, struct err *sentence)
+bool circle_take_sentence(struct circle *circle, struct err *sentence)
 {
-	if (guard->verdict != GUARD_SAY)
+	if (circle->verdict != CIRCLE_SAY)
 		return false;
-	*sentence = guard->why;
-	guard->verdict = GUARD_GO;
+	*sentence = circle->why;
+	circle->verdict = CIRCLE_GO;
 	return true;
 }
 
@@ -1695,7 +1696,7 @@ static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 				.wall_s = limits->run_s,
 				.shell_s = limits->shell_s,
 			},
-		.guard = {.warn = limits->loop_warn, .stop = limits->loop_stop},
+		.circle = {.warn = limits->loop_warn, .stop = limits->loop_stop},
 	};
 	limits_init(&turn->limits, clock_now_ms());
 	deadline_ms = limits_deadline_ms(&turn->limits);
@@ -1797,7 +1798,7 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	if (recorded)
 		recorded = turn_finish(agent, &turn, err);
 	agent->turn = NULL;
-	guard_fini(&turn.guard);
+	circle_fini(&turn.circle);
 	value_free(turn.patch);
 	value_free(turn.delegated);
 	value_free(turn.edited);

@@ -165,38 +165,38 @@ enum {
 	 * The most different calls in a circle. A longer repetition usually is honest
 	 * work.
 	 */
-	GUARD_CIRCLE = 3,
+	CIRCLE_CALLS = 3,
 	/*
 	 * A circle of several calls may have so many calls more than a repetition of one
 	 * call.
 	 */
-	GUARD_CIRCLE_MORE = 2,
+	CIRCLE_CALLS_MORE = 2,
 	/*
 	 * Timeouts in a row. A second try is honest work, and so is a third with another
 	 * limit.
 	 */
-	GUARD_TIMEOUTS_TOLD = 3,
-	GUARD_TIMEOUTS_END = 5,
+	CIRCLE_TIMEOUTS_TOLD = 3,
+	CIRCLE_TIMEOUTS_END = 5,
 };
 
-enum guard_verdict {
-	GUARD_GO,
-	GUARD_SAY,      /* the model must read a sentence of its own */
-	GUARD_REPEATS,  /* the turn is over because of repeated calls */
-	GUARD_TIMEOUTS, /* the turn is over because of timeouts */
+enum circle_verdict {
+	CIRCLE_GO,
+	CIRCLE_SAY,      /* the model must read a sentence of its own */
+	CIRCLE_REPEATS,  /* the turn is over because of repeated calls */
+	CIRCLE_TIMEOUTS, /* the turn is over because of timeouts */
 };
 
-/* One call, as the guard sees it. */
-struct guard_call {
+/* One call, as the detector of circles sees it. */
+struct circle_call {
 	const char *tool;
-	char key[HASH_HEX + 1]; /* of its name and its arguments (guard_name) */
+	char key[HASH_HEX + 1]; /* of its name and its arguments (circle_name) */
 	bool only_reads;        /* its old answer may be given again */
 	bool waits;       /* it waits for a job, which is progress with any result */
 	uint64_t writers; /* of session_writes, when the call began */
 };
 
 /* One of the last different calls, and its result. */
-struct guard_seen {
+struct circle_seen {
 	char key[HASH_HEX + 1], result[HASH_HEX + 1]; /* key "": the place is free */
 	uint64_t found, writers; /* of session_writes, when the result was there */
 	unsigned count;          /* of this call with this result, in this circle */
@@ -207,41 +207,41 @@ struct guard_seen {
 	struct value *answer; /* its result in the form of events, when it only reads */
 };
 
-/* A new guard is all zero, except its two limits (0: none). */
-struct guard {
+/* The detector. A new one is all zero, except its two limits (0: none). */
+struct circle {
 	uint64_t warn, stop;
-	struct guard_seen seen[GUARD_CIRCLE];
+	struct circle_seen seen[CIRCLE_CALLS];
 	uint64_t calls;
 	uint64_t idle; /* calls in a row without progress */
 	uint64_t timeouts;
 	bool said; /* the sentence of its own was given for this circle */
-	enum guard_verdict verdict;
+	enum circle_verdict verdict;
 	struct err why; /* the sentence of VERDICT */
 };
-void guard_fini(struct guard *guard);
+void circle_fini(struct circle *circle);
 
 /*
  * Name CALL by its tool and arguments. Arguments are compared as JSON (order and blanks
  * do not count), or by their bytes when they are no JSON.
  */
-void guard_name(struct guard_call *call, const char *tool, const char *arguments);
+void circle_name(struct circle_call *call, const char *tool, const char *arguments);
 
 /*
  * CALL is about to run. Returns the earlier answer, with a remark, when CALL would only
  * read the same again: CALL is counted and must not run. Returns NULL when CALL must run.
  * The caller frees the answer.
  */
-struct value *guard_answer(struct guard *guard, const struct guard_call *call,
-			   const struct session_writes *writes);
+struct value *circle_answer(struct circle *circle, const struct circle_call *call,
+			    const struct session_writes *writes);
 
 /* CALL ended with RESULT. Adds to RESULT any remark that the model must read. */
-void guard_result(struct guard *guard, const struct guard_call *call,
-		  const struct session_writes *writes, struct tool_result *result);
+void circle_result(struct circle *circle, const struct circle_call *call,
+		   const struct session_writes *writes, struct tool_result *result);
 
 /* The verdict on all results so far; WHY receives its sentence. */
-enum guard_verdict guard_verdict(const struct guard *guard, struct err *why);
-/* When the verdict is GUARD_SAY: take its sentence, once. False: no sentence is due. */
-bool guard_take_sentence(struct guard *guard, struct err *sentence);
+enum circle_verdict circle_verdict(const struct circle *circle, struct err *why);
+/* When the verdict is CIRCLE_SAY: take its sentence, once. False: no sentence is due. */
+bool circle_take_sentence(struct circle *circle, struct err *sentence);
 
 /*
  * How much of a turn is left: answers, tokens, money, wall time, time in commands. A step
@@ -315,7 +315,7 @@ struct agent {
 
 struct turn {
 	struct limits limits;
-	struct guard guard;
+	struct circle circle;
 	struct agent_outcome *outcome;
 	const char *text; /* what the person said */
 	bool over;

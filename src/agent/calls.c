@@ -28,7 +28,7 @@ struct asked {
 	struct turn *turn;
 	const struct part *part;
 	const struct tool *tool; /* NULL: no tool has this name */
-	struct guard_call call;
+	struct circle_call call;
 	struct running *running;
 };
 
@@ -92,14 +92,14 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	agent_checks_note(turn, tool, result);
 }
 
-/* Before the result is reported, the guard may add a remark to it. */
+/* Before the result is reported, the detector of circles may add a remark to it. */
 static void calls_ending(void *context, struct tool_result *result)
 {
 	const struct asked *asked = context;
 	struct session_writes writes;
 
 	session_writes(asked->agent->options.session, &writes);
-	guard_result(&asked->turn->guard, &asked->call, &writes, result);
+	circle_result(&asked->turn->circle, &asked->call, &writes, result);
 }
 
 /* Start COUNT calls, and wait for all of them. */
@@ -145,11 +145,11 @@ static void calls_settle(struct turn *turn, const struct asked *asked)
 static void calls_judge(struct turn *turn)
 {
 	struct err why;
-	const enum guard_verdict verdict = guard_verdict(&turn->guard, &why);
+	const enum circle_verdict verdict = circle_verdict(&turn->circle, &why);
 
-	if (verdict == GUARD_REPEATS)
+	if (verdict == CIRCLE_REPEATS)
 		turn_end(turn, AGENT_REPEATS, why.text);
-	else if (verdict == GUARD_TIMEOUTS)
+	else if (verdict == CIRCLE_TIMEOUTS)
 		turn_end(turn, AGENT_TIMEOUTS, why.text);
 }
 
@@ -164,7 +164,7 @@ static bool calls_from_before(struct agent *agent, struct turn *turn,
 	auto_value struct value *data = NULL;
 
 	session_writes(agent->options.session, &writes);
-	data = guard_answer(&turn->guard, &asked->call, &writes);
+	data = circle_answer(&turn->circle, &asked->call, &writes);
 	*answered = data != NULL;
 	event.data = data;
 	return data == NULL || recorder_event(agent->options.recorder, &event, err);
@@ -211,13 +211,13 @@ static size_t calls_batch(const struct asked *asked, size_t count)
 	return size;
 }
 
-/* Set the name of the call for the guard, and whether the call only reads or waits. */
+/* Name the call for the detector of circles, and note whether it only reads or waits. */
 static void calls_name(struct asked *asked)
 {
 	const struct tool *tool = asked->tool;
 	auto_value struct value *arguments = NULL;
 
-	guard_name(&asked->call, asked->part->tool, asked->part->arguments);
+	circle_name(&asked->call, asked->part->tool, asked->part->arguments);
 	asked->call.only_reads =
 		tool && tool->where == IN_CELL && tool->effects == EFFECT_READS;
 	asked->call.waits = tool && tool->where == IN_JOBS &&
@@ -281,7 +281,7 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
 	/* After all results, as the last text of this step in the conversation. */
-	if (!turn->over && guard_take_sentence(&turn->guard, &sentence) &&
+	if (!turn->over && circle_take_sentence(&turn->circle, &sentence) &&
 	    !agent_notice(agent, sentence.text, true, err))
 		return false;
 	return agent_checks_syntax(agent, turn, err);

@@ -1,4 +1,4 @@
-/* guard: what counts as going round in circles. */
+/* circle: what counts as going round in circles. */
 #include "agent/agent.h"
 #include "base/value.h"
 
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-/* A session as far as the guard knows one, and what came of its last call. */
+/* A session as far as the detector knows one, and what came of its last call. */
 struct played {
-	struct guard guard;
+	struct circle circle;
 	struct session_writes writes;
 	struct tool_result result;
 	struct value *before; /* the answer from before, of a call that was not run */
@@ -23,15 +23,15 @@ struct played {
 static void begin(struct played *played, uint64_t warn, uint64_t stop)
 {
 	memset(played, 0, sizeof(*played));
-	played->guard.warn = warn;
-	played->guard.stop = stop;
+	played->circle.warn = warn;
+	played->circle.stop = stop;
 	played->writes.looks = true;
 	tool_result_init(&played->result);
 }
 
 static void end(struct played *played)
 {
-	guard_fini(&played->guard);
+	circle_fini(&played->circle);
 	value_free(played->before);
 	tool_result_fini(&played->result);
 }
@@ -43,13 +43,13 @@ static const char *text(const struct played *played)
 			      : played->result.text.data;
 }
 
-static enum guard_verdict run(struct played *played, struct guard_call *call,
-			      enum result_status status, const char *says)
+static enum circle_verdict run(struct played *played, struct circle_call *call,
+			       enum result_status status, const char *says)
 {
 	struct err why;
 
 	value_free(played->before);
-	played->before = guard_answer(&played->guard, call, &played->writes);
+	played->before = circle_answer(&played->circle, call, &played->writes);
 	played->not_run += played->before != NULL;
 	tool_result_fini(&played->result);
 	tool_result_init(&played->result);
@@ -57,26 +57,26 @@ static enum guard_verdict run(struct played *played, struct guard_call *call,
 	call->writers = played->writes.writers;
 	(void)buf_adds(&played->result.text, says);
 	if (!played->before)
-		guard_result(&played->guard, call, &played->writes, &played->result);
-	played->said += guard_take_sentence(&played->guard, &why);
-	return guard_verdict(&played->guard, &why);
+		circle_result(&played->circle, call, &played->writes, &played->result);
+	played->said += circle_take_sentence(&played->circle, &why);
+	return circle_verdict(&played->circle, &why);
 }
 
-static enum guard_verdict reads(struct played *played, const char *arguments,
-				const char *says)
+static enum circle_verdict reads(struct played *played, const char *arguments,
+				 const char *says)
 {
-	struct guard_call call = {.only_reads = true};
+	struct circle_call call = {.only_reads = true};
 
-	guard_name(&call, "read_file", arguments);
+	circle_name(&call, "read_file", arguments);
 	return run(played, &call, RESULT_DONE, says);
 }
 
-static enum guard_verdict commands(struct played *played, const char *arguments,
-				   const char *says)
+static enum circle_verdict commands(struct played *played, const char *arguments,
+				    const char *says)
 {
-	struct guard_call call = {.only_reads = false};
+	struct circle_call call = {.only_reads = false};
 
-	guard_name(&call, "bash", arguments);
+	circle_name(&call, "bash", arguments);
 	played->writes.writers++;
 	call.writers = played->writes.writers;
 	return run(played, &call, RESULT_DONE, says);
@@ -91,7 +91,7 @@ static size_t plays(struct played *played, const char *row)
 	size_t count = 0;
 
 	for (const char *at = row; *at != '\0'; at++) {
-		struct guard_call call = {.only_reads = *at >= 'a', .waits = *at == '?'};
+		struct circle_call call = {.only_reads = *at >= 'a', .waits = *at == '?'};
 		const char name[] = {*at, '\0'};
 
 		if (*at == '!') {
@@ -99,11 +99,11 @@ static size_t plays(struct played *played, const char *row)
 			played->writes.writers++;
 			continue;
 		}
-		guard_name(&call, name, "{}");
+		circle_name(&call, name, "{}");
 		count++;
 		if (*at < 'a')
 			played->writes.writers++;
-		if (run(played, &call, RESULT_DONE, "the same") != GUARD_GO)
+		if (run(played, &call, RESULT_DONE, "the same") != CIRCLE_GO)
 			break;
 	}
 	return count;
@@ -152,7 +152,7 @@ static void rows_of_calls(void **state)
 
 		begin(&played, 3, 10);
 		count = plays(&played, rows[i].row);
-		if (guard_verdict(&played.guard, &why) == GUARD_GO)
+		if (circle_verdict(&played.circle, &why) == CIRCLE_GO)
 			count = 0;
 		if (count != rows[i].ended || played.said != rows[i].said ||
 		    played.not_run != rows[i].not_run)
@@ -307,7 +307,7 @@ static void the_name_of_a_spill_does_not_either(void **state)
 	(void)state;
 	begin(&played, 2, 0);
 	for (int i = 1; i <= 2; i++) {
-		struct guard_call call = {.only_reads = false};
+		struct circle_call call = {.only_reads = false};
 		char name[32], says[128];
 
 		tool_result_fini(&played.result);
@@ -315,10 +315,10 @@ static void the_name_of_a_spill_does_not_either(void **state)
 		(void)snprintf(name, sizeof(name), "/tmp/%d.log", i);
 		(void)snprintf(says, sizeof(says), "long; %s has the rest, see %s", name,
 			       name);
-		guard_name(&call, "bash", "{}");
+		circle_name(&call, "bash", "{}");
 		(void)buf_adds(&played.result.text, says);
 		value_set_text(tool_details(&played.result), "spill", name);
-		guard_result(&played.guard, &call, &played.writes, &played.result);
+		circle_result(&played.circle, &call, &played.writes, &played.result);
 	}
 	assert_non_null(strstr(text(&played), "the second identical"));
 	end(&played);
@@ -327,11 +327,11 @@ static void the_name_of_a_spill_does_not_either(void **state)
 static void status_and_exit_code_are_part_of_a_result(void **state)
 {
 	struct played played;
-	struct guard_call call = {.only_reads = false};
+	struct circle_call call = {.only_reads = false};
 
 	(void)state;
 	begin(&played, 2, 0);
-	guard_name(&call, "bash", "{}");
+	circle_name(&call, "bash", "{}");
 	(void)run(&played, &call, RESULT_DONE, "x");
 	(void)run(&played, &call, RESULT_FAILED, "x");
 	assert_string_equal(text(&played), "x");
@@ -347,23 +347,23 @@ static void commands_that_nobody_looks_after(void **state)
 	begin(&played, 3, 10);
 	played.writes.looks = false;
 	for (int i = 0; i < 30; i++) {
-		struct guard_call call = {.writers = played.writes.writers};
+		struct circle_call call = {.writers = played.writes.writers};
 
-		guard_name(&call, i % 2 ? "bash" : "run_tests", "{}");
+		circle_name(&call, i % 2 ? "bash" : "run_tests", "{}");
 		played.writes.writers++;
-		guard_result(&played.guard, &call, &played.writes, &played.result);
-		assert_int_equal(played.guard.verdict, GUARD_GO);
+		circle_result(&played.circle, &call, &played.writes, &played.result);
+		assert_int_equal(played.circle.verdict, CIRCLE_GO);
 	}
 	for (int i = 0; i < 10; i++) {
-		struct guard_call call = {.writers = played.writes.writers};
+		struct circle_call call = {.writers = played.writes.writers};
 
 		tool_result_fini(&played.result);
 		tool_result_init(&played.result);
-		guard_name(&call, "bash", "{\"a\":1}");
+		circle_name(&call, "bash", "{\"a\":1}");
 		played.writes.writers++;
-		guard_result(&played.guard, &call, &played.writes, &played.result);
+		circle_result(&played.circle, &call, &played.writes, &played.result);
 	}
-	assert_int_equal(played.guard.verdict, GUARD_REPEATS);
+	assert_int_equal(played.circle.verdict, CIRCLE_REPEATS);
 	end(&played);
 }
 
@@ -376,44 +376,44 @@ static void sentences_name_what_happened(void **state)
 	begin(&played, 3, 10);
 	for (int i = 0; i < 5; i++)
 		(void)reads(&played, "{}", "x");
-	assert_false(guard_take_sentence(&played.guard, &why));
+	assert_false(circle_take_sentence(&played.circle, &why));
 	(void)plays(&played, "");
 	{
-		struct guard_call call = {.only_reads = true};
+		struct circle_call call = {.only_reads = true};
 
-		guard_name(&call, "read_file", "{}");
-		value_free(guard_answer(&played.guard, &call, &played.writes));
+		circle_name(&call, "read_file", "{}");
+		value_free(circle_answer(&played.circle, &call, &played.writes));
 	}
-	assert_true(guard_take_sentence(&played.guard, &why));
+	assert_true(circle_take_sentence(&played.circle, &why));
 	assert_string_equal(
 		why.text,
 		"The last 6 calls brought nothing new: the same calls, the same results, and no "
 		"file changed. Do something else, or end your turn and say what you wait for or "
 		"cannot do. After 10 such calls the run ends.");
-	assert_false(guard_take_sentence(&played.guard, &why));
+	assert_false(circle_take_sentence(&played.circle, &why));
 	for (int i = 0; i < 4; i++)
 		(void)reads(&played, "{}", "x");
-	assert_int_equal(guard_verdict(&played.guard, &why), GUARD_REPEATS);
+	assert_int_equal(circle_verdict(&played.circle, &why), CIRCLE_REPEATS);
 	assert_string_equal(why.text, "The model called read_file 10 times with the "
 				      "same arguments and the same result, so the run was "
 				      "stopped.");
 	end(&played);
 	begin(&played, 3, 10);
 	(void)plays(&played, "ABABABABABAB");
-	assert_int_equal(guard_verdict(&played.guard, &why), GUARD_REPEATS);
+	assert_int_equal(circle_verdict(&played.circle, &why), CIRCLE_REPEATS);
 	assert_string_equal(why.text,
 			    "The model's last 12 calls were the same 2 over and "
 			    "over, with the same results, so the run was stopped.");
 	end(&played);
 }
 
-static enum guard_verdict late(struct played *played, int number)
+static enum circle_verdict late(struct played *played, int number)
 {
-	struct guard_call call = {.only_reads = false};
+	struct circle_call call = {.only_reads = false};
 	char arguments[32];
 
 	(void)snprintf(arguments, sizeof(arguments), "{\"n\":%d}", number);
-	guard_name(&call, "bash", arguments);
+	circle_name(&call, "bash", arguments);
 	return run(played, &call, RESULT_TIMED_OUT, "slow");
 }
 
@@ -430,18 +430,18 @@ static void timeouts_are_told_at_the_third_and_end_at_the_fifth(void **state)
 	(void)late(&played, 3);
 	(void)late(&played, 4);
 	assert_string_equal(text(&played), "slow");
-	assert_int_equal(late(&played, 5), GUARD_GO);
+	assert_int_equal(late(&played, 5), CIRCLE_GO);
 	assert_non_null(strstr(text(&played), "[the third call in a row that ran into its "
 					      "time limit; run it with background=true"));
-	assert_int_equal(late(&played, 6), GUARD_GO);
-	assert_int_equal(late(&played, 7), GUARD_TIMEOUTS);
-	(void)guard_verdict(&played.guard, &why);
+	assert_int_equal(late(&played, 6), CIRCLE_GO);
+	assert_int_equal(late(&played, 7), CIRCLE_TIMEOUTS);
+	(void)circle_verdict(&played.circle, &why);
 	assert_string_equal(why.text, "5 calls in a row ran into their time limit, so the run "
 				      "was stopped.");
 	end(&played);
 	begin(&played, 0, 0);
 	for (int i = 0; i < 9; i++)
-		assert_int_equal(late(&played, i), GUARD_GO);
+		assert_int_equal(late(&played, i), CIRCLE_GO);
 	assert_string_equal(text(&played), "slow");
 	end(&played);
 }
