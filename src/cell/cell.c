@@ -671,7 +671,7 @@ bool cell_widen(struct cell *cell, struct cell_spec *addition, struct err *err)
 	return request_send(cell, ANCHOR_WIDEN, addition, err);
 }
 
-void cell_set_widened(struct cell *cell, const struct cell_spec *addition)
+void cell_set_widened(struct cell *cell, struct cell_spec *addition)
 {
 	spec_widen(&cell->spec, addition);
 	for (struct worker_end *at = cell->workers; at != NULL;) {
@@ -718,7 +718,7 @@ struct pending *cell_pending(const struct cell *cell)
 }
 
 void cell_hold_guard(void *record, const char *folder, const char *workspace,
-		     struct value *guard)
+		     struct guard *guard)
 {
 	struct cell_record *made = record;
 

@@ -72,7 +72,7 @@ struct cell_record {
 };
 /* For shape_options, whose context is a struct cell_record. */
 void cell_hold_guard(void *record, const char *folder, const char *workspace,
-		     struct value *guard);
+		     struct guard *guard);
 bool cell_has_granted(void *record);
 void cell_record_close(struct cell_record *record);
 
@@ -159,7 +159,7 @@ struct worker_end *cell_take_widened(struct cell *cell, uint64_t call);
 void cell_forget_widened(struct cell *cell, uint64_t call);
 bool cell_widen(struct cell *cell, struct cell_spec *addition, struct err *err);
 /* The last cell_widen is done: add ADDITION to the specification of CELL as well. */
-void cell_set_widened(struct cell *cell, const struct cell_spec *addition);
+void cell_set_widened(struct cell *cell, struct cell_spec *addition);
 
 /* A call that WANTs a worker follows immediately: wake up the worker that it will get. */
 void cell_expect(struct cell *cell, enum worker_want want);

@@ -15,7 +15,7 @@
 #include "base/value.h"
 #include "files/record.h"
 #include "files/rights.h"
-#include "guard/scan.h"
+#include "guard/guard.h"
 #include "view/spec.h"
 
 #include <dirent.h>
@@ -83,122 +83,6 @@ enum {
 	WORKER_END_MS = 5000,
 	WORKER_END_STEP_MS = 2,
 };
-
-static bool is_watched(const struct value *guard, const char *key)
-{
-	const struct value *watched = value_member(guard, "watched");
-
-	for (size_t i = 0; i < value_count(watched); i++) {
-		if (path_within(key, value_text(value_item(watched, i))))
-			return true;
-	}
-	return false;
-}
-
-/* The folders that the guard names, open for git_scan_age. */
-struct roots {
-	struct git_scan_root *folders;
-	char **paths;
-	size_t count;
-};
-
-static void roots_open(struct roots *roots, const struct value *list)
-{
-	roots->folders = memory_array(value_count(list), sizeof(*roots->folders));
-	roots->paths = memory_array(value_count(list), sizeof(*roots->paths));
-	for (size_t i = 0; i < value_count(list); i++) {
-		char *path = path_of_key(value_text(value_item(list, i)));
-		int fd = path != NULL ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-
-		if (fd < 0) {
-			free(path);
-			continue;
-		}
-		roots->paths[roots->count] = path;
-		roots->folders[roots->count++] = (struct git_scan_root){path, fd};
-	}
-}
-
-static void roots_close(struct roots *roots)
-{
-	for (size_t i = 0; i < roots->count; i++) {
-		fd_close(&roots->folders[i].fd);
-		free(roots->paths[i]);
-	}
-	free(roots->folders);
-	free(roots->paths);
-}
-
-/*
- * Does KEY lie so deep that EARLIER had not looked there, and did it exist when EARLIER
- * began?
- */
-static bool was_unseen(const struct value *guard, const struct value *earlier,
-		       const struct git_scan *scan, const char *key)
-{
-	const struct git_scan_when when = {
-		.before_ns = value_integer(value_member(earlier, "ticked")),
-		.places = value_member(earlier, "places"),
-	};
-
-	return !value_is_true(value_member(earlier, "complete")) &&
-	       value_member(value_member(earlier, "dangers"), key) == NULL &&
-	       is_watched(guard, key) && git_scan_age(scan, key, &when) != GIT_SCAN_NEW;
-}
-
-/*
- * Keep of GUARD's dangers only those that EARLIER had as well or could not have seen. The
- * others appeared since EARLIER.
- */
-static void keep_known(struct value *guard, const struct value *earlier)
-{
-	struct value *dangers = value_member(guard, "dangers");
-	const struct value *then = value_member(earlier, "dangers");
-	auto_value struct value *all = value_copy(dangers);
-	struct roots roots = {0};
-	struct git_scan scan;
-
-	roots_open(&roots, value_member(guard, "roots"));
-	git_scan_init(&scan, roots.folders, roots.count);
-	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
-		if (!value_equal(value_member(then, value_key(at)), value_at(at)) &&
-		    !was_unseen(guard, earlier, &scan, value_key(at)))
-			value_remove(dangers, value_key(at));
-	}
-	git_scan_fini(&scan);
-	roots_close(&roots);
-}
-
-/* Like keep_known, for pointers to other places, of which there are few. */
-static void keep_leads(struct value *guard, const struct value *earlier)
-{
-	struct value *leads = value_member(guard, "leads");
-	const struct value *then = value_member(earlier, "leads");
-	auto_value struct value *all = value_copy(leads);
-
-	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
-		if (!value_equal(value_member(then, value_key(at)), value_at(at)))
-			value_remove(leads, value_key(at));
-	}
-}
-
-/*
- * Take the begin and the places of EARLIER. Files that came after its begin did not exist
- * before the session.
- */
-static void keep_began(struct value *guard, const struct value *earlier)
-{
-	static const char *const keys[] = {"began", "ticked"};
-
-	for (size_t i = 0; i < 2; i++) {
-		const int64_t then = value_integer(value_member(earlier, keys[i]));
-
-		if (then < value_integer(value_member(guard, keys[i])))
-			value_set_integer(guard, keys[i], then);
-	}
-	value_remove(guard, "complete");
-	value_set(guard, "places", value_copy(value_member(earlier, "places")));
-}
 
 static bool is_log_of(const char *name, const char *record)
 {
@@ -348,7 +232,7 @@ static bool workers_have_ended(int folder, const char *record,
  * began. False when there is nothing to take over.
  */
 static bool take_over(struct pending *pending, const char *name,
-		      const struct pending_name *names, size_t count, struct value *guard)
+		      const struct pending_name *names, size_t count, struct guard *guard)
 {
 	struct stat st;
 	auto_close int fd = open_left(pending->folder, name, &st);
@@ -373,13 +257,9 @@ static bool take_over(struct pending *pending, const char *name,
 	if (str_next_line(&rest, &line))
 		(void)value_parse(line, 0, &earlier, NULL);
 	lines_take(rest, &rights, roots);
-	/*
-	 * An unreadable guard tells nothing of what was there before: all files count as
-	 * new.
-	 */
-	keep_known(guard, earlier);
-	keep_leads(guard, earlier);
-	keep_began(guard, earlier);
+	struct guard *before = guard_parse(earlier);
+	guard_take_earlier(guard, before);
+	guard_free(before);
 	for (size_t i = 0; i < count; i++) {
 		if (is_log_of(names[i].text, name))
 			take_log(pending, names[i].text, rights, roots);
@@ -398,7 +278,7 @@ static bool take_over(struct pending *pending, const char *name,
  * their unfinished logs `logs`, and GUARD the guard with which they began.
  */
 static void pending_take_over(struct pending *pending, const char *project,
-			      struct value *guard)
+			      struct guard *guard)
 {
 	struct pending_name *names;
 	size_t count = names_read(pending->folder, project, &names);
@@ -487,8 +367,9 @@ static bool add_line(int fd, const struct value *value)
 }
 
 static bool record_write(struct pending *pending, const char *project,
-			 const struct value *guard)
+			 const struct guard *guard)
 {
+	auto_value struct value *line = guard_print(guard);
 	uint32_t number;
 
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
@@ -498,11 +379,11 @@ static bool record_write(struct pending *pending, const char *project,
 	pending->fd = openat(pending->folder, pending->name,
 			     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return pending->fd >= 0 && flock(pending->fd, LOCK_EX | LOCK_NB) == 0 &&
-	       add_line(pending->fd, guard);
+	       add_line(pending->fd, line);
 }
 
 struct pending *pending_open(const char *folder, const char *workspace,
-			     struct value *guard, bool *due)
+			     struct guard *guard, bool *due)
 {
 	struct pending *pending = memory_alloc(sizeof(*pending));
 	char project[HASH_HEX + 1];

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 
 struct cell_spec;
+struct guard;
 struct pending;
 
 /*
@@ -35,7 +36,7 @@ struct pending;
  * file can be kept there.
  */
 struct pending *pending_open(const char *folder, const char *workspace,
-			     struct value *guard, bool *due);
+			     struct guard *guard, bool *due);
 /* While DUE is true, the file stays when the front ends. */
 void pending_set_audit_due(struct pending *pending, bool due);
 void pending_close(struct pending *pending); /* NULL is fine */

@@ -74,9 +74,23 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	head.sizes[CALL_PLAN] = frame_add_unless_empty(call->plan, out);
 	head.sizes[CALL_SEEN] = frame_add_unless_empty(call->seen, out);
 	head.sizes[CALL_UNFINISHED] = frame_add_unless_empty(call->unfinished, out);
-	head.sizes[CALL_NESTED] = frame_add_unless_empty(call->nested, out);
+	if (call->nested.count > 0) {
+		auto_value struct value *nested = value_new_object();
+		marks_print(&call->nested, nested);
+		head.sizes[CALL_NESTED] = frame_add_unless_empty(nested, out);
+	}
 	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
+}
+
+static bool nested_take(struct str part, struct wire_call *call, struct err *err)
+{
+	auto_value struct value *value = NULL;
+
+	if (!frame_take_value(part, VALUE_OBJECT, &value, err))
+		return false;
+	marks_parse(value, &call->nested);
+	return true;
 }
 
 static bool call_values(const struct str *parts, struct wire_call *call, struct err *err)
@@ -89,7 +103,7 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 	       frame_take_value(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
 	       frame_take_value(parts[CALL_UNFINISHED], VALUE_OBJECT, &call->unfinished,
 				err) &&
-	       frame_take_value(parts[CALL_NESTED], VALUE_OBJECT, &call->nested, err);
+	       nested_take(parts[CALL_NESTED], call, err);
 }
 
 bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err)
@@ -160,6 +174,6 @@ void wire_call_fini(struct wire_call *call)
 	value_free(call->plan);
 	value_free(call->seen);
 	value_free(call->unfinished);
-	value_free(call->nested);
+	marks_fini(&call->nested);
 	*call = (struct wire_call){0};
 }

@@ -52,7 +52,7 @@ struct wire_call {
 	 * worked off before anything else (place.h); or NULL
 	 */
 	struct value *unfinished;
-	struct value *nested; /* for the audits (guard.h); or NULL */
+	struct marks nested; /* `more` of the audits (guard.h) */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);

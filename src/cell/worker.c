@@ -42,7 +42,6 @@ struct worker {
 	struct audit *audit; /* or NULL */
 	struct layers *layers;
 	struct value *written; /* what a file tool wrote in this call, or NULL */
-	struct value *nested;  /* of the call that is served (guard.h), or NULL */
 	struct value *heads;   /* folders above what it wrote that may be repositories */
 	enum worker_kind kind;
 	int socket;
@@ -59,7 +58,9 @@ struct worker {
 	 */
 	const struct tool *prepared_for;
 	void *prepared;
-	int64_t quiet_ns; /* for the audits of this call (guard.h) */
+	/* of the call that is served */
+	struct audit_call audits;
+	struct marks nested; /* `more` of these */
 	bool alone; /* the last call was the only one: nobody else wants the processor */
 	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };
@@ -147,17 +148,23 @@ static bool worker_cancel_waits(const struct worker *worker)
  */
 static void heads_audit(struct worker *worker, struct tool_result *result)
 {
-	auto_value struct value *more = NULL;
+	struct marks more = {0};
+	const struct audit_call heads = {.more = &more};
 	struct err err;
 
 	if (worker->audit == NULL || value_count(worker->heads) == 0)
 		return;
-	more = value_new_object();
-	value_set(more, "watched", value_ref(worker->heads));
-	if (audit_begin_more(worker->spec->guard, more, true, &err))
-		audit_run(worker->audit, more, AUDIT_NEAR, NULL, 0, result);
+	for (size_t i = 0; i < value_count(worker->heads); i++) {
+		auto_free char *path =
+			path_of_key(value_text(value_item(worker->heads, i)));
+		if (path != NULL)
+			(void)marks_add(&more, MARK_WATCHED, path, STR(""));
+	}
+	if (audit_begin_more(worker->spec->guard, &more, true, &err))
+		audit_run(worker->audit, &heads, result);
 	else
 		audit_tell_failed(result, err.text);
+	marks_fini(&more);
 }
 
 /*
@@ -196,10 +203,12 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 
 	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
 		return;
+	struct audit_call *audits = &worker->audits;
 	if (was_set_back(began))
-		worker->quiet_ns = 0;
-	audit_run(worker->audit, worker->nested, AUDIT_NEAR,
-		  is_command ? &began->wall : NULL, worker->quiet_ns, result);
+		audits->quiet_ns = 0;
+	audits->reach = AUDIT_NEAR;
+	audits->since = is_command ? &began->wall : NULL;
+	audit_run(worker->audit, audits, result);
 	if (!is_command)
 		heads_audit(worker, result);
 	if (is_command)
@@ -293,7 +302,7 @@ static void left_look(struct worker *worker, const struct value *carried,
 	if (value_count(left) > 0)
 		audit_put_left_away(worker->audit, left, result);
 	else if (since_ns > 0)
-		audit_find_left(worker->audit, worker->nested, since_ns, result);
+		audit_find_left(worker->audit, worker->audits.more, since_ns, result);
 }
 
 /* First do the audit that an earlier call has left, then run the tool. */
@@ -309,8 +318,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	if (wire->unfinished != NULL && call->fds[0] >= 0)
 		(void)place_put_back(worker->files, call->fds[0], wire->unfinished);
 	if (wire->audits)
-		audit_run(worker->audit, worker->nested, wire->reach, NULL,
-			  worker->quiet_ns, result);
+		audit_run(worker->audit, &worker->audits, result);
 	if (is_audit)
 		left_look(worker, wire->carried, result);
 	if (is_audit)
@@ -357,10 +365,15 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 	}
 	struct call call = call_arrived(worker, &wire, frame);
 	worker->alone = wire.alone;
-	worker->quiet_ns = wire.quiet_ns;
-	value_free(worker->nested);
+	marks_fini(&worker->nested);
 	worker->nested = wire.nested;
-	wire.nested = NULL;
+	wire.nested = (struct marks){0};
+	worker->audits = (struct audit_call){
+		.more = &worker->nested,
+		.reach = wire.reach,
+		.quiet_ns = wire.quiet_ns,
+		.is_last = wire.is_last,
+	};
 	if (wire.environment != NULL) {
 		environment = call_environment(worker->spec->environment.items,
 					       wire.environment);

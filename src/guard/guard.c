@@ -38,11 +38,11 @@ struct audit_root {
 };
 
 struct audit {
-	const struct value *guard;
-	char *home; /* the user's; NULL: unknown */
+	const struct guard *guard;
 	struct audit_root *roots;
 	size_t count;
 	struct git_scan_root *folders; /* the folders among the roots, open */
+	enum guard_walk *walks;        /* of these */
 	size_t folder_count;
 };
 
@@ -53,6 +53,156 @@ struct audit_when {
 	/* for protected names that are certainly older; 0: none may stay */
 	int64_t names_before_ns;
 };
+
+/* The guard, as a struct and as JSON. */
+
+static const char *const walk_names[] = {
+	[GUARD_CALLS] = "calls",
+	[GUARD_LAST] = "last",
+	[GUARD_PART] = "part",
+	[GUARD_UNDO] = "undo",
+};
+
+void guard_free(struct guard *guard)
+{
+	if (guard == NULL)
+		return;
+	for (size_t i = 0; i < guard->root_count; i++)
+		free(guard->roots[i].path);
+	free(guard->roots);
+	free(guard->workspace);
+	free(guard->home);
+	marks_fini(&guard->marks);
+	free(guard);
+}
+
+void guard_add_root(struct guard *guard, const char *path, enum guard_walk walk)
+{
+	guard->roots =
+		memory_grow(guard->roots, guard->root_count + 1, sizeof(*guard->roots));
+	guard->roots[guard->root_count++] = (struct guard_root){memory_copy(path), walk};
+}
+
+bool guard_has(const struct guard *guard, enum guard_walk walk)
+{
+	for (size_t i = 0; guard != NULL && i < guard->root_count; i++) {
+		if (guard->roots[i].walk == walk)
+			return true;
+	}
+	return false;
+}
+
+static void path_print(struct value *object, const char *name, const char *path)
+{
+	auto_free char *key = path != NULL ? path_key(path) : NULL;
+
+	if (key != NULL)
+		value_set_text(object, name, key);
+}
+
+struct value *guard_print(const struct guard *guard)
+{
+	struct value *object = value_new_object(), *roots = value_new_array();
+
+	for (size_t i = 0; i < guard->root_count; i++) {
+		struct value *root = value_new_object();
+
+		path_print(root, "path", guard->roots[i].path);
+		value_set_text(root, "walk", walk_names[guard->roots[i].walk]);
+		value_append(roots, root);
+	}
+	path_print(object, "workspace", guard->workspace);
+	path_print(object, "home", guard->home);
+	value_set(object, "roots", roots);
+	value_set_integer(object, "began", guard->began_ns);
+	value_set_integer(object, "ticked", guard->ticked_ns);
+	value_set_boolean(object, "earlier", guard->earlier);
+	marks_print(&guard->marks, object);
+	return object;
+}
+
+/* A root whose path or walk is unknown fails each audit, or has files of unknown age. */
+static void root_parse(const struct value *root, struct guard *guard)
+{
+	auto_free char *path = path_of_key(value_text(value_member(root, "path")));
+	const char *name = value_text(value_member(root, "walk"));
+	enum guard_walk walk = GUARD_PART;
+
+	for (enum guard_walk i = GUARD_CALLS; name != NULL && i <= GUARD_UNDO; i++) {
+		if (strcmp(walk_names[i], name) == 0)
+			walk = i;
+	}
+	guard_add_root(guard, path != NULL ? path : "", walk);
+}
+
+struct guard *guard_parse(const struct value *object)
+{
+	const struct value *roots = value_member(object, "roots");
+	struct guard *guard;
+
+	if (value_kind(object) != VALUE_OBJECT)
+		return NULL;
+	guard = memory_alloc(sizeof(*guard));
+	guard->workspace = path_of_key(value_text(value_member(object, "workspace")));
+	guard->home = path_of_key(value_text(value_member(object, "home")));
+	for (size_t i = 0; i < value_count(roots); i++)
+		root_parse(value_item(roots, i), guard);
+	guard->began_ns = value_integer(value_member(object, "began"));
+	guard->ticked_ns = value_integer(value_member(object, "ticked"));
+	guard->earlier = value_is_true(value_member(object, "earlier"));
+	marks_parse(object, &guard->marks);
+	return guard;
+}
+
+static void mark_copy(struct marks *marks, const struct mark *mark, enum mark_kind kind)
+{
+	marks_add(marks, kind, mark->path, (struct str){mark->text, mark->size})->deep =
+		mark->deep;
+}
+
+void guard_join(struct guard *guard, const struct guard *cell)
+{
+	if (cell == NULL)
+		return;
+	for (size_t i = 0; i < cell->root_count; i++)
+		guard_add_root(guard, cell->roots[i].path, cell->roots[i].walk);
+	for (size_t i = 0; i < cell->marks.count; i++)
+		mark_copy(&guard->marks, cell->marks.items[i], cell->marks.items[i]->kind);
+	free(guard->home);
+	guard->home = memory_copy(cell->home);
+	guard->began_ns = cell->began_ns;
+	guard->ticked_ns = cell->ticked_ns;
+	guard->earlier = cell->earlier;
+}
+
+static bool is_same(const struct marks *marks, const struct mark *mark)
+{
+	const struct mark *known = marks_find(marks, mark->kind, mark->path);
+
+	return known != NULL && known->size == mark->size &&
+	       memcmp(known->text, mark->text, mark->size) == 0;
+}
+
+/*
+ * Has GUARD not seen all folders around PATH when it began? Then it may not know what was
+ * there. A place in no root is judged as the roots are.
+ */
+static bool is_unseen(const struct guard *guard, const char *path)
+{
+	bool is_in_root = false, some = false;
+
+	for (size_t i = 0; i < guard->root_count; i++) {
+		const struct guard_root *root = &guard->roots[i];
+		const bool unseen = guard->earlier || root->walk >= GUARD_PART;
+		const bool within = path_within(path, root->path);
+
+		if (within && !unseen)
+			return false;
+		is_in_root = is_in_root || within;
+		some = some || unseen;
+	}
+	return is_in_root || some;
+}
 
 /* The texts and details of an audit. */
 
@@ -387,21 +537,19 @@ void audit_print_files(const struct tool_result *result, struct buf *out)
 	names_print(list, out);
 }
 
-/* FILES, which other programs run by themselves, were written: `changed_autoexec`. */
-static void audit_tell_files(const struct value *files, const char *workspace,
+/* Files in FOUND, which other programs run by themselves, were written. */
+static void audit_tell_files(const struct marks *found, const char *workspace,
 			     struct tool_result *result)
 {
-	size_t count = value_count(files);
 	struct buf *text = &result->text;
 
-	if (count == 0)
+	if (found->counts[MARK_CHANGED] == 0)
 		return;
 	struct value *list = list_of(result, KEY_FILES);
-	for (size_t i = 0; i < count && i < FILES_LISTED; i++) {
-		const char *path =
-			path_relative(value_text(value_item(files, i)), workspace);
-		value_append(list, value_new_text(path));
-	}
+	for (const struct mark *mark = marks_next(found, MARK_CHANGED, NULL);
+	     mark != NULL && value_count(list) < FILES_LISTED;
+	     mark = marks_next(found, MARK_CHANGED, mark))
+		value_append(list, value_new_text(path_relative(mark->path, workspace)));
 	(void)buf_end_line(text);
 	(void)buf_addc(text, '[');
 	audit_print_files(result, text);
@@ -475,13 +623,14 @@ static void roots_close(struct audit *audit)
 	for (size_t i = 0; i < audit->count; i++)
 		free(audit->roots[i].path);
 	free(audit->folders);
+	free(audit->walks);
 	free(audit->roots);
-	free(audit->home);
 	*audit = (struct audit){.guard = audit->guard};
 }
 
-static bool root_open(struct audit *audit, const char *path, struct err *err)
+static bool root_open(struct audit *audit, const struct guard_root *of, struct err *err)
 {
+	const char *path = of->path;
 	struct audit_root *root = &audit->roots[audit->count];
 	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
@@ -493,27 +642,24 @@ static bool root_open(struct audit *audit, const char *path, struct err *err)
 				    .device = st.st_dev,
 				    .inode = st.st_ino};
 	audit->count++;
-	if (root->is_folder)
+	if (root->is_folder) {
+		audit->walks[audit->folder_count] = of->walk;
 		audit->folders[audit->folder_count++] =
-			(struct git_scan_root){root->path, fd_take(&fd)};
+			(struct git_scan_root){.path = root->path, .fd = fd_take(&fd)};
+	}
 	return true;
 }
 
 static bool roots_open(struct audit *audit, struct err *err)
 {
-	const struct value *roots = value_member(audit->guard, "roots");
-	size_t count = value_count(roots);
+	const struct guard *guard = audit->guard;
 	bool fine = true;
 
-	audit->home = path_of_key(value_text(value_member(audit->guard, "home")));
-	audit->roots = memory_array(count, sizeof(*audit->roots));
-	audit->folders = memory_array(count, sizeof(*audit->folders));
-	for (size_t i = 0; fine && i < count; i++) {
-		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
-
-		fine = path != NULL ? root_open(audit, path, err)
-				    : err_set(err, EILSEQ, "a root: %s", strerror(EILSEQ));
-	}
+	audit->roots = memory_array(guard->root_count, sizeof(*audit->roots));
+	audit->folders = memory_array(guard->root_count, sizeof(*audit->folders));
+	audit->walks = memory_array(guard->root_count, sizeof(*audit->walks));
+	for (size_t i = 0; fine && i < guard->root_count; i++)
+		fine = root_open(audit, &guard->roots[i], err);
 	return fine;
 }
 
@@ -525,7 +671,7 @@ static bool roots_hold(const struct audit *audit)
 {
 	struct stat st;
 
-	if (audit->count != value_count(value_member(audit->guard, "roots")))
+	if (audit->count != audit->guard->root_count)
 		return false;
 	for (size_t i = 0; i < audit->count; i++) {
 		const struct audit_root *root = &audit->roots[i];
@@ -537,111 +683,176 @@ static bool roots_hold(const struct audit *audit)
 	return true;
 }
 
-static bool scan(const struct audit *audit, struct git_scan *scan, struct err *err)
+/* A scan of AUDIT's roots that walks through those up to WALK. */
+static struct git_scan scan_of(const struct audit *audit, const struct marks *more,
+			       enum guard_walk walk, size_t folders_max)
 {
-	return git_scan_run(scan, value_member(audit->guard, "watched"),
-			    value_member(audit->guard, "files"), err);
+	for (size_t i = 0; i < audit->folder_count; i++) {
+		struct git_scan_root *root = &audit->folders[i];
+
+		root->walk = folders_max > 0 && audit->walks[i] <= walk;
+		root->aged = is_unseen(audit->guard, root->path);
+	}
+	return (struct git_scan){
+		.roots = audit->folders,
+		.root_count = audit->folder_count,
+		.home = audit->guard->home,
+		.known = &audit->guard->marks,
+		.more = more,
+		.folders_max = folders_max,
+	};
 }
 
-static void deep_begin(const struct value *guard, struct git_scan *scan)
+/*
+ * Settle the walk of the roots that AUDIT has walked through. Together, those that each
+ * call walks through again have as many folders as one call may read.
+ */
+static void walks_settle(struct guard *guard, const struct audit *audit)
 {
-	const int64_t folders = value_integer(value_member(guard, "folders"));
+	size_t folders = 0;
 
-	scan->folders_max = folders > 0 && folders <= GIT_SCAN_FOLDERS ? (size_t)folders
-								       : GIT_SCAN_FOLDERS;
-	scan->deep = value_member(guard, "deep");
+	for (size_t i = 0; i < guard->root_count; i++) {
+		struct guard_root *root = &guard->roots[i];
+		const struct git_scan_root *walked = NULL;
+
+		for (size_t j = 0; walked == NULL && j < audit->folder_count; j++) {
+			if (strcmp(audit->folders[j].path, root->path) == 0)
+				walked = &audit->folders[j];
+		}
+		if (root->walk == GUARD_UNDO || walked == NULL)
+			continue;
+		root->walk = walked->partial ? GUARD_PART
+			     : folders + walked->folders > GIT_SCAN_FOLDERS_CALL
+				     ? GUARD_LAST
+				     : GUARD_CALLS;
+		if (root->walk == GUARD_CALLS)
+			folders += walked->folders;
+	}
 }
 
-bool audit_begin(struct value *guard, struct err *err)
+bool audit_begin(struct guard *guard, size_t folders, struct err *err)
 {
 	struct audit audit = {.guard = guard};
-	struct git_scan found;
 	bool fine = roots_open(&audit, err);
+	struct git_scan found = scan_of(&audit, NULL, GUARD_PART, folders);
 
-	git_scan_init(&found, audit.folders, audit.folder_count);
-	found.home = audit.home;
-	found.opened = value_member(guard, "opened");
-	deep_begin(guard, &found);
 	found.wants_places = true;
-	fine = fine && scan(&audit, &found, err);
-	if (found.partial)
-		value_set(guard, "places", value_ref(found.places));
-	value_set(guard, "dangers", value_ref(found.dangers));
-	value_set(guard, "indexes", value_ref(found.indexes));
-	value_set(guard, "leads", value_ref(found.leads));
-	value_set(guard, "repositories", value_ref(found.repositories));
-	value_set(guard, "held", value_ref(found.held));
-	value_set(guard, "nested", value_ref(found.nested));
-	value_set_boolean(guard, "partial", found.partial);
-	value_set_integer(guard, "seen", (int64_t)found.folders);
+	fine = fine && git_scan_run(&found, err);
+	walks_settle(guard, &audit);
+	for (size_t i = 0; i < found.found.count; i++) {
+		const struct mark *mark = found.found.items[i];
+
+		/* Places are asked only about what was not seen. */
+		if (mark->kind != MARK_PLACE || found.partial)
+			mark_copy(&guard->marks, mark, mark->kind);
+	}
 	git_scan_fini(&found);
 	roots_close(&audit);
 	return fine;
 }
 
 /*
- * Was the file at KEY last changed before BEFORE_NS? No program can set the time of
+ * Was the file at PATH last changed before BEFORE_NS? No program can set the time of
  * change.
  */
-static bool was_before(const struct git_scan *scan, const char *key, int64_t before_ns)
+static bool was_before(const struct git_scan *scan, const char *path, int64_t before_ns)
 {
-	auto_free char *path = path_of_key(key);
 	struct stat st;
 	const char *name;
-
-	if (path == NULL)
-		return false;
 	auto_close int folder = git_scan_open_parent(scan, path, &name);
+
 	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       clock_ns(&st.st_ctim) < before_ns;
 }
 
-bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
+bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 		      struct err *err)
 {
-	const struct value *known = value_member(guard, "dangers");
-	const int64_t before_ns = ran ? value_integer(value_member(guard, "ticked"))
-				      : value_integer(value_member(guard, "began")) + 1;
-	const struct value *indexes = value_member(guard, "indexes");
-	struct value *dangers = value_new_object(), *read = value_new_object();
-	struct value *leads = value_new_object();
+	const int64_t before_ns = ran ? guard->ticked_ns : guard->began_ns + 1;
 	struct audit audit = {.guard = guard};
-	struct git_scan found;
 	bool fine = roots_open(&audit, err);
+	struct git_scan found = scan_of(&audit, more, GUARD_CALLS, 0);
 
-	git_scan_init(&found, audit.folders, audit.folder_count);
-	found.home = audit.home;
-	found.known_indexes = indexes;
-	found.opened = value_member(guard, "opened");
-	if (fine)
-		git_scan_watch(&found, value_member(more, "watched"));
-	fine = fine && (found.trouble.text[0] == '\0' ||
-			err_set(err, found.trouble.code, "%s", found.trouble.text));
-	for (void *at = value_first(found.dangers); at != NULL;
-	     at = value_next(found.dangers, at)) {
-		if (value_member(known, value_key(at)) == NULL &&
-		    was_before(&found, value_key(at), before_ns))
-			value_set(dangers, value_key(at), value_ref(value_at(at)));
+	found.part = GIT_SCAN_WATCHED;
+	fine = fine && git_scan_run(&found, err);
+	for (size_t i = 0; i < found.found.count; i++) {
+		const struct mark *mark = found.found.items[i];
+		const bool is_known =
+			marks_find(&guard->marks, mark->kind, mark->path) != NULL;
+
+		if ((mark->kind == MARK_NAMES && !is_known) ||
+		    ((mark->kind == MARK_LEAD || (mark->kind == MARK_DANGER && !is_known)) &&
+		     was_before(&found, mark->path, before_ns)))
+			mark_copy(more, mark, mark->kind);
 	}
-	for (void *at = value_first(found.indexes); at != NULL;
-	     at = value_next(found.indexes, at)) {
-		if (value_member(indexes, value_key(at)) == NULL)
-			value_set(read, value_key(at), value_ref(value_at(at)));
-	}
-	for (void *at = value_first(found.leads); at != NULL;
-	     at = value_next(found.leads, at)) {
-		if (was_before(&found, value_key(at), before_ns))
-			value_set(leads, value_key(at), value_ref(value_at(at)));
-	}
-	value_set(more, "leads", leads);
-	value_set(more, "dangers", dangers);
-	value_set(more, "indexes", read);
 	git_scan_fini(&found);
 	roots_close(&audit);
 	return fine;
 }
 
-struct audit *audit_open(const struct value *guard)
+/* Is PATH in a folder that MARKS watches? */
+static bool is_watched(const struct marks *marks, const char *path)
+{
+	for (const struct mark *mark = marks_next(marks, MARK_WATCHED, NULL);
+	     mark != NULL; mark = marks_next(marks, MARK_WATCHED, mark)) {
+		if (path_within(path, mark->path))
+			return true;
+	}
+	return false;
+}
+
+/* Must the danger or lead MARK of GUARD have come after EARLIER began? */
+static bool is_late(const struct guard *guard, const struct guard *earlier,
+		    const struct git_scan *scan, const struct mark *mark)
+{
+	if (earlier == NULL)
+		return true;
+	const struct git_scan_when when = {.before_ns = earlier->ticked_ns,
+					   .places = &earlier->marks};
+	if (is_same(&earlier->marks, mark))
+		return false;
+	/* Leads are few, and near. */
+	return mark->kind == MARK_LEAD ||
+	       marks_find(&earlier->marks, MARK_DANGER, mark->path) != NULL ||
+	       !is_unseen(earlier, mark->path) || !is_watched(&guard->marks, mark->path) ||
+	       git_scan_age(scan, mark->path, &when) == GIT_SCAN_NEW;
+}
+
+void guard_take_earlier(struct guard *guard, const struct guard *earlier)
+{
+	struct audit audit = {.guard = guard};
+	struct marks marks = {0};
+	struct err err;
+
+	/* What lies in a root that cannot be opened counts as new. */
+	(void)roots_open(&audit, &err);
+	struct git_scan scan = scan_of(&audit, NULL, GUARD_CALLS, 0);
+	for (size_t i = 0; i < guard->marks.count; i++) {
+		const struct mark *mark = guard->marks.items[i];
+		const bool runs = mark->kind == MARK_DANGER || mark->kind == MARK_LEAD;
+
+		if (mark->kind != MARK_PLACE)
+			mark_copy(&marks, mark,
+				  runs && is_late(guard, earlier, &scan, mark)
+					  ? MARK_LATE
+					  : mark->kind);
+	}
+	for (const struct mark *mark =
+		     earlier != NULL ? marks_next(&earlier->marks, MARK_PLACE, NULL) : NULL;
+	     mark != NULL; mark = marks_next(&earlier->marks, MARK_PLACE, mark))
+		mark_copy(&marks, mark, MARK_PLACE);
+	git_scan_fini(&scan);
+	roots_close(&audit);
+	marks_fini(&guard->marks);
+	guard->marks = marks;
+	if (earlier == NULL || earlier->began_ns < guard->began_ns)
+		guard->began_ns = earlier != NULL ? earlier->began_ns : 0;
+	if (earlier == NULL || earlier->ticked_ns < guard->ticked_ns)
+		guard->ticked_ns = earlier != NULL ? earlier->ticked_ns : 0;
+	guard->earlier = true;
+}
+
+struct audit *audit_open(const struct guard *guard)
 {
 	struct audit *audit;
 
@@ -702,36 +913,41 @@ static bool put_away(const struct git_scan *scan, const char *path, char *away, 
 	return moved;
 }
 
-static char *workspace_of(const struct value *guard)
+/* The folder to which the paths in a result are relative. */
+static const char *workspace_of(const struct guard *guard)
 {
-	char *path = path_of_key(value_text(value_member(guard, "workspace")));
-
-	return path != NULL ? path : memory_copy("/");
+	return guard->workspace != NULL ? guard->workspace : "/";
 }
 
-/* The value of KEY in the object NAME of GUARD or MORE; NULL: neither has it. */
-static const struct value *known_as(const struct value *guard, const struct value *more,
-				    const char *name, const char *key)
-{
-	const struct value *known = value_member(value_member(guard, name), key);
+/* One comparison of what a scan has found with the guard. */
+struct judging {
+	const struct guard *guard;
+	const struct marks *more;
+	struct audit_when when;
+	struct tool_result *result;
+};
 
-	return known != NULL ? known : value_member(value_member(more, name), key);
+/* Is MARK, as it is, in the guard or in what was found since? */
+static bool is_known(const struct judging *judging, const struct mark *mark)
+{
+	const struct marks *guards = &judging->guard->marks;
+
+	return is_same(marks_find(guards, mark->kind, mark->path) != NULL ? guards
+									  : judging->more,
+		       mark);
 }
 
-/* Was KEY there before WHEN? A doubtful one counts as older and is reported. */
-static bool stays(const struct git_scan *scan, const char *key,
-		  const struct git_scan_when *when, const char *workspace,
-		  struct tool_result *result)
+/* Was PATH there before the guard began? A doubtful one counts as older and is told. */
+static bool stays(const struct judging *judging, const struct git_scan *scan,
+		  const char *path)
 {
 	enum git_scan_age age;
 
-	if (when->before_ns == 0)
+	if (judging->when.all.before_ns == 0 || !is_unseen(judging->guard, path))
 		return false;
-	age = git_scan_age(scan, key, when);
-	if (age == GIT_SCAN_DOUBTFUL) {
-		auto_free char *path = path_of_key(key);
-		audit_tell_doubtful(result, workspace, path);
-	}
+	age = git_scan_age(scan, path, &judging->when.all);
+	if (age == GIT_SCAN_DOUBTFUL)
+		audit_tell_doubtful(judging->result, workspace_of(judging->guard), path);
 	return age != GIT_SCAN_NEW;
 }
 
@@ -748,15 +964,12 @@ static bool has_other_names(const struct git_scan *scan, const char *path)
 	       S_ISREG(st.st_mode) && st.st_nlink > 1;
 }
 
-static void judge_one(const struct git_scan *scan, const char *key, const char *workspace,
-		      struct tool_result *result)
+static void judge_one(const struct git_scan *scan, const char *path,
+		      const char *workspace, struct tool_result *result)
 {
 	char away[NAME_MAX + 1];
-	auto_free char *path = path_of_key(key);
 
-	if (path == NULL)
-		audit_tell_failed(result, strerror(EILSEQ));
-	else if (put_away(scan, path, away, sizeof(away)))
+	if (put_away(scan, path, away, sizeof(away)))
 		audit_tell_moved(result, workspace, path, away);
 	else if (errno != EBUSY && errno != EROFS && errno != ENOENT)
 		audit_tell_failed(result, strerror(errno));
@@ -771,74 +984,64 @@ static void judge_one(const struct git_scan *scan, const char *key, const char *
 /* Is there any danger in the repository FOLDER, old or new? */
 static bool has_danger(const struct git_scan *scan, const char *folder)
 {
-	for (void *at = value_first(scan->dangers); folder != NULL && at != NULL;
-	     at = value_next(scan->dangers, at)) {
-		if (path_within(value_key(at), folder))
+	for (const struct mark *mark = marks_next(&scan->found, MARK_DANGER, NULL);
+	     mark != NULL; mark = marks_next(&scan->found, MARK_DANGER, mark)) {
+		if (path_within(mark->path, folder))
 			return true;
 	}
 	return false;
 }
 
-/* Is there a regular file at KEY now? */
-static bool is_file(const struct git_scan *scan, const char *key)
+/* Is there a regular file at PATH now? */
+static bool is_file(const struct git_scan *scan, const char *path)
 {
-	auto_free char *path = path_of_key(key);
 	const char *name;
 	struct stat st;
-
-	if (path == NULL)
-		return false;
 	auto_close int folder = git_scan_open_parent(scan, path, &name);
+
 	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode);
 }
 
 /*
- * Did somebody outside make or change the protected file KEY while no command was
+ * Did somebody outside make or change the protected file of MARK while no command was
  * running? Other agents keep their settings there. Only files count, because the time of
  * a folder may stay the same when a file below it changes.
  */
-static bool is_persons(const struct git_scan *scan, const char *key,
-		       const struct value *print, int64_t before_ns)
+static bool is_persons(const struct git_scan *scan, const struct mark *mark,
+		       int64_t before_ns)
 {
 	const struct git_scan_when when = {.before_ns = before_ns};
 
-	return before_ns > 0 && git_scan_is_name(value_text(print)) &&
-	       is_file(scan, key) && git_scan_age(scan, key, &when) == GIT_SCAN_OLD;
+	return before_ns > 0 && str_starts(str_of(mark->text), STR(GIT_SCAN_NAME)) &&
+	       is_file(scan, mark->path) &&
+	       git_scan_age(scan, mark->path, &when) == GIT_SCAN_OLD;
 }
 
 /*
- * Move aside every danger that SCAN has found and that neither GUARD nor MORE knows,
- * except those that WHEN lets stay. Report this in RESULT.
+ * Move aside every danger and lead that SCAN has found and that the guard does not know,
+ * except those that may stay because of their age. Report this in the result.
  */
-static void audit_judge(const struct value *guard, const struct value *more,
-			const struct git_scan *scan, const struct audit_when *when,
-			struct tool_result *result)
+static void audit_judge(const struct judging *judging, const struct git_scan *scan)
 {
-	if (value_count(scan->dangers) == 0)
-		return;
-	auto_free char *workspace = workspace_of(guard);
-	for (void *at = value_first(scan->dangers); at != NULL;
-	     at = value_next(scan->dangers, at)) {
-		const char *key = value_key(at);
+	static const enum mark_kind judged[] = {MARK_DANGER, MARK_LEAD};
 
-		if (!value_equal(known_as(guard, more, "dangers", key), value_at(at)) &&
-		    !is_persons(scan, key, value_at(at), when->names_before_ns) &&
-		    !stays(scan, key, &when->all, workspace, result))
-			judge_one(scan, key, workspace, result);
-	}
-	/*
-	 * A new pointer makes git run programs of an old repository that was harmless
-	 * until then.
-	 */
-	for (void *at = value_first(scan->leads); at != NULL;
-	     at = value_next(scan->leads, at)) {
-		const char *key = value_key(at);
-
-		if (!value_equal(known_as(guard, more, "leads", key), value_at(at)) &&
-		    has_danger(scan, value_text(value_at(at))) &&
-		    !stays(scan, key, &when->all, workspace, result))
-			judge_one(scan, key, workspace, result);
+	for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+		for (const struct mark *mark = marks_next(&scan->found, judged[i], NULL);
+		     mark != NULL; mark = marks_next(&scan->found, judged[i], mark)) {
+			/*
+			 * A new lead makes git run programs of an old repository that was
+			 * harmless until then.
+			 */
+			if (is_known(judging, mark) ||
+			    (mark->kind == MARK_LEAD && !has_danger(scan, mark->text)) ||
+			    (mark->kind == MARK_DANGER &&
+			     is_persons(scan, mark, judging->when.names_before_ns)) ||
+			    stays(judging, scan, mark->path))
+				continue;
+			judge_one(scan, mark->path, workspace_of(judging->guard),
+				  judging->result);
+		}
 	}
 }
 
@@ -846,30 +1049,15 @@ static void audit_judge(const struct value *guard, const struct value *more,
  * When the scan did not see all folders, report that, or only note it when a whole look
  * follows.
  */
-static void partial_tell(const struct audit *audit, const struct git_scan *scan,
-			 bool is_command, struct tool_result *result)
+static void partial_tell(const struct git_scan *scan, const struct audit_call *call,
+			 struct tool_result *result)
 {
-	if (!scan->partial &&
-	    !(is_command && value_is_true(value_member(audit->guard, "tells"))))
+	if (!scan->partial)
 		return;
-	if (is_command && value_is_true(value_member(audit->guard, "one_call")))
+	if (call->since != NULL && call->is_last)
 		audit_note_partial(result, scan->folders_max);
 	else
 		audit_tell_partial(result, scan->folders_max, scan->missed);
-}
-
-/* Give SCAN, of an audit, the knowledge in GUARD and MORE. */
-static void audit_scan_begin(const struct value *guard, const struct value *more,
-			     struct git_scan *scan)
-{
-	scan->may_mend = true;
-	scan->in_cell = true;
-	scan->inside_ns = value_integer(value_member(guard, "ticked"));
-	scan->known_indexes = value_member(guard, "indexes");
-	scan->more_indexes = value_member(more, "indexes");
-	scan->known_dangers = value_member(guard, "dangers");
-	scan->more_dangers = value_member(more, "dangers");
-	scan->opened = value_member(guard, "opened");
 }
 
 /* Open the roots again when one of them was exchanged. */
@@ -881,13 +1069,16 @@ static bool roots_renew(struct audit *audit, struct err *err)
 	return roots_open(audit, err);
 }
 
-/* Initialise SCAN for the audit of a call. */
-static void near_begin(const struct audit *audit, const struct value *more,
-		       struct git_scan *scan)
+/* A scan after commands have run. */
+static struct git_scan after_of(const struct audit *audit, const struct marks *more,
+				enum guard_walk walk, size_t folders_max)
 {
-	git_scan_init(scan, audit->folders, audit->folder_count);
-	scan->home = audit->home;
-	audit_scan_begin(audit->guard, more, scan);
+	struct git_scan scan = scan_of(audit, more, walk, folders_max);
+
+	scan.may_mend = true;
+	scan.in_cell = true;
+	scan.inside_ns = audit->guard->ticked_ns;
+	return scan;
 }
 
 /*
@@ -927,7 +1118,7 @@ static bool left_stays(const struct git_scan *scan, const char *key, const char 
 	return strcmp(now, file) == 0;
 }
 
-void audit_find_left(struct audit *audit, const struct value *more, int64_t since_ns,
+void audit_find_left(struct audit *audit, const struct marks *more, int64_t since_ns,
 		     struct tool_result *result)
 {
 	struct git_scan found;
@@ -935,11 +1126,9 @@ void audit_find_left(struct audit *audit, const struct value *more, int64_t sinc
 
 	if (audit == NULL || !roots_renew(audit, &err))
 		return;
-	near_begin(audit, more, &found);
-	deep_begin(audit->guard, &found);
+	found = after_of(audit, more, GUARD_CALLS, GIT_SCAN_FOLDERS_CALL);
 	found.left_ns = since_ns;
-	git_scan_watch(&found, value_member(more, "watched"));
-	(void)scan(audit, &found, &err);
+	(void)git_scan_run(&found, &err);
 	audit_note_left(result, found.left);
 	git_scan_fini(&found);
 }
@@ -952,9 +1141,8 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 
 	if (audit == NULL || !roots_renew(audit, &err))
 		return;
-	auto_free char *workspace = workspace_of(audit->guard);
-	git_scan_init(&scan, audit->folders, audit->folder_count);
-	scan.may_mend = true;
+	const char *workspace = workspace_of(audit->guard);
+	scan = after_of(audit, NULL, GUARD_CALLS, 0);
 	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
 		auto_free char *path = path_of_key(value_key(at));
 		const char *file = value_text(value_member(value_at(at), "file"));
@@ -974,50 +1162,9 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 	git_scan_fini(&scan);
 }
 
-static bool audit_look_whole(const struct audit *audit, const struct value *more,
-			     enum audit_reach reach, struct tool_result *result,
-			     struct err *err);
-
-void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
-	       const struct timespec *since, int64_t quiet_ns, struct tool_result *result)
-{
-	const struct audit_when when = {.names_before_ns = quiet_ns};
-	struct git_scan found;
-	struct err err = {0};
-	bool fine = true;
-
-	if (audit == NULL)
-		return;
-	fine = roots_renew(audit, &err);
-	near_begin(audit, more, &found);
-	if (reach == AUDIT_NEAR)
-		deep_begin(audit->guard, &found);
-	found.wants_files = since != NULL;
-	if (since != NULL) {
-		found.since = *since;
-		found.left_ns = clock_ns(since);
-	}
-	if (fine)
-		git_scan_watch(&found, value_member(more, "watched"));
-	fine = fine && scan(audit, &found, &err);
-	/* Dangers that were found are moved aside even when not all folders were seen. */
-	audit_judge(audit->guard, more, &found, &when, result);
-	if (reach != AUDIT_NEAR)
-		fine = audit_look_whole(audit, more, reach, result, &err) && fine;
-	if (!fine)
-		audit_tell_failed(result, err.text);
-	partial_tell(audit, &found, since != NULL, result);
-	if (value_count(found.files) > 0) {
-		auto_free char *workspace = workspace_of(audit->guard);
-		audit_tell_files(found.files, workspace, result);
-	}
-	audit_note_left(result, found.left);
-	git_scan_fini(&found);
-}
-
 /*
  * The look that walks through trees of any size, for one second of work at most.
- * audit_begin may not have seen all of these trees, so the age of a file decides whether
+ * The guard may not have seen all of these trees, so the age of a file may decide whether
  * it is new.
  * Repositories are judged one after the other, so that a tree with thousands of them
  * takes no more memory than one.
@@ -1026,55 +1173,72 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 /* A person waits for this look at the end of a program or session. */
 enum { WHOLE_MS = 1000 };
 
-struct whole {
-	const struct audit *audit;
-	const struct value *more;
-	struct audit_when when;
-	struct tool_result *result;
-};
-
 static void each_repository(struct git_scan *scan, void *context)
 {
-	const struct whole *whole = context;
-
-	audit_judge(whole->audit->guard, whole->more, scan, &whole->when, whole->result);
+	audit_judge(context, scan);
 }
 
 /*
- * The whole look (REACH is not AUDIT_NEAR) with AUDIT's roots, which are open. False: a
- * part could not be looked at.
+ * The whole look with AUDIT's roots, which are open. False: a part could not be looked
+ * at.
  */
-static bool audit_look_whole(const struct audit *audit, const struct value *more,
-			     enum audit_reach reach, struct tool_result *result,
-			     struct err *err)
+static bool audit_look_whole(const struct audit *audit, const struct audit_call *call,
+			     struct tool_result *result, struct err *err)
 {
-	const struct value *guard = audit->guard;
-	struct whole whole = {.audit = audit, .more = more, .result = result};
-	struct git_scan scan;
+	struct git_scan scan = after_of(audit, call->more,
+					call->reach == AUDIT_ALL ? GUARD_UNDO : GUARD_PART,
+					GIT_SCAN_FOLDERS_WHOLE);
+	struct judging judging = {
+		.guard = audit->guard,
+		.more = call->more,
+		.when.all = {.before_ns = audit->guard->ticked_ns,
+			     .places = &audit->guard->marks},
+		.result = result,
+	};
 
-	/*
-	 * When audit_begin has seen all, every danger that the guard does not know is
-	 * new.
-	 */
-	if (reach == AUDIT_ALL || !value_is_true(value_member(guard, "complete")))
-		whole.when.all = (struct git_scan_when){
-			.before_ns = value_integer(value_member(guard, "ticked")),
-			.places = value_member(guard, "places"),
-		};
-	git_scan_init(&scan, audit->folders, audit->folder_count);
-	scan.home = audit->home;
-	audit_scan_begin(guard, more, &scan);
-	scan.deep = value_member(guard, reach == AUDIT_ALL ? "roots" : "whole");
-	scan.folders_max = GIT_SCAN_FOLDERS_WHOLE;
-	scan.when = whole.when.all;
+	scan.part = GIT_SCAN_WALKS;
+	scan.work_ms = WHOLE_MS;
+	scan.when = judging.when.all;
 	scan.each = each_repository;
-	scan.context = &whole;
-	git_scan_whole(&scan, WHOLE_MS);
+	scan.context = &judging;
+	const bool fine = git_scan_run(&scan, err);
 	audit_end_doubtful(result);
 	if (scan.partial)
 		audit_tell_partial(result, scan.folders, scan.missed);
-	const bool fine = scan.trouble.text[0] == '\0' ||
-			  err_set(err, scan.trouble.code, "%s", scan.trouble.text);
 	git_scan_fini(&scan);
 	return fine;
+}
+
+void audit_run(struct audit *audit, const struct audit_call *call, struct tool_result *result)
+{
+	struct git_scan found;
+	struct err err = {0};
+	bool fine = true;
+
+	if (audit == NULL)
+		return;
+	fine = roots_renew(audit, &err);
+	/* A whole look walks through the small roots too. */
+	found = after_of(audit, call->more, GUARD_CALLS,
+			 call->reach == AUDIT_NEAR ? GIT_SCAN_FOLDERS_CALL : 0);
+	found.wants_files = call->since != NULL;
+	if (call->since != NULL) {
+		found.since = *call->since;
+		found.left_ns = clock_ns(call->since);
+	}
+	fine = fine && git_scan_run(&found, &err);
+	/* Dangers that were found are moved aside even when not all folders were seen. */
+	const struct judging judging = {.guard = audit->guard,
+					.more = call->more,
+					.when.names_before_ns = call->quiet_ns,
+					.result = result};
+	audit_judge(&judging, &found);
+	if (call->reach != AUDIT_NEAR)
+		fine = audit_look_whole(audit, call, result, &err) && fine;
+	if (!fine)
+		audit_tell_failed(result, err.text);
+	partial_tell(&found, call, result);
+	audit_tell_files(&found.found, workspace_of(audit->guard), result);
+	audit_note_left(result, found.left);
+	git_scan_fini(&found);
 }

@@ -5,36 +5,32 @@
  * each call that could write, when none of its processes is left. It moves such a file
  * aside, never deletes it, and reports it.
  *
- * The audit compares with the guard, an object that is made once with the cell. Its
- * members: `workspace`, `roots`, `watched`, `files` and `opened` (lists of paths; the
- * protected names in `opened`, and those above such a name, may be written), `deep` (the
- * roots that each audit walks through, `folders` folders at most), `whole` (the roots
- * that a whole look walks through), `complete` (true: audit_begin has seen all of these),
- * `tells` (true: it has not, and the audits do not try), `one_call` (true: a whole look
- * follows when a command's audit has not seen all), `began` (nanoseconds, wall clock:
- * older files were there before), `ticked` (the same by the kernel's clock for files:
- * only older files were certainly there before), `dangers` (path -> fingerprint),
- * `indexes` (only to save time), `leads` (scan.h), and, when not all was seen,
- * `places` (folders near the root -> inode: a folder with the same path and inode was not
- * moved since).
+ * The rule is one scan compared with one set. The set of marks that the scan of the
+ * beginning has found is the guard. An audit scans again, and each danger or lead that is
+ * new or differs is put aside. The names that the view binds read-only are of the same
+ * set.
  *
- * Repositories deep in a workspace are found while the cell runs, by the checkpoints of
- * undo. They are in `more`, an object with `watched`, `dangers` and `indexes`, which goes
- * to the worker with each call (keeper.c).
+ * A scan looks at the tops of the roots and at all that is watched, and then walks
+ * through whole roots. How far depends on the root, because an audit after each call must
+ * not read a large tree: a root of up to GIT_SCAN_FOLDERS_CALL folders is walked by each
+ * audit, a larger one by the last look of the session (session/running.c), and one in
+ * which the looks of undo walk only when these have failed. What these looks find on
+ * their way is a set too, which goes to the worker with each call: `more` (keeper.c).
+ *
+ * A root that the guard itself has not seen whole has files that it does not know. Their
+ * age decides then: what was there before the guard began stays.
  *
  * Of a nested repository only the dangerous files are moved aside, each in its own
  * folder, and not the repository: the agent's commits in it stay where they are, and a
  * rename in one folder works behind any pin. Repositories that lie deep and that no
  * index names are audited and not bound, because a build must be able to remove its
- * checkouts, and each bind mount would be copied into every worker. Where no
- * checkpoint finds them, scan.c looks; where a tree is too large for that with every
- * call, a whole look follows at the end, for which session/running.c asks.
+ * checkouts, and each bind mount would be copied into every worker.
  *
  * The audit compares the time of the last change of an inode and not that of its
  * content, which a command could set. Configurations and pointers are compared by what
  * they say.
  *
- * The cell of an undo may write the files that its steps have changed (`opened`). The
+ * The cell of an undo may write the files that its steps have changed (MARK_OPENED). The
  * audit also finds locks and temporary files of a killed git. The front judges them,
  * because it sees the processes of the machine (session/left.c), and a fresh worker
  * removes them.
@@ -44,10 +40,57 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "guard/scan.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>
 #include <time.h>
+
+/* Which look walks through a root: each one, and those of the lines above it. */
+enum guard_walk {
+	GUARD_CALLS, /* the audit of each call; it has few folders */
+	GUARD_LAST,  /* the last look; the guard knows all that was there */
+	GUARD_PART,  /* the last look; the guard has not seen all folders */
+	/* one that is asked to, because the looks of undo find the repositories */
+	GUARD_UNDO,
+};
+
+struct guard {
+	char *workspace, *home; /* HOME: of the user, or NULL */
+	struct guard_root {
+		char *path;
+		enum guard_walk walk;
+	} * roots;
+	size_t root_count;
+	int64_t began_ns; /* wall clock: older files were there before */
+	/*
+	 * the same by the kernel's clock for files, which goes in steps: only older files
+	 * were certainly there before
+	 */
+	int64_t ticked_ns;
+	/*
+	 * The guard began with that of an earlier front, which has died. What that one did
+	 * not know is of unknown age.
+	 */
+	bool earlier;
+	struct marks marks;
+};
+
+void guard_free(struct guard *guard); /* NULL is fine */
+void guard_add_root(struct guard *guard, const char *path, enum guard_walk walk);
+/* Has GUARD (or NULL) a root of this kind? */
+bool guard_has(const struct guard *guard, enum guard_walk walk);
+/* GUARD as a JSON object, for the worker and for a later front; and back. */
+struct value *guard_print(const struct guard *guard);
+struct guard *guard_parse(const struct value *object); /* NULL: OBJECT is none */
+/*
+ * GUARD, of the present files, becomes the guard with which a front began that has died:
+ * dangers that EARLIER does not know become MARK_LATE, unless EARLIER could not see them
+ * and they were there. EARLIER NULL: nothing is known, so all count as late.
+ */
+void guard_take_earlier(struct guard *guard, const struct guard *earlier);
+/* Add to GUARD, of folders that a person has granted, all that CELL's own guard has. */
+void guard_join(struct guard *guard, const struct guard *cell);
 
 struct audit;
 
@@ -61,48 +104,55 @@ struct audit;
 #define LEFT_FOUND "left"
 
 /*
- * Add `dangers`, as they are now, to GUARD, which has the other members. `repositories`
- * and `held` are added for the caller that binds them. Repositories far down in a root of
- * `deep` are not among these; the paths of their folders are in `nested`. `partial` is
- * set when such a root has too many folders, and `seen` is the number of folders that
- * were read.
+ * Add to GUARD the marks of all that is there now, and settle the walk of each root that
+ * is not GUARD_UNDO. FOLDERS: how many of them are read of one root.
  */
-bool audit_begin(struct value *guard, struct err *err);
+bool audit_begin(struct guard *guard, size_t folders, struct err *err);
 
 /*
- * For the front: fill MORE, whose `watched` are folders that a first look found. Its
- * `dangers` become the files there that are dangerous now and were so before the guard
- * began. RAN: something of the session has run, so a file that changed in that very clock
- * tick counts as changed later.
+ * MORE has folders to watch, which a first look found. Add the dangers there that are
+ * not in GUARD and were there before it began. RAN: something of the session has run, so
+ * a file that changed in that very clock tick counts as changed later.
  */
-bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
+bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 		      struct err *err);
 
 /*
  * Make what a worker needs for its audits, with the roots of GUARD opened before any call
  * waits. GUARD stays the caller's. GUARD NULL (nothing may be written): returns NULL.
  */
-struct audit *audit_open(const struct value *guard);
+struct audit *audit_open(const struct guard *guard);
 void audit_close(struct audit *audit);
 
 enum audit_reach {
-	AUDIT_NEAR,  /* at the end of each call: searches the roots in `deep`, if any */
-	AUDIT_WHOLE, /* also the roots in `whole`, for one second of work at most */
-	AUDIT_ALL,   /* like AUDIT_WHOLE, with all roots, even those that undo looks at */
+	AUDIT_NEAR,  /* at the end of each call: walks through roots of GUARD_CALLS */
+	AUDIT_WHOLE, /* walks also through larger roots, for one second of work at most */
+	AUDIT_ALL,   /* like AUDIT_WHOLE, through all roots */
+};
+
+/* What an audit is asked. */
+struct audit_call {
+	const struct marks *more; /* or NULL */
+	enum audit_reach reach;
+	const struct timespec *since; /* the beginning of a command; NULL: it is none */
+	/*
+	 * At this time (wall clock; 0: unknown) everything of the session had been
+	 * audited, and nothing of it was running. A protected file that is older was made
+	 * by a person.
+	 */
+	int64_t quiet_ns;
+	/* when the audit of a command has not seen all folders, a whole look follows */
+	bool is_last;
 };
 
 /*
  * In a worker, when nothing else of the call runs: compare with the guard (AUDIT NULL: do
- * nothing) and with MORE (or NULL), and move new dangers aside. RESULT reports this in
- * `denials` and `quarantined`, and after a command (SINCE, its beginning, is not NULL) in
- * `changed_autoexec`. When the audit cannot be made, RESULT becomes failed and says so.
- *
- * QUIET_NS (wall clock; 0: unknown): at this time everything of the session had been
- * audited, and nothing of it was running. A protected file that is older was made by a
- * person.
+ * nothing) and with `more`, and move new dangers aside. RESULT reports this in `denials`
+ * and `quarantined`, and after a command in `changed_autoexec`. When the audit cannot be
+ * made, RESULT says so.
  */
-void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
-	       const struct timespec *since, int64_t quiet_ns, struct tool_result *result);
+void audit_run(struct audit *audit, const struct audit_call *call,
+	       struct tool_result *result);
 
 /*
  * Locks and temporary files that a killed git leaves are removed, because nobody needs
@@ -114,7 +164,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
  * Step one: note in RESULT's details (audit_note_left) the files of this kind that have
  * come since SINCE_NS, in the folders that the audit of a call looks at.
  */
-void audit_find_left(struct audit *audit, const struct value *more, int64_t since_ns,
+void audit_find_left(struct audit *audit, const struct marks *more, int64_t since_ns,
 		     struct tool_result *result);
 /*
  * Step two: remove the files in LEFT, an object like `left` of git_scan, if they are

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
+#include "base/value.h"
 #include "guard/readers.h"
 #include "guard/scan.h"
 #include "policy/autoexec.h"
@@ -34,26 +35,29 @@ struct git_folder {
 	bool sha256;
 };
 
-/* Writes down findings: paths as keys, and fingerprints. */
+/* Writes down findings: paths and fingerprints. */
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
 
-/* The record of the index or folder KEY from an earlier scan; NULL: none. */
-static const struct value *known_index(const struct git_scan *scan, const char *key)
+/* The mark of an earlier scan; NULL: none. */
+static const struct mark *known_mark(const struct git_scan *scan, enum mark_kind kind,
+				     const char *path)
 {
-	const struct value *known = value_member(scan->known_indexes, key);
+	const struct mark *known = marks_find(scan->known, kind, path);
 
-	return known != NULL ? known : value_member(scan->more_indexes, key);
+	return known != NULL ? known : marks_find(scan->more, kind, path);
 }
 
-/*
- * Add KEY to LIST, an object of the scan, unless it is there: false when the search of a
- * root in `deep` has found it, else true.
- */
-static void note(const struct git_scan *scan, struct value **list, const char *key)
+/* Find PATH unless it was found before. */
+static void note(struct git_scan *scan, enum mark_kind kind, const char *path)
 {
-	if (value_member(*list, key) == NULL)
-		value_set_boolean(git_scan_list(list), key, !scan->goes_through);
+	if (marks_find(&scan->found, kind, path) == NULL)
+		marks_add(&scan->found, kind, path, STR(""))->deep = scan->goes_through;
+}
+
+static void found_danger(struct git_scan *scan, const char *path, const char *fingerprint)
+{
+	(void)marks_add(&scan->found, MARK_DANGER, path, str_of(fingerprint));
 }
 
 static void status_print(const struct stat *st, struct buf *out)
@@ -74,8 +78,7 @@ static void mark(const struct scan_look *look, const char *name, const char *fin
 
 	buf_init(&path, NAME_TEXT_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
-	auto_free char *key = path_key(path.data);
-	value_set_text(git_scan_list(&look->scan->dangers), key, fingerprint);
+	found_danger(look->scan, path.data, fingerprint);
 	buf_fini(&path);
 }
 
@@ -258,28 +261,19 @@ enum {
 	PREFIX_ROOM = 64, /* the first part of a path in the table */
 };
 
-/* The beginning of the fingerprint of a protected name. */
-#define PRINT "name "
-
-bool git_scan_is_name(const char *fingerprint)
-{
-	return str_starts(str_of(fingerprint), STR(PRINT));
-}
-
 /*
  * May PATH, which is NAME or below it, be written because the policy names a place
  * between the two as writable?
  */
 static bool is_opened(const struct git_scan *scan, const char *name, const char *path)
 {
-	auto_free char *name_key = path_key(name);
-	auto_free char *key = path_key(path);
+	auto_free char *at = memory_copy(path);
+	const size_t least = strlen(name);
 
-	for (size_t i = 0; i < value_count(scan->opened); i++) {
-		const char *place = value_text(value_item(scan->opened, i));
-
-		if (path_within(place, name_key) && path_within(key, place))
+	while (strlen(at) >= least && at[0] != '\0') {
+		if (marks_find(scan->known, MARK_OPENED, at) != NULL)
 			return true;
+		at[path_base_name(at) - at - 1] = '\0';
 	}
 	return false;
 }
@@ -402,11 +396,11 @@ static bool print_of(const struct scan_look *look, const char *name, const char 
 	return true;
 }
 
-static const char *known_print(const struct git_scan *scan, const char *key)
+static const char *known_print(const struct git_scan *scan, const char *path)
 {
-	const char *known = value_text(value_member(scan->known_dangers, key));
+	const struct mark *known = known_mark(scan, MARK_DANGER, path);
 
-	return known != NULL ? known : value_text(value_member(scan->more_dangers, key));
+	return known != NULL ? known->text : NULL;
 }
 
 /*
@@ -414,7 +408,7 @@ static const char *known_print(const struct git_scan *scan, const char *key)
  */
 static const char *content_in(const char *print)
 {
-	const size_t size = strlen(PRINT) + HASH_HEX + 1;
+	const size_t size = strlen(GIT_SCAN_NAME) + HASH_HEX + 1;
 
 	return print != NULL && strlen(print) == size + HASH_HEX ? print + size : "";
 }
@@ -432,8 +426,7 @@ static bool has_twin(const struct git_scan *scan, const char *row, const char *c
 		if (snprintf(path, sizeof(path), "%s/%s", scan->roots[i].path, row) >=
 		    (int)sizeof(path))
 			continue;
-		auto_free char *key = path_key(path);
-		const char *there = content_in(known_print(scan, key));
+		const char *there = content_in(known_print(scan, path));
 		found = there[0] != '\0' &&
 			(content[0] == '\0' || strcmp(there, content) == 0);
 	}
@@ -453,11 +446,6 @@ static bool is_read_only(const struct scan_look *look, const char *name)
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }
 
-static void set_print(struct git_scan *scan, const char *key, const char *print)
-{
-	value_set_text(git_scan_list(&scan->dangers), key, print);
-}
-
 /* Mark NAME in LOOK, with the status ST and no symlink, as protected by ROW. */
 static void mark_name(const struct scan_look *look, const char *name,
 		      const struct stat *st, const char *row)
@@ -471,25 +459,24 @@ static void mark_name(const struct scan_look *look, const char *name,
 	buf_init(&text, 2 * PATH_MAX);
 	(void)buf_addf(&text, "%s/%s", look->path, name);
 	auto_free char *path = buf_take(&text);
-	auto_free char *key = path_key(path);
-	const char *known = known_print(scan, key);
+	const char *known = known_print(scan, path);
 	if (is_opened(scan, path, path) ||
 	    !print_of(look, name, path, st, TELLS_STATUS, status))
 		return;
-	note(scan, &scan->held, key);
-	(void)buf_addf(&text, PRINT "%s ", status);
+	note(scan, MARK_HELD, path);
+	(void)buf_addf(&text, GIT_SCAN_NAME "%s ", status);
 	if (known != NULL && str_starts(str_of(known), buf_str(&text))) {
-		set_print(scan, key, known);
+		found_danger(scan, path, known);
 	} else if (scan->in_cell && known == NULL && !has_twin(scan, row, "")) {
 		/* The file is new, so its content does not matter. */
-		set_print(scan, key, text.data);
+		found_danger(scan, path, text.data);
 	} else if (print_of(look, name, path, st, TELLS_CONTENT, content)) {
 		(void)buf_adds(&text, content);
 		/* A file with its old content again counts as unchanged. */
 		if (strcmp(content_in(known), content) == 0)
-			set_print(scan, key, known);
+			found_danger(scan, path, known);
 		else if (!scan->in_cell || !has_twin(scan, row, content))
-			set_print(scan, key, text.data);
+			found_danger(scan, path, text.data);
 	}
 	buf_fini(&text);
 }
@@ -505,17 +492,16 @@ static bool mark_link(const struct scan_look *look, const char *name, struct buf
 	struct git_scan *scan = look->scan;
 	const ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
 	const struct str to = {target, size > 0 ? (size_t)size : 0};
-	char hex[HASH_HEX + 1], print[sizeof(PRINT) + HASH_HEX + sizeof("link ")];
+	char hex[HASH_HEX + 1], print[sizeof(GIT_SCAN_NAME) + HASH_HEX + sizeof("link ")];
 	struct buf path;
 
 	hash_text(to, hex);
-	(void)snprintf(print, sizeof(print), PRINT "link %s", hex);
+	(void)snprintf(print, sizeof(print), GIT_SCAN_NAME "link %s", hex);
 	buf_init(&path, 2 * PATH_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
-	auto_free char *key = path_key(path.data);
+	const char *known = known_print(scan, path.data);
+	found_danger(scan, path.data, print);
 	buf_fini(&path);
-	const char *known = known_print(scan, key);
-	set_print(scan, key, print);
 	if (scan->in_cell && (known == NULL || strcmp(known, print) != 0))
 		return false;
 	auto_close int fd = openat(look->fd, name, O_PATH | O_CLOEXEC);
@@ -629,7 +615,7 @@ void git_scan_protected(const struct scan_look *look, bool is_root)
 /* Names that are only reported. */
 
 struct changed {
-	struct value *list; /* list of paths */
+	struct marks *list; /* MARK_CHANGED */
 	unsigned depth;     /* levels of folders still to be searched */
 	bool folder_changed;
 };
@@ -641,13 +627,13 @@ static bool is_changed(const struct git_scan *scan, const struct stat *st)
 		st->st_ctim.tv_nsec >= scan->since.tv_nsec);
 }
 
-static void list_name(const struct scan_look *look, const char *name, struct value *list)
+static void list_name(const struct scan_look *look, const char *name, struct marks *list)
 {
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
 	if (buf_addf(&path, "%s/%s", look->path, name))
-		value_append(list, value_new_text(path.data));
+		(void)marks_add(list, MARK_CHANGED, path.data, STR(""));
 	buf_fini(&path);
 }
 
@@ -691,31 +677,25 @@ static void changed_below(const struct scan_look *look, const char *name,
 	scan_look_names(&folder, each_file, &below);
 }
 
-static struct value *files_of(struct git_scan *scan)
-{
-	if (scan->files == NULL)
-		scan->files = value_new_array();
-	return scan->files;
-}
-
 static void report_folder(const struct scan_look *look, const struct autoexec *row)
 {
-	auto_value struct value *list = value_new_array();
+	struct marks list = {0};
 	struct changed changed = {
-		.list = list,
+		.list = &list,
 		.depth = row->kind == AUTOEXEC_TREE ? REPORTED_DEPTH : 0,
 	};
 	char text[PREFIX_ROOM + 64];
-	size_t count;
 
 	changed_below(look, row->name, &changed);
-	count = value_count(list);
-	for (size_t i = 0; count <= LISTED_OF_FOLDER && i < count; i++)
-		value_append(files_of(look->scan), value_ref(value_item(list, i)));
-	if (count <= LISTED_OF_FOLDER)
-		return;
-	(void)snprintf(text, sizeof(text), "%s/* (%zu files)", row->name, count);
-	list_name(look, text, files_of(look->scan));
+	for (size_t i = 0; list.count <= LISTED_OF_FOLDER && i < list.count; i++)
+		(void)marks_add(&look->scan->found, MARK_CHANGED, list.items[i]->path,
+				STR(""));
+	if (list.count > LISTED_OF_FOLDER) {
+		(void)snprintf(text, sizeof(text), "%s/* (%zu files)", row->name,
+			       list.count);
+		list_name(look, text, &look->scan->found);
+	}
+	marks_fini(&list);
 }
 
 static void report_file(const struct scan_look *look, const struct autoexec *row)
@@ -736,7 +716,7 @@ static void report_file(const struct scan_look *look, const struct autoexec *row
 	}
 	if (scan_look_stat(&there, name, &st) && !S_ISDIR(st.st_mode) &&
 	    is_changed(look->scan, &st))
-		list_name(&there, name, files_of(look->scan));
+		list_name(&there, name, &look->scan->found);
 }
 
 /* May the name be written, because the policy names it? */
@@ -769,6 +749,164 @@ void git_scan_file(const struct scan_look *look, const char *name)
 		else
 			report_folder(look, row);
 	}
+}
+
+/*
+ * Finds the files that a killed git leaves in a git folder: locks, which stop every
+ * later git, and temporary files. A git that ends normally removes them.
+ */
+
+/* The most items of one scan; a later scan finds the rest. */
+enum { LEFT_MAX = 256 };
+
+/*
+ * Temporary files that are no locks, by the beginning of their name. They stop no other
+ * git.
+ */
+static const struct {
+	const char *folder, *begins;
+} temporary[] = {
+	{"", "packed-refs.new"},
+	{"", "index.stash."},
+	{"info", "refs_"},
+	{"objects", "tmp_"},
+	{"objects/??", "tmp_obj_"},
+	{"objects/info", "packs_"},
+	{"objects/info/commit-graphs", "tmp_graph_"},
+	{"objects/pack", "tmp_"},
+	{"objects/pack", ".tmp-"},
+};
+
+bool git_scan_is_lock(const char *name)
+{
+	/* No reference can have such a name, because git refuses the ending. */
+	return str_ends(str_of(name), STR(".lock")) || strcmp(name, "gc.pid") == 0;
+}
+
+static bool is_left(const char *folder, const char *name)
+{
+	/* In `objects` there are locks only near the top. */
+	if (git_scan_is_lock(name))
+		return strcmp(folder, "objects/??") != 0;
+	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++) {
+		if (strcmp(temporary[i].folder, folder) == 0 &&
+		    strncmp(temporary[i].begins, name, strlen(temporary[i].begins)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * LOOK is the subfolder FOLDER of a git folder ("": its top; "objects/??": one of these
+ * folders). Add NAME to `left` when it is a file that a killed git may have left since
+ * `left_ns`.
+ */
+static void left_note(const struct scan_look *look, const char *folder, const char *name)
+{
+	struct git_scan *scan = look->scan;
+	char path[PATH_MAX], file[GIT_SCAN_FILE];
+	struct stat st;
+
+	if (scan->left_ns == 0 || !is_left(folder, name) ||
+	    value_count(scan->left) >= LEFT_MAX || !scan_look_stat(look, name, &st) ||
+	    !S_ISREG(st.st_mode) || clock_ns(&st.st_ctim) < scan->left_ns ||
+	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+		return;
+	auto_free char *key = path_key(path);
+	struct value *left = value_new_object();
+	git_scan_print_file(&st, file);
+	value_set_text(left, "file", file);
+	value_set_boolean(left, "shared", strstr(path, "/worktrees/") != NULL);
+	if (scan->left == NULL)
+		scan->left = value_new_object();
+	value_set(scan->left, key, left);
+}
+
+/*
+ * Finds new repositories inside a git folder, where other looks do not go. A symlink
+ * elsewhere may lead to such a repository, and git uses it there like any other. Git
+ * makes no repositories in its folder, and no symlinks either, through which other
+ * programs (git-lfs) would write. Objects are in some 256 folders; only those that have
+ * changed since the commands began are opened.
+ */
+
+enum {
+	INSIDE_DEPTH = 64,
+	/* in one git folder; other programs may keep folders there */
+	INSIDE_FOLDERS = 4096,
+};
+
+struct inside {
+	unsigned repository, depth; /* depth of repositories, and of folders */
+	size_t *seen;
+	bool of_objects; /* the names are those in `objects` */
+	bool in_objects; /* the names are those in a folder of `objects` */
+	/* a folder above has changed, so this one may have been moved here */
+	bool moved;
+};
+
+/* Is NAME a folder that other functions look at completely? */
+static bool has_own_look(const char *name)
+{
+	return str_among("modules worktrees logs refs rr-cache", str_of(name));
+}
+
+/*
+ * Is NAME a folder? These checks are not counted in `looks`, because there are many
+ * folders and nearly all are unchanged.
+ */
+static bool is_folder(const struct scan_look *look, const char *name, struct stat *st)
+{
+	return (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||
+		(errno == EACCES && scan_look_stat(look, name, st))) &&
+	       S_ISDIR(st->st_mode);
+}
+
+static void each_inside(const struct scan_look *look, const char *name, void *context)
+{
+	const struct inside *above = context;
+	struct git_scan *scan = look->scan;
+	struct inside inside = *above;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (above->in_objects)
+		left_note(look, "objects/??", name);
+	if (look->type == DT_LNK && above->depth > 0 && !scan_look_is_aside(name) &&
+	    scan_look_stat(look, name, &st) && clock_ns(&st.st_ctim) >= scan->inside_ns)
+		scan_look_mark_stat(look, name, &st);
+	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
+	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))
+		return;
+	const bool changed = above->moved || clock_ns(&st.st_ctim) >= scan->inside_ns;
+	if (!changed && (above->of_objects || st.st_nlink == 2))
+		return;
+	if (above->depth >= INSIDE_DEPTH || (*above->seen)++ >= INSIDE_FOLDERS) {
+		if (changed)
+			(void)scan_look_trouble(look, E2BIG, name);
+		return;
+	}
+	auto_close int fd = scan_look_enter(look, name, path);
+	if (fd < 0)
+		return;
+	const struct scan_look below = {scan, fd, path, DT_DIR};
+	inside.depth++;
+	inside.in_objects = above->of_objects;
+	inside.of_objects = above->depth == 0 && strcmp(name, "objects") == 0;
+	inside.moved = changed && !inside.of_objects;
+	if (changed)
+		git_scan_worktree(scan, fd, path, above->repository);
+	scan_look_names(&below, each_inside, &inside);
+}
+
+/* Find repositories that a command has put into the git folder LOOK. */
+static void look_inside(const struct scan_look *look, unsigned depth)
+{
+	size_t seen = 0;
+	struct inside inside = {.repository = depth + 1, .seen = &seen};
+
+	if (look->scan->inside_ns > 0)
+		scan_look_names(look, each_inside, &inside);
 }
 
 /*
@@ -811,7 +949,7 @@ static const struct place {
 
 struct reading {
 	const struct place *place;
-	struct value *list;
+	struct buf *list;
 	bool top;
 };
 
@@ -856,20 +994,17 @@ static void each_entry(const struct scan_look *look, const char *name, void *con
 	const struct reading *reading = context;
 	int type = look->type;
 	struct stat st;
-	struct buf text;
 
-	git_scan_left(look, reading->top ? "" : reading->place->name, name);
+	left_note(look, reading->top ? "" : reading->place->name, name);
 	if (type == DT_UNKNOWN && scan_look_stat(look, name, &st))
 		type = (int)IFTODT(st.st_mode);
 	const bool repositorys = reading->place->deep && is_repositorys(name);
 	if (!repositorys && (type == DT_LNK ? !is_way(look, name, reading)
 					    : type != DT_DIR || !reading->place->deep))
 		return;
-	buf_init(&text, 2 * NAME_MAX);
-	(void)buf_addf(&text, "%s%s", name, type == DT_DIR && !repositorys ? "/" : "");
-	auto_free char *key = path_key(text.data);
-	value_append(reading->list, value_new_text(key));
-	buf_fini(&text);
+	if (!buf_addf(reading->list, "%s%s%c", name,
+		      type == DT_DIR && !repositorys ? "/" : "", '\0'))
+		(void)scan_look_trouble(look, E2BIG, name);
 }
 
 /*
@@ -899,31 +1034,59 @@ static bool was_changed(const struct scan_look *look)
 	       clock_ns(&st.st_ctim) >= look->scan->left_ns;
 }
 
-/*
- * The names of a folder, remembered like the gitlinks of an index. The caller frees the
- * value.
- */
-static struct value *entries(const struct scan_look *look, const struct place *place,
-			     bool top)
+/* The text that begins with STAMP of an earlier mark of names; empty when it is outdated. */
+static struct str known_names(const struct git_scan *scan, const char *path,
+			      const char *stamp)
 {
+	const struct mark *known = known_mark(scan, MARK_NAMES, path);
+
+	return known != NULL && strcmp(known->text, stamp) == 0
+		       ? (struct str){known->text, known->size}
+		       : STR("");
+}
+
+/*
+ * Remember NAMES, which begins with a stamp, for later scans of the index or folder PATH.
+ * Nobody asks for those that an audit has read, and after an error some may be missing.
+ */
+static void names_keep(struct git_scan *scan, const char *path, struct str names)
+{
+	if (!scan->in_cell && scan->trouble.text[0] == '\0')
+		(void)marks_add(&scan->found, MARK_NAMES, path, names);
+}
+
+/* The name behind NAME, or the first one when NAME is NULL; NULL at the end of NAMES. */
+static const char *names_next(struct str names, const char *name)
+{
+	const char *end = names.data + names.size;
+
+	if (name == NULL)
+		name = names.data; /* the stamp */
+	name += name < end ? strlen(name) + 1 : 0;
+	return name < end ? name : NULL;
+}
+
+/* The stamp and the names of a folder; READ holds them when they are not known. */
+static struct str entries(const struct scan_look *look, const struct place *place,
+			  bool top, struct buf *read)
+{
+	struct str names = STR("");
 	char stamp[STAMP_BYTES];
 
 	if (!print_stamp(look, stamp))
-		return NULL;
-	auto_free char *key = path_key(look->path);
-	const struct value *known = known_index(look->scan, key);
-	struct value *list;
-	if (!was_changed(look) && str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
-		list = value_copy(known);
-	} else {
-		list = value_new_array();
-		struct reading reading = {place, list, top};
-		value_append(list, value_new_text(stamp));
-		scan_look_names(look, each_entry, &reading);
+		return names;
+	if (!was_changed(look))
+		names = known_names(look->scan, look->path, stamp);
+	if (names.size == 0) {
+		const struct reading reading = {place, read, top};
+
+		(void)buf_add(read, stamp, strlen(stamp) + 1);
+		scan_look_names(look, each_entry, (void *)(uintptr_t)&reading);
+		names = buf_str(read);
 	}
 	if (place->kept)
-		value_set(git_scan_list(&look->scan->indexes), key, value_ref(list));
-	return list;
+		names_keep(look->scan, look->path, names);
+	return names;
 }
 
 static void look_name(const struct scan_look *look, const struct place *place,
@@ -945,16 +1108,19 @@ static void look_name(const struct scan_look *look, const struct place *place,
 static void look_below(const struct scan_look *look, const struct place *place,
 		       unsigned depth, unsigned repository)
 {
-	auto_value struct value *list = entries(look, place, depth == 0);
 	char path[PATH_MAX];
+	struct buf read;
 
 	if (depth > LINKS_DEPTH) {
 		(void)scan_look_trouble(look, E2BIG, ".");
 		return;
 	}
-	for (size_t i = 1; i < value_count(list); i++) {
-		auto_free char *name = path_of_key(value_text(value_item(list, i)));
-		size_t size = name != NULL ? strlen(name) : 0;
+	buf_init(&read, GIT_SCAN_PATHS);
+	const struct str names = entries(look, place, depth == 0, &read);
+	for (const char *at = names_next(names, NULL); at != NULL;
+	     at = names_next(names, at)) {
+		auto_free char *name = memory_copy(at);
+		const size_t size = strlen(name);
 
 		if (size == 0 || name[size - 1] != '/') {
 			if (size > 0)
@@ -968,6 +1134,7 @@ static void look_below(const struct scan_look *look, const struct place *place,
 		const struct scan_look below = {look->scan, fd, path, DT_DIR};
 		look_below(&below, place, depth + 1, repository);
 	}
+	buf_fini(&read);
 }
 
 /*
@@ -1004,14 +1171,18 @@ enum {
 	SPARSE_DEPTH = 64
 }; /* levels of folders that a sparse index leaves out and that exist */
 
+/* The stamp and the gitlinks of an index. */
+struct links {
+	struct buf *text;
+	size_t count;
+};
+
 static bool each_link(void *context, struct str path)
 {
-	struct value *list = context;
-	auto_free char *name = memory_copy_str(path);
-	auto_free char *key = path_key(name);
+	struct links *links = context;
 
-	value_append(list, value_new_text(key));
-	return value_count(list) <= GIT_SCAN_LINKS;
+	return ++links->count <= GIT_SCAN_LINKS && buf_addstr(links->text, path) &&
+	       buf_addc(links->text, '\0');
 }
 
 struct sparse {
@@ -1039,14 +1210,14 @@ static void each_sparse(const struct scan_look *look, const char *name, void *co
 }
 
 /*
- * Look at KEY, a gitlink, or with a slash at its end a folder that a sparse index leaves
+ * Look at NAME, a gitlink, or with a slash at its end a folder that a sparse index leaves
  * out. Such a folder is usually missing. When it exists, git looks at its files and
  * gitlinks.
  */
-static void link_visit(const struct git_folder *folder, const char *key)
+static void link_visit(const struct git_folder *folder, const char *name)
 {
-	auto_free char *link = path_of_key(key);
-	const size_t size = link != NULL ? strlen(link) : 0;
+	auto_free char *link = memory_copy(name);
+	const size_t size = strlen(link);
 	const bool is_sparse = size > 0 && link[size - 1] == '/';
 	const struct sparse sparse = {folder->depth + 1, 0};
 	struct git_scan *scan = folder->look.scan;
@@ -1055,7 +1226,7 @@ static void link_visit(const struct git_folder *folder, const char *key)
 	if (is_sparse)
 		link[size - 1] = '\0';
 	buf_init(&path, PATH_MAX);
-	if (link != NULL && buf_addf(&path, "%s/%s", folder->worktree, link)) {
+	if (buf_addf(&path, "%s/%s", folder->worktree, link)) {
 		auto_close int fd = scan_look_open_path(scan, path.data);
 		const struct scan_look look = {scan, fd, path.data, DT_DIR};
 		if (fd >= 0)
@@ -1080,15 +1251,15 @@ static bool index_trouble(struct git_folder *folder, const char *name, const str
 }
 
 /*
- * Put the gitlinks of the index NAME into LIST. True: the index is split, and NEXT
+ * Put the gitlinks of the index NAME into LINKS. True: the index is split, and NEXT
  * becomes the name of its other part.
  */
-static bool index_read(struct git_folder *folder, const char *name, struct value *list,
+static bool index_read(struct git_folder *folder, const char *name, struct links *links,
 		       char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")])
 {
 	struct git_index_reader reader = {.sha256 = folder->sha256,
 					  .link = each_link,
-					  .context = list};
+					  .context = links};
 	struct err err = {0};
 	struct buf text;
 	struct stat st;
@@ -1113,47 +1284,45 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 }
 
 /*
- * The gitlinks of the index PATH. Reading takes some 10 ns for each file of the project,
- * so an index that has not changed since an earlier scan is not read again. A shared part
- * never changes, because its name is its hash.
+ * The stamp and the gitlinks of the index PATH; READ holds them when they are not known.
+ * Reading takes some 10 ns for each file of the project, so an index that has not changed
+ * since an earlier scan is not read again. A shared part never changes, because its name
+ * is its hash.
  */
-static struct value *index_links(struct git_folder *folder, const char *path)
+static struct str index_links(struct git_folder *folder, const char *path, struct buf *read)
 {
 	char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")];
-	struct value *list = value_new_array();
-	struct buf print;
+	struct links links = {.text = read};
 	struct stat st;
 
 	if (!scan_look_stat(&folder->look, "index", &st))
-		return list;
-	buf_init(&print, PATH_MAX);
-	status_print(&st, &print);
-	auto_free char *key = path_key(path);
-	const struct value *known = known_index(folder->look.scan, key);
-	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
-		value_free(list);
-		list = value_copy(known);
-	} else {
-		value_append(list, value_new_str(buf_str(&print)));
-		if (index_read(folder, "index", list, next))
-			(void)index_read(folder, next, list, next);
-	}
-	buf_fini(&print);
-	return list;
+		return STR("");
+	status_print(&st, read);
+	const struct str known = known_names(folder->look.scan, path, read->data);
+	if (known.size > 0)
+		return known;
+	(void)buf_addc(read, '\0');
+	if (index_read(folder, "index", &links, next))
+		(void)index_read(folder, next, &links, next);
+	return buf_str(read);
 }
 
 /* Look at the repositories that the index of FOLDER names. */
 static void look_index(struct git_folder *folder)
 {
 	char path[PATH_MAX];
+	struct buf read;
 
 	if (snprintf(path, sizeof(path), "%s/index", folder->look.path) >= (int)sizeof(path))
 		return;
-	struct value *list = index_links(folder, path);
-	auto_free char *key = path_key(path);
-	value_set(git_scan_list(&folder->look.scan->indexes), key, list);
-	for (size_t i = 1; folder->worktree != NULL && i < value_count(list); i++)
-		link_visit(folder, value_text(value_item(list, i)));
+	buf_init(&read, (size_t)GIT_SCAN_LINKS * PATH_MAX);
+	const struct str names = index_links(folder, path, &read);
+	if (names.size > 0)
+		names_keep(folder->look.scan, path, names);
+	for (const char *name = names_next(names, NULL);
+	     folder->worktree != NULL && name != NULL; name = names_next(names, name))
+		link_visit(folder, name);
+	buf_fini(&read);
 }
 
 /* Looks at the configuration of a git folder and at the files that it includes. */
@@ -1195,12 +1364,12 @@ static void look_included(struct git_scan *scan, const char *folder,
 		if (git_config_included(line, folder, scan->home, &path)) {
 			const char *name;
 			auto_close int fd = git_scan_open_parent(scan, path.data, &name);
-			auto_free char *key = path_key(path.data);
 			auto_free char *parent = memory_copy(path.data);
 			parent[name - path.data - 1] = '\0';
 			const struct scan_look look = {scan, fd, parent, 0};
-			if (fd >= 0 && value_member(scan->held, key) == NULL) {
-				note(scan, &scan->held, key);
+			if (fd >= 0 &&
+			    marks_find(&scan->found, MARK_HELD, path.data) == NULL) {
+				note(scan, MARK_HELD, path.data);
 				config_read(&look, name, &included);
 				look_included(scan, parent, &included, depth + 1);
 				git_config_fini(&included);
@@ -1343,7 +1512,7 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	look_config(&folder, "config.worktree");
 	look_works(&folder.look);
 	look_links(&folder.look, above->depth);
-	git_scan_inside(&folder.look, above->depth);
+	look_inside(&folder.look, above->depth);
 	/*
 	 * If the part is also a complete repository, git uses it as one in this folder.
 	 */
@@ -1390,15 +1559,14 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	const size_t left = value_count(scan->left);
 	struct stat st;
 
-	auto_free char *key = path_key(path);
-	if (value_member(scan->repositories, key) != NULL)
+	if (marks_find(&scan->found, MARK_REPOSITORY, path) != NULL)
 		return;
 	if (depth > GIT_SCAN_DEPTH ||
-	    value_count(scan->repositories) >= GIT_SCAN_REPOSITORIES) {
+	    scan->found.counts[MARK_REPOSITORY] >= GIT_SCAN_REPOSITORIES) {
 		(void)scan_look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
-	note(scan, &scan->repositories, key);
+	note(scan, MARK_REPOSITORY, path);
 	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
 	if (scan_look_stat(&folder.look, "commondir", &st))
 		scan_look_mark_stat(&folder.look, "commondir", &st);
@@ -1415,7 +1583,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	look_info(&folder.look);
 	look_works(&folder.look);
 	look_links(&folder.look, depth);
-	git_scan_inside(&folder.look, depth);
+	look_inside(&folder.look, depth);
 	share_left(&folder.look, left);
 	look_index(&folder);
 	look_resolutions(&folder);
@@ -1477,9 +1645,7 @@ static void note_lead(struct git_scan *scan, const char *pointer, const char *re
 	if (strstr(repository, "/.git/") != NULL ||
 	    str_ends(str_of(repository), STR("/.git")))
 		return;
-	auto_free char *key = path_key(pointer);
-	auto_free char *lead = path_key(repository);
-	value_set_text(git_scan_list(&scan->leads), key, lead);
+	(void)marks_add(&scan->found, MARK_LEAD, pointer, str_of(repository));
 }
 
 /* Is TARGET a git folder below the roots that matches POINTER? Then it is looked at. */
@@ -1507,7 +1673,8 @@ static bool target_holds(struct git_scan *scan, const char *target, const char *
 	return holds;
 }
 
-void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth)
+/* Look at the `.git` in LOOK, a file with the status ST. */
+static void pointer_look(const struct scan_look *look, const struct stat *st, unsigned depth)
 {
 	struct git_scan *scan = look->scan;
 	struct buf text, target, pointer;
@@ -1519,8 +1686,7 @@ void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsig
 	buf_init(&target, PATH_MAX);
 	buf_init(&pointer, PATH_MAX);
 	(void)buf_addf(&pointer, "%s/.git", look->path);
-	auto_free char *key = path_key(pointer.data);
-	note(scan, &scan->held, key);
+	note(scan, MARK_HELD, pointer.data);
 	if (scan_look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
 		holds = readers_text_pointer(buf_str(&text), &path);
 		if (holds) {
@@ -1541,7 +1707,7 @@ void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsig
 }
 
 /* Look at the git folder that a symlink `.git` leads to, if it is below a root. */
-void git_scan_pointer_link(const struct scan_look *look, unsigned depth)
+static void pointer_link(const struct scan_look *look, unsigned depth)
 {
 	char target[PATH_MAX];
 	struct buf path;
@@ -1557,4 +1723,12 @@ void git_scan_pointer_link(const struct scan_look *look, unsigned depth)
 			git_scan_folder(look->scan, fd, path.data, look->path, depth);
 	}
 	buf_fini(&path);
+}
+
+void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth)
+{
+	if (S_ISLNK(st->st_mode))
+		pointer_link(look, depth);
+	else
+		pointer_look(look, st, depth);
 }

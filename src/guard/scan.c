@@ -1,4 +1,4 @@
-/* scan: decides where to look for repositories. */
+/* scan: the set of marks, and the decision where to look for repositories. */
 
 #include "guard/scan.h"
 
@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <search.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,40 +31,197 @@
 #include <time.h>
 #include <unistd.h>
 
-void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count)
+/* The set of marks. */
+
+/* The members of a set in JSON. NULL: the kind is not printed. */
+static const struct {
+	const char *name;
+	enum { KIND_PATH, KIND_TEXT, KIND_NAMES } form;
+} kinds[MARK_KINDS] = {
+	[MARK_WATCHED] = {"watched", KIND_PATH}, [MARK_FILE] = {"files", KIND_PATH},
+	[MARK_OPENED] = {"opened", KIND_PATH},   [MARK_DANGER] = {"dangers", KIND_TEXT},
+	[MARK_LEAD] = {"leads", KIND_TEXT},      [MARK_NAMES] = {"indexes", KIND_NAMES},
+	[MARK_PLACE] = {"places", KIND_TEXT},
+};
+
+static int mark_compare(const void *a, const void *b)
 {
-	*scan = (struct git_scan){.roots = roots, .root_count = count};
+	const struct mark *one = a, *other = b;
+
+	if (one->kind != other->kind)
+		return one->kind < other->kind ? -1 : 1;
+	return strcmp(one->path, other->path);
 }
 
-static void git_scan_forget(struct git_scan *scan);
-
-void git_scan_fini(struct git_scan *scan)
+/* The tree does not own its marks. */
+static void mark_stays(void *mark)
 {
-	git_scan_forget(scan);
-	value_free(scan->files);
-	value_free(scan->left);
-	value_free(scan->nested);
-	value_free(scan->places);
-	free(scan->missed);
+	(void)mark;
 }
 
-/* Forget the results about repositories. */
-static void git_scan_forget(struct git_scan *scan)
+void marks_fini(struct marks *marks)
 {
-	struct value **const lists[] = {&scan->repositories, &scan->held, &scan->leads,
-					&scan->dangers, &scan->indexes};
+	tdestroy(marks->tree, mark_stays);
+	for (size_t i = 0; i < marks->count; i++) {
+		free(marks->items[i]->path);
+		free(marks->items[i]->text);
+		free(marks->items[i]);
+	}
+	free(marks->items);
+	*marks = (struct marks){0};
+}
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		value_free(*lists[i]);
-		*lists[i] = NULL;
+/* The mark in the set, for change. */
+static struct mark *mark_at(const struct marks *marks, enum mark_kind kind, const char *path)
+{
+	const struct mark wanted = {.kind = kind, .path = (char *)(uintptr_t)path};
+	struct mark *const *node;
+
+	if (marks == NULL || marks->counts[kind] == 0)
+		return NULL;
+	/* A node of the tree begins with the pointer to its item: tsearch(3). */
+	node = tfind(&wanted, &marks->tree, mark_compare);
+	return node != NULL ? *node : NULL;
+}
+
+const struct mark *marks_find(const struct marks *marks, enum mark_kind kind,
+			      const char *path)
+{
+	return mark_at(marks, kind, path);
+}
+
+struct mark *marks_add(struct marks *marks, enum mark_kind kind, const char *path,
+		       struct str text)
+{
+	struct mark *mark = mark_at(marks, kind, path);
+	char *copy = memory_copy_str(text);
+
+	if (mark == NULL) {
+		mark = memory_alloc(sizeof(*mark));
+		*mark = (struct mark){.kind = kind,
+				      .index = marks->count,
+				      .path = memory_copy(path)};
+		if (marks->count == marks->room) {
+			marks->room = marks->room > 0 ? 2 * marks->room : 16;
+			marks->items = memory_grow(marks->items, marks->room,
+						   sizeof(struct mark *));
+		}
+		marks->items[marks->count++] = mark;
+		marks->counts[kind]++;
+		if (tsearch(mark, &marks->tree, mark_compare) == NULL)
+			memory_exhausted(sizeof(*mark));
+	}
+	free(mark->text);
+	mark->text = copy;
+	mark->size = text.size;
+	return mark;
+}
+
+const struct mark *marks_next(const struct marks *marks, enum mark_kind kind,
+			      const struct mark *mark)
+{
+	if (marks == NULL || marks->counts[kind] == 0)
+		return NULL;
+	for (size_t i = mark != NULL ? mark->index + 1 : 0; i < marks->count; i++) {
+		if (marks->items[i]->kind == kind)
+			return marks->items[i];
+	}
+	return NULL;
+}
+
+static struct value *text_print(const char *text)
+{
+	auto_free char *key = path_key(text);
+
+	return value_new_text(key);
+}
+
+static void mark_print(const struct mark *mark, struct value *member)
+{
+	auto_free char *key = path_key(mark->path);
+	struct value *list;
+
+	switch (kinds[mark->kind].form) {
+	case KIND_PATH:
+		value_append(member, value_new_text(key));
+		break;
+	case KIND_TEXT:
+		value_set(member, key, text_print(mark->text));
+		break;
+	case KIND_NAMES:
+		list = value_new_array();
+		for (size_t at = 0; at < mark->size; at += strlen(mark->text + at) + 1)
+			value_append(list, text_print(mark->text + at));
+		value_set(member, key, list);
+		break;
 	}
 }
 
-struct value *git_scan_list(struct value **list)
+void marks_print(const struct marks *marks, struct value *object)
 {
-	if (*list == NULL)
-		*list = value_new_object();
-	return *list;
+	for (enum mark_kind kind = 0; kind < MARK_KINDS; kind++) {
+		if (kinds[kind].name == NULL || marks->counts[kind] == 0)
+			continue;
+		struct value *member = kinds[kind].form == KIND_PATH ? value_new_array()
+								     : value_new_object();
+		for (const struct mark *mark = marks_next(marks, kind, NULL);
+		     mark != NULL; mark = marks_next(marks, kind, mark))
+			mark_print(mark, member);
+		value_set(object, kinds[kind].name, member);
+	}
+}
+
+/* Add the mark KEY of KIND, with its text or names in VALUE. */
+static void mark_parse(enum mark_kind kind, const char *key, const struct value *value,
+		       struct marks *marks)
+{
+	auto_free char *path = path_of_key(key);
+	auto_free char *text = path_of_key(value_text(value));
+	struct buf names;
+
+	if (path == NULL || path[0] != '/' ||
+	    (kinds[kind].form == KIND_TEXT && text == NULL))
+		return;
+	buf_init(&names, GIT_SCAN_PATHS);
+	for (size_t i = 0; kinds[kind].form == KIND_NAMES && i < value_count(value); i++) {
+		auto_free char *name = path_of_key(value_text(value_item(value, i)));
+
+		/* With a name less, the index or folder would look as if it did not hold it. */
+		if (name == NULL || !buf_add(&names, name, strlen(name) + 1)) {
+			buf_fini(&names);
+			return;
+		}
+	}
+	(void)marks_add(marks, kind, path,
+			kinds[kind].form == KIND_NAMES ? buf_str(&names) : str_of(text));
+	buf_fini(&names);
+}
+
+void marks_parse(const struct value *object, struct marks *marks)
+{
+	for (enum mark_kind kind = 0; kind < MARK_KINDS; kind++) {
+		const struct value *member =
+			kinds[kind].name != NULL ? value_member(object, kinds[kind].name)
+						 : NULL;
+
+		if (kinds[kind].form == KIND_PATH) {
+			for (size_t i = 0; i < value_count(member); i++)
+				mark_parse(kind, value_text(value_item(member, i)), NULL,
+					   marks);
+			continue;
+		}
+		for (void *at = value_first(member); at != NULL; at = value_next(member, at))
+			mark_parse(kind, value_key(at), value_at(at), marks);
+	}
+}
+
+/* What a scan looks at by itself. */
+
+void git_scan_fini(struct git_scan *scan)
+{
+	marks_fini(&scan->found);
+	value_free(scan->left);
+	free(scan->missed);
 }
 
 const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
@@ -124,12 +282,10 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 		git_scan_protected(&look, depth == 0);
 	if (!has_git)
 		return;
-	if (S_ISREG(st.st_mode)) {
+	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		git_scan_pointer(&look, &st, depth);
+	if (S_ISREG(st.st_mode))
 		return;
-	}
-	if (S_ISLNK(st.st_mode))
-		git_scan_pointer_link(&look, depth);
 	if (!S_ISDIR(st.st_mode)) {
 		scan_look_mark_stat(&look, ".git", &st);
 		return;
@@ -172,31 +328,27 @@ static void look_file(struct git_scan *scan, const char *path)
 		scan_look_mark_stat(&look, name, &st);
 }
 
-void git_scan_watch(struct git_scan *scan, const struct value *watched)
+/* Look at the folders that KNOWN (NULL: none) watches. */
+static void look_watched(struct git_scan *scan, const struct marks *known)
 {
-	for (size_t i = 0; i < value_count(watched); i++) {
-		auto_free char *path = path_of_key(value_text(value_item(watched, i)));
-		auto_close int fd = path != NULL ? scan_look_open_path(scan, path) : -1;
+	for (const struct mark *mark = marks_next(known, MARK_WATCHED, NULL);
+	     mark != NULL; mark = marks_next(known, MARK_WATCHED, mark)) {
+		auto_close int fd = scan_look_open_path(scan, mark->path);
 
 		if (fd >= 0)
-			git_scan_worktree(scan, fd, path, 1);
+			git_scan_worktree(scan, fd, mark->path, 1);
 	}
 }
 
-static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root);
+static void root_walk(struct git_scan *scan, struct git_scan_root *root);
 
-/*
- * This search comes last, because a repository that is found in another way counts as
- * such.
- */
-static void search_roots(struct git_scan *scan)
+/* The walks come last: a repository that is found in another way counts as such. */
+static void roots_walk(struct git_scan *scan)
 {
 	scan->goes_through = true;
-	for (size_t i = 0; value_count(scan->deep) > 0 && i < scan->root_count; i++) {
-		auto_free char *key = path_key(scan->roots[i].path);
-
-		if (value_has_text(scan->deep, key))
-			git_scan_deep(scan, &scan->roots[i]);
+	for (size_t i = 0; i < scan->root_count; i++) {
+		if (scan->roots[i].walk)
+			root_walk(scan, &scan->roots[i]);
 	}
 }
 
@@ -208,19 +360,21 @@ static int64_t worked_ns(void)
 	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 ? clock_ns(&time) : 0;
 }
 
-enum { BUSY_TIMES = 3 }; /* as in scan.h; a call's look must end in AUDIT_MS */
+enum { BUSY_TIMES = 3 }; /* as in scan.h; the look of a call must end in AUDIT_MS */
 
-void git_scan_whole(struct git_scan *scan, int64_t work_ms)
+/* The walks end in time, for a person waits for them. */
+static void time_begin(struct git_scan *scan)
 {
-	scan->work_end_ns = worked_ns() + work_ms * (CLOCK_SECOND_NS / 1000);
-	scan->busy_ms = clock_now_ms() + work_ms;
-	scan->deadline_ms = clock_now_ms() + BUSY_TIMES * work_ms;
-	search_roots(scan);
+	scan->work_end_ns = worked_ns() + scan->work_ms * (CLOCK_SECOND_NS / 1000);
+	scan->busy_ms = clock_now_ms() + scan->work_ms;
+	scan->deadline_ms = clock_now_ms() + BUSY_TIMES * scan->work_ms;
 }
 
-bool git_scan_run(struct git_scan *scan, const struct value *watched,
-		  const struct value *files, struct err *err)
+/* Look at all that a scan looks at without a walk. */
+static void look_near(struct git_scan *scan)
 {
+	/* First, so that the depth of repositories inside each other is not theirs. */
+	look_watched(scan, scan->more);
 	for (size_t i = 0; i < scan->root_count; i++) {
 		const struct git_scan_root *root = &scan->roots[i];
 		const struct scan_look look = {scan, root->fd, root->path};
@@ -228,13 +382,22 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		git_scan_worktree(scan, root->fd, root->path, 0);
 		scan_look_names(&look, each_top, NULL);
 	}
-	git_scan_watch(scan, watched);
-	for (size_t i = 0; i < value_count(files); i++) {
-		auto_free char *path = path_of_key(value_text(value_item(files, i)));
-		if (path != NULL && path[0] == '/')
-			look_file(scan, path);
-	}
-	search_roots(scan);
+	look_watched(scan, scan->known);
+	for (const struct mark *mark = marks_next(scan->known, MARK_FILE, NULL);
+	     mark != NULL; mark = marks_next(scan->known, MARK_FILE, mark))
+		look_file(scan, mark->path);
+}
+
+bool git_scan_run(struct git_scan *scan, struct err *err)
+{
+	if (scan->part == GIT_SCAN_ALL)
+		look_near(scan);
+	else if (scan->part == GIT_SCAN_WATCHED)
+		look_watched(scan, scan->more);
+	else
+		time_begin(scan);
+	if (scan->part != GIT_SCAN_WATCHED)
+		roots_walk(scan);
 	return scan->trouble.text[0] == '\0' ||
 	       err_set(err, scan->trouble.code, "%s", scan->trouble.text);
 }
@@ -254,7 +417,7 @@ int git_scan_open_parent(const struct git_scan *scan, const char *path, const ch
 
 struct above {
 	const char *worktree, *folder;
-	struct value *list;
+	struct marks *marks;
 };
 
 static bool above_link(void *context, struct str path)
@@ -264,14 +427,12 @@ static bool above_link(void *context, struct str path)
 
 	if (str_ends(path, STR("/")))
 		return true;
-	if (value_count(above->list) >= GIT_SCAN_LINKS)
+	if (above->marks->counts[MARK_WATCHED] >= GIT_SCAN_LINKS)
 		return false;
 	buf_init(&text, PATH_MAX);
 	if (buf_addf(&text, "%s/%.*s", above->worktree, (int)path.size, path.data) &&
-	    path_within(text.data, above->folder)) {
-		auto_free char *key = path_key(text.data);
-		value_append(above->list, value_new_text(key));
-	}
+	    path_within(text.data, above->folder))
+		(void)marks_add(above->marks, MARK_WATCHED, text.data, STR(""));
 	buf_fini(&text);
 	return true;
 }
@@ -300,7 +461,7 @@ static bool above_read(const struct above *above, const char *index, struct err 
 	return fine;
 }
 
-bool git_scan_above(const char *folder, struct value *list, struct err *err)
+bool git_scan_above(const char *folder, struct marks *marks, struct err *err)
 {
 	auto_free char *at = memory_copy(folder);
 	char index[PATH_MAX];
@@ -309,7 +470,7 @@ bool git_scan_above(const char *folder, struct value *list, struct err *err)
 	for (char *slash = strrchr(at, '/'); slash != NULL && slash != at;
 	     slash = strrchr(at, '/')) {
 		*slash = '\0';
-		const struct above above = {at, folder, list};
+		const struct above above = {at, folder, marks};
 
 		if (snprintf(index, sizeof(index), "%s/.git", at) >= (int)sizeof(index))
 			return true;
@@ -321,92 +482,6 @@ bool git_scan_above(const char *folder, struct value *list, struct err *err)
 		return above_read(&above, index, err);
 	}
 	return true;
-}
-
-/*
- * Finds new repositories inside a git folder, where other looks do not go. A symlink
- * elsewhere may lead to such a repository, and git uses it there like any other. Git
- * makes no repositories in its folder, and no symlinks either, through which other
- * programs (git-lfs) would write. Objects are in some 256 folders; only those that have
- * changed since the commands began are opened.
- */
-
-enum {
-	INSIDE_DEPTH = 64,
-	/* in one git folder; other programs may keep folders there */
-	INSIDE_FOLDERS = 4096,
-};
-
-struct inside {
-	unsigned repository, depth; /* depth of repositories, and of folders */
-	size_t *seen;
-	bool of_objects; /* the names are those in `objects` */
-	bool in_objects; /* the names are those in a folder of `objects` */
-	/* a folder above has changed, so this one may have been moved here */
-	bool moved;
-};
-
-/* Is NAME a folder that other functions look at completely? */
-static bool has_own_look(const char *name)
-{
-	return str_among("modules worktrees logs refs rr-cache", str_of(name));
-}
-
-/*
- * Is NAME a folder? These checks are not counted in `looks`, because there are many
- * folders and nearly all are unchanged.
- */
-static bool is_folder(const struct scan_look *look, const char *name, struct stat *st)
-{
-	return (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||
-		(errno == EACCES && scan_look_stat(look, name, st))) &&
-	       S_ISDIR(st->st_mode);
-}
-
-static void each_inside(const struct scan_look *look, const char *name, void *context)
-{
-	const struct inside *above = context;
-	struct git_scan *scan = look->scan;
-	struct inside inside = *above;
-	char path[PATH_MAX];
-	struct stat st;
-
-	if (above->in_objects)
-		git_scan_left(look, "objects/??", name);
-	if (look->type == DT_LNK && above->depth > 0 && !scan_look_is_aside(name) &&
-	    scan_look_stat(look, name, &st) && clock_ns(&st.st_ctim) >= scan->inside_ns)
-		scan_look_mark_stat(look, name, &st);
-	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
-	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))
-		return;
-	const bool changed = above->moved || clock_ns(&st.st_ctim) >= scan->inside_ns;
-	if (!changed && (above->of_objects || st.st_nlink == 2))
-		return;
-	if (above->depth >= INSIDE_DEPTH || (*above->seen)++ >= INSIDE_FOLDERS) {
-		if (changed)
-			(void)scan_look_trouble(look, E2BIG, name);
-		return;
-	}
-	auto_close int fd = scan_look_enter(look, name, path);
-	if (fd < 0)
-		return;
-	const struct scan_look below = {scan, fd, path, DT_DIR};
-	inside.depth++;
-	inside.in_objects = above->of_objects;
-	inside.of_objects = above->depth == 0 && strcmp(name, "objects") == 0;
-	inside.moved = changed && !inside.of_objects;
-	if (changed)
-		git_scan_worktree(scan, fd, path, above->repository);
-	scan_look_names(&below, each_inside, &inside);
-}
-
-void git_scan_inside(const struct scan_look *look, unsigned depth)
-{
-	size_t seen = 0;
-	struct inside inside = {.repository = depth + 1, .seen = &seen};
-
-	if (look->scan->inside_ns > 0)
-		scan_look_names(look, each_inside, &inside);
 }
 
 /* How a scan opens and reads names. All files that a scan meets may be hostile. */
@@ -728,17 +803,25 @@ static bool look_is_since(const struct timespec *changed, int64_t before_ns)
 	return clock_ns(changed) >= before_ns;
 }
 
+enum { INODE_TEXT = 24 };
+
+static void inode_print(const struct stat *st, char text[INODE_TEXT])
+{
+	(void)snprintf(text, INODE_TEXT, "%ju", (uintmax_t)st->st_ino);
+}
+
 /*
  * Does PLACES have the folder PATH with the inode of ST, so that it was not moved there
  * since?
  */
-static bool look_is_in_place(const struct value *places, const char *path,
+static bool look_is_in_place(const struct marks *places, const char *path,
 			     const struct stat *st)
 {
-	auto_free char *key = places != NULL ? path_key(path) : NULL;
-	const struct value *inode = key != NULL ? value_member(places, key) : NULL;
+	const struct mark *place = marks_find(places, MARK_PLACE, path);
+	char inode[INODE_TEXT];
 
-	return inode != NULL && value_integer(inode) == (int64_t)st->st_ino;
+	inode_print(st, inode);
+	return place != NULL && strcmp(place->text, inode) == 0;
 }
 
 /* The way down from a root to the file. */
@@ -769,8 +852,7 @@ static void pass(struct way *way, const char *path, const struct stat *st)
 		grow(way, look_is_since(&st->st_mtim, way->before_ns) ? GIT_SCAN_DOUBTFUL
 								      : GIT_SCAN_NEW);
 	/* A changed repository may have become one by its last change. */
-	auto_free char *key = changed ? path_key(path) : NULL;
-	if (changed && value_member(way->scan->repositories, key) != NULL)
+	if (changed && marks_find(&way->scan->found, MARK_REPOSITORY, path) != NULL)
 		grow(way, GIT_SCAN_DOUBTFUL);
 	way->above_changed = changed;
 }
@@ -803,14 +885,14 @@ static void descend(struct way *way, int root, char *path, char *rest)
 	grow(way, GIT_SCAN_NEW);
 }
 
-enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
+enum git_scan_age git_scan_age(const struct git_scan *scan, const char *path,
 			       const struct git_scan_when *when)
 {
-	auto_free char *path = path_of_key(key);
+	auto_free char *copy = memory_copy(path);
 	struct way way = {.scan = scan, .when = when, .before_ns = when->before_ns};
 	struct stat st;
 
-	for (size_t i = 0; path != NULL && i < scan->root_count; i++) {
+	for (size_t i = 0; i < scan->root_count; i++) {
 		const struct git_scan_root *root = &scan->roots[i];
 
 		if (!path_within(path, root->path) || strcmp(path, root->path) == 0)
@@ -819,7 +901,7 @@ enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
 			return GIT_SCAN_NEW;
 		way.above_changed = look_is_since(&st.st_ctim, way.before_ns);
 		const size_t size = strlen(path_relative(path, root->path));
-		descend(&way, root->fd, path, path + strlen(path) - size);
+		descend(&way, root->fd, copy, copy + strlen(path) - size);
 		return way.age;
 	}
 	return GIT_SCAN_NEW;
@@ -832,7 +914,7 @@ enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
  * the link count shows it.
  */
 
-/* Changes to a folder since git_scan.when. */
+/* Changes to a folder since `before_ns` of a walk. */
 enum state {
 	STATE_CHANGED = 1,
 	STATE_MOVED = 2, /* perhaps the folder, or one above it, was moved */
@@ -840,7 +922,8 @@ enum state {
 
 /* The folders that wait to be read, and findings about the one being read. */
 struct deep {
-	const struct git_scan_root *root;
+	struct git_scan_root *root;
+	int64_t before_ns;   /* older folders may be left out; 0: none */
 	bool counts_folders; /* the link count of a folder is 2 plus its subfolders */
 	size_t seen;
 	char **paths;          /* relative to the root; "" is the root */
@@ -873,7 +956,7 @@ static unsigned state_of(const struct git_scan *scan, const struct deep *deep,
 			 const char *path, const struct stat *st)
 {
 	const unsigned changed =
-		look_is_since(&st->st_ctim, scan->when.before_ns) ? STATE_CHANGED : 0;
+		look_is_since(&st->st_ctim, deep->before_ns) ? STATE_CHANGED : 0;
 	const unsigned moved = deep->state & STATE_MOVED;
 
 	if (changed == 0 || moved != 0 || (deep->state & STATE_CHANGED) == 0 ||
@@ -886,11 +969,11 @@ static unsigned state_of(const struct git_scan *scan, const struct deep *deep,
  * Set `partial`, and note the first folder that is left out, so that the report can name
  * it.
  */
-static void miss(struct git_scan *scan, const struct git_scan_root *root, const char *path)
+static void miss(struct git_scan *scan, struct git_scan_root *root, const char *path)
 {
 	struct buf whole;
 
-	scan->partial = true;
+	scan->partial = root->partial = true;
 	if (scan->missed != NULL)
 		return;
 	buf_init(&whole, 2 * PATH_MAX);
@@ -900,10 +983,12 @@ static void miss(struct git_scan *scan, const struct git_scan_root *root, const 
 
 static void note_place(struct git_scan *scan, const char *path, const struct stat *st)
 {
-	if (!scan->wants_places || value_count(scan->places) >= GIT_SCAN_PLACES)
+	char inode[INODE_TEXT];
+
+	if (!scan->wants_places || scan->found.counts[MARK_PLACE] >= GIT_SCAN_PLACES)
 		return;
-	auto_free char *key = path_key(path);
-	value_set_integer(git_scan_list(&scan->places), key, (int64_t)st->st_ino);
+	inode_print(st, inode);
+	(void)marks_add(&scan->found, MARK_PLACE, path, str_of(inode));
 }
 
 static void push(const struct scan_look *look, struct deep *deep, const char *name)
@@ -948,7 +1033,7 @@ static void each_below(const struct scan_look *look, const char *name, void *con
 		push(look, deep, name);
 }
 
-/* git_scan_run has already looked at the root and the folders directly in it. */
+/* look_near has already looked at the root and the folders directly in it. */
 static bool is_near(const char *path)
 {
 	return strchr(path, '/') == NULL;
@@ -960,20 +1045,10 @@ static void give(struct git_scan *scan)
 	if (scan->each == NULL)
 		return;
 	scan->each(scan, scan->context);
-	git_scan_forget(scan);
+	marks_fini(&scan->found);
 }
 
-static void note_nested(struct git_scan *scan, const char *path)
-{
-	auto_free char *key = path_key(path);
-
-	if (scan->nested == NULL)
-		scan->nested = value_new_array();
-	value_append(scan->nested, value_new_text(key));
-}
-
-static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
-		      struct deep *deep)
+static void look_deep(struct git_scan *scan, struct git_scan_root *root, struct deep *deep)
 {
 	const struct scan_look above = {scan, root->fd, root->path, DT_DIR};
 	char path[PATH_MAX];
@@ -1002,7 +1077,7 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 	if (!deep->is_repository || is_near(deep->at))
 		return;
 	if (scan->each == NULL)
-		note_nested(scan, path);
+		(void)marks_add(&scan->found, MARK_WATCHED, path, STR(""));
 	git_scan_worktree(scan, fd, path, 1);
 	give(scan);
 }
@@ -1021,9 +1096,10 @@ static bool counts_folders(int fd)
 }
 
 /* Find repositories anywhere below ROOT, except those near ROOT. */
-static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
+static void root_walk(struct git_scan *scan, struct git_scan_root *root)
 {
 	struct deep deep = {.root = root,
+			    .before_ns = root->aged ? scan->when.before_ns : 0,
 			    .paths = memory_array(scan->folders_max, sizeof(char *)),
 			    .states = memory_array(scan->folders_max, 1),
 			    .counts_folders = counts_folders(root->fd),
@@ -1043,73 +1119,10 @@ static void git_scan_deep(struct git_scan *scan, const struct git_scan_root *roo
 		deep.bytes -= strlen(deep.at);
 		free(deep.paths[i]);
 	}
+	root->folders = deep.seen;
 	scan->folders += deep.seen;
 	free(deep.states);
 	free(deep.paths);
-}
-
-/*
- * Finds the files that a killed git leaves in a git folder: locks, which stop every
- * later git, and temporary files. A git that ends normally removes them.
- */
-
-/* The most items of one scan; a later scan finds the rest. */
-enum { LEFT_MAX = 256 };
-
-/*
- * Temporary files that are no locks, by the beginning of their name. They stop no other
- * git.
- */
-static const struct {
-	const char *folder, *begins;
-} temporary[] = {
-	{"", "packed-refs.new"},
-	{"", "index.stash."},
-	{"info", "refs_"},
-	{"objects", "tmp_"},
-	{"objects/??", "tmp_obj_"},
-	{"objects/info", "packs_"},
-	{"objects/info/commit-graphs", "tmp_graph_"},
-	{"objects/pack", "tmp_"},
-	{"objects/pack", ".tmp-"},
-};
-
-bool git_scan_is_lock(const char *name)
-{
-	/* No reference can have such a name, because git refuses the ending. */
-	return str_ends(str_of(name), STR(".lock")) || strcmp(name, "gc.pid") == 0;
-}
-
-static bool is_left(const char *folder, const char *name)
-{
-	/* In `objects` there are locks only near the top. */
-	if (git_scan_is_lock(name))
-		return strcmp(folder, "objects/??") != 0;
-	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++) {
-		if (strcmp(temporary[i].folder, folder) == 0 &&
-		    strncmp(temporary[i].begins, name, strlen(temporary[i].begins)) == 0)
-			return true;
-	}
-	return false;
-}
-
-void git_scan_left(const struct scan_look *look, const char *folder, const char *name)
-{
-	struct git_scan *scan = look->scan;
-	char path[PATH_MAX], file[GIT_SCAN_FILE];
-	struct stat st;
-
-	if (scan->left_ns == 0 || !is_left(folder, name) ||
-	    value_count(scan->left) >= LEFT_MAX || !scan_look_stat(look, name, &st) ||
-	    !S_ISREG(st.st_mode) || clock_ns(&st.st_ctim) < scan->left_ns ||
-	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
-		return;
-	auto_free char *key = path_key(path);
-	struct value *left = value_new_object();
-	git_scan_print_file(&st, file);
-	value_set_text(left, "file", file);
-	value_set_boolean(left, "shared", strstr(path, "/worktrees/") != NULL);
-	value_set(git_scan_list(&scan->left), key, left);
 }
 
 void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE])

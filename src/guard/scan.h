@@ -1,17 +1,18 @@
 /*
- * scan: finds the files below some folders that git would run or follow now, each
- * with a fingerprint, so that two scans show which of them came or changed in between.
- * The front scans before anything has run, and a worker after a command.
+ * scan: finds the names below some folders that git would run or follow now, as a set of
+ * marks: kind, path and text, the fingerprint. The set of the beginning is the guard
+ * (guard.h), and a later set shows which names came or changed. The front scans before
+ * anything has run, and a worker after a command.
  *
  * A scan looks at `.git` of each root and of the folders directly in it, at bare
  * repositories among these, at every gitlink of the indexes found (and those of their
- * indexes), at every linked worktree that lies below a root, and at the folders it is
- * told to watch. Below the roots in `deep` it looks into every folder, up to
- * `folders_max` of them. At the top of each root and of each worktree it looks for the
- * protected names of autoexec.h, and at the top of a root also for those that are only
- * reported. Names are opened beneath held roots, only regular files are read, and nothing
- * waits. Symlinks are not followed, except one that stands for a protected name and leads
- * to a place below a root.
+ * indexes), at every linked worktree that lies below a root, and at the folders that a
+ * set tells it to watch. It then walks through the roots that ask for it, into every
+ * folder, up to `folders_max` of them. At the top of each root and of each worktree it
+ * looks for the protected names of autoexec.h, and at the top of a root also for those
+ * that are only reported. Names are opened beneath held roots, only regular files are
+ * read, and nothing waits. Symlinks are not followed, except one that stands for a
+ * protected name and leads to a place below a root.
  *
  * A new name that git runs or follows is added in repository.c, which serves both
  * scans, and in view/protected.c when it is to be bound. It comes with a case in
@@ -22,13 +23,73 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "base/value.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <time.h>
+
+struct value;
+
+enum mark_kind {
+	MARK_WATCHED, /* a folder to look at, wherever it lies */
+	MARK_FILE,    /* a file that is a danger by itself, whatever it says */
+	MARK_OPENED,  /* a place that the policy names as writable */
+	/* a name that git or another program would run or follow; its fingerprint */
+	MARK_DANGER,
+	/* a valid pointer to a repository outside any `.git`; the path of the repository */
+	MARK_LEAD,
+	/*
+	 * an index, or a folder that git writes to: its stamp, then the gitlinks or names
+	 * in it that matter, each with a NUL at its end. While the stamp is the same, the
+	 * index or folder is not read again
+	 */
+	MARK_NAMES,
+	MARK_PLACE, /* a folder near its root; its inode */
+	/* The kinds from here on are not printed: nobody outside the process needs them. */
+	MARK_REPOSITORY, /* a git folder */
+	/* a `.git` file, a file that a configuration includes, a protected name */
+	MARK_HELD,
+	MARK_LATE,    /* a danger or lead that came while no guard was there (guard.h) */
+	MARK_CHANGED, /* a changed file that other programs run by themselves */
+	MARK_KINDS,
+};
+
+struct mark {
+	enum mark_kind kind;
+	/* only the walk through the folders of a root has found it */
+	bool deep;
+	size_t index; /* in its set */
+	char *path;
+	char *text; /* with a NUL behind its SIZE bytes; "" unless its kind has one */
+	size_t size;
+};
+
+/* A set of marks, in which each kind has a path once. An empty set is all zero. */
+struct marks {
+	struct mark **items; /* in the order in which they came */
+	size_t count, room;
+	size_t counts[MARK_KINDS];
+	void *tree; /* the same by kind and path */
+};
+
+void marks_fini(struct marks *marks);
+/* Add a mark, or give the mark that is there TEXT. */
+struct mark *marks_add(struct marks *marks, enum mark_kind kind, const char *path,
+		       struct str text);
+/* MARKS NULL: an empty set. NULL: there is no such mark. */
+const struct mark *marks_find(const struct marks *marks, enum mark_kind kind,
+			      const char *path);
+/* The first mark of KIND behind MARK; MARK NULL: the first of all. NULL at the end. */
+const struct mark *marks_next(const struct marks *marks, enum mark_kind kind,
+			      const struct mark *mark);
+/*
+ * A set as members of a JSON object, one for each kind that has marks. marks_parse adds
+ * what it understands, and leaves out the rest: the bytes are not trusted.
+ */
+void marks_print(const struct marks *marks, struct value *object);
+void marks_parse(const struct value *object, struct marks *marks);
 
 enum {
 	/* ceilings of one scan; a scan that reaches one fails rather than look away */
@@ -38,14 +99,14 @@ enum {
 	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
 	GIT_SCAN_NAMES = 1 << 20, /* names read from folders */
 	/*
-	 * Folders read below a root in `deep`, some 3 us each: with each call, once for a
-	 * session, and by a whole look. When there are more, `partial` is set.
+	 * Folders that a walk reads below a root, some 3 us each: with each call, once for
+	 * a session, and by a whole look. When there are more, `partial` is set.
 	 */
 	GIT_SCAN_FOLDERS_CALL = 256,
 	GIT_SCAN_FOLDERS = 4096,
 	GIT_SCAN_FOLDERS_WHOLE = 65536,
 	GIT_SCAN_PATHS = 16 << 20, /* bytes of the folders that wait to be read */
-	GIT_SCAN_PLACES = 1024,    /* folders in `places`: those near the root */
+	GIT_SCAN_PLACES = 1024,    /* marks of places: those near the root */
 	/*
 	 * Bytes of protected files that are read, some 0.1 s. Further files are compared
 	 * by their status.
@@ -56,47 +117,52 @@ enum {
 struct git_scan_root {
 	const char *path; /* absolute, real */
 	int fd;           /* a folder; O_PATH will do */
+	/* walk through it, into every folder */
+	bool walk;
+	/*
+	 * the walk leaves out a folder without subfolders that has not changed since
+	 * `when`, and was not moved together with a folder above it
+	 */
+	bool aged;
+	/* the results of the walk */
+	size_t folders; /* number of folders read */
+	bool partial;   /* there are more */
 };
 
+enum git_scan_part {
+	GIT_SCAN_ALL,     /* the tops of the roots, all that is watched, then the walks */
+	GIT_SCAN_WATCHED, /* only the folders that `more` watches */
+	GIT_SCAN_WALKS,   /* only the walks, for `work_ms` */
+};
+
+/* A new scan is all zero, except what its caller sets. */
 struct git_scan {
-	const struct git_scan_root *roots;
+	struct git_scan_root *roots;
 	size_t root_count;
+	enum git_scan_part part;
 	const char *home; /* of the user, for "~/" in a configuration; or NULL */
 	/* make a folder that its owner may not enter accessible to the owner */
 	bool may_mend;
-	bool wants_files;      /* collect `files`, those changed since SINCE */
+	bool wants_files;      /* mark files changed since SINCE (MARK_CHANGED) */
 	struct timespec since; /* wall clock */
 	/*
-	 * like `indexes`, of earlier scans: unchanged indexes are not read again. May be
-	 * NULL
+	 * The sets of earlier scans, or NULL. They tell what is watched, and what has not
+	 * changed is not read again. KNOWN is the guard's.
 	 */
-	const struct value *known_indexes, *more_indexes;
-	/*
-	 * like `dangers`, of earlier scans: unchanged protected files are not read again.
-	 * May be NULL
-	 */
-	const struct value *known_dangers, *more_dangers;
-	/* keys of places that the policy names as writable; or NULL */
-	const struct value *opened;
+	const struct marks *known, *more;
 	/*
 	 * commands have run; they cannot have changed files in read-only mounts of a view
 	 */
 	bool in_cell;
-	/* keys of the roots that are searched at every depth; or NULL */
-	const struct value *deep;
-	size_t folders_max; /* for each of these roots */
+	size_t folders_max; /* of the walk through each root */
 	/*
-	 * The search of these roots stops at the deadline (0: never), and before it when the
-	 * thread has worked for its time, which is asked from `busy_ms` on.
+	 * GIT_SCAN_WALKS: the walks end when the thread has worked so long and, on a busy
+	 * machine, after three times as long.
 	 */
-	int64_t deadline_ms, busy_ms, work_end_ns;
-	/*
-	 * A folder without subfolders in these roots is not searched when it has not
-	 * changed since, and was not moved together with a folder above it.
-	 */
+	int64_t work_ms;
 	struct git_scan_when {
 		int64_t before_ns;          /* wall clock; 0: all may have changed */
-		const struct value *places; /* the `places` of that time; NULL: unknown */
+		const struct marks *places; /* the places of that time; NULL: unknown */
 	} when;
 	bool wants_places;
 	/*
@@ -111,67 +177,35 @@ struct git_scan {
 	 */
 	int64_t left_ns;
 	/*
-	 * called after each repository found deep in a root; its results are forgotten
+	 * called after each repository that a walk has found; what was found is forgotten
 	 * then; or NULL
 	 */
 	void (*each)(struct git_scan *scan, void *context);
 	void *context;
-	/* the results; NULL: nothing of the kind was found, as in most folders */
-	/* path -> true; false: only the search of a root in `deep` has found it */
-	struct value *repositories; /* git folders */
-	/* `.git` files, files that a configuration includes, protected names */
-	struct value *held;
-	/* valid pointers to a repository outside any `.git`: path -> the repository */
-	struct value *leads;
-	struct value *dangers; /* path -> fingerprint */
-	/*
-	 * gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks
-	 */
-	struct value *indexes;
+	/* the results */
+	struct marks found; /* MARK_WATCHED: the repositories that a walk has found */
 	/*
 	 * path -> an object: `file` (git_scan_print_file), and `shared`: true when a git
-	 * in a worktree elsewhere may have made the file
+	 * in a worktree elsewhere may have made the file; NULL: none
 	 */
 	struct value *left;
-	/* keys of folders below roots in `deep`, two down and more */
-	struct value *nested;
-	/* folders with subfolders below roots in `deep`: path -> inode */
-	struct value *places;
-	bool partial;   /* there are more folders than were searched */
-	size_t folders; /* number of folders searched */
-	char *missed;   /* the first folder that was not searched; NULL: none */
-	/*
-	 * changed files that other programs run by themselves: a list of paths, unescaped
-	 */
-	struct value *files;
+	bool partial;   /* there are more folders than were walked through */
+	size_t folders; /* number of folders that were */
+	char *missed;   /* the first folder that was not; NULL: none */
 	/* used by the scan itself */
+	int64_t deadline_ms, busy_ms, work_end_ns;
 	size_t looks, names, contents;
-	bool goes_through;  /* a root in `deep` is being searched */
+	bool goes_through;  /* a walk goes on */
 	struct err trouble; /* the first error; empty text: none */
 };
 
-void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count);
 void git_scan_fini(struct git_scan *scan);
 
-/*
- * Look at the roots, at the folders WATCHED below them, and at FILES there, which are
- * dangers by themselves (lists of paths; NULL: none). False: something could not be
- * looked at.
- */
-bool git_scan_run(struct git_scan *scan, const struct value *watched,
-		  const struct value *files, struct err *err);
+/* False: something could not be looked at. */
+bool git_scan_run(struct git_scan *scan, struct err *err);
 
 /*
- * Only search the roots in `deep`, for WORK_MS of the processor and, on a busy machine,
- * at most three times as long. An error is in `trouble`.
- */
-void git_scan_whole(struct git_scan *scan, int64_t work_ms);
-
-/* Look at more folders, at any time of the scan. An error is in `trouble`. */
-void git_scan_watch(struct git_scan *scan, const struct value *watched);
-
-/*
- * Was the file at KEY there before WHEN? This is decided by times of change (ctime),
+ * Was the file at PATH there before WHEN? This is decided by times of change (ctime),
  * which no program can set. The file's own time says when it came or was renamed. But
  * when a folder is moved, the files in it keep their times; only the moved folder and the
  * folder that it came into change. Both also change when a name is made in them, so there
@@ -181,18 +215,18 @@ void git_scan_watch(struct git_scan *scan, const struct value *watched);
  * do.
  */
 enum git_scan_age { GIT_SCAN_OLD, GIT_SCAN_DOUBTFUL, GIT_SCAN_NEW };
-enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
+enum git_scan_age git_scan_age(const struct git_scan *scan, const char *path,
 			       const struct git_scan_when *when);
 
 /*
- * Append to LIST the gitlinks below FOLDER of the repository whose root is an ancestor of
- * FOLDER, if there is one. The user's `git status` enters these gitlinks. For the front
- * only.
+ * Mark as watched the gitlinks below FOLDER of the repository whose root is an ancestor
+ * of FOLDER, if there is one. The user's `git status` enters these gitlinks. For the
+ * front only.
  */
-bool git_scan_above(const char *folder, struct value *list, struct err *err);
+bool git_scan_above(const char *folder, struct marks *marks, struct err *err);
 
-/* Is FINGERPRINT (or NULL) that of a protected name, not of something that git runs? */
-bool git_scan_is_name(const char *fingerprint);
+/* The fingerprint of a protected name, not of something that git runs, begins so. */
+#define GIT_SCAN_NAME "name "
 
 /* The names by which git takes its current folder for a repository, NULL-ended. */
 extern const char *const git_scan_repository[];
@@ -225,9 +259,6 @@ struct scan_look {
 	/* in scan_look_names: the type of the name by readdir; else DT_UNKNOWN */
 	int type;
 };
-
-/* Return the object *LIST of the scan, and make it first when it is NULL. */
-struct value *git_scan_list(struct value **list);
 
 /* Put the first error into `trouble`. Returns false. */
 bool scan_look_trouble(const struct scan_look *look, int code, const char *name);
@@ -295,14 +326,6 @@ void scan_look_mark_stat(const struct scan_look *look, const char *name,
  */
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		     const char *worktree, unsigned depth);
-/*
- * LOOK is the subfolder FOLDER of a git folder ("": its top; "objects/??": one of these
- * folders). Add NAME to `left` when it is a file that a killed git may have left since
- * `left_ns`.
- */
-void git_scan_left(const struct scan_look *look, const char *folder, const char *name);
-/* Find repositories that a command has put into the git folder LOOK. */
-void git_scan_inside(const struct scan_look *look, unsigned depth);
 /* Look at a folder that may hold a `.git` or be a bare repository. */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
 /*
@@ -310,7 +333,6 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
  * git folder that it leads to when that lies below a root (repository.c).
  */
 void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth);
-void git_scan_pointer_link(const struct scan_look *look, unsigned depth);
 /*
  * Find the protected names of autoexec.h in LOOK, a root or a worktree
  * (repository.c).

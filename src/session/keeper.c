@@ -108,12 +108,12 @@ enum {
 	NESTED_BYTES_MAX = 256 << 10,
 };
 
-static bool is_known(const struct keeper *keeper, const char *key)
+static bool is_known(const struct keeper *keeper, const char *path)
 {
-	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+	const struct guard *guard = cell_spec(keeper->session->cell)->guard;
 
-	return value_member(keeper->nested.keys, key) != NULL ||
-	       value_has_text(value_member(guard, "watched"), key);
+	return marks_find(&keeper->nested.known, MARK_WATCHED, path) != NULL ||
+	       marks_find(&guard->marks, MARK_WATCHED, path) != NULL;
 }
 
 static void note_full(struct keeper *keeper)
@@ -124,28 +124,27 @@ static void note_full(struct keeper *keeper)
 	(void)buf_addf(&keeper->words.trouble,
 		       "[over %zu repositories lie deep in the workspace: from now on each "
 		       "command is followed by a look through all folders]\n",
-		       value_count(keeper->nested.keys));
+		       keeper->nested.known.counts[MARK_WATCHED]);
 }
 
 /*
  * Note the repository KEY that a worker has found, if it lies in the workspace. False: it
  * is not noted as new.
  */
-static bool take_one(struct keeper *keeper, struct value *list, const char *key)
+static bool take_one(struct keeper *keeper, const char *key)
 {
 	auto_free char *path = path_of_key(key);
 
 	if (path == NULL || !path_within(path, session_workspace(keeper->session)) ||
-	    is_known(keeper, key))
+	    is_known(keeper, path))
 		return false;
 	keeper->nested.bytes += strlen(key);
-	if (value_count(keeper->nested.keys) >= NESTED_MAX ||
+	if (keeper->nested.known.counts[MARK_WATCHED] >= NESTED_MAX ||
 	    keeper->nested.bytes > NESTED_BYTES_MAX) {
 		note_full(keeper);
 		return false;
 	}
-	value_set_boolean(keeper->nested.keys, key, true);
-	value_append(list, value_new_text(key));
+	(void)marks_add(&keeper->nested.known, MARK_WATCHED, path, STR(""));
 	return true;
 }
 
@@ -166,10 +165,10 @@ static bool sweep_due(struct keeper *keeper)
 /* No command has run yet, so everything in these repositories was there before. */
 static void take_first(struct keeper *keeper)
 {
-	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+	const struct guard *guard = cell_spec(keeper->session->cell)->guard;
 	struct err err = {0};
 
-	if (!audit_begin_more(guard, keeper->nested.known, false, &err))
+	if (!audit_begin_more(guard, &keeper->nested.known, false, &err))
 		(void)buf_addf(&keeper->words.trouble,
 			       "[not all repositories deep in the workspace can be looked "
 			       "after: %s]\n",
@@ -190,16 +189,10 @@ static bool keeper_nested_take(struct keeper *keeper, const struct value *detail
 		return false;
 	if (is_first)
 		keeper->nested.state = NESTED_SEEN;
-	if (value_count(found) > 0 && keeper->nested.known == NULL) {
-		keeper->nested.known = value_new_object();
-		value_set(keeper->nested.known, "watched", value_new_array());
-		keeper->nested.keys = value_new_object();
-	}
 	for (size_t i = 0; i < value_count(found); i++) {
 		const char *key = value_text(value_item(found, i));
 
-		if (key != NULL &&
-		    take_one(keeper, value_member(keeper->nested.known, "watched"), key))
+		if (key != NULL && take_one(keeper, key))
 			more = true;
 	}
 	if (more && is_first)
@@ -216,9 +209,9 @@ bool keeper_misses_nested(const struct keeper *keeper)
 	       (keeper->nested.state >= NESTED_FULL || keeper->reach == KEEPS_TOOLS);
 }
 
-const struct value *keeper_nested(const struct keeper *keeper)
+const struct marks *keeper_nested(const struct keeper *keeper)
 {
-	return keeper != NULL ? keeper->nested.known : NULL;
+	return keeper != NULL ? &keeper->nested.known : NULL;
 }
 
 /*
@@ -267,9 +260,8 @@ static void keeper_nested_tell(struct keeper *keeper, struct tool_result *result
 
 void keeper_nested_begin(struct keeper *keeper)
 {
-	const struct value *guard = cell_spec(keeper->session->cell)->guard;
-
-	if (!value_is_true(value_member(guard, "partial")))
+	if (!guard_has(cell_spec(keeper->session->cell)->guard, GUARD_PART) ||
+	    keeper->session->one_call)
 		return;
 	(void)buf_addc(&keeper->words.trouble, '[');
 	audit_add_partial(&keeper->words.trouble, GIT_SCAN_FOLDERS, NULL);
@@ -1231,8 +1223,7 @@ void keeper_close(struct keeper *keeper)
 		(void)close(keeper->objects.fd);
 	buf_fini(&keeper->words.trouble);
 	buf_fini(&keeper->words.why);
-	value_free(keeper->nested.known);
-	value_free(keeper->nested.keys);
+	marks_fini(&keeper->nested.known);
 	free(keeper->owes.title);
 	free(keeper->owes_next.title);
 	free(keeper->folder);

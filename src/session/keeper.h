@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "guard/scan.h"
 #include "process/loop.h"
 #include "undo/plan.h"
 
@@ -87,7 +88,7 @@ void keeper_cancel(struct keeper *keeper);
  * (guard.h); NULL: none. keeper_nested_begin: when the cell exists, report the folders
  * that its guard leaves out.
  */
-const struct value *keeper_nested(const struct keeper *keeper);
+const struct marks *keeper_nested(const struct keeper *keeper);
 void keeper_nested_begin(struct keeper *keeper);
 /*
  * Are there repositories deep in the workspace that the keeper's list does not hold, or
@@ -205,8 +206,7 @@ struct keeper_nested {
 		NESTED_FULL,     /* there are more than are noted */
 		NESTED_SWEEPING, /* and a look through all folders is due */
 	} state;
-	struct value *known; /* as guard.h has it; NULL: none */
-	struct value *keys;  /* keys of their folders -> true */
+	struct marks known; /* `more` of the audits (guard.h) */
 	size_t bytes;
 };
 

@@ -333,11 +333,11 @@ static void look_all(struct holders *holders)
 		(void)closedir(list);
 }
 
-static void roots_take(struct holders *holders, const struct value *roots)
+static void roots_take(struct holders *holders, const struct guard *guard)
 {
-	holders->all_roots = value_count(roots) <= ROOTS_MAX;
-	for (size_t i = 0; i < value_count(roots) && i < ROOTS_MAX; i++) {
-		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
+	holders->all_roots = guard->root_count <= ROOTS_MAX;
+	for (size_t i = 0; i < guard->root_count && i < ROOTS_MAX; i++) {
+		const char *path = guard->roots[i].path;
 		struct stat st;
 
 		if (path != NULL && stat(path, &st) == 0)
@@ -370,17 +370,17 @@ static void held_forget(struct value *left)
 
 /*
  * Give each item of LEFT (scan.h) a `held`, a text for people, when a process has the
- * item's file open, or is a git that works below ROOTS (a list of keys of paths) or may
- * do so. While such a process is found, look again until DEADLINE_MS. ENDED: the cell has
+ * item's file open, or is a git that works below a root of GUARD or may do
+ * so. While such a process is found, look again until DEADLINE_MS. ENDED: the cell has
  * ended processes of the call. When ENDED is false and this process does not see the
  * whole machine, every item counts as held.
  */
-static void find_holders(struct value *left, const struct value *roots, bool ended,
+static void find_holders(struct value *left, const struct guard *guard, bool ended,
 			 int64_t deadline_ms)
 {
 	struct holders holders = {.left = left};
 
-	roots_take(&holders, roots);
+	roots_take(&holders, guard);
 	for (;;) {
 		held_forget(left);
 		holders.found = false;
@@ -470,7 +470,7 @@ static void held_join(struct session *session, struct running *running)
 
 bool running_left_waits(struct running *running)
 {
-	const struct value *guard = cell_spec(running->session->cell)->guard;
+	const struct guard *guard = cell_spec(running->session->cell)->guard;
 
 	if (running->left.state != LEFT_SEEN)
 		return false;
@@ -479,7 +479,7 @@ bool running_left_waits(struct running *running)
 	if (running->left.files == NULL || guard == NULL)
 		return false;
 	items_keep(running->left.files);
-	find_holders(running->left.files, value_member(guard, "roots"), ended_some(running),
+	find_holders(running->left.files, guard, ended_some(running),
 		     clock_now_ms() + (running->due == DUE_MEND ? DYING_MS : SHORT_MS));
 	held_keep(running->session, running->left.files);
 	return value_count(running->left.files) > 0;
@@ -529,13 +529,13 @@ static const struct tool left_tool = {
 /* The files of the gits of a killed session. */
 static void put_left_away(struct session *session)
 {
-	const struct value *guard = cell_spec(session->cell)->guard;
+	const struct guard *guard = cell_spec(session->cell)->guard;
 	struct running *running;
 
 	if (!session->taken_over || guard == NULL)
 		return;
 	running = running_of_session(session, &left_tool);
-	running->busy.sent_ns = value_integer(value_member(guard, "ticked"));
+	running->busy.sent_ns = guard->ticked_ns;
 	if (mend_wait(running) && running->result.text.size > 0) {
 		session->said = memory_alloc(sizeof(*session->said));
 		tool_result_init(session->said);

@@ -765,12 +765,13 @@ static void pipes_give(const struct running *running)
  * File tools do not write inside repositories, and a checkpoint reports the repositories
  * that they create.
  */
-static struct value *nested_of(const struct running *running)
+static struct marks nested_of(const struct running *running)
 {
+	const struct marks *nested = keeper_nested(running->session->keeper);
 	const bool looks = running->busy.audits || running->due != DUE_CALL ||
 			   (running->tool->effects & EFFECT_RUNS) != 0;
 
-	return looks ? value_ref(keeper_nested(running->session->keeper)) : NULL;
+	return looks && nested != NULL ? *nested : (struct marks){0};
 }
 
 /*
@@ -823,7 +824,6 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 	const bool is_behind = running->batch.before != NULL;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = environment_of(running);
-	auto_value struct value *nested = nested_of(running);
 	auto_value struct value *left =
 		running->due != DUE_CALL ? running_left_carried(running) : NULL;
 	const struct wire_call wire = {
@@ -852,7 +852,7 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 		.environment = environment,
 		.seen = seen,
 		.unfinished = running->due != DUE_CALL ? running->files.unfinished : NULL,
-		.nested = nested,
+		.nested = nested_of(running),
 	};
 
 	return wire_print_call(&wire, text);
@@ -1577,16 +1577,15 @@ static void audit_first(struct running *running)
 /* May the call have left something where its own audit has not looked? */
 static bool has_unseen(struct running *running)
 {
-	const struct value *guard = cell_spec(running->session->cell)->guard;
+	const struct guard *guard = cell_spec(running->session->cell)->guard;
+	const bool large = guard_has(guard, GUARD_LAST) || guard_has(guard, GUARD_PART);
 
 	if ((running->tool->effects & EFFECT_RUNS) == 0)
 		return false;
-	if (!running->session->one_call)
-		return audit_is_partial(&running->result) ||
-		       (value_member(guard, "deep") == NULL &&
-			value_member(guard, "whole") != NULL) ||
-		       keeper_misses_nested(running->session->keeper);
-	return audit_take_partial(&running->result);
+	if (running->session->one_call)
+		return audit_take_partial(&running->result) || large;
+	return audit_is_partial(&running->result) || large ||
+	       keeper_misses_nested(running->session->keeper);
 }
 
 /*
@@ -1644,8 +1643,7 @@ void session_look_whole(struct session *session, bool all)
 	running = running_of_session(session, &look_tool);
 	running->busy.reach = all || due ? AUDIT_ALL : AUDIT_WHOLE;
 	if (due)
-		running->busy.sent_ns = value_integer(
-			value_member(cell_spec(session->cell)->guard, "ticked"));
+		running->busy.sent_ns = cell_spec(session->cell)->guard->ticked_ns;
 	audit_first(running);
 	while (!running_is_done(running) && clock_now_ms() < deadline)
 		loop_turn(session->loop, deadline);

@@ -141,30 +141,23 @@ static const char *const names[] = {"hooks",    "config",          "config.workt
 
 struct protecting {
 	struct cell_spec *spec;
-	const struct value *dangers; /* the present dangers */
-	const struct value *known;   /* those when the guard began */
-	const struct value *roots;   /* the folders of the host that may be written */
 	/* the plan that the cell is made to undo, or NULL */
 	const struct undo_plan *undoes;
 };
 
-static bool is_root(const struct value *roots, const char *path)
+static bool is_root(const struct guard *guard, const char *path)
 {
-	auto_free char *key = path_key(path);
-
-	for (size_t i = 0; i < value_count(roots); i++) {
-		if (strcmp(value_text(value_item(roots, i)), key) == 0)
+	for (size_t i = 0; i < guard->root_count; i++) {
+		if (strcmp(guard->roots[i].path, path) == 0)
 			return true;
 	}
 	return false;
 }
 
-static bool is_below(const struct value *roots, const char *path)
+static bool is_below(const struct guard *guard, const char *path)
 {
-	auto_free char *key = path_key(path);
-
-	for (size_t i = 0; i < value_count(roots); i++) {
-		if (path_within(key, value_text(value_item(roots, i))))
+	for (size_t i = 0; i < guard->root_count; i++) {
+		if (path_within(path, guard->roots[i].path))
 			return true;
 	}
 	return false;
@@ -174,15 +167,13 @@ static bool is_below(const struct value *roots, const char *path)
  * Did a danger at or below PATH appear while no audit was made? It must stay movable, so
  * that an audit can move it aside.
  */
-static bool holds_new(const struct protecting *protecting, const char *path)
+static bool holds_late(const struct protecting *protecting, const char *path)
 {
-	if (value_count(protecting->dangers) == value_count(protecting->known))
-		return false;
-	auto_free char *key = path_key(path);
-	for (void *at = value_first(protecting->dangers); at != NULL;
-	     at = value_next(protecting->dangers, at)) {
-		if (path_within(value_key(at), key) &&
-		    value_member(protecting->known, value_key(at)) == NULL)
+	const struct marks *marks = &protecting->spec->guard->marks;
+
+	for (const struct mark *mark = marks_next(marks, MARK_LATE, NULL); mark != NULL;
+	     mark = marks_next(marks, MARK_LATE, mark)) {
+		if (path_within(mark->path, path))
 			return true;
 	}
 	return false;
@@ -207,7 +198,7 @@ static void hold(const struct protecting *protecting, const char *path)
 	struct stat st;
 
 	if (lstat(path, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
-	    is_root(protecting->roots, path) || spec_is_blocked(spec, path) ||
+	    is_root(spec->guard, path) || spec_is_blocked(spec, path) ||
 	    is_undone(protecting, path))
 		return;
 	shape_pin_above(spec, path);
@@ -221,7 +212,7 @@ static void hold_repository(const struct protecting *protecting, const char *pat
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (snprintf(below, sizeof(below), "%s/%s", path, names[i]) <
 			    (int)sizeof(below) &&
-		    !holds_new(protecting, below))
+		    !holds_late(protecting, below))
 			hold(protecting, below);
 	}
 }
@@ -245,37 +236,24 @@ static bool is_held(const struct cell_spec *spec, const char *path)
  * Bind the files near a root. Those deep below it are only audited, because builds move
  * and remove their checkouts there.
  */
-static void hold_all(const struct protecting *protecting,
-		     const struct value *repositories, const struct value *held)
+static void hold_all(const struct protecting *protecting)
 {
-	for (void *at = value_first(repositories); at != NULL;
-	     at = value_next(repositories, at)) {
-		auto_free char *path = path_of_key(value_key(at));
-		if (path != NULL && value_is_true(value_at(at)) &&
-		    !is_held(protecting->spec, path))
-			hold_repository(protecting, path);
+	static const enum mark_kind held[] = {MARK_REPOSITORY, MARK_HELD, MARK_FILE};
+	const struct marks *marks = &protecting->spec->guard->marks;
+
+	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++) {
+		for (const struct mark *mark = marks_next(marks, held[i], NULL);
+		     mark != NULL; mark = marks_next(marks, held[i], mark)) {
+			if (mark->deep)
+				continue;
+			if (mark->kind != MARK_REPOSITORY) {
+				if (!holds_late(protecting, mark->path))
+					hold(protecting, mark->path);
+			} else if (!is_held(protecting->spec, mark->path)) {
+				hold_repository(protecting, mark->path);
+			}
+		}
 	}
-	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
-		auto_free char *path = path_of_key(value_key(at));
-		if (path != NULL && value_is_true(value_at(at)) &&
-		    !holds_new(protecting, path))
-			hold(protecting, path);
-	}
-}
-
-static void list_add(struct value *list, const char *path)
-{
-	auto_free char *key = path_key(path);
-
-	value_append(list, value_new_text(key));
-}
-
-static void hold_file(const struct protecting *protecting, const char *key)
-{
-	auto_free char *path = path_of_key(key);
-
-	if (path != NULL && !holds_new(protecting, path))
-		hold(protecting, path);
 }
 
 /* The real path of a file that may not be there yet; its folder must be. */
@@ -293,15 +271,10 @@ static bool real_place(const char *path, struct buf *out)
 	return folder != NULL && buf_addf(out, "%s/%s", folder, name);
 }
 
-struct user_files {
-	const struct value *roots;
-	struct value *list;
-};
-
-/* Add PATH to the list when it is in a writable root. */
+/* Protect PATH when it is in a writable root of the guard CONTEXT. */
 static void files_add(const char *path, void *context)
 {
-	const struct user_files *files = context;
+	struct guard *guard = context;
 	struct buf real;
 
 	buf_init(&real, PATH_MAX);
@@ -309,11 +282,8 @@ static void files_add(const char *path, void *context)
 		buf_clear(&real);
 		(void)path_normal("/", path, &real);
 	}
-	if (is_below(files->roots, real.data)) {
-		auto_free char *key = path_key(real.data);
-		if (!value_has_text(files->list, key))
-			value_append(files->list, value_new_text(key));
-	}
+	if (is_below(guard, real.data))
+		(void)marks_add(&guard->marks, MARK_FILE, real.data, STR(""));
 	buf_fini(&real);
 }
 
@@ -321,16 +291,13 @@ static void files_add(const char *path, void *context)
  * The protected files of OPTIONS, and the configuration that git reads for all
  * repositories of the user.
  */
-static struct value *files_list(const struct shape_options *options,
-				const struct value *roots)
+static void files_protect(const struct shape_options *options, struct guard *guard)
 {
 	const char *const *at = options->protected_files;
-	struct user_files files = {.roots = roots, .list = value_new_array()};
 
 	for (; at != NULL && *at != NULL; at++)
-		files_add(*at, &files);
-	user_config(options, files_add, &files);
-	return files.list;
+		files_add(*at, guard);
+	user_config(options, files_add, guard);
 }
 
 /*
@@ -351,220 +318,91 @@ static void guard_hold(const struct shape_options *options, const struct cell_sp
 	buf_fini(&folder);
 }
 
-static void lists_join(struct value *guard, const struct value *more, const char *name)
-{
-	struct value *list = value_member(guard, name);
-	const struct value *items = value_member(more, name);
-
-	if (list == NULL && value_count(items) > 0) {
-		list = value_new_array();
-		value_set(guard, name, list);
-	}
-	for (size_t i = 0; i < value_count(items); i++)
-		value_append(list, value_copy(value_item(items, i)));
-}
-
-/*
- * Give GUARD, of folders that a person has granted, the times and settings of the cell's
- * own guard CELLS.
- */
-static void beginning_keep(struct value *guard, const struct value *cells)
-{
-	static const char *const keys[] = {"one_call", "tells", "began", "ticked", "home"};
-
-	for (size_t i = 0; cells != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if (value_member(cells, keys[i]) != NULL)
-			value_set(guard, keys[i], value_copy(value_member(cells, keys[i])));
-	}
-	if (cells != NULL && !value_is_true(value_member(cells, "complete")))
-		value_remove(guard, "complete");
-}
-
-static void objects_join(struct value *guard, const struct value *more, const char *name)
-{
-	const struct value *members = value_member(more, name);
-	struct value *object;
-
-	/* When a scan found none of them, the member is no object yet. */
-	if (value_kind(value_member(guard, name)) != VALUE_OBJECT)
-		value_set(guard, name, value_new_object());
-	object = value_member(guard, name);
-	for (void *at = value_first(members); at != NULL; at = value_next(members, at))
-		value_set(object, value_key(at), value_copy(value_at(at)));
-}
-
 /*
  * The writable trees of the host. Layers are not among them, because files in a layer
- * vanish with the cell.
+ * vanish with the cell. In the workspace the looks of undo find the repositories.
  */
-static struct value *roots_list(const struct cell_spec *spec)
+static void roots_add(const struct shape_options *options, const struct cell_spec *spec,
+		      struct guard *guard)
 {
-	struct value *list = value_new_array();
-
 	for (size_t i = 0; i < spec->view.count; i++) {
 		const struct view_entry *entry = &spec->view.entries[i];
+		const bool looked = options != NULL && !options->no_checkpoints &&
+				    path_within(entry->path, spec->workspace);
+
 		if (entry->kind == VIEW_TREE && entry->writable)
-			list_add(list, entry->path);
+			guard_add_root(guard, entry->path,
+				       looked ? GUARD_UNDO : GUARD_CALLS);
 	}
-	return list;
 }
 
 /*
- * Record the guard, which was made from the present files, and bind the protected files.
- * With OPTIONS, the record of an earlier front may replace the guard. Without OPTIONS
- * there is no record.
+ * Mark protected names that may be written: those that are a root or have a root in
+ * them, and those that the cell's undo restores. The undo plan has no names that its
+ * steps could not have written.
  */
-static void scanned_hold(const struct shape_options *options, struct cell_spec *spec)
+static void open_names(const struct shape_options *options, const struct cell_spec *spec,
+		       struct guard *guard)
 {
-	struct value *guard = spec->guard;
-	auto_value struct value *dangers = value_copy(value_member(guard, "dangers"));
-	auto_value struct value *repositories =
-		value_ref(value_member(guard, "repositories"));
-	auto_value struct value *held = value_ref(value_member(guard, "held"));
-	const struct value *files = value_member(guard, "files");
-	const struct protecting protecting = {
-		.spec = spec,
-		.dangers = dangers,
-		.known = value_member(guard, "dangers"),
-		.roots = value_member(guard, "roots"),
-		.undoes = options != NULL ? options->undoes : NULL,
-	};
-
-	value_remove(guard, "repositories");
-	value_remove(guard, "held");
-	if (options != NULL)
-		guard_hold(options, spec);
-	hold_all(&protecting, repositories, held);
-	for (size_t i = 0; i < value_count(files); i++)
-		hold_file(&protecting, value_text(value_item(files, i)));
-}
-
-/* The roots in which no checkpoint looks for deep repositories. */
-static struct value *deep_list(const struct shape_options *options,
-			       const struct cell_spec *spec, const struct value *roots)
-{
-	struct value *list = value_new_array();
-	auto_free char *workspace = path_key(spec->workspace);
-
-	for (size_t i = 0; i < value_count(roots); i++) {
-		const char *root = value_text(value_item(roots, i));
-
-		if (options == NULL || options->no_checkpoints ||
-		    !path_within(root, workspace))
-			value_append(list, value_new_text(root));
-	}
-	return list;
-}
-
-/*
- * From now on, each audit looks at the repositories that this scan has found deep in the
- * roots. Small roots are also searched again by each audit, to find new repositories.
- * Large ones are searched only by a whole look at the end.
- */
-static void guard_settle(const struct shape_options *options, struct value *guard)
-{
-	const struct value *nested = value_member(guard, "nested");
-	const bool partial = value_is_true(value_member(guard, "partial"));
-	const bool one_call = options != NULL && options->one_call;
-	const bool large = partial || value_integer(value_member(guard, "seen")) >
-					      GIT_SCAN_FOLDERS_CALL;
-
-	for (size_t i = 0; i < value_count(nested); i++)
-		value_append(value_member(guard, "watched"),
-			     value_ref(value_item(nested, i)));
-	value_remove(guard, "nested");
-	value_remove(guard, "seen");
-	value_set_integer(guard, "folders", GIT_SCAN_FOLDERS_CALL);
-	if (value_count(value_member(guard, "deep")) > 0) {
-		value_set(guard, "whole", value_copy(value_member(guard, "deep")));
-		value_set_boolean(guard, "complete", !partial);
-		value_set_boolean(guard, "tells", one_call && large);
-	}
-	if (large || value_count(value_member(guard, "deep")) == 0)
-		value_remove(guard, "deep");
-	if (one_call) {
-		value_set_boolean(guard, "one_call", true);
-		value_remove(guard, "partial");
-	}
-}
-
-/* Put the home folder, for "~/" in a configuration, into GUARD. */
-static void home_add(const struct shape_options *options, struct value *guard)
-{
-	const char *home = options != NULL ? shape_environment(options, "HOME") : NULL;
-	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
-	auto_free char *key = real != NULL ? path_key(real) : NULL;
-
-	if (key != NULL)
-		value_set_text(guard, "home", key);
-}
-
-/*
- * Protected names that may be written: those that are a root or have a root in them, and
- * those that the cell's undo restores. The undo plan has no names that its steps could
- * not have written.
- */
-static struct value *opened_list(const struct shape_options *options,
-				 const struct cell_spec *spec, const struct value *roots)
-{
-	struct value *list = value_copy(roots);
 	char path[PATH_MAX];
 
+	for (size_t i = 0; i < guard->root_count; i++)
+		(void)marks_add(&guard->marks, MARK_OPENED, guard->roots[i].path, STR(""));
 	if (options == NULL || options->undoes == NULL)
-		return list;
+		return;
 	for (const struct autoexec *row = autoexec_names; row->name != NULL; row++) {
 		if (row->care != AUTOEXEC_PROTECTED ||
 		    !undo_plan_touches(options->undoes, str_of(row->name)) ||
 		    snprintf(path, sizeof(path), "%s/%s", spec->workspace, row->name) >=
 			    (int)sizeof(path))
 			continue;
-		list_add(list, path);
+		(void)marks_add(&guard->marks, MARK_OPENED, path, STR(""));
 	}
-	return list;
 }
 
 /*
- * Make the guard of SPEC. OPTIONS NULL: no additional file is protected, and nothing is
- * kept on disk.
+ * Make the guard of SPEC, record it, and bind the protected files. With OPTIONS, the
+ * record of an earlier front may change the guard. OPTIONS NULL: no additional file is
+ * protected, and nothing is kept on disk.
  */
 static bool guard_make(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
 {
-	struct value *roots = roots_list(spec);
-	struct value *watched = value_new_array();
-	struct value *guard = value_new_object();
+	const char *home = options != NULL ? shape_environment(options, "HOME") : NULL;
+	struct guard *guard = memory_alloc(sizeof(*guard));
+	const struct protecting protecting = {
+		.spec = spec,
+		.undoes = options != NULL ? options->undoes : NULL,
+	};
 
-	auto_free char *workspace = path_key(spec->workspace);
-	value_set_text(guard, "workspace", workspace);
-	value_set(guard, "roots", roots);
-	value_set(guard, "opened", opened_list(options, spec, roots));
-	value_set(guard, "watched", watched);
-	value_set(guard, "deep", deep_list(options, spec, roots));
-	value_set_integer(guard, "folders",
-			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
-							       : GIT_SCAN_FOLDERS);
-	value_set_integer(guard, "began", clock_wall_ns());
+	spec->guard = guard; /* freed together with SPEC, also after a failure */
+	guard->workspace = memory_copy(spec->workspace);
+	guard->home = home != NULL ? realpath(home, NULL) : NULL;
+	guard->began_ns = clock_wall_ns();
 	/*
 	 * The clock that the kernel uses for the times of files. It advances only at the
 	 * kernel's ticks.
 	 */
-	value_set_integer(guard, "ticked", clock_file_ns());
-	value_set(guard, "files",
-		  options != NULL ? files_list(options, roots) : value_new_array());
-	home_add(options, guard);
-	spec->guard = guard; /* freed together with SPEC, also after a failure */
-	for (size_t i = 0; i < value_count(roots); i++) {
-		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
-		if (path != NULL && !git_scan_above(path, watched, err))
+	guard->ticked_ns = clock_file_ns();
+	roots_add(options, spec, guard);
+	open_names(options, spec, guard);
+	if (options != NULL)
+		files_protect(options, guard);
+	for (size_t i = 0; i < guard->root_count; i++) {
+		if (!git_scan_above(guard->roots[i].path, &guard->marks, err))
 			return false;
 	}
-	if (!audit_begin(guard, err))
+	if (!audit_begin(guard,
+			 options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
+							      : GIT_SCAN_FOLDERS,
+			 err))
 		return err_while(err, "looking at the repositories of the workspace");
-	guard_settle(options, guard);
-	if (value_count(roots) > 0) {
-		scanned_hold(options, spec);
+	if (guard->root_count > 0) {
+		if (options != NULL)
+			guard_hold(options, spec);
+		hold_all(&protecting);
 	} else {
-		value_free(spec->guard);
+		guard_free(spec->guard);
 		spec->guard = NULL;
 	}
 	return true;
@@ -579,19 +417,10 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,
 			 struct err *err)
 {
-	static const char *const lists[] = {"roots",  "watched", "files",
-					    "opened", "deep",    "whole"};
-	static const char *const objects[] = {"dangers", "indexes", "leads", "places"};
-
 	if (!guard_make(NULL, addition, err))
 		return false;
-	if (addition->guard == NULL)
-		return true;
-	beginning_keep(addition->guard, cell->guard);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		lists_join(addition->guard, cell->guard, lists[i]);
-	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-		objects_join(addition->guard, cell->guard, objects[i]);
+	if (addition->guard != NULL)
+		guard_join(addition->guard, cell->guard);
 	return true;
 }
 

@@ -69,7 +69,7 @@ struct shape_options {
 	 * is not kept.
 	 */
 	void (*hold_guard)(void *context, const char *folder, const char *workspace,
-			   struct value *guard);
+			   struct guard *guard);
 	/*
 	 * Have dead fronts left unfinished logs of writes in folders that a person had granted?
 	 * NULL: no.

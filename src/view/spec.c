@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/value.h"
 #include "files/files.h"
+#include "guard/guard.h"
 #include "policy/network.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
@@ -49,7 +50,7 @@ void spec_fini(struct cell_spec *spec)
 	fd_close(&spec->home_lock);
 	fd_close(&spec->temp_lock);
 	fd_close(&spec->cache_lock);
-	value_free(spec->guard);
+	guard_free(spec->guard);
 	value_free(spec->parsed);
 	arena_fini(&spec->arena);
 	spec_init(spec);
@@ -196,7 +197,7 @@ void spec_set_writable(struct cell_spec *spec)
 	buf_fini(&list);
 }
 
-void spec_widen(struct cell_spec *spec, const struct cell_spec *addition)
+void spec_widen(struct cell_spec *spec, struct cell_spec *addition)
 {
 	for (size_t i = 0; i < addition->view.count; i++) {
 		const struct view_entry *from = &addition->view.entries[i];
@@ -213,8 +214,9 @@ void spec_widen(struct cell_spec *spec, const struct cell_spec *addition)
 	for (size_t i = 0; i < addition->writable.count; i++)
 		spec_add(spec, &spec->writable, addition->writable.items[i]);
 	if (addition->guard != NULL) {
-		value_free(spec->guard);
-		spec->guard = value_ref(addition->guard);
+		guard_free(spec->guard);
+		spec->guard = addition->guard;
+		addition->guard = NULL;
 	}
 	spec_set_writable(spec);
 }
@@ -277,7 +279,7 @@ struct value *spec_rights(const struct cell_spec *spec)
 {
 	struct value *rights = value_new_object();
 	struct value *hidden = value_new_array(), *closed = value_new_array();
-	const struct value *files = value_member(spec->guard, "files");
+	const struct marks *files = spec->guard != NULL ? &spec->guard->marks : NULL;
 
 	for (size_t i = 0; i < spec->blocked.count; i++)
 		right_add(hidden, spec->blocked.items[i]);
@@ -288,8 +290,9 @@ struct value *spec_rights(const struct cell_spec *spec)
 		else if (entry->kind == VIEW_PIN && !entry->writable)
 			right_add(closed, entry->path);
 	}
-	for (size_t i = 0; i < value_count(files); i++)
-		value_append(closed, value_ref(value_item(files, i)));
+	for (const struct mark *mark = marks_next(files, MARK_FILE, NULL); mark != NULL;
+	     mark = marks_next(files, MARK_FILE, mark))
+		right_add(closed, mark->path);
 	value_set(rights, "roots", rights_roots(spec));
 	value_set(rights, "hidden", hidden);
 	value_set(rights, "closed", closed);
@@ -371,7 +374,7 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set(object, "blocked", value_new_texts(spec->blocked.items));
 	value_set(object, "environment", value_new_texts(spec->environment.items));
 	if (spec->guard != NULL)
-		value_set(object, "guard", value_ref(spec->guard));
+		value_set(object, "guard", guard_print(spec->guard));
 	return value_print(object, 0, out);
 }
 
@@ -420,8 +423,7 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 		list_parse(spec, value_member(object, "environment"), &spec->environment) &&
 		whole;
 	listen_parse(spec, value_member(object, "listen"));
-	if (value_kind(value_member(object, "guard")) == VALUE_OBJECT)
-		spec->guard = value_ref(value_member(object, "guard"));
+	spec->guard = guard_parse(value_member(object, "guard"));
 	if (!whole || spec->view.count == 0 || spec->workspace == NULL)
 		return err_set(err, EINVAL, "the cell's specification is incomplete");
 	return true;

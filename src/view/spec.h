@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct guard;
+
 /*
  * A policy that names more paths is a mistake, and each costs a descriptor and a mount.
  */
@@ -95,7 +97,7 @@ struct cell_spec {
 	/* the JSON it was parsed from; freeing it would fragment the heap */
 	struct value *parsed;
 	/* the guard that the audit after each command compares with (guard.h) */
-	struct value *guard;
+	struct guard *guard;
 	/* how the cell is built; its strength is less when this machine makes that weaker */
 	enum sandbox_level built;
 	/*
@@ -140,9 +142,9 @@ void spec_set_writable(struct cell_spec *spec);
 
 /*
  * The cell of SPEC shows ADDITION from now on: give SPEC the roots, view entries and
- * guard of ADDITION.
+ * guard of ADDITION; the guard moves.
  */
-void spec_widen(struct cell_spec *spec, const struct cell_spec *addition);
+void spec_widen(struct cell_spec *spec, struct cell_spec *addition);
 
 /*
  * The rights of the cell of SPEC to read and write, for rights_read. Owned by the caller.

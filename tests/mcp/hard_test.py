@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import (Failure, Http, LEGACY, MODERN, Stdio, WAIT_SECONDS,  # noqa: E402
                     adopt_orphans, left_behind)  # pylint: disable=wrong-import-position
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dev"))
+from place import outside  # noqa: E402, pylint: disable=wrong-import-position
 from tap import hear_signals  # noqa: E402, pylint: disable=wrong-import-position
 
 AT_ONCE = 64
@@ -37,6 +38,7 @@ REQUESTS_MAX = 448
 SHORT_MAX = 16  # beyond these, of what is answered at once
 BODIES = 9  # one more than may be under way together, each but a byte
 ESTABLISHED, CLOSE_WAIT = "01", "08"  # in /proc/net/tcp
+FOLDERS = 300  # more than the look after each command goes through
 HEAD_SECONDS = 10  # so long a connection may take for its first head
 
 
@@ -826,6 +828,31 @@ class Cases:
         server.send({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})
         expect("gone" in server.wait_answer(3)["error"]["message"], "no reason")
         expect(server.close() == 0, "it failed")
+
+    def beside_a_granted_folder_the_end_of_a_session_looks_through_a_large_one(self):
+        # A path below /tmp cannot be granted.
+        with tempfile.TemporaryDirectory(prefix="mcp-hard-", dir=outside()) as folder:
+            small, large = os.path.join(folder, "small"), os.path.join(folder, "large")
+            os.mkdir(small)
+            for number in range(FOLDERS):
+                os.makedirs(os.path.join(large, f"{number}/x"))
+            place = os.path.join(self.workspace, "config.json")
+            with open(place, "w", encoding="ascii") as file:
+                json.dump({"agents": {"default": {"write": [".", large]}}}, file)
+            server = self.stdio("--config", place, "--ask", "write")
+            initialize(server, elicitation={})
+            server.send(call(1, "write_file", path=os.path.join(small, "a"), content="x"))
+            question = server.wait(lambda m: m.get("method") == "elicitation/create")
+            server.send({"jsonrpc": "2.0", "id": question["id"],
+                         "result": {"action": "accept", "content": {"answer": "session"}}})
+            expect(not server.wait_answer(1)["result"]["isError"], "it was not granted")
+            made = os.path.join(large, "7/x/made")
+            git = os.path.join(made, ".git")
+            server.send(call(2, "bash", command=f"mkdir -p {git}/objects {git}/refs; cd {git}; echo ref: refs/heads/x "
+                                                "> HEAD; printf '[core]\\n\\tfsmonitor = x\\n' > config"))
+            expect(not server.wait_answer(2)["result"]["isError"], "it made no repository")
+            expect(server.close() == 0, "it failed")
+            expect("config" not in os.listdir(git) and "HEAD" in os.listdir(git), str(os.listdir(git)))
 
     def play(self, name):
         with tempfile.TemporaryDirectory(prefix="mcp-hard-", ignore_cleanup_errors=True) as folder:

@@ -23,7 +23,7 @@
 
 struct place {
 	char folder[64];
-	struct value *guard;
+	struct guard *guard;
 	struct tool_result result;
 };
 
@@ -50,19 +50,24 @@ static void repository_make(const char *folder)
 	put(path, "[core]\n\tbare = false\n");
 }
 
+/* The repositories deep in the workspace are those that the looks of undo find. */
+static void guard_make(struct place *place)
+{
+	guard_free(place->guard);
+	place->guard = memory_alloc(sizeof(*place->guard));
+	place->guard->workspace = memory_copy(place->folder);
+	guard_add_root(place->guard, place->folder, GUARD_UNDO);
+}
+
 static int set_up(void **state)
 {
 	struct place *place = memory_alloc(sizeof(*place));
-	struct value *roots = value_new_array();
 
 	(void)snprintf(place->folder, sizeof(place->folder), "/tmp/audit-test-XXXXXX");
 	assert_non_null(mkdtemp(place->folder));
 	assert_int_equal(chdir(place->folder), 0);
 	repository_make(".git");
-	value_append(roots, value_new_text(place->folder));
-	place->guard = value_new_object();
-	value_set_text(place->guard, "workspace", place->folder);
-	value_set(place->guard, "roots", roots);
+	guard_make(place);
 	tool_result_init(&place->result);
 	*state = place;
 	return 0;
@@ -79,7 +84,7 @@ static int tear_down(void **state)
 		_exit(1);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	value_free(place->guard);
+	guard_free(place->guard);
 	tool_result_fini(&place->result);
 	free(place);
 	return 0;
@@ -89,7 +94,7 @@ static void begin(struct place *place)
 {
 	struct err err = {0};
 
-	if (!audit_begin(place->guard, &err))
+	if (!audit_begin(place->guard, GIT_SCAN_FOLDERS, &err))
 		fail_msg("%s", err.text);
 }
 
@@ -99,7 +104,7 @@ static void audit_quiet(struct place *place, int64_t quiet_ns)
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, AUDIT_NEAR, NULL, quiet_ns, &place->result);
+	audit_run(ready, &(struct audit_call){.quiet_ns = quiet_ns}, &place->result);
 	audit_close(ready);
 }
 
@@ -114,7 +119,7 @@ static void look_whole(struct place *place, enum audit_reach reach)
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, reach, NULL, 0, &place->result);
+	audit_run(ready, &(struct audit_call){.reach = reach}, &place->result);
 	audit_close(ready);
 }
 
@@ -280,12 +285,10 @@ static void interrupted_work_stays_unless_it_executes(void **state)
 static void a_protected_file_may_not_appear(void **state)
 {
 	struct place *place = *state;
-	struct value *files = value_new_array();
 	char path[PATH_MAX];
 
 	(void)snprintf(path, sizeof(path), "%s/conf.json", place->folder);
-	value_append(files, value_new_text(path));
-	value_set(place->guard, "files", files);
+	(void)marks_add(&place->guard->marks, MARK_FILE, path, STR(""));
 	begin(place);
 	put("conf.json", "{}");
 	audit(place);
@@ -311,7 +314,7 @@ static void a_root_that_is_gone_is_a_failure(void **state)
 	struct place *place = *state;
 
 	begin(place);
-	value_append(value_member(place->guard, "roots"), value_new_text("/nonexistent/x"));
+	guard_add_root(place->guard, "/nonexistent/x", GUARD_UNDO);
 	audit(place);
 	assert_true(audit_failed(&place->result));
 }
@@ -326,12 +329,12 @@ static void files_that_run_by_themselves_are_listed(void **state)
 	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &since), 0);
 	since.tv_sec += 100;
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, AUDIT_NEAR, &since, 0, &place->result);
+	audit_run(ready, &(struct audit_call){.since = &since}, &place->result);
 	assert_null(place->result.details);
 	since.tv_sec -= 200;
 	assert_int_equal(mkdir(".vscode", 0755), 0);
 	put(".vscode/tasks.json", "{}");
-	audit_run(ready, NULL, AUDIT_NEAR, &since, 0, &place->result);
+	audit_run(ready, &(struct audit_call){.since = &since}, &place->result);
 	audit_close(ready);
 	assert_int_equal(value_count(value_member(place->result.details, "changed_autoexec")),
 			 2);
@@ -465,13 +468,11 @@ static void a_folder_moved_to_a_protected_name_is_no_persons(void **state)
 static void a_place_that_was_named_is_open(void **state)
 {
 	struct place *place = *state;
-	struct value *opened = value_new_array();
 	auto_free char *path = memory_alloc(PATH_MAX);
 
 	(void)snprintf(path, PATH_MAX, "%s/.claude/hooks/mine", place->folder);
-	value_append(opened, value_new_text(path));
-	value_append(opened, value_new_text(place->folder));
-	value_set(place->guard, "opened", opened);
+	(void)marks_add(&place->guard->marks, MARK_OPENED, path, STR(""));
+	(void)marks_add(&place->guard->marks, MARK_OPENED, place->folder, STR(""));
 	begin(place);
 	assert_int_equal(mkdir(".claude", 0755), 0);
 	assert_int_equal(mkdir(".claude/hooks", 0755), 0);
@@ -491,7 +492,7 @@ static void a_root_that_was_exchanged_is_looked_at_anew(void **state)
 
 	(void)snprintf(inner, PATH_MAX, "%s/inner", place->folder);
 	assert_int_equal(mkdir("inner", 0755), 0);
-	value_append(value_member(place->guard, "roots"), value_new_text(inner));
+	guard_add_root(place->guard, inner, GUARD_UNDO);
 	begin(place);
 	struct audit *ready = audit_open(place->guard);
 	assert_int_equal(rename("inner", "elsewhere"), 0);
@@ -499,13 +500,13 @@ static void a_root_that_was_exchanged_is_looked_at_anew(void **state)
 	assert_int_equal(mkdir("inner/sub", 0755), 0);
 	assert_int_equal(symlink("/nonexistent", "inner/sub/.git"), 0);
 	(void)tool_done(&place->result);
-	audit_run(ready, NULL, AUDIT_NEAR, NULL, 0, &place->result);
+	audit_run(ready, &(struct audit_call){0}, &place->result);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "inner/sub/.git");
 	/* One that is gone altogether cannot be looked at, and that is said. */
 	assert_int_equal(rename("inner", "gone"), 0);
 	assert_false(audit_failed(&place->result));
-	audit_run(ready, NULL, AUDIT_NEAR, NULL, 0, &place->result);
+	audit_run(ready, &(struct audit_call){0}, &place->result);
 	assert_true(audit_failed(&place->result));
 	audit_close(ready);
 }
@@ -542,9 +543,10 @@ static void a_root_is_gone_through_whole_when_it_is_deep(void **state)
 	struct place *place = *state;
 
 	deep_repository_make();
-	value_set(place->guard, "deep", value_ref(value_member(place->guard, "roots")));
+	place->guard->roots[0].walk = GUARD_CALLS;
 	begin(place);
-	assert_int_equal(value_count(value_member(place->guard, "nested")), 1);
+	assert_int_equal(place->guard->roots[0].walk, GUARD_CALLS);
+	assert_int_equal(place->guard->marks.counts[MARK_WATCHED], 1);
 	put("a/b/c/.git/hooks/pre-push", "x");
 	assert_int_equal(mkdir("a/b/d", 0755), 0);
 	assert_int_equal(mkdir("a/b/d/e", 0755), 0);
@@ -559,16 +561,24 @@ static void a_root_is_gone_through_whole_when_it_is_deep(void **state)
 static void that_there_are_too_many_folders_is_told(void **state)
 {
 	struct place *place = *state;
+	struct err err = {0};
 	char name[32];
 
 	for (int i = 0; i <= GIT_SCAN_FOLDERS_CALL; i++) {
 		(void)snprintf(name, sizeof(name), "folder-%d", i);
 		assert_int_equal(mkdir(name, 0755), 0);
 	}
-	value_set_integer(place->guard, "folders", GIT_SCAN_FOLDERS_CALL);
-	value_set(place->guard, "deep", value_ref(value_member(place->guard, "roots")));
+	assert_int_equal(mkdir("folder-0/below", 0755), 0);
+	place->guard->roots[0].walk = GUARD_CALLS;
 	begin(place);
-	assert_true(value_is_true(value_member(place->guard, "partial")));
+	/* Too many for each call; the guard has seen all of them, and with fewer not. */
+	assert_int_equal(place->guard->roots[0].walk, GUARD_LAST);
+	assert_int_equal(place->guard->marks.counts[MARK_PLACE], 0);
+	assert_true(audit_begin(place->guard, GIT_SCAN_FOLDERS_CALL, &err));
+	assert_int_equal(place->guard->roots[0].walk, GUARD_PART);
+	assert_int_not_equal(place->guard->marks.counts[MARK_PLACE], 0);
+	/* As when the folders came after the guard had begun. */
+	place->guard->roots[0].walk = GUARD_CALLS;
 	audit(place);
 	assert_int_equal(place->result.status, RESULT_DONE);
 	assert_false(audit_failed(&place->result));
@@ -578,9 +588,8 @@ static void that_there_are_too_many_folders_is_told(void **state)
 /* What a checkpoint finds later: older than the guard is what was there. */
 static void more_repositories_are_known_by_their_age(void **state)
 {
-	auto_value struct value *more = value_new_object();
-	struct value *watched = value_new_array();
 	struct place *place = *state;
+	struct marks more = {0};
 	char path[PATH_MAX];
 	struct stat st;
 	struct err err;
@@ -588,25 +597,25 @@ static void more_repositories_are_known_by_their_age(void **state)
 	deep_repository_make();
 	begin(place);
 	(void)snprintf(path, sizeof(path), "%s/a/b/c", place->folder);
-	value_append(watched, value_new_text(path));
-	value_set(more, "watched", watched);
+	(void)marks_add(&more, MARK_WATCHED, path, STR(""));
 	assert_int_equal(lstat("a/b/c/.git/hooks/pre-commit", &st), 0);
 	const int64_t changed = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-	value_set_integer(place->guard, "ticked", changed);
-	assert_true(audit_begin_more(place->guard, more, true, &err));
-	assert_int_equal(value_count(value_member(more, "dangers")), 0);
-	value_set_integer(place->guard, "ticked", changed + 1);
-	assert_true(audit_begin_more(place->guard, more, true, &err));
-	assert_int_equal(value_count(value_member(more, "dangers")), 1);
+	place->guard->ticked_ns = changed;
+	assert_true(audit_begin_more(place->guard, &more, true, &err));
+	assert_int_equal(more.counts[MARK_DANGER], 0);
+	place->guard->ticked_ns = changed + 1;
+	assert_true(audit_begin_more(place->guard, &more, true, &err));
+	assert_int_equal(more.counts[MARK_DANGER], 1);
 	struct audit *ready = audit_open(place->guard);
 	(void)tool_done(&place->result);
-	audit_run(ready, more, AUDIT_NEAR, NULL, 0, &place->result);
+	audit_run(ready, &(struct audit_call){.more = &more}, &place->result);
 	assert_int_equal(put_away(place), 0);
 	put("a/b/c/.git/config", "[core]\nfsmonitor = x\n");
-	audit_run(ready, more, AUDIT_NEAR, NULL, 0, &place->result);
+	audit_run(ready, &(struct audit_call){.more = &more}, &place->result);
 	audit_close(ready);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/config");
+	marks_fini(&more);
 }
 
 /* The guard has seen nothing of it: what is older than that stays, and what is not goes. */
@@ -619,12 +628,12 @@ static void a_whole_look_lets_pass_what_is_older(void **state)
 	deep_repository_make();
 	assert_int_equal(lstat("a/b/c/.git/hooks/pre-commit", &st), 0);
 	const int64_t changed = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
-	value_set_integer(place->guard, "ticked", changed + 1);
+	place->guard->roots[0].walk = GUARD_PART;
+	place->guard->ticked_ns = changed + 1;
 	look_whole(place, AUDIT_WHOLE);
 	assert_int_equal(put_away(place), 0);
 	/* One of the tick in which it began may have come since. */
-	value_set_integer(place->guard, "ticked", changed);
+	place->guard->ticked_ns = changed;
 	look_whole(place, AUDIT_WHOLE);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/hooks/pre-commit");
@@ -641,7 +650,7 @@ static void tick(struct place *place)
 		assert_int_equal(lstat("tick", &st), 0);
 		assert_int_equal(rmdir("tick"), 0);
 	} while (clock_ns(&st.st_ctim) <= clock_ns(&before.st_ctim));
-	value_set_integer(place->guard, "ticked", clock_ns(&st.st_ctim));
+	place->guard->ticked_ns = clock_ns(&st.st_ctim);
 }
 
 static size_t doubtful(const struct place *place)
@@ -658,7 +667,7 @@ static void a_whole_look_finds_what_was_moved_with_a_folder_above(void **state)
 	deep_repository_make();
 	assert_int_equal(mkdir("d", 0755), 0);
 	tick(place);
-	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	place->guard->roots[0].walk = GUARD_PART;
 	look_whole(place, AUDIT_WHOLE);
 	assert_int_equal(put_away(place) + doubtful(place), 0);
 	assert_int_equal(rename("a/b", "d/b"), 0);
@@ -671,9 +680,8 @@ static void a_whole_look_finds_what_was_moved_with_a_folder_above(void **state)
 /* It says nothing of folders that lie where they lay. */
 static void a_whole_look_tells_what_may_have_been_moved(void **state)
 {
-	struct value *places = value_new_object();
 	struct place *place = *state;
-	char path[PATH_MAX];
+	char path[PATH_MAX], inode[32];
 	struct stat st;
 
 	begin(place);
@@ -682,14 +690,14 @@ static void a_whole_look_tells_what_may_have_been_moved(void **state)
 	tick(place);
 	put("new", "x");
 	put("a/new", "x");
-	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	place->guard->roots[0].walk = GUARD_PART;
 	look_whole(place, AUDIT_WHOLE);
 	assert_int_equal(put_away(place), 0);
 	assert_int_equal(doubtful(place), 1);
 	assert_non_null(strstr(place->result.text.data, "a/b/c/.git/hooks/pre-commit"));
 	(void)snprintf(path, sizeof(path), "%s/a", place->folder);
-	value_set_integer(places, path, (int64_t)st.st_ino);
-	value_set(place->guard, "places", places);
+	(void)snprintf(inode, sizeof(inode), "%ju", (uintmax_t)st.st_ino);
+	(void)marks_add(&place->guard->marks, MARK_PLACE, path, str_of(inode));
 	look_whole(place, AUDIT_WHOLE);
 	assert_int_equal(put_away(place) + doubtful(place), 0);
 	/* A repository that got its last name is one since then. */
@@ -704,54 +712,93 @@ static void a_whole_look_asks_the_age_of_what_was_not_seen_only(void **state)
 {
 	struct place *place = *state;
 
-	value_set(place->guard, "deep", value_ref(value_member(place->guard, "roots")));
-	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	place->guard->roots[0].walk = GUARD_CALLS;
 	begin(place);
 	deep_repository_make();
-	value_set_boolean(place->guard, "complete", true);
-	value_set_integer(place->guard, "ticked", INT64_MAX);
+	place->guard->ticked_ns = INT64_MAX;
+	/* With the guard of a front that has died, it is not known what it had seen. */
+	place->guard->earlier = true;
 	look_whole(place, AUDIT_ALL);
 	assert_int_equal(put_away(place), 0);
+	place->guard->earlier = false;
+	place->guard->roots[0].walk = GUARD_UNDO;
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 0);
+	look_whole(place, AUDIT_ALL);
+	assert_int_equal(put_away(place), 0);
+	place->guard->roots[0].walk = GUARD_LAST;
 	look_whole(place, AUDIT_WHOLE);
 	assert_int_equal(put_away(place), 1);
+}
+
+/*
+ * A small folder that a person grants beside a large one, of which the guard has not seen
+ * all: only in the large one age decides, and the last look walks through both.
+ */
+static void each_root_is_judged_by_what_was_seen_of_it(void **state)
+{
+	struct place *place = *state;
+	char path[PATH_MAX];
+
+	assert_int_equal(mkdir("small", 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s/small", place->folder);
+	guard_add_root(place->guard, path, GUARD_CALLS);
+	begin(place);
+	place->guard->roots[0].walk = GUARD_PART;
+	deep_repository_make();
+	assert_int_equal(mkdir("small/x", 0755), 0);
+	assert_int_equal(mkdir("small/x/y", 0755), 0);
+	repository_make("small/x/y/.git");
+	put("small/x/y/.git/hooks/pre-commit", "x");
+	place->guard->ticked_ns = INT64_MAX;
+	assert_true(guard_has(place->guard, GUARD_PART));
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "small/x/y/.git/hooks/pre-commit");
 }
 
 static void count(struct git_scan *scan, void *context)
 {
 	size_t *repositories = context;
 
-	*repositories += value_count(scan->repositories);
+	*repositories += scan->found.counts[MARK_REPOSITORY];
 }
 
 static void a_whole_look_has_a_ceiling_and_says_what_is_behind(void **state)
 {
 	struct place *place = *state;
 	auto_close int fd = open(place->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const struct git_scan_root root = {place->folder, fd};
+	struct git_scan_root root = {.path = place->folder, .fd = fd, .walk = true};
 	struct git_scan scan;
+	struct err err;
 	char behind[PATH_MAX];
 	size_t repositories = 0;
 
 	deep_repository_make();
 	for (size_t folders_max = 2; folders_max <= 3; folders_max++) {
-		git_scan_init(&scan, &root, 1);
-		scan.deep = value_member(place->guard, "roots");
-		scan.each = count;
-		scan.context = &repositories;
-		scan.folders_max = folders_max;
-		git_scan_whole(&scan, CLOCK_SECOND_NS / 1000000);
+		scan = (struct git_scan){.roots = &root,
+					 .root_count = 1,
+					 .part = GIT_SCAN_WALKS,
+					 .work_ms = CLOCK_SECOND_NS / 1000000,
+					 .each = count,
+					 .context = &repositories,
+					 .folders_max = folders_max};
+		root.partial = false;
+		assert_true(git_scan_run(&scan, &err));
+		assert_int_equal(root.partial, scan.partial);
 		assert_int_equal(scan.partial, folders_max == 2);
 		assert_int_equal(repositories, folders_max == 2 ? 0 : 1);
-		assert_null(scan.repositories);
+		assert_int_equal(scan.found.count, 0);
 		(void)snprintf(behind, sizeof(behind), "%s/a/b", place->folder);
 		if (scan.partial)
 			assert_string_equal(scan.missed, behind);
 		git_scan_fini(&scan);
 	}
-	git_scan_init(&scan, &root, 1);
-	scan.deep = value_member(place->guard, "roots");
-	scan.folders_max = 3;
-	git_scan_whole(&scan, 0);
+	scan = (struct git_scan){.roots = &root,
+				 .root_count = 1,
+				 .part = GIT_SCAN_WALKS,
+				 .folders_max = 3};
+	assert_true(git_scan_run(&scan, &err));
 	assert_true(scan.partial);
 	assert_non_null(scan.missed);
 	git_scan_fini(&scan);
@@ -807,15 +854,72 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 	pending_set_audit_due(record, true);
 	pending_close(record);
 	put(".git/hooks/theirs", "x");
+	guard_make(place);
 	begin(place);
 	record = pending_open("state", place->folder, place->guard, &due);
 	assert_true(due);
 	audit(place);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), ".git/hooks/theirs");
+	assert_true(place->guard->earlier);
+	assert_int_equal(place->guard->marks.counts[MARK_LATE], 1);
 	pending_set_audit_due(record, false);
 	pending_close(record);
 	assert_int_equal(rmdir("state"), 0);
+}
+
+/* The worker and the next front get it as text. */
+static void a_guard_that_was_printed_is_the_same(void **state)
+{
+	static const char odd[] = "/a\\\xff\n";
+	static const char names[] = "stamp\0sub\0a\\\xff/";
+	struct place *place = *state;
+	struct guard *guard = place->guard, *read;
+
+	put(".git/hooks/mine", "x");
+	begin(place);
+	guard->home = memory_copy(odd);
+	guard->began_ns = 7;
+	guard->ticked_ns = 5;
+	guard->earlier = true;
+	guard_add_root(guard, odd, GUARD_LAST);
+	for (enum mark_kind kind = 0; kind < MARK_REPOSITORY; kind++)
+		(void)marks_add(&guard->marks, kind, odd,
+				kind == MARK_NAMES   ? (struct str){names, sizeof(names)}
+				: kind < MARK_DANGER ? STR("")
+						     : str_of(odd));
+	auto_value struct value *text = guard_print(guard);
+	read = guard_parse(text);
+	auto_value struct value *again = guard_print(read);
+	assert_true(value_equal(text, again));
+	assert_int_equal(read->root_count, 2);
+	assert_string_equal(read->roots[1].path, odd);
+	assert_int_equal(read->roots[1].walk, GUARD_LAST);
+	assert_string_equal(read->home, odd);
+	assert_true(read->earlier);
+	for (enum mark_kind kind = 0; kind < MARK_REPOSITORY; kind++) {
+		const struct mark *one = marks_find(&guard->marks, kind, odd);
+		const struct mark *other = marks_find(&read->marks, kind, odd);
+
+		assert_non_null(other);
+		assert_int_equal(one->size, other->size);
+		assert_memory_equal(one->text, other->text, one->size + 1);
+		assert_int_equal(guard->marks.counts[kind], read->marks.counts[kind]);
+	}
+	guard_free(read);
+	/* What nobody printed so: a root that no audit can open, and no marks. */
+	value_free(text);
+	assert_true(value_parse(STR("{\"roots\": [7], \"watched\": [1, \"x\"],"
+				    " \"dangers\": {\"/a\": 1, \"b\": \"c\"},"
+				    " \"indexes\": {\"/a\": [\"s\", 7]}}"),
+				0, &text, NULL));
+	read = guard_parse(text);
+	assert_int_equal(read->root_count, 1);
+	assert_string_equal(read->roots[0].path, "");
+	assert_int_equal(read->roots[0].walk, GUARD_PART);
+	assert_int_equal(read->marks.count, 0);
+	guard_free(read);
+	assert_null(guard_parse(NULL));
 }
 
 int main(void)
@@ -852,6 +956,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_whole_look_tells_what_may_have_been_moved,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_root_is_judged_by_what_was_seen_of_it,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_guard_that_was_printed_is_the_same,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_has_a_ceiling_and_says_what_is_behind,
 						set_up, tear_down),

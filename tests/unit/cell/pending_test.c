@@ -16,6 +16,7 @@
 #include "cell/pending.h"
 #include "files/record.h"
 #include "files/rights.h"
+#include "guard/guard.h"
 #include "view/spec.h"
 
 #include <dirent.h>
@@ -28,7 +29,7 @@
 
 struct here {
 	char folder[64];
-	struct value *guard;
+	struct guard *guard;
 };
 
 static int set_up(void **state)
@@ -37,8 +38,7 @@ static int set_up(void **state)
 
 	(void)snprintf(here->folder, sizeof(here->folder), "/tmp/glovebox-unit-XXXXXX");
 	assert_non_null(mkdtemp(here->folder));
-	here->guard = value_new_object();
-	value_set(here->guard, "dangers", value_new_object());
+	here->guard = memory_alloc(sizeof(*here->guard));
 	*state = here;
 	return 0;
 }
@@ -47,7 +47,7 @@ static int tear_down(void **state)
 {
 	struct here *here = *state;
 
-	value_free(here->guard);
+	guard_free(here->guard);
 	/* Each test leaves it empty. */
 	assert_int_equal(rmdir(here->folder), 0);
 	free(here);
