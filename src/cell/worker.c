@@ -292,20 +292,10 @@ static void tool_execute(struct worker *worker, const struct wire_call *wire,
 		(void)undo_log_end(&log, NULL);
 }
 
-/* A call that is only an audit also looks at what killed git processes left. */
-static void left_look(struct worker *worker, const struct value *carried,
-		      struct tool_result *result)
-{
-	const int64_t since_ns = value_integer(value_member(carried, LEFT_SINCE));
-	const struct value *left = value_member(carried, LEFT_FOUND);
-
-	if (value_count(left) > 0)
-		audit_put_left_away(worker->audit, left, result);
-	else if (since_ns > 0)
-		audit_find_left(worker->audit, worker->audits.more, since_ns, result);
-}
-
-/* First do the audit that an earlier call has left, then run the tool. */
+/*
+ * First do the audit that an earlier call has left, then run the tool. A call that is
+ * only an audit also looks at what killed git processes left.
+ */
 static void call_execute(struct worker *worker, const struct wire_call *wire,
 			 struct call *call, struct tool_result *result)
 {
@@ -320,7 +310,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	if (wire->audits)
 		audit_run(worker->audit, &worker->audits, result);
 	if (is_audit)
-		left_look(worker, wire->carried, result);
+		audit_look_left(worker->audit, &worker->nested, wire->carried, result);
 	if (is_audit)
 		(void)(audit_failed(result) || tool_done(result));
 	else if (call->tool == NULL || call->tool->execute == NULL)

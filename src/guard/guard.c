@@ -46,14 +46,6 @@ struct audit {
 	size_t folder_count;
 };
 
-/* Which files may stay because they are older than a moment. */
-struct audit_when {
-	/* for all files; a doubtful one stays and is reported. Time 0: none may stay */
-	struct git_scan_when all;
-	/* for protected names that are certainly older; 0: none may stay */
-	int64_t names_before_ns;
-};
-
 /* The guard, as a struct and as JSON. */
 
 static const char *const walk_names[] = {
@@ -269,28 +261,7 @@ bool audit_take_partial(struct tool_result *result)
 	return true;
 }
 
-/*
- * The audit looked into FOLDERS folders and left out others, such as MISSED and those
- * after it (NULL: unknown). RESULT does not become failed.
- */
-static void audit_tell_partial(struct tool_result *result, size_t folders, const char *missed)
-{
-	struct buf shown;
-
-	buf_init(&shown, 4 * PATH_MAX);
-	audit_note_partial(result, folders);
-	if (missed != NULL) {
-		text_add_name(&shown, str_of(missed));
-		value_set_text(tool_details(result), KEY_MISSED, shown.data);
-	}
-	(void)buf_end_line(&result->text);
-	(void)buf_addc(&result->text, '[');
-	audit_add_partial(&result->text, folders, missed != NULL ? shown.data : NULL);
-	(void)buf_adds(&result->text, "]\n");
-	buf_fini(&shown);
-}
-
-void audit_print_partial(const struct tool_result *result, struct buf *out)
+static void partial_print(const struct tool_result *result, struct buf *out)
 {
 	const int64_t folders = value_integer(value_member(result->details, KEY_PARTIAL));
 
@@ -299,13 +270,27 @@ void audit_print_partial(const struct tool_result *result, struct buf *out)
 				  value_text(value_member(result->details, KEY_MISSED)));
 }
 
-static struct value *list_of(struct tool_result *result, const char *key)
+/* Append ITEM to the list KEY of RESULT's details, which has an end. */
+static void item_add(struct tool_result *result, const char *key, struct value *take_item)
 {
 	struct value *details = tool_details(result);
 
 	if (value_kind(value_member(details, key)) != VALUE_ARRAY)
 		value_set(details, key, value_new_array());
-	return value_member(details, key);
+	if (value_count(value_member(details, key)) < QUARANTINED_LISTED)
+		value_append(value_member(details, key), take_item);
+	else
+		value_free(take_item);
+}
+
+/* NAME as a result shows it; the caller frees it. */
+static char *shown_of(const char *name)
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(name));
+	return buf_take(&shown);
 }
 
 /* Is NAME safe between single quotes of a shell, and is it shown unchanged? */
@@ -323,33 +308,27 @@ static void audit_tell_moved(struct tool_result *result, const char *workspace,
 {
 	const char *name = path_relative(path, workspace);
 	size_t folder = (size_t)(path_base_name(name) - name);
+	auto_free char *shown = shown_of(name);
 	struct value *item = value_new_object();
-	struct buf remedy, place, shown;
+	struct buf remedy, place;
 
 	buf_init(&remedy, 16 * PATH_MAX);
 	buf_init(&place, 4 * PATH_MAX);
-	buf_init(&shown, 4 * PATH_MAX);
-	text_add_name(&shown, str_of(name));
 	text_add_name(&place, str_part(str_of(name), 0, folder));
 	text_add_name(&place, str_of(away));
 	(void)buf_addf(&remedy, "it is now %s, where nothing runs it", place.data);
-	if (is_quotable(name, shown.data))
+	if (is_quotable(name, shown))
 		(void)buf_addf(&remedy, "; a person who wants it back runs: mv -- '%s' '%s'",
 			       place.data, name);
 	if (autoexec_ends(path) != NULL)
 		(void)buf_adds(&remedy, "; " AUTOEXEC_REMEDY);
 	denial_add(result, &(struct denial){.kind = DENIAL_FS,
-					    .target = shown.data,
+					    .target = shown,
 					    .rule = RULE_PROTECTED,
 					    .remedy = remedy.data});
-	value_set_text(item, "path", shown.data);
+	value_set_text(item, "path", shown);
 	value_set_text(item, "moved_to", place.data);
-	struct value *list = list_of(result, KEY_QUARANTINED);
-	if (value_count(list) < QUARANTINED_LISTED)
-		value_append(list, item);
-	else
-		value_free(item);
-	buf_fini(&shown);
+	item_add(result, KEY_QUARANTINED, item);
 	buf_fini(&place);
 	buf_fini(&remedy);
 }
@@ -358,31 +337,25 @@ static void audit_tell_moved(struct tool_result *result, const char *workspace,
 static void audit_tell_linked(struct tool_result *result, const char *workspace,
 			      const char *path)
 {
-	struct buf shown;
+	auto_free char *shown = shown_of(path_relative(path, workspace));
 
-	buf_init(&shown, 4 * PATH_MAX);
-	text_add_name(&shown, str_of(path_relative(path, workspace)));
 	denial_add(result,
 		   &(struct denial){.kind = DENIAL_FS,
-				    .target = shown.data,
+				    .target = shown,
 				    .rule = RULE_PROTECTED,
 				    .remedy = "it was changed all the same, by another "
 					      "name of the same file (a hard link); a "
 					      "person looks at it before it runs"});
-	buf_fini(&shown);
 }
 
 /*
  * PATH stays, and it is unknown whether it was there before or was moved there: an item
- * of `doubtful`. audit_end_doubtful adds one line for all of them at the end.
+ * of `doubtful`. One line for all of them follows at the end.
  */
 static void audit_tell_doubtful(struct tool_result *result, const char *workspace,
 				const char *path)
 {
-	struct value *list = list_of(result, KEY_DOUBTFUL);
-
-	if (value_count(list) < QUARANTINED_LISTED)
-		value_append(list, value_new_text(path_relative(path, workspace)));
+	item_add(result, KEY_DOUBTFUL, value_new_text(path_relative(path, workspace)));
 }
 
 /* Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front. */
@@ -410,68 +383,38 @@ struct value *audit_take_left(struct tool_result *from)
 static void audit_tell_put_away(struct tool_result *result, const char *workspace,
 				const char *path)
 {
-	struct value *list = list_of(result, KEY_PUT_AWAY);
-	struct buf shown;
+	auto_free char *shown = shown_of(path_relative(path, workspace));
 
-	buf_init(&shown, 4 * PATH_MAX);
-	text_add_name(&shown, str_of(path_relative(path, workspace)));
-	if (value_count(list) < QUARANTINED_LISTED)
-		value_append(list, value_new_text(shown.data));
-	buf_fini(&shown);
+	item_add(result, KEY_PUT_AWAY, value_new_text(shown));
 }
 
 /* The lock PATH appeared during the call and stays because of WHY: `git_locks`. */
 static void audit_tell_held(struct tool_result *result, const char *workspace,
 			    const char *path, const char *why)
 {
-	struct value *list = list_of(result, KEY_LOCKS);
+	auto_free char *shown = shown_of(path_relative(path, workspace));
 	struct value *item = value_new_object();
-	struct buf shown;
 
-	buf_init(&shown, 4 * PATH_MAX);
-	text_add_name(&shown, str_of(path_relative(path, workspace)));
-	value_set_text(item, "path", shown.data);
+	value_set_text(item, "path", shown);
 	value_set_text(item, "because", why);
-	buf_fini(&shown);
-	if (value_count(list) < QUARANTINED_LISTED)
-		value_append(list, item);
-	else
-		value_free(item);
+	item_add(result, KEY_LOCKS, item);
 }
 
-static void names_print(const struct value *list, struct buf *out)
+/* Append INTRO and the names in the list KEY of RESULT, when there are some. */
+static void names_print(const struct tool_result *result, const char *key,
+			const char *intro, struct buf *out)
 {
+	const struct value *list = value_member(result->details, key);
 	const size_t count = value_count(list);
 
+	if (count > 0)
+		(void)buf_adds(out, intro);
 	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++) {
 		(void)buf_adds(out, i > 0 ? ", " : " ");
 		text_add_name(out, value_str(value_item(list, i)));
 	}
 	if (count > FILES_IN_TEXT)
 		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
-}
-
-void audit_print_doubtful(const struct tool_result *result, struct buf *out)
-{
-	const struct value *list = value_member(result->details, KEY_DOUBTFUL);
-
-	if (value_count(list) == 0)
-		return;
-	(void)buf_adds(out, "older than the command, and may have been moved to where git runs "
-			    "it; look before git is used there:");
-	names_print(list, out);
-}
-
-static void audit_end_doubtful(struct tool_result *result)
-{
-	struct buf *text = &result->text;
-
-	if (value_count(value_member(result->details, KEY_DOUBTFUL)) == 0)
-		return;
-	(void)buf_end_line(text);
-	(void)buf_addc(text, '[');
-	audit_print_doubtful(result, text);
-	(void)buf_adds(text, "]\n");
 }
 
 /* Append the command with which a person may remove the locks in LIST. */
@@ -496,64 +439,85 @@ static void removal_print(const struct value *list, struct buf *out)
 	buf_fini(&shown);
 }
 
-void audit_print_left(const struct tool_result *result, struct buf *out)
+static void left_print(const struct tool_result *result, struct buf *out)
 {
-	const struct value *list = value_member(result->details, KEY_PUT_AWAY);
 	const struct value *locks = value_member(result->details, KEY_LOCKS);
 	const char *why = value_text(value_member(value_item(locks, 0), "because"));
 
-	if (value_count(list) > 0) {
-		(void)buf_adds(out, "removed, left by a git that was ended:");
-		names_print(list, out);
-	}
+	names_print(result, KEY_PUT_AWAY, "removed, left by a git that was ended:", out);
 	if (value_count(locks) == 0)
 		return;
 	(void)buf_addf(out, "%sa lock of git's stays (%s)",
-		       value_count(list) > 0 ? "; " : "", why != NULL ? why : "?");
+		       value_member(result->details, KEY_PUT_AWAY) != NULL ? "; " : "",
+		       why != NULL ? why : "?");
 	removal_print(locks, out);
 }
 
-/* Add the line of audit_print_left to RESULT's text, at the end of an audit. */
-static void audit_end_left(struct tool_result *result)
+void audit_print_line(const struct tool_result *result, enum audit_line line, struct buf *out)
 {
-	struct buf line;
-
-	buf_init(&line, RESULT_TEXT_MAX);
-	audit_print_left(result, &line);
-	if (line.size > 0) {
-		(void)buf_end_line(&result->text);
-		(void)buf_addf(&result->text, "[%s]\n", line.data);
+	switch (line) {
+	case AUDIT_FILES:
+		names_print(result, KEY_FILES,
+			    "changed, and run by other programs by themselves:", out);
+		break;
+	case AUDIT_DOUBTFUL:
+		names_print(result, KEY_DOUBTFUL,
+			    "older than the command, and may have been moved to where git "
+			    "runs it; look before git is used there:",
+			    out);
+		break;
+	case AUDIT_LEFT:
+		left_print(result, out);
+		break;
+	case AUDIT_PARTIAL:
+		partial_print(result, out);
+		break;
+	case AUDIT_LINES:
+		break;
 	}
-	buf_fini(&line);
 }
 
-void audit_print_files(const struct tool_result *result, struct buf *out)
+/* Append LINE, when there is something to say, to RESULT's text. */
+static void line_add(struct tool_result *result, enum audit_line line)
 {
-	const struct value *list = value_member(result->details, KEY_FILES);
+	struct buf said;
 
-	if (value_count(list) == 0)
-		return;
-	(void)buf_adds(out, "changed, and run by other programs by themselves:");
-	names_print(list, out);
+	buf_init(&said, RESULT_TEXT_MAX);
+	audit_print_line(result, line, &said);
+	if (said.size > 0) {
+		(void)buf_end_line(&result->text);
+		(void)buf_addf(&result->text, "[%s]\n", said.data);
+	}
+	buf_fini(&said);
+}
+
+/*
+ * The audit looked into FOLDERS folders and left out others, such as MISSED and those
+ * after it (NULL: unknown). RESULT does not become failed.
+ */
+static void audit_tell_partial(struct tool_result *result, size_t folders, const char *missed)
+{
+	auto_free char *shown = missed != NULL ? shown_of(missed) : NULL;
+
+	audit_note_partial(result, folders);
+	if (missed != NULL)
+		value_set_text(tool_details(result), KEY_MISSED, shown);
+	line_add(result, AUDIT_PARTIAL);
 }
 
 /* Files in FOUND, which other programs run by themselves, were written. */
 static void audit_tell_files(const struct marks *found, const char *workspace,
 			     struct tool_result *result)
 {
-	struct buf *text = &result->text;
+	size_t count = 0;
 
-	if (found->counts[MARK_CHANGED] == 0)
-		return;
-	struct value *list = list_of(result, KEY_FILES);
 	for (const struct mark *mark = marks_next(found, MARK_CHANGED, NULL);
-	     mark != NULL && value_count(list) < FILES_LISTED;
-	     mark = marks_next(found, MARK_CHANGED, mark))
-		value_append(list, value_new_text(path_relative(mark->path, workspace)));
-	(void)buf_end_line(text);
-	(void)buf_addc(text, '[');
-	audit_print_files(result, text);
-	(void)buf_adds(text, "]\n");
+	     mark != NULL && count < FILES_LISTED;
+	     mark = marks_next(found, MARK_CHANGED, mark), count++)
+		item_add(result, KEY_FILES,
+			 value_new_text(path_relative(mark->path, workspace)));
+	if (count > 0)
+		line_add(result, AUDIT_FILES);
 }
 
 bool audit_is_partial(const struct tool_result *result)
@@ -820,6 +784,9 @@ static bool is_late(const struct guard *guard, const struct guard *earlier,
 
 void guard_take_earlier(struct guard *guard, const struct guard *earlier)
 {
+	const int64_t began_ns = earlier != NULL ? earlier->began_ns : 0;
+	const int64_t ticked_ns = earlier != NULL ? earlier->ticked_ns : 0;
+	const struct marks *places = earlier != NULL ? &earlier->marks : NULL;
 	struct audit audit = {.guard = guard};
 	struct marks marks = {0};
 	struct err err;
@@ -837,18 +804,17 @@ void guard_take_earlier(struct guard *guard, const struct guard *earlier)
 					  ? MARK_LATE
 					  : mark->kind);
 	}
-	for (const struct mark *mark =
-		     earlier != NULL ? marks_next(&earlier->marks, MARK_PLACE, NULL) : NULL;
-	     mark != NULL; mark = marks_next(&earlier->marks, MARK_PLACE, mark))
+	for (const struct mark *mark = marks_next(places, MARK_PLACE, NULL); mark != NULL;
+	     mark = marks_next(places, MARK_PLACE, mark))
 		mark_copy(&marks, mark, MARK_PLACE);
 	git_scan_fini(&scan);
 	roots_close(&audit);
 	marks_fini(&guard->marks);
 	guard->marks = marks;
-	if (earlier == NULL || earlier->began_ns < guard->began_ns)
-		guard->began_ns = earlier != NULL ? earlier->began_ns : 0;
-	if (earlier == NULL || earlier->ticked_ns < guard->ticked_ns)
-		guard->ticked_ns = earlier != NULL ? earlier->ticked_ns : 0;
+	if (began_ns < guard->began_ns)
+		guard->began_ns = began_ns;
+	if (ticked_ns < guard->ticked_ns)
+		guard->ticked_ns = ticked_ns;
 	guard->earlier = true;
 }
 
@@ -923,7 +889,9 @@ static const char *workspace_of(const struct guard *guard)
 struct judging {
 	const struct guard *guard;
 	const struct marks *more;
-	struct audit_when when;
+	/* Which files may stay because they are older than a moment (time 0: none): */
+	struct git_scan_when when; /* all; a doubtful one stays and is reported */
+	int64_t names_before_ns;   /* protected names that are certainly older */
 	struct tool_result *result;
 };
 
@@ -943,9 +911,9 @@ static bool stays(const struct judging *judging, const struct git_scan *scan,
 {
 	enum git_scan_age age;
 
-	if (judging->when.all.before_ns == 0 || !is_unseen(judging->guard, path))
+	if (judging->when.before_ns == 0 || !is_unseen(judging->guard, path))
 		return false;
-	age = git_scan_age(scan, path, &judging->when.all);
+	age = git_scan_age(scan, path, &judging->when);
 	if (age == GIT_SCAN_DOUBTFUL)
 		audit_tell_doubtful(judging->result, workspace_of(judging->guard), path);
 	return age != GIT_SCAN_NEW;
@@ -1036,7 +1004,7 @@ static void audit_judge(const struct judging *judging, const struct git_scan *sc
 			if (is_known(judging, mark) ||
 			    (mark->kind == MARK_LEAD && !has_danger(scan, mark->text)) ||
 			    (mark->kind == MARK_DANGER &&
-			     is_persons(scan, mark, judging->when.names_before_ns)) ||
+			     is_persons(scan, mark, judging->names_before_ns)) ||
 			    stays(judging, scan, mark->path))
 				continue;
 			judge_one(scan, mark->path, workspace_of(judging->guard),
@@ -1118,31 +1086,29 @@ static bool left_stays(const struct git_scan *scan, const char *key, const char 
 	return strcmp(now, file) == 0;
 }
 
-void audit_find_left(struct audit *audit, const struct marks *more, int64_t since_ns,
-		     struct tool_result *result)
+/*
+ * Note in RESULT's details the files of this kind that have come since SINCE_NS, in the
+ * folders that the audit of a call looks at.
+ */
+static void left_find(const struct audit *audit, const struct marks *more,
+		      int64_t since_ns, struct tool_result *result)
 {
-	struct git_scan found;
+	struct git_scan found = after_of(audit, more, GUARD_CALLS, GIT_SCAN_FOLDERS_CALL);
 	struct err err;
 
-	if (audit == NULL || !roots_renew(audit, &err))
-		return;
-	found = after_of(audit, more, GUARD_CALLS, GIT_SCAN_FOLDERS_CALL);
 	found.left_ns = since_ns;
 	(void)git_scan_run(&found, &err);
 	audit_note_left(result, found.left);
 	git_scan_fini(&found);
 }
 
-void audit_put_left_away(struct audit *audit, const struct value *left,
-			 struct tool_result *result)
+/* Remove the files in LEFT, if they are still the same files. */
+static void left_put_away(const struct audit *audit, const struct value *left,
+			  struct tool_result *result)
 {
-	struct git_scan scan;
-	struct err err;
-
-	if (audit == NULL || !roots_renew(audit, &err))
-		return;
 	const char *workspace = workspace_of(audit->guard);
-	scan = after_of(audit, NULL, GUARD_CALLS, 0);
+	struct git_scan scan = after_of(audit, NULL, GUARD_CALLS, 0);
+
 	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
 		auto_free char *path = path_of_key(value_key(at));
 		const char *file = value_text(value_member(value_at(at), "file"));
@@ -1158,8 +1124,23 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 			audit_tell_held(result, workspace, path,
 					holder != NULL ? holder : strerror(errno));
 	}
-	audit_end_left(result);
+	line_add(result, AUDIT_LEFT);
 	git_scan_fini(&scan);
+}
+
+void audit_look_left(struct audit *audit, const struct marks *more,
+		     const struct value *carried, struct tool_result *result)
+{
+	const int64_t since_ns = value_integer(value_member(carried, LEFT_SINCE));
+	const struct value *left = value_member(carried, LEFT_FOUND);
+	struct err err;
+
+	if (audit == NULL || !roots_renew(audit, &err))
+		return;
+	if (value_count(left) > 0)
+		left_put_away(audit, left, result);
+	else if (since_ns > 0)
+		left_find(audit, more, since_ns, result);
 }
 
 /*
@@ -1191,18 +1172,18 @@ static bool audit_look_whole(const struct audit *audit, const struct audit_call 
 	struct judging judging = {
 		.guard = audit->guard,
 		.more = call->more,
-		.when.all = {.before_ns = audit->guard->ticked_ns,
-			     .places = &audit->guard->marks},
+		.when = {.before_ns = audit->guard->ticked_ns,
+			 .places = &audit->guard->marks},
 		.result = result,
 	};
 
 	scan.part = GIT_SCAN_WALKS;
 	scan.work_ms = WHOLE_MS;
-	scan.when = judging.when.all;
+	scan.when = judging.when;
 	scan.each = each_repository;
 	scan.context = &judging;
 	const bool fine = git_scan_run(&scan, err);
-	audit_end_doubtful(result);
+	line_add(result, AUDIT_DOUBTFUL);
 	if (scan.partial)
 		audit_tell_partial(result, scan.folders, scan.missed);
 	git_scan_fini(&scan);
@@ -1230,7 +1211,7 @@ void audit_run(struct audit *audit, const struct audit_call *call, struct tool_r
 	/* Dangers that were found are moved aside even when not all folders were seen. */
 	const struct judging judging = {.guard = audit->guard,
 					.more = call->more,
-					.when.names_before_ns = call->quiet_ns,
+					.names_before_ns = call->quiet_ns,
 					.result = result};
 	audit_judge(&judging, &found);
 	if (call->reach != AUDIT_NEAR)

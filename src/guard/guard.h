@@ -96,10 +96,7 @@ struct audit;
 
 /* The name of a call that only makes an audit. */
 #define AUDIT_CALL "audit"
-/*
- * Arguments of such a call, about files that a killed git left: see audit_find_left and
- * audit_put_left_away.
- */
+/* Arguments of such a call, about files that a killed git left (audit_look_left). */
 #define LEFT_SINCE "since"
 #define LEFT_FOUND "left"
 
@@ -161,18 +158,15 @@ void audit_run(struct audit *audit, const struct audit_call *call,
  * between (running.c). audit_run does the first step for the time since a command
  * began.
  *
- * Step one: note in RESULT's details (audit_note_left) the files of this kind that have
- * come since SINCE_NS, in the folders that the audit of a call looks at.
- */
-void audit_find_left(struct audit *audit, const struct marks *more, int64_t since_ns,
-		     struct tool_result *result);
-/*
- * Step two: remove the files in LEFT, an object like `left` of git_scan, if they are
+ * CARRIED is what the call brought along. With LEFT_SINCE, a time in nanoseconds, it asks
+ * for step one: note in RESULT's details (audit_take_left) the files of this kind that
+ * have come since, in the folders that the audit of a call looks at. With LEFT_FOUND, an
+ * object like `left` of git_scan, it asks for step two: remove these files if they are
  * still the same files. An item with `held`, a text that names the holder, stays. RESULT
  * reports the removed files and the locks that are still there.
  */
-void audit_put_left_away(struct audit *audit, const struct value *left,
-			 struct tool_result *result);
+void audit_look_left(struct audit *audit, const struct marks *more,
+		     const struct value *carried, struct tool_result *result);
 
 /*
  * Writes the findings of an audit into a call's result, as text for the model and as
@@ -192,20 +186,24 @@ void audit_add_partial(struct buf *out, size_t folders, const char *missed);
  */
 bool audit_take_partial(struct tool_result *result);
 /*
- * Append the sentence of audit_add_partial for people, or nothing when RESULT's audit
- * was not partial.
- */
-void audit_print_partial(const struct tool_result *result, struct buf *out);
-/*
  * For the front: no audit was made because of WHY. RESULT says so and does not become
  * failed.
  */
 void audit_tell_lost(struct tool_result *result, const char *why);
+
 /*
- * Append a line for people about the files in RESULT's `doubtful`, or nothing when
- * there are none.
+ * Append for people, without a line end, what RESULT's audit says of one thing; nothing
+ * when there is none.
  */
-void audit_print_doubtful(const struct tool_result *result, struct buf *out);
+enum audit_line {
+	AUDIT_FILES,    /* changed files that other programs run by themselves */
+	AUDIT_DOUBTFUL, /* files that may have been moved to where they are */
+	AUDIT_LEFT,     /* files of a killed git that were removed, and locks that stay */
+	AUDIT_PARTIAL,  /* folders that the audit has not seen */
+	AUDIT_LINES,
+};
+void audit_print_line(const struct tool_result *result, enum audit_line line,
+		      struct buf *out);
 
 /*
  * Remove the files that a killed git may have left (`left` of scan.h) from FROM's
@@ -213,24 +211,12 @@ void audit_print_doubtful(const struct tool_result *result, struct buf *out);
  */
 struct value *audit_take_left(struct tool_result *from);
 
-/*
- * Append for people which files of a killed git RESULT's audit has removed, and which
- * locks stay; nothing when there are none.
- */
-void audit_print_left(const struct tool_result *result, struct buf *out);
-
 /* the audit has not seen all folders */
 bool audit_is_partial(const struct tool_result *result);
 /* the audit was not made, or not completed */
 bool audit_failed(const struct tool_result *result);
 /* the audit moved a file aside */
 bool audit_quarantined(const struct tool_result *result);
-
-/*
- * Append the files in RESULT's `changed_autoexec` as one sentence, or nothing when there
- * are none.
- */
-void audit_print_files(const struct tool_result *result, struct buf *out);
 
 /*
  * Move the audit's part of FROM's details, and all of FROM's text, to SAID, which is

@@ -35,6 +35,59 @@ struct git_folder {
 	bool sha256;
 };
 
+/*
+ * Look at a git folder and everything in it. WORKTREE: the worktree that it belongs to,
+ * or NULL.
+ */
+static void repository_look(struct git_scan *scan, int fd, const char *path,
+			    const char *worktree, unsigned depth);
+
+/*
+ * Does TEXT lead to the same place as its normal form, even with symlinks on the way? A
+ * ".." behind a name is the parent of the folder that the kernel has reached, which a
+ * symlink may have placed elsewhere.
+ */
+static bool is_straight(const char *text)
+{
+	bool named = text[0] == '/';
+
+	while (*text != '\0') {
+		const size_t size = strcspn(text, "/");
+		const bool up = size == 2 && text[0] == '.' && text[1] == '.';
+
+		if (up && named)
+			return false;
+		named = named || (size > 0 && !up && (size > 1 || text[0] != '.'));
+		text += size;
+		text += *text == '/';
+	}
+	return true;
+}
+
+/*
+ * Put into PATH the path in the one-line file NAME (readers.h), made normal relative to
+ * FROM.
+ */
+static bool line_path(const struct scan_look *look, const char *name, const char *from,
+		      struct buf *path)
+{
+	struct buf text;
+	struct stat st;
+	struct str line;
+	bool fine;
+
+	buf_init(&text, GIT_POINTER_MAX);
+	fine = scan_look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
+	       readers_text_line(buf_str(&text), &line);
+	if (fine) {
+		auto_free char *copy = memory_copy_str(line);
+		buf_clear(path);
+		fine = is_straight(copy) && path_normal(from, copy, path);
+	}
+	buf_fini(&text);
+	return fine;
+}
+
 /* Writes down findings: paths and fingerprints. */
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
@@ -198,9 +251,9 @@ static bool is_in_worktree(const struct git_folder *folder, const char *path)
 	 */
 	if (folder->worktree == NULL)
 		return strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
-		       scan_look_is_straight(path);
+		       is_straight(path);
 	buf_init(&whole, PATH_MAX);
-	fine = scan_look_is_straight(path) && path_normal(folder->worktree, path, &whole) &&
+	fine = is_straight(path) && path_normal(folder->worktree, path, &whole) &&
 	       path_within(whole.data, folder->worktree);
 	auto_close int fd = fine ? git_scan_open_parent(scan, whole.data, &name) : -1;
 	/*
@@ -594,7 +647,8 @@ static void look_own(const struct scan_look *look)
 	}
 }
 
-void git_scan_protected(const struct scan_look *look, bool is_root)
+/* Find the protected names of autoexec.h in LOOK, a root or a worktree. */
+static void look_protected_names(const struct scan_look *look, bool is_root)
 {
 	const struct autoexec *row = autoexec_names;
 
@@ -1427,7 +1481,7 @@ static void each_module(const struct scan_look *look, const char *name, void *co
 	}
 	auto_close int fd = enter_or_mark(look, name, path);
 	if (fd >= 0)
-		git_scan_folder(look->scan, fd, path, NULL, above->depth + 1);
+		repository_look(look->scan, fd, path, NULL, above->depth + 1);
 }
 
 /*
@@ -1518,7 +1572,7 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	 */
 	git_scan_worktree(all->scan, fd, path, above->depth + 1);
 	buf_init(&pointer, PATH_MAX);
-	if (scan_look_line_path(&folder.look, "gitdir", path, &pointer) &&
+	if (line_path(&folder.look, "gitdir", path, &pointer) &&
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
 		buf_truncate(&pointer, pointer.size - strlen("/.git"));
 		folder.worktree = pointer.data;
@@ -1550,8 +1604,8 @@ static void share_left(const struct scan_look *look, size_t before)
 	}
 }
 
-void git_scan_folder(struct git_scan *scan, int fd, const char *path,
-		     const char *worktree, unsigned depth)
+static void repository_look(struct git_scan *scan, int fd, const char *path,
+			    const char *worktree, unsigned depth)
 {
 	struct git_folder folder = {.look = {scan, fd, path},
 				    .worktree = worktree,
@@ -1602,8 +1656,7 @@ static bool line_leads_to(const struct scan_look *look, const char *name, const 
 	bool leads;
 
 	buf_init(&path, PATH_MAX);
-	leads = scan_look_line_path(look, name, look->path, &path) &&
-		strcmp(path.data, wanted) == 0;
+	leads = line_path(look, name, look->path, &path) && strcmp(path.data, wanted) == 0;
 	buf_fini(&path);
 	return leads;
 }
@@ -1663,11 +1716,11 @@ static bool target_holds(struct git_scan *scan, const char *target, const char *
 		holds = main_fd >= 0 && is_linked(&look, pointer, repository.data);
 		if (holds) {
 			note_lead(scan, pointer, repository.data);
-			git_scan_folder(scan, main_fd, repository.data, NULL, depth);
+			repository_look(scan, main_fd, repository.data, NULL, depth);
 		}
 	} else if (holds) {
 		note_lead(scan, pointer, target);
-		git_scan_folder(scan, fd, target, worktree, depth);
+		repository_look(scan, fd, target, worktree, depth);
 	}
 	buf_fini(&repository);
 	return holds;
@@ -1694,7 +1747,7 @@ static void pointer_look(const struct scan_look *look, const struct stat *st, un
 			holds = path_normal(look->path, copy, &target) &&
 				target_holds(scan, target.data, look->path, pointer.data,
 					     depth) &&
-				scan_look_is_straight(copy);
+				is_straight(copy);
 		}
 		if (!holds)
 			mark_content(look, ".git", buf_str(&text));
@@ -1720,15 +1773,82 @@ static void pointer_link(const struct scan_look *look, unsigned depth)
 	if (path_normal(look->path, target, &path)) {
 		auto_close int fd = scan_look_open_path(look->scan, path.data);
 		if (fd >= 0)
-			git_scan_folder(look->scan, fd, path.data, look->path, depth);
+			repository_look(look->scan, fd, path.data, look->path, depth);
 	}
 	buf_fini(&path);
 }
 
-void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth)
+/* Looks at a folder that may hold a `.git` or be a bare repository. */
+
+const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
+
+static bool is_whole(const struct scan_look *look)
 {
-	if (S_ISLNK(st->st_mode))
-		pointer_link(look, depth);
-	else
-		pointer_look(look, st, depth);
+	struct stat st;
+
+	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
+		if (!scan_look_stat(look, *name, &st))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Is LOOK a linked worktree's part of a repository? Such a part is looked at together
+ * with its repository.
+ */
+static bool is_part(const struct scan_look *look)
+{
+	struct buf above;
+	bool part;
+
+	buf_init(&above, PATH_MAX);
+	part = line_path(look, "commondir", look->path, &above) &&
+	       str_starts(str_of(look->path), buf_str(&above)) &&
+	       str_starts(str_of(look->path + above.size), STR("/worktrees/"));
+	auto_close int fd = part ? scan_look_open_path(look->scan, above.data) : -1;
+	const struct scan_look repository = {look->scan, fd, above.data};
+	part = fd >= 0 && is_whole(&repository);
+	buf_fini(&above);
+	return part;
+}
+
+/*
+ * A folder with a `commondir` is a git folder when it also has a HEAD, because git
+ * reads everything else from the folder that `commondir` names.
+ */
+static bool is_bare(const struct scan_look *look)
+{
+	struct stat st;
+
+	return is_whole(look) || (scan_look_stat(look, "HEAD", &st) &&
+				  scan_look_stat(look, "commondir", &st) && !is_part(look));
+}
+
+void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth)
+{
+	const struct scan_look look = {scan, fd, path};
+	char inside[PATH_MAX];
+	struct stat st;
+
+	if (is_bare(&look))
+		repository_look(scan, fd, path, NULL, depth);
+	const bool has_git = scan_look_stat(&look, ".git", &st);
+	if (has_git || depth == 0)
+		look_protected_names(&look, depth == 0);
+	if (!has_git)
+		return;
+	if (S_ISREG(st.st_mode)) {
+		pointer_look(&look, &st, depth);
+		return;
+	}
+	if (S_ISLNK(st.st_mode))
+		pointer_link(&look, depth);
+	if (!S_ISDIR(st.st_mode)) {
+		scan_look_mark_stat(&look, ".git", &st);
+		return;
+	}
+	auto_close int folder = scan_look_enter(&look, ".git", inside);
+	if (folder >= 0)
+		repository_look(scan, folder, inside, path, depth);
 }

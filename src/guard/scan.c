@@ -224,77 +224,6 @@ void git_scan_fini(struct git_scan *scan)
 	free(scan->missed);
 }
 
-const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
-
-static bool is_whole(const struct scan_look *look)
-{
-	struct stat st;
-
-	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
-		if (!scan_look_stat(look, *name, &st))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Is LOOK a linked worktree's part of a repository? Such a part is looked at together
- * with its repository.
- */
-static bool is_part(const struct scan_look *look)
-{
-	struct buf above;
-	bool part;
-
-	buf_init(&above, PATH_MAX);
-	part = scan_look_line_path(look, "commondir", look->path, &above) &&
-	       str_starts(str_of(look->path), buf_str(&above)) &&
-	       str_starts(str_of(look->path + above.size), STR("/worktrees/"));
-	auto_close int fd = part ? scan_look_open_path(look->scan, above.data) : -1;
-	const struct scan_look repository = {look->scan, fd, above.data};
-	part = fd >= 0 && is_whole(&repository);
-	buf_fini(&above);
-	return part;
-}
-
-/*
- * A folder with a `commondir` is a git folder when it also has a HEAD, because git
- * reads everything else from the folder that `commondir` names.
- */
-static bool is_bare(const struct scan_look *look)
-{
-	struct stat st;
-
-	return is_whole(look) || (scan_look_stat(look, "HEAD", &st) &&
-				  scan_look_stat(look, "commondir", &st) && !is_part(look));
-}
-
-void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth)
-{
-	const struct scan_look look = {scan, fd, path};
-	char inside[PATH_MAX];
-	struct stat st;
-
-	if (is_bare(&look))
-		git_scan_folder(scan, fd, path, NULL, depth);
-	const bool has_git = scan_look_stat(&look, ".git", &st);
-	if (has_git || depth == 0)
-		git_scan_protected(&look, depth == 0);
-	if (!has_git)
-		return;
-	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
-		git_scan_pointer(&look, &st, depth);
-	if (S_ISREG(st.st_mode))
-		return;
-	if (!S_ISDIR(st.st_mode)) {
-		scan_look_mark_stat(&look, ".git", &st);
-		return;
-	}
-	auto_close int folder = scan_look_enter(&look, ".git", inside);
-	if (folder >= 0)
-		git_scan_folder(scan, folder, inside, path, depth);
-}
-
 static void each_top(const struct scan_look *look, const char *name, void *context)
 {
 	char path[PATH_MAX];
@@ -701,43 +630,6 @@ static bool look_is_late(struct git_scan *scan)
 bool scan_look_is_aside(const char *name)
 {
 	return strstr(name, GIT_QUARANTINE) != NULL;
-}
-
-bool scan_look_is_straight(const char *text)
-{
-	bool named = text[0] == '/';
-
-	while (*text != '\0') {
-		const size_t size = strcspn(text, "/");
-		const bool up = size == 2 && text[0] == '.' && text[1] == '.';
-
-		if (up && named)
-			return false;
-		named = named || (size > 0 && !up && (size > 1 || text[0] != '.'));
-		text += size;
-		text += *text == '/';
-	}
-	return true;
-}
-
-bool scan_look_line_path(const struct scan_look *look, const char *name, const char *from,
-			 struct buf *path)
-{
-	struct buf text;
-	struct stat st;
-	struct str line;
-	bool fine;
-
-	buf_init(&text, GIT_POINTER_MAX);
-	fine = scan_look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
-	       readers_text_line(buf_str(&text), &line);
-	if (fine) {
-		auto_free char *copy = memory_copy_str(line);
-		buf_clear(path);
-		fine = scan_look_is_straight(copy) && path_normal(from, copy, path);
-	}
-	buf_fini(&text);
-	return fine;
 }
 
 /* Call EACH for NAME. False: the ceiling is reached. */

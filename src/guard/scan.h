@@ -282,20 +282,6 @@ enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
 enum look_found scan_look_read(const struct scan_look *look, const char *name, size_t max,
 			       struct buf *content, struct stat *st);
 
-/*
- * Does TEXT lead to the same place as its normal form, even with symlinks on the way? A
- * ".." behind a name is the parent of the folder that the kernel has reached, which a
- * symlink may have placed elsewhere.
- */
-bool scan_look_is_straight(const char *text);
-
-/*
- * Put into PATH the path in the one-line file NAME (readers.h), made normal relative to
- * FROM.
- */
-bool scan_look_line_path(const struct scan_look *look, const char *name, const char *from,
-			 struct buf *path);
-
 /* Call EACH for the names in the folder, "." and ".." aside. */
 void scan_look_names(const struct scan_look *look,
 		     void (*each)(const struct scan_look *look, const char *name,
@@ -320,24 +306,9 @@ bool scan_look_stat(const struct scan_look *look, const char *name, struct stat 
 void scan_look_mark_stat(const struct scan_look *look, const char *name,
 			 const struct stat *st);
 
-/*
- * Look at a git folder and everything in it (repository.c). WORKTREE: the worktree
- * that it belongs to.
- */
-void git_scan_folder(struct git_scan *scan, int fd, const char *path,
-		     const char *worktree, unsigned depth);
 /* Look at a folder that may hold a `.git` or be a bare repository. */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
-/*
- * Look at the `.git` in LOOK, which is a file with the status ST or a symlink, and at the
- * git folder that it leads to when that lies below a root (repository.c).
- */
-void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth);
-/*
- * Find the protected names of autoexec.h in LOOK, a root or a worktree
- * (repository.c).
- */
-void git_scan_protected(const struct scan_look *look, bool is_root);
+
 /*
  * List the changed files of autoexec.h below NAME at the top of a root
  * (repository.c).

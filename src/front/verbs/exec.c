@@ -1136,11 +1136,6 @@ static void print_denials(const struct session *session, const struct tool_resul
 	 */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
 	const struct value *list = denial_list(result);
-	/* Each function prints a line or nothing. */
-	static void (*const prints[])(const struct tool_result *result, struct buf *out) = {
-		audit_print_files,   audit_print_doubtful, audit_print_left,
-		audit_print_partial, layer_tell_print,
-	};
 	struct buf line, words;
 
 	buf_init(&line, RESULT_TEXT_MAX);
@@ -1153,10 +1148,12 @@ static void print_denials(const struct session *session, const struct tool_resul
 		print_line(&words);
 		buf_clear(&line);
 	}
-	for (size_t i = 0; i < sizeof(prints) / sizeof(prints[0]); i++) {
-		prints[i](result, &line);
+	for (enum audit_line i = 0; i < AUDIT_LINES; i++) {
+		audit_print_line(result, i, &line);
 		print_line(&line);
 	}
+	layer_tell_print(result, &line);
+	print_line(&line);
 	session_print_own(session, result, &line);
 	print_line(&line);
 	/* The changes of the program stay. Say when not all of them could be examined. */

@@ -868,6 +868,35 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 	assert_int_equal(rmdir("state"), 0);
 }
 
+/* What a person grants while the session runs joins what the cell has, each as it is. */
+static void a_granted_folder_changes_no_other_root(void **state)
+{
+	struct guard *granted = memory_alloc(sizeof(*granted));
+	struct place *place = *state;
+
+	put(".git/hooks/mine", "x");
+	begin(place);
+	place->guard->began_ns = 7;
+	place->guard->ticked_ns = 5;
+	guard_add_root(place->guard, "/large", GUARD_LAST);
+	guard_add_root(granted, "/small", GUARD_CALLS);
+	(void)marks_add(&granted->marks, MARK_DANGER, "/small/.git/config", STR("x"));
+	guard_join(granted, place->guard);
+	assert_int_equal(granted->root_count, 3);
+	assert_true(guard_has(granted, GUARD_CALLS));
+	assert_true(guard_has(granted, GUARD_LAST));
+	assert_true(guard_has(granted, GUARD_UNDO));
+	assert_false(guard_has(granted, GUARD_PART));
+	assert_int_equal(granted->marks.counts[MARK_DANGER], 2);
+	assert_int_equal(granted->began_ns, 7);
+	assert_int_equal(granted->ticked_ns, 5);
+	assert_false(granted->earlier);
+	place->guard->earlier = true;
+	guard_join(granted, place->guard);
+	assert_true(granted->earlier);
+	guard_free(granted);
+}
+
 /* The worker and the next front get it as text. */
 static void a_guard_that_was_printed_is_the_same(void **state)
 {
@@ -958,6 +987,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_root_is_judged_by_what_was_seen_of_it,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_granted_folder_changes_no_other_root,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_guard_that_was_printed_is_the_same,
 						set_up, tear_down),
