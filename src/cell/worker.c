@@ -203,12 +203,12 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 
 	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
 		return;
-	struct audit_call *audits = &worker->audits;
+	struct audit_call audits = worker->audits;
 	if (was_set_back(began))
-		audits->quiet_ns = 0;
-	audits->reach = AUDIT_NEAR;
-	audits->since = is_command ? &began->wall : NULL;
-	audit_run(worker->audit, audits, result);
+		audits.quiet_ns = 0;
+	audits.reach = AUDIT_NEAR;
+	audits.since = is_command ? &began->wall : NULL;
+	audit_run(worker->audit, &audits, result);
 	if (!is_command)
 		heads_audit(worker, result);
 	if (is_command)

@@ -715,6 +715,15 @@ bool audit_begin(struct guard *guard, size_t folders, struct err *err)
 	return fine;
 }
 
+/* The status of the name at PATH, beneath a root. */
+static bool path_stat(const struct git_scan *scan, const char *path, struct stat *st)
+{
+	const char *name;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+
+	return folder >= 0 && fstatat(folder, name, st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /*
  * Was the file at PATH last changed before BEFORE_NS? No program can set the time of
  * change.
@@ -722,11 +731,8 @@ bool audit_begin(struct guard *guard, size_t folders, struct err *err)
 static bool was_before(const struct git_scan *scan, const char *path, int64_t before_ns)
 {
 	struct stat st;
-	const char *name;
-	auto_close int folder = git_scan_open_parent(scan, path, &name);
 
-	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       clock_ns(&st.st_ctim) < before_ns;
+	return path_stat(scan, path, &st) && clock_ns(&st.st_ctim) < before_ns;
 }
 
 bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
@@ -924,12 +930,9 @@ static bool stays(const struct judging *judging, const struct git_scan *scan,
  */
 static bool has_other_names(const struct git_scan *scan, const char *path)
 {
-	const char *name;
-	auto_close int folder = git_scan_open_parent(scan, path, &name);
 	struct stat st;
 
-	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && st.st_nlink > 1;
+	return path_stat(scan, path, &st) && S_ISREG(st.st_mode) && st.st_nlink > 1;
 }
 
 static void judge_one(const struct git_scan *scan, const char *path,
@@ -960,17 +963,6 @@ static bool has_danger(const struct git_scan *scan, const char *folder)
 	return false;
 }
 
-/* Is there a regular file at PATH now? */
-static bool is_file(const struct git_scan *scan, const char *path)
-{
-	const char *name;
-	struct stat st;
-	auto_close int folder = git_scan_open_parent(scan, path, &name);
-
-	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode);
-}
-
 /*
  * Did somebody outside make or change the protected file of MARK while no command was
  * running? Other agents keep their settings there. Only files count, because the time of
@@ -980,9 +972,10 @@ static bool is_persons(const struct git_scan *scan, const struct mark *mark,
 		       int64_t before_ns)
 {
 	const struct git_scan_when when = {.before_ns = before_ns};
+	struct stat st;
 
 	return before_ns > 0 && str_starts(str_of(mark->text), STR(GIT_SCAN_NAME)) &&
-	       is_file(scan, mark->path) &&
+	       path_stat(scan, mark->path, &st) && S_ISREG(st.st_mode) &&
 	       git_scan_age(scan, mark->path, &when) == GIT_SCAN_OLD;
 }
 
@@ -1050,40 +1043,24 @@ static struct git_scan after_of(const struct audit *audit, const struct marks *m
 }
 
 /*
- * Remove the file at KEY, beneath a root, if it is still FILE. False: the file was not
- * removed.
+ * Is the regular file at PATH, beneath a root, still FILE (git_scan_print_file)? With
+ * REMOVE it is removed, and false means that it was not.
  */
-static bool left_remove(const struct git_scan *scan, const char *key, const char *file)
+static bool left_is(const struct git_scan *scan, const char *path, const char *file,
+		    bool remove)
 {
-	auto_free char *path = path_of_key(key);
 	char now[GIT_SCAN_FILE];
 	const char *name;
 	struct stat st;
 
-	if (path == NULL || path[0] != '/')
+	if (path[0] != '/')
 		return false;
 	auto_close int folder = git_scan_open_parent(scan, path, &name);
-	if (folder < 0 || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (folder < 0 || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
 		return false;
 	git_scan_print_file(&st, now);
-	return S_ISREG(st.st_mode) && strcmp(now, file) == 0 &&
-	       unlinkat(folder, name, 0) == 0;
-}
-
-/* Is the file at KEY still FILE? */
-static bool left_stays(const struct git_scan *scan, const char *key, const char *file)
-{
-	auto_free char *path = path_of_key(key);
-	char now[GIT_SCAN_FILE] = "";
-	const char *name;
-	struct stat st;
-
-	if (path == NULL || path[0] != '/')
-		return false;
-	auto_close int folder = git_scan_open_parent(scan, path, &name);
-	if (folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		git_scan_print_file(&st, now);
-	return strcmp(now, file) == 0;
+	return strcmp(now, file) == 0 && (!remove || unlinkat(folder, name, 0) == 0);
 }
 
 /*
@@ -1117,10 +1094,10 @@ static void left_put_away(const struct audit *audit, const struct value *left,
 		if (path == NULL || file == NULL)
 			continue;
 		const bool is_lock = git_scan_is_lock(path_base_name(path));
-		if (holder == NULL && left_remove(&scan, value_key(at), file))
+		if (holder == NULL && left_is(&scan, path, file, true))
 			audit_tell_put_away(result, workspace, path);
 		else if (is_lock && !value_is_true(value_member(value_at(at), "told")) &&
-			 left_stays(&scan, value_key(at), file))
+			 left_is(&scan, path, file, false))
 			audit_tell_held(result, workspace, path,
 					holder != NULL ? holder : strerror(errno));
 	}

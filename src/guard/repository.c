@@ -202,36 +202,55 @@ static bool options_are_inert(struct str text)
 }
 
 struct work {
-	const char *folder, *name;
+	const char *folder, *name; /* FOLDER NULL: the git folder itself */
 	size_t max;
 	bool (*is_inert)(struct str text);
+	bool whole; /* the folder counts as the danger */
 };
 
 static const struct work works[] = {
-	{"rebase-merge", "git-rebase-todo", GIT_TODO_MAX, readers_text_todo_is_inert},
-	{"rebase-merge", "strategy", GIT_POINTER_MAX, readers_text_strategy_is_own},
-	{"sequencer", "todo", GIT_TODO_MAX, readers_text_todo_is_inert},
-	{"sequencer", "opts", GIT_POINTER_MAX, options_are_inert},
-	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, readers_text_apply_is_inert},
+	{"rebase-merge", "git-rebase-todo", GIT_TODO_MAX, readers_text_todo_is_inert, true},
+	{"rebase-merge", "strategy", GIT_POINTER_MAX, readers_text_strategy_is_own, true},
+	{"sequencer", "todo", GIT_TODO_MAX, readers_text_todo_is_inert, true},
+	{"sequencer", "opts", GIT_POINTER_MAX, options_are_inert, true},
+	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, readers_text_apply_is_inert, true},
+	{0},
+};
+
+static const struct work lists[] = {
+	{"info", "attributes", GIT_CONFIG_MAX, readers_text_is_empty, false},
+	{"info", "exclude", GIT_CONFIG_MAX, readers_text_is_empty, false},
+	{0},
 };
 
 static void look_work(const struct scan_look *look, const struct work *work)
 {
 	char path[PATH_MAX];
-	auto_close int fd = enter_or_mark(look, work->folder, path);
-	const struct scan_look below = {look->scan, fd, path};
+	auto_close int fd =
+		work->folder != NULL ? enter_or_mark(look, work->folder, path) : -1;
+	const struct scan_look inside = {look->scan, fd, path};
+	const struct scan_look *below = work->folder != NULL ? &inside : look;
+	const struct scan_look *marked = work->whole ? look : below;
+	const char *name = work->whole && work->folder != NULL ? work->folder : work->name;
 	struct buf text;
 	struct stat st;
 
-	if (fd < 0)
+	if (below->fd < 0)
 		return;
 	buf_init(&text, work->max);
-	enum look_found found = scan_look_read(&below, work->name, work->max, &text, &st);
+	enum look_found found = scan_look_read(below, work->name, work->max, &text, &st);
 	if (found == LOOK_ODD)
-		scan_look_mark_stat(look, work->folder, &st);
+		scan_look_mark_stat(marked, name, &st);
 	else if (found == LOOK_READ && !work->is_inert(buf_str(&text)))
-		mark_content(look, work->folder, buf_str(&text));
+		mark_content(marked, name, buf_str(&text));
 	buf_fini(&text);
+}
+
+/* Check the texts of a table that ends with an empty row. */
+static void look_works(const struct scan_look *look, const struct work *work)
+{
+	for (; work->name != NULL; work++)
+		look_work(look, work);
 }
 
 /* Does PATH stay in the worktree, without a symlink on the way? */
@@ -289,13 +308,6 @@ static void look_resolutions(const struct git_folder *folder)
 	else if (!fine)
 		mark_content(&folder->look, "MERGE_RR", buf_str(&text));
 	buf_fini(&text);
-}
-
-/* Check what an interrupted rebase or sequence will do in the git folder LOOK. */
-static void look_works(const struct scan_look *look)
-{
-	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
-		look_work(look, &works[i]);
 }
 
 /*
@@ -1501,45 +1513,18 @@ static void look_entries(const struct scan_look *look, const char *name,
 	scan_look_names(&below, each, context);
 }
 
-static void look_info(const struct scan_look *look)
+static bool common_is_inert(struct str text)
 {
-	static const char *const names[] = {"attributes", "exclude"};
-	char path[PATH_MAX];
-	auto_close int fd = enter_or_mark(look, "info", path);
-	struct buf text;
-	struct stat st;
-
-	if (fd < 0)
-		return;
-	const struct scan_look info = {look->scan, fd, path};
-	buf_init(&text, GIT_CONFIG_MAX);
-	for (size_t i = 0; i < 2; i++) {
-		enum look_found found =
-			scan_look_read(&info, names[i], GIT_CONFIG_MAX, &text, &st);
-		if (found == LOOK_ODD)
-			scan_look_mark_stat(&info, names[i], &st);
-		else if (found == LOOK_READ && !readers_text_is_empty(buf_str(&text)))
-			mark_content(&info, names[i], buf_str(&text));
-	}
-	buf_fini(&text);
-}
-
-static void look_common(const struct scan_look *look)
-{
-	struct buf text;
-	struct stat st;
 	struct str line;
 
-	buf_init(&text, GIT_POINTER_MAX);
-	enum look_found found =
-		scan_look_read(look, "commondir", GIT_POINTER_MAX, &text, &st);
-	if (found == LOOK_ODD)
-		scan_look_mark_stat(look, "commondir", &st);
-	else if (found == LOOK_READ &&
-		 (!readers_text_line(buf_str(&text), &line) || !str_is(line, COMMON)))
-		mark_content(look, "commondir", buf_str(&text));
-	buf_fini(&text);
+	return readers_text_line(text, &line) && str_is(line, COMMON);
 }
+
+/* The file of a worktree's part that says where the repository is. */
+static const struct work common[] = {
+	{NULL, "commondir", GIT_POINTER_MAX, common_is_inert, false},
+	{0},
+};
 
 /* Look at NAME, a worktree's part of the repository CONTEXT. */
 static void each_worktree(const struct scan_look *all, const char *name, void *context)
@@ -1562,9 +1547,9 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	struct git_folder folder = {.look = {all->scan, fd, path},
 				    .depth = above->depth,
 				    .sha256 = above->sha256};
-	look_common(&folder.look);
+	look_works(&folder.look, common);
 	look_config(&folder, "config.worktree");
-	look_works(&folder.look);
+	look_works(&folder.look, works);
 	look_links(&folder.look, above->depth);
 	look_inside(&folder.look, above->depth);
 	/*
@@ -1634,8 +1619,8 @@ static void repository_look(struct git_scan *scan, int fd, const char *path,
 	 */
 	look_entries(&folder.look, "remotes", each_name, NULL);
 	look_entries(&folder.look, "branches", each_name, NULL);
-	look_info(&folder.look);
-	look_works(&folder.look);
+	look_works(&folder.look, lists);
+	look_works(&folder.look, works);
 	look_links(&folder.look, depth);
 	look_inside(&folder.look, depth);
 	share_left(&folder.look, left);
