@@ -28,7 +28,7 @@ enum call_flag {
 	CALL_HAS_LOG = 32,
 	CALL_TERSE = 64,
 	CALL_ALONE = 128,
-	CALL_WHOLE = 256, /* the audit's reach */
+	CALL_WHOLE = 256, /* how far the audit reaches */
 	CALL_ALL = 512,
 };
 
@@ -60,8 +60,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
 			 (call->has_log ? CALL_HAS_LOG : 0U) |
 			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U) |
-			 (call->reach == AUDIT_WHOLE ? CALL_WHOLE : 0U) |
-			 (call->reach == AUDIT_ALL ? CALL_ALL : 0U),
+			 (call->reach == GUARD_PART ? CALL_WHOLE : 0U) |
+			 (call->reach == GUARD_UNDO ? CALL_ALL : 0U),
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -133,9 +133,9 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.has_log = (head.flags & CALL_HAS_LOG) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
 		.alone = (head.flags & CALL_ALONE) != 0,
-		.reach = (head.flags & CALL_ALL) != 0     ? AUDIT_ALL
-			 : (head.flags & CALL_WHOLE) != 0 ? AUDIT_WHOLE
-							  : AUDIT_NEAR,
+		.reach = (head.flags & CALL_ALL) != 0     ? GUARD_UNDO
+			 : (head.flags & CALL_WHOLE) != 0 ? GUARD_PART
+							  : GUARD_CALLS,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");

@@ -35,8 +35,8 @@ struct wire_call {
 	bool has_log; /* its log (record.h) is the first descriptor */
 	uint32_t log; /* number of the log; 0: it is no step */
 	bool audits;  /* audit first what an earlier call may have left (guard.h) */
-	enum audit_reach reach; /* how far the audit reaches */
-	int64_t quiet_ns;       /* for the audits (guard.h); 0: none */
+	enum guard_walk reach; /* of that audit */
+	int64_t quiet_ns;      /* for the audits (guard.h); 0: none */
 	/* the worker enforces these limits, because no control group does */
 	bool keeps_memory, keeps_pids;
 	/*

@@ -206,7 +206,7 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 	struct audit_call audits = worker->audits;
 	if (was_set_back(began))
 		audits.quiet_ns = 0;
-	audits.reach = AUDIT_NEAR;
+	audits.reach = GUARD_CALLS;
 	audits.since = is_command ? &began->wall : NULL;
 	audit_run(worker->audit, &audits, result);
 	if (!is_command)

@@ -700,7 +700,6 @@ bool audit_begin(struct guard *guard, size_t folders, struct err *err)
 	bool fine = roots_open(&audit, err);
 	struct git_scan found = scan_of(&audit, NULL, GUARD_PART, folders);
 
-	found.wants_places = true;
 	fine = fine && git_scan_run(&found, err);
 	walks_settle(guard, &audit);
 	for (size_t i = 0; i < found.found.count; i++) {
@@ -1036,7 +1035,6 @@ static struct git_scan after_of(const struct audit *audit, const struct marks *m
 {
 	struct git_scan scan = scan_of(audit, more, walk, folders_max);
 
-	scan.may_mend = true;
 	scan.in_cell = true;
 	scan.inside_ns = audit->guard->ticked_ns;
 	return scan;
@@ -1143,9 +1141,8 @@ static void each_repository(struct git_scan *scan, void *context)
 static bool audit_look_whole(const struct audit *audit, const struct audit_call *call,
 			     struct tool_result *result, struct err *err)
 {
-	struct git_scan scan = after_of(audit, call->more,
-					call->reach == AUDIT_ALL ? GUARD_UNDO : GUARD_PART,
-					GIT_SCAN_FOLDERS_WHOLE);
+	struct git_scan scan =
+		after_of(audit, call->more, call->reach, GIT_SCAN_FOLDERS_WHOLE);
 	struct judging judging = {
 		.guard = audit->guard,
 		.more = call->more,
@@ -1178,12 +1175,9 @@ void audit_run(struct audit *audit, const struct audit_call *call, struct tool_r
 	fine = roots_renew(audit, &err);
 	/* A whole look walks through the small roots too. */
 	found = after_of(audit, call->more, GUARD_CALLS,
-			 call->reach == AUDIT_NEAR ? GIT_SCAN_FOLDERS_CALL : 0);
-	found.wants_files = call->since != NULL;
-	if (call->since != NULL) {
-		found.since = *call->since;
-		found.left_ns = clock_ns(call->since);
-	}
+			 call->reach == GUARD_CALLS ? GIT_SCAN_FOLDERS_CALL : 0);
+	if (call->since != NULL)
+		found.since_ns = found.left_ns = clock_ns(call->since);
 	fine = fine && git_scan_run(&found, &err);
 	/* Dangers that were found are moved aside even when not all folders were seen. */
 	const struct judging judging = {.guard = audit->guard,
@@ -1191,7 +1185,7 @@ void audit_run(struct audit *audit, const struct audit_call *call, struct tool_r
 					.names_before_ns = call->quiet_ns,
 					.result = result};
 	audit_judge(&judging, &found);
-	if (call->reach != AUDIT_NEAR)
+	if (call->reach != GUARD_CALLS)
 		fine = audit_look_whole(audit, call, result, &err) && fine;
 	if (!fine)
 		audit_tell_failed(result, err.text);

@@ -46,7 +46,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Which look walks through a root: each one, and those of the lines above it. */
+/* Which look walks through a root. One that reaches a line reaches those above it. */
 enum guard_walk {
 	GUARD_CALLS, /* the audit of each call; it has few folders */
 	GUARD_LAST,  /* the last look; the guard knows all that was there */
@@ -121,16 +121,14 @@ bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 struct audit *audit_open(const struct guard *guard);
 void audit_close(struct audit *audit);
 
-enum audit_reach {
-	AUDIT_NEAR,  /* at the end of each call: walks through roots of GUARD_CALLS */
-	AUDIT_WHOLE, /* walks also through larger roots, for one second of work at most */
-	AUDIT_ALL,   /* like AUDIT_WHOLE, through all roots */
-};
-
 /* What an audit is asked. */
 struct audit_call {
 	const struct marks *more; /* or NULL */
-	enum audit_reach reach;
+	/*
+	 * It walks through the roots up to this one: at the end of each call through those
+	 * of GUARD_CALLS. A whole look, from GUARD_LAST on, works for one second at most.
+	 */
+	enum guard_walk reach;
 	const struct timespec *since; /* the beginning of a command; NULL: it is none */
 	/*
 	 * At this time (wall clock; 0: unknown) everything of the session had been

@@ -688,9 +688,7 @@ struct changed {
 
 static bool is_changed(const struct git_scan *scan, const struct stat *st)
 {
-	return st->st_ctim.tv_sec > scan->since.tv_sec ||
-	       (st->st_ctim.tv_sec == scan->since.tv_sec &&
-		st->st_ctim.tv_nsec >= scan->since.tv_nsec);
+	return clock_ns(&st->st_ctim) >= scan->since_ns;
 }
 
 static void list_name(const struct scan_look *look, const char *name, struct marks *list)

@@ -229,7 +229,7 @@ static void each_top(const struct scan_look *look, const char *name, void *conte
 	char path[PATH_MAX];
 
 	(void)context;
-	if (look->scan->wants_files)
+	if (look->scan->since_ns > 0)
 		git_scan_file(look, name);
 	/*
 	 * Folders with our mark are not left out: anybody may choose such a name, and no
@@ -472,7 +472,7 @@ static int open_part(const struct scan_look *look, const char *name, int flags, 
 {
 	int fd = open_below(look->fd, name, flags);
 
-	if (fd < 0 && errno == EACCES && look->scan->may_mend) {
+	if (fd < 0 && errno == EACCES && look->scan->in_cell) {
 		mend(look, name, mode);
 		fd = open_below(look->fd, name, flags);
 	}
@@ -489,7 +489,7 @@ static bool is_somebodys(const struct scan_look *look, const char *name)
 {
 	struct stat st;
 
-	return !look->scan->may_mend ||
+	return !look->scan->in_cell ||
 	       (fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		(st.st_uid != geteuid() ||
 		 (fchmodat(look->fd, name, folder_mode_opened(st.st_mode, 0), 0) < 0 &&
@@ -579,7 +579,7 @@ static bool mend_folder(const struct scan_look *look)
 {
 	struct stat st;
 
-	return look->scan->may_mend && fstat(look->fd, &st) == 0 &&
+	return look->scan->in_cell && fstat(look->fd, &st) == 0 &&
 	       fchmod(look->fd, folder_mode_opened(st.st_mode, S_IRWXU)) == 0;
 }
 
@@ -877,7 +877,7 @@ static void note_place(struct git_scan *scan, const char *path, const struct sta
 {
 	char inode[INODE_TEXT];
 
-	if (!scan->wants_places || scan->found.counts[MARK_PLACE] >= GIT_SCAN_PLACES)
+	if (scan->in_cell || scan->found.counts[MARK_PLACE] >= GIT_SCAN_PLACES)
 		return;
 	inode_print(st, inode);
 	(void)marks_add(&scan->found, MARK_PLACE, path, str_of(inode));
@@ -898,7 +898,7 @@ static void push(const struct scan_look *look, struct deep *deep, const char *na
 	/* No program can open a longer path, so git cannot either. */
 	if (snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
-	if ((deep->counts_folders || scan->wants_places) &&
+	if ((deep->counts_folders || !scan->in_cell) &&
 	    fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		state = state_of(scan, deep, path, &st);
 		if (deep->counts_folders && is_empty(look, name, &st, state))

@@ -28,7 +28,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
-#include <time.h>
 
 struct value;
 
@@ -141,19 +140,17 @@ struct git_scan {
 	size_t root_count;
 	enum git_scan_part part;
 	const char *home; /* of the user, for "~/" in a configuration; or NULL */
-	/* make a folder that its owner may not enter accessible to the owner */
-	bool may_mend;
-	bool wants_files;      /* mark files changed since SINCE (MARK_CHANGED) */
-	struct timespec since; /* wall clock */
+	/*
+	 * Commands have run. They cannot have changed files in read-only mounts of a
+	 * view. A folder that its owner may not enter is made accessible to the owner. No
+	 * later scan asks for the marks of names and places, so none are made.
+	 */
+	bool in_cell;
 	/*
 	 * The sets of earlier scans, or NULL. They tell what is watched, and what has not
 	 * changed is not read again. KNOWN is the guard's.
 	 */
 	const struct marks *known, *more;
-	/*
-	 * commands have run; they cannot have changed files in read-only mounts of a view
-	 */
-	bool in_cell;
 	size_t folders_max; /* of the walk through each root */
 	/*
 	 * GIT_SCAN_WALKS: the walks end when the thread has worked so long and, on a busy
@@ -164,13 +161,14 @@ struct git_scan {
 		int64_t before_ns;          /* wall clock; 0: all may have changed */
 		const struct marks *places; /* the places of that time; NULL: unknown */
 	} when;
-	bool wants_places;
 	/*
 	 * Search git folders for repositories inside them, where something has changed
 	 * since this time. All of these are new, because git makes none there. 0: do not
 	 * search.
 	 */
 	int64_t inside_ns;
+	/* Mark files changed since this time (MARK_CHANGED, wall clock); 0: none. */
+	int64_t since_ns;
 	/*
 	 * Collect in `left` git's locks and temporary files that have come since this
 	 * time; 0: none.

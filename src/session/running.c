@@ -912,14 +912,14 @@ static void call_begin(struct running *running, struct worker_end *worker)
 }
 
 /* How far RUNNING's worker audits before it makes the call. */
-static enum audit_reach reach_of(const struct running *running)
+static enum guard_walk reach_of(const struct running *running)
 {
 	const struct session *session = running->session;
 
 	if (!running->busy.audits)
-		return AUDIT_NEAR;
+		return GUARD_CALLS;
 	if (session->taken_over || keeper_misses_nested(session->keeper))
-		return AUDIT_ALL;
+		return GUARD_UNDO;
 	return running->busy.reach;
 }
 
@@ -1601,7 +1601,7 @@ static bool looks_again(struct running *running)
 	if (running->due == DUE_CALL && has_unseen(running)) {
 		running->session->unseen = true;
 		if (running->session->one_call)
-			running->busy.reach = AUDIT_WHOLE;
+			running->busy.reach = GUARD_PART;
 		again |= running->session->one_call;
 	}
 	if (again)
@@ -1641,7 +1641,7 @@ void session_look_whole(struct session *session, bool all)
 	if (cell_broken(session->cell) != NULL)
 		return;
 	running = running_of_session(session, &look_tool);
-	running->busy.reach = all || due ? AUDIT_ALL : AUDIT_WHOLE;
+	running->busy.reach = all || due ? GUARD_UNDO : GUARD_PART;
 	if (due)
 		running->busy.sent_ns = cell_spec(session->cell)->guard->ticked_ns;
 	audit_first(running);
@@ -1667,7 +1667,7 @@ static void finish_audited(struct running *running)
 	if (running->due == DUE_CALL && cell_spec(session->cell)->guard != NULL &&
 	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		if (session->one_call)
-			running->busy.reach = AUDIT_WHOLE;
+			running->busy.reach = GUARD_PART;
 		else
 			session->unseen = true;
 		audit_first(running);

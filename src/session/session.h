@@ -610,8 +610,8 @@ struct running_busy {
 	bool lost;   /* a worker ended before it answered */
 	/* the resident worker's list did not serve it: any other worker makes it */
 	bool walks;
-	enum audit_reach reach; /* of that audit */
-	size_t audits_of;       /* `audits_wanted` when the call was sent */
+	enum guard_walk reach; /* of that audit */
+	size_t audits_of;      /* `audits_wanted` when the call was sent */
 	enum running_company company;
 };
 

@@ -113,7 +113,7 @@ static void audit(struct place *place)
 	audit_quiet(place, 0);
 }
 
-static void look_whole(struct place *place, enum audit_reach reach)
+static void look_whole(struct place *place, enum guard_walk reach)
 {
 	tool_result_fini(&place->result);
 	tool_result_init(&place->result);
@@ -630,11 +630,11 @@ static void a_whole_look_lets_pass_what_is_older(void **state)
 	const int64_t changed = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
 	place->guard->roots[0].walk = GUARD_PART;
 	place->guard->ticked_ns = changed + 1;
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 0);
 	/* One of the tick in which it began may have come since. */
 	place->guard->ticked_ns = changed;
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/hooks/pre-commit");
 }
@@ -668,10 +668,10 @@ static void a_whole_look_finds_what_was_moved_with_a_folder_above(void **state)
 	assert_int_equal(mkdir("d", 0755), 0);
 	tick(place);
 	place->guard->roots[0].walk = GUARD_PART;
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place) + doubtful(place), 0);
 	assert_int_equal(rename("a/b", "d/b"), 0);
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "d/b/c/.git/hooks/pre-commit");
 	assert_int_equal(doubtful(place), 0);
@@ -691,18 +691,18 @@ static void a_whole_look_tells_what_may_have_been_moved(void **state)
 	put("new", "x");
 	put("a/new", "x");
 	place->guard->roots[0].walk = GUARD_PART;
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 0);
 	assert_int_equal(doubtful(place), 1);
 	assert_non_null(strstr(place->result.text.data, "a/b/c/.git/hooks/pre-commit"));
 	(void)snprintf(path, sizeof(path), "%s/a", place->folder);
 	(void)snprintf(inode, sizeof(inode), "%ju", (uintmax_t)st.st_ino);
 	(void)marks_add(&place->guard->marks, MARK_PLACE, path, str_of(inode));
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place) + doubtful(place), 0);
 	/* A repository that got its last name is one since then. */
 	put("a/b/c/.git/new", "x");
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 0);
 	assert_int_equal(doubtful(place), 1);
 }
@@ -718,16 +718,16 @@ static void a_whole_look_asks_the_age_of_what_was_not_seen_only(void **state)
 	place->guard->ticked_ns = INT64_MAX;
 	/* With the guard of a front that has died, it is not known what it had seen. */
 	place->guard->earlier = true;
-	look_whole(place, AUDIT_ALL);
+	look_whole(place, GUARD_UNDO);
 	assert_int_equal(put_away(place), 0);
 	place->guard->earlier = false;
 	place->guard->roots[0].walk = GUARD_UNDO;
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 0);
-	look_whole(place, AUDIT_ALL);
+	look_whole(place, GUARD_UNDO);
 	assert_int_equal(put_away(place), 0);
 	place->guard->roots[0].walk = GUARD_LAST;
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 1);
 }
 
@@ -752,7 +752,7 @@ static void each_root_is_judged_by_what_was_seen_of_it(void **state)
 	put("small/x/y/.git/hooks/pre-commit", "x");
 	place->guard->ticked_ns = INT64_MAX;
 	assert_true(guard_has(place->guard, GUARD_PART));
-	look_whole(place, AUDIT_WHOLE);
+	look_whole(place, GUARD_PART);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "small/x/y/.git/hooks/pre-commit");
 }
@@ -782,6 +782,7 @@ static void a_whole_look_has_a_ceiling_and_says_what_is_behind(void **state)
 					 .work_ms = CLOCK_SECOND_NS / 1000000,
 					 .each = count,
 					 .context = &repositories,
+					 .in_cell = true,
 					 .folders_max = folders_max};
 		root.partial = false;
 		assert_true(git_scan_run(&scan, &err));
