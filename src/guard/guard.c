@@ -759,17 +759,6 @@ bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 	return fine;
 }
 
-/* Is PATH in a folder that MARKS watches? */
-static bool is_watched(const struct marks *marks, const char *path)
-{
-	for (const struct mark *mark = marks_next(marks, MARK_WATCHED, NULL);
-	     mark != NULL; mark = marks_next(marks, MARK_WATCHED, mark)) {
-		if (path_within(path, mark->path))
-			return true;
-	}
-	return false;
-}
-
 /* Must the danger or lead MARK of GUARD have come after EARLIER began? */
 static bool is_late(const struct guard *guard, const struct guard *earlier,
 		    const struct git_scan *scan, const struct mark *mark)
@@ -783,7 +772,8 @@ static bool is_late(const struct guard *guard, const struct guard *earlier,
 	/* Leads are few, and near. */
 	return mark->kind == MARK_LEAD ||
 	       marks_find(&earlier->marks, MARK_DANGER, mark->path) != NULL ||
-	       !is_unseen(earlier, mark->path) || !is_watched(&guard->marks, mark->path) ||
+	       !is_unseen(earlier, mark->path) ||
+	       marks_find_above(&guard->marks, MARK_WATCHED, mark->path) == NULL ||
 	       git_scan_age(scan, mark->path, &when) == GIT_SCAN_NEW;
 }
 

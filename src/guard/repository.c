@@ -332,15 +332,9 @@ enum {
  */
 static bool is_opened(const struct git_scan *scan, const char *name, const char *path)
 {
-	auto_free char *at = memory_copy(path);
-	const size_t least = strlen(name);
+	const struct mark *place = marks_find_above(scan->known, MARK_OPENED, path);
 
-	while (strlen(at) >= least && at[0] != '\0') {
-		if (marks_find(scan->known, MARK_OPENED, at) != NULL)
-			return true;
-		at[path_base_name(at) - at - 1] = '\0';
-	}
-	return false;
+	return place != NULL && path_within(place->path, name);
 }
 
 /* Fingerprints of protected names. */

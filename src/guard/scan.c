@@ -90,6 +90,19 @@ const struct mark *marks_find(const struct marks *marks, enum mark_kind kind,
 	return mark_at(marks, kind, path);
 }
 
+const struct mark *marks_find_above(const struct marks *marks, enum mark_kind kind,
+				    const char *path)
+{
+	auto_free char *at = memory_copy(path);
+	const struct mark *mark = marks_find(marks, kind, at);
+
+	while (mark == NULL && at[0] == '/') {
+		at[path_base_name(at) - at - 1] = '\0';
+		mark = marks_find(marks, kind, at);
+	}
+	return mark;
+}
+
 struct mark *marks_add(struct marks *marks, enum mark_kind kind, const char *path,
 		       struct str text)
 {

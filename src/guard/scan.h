@@ -80,6 +80,9 @@ struct mark *marks_add(struct marks *marks, enum mark_kind kind, const char *pat
 /* MARKS NULL: an empty set. NULL: there is no such mark. */
 const struct mark *marks_find(const struct marks *marks, enum mark_kind kind,
 			      const char *path);
+/* The mark of KIND at PATH or at the nearest folder above it; NULL: there is none. */
+const struct mark *marks_find_above(const struct marks *marks, enum mark_kind kind,
+				    const char *path);
 /* The first mark of KIND behind MARK; MARK NULL: the first of all. NULL at the end. */
 const struct mark *marks_next(const struct marks *marks, enum mark_kind kind,
 			      const struct mark *mark);
