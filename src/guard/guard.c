@@ -214,6 +214,9 @@ enum {
 #define KEY_PUT_AWAY    "git_put_away"
 #define KEY_LOCKS       "git_locks"
 #define KEY_FILES       "changed_autoexec"
+/* The members of what a call carries about files of killed gits (audit_carry_left). */
+#define LEFT_SINCE "since"
+#define LEFT_FOUND "left"
 
 void audit_tell_failed(struct tool_result *result, const char *why)
 {
@@ -358,25 +361,72 @@ static void audit_tell_doubtful(struct tool_result *result, const char *workspac
 	item_add(result, KEY_DOUBTFUL, value_new_text(path_relative(path, workspace)));
 }
 
-/* Put LEFT (scan.h; NULL: nothing) into RESULT's details for the front. */
-static void audit_note_left(struct tool_result *result, struct value *left)
+/* The files of killed gits as JSON: path -> what is known of the file; and back. */
+
+static struct value *left_value(const struct git_left *left)
 {
-	if (value_count(left) > 0)
-		value_set(tool_details(result), KEY_LEFT, value_ref(left));
+	struct value *object = value_new_object();
+
+	for (size_t i = 0; i < left->count; i++) {
+		const struct git_left_file *item = &left->items[i];
+		auto_free char *key = path_key(item->path);
+		struct value *member = value_new_object();
+
+		value_set_text(member, "file", item->file);
+		value_set_boolean(member, "shared", item->shared);
+		value_set_boolean(member, "told", item->told);
+		if (item->held != NULL)
+			value_set_text(member, "held", item->held);
+		value_set(object, key, member);
+	}
+	return object;
 }
 
-struct value *audit_take_left(struct tool_result *from)
+/* A worker that was taken over may send anything, and only files of this form are taken. */
+static void left_parse(const struct value *object, struct git_left *left)
 {
-	struct value *left = value_member(from->details, KEY_LEFT);
+	if (value_kind(object) != VALUE_OBJECT)
+		return;
+	for (void *at = value_first(object); at != NULL && left->count < GIT_LEFT_MAX;
+	     at = value_next(object, at)) {
+		auto_free char *path = path_of_key(value_key(at));
+		const char *file = value_text(value_member(value_at(at), "file"));
+		const char *held = value_text(value_member(value_at(at), "held"));
+		struct git_left_file *item = path != NULL && path[0] == '/' && file != NULL
+						     ? git_left_add(left, path, file)
+						     : NULL;
 
-	if (left == NULL)
-		return NULL;
-	left = value_ref(left);
-	value_remove(from->details, KEY_LEFT);
-	if (value_kind(left) == VALUE_OBJECT)
-		return left;
-	value_free(left);
-	return NULL;
+		if (item == NULL || item->held != NULL)
+			continue;
+		item->held = memory_copy(held);
+		item->shared = value_is_true(value_member(value_at(at), "shared"));
+		item->told = value_is_true(value_member(value_at(at), "told"));
+	}
+}
+
+/* Put LEFT into RESULT's details for the front. */
+static void audit_note_left(struct tool_result *result, const struct git_left *left)
+{
+	if (left->count > 0)
+		value_set(tool_details(result), KEY_LEFT, left_value(left));
+}
+
+void audit_take_left(struct tool_result *from, struct git_left *left)
+{
+	left_parse(value_member(from->details, KEY_LEFT), left);
+	if (value_member(from->details, KEY_LEFT) != NULL)
+		value_remove(from->details, KEY_LEFT);
+}
+
+struct value *audit_carry_left(int64_t since_ns, const struct git_left *left)
+{
+	struct value *carried = value_new_object();
+
+	if (since_ns > 0)
+		value_set_integer(carried, LEFT_SINCE, since_ns);
+	if (left->count > 0)
+		value_set(carried, LEFT_FOUND, left_value(left));
+	return carried;
 }
 
 /* PATH, which a killed git had left, was removed: `git_put_away`. */
@@ -786,7 +836,7 @@ void guard_take_earlier(struct guard *guard, const struct guard *earlier)
 	struct marks marks = {0};
 	struct err err;
 
-	/* What lies in a root that cannot be opened counts as new. */
+	/* A file in a root that cannot be opened counts as new. */
 	(void)roots_open(&audit, &err);
 	struct git_scan scan = scan_of(&audit, NULL, GUARD_CALLS, 0);
 	for (size_t i = 0; i < guard->marks.count; i++) {
@@ -1063,31 +1113,26 @@ static void left_find(const struct audit *audit, const struct marks *more,
 
 	found.left_ns = since_ns;
 	(void)git_scan_run(&found, &err);
-	audit_note_left(result, found.left);
+	audit_note_left(result, &found.left);
 	git_scan_fini(&found);
 }
 
 /* Remove the files in LEFT, if they are still the same files. */
-static void left_put_away(const struct audit *audit, const struct value *left,
+static void left_put_away(const struct audit *audit, const struct git_left *left,
 			  struct tool_result *result)
 {
 	const char *workspace = workspace_of(audit->guard);
 	struct git_scan scan = after_of(audit, NULL, GUARD_CALLS, 0);
 
-	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
-		auto_free char *path = path_of_key(value_key(at));
-		const char *file = value_text(value_member(value_at(at), "file"));
-		const char *holder = value_text(value_member(value_at(at), "held"));
+	for (size_t i = 0; i < left->count; i++) {
+		const struct git_left_file *item = &left->items[i];
 
-		if (path == NULL || file == NULL)
-			continue;
-		const bool is_lock = git_scan_is_lock(path_base_name(path));
-		if (holder == NULL && left_is(&scan, path, file, true))
-			audit_tell_put_away(result, workspace, path);
-		else if (is_lock && !value_is_true(value_member(value_at(at), "told")) &&
-			 left_is(&scan, path, file, false))
-			audit_tell_held(result, workspace, path,
-					holder != NULL ? holder : strerror(errno));
+		if (item->held == NULL && left_is(&scan, item->path, item->file, true))
+			audit_tell_put_away(result, workspace, item->path);
+		else if (git_scan_is_lock(path_base_name(item->path)) && !item->told &&
+			 left_is(&scan, item->path, item->file, false))
+			audit_tell_held(result, workspace, item->path,
+					item->held != NULL ? item->held : strerror(errno));
 	}
 	line_add(result, AUDIT_LEFT);
 	git_scan_fini(&scan);
@@ -1097,15 +1142,17 @@ void audit_look_left(struct audit *audit, const struct marks *more,
 		     const struct value *carried, struct tool_result *result)
 {
 	const int64_t since_ns = value_integer(value_member(carried, LEFT_SINCE));
-	const struct value *left = value_member(carried, LEFT_FOUND);
+	struct git_left left = {0};
 	struct err err;
 
 	if (audit == NULL || !roots_renew(audit, &err))
 		return;
-	if (value_count(left) > 0)
-		left_put_away(audit, left, result);
+	left_parse(value_member(carried, LEFT_FOUND), &left);
+	if (left.count > 0)
+		left_put_away(audit, &left, result);
 	else if (since_ns > 0)
 		left_find(audit, more, since_ns, result);
+	git_left_fini(&left);
 }
 
 /*
@@ -1181,6 +1228,6 @@ void audit_run(struct audit *audit, const struct audit_call *call, struct tool_r
 		audit_tell_failed(result, err.text);
 	partial_tell(&found, call, result);
 	audit_tell_files(&found.found, workspace_of(audit->guard), result);
-	audit_note_left(result, found.left);
+	audit_note_left(result, &found.left);
 	git_scan_fini(&found);
 }

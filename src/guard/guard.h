@@ -13,9 +13,10 @@
  * A scan looks at the tops of the roots and at all that is watched, and then walks
  * through whole roots. How far depends on the root, because an audit after each call must
  * not read a large tree: a root of up to GIT_SCAN_FOLDERS_CALL folders is walked by each
- * audit, a larger one by the last look of the session (session/running.c), and one in
- * which the looks of undo walk only when these have failed. What these looks find on
- * their way is a set too, which goes to the worker with each call: `more` (keeper.c).
+ * audit, and a larger one by the last look of the session (session/running.c). A root in
+ * which the looks of undo walk is left to them, unless they have failed. The repositories
+ * that they find on their way are a set too, which goes to the worker with each call:
+ * `more` (keeper.c).
  *
  * A root that the guard itself has not seen whole has files that it does not know. Their
  * age decides then: what was there before the guard began stays.
@@ -69,8 +70,8 @@ struct guard {
 	 */
 	int64_t ticked_ns;
 	/*
-	 * The guard began with that of an earlier front, which has died. What that one did
-	 * not know is of unknown age.
+	 * The guard began with that of an earlier front, which has died. Files that it did
+	 * not know are of unknown age.
 	 */
 	bool earlier;
 	struct marks marks;
@@ -96,9 +97,6 @@ struct audit;
 
 /* The name of a call that only makes an audit. */
 #define AUDIT_CALL "audit"
-/* Arguments of such a call, about files that a killed git left (audit_look_left). */
-#define LEFT_SINCE "since"
-#define LEFT_FOUND "left"
 
 /*
  * Add to GUARD the marks of all that is there now, and settle the walk of each root that
@@ -121,7 +119,7 @@ bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 struct audit *audit_open(const struct guard *guard);
 void audit_close(struct audit *audit);
 
-/* What an audit is asked. */
+/* The questions that an audit answers. */
 struct audit_call {
 	const struct marks *more; /* or NULL */
 	/*
@@ -156,12 +154,11 @@ void audit_run(struct audit *audit, const struct audit_call *call,
  * between (running.c). audit_run does the first step for the time since a command
  * began.
  *
- * CARRIED is what the call brought along. With LEFT_SINCE, a time in nanoseconds, it asks
+ * CARRIED is what the call brought along (audit_carry_left, or NULL). With a time it asks
  * for step one: note in RESULT's details (audit_take_left) the files of this kind that
- * have come since, in the folders that the audit of a call looks at. With LEFT_FOUND, an
- * object like `left` of git_scan, it asks for step two: remove these files if they are
- * still the same files. An item with `held`, a text that names the holder, stays. RESULT
- * reports the removed files and the locks that are still there.
+ * have come since, in the folders that the audit of a call looks at. With files it asks
+ * for step two: remove these if they are still the same files. One that is held stays.
+ * RESULT reports the removed files and the locks that are still there.
  */
 void audit_look_left(struct audit *audit, const struct marks *more,
 		     const struct value *carried, struct tool_result *result);
@@ -203,11 +200,10 @@ enum audit_line {
 void audit_print_line(const struct tool_result *result, enum audit_line line,
 		      struct buf *out);
 
-/*
- * Remove the files that a killed git may have left (`left` of scan.h) from FROM's
- * details and return them; NULL: there are none. The caller owns them.
- */
-struct value *audit_take_left(struct tool_result *from);
+/* Move the files that a killed git may have left from FROM's details to LEFT. */
+void audit_take_left(struct tool_result *from, struct git_left *left);
+/* An object for audit_look_left; SINCE_NS 0: only LEFT. The caller frees it. */
+struct value *audit_carry_left(int64_t since_ns, const struct git_left *left);
 
 /* the audit has not seen all folders */
 bool audit_is_partial(const struct tool_result *result);

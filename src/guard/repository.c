@@ -814,9 +814,6 @@ void git_scan_file(const struct scan_look *look, const char *name)
  * later git, and temporary files. A git that ends normally removes them.
  */
 
-/* The most items of one scan; a later scan finds the rest. */
-enum { LEFT_MAX = 256 };
-
 /*
  * Temporary files that are no locks, by the beginning of their name. They stop no other
  * git.
@@ -866,18 +863,14 @@ static void left_note(const struct scan_look *look, const char *folder, const ch
 	struct stat st;
 
 	if (scan->left_ns == 0 || !is_left(folder, name) ||
-	    value_count(scan->left) >= LEFT_MAX || !scan_look_stat(look, name, &st) ||
+	    scan->left.count >= GIT_SCAN_LEFT || !scan_look_stat(look, name, &st) ||
 	    !S_ISREG(st.st_mode) || clock_ns(&st.st_ctim) < scan->left_ns ||
 	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
-	auto_free char *key = path_key(path);
-	struct value *left = value_new_object();
 	git_scan_print_file(&st, file);
-	value_set_text(left, "file", file);
-	value_set_boolean(left, "shared", strstr(path, "/worktrees/") != NULL);
-	if (scan->left == NULL)
-		scan->left = value_new_object();
-	value_set(scan->left, key, left);
+	struct git_left_file *item = git_left_add(&scan->left, path, file);
+	if (item != NULL)
+		item->shared = strstr(path, "/worktrees/") != NULL;
 }
 
 /*
@@ -1570,14 +1563,13 @@ static void share_left(const struct scan_look *look, size_t before)
 {
 	struct stat st;
 
-	if (value_count(look->scan->left) == before ||
-	    !scan_look_stat(look, "worktrees", &st))
+	struct git_left *left = &look->scan->left;
+
+	if (left->count == before || !scan_look_stat(look, "worktrees", &st))
 		return;
-	for (void *at = value_first(look->scan->left); at != NULL;
-	     at = value_next(look->scan->left, at)) {
-		auto_free char *path = path_of_key(value_key(at));
-		if (path != NULL && path_within(path, look->path))
-			value_set_boolean(value_at(at), "shared", true);
+	for (size_t i = 0; i < left->count; i++) {
+		if (path_within(left->items[i].path, look->path))
+			left->items[i].shared = true;
 	}
 }
 
@@ -1587,7 +1579,7 @@ static void repository_look(struct git_scan *scan, int fd, const char *path,
 	struct git_folder folder = {.look = {scan, fd, path},
 				    .worktree = worktree,
 				    .depth = depth};
-	const size_t left = value_count(scan->left);
+	const size_t left = scan->left.count;
 	struct stat st;
 
 	if (marks_find(&scan->found, MARK_REPOSITORY, path) != NULL)

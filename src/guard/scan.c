@@ -228,12 +228,37 @@ void marks_parse(const struct value *object, struct marks *marks)
 	}
 }
 
-/* What a scan looks at by itself. */
+void git_left_fini(struct git_left *left)
+{
+	for (size_t i = 0; i < left->count; i++) {
+		free(left->items[i].path);
+		free(left->items[i].held);
+	}
+	free(left->items);
+	*left = (struct git_left){0};
+}
+
+struct git_left_file *git_left_add(struct git_left *left, const char *path, const char *file)
+{
+	for (size_t i = 0; i < left->count; i++) {
+		if (strcmp(left->items[i].path, path) == 0)
+			return &left->items[i];
+	}
+	if (left->count >= GIT_LEFT_MAX || strlen(file) >= GIT_SCAN_FILE)
+		return NULL;
+	left->items = memory_grow(left->items, left->count + 1, sizeof(*left->items));
+	struct git_left_file *item = &left->items[left->count++];
+	*item = (struct git_left_file){.path = memory_copy(path)};
+	memcpy(item->file, file, strlen(file) + 1);
+	return item;
+}
+
+/* The places at which a scan looks by itself. */
 
 void git_scan_fini(struct git_scan *scan)
 {
 	marks_fini(&scan->found);
-	value_free(scan->left);
+	git_left_fini(&scan->left);
 	free(scan->missed);
 }
 

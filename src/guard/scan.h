@@ -114,7 +114,27 @@ enum {
 	 * by their status.
 	 */
 	GIT_SCAN_CONTENTS = 32 << 20,
+	/* Files of killed gits, of one scan and of one set; a later scan finds the rest. */
+	GIT_SCAN_LEFT = 256,
+	GIT_LEFT_MAX = 1024,
+	GIT_SCAN_FILE = 80, /* bytes of the identity of a file */
 };
+
+/* Files that a killed git may have left: locks and temporary files. Empty: all zero. */
+struct git_left {
+	struct git_left_file {
+		char *path;
+		char file[GIT_SCAN_FILE]; /* as git_scan_print_file prints it */
+		char *held;               /* who may hold the file, for people; or NULL */
+		bool shared; /* a git in a worktree elsewhere may have made it */
+		bool told;   /* a result has told that it stays */
+	} * items;
+	size_t count;
+};
+void git_left_fini(struct git_left *left);
+/* Add PATH unless it is there. NULL: there are GIT_LEFT_MAX files, or FILE is too long. */
+struct git_left_file *git_left_add(struct git_left *left, const char *path,
+				   const char *file);
 
 struct git_scan_root {
 	const char *path; /* absolute, real */
@@ -185,11 +205,7 @@ struct git_scan {
 	void *context;
 	/* the results */
 	struct marks found; /* MARK_WATCHED: the repositories that a walk has found */
-	/*
-	 * path -> an object: `file` (git_scan_print_file), and `shared`: true when a git
-	 * in a worktree elsewhere may have made the file; NULL: none
-	 */
-	struct value *left;
+	struct git_left left;
 	bool partial;   /* there are more folders than were walked through */
 	size_t folders; /* number of folders that were */
 	char *missed;   /* the first folder that was not; NULL: none */
@@ -241,7 +257,6 @@ int git_scan_open_parent(const struct git_scan *scan, const char *path, const ch
 /* Is NAME, in a git folder, a lock, which stops every other git as long as it exists? */
 bool git_scan_is_lock(const char *name);
 /* The identity of an unchanged file as text: device, inode, time of change. */
-enum { GIT_SCAN_FILE = 80 };
 void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE]);
 
 /*

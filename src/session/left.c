@@ -67,7 +67,7 @@ struct root {
 };
 
 struct holders {
-	struct value *left;
+	struct git_left *left;
 	struct root roots[ROOTS_MAX];
 	size_t root_count;
 	bool all_roots; /* `roots` holds all roots */
@@ -212,10 +212,9 @@ static int64_t began_ns(int process)
  * Was the file of ITEM made before PROCESS_NS, when a process began? Then that process
  * did not make the file.
  */
-static bool is_older(const struct value *item, int64_t process_ns)
+static bool is_older(const struct git_left_file *item, int64_t process_ns)
 {
-	const char *file = value_text(value_member(item, "file"));
-	const char *at = file != NULL ? strrchr(file, ':') : NULL;
+	const char *at = strrchr(item->file, ':');
 	char *end;
 
 	if (at == NULL || process_ns == 0)
@@ -229,34 +228,32 @@ static bool is_older(const struct value *item, int64_t process_ns)
 		       process_ns - CLOCKS_NS;
 }
 
-static void held_set(struct holders *holders, struct value *item, const char *pid,
+static void held_set(struct holders *holders, struct git_left_file *item, const char *pid,
 		     const char *comm)
 {
 	char text[HELD_TEXT];
 
 	(void)snprintf(text, sizeof(text), "perhaps held by process %.16s, %.32s", pid,
 		       comm);
-	if (value_member(item, "held") == NULL)
-		value_set_text(item, "held", text);
+	if (item->held == NULL)
+		item->held = memory_copy(text);
 	holders->found = true;
 }
 
-/* Does LINK, in FOLDER, lead to the file of ITEM, whose key is KEY? */
-static bool is_open(int folder, const char *link, const char *key, const struct value *item)
+/* Does LINK, in FOLDER, lead to the file of ITEM? */
+static bool is_open(int folder, const char *link, const struct git_left_file *item)
 {
-	const char *file = value_text(value_member(item, "file"));
-	auto_free char *path = path_of_key(key);
 	char target[PATH_MAX], now[GIT_SCAN_FILE];
 	ssize_t size = readlinkat(folder, link, target, sizeof(target));
 	struct stat st;
 
-	if (size <= 0 || path == NULL || file == NULL)
+	if (size <= 0)
 		return false;
 	/*
 	 * Call fstatat only when the name matches, because a broken mount would not
 	 * answer.
 	 */
-	const char *name = path_base_name(path);
+	const char *name = path_base_name(item->path);
 	if (!str_ends((struct str){target, (size_t)size}, str_of(name)) ||
 	    fstatat(folder, link, &st, 0) < 0)
 		return false;
@@ -264,7 +261,7 @@ static bool is_open(int folder, const char *link, const char *key, const struct 
 	/* Compare only device and inode: a process that writes changes the time. */
 	const char *end = strchr(now, ':');
 	end = end != NULL ? strchr(end + 1, ':') : NULL;
-	return end != NULL && strncmp(now, file, (size_t)(end - now) + 1) == 0;
+	return end != NULL && strncmp(now, item->file, (size_t)(end - now) + 1) == 0;
 }
 
 static void look_open(struct holders *holders, int process, const char *pid, const char *comm)
@@ -277,12 +274,11 @@ static void look_open(struct holders *holders, int process, const char *pid, con
 		return;
 	}
 	for (const struct dirent *at; (at = readdir(list)) != NULL;) {
-		for (void *item = value_first(holders->left);
-		     at->d_name[0] != '.' && item != NULL;
-		     item = value_next(holders->left, item)) {
-			if (is_open(dirfd(list), at->d_name, value_key(item),
-				    value_at(item)))
-				held_set(holders, value_at(item), pid, comm);
+		for (size_t i = 0; at->d_name[0] != '.' && i < holders->left->count; i++) {
+			struct git_left_file *item = &holders->left->items[i];
+
+			if (is_open(dirfd(list), at->d_name, item))
+				held_set(holders, item, pid, comm);
 		}
 	}
 	(void)closedir(list);
@@ -304,11 +300,11 @@ static void look_process(struct holders *holders, int process, const char *pid)
 		const bool below = works_below(holders, process);
 		const int64_t since_ns = began_ns(process);
 
-		for (void *at = value_first(holders->left); at != NULL;
-		     at = value_next(holders->left, at)) {
-			if (!is_older(value_at(at), since_ns) &&
-			    (below || value_is_true(value_member(value_at(at), "shared"))))
-				held_set(holders, value_at(at), pid, comm.data);
+		for (size_t i = 0; i < holders->left->count; i++) {
+			struct git_left_file *item = &holders->left->items[i];
+
+			if (!is_older(item, since_ns) && (below || item->shared))
+				held_set(holders, item, pid, comm.data);
 		}
 	}
 	buf_fini(&comm);
@@ -362,20 +358,22 @@ static bool sees_all(void)
 	       access("/proc/1/comm", R_OK) == 0;
 }
 
-static void held_forget(struct value *left)
+static void held_forget(struct git_left *left)
 {
-	for (void *at = value_first(left); at != NULL; at = value_next(left, at))
-		value_remove(value_at(at), "held");
+	for (size_t i = 0; i < left->count; i++) {
+		free(left->items[i].held);
+		left->items[i].held = NULL;
+	}
 }
 
 /*
- * Give each item of LEFT (scan.h) a `held`, a text for people, when a process has the
+ * Give each item of LEFT (scan.h) a `held` when a process has the
  * item's file open, or is a git that works below a root of GUARD or may do
  * so. While such a process is found, look again until DEADLINE_MS. ENDED: the cell has
  * ended processes of the call. When ENDED is false and this process does not see the
  * whole machine, every item counts as held.
  */
-static void find_holders(struct value *left, const struct guard *guard, bool ended,
+static void find_holders(struct git_left *left, const struct guard *guard, bool ended,
 			 int64_t deadline_ms)
 {
 	struct holders holders = {.left = left};
@@ -389,11 +387,10 @@ static void find_holders(struct value *left, const struct guard *guard, bool end
 			break;
 		(void)poll(NULL, 0, AGAIN_MS);
 	}
-	for (void *at = value_first(left); !ended && !sees_all() && at != NULL;
-	     at = value_next(left, at)) {
-		if (value_member(value_at(at), "held") == NULL)
-			value_set_text(value_at(at), "held",
-				       "whether a git elsewhere holds it cannot be seen");
+	for (size_t i = 0; !ended && !sees_all() && i < left->count; i++) {
+		if (left->items[i].held == NULL)
+			left->items[i].held = memory_copy(
+				"whether a git elsewhere holds it cannot be seen");
 	}
 }
 
@@ -401,14 +398,15 @@ static void find_holders(struct value *left, const struct guard *guard, bool end
 
 void running_take_left(struct running *running, struct tool_result *result)
 {
-	struct value *left = audit_take_left(result);
+	struct git_left left = {0};
 
+	audit_take_left(result, &left);
 	/*
 	 * A file that is found while the others are removed was left by no process that
 	 * this call ended.
 	 */
 	if (running->left.state != LEFT_UNSEEN) {
-		value_free(left);
+		git_left_fini(&left);
 		return;
 	}
 	running->left.state = LEFT_SEEN;
@@ -427,45 +425,33 @@ static bool ended_some(const struct running *running)
 	       value_integer(value_member(result->details, "left_processes")) > 0;
 }
 
-/* Keep only the objects in LEFT: a worker that was taken over may note anything. */
-static void items_keep(struct value *left)
+/* Add ITEM to LEFT unless it is there. Whether somebody holds it is asked anew. */
+static void item_copy(struct git_left *left, const struct git_left_file *item, bool told)
 {
-	auto_value struct value *all = value_copy(left);
+	const size_t before = left->count;
+	struct git_left_file *copy = git_left_add(left, item->path, item->file);
 
-	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
-		if (value_kind(value_at(at)) != VALUE_OBJECT)
-			value_remove(left, value_key(at));
-	}
+	if (copy == NULL || left->count == before)
+		return;
+	copy->shared = item->shared;
+	copy->told = told;
 }
 
 /* Files of LEFT that some process may hold are looked at again after the next call. */
-static void held_keep(struct session *session, const struct value *left)
+static void held_keep(struct session *session, const struct git_left *left)
 {
-	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
-		struct value *item;
-
-		if (value_member(value_at(at), "held") == NULL)
-			continue;
-		if (session->held == NULL)
-			session->held = value_new_object();
-		item = value_copy(value_at(at));
-		value_set_boolean(item, "told", true);
-		value_set(session->held, value_key(at), item);
+	for (size_t i = 0; i < left->count; i++) {
+		if (left->items[i].held != NULL)
+			item_copy(&session->held, &left->items[i], true);
 	}
 }
 
 static void held_join(struct session *session, struct running *running)
 {
-	auto_value struct value *held = session->held;
-
-	session->held = NULL;
-	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
-		if (running->left.files == NULL)
-			running->left.files = value_new_object();
-		if (value_member(running->left.files, value_key(at)) == NULL)
-			value_set(running->left.files, value_key(at),
-				  value_copy(value_at(at)));
-	}
+	for (size_t i = 0; i < session->held.count; i++)
+		item_copy(&running->left.files, &session->held.items[i],
+			  session->held.items[i].told);
+	git_left_fini(&session->held);
 }
 
 bool running_left_waits(struct running *running)
@@ -476,27 +462,21 @@ bool running_left_waits(struct running *running)
 		return false;
 	running->left.state = LEFT_JUDGED;
 	held_join(running->session, running);
-	if (running->left.files == NULL || guard == NULL)
+	if (running->left.files.count == 0 || guard == NULL)
 		return false;
-	items_keep(running->left.files);
-	find_holders(running->left.files, guard, ended_some(running),
+	find_holders(&running->left.files, guard, ended_some(running),
 		     clock_now_ms() + (running->due == DUE_MEND ? DYING_MS : SHORT_MS));
-	held_keep(running->session, running->left.files);
-	return value_count(running->left.files) > 0;
+	held_keep(running->session, &running->left.files);
+	return true;
 }
 
 struct value *running_left_carried(const struct running *running)
 {
-	struct value *carried;
-
 	if (running->left.state != LEFT_JUDGED && running->busy.sent_ns == 0)
 		return NULL;
-	carried = value_new_object();
-	if (running->left.state == LEFT_UNSEEN)
-		value_set_integer(carried, LEFT_SINCE, running->busy.sent_ns);
-	else if (running->left.files != NULL)
-		value_set(carried, LEFT_FOUND, value_ref(running->left.files));
-	return carried;
+	return audit_carry_left(running->left.state == LEFT_UNSEEN ? running->busy.sent_ns
+								   : 0,
+				&running->left.files);
 }
 
 /*

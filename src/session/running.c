@@ -1167,7 +1167,7 @@ void running_free(struct running *running)
 	value_free(running->plan);
 	value_free(running->trace);
 	refused_free(running);
-	value_free(running->left.files);
+	git_left_fini(&running->left.files);
 	/* Those of a call that ends while the session closes are still open. */
 	fd_close(&running->files.log_fd);
 	fd_close(&running->files.plan_fd);

@@ -386,7 +386,7 @@ void session_close(struct session *session)
 	if (session->said != NULL)
 		tool_result_fini(session->said);
 	free(session->said);
-	value_free(session->held);
+	git_left_fini(&session->held);
 	value_free(session->granted);
 	value_free(session->outside);
 	free(session->folder);

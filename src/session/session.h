@@ -437,7 +437,7 @@ struct session {
 	/*
 	 * files that killed gits left and that other processes may hold (left.c)
 	 */
-	struct value *held;
+	struct git_left held;
 	bool unseen; /* commands may have left something where no audit has looked */
 	/*
 	 * a result has said that files left in /tmp exist in the cell only (layer.h)
@@ -631,7 +631,7 @@ struct running_batch {
 /* Files that killed gits may have left (guard.h, left.c). */
 struct running_left {
 	enum left_state state;
-	struct value *files; /* NULL: none */
+	struct git_left files;
 };
 
 /* A host that was refused to a call. */

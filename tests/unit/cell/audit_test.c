@@ -869,7 +869,48 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 	assert_int_equal(rmdir("state"), 0);
 }
 
-/* What a person grants while the session runs joins what the cell has, each as it is. */
+/* A worker that was taken over names files that the front asks after. */
+static void what_a_worker_says_was_left_is_read_with_care(void **state)
+{
+	static const char text[] =
+		"{\"git_left\": {\"/a/\\\\ffx.lock\": {\"file\": \"1:2:3.0\", \"shared\": true},"
+		" \"b\": {\"file\": \"1:2:3.0\"}, \"/c\": 7, \"/d\": {\"file\": 7},"
+		" \"/e\": {\"file\": \"0123456789012345678901234567890123456789"
+		"0123456789012345678901234567890123456789\"}}, \"git_locks\": []}";
+	struct place *place = *state;
+	struct git_left left = {0}, many = {0};
+	char path[32];
+
+	assert_true(value_parse(STR(text), 0, &place->result.details, NULL));
+	audit_take_left(&place->result, &left);
+	assert_int_equal(value_count(place->result.details), 1);
+	assert_int_equal(left.count, 1);
+	assert_string_equal(left.items[0].path, "/a/\xffx.lock");
+	assert_string_equal(left.items[0].file, "1:2:3.0");
+	assert_true(left.items[0].shared);
+	assert_false(left.items[0].told);
+	assert_null(left.items[0].held);
+	for (int i = 0; i <= GIT_LEFT_MAX; i++) {
+		(void)snprintf(path, sizeof(path), "/%d", i);
+		assert_int_equal(git_left_add(&many, path, "x") != NULL, i < GIT_LEFT_MAX);
+	}
+	assert_int_equal(many.count, GIT_LEFT_MAX);
+	git_left_fini(&many);
+	/* A worker that is asked to remove it removes no other file. */
+	put("index.lock", "x");
+	begin(place);
+	struct audit *ready = audit_open(place->guard);
+	auto_value struct value *carried = audit_carry_left(0, &left);
+	tool_result_fini(&place->result);
+	tool_result_init(&place->result);
+	audit_look_left(ready, NULL, carried, &place->result);
+	assert_null(place->result.details);
+	assert_int_equal(access("index.lock", F_OK), 0);
+	audit_close(ready);
+	git_left_fini(&left);
+}
+
+/* A folder that a person grants while the session runs joins what the cell has. */
 static void a_granted_folder_changes_no_other_root(void **state)
 {
 	struct guard *granted = memory_alloc(sizeof(*granted));
@@ -937,7 +978,7 @@ static void a_guard_that_was_printed_is_the_same(void **state)
 		assert_int_equal(guard->marks.counts[kind], read->marks.counts[kind]);
 	}
 	guard_free(read);
-	/* What nobody printed so: a root that no audit can open, and no marks. */
+	/* Of a text that nobody printed so: a root that no audit can open, and no marks. */
 	value_free(text);
 	assert_true(value_parse(STR("{\"roots\": [7], \"watched\": [1, \"x\"],"
 				    " \"dangers\": {\"/a\": 1, \"b\": \"c\"},"
@@ -988,6 +1029,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_root_is_judged_by_what_was_seen_of_it,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_a_worker_says_was_left_is_read_with_care,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_granted_folder_changes_no_other_root,
 						set_up, tear_down),
