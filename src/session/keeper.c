@@ -1383,6 +1383,12 @@ static void count_add(struct buf *text, const char *what, int64_t count)
 		(void)buf_addf(text, "%" PRId64, count);
 }
 
+/* The members of a report that go into the result of a command. */
+#define CHANGE(member) VALUE_FIELD(struct undo_look_report, member)
+static const struct value_field change_fields[] = {
+	CHANGE(changed), CHANGE(added), CHANGE(removed), CHANGE(below), {0},
+};
+
 static bool has_changes(const struct undo_look_report *report)
 {
 	return report->changed > 0 || report->added > 0 || report->removed > 0;
@@ -1406,13 +1412,6 @@ static void unignored_tell(int64_t unignored, struct tool_result *result)
  */
 static void changes_tell(const struct undo_look_report *report, struct tool_result *result)
 {
-	static const struct value_field told[] = {
-		VALUE_FIELD(struct undo_look_report, changed),
-		VALUE_FIELD(struct undo_look_report, added),
-		VALUE_FIELD(struct undo_look_report, removed),
-		VALUE_FIELD(struct undo_look_report, below),
-		{0},
-	};
 	struct buf line;
 
 	if (!has_changes(report))
@@ -1429,7 +1428,7 @@ static void changes_tell(const struct undo_look_report *report, struct tool_resu
 	(void)buf_end_line(&result->text);
 	(void)buf_addf(&result->text, "[while it ran, %s; glovebox undo takes it back]\n",
 		       line.data);
-	value_set(tool_details(result), "changes", value_new_fields(told, report));
+	value_set(tool_details(result), "changes", value_new_fields(change_fields, report));
 	buf_fini(&line);
 }
 
