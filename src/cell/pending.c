@@ -499,8 +499,8 @@ void pending_grant(struct pending *pending, const char *path, const struct stat 
 }
 
 /*
- * Give FD the name NAME. A log on another file system gets a symbolic link instead: only
- * fronts can write in this folder.
+ * Give FD the name NAME. A log on another file system, or on one that has no hard links,
+ * gets a symbolic link instead: only fronts can write in this folder.
  */
 static bool log_link(const struct pending *pending, int fd, const char *name)
 {
@@ -510,7 +510,8 @@ static bool log_link(const struct pending *pending, int fd, const char *name)
 	if (linked)
 		return true;
 	buf_init(&path, PATH_MAX);
-	linked = errno == EXDEV && fd_real_path(fd, &path) && access(path.data, F_OK) == 0 &&
+	linked = errno != EEXIST && fd_real_path(fd, &path) &&
+		 access(path.data, F_OK) == 0 &&
 		 symlinkat(path.data, pending->folder, name) == 0;
 	buf_fini(&path);
 	return linked;
@@ -530,9 +531,11 @@ void pending_hold(struct pending *pending, const struct cell_spec *spec, int fd,
 					 0600);
 		if (fd < 0 ? log->fd >= 0 : log_link(pending, fd, name))
 			log->number = pending->last;
+		else if (fd >= 0)
+			log->fd = -1;
 		pending->held += log->number > 0;
 	}
-	if (log->fd < 0)
+	if (fd < 0 && log->fd < 0)
 		log->fd = memfd_create("glovebox-log", MFD_CLOEXEC);
 	/* Together with the store's own lock: both keep a successor away. */
 	if (log->fd >= 0)

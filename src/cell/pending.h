@@ -55,8 +55,9 @@ struct pending_log {
 /*
  * Give the log FD of a call in the cell of SPEC a name in the folder, and keep the rights of
  * SPEC with it. FD -1: make a file for the log, which the caller closes. When PENDING is
- * NULL or no name can be had, the log has none, or lies in memory: then only the death of
- * the worker can be repaired.
+ * NULL, or the rights or a new file cannot be written, the log has no name, or lies in
+ * memory: then only the death of the worker can be repaired. When FD can be given no name,
+ * LOG gets no descriptor, with errno: the call must not write.
  */
 void pending_hold(struct pending *pending, const struct cell_spec *spec, int fd,
 		  struct pending_log *log);

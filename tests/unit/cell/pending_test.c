@@ -20,10 +20,12 @@
 #include "view/spec.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -362,6 +364,61 @@ static void a_log_with_a_name_gets_one_more(void **state)
 	assert_true(!has_other || rmdir(folder) == 0);
 }
 
+/*
+ * The file system of the state folder has no hard links and, with SYMLINKS false, no
+ * symbolic links.
+ */
+static struct {
+	bool refuses, symlinks;
+} links = {.symlinks = true};
+
+int linkat(int from, const char *old, int to, const char *name, int flags)
+{
+	if (!links.refuses)
+		return (int)syscall(SYS_linkat, from, old, to, name, flags);
+	errno = EPERM;
+	return -1;
+}
+
+int symlinkat(const char *target, int folder, const char *name)
+{
+	if (links.symlinks)
+		return (int)syscall(SYS_symlinkat, target, folder, name);
+	errno = EPERM;
+	return -1;
+}
+
+static void without_links_no_write_begins_unseen(void **state)
+{
+	const struct here *here = *state;
+	struct pending_log log;
+	struct cell_spec spec;
+	char own[128];
+	bool due;
+
+	(void)snprintf(own, sizeof(own), "%s/step", here->folder);
+	fill(&spec);
+	for (int i = 0; i < 2; i++) {
+		links.refuses = true;
+		links.symlinks = i == 0;
+		struct pending *pending = open_pending(here, &due);
+		const int fd = open(own, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		pending_hold(pending, &spec, fd, &log);
+		assert_int_equal(log.fd, links.symlinks ? fd : -1);
+		assert_int_equal(log.number, links.symlinks ? 1 : 0);
+		assert_true(write_log(fd, WRITES_HALF));
+		pending_close(pending);
+		(void)close(fd);
+		pending = open_pending(here, &due);
+		assert_int_equal(left_in(pending), links.symlinks ? 1 : 0);
+		close_all(pending);
+		assert_int_equal(unlink(own), 0);
+		links.refuses = false;
+		links.symlinks = true;
+	}
+	spec_fini(&spec);
+}
+
 static void without_a_state_folder_it_lies_in_memory(void **state)
 {
 	struct pending_log log;
@@ -389,6 +446,7 @@ int main(void)
 		TEST(a_log_that_needs_nothing_is_forgotten),
 		TEST(without_the_rights_nothing_may_be_put_back),
 		TEST(a_log_with_a_name_gets_one_more),
+		TEST(without_links_no_write_begins_unseen),
 		TEST(without_a_state_folder_it_lies_in_memory),
 	};
 
