@@ -70,7 +70,7 @@ struct pending {
 /* Takes over the files that dead fronts left. */
 
 enum {
-	NAMES_MAX = 4096, /* of one project; further ones are ignored */
+	NAMES_MAX = 4096, /* of one project; further ones are for a later session */
 	/*
 	 * An empty file belongs to a front that is just starting, or that died while
 	 * starting.
@@ -82,6 +82,8 @@ enum {
 	 */
 	WORKER_END_MS = 5000,
 	WORKER_END_STEP_MS = 2,
+	/* The time in which the kernel ends a front that was killed a moment ago. */
+	FRONT_END_MS = 300,
 };
 
 static bool is_log_of(const char *name, const char *record)
@@ -91,9 +93,10 @@ static bool is_log_of(const char *name, const char *record)
 	return strncmp(name, record, size) == 0 && name[size] == '.';
 }
 
-/* The names in FOLDER that belong to PROJECT. */
-static size_t names_read(int folder, const char *project, struct pending_name **names)
+/* The names in FOLDER that begin with PREFIX: a project, or the name of a front's file. */
+static size_t names_read(int folder, const char *prefix, struct pending_name **names)
 {
+	const size_t size = strlen(prefix);
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	size_t count = 0, room = 0;
@@ -105,7 +108,7 @@ static size_t names_read(int folder, const char *project, struct pending_name **
 	}
 	for (const struct dirent *at = readdir(list); at != NULL && count < NAMES_MAX;
 	     at = readdir(list)) {
-		if (strncmp(at->d_name, project, PENDING_PROJECT_DIGITS) != 0 ||
+		if (strncmp(at->d_name, prefix, size) != 0 ||
 		    strlen(at->d_name) >= PENDING_NAME)
 			continue;
 		if (count == room) {
@@ -118,16 +121,33 @@ static size_t names_read(int folder, const char *project, struct pending_name **
 	return count;
 }
 
+static bool has_logs(int folder, const char *name)
+{
+	struct pending_name *names;
+	bool has = false;
+
+	for (size_t i = names_read(folder, name, &names); !has && i > 0; i--)
+		has = is_log_of(names[i - 1].text, name);
+	free(names);
+	return has;
+}
+
 /*
  * Open and lock the file of an earlier front. -1 when another process holds it or it is
- * gone.
+ * gone. A front that was killed while it put back the writes in these logs may hold the
+ * file for a moment.
  */
 static int open_left(int folder, const char *name, struct stat *st)
 {
 	auto_close int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	const int64_t deadline = clock_now_ms() + FRONT_END_MS;
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, st) < 0 ||
-	    st->st_nlink == 0)
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_now_ms() >= deadline || !has_logs(folder, name))
+			return -1;
+		(void)poll(NULL, 0, WORKER_END_STEP_MS);
+	}
+	if (fd < 0 || fstat(fd, st) < 0 || st->st_nlink == 0)
 		return -1;
 	return fd_take(&fd);
 }
@@ -155,6 +175,13 @@ static bool look_note(void *context, const struct undo_note *note)
 	return true;
 }
 
+static void log_add(struct pending *pending, struct pending_left_log log)
+{
+	pending->logs =
+		memory_grow(pending->logs, pending->log_count + 1, sizeof(*pending->logs));
+	pending->logs[pending->log_count++] = log;
+}
+
 /* Take the log NAME when a write in it has no end. */
 static void take_log(struct pending *pending, const char *name,
 		     const struct value *rights, const struct value *roots)
@@ -172,13 +199,11 @@ static void take_log(struct pending *pending, const char *name,
 	}
 	/* While this lock is held, no other session tidies the step away. */
 	(void)flock(fd, LOCK_SH | LOCK_NB);
-	pending->logs =
-		memory_grow(pending->logs, pending->log_count + 1, sizeof(*pending->logs));
-	pending->logs[pending->log_count++] = (struct pending_left_log){
-		.fd = fd_take(&fd),
-		.rights = value_copy(rights),
-		.granted = look.met,
-	};
+	log_add(pending, (struct pending_left_log){
+				 .fd = fd_take(&fd),
+				 .rights = value_copy(rights),
+				 .granted = look.met,
+			 });
 }
 
 /* Read the lines after the guard: the rights and the granted folders. */
@@ -231,9 +256,9 @@ static bool workers_have_ended(int folder, const char *record,
  * Take over the file NAME of a dead front: GUARD becomes the guard with which that front
  * began. False when there is nothing to take over.
  */
-static bool take_over(struct pending *pending, const char *name,
-		      const struct pending_name *names, size_t count, struct guard *guard)
+static bool take_over(struct pending *pending, const char *name, struct guard *guard)
 {
+	struct pending_name *names;
 	struct stat st;
 	auto_close int fd = open_left(pending->folder, name, &st);
 	auto_value struct value *earlier = NULL, *rights = NULL;
@@ -248,8 +273,13 @@ static bool take_over(struct pending *pending, const char *name,
 			(void)unlinkat(pending->folder, name, 0);
 		return false;
 	}
-	if (!workers_have_ended(pending->folder, name, names, count))
+	/* While this process holds the lock, nobody else changes the logs of that front. */
+	const size_t count = names_read(pending->folder, name, &names);
+	if (!workers_have_ended(pending->folder, name, names, count)) {
+		log_add(pending, (struct pending_left_log){.fd = -1});
+		free(names);
 		return false;
+	}
 	buf_init(&text, PENDING_MAX);
 	if (!fd_read_all(fd, &text, name, NULL))
 		buf_clear(&text);
@@ -264,6 +294,7 @@ static bool take_over(struct pending *pending, const char *name,
 		if (is_log_of(names[i].text, name))
 			take_log(pending, names[i].text, rights, roots);
 	}
+	free(names);
 	buf_fini(&text);
 	pending->left = memory_grow(pending->left, pending->left_count + 1,
 				    sizeof(*pending->left));
@@ -286,7 +317,7 @@ static void pending_take_over(struct pending *pending, const char *project,
 	for (size_t i = 0; i < count; i++) {
 		char *dot = strchr(names[i].text, '.');
 		if (dot == NULL) {
-			(void)take_over(pending, names[i].text, names, count, guard);
+			(void)take_over(pending, names[i].text, guard);
 			continue;
 		}
 		/*

@@ -14,8 +14,9 @@
  *
  * A worker outlives its killed front for a moment, and may go on with its write in that
  * time. The log is therefore locked until both have closed it: the lock belongs to the
- * open file, which they share. A session that finds it locked waits, and leaves the dead
- * front's files to a later session when the worker does not end in time.
+ * open file, which they share. A session that finds it locked waits. When the worker does
+ * not end in time, the dead front's files stay for a later session, and this session must
+ * not begin: the worker may still write.
  */
 #pragma once
 
@@ -69,7 +70,7 @@ void pending_drop(struct pending *pending, struct pending_log *log);
 
 /* A log that a dead front left, in which a write has no end. */
 struct pending_left_log {
-	int fd;
+	int fd; /* -1: its worker has not ended, and nothing can be done about it now */
 	struct value *rights; /* for place_put_back */
 	/*
 	 * the folders in which a person let its session write, as far as the write is in

@@ -49,7 +49,10 @@ enum {
 	HELD_TEXT = 128,
 	STAT_MAX = 4096,
 	CLOCKS_NS = 50000000, /* tolerance between the clocks of processes and of files */
-	MEND_MS = 10000, /* enough to start a cell and two workers on a busy machine */
+	LOOK_MS = 10000, /* enough to start a cell and two workers on a busy machine */
+	/* A set of many files on a slow disk takes a while, and no call may begin before. */
+	MEND_MS = 30000,
+	MEND_TRIES = 3, /* each with another worker, when one is lost */
 	/* The kernel ends the processes of a killed session one after the other. */
 	DYING_MS = 2000,
 	/*
@@ -481,13 +484,12 @@ struct value *running_left_carried(const struct running *running)
 
 /*
  * Queue RUNNING, a call of the session's own that deals with what a killed session left,
- * and turn the loop until it has ended, but no longer than MEND_MS. Returns whether it has
- * ended. The caller frees RUNNING.
+ * and turn the loop until it has ended, but no longer than DEADLINE_MS. Returns whether it
+ * has ended. The caller frees RUNNING.
  */
-static bool mend_wait(struct running *running)
+static bool mend_wait(struct running *running, int64_t deadline)
 {
 	struct session *session = running->session;
-	const int64_t deadline = clock_now_ms() + MEND_MS;
 
 	/* The audit itself is left to the session's first call. */
 	running->due = DUE_MEND;
@@ -506,6 +508,16 @@ static const struct tool left_tool = {
 	.internal = true,
 };
 
+/* The words for the first result of SESSION. */
+static struct tool_result *said_of(struct session *session)
+{
+	if (session->said == NULL) {
+		session->said = memory_alloc(sizeof(*session->said));
+		tool_result_init(session->said);
+	}
+	return session->said;
+}
+
 /* The files of the gits of a killed session. */
 static void put_left_away(struct session *session)
 {
@@ -516,11 +528,8 @@ static void put_left_away(struct session *session)
 		return;
 	running = running_of_session(session, &left_tool);
 	running->busy.sent_ns = guard->ticked_ns;
-	if (mend_wait(running) && running->result.text.size > 0) {
-		session->said = memory_alloc(sizeof(*session->said));
-		tool_result_init(session->said);
-		audit_take(session->said, &running->result);
-	}
+	if (mend_wait(running, clock_now_ms() + LOOK_MS) && running->result.text.size > 0)
+		audit_take(said_of(session), &running->result);
 	running_free(running);
 }
 
@@ -528,8 +537,16 @@ static void put_left_away(struct session *session)
  * Puts back the writes that killed fronts have left without an end, before the session's
  * first call. No policy of this session shows the folders that a person had granted to such
  * a front. So the worker that puts back a write there sees these folders, and does nothing
- * else.
+ * else. A session whose workers could not try this does not begin: its calls would work on
+ * a set of files of which some are old and some are new.
  */
+
+/* How an attempt to put back the writes in a log has ended. */
+enum mend_end {
+	MEND_DONE,
+	MEND_LEFT, /* a worker put back all that it could; a later session has the rest */
+	MEND_LOST, /* no worker has answered */
+};
 
 static const struct tool mend_tool = {
 	.name = "mend",
@@ -599,8 +616,9 @@ static struct value *extras_take(const struct cell_spec *cell, const struct valu
 	return granted;
 }
 
-/* Put back the write in LOG. False: a later session has to do that. */
-static bool mend(struct session *session, const struct pending_left_log *log)
+/* Put back the write in LOG, once. ERR is the reason of MEND_LOST. */
+static enum mend_end mend(struct session *session, const struct pending_left_log *log,
+			  int64_t deadline_ms, struct err *err)
 {
 	struct running *running = running_of_session(session, &mend_tool);
 	struct value *rights =
@@ -611,9 +629,35 @@ static bool mend(struct session *session, const struct pending_left_log *log)
 			      &running->asking.extras));
 	running->files.held.fd = log->fd;
 	running->files.unfinished = rights;
-	(void)mend_wait(running);
+	const bool ended = mend_wait(running, deadline_ms);
+	const bool answered = ended && !audit_failed(&running->result);
+	const char *broken = cell_broken(session->cell);
+	if (!answered)
+		(void)err_set(err, broken != NULL ? ECHILD : EIO, "%s",
+			      !ended ? "it takes too long"
+				     : (broken != NULL ? broken : "its worker ended"));
 	running_free(running);
-	return !undo_log_is_unfinished(log->fd);
+	if (!undo_log_is_unfinished(log->fd))
+		return MEND_DONE;
+	return answered ? MEND_LEFT : MEND_LOST;
+}
+
+/* As mend, with another worker when one is lost. */
+static enum mend_end mend_tried(struct session *session, const struct pending_left_log *log,
+				int64_t deadline_ms, struct err *err)
+{
+	enum mend_end end = MEND_LOST;
+
+	if (log->fd < 0) {
+		(void)err_set(err, EBUSY, "a worker of that session has not ended yet");
+		return MEND_LOST;
+	}
+	for (int i = 0; end == MEND_LOST && i < MEND_TRIES; i++) {
+		end = mend(session, log, deadline_ms, err);
+		if (clock_now_ms() >= deadline_ms || cell_broken(session->cell) != NULL)
+			break;
+	}
+	return end;
 }
 
 struct value *running_unfinished(const struct running *running)
@@ -634,21 +678,40 @@ struct value *running_unfinished(const struct running *running)
 	return rights;
 }
 
-static void mend_all(struct session *session)
+static bool mend_all(struct session *session, struct err *err)
 {
 	struct pending *pending = cell_pending(session->cell);
+	const int64_t deadline_ms = clock_now_ms() + MEND_MS;
 	const struct pending_left_log *log;
-	bool all = true;
+	enum mend_end worst = MEND_DONE;
 
 	if (pending_left(pending, 0) == NULL)
-		return;
-	for (size_t i = 0; (log = pending_left(pending, i)) != NULL; i++)
-		all = mend(session, log) && all;
-	pending_mended(pending, all);
+		return true;
+	for (size_t i = 0; (log = pending_left(pending, i)) != NULL; i++) {
+		const enum mend_end end = mend_tried(session, log, deadline_ms, err);
+
+		/* The locks stay with this session until it closes. */
+		if (end == MEND_LOST)
+			return err_while(err, "A killed session had begun to write files, "
+					      "which could not be put back, so nothing is "
+					      "done here; try again");
+		worst = end > worst ? end : worst;
+	}
+	if (worst == MEND_LEFT) {
+		value_set_boolean(tool_details(said_of(session)), "writes_left", true);
+		(void)buf_adds(&session->said->text,
+			       "[A killed session had begun to write files that this session "
+			       "may not put back: some of them may be old and others new. A "
+			       "session with the same rights as that one puts them back.]\n");
+	}
+	pending_mended(pending, worst == MEND_DONE);
+	return true;
 }
 
-void session_mend(struct session *session)
+bool session_mend(struct session *session, struct err *err)
 {
-	mend_all(session);
+	if (!mend_all(session, err))
+		return false;
 	put_left_away(session);
+	return true;
 }

@@ -26,7 +26,7 @@
  * the result of the call (session_broken).
  *
  * After a writing call whose worker had to be killed, a fresh worker audits what it
- * left and finishes or undoes the write that it had begun (cell/pending.h). A session that
+ * left and undoes the write that it had begun (cell/pending.h). A session that
  * was killed may have had such writes in folders that a person had granted to it. For
  * these the next session makes a worker that sees the folders, and uses it only for this.
  */
@@ -815,9 +815,10 @@ struct value *running_left_carried(const struct running *running);
 struct value *running_unfinished(const struct running *running);
 /*
  * Before the first call of this session: put back the writes that killed fronts have left
- * without an end, and do the same as above for a session that was killed (left.c).
+ * without an end, and do the same as above for a session that was killed (left.c). False:
+ * nobody could try to put them back, and no call may begin.
  */
-void session_mend(struct session *session);
+bool session_mend(struct session *session, struct err *err);
 
 /* Begin RUNNING, whose tool has a `begin` of its own (running.c). */
 void session_elsewhere_call(struct running *running);

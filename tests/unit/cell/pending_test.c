@@ -22,6 +22,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,11 +263,13 @@ static void a_worker_that_outlives_its_front_ends_its_write_first(void **state)
 	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
 	die_before_its_worker(here, waits, tells);
-	/* It does not end: what it will have written is a later session's. */
+	/* The worker does not end: a later session puts its write back, and this one waits. */
 	pending = open_pending(here, &due);
 	assert_non_null(pending);
 	assert_false(due);
-	assert_int_equal(left_in(pending), 0);
+	assert_non_null(pending_left(pending, 0));
+	assert_int_equal(pending_left(pending, 0)->fd, -1);
+	assert_null(pending_left(pending, 1));
 	pending_close(pending);
 	(void)close(waits[1]);
 	assert_int_equal(read(tells[0], &byte, 1), 0);
@@ -274,6 +277,43 @@ static void a_worker_that_outlives_its_front_ends_its_write_first(void **state)
 	pending = open_pending(here, &due);
 	assert_true(due);
 	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
+}
+
+/* Two fronts were killed: one that wrote, and one that was to put its write back. */
+static void a_front_that_is_just_ending_is_waited_for(void **state)
+{
+	enum { ENDING_MS = 50 };
+	const struct here *here = *state;
+	struct pending *pending;
+	int tells[2], status;
+	char byte;
+	bool due;
+
+	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
+	die_with(here, WRITES_HALF);
+	const pid_t mender = fork();
+	if (mender == 0) {
+		pending = open_pending(here, &due);
+		const bool has = pending_left(pending, 0) != NULL;
+		(void)close(tells[0]);
+		(void)close(tells[1]);
+		/* As long as the kernel takes for the end of a process. */
+		(void)poll(NULL, 0, ENDING_MS);
+		_exit(has ? 0 : 1);
+	}
+	(void)close(tells[1]);
+	assert_int_equal(read(tells[0], &byte, 1), 0);
+	(void)close(tells[0]);
+	pending = open_pending(here, &due);
+	assert_true(due);
+	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
+	assert_int_equal(waitpid(mender, &status, 0), mender);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* The file of the mender itself may have been locked for longer. */
+	pending = open_pending(here, &due);
+	assert_int_equal(left_in(pending), 0);
 	close_all(pending);
 }
 
@@ -443,6 +483,7 @@ int main(void)
 		TEST(what_was_not_worked_off_is_left_for_the_next),
 		TEST(a_log_that_is_not_dropped_is_left_for_the_next),
 		TEST(a_worker_that_outlives_its_front_ends_its_write_first),
+		TEST(a_front_that_is_just_ending_is_waited_for),
 		TEST(a_log_that_needs_nothing_is_forgotten),
 		TEST(without_the_rights_nothing_may_be_put_back),
 		TEST(a_log_with_a_name_gets_one_more),
