@@ -702,14 +702,24 @@ void cell_set_audit_due(struct cell *cell, bool due)
 	pending_set_audit_due(cell->record.pending, cell->record.audit_due);
 }
 
-void cell_hold_log(struct cell *cell, int fd, struct pending_log *log)
+void cell_give_journal(struct cell *cell, struct pending_journal *journal)
 {
-	pending_hold(cell->record.pending, &cell->spec, fd, log);
+	pending_give(cell->record.pending, &cell->spec, journal);
 }
 
-void cell_drop_log(struct cell *cell, struct pending_log *log)
+void cell_take_back_journal(struct cell *cell, struct pending_journal *journal)
 {
-	pending_drop(cell->record.pending, log);
+	pending_take_back(cell->record.pending, journal);
+}
+
+const struct value *cell_unfinished(const struct cell *cell)
+{
+	return pending_writes(cell->record.pending);
+}
+
+void cell_mended(struct cell *cell)
+{
+	pending_mended(cell->record.pending, &cell->spec);
 }
 
 struct pending *cell_pending(const struct cell *cell)
@@ -728,13 +738,9 @@ void cell_hold_guard(void *record, const char *folder, const char *workspace,
 bool cell_has_granted(void *record)
 {
 	const struct cell_record *made = record;
-	const struct pending_left_log *log;
+	const struct value *roots = NULL;
 
-	for (size_t i = 0; (log = pending_left(made->pending, i)) != NULL; i++) {
-		if (value_count(log->granted) > 0)
-			return true;
-	}
-	return false;
+	return pending_granted(made->pending, &roots) != NULL;
 }
 
 void cell_record_close(struct cell_record *record)

@@ -348,10 +348,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	}
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
-	if (!session_mend(made, err)) {
-		session_close(made);
-		return false;
-	}
+	session_mend(made);
 	*session = made;
 	return true;
 }

@@ -601,16 +601,18 @@ struct undo_store *undo_store_in_memory(void)
 	return store;
 }
 
-bool undo_store_keep_log(struct undo_store *store, int fd, uint32_t *number, struct err *err)
+static int memory_log(struct undo_store *store, uint32_t *number, struct err *err)
 {
-	const int kept = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+	int fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
 
-	if (kept < 0)
-		return err_set(err, errno, "a log for undo: %s", strerror(errno));
+	if (fd < 0) {
+		(void)err_set(err, errno, "memory for undo: %s", strerror(errno));
+		return -1;
+	}
 	*number = ++store->last;
 	store->memory = memory_grow(store->memory, store->last, sizeof(*store->memory));
-	store->memory[store->last - 1] = kept;
-	return true;
+	store->memory[store->last - 1] = fd;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
 /*
@@ -757,6 +759,8 @@ static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		       uint32_t *number, struct err *err)
 {
+	if (store->folder < 0)
+		return memory_log(store, number, err);
 	auto_close int fd = next_log(store, number, err);
 	if (fd < 0)
 		return -1;
