@@ -222,8 +222,7 @@ static void what_is_no_order_is_refused(void **state)
 		"{\"subcommand\":4,\"file\":\"/f\",\"mode\":0}",
 		"{\"subcommand\":5,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0}",
 		"{\"subcommand\":4,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":5}",
-		"{\"subcommand\":4,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0,"
-		"\"arguments\":[{}]}",
+		"{\"subcommand\":4,\"file\":\"/f\",\"arguments\":[{}]}",
 	};
 
 	(void)state;
