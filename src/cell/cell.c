@@ -418,15 +418,6 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 	return found;
 }
 
-void cell_expect(struct cell *cell, enum worker_want want)
-{
-	const struct worker_end *found = best_of_all(cell, want);
-
-	if (found != NULL && found->state == WORKER_IDLE)
-		(void)frame_send(found->socket, FRAME_COMING, (struct str){"", 0}, NULL,
-				 0, 0, NULL);
-}
-
 void cell_give_back(struct worker_end *worker)
 {
 	struct cell *cell = worker->cell;

@@ -161,9 +161,6 @@ bool cell_widen(struct cell *cell, struct cell_spec *addition, struct err *err);
 /* The last cell_widen is done: add ADDITION to the specification of CELL as well. */
 void cell_set_widened(struct cell *cell, struct cell_spec *addition);
 
-/* A call that WANTs a worker follows immediately: wake up the worker that it will get. */
-void cell_expect(struct cell *cell, enum worker_want want);
-
 /*
  * Has a call whose worker died, or an earlier front, possibly left something behind that
  * no audit has looked at (guard.h)? The answer is also kept on disk for the next front.

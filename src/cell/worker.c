@@ -62,7 +62,6 @@ struct worker {
 	struct audit_call audits;
 	struct marks nested; /* `more` of these */
 	bool alone; /* the last call was the only one: nobody else wants the processor */
-	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };
 
 /* One call in a worker, from its frame to its answer. */
@@ -85,7 +84,6 @@ static struct call worker_call(struct worker *worker)
 		.agent = worker->spec->agent,
 		.deadline_ms = CLOCK_NEVER,
 		.terms = &worker->terms,
-		.launcher = &worker->launcher,
 		.space = worker->space,
 		.listener = worker->listener,
 		.layer = worker->layer,
@@ -378,8 +376,6 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
 	files_journal(worker->files, journal);
-	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
-		program_launcher_rouse(worker->launcher);
 	call_execute(worker, &wire, &call, result);
 	files_journal(worker->files, -1);
 	fd_close(&journal);
@@ -445,8 +441,6 @@ enum {
 	 * it.
 	 */
 	TAKEN_MS = 100,
-	/* From a call's beginning in the front until it is sent, with cold caches. */
-	COMING_US = 200,
 	/* From an answer to the next call of a caller that makes no pause. */
 	FOLLOWS_US = 100,
 };
@@ -595,11 +589,6 @@ static void serve(struct worker *worker)
 			stay_awake(worker, answered_us + FOLLOWS_US);
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
 			return;
-		if (frame.kind == FRAME_COMING && worker->prepared != NULL &&
-		    worker->prepared_for->rouse != NULL)
-			worker->prepared_for->rouse(worker->prepared);
-		if (frame.kind == FRAME_COMING && !worker_cancel_waits(worker))
-			stay_awake(worker, clock_now_us() + COMING_US);
 		/*
 		 * A cancel that arrives after the answer of its call has nothing to end.
 		 */
@@ -638,10 +627,6 @@ static void settle(struct worker *worker, enum worker_kind kind)
 		const struct call call = worker_call(worker);
 		worker->prepared = worker->prepared_for->prepare(&call);
 	}
-	/* A launcher needs plain signals, which a worker has only as pid 1. */
-	if (kind == WORKER_PLAIN && getpid() == 1 && worker->terms.answer == NULL &&
-	    !call_waits(worker))
-		worker->launcher = program_launcher_make(&worker->terms);
 }
 
 static void program_asks(void *context, int listener)

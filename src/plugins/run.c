@@ -957,7 +957,6 @@ static bool follow(struct script *script, enum run_subcommand subcommand, const 
 	run->start.folder = folder != NULL ? folder : script->call->workspace;
 	run->start.fds[0] = input_fd;
 	run->start.terms = script->call->terms;
-	run->start.launcher = script->call->launcher;
 	run->deadline_ms = deadline_ms;
 	run->stop_fd = script->call->control_fd;
 	run->stopped = stopped;

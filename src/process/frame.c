@@ -249,13 +249,8 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 			frame->fds[i] = reader->fds[i];
 		frame->fd_count = reader->fd_count;
 		reader->fd_count = 0;
-	} else if (frame->kind != FRAME_COMING) {
-		/*
-		 * Close stray descriptors. They are kept after FRAME_COMING, because
-		 * they may belong to the call behind it, which may have been read at
-		 * the same time.
-		 */
-		fds_close(reader);
+	} else {
+		fds_close(reader); /* stray ones */
 	}
 	return true;
 }

@@ -4,9 +4,8 @@
  * Descriptors may travel with a frame. Both ends are ours, yet every length is checked: a
  * worker may have been taken over.
  *
- * A call that is alone and does not only read is announced before it is judged
- * (FRAME_COMING), and the end of its command before the audit (FRAME_ENDING). To wake
- * the other end takes as long as the work that is done in the meantime.
+ * The end of a lonely call's command is announced before the audit (FRAME_ENDING). To
+ * wake the other end takes as long as the work that is done in the meantime.
  */
 #pragma once
 #include "base/buf.h"
@@ -35,8 +34,7 @@ enum frame_kind {
 	FRAME_QUESTION, /* JSON (tool/call.h): a question to the caller */
 	FRAME_RESULT,   /* tool_result_print */
 	/* front to worker */
-	FRAME_COMING, /* empty: a call follows immediately, unless it is refused */
-	FRAME_CALL,   /* cell/wire.h, with up to three descriptors */
+	FRAME_CALL, /* cell/wire.h, with up to three descriptors */
 	/* several of cell/wire.h: a FRAME_RESULT for each, in the same order */
 	FRAME_BATCH,
 	FRAME_ASK,    /* JSON (tool/call.h): a question to the running call */

@@ -50,8 +50,8 @@ enum {
 	PROGRAM_MORE_FDS_MAX = 8,
 };
 
-/* The state of a child that was made ahead; a futex word. */
-enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_RISES, TURN_GO };
+/* How far a copy with a body is; a futex word. */
+enum copy_turn { TURN_MAKING, TURN_GO };
 
 enum child_step {
 	STEP_DESCRIPTORS = 1,
@@ -72,31 +72,19 @@ struct program_child {
 	volatile int code;
 	/* in the descriptor table, which is shared until child_own_fds */
 	volatile int listener;
-	/* enum launcher_turn; TURN_NONE: the child does not wait */
-	int turn;
-	/*
-	 * not 0 while the child shares our memory: the kernel clears it at the child's
-	 * exec or end
-	 */
-	int shares;
+	int turn; /* enum copy_turn */
 };
 
 /*
  * The steps of the child process before its exec. Until the exec the child shares our
  * memory, as with vfork, so nothing is copied, however large we are. It runs on a stack
- * of its own, and leaves the reason of a failure in the shared memory. A child that is
- * made ahead runs the same steps and waits once between them.
+ * of its own, and leaves the reason of a failure in the shared memory.
  */
 
 enum {
 	CALL_LANDLOCK_RESTRICT = 446, /* the headers of the C library may not have this */
-	/*
-	 * A look takes half a microsecond. All of them take some 100, twice as long as
-	 * a start usually needs to follow.
-	 */
-	RISEN_LOOKS = 200,
-	CHILD_FAILED = 127, /* never reported: `code` has the reason */
-	COPY_LOOK_MS = 10,  /* then check whether the child is still alive */
+	CHILD_FAILED = 127,           /* never reported: `code` has the reason */
+	COPY_LOOK_MS = 10,            /* then check whether the child is still alive */
 };
 
 /* The sanitizers do not know the stack of the child, so their code must not run in it. */
@@ -258,10 +246,10 @@ static IN_CHILD void program_child_rest(int *word, int value, const struct times
 	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, most, NULL, 0);
 }
 
-/* Set the turn to TURN and wake the other side. */
-static IN_CHILD void program_child_turn(struct program_child *child, enum launcher_turn turn)
+/* The copy is made and goes on by itself: wake the other side. */
+static IN_CHILD void program_child_go(struct program_child *child)
 {
-	__atomic_store_n(&child->turn, (int)turn, __ATOMIC_RELEASE);
+	__atomic_store_n(&child->turn, TURN_GO, __ATOMIC_RELEASE);
 	(void)syscall(SYS_futex, &child->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
@@ -284,28 +272,6 @@ IN_CHILD static bool child_prepare(struct program_child *child)
 	return child_enter_domain(child) && child_wall_in(child);
 }
 
-IN_CHILD static enum launcher_turn turn_of(const struct program_child *child)
-{
-	return (enum launcher_turn)__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE);
-}
-
-/*
- * Wait until the program is known, then stop sharing descriptors. No call may fail
- * before that, because errno is shared with the other side, which runs meanwhile.
- */
-IN_CHILD static bool child_wait(struct program_child *child)
-{
-	program_child_turn(child, TURN_WAITS);
-	while (turn_of(child) == TURN_WAITS)
-		program_child_rest(&child->turn, TURN_WAITS, NULL);
-	for (int i = 0; i < RISEN_LOOKS && turn_of(child) == TURN_RISES; i++)
-		(void)syscall(SYS_sched_yield);
-	while (turn_of(child) == TURN_RISES)
-		program_child_rest(&child->turn, TURN_RISES, NULL);
-	child->failed = STEP_DESCRIPTORS;
-	return child_own_fds();
-}
-
 IN_CHILD static bool child_become(struct program_child *child)
 {
 	const struct program_start *start = child->start;
@@ -324,7 +290,7 @@ IN_CHILD static bool child_become(struct program_child *child)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (start->body != NULL) {
-		program_child_turn(child, TURN_GO);
+		program_child_go(child);
 		_exit(start->body(start->context));
 	}
 	errno = child_exec(child);
@@ -340,7 +306,7 @@ static IN_CHILD int program_child_main(void *context)
 {
 	struct program_child *child = context;
 
-	if (child_prepare(child) && (child->turn == TURN_NONE || child_wait(child)))
+	if (child_prepare(child))
 		(void)child_become(child);
 	child->code = errno;
 	return CHILD_FAILED;
@@ -515,7 +481,6 @@ bool program_list_start_ahead(const struct program_start *start,
 
 	assert(count > 0);
 	copy.argv = name;
-	copy.launcher = NULL;
 	copy.body = run_list;
 	copy.context = &list;
 	return program_start_ahead(&copy, ahead, err);
@@ -606,128 +571,6 @@ void program_score_lower(struct program_score *score)
 {
 	if (score != NULL)
 		score_write(score, score->own, true);
-}
-
-/*
- * Makes a child process ahead of its start, and later starts a program in it or ends
- * it.
- */
-
-enum {
-	/*
-	 * When a shared table has to grow, the caller waits for the kernel. So grow it
-	 * ahead.
-	 */
-	SHARED_FDS = 256,
-	LAUNCHER_LOOK_MS = 10, /* then check whether the child is still alive */
-};
-
-struct program_launcher {
-	__attribute__((aligned(16))) char stack[PROGRAM_CHILD_STACK];
-	struct program_child child;
-	struct program_start blank; /* the part of the start that is known ahead */
-	pid_t pid;
-};
-
-/* Wait until the child no longer shares our memory: it has become a program, or ended. */
-static void launcher_leave(struct program_launcher *launcher)
-{
-	int *shares = &launcher->child.shares;
-
-	while (__atomic_load_n(shares, __ATOMIC_ACQUIRE) != 0)
-		program_child_rest(shares, 1, NULL);
-}
-
-/*
- * Make room in the descriptor table for all descriptors that are opened before the
- * start.
- */
-static void table_grow(void)
-{
-	int high = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, SHARED_FDS - 1);
-
-	if (high >= 0)
-		(void)close(high);
-}
-
-struct program_launcher *program_launcher_make(const struct program_terms *terms)
-{
-	static const struct timespec look = {.tv_nsec = LAUNCHER_LOOK_MS * 1000000L};
-	struct program_launcher *launcher = memory_alloc(sizeof(*launcher));
-	struct program_child *child = &launcher->child;
-	sigset_t all, before;
-
-	assert(terms->answer == NULL);
-	launcher->blank = (struct program_start){.terms = terms, .signals_are_plain = true};
-	*child = (struct program_child){.start = &launcher->blank,
-					.terms = *terms,
-					.turn = TURN_MAKING,
-					.shares = 1,
-					.listener = -1};
-	table_grow();
-	program_score_raise(terms->score);
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	launcher->pid = clone(program_child_main, launcher->stack + sizeof(launcher->stack),
-			      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD,
-			      child, NULL, NULL, &child->shares);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	/* The steps of the child change our errno, so wait until the child waits. */
-	while (launcher->pid > 0 && __atomic_load_n(&child->shares, __ATOMIC_ACQUIRE) != 0) {
-		if (__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_WAITS)
-			return launcher;
-		program_child_rest(&child->turn, TURN_MAKING, &look);
-	}
-	program_launcher_end(&launcher);
-	return NULL;
-}
-
-void program_launcher_end(struct program_launcher **launcher)
-{
-	struct program_launcher *given = *launcher;
-
-	if (given && given->pid > 0) {
-		(void)kill(given->pid, SIGKILL);
-		launcher_leave(given);
-		while (waitpid(given->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	free(given);
-	*launcher = NULL;
-}
-
-void program_launcher_rouse(struct program_launcher *launcher)
-{
-	if (launcher != NULL)
-		program_child_turn(&launcher->child, TURN_RISES);
-}
-
-/* Can LAUNCHER, which may have died meanwhile, run the program of START? */
-static bool program_launcher_fits(const struct program_launcher *launcher,
-				  const struct program_start *start)
-{
-	return !start->terminal && start->terms == launcher->blank.terms &&
-	       __atomic_load_n(&launcher->child.shares, __ATOMIC_ACQUIRE) != 0;
-}
-
-/* Begin CHILD in the process that waits. Frees *LAUNCHER. Returns the pid. */
-static pid_t program_launcher_begin(struct program_launcher **launcher,
-				    struct program_child *child)
-{
-	struct program_launcher *used = *launcher;
-	pid_t pid = used->pid;
-
-	used->child.start = child->start;
-	used->child.candidates = child->candidates;
-	memcpy(used->child.keep, child->keep, sizeof(child->keep));
-	used->child.keep_count = child->keep_count;
-	program_child_turn(&used->child, TURN_GO);
-	launcher_leave(used);
-	child->failed = used->child.failed;
-	child->code = used->child.code;
-	free(used);
-	*launcher = NULL;
-	return pid;
 }
 
 enum { PATH_TEXT_MAX = 64 << 10 }; /* all candidates for one name */
@@ -844,20 +687,10 @@ static pid_t begin_copy(struct program_child *child)
 	return pid;
 }
 
-static pid_t begin_by(struct program_child *child, struct program_launcher **launcher)
-{
-	if (child->start->body != NULL)
-		return begin_copy(child);
-	if (launcher && *launcher && !program_launcher_fits(*launcher, child->start))
-		program_launcher_end(launcher);
-	return launcher && *launcher ? program_launcher_begin(launcher, child)
-				     : program_child_begin(child);
-}
-
-static pid_t begin(struct program_child *child, struct program_launcher **launcher)
+static pid_t begin(struct program_child *child)
 {
 	program_score_raise(child->terms.score);
-	return begin_by(child, launcher);
+	return child->start->body != NULL ? begin_copy(child) : program_child_begin(child);
 }
 
 /*
@@ -882,7 +715,7 @@ static bool program_start_listening(const struct program_start *start, pid_t *pi
 			       start->argv[0]);
 	}
 	child.candidates = candidates.data;
-	made = begin(&child, start->launcher);
+	made = begin(&child);
 	if (made < 0) {
 		(void)err_set(err, ECHILD, "%s: no process could be made: %s.",
 			      start->argv[0], strerror(errno));

@@ -2,10 +2,6 @@
  * program: start one program, or a list of them; follow.h follows it to its end.
  * vfork-style start (never a plain fork from a large process), own process group,
  * descriptors 0-2 given and everything above 2 closed.
- *
- * A plain worker holds a start made ahead (program_launcher_make): a clone that has
- * its filter and waits. It serves the first program of `exec` or a cold shell. A
- * terminal does without, because it needs a session of its own.
  */
 #pragma once
 
@@ -17,7 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct program_launcher;
 struct sock_fprog;
 
 /* Restrictions and helpers for all programs that a process starts. All zero: none. */
@@ -86,8 +81,7 @@ struct program_start {
 	bool joins_group;
 	/*
 	 * Not NULL: run this function with CONTEXT in a copy of this process, instead
-	 * of a program. It returns the exit code. argv[0] names it in sentences. Does
-	 * not use a launcher.
+	 * of a program. It returns the exit code. argv[0] names it in sentences.
 	 */
 	int (*body)(void *context);
 	void *context;
@@ -96,11 +90,6 @@ struct program_start {
 	 * (program_plain_signals)
 	 */
 	bool signals_are_plain;
-	/*
-	 * A launcher to use for this start, if it fits. It is used up or ended in any
-	 * case, and the pointer becomes NULL. NULL: none.
-	 */
-	struct program_launcher **launcher;
 };
 
 /*
@@ -118,22 +107,6 @@ void program_plain_signals(void);
  * before the exec), else the errno of the exec.
  */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
-
-/*
- * Make a process ahead of a start. It has a group of its own and TERMS, which must have
- * no listener, and waits to learn its program. Until then it shares our memory and
- * descriptors. The caller's signals must be plain. It serves only starts with these
- * same TERMS. NULL when it could not be made.
- */
-struct program_launcher *program_launcher_make(const struct program_terms *terms);
-/*
- * Tell LAUNCHER that a start follows immediately, if at all: it wakes up and stays
- * awake for a moment. Useful only when it has a processor of its own. LAUNCHER may be
- * NULL.
- */
-void program_launcher_rouse(struct program_launcher *launcher);
-/* End an unused launcher. *LAUNCHER may be NULL, and becomes NULL. */
-void program_launcher_end(struct program_launcher **launcher);
 
 /*
  * A program that already runs, for example waiting for data from its starter; pid 0:

@@ -361,11 +361,8 @@ static bool policy_allows(struct running *running)
  */
 static bool judge(struct running *running, const struct request *request)
 {
-	if (!tool_choose(running, request))
-		return false;
-	running_expect(running);
-	return arguments_fit(running, request) && policy_allows(running) &&
-	       job_may_begin(running);
+	return tool_choose(running, request) && arguments_fit(running, request) &&
+	       policy_allows(running) && job_may_begin(running);
 }
 
 bool session_emit(struct session *session, enum event_kind kind,

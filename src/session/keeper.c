@@ -896,13 +896,6 @@ bool keeper_before(struct keeper *keeper, struct running *running, struct err *e
 	return true;
 }
 
-void keeper_sent(struct keeper *keeper, const struct running *running)
-{
-	/* A session of one call has no next call. */
-	if (keeper != NULL && running->files.log_fd >= 0 && !keeper->session->one_call)
-		undo_store_make_ahead(keeper->store, 1);
-}
-
 static char *title_of_command(const struct running *running, bool has_jobs, bool has_commands)
 {
 	struct buf title, outside;
@@ -964,12 +957,6 @@ static void owe_job(struct keeper *keeper)
 static bool result_waits(const struct keeper *keeper)
 {
 	return keeper->session->one_call || keeper->look.us <= KEEPER_WAIT_US;
-}
-
-bool keeper_will_look(const struct keeper *keeper, const struct running *running)
-{
-	return keeper != NULL && running_is_command(running) && !is_broken(keeper) &&
-	       running->job == NULL && result_waits(keeper);
 }
 
 bool keeper_after(struct keeper *keeper, struct running *running)
@@ -1861,7 +1848,6 @@ static void rest_due(struct timer *timer)
 	if (!is_resting(keeper))
 		return;
 	keeper_tidy(keeper);
-	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);
 	fd_close(&keeper->look.fds[0]);
 	/*
 	 * Files that cannot be made now are made when they are needed, and a failure is

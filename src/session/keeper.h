@@ -64,12 +64,6 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running);
 /* Before RUNNING goes to a worker: give it its log. False with the sentence in ERR. */
 bool keeper_before(struct keeper *keeper, struct running *running, struct err *err);
 /*
- * RUNNING is with its worker: make meanwhile the file for which the next call would wait.
- */
-void keeper_sent(struct keeper *keeper, const struct running *running);
-/* Is a checkpoint made between the result of RUNNING and its end? */
-bool keeper_will_look(const struct keeper *keeper, const struct running *running);
-/*
  * After the result of RUNNING stands: is a checkpoint due now, later or never? True: now,
  * and the keeper finishes RUNNING after it.
  */

@@ -987,7 +987,6 @@ static void hand_over(struct running *running, struct worker_end *worker)
 			cell_hold(session->cell);
 		else
 			cell_call_sent(session->cell);
-		keeper_sent(session->keeper, running);
 		if (running->busy.company == COMPANY_NOBODY)
 			running_stay(session, FILE_CALL_US);
 		return;
@@ -1016,16 +1015,6 @@ static enum worker_want wanted_worker(const struct running *running)
 	if (is_file_call(running) || running->due != DUE_CALL)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
-}
-
-void running_expect(const struct running *running)
-{
-	const struct session *session = running->session;
-
-	/* A call that only reads is sent before a sleeping worker would be awake. */
-	if (session->cell != NULL && running->tool->where == IN_CELL &&
-	    running->tool->effects != EFFECT_READS && is_alone(running))
-		cell_expect(session->cell, wanted_worker(running));
 }
 
 void running_dispatch(struct session *session)
@@ -1972,8 +1961,6 @@ static bool frame_arrived(void *context, const struct frame *frame)
 		/* A worker that says it again and again is not believed. */
 		running->busy.company = COMPANY_NOBODY;
 		running_stay(running->session, ENDING_US);
-		if (keeper_will_look(running->session->keeper, running))
-			cell_expect(running->session->cell, WANT_KEPT);
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
 		session_jobs_answered(running->job, frame);
 	} else if (frame->kind == FRAME_TELL) {

@@ -749,8 +749,6 @@ bool running_is_writer(const struct running *running);
  * then wait for ours.
  */
 void running_stay(struct session *session, int64_t us);
-/* RUNNING has its tool and is still being judged: its worker may already wake up. */
-void running_expect(const struct running *running);
 /* Give queued calls to idle workers. */
 void running_dispatch(struct session *session);
 /*

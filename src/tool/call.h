@@ -21,7 +21,6 @@
 
 struct files;
 struct frame_reader;
-struct program_launcher;
 struct program_terms;
 
 enum {
@@ -92,8 +91,6 @@ struct call {
 	/* the result of the tool's prepare() in this worker; NULL: none */
 	void *prepared;
 	const struct program_terms *terms; /* for every program that the tool starts */
-	/* for the first of these programs (program.h) */
-	struct program_launcher **launcher;
 	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
 	/* readable when a cancel may have come: poll it together with a program */
 	int control_fd;

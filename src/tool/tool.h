@@ -191,11 +191,6 @@ struct tool {
 	 * with a prepare() is used.
 	 */
 	void *(*prepare)(const struct call *call);
-	/*
-	 * A call is probably coming: wake the prepared thing up for a moment. NULL:
-	 * nothing to wake.
-	 */
-	void (*rouse)(void *prepared);
 };
 
 /* A member of the details of a failed call, true; see `by_resident`. */

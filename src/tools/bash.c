@@ -178,12 +178,6 @@ static bool bash_plan_start(const struct call *call, const char *folder,
 		      join_of(value_str(value_member(part, "join")), &items[i].join)) ||
 		     err_set(err, EPROTO, "a plan with a part that is none");
 	}
-	/*
-	 * End the launcher: it can become only one program, not a list, and must not count
-	 * as a process that the command left.
-	 */
-	if (call->launcher != NULL)
-		program_launcher_end(call->launcher);
 	ok = ok && program_list_start_ahead(&start, items, count, ahead, err);
 	arena_fini(&arena);
 	return ok;
@@ -1168,11 +1162,6 @@ static void *bash_prepare(const struct call *call)
 	return NULL;
 }
 
-static void bash_rouse(void *prepared)
-{
-	bash_shell_rouse(prepared);
-}
-
 const struct tool bash_tool = {
 	.name = "bash",
 	.description =
@@ -1189,7 +1178,6 @@ const struct tool bash_tool = {
 	.answers = true,
 	.execute = bash_execute,
 	.prepare = bash_prepare,
-	.rouse = bash_rouse,
 };
 
 /*

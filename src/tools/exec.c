@@ -128,7 +128,6 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.start.environment = environment;
 	run.start.folder = call->folder;
 	run.start.terms = call->terms;
-	run.start.launcher = call->launcher;
 	if (value_member(call->arguments, "rows") != NULL)
 		ok = use_terminal(call, &pty, &run, &err);
 	else

@@ -241,15 +241,8 @@ enum {
 	BASH_FD_LIMIT = 256, /* the least limit of open files that has them all */
 	WRAPPER_MAX = 1024,
 	FIRST_LINE_MAX = 1 << 20, /* a folder and changed variables, quoted */
-	/*
-	 * Each look takes 3 microseconds. A text that was announced comes after 50 to 150
-	 * looks.
-	 */
-	ROUSED_LOOKS = 80,
 	REHEARSED_BYTES = 8 << 10,
 };
-
-#define COMING "c\n"
 
 /*
  * Append a rehearsal of the steps of the wrapper. When bash repeats them later, its heap
@@ -273,14 +266,12 @@ static void add_wrapper(struct buf *wrapper, int text_fd, int go_fd, int folder_
 {
 	buf_addf(wrapper,
 		 "trap '{ builtin pwd -P >&%d; } 2>&-' EXIT; "
-		 "while IFS= read -r -u %d GLOVEBOX_TEXT || exit; [[ $GLOVEBOX_TEXT == c ]]; do "
-		 "for ((GLOVEBOX_TEXT = 0; GLOVEBOX_TEXT < %d; GLOVEBOX_TEXT++)); do "
-		 "read -t 0 -u %d && break; done; done; "
+		 "IFS= read -r -u %d GLOVEBOX_TEXT || exit; "
 		 "[[ -z $GLOVEBOX_TEXT ]] || "
 		 "{ IFS= read -r -d '' -u %d GLOVEBOX_TEXT && eval -- \"$GLOVEBOX_TEXT\"; } || exit; "
 		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT; exec %d<&- %d<&-; "
 		 "SECONDS=0; eval -- \"$GLOVEBOX_TEXT\"",
-		 folder_fd, go_fd, ROUSED_LOOKS, go_fd, text_fd, text_fd, text_fd, go_fd);
+		 folder_fd, go_fd, text_fd, text_fd, text_fd, go_fd);
 }
 
 void bash_shell_init(struct bash_shell *shell)
@@ -337,7 +328,6 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 		.terminal = terminal >= 0,
 		.more_fds = more,
 		.terms = call->terms,
-		.launcher = call->launcher,
 	};
 	bool ok = program_start_ahead(&program, &shell->program, err);
 	buf_fini(&wrapper);
@@ -420,11 +410,6 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	 */
 	(void)!pwrite(shell->text_fd, "", 1, 0);
 	return true;
-}
-
-void bash_shell_rouse(const struct bash_shell *shell)
-{
-	(void)!write(shell->go_fd, COMING, sizeof(COMING) - 1);
 }
 
 static bool can_be_set(const char *variable)

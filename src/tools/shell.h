@@ -70,8 +70,6 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
  */
 bool bash_shell_take(struct bash_shell *ready, struct bash_shell *shell,
 		     const struct bash_text *text);
-/* Tell the shell that a text will probably come soon. */
-void bash_shell_rouse(const struct bash_shell *shell);
 /* Give the text to the shell. The caller must then follow the shell to its end. */
 bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struct err *err);
 struct program_ahead bash_shell_take_program(struct bash_shell *shell);

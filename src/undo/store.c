@@ -49,12 +49,6 @@
 /* Digits of the hash of rights. So many digits make a deliberate collision infeasible. */
 enum { UNDO_RIGHTS_DIGITS = 32 };
 
-/* Files of the store that have no name yet. Zeroed, it is empty. */
-struct undo_blanks {
-	int fds[UNDO_AHEAD_MAX];
-	size_t count;
-};
-
 struct undo_store {
 	int folder;                    /* -1: in memory */
 	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
@@ -62,9 +56,6 @@ struct undo_store {
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
 	ino_t list; /* the inode of the list that this session has last opened or taken */
 	int used;   /* USED_NAME, locked; -1: not locked */
-	/* this store has begun a step, so more will follow */
-	bool writes;
-	struct undo_blanks blank_logs, blank_steps;
 	char *workspace;
 	/* rights of the present session; NULL and "" until they are set */
 	char *rights_text;
@@ -77,45 +68,6 @@ struct undo_numbers {
 	uint32_t *items;
 	size_t count, room;
 };
-
-/* Makes the files of the next steps ahead. They are nameless until they are needed. */
-
-/* Take one of the files, or -1. */
-static int undo_blanks_take(struct undo_blanks *blanks)
-{
-	return blanks->count > 0 ? blanks->fds[--blanks->count] : -1;
-}
-
-static void undo_blanks_fini(struct undo_blanks *blanks)
-{
-	while (blanks->count > 0)
-		fd_close(&blanks->fds[--blanks->count]);
-}
-
-static bool add(struct undo_blanks *blanks, int fd)
-{
-	if (fd < 0)
-		return false;
-	blanks->fds[blanks->count++] = fd;
-	return true;
-}
-
-static int blank_step(const struct undo_store *store)
-{
-	return openat(store->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-}
-
-void undo_store_make_ahead(struct undo_store *store, size_t count)
-{
-	if (!store->writes)
-		return;
-	while (store->blank_logs.count < count &&
-	       add(&store->blank_logs, undo_store_blank_log(store)))
-		;
-	while (store->blank_steps.count < count &&
-	       add(&store->blank_steps, blank_step(store)))
-		;
-}
 
 /*
  * The files that the front stores beside the logs. NUMBER.step describes the log NUMBER.
@@ -174,18 +126,6 @@ static bool write_whole(const struct undo_store *store, const char *name, struct
 }
 
 /*
- * Like write_whole, with a file made ahead, which gets its name when it is complete.
- * False: there is none, so the caller writes a new file.
- */
-static bool write_ahead(struct undo_store *store, const char *name, struct str text)
-{
-	auto_close int fd = undo_blanks_take(&store->blank_steps);
-
-	return fd >= 0 && fd_write_all(fd, text.data, text.size, NULL) &&
-	       fd_link(fd, store->folder, name);
-}
-
-/*
  * Store the rights. An existing file gets a new time, so that undo_store_tidy keeps it.
  */
 static bool keep_rights(const struct undo_store *store, struct err *err)
@@ -229,8 +169,7 @@ static bool undo_store_write_step(struct undo_store *store, uint32_t number,
 	buf_init(&text, UNDO_META_MAX);
 	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
 		    keep_rights(store, err) &&
-		    (write_ahead(store, name, buf_str(&text)) ||
-		     write_whole(store, name, buf_str(&text), err));
+		    write_whole(store, name, buf_str(&text), err);
 	buf_fini(&text);
 	return fine;
 }
@@ -678,8 +617,6 @@ void undo_store_close(struct undo_store *store)
 	if (store->list_name[0] != '\0')
 		(void)unlinkat(store->folder, store->list_name, 0);
 	list_forget(store, store->list);
-	undo_blanks_fini(&store->blank_logs);
-	undo_blanks_fini(&store->blank_steps);
 	fd_close(&store->used);
 	fd_close(&store->folder);
 	free(store->workspace);
@@ -689,20 +626,9 @@ void undo_store_close(struct undo_store *store)
 	free(store);
 }
 
-/*
- * Make a log called NAME unless the name exists: link BLANK (and take it), or create a
- * file.
- */
-static int named_log(const struct undo_store *store, int *blank, const char *name)
+/* Make a log called NAME unless the name exists. */
+static int named_log(const struct undo_store *store, const char *name)
 {
-	if (*blank >= 0) {
-		if (fd_link(*blank, store->folder, name))
-			return fd_take(blank);
-		if (errno == EEXIST)
-			return -1;
-		/* The link needs /proc, which is missing here. */
-		fd_close(blank);
-	}
 	int fd = openat(store->folder, name,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	/* While a process holds this lock, undo_store_tidy does not remove the log. */
@@ -737,7 +663,6 @@ uint32_t undo_store_next_number(struct undo_store *store)
 
 static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 {
-	auto_close int blank = undo_blanks_take(&store->blank_logs);
 	char name[UNDO_NAME_MAX];
 	int fd = -1;
 
@@ -749,7 +674,7 @@ static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 			store->last = last_number(store->folder);
 		*number = i == 0 ? undo_store_next_number(store) : ++store->last;
 		log_name(*number, name);
-		fd = named_log(store, &blank, name);
+		fd = named_log(store, name);
 	}
 	if (fd < 0)
 		(void)err_set(err, errno, "the undo store: %s", strerror(errno));
@@ -768,7 +693,6 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		undo_store_drop_log(store, *number);
 		return -1;
 	}
-	store->writes = true;
 	return fd_take(&fd);
 }
 

@@ -37,8 +37,6 @@ enum {
 	UNDO_STEPS_MAX = 500,
 	UNDO_AGE_MAX_S = 30 * 24 * 3600,
 	UNDO_NAME_MAX = 64,
-	/* steps; when more are needed, their files are made beside the calls */
-	UNDO_AHEAD_MAX = 2,
 };
 
 /*
@@ -124,13 +122,6 @@ void undo_store_note_beside(const struct undo_store *store, uint32_t command,
 			    const uint32_t *tools, size_t count, enum undo_work work);
 void undo_store_read_beside(const struct undo_store *store, uint32_t number,
 			    struct undo_beside *beside);
-/*
- * Make the nameless files of the next COUNT logs, at most UNDO_AHEAD_MAX, so that
- * undo_store_new_log need not create them. Does nothing before the store's first log. The
- * files have no names, so nobody else sees them and they vanish with the process. On a
- * file system without nameless files, each log is made when it begins.
- */
-void undo_store_make_ahead(struct undo_store *store, size_t count);
 /*
  * Read the log NUMBER as undo_log_read does, but only those changes that its session
  * could have made; the others go into REFUSED (may be NULL). In a log of the reader's OWN

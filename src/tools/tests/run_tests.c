@@ -666,7 +666,6 @@ static bool run_step(struct runs *runs, const char *const *environment,
 	run->start.environment = environment;
 	run->start.folder = runs->choice->project.folder;
 	run->start.terms = runs->call->terms;
-	run->start.launcher = runs->call->launcher;
 	run->deadline_ms = runs->call->deadline_ms;
 	run->grace_s = runs->call->grace_s;
 	run->stop_fd = runs->call->control_fd;

@@ -185,29 +185,6 @@ static void descriptors_come_with_a_call(void **state)
 	fd_close(&frame.fds[0]);
 }
 
-/* They are sent with the call, and read with what went before it. */
-static void descriptors_of_a_call_survive_its_herald(void **state)
-{
-	struct pair *pair = *state;
-	auto_close int file = -1;
-	struct frame frame;
-	struct err err;
-
-	assert_true(fd_memory_file("frame", STR("content"), &file, &err));
-	assert_true(frame_send(pair->ends[0], FRAME_COMING, STR(""), NULL, 0, CLOCK_NEVER,
-			       &err));
-	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("{}"), &file, 1,
-			       CLOCK_NEVER, &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
-			       &frame, &err));
-	assert_int_equal(frame.kind, FRAME_COMING);
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 30000,
-			       &frame, &err));
-	assert_int_equal(frame.kind, FRAME_CALL);
-	assert_int_equal(frame.fd_count, 1);
-	fd_close(&frame.fds[0]);
-}
-
 static void descriptors_nobody_takes_are_closed(void **state)
 {
 	struct pair *pair = *state;
@@ -278,8 +255,6 @@ int main(void)
 						open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(descriptors_come_with_a_call, open_pair,
 						close_pair),
-		cmocka_unit_test_setup_teardown(descriptors_of_a_call_survive_its_herald,
-						open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(descriptors_nobody_takes_are_closed,
 						open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(the_end_of_the_other_side_is_seen,

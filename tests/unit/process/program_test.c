@@ -1,6 +1,7 @@
 /* program: start errors, descriptors, and what a plain run tells. */
 #include "shell.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -165,6 +166,91 @@ static void signals_start_as_usual(void **state)
 	program_run_fini(&shell.run);
 }
 
+static void assert_score(int fd, const char *expected)
+{
+	char text[16] = "";
+
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	text[strcspn(text, "\n")] = '\0';
+	assert_string_equal(text, expected);
+}
+
+/* The program is the first to go, its maker is not. */
+static void a_program_goes_before_its_maker_when_memory_runs_out(void **state)
+{
+	auto_close int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char own[16] = "";
+	struct program_score score = {.fd = fd, .own = own};
+	const struct program_terms terms = {.score = &score};
+
+	(void)state;
+	program_plain_signals();
+	assert_true(fd >= 0 && read(fd, own, sizeof(own) - 1) > 0);
+	own[strcspn(own, "\n")] = '\0';
+	assert_int_equal(pwrite(fd, "1000", 4, 0), 4);
+	for (int i = 0; i < 3; i++) {
+		struct shell_run shell;
+
+		shell_init(&shell, "sleep 0; cat /proc/self/oom_score_adj");
+		shell.run.start.terms = &terms;
+		shell_follow(&shell.run);
+		shell_assert_output(&shell.run.out, "1000\n");
+		assert_score(fd, own);
+		program_run_fini(&shell.run);
+	}
+	assert_int_equal(pwrite(fd, own, strlen(own), 0), (ssize_t)strlen(own));
+}
+
+struct silence {
+	int score_fd, input_fd;
+	int64_t began_ms;
+};
+
+/* It has said nothing yet; now it may. */
+static bool end_silence(void *context, int64_t *again_ms)
+{
+	struct silence *silence = context;
+
+	*again_ms = 60000;
+	if (silence->input_fd >= 0 && clock_now_ms() - silence->began_ms < 100)
+		assert_score(silence->score_fd, "1000");
+	fd_close(&silence->input_fd);
+	return false;
+}
+
+/* Lowered while its memory is ours, it would be worth as much as its maker. */
+static void a_maker_waits_for_a_sign_of_what_it_made(void **state)
+{
+	auto_close int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char own[16] = "";
+	int ends[2];
+	struct err err;
+
+	(void)state;
+	assert_true(fd >= 0 && read(fd, own, sizeof(own) - 1) > 0);
+	own[strcspn(own, "\n")] = '\0';
+	assert_true(fd_pipe(ends, &err));
+	struct program_score score = {.fd = fd, .own = own};
+	const struct program_terms terms = {.score = &score};
+	struct silence silence = {fd, ends[1], clock_now_ms()};
+	const struct program_watch watch = {.after_ms = 1,
+					    .reached = end_silence,
+					    .fd = -1,
+					    .context = &silence};
+	struct shell_run shell;
+
+	shell_init(&shell, "read word; cat /proc/self/oom_score_adj");
+	shell.run.start.fds[0] = ends[0];
+	shell.run.start.terms = &terms;
+	shell.run.watch = &watch;
+	assert_int_equal(pwrite(fd, "1000", 4, 0), 4);
+	shell_follow(&shell.run);
+	shell_assert_output(&shell.run.out, "1000\n");
+	assert_score(fd, own);
+	(void)close(ends[0]);
+	program_run_fini(&shell.run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +261,8 @@ int main(void)
 		cmocka_unit_test(starts_with_its_three_descriptors_and_those_named),
 		cmocka_unit_test(descriptors_may_change_places),
 		cmocka_unit_test(signals_start_as_usual),
+		cmocka_unit_test(a_program_goes_before_its_maker_when_memory_runs_out),
+		cmocka_unit_test(a_maker_waits_for_a_sign_of_what_it_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@
 
 enum { OUTPUT_MAX = 1 << 20, LONG_TEXT = 300 << 10 };
 
-enum way { PLAIN, COLD, READY, ROUSED };
+enum way { PLAIN, COLD, READY };
 
 /* What may differ from `bash -c` on standard error. */
 enum difference {
@@ -241,9 +241,6 @@ static void run_way(enum way way, const struct call *call, const struct bash_tex
 	} else {
 		assert_true(start_ahead(&ready, call));
 		wait_until_ready(ready.program.pid);
-		/* Once is enough; a call that was refused leaves one over. */
-		for (int i = 0; way == ROUSED && i < 2; i++)
-			bash_shell_rouse(&ready);
 		assert_true(bash_shell_take(&ready, &shell, text));
 	}
 	run_shell(&shell, text, outcome);
@@ -307,23 +304,17 @@ static void every_text_is_as_with_c(void **state)
 
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		const struct bash_text text = text_of(hand, texts[i].text);
-		struct outcome plain, cold, ready, roused;
+		struct outcome plain, cold, ready;
 
 		run_plain(&hand->call, texts[i].text, &plain);
 		run_way(COLD, &hand->call, &text, &cold);
 		run_way(READY, &hand->call, &text, &ready);
-		run_way(ROUSED, &hand->call, &text, &roused);
 		different += !is_same(texts[i].text, texts[i].difference, &plain, &cold) ||
-			     !is_same(texts[i].text, texts[i].difference, &plain, &ready) ||
-			     !is_same(texts[i].text, texts[i].difference, &plain, &roused);
+			     !is_same(texts[i].text, texts[i].difference, &plain, &ready);
 		/* And the two of ours differ in nothing at all. */
 		if (texts[i].difference == SAME || texts[i].difference == PREFIX)
 			assert_string_equal(cold.error.data, ready.error.data);
-		if (texts[i].difference == SAME || texts[i].difference == PREFIX)
-			assert_string_equal(ready.error.data, roused.error.data);
 		assert_string_equal(cold.folder, ready.folder);
-		assert_string_equal(ready.folder, roused.folder);
-		outcome_fini(&roused);
 		outcome_fini(&plain);
 		outcome_fini(&cold);
 		outcome_fini(&ready);
@@ -343,7 +334,7 @@ static void a_text_longer_than_an_argument_runs(void **state)
 		(void)buf_adds(&long_text, "0123456789abcdef");
 	(void)buf_adds(&long_text, "'\necho ${#x}");
 	const struct bash_text text = text_of(hand, long_text.data);
-	for (enum way way = COLD; way <= ROUSED; way++) {
+	for (enum way way = COLD; way <= READY; way++) {
 		run_way(way, &hand->call, &text, &outcome);
 		assert_int_equal(strtol(outcome.out.data, NULL, 10),
 				 (LONG_TEXT - 3 + 15) / 16 * 16);

@@ -42,15 +42,6 @@ static struct undo_store *open_store(const struct shed *shed)
 	return store;
 }
 
-/* Where files without a name cannot be made nothing is made ahead. */
-static void need_blanks(const struct shed *shed)
-{
-	auto_close int fd = open(shed->base, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		unit_skip("no files without a name where tests have theirs");
-}
-
 static int shed_set_up(void **state)
 {
 	struct shed *shed = memory_alloc(sizeof(*shed));
@@ -118,76 +109,6 @@ static void begin_and_end(struct undo_store *store)
 	fd_close(&fd);
 }
 
-/* From here on this process can open nothing; what it could is put back by the caller. */
-static void refuse_to_open(struct rlimit *before)
-{
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before->rlim_max}), 0);
-	assert_int_equal(open("/", O_PATH | O_CLOEXEC), -1);
-}
-
-static void a_step_begins_with_files_made_before(void **state)
-{
-	const struct shed *shed = *state;
-	int fds[UNDO_AHEAD_MAX] = {-1};
-	uint32_t numbers[UNDO_AHEAD_MAX];
-	struct rlimit before;
-
-	need_blanks(shed);
-	struct undo_store *store = open_store(shed);
-	begin_and_end(store);
-	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
-	refuse_to_open(&before);
-	for (size_t i = 0; i < UNDO_AHEAD_MAX; i++) {
-		struct err err = {0};
-
-		fds[i] = undo_store_new_log(store, &meta, &numbers[i], &err);
-	}
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	for (size_t i = 0; i < UNDO_AHEAD_MAX; i++) {
-		assert_true(fds[i] >= 0);
-		assert_int_equal(numbers[i], 2 + i);
-		assert_true(undo_store_is_ours(store, numbers[i]));
-		auto_close int again = undo_store_open_log(store, numbers[i], true);
-		assert_true(again >= 0);
-		/* It is in use: nobody takes it for an old one. */
-		assert_int_equal(flock(again, LOCK_EX | LOCK_NB), -1);
-		fd_close(&fds[i]);
-		assert_int_equal(flock(again, LOCK_EX | LOCK_NB), 0);
-	}
-	undo_store_close(store);
-}
-
-static void who_never_writes_has_nothing_ahead(void **state)
-{
-	struct undo_store *store = open_store(*state);
-	const size_t open_before = count_open();
-
-	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
-	assert_int_equal(count_open(), open_before);
-	undo_store_close(store);
-}
-
-static void what_is_ahead_has_no_name_and_goes_with_the_store(void **state)
-{
-	const struct shed *shed = *state;
-	const size_t open_before = count_open();
-
-	need_blanks(shed);
-	struct undo_store *store = open_store(shed);
-	begin_and_end(store);
-	undo_store_make_ahead(store, 1);
-	assert_int_equal(count_open(), open_before + 2 + 2);
-	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
-	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
-	assert_int_equal(count_open(), open_before + 2 + 2 * UNDO_AHEAD_MAX);
-	/* The log, what stands beside it, and the rights. */
-	assert_int_equal(count_names(shed->folder, ""), 4);
-	undo_store_close(store);
-	assert_int_equal(count_open(), open_before);
-	assert_int_equal(count_names(shed->folder, ""), 4);
-}
-
 static void many_steps_leave_as_many_files_and_no_descriptor(void **state)
 {
 	const struct shed *shed = *state;
@@ -196,11 +117,9 @@ static void many_steps_leave_as_many_files_and_no_descriptor(void **state)
 
 	for (int i = 0; i < MANY; i++) {
 		begin_and_end(store);
-		undo_store_make_ahead(store, 1 + (size_t)i % UNDO_AHEAD_MAX);
 		if (i == 1)
 			open_first = count_open();
 	}
-	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
 	assert_int_equal(count_open(), open_first);
 	assert_int_equal(count_names(shed->folder, ".log"), MANY);
 	assert_int_equal(count_names(shed->folder, ".step"), MANY);
@@ -230,7 +149,6 @@ static void two_sessions_take_neither_numbers_nor_files_of_each_other(void **sta
 		assert_true(undo_store_read_log(stores[i % 2], number, true, &reader,
 						NULL, NULL));
 		assert_true(reader.ended);
-		undo_store_make_ahead(store, UNDO_AHEAD_MAX);
 	}
 	assert_int_equal(count_names(shed->folder, ".log"), MANY);
 	assert_int_equal(count_names(shed->folder, ".step"), MANY);
@@ -246,7 +164,6 @@ static void an_old_step_is_replaced(void **state)
 	char old[PATH_MAX + 32];
 
 	begin_and_end(store);
-	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
 	(void)snprintf(old, sizeof(old), "%s/00000002.step", shed->folder);
 	auto_close int fd = open(old, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -259,9 +176,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, shed_set_up, shed_tear_down)
-		TEST(a_step_begins_with_files_made_before),
-		TEST(who_never_writes_has_nothing_ahead),
-		TEST(what_is_ahead_has_no_name_and_goes_with_the_store),
 		TEST(many_steps_leave_as_many_files_and_no_descriptor),
 		TEST(two_sessions_take_neither_numbers_nor_files_of_each_other),
 		TEST(an_old_step_is_replaced),
