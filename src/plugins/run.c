@@ -71,8 +71,14 @@ static const struct value_field argument_fields[] = {
 	{0},
 };
 
+static struct value *list_print(const struct value *list)
+{
+	return list != NULL ? value_copy(list) : value_new_array();
+}
+
 static struct value *order_print(const struct run_order *order)
 {
+	const bool given = order->subcommand == RUN_WORK || order->subcommand == RUN_ERROR;
 	struct value *printed = value_new_fields(order_fields, order);
 	struct value *arguments = value_new_array();
 
@@ -85,35 +91,40 @@ static struct value *order_print(const struct run_order *order)
 		value_append(arguments, item);
 	}
 	value_set(printed, "arguments", arguments);
-	if (order->subcommand == RUN_WORK || order->subcommand == RUN_ERROR) {
-		value_set(printed, "environment", value_copy(order->environment));
-		value_set(printed, "secrets", value_copy(order->secrets));
-	}
+	value_set(printed, "environment", list_print(given ? order->environment : NULL));
+	value_set(printed, "secrets", list_print(given ? order->secrets : NULL));
 	return printed;
 }
 
-bool run_order_parse(const struct value *carried, struct arena *arena,
-		     struct run_order *order)
+static bool arguments_parse(const struct value *list, struct arena *arena,
+			    struct run_order *order)
 {
-	const struct value *list = value_member(carried, "arguments");
 	struct plugin_argument *arguments =
 		arena_alloc(arena, (value_count(list) + 1) * sizeof(*arguments));
 
 	for (size_t i = 0; i < value_count(list); i++) {
 		arguments[i].initial = value_member(value_item(list, i), "initial");
-		(void)value_fields(value_item(list, i), argument_fields, &arguments[i]);
-		if (arguments[i].name == NULL)
+		if (!value_fields(value_item(list, i), argument_fields, &arguments[i]) ||
+		    arguments[i].name == NULL)
 			return false;
 	}
+	order->arguments = arguments;
+	order->argument_count = value_count(list);
+	return value_kind(list) == VALUE_ARRAY;
+}
+
+bool run_order_parse(const struct value *carried, struct arena *arena,
+		     struct run_order *order)
+{
 	*order = (struct run_order){
-		.arguments = arguments,
-		.argument_count = value_count(list),
 		.environment = value_member(carried, "environment"),
 		.secrets = value_member(carried, "secrets"),
 	};
 	return value_fields(carried, order_fields, order) && order->file != NULL &&
 	       order->copy != NULL && order->subcommand <= RUN_WORK &&
-	       order->mode < PLUGIN_MODES;
+	       order->mode < PLUGIN_MODES && value_kind(order->environment) == VALUE_ARRAY &&
+	       value_kind(order->secrets) == VALUE_ARRAY &&
+	       arguments_parse(value_member(carried, "arguments"), arena, order);
 }
 
 struct tool run_order_tool(const struct run_order *order, const struct value *parameters)

@@ -62,8 +62,15 @@ static struct value *carried_of(const struct example *row)
 					.copy = "/c",
 					.mode = row->mode};
 	struct value *carried = run_order_tool(&order, NULL).carried;
+	struct value *names = parsed(row->order);
 
-	value_set(carried, "arguments", parsed(row->order));
+	for (size_t i = 0; i < value_count(names); i++) {
+		struct value *name = value_item(names, i);
+
+		if (value_member(name, "required") == NULL)
+			value_set_boolean(name, "required", false);
+	}
+	value_set(carried, "arguments", names);
 	return carried;
 }
 
@@ -212,18 +219,13 @@ static void an_order_is_read_as_it_was_printed(void **state)
 	}
 }
 
-static void what_is_no_order_is_refused(void **state)
+/* An order lacks one member, or has another kind of value there. */
+static void an_order_without_a_member_is_refused(void **state)
 {
-	static const char *const needed[] = {"subcommand", "code",         "late_s",
-					     "file",       "copy",         "mode",
-					     "timeout_s",  "stream_stderr"};
-	static const char *const texts[] = {
-		"{}",
-		"{\"subcommand\":4,\"file\":\"/f\",\"mode\":0}",
-		"{\"subcommand\":5,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":0}",
-		"{\"subcommand\":4,\"file\":\"/f\",\"copy\":\"/c\",\"mode\":5}",
-		"{\"subcommand\":4,\"file\":\"/f\",\"arguments\":[{}]}",
-	};
+	static const char *const needed[] = {"subcommand", "code",       "late_s",
+					     "file",       "copy",       "mode",
+					     "timeout_s",  "secrets",    "stream_stderr",
+					     "arguments",  "environment"};
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(needed); i++) {
@@ -235,16 +237,37 @@ static void what_is_no_order_is_refused(void **state)
 		assert_true(run_order_parse(carried, &arena, &order));
 		value_remove(carried, needed[i]);
 		assert_false(run_order_parse(carried, &arena, &order));
-		value_set(carried, needed[i], value_new_array());
+		value_set(carried, needed[i], value_new_object());
 		assert_false(run_order_parse(carried, &arena, &order));
 		arena_fini(&arena);
 	}
-	for (size_t i = 0; i < UNIT_COUNT(texts); i++) {
-		auto_value struct value *carried = parsed(texts[i]);
+}
+
+static void what_is_no_order_is_refused(void **state)
+{
+	static const struct {
+		const char *member, *value;
+	} odd[] = {
+		{"subcommand", "5"},
+		{"subcommand", "4.0"},
+		{"mode", "5"},
+		{"mode", "2.0"},
+		{"arguments", "[{}]"},
+		{"arguments", "[{\"required\":true}]"},
+		{"arguments", "[{\"name\":\"a\"}]"},
+		{"arguments", "[{\"name\":\"a\",\"required\":1}]"},
+		{"arguments", "[{\"name\":\"a\",\"required\":true},\"b\"]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(odd); i++) {
+		auto_value struct value *carried = carried_of(&rows[0]);
 		struct run_order order;
 		struct arena arena;
 
 		arena_init(&arena);
+		assert_true(run_order_parse(carried, &arena, &order));
+		value_set(carried, odd[i].member, parsed(odd[i].value));
 		assert_false(run_order_parse(carried, &arena, &order));
 		arena_fini(&arena);
 	}
@@ -257,6 +280,7 @@ int main(void)
 		cmocka_unit_test(what_the_kernel_would_not_pass_names_the_other_mode),
 		cmocka_unit_test(no_value_makes_a_second_line),
 		cmocka_unit_test(an_order_is_read_as_it_was_printed),
+		cmocka_unit_test(an_order_without_a_member_is_refused),
 		cmocka_unit_test(what_is_no_order_is_refused),
 	};
 
