@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 void spec_init(struct cell_spec *spec)
@@ -373,8 +374,7 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set(object, "writable", value_new_texts(spec->writable.items));
 	value_set(object, "blocked", value_new_texts(spec->blocked.items));
 	value_set(object, "environment", value_new_texts(spec->environment.items));
-	if (spec->guard != NULL)
-		value_set(object, "guard", guard_print(spec->guard));
+	value_set(object, "guard", spec->guard != NULL ? guard_print(spec->guard) : NULL);
 	return value_print(object, 0, out);
 }
 
@@ -388,16 +388,55 @@ static bool list_parse(struct cell_spec *spec, const struct value *texts,
 			return false;
 		spec_add(spec, list, text);
 	}
-	return true;
+	return value_kind(texts) == VALUE_ARRAY;
 }
 
-static void listen_parse(struct cell_spec *spec, const struct value *list)
+static bool entries_parse(struct cell_spec *spec, const struct value *list)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		struct view_entry *entry = spec_add_entry(spec, 0, NULL, NULL);
+
+		if (!value_fields(value_item(list, i), entry_fields, entry) ||
+		    entry->path == NULL)
+			return false;
+	}
+	return value_count(list) > 0;
+}
+
+static bool roots_parse(struct cell_spec *spec, const struct value *list)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		spec_add_root(spec, NULL, false, NULL);
+		struct files_root *root = &spec->roots[spec->root_count - 1];
+
+		if (!value_fields(value_item(list, i), root_fields, root) ||
+		    root->path == NULL)
+			return false;
+	}
+	return value_kind(list) == VALUE_ARRAY;
+}
+
+static bool listen_parse(struct cell_spec *spec, const struct value *list)
 {
 	const size_t most = sizeof(spec->listen) / sizeof(spec->listen[0]);
 
-	for (size_t i = 0; i < value_count(list) && i < most; i++)
-		spec->listen[spec->listen_count++] =
-			(uint16_t)value_integer(value_item(list, i));
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *port = value_item(list, i);
+		const int64_t number = value_integer(port);
+
+		if (i >= most || value_kind(port) != VALUE_INTEGER || number < 0 ||
+		    number > UINT16_MAX)
+			return false;
+		spec->listen[spec->listen_count++] = (uint16_t)number;
+	}
+	return value_kind(list) == VALUE_ARRAY;
+}
+
+/* GUARD is null in a specification without a guard, never missing. */
+static bool guard_member_parse(struct cell_spec *spec, const struct value *guard)
+{
+	spec->guard = guard_parse(guard);
+	return spec->guard != NULL || (guard != NULL && value_kind(guard) == VALUE_NULL);
 }
 
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
@@ -405,26 +444,14 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	if (!value_parse(text, 0, &spec->parsed, err))
 		return err_while(err, "the cell's specification");
 	const struct value *object = spec->parsed;
-	const struct value *entries = value_member(object, "view");
-	const struct value *roots = value_member(object, "roots");
-	bool whole = value_fields(value_member(object, "fields"), spec_fields, spec);
-	for (size_t i = 0; i < value_count(entries); i++)
-		whole = value_fields(value_item(entries, i), entry_fields,
-				     spec_add_entry(spec, 0, NULL, NULL)) &&
-			whole;
-	for (size_t i = 0; i < value_count(roots); i++) {
-		spec_add_root(spec, NULL, false, NULL);
-		whole = value_fields(value_item(roots, i), root_fields,
-				     &spec->roots[spec->root_count - 1]) &&
-			whole;
-	}
-	whole = list_parse(spec, value_member(object, "writable"), &spec->writable) &&
+	return (value_fields(value_member(object, "fields"), spec_fields, spec) &&
+		spec->workspace != NULL &&
+		entries_parse(spec, value_member(object, "view")) &&
+		roots_parse(spec, value_member(object, "roots")) &&
+		listen_parse(spec, value_member(object, "listen")) &&
+		list_parse(spec, value_member(object, "writable"), &spec->writable) &&
 		list_parse(spec, value_member(object, "blocked"), &spec->blocked) &&
 		list_parse(spec, value_member(object, "environment"), &spec->environment) &&
-		whole;
-	listen_parse(spec, value_member(object, "listen"));
-	spec->guard = guard_parse(value_member(object, "guard"));
-	if (!whole || spec->view.count == 0 || spec->workspace == NULL)
-		return err_set(err, EINVAL, "the cell's specification is incomplete");
-	return true;
+		guard_member_parse(spec, value_member(object, "guard"))) ||
+	       err_set(err, EINVAL, "the cell's specification is incomplete");
 }

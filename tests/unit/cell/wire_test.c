@@ -271,30 +271,37 @@ static void questions_and_replies_are_read_back(void **state)
 	buf_fini(&text);
 }
 
-/* A specification without one of its numbers makes no cell: their zero may be no wall. */
-static void spec_lacks_nothing(struct str text)
+/* In SPEC every member that the anchor needs differs from the zero of its kind. */
+static void specification_fill(struct cell_spec *spec)
 {
-	static const char *const needed[] = {"built", "identity.uid", "strength.level",
-					     "limits.processes"};
+	struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, "/tmp", "source");
 
-	for (size_t i = 0; i < UNIT_COUNT(needed); i++) {
-		auto_value struct value *object = NULL;
-		struct cell_spec read;
-		struct buf less;
-		struct err err = {0};
-
-		spec_init(&read);
-		buf_init(&less, 1 << 16);
-		assert_true(value_parse(text, 0, &object, &err));
-		value_remove(value_member(object, "fields"), needed[i]);
-		assert_true(value_print(object, 0, &less));
-		assert_false(spec_parse(buf_str(&less), &read, &err));
-		assert_non_null(strstr(err.text, "incomplete"));
-		for (size_t j = 0; j < read.view.count; j++)
-			read.view.entries[j].fd = -1;
-		spec_fini(&read);
-		buf_fini(&less);
-	}
+	entry->fd = 900;
+	entry->detached = entry->writable = entry->optional = entry->passing = true;
+	entry->mode = 01777;
+	entry->size = 1 << 20;
+	spec_add_root(spec, "/w", true, "*.md");
+	spec_add(spec, &spec->writable, "/w");
+	spec_add(spec, &spec->blocked, "/w/secret");
+	spec_add_environment(spec, "PATH=%s", "/bin");
+	spec->listen[spec->listen_count++] = 65535;
+	spec->workspace = "/w";
+	spec->home = "/home/glovebox";
+	spec->temp = "/tmp/session";
+	spec->agent = "tester";
+	spec->strength = (struct sandbox_strength){SANDBOX_RULES, true};
+	spec->built = SANDBOX_SEALED;
+	spec->identity = (struct sandbox_identity){4294967294, 1001, true, true};
+	spec->limits = (struct sandbox_limits){1, UINT64_C(1) << 40, 3};
+	spec->call_limits = (struct call_limits){.memory = 4,
+						 .pids = 5,
+						 .file_size = 6,
+						 .tmp = 7,
+						 .free_space = 8,
+						 .quiet_s = 1.5,
+						 .read_bytes = 9,
+						 .write_bytes = 10};
+	spec->grace_s = 0.25;
 }
 
 static void a_specification_is_read_back(void **state)
@@ -306,43 +313,133 @@ static void a_specification_is_read_back(void **state)
 	(void)state;
 	spec_init(&written);
 	spec_init(&read);
-	struct view_entry *entry = spec_add_entry(&written, VIEW_MEMORY, "/tmp", NULL);
-	entry->mode = 01777;
-	entry->size = 1 << 20;
-	spec_add_entry(&written, VIEW_TREE, "/w", "/w")->writable = true;
-	spec_add_root(&written, "/w", true, "*.md");
-	spec_add(&written, &written.writable, "/w");
-	spec_add(&written, &written.blocked, "/w/secret");
-	spec_add_environment(&written, "PATH=%s", "/bin");
-	written.workspace = "/w";
-	written.home = "/home/glovebox";
-	written.identity.uid = 1000;
-	written.call_limits =
-		(struct call_limits){.memory = 5, .pids = 512, .quiet_s = 1.5};
-	written.grace_s = 0.25;
-	written.agent = "tester";
+	specification_fill(&written);
 	buf_init(&text, 1 << 16);
 	assert_true(spec_print(&written, &text));
 	assert_true(spec_parse(buf_str(&text), &read, &err));
-	spec_lacks_nothing(buf_str(&text));
-	assert_int_equal(read.view.count, 2);
-	assert_int_equal(read.view.entries[0].mode, 01777);
-	assert_int_equal(read.view.entries[0].size, 1 << 20);
-	assert_int_equal(read.view.entries[0].fd, -1);
-	assert_true(read.view.entries[1].writable);
+	assert_int_equal(read.view.count, 1);
+	struct view_entry *entry = &read.view.entries[0];
+	assert_int_equal(entry->kind, VIEW_MEMORY);
+	assert_string_equal(entry->path, "/tmp");
+	assert_string_equal(entry->source, "source");
+	assert_int_equal(entry->fd, 900);
+	assert_true(entry->detached && entry->writable && entry->optional && entry->passing);
+	assert_int_equal(entry->mode, 01777);
+	assert_int_equal(entry->size, 1 << 20);
+	assert_int_equal(read.root_count, 1);
+	assert_string_equal(read.roots[0].path, "/w");
+	assert_true(read.roots[0].writable);
 	assert_string_equal(read.roots[0].pattern, "*.md");
 	assert_string_equal(read.writable.items[0], "/w");
 	assert_null(read.writable.items[1]);
 	assert_string_equal(read.blocked.items[0], "/w/secret");
 	assert_string_equal(read.environment.items[0], "PATH=/bin");
-	assert_int_equal(read.identity.uid, 1000);
-	assert_int_equal(read.call_limits.memory, 5);
-	assert_int_equal(read.call_limits.pids, 512);
-	assert_true(read.call_limits.quiet_s == 1.5 && read.call_limits.free_space == 0);
-	assert_true(read.grace_s == 0.25);
+	assert_int_equal(read.listen_count, 1);
+	assert_int_equal(read.listen[0], 65535);
+	assert_null(read.guard);
+	assert_string_equal(read.workspace, "/w");
+	assert_string_equal(read.home, "/home/glovebox");
+	assert_string_equal(read.temp, "/tmp/session");
 	assert_string_equal(read.agent, "tester");
+	assert_int_equal(read.strength.level, SANDBOX_RULES);
+	assert_true(read.strength.unfiltered);
+	assert_int_equal(read.built, SANDBOX_SEALED);
+	assert_int_equal(read.identity.uid, 4294967294);
+	assert_int_equal(read.identity.gid, 1001);
+	assert_true(read.identity.change && read.identity.map_root);
+	assert_int_equal(read.limits.processes, 1);
+	assert_int_equal(read.limits.file_size, UINT64_C(1) << 40);
+	assert_int_equal(read.limits.open_files, 3);
+	assert_int_equal(read.call_limits.memory, 4);
+	assert_int_equal(read.call_limits.pids, 5);
+	assert_int_equal(read.call_limits.file_size, 6);
+	assert_int_equal(read.call_limits.tmp, 7);
+	assert_int_equal(read.call_limits.free_space, 8);
+	assert_true(read.call_limits.quiet_s == 1.5 && read.grace_s == 0.25);
+	assert_int_equal(read.call_limits.read_bytes, 9);
+	assert_int_equal(read.call_limits.write_bytes, 10);
+	written.view.entries[0].fd = entry->fd = -1;
 	spec_fini(&written);
 	spec_fini(&read);
+	buf_fini(&text);
+}
+
+static void specification_is_refused(const struct value *object)
+{
+	struct cell_spec read;
+	struct err err = {0};
+	struct buf text;
+
+	spec_init(&read);
+	buf_init(&text, 1 << 16);
+	assert_true(value_print(object, 0, &text));
+	assert_false(spec_parse(buf_str(&text), &read, &err));
+	assert_non_null(strstr(err.text, "incomplete"));
+	for (size_t i = 0; i < read.view.count; i++)
+		read.view.entries[i].fd = -1;
+	spec_fini(&read);
+	buf_fini(&text);
+}
+
+/*
+ * A specification that lacks one member makes no cell: the zero of a number may be no
+ * wall, and without the list of blocked paths nothing would be blocked.
+ */
+static void a_specification_without_a_member_is_refused(void **state)
+{
+	static const char *const optional[] = {"home", "temp", "agent"};
+	static const struct {
+		const char *member, *value;
+	} odd[] = {
+		{"blocked", "{}"},
+		{"blocked", "[\"/a\",null]"},
+		{"guard", "[]"},
+		{"listen", "[65536]"},
+		{"listen", "[-1]"},
+		{"listen", "[\"80\"]"},
+		{"listen",
+		 "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"},
+		{"roots", "[{\"writable\":true}]"},
+		{"view", "[]"},
+		{"view", "[{\"path\":\"/a\"}]"},
+	};
+	auto_value struct value *whole = NULL;
+	struct cell_spec written;
+	struct buf text;
+
+	(void)state;
+	spec_init(&written);
+	specification_fill(&written);
+	buf_init(&text, 1 << 16);
+	assert_true(spec_print(&written, &text));
+	assert_true(value_parse(buf_str(&text), 0, &whole, NULL));
+	for (void *at = value_first(whole); at != NULL; at = value_next(whole, at)) {
+		auto_value struct value *less = value_copy(whole);
+
+		value_remove(less, value_key(at));
+		specification_is_refused(less);
+	}
+	const struct value *fields = value_member(whole, "fields");
+	for (void *at = value_first(fields); at != NULL; at = value_next(fields, at)) {
+		auto_value struct value *less = value_copy(whole);
+		bool needed = true;
+
+		for (size_t i = 0; i < UNIT_COUNT(optional); i++)
+			needed = needed && strcmp(value_key(at), optional[i]) != 0;
+		value_remove(value_member(less, "fields"), value_key(at));
+		if (needed)
+			specification_is_refused(less);
+	}
+	for (size_t i = 0; i < UNIT_COUNT(odd); i++) {
+		auto_value struct value *other = value_copy(whole);
+		struct value *value = NULL;
+
+		assert_true(value_parse(str_of(odd[i].value), 0, &value, NULL));
+		value_set(other, odd[i].member, value);
+		specification_is_refused(other);
+	}
+	written.view.entries[0].fd = -1;
+	spec_fini(&written);
 	buf_fini(&text);
 }
 
@@ -403,6 +500,7 @@ int main(void)
 		cmocka_unit_test(content_is_a_bounded_list_of_items),
 		cmocka_unit_test(questions_and_replies_are_read_back),
 		cmocka_unit_test(a_specification_is_read_back),
+		cmocka_unit_test(a_specification_without_a_member_is_refused),
 		cmocka_unit_test(an_event_is_one_json_object),
 		cmocka_unit_test(every_kind_of_event_has_a_name_of_its_own),
 	};
