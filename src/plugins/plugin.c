@@ -422,13 +422,14 @@ void plugins_free(struct plugins *plugins)
 	free(plugins);
 }
 
-static bool names_ours(const struct value *sources)
+/* The position of the first of SOURCES that is ours; their number when there is none. */
+static size_t first_of_ours(const struct value *sources)
 {
-	for (size_t i = 0; i < value_count(sources); i++) {
-		if (is_ours(value_item(sources, i)))
-			return true;
-	}
-	return false;
+	size_t at = 0;
+
+	while (at < value_count(sources) && !is_ours(value_item(sources, at)))
+		at++;
+	return at;
 }
 
 /*
@@ -710,7 +711,7 @@ static bool settings_expand(struct loading *loading, struct err *err)
 	const struct plugin_host *host = loading->host;
 	const struct value *python = value_member(host->policy, "python");
 	auto_value struct value *values = config_plugin_values(host->whole, host->agent);
-	struct buf normal;
+	struct buf normal, name;
 
 	if (python != NULL &&
 	    !source_expand_value(&host->places, python, &loading->plugins->python, err))
@@ -727,10 +728,15 @@ static bool settings_expand(struct loading *loading, struct err *err)
 	if (folder == NULL)
 		return true;
 	buf_init(&normal, PATH_MAX);
+	buf_init(&name, PATH_MAX);
+	name_entry(host, first_of_ours(host->sources), &name);
 	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
-		  err_set(err, EINVAL, "working_directory: a path is at most %d bytes long",
-			  PATH_MAX - 1);
+		  err_set(err, EINVAL,
+			  "%s would start in working_directory, and a path is at most %d "
+			  "bytes long",
+			  name.data, PATH_MAX - 1);
 	loading->plugins->folder = buf_take(&normal);
+	buf_fini(&name);
 	return ok;
 }
 
@@ -779,7 +785,7 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 	loading.plugins->problems = value_new_array();
 	loading.ids = value_new_array();
 	loading.asked = value_new_array();
-	if (names_ours(host->sources)) {
+	if (first_of_ours(host->sources) < value_count(host->sources)) {
 		ok = may(&loading, err) && cache_find(&loading, err) &&
 		     settings_expand(&loading, err) && packages_load(&loading, err);
 	}
