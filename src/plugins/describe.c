@@ -141,18 +141,20 @@ static bool check_property(struct plugin_schema *schema, const char *name,
 	return true;
 }
 
-static bool check_parameters(struct plugin_schema *schema, struct err *err)
+/* KEY is the name under which the description holds the parameters. */
+static bool check_parameters(struct plugin_schema *schema, const char *key, struct err *err)
 {
 	const struct value *type = value_member(schema->parameters, "type");
 	const struct value *properties = properties_of(schema);
 
+	if (properties != NULL && value_kind(properties) != VALUE_OBJECT)
+		return err_set(err, EINVAL, "\"%s/properties\" must be an object, not %s",
+			       key, value_kind_name(value_kind(properties)));
 	if (type == NULL)
 		value_set_text(schema->parameters, "type", "object");
 	else if (!str_is(value_str(type), "object"))
 		return err_set(err, EINVAL,
-			       "\"parameters/type\" must be \"object\": arguments have names");
-	if (properties != NULL && value_kind(properties) != VALUE_OBJECT)
-		return wrong(err, "parameters/properties", "an object", properties);
+			       "\"%s/type\" must be \"object\": arguments have names", key);
 	if (value_count(properties) > PLUGIN_PROPERTIES_MAX)
 		return err_set(err, EINVAL, "%zu properties, at most %d are taken",
 			       value_count(properties), PLUGIN_PROPERTIES_MAX);
@@ -354,7 +356,8 @@ static bool read_script(struct str text, struct plugin_schema *schema, struct er
 			       "\"id\" is made of 1 to %d letters, digits, '_' and '-'",
 			       PLUGIN_ID_MAX);
 	return read_version(root, schema, err) && read_mode(root, &schema->mode, err) &&
-	       read_function(root, schema, err) && check_parameters(schema, err) &&
+	       read_function(root, schema, err) &&
+	       check_parameters(schema, "parameters", err) &&
 	       set_arguments(schema, value_member(root, "positional"), err) &&
 	       read_keys(root, schema, err);
 }
@@ -552,7 +555,8 @@ static bool read_toolbox(struct str text, struct plugin_schema *schema, struct e
 			    "the name is made of 1 to 60 letters, digits, '_' and '-', and not",
 			    buf_str(&made.name));
 	ok = ok && set_description(schema, buf_str(&made.description), err) &&
-	     check_parameters(schema, err) && set_arguments(schema, NULL, err);
+	     check_parameters(schema, "inputSchema", err) &&
+	     set_arguments(schema, NULL, err);
 	buf_fini(&made.name);
 	buf_fini(&made.description);
 	return ok;

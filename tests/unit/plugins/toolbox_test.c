@@ -1,4 +1,4 @@
-/* Tests of plugins/toolbox: both forms of a description. */
+/* Tests of plugins/describe: both forms in which a toolbox describes itself. */
 #include "../base/unit.h"
 
 #include <string.h>
@@ -86,7 +86,9 @@ static void what_is_wrong_is_said(void **state)
 		 "[TYPE, DESCRIPTION] with one of"},
 		{"{\"name\":\"t\",\"inputSchema\":7}", "must be a JSON Schema"},
 		{"{\"name\":\"t\",\"inputSchema\":{\"type\":\"array\"}}",
-		 "must be \"object\""},
+		 "\"inputSchema/type\" must be \"object\""},
+		{"{\"name\":\"t\",\"inputSchema\":{\"properties\":[]}}",
+		 "\"inputSchema/properties\" must be an object"},
 	};
 
 	(void)state;
