@@ -101,8 +101,7 @@ static struct run_order order_of(const struct loading *loading, const struct plu
 		.subcommand = RUN_SCHEMA,
 		.file = plugin->file,
 		.copy = plugin->copy,
-		.mode = plugin->package->dialect == PLUGIN_TOOLBOX ? PLUGIN_TOOLBOX_JSON
-								   : PLUGIN_FLAGS,
+		.dialect = plugin->package->dialect,
 		.folder = loading->plugins->folder,
 		.python = value_text(loading->plugins->python),
 		.timeout_s = PLUGIN_SCHEMA_SECONDS,
@@ -246,8 +245,8 @@ static bool cache_find(struct loading *loading, struct err *err)
  * Has the user let in this content of the source? A new source that lies where no agent
  * may write is let in now, because the user has named it.
  */
-static bool trust(const struct loading *loading, const struct plugin_package *package,
-		  struct err *err)
+static bool trust(const struct loading *loading, const struct plugin_source *from,
+		  const struct plugin_package *package, struct err *err)
 {
 	const char *source = package->source;
 	const char *dialect = package->dialect == PLUGIN_TOOLBOX ? "toolbox:" : "";
@@ -266,8 +265,8 @@ static bool trust(const struct loading *loading, const struct plugin_package *pa
 			       "it, then: glovebox plugin trust %s%s",
 			       before.hash, package->content.hash, dialect, source);
 	}
-	/* A source of git has no place before it is copied. */
-	if (!host->trusts && package->place != NULL && is_exposed(host, package->place))
+	/* A source of git has no place on this machine but its copy. */
+	if (!host->trusts && from->kind != PLUGIN_GIT && is_exposed(host, package->place))
 		return err_set(err, EPERM,
 			       "it lies where an agent may write. Look at it, "
 			       "then: glovebox plugin trust %s%s",
@@ -347,7 +346,7 @@ static bool package_make(struct loading *loading, const struct plugin_source *so
 			  : find_local(loading, source, package, path, err);
 	if (ok && package->content.hash[0] == '\0')
 		ok = source_copy_hash(path, package->content.hash, err);
-	ok = ok && trust(loading, package, err) &&
+	ok = ok && trust(loading, source, package, err) &&
 	     source_copy_make(path, loading->cache, package->content.hash, &copy, err) &&
 	     plugin_manifest_read(copy.data, package->dialect, &package->manifest, err);
 	if (fetched.size > 0)
@@ -634,7 +633,7 @@ static void package_scripts(struct loading *loading, const struct plugin_package
 {
 	const struct value *files = package->manifest.files;
 
-	if (files == NULL)
+	if (package->manifest.kind == PLUGIN_FILE)
 		script_add(loading, package, package->place, package->copy);
 	for (size_t i = 0; i < value_count(files); i++) {
 		struct buf file, copy;

@@ -57,6 +57,7 @@ static const struct value_field order_fields[] = {
 	VALUE_FIELD(struct run_order, id),
 	VALUE_FIELD(struct run_order, file),
 	VALUE_FIELD(struct run_order, copy),
+	VALUE_FIELD(struct run_order, dialect),
 	VALUE_FIELD(struct run_order, mode),
 	VALUE_FIELD(struct run_order, folder),
 	VALUE_FIELD(struct run_order, python),
@@ -122,7 +123,8 @@ bool run_order_parse(const struct value *carried, struct arena *arena,
 	};
 	return value_fields(carried, order_fields, order) && order->file != NULL &&
 	       order->copy != NULL && order->subcommand <= RUN_WORK &&
-	       order->mode < PLUGIN_MODES && value_kind(order->environment) == VALUE_ARRAY &&
+	       order->dialect <= PLUGIN_TOOLBOX && order->mode < PLUGIN_MODES &&
+	       value_kind(order->environment) == VALUE_ARRAY &&
 	       value_kind(order->secrets) == VALUE_ARRAY &&
 	       arguments_parse(value_member(carried, "arguments"), arena, order);
 }
@@ -888,7 +890,7 @@ static bool find_python(const char *const *environment, struct buf *path)
 
 static bool is_toolbox(const struct script *script)
 {
-	return script->order.mode >= PLUGIN_TOOLBOX_JSON;
+	return script->order.dialect == PLUGIN_TOOLBOX;
 }
 
 /*

@@ -57,11 +57,11 @@ struct run_order {
 	/* the script in the view, and where there is no view (below L3) on the host */
 	const char *file, *copy;
 	/*
-	 * How the script takes its arguments. In the modes of toolboxes `file` is started
-	 * by itself, with TOOLBOX_ACTION for the subcommand, and has only RUN_SCHEMA and
-	 * RUN_WORK.
+	 * A toolbox is started by itself, with TOOLBOX_ACTION for the subcommand, and has
+	 * only RUN_SCHEMA and RUN_WORK.
 	 */
-	enum plugin_mode mode;
+	enum plugin_dialect dialect;
+	enum plugin_mode mode; /* how the script takes its arguments */
 	const struct plugin_argument *arguments;
 	size_t argument_count;
 	/* texts "NAME=value", for RUN_WORK and RUN_ERROR only; NULL: none */

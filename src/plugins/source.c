@@ -217,20 +217,25 @@ static bool set_path(const struct plugin_places *places, struct str path,
 	return ok;
 }
 
+static bool take_prefix(struct str *text, const char *prefix)
+{
+	const struct str word = str_of(prefix);
+	const bool has = str_starts(*text, word);
+
+	if (has)
+		*text = str_part(*text, word.size, text->size);
+	return has;
+}
+
 static bool parse_text(const struct plugin_places *places, struct str text,
 		       struct plugin_source *source, struct err *err)
 {
-	static const struct str local[] = {{"bash:", 5}, {"toolbox:", 8}};
 	struct buf shown;
 	size_t hash;
 
-	for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++) {
-		if (str_starts(text, local[i]))
-			return set_path(places, str_part(text, local[i].size, text.size),
-					PLUGIN_EITHER, source, err);
-	}
-	if (str_starts(text, STR("bash+git:"))) {
-		text = str_part(text, 9, text.size);
+	if (take_prefix(&text, "bash:") || take_prefix(&text, "toolbox:"))
+		return set_path(places, text, PLUGIN_EITHER, source, err);
+	if (take_prefix(&text, "bash+git:")) {
 		hash = str_find(text, STR("#"), 0);
 		return set_git(places,
 			       str_part(text, 0, hash == (size_t)-1 ? text.size : hash),
@@ -244,7 +249,7 @@ static bool parse_text(const struct plugin_places *places, struct str text,
 		(void)err_set(err, EINVAL,
 			      "\"%s\": path: is for packages in other languages, which are not "
 			      "taken here; scripts are named by \"bash:%s\"",
-			      shown.data, shown.data + 5);
+			      shown.data, shown.data + strlen("path:"));
 	else
 		(void)err_set(err, EINVAL,
 			      "\"%s\": write \"bash:./folder\", \"bash+git:URL#ref\", "
@@ -819,7 +824,7 @@ static bool manifest_parse(struct str text, struct plugin_manifest *manifest, st
 
 bool plugin_manifest_parse(struct str text, struct plugin_manifest *manifest, struct err *err)
 {
-	*manifest = (struct plugin_manifest){0};
+	*manifest = (struct plugin_manifest){.kind = PLUGIN_FOLDER};
 	if (manifest_parse(text, manifest, err))
 		return true;
 	plugin_manifest_fini(manifest);
@@ -848,7 +853,10 @@ static bool executables_list(const char *copy, struct plugin_manifest *manifest,
 	struct dirent **names = NULL;
 	int count = scandir(copy, &names, is_shown, by_name);
 
-	manifest->files = value_new_array();
+	if (count < 0)
+		return err_set(err, errno, "%s: %s", copy, strerror(errno));
+	*manifest = (struct plugin_manifest){.kind = PLUGIN_FOLDER,
+					     .files = value_new_array()};
 	for (int i = 0; i < count; i++) {
 		if (is_executable(copy, names[i]->d_name))
 			value_append(manifest->files, value_new_text(names[i]->d_name));
@@ -886,7 +894,7 @@ bool plugin_manifest_read(const char *copy, enum plugin_dialect dialect,
 {
 	struct stat st;
 
-	*manifest = (struct plugin_manifest){0};
+	*manifest = (struct plugin_manifest){.kind = PLUGIN_FILE};
 	if (stat(copy, &st) == 0 && S_ISREG(st.st_mode))
 		return dialect == PLUGIN_SCRIPT || is_executable(copy, "") ||
 		       err_set(err, EACCES, "it is not executable: chmod +x");

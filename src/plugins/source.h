@@ -121,7 +121,8 @@ bool source_trust_record(const char *folder, const char *source,
 enum { PLUGIN_PACKAGE_BYTES_MAX = 256 << 10, PLUGIN_PACKAGE_ENTRIES_MAX = 64 };
 
 struct plugin_manifest {
-	/* texts: the scripts, relative, inside the folder; NULL: the source is a file */
+	enum plugin_source_kind kind; /* PLUGIN_FILE or PLUGIN_FOLDER */
+	/* texts: the scripts of a folder, relative, inside it; NULL for a file */
 	struct value *files;
 	/* Lists as they were written, each entry an object whose `file`, if any, lies inside. */
 	struct value *prompts, *resources, *resource_templates;

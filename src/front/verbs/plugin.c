@@ -629,7 +629,7 @@ static void play_test(struct check *check, const char *file, const char *copy)
 	/* The view shows packages already as a whole. */
 	for (size_t i = 0; i < loaded->package_count; i++)
 		shown[i] = loaded->shown[i];
-	if (check->plugin->package->manifest.files == NULL)
+	if (check->plugin->package->manifest.kind == PLUGIN_FILE)
 		shown[loaded->package_count] = (struct shape_shown){.source = copy,
 								    .path = file,
 								    .why = "its test"};
@@ -668,7 +668,7 @@ static void check_tests(struct check *check)
 	if (plugin->package->dialect == PLUGIN_TOOLBOX)
 		return;
 	/* The copy of a single script does not have its tests. */
-	if (plugin->package->manifest.files == NULL)
+	if (plugin->package->manifest.kind == PLUGIN_FILE)
 		copy = base;
 	if (str_ends(base, script)) {
 		base.size -= script.size;

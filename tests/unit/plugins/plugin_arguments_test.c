@@ -181,10 +181,22 @@ static void an_order_is_read_as_it_was_printed(void **state)
 	auto_value struct value *texts = parsed("[\"A=secret\"]");
 	auto_value struct value *initial = parsed("{\"x\":[1]}");
 	const struct plugin_argument names[] = {{"p", true, NULL}, {"q", false, initial}};
-	struct run_order order = {
-		RUN_WORK,          3,     2.5, "id",  "/file", "/copy",
-		PLUGIN_POSITIONAL, names, 2,   texts, texts,   "/folder",
-		"/python",         1.5,   true};
+	struct run_order order = {RUN_WORK,
+				  3,
+				  2.5,
+				  "id",
+				  "/file",
+				  "/copy",
+				  PLUGIN_TOOLBOX,
+				  PLUGIN_POSITIONAL,
+				  names,
+				  2,
+				  texts,
+				  texts,
+				  "/folder",
+				  "/python",
+				  1.5,
+				  true};
 
 	(void)state;
 	for (order.subcommand = RUN_SCHEMA; order.subcommand <= RUN_WORK;
@@ -205,6 +217,7 @@ static void an_order_is_read_as_it_was_printed(void **state)
 		assert_string_equal(read.id, "id");
 		assert_string_equal(read.file, "/file");
 		assert_string_equal(read.copy, "/copy");
+		assert_int_equal(read.dialect, PLUGIN_TOOLBOX);
 		assert_int_equal(read.mode, PLUGIN_POSITIONAL);
 		assert_int_equal(read.argument_count, 2);
 		assert_true(read.arguments[0].required && !read.arguments[1].required);
@@ -222,10 +235,10 @@ static void an_order_is_read_as_it_was_printed(void **state)
 /* An order lacks one member, or has another kind of value there. */
 static void an_order_without_a_member_is_refused(void **state)
 {
-	static const char *const needed[] = {"subcommand", "code",       "late_s",
-					     "file",       "copy",       "mode",
-					     "timeout_s",  "secrets",    "stream_stderr",
-					     "arguments",  "environment"};
+	static const char *const needed[] = {"subcommand",    "code",      "late_s",
+					     "file",          "copy",      "dialect",
+					     "mode",          "timeout_s", "secrets",
+					     "stream_stderr", "arguments", "environment"};
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(needed); i++) {
@@ -250,6 +263,7 @@ static void what_is_no_order_is_refused(void **state)
 	} odd[] = {
 		{"subcommand", "5"},
 		{"subcommand", "4.0"},
+		{"dialect", "2"},
 		{"mode", "5"},
 		{"mode", "2.0"},
 		{"arguments", "[{}]"},

@@ -1,6 +1,7 @@
 /* Tests of plugins/plugin_package: agent_plugin.json, well and badly. */
 #include "../base/unit.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "plugins/source.h"
@@ -55,11 +56,25 @@ static void what_is_wrong_is_refused(void **state)
 	}
 }
 
+static void a_toolbox_that_cannot_be_listed_says_why(void **state)
+{
+	struct plugin_manifest manifest;
+	struct err err = {0};
+
+	(void)state;
+	assert_false(plugin_manifest_read("/nonexistent/tools", PLUGIN_TOOLBOX, &manifest,
+					  &err));
+	assert_int_equal(err.code, ENOENT);
+	assert_non_null(strstr(err.text, "/nonexistent/tools: No such file"));
+	plugin_manifest_fini(&manifest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test(scripts_prompts_and_resources_are_listed),
 		cmocka_unit_test(what_is_wrong_is_refused),
+		cmocka_unit_test(a_toolbox_that_cannot_be_listed_says_why),
 	};
 
 	return cmocka_run_group_tests(cases, NULL, NULL);
