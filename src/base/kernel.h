@@ -51,6 +51,12 @@ enum {
 #define KERNEL_ACCESS_IOCTL_DEV    (1ULL << 15) /* ABI 5 */
 #define KERNEL_ACCESS_RESOLVE_UNIX (1ULL << 16) /* ABI 9 */
 
+/*
+ * The most bytes that the kernel passes in one argument or variable of a program, without
+ * the NUL (MAX_ARG_STRLEN in execve(2), with pages of 4 KiB).
+ */
+enum { KERNEL_ARGUMENT_MAX = (128 << 10) - 1 };
+
 static inline int kernel_open_tree(int folder, const char *path, unsigned flags)
 {
 	return (int)syscall(KERNEL_OPEN_TREE, folder, path, flags);

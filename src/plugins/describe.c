@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
@@ -20,8 +21,6 @@ enum {
 	QUOTED_MAX = 60, /* of output that is no JSON, in a sentence */
 	DESCRIPTION_MAX = 8 << 10,
 	KEY_MAX = 128,
-	/* the most that the kernel passes in one argument */
-	ARGUMENT_MAX = (128 << 10) - 1,
 };
 
 static const char *const modes[] = {
@@ -135,7 +134,7 @@ static bool check_property(struct plugin_schema *schema, const char *name,
 	if (words && (str_is(type, "array") || str_is(type, "object")))
 		warn(schema, name,
 		     "comes as JSON in one argument; args_mode json is easier to read");
-	if (words && value_is_number(longest) && value_number(longest) > ARGUMENT_MAX)
+	if (words && value_is_number(longest) && value_number(longest) > KERNEL_ARGUMENT_MAX)
 		warn(schema, name,
 		     "may be longer than one argument can be (128 KiB); use args_mode json");
 	return true;

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/pattern.h"
@@ -40,8 +41,6 @@ enum {
 	PLUGINS_MAX = 128,
 	NAME_MAX_BYTES = 4096 + 256,
 	PROBLEM_MAX = 16 << 10,
-	/* the most that the kernel passes in one variable (execve(2)) */
-	VARIABLE_MAX = 128 << 10,
 };
 
 struct loading {
@@ -72,8 +71,8 @@ static bool add_key(const struct loading *loading, struct plugin *plugin, const 
 	if (value == NULL || value_kind(value) == VALUE_NULL ||
 	    value_kind(value) == VALUE_ARRAY || value_kind(value) == VALUE_OBJECT)
 		return true;
-	buf_init(&text, VARIABLE_MAX);
-	buf_init(&entry, VARIABLE_MAX);
+	buf_init(&text, KERNEL_ARGUMENT_MAX);
+	buf_init(&entry, KERNEL_ARGUMENT_MAX);
 	if (value_kind(value) == VALUE_STRING)
 		(void)buf_addstr(&text, value_str(value));
 	else
@@ -83,7 +82,7 @@ static bool add_key(const struct loading *loading, struct plugin *plugin, const 
 	if (!ok) {
 		(void)err_set(err, EINVAL,
 			      "%s, which it asks for: a variable is at most %d bytes without NUL",
-			      key, VARIABLE_MAX);
+			      key, KERNEL_ARGUMENT_MAX);
 	} else {
 		value_append(plugin->environment, value_new_str(buf_str(&entry)));
 		if (!own && value_kind(value) != VALUE_BOOLEAN)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -44,7 +45,7 @@ enum { PLUGIN_SECRET_MIN = 4 };
 
 /* The order: what the front tells the worker. */
 
-/* The words by which scripts know them. */
+/* The words by which scripts know the subcommands. */
 static const char *const subcommands[] = {
 	[RUN_SCHEMA] = "schema", [RUN_PREVIEW] = "preview", [RUN_ERROR] = "error",
 	[RUN_TEST] = "test",     [RUN_WORK] = "run",
@@ -157,12 +158,12 @@ static bool add_word(struct building *building, const char *name, struct str wor
 {
 	if (word.size > 0 && memchr(word.data, '\0', word.size))
 		return err_set(err, EINVAL, "\"%s\" may not hold a NUL character", name);
-	if (word.size >= PLUGIN_ARGUMENT_MAX)
+	if (word.size > KERNEL_ARGUMENT_MAX)
 		return err_set(err, E2BIG,
 			       "\"%s\" is %zu bytes long, and one argument of a program is at most "
 			       "%d: send less (or its author sets args_mode to \"json\", which has "
 			       "no such limit)",
-			       name, word.size, PLUGIN_ARGUMENT_MAX - 1);
+			       name, word.size, KERNEL_ARGUMENT_MAX);
 	if (building->count >= building->max)
 		return err_set(err, E2BIG, "over %zu words", building->max);
 	building->argv[building->count++] = arena_copy(building->arena, word);
@@ -182,12 +183,12 @@ static bool add_value(struct building *building, const char *name,
 
 	if (value_kind(value) == VALUE_STRING)
 		return add_word(building, name, value_str(value), err);
-	buf_init(&text, PLUGIN_ARGUMENT_MAX);
+	buf_init(&text, KERNEL_ARGUMENT_MAX);
 	ok = value_print(value, 0, &text) ||
 	     err_set(err, E2BIG,
 		     "\"%s\" is over %d bytes as JSON, more than one argument of a program can "
 		     "be: send less (or its author sets args_mode to \"json\")",
-		     name, PLUGIN_ARGUMENT_MAX - 1);
+		     name, KERNEL_ARGUMENT_MAX);
 	if (value_kind(value) == VALUE_REAL && str_ends(buf_str(&text), STR(".0")))
 		buf_truncate(&text, text.size - strlen(".0"));
 	ok = ok && add_word(building, name, buf_str(&text), err);
@@ -204,7 +205,7 @@ static bool add_flag(struct building *building, const char *name,
 
 	if (value == NULL || value_kind(value) == VALUE_NULL)
 		return true;
-	buf_init(&flag, PLUGIN_ARGUMENT_MAX);
+	buf_init(&flag, KERNEL_ARGUMENT_MAX);
 	(void)buf_addf(&flag, "--%s%s", negative ? "no-" : "", name);
 	ok = add_word(building, name, buf_str(&flag), err);
 	buf_fini(&flag);
@@ -863,7 +864,7 @@ static void add_variable(struct value *more, const char *name, const char *value
 {
 	struct buf text;
 
-	buf_init(&text, PLUGIN_ARGUMENT_MAX);
+	buf_init(&text, KERNEL_ARGUMENT_MAX);
 	if (buf_addf(&text, "%s=%s", name, value))
 		value_append(more, value_new_str(buf_str(&text)));
 	buf_fini(&text);
@@ -904,7 +905,7 @@ static struct value *variables(const struct script *script)
 	struct value *more = value_new_array();
 	struct buf found;
 
-	buf_init(&found, PLUGIN_ARGUMENT_MAX);
+	buf_init(&found, KERNEL_ARGUMENT_MAX);
 	if (order->python != NULL)
 		add_variable(more, "AGENT_TOOL_PYTHON", order->python);
 	else if (find_python(script->call->environment, &found))

@@ -33,8 +33,6 @@ enum {
 	 * ignores SIGTERM.
 	 */
 	PLUGIN_AFTER_S = 5,
-	/* The most bytes that the kernel passes in one argument, its NUL included (execve(2)). */
-	PLUGIN_ARGUMENT_MAX = 128 << 10,
 };
 
 enum run_subcommand {
@@ -79,7 +77,7 @@ extern const struct tool plugin_tool;
 
 /*
  * An internal tool that carries out ORDER with arguments that fit the JSON Schema
- * PARAMETERS (borrowed; NULL: any arguments). The caller frees its `carried`.
+ * PARAMETERS (borrowed; NULL: the script takes no arguments). The caller frees its `carried`.
  */
 struct tool run_order_tool(const struct run_order *order, const struct value *parameters);
 

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/rows.h"
@@ -68,9 +69,7 @@ enum {
 	PLUGIN_SECONDS_MAX = 600,
 	UNDO_SPACE_MIN = 1 << 20,
 	ENTRIES_MAX = 256, /* agents, models */
-	/* of a variable; the kernel accepts no longer one (MAX_ARG_STRLEN) */
-	VARIABLE_MAX = (128 << 10) - 1,
-	QUOTED_MAX = 64, /* bytes of a wrong word quoted */
+	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
 };
 
 /* The grammars that no kind of row has. */
@@ -404,7 +403,7 @@ const struct row keys_agent[] = {
 	{"scratch", ROW_FLAG, POLICY(scratch), .initial = "false",
 	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
 			"the cell; files on disk change below `write` alone."},
-	{"env", ROW_VARIABLES, .max = VARIABLE_MAX, .check = are_variables,
+	{"env", ROW_VARIABLES, .max = KERNEL_ARGUMENT_MAX, .check = are_variables,
 	 POLICY(environment), .initial = "nothing",
 	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
 			"yours, `NAME=value` sets one."},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kernel.h"
 #include "plugins/run.h"
 
 enum { WORDS = 64 };
@@ -115,7 +116,7 @@ static void what_the_kernel_would_not_pass_names_the_other_mode(void **state)
 	const struct run_order order = {.mode = PLUGIN_FLAGS,
 					.arguments = &argument,
 					.argument_count = 1};
-	char *text = malloc(PLUGIN_ARGUMENT_MAX);
+	char *text = malloc(KERNEL_ARGUMENT_MAX + 1);
 	const char *argv[WORDS];
 	struct arena arena;
 	struct buf input;
@@ -123,14 +124,13 @@ static void what_the_kernel_would_not_pass_names_the_other_mode(void **state)
 	size_t count = 0;
 
 	(void)state;
-	memset(text, 'a', PLUGIN_ARGUMENT_MAX);
+	memset(text, 'a', KERNEL_ARGUMENT_MAX + 1);
 	arena_init(&arena);
 	buf_init(&input, 16);
-	/* Its NUL counts. */
-	value_set_str(arguments, "a", (struct str){text, PLUGIN_ARGUMENT_MAX - 1});
+	value_set_str(arguments, "a", (struct str){text, KERNEL_ARGUMENT_MAX});
 	assert_true(run_arguments_build(&order, arguments, &arena, argv, WORDS, &count,
 					&input, &err));
-	value_set_str(arguments, "a", (struct str){text, PLUGIN_ARGUMENT_MAX});
+	value_set_str(arguments, "a", (struct str){text, KERNEL_ARGUMENT_MAX + 1});
 	assert_false(run_arguments_build(&order, arguments, &arena, argv, WORDS, &count,
 					 &input, &err));
 	assert_non_null(strstr(err.text, "\"a\""));
