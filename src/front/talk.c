@@ -271,6 +271,8 @@ static void input_ready(struct watch *watch, short events)
 		take_bytes(answers, (struct str){bytes, (size_t)n});
 	if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
 		return;
+	/* The last line may lack its end. */
+	take_bytes(answers, STR("\n"));
 	loop_remove(watch);
 	approval_hear_nobody(answers->session);
 }

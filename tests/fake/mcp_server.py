@@ -148,6 +148,10 @@ def call(message):
         return text("HTTP_PROXY" if os.environ.get("HTTP_PROXY") else "none")
     if name == "die":
         print("I go now", file=sys.stderr, flush=True)
+        if arguments:
+            # Without the end of its line.
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": text(arguments["text"])}),
+                  end="", flush=True)
         sys.exit(7)
     raise ValueError(name)
 

@@ -178,6 +178,13 @@ def the_end_of_a_server_is_told_with_its_last_words(here):
 
 
 @place
+def the_last_line_of_a_server_may_lack_its_end(here):
+    here.configure()
+    done = here.call("fake_die", HI)
+    assert done.returncode == 0 and done.stdout == "hi\n", done
+
+
+@place
 def a_signal_ends_the_call_and_the_server(here):
     here.configure()
     with subprocess.Popen([PROGRAM, "tool", "call", "--config", here.config, "-C", here.workspace,

@@ -327,6 +327,18 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
 		lost(server, "sends a message over 16 MiB");
 }
 
+/*
+ * SERVER writes no more, and its last line may lack its end. False: that line has ended
+ * the server or started it again.
+ */
+static bool last_line_ends(struct remotes_server *server)
+{
+	const unsigned generation = server->generation;
+
+	take_bytes(server, STR("\n"));
+	return !server->down && server->generation == generation;
+}
+
 static void output_ready(struct watch *watch, short events)
 {
 	struct remotes_server *server = watch->context;
@@ -338,6 +350,8 @@ static void output_ready(struct watch *watch, short events)
 	if (size > 0)
 		take_bytes(server, (struct str){bytes, (size_t)size});
 	else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+		if (!last_line_ends(server))
+			return;
 		loop_remove(watch);
 		server->goodbye.due_ms = clock_now_ms() + GOODBYE_MS;
 		loop_add_timer(server->remotes->loop, &server->goodbye);
@@ -381,6 +395,8 @@ static void drain(struct remotes_server *server)
 		       watches[i]->loop && poll(&news, 1, 0) > 0 && (news.revents & POLLIN))
 			watches[i]->ready(watches[i], POLLIN);
 	}
+	if (!server->down && server->generation == generation)
+		(void)last_line_ends(server);
 }
 
 static void program_ended(void *context, struct running *running)
