@@ -60,8 +60,8 @@ void buf_swap(struct buf *a, struct buf *b);
 
 /*
  * Move the bytes of *BYTES up to the next line end to LINE, and drop the line end. True:
- * LINE is whole, and the caller clears it; `overflowed`: it was too long, and LINE has
- * only its beginning. False: *BYTES is empty, and the line goes on.
+ * LINE is whole, and the caller clears it. False: *BYTES is empty, and the line goes on.
+ * `overflowed`: the line is too long, and LINE has only those of its first pieces that fit.
  */
 bool buf_take_line(struct buf *line, struct str *bytes);
 

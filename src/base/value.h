@@ -126,8 +126,8 @@ void value_remove(struct value *object, const char *key);
 void value_append(struct value *array, struct value *take_value);
 
 /*
- * A struct as an object: a table that ends with {0} has a row for each member that the
- * object has too. The object's member is called as the struct's.
+ * A struct is printed as an object and read back. A table that ends with {0} has a row for
+ * each member of the struct that takes part; the object has it under the same name.
  */
 enum value_field_kind {
 	VALUE_FIELD_TEXT,

@@ -69,8 +69,15 @@ struct asking {
 };
 
 /* The last choice is also the answer when no choice is made (console_choose). */
-static const char *const choices[] = {"once", "session", "no", NULL};
-static const enum approval_answer chosen[] = {APPROVAL_ONCE, APPROVAL_SESSION, APPROVAL_NO};
+static const struct {
+	const char *word;
+	enum approval_answer answer;
+} choices[] = {
+	{"once", APPROVAL_ONCE},
+	{"session", APPROVAL_SESSION},
+	{"no", APPROVAL_NO},
+};
+enum { CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
 static bool watch(int set, int fd, struct err *err)
 {
@@ -143,14 +150,17 @@ static void set_timer(const struct asking *asking, int64_t seconds)
 static void ask(const struct asking *asking, const struct event *event)
 {
 	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
+	const char *words[CHOICES + 1] = {NULL};
 	size_t choice;
 
+	for (size_t i = 0; i < CHOICES; i++)
+		words[i] = choices[i].word;
 	screen_rest(asking->screen);
 	set_timer(asking, wait_s > SOONER_S ? wait_s - SOONER_S : SOONER_S);
-	choice = console_choose(asking->console, "Allow it?", choices, asking->woken);
+	choice = console_choose(asking->console, "Allow it?", words, asking->woken);
 	set_timer(asking, 0);
 	auto_value struct value *answer =
-		approval_reply(chosen[choice], APPROVAL_BY_PERSON,
+		approval_reply(choices[choice].answer, APPROVAL_BY_PERSON,
 			       value_text(value_member(event->data, "hash")));
 	/* This fails when the call has ended meanwhile: it needs no answer then. */
 	(void)session_answer(asking->session, event->call,

@@ -574,9 +574,9 @@ static void answer(struct plugin_channel *channel, const struct value *id,
 /* Answer the first question, and remove it. */
 static void answer_first(struct plugin_channel *channel, struct value *take_answer)
 {
-	struct plugin_question first = channel->questions[0];
-
 	assert(channel->question_count > 0);
+	const struct plugin_question first = channel->questions[0];
+
 	channel->question_count--;
 	memmove(channel->questions, channel->questions + 1,
 		channel->question_count * sizeof(first));

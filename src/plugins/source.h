@@ -49,7 +49,7 @@ struct plugin_source {
 /* One entry of `plugins`. plugin_source_fini SOURCE when true. */
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err);
-/* Does ENTRY name a toolbox? Other errors in it do not matter. */
+/* The dialect of the scripts that ENTRY names, also when ENTRY has errors. */
 static inline enum plugin_dialect plugin_source_dialect(const struct value *entry)
 {
 	return value_member(entry, "toolbox") != NULL ||

@@ -56,13 +56,13 @@ struct approval {
 	int64_t id;
 	bool shown; /* the person is being asked this question now */
 	struct value *data;
-	char *grant; /* the key of a session's grant */
-	/* each of its kind only; the parts of `relay` are ours */
-	struct extra *extra;
-	char *target; /* host:port */
-	struct approval_relay relay;
+	char *grant;         /* the key of a session's grant */
+	struct extra *extra; /* of APPROVAL_FOLDER only */
+	/* of APPROVAL_HOST only: host:port, and the connections that wait */
+	char *target;
 	uint64_t held[HELD_MAX];
 	size_t held_count;
+	struct approval_relay relay; /* of APPROVAL_RELAYED only; `call` is owned */
 	/* until the question is shown, then until the time for an answer is over */
 	struct timer timer;
 };
@@ -221,8 +221,16 @@ static void add_shown(struct buf *out, struct str text)
 	}
 }
 
-static const char *const answers[] = {"no", "once", "session"};
-static const char *const givers[] = {"person", "session", "time", "cancel", "nobody"};
+static const char *const answers[] = {
+	[APPROVAL_NO] = "no",
+	[APPROVAL_ONCE] = "once",
+	[APPROVAL_SESSION] = "session",
+};
+static const char *const givers[] = {
+	[APPROVAL_BY_PERSON] = "person", [APPROVAL_BY_SESSION] = "session",
+	[APPROVAL_BY_TIME] = "time",     [APPROVAL_BY_CANCEL] = "cancel",
+	[APPROVAL_BY_NOBODY] = "nobody",
+};
 
 static struct value *schema_of_answer(void)
 {

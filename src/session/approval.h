@@ -117,7 +117,8 @@ bool approval_is_open(const struct running *running);
 
 /*
  * The answer to a question whose data have HASH (NULL: it was not shown), for
- * running_answer and session_answer.
+ * running_answer and session_answer. The caller frees it. The action is "accept" for a no
+ * as well: the form was filled in, and its content holds the no.
  */
 struct value *approval_reply(enum approval_answer answer, enum approval_by by,
 			     const char *hash);

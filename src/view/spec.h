@@ -1,7 +1,8 @@
 /*
  * spec: everything an anchor must know to build one cell and to make its workers. The
  * front makes it from the policy (shape.h) and hands it over in memory or, across an
- * exec, as JSON in a sealed memory file. All strings live in the spec's arena.
+ * exec, as JSON in a sealed memory file. A string belongs to the arena or, in a
+ * specification that was parsed, to that JSON.
  */
 #pragma once
 
@@ -94,7 +95,7 @@ struct cell_spec {
 	int temp_lock; /* the same for `temp`, in the front; the anchor has one of its own */
 	struct sandbox_strength strength; /* that this shape reaches */
 	bool one_call; /* the cell is for one call, which waits while the cell is built */
-	/* the JSON it was parsed from; freeing it would fragment the heap */
+	/* the JSON it was parsed from, which owns strings of this struct; NULL: none */
 	struct value *parsed;
 	/* the guard that the audit after each command compares with (guard.h) */
 	struct guard *guard;

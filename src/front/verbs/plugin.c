@@ -451,7 +451,7 @@ static void find_new(struct check *check, struct buf *before, struct buf *names)
 	*before = after;
 }
 
-/* Ask the plugin of CHECK for SUBCOMMAND. The caller frees the tool's `carried`. */
+/* A tool that asks the plugin of CHECK for SUBCOMMAND. The caller frees `carried`. */
 static struct tool tool_for(const struct check *check, enum run_subcommand subcommand,
 			    int code)
 {

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_arguments: one row is one call and the words it becomes. */
+/* Tests of plugins/run: one row is one call and the words it becomes. */
 #include "../base/unit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_copy: the hash of a whole folder, its copy, and what is refused. */
+/* Tests of plugins/source: the hash of a whole folder, its copy, and what is refused. */
 #include "../base/unit.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_package: agent_plugin.json, well and badly. */
+/* Tests of plugins/source: agent_plugin.json, well and badly. */
 #include "../base/unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_question: what a script asks, as the runtime is asked. */
+/* Tests of plugins/run: what a script asks, as the runtime is asked. */
 #include "../base/unit.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tests of plugins/run_redact: values that a script was given do not come out again. */
+/* Tests of plugins/run: values that a script was given do not come out again. */
 #include "../base/unit.h"
 
 #include <string.h>

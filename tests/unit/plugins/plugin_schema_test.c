@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_schema: what scripts say of themselves, well and badly. */
+/* Tests of plugins/describe: what scripts say of themselves, well and badly. */
 #include "../base/unit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_source: every form of an entry, and the placeholders. */
+/* Tests of plugins/source: every form of an entry, and the placeholders. */
 #include "../base/unit.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Tests of plugins/plugin_trust: the record is kept, and a broken one is no permission. */
+/* Tests of plugins/source: the record is kept, and a broken one is no permission. */
 #include "../base/unit.h"
 
 #include <fcntl.h>
