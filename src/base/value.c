@@ -1184,7 +1184,8 @@ static bool field_set_integer(const struct value_field *field, int64_t wide, voi
 	return true;
 }
 
-bool value_fields(const struct value *object, const struct value_field *fields, void *to)
+bool value_read_fields(const struct value *object, const struct value_field *fields,
+		       void *to)
 {
 	bool all = true;
 

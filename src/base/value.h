@@ -164,7 +164,8 @@ struct value *value_new_fields(const struct value_field *fields, const void *fro
  * OBJECT lacks, or that is of another kind or too large there, stays as it is. False:
  * there was such a member, other than a text that is missing.
  */
-bool value_fields(const struct value *object, const struct value_field *fields, void *to);
+bool value_read_fields(const struct value *object, const struct value_field *fields,
+		       void *to);
 
 /* Append VALUE as JSON text. False when BUF is full. */
 bool value_print(const struct value *value, unsigned flags, struct buf *buf);

@@ -106,7 +106,7 @@ static bool arguments_parse(const struct value *list, struct arena *arena,
 
 	for (size_t i = 0; i < value_count(list); i++) {
 		arguments[i].initial = value_member(value_item(list, i), "initial");
-		if (!value_fields(value_item(list, i), argument_fields, &arguments[i]) ||
+		if (!value_read_fields(value_item(list, i), argument_fields, &arguments[i]) ||
 		    arguments[i].name == NULL)
 			return false;
 	}
@@ -122,7 +122,7 @@ bool run_order_parse(const struct value *carried, struct arena *arena,
 		.environment = value_member(carried, "environment"),
 		.secrets = value_member(carried, "secrets"),
 	};
-	return value_fields(carried, order_fields, order) && order->file != NULL &&
+	return value_read_fields(carried, order_fields, order) && order->file != NULL &&
 	       order->copy != NULL && order->subcommand <= RUN_WORK &&
 	       order->dialect <= PLUGIN_TOOLBOX && order->mode < PLUGIN_MODES &&
 	       value_kind(order->environment) == VALUE_ARRAY &&

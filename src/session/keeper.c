@@ -1662,7 +1662,7 @@ static void sync_done(void *context, struct running *running)
 	struct undo_look_report report = {.strange = -1};
 	struct err err;
 
-	value_fields(running->result.details, undo_look_report_fields, &report);
+	value_read_fields(running->result.details, undo_look_report_fields, &report);
 	call_over(&keeper->look.call, running);
 	keeper->look.tends = false;
 	if (is_lost_once(keeper, running) || !log_settle(keeper, &report)) {

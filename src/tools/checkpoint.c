@@ -1501,7 +1501,7 @@ static void checkpoint_init(struct checkpoint *checkpoint, struct call *call)
 		.nested = value_new_array(),
 		.links = value_new_array(),
 	};
-	value_fields(call->arguments, undo_look_order_fields, &checkpoint->order);
+	value_read_fields(call->arguments, undo_look_order_fields, &checkpoint->order);
 	checkpoint->is_step = wishes(checkpoint, UNDO_LOOK_STEP);
 	undo_list_init(&checkpoint->old);
 	undo_list_init(&checkpoint->now);

@@ -396,7 +396,7 @@ static bool entries_parse(struct cell_spec *spec, const struct value *list)
 	for (size_t i = 0; i < value_count(list); i++) {
 		struct view_entry *entry = spec_add_entry(spec, 0, NULL, NULL);
 
-		if (!value_fields(value_item(list, i), entry_fields, entry) ||
+		if (!value_read_fields(value_item(list, i), entry_fields, entry) ||
 		    entry->path == NULL)
 			return false;
 	}
@@ -409,7 +409,7 @@ static bool roots_parse(struct cell_spec *spec, const struct value *list)
 		spec_add_root(spec, NULL, false, NULL);
 		struct files_root *root = &spec->roots[spec->root_count - 1];
 
-		if (!value_fields(value_item(list, i), root_fields, root) ||
+		if (!value_read_fields(value_item(list, i), root_fields, root) ||
 		    root->path == NULL)
 			return false;
 	}
@@ -444,7 +444,7 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	if (!value_parse(text, 0, &spec->parsed, err))
 		return err_while(err, "the cell's specification");
 	const struct value *object = spec->parsed;
-	return (value_fields(value_member(object, "fields"), spec_fields, spec) &&
+	return (value_read_fields(value_member(object, "fields"), spec_fields, spec) &&
 		spec->workspace != NULL &&
 		entries_parse(spec, value_member(object, "view")) &&
 		roots_parse(spec, value_member(object, "roots")) &&

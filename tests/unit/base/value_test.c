@@ -609,13 +609,13 @@ static void a_struct_is_an_object_and_back(void **state)
 	assert_string_equal(text.data, "{\"text\":\"a\",\"number\":-1,\"large\":1099511627776,"
 				       "\"inner.real\":0.5,\"inner.yes\":true}");
 	buf_fini(&text);
-	assert_true(value_fields(object, sample_fields, &read));
+	assert_true(value_read_fields(object, sample_fields, &read));
 	/* A value of another kind changes nothing. */
-	assert_false(value_fields(wrong, sample_fields, &read));
-	assert_false(value_fields(NULL, sample_fields, &read));
+	assert_false(value_read_fields(wrong, sample_fields, &read));
+	assert_false(value_read_fields(NULL, sample_fields, &read));
 	/* So does a number that the member cannot hold. */
 	value_set_integer(object, "number", INT64_C(1) << 32);
-	assert_false(value_fields(object, sample_fields, &read));
+	assert_false(value_read_fields(object, sample_fields, &read));
 	assert_string_equal(read.text, "a");
 	assert_string_equal(read.none, "stays");
 	assert_int_equal(read.number, -1);
