@@ -185,7 +185,7 @@ bool agents_workspace_trust(const char *workspace, const char *name, struct str 
 	buf_init(&folder, PATH_MAX);
 	buf_init(&source, 2 * PATH_MAX);
 	fine = trust_places(workspace, name, &folder, &source, err) &&
-	       source_trust_record(folder.data, source.data, &trusted, err);
+	       source_trust_record(folder.data, NULL, source.data, &trusted, err);
 	buf_fini(&source);
 	buf_fini(&folder);
 	return fine;

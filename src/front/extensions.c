@@ -404,18 +404,16 @@ bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
 			   const struct value *arguments, struct buf *line)
 {
 	const struct plugin *plugin = plugin_of(plugins->loaded, tool);
+	const struct run_order preview_order = {.subcommand = RUN_PREVIEW,
+						.timeout_s = PREVIEW_S};
 	struct tool_result result;
-	struct run_order order;
 	struct tool preview;
 	struct err err;
 	bool ok;
 
 	if (plugin == NULL || plugin->package->dialect == PLUGIN_TOOLBOX)
 		return false;
-	order = plugin->order;
-	order.subcommand = RUN_PREVIEW;
-	order.timeout_s = PREVIEW_S;
-	preview = run_order_tool(&order, plugin->schema.parameters);
+	preview = plugin_other_tool(plugin, &preview_order);
 	const struct plugin_look look = {.tool = &preview,
 					 .arguments = arguments,
 					 .shown = plugins->loaded->shown};

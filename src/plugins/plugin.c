@@ -138,6 +138,21 @@ static bool tool_make(const struct loading *loading, struct plugin *plugin, stru
 	return true;
 }
 
+struct tool plugin_other_tool(const struct plugin *plugin, const struct run_order *other)
+{
+	struct run_order order = plugin->order;
+
+	order.subcommand = other->subcommand;
+	order.code = other->code;
+	order.late_s = other->late_s;
+	order.timeout_s = other->timeout_s;
+	if (other->subcommand != RUN_TEST)
+		return run_order_tool(&order, plugin->schema.parameters);
+	order.file = other->file;
+	order.copy = other->copy;
+	return run_order_tool(&order, NULL);
+}
+
 static void plugin_free(struct plugin *plugin)
 {
 	plugin_schema_fini(&plugin->schema);
@@ -270,10 +285,8 @@ static bool trust(const struct loading *loading, const struct plugin_source *fro
 			       "it lies where an agent may write. Look at it, "
 			       "then: glovebox plugin trust %s%s",
 			       dialect, source);
-	if (!source_trust_record(host->state, source, &package->content, err))
-		return false;
-	source_trust_prune(host->state, loading->cache);
-	return true;
+	return source_trust_record(host->state, loading->cache, source, &package->content,
+				   err);
 }
 
 /* Find the files of a source of this machine: at its own real PATH. */

@@ -98,6 +98,13 @@ struct plugin {
 	struct tool tool;       /* owns its `carried` */
 };
 
+/*
+ * A tool that starts PLUGIN's script for another subcommand than RUN_WORK. OTHER says
+ * which, with its code and times, and for RUN_TEST with its file and copy; all else is as
+ * in the order of PLUGIN. The caller frees the tool's `carried`.
+ */
+struct tool plugin_other_tool(const struct plugin *plugin, const struct run_order *other);
+
 struct plugins {
 	struct plugin_package **packages;
 	size_t package_count;

@@ -665,7 +665,46 @@ static bool record_write(const char *folder, const struct value *root, struct er
 	return ok;
 }
 
-bool source_trust_record(const char *folder, const char *source,
+static bool is_named(const struct value *root, const char *hash)
+{
+	for (void *at = value_first(root); at != NULL; at = value_next(root, at)) {
+		if (str_is(value_str(value_member(value_at(at), "hash")), hash))
+			return true;
+	}
+	return false;
+}
+
+/* Is NAME that of a copy, or of an incomplete copy whose maker died? */
+static bool is_copy(const char *name)
+{
+	return (strlen(name) == HASH_HEX && hash_is_valid(name)) ||
+	       strncmp(name, "new-", 4) == 0;
+}
+
+/*
+ * Remove the copies below CACHE that the record ROOT does not name and that are older than
+ * thirty days.
+ */
+static void prune(const struct value *root, const char *cache)
+{
+	const time_t oldest = time(NULL) - (time_t)PLUGIN_KEPT_DAYS * 24 * 3600;
+	DIR *copies = cache != NULL ? opendir(cache) : NULL;
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (const struct dirent *at = copies != NULL ? readdir(copies) : NULL;
+	     at != NULL; at = readdir(copies)) {
+		if (is_copy(at->d_name) && !is_named(root, at->d_name) &&
+		    snprintf(path, sizeof(path), "%s/%s", cache, at->d_name) <
+			    (int)sizeof(path) &&
+		    lstat(path, &st) == 0 && st.st_mtime < oldest)
+			fd_folder_remove(path);
+	}
+	if (copies != NULL)
+		(void)closedir(copies);
+}
+
+bool source_trust_record(const char *folder, const char *cache, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err)
 {
 	auto_value struct value *root = NULL;
@@ -686,43 +725,10 @@ bool source_trust_record(const char *folder, const char *source,
 	if (trusted->commit[0] != '\0')
 		value_set_text(entry, "commit", trusted->commit);
 	value_set(root, source, entry);
-	return record_write(folder, root, err);
-}
-
-static bool is_named(const struct value *root, const char *hash)
-{
-	for (void *at = value_first(root); at != NULL; at = value_next(root, at)) {
-		if (str_is(value_str(value_member(value_at(at), "hash")), hash))
-			return true;
-	}
-	return false;
-}
-
-/* Is NAME that of a copy, or of an incomplete copy whose maker died? */
-static bool is_copy(const char *name)
-{
-	return (strlen(name) == HASH_HEX && hash_is_valid(name)) ||
-	       strncmp(name, "new-", 4) == 0;
-}
-
-void source_trust_prune(const char *folder, const char *cache)
-{
-	const time_t oldest = time(NULL) - (time_t)PLUGIN_KEPT_DAYS * 24 * 3600;
-	auto_value struct value *root = NULL;
-	DIR *copies = record_read(folder, &root, NULL) ? opendir(cache) : NULL;
-	char path[PATH_MAX];
-	struct stat st;
-
-	for (const struct dirent *at = copies != NULL ? readdir(copies) : NULL;
-	     at != NULL; at = readdir(copies)) {
-		if (is_copy(at->d_name) && !is_named(root, at->d_name) &&
-		    snprintf(path, sizeof(path), "%s/%s", cache, at->d_name) <
-			    (int)sizeof(path) &&
-		    lstat(path, &st) == 0 && st.st_mtime < oldest)
-			fd_folder_remove(path);
-	}
-	if (copies != NULL)
-		(void)closedir(copies);
+	if (!record_write(folder, root, err))
+		return false;
+	prune(root, cache);
+	return true;
 }
 
 static const char *const keys[] = {"bash_tools", "prompts", "resources",

@@ -103,11 +103,11 @@ struct plugin_trusted {
 bool source_trust_find(const char *folder, const char *source,
 		       struct plugin_trusted *trusted, struct err *err);
 /*
- * Remove the copies below CACHE that no record of FOLDER names and that are older than
+ * Write TRUSTED as the entry of SOURCE in FOLDER's record. Then remove the copies below
+ * CACHE (NULL: there are none) that the record does not name and that are older than
  * thirty days.
  */
-void source_trust_prune(const char *folder, const char *cache);
-bool source_trust_record(const char *folder, const char *source,
+bool source_trust_record(const char *folder, const char *cache, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);
 
 /*

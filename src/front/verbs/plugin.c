@@ -455,14 +455,14 @@ static void find_new(struct check *check, struct buf *before, struct buf *names)
 static struct tool tool_for(const struct check *check, enum run_subcommand subcommand,
 			    int code)
 {
-	struct run_order order = check->plugin->order;
+	const struct plugin *plugin = check->plugin;
+	const struct run_order order = {.subcommand = subcommand,
+					.code = code,
+					.late_s = code == LATE_CODE ? plugin->order.timeout_s
+								    : 0,
+					.timeout_s = LOOK_SECONDS};
 
-	order.subcommand = subcommand;
-	order.code = code;
-	if (code == LATE_CODE)
-		order.late_s = order.timeout_s;
-	order.timeout_s = LOOK_SECONDS;
-	return run_order_tool(&order, check->plugin->schema.parameters);
+	return plugin_other_tool(plugin, &order);
 }
 
 static void check_preview(struct check *check, struct buf *names)
@@ -611,7 +611,10 @@ static void add_passed(struct str text, struct buf *words)
 static void play_test(struct check *check, const char *file, const char *copy)
 {
 	const struct plugins *loaded = check->plugins.loaded;
-	struct run_order order = check->plugin->order;
+	const struct run_order order = {.subcommand = RUN_TEST,
+					.file = file,
+					.copy = copy,
+					.timeout_s = TEST_SECONDS};
 	auto_value struct value *nothing = value_new_object();
 	auto_free struct shape_shown *shown =
 		memory_array(loaded->package_count + 2, sizeof(*shown));
@@ -620,11 +623,7 @@ static void play_test(struct check *check, const char *file, const char *copy)
 	struct buf what, words;
 	struct err err = {0};
 
-	order.subcommand = RUN_TEST;
-	order.file = file;
-	order.copy = copy;
-	order.timeout_s = TEST_SECONDS;
-	struct tool tool = run_order_tool(&order, NULL);
+	struct tool tool = plugin_other_tool(check->plugin, &order);
 	const struct plugin_look look = {.tool = &tool, .arguments = nothing, .shown = shown};
 	/* The view shows packages already as a whole. */
 	for (size_t i = 0; i < loaded->package_count; i++)

@@ -22,8 +22,8 @@ static void what_is_recorded_is_found(void **state)
 	(void)snprintf(below, sizeof(below), "%s/state", folder);
 	assert_true(source_trust_find(below, "/p", &found, &err));
 	assert_string_equal(found.hash, "");
-	assert_true(source_trust_record(below, "/p", &one, &err));
-	assert_true(source_trust_record(below, "https://h/x#v1", &two, &err));
+	assert_true(source_trust_record(below, below, "/p", &one, &err));
+	assert_true(source_trust_record(below, NULL, "https://h/x#v1", &two, &err));
 	assert_true(source_trust_find(below, "/p", &found, &err));
 	assert_string_equal(found.hash, "aa");
 	assert_true(source_trust_find(below, "https://h/x#v1", &found, &err));
@@ -64,17 +64,17 @@ static void only_old_copies_that_nobody_names_are_removed(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(one.hash, sizeof(one.hash), "%s", named);
-	assert_true(source_trust_record(folder, "/p", &one, &err));
+	assert_true(source_trust_record(folder, folder, "/p", &one, &err));
 	for (size_t i = 0; names[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(mkdir(path, 0700), 0);
 	}
-	source_trust_prune(folder, folder);
+	assert_true(source_trust_record(folder, folder, "/p", &one, &err));
 	for (size_t i = 0; names[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 	}
-	source_trust_prune(folder, folder);
+	assert_true(source_trust_record(folder, folder, "/p", &one, &err));
 	for (size_t i = 0; names[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(access(path, F_OK) == 0, i == 0 || i == 3);
