@@ -693,24 +693,14 @@ void cell_set_audit_due(struct cell *cell, bool due)
 	pending_set_audit_due(cell->record.pending, cell->record.audit_due);
 }
 
-void cell_give_journal(struct cell *cell, struct pending_journal *journal)
+void cell_hold_log(struct cell *cell, int fd, struct pending_log *log)
 {
-	pending_give(cell->record.pending, &cell->spec, journal);
+	pending_hold(cell->record.pending, &cell->spec, fd, log);
 }
 
-void cell_take_back_journal(struct cell *cell, struct pending_journal *journal)
+void cell_drop_log(struct cell *cell, struct pending_log *log)
 {
-	pending_take_back(cell->record.pending, journal);
-}
-
-const struct value *cell_unfinished(const struct cell *cell)
-{
-	return pending_writes(cell->record.pending);
-}
-
-void cell_mended(struct cell *cell)
-{
-	pending_mended(cell->record.pending, &cell->spec);
+	pending_drop(cell->record.pending, log);
 }
 
 struct pending *cell_pending(const struct cell *cell)
@@ -729,9 +719,13 @@ void cell_hold_guard(void *record, const char *folder, const char *workspace,
 bool cell_has_granted(void *record)
 {
 	const struct cell_record *made = record;
-	const struct value *roots = NULL;
+	const struct pending_left_log *log;
 
-	return pending_granted(made->pending, &roots) != NULL;
+	for (size_t i = 0; (log = pending_left(made->pending, i)) != NULL; i++) {
+		if (value_count(log->granted) > 0)
+			return true;
+	}
+	return false;
 }
 
 void cell_record_close(struct cell_record *record)

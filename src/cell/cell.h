@@ -169,14 +169,11 @@ bool cell_audit_due(const struct cell *cell);
 void cell_set_audit_due(struct cell *cell, bool due);
 
 /*
- * cell_give_journal gives a journal to a call that writes; cell_take_back_journal takes
- * it back after the call. cell_unfinished returns the writes that dead fronts left
- * unfinished; cell_mended notes that a worker has finished them (pending.h).
+ * The log FD of a call that writes is held for the next front (pending_hold) until
+ * cell_drop_log; FD -1: make one.
  */
-void cell_give_journal(struct cell *cell, struct pending_journal *journal);
-void cell_take_back_journal(struct cell *cell, struct pending_journal *journal);
-const struct value *cell_unfinished(const struct cell *cell);
-void cell_mended(struct cell *cell);
+void cell_hold_log(struct cell *cell, int fd, struct pending_log *log);
+void cell_drop_log(struct cell *cell, struct pending_log *log);
 struct pending *cell_pending(const struct cell *cell);
 
 /* The reason why no worker can be made any more; NULL while workers can be made. */

@@ -1,7 +1,7 @@
 /*
  * pending: a file that its front holds locked. It contains two lines of JSON: the guard
- * and, after the first write, the rights. The journals lie beside it; their names are its
- * name and a number.
+ * and, after the first write, the rights. The logs lie beside it; their names are its name
+ * and a number.
  */
 
 #include "cell/pending.h"
@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
-#include "files/place.h"
+#include "files/record.h"
 #include "files/rights.h"
 #include "guard/guard.h"
 #include "view/spec.h"
@@ -59,23 +59,18 @@ struct pending {
 	int folder, fd;
 	char name[PENDING_NAME];
 	bool due, has_rights;
-	unsigned last;               /* journal made last */
-	struct pending_journal idle; /* the journal that the next call gets */
-	struct pending_left *left;   /* the files of dead fronts */
+	unsigned last;             /* number of the last log */
+	unsigned held;             /* how many logs have a name */
+	struct pending_left *left; /* the files of dead fronts */
 	size_t left_count;
-	/* the writes of sets that meet folders granted by a person */
-	struct value *granted;
-	struct value *granted_roots; /* and these folders */
-	/* the allowed writes of the journals of dead fronts; NULL: none */
-	struct value *writes;
-	int64_t sets;    /* number of journals taken over */
-	bool keeps_left; /* some writes could not be finished in this session */
+	struct pending_left_log *logs; /* their unfinished logs */
+	size_t log_count;
 };
 
 /* Takes over the files that dead fronts left. */
 
 enum {
-	NAMES_MAX = 4096, /* of one project; further ones are ignored */
+	NAMES_MAX = 4096, /* of one project; further ones are for a later session */
 	/*
 	 * An empty file belongs to a front that is just starting, or that died while
 	 * starting.
@@ -87,18 +82,21 @@ enum {
 	 */
 	WORKER_END_MS = 5000,
 	WORKER_END_STEP_MS = 2,
+	/* The time in which the kernel ends a front that was killed a moment ago. */
+	FRONT_END_MS = 300,
 };
 
-static bool is_journal_of(const char *name, const char *record)
+static bool is_log_of(const char *name, const char *record)
 {
 	size_t size = strlen(record);
 
 	return strncmp(name, record, size) == 0 && name[size] == '.';
 }
 
-/* The names in FOLDER that belong to PROJECT. */
-static size_t names_read(int folder, const char *project, struct pending_name **names)
+/* The names in FOLDER that begin with PREFIX: a project, or the name of a front's file. */
+static size_t names_read(int folder, const char *prefix, struct pending_name **names)
 {
+	const size_t size = strlen(prefix);
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	size_t count = 0, room = 0;
@@ -110,7 +108,7 @@ static size_t names_read(int folder, const char *project, struct pending_name **
 	}
 	for (const struct dirent *at = readdir(list); at != NULL && count < NAMES_MAX;
 	     at = readdir(list)) {
-		if (strncmp(at->d_name, project, PENDING_PROJECT_DIGITS) != 0 ||
+		if (strncmp(at->d_name, prefix, size) != 0 ||
 		    strlen(at->d_name) >= PENDING_NAME)
 			continue;
 		if (count == room) {
@@ -123,138 +121,89 @@ static size_t names_read(int folder, const char *project, struct pending_name **
 	return count;
 }
 
+static bool has_logs(int folder, const char *name)
+{
+	struct pending_name *names;
+	bool has = false;
+
+	for (size_t i = names_read(folder, name, &names); !has && i > 0; i--)
+		has = is_log_of(names[i - 1].text, name);
+	free(names);
+	return has;
+}
+
 /*
  * Open and lock the file of an earlier front. -1 when another process holds it or it is
- * gone.
+ * gone. A front that was killed while it put back the writes in these logs may hold the
+ * file for a moment.
  */
 static int open_left(int folder, const char *name, struct stat *st)
 {
 	auto_close int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	const int64_t deadline = clock_now_ms() + FRONT_END_MS;
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, st) < 0 ||
-	    st->st_nlink == 0)
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_now_ms() >= deadline || !has_logs(folder, name))
+			return -1;
+		(void)poll(NULL, 0, WORKER_END_STEP_MS);
+	}
+	if (fd < 0 || fstat(fd, st) < 0 || st->st_nlink == 0)
 		return -1;
 	return fd_take(&fd);
 }
 
-/* Do RIGHTS allow the write that ROW, of a journal, describes? */
-static bool is_allowed(const struct rights *rights, const struct value *row)
+/* A log that is being read. */
+struct log_look {
+	const struct value *roots; /* that were granted to its session */
+	struct value *met;         /* those in which it writes */
+};
+
+static bool look_note(void *context, const struct undo_note *note)
 {
-	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
-	auto_free char *name = path_of_key(value_text(value_member(row, "name")));
-	struct buf path;
-	bool allowed;
+	struct log_look *look = context;
 
-	if (folder == NULL || name == NULL || folder[0] != '/')
-		return false;
-	buf_init(&path, PATH_MAX);
-	allowed = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
-		  buf_addf(&path, "%s%s", folder[1] != '\0' ? "/" : "", name) &&
-		  rights_may_write(rights, path.data);
-	buf_fini(&path);
-	return allowed;
-}
+	for (size_t i = 0; note->path.size > 0 && i < value_count(look->roots); i++) {
+		struct value *root = value_item(look->roots, i);
+		auto_free char *path = path_of_key(value_text(value_member(root, "path")));
+		bool known = path == NULL || !path_within(note->path.data, path);
 
-/* Find the folder among ROOTS, of a record, that contains FOLDER; NULL: none. */
-static struct value *granted_of(const struct value *roots, const char *folder)
-{
-	for (size_t i = 0; i < value_count(roots); i++) {
-		auto_free char *path =
-			path_of_key(value_text(value_member(value_item(roots, i), "path")));
-
-		if (path != NULL && path_within(folder, path))
-			return value_item(roots, i);
+		for (size_t j = 0; !known && j < value_count(look->met); j++)
+			known = value_item(look->met, j) == root;
+		if (!known)
+			value_append(look->met, value_ref(root));
 	}
-	return NULL;
+	return true;
 }
 
-/*
- * Does ROW describe a write in a folder that a person had granted? *ROOT becomes that
- * folder.
- */
-static bool is_granted(const struct value *roots, const struct value *row,
-		       struct value **root)
+static void log_add(struct pending *pending, struct pending_left_log log)
 {
-	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
-	const char *name = value_text(value_member(row, "name"));
-	struct buf path;
-	bool granted;
-
-	if (folder == NULL || folder[0] != '/' || name == NULL || path_names_git(name))
-		return false;
-	buf_init(&path, PATH_MAX);
-	granted = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
-		  /* A file tool may never write the files of git, wherever they lie. */
-		  !path_names_git(folder);
-	*root = granted ? granted_of(roots, folder) : NULL;
-	buf_fini(&path);
-	return *root != NULL;
+	pending->logs =
+		memory_grow(pending->logs, pending->log_count + 1, sizeof(*pending->logs));
+	pending->logs[pending->log_count++] = log;
 }
 
-/* Append ROW to LIST and mark it with SET, the number of its journal. */
-static void list_add(struct value **list, struct value *row, int64_t set)
+/* Take the log NAME when a write in it has no end. */
+static void take_log(struct pending *pending, const char *name,
+		     const struct value *rights, const struct value *roots)
 {
-	if (*list == NULL)
-		*list = value_new_array();
-	value_set_integer(row, JOURNAL_SET, set);
-	value_append(*list, value_ref(row));
-}
+	auto_close int fd = openat(pending->folder, name, O_RDWR | O_CLOEXEC);
+	struct log_look look = {.roots = roots, .met = value_new_array()};
+	struct undo_reader reader = {.note = look_note, .context = &look};
 
-static void root_add(struct pending *pending, struct value *root)
-{
-	if (pending->granted_roots == NULL)
-		pending->granted_roots = value_new_array();
-	for (size_t i = 0; i < value_count(pending->granted_roots); i++) {
-		if (value_equal(value_item(pending->granted_roots, i), root))
-			return;
+	/* Of a log that does not hold together, the part before the break counts. */
+	if (fd >= 0)
+		(void)undo_log_read(&reader, fd, NULL);
+	if (!reader.unfinished) {
+		value_free(look.met);
+		return;
 	}
-	value_append(pending->granted_roots, value_ref(root));
-}
-
-/*
- * When a set has a write in a granted folder, the whole set waits for a worker that sees
- * this folder. The rights may name the folder as well, when they were noted after the
- * grant.
- */
-static bool take_granted(struct pending *pending, struct value *rows,
-			 const struct rights *rights, const struct value *roots)
-{
-	struct value *root = NULL;
-	bool meets = false;
-
-	for (size_t i = 0; i < value_count(rows); i++) {
-		const struct value *row = value_item(rows, i);
-
-		if (!is_granted(roots, row, &root))
-			continue;
-		root_add(pending, root);
-		meets = true;
-	}
-	for (size_t i = 0; meets && i < value_count(rows); i++) {
-		struct value *row = value_item(rows, i);
-
-		if (is_allowed(rights, row) || is_granted(roots, row, &root))
-			list_add(&pending->granted, row, pending->sets);
-	}
-	return meets;
-}
-
-/* Take the writes of the journal NAME that the rights of its front, or ROOTS, allowed. */
-static void take_journal(struct pending *pending, const char *name,
-			 const struct rights *rights, const struct value *roots)
-{
-	auto_close int fd =
-		openat(pending->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	auto_value struct value *rows = fd >= 0 ? place_unfinished(fd) : NULL;
-
-	if (!take_granted(pending, rows, rights, roots)) {
-		for (size_t i = 0; i < value_count(rows); i++) {
-			if (is_allowed(rights, value_item(rows, i)))
-				list_add(&pending->writes, value_item(rows, i),
-					 pending->sets);
-		}
-	}
-	pending->sets++;
+	/* While this lock is held, no other session tidies the step away. */
+	(void)flock(fd, LOCK_SH | LOCK_NB);
+	log_add(pending, (struct pending_left_log){
+				 .fd = fd_take(&fd),
+				 .rights = value_copy(rights),
+				 .granted = look.met,
+			 });
 }
 
 /* Read the lines after the guard: the rights and the granted folders. */
@@ -278,10 +227,10 @@ static void lines_take(struct str rest, struct value **rights, struct value *roo
 	}
 }
 
-/* Does the worker that writes the journal NAME end before DEADLINE? Waits until then. */
+/* Does the worker that writes the log NAME end before DEADLINE? Waits until then. */
 static bool worker_has_ended(int folder, const char *name, int64_t deadline)
 {
-	auto_close int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
 
 	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (clock_now_ms() >= deadline)
@@ -298,7 +247,7 @@ static bool workers_have_ended(int folder, const char *record,
 	bool ended = true;
 
 	for (size_t i = 0; ended && i < count; i++)
-		ended = !is_journal_of(names[i].text, record) ||
+		ended = !is_log_of(names[i].text, record) ||
 			worker_has_ended(folder, names[i].text, deadline);
 	return ended;
 }
@@ -307,9 +256,9 @@ static bool workers_have_ended(int folder, const char *record,
  * Take over the file NAME of a dead front: GUARD becomes the guard with which that front
  * began. False when there is nothing to take over.
  */
-static bool take_over(struct pending *pending, const char *name,
-		      const struct pending_name *names, size_t count, struct guard *guard)
+static bool take_over(struct pending *pending, const char *name, struct guard *guard)
 {
+	struct pending_name *names;
 	struct stat st;
 	auto_close int fd = open_left(pending->folder, name, &st);
 	auto_value struct value *earlier = NULL, *rights = NULL;
@@ -324,8 +273,13 @@ static bool take_over(struct pending *pending, const char *name,
 			(void)unlinkat(pending->folder, name, 0);
 		return false;
 	}
-	if (!workers_have_ended(pending->folder, name, names, count))
+	/* While this process holds the lock, nobody else changes the logs of that front. */
+	const size_t count = names_read(pending->folder, name, &names);
+	if (!workers_have_ended(pending->folder, name, names, count)) {
+		log_add(pending, (struct pending_left_log){.fd = -1});
+		free(names);
 		return false;
+	}
 	buf_init(&text, PENDING_MAX);
 	if (!fd_read_all(fd, &text, name, NULL))
 		buf_clear(&text);
@@ -336,12 +290,11 @@ static bool take_over(struct pending *pending, const char *name,
 	struct guard *before = guard_parse(earlier);
 	guard_take_earlier(guard, before);
 	guard_free(before);
-	struct rights *allowed = rights_read(rights);
 	for (size_t i = 0; i < count; i++) {
-		if (is_journal_of(names[i].text, name))
-			take_journal(pending, names[i].text, allowed, roots);
+		if (is_log_of(names[i].text, name))
+			take_log(pending, names[i].text, rights, roots);
 	}
-	rights_free(allowed);
+	free(names);
 	buf_fini(&text);
 	pending->left = memory_grow(pending->left, pending->left_count + 1,
 				    sizeof(*pending->left));
@@ -353,7 +306,7 @@ static bool take_over(struct pending *pending, const char *name,
 
 /*
  * Take over the files of PROJECT that dead fronts left: their locked files become `left`,
- * their writes `writes` or `granted`, and GUARD the guard with which they began.
+ * their unfinished logs `logs`, and GUARD the guard with which they began.
  */
 static void pending_take_over(struct pending *pending, const char *project,
 			      struct guard *guard)
@@ -364,12 +317,12 @@ static void pending_take_over(struct pending *pending, const char *project,
 	for (size_t i = 0; i < count; i++) {
 		char *dot = strchr(names[i].text, '.');
 		if (dot == NULL) {
-			(void)take_over(pending, names[i].text, names, count, guard);
+			(void)take_over(pending, names[i].text, guard);
 			continue;
 		}
 		/*
-		 * Remove a journal without the file of its front. That file is made
-		 * before its journals and removed after them.
+		 * Remove the name of a log without the file of its front. That file is
+		 * made before the names of its logs and removed after them.
 		 */
 		*dot = '\0';
 		bool alone = faccessat(pending->folder, names[i].text, F_OK, 0) < 0;
@@ -381,16 +334,16 @@ static void pending_take_over(struct pending *pending, const char *project,
 }
 
 /*
- * Remove the journals of NAME before NAME itself: without NAME nobody would look for
- * them.
+ * Remove the names of the logs of NAME before NAME itself: without NAME nobody would look
+ * for them.
  */
-static void remove_journals(int folder, const char *name)
+static void remove_logs(int folder, const char *name)
 {
 	struct pending_name *names;
 	size_t count = names_read(folder, name, &names);
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_journal_of(names[i].text, name))
+		if (is_log_of(names[i].text, name))
 			(void)unlinkat(folder, names[i].text, 0);
 	}
 	free(names);
@@ -403,7 +356,7 @@ static void pending_remove_left(struct pending *pending, bool remove)
 		struct pending_left *left = &pending->left[i];
 
 		if (remove) {
-			remove_journals(pending->folder, left->name.text);
+			remove_logs(pending->folder, left->name.text);
 			(void)unlinkat(pending->folder, left->name.text, 0);
 		}
 		fd_close(&left->fd);
@@ -413,53 +366,24 @@ static void pending_remove_left(struct pending *pending, bool remove)
 	pending->left_count = 0;
 }
 
-const struct value *pending_writes(const struct pending *pending)
+const struct pending_left_log *pending_left(const struct pending *pending, size_t index)
 {
-	return pending != NULL ? pending->writes : NULL;
+	return pending != NULL && index < pending->log_count ? &pending->logs[index] : NULL;
 }
 
-/* May the cell of SPEC finish all of WRITES? */
-static bool may_mend(const struct value *writes, const struct cell_spec *spec)
-{
-	auto_value struct value *text = spec_rights(spec);
-	struct rights *rights = rights_read(text);
-	bool may = true;
-
-	for (size_t i = 0; may && i < value_count(writes); i++)
-		may = is_allowed(rights, value_item(writes, i));
-	rights_free(rights);
-	return may;
-}
-
-void pending_mended(struct pending *pending, const struct cell_spec *spec)
-{
-	if (pending == NULL || pending->writes == NULL)
-		return;
-	/*
-	 * Finishing a finished write again changes nothing, so the files may stay for
-	 * another session.
-	 */
-	pending->keeps_left = pending->keeps_left || !may_mend(pending->writes, spec);
-	value_free(pending->writes);
-	pending->writes = NULL;
-	if (pending->granted == NULL)
-		pending_remove_left(pending, !pending->keeps_left);
-}
-
-const struct value *pending_granted(const struct pending *pending, const struct value **roots)
+void pending_mended(struct pending *pending, bool all)
 {
 	if (pending == NULL)
-		return NULL;
-	*roots = pending->granted_roots;
-	return pending->granted;
-}
-
-void pending_granted_mended(struct pending *pending)
-{
-	value_free(pending->granted);
-	pending->granted = NULL;
-	if (pending->writes == NULL)
-		pending_remove_left(pending, !pending->keeps_left);
+		return;
+	for (size_t i = 0; i < pending->log_count; i++) {
+		fd_close(&pending->logs[i].fd);
+		value_free(pending->logs[i].rights);
+		value_free(pending->logs[i].granted);
+	}
+	free(pending->logs);
+	pending->logs = NULL;
+	pending->log_count = 0;
+	pending_remove_left(pending, all);
 }
 
 static bool add_line(int fd, const struct value *value)
@@ -495,7 +419,7 @@ struct pending *pending_open(const char *folder, const char *workspace,
 	struct pending *pending = memory_alloc(sizeof(*pending));
 	char project[HASH_HEX + 1];
 
-	*pending = (struct pending){.fd = -1, .idle = {.fd = -1}};
+	*pending = (struct pending){.fd = -1};
 	hash_text(str_of(workspace), project);
 	project[PENDING_PROJECT_DIGITS] = '\0';
 	pending->folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -512,7 +436,7 @@ struct pending *pending_open(const char *folder, const char *workspace,
 			 * between loses nothing.
 			 */
 			pending->due = *due;
-			if (pending->writes == NULL && pending->granted == NULL)
+			if (pending->log_count == 0)
 				pending_remove_left(pending, true);
 			return pending;
 		}
@@ -548,35 +472,32 @@ void pending_set_audit_due(struct pending *pending, bool due)
 		pending->due = due;
 }
 
-static void journal_remove(struct pending *pending, struct pending_journal *journal)
+void pending_drop(struct pending *pending, struct pending_log *log)
 {
 	char name[2 * PENDING_NAME];
 
-	if (pending != NULL && journal->fd >= 0 && journal->number > 0) {
-		(void)snprintf(name, sizeof(name), "%s.%u", pending->name, journal->number);
+	if (pending != NULL && log->number > 0) {
+		(void)snprintf(name, sizeof(name), "%s.%u", pending->name, log->number);
 		(void)unlinkat(pending->folder, name, 0);
+		pending->held--;
 	}
-	fd_close(&journal->fd);
+	*log = (struct pending_log){.fd = -1};
 }
 
 void pending_close(struct pending *pending)
 {
 	if (pending == NULL)
 		return;
-	journal_remove(pending, &pending->idle);
-	if (pending->fd >= 0 && !pending->due)
+	if (pending->fd >= 0 && !pending->due && pending->held == 0)
 		(void)unlinkat(pending->folder, pending->name, 0);
-	/* Leave unfinished writes for the next session. */
-	pending_remove_left(pending, false);
-	value_free(pending->writes);
-	value_free(pending->granted);
-	value_free(pending->granted_roots);
+	/* Leave unfinished logs for the next session. */
+	pending_mended(pending, false);
 	fd_close(&pending->fd);
 	fd_close(&pending->folder);
 	free(pending);
 }
 
-/* Write the rights to disk once. Without them nobody could finish a write. */
+/* Write the rights to disk once. Without them nobody could put a write back. */
 static bool rights_write(struct pending *pending, const struct cell_spec *spec)
 {
 	if (!pending->has_rights) {
@@ -608,46 +529,46 @@ void pending_grant(struct pending *pending, const char *path, const struct stat 
 		(void)(add_line(pending->fd, line) && fdatasync(pending->fd) == 0);
 }
 
-void pending_give(struct pending *pending, const struct cell_spec *spec,
-		  struct pending_journal *journal)
+/*
+ * Give FD the name NAME. A log on another file system, or on one that has no hard links,
+ * gets a symbolic link instead: only fronts can write in this folder.
+ */
+static bool log_link(const struct pending *pending, int fd, const char *name)
+{
+	struct buf path;
+	bool linked = fd_link(fd, pending->folder, name);
+
+	if (linked)
+		return true;
+	buf_init(&path, PATH_MAX);
+	linked = errno != EEXIST && fd_real_path(fd, &path) &&
+		 access(path.data, F_OK) == 0 &&
+		 symlinkat(path.data, pending->folder, name) == 0;
+	buf_fini(&path);
+	return linked;
+}
+
+void pending_hold(struct pending *pending, const struct cell_spec *spec, int fd,
+		  struct pending_log *log)
 {
 	char name[2 * PENDING_NAME];
 
-	*journal = (struct pending_journal){.fd = -1};
-	if (pending != NULL && pending->idle.fd >= 0) {
-		*journal = pending->idle;
-		pending->idle.fd = -1;
-		return;
-	}
+	*log = (struct pending_log){.fd = fd};
 	if (pending != NULL && rights_write(pending, spec)) {
-		journal->number = ++pending->last;
-		(void)snprintf(name, sizeof(name), "%s.%u", pending->name, journal->number);
-		journal->fd =
-			openat(pending->folder, name,
-			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (journal->fd >= 0)
-			(void)flock(journal->fd, LOCK_EX | LOCK_NB);
+		(void)snprintf(name, sizeof(name), "%s.%u", pending->name, ++pending->last);
+		if (fd < 0)
+			log->fd = openat(pending->folder, name,
+					 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+					 0600);
+		if (fd < 0 ? log->fd >= 0 : log_link(pending, fd, name))
+			log->number = pending->last;
+		else if (fd >= 0)
+			log->fd = -1;
+		pending->held += log->number > 0;
 	}
-	if (journal->fd < 0)
-		*journal = (struct pending_journal){
-			.fd = memfd_create("glovebox-journal", MFD_CLOEXEC)};
-}
-
-void pending_take_back(struct pending *pending, struct pending_journal *journal)
-{
-	struct stat st;
-
-	if (journal->fd < 0)
-		return;
-	/*
-	 * A journal that is not empty holds more than its call should have left. Do not
-	 * reuse it.
-	 */
-	if (pending != NULL && journal->number > 0 && pending->idle.fd < 0 &&
-	    fstat(journal->fd, &st) == 0 && st.st_size == 0) {
-		pending->idle = *journal;
-		journal->fd = -1;
-		return;
-	}
-	journal_remove(pending, journal);
+	if (fd < 0 && log->fd < 0)
+		log->fd = memfd_create("glovebox-log", MFD_CLOEXEC);
+	/* Together with the store's own lock: both keep a successor away. */
+	if (log->fd >= 0)
+		(void)flock(log->fd, LOCK_SH | LOCK_NB);
 }

@@ -1,26 +1,29 @@
 /*
  * pending: keeps the work that a session leaves when its front dies: the audit of what
- * its commands left behind (guard.h), and the writes that its workers had begun. The
+ * its commands left behind (guard.h), and the logs of the calls that were writing. The
  * files lie in the user's state folder, and only fronts can name them. A file that no
  * process holds locked belongs to a dead front, and the next session of the workspace
  * takes it over.
  *
- * A worker outlives its killed front for a moment, and may finish a step of its write in
- * that time. The journal is therefore locked until both have closed it: the lock belongs
- * to the open file, which they share. A session that finds it locked waits, and leaves
- * the dead front's files to a later session when the worker does not end in time.
+ * A worker gets one file that is named here, open: the log of its call (record.h), which
+ * is a step of undo as well. It has a name in this folder as long as the call goes on, so
+ * that a log whose session died is found without a look at all steps. The log cannot be
+ * trusted, because an attacker may have taken the worker over. So the front stores
+ * separately what the session was allowed to write, and a later session, which may have
+ * more rights, puts back only writes that the earlier session was allowed to make.
  *
- * A worker gets one of these files, open: the journal of its call (place.h). The
- * journal cannot be trusted, because an attacker may have taken the worker over. So the
- * front stores separately what the session was allowed to write. A later session, which
- * may have more rights, finishes only writes that the earlier session was allowed to
- * make.
+ * A worker outlives its killed front for a moment, and may go on with its write in that
+ * time. The log is therefore locked until both have closed it: the lock belongs to the
+ * open file, which they share. A session that finds it locked waits. When the worker does
+ * not end in time, the dead front's files stay for a later session, and this session must
+ * not begin: the worker may still write.
  */
 #pragma once
 
 #include "base/value.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 struct cell_spec;
@@ -45,42 +48,48 @@ void pending_close(struct pending *pending); /* NULL is fine */
  */
 bool pending_is_held(const char *folder, const char *hash);
 
-/* Writes that dead fronts left unfinished, for place_finish; NULL: none. */
-const struct value *pending_writes(const struct pending *pending);
+/* The log of a call. */
+struct pending_log {
+	int fd;          /* borrowed; -1: none */
+	unsigned number; /* of its name in the folder; 0: it has none */
+};
 /*
- * A worker in the cell of SPEC has finished the writes that this cell may make. The
- * others stay for a later session.
+ * Give the log FD of a call in the cell of SPEC a name in the folder, and keep the rights of
+ * SPEC with it. FD -1: make a file for the log, which the caller closes. When PENDING is
+ * NULL, or the rights or a new file cannot be written, the log has no name, or lies in
+ * memory: then only the death of the worker can be repaired. When FD can be given no name,
+ * LOG gets no descriptor, with errno: the call must not write.
  */
-void pending_mended(struct pending *pending, const struct cell_spec *spec);
+void pending_hold(struct pending *pending, const struct cell_spec *spec, int fd,
+		  struct pending_log *log);
+/*
+ * The call is over, and so are all writes in its log, which loses the name. A log that is
+ * not dropped is left to the next session.
+ */
+void pending_drop(struct pending *pending, struct pending_log *log);
+
+/* A log that a dead front left, in which a write has no end. */
+struct pending_left_log {
+	int fd; /* -1: its worker has not ended, and nothing can be done about it now */
+	struct value *rights; /* for place_put_back */
+	/*
+	 * the folders in which a person let its session write, as far as the write is in
+	 * one of them: objects with `path` and `file` (as pending_file prints it)
+	 */
+	struct value *granted;
+};
+/* The log INDEX; NULL: there are no more. */
+const struct pending_left_log *pending_left(const struct pending *pending, size_t index);
+/*
+ * Somebody has worked off the logs that this session can work off. ALL: nothing is left
+ * to do, so the dead fronts' files go; else they stay for a later session.
+ */
+void pending_mended(struct pending *pending, bool all);
 
 /*
  * Note that a person lets the session write the folder ROOT at PATH, so that a later
- * session may finish the writes that are begun there.
+ * session may put back the writes that are begun there.
  */
 void pending_grant(struct pending *pending, const char *path, const struct stat *root);
-/*
- * Returns the writes of dead fronts that meet such folders, for a worker that sees them;
- * NULL: none. *ROOTS are the folders, as objects with `path` and `file` (as pending_file
- * prints it). pending_granted_mended: these writes are finished, or can never be.
- */
-const struct value *pending_granted(const struct pending *pending,
-				    const struct value **roots);
-void pending_granted_mended(struct pending *pending);
-
 enum { PENDING_FILE = 48 };
 void pending_file(const struct stat *st, char text[PENDING_FILE]);
-
-/* The journal of one call. */
-struct pending_journal {
-	int fd; /* -1: none */
-	unsigned number;
-};
-/*
- * Give a journal to a call in the cell of SPEC, and keep the rights of SPEC with it. When
- * PENDING is NULL or no file can be made, the journal lies in memory: then only the death
- * of the worker can be repaired.
- */
-void pending_give(struct pending *pending, const struct cell_spec *spec,
-		  struct pending_journal *journal);
-/* The call is over, and all writes in its journal are done. */
-void pending_take_back(struct pending *pending, struct pending_journal *journal);

@@ -25,7 +25,7 @@ enum call_flag {
 	CALL_AUDITS = 4,
 	CALL_KEEPS_MEMORY = 8,
 	CALL_KEEPS_PIDS = 16,
-	CALL_HAS_JOURNAL = 32,
+	CALL_HAS_LOG = 32,
 	CALL_TERSE = 64,
 	CALL_ALONE = 128,
 	CALL_WHOLE = 256, /* how far the audit reaches */
@@ -38,7 +38,7 @@ struct call_head {
 	int64_t quiet_ns;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
-	uint32_t log; /* number of the undo log for the call; 0: none */
+	uint32_t log; /* number of the log of the call; 0: it is no step */
 	uint32_t zero;
 };
 
@@ -58,7 +58,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->audits ? CALL_AUDITS : 0U) |
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
-			 (call->has_journal ? CALL_HAS_JOURNAL : 0U) |
+			 (call->has_log ? CALL_HAS_LOG : 0U) |
 			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U) |
 			 (call->reach == GUARD_PART ? CALL_WHOLE : 0U) |
 			 (call->reach == GUARD_UNDO ? CALL_ALL : 0U),
@@ -101,7 +101,7 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 	       frame_take_value(parts[CALL_CARRIED], VALUE_OBJECT, &call->carried, err) &&
 	       frame_take_value(parts[CALL_PLAN], VALUE_ARRAY, &call->plan, err) &&
 	       frame_take_value(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
-	       frame_take_value(parts[CALL_UNFINISHED], VALUE_ARRAY, &call->unfinished,
+	       frame_take_value(parts[CALL_UNFINISHED], VALUE_OBJECT, &call->unfinished,
 				err) &&
 	       nested_take(parts[CALL_NESTED], call, err);
 }
@@ -130,7 +130,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.audits = (head.flags & CALL_AUDITS) != 0,
 		.keeps_memory = (head.flags & CALL_KEEPS_MEMORY) != 0,
 		.keeps_pids = (head.flags & CALL_KEEPS_PIDS) != 0,
-		.has_journal = (head.flags & CALL_HAS_JOURNAL) != 0,
+		.has_log = (head.flags & CALL_HAS_LOG) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
 		.alone = (head.flags & CALL_ALONE) != 0,
 		.reach = (head.flags & CALL_ALL) != 0     ? GUARD_UNDO

@@ -32,10 +32,9 @@ struct wire_call {
 	/* there is no other call: the worker may stay awake for the next one */
 	bool alone;
 	bool terse;   /* details may be left out of the result (session.h) */
-	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
-	/* its journal (pending.h) is the last descriptor */
-	bool has_journal;
-	bool audits; /* audit first what an earlier call may have left (guard.h) */
+	bool has_log; /* its log (record.h) is the first descriptor */
+	uint32_t log; /* number of the log; 0: it is no step */
+	bool audits;  /* audit first what an earlier call may have left (guard.h) */
 	enum guard_walk reach; /* of that audit */
 	int64_t quiet_ns;      /* for the audits (guard.h); 0: none */
 	/* the worker enforces these limits, because no control group does */
@@ -49,8 +48,8 @@ struct wire_call {
 	struct value *carried; /* call.h; or NULL */
 	struct value *seen;    /* or NULL */
 	/*
-	 * writes that killed writers left, finished before anything else (files.h); or
-	 * NULL
+	 * the first descriptor is the log of a killed writer with these rights, to be
+	 * worked off before anything else (place.h); or NULL
 	 */
 	struct value *unfinished;
 	struct marks nested; /* `more` of the audits (guard.h) */

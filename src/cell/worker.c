@@ -264,8 +264,8 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 /*
  * Run the tool. When the call came with an undo log, keep there what the tool replaces.
  */
-static void tool_execute(struct worker *worker, uint32_t number, struct call *call,
-			 struct tool_result *result)
+static void tool_execute(struct worker *worker, const struct wire_call *wire,
+			 struct call *call, struct tool_result *result)
 {
 	struct undo_log log;
 
@@ -277,11 +277,11 @@ static void tool_execute(struct worker *worker, uint32_t number, struct call *ca
 	files_note_written(worker->files, worker->written);
 	if ((call->tool->effects & EFFECT_RUNS) != 0)
 		layers_begin(worker->layers);
-	if (number == 0 || call->fds[0] < 0) {
+	if (!wire->has_log || call->fds[0] < 0) {
 		(void)call->tool->execute(call, result);
 		return;
 	}
-	undo_log_begin(&log, call->fds[0], number);
+	undo_log_begin(&log, call->fds[0], wire->log);
 	const uint64_t begin = log.at;
 	files_keep(worker->files, &log);
 	(void)call->tool->execute(call, result);
@@ -303,7 +303,8 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		call->prepared = worker->prepared;
 	else if (worker->prepared != NULL)
 		below_empty(worker);
-	place_finish(worker->files, wire->unfinished);
+	if (wire->unfinished != NULL && call->fds[0] >= 0)
+		(void)place_put_back(worker->files, call->fds[0], wire->unfinished);
 	if (wire->audits)
 		audit_run(worker->audit, &worker->audits, result);
 	if (is_audit)
@@ -315,7 +316,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	else if (call->cancelled)
 		(void)call_stop_result(call, result);
 	else
-		tool_execute(worker, wire->log, call, result);
+		tool_execute(worker, wire, call, result);
 }
 
 /*
@@ -361,11 +362,6 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 		.quiet_ns = wire.quiet_ns,
 		.is_last = wire.is_last,
 	};
-	int journal = -1;
-	if (wire.has_journal && frame->fd_count > 0) {
-		journal = frame->fds[frame->fd_count - 1];
-		call.fds[frame->fd_count - 1] = -1;
-	}
 	if (wire.environment != NULL) {
 		environment = call_environment(worker->spec->environment.items,
 					       wire.environment);
@@ -375,10 +371,7 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 	/* Copy the folder: the payload is lost at the next read (call.h). */
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
-	files_journal(worker->files, journal);
 	call_execute(worker, &wire, &call, result);
-	files_journal(worker->files, -1);
-	fd_close(&journal);
 	call_ending(&call);
 	/* A tool that gave a descriptor away has set it to -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)

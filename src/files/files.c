@@ -86,7 +86,7 @@ bool files_open(const struct files_root *roots, size_t count, const char *worksp
 
 	made->roots = memory_array(count, sizeof(*made->roots));
 	made->workspace = memory_copy(workspace);
-	made->journal = made->replaced = -1;
+	made->replaced = -1;
 	while (blocked && blocked[blocked_count])
 		blocked_count++;
 	made->blocked = memory_array(blocked_count + 1, sizeof(*made->blocked));
@@ -119,12 +119,6 @@ void files_close(struct files *files)
 	free(files->blocked);
 	free(files->workspace);
 	free(files);
-}
-
-void files_journal(struct files *files, int fd)
-{
-	files->journal = fd;
-	files->journal_at = 0;
 }
 
 void files_settle(struct files *files)

@@ -111,12 +111,6 @@ int files_open_regular(int folder_fd, const char *name, struct stat *st);
 #define FILES_AUTOEXEC  EKEYREVOKED
 
 /*
- * From now on, writes note in FD (a file that no command can reach; borrowed, -1: no
- * journal) how to finish or undo them if this process is killed.
- */
-void files_journal(struct files *files, int fd);
-
-/*
  * Close the file that the call has replaced; to be used after the call was answered. The
  * last close frees the file, which takes the file system some time.
  */
@@ -167,9 +161,7 @@ struct files {
 	struct undo_log *log;  /* files_keep */
 	struct value *heads;   /* files_note_heads */
 	struct value *written; /* files_note_written */
-	int journal;           /* files_journal; -1: none */
-	uint64_t journal_at; /* where the rows of a write begin, behind opened folders */
-	int replaced;        /* the file that files_settle closes; -1: none */
+	int replaced;          /* the file that files_settle closes; -1: none */
 };
 
 /*

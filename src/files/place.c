@@ -15,6 +15,7 @@
 #include "base/value.h"
 #include "files/files.h"
 #include "files/record.h"
+#include "files/rights.h"
 #include "policy/autoexec.h"
 
 #include <errno.h>
@@ -35,7 +36,11 @@
 
 struct place_item {
 	struct place_change *change;
-	struct journal_row row;
+	char temp_name[TEMP_NAME]; /* the new content; after an exchange, the old one */
+	char keep_name[TEMP_NAME]; /* the old content where names cannot be exchanged */
+	bool existed;
+	struct stat old;
+	struct stat made; /* the new content, under its temporary name */
 	struct temp temp;
 	int old_fd; /* locked */
 	bool in_place;
@@ -71,7 +76,9 @@ static bool keep_change(const struct files *files, const char *path, int old_fd,
 		return true;
 	if (old_fd >= 0) {
 		undo_state_of(old, &before);
-		if (!undo_log_file(log, old_fd, UNDO_CONTENT_MAX, &before, err))
+		/* A log without a number is no step: nobody will ask for the content. */
+		if (log->number != 0 &&
+		    !undo_log_file(log, old_fd, UNDO_CONTENT_MAX, &before, err))
 			return err_while(err, "what is there could not be kept for "
 					      "`glovebox undo`, so nothing was written");
 	}
@@ -79,6 +86,14 @@ static bool keep_change(const struct files *files, const char *path, int old_fd,
 			       &before, after, err) ||
 	       err_while(err, "this change could not be noted for `glovebox undo`, so "
 			      "nothing was written");
+}
+
+static bool note_folder(const struct files *files, const char *path, struct err *err)
+{
+	const struct undo_note note = {.kind = UNDO_NOTE_MAKES, .path = str_of(path)};
+
+	return undo_log_note(files->log, &note, err) ||
+	       err_while(err, "the folder could not be noted, so nothing was written");
 }
 
 /*
@@ -226,7 +241,8 @@ static bool make_below(struct place *place, char *rest, const char *shown, struc
 
 		join(place->folder.data, name, &made);
 		if (faccessat(place->folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-		    !keep_change(place->files, made.data, -1, NULL, &folder, err)) {
+		    !(note_folder(place->files, made.data, err) &&
+		      keep_change(place->files, made.data, -1, NULL, &folder, err))) {
 			ok = false;
 			break;
 		}
@@ -449,220 +465,6 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 	return fd_read_looked(fd, st->st_size, content, place->name, err);
 }
 
-/*
- * A journal is lines of JSON. Each object is a folder that is open for a while. Behind these
- * lines, a write has two arrays: the rows that will be written, and, when all temporary
- * files exist, their inodes and times. Paths are written as in scan.h, because JSON holds
- * only UTF-8.
- */
-
-/* Far more than the rows of one patch. */
-enum {
-	JOURNAL_BYTES_MAX = 4 << 20,
-	/* Half of it, some ten thousand folders, leaves room for the rows of a write. */
-	JOURNAL_OPENED_MAX = JOURNAL_BYTES_MAX / 2,
-};
-
-/* The member by which the row of a folder is known, and its name, which is no file's. */
-#define JOURNAL_MODE   "mode"
-#define JOURNAL_ITSELF "."
-
-/* A whole number of 64 bits as text: JSON's integers are signed. */
-static void set_number(struct value *object, const char *key, uint64_t number)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%" PRIu64, number);
-	value_set_text(object, key, text);
-}
-
-/* The size and time of ST, under keys that begin with PREFIX. */
-static void set_times(struct value *object, const char *prefix, const struct stat *st)
-{
-	char key[16];
-
-	(void)snprintf(key, sizeof(key), "%ssize", prefix);
-	set_number(object, key, (uint64_t)st->st_size);
-	(void)snprintf(key, sizeof(key), "%ss", prefix);
-	set_number(object, key, (uint64_t)st->st_mtim.tv_sec);
-	(void)snprintf(key, sizeof(key), "%sns", prefix);
-	value_set_integer(object, key, st->st_mtim.tv_nsec);
-}
-
-static bool add_line(int fd, const struct value *list)
-{
-	struct buf line;
-	struct err err;
-	bool ok;
-
-	buf_init(&line, JOURNAL_BYTES_MAX);
-	ok = value_print(list, 0, &line) && buf_addc(&line, '\n');
-	if (!ok)
-		errno = EFBIG;
-	if (ok && !fd_write_all(fd, line.data, line.size, &err)) {
-		errno = err.code ? err.code : EIO;
-		ok = false;
-	}
-	buf_fini(&line);
-	return ok;
-}
-
-static bool add_rows(int fd, const struct journal_row *rows, size_t count)
-{
-	auto_value struct value *list = value_new_array();
-
-	for (size_t i = 0; i < count; i++) {
-		struct value *item = value_new_object();
-
-		auto_free char *folder = path_key(rows[i].folder);
-		auto_free char *name = path_key(rows[i].name);
-
-		value_set_text(item, "folder", folder);
-		value_set_text(item, "name", name);
-		value_set_text(item, "temp", rows[i].temp);
-		value_set_text(item, "keep", rows[i].keep);
-		value_set_boolean(item, "removes", rows[i].removes);
-		value_append(list, item);
-	}
-	return add_line(fd, list);
-}
-
-bool place_journal_begin(const struct files *files, const struct journal_row *rows,
-			 size_t count, bool lasting)
-{
-	if (files->journal < 0)
-		return true;
-	if (lseek(files->journal, (off_t)files->journal_at, SEEK_SET) >= 0 &&
-	    add_rows(files->journal, rows, count) &&
-	    (!lasting || fdatasync(files->journal) == 0))
-		return true;
-	place_journal_end(files);
-	return false;
-}
-
-void place_journal_end(const struct files *files)
-{
-	int code = errno;
-
-	if (files->journal >= 0)
-		(void)!ftruncate(files->journal, (off_t)files->journal_at);
-	errno = code;
-}
-
-void place_journal_opened(struct files *files, const char *folder, mode_t mode)
-{
-	auto_value struct value *row = value_new_object();
-	auto_free char *key = path_key(folder);
-
-	if (files->journal < 0 || files->journal_at > JOURNAL_OPENED_MAX)
-		return;
-	value_set_text(row, "folder", key);
-	value_set_text(row, "name", JOURNAL_ITSELF);
-	value_set_integer(row, JOURNAL_MODE, mode);
-	if (lseek(files->journal, (off_t)files->journal_at, SEEK_SET) >= 0 &&
-	    add_line(files->journal, row))
-		files->journal_at = (uint64_t)lseek(files->journal, 0, SEEK_CUR);
-	else
-		place_journal_end(files);
-}
-
-void place_journal_closed(struct files *files)
-{
-	files->journal_at = 0;
-	place_journal_end(files);
-}
-
-/*
- * Note that all temporary files are on disk. From now on a killed write is finished, not
- * undone.
- */
-static bool journal_commit(const struct files *files, const struct journal_row *rows,
-			   size_t count)
-{
-	auto_value struct value *list = NULL;
-
-	if (files->journal < 0)
-		return true;
-	list = value_new_array();
-	for (size_t i = 0; i < count; i++) {
-		struct value *item = value_new_object();
-
-		set_number(item, "new", rows[i].made.st_ino);
-		if (!rows[i].removes)
-			set_times(item, "new_", &rows[i].made);
-		value_set_boolean(item, "existed", rows[i].existed);
-		if (rows[i].existed) {
-			set_number(item, "old", rows[i].old.st_ino);
-			set_times(item, "", &rows[i].old);
-		}
-		value_append(list, item);
-	}
-	return add_line(files->journal, list) && fdatasync(files->journal) == 0;
-}
-
-/*
- * Append the rows of OPENED to ROWS. A folder in another one was opened after that one, and
- * is closed before it. Of several lines of one folder the last one counts.
- */
-static void add_opened(struct value *rows, const struct value *opened)
-{
-	auto_value struct value *added = value_new_object();
-
-	for (size_t i = value_count(opened); i-- > 0;) {
-		struct value *row = value_item(opened, i);
-		const char *folder = value_text(value_member(row, "folder"));
-
-		if (folder == NULL || value_member(added, folder) != NULL)
-			continue;
-		value_set_boolean(added, folder, true);
-		value_append(rows, value_ref(row));
-	}
-}
-
-struct value *place_unfinished(int fd)
-{
-	auto_value struct value *known = NULL, *opened = value_new_array();
-	struct value *rows = NULL;
-	struct str rest, line;
-	struct buf text;
-
-	buf_init(&text, JOURNAL_BYTES_MAX);
-	if (lseek(fd, 0, SEEK_SET) < 0 || !fd_read_all(fd, &text, "a journal", NULL))
-		buf_clear(&text);
-	rest = buf_str(&text);
-	/* A line without its newline was not written completely and does not count. */
-	while (known == NULL && str_find(rest, STR("\n"), 0) != (size_t)-1 &&
-	       str_next_line(&rest, &line)) {
-		struct value *found = NULL;
-
-		(void)value_parse(line, 0, &found, NULL);
-		if (rows != NULL)
-			known = found;
-		else if (value_kind(found) == VALUE_OBJECT)
-			value_append(opened, found);
-		else
-			rows = found;
-		if (found == NULL)
-			break;
-	}
-	for (size_t i = 0;
-	     value_count(known) == value_count(rows) && i < value_count(rows); i++) {
-		struct value *row = value_item(rows, i);
-		if (value_kind(row) == VALUE_OBJECT)
-			value_set(row, "known", value_ref(value_item(known, i)));
-	}
-	buf_fini(&text);
-	if (value_kind(rows) != VALUE_ARRAY) {
-		value_free(rows);
-		rows = value_new_array();
-	}
-	add_opened(rows, opened);
-	if (value_count(rows) > 0)
-		return rows;
-	value_free(rows);
-	return NULL;
-}
-
 /* The temporary file that receives a content before it is renamed to its place. */
 
 #define TEMP_PREFIX ".glovebox-"
@@ -810,54 +612,160 @@ static bool temp_copy_attributes(const struct temp *temp, int from, const struct
 }
 
 /*
- * Finishes or undoes the writes that a killed worker had begun, each set of files as a
- * whole.
+ * Works off the write that a killed process has left in its log: puts back a set that does
+ * not stand, and removes the temporary files of any write.
  */
 
-/* One row of a journal that was found, with its folder opened again beneath the roots. */
-struct finishing {
-	int folder_fd; /* -1: the row must not be touched */
-	char *name;
-	const char *temp, *keep;
-	bool removes;
-	const struct value *known; /* NULL: no file was put in place yet */
+/* One file of the write, with its folder opened again beneath the roots. */
+struct left_row {
+	char *path; /* absolute */
+	char temp[TEMP_NAME], keep[TEMP_NAME];
+	bool known; /* the states are */
+	struct undo_state before, after;
+	int folder_fd;
+	const char *name; /* the last part of `path` */
 };
 
-static bool is_number(const struct value *object, const char *key, uint64_t number)
-{
-	const char *given = value_text(value_member(object, key));
-	char text[24];
+/* A folder that the write made, or one that is open to its owner and gets MODE. */
+struct left_folder {
+	char *path;
+	mode_t mode;
+};
+struct left_folders {
+	struct left_folder *items;
+	size_t count, room;
+};
 
-	(void)snprintf(text, sizeof(text), "%" PRIu64, number);
-	return given && strcmp(given, text) == 0;
+struct left_write {
+	const struct files *files;
+	struct rights *rights;
+	struct left_row *rows;
+	size_t count, room;
+	size_t known; /* rows whose states are known */
+	struct left_folders made, opened;
+	enum { WRITE_ALONE, WRITE_SET, WRITE_STANDS } state;
+};
+
+/* The end of one file of the write. */
+enum left_end {
+	LEFT_AS_BEFORE,
+	LEFT_ALONE, /* somebody has changed it since, or the writer had no right to it */
+	LEFT_FOR_LATER,
+};
+
+static void folders_clear(struct left_folders *folders)
+{
+	while (folders->count > 0)
+		free(folders->items[--folders->count].path);
 }
 
-/* Do size and time of ST equal the members of KNOWN whose keys begin with PREFIX? */
-static bool is_as(const struct value *known, const char *prefix, const struct stat *st)
+static void folders_add(struct left_folders *folders, char *take_path, mode_t mode)
 {
-	char size[16], seconds[16], nanoseconds[16];
-
-	(void)snprintf(size, sizeof(size), "%ssize", prefix);
-	(void)snprintf(seconds, sizeof(seconds), "%ss", prefix);
-	(void)snprintf(nanoseconds, sizeof(nanoseconds), "%sns", prefix);
-	return is_number(known, size, (uint64_t)st->st_size) &&
-	       is_number(known, seconds, (uint64_t)st->st_mtim.tv_sec) &&
-	       value_integer(value_member(known, nanoseconds)) == st->st_mtim.tv_nsec;
+	if (folders->count == UNDO_NOTES_MAX) {
+		free(take_path);
+		return;
+	}
+	if (folders->count == folders->room) {
+		folders->room = folders->room > 0 ? 2 * folders->room : 16;
+		folders->items = memory_grow(folders->items, folders->room,
+					     sizeof(*folders->items));
+	}
+	folders->items[folders->count++] = (struct left_folder){take_path, mode};
 }
 
-static bool is_plain_name(const char *name)
+/* The write that was read so far is over. */
+static void left_clear(struct left_write *left)
 {
-	return name && *name && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0 && strlen(name) <= NAME_MAX;
+	while (left->count > 0)
+		free(left->rows[--left->count].path);
+	left->known = 0;
+	left->state = WRITE_ALONE;
+	folders_clear(&left->made);
 }
 
-static bool look(const struct finishing *row, const char *name, struct stat *st)
+static void left_fini(struct left_write *left)
 {
-	return fstatat(row->folder_fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st->st_mode);
+	left_clear(left);
+	folders_clear(&left->opened);
+	free(left->rows);
+	free(left->made.items);
+	free(left->opened.items);
+	rights_free(left->rights);
 }
 
-static bool is_absent(const struct finishing *row, const char *name)
+/*
+ * A row whose names are not ours is not taken, so that no state that follows belongs to
+ * the file that it is read for.
+ */
+static void row_add(struct left_write *left, const struct undo_note *note)
+{
+	struct left_row row = {.folder_fd = -1};
+
+	if (left->count == UNDO_NOTES_MAX || !temp_is_name(note->temp) ||
+	    (note->keep[0] != '\0' && !temp_is_name(note->keep)))
+		return;
+	if (left->count == left->room) {
+		left->room = left->room > 0 ? 2 * left->room : 16;
+		left->rows = memory_grow(left->rows, left->room, sizeof(*left->rows));
+	}
+	memcpy(row.temp, note->temp, sizeof(row.temp));
+	memcpy(row.keep, note->keep, sizeof(row.keep));
+	row.path = memory_copy_str(note->path);
+	left->rows[left->count++] = row;
+}
+
+static bool left_note(void *context, const struct undo_note *note)
+{
+	struct left_write *left = context;
+
+	switch (note->kind) {
+	case UNDO_NOTE_MAKES:
+		folders_add(&left->made, memory_copy_str(note->path), 0);
+		break;
+	case UNDO_NOTE_TEMPS:
+		row_add(left, note);
+		break;
+	case UNDO_NOTE_SET:
+		left->state = WRITE_SET;
+		break;
+	case UNDO_NOTE_STANDS:
+		left->state = WRITE_STANDS;
+		break;
+	case UNDO_NOTE_OVER:
+		left_clear(left);
+		break;
+	case UNDO_NOTE_OPENED:
+		folders_add(&left->opened, memory_copy_str(note->path), note->mode);
+		break;
+	case UNDO_NOTE_CLOSED:
+		folders_clear(&left->opened);
+		break;
+	}
+	return true;
+}
+
+/* The changes of files stand in the order of the rows. */
+static bool left_change(void *context, const struct undo_change *change)
+{
+	struct left_write *left = context;
+	struct buf path;
+
+	if (left->known == left->count ||
+	    undo_is_of_folders(change->before.kind, change->after.kind))
+		return true;
+	struct left_row *row = &left->rows[left->known++];
+	buf_init(&path, 2 * PATH_MAX);
+	if (change->path.data[0] != '/')
+		(void)buf_addf(&path, "%s/", left->files->workspace);
+	(void)buf_addstr(&path, change->path);
+	row->known = str_is(buf_str(&path), row->path);
+	row->before = change->before;
+	row->after = change->after;
+	buf_fini(&path);
+	return true;
+}
+
+static bool is_absent(const struct left_row *row, const char *name)
 {
 	struct stat st;
 
@@ -865,204 +773,203 @@ static bool is_absent(const struct finishing *row, const char *name)
 	       errno == ENOENT;
 }
 
-static bool is_old(const struct finishing *row, const char *name)
+/* Is NAME the file of STATE, which nobody has changed since? */
+static bool is_file(const struct left_row *row, const char *name,
+		    const struct undo_state *state)
 {
 	struct stat st;
 
-	return value_is_true(value_member(row->known, "existed")) && look(row, name, &st) &&
-	       is_number(row->known, "old", st.st_ino) && is_as(row->known, "", &st);
+	return state->kind == UNDO_FILE && name[0] != '\0' &&
+	       fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && st.st_ino == state->inode &&
+	       (uint64_t)st.st_size == state->size &&
+	       clock_ns(&st.st_mtim) == state->mtime_ns;
 }
 
-/* Is NAME the file that was written, even with a content changed since? */
-static bool is_new(const struct finishing *row, const char *name)
+static bool is_as_before(const struct left_row *row)
 {
-	struct stat st;
-
-	return look(row, name, &st) && is_number(row->known, "new", st.st_ino);
-}
-
-static bool is_new_and_untouched(const struct finishing *row)
-{
-	struct stat st;
-
-	return is_new(row, row->name) && look(row, row->name, &st) &&
-	       is_as(row->known, "new_", &st);
-}
-
-/* Is the row done already, or can it be done without touching a file of somebody else? */
-static bool may_finish(const struct finishing *row)
-{
-	const bool existed = value_is_true(value_member(row->known, "existed"));
-
-	if (row->folder_fd < 0)
-		return false;
-	if (row->removes)
-		return is_absent(row, row->name) || is_old(row, row->name);
-	if (is_new(row, row->name))
-		return true;
-	if (!is_new(row, row->temp))
-		return false;
-	if (is_absent(row, row->name))
-		return !existed || is_old(row, row->keep);
-	return is_old(row, row->name);
-}
-
-static bool finish_row(const struct finishing *row)
-{
-	if (row->removes)
-		return !is_old(row, row->name) ||
-		       unlinkat(row->folder_fd, row->name, 0) == 0;
-	if (is_new(row, row->name))
-		return true;
-	if (is_old(row, row->name))
-		return renameat(row->folder_fd, row->temp, row->folder_fd, row->name) == 0;
-	return temp_take_name(row->folder_fd, row->temp, row->name);
+	return row->before.kind == UNDO_ABSENT ? is_absent(row, row->name)
+					       : is_file(row, row->name, &row->before);
 }
 
 /*
  * Restore the old file when the name still holds the file that the write put there, or
- * nothing.
+ * nothing. False: it could not be moved.
  */
-static bool take_back(const struct finishing *row)
+static bool take_back(const struct left_row *row)
 {
-	const char *old = is_old(row, row->keep)   ? row->keep
-			  : is_old(row, row->temp) ? row->temp
-						   : NULL;
+	const char *old = is_file(row, row->keep, &row->before)   ? row->keep
+			  : is_file(row, row->temp, &row->before) ? row->temp
+								  : NULL;
 
 	if (is_absent(row, row->name))
 		return old == NULL || temp_take_name(row->folder_fd, old, row->name);
-	if (row->removes || !is_new_and_untouched(row))
+	if (!is_file(row, row->name, &row->after))
 		return true;
-	if (!value_is_true(value_member(row->known, "existed")))
+	if (row->before.kind == UNDO_ABSENT)
 		return unlinkat(row->folder_fd, row->name, 0) == 0;
 	return old == NULL || renameat(row->folder_fd, old, row->folder_fd, row->name) == 0;
 }
 
-static void remove_temp(const struct finishing *row, const char *name)
+static void remove_temp(const struct left_row *row, const char *name)
 {
 	struct stat st;
 
 	/* Undo makes temporary symbolic links, too. */
-	if (fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (name[0] != '\0' && fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
 		(void)unlinkat(row->folder_fd, name, 0);
 }
 
 /*
- * Read ITEM into ROW and open its folder beneath the roots. A folder reached through a
- * link is refused, because the writer noted a real path.
+ * Open PATH, of a folder that the writer has noted, beneath the roots. A folder that is
+ * reached through a link is refused, because the writer noted a real path. -1: it is not
+ * there any more.
  */
-static void open_row(const struct files *files, const struct value *item,
-		     struct finishing *row)
+static int open_noted(const struct files *files, const char *path)
 {
-	auto_free char *folder = path_of_key(value_text(value_member(item, "folder")));
 	struct buf real;
 	struct err err;
 
-	*row = (struct finishing){
-		.folder_fd = -1,
-		.name = path_of_key(value_text(value_member(item, "name"))),
-		.temp = value_text(value_member(item, "temp")),
-		.keep = value_text(value_member(item, "keep")),
-		.removes = value_is_true(value_member(item, "removes")),
-		.known = value_member(item, "known"),
-	};
-	if (folder == NULL || folder[0] != '/' || !is_plain_name(row->name) ||
-	    row->temp == NULL || !temp_is_name(row->temp) || row->keep == NULL ||
-	    !temp_is_name(row->keep))
-		return;
 	buf_init(&real, PATH_MAX);
-	if (files_normal(files, folder, &real, &err))
-		row->folder_fd = files_open_real(files, real.data, O_PATH | O_DIRECTORY,
-						 &real, folder, &err);
-	if (row->folder_fd >= 0 &&
-	    (strcmp(real.data, folder) != 0 || !buf_addf(&real, "/%s", row->name) ||
-	     files_is_blocked(files, real.data) || !files_is_writable(files, real.data)))
-		fd_close(&row->folder_fd);
+	auto_close int fd =
+		files_open_real(files, path, O_PATH | O_DIRECTORY, &real, path, &err);
+	const bool same = fd >= 0 && strcmp(real.data, path) == 0;
 	buf_fini(&real);
+	return same ? fd_take(&fd) : -1;
 }
 
-/* Finish or undo the COUNT rows of one write. */
-static void take_set(const struct files *files, const struct value *rows, size_t first,
-		     size_t count)
+static int open_folder_of(const struct files *files, const char *path)
 {
-	struct finishing *set = memory_array(count, sizeof(*set));
-	bool finishes = true;
+	const char *name = path_base_name(path);
+	auto_free char *folder = memory_copy_str(
+		(struct str){path, name - path > 1 ? (size_t)(name - path) - 1 : 1});
 
-	for (size_t i = 0; i < count; i++) {
-		open_row(files, value_item(rows, first + i), &set[i]);
-		finishes = finishes && set[i].known != NULL && may_finish(&set[i]);
-	}
-	for (size_t i = 0; i < count; i++) {
-		const struct finishing *row = &set[i];
-		bool settled = row->folder_fd >= 0;
+	return open_noted(files, folder);
+}
 
-		if (settled && row->known != NULL)
-			settled = finishes ? finish_row(row) : take_back(row);
-		/* After a failure, such a name may hold the only copy of a content. */
-		if (settled) {
-			remove_temp(row, row->temp);
-			remove_temp(row, row->keep);
-		}
-		fd_close(&set[i].folder_fd);
-		free(set[i].name);
+/* May this session do anything at PATH? */
+static bool is_open_to_us(const struct files *files, const char *path)
+{
+	return !files_is_blocked(files, path) && files_is_writable(files, path);
+}
+
+static enum left_end row_work_off(const struct left_write *left, struct left_row *row)
+{
+	if (!rights_may_write(left->rights, row->path))
+		return LEFT_ALONE;
+	if (!is_open_to_us(left->files, row->path))
+		return LEFT_FOR_LATER;
+	auto_close int folder = open_folder_of(left->files, row->path);
+	row->folder_fd = folder;
+	row->name = path_base_name(row->path);
+	if (folder < 0)
+		return LEFT_ALONE;
+	/* After a failure, a temporary name may hold the only copy of a content. */
+	if (left->state == WRITE_SET && row->known && !take_back(row))
+		return LEFT_FOR_LATER;
+	remove_temp(row, row->temp);
+	remove_temp(row, row->keep);
+	return !row->known || is_as_before(row) ? LEFT_AS_BEFORE : LEFT_ALONE;
+}
+
+/* Remove the folders that the write had made, as far as they are empty. */
+static void unmake_folders(const struct left_write *left)
+{
+	for (size_t i = left->made.count; i-- > 0;) {
+		const char *path = left->made.items[i].path;
+		auto_close int above = rights_may_write(left->rights, path) &&
+						       is_open_to_us(left->files, path)
+					       ? open_folder_of(left->files, path)
+					       : -1;
+
+		if (above >= 0)
+			(void)unlinkat(above, path_base_name(path), AT_REMOVEDIR);
 	}
-	free(set);
 }
 
 /*
- * Give the folder of ROW its permissions, unless it has other ones by now than those with
- * which it was open.
+ * Give the folder its permissions, unless it has other ones by now than those with which
+ * it was open.
  */
-static void close_folder(const struct files *files, const struct value *row)
+static bool close_folder(const struct left_write *left, const struct left_folder *folder)
 {
-	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
-	const int64_t wanted = value_integer(value_member(row, JOURNAL_MODE));
-	const mode_t mode = folder_mode_opened((mode_t)wanted, 0);
+	const mode_t mode = folder_mode_opened(folder->mode, 0);
 	char name[FD_NAME_ROOM];
-	struct buf real;
+	struct buf inside;
 	struct stat st;
-	struct err err;
 
-	if (folder == NULL || folder[0] != '/')
-		return;
-	buf_init(&real, PATH_MAX);
-	auto_close int fd =
-		files_normal(files, folder, &real, &err)
-			? files_open_real(files, real.data, O_PATH | O_DIRECTORY, &real,
-					  folder, &err)
-			: -1;
-	if (fd >= 0 && strcmp(real.data, folder) == 0 &&
-	    buf_adds(&real, "/" JOURNAL_ITSELF) && !files_is_blocked(files, folder) &&
-	    files_is_writable(files, real.data) && fstat(fd, &st) == 0 &&
+	buf_init(&inside, PATH_MAX);
+	/* A name in the folder is judged: the folder may be a root itself. */
+	join(folder->path, ".", &inside);
+	const bool may = rights_may_write(left->rights, inside.data);
+	const bool later = may && !is_open_to_us(left->files, inside.data);
+	buf_fini(&inside);
+	auto_close int fd = may && !later ? open_noted(left->files, folder->path) : -1;
+	if (fd >= 0 && fstat(fd, &st) == 0 &&
 	    folder_mode_opened(st.st_mode, 0) == folder_mode_opened(mode, S_IRWXU))
 		(void)!chmod(fd_name(fd, name), mode);
-	buf_fini(&real);
+	return !later;
 }
 
-void place_finish(struct files *files, const struct value *rows)
+/*
+ * Close the folders. A folder in another one was opened after that one, and is closed
+ * before it. Of several notes of one folder the last one counts.
+ */
+static bool close_folders(const struct left_write *left)
 {
-	const size_t count = value_count(rows);
+	auto_value struct value *closed = value_new_object();
+	bool all = true;
 
-	for (size_t i = 0; i < count;) {
-		const struct value *set = value_member(value_item(rows, i), JOURNAL_SET);
-		size_t folders, next = i + 1;
+	for (size_t i = left->opened.count; i-- > 0;) {
+		auto_free char *key = path_key(left->opened.items[i].path);
 
-		while (next < count &&
-		       value_integer(value_member(value_item(rows, next), JOURNAL_SET)) ==
-			       value_integer(set))
-			next++;
-		/* Folders come last: a write in one is finished while it is open. */
-		folders = i;
-		while (folders < next &&
-		       value_member(value_item(rows, folders), JOURNAL_MODE) == NULL)
-			folders++;
-		if (folders > i)
-			take_set(files, rows, i, folders - i);
-		for (; folders < next; folders++)
-			close_folder(files, value_item(rows, folders));
-		i = next;
+		if (value_member(closed, key) != NULL)
+			continue;
+		value_set_boolean(closed, key, true);
+		all = close_folder(left, &left->opened.items[i]) && all;
 	}
+	return all;
+}
+
+/* Note in the log FD that it is worked off. AS_BEFORE: all files are as before the set. */
+static bool log_work_off(int fd, const struct undo_reader *reader, bool as_before)
+{
+	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
+	const struct undo_note closed = {.kind = UNDO_NOTE_CLOSED};
+	struct undo_log log;
+
+	if (ftruncate(fd, (off_t)(as_before ? reader->over : reader->sound)) < 0)
+		return false;
+	undo_log_begin(&log, fd, 0);
+	return as_before ||
+	       (undo_log_note(&log, &over, NULL) && undo_log_note(&log, &closed, NULL));
+}
+
+bool place_put_back(struct files *files, int fd, const struct value *rights)
+{
+	struct left_write left = {.files = files, .rights = rights_read(rights)};
+	struct undo_reader reader = {.change = left_change,
+				     .note = left_note,
+				     .context = &left};
+	bool as_before, all = true;
+
+	/* Of a log that a power failure has torn, the part before the tear counts. */
+	(void)undo_log_read(&reader, fd, NULL);
+	as_before = left.state == WRITE_SET && left.opened.count == 0;
+	for (size_t i = 0; i < left.count; i++) {
+		const enum left_end end = row_work_off(&left, &left.rows[i]);
+
+		as_before = as_before && end == LEFT_AS_BEFORE;
+		all = all && end != LEFT_FOR_LATER;
+	}
+	unmake_folders(&left);
+	/* Folders come last: a write in one is worked off while it is open. */
+	all = close_folders(&left) && all;
+	if (all && reader.unfinished)
+		all = log_work_off(fd, &reader, as_before);
+	left_fini(&left);
+	return all;
 }
 
 /*
@@ -1204,12 +1111,12 @@ static bool place_item_lock(struct place_item *item, struct err *err)
 {
 	struct place_change *change = item->change;
 
-	item->row.existed = change->expected_mark != NULL;
-	if (!item->row.existed)
+	item->existed = change->expected_mark != NULL;
+	if (!item->existed)
 		return !change->place->exists ||
 		       place_say_write(EEXIST, change->place, err);
-	item->old_fd = lock_old(change->place, &item->row.old, err);
-	return item->old_fd >= 0 && check_mark(item->old_fd, &item->row.old, change, err);
+	item->old_fd = lock_old(change->place, &item->old, err);
+	return item->old_fd >= 0 && check_mark(item->old_fd, &item->old, change, err);
 }
 
 static bool copy_attributes(struct place_item *item)
@@ -1217,8 +1124,8 @@ static bool copy_attributes(struct place_item *item)
 	const struct place_change *change = item->change;
 	struct stat st;
 
-	if (item->row.existed) {
-		if (!temp_copy_attributes(&item->temp, item->old_fd, &item->row.old))
+	if (item->existed) {
+		if (!temp_copy_attributes(&item->temp, item->old_fd, &item->old))
 			return false;
 	} else if (change->like) {
 		auto_close int fd = place_open_old(change->like, &st, NULL);
@@ -1236,14 +1143,14 @@ static bool copy_attributes(struct place_item *item)
 static bool place_item_write(struct place_item *item, bool named)
 {
 	const struct place_change *change = item->change;
-	mode_t mode = item->row.existed ? 0600 : 0666;
+	mode_t mode = item->existed ? 0600 : 0666;
 
 	if (change->removes)
 		return true;
 	if (!temp_open(&item->temp, change->place->folder_fd,
-		       named ? item->row.temp : NULL, mode) ||
+		       named ? item->temp_name : NULL, mode) ||
 	    !temp_write(&item->temp, change->content) || !copy_attributes(item) ||
-	    fsync(item->temp.fd) < 0 || fstat(item->temp.fd, &item->row.made) < 0)
+	    fsync(item->temp.fd) < 0 || fstat(item->temp.fd, &item->made) < 0)
 		return false;
 	return true;
 }
@@ -1260,30 +1167,30 @@ static bool place_item_keep(const struct place_item *item, struct err *err)
 	if (place->files == NULL || place->files->log == NULL)
 		return true;
 	if (!item->change->removes) {
-		undo_state_of(&item->row.made, &after);
+		undo_state_of(&item->made, &after);
 		undo_state_hash_text(item->change->content, &after);
 	}
 	buf_init(&path, PATH_MAX);
 	(void)buf_addf(&path, "%s/%s",
 		       str_is(buf_str(&place->folder), "/") ? "" : place->folder.data,
 		       place->name);
-	bool kept = keep_change(place->files, path.data, item->old_fd, &item->row.old,
-				&after, err);
+	bool kept = keep_change(place->files, path.data, item->old_fd, &item->old, &after,
+				err);
 	buf_fini(&path);
 	return kept;
 }
 
 /*
- * Give the temporary file the name that is in the journal. False: a nameless file can get
+ * Give the temporary file the name that is in the log. False: a nameless file can get
  * no name here.
  */
 static bool place_item_link(struct place_item *item)
 {
 	if (item->change->removes || item->temp.name[0])
 		return true;
-	if (!temp_link(&item->temp, item->row.temp))
+	if (!temp_link(&item->temp, item->temp_name))
 		return false;
-	memcpy(item->temp.name, item->row.temp, sizeof(item->temp.name));
+	memcpy(item->temp.name, item->temp_name, sizeof(item->temp.name));
 	return true;
 }
 
@@ -1303,14 +1210,14 @@ static bool put_exchanged(struct place_item *item)
 		return true;
 	if (errno != EINVAL && errno != ENOSYS)
 		return false;
-	if (renameat(folder_fd, place->name, folder_fd, item->row.keep) < 0)
+	if (renameat(folder_fd, place->name, folder_fd, item->keep_name) < 0)
 		return false;
 	if (renameat(folder_fd, item->temp.name, folder_fd, place->name) == 0) {
-		memcpy(item->temp.name, item->row.keep, sizeof(item->temp.name));
+		memcpy(item->temp.name, item->keep_name, sizeof(item->temp.name));
 		return true;
 	}
 	saved = errno;
-	(void)renameat(folder_fd, item->row.keep, folder_fd, place->name);
+	(void)renameat(folder_fd, item->keep_name, folder_fd, place->name);
 	errno = saved;
 	return false;
 }
@@ -1324,16 +1231,16 @@ static bool place_item_put(struct place_item *item, bool alone, struct err *err)
 	const struct place *place = item->change->place;
 	bool ok;
 
-	if (item->row.existed && !still_the_same(place, &item->row.old))
+	if (item->existed && !still_the_same(place, &item->old))
 		return say_changed(place, err);
-	if (!item->row.existed) {
+	if (!item->existed) {
 		ok = temp_take_name(place->folder_fd, item->temp.name, place->name);
 	} else if (item->change->removes) {
 		ok = renameat(place->folder_fd, place->name, place->folder_fd,
-			      item->row.keep) == 0;
+			      item->keep_name) == 0;
 		item->temp.folder_fd = place->folder_fd;
 		if (ok)
-			memcpy(item->temp.name, item->row.keep, sizeof(item->temp.name));
+			memcpy(item->temp.name, item->keep_name, sizeof(item->temp.name));
 	} else if (alone) {
 		ok = renameat(place->folder_fd, item->temp.name, place->folder_fd,
 			      place->name) == 0;
@@ -1362,9 +1269,9 @@ static void place_item_take_back(struct place_item *item)
 		keeps = !temp_take_name(place->folder_fd, temp, place->name) &&
 			errno != EEXIST;
 	else if (fstatat(place->folder_fd, place->name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
-		 now.st_ino != item->row.made.st_ino)
+		 now.st_ino != item->made.st_ino)
 		return;
-	else if (!item->row.existed)
+	else if (!item->existed)
 		(void)unlinkat(place->folder_fd, place->name, 0);
 	else
 		keeps = renameat(place->folder_fd, temp, place->folder_fd, place->name) < 0;
@@ -1375,74 +1282,118 @@ static void place_item_take_back(struct place_item *item)
 /*
  * Puts contents at their places so that every reader sees the old file or the new one,
  * for one file and for a set of them. A content is first written to a nameless file
- * (O_TMPFILE). While that file has a temporary name, the name is in the journal, so
- * that the file of a killed writer is removed later.
+ * (O_TMPFILE). While that file has a temporary name, the name is in the log, so that the
+ * file of a killed writer is removed later.
  */
 
 struct staging {
 	struct place_item *items;
 	size_t count;
-	struct journal_row *rows; /* in the order of items */
-	bool begun;               /* the rows are in the journal */
+	struct files *files;
+	uint64_t from; /* where the log ended before this write */
+	bool begun;    /* the temporary names are in the log */
 };
 
 /* Two sets that want the same files lock them in the same order. */
 static int compare_items(const void *a, const void *b)
 {
-	const struct journal_row *left = &((const struct place_item *)a)->row;
-	const struct journal_row *right = &((const struct place_item *)b)->row;
-	int order = strcmp(left->folder, right->folder);
+	const struct place *left = ((const struct place_item *)a)->change->place;
+	const struct place *right = ((const struct place_item *)b)->change->place;
+	int order = strcmp(left->folder.data, right->folder.data);
 
 	return order != 0 ? order : strcmp(left->name, right->name);
+}
+
+static struct undo_log *staging_log(const struct staging *staging)
+{
+	return staging->files != NULL ? staging->files->log : NULL;
 }
 
 static void staging_init(struct staging *staging, struct place_change *changes, size_t count)
 {
 	memset(staging, 0, sizeof(*staging));
 	staging->items = memory_array(count, sizeof(*staging->items));
-	staging->rows = memory_array(count, sizeof(*staging->rows));
 	staging->count = count;
+	staging->files = changes->place->files;
+	staging->from = staging_log(staging) != NULL ? staging_log(staging)->at : 0;
 	for (size_t i = 0; i < count; i++) {
 		struct place_item *item = &staging->items[i];
 
 		item->change = &changes[i];
 		item->old_fd = item->temp.fd = -1;
-		item->row.folder = changes[i].place->folder.data;
-		item->row.name = changes[i].place->name;
-		item->row.removes = changes[i].removes;
-		temp_make_name(item->row.temp);
-		temp_make_name(item->row.keep);
+		temp_make_name(item->temp_name);
+		temp_make_name(item->keep_name);
 	}
 	qsort(staging->items, count, sizeof(*staging->items), compare_items);
 }
 
 static void staging_fini(struct staging *staging)
 {
+	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
+
 	for (size_t i = 0; i < staging->count; i++) {
 		temp_drop(&staging->items[i].temp);
 		fd_close(&staging->items[i].old_fd);
 	}
-	if (staging->begun)
-		place_journal_end(staging->items[0].change->place->files);
+	/*
+	 * Where this note finds no space, the successor of a killed process looks for the
+	 * names once more, in vain.
+	 */
+	if (staging_log(staging) != NULL && staging_log(staging)->at > staging->from)
+		(void)undo_log_note(staging_log(staging), &over, NULL);
 	free(staging->items);
-	free(staging->rows);
 }
 
+static bool say_no_log(const struct staging *staging, int code, struct err *err)
+{
+	return err_set(err, code,
+		       "%s: the log of this write, in the user's state folder, could not be "
+		       "written (%s); nothing was changed.",
+		       staging->items[0].change->place->name, strerror(code));
+}
+
+/* Write the log to disk before a name relies on it. */
+static bool log_sync(const struct staging *staging, struct err *err)
+{
+	const struct undo_log *log = staging_log(staging);
+
+	return log == NULL || staging->count == 1 || fdatasync(log->fd) == 0 ||
+	       say_no_log(staging, errno, err);
+}
+
+static bool note_temps(const struct staging *staging, const struct place_item *item,
+		       struct err *err)
+{
+	struct undo_note note = {.kind = UNDO_NOTE_TEMPS};
+	struct buf path;
+
+	memcpy(note.temp, item->temp_name, sizeof(note.temp));
+	memcpy(note.keep, item->keep_name, sizeof(note.keep));
+	buf_init(&path, PATH_MAX);
+	join(item->change->place->folder.data, item->change->place->name, &path);
+	note.path = buf_str(&path);
+	const bool noted = path.overflowed
+				   ? err_set(err, ENAMETOOLONG, "a path")
+				   : undo_log_note(staging_log(staging), &note, err);
+	buf_fini(&path);
+	return noted;
+}
+
+/* Note the temporary names, before the first of them exists. */
 static bool staging_begin(struct staging *staging, struct err *err)
 {
-	const struct place *place = staging->items[0].change->place;
+	const struct undo_note set = {.kind = UNDO_NOTE_SET};
+	struct err why = {0};
 
 	if (staging->begun)
 		return true;
-	for (size_t i = 0; i < staging->count; i++)
-		staging->rows[i] = staging->items[i].row;
-	staging->begun = place_journal_begin(place->files, staging->rows, staging->count,
-					     staging->count > 1);
-	return staging->begun ||
-	       err_set(err, errno,
-		       "%s: the journal of this write, in the user's state folder, could not "
-		       "be written (%s); nothing was changed.",
-		       place->name, strerror(errno));
+	if (staging->count > UNDO_NOTES_MAX)
+		return say_no_log(staging, E2BIG, err);
+	staging->begun = true;
+	bool noted = staging->count == 1 || undo_log_note(staging_log(staging), &set, &why);
+	for (size_t i = 0; noted && i < staging->count; i++)
+		noted = note_temps(staging, &staging->items[i], &why);
+	return noted || say_no_log(staging, why.code, err);
 }
 
 /*
@@ -1464,7 +1415,7 @@ static bool staging_write(struct staging *staging, bool named, struct err *err)
 		if (!named && wants_names(errno)) {
 			for (size_t j = 0; j <= i; j++)
 				temp_drop(&staging->items[j].temp);
-			return staging_begin(staging, err) &&
+			return staging_begin(staging, err) && log_sync(staging, err) &&
 			       staging_write(staging, true, err);
 		}
 		return place_say_write(errno, item->change->place, err);
@@ -1490,8 +1441,8 @@ static bool staging_link(struct staging *staging, struct err *err)
 	return true;
 }
 
-/* Write the temporary names to disk before the journal relies on them. */
-static bool staging_commit(struct staging *staging, struct err *err)
+/* Write the temporary names to disk before one of them holds the only old content. */
+static bool staging_settle(struct staging *staging, struct err *err)
 {
 	const struct place *place = staging->items[0].change->place;
 
@@ -1506,10 +1457,15 @@ static bool staging_commit(struct staging *staging, struct err *err)
 			(void)flock(staging->items[i].temp.fd, LOCK_EX | LOCK_NB);
 		if (!temp_sync_folder(staging->items[i].change->place->folder_fd))
 			return place_say_write(errno, place, err);
-		staging->rows[i] = staging->items[i].row;
 	}
-	return journal_commit(place->files, staging->rows, staging->count) ||
-	       place_say_write(errno, place, err);
+	return true;
+}
+
+static bool staging_take_back(struct staging *staging, size_t done)
+{
+	while (done-- > 0)
+		place_item_take_back(&staging->items[done]);
+	return false;
 }
 
 static bool staging_put(struct staging *staging, struct err *err)
@@ -1519,11 +1475,25 @@ static bool staging_put(struct staging *staging, struct err *err)
 	while (done < staging->count &&
 	       place_item_put(&staging->items[done], staging->count == 1, err))
 		done++;
-	if (done == staging->count)
+	return done == staging->count || staging_take_back(staging, done);
+}
+
+/*
+ * All names are exchanged and on disk. From now on a killed set stays. A set whose log
+ * cannot say so is taken back: otherwise a later process would take it back.
+ */
+static bool staging_stand(struct staging *staging, struct err *err)
+{
+	const struct undo_note stands = {.kind = UNDO_NOTE_STANDS};
+	struct err why = {0};
+
+	if (staging->count == 1)
 		return true;
-	while (done-- > 0)
-		place_item_take_back(&staging->items[done]);
-	return false;
+	if (!undo_log_note(staging_log(staging), &stands, &why))
+		(void)say_no_log(staging, why.code, err);
+	else if (log_sync(staging, err))
+		return true;
+	return staging_take_back(staging, staging->count);
 }
 
 static bool staging_sync(struct staging *staging, struct err *err)
@@ -1538,7 +1508,6 @@ static bool staging_sync(struct staging *staging, struct err *err)
 				       place->name, strerror(errno));
 		place->exists = fstatat(place->folder_fd, place->name, &place->st,
 					AT_SYMLINK_NOFOLLOW) == 0;
-		place->made_folders = 0;
 	}
 	return true;
 }
@@ -1569,7 +1538,7 @@ static bool write_all(struct staging *staging, struct err *err)
 		if (!place_item_lock(&staging->items[i], err))
 			return false;
 	}
-	if (staging->count == 1 && !first->row.existed) {
+	if (staging->count == 1 && !first->existed) {
 		created = create_alone(first, err);
 		if (!created && err->code != 0)
 			return false;
@@ -1578,11 +1547,14 @@ static bool write_all(struct staging *staging, struct err *err)
 		if (!created)
 			temp_drop(&first->temp);
 	}
-	return (created ||
-		(staging_write(staging, false, err) && staging_keep(staging, err) &&
-		 staging_begin(staging, err) && staging_link(staging, err) &&
-		 staging_commit(staging, err) && staging_put(staging, err))) &&
-	       staging_sync(staging, err);
+	if (!created && !(staging_write(staging, false, err) &&
+			  staging_begin(staging, err) && staging_keep(staging, err) &&
+			  log_sync(staging, err) && staging_link(staging, err) &&
+			  staging_settle(staging, err) && staging_put(staging, err)))
+		return false;
+	/* A set is in place even where its folders cannot be synced. */
+	const bool synced = staging_sync(staging, err);
+	return staging_stand(staging, synced ? err : NULL) && synced;
 }
 
 bool place_write_set(struct place_change *changes, size_t count, struct err *err)
@@ -1603,6 +1575,7 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
 			add_heads(place->files, place->folder.data);
 		else
 			place_unmake_folders(changes[i].place);
+		changes[i].place->made_folders = 0;
 		if (ok && !changes[i].removes)
 			add_written(place->files, place->folder.data, place->name);
 	}

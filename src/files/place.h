@@ -1,26 +1,27 @@
 /*
  * place: finds where files are to be written, and writes a set of them whole or not at
- * all. Its journal is the record that a killed write leaves to its successor. The front
- * keeps the journal as a file and hands it to the worker with its call (pending.h). A
- * write puts the names of its temporary files and their places in it before these
- * exist, and empties it when it is over. place.c works off a journal that still has
- * rows: when it says that everything was prepared, and none of the files has changed
- * since, place.c finishes the write; else it undoes all of it.
+ * all. The log of the call (files_keep, record.h) is the record that a killed write leaves
+ * to its successor. A write notes the names of its temporary files and folders there before
+ * these exist, and that it is over. place_put_back works off a log in which a write has no
+ * end: it removes the temporary files and the folders that are empty, and of a set that was
+ * not complete it restores every file as it was.
  *
- * A worker under an attacker's control may write anything into its journal. Therefore
- * a journal can do no more than this: move a temporary file (whose name has our
- * pattern) over another file in the same folder. The folder must lie beneath the
- * roots, at a place that both the writing agent and the finishing one may write. The
- * other file must still be the one that the writer saw, by inode and times.
+ * A worker under an attacker's control may write anything into its log. Therefore a log
+ * can do no more than this: move a temporary file (whose name has our pattern) over
+ * another file in the same folder. The folder must lie beneath the roots, at a place that
+ * both the session of the writer and the present one may write. The other file must be the
+ * one that the log names, by inode, size and time. The old content always still lies under
+ * a temporary name, so that restoring it needs no space, and keeps its owner and links.
  *
  * Files of one change take their names one after the other, because no file system does
- * it otherwise. The journal lets the next worker finish or undo the work of a killed
- * one. It lies in the user's state folder, which no command can reach. The paths that
- * its session could write are stored in another file, which no worker can reach
- * (rights.h), so that a later session with more rights does nothing for an earlier
- * session that the earlier one could not have done itself. Without a state folder the
- * journal lies in memory and survives the worker only. `apply_patch` as a command has
- * no journal, because a command can forge what it can reach.
+ * it otherwise. The log of every call that writes lies in the user's state folder, which
+ * no command can reach, as long as the call goes on: as a step in the store of undo, or as
+ * a file of its own where there is no such store (pending.h). The paths that its session
+ * could write are stored in another file, which no worker can reach (rights.h), so that a
+ * later session with more rights does nothing for an earlier session that the earlier one
+ * could not have done itself. Without a state folder the log lies in memory and survives
+ * the worker only. `apply_patch` as a command has no log, because a command can forge what
+ * it can reach.
  */
 #pragma once
 
@@ -29,6 +30,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "files/files.h"
+#include "files/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,37 +103,31 @@ struct place_change {
  * on disk, all old files are locked and compared. Then the names are exchanged one by
  * one. When an exchange fails, the earlier ones are undone.
  *
- * A killed process leaves in its journal what place_finish needs to know. That
- * function finishes the set when all of it was prepared and nobody has changed a file of
- * it since; else it restores all old files. So a reader may see some files new and others
- * old while the set is being written, and never afterwards. ERR as for place_write, with
- * the file's name.
+ * A killed process leaves in its log what place_put_back needs to know: a set stays when
+ * all of it was in place, and is taken back otherwise. So a reader may see some files new
+ * and others old while the set is being written, and never afterwards. ERR as for
+ * place_write, with the file's name.
  */
 bool place_write_set(struct place_change *changes, size_t count, struct err *err);
 
 /*
- * The rows of the journal FD of a killed writer, as a list. NULL: its write was complete.
+ * Work off the log FD, open for reading and writing, of a killed writer whose session had
+ * the RIGHTS (rights.h): put back a set that does not stand, remove temporary files, give
+ * opened folders their permissions. A file that somebody has changed since stays. Of a set
+ * that was put back, the log holds nothing afterwards; else a note says that it is worked
+ * off. False: FILES may not write one of the places, or a name could not be moved, so a
+ * later session has to do the rest; doing it again changes nothing that is done.
  */
-struct value *place_unfinished(int fd);
-/*
- * When one list holds the rows of several writes, this member is the number of the write
- * that a row belongs to. Rows of one write stand together.
- */
-#define JOURNAL_SET "set"
-/*
- * Finish or undo the writes in ROWS, each one as a whole. Only rows at places that FILES
- * may write are touched.
- */
-void place_finish(struct files *files, const struct value *rows);
+bool place_put_back(struct files *files, int fd, const struct value *rights);
 
-/* Shared with undo/place.c: temporary files and the journal. */
+/* Shared with undo/place.c: temporary files. */
 
 /*
  * A temporary file in the folder of its place. It is nameless (O_TMPFILE) where
  * possible, so that a killed writer leaves nothing behind. Failures are left in errno.
  */
 
-enum { TEMP_NAME = 40 };
+enum { TEMP_NAME = UNDO_TEMP_NAME };
 
 struct temp {
 	int fd;
@@ -151,37 +147,3 @@ bool temp_open(struct temp *temp, int folder_fd, const char *name, mode_t mode);
 bool temp_link(const struct temp *temp, const char *name);
 /* Close TEMP and remove its name, if it still has one. Keeps errno. */
 void temp_drop(struct temp *temp);
-
-/*
- * One file of a write: both temporary names are names in its folder and may stay unused.
- */
-struct journal_row {
-	const char *folder; /* real, absolute */
-	const char *name;
-	char temp[TEMP_NAME]; /* the new content; after an exchange, the old one */
-	char keep[TEMP_NAME]; /* the old content where names cannot be exchanged */
-	bool removes;
-	/* set before journal_commit */
-	struct stat made; /* the new content, under its temporary name */
-	bool existed;
-	struct stat old;
-};
-
-/*
- * Note ROWS; with LASTING they are on disk when the function returns. True also when
- * FILES has no journal. False with errno: there was no space.
- */
-bool place_journal_begin(const struct files *files, const struct journal_row *rows,
-			 size_t count, bool lasting);
-/* The write is over. Keeps errno. */
-void place_journal_end(const struct files *files);
-/*
- * Note, before it happens and between two writes, that the folder FOLDER (real, absolute)
- * is opened to its owner for a while and gets the permissions MODE in the end. If this
- * process is killed (the lines are not synced, so not after a power failure), place_finish
- * gives them to the folder; of several MODEs the last one. place_journal_closed: all
- * folders have theirs. A journal that is full, or cannot be written, does not stop the
- * caller.
- */
-void place_journal_opened(struct files *files, const char *folder, mode_t mode);
-void place_journal_closed(struct files *files);

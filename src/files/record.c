@@ -28,11 +28,13 @@ enum undo_tag {
 	UNDO_META = 0x4d554247, /* "GBUM" */
 	UNDO_DATA = 0x44554247,
 	UNDO_CHANGE = 0x43554247,
+	UNDO_NOTE = 0x4e554247,
 	UNDO_END = 0x45554247,
 };
 
 enum {
 	UNDO_CHANGE_HEADER = 2 * UNDO_STATE_BYTES,
+	UNDO_NOTE_HEADER = 8 + 2 * UNDO_TEMP_NAME, /* kind, permissions, two names */
 	UNDO_READ_AT_ONCE = 256 << 10,
 	UNDO_ALIGNED = 4096, /* contents are shared in whole blocks */
 };
@@ -356,23 +358,56 @@ bool undo_log_copy(struct undo_log *log, int from, const struct undo_state *kept
 	return fine;
 }
 
-bool undo_log_change(struct undo_log *log, struct str path, const struct undo_state *before,
-		     const struct undo_state *after, struct err *err)
+/*
+ * Append a chunk that consists of HEAD and PATH by one write, so that the log holds all of
+ * the chunk or nothing of it.
+ */
+static bool write_chunk(struct undo_log *log, uint32_t tag, const struct buf *head,
+			struct str path, struct err *err)
 {
-	struct buf chunk;
 	const uint64_t from = log->at;
 	char header[UNDO_CHUNK_HEADER] = {0};
+	struct buf chunk;
 
-	/* One write, so that the log holds all of the chunk or nothing of it. */
 	buf_init(&chunk, UNDO_CHUNK_HEADER + UNDO_CHANGE_HEADER + PATH_MAX);
-	undo_put(header, UNDO_CHANGE, 4);
-	undo_put(header + 8, UNDO_CHANGE_HEADER + path.size, 8);
+	undo_put(header, tag, 4);
+	undo_put(header + 8, head->size + path.size, 8);
 	(void)buf_add(&chunk, header, sizeof(header));
-	undo_state_print(before, &chunk);
-	undo_state_print(after, &chunk);
+	(void)buf_addstr(&chunk, buf_str(head));
 	bool fine = buf_addstr(&chunk, path) || err_set(err, ENAMETOOLONG, "a path");
 	fine = fine && (write_at(log, chunk.data, chunk.size, err) || give_up(log, from));
 	buf_fini(&chunk);
+	return fine;
+}
+
+bool undo_log_change(struct undo_log *log, struct str path, const struct undo_state *before,
+		     const struct undo_state *after, struct err *err)
+{
+	struct buf states;
+
+	buf_init(&states, UNDO_CHANGE_HEADER);
+	undo_state_print(before, &states);
+	undo_state_print(after, &states);
+	const bool fine = write_chunk(log, UNDO_CHANGE, &states, path, err);
+	buf_fini(&states);
+	return fine;
+}
+
+bool undo_log_note(struct undo_log *log, const struct undo_note *note, struct err *err)
+{
+	char numbers[8];
+	struct buf head;
+
+	if (log == NULL)
+		return true;
+	undo_put(numbers, note->kind, 4);
+	undo_put(numbers + 4, note->mode, 4);
+	buf_init(&head, UNDO_NOTE_HEADER);
+	(void)buf_add(&head, numbers, sizeof(numbers));
+	(void)buf_add(&head, note->temp, sizeof(note->temp));
+	(void)buf_add(&head, note->keep, sizeof(note->keep));
+	const bool fine = write_chunk(log, UNDO_NOTE, &head, note->path, err);
+	buf_fini(&head);
 	return fine;
 }
 
@@ -383,11 +418,17 @@ bool undo_log_end(struct undo_log *log, struct err *err)
 
 /* Reads and checks the chunks of a log. */
 
+/* The notes that were read so far have begun this, and not ended it. */
+struct following {
+	bool writes, opened;
+};
+
 /* The part of a log that was read last. */
 struct window {
 	int fd;
 	uint64_t from;
 	struct buf bytes;
+	struct following following;
 };
 
 /* The SIZE bytes at AT, or NULL when the log ends before. */
@@ -439,6 +480,64 @@ static bool take_change(struct undo_reader *reader, const char *bytes, size_t le
 	return true;
 }
 
+/* Copy the temporary name in BYTES, which may lack its end, to NAME. */
+static void take_name(const char *bytes, char name[UNDO_TEMP_NAME])
+{
+	memcpy(name, bytes, UNDO_TEMP_NAME);
+	name[UNDO_TEMP_NAME - 1] = '\0';
+}
+
+/* Follow the states of a log from note to note. END is where the chunk of NOTE ends. */
+static void follow_note(struct undo_reader *reader, struct following *following,
+			const struct undo_note *note, uint64_t end)
+{
+	switch (note->kind) {
+	case UNDO_NOTE_MAKES:
+	case UNDO_NOTE_TEMPS:
+	case UNDO_NOTE_SET:
+		following->writes = true;
+		break;
+	case UNDO_NOTE_OVER:
+		following->writes = false;
+		reader->over = end;
+		break;
+	case UNDO_NOTE_OPENED:
+		following->opened = true;
+		break;
+	case UNDO_NOTE_CLOSED:
+		following->opened = false;
+		break;
+	case UNDO_NOTE_STANDS:
+		break;
+	}
+	reader->unfinished = following->writes || following->opened;
+}
+
+static bool take_note(struct undo_reader *reader, struct following *following,
+		      const char *bytes, size_t length, uint64_t end, bool *more,
+		      struct err *err)
+{
+	const uint64_t kind = undo_get(bytes, 4), mode = undo_get(bytes + 4, 4);
+	const struct str read = {bytes + UNDO_NOTE_HEADER, length - UNDO_NOTE_HEADER};
+	const bool has_path = kind == UNDO_NOTE_MAKES || kind == UNDO_NOTE_TEMPS ||
+			      kind == UNDO_NOTE_OPENED;
+	struct undo_note note = {.kind = (enum undo_note_kind)kind, .mode = (mode_t)mode};
+	char path[PATH_MAX];
+
+	if (kind > UNDO_NOTE_CLOSED || mode > 07777)
+		return unsound(err, "a note");
+	if (has_path ? !record_path_is_sound(read) || read.data[0] != '/' : read.size > 0)
+		return unsound(err, "the path of a note");
+	take_name(bytes + 8, note.temp);
+	take_name(bytes + 8 + UNDO_TEMP_NAME, note.keep);
+	memcpy(path, read.data, read.size);
+	path[read.size] = '\0';
+	note.path = (struct str){path, read.size};
+	follow_note(reader, following, &note, end);
+	*more = reader->note == NULL || reader->note(reader->context, &note);
+	return true;
+}
+
 static bool take_chunk(struct undo_reader *reader, struct window *window, uint32_t tag,
 		       uint64_t at, uint64_t length, bool *more, struct err *err)
 {
@@ -448,6 +547,7 @@ static bool take_chunk(struct undo_reader *reader, struct window *window, uint32
 		bytes = window_at(window, at, (size_t)length);
 		if (bytes == NULL)
 			return !(*more = false);
+		reader->over = at + length;
 		*more = reader->meta == NULL ||
 			reader->meta(reader->context, (struct str){bytes, (size_t)length});
 		return true;
@@ -458,6 +558,14 @@ static bool take_chunk(struct undo_reader *reader, struct window *window, uint32
 		if (bytes == NULL)
 			return !(*more = false);
 		return take_change(reader, bytes, (size_t)length, more, err);
+	}
+	if (tag == UNDO_NOTE && length >= UNDO_NOTE_HEADER &&
+	    length < UNDO_NOTE_HEADER + PATH_MAX) {
+		bytes = window_at(window, at, (size_t)length);
+		if (bytes == NULL)
+			return !(*more = false);
+		return take_note(reader, &window->following, bytes, (size_t)length,
+				 at + length, more, err);
 	}
 	if (tag == UNDO_END && length == 0) {
 		reader->ended = true;
@@ -479,7 +587,9 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 	if (fstat(fd, &st) < 0)
 		return err_set(err, errno, "%s", strerror(errno));
 	const uint64_t size = (uint64_t)st.st_size;
-	reader->ended = false;
+	size_t chunks = 0;
+	reader->ended = reader->unfinished = false;
+	reader->over = 0;
 	reader->changes = 0;
 	reader->sound = 0;
 	buf_init(&window.bytes, 2 * UNDO_READ_AT_ONCE);
@@ -492,14 +602,25 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 		/* The chunk is cut short: its writer was killed. */
 		if (length > size - at - UNDO_CHUNK_HEADER)
 			break;
-		fine = take_chunk(reader, &window, tag, at + UNDO_CHUNK_HEADER, length,
-				  &more, err);
+		fine = chunks++ < UNDO_CHUNKS_MAX
+			       ? take_chunk(reader, &window, tag, at + UNDO_CHUNK_HEADER,
+					    length, &more, err)
+			       : unsound(err, "too many chunks");
 		at += UNDO_CHUNK_HEADER + length;
 		if (fine && more)
 			reader->sound = at;
 	}
 	buf_fini(&window.bytes);
 	return fine;
+}
+
+bool undo_log_is_unfinished(int fd)
+{
+	struct undo_reader reader = {0};
+
+	if (fd >= 0)
+		(void)undo_log_read(&reader, fd, NULL);
+	return reader.unfinished;
 }
 
 bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,

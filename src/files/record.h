@@ -9,6 +9,14 @@
  * last UNDO_END. A log that is read back is not trusted: lengths, kinds and paths are
  * checked, and nothing larger than a ceiling is accepted. The list of a workspace
  * (undo/store.h) keeps states as the same bytes.
+ *
+ * A log is also the record of a killed writer. Between the changes stand notes
+ * (UNDO_NOTE): the temporary names that a write is about to use, the beginning of a set
+ * of changes that are made together or not at all, the end of the write. A log in which
+ * a write has no end is unfinished, and place_put_back (place.h) works it off. A write
+ * has its own end, beside that of the log, for two reasons: a power failure may take the
+ * end of a log whose call was answered long ago, and an undo that was killed is
+ * continued, not taken back.
  */
 #pragma once
 
@@ -110,6 +118,11 @@ enum {
 	UNDO_CONTENT_MAX = 1 << 30,
 	/* of one step, e.g. a removed tree of that many files */
 	UNDO_CHANGES_MAX = 2000000,
+	/*
+	 * A log that a dead session left is read by nobody's order, so it must not take
+	 * long. A changed file makes four chunks in an undo, and fewer elsewhere.
+	 */
+	UNDO_CHUNKS_MAX = 8 * UNDO_CHANGES_MAX,
 	UNDO_CHUNK_HEADER = 16, /* tag, zero, length */
 };
 
@@ -146,6 +159,41 @@ bool undo_log_change(struct undo_log *log, struct str path, const struct undo_st
 		     const struct undo_state *after, struct err *err);
 bool undo_log_end(struct undo_log *log, struct err *err);
 
+enum undo_note_kind {
+	/* the folder PATH is made next, for a file that is written in it */
+	UNDO_NOTE_MAKES,
+	/*
+	 * The file PATH is written next. Until UNDO_NOTE_OVER, its folder may hold files
+	 * called TEMP and KEEP.
+	 */
+	UNDO_NOTE_TEMPS,
+	/* the changes between the last UNDO_NOTE_OVER and the next one are one set */
+	UNDO_NOTE_SET,
+	/* every change of the set is in place and on disk */
+	UNDO_NOTE_STANDS,
+	/* the write is over, and its temporary names are gone */
+	UNDO_NOTE_OVER,
+	/* the folder PATH is open to its owner for a while, and gets MODE in the end */
+	UNDO_NOTE_OPENED,
+	/* every folder that was opened has its permissions */
+	UNDO_NOTE_CLOSED,
+};
+
+enum {
+	UNDO_TEMP_NAME = 40,
+	/* rows of one write, and folders opened at one time; see place_put_back */
+	UNDO_NOTES_MAX = 1 << 16,
+};
+
+struct undo_note {
+	enum undo_note_kind kind;
+	mode_t mode;
+	char temp[UNDO_TEMP_NAME], keep[UNDO_TEMP_NAME]; /* "": unused */
+	struct str path; /* absolute; read back, it ends in NUL and is valid for the call */
+};
+/* LOG may be NULL: nothing is noted then. */
+bool undo_log_note(struct undo_log *log, const struct undo_note *note, struct err *err);
+
 struct undo_change {
 	struct str path; /* ends in NUL; valid during the call */
 	struct undo_state before, after;
@@ -155,9 +203,12 @@ struct undo_reader {
 	/* false stops the reading */
 	bool (*meta)(void *context, struct str json);                    /* or NULL */
 	bool (*change)(void *context, const struct undo_change *change); /* or NULL */
+	bool (*note)(void *context, const struct undo_note *note);       /* or NULL */
 	void *context;
-	bool ended;     /* result: UNDO_END was read */
-	uint64_t sound; /* result: the log is sound up to this offset */
+	bool ended;      /* result: UNDO_END was read */
+	bool unfinished; /* result: a write has no end, or a folder is still opened */
+	uint64_t sound;  /* result: the log is sound up to this offset */
+	uint64_t over;   /* result: where the last write that is over ends */
 	size_t changes;
 };
 
@@ -166,6 +217,8 @@ struct undo_reader {
  * to its last whole chunk. A log with a wrong chunk is an error.
  */
 bool undo_log_read(struct undo_reader *reader, int fd, struct err *err);
+/* Has a write in the log FD (or -1) no end, as far as the log holds together? */
+bool undo_log_is_unfinished(int fd);
 
 /* Append SIZE bytes at OFFSET of the log FD to OUT. */
 bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,

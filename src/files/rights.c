@@ -15,9 +15,10 @@ struct paths {
 };
 
 struct rights {
-	struct files files;  /* only its roots are used */
-	struct paths hidden; /* may not even be read */
-	struct paths closed; /* may not be written */
+	struct files files;   /* only its roots are used */
+	struct paths hidden;  /* may not even be read */
+	struct paths closed;  /* may not be written */
+	struct paths granted; /* folders in which a person let the session write */
 	bool is_sound;
 };
 
@@ -58,9 +59,11 @@ struct rights *rights_read(const struct value *value)
 {
 	struct rights *rights = memory_alloc(sizeof(*rights));
 
-	rights->is_sound = roots_read(value_member(value, "roots"), &rights->files) &&
-			   paths_read(value_member(value, "hidden"), &rights->hidden) &&
-			   paths_read(value_member(value, "closed"), &rights->closed);
+	rights->is_sound =
+		roots_read(value_member(value, "roots"), &rights->files) &&
+		paths_read(value_member(value, "hidden"), &rights->hidden) &&
+		paths_read(value_member(value, "closed"), &rights->closed) &&
+		paths_read(value_member(value, RIGHTS_GRANTED), &rights->granted);
 	return rights;
 }
 
@@ -82,6 +85,7 @@ void rights_free(struct rights *rights)
 	free(rights->files.roots);
 	paths_free(&rights->hidden);
 	paths_free(&rights->closed);
+	paths_free(&rights->granted);
 	free(rights);
 }
 
@@ -104,6 +108,14 @@ bool rights_may_write(const struct rights *rights, const char *path)
 {
 	const struct files_held *root = files_root_of(&rights->files, path);
 
+	/* No file tool writes the files of git, wherever they lie. */
+	if (rights->is_sound && !path_names_git(path)) {
+		for (size_t i = 0; i < rights->granted.count; i++) {
+			if (path_within(path, rights->granted.items[i]) &&
+			    strcmp(path, rights->granted.items[i]) != 0)
+				return true;
+		}
+	}
 	/*
 	 * Files in a root may be written, but the root itself is never moved or removed.
 	 */

@@ -11,6 +11,12 @@
 struct rights;
 
 /*
+ * The member of VALUE for folders that a person has granted for writing: keys of their
+ * paths (scan.h). spec_rights has none; the record of a session adds them (pending.h).
+ */
+#define RIGHTS_GRANTED "granted"
+
+/*
  * Read the rights that spec_rights has printed as VALUE. Any other VALUE gives no rights
  * at all. Never NULL.
  */

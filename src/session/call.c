@@ -427,7 +427,7 @@ static struct running *running_new(struct session *session, const struct request
 	running->terse = request->terse;
 	running->trace = value_ref(request->trace);
 	running->files.log_fd = running->files.plan_fd = -1;
-	running->files.journal.fd = -1;
+	running->files.held.fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);
 	running->times.began_us = clock_now_us();
 	running->times.deadline_ms = CLOCK_NEVER;

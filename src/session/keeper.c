@@ -854,6 +854,23 @@ static const char *name_of(const struct tool *tool)
 	return tool->internal && tool->title != NULL ? tool->title : tool->name;
 }
 
+/*
+ * The log of RUNNING is a file for as long as it runs, so that a later session finds it
+ * when this one is killed, and then only open. Past the ceilings it is not kept.
+ */
+static bool give_memory_log(struct keeper *keeper, struct running *running, struct err *err)
+{
+	if (keeper->steps.kept > MEMORY_MAX || keeper->steps.count >= MEMORY_LOGS_MAX) {
+		keeper->steps.lost++;
+		return true;
+	}
+	cell_hold_log(keeper->session->cell, -1, &running->files.held);
+	running->files.log_fd = running->files.fds[0] = running->files.held.fd;
+	running->files.fd_count = 1;
+	return undo_store_keep_log(keeper->store, running->files.log_fd,
+				   &running->files.log, err);
+}
+
 static bool give_log(struct keeper *keeper, struct running *running, struct err *err)
 {
 	const struct undo_meta meta = {
@@ -867,11 +884,8 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 
 	if (keeper_store(keeper) == NULL)
 		return err_set(err, EIO, "there is no place to keep it");
-	if (keeper->reach == KEEPS_MEMORY &&
-	    (keeper->steps.kept > MEMORY_MAX || keeper->steps.count >= MEMORY_LOGS_MAX)) {
-		keeper->steps.lost++;
-		return true;
-	}
+	if (keeper->reach == KEEPS_MEMORY)
+		return give_memory_log(keeper, running, err);
 	running->files.log_fd = keeper_new_log(keeper, &meta, &running->files.log, err);
 	running->files.fds[0] = running->files.log_fd;
 	running->files.fd_count = 1;
@@ -1040,7 +1054,9 @@ static void log_end(struct keeper *keeper, struct running *running,
 	/* A log that cannot be looked at may hold something. */
 	const bool known = fstat(running->files.log_fd, &st) == 0;
 
-	if (known && st.st_size == 0) {
+	if (running->files.log == 0) {
+		/* It was there for a killed process only. */
+	} else if (known && st.st_size == 0) {
 		undo_store_drop_log(keeper->store, running->files.log);
 	} else {
 		list_ages(keeper);

@@ -1,5 +1,5 @@
 /*
- * left: what a killed session or a killed git left: writes that it had begun, and the files
+ * left: what a killed session or a killed git left: writes without an end, and the files
  * of a git (guard.h). One worker finds these files, and another worker removes them. In
  * between the front decides which of them may go, because only the front sees the machine's
  * processes: a file stays that a process outside of the cell may hold. A wrong yes to that
@@ -16,6 +16,8 @@
 #include "cell/anchor.h"
 #include "cell/cell.h"
 #include "cell/pending.h"
+#include "files/record.h"
+#include "files/rights.h"
 #include "guard/guard.h"
 #include "guard/scan.h"
 #include "process/loop.h"
@@ -47,7 +49,10 @@ enum {
 	HELD_TEXT = 128,
 	STAT_MAX = 4096,
 	CLOCKS_NS = 50000000, /* tolerance between the clocks of processes and of files */
-	MEND_MS = 10000, /* enough to start a cell and two workers on a busy machine */
+	LOOK_MS = 10000, /* enough to start a cell and two workers on a busy machine */
+	/* A set of many files on a slow disk takes a while, and no call may begin before. */
+	MEND_MS = 30000,
+	MEND_TRIES = 3, /* each with another worker, when one is lost */
 	/* The kernel ends the processes of a killed session one after the other. */
 	DYING_MS = 2000,
 	/*
@@ -479,13 +484,12 @@ struct value *running_left_carried(const struct running *running)
 
 /*
  * Queue RUNNING, a call of the session's own that deals with what a killed session left,
- * and turn the loop until it has ended, but no longer than MEND_MS. Returns whether it has
- * ended. The caller frees RUNNING.
+ * and turn the loop until it has ended, but no longer than DEADLINE_MS. Returns whether it
+ * has ended. The caller frees RUNNING.
  */
-static bool mend_wait(struct running *running)
+static bool mend_wait(struct running *running, int64_t deadline)
 {
 	struct session *session = running->session;
-	const int64_t deadline = clock_now_ms() + MEND_MS;
 
 	/* The audit itself is left to the session's first call. */
 	running->due = DUE_MEND;
@@ -504,6 +508,16 @@ static const struct tool left_tool = {
 	.internal = true,
 };
 
+/* The words for the first result of SESSION. */
+static struct tool_result *said_of(struct session *session)
+{
+	if (session->said == NULL) {
+		session->said = memory_alloc(sizeof(*session->said));
+		tool_result_init(session->said);
+	}
+	return session->said;
+}
+
 /* The files of the gits of a killed session. */
 static void put_left_away(struct session *session)
 {
@@ -514,23 +528,29 @@ static void put_left_away(struct session *session)
 		return;
 	running = running_of_session(session, &left_tool);
 	running->busy.sent_ns = guard->ticked_ns;
-	if (mend_wait(running) && running->result.text.size > 0) {
-		session->said = memory_alloc(sizeof(*session->said));
-		tool_result_init(session->said);
-		audit_take(session->said, &running->result);
-	}
+	if (mend_wait(running, clock_now_ms() + LOOK_MS) && running->result.text.size > 0)
+		audit_take(said_of(session), &running->result);
 	running_free(running);
 }
 
 /*
- * Finishes writes that a killed front had begun in folders that a person had granted to
- * it. No policy of this session shows these folders. So one worker is made that sees
- * them, only to finish or take back the writes that the journals list.
+ * Puts back the writes that killed fronts have left without an end, before the session's
+ * first call. No policy of this session shows the folders that a person had granted to such
+ * a front. So the worker that puts back a write there sees these folders, and does nothing
+ * else. A session whose workers could not try this does not begin: its calls would work on
+ * a set of files of which some are old and some are new.
  */
+
+/* How an attempt to put back the writes in a log has ended. */
+enum mend_end {
+	MEND_DONE,
+	MEND_LEFT, /* a worker put back all that it could; a later session has the rest */
+	MEND_LOST, /* no worker has answered */
+};
 
 static const struct tool mend_tool = {
 	.name = "mend",
-	.description = "Finish what a killed session had begun to write.",
+	.description = "Put back what a killed session had begun to write.",
 	.effects = EFFECT_READS,
 	.internal = true,
 };
@@ -570,58 +590,128 @@ static struct extra *extra_of(const struct cell_spec *cell, const struct value *
 }
 
 /*
- * The folders of ROOTS that this cell may have now; false when others may be had another
- * time.
+ * Add the folders of ROOTS that this cell may have now to *FIRST. Returns the keys of all
+ * but those that will never be there again: what was written there stays as it is.
  */
-static bool extras_take(const struct cell_spec *cell, const struct value *roots,
-			struct extra **first)
+static struct value *extras_take(const struct cell_spec *cell, const struct value *roots,
+				 struct extra **first)
 {
-	bool all = true;
+	struct value *granted = value_new_array();
 	size_t count = 0;
 
 	for (size_t i = 0; i < value_count(roots); i++) {
+		struct value *root = value_item(roots, i);
 		bool gone = false;
-		struct extra *extra = count < ANCHOR_EXTRAS_MAX
-					      ? extra_of(cell, value_item(roots, i), &gone)
-					      : NULL;
+		struct extra *extra =
+			count < ANCHOR_EXTRAS_MAX ? extra_of(cell, root, &gone) : NULL;
 
-		all = all && (extra != NULL || gone);
+		if (!gone)
+			value_append(granted, value_ref(value_member(root, "path")));
 		if (extra == NULL)
 			continue;
 		extra->next = *first;
 		*first = extra;
 		count++;
 	}
-	return all;
+	return granted;
 }
 
-static void mend(struct session *session)
+/* Put back the write in LOG, once. ERR is the reason of MEND_LOST. */
+static enum mend_end mend(struct session *session, const struct pending_left_log *log,
+			  int64_t deadline_ms, struct err *err)
 {
-	const struct cell_spec *cell = cell_spec(session->cell);
-	const struct value *roots = NULL;
-	struct pending *pending = cell_pending(session->cell);
-	const struct value *writes = pending_granted(pending, &roots);
-	struct extra *extras = NULL;
+	struct running *running = running_of_session(session, &mend_tool);
+	struct value *rights =
+		log->rights != NULL ? value_copy(log->rights) : value_new_object();
 
-	if (writes == NULL)
-		return;
-	const bool all = extras_take(cell, roots, &extras);
-	if (extras != NULL) {
-		struct running *running = running_of_session(session, &mend_tool);
+	value_set(rights, RIGHTS_GRANTED,
+		  extras_take(cell_spec(session->cell), log->granted,
+			      &running->asking.extras));
+	running->files.held.fd = log->fd;
+	running->files.unfinished = rights;
+	const bool ended = mend_wait(running, deadline_ms);
+	const bool answered = ended && !audit_failed(&running->result);
+	const char *broken = cell_broken(session->cell);
+	if (!answered)
+		(void)err_set(err, broken != NULL ? ECHILD : EIO, "%s",
+			      !ended ? "it takes too long"
+				     : (broken != NULL ? broken : "its worker ended"));
+	running_free(running);
+	if (!undo_log_is_unfinished(log->fd))
+		return MEND_DONE;
+	return answered ? MEND_LEFT : MEND_LOST;
+}
 
-		running->asking.extras = extras;
-		running->files.unfinished = value_copy(writes);
-		const bool mended = mend_wait(running) && running->busy.mends == MENDS_DONE;
-		running_free(running);
-		if (!mended)
-			return;
+/* As mend, with another worker when one is lost. */
+static enum mend_end mend_tried(struct session *session, const struct pending_left_log *log,
+				int64_t deadline_ms, struct err *err)
+{
+	enum mend_end end = MEND_LOST;
+
+	if (log->fd < 0) {
+		(void)err_set(err, EBUSY, "a worker of that session has not ended yet");
+		return MEND_LOST;
 	}
-	if (all)
-		pending_granted_mended(pending);
+	for (int i = 0; end == MEND_LOST && i < MEND_TRIES; i++) {
+		end = mend(session, log, deadline_ms, err);
+		if (clock_now_ms() >= deadline_ms || cell_broken(session->cell) != NULL)
+			break;
+	}
+	return end;
 }
 
-void session_mend(struct session *session)
+struct value *running_unfinished(const struct running *running)
 {
-	mend(session);
+	struct value *rights, *granted;
+
+	if (!undo_log_is_unfinished(running->files.held.fd))
+		return NULL;
+	rights = spec_rights(cell_spec(running->session->cell));
+	granted = value_new_array();
+	for (const struct extra *at = running->asking.extras; at != NULL; at = at->next) {
+		auto_free char *key = path_key(at->root.path);
+
+		if (at->root.writable)
+			value_append(granted, value_new_text(key));
+	}
+	value_set(rights, RIGHTS_GRANTED, granted);
+	return rights;
+}
+
+static bool mend_all(struct session *session, struct err *err)
+{
+	struct pending *pending = cell_pending(session->cell);
+	const int64_t deadline_ms = clock_now_ms() + MEND_MS;
+	const struct pending_left_log *log;
+	enum mend_end worst = MEND_DONE;
+
+	if (pending_left(pending, 0) == NULL)
+		return true;
+	for (size_t i = 0; (log = pending_left(pending, i)) != NULL; i++) {
+		const enum mend_end end = mend_tried(session, log, deadline_ms, err);
+
+		/* The locks stay with this session until it closes. */
+		if (end == MEND_LOST)
+			return err_while(err, "A killed session had begun to write files, "
+					      "which could not be put back, so nothing is "
+					      "done here; try again");
+		worst = end > worst ? end : worst;
+	}
+	if (worst == MEND_LEFT) {
+		value_set_boolean(tool_details(said_of(session)), "writes_left", true);
+		(void)buf_adds(&session->said->text,
+			       "[A killed session had begun to write files that this session "
+			       "may not put back: some of them may be old and others new. A "
+			       "session with the same rights as that one puts them back.]\n");
+	}
+	pending_mended(pending, worst == MEND_DONE);
+	return true;
+}
+
+bool session_mend(struct session *session, struct err *err)
+{
+	if (!mend_all(session, err))
+		return false;
 	put_left_away(session);
+	return true;
 }

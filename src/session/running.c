@@ -9,7 +9,7 @@
 #include "cell/cell.h"
 #include "cell/outlet.h"
 #include "cell/wire.h"
-#include "files/place.h"
+#include "files/record.h"
 #include "guard/guard.h"
 #include "policy/command.h"
 #include "session/approval.h"
@@ -608,12 +608,11 @@ const struct tool_result *running_result(const struct running *running)
 	return running_told((struct running *)(uintptr_t)running);
 }
 
-/* Writes that could not be finished stay in the journal for the next session. */
-static void journal_finish(struct running *running)
+/* A write that could not be put back is left to the next session. */
+static void log_drop(struct running *running)
 {
-	if (running->files.journal.fd >= 0 && running->files.unfinished == NULL)
-		cell_take_back_journal(running->session->cell, &running->files.journal);
-	fd_close(&running->files.journal.fd);
+	if (running->files.unfinished == NULL)
+		cell_drop_log(running->session->cell, &running->files.held);
 	value_free(running->files.unfinished);
 	running->files.unfinished = NULL;
 }
@@ -724,7 +723,7 @@ void running_finish(struct running *running)
 	network_end(running);
 	result_complete(running, &running->result);
 	session_memory_take(running->session, running);
-	journal_finish(running);
+	log_drop(running);
 	if (!is_job) {
 		caller_answer(running, &running->result);
 		return;
@@ -763,20 +762,6 @@ static void pipes_give(const struct running *running)
 }
 
 /*
- * The writes that the worker must finish first: left by its predecessor in this call, or
- * by dead fronts.
- */
-static struct value *unfinished_of(struct running *running)
-{
-	const struct value *left = cell_unfinished(running->session->cell);
-
-	if (running->due != DUE_CALL)
-		return value_ref(running->files.unfinished);
-	running->busy.mends = left != NULL ? MENDS_GIVEN : MENDS_NOTHING;
-	return value_ref(left);
-}
-
-/*
  * File tools do not write inside repositories, and a checkpoint reports the repositories
  * that they create.
  */
@@ -791,13 +776,29 @@ static struct marks nested_of(const struct running *running)
 
 /*
  * Each file that the call writes is to be entirely old or entirely new, even when a
- * process is killed.
+ * process is killed. So every call that writes has a log, which the next front would find.
+ * The session's own tool for that (restore) takes it as its last descriptor.
  */
-static void journal_give(struct running *running)
+static bool log_hold(struct running *running, struct err *err)
 {
-	if (running->due == DUE_CALL && (running->tool->effects & EFFECT_WRITES) != 0 &&
-	    running->files.fd_count < FRAME_FDS_MAX)
-		cell_give_journal(running->session->cell, &running->files.journal);
+	struct running_files *files = &running->files;
+	int *log = &files->log_fd;
+
+	if (running->due != DUE_CALL || (running->tool->effects & EFFECT_WRITES) == 0 ||
+	    files->held.fd >= 0)
+		return true;
+	if (running_is_ours(running->tool) && files->fd_count > 0)
+		log = &files->fds[files->fd_count - 1];
+	cell_hold_log(running->session->cell, *log, &files->held);
+	if (*log < 0) {
+		files->fds[0] = files->log_fd = files->held.fd;
+		files->fd_count = 1;
+	}
+	return files->held.fd >= 0 ||
+	       err_set(err, errno,
+		       "The log of this call could not be made (%s), so nothing "
+		       "was written.",
+		       strerror(errno));
 }
 
 /*
@@ -823,11 +824,11 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 	const bool is_behind = running->batch.before != NULL;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = environment_of(running);
-	auto_value struct value *unfinished = unfinished_of(running);
 	auto_value struct value *left =
 		running->due != DUE_CALL ? running_left_carried(running) : NULL;
 	const struct wire_call wire = {
-		.log = running->files.log_fd >= 0 ? running->files.log : 0,
+		.has_log = running->due == DUE_CALL && running->files.log_fd >= 0,
+		.log = running->files.log,
 		.tool = running->due != DUE_CALL         ? AUDIT_CALL
 			: running->tool->carrier != NULL ? running->tool->carrier
 							 : running->tool->name,
@@ -850,8 +851,7 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 		.keeps_pids = !groups_rely(&worker->group, CGROUP_PIDS),
 		.environment = environment,
 		.seen = seen,
-		.has_journal = running->due == DUE_CALL && running->files.journal.fd >= 0,
-		.unfinished = unfinished,
+		.unfinished = running->due != DUE_CALL ? running->files.unfinished : NULL,
 		.nested = nested_of(running),
 	};
 
@@ -868,8 +868,8 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	size_t fd_count = running->due != DUE_CALL ? 0 : running->files.fd_count;
 
 	memcpy(fds, running->files.fds, sizeof(running->files.fds));
-	if (running->due == DUE_CALL && running->files.journal.fd >= 0)
-		fds[fd_count++] = running->files.journal.fd;
+	if (running->due != DUE_CALL && running->files.unfinished != NULL)
+		fds[fd_count++] = running->files.held.fd;
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	const enum frame_kind kind =
@@ -979,8 +979,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running->batch.recalled = false;
 	if (job_is_wanted(running))
 		job_begin_patience(running);
-	journal_give(running);
-	if (keeper_before(session->keeper, running, &err) &&
+	if (keeper_before(session->keeper, running, &err) && log_hold(running, &err) &&
 	    call_send(running, worker, &err)) {
 		running->changes = CHANGES_POSSIBLE;
 		if (running->quiet)
@@ -1211,12 +1210,6 @@ static struct running *next_to_share(struct running *at, bool searches)
 	return at;
 }
 
-/* Would a worker first have work to do that belongs to one call only? */
-static bool has_duties(const struct cell *cell)
-{
-	return cell_audit_due(cell) || cell_unfinished(cell) != NULL;
-}
-
 /*
  * How many calls one worker gets: the busy call and the queued ones, divided by the
  * workers that may take them.
@@ -1293,7 +1286,7 @@ static bool batch_print(struct running *running, const struct worker_end *worker
 	const struct session *session = running->session;
 
 	if (!worker->made || worker->of_call != 0 || worker->resident ||
-	    session->one_call || !may_share(running) || has_duties(session->cell))
+	    session->one_call || !may_share(running) || cell_audit_due(session->cell))
 		return false;
 	gather(running);
 	if (running->batch.after == NULL)
@@ -1658,8 +1651,8 @@ static void finish_audited(struct running *running)
 
 	if (running->due != DUE_CALL)
 		audit_tell_lost(&running->result, "the worker ended");
-	else if (running->files.journal.fd >= 0)
-		running->files.unfinished = place_unfinished(running->files.journal.fd);
+	else
+		running->files.unfinished = running_unfinished(running);
 	if (running->due == DUE_CALL && cell_spec(session->cell)->guard != NULL &&
 	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		if (session->one_call)
@@ -1698,9 +1691,10 @@ static void audit_arrived(struct running *running, const struct frame *frame)
 	} else {
 		running_take_left(running, &audit);
 		audit_take(&running->result, &audit);
-		value_free(running->files.unfinished);
-		running->files.unfinished = NULL;
-		running->busy.mends = MENDS_DONE;
+		if (!undo_log_is_unfinished(running->files.held.fd)) {
+			value_free(running->files.unfinished);
+			running->files.unfinished = NULL;
+		}
 		if (running->due != DUE_MEND)
 			audit_done(running, &audit);
 	}
@@ -1803,8 +1797,6 @@ static bool result_take(struct running *running, const struct frame *frame)
 	 * not needed.
 	 */
 	frame_done(&running->busy.worker->reader);
-	if (running->busy.mends == MENDS_GIVEN)
-		cell_mended(session->cell);
 	if (running->busy.audits || (running->job != NULL && running_is_writer(running)))
 		audit_done(running, &running->result);
 	/*

@@ -348,7 +348,10 @@ bool session_open(const struct session_options *options, struct session **sessio
 	}
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
-	session_mend(made);
+	if (!session_mend(made, err)) {
+		session_close(made);
+		return false;
+	}
 	*session = made;
 	return true;
 }

@@ -26,7 +26,7 @@
  * the result of the call (session_broken).
  *
  * After a writing call whose worker had to be killed, a fresh worker audits what it
- * left and finishes or undoes the write that it had begun (cell/pending.h). A session that
+ * left and undoes the write that it had begun (cell/pending.h). A session that
  * was killed may have had such writes in folders that a person had granted to it. For
  * these the next session makes a worker that sees the folders, and uses it only for this.
  */
@@ -504,7 +504,7 @@ enum running_due {
 	DUE_CALL, /* the call itself */
 	/* the result stands: a fresh worker looks at what the call left */
 	DUE_LOOK,
-	DUE_MEND, /* like DUE_LOOK, but only to finish what dead fronts left */
+	DUE_MEND, /* like DUE_LOOK, but only to put back what dead fronts left */
 };
 
 /* Changes in the workspace by the call, as far as a keeper must know. */
@@ -520,13 +520,6 @@ enum running_company {
 	COMPANY_NOBODY,
 	/* nobody, and its worker says when the result is about to come */
 	COMPANY_HERALD,
-};
-
-/* The writes that dead fronts left unfinished, and the worker of a call. */
-enum running_mends {
-	MENDS_NOTHING,
-	MENDS_GIVEN, /* the worker was given those writes, beside the call */
-	MENDS_DONE,  /* a worker that looked has finished its list of writes */
 };
 
 /* A call that goes on after its caller was answered, in the list of the session's jobs. */
@@ -572,14 +565,15 @@ struct leave {
 struct running_files {
 	int fds[CALL_FDS_MAX];
 	size_t fd_count;
-	uint32_t log; /* the number of its undo log */
+	uint32_t log; /* the number of its log; 0: it is no step */
 	int log_fd;   /* -1: it has none */
 	int plan_fd;  /* the changes of the session, for the patch; -1: none */
+	/* its log, or that of a dead front's call, as the next front would find it */
+	struct pending_log held;
 	/*
-	 * The journal of the files that it writes, and the unfinished writes that the
-	 * journal of its dead worker lists; a fresh worker finishes those.
+	 * the rights of the writer, when a write in `held` has no end because the writer was
+	 * killed: a fresh worker puts it back; NULL: there is none
 	 */
-	struct pending_journal journal;
 	struct value *unfinished;
 };
 
@@ -619,7 +613,6 @@ struct running_busy {
 	enum guard_walk reach; /* of that audit */
 	size_t audits_of;      /* `audits_wanted` when the call was sent */
 	enum running_company company;
-	enum running_mends mends;
 };
 
 /* A call's place among calls that one worker has together (running.c). */
@@ -814,11 +807,16 @@ void running_take_left(struct running *running, struct tool_result *result);
 bool running_left_waits(struct running *running);
 struct value *running_left_carried(const struct running *running);
 /*
- * Before the first call of this session: finish or take back the writes that a killed front
- * had begun in folders that a person had granted to it, and do the same as above for a
- * session that was killed (left.c).
+ * The rights of the killed worker of RUNNING, when a write in its log has no end, as an
+ * object for place_put_back, owned by the caller; else NULL (left.c).
  */
-void session_mend(struct session *session);
+struct value *running_unfinished(const struct running *running);
+/*
+ * Before the first call of this session: put back the writes that killed fronts have left
+ * without an end, and do the same as above for a session that was killed (left.c). False:
+ * nobody could try to put them back, and no call may begin.
+ */
+bool session_mend(struct session *session, struct err *err);
 
 /* Begin RUNNING, whose tool has a `begin` of its own (running.c). */
 void session_elsewhere_call(struct running *running);

@@ -174,7 +174,12 @@ static void folder_set_mode(struct undo_places *places, int fd, const char *path
 	}
 	if (opened != NULL) {
 		opened->mode = mode;
-		place_journal_opened(places->files, path, mode);
+		const struct undo_note note = {.kind = UNDO_NOTE_OPENED,
+					       .mode = mode,
+					       .path = str_of(path)};
+		/* A log that is full does not stop the undo here, but at its next change. */
+		if (record_path_is_sound(note.path))
+			(void)undo_log_note(places->log, &note, NULL);
 	}
 	(void)!chmod(fd_name(fd, name),
 		     folder_mode_opened(mode, opened != NULL ? S_IRWXU : 0));
@@ -509,20 +514,25 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 }
 
 /*
- * Write a temporary name to the journal (files/place.h) before a file gets it. So the
- * temporary file of a killed undo is removed later.
+ * Make the temporary name NAME and note it before a file gets it. So the temporary file of
+ * a killed undo is removed later (place_put_back).
  */
-static bool journal_open(const struct files *files, const struct spot *spot,
-			 struct journal_row *row, char *folder, struct err *err)
+static bool note_temp(struct undo_places *places, const struct spot *spot,
+		      char name[TEMP_NAME], struct err *err)
 {
-	(void)snprintf(folder, PATH_MAX, "%.*s", (int)(spot->name - spot->path - 1),
-		       spot->path);
-	*row = (struct journal_row){.folder = folder[0] != '\0' ? folder : "/",
-				    .name = spot->name};
-	temp_make_name(row->temp);
-	temp_make_name(row->keep);
-	return place_journal_begin(files, row, 1, false) ||
-	       err_set(err, errno, "%s: journal: %s", spot->path, strerror(errno));
+	struct undo_note note = {.kind = UNDO_NOTE_TEMPS, .path = str_of(spot->path)};
+
+	temp_make_name(note.temp);
+	memcpy(name, note.temp, TEMP_NAME);
+	return undo_log_note(places->log, &note, err);
+}
+
+/* The temporary name is gone. */
+static void note_over(struct undo_places *places)
+{
+	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
+
+	(void)undo_log_note(places->log, &over, NULL);
 }
 
 /*
@@ -546,17 +556,16 @@ static bool say_changed(const struct spot *spot, struct err *err)
 }
 
 /* Move TEMP, which is complete and on disk, to its place. */
-static bool take_place(const struct files *files, const struct spot *spot,
+static bool take_place(struct undo_places *places, const struct spot *spot,
 		       struct temp *temp, const struct undo_state *now, struct err *err)
 {
-	struct journal_row row;
-	char folder[PATH_MAX];
+	char name[TEMP_NAME];
 
 	/* The folder of TEMP may have been opened again since, as another descriptor. */
 	temp->folder_fd = spot->folder;
 	if (!is_still(spot, now))
 		return say_changed(spot, err);
-	/* A free name is taken in one step, which needs no journal. */
+	/* A free name is taken in one step, which needs no note. */
 	if (now->kind == UNDO_ABSENT) {
 		if (temp_link(temp, spot->name))
 			return true;
@@ -564,18 +573,17 @@ static bool take_place(const struct files *files, const struct spot *spot,
 			       ? say_changed(spot, err)
 			       : err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	}
-	if (!journal_open(files, spot, &row, folder, err))
+	if (!note_temp(places, spot, name, err))
 		return false;
-	bool fine = temp_link(temp, row.temp) ||
+	bool fine = temp_link(temp, name) ||
 		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	if (fine)
-		memcpy(temp->name, row.temp, sizeof(temp->name));
+		memcpy(temp->name, name, sizeof(temp->name));
 	fine = fine && rename_into(spot, temp->name, now, err);
 	if (fine)
 		temp->name[0] = '\0';
-	/* Remove the temporary name before the journal is emptied. */
 	temp_drop(temp);
-	place_journal_end(files);
+	note_over(places);
 	return fine;
 }
 
@@ -583,19 +591,18 @@ static bool take_place(const struct files *files, const struct spot *spot,
  * On a file system without nameless files, write one file at a time under a temporary
  * name.
  */
-static bool put_named_file(const struct files *files, const struct spot *spot,
-			   const struct undo_state *target, int from,
-			   const struct undo_state *now, struct err *err)
+static bool put_named_file(struct undo_places *places, const struct spot *spot,
+			   const struct undo_state *target, const struct undo_state *now,
+			   struct err *err)
 {
 	struct temp temp = {.fd = -1};
-	struct journal_row row;
-	char folder[PATH_MAX];
+	char name[TEMP_NAME];
 
-	if (!journal_open(files, spot, &row, folder, err))
+	if (!note_temp(places, spot, name, err))
 		return false;
-	bool fine = temp_open(&temp, spot->folder, row.temp, 0600) ||
+	bool fine = temp_open(&temp, spot->folder, name, 0600) ||
 		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
-	fine = fine && write_content(temp.fd, from, target, err);
+	fine = fine && write_content(temp.fd, places->from, target, err);
 	if (fine && (fchmod(temp.fd, target->mode & 01777) < 0 || fsync(temp.fd) < 0))
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	fine = fine && (is_still(spot, now) || say_changed(spot, err)) &&
@@ -603,7 +610,7 @@ static bool put_named_file(const struct files *files, const struct spot *spot,
 	if (fine)
 		temp.name[0] = '\0';
 	temp_drop(&temp);
-	place_journal_end(files);
+	note_over(places);
 	return fine;
 }
 
@@ -640,7 +647,7 @@ static bool settle_batch(struct undo_places *places, struct err *err)
 		struct waiting *waiting = &places->batch[i];
 
 		fine = spot_open(&spot, places, waiting->path, true, err) &&
-		       take_place(places->files, &spot, &waiting->temp, &waiting->now, err);
+		       take_place(places, &spot, &waiting->temp, &waiting->now, err);
 	}
 	forget_batch(places);
 	return fine;
@@ -683,8 +690,9 @@ static void close_opened(struct undo_places *places)
 				     folder_mode_opened(places->opened[i].mode, 0));
 		free(places->opened[i].path);
 	}
+	const struct undo_note closed = {.kind = UNDO_NOTE_CLOSED};
 	if (places->opened_count > 0)
-		place_journal_closed(places->files);
+		(void)undo_log_note(places->log, &closed, NULL);
 	places->opened_count = 0;
 	places->is_open = false;
 }
@@ -720,7 +728,7 @@ static bool put_file(struct undo_places *places, const char *path,
 	waiting = &places->batch[places->count];
 	*waiting = (struct waiting){.path = path, .temp = {.fd = -1}, .now = *now};
 	if (!temp_open(&waiting->temp, spot->folder, NULL, 0600))
-		return put_named_file(places->files, spot, target, places->from, now, err);
+		return put_named_file(places, spot, target, now, err);
 	/* From here on the batch owns the file and closes it. */
 	places->count++;
 	if (!write_content(waiting->temp.fd, places->from, target, err))
@@ -730,29 +738,29 @@ static bool put_file(struct undo_places *places, const char *path,
 	return places->count < places->most || settle_batch(places, err);
 }
 
-static bool put_link(const struct files *files, const struct spot *spot,
-		     const struct undo_state *target, int from,
-		     const struct undo_state *now, struct err *err)
+static bool put_link(struct undo_places *places, const struct spot *spot,
+		     const struct undo_state *target, const struct undo_state *now,
+		     struct err *err)
 {
 	const bool is_free = now->kind == UNDO_ABSENT;
-	struct journal_row row;
-	char folder[PATH_MAX];
+	char name[TEMP_NAME];
 	struct buf text;
 
-	if (!is_free && !journal_open(files, spot, &row, folder, err))
+	if (!is_free && !note_temp(places, spot, name, err))
 		return false;
 	buf_init(&text, PATH_MAX);
-	bool fine = undo_log_content(from, target->offset, target->size, &text, err);
-	if (fine && symlinkat(text.data, spot->folder, is_free ? spot->name : row.temp) < 0)
+	bool fine =
+		undo_log_content(places->from, target->offset, target->size, &text, err);
+	if (fine && symlinkat(text.data, spot->folder, is_free ? spot->name : name) < 0)
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	buf_fini(&text);
 	if (is_free)
 		return fine;
-	if (fine && !rename_into(spot, row.temp, now, err)) {
-		(void)unlinkat(spot->folder, row.temp, 0);
+	if (fine && !rename_into(spot, name, now, err)) {
+		(void)unlinkat(spot->folder, name, 0);
 		fine = false;
 	}
-	place_journal_end(files);
+	note_over(places);
 	return fine;
 }
 
@@ -816,7 +824,7 @@ static bool put(struct undo_places *places, const char *path, const struct spot 
 	if (target->kind == UNDO_FOLDER)
 		return put_folder(places, spot, now_there, target, err);
 	return target->kind == UNDO_LINK
-		       ? put_link(places->files, spot, target, places->from, now_there, err)
+		       ? put_link(places, spot, target, now_there, err)
 		       : put_file(places, path, spot, target, now_there, err);
 }
 

@@ -540,18 +540,16 @@ struct undo_store *undo_store_in_memory(void)
 	return store;
 }
 
-static int memory_log(struct undo_store *store, uint32_t *number, struct err *err)
+bool undo_store_keep_log(struct undo_store *store, int fd, uint32_t *number, struct err *err)
 {
-	int fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
+	const int kept = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
 
-	if (fd < 0) {
-		(void)err_set(err, errno, "memory for undo: %s", strerror(errno));
-		return -1;
-	}
+	if (kept < 0)
+		return err_set(err, errno, "a log for undo: %s", strerror(errno));
 	*number = ++store->last;
 	store->memory = memory_grow(store->memory, store->last, sizeof(*store->memory));
-	store->memory[store->last - 1] = fd;
-	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	store->memory[store->last - 1] = kept;
+	return true;
 }
 
 /*
@@ -684,8 +682,6 @@ static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		       uint32_t *number, struct err *err)
 {
-	if (store->folder < 0)
-		return memory_log(store, number, err);
 	auto_close int fd = next_log(store, number, err);
 	if (fd < 0)
 		return -1;

@@ -51,8 +51,13 @@ bool undo_store_open(const char *folder, const char *workspace, struct undo_stor
  */
 bool undo_store_open_old(const char *folder, const char *workspace,
 			 struct undo_store **store, struct err *err);
-/* A store in memory, with logs only, for the present process. */
+/*
+ * A store in memory, with logs only, for the present process. undo_store_keep_log makes the
+ * file FD (borrowed) the log *NUMBER of such a store, which keeps it open.
+ */
 struct undo_store *undo_store_in_memory(void);
+bool undo_store_keep_log(struct undo_store *store, int fd, uint32_t *number,
+			 struct err *err);
 void undo_store_close(struct undo_store *store);
 
 /*

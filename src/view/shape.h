@@ -71,7 +71,7 @@ struct shape_options {
 	void (*hold_guard)(void *context, const char *folder, const char *workspace,
 			   struct guard *guard);
 	/*
-	 * Have dead fronts left unfinished writes in folders that a person had granted?
+	 * Have dead fronts left unfinished logs of writes in folders that a person had granted?
 	 * NULL: no.
 	 */
 	bool (*has_granted)(void *context);

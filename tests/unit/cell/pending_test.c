@@ -14,14 +14,19 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cell/pending.h"
+#include "files/record.h"
+#include "files/rights.h"
 #include "guard/guard.h"
 #include "view/spec.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,140 +75,163 @@ static void fill(struct cell_spec *spec)
 	spec_add_entry(spec, VIEW_PIN, "/ws/docs/.git/hooks", NULL);
 }
 
-static const char rows[] =
-	"[{\"folder\": \"/ws/docs\", \"name\": \"own\"},"
-	"{\"folder\": \"/ws/src\", \"name\": \"main.c\"},"
-	"{\"folder\": \"/ws/docs/../src\", \"name\": \"main.c\"},"
-	"{\"folder\": \"/ws/docs//x\", \"name\": \"main.c\"},"
-	"{\"folder\": \"/ws\", \"name\": \"docs\"},"
-	"{\"folder\": \"/ws/docs/drafts\", \"name\": \"a\"},"
-	"{\"folder\": \"/ws/docs/secret\", \"name\": \"a\"},"
-	"{\"folder\": \"/ws/docs\", \"name\": \"secret\"},"
-	"{\"folder\": \"/ws/docs/.git/hooks\", \"name\": \"pre-commit\"},"
-	"{\"folder\": \"/ws/notes\", \"name\": \"a.c\"},"
-	"{\"folder\": \"/ws/notes\", \"name\": \"a.md\"},"
-	"{\"folder\": \"relative\", \"name\": \"a\"},"
-	"{\"folder\": 7}, null, []]\n";
+/* What a worker writes into its log. */
+enum writes { WRITES_NOTHING, WRITES_WHOLE, WRITES_HALF, WRITES_GARBAGE };
 
-/* A front in whose session a worker wrote TEXT into its journal, and which then died. */
-static void die_with(const struct here *here, const char *text)
+static bool write_log(int fd, enum writes writes)
+{
+	const struct undo_note temps = {.kind = UNDO_NOTE_TEMPS,
+					.path = STR("/ws/docs/own")};
+	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
+	struct undo_log log;
+
+	undo_log_begin(&log, fd, 1);
+	return writes == WRITES_NOTHING ||
+	       (writes == WRITES_GARBAGE &&
+		fd_write_all(fd, "no log at all, no", 17, NULL)) ||
+	       (undo_log_note(&log, &temps, NULL) &&
+		(writes == WRITES_HALF || undo_log_note(&log, &over, NULL)));
+}
+
+/* A front in whose session a worker wrote into its log, and which then died. */
+static void die_with(const struct here *here, enum writes writes)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		struct pending_journal journal;
+		struct pending_log log;
 		struct cell_spec spec;
 		bool due;
 		struct pending *pending = open_pending(here, &due);
 
 		fill(&spec);
-		pending_give(pending, &spec, &journal);
-		_exit(journal.fd >= 0 && journal.number == 1 &&
-				      fd_write_all(journal.fd, text, strlen(text), NULL)
-			      ? 0
-			      : 1);
+		pending_hold(pending, &spec, -1, &log);
+		_exit(log.fd >= 0 && log.number == 1 && write_log(log.fd, writes) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* A worker with all rights has finished them. */
-static void mend(struct pending *pending)
+/* How many logs are left; each of them has the rights of its session. */
+static size_t left_in(const struct pending *pending)
 {
-	struct cell_spec spec;
+	const struct pending_left_log *log;
+	size_t count = 0;
 
-	fill(&spec);
-	pending_mended(pending, &spec);
-	spec_fini(&spec);
+	for (; (log = pending_left(pending, count)) != NULL; count++) {
+		struct rights *rights = rights_read(log->rights);
+
+		assert_true(undo_log_is_unfinished(log->fd));
+		assert_true(rights_may_write(rights, "/ws/docs/own"));
+		assert_true(rights_may_write(rights, "/ws/notes/a.md"));
+		assert_false(rights_may_write(rights, "/ws/notes/a.c"));
+		assert_false(rights_may_write(rights, "/ws/src/main.c"));
+		assert_false(rights_may_write(rights, "/ws/docs"));
+		assert_false(rights_may_write(rights, "/ws/docs/drafts/a"));
+		assert_false(rights_may_write(rights, "/ws/docs/secret/a"));
+		assert_false(rights_may_write(rights, "/ws/docs/secret"));
+		assert_false(rights_may_write(rights, "/ws/docs/.git/hooks/pre-commit"));
+		rights_free(rights);
+	}
+	return count;
 }
 
-static void only_what_the_dead_session_could_write_is_finished(void **state)
+/* Everything is worked off, and the front ends as it should. */
+static void close_all(struct pending *pending)
+{
+	pending_mended(pending, true);
+	assert_null(pending_left(pending, 0));
+	pending_set_audit_due(pending, false);
+	pending_close(pending);
+}
+
+static void the_log_of_a_dead_front_is_found_with_its_rights(void **state)
 {
 	const struct here *here = *state;
 	struct pending *pending;
 	bool due;
 
-	die_with(here, rows);
+	die_with(here, WRITES_HALF);
+	die_with(here, WRITES_HALF);
 	pending = open_pending(here, &due);
 	assert_non_null(pending);
 	assert_true(due);
-	const struct value *writes = pending_writes(pending);
-	assert_int_equal(value_count(writes), 2);
-	assert_string_equal(value_text(value_member(value_item(writes, 0), "name")), "own");
-	assert_string_equal(value_text(value_member(value_item(writes, 1), "name")), "a.md");
-	mend(pending);
-	assert_null(pending_writes(pending));
-	pending_set_audit_due(pending, false);
-	pending_close(pending);
+	assert_int_equal(left_in(pending), 2);
+	close_all(pending);
 }
 
-static void what_was_not_finished_is_left_for_the_next(void **state)
+static void what_was_not_worked_off_is_left_for_the_next(void **state)
 {
 	const struct here *here = *state;
 	struct pending *pending;
 	bool due;
 
-	die_with(here, rows);
+	die_with(here, WRITES_HALF);
 	pending = open_pending(here, &due);
-	assert_int_equal(value_count(pending_writes(pending)), 2);
+	assert_int_equal(left_in(pending), 1);
 	/* Meanwhile it is this one's. */
 	struct pending *other = open_pending(here, &due);
 	assert_false(due);
-	assert_null(pending_writes(other));
+	assert_int_equal(left_in(other), 0);
 	pending_close(other);
+	/* This one closes without a word about it; the next one cannot do all of it. */
 	pending_set_audit_due(pending, false);
 	pending_close(pending);
 	pending = open_pending(here, &due);
-	assert_int_equal(value_count(pending_writes(pending)), 2);
-	mend(pending);
+	assert_int_equal(left_in(pending), 1);
+	pending_mended(pending, false);
+	assert_null(pending_left(pending, 0));
 	pending_set_audit_due(pending, false);
 	pending_close(pending);
+	pending = open_pending(here, &due);
+	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
 }
 
-static void what_this_cell_may_not_write_is_left_for_the_next(void **state)
+/* The worker of a session that lives on could not put its write back. */
+static void a_log_that_is_not_dropped_is_left_for_the_next(void **state)
 {
 	const struct here *here = *state;
 	struct pending *pending;
 	struct cell_spec spec;
+	struct pending_log first, second;
 	bool due;
 
-	die_with(here, rows);
+	fill(&spec);
 	pending = open_pending(here, &due);
-	assert_int_equal(value_count(pending_writes(pending)), 2);
-	spec_init(&spec);
-	spec_add_root(&spec, "/ws", false, NULL);
-	spec_add_root(&spec, "/ws/docs", true, NULL);
-	pending_mended(pending, &spec);
+	pending_hold(pending, &spec, -1, &first);
+	pending_hold(pending, &spec, -1, &second);
+	assert_true(write_log(first.fd, WRITES_HALF) && write_log(second.fd, WRITES_HALF));
+	const int fds[] = {first.fd, second.fd};
+	pending_drop(pending, &second);
+	pending_close(pending);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	pending = open_pending(here, &due);
+	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
 	spec_fini(&spec);
-	assert_null(pending_writes(pending));
-	pending_set_audit_due(pending, false);
-	pending_close(pending);
-	pending = open_pending(here, &due);
-	assert_int_equal(value_count(pending_writes(pending)), 2);
-	mend(pending);
-	pending_set_audit_due(pending, false);
-	pending_close(pending);
 }
 
 /*
- * A front whose worker still writes is killed. The worker writes TEXT into its journal, closes
- * TELLS[1] and ends once the other end of WAITS is closed.
+ * A front whose worker still writes is killed. The worker leaves a write without an end in
+ * its log, closes TELLS[1] and ends once the other end of WAITS is closed.
  */
-static void die_before_its_worker(const struct here *here, const char *text,
-				  const int waits[2], const int tells[2])
+static void die_before_its_worker(const struct here *here, const int waits[2],
+				  const int tells[2])
 {
 	int status;
 	pid_t front = fork();
 
 	if (front == 0) {
-		struct pending_journal journal;
+		struct pending_log log;
 		struct cell_spec spec;
 		bool due;
 		struct pending *pending = open_pending(here, &due);
 
 		fill(&spec);
-		pending_give(pending, &spec, &journal);
+		pending_hold(pending, &spec, -1, &log);
 		const int worker = fork();
 		if (worker == 0) {
 			char byte;
@@ -211,10 +239,9 @@ static void die_before_its_worker(const struct here *here, const char *text,
 			/* As in a cell: nothing of the front's but this. */
 			(void)dup2(waits[0], 0);
 			(void)dup2(tells[1], 1);
-			(void)dup2(journal.fd, 3);
+			(void)dup2(log.fd, 3);
 			(void)close_range(4, ~0U, 0);
-			const bool ok = read(0, &byte, 1) == 0 &&
-					fd_write_all(3, text, strlen(text), NULL);
+			const bool ok = read(0, &byte, 1) == 0 && write_log(3, WRITES_HALF);
 			_exit(ok ? 0 : 1);
 		}
 		_exit(worker > 0 ? 0 : 1);
@@ -235,48 +262,80 @@ static void a_worker_that_outlives_its_front_ends_its_write_first(void **state)
 
 	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
-	die_before_its_worker(here, rows, waits, tells);
-	/* It does not end: what it will have written is a later session's. */
+	die_before_its_worker(here, waits, tells);
+	/* The worker does not end: a later session puts its write back, and this one waits. */
 	pending = open_pending(here, &due);
 	assert_non_null(pending);
 	assert_false(due);
-	assert_null(pending_writes(pending));
+	assert_non_null(pending_left(pending, 0));
+	assert_int_equal(pending_left(pending, 0)->fd, -1);
+	assert_null(pending_left(pending, 1));
 	pending_close(pending);
 	(void)close(waits[1]);
 	assert_int_equal(read(tells[0], &byte, 1), 0);
 	(void)close(tells[0]);
 	pending = open_pending(here, &due);
 	assert_true(due);
-	assert_int_equal(value_count(pending_writes(pending)), 2);
-	mend(pending);
-	pending_set_audit_due(pending, false);
-	pending_close(pending);
+	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
 }
 
-static void a_journal_that_holds_nothing_is_forgotten(void **state)
+/* Two fronts were killed: one that wrote, and one that was to put its write back. */
+static void a_front_that_is_just_ending_is_waited_for(void **state)
 {
-	static const char *const texts[] = {"",
-					    "[",
-					    "{}\n",
-					    "[]\n",
-					    "[1]\n[2]\n",
-					    "not JSON\n",
-					    "[{\"folder\": \"/ws/docs\""};
+	enum { ENDING_MS = 50 };
+	const struct here *here = *state;
+	struct pending *pending;
+	int tells[2], status;
+	char byte;
+	bool due;
+
+	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
+	die_with(here, WRITES_HALF);
+	const pid_t mender = fork();
+	if (mender == 0) {
+		pending = open_pending(here, &due);
+		const bool has = pending_left(pending, 0) != NULL;
+		(void)close(tells[0]);
+		(void)close(tells[1]);
+		/* As long as the kernel takes for the end of a process. */
+		(void)poll(NULL, 0, ENDING_MS);
+		_exit(has ? 0 : 1);
+	}
+	(void)close(tells[1]);
+	assert_int_equal(read(tells[0], &byte, 1), 0);
+	(void)close(tells[0]);
+	pending = open_pending(here, &due);
+	assert_true(due);
+	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
+	assert_int_equal(waitpid(mender, &status, 0), mender);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* The file of the mender itself may have been locked for longer. */
+	pending = open_pending(here, &due);
+	assert_int_equal(left_in(pending), 0);
+	close_all(pending);
+}
+
+static void a_log_that_needs_nothing_is_forgotten(void **state)
+{
+	static const enum writes all[] = {WRITES_NOTHING, WRITES_WHOLE, WRITES_GARBAGE};
 	const struct here *here = *state;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		bool due;
 
-		die_with(here, texts[i]);
+		die_with(here, all[i]);
 		struct pending *pending = open_pending(here, &due);
-		assert_null(pending_writes(pending));
+		assert_true(due);
+		assert_int_equal(left_in(pending), 0);
 		pending_set_audit_due(pending, false);
 		pending_close(pending);
 	}
 }
 
-/* Its text is a whole list, but what the session could write never came to the disk. */
-static void without_the_rights_nothing_is_finished(void **state)
+/* The rights never came to the disk. */
+static void without_the_rights_nothing_may_be_put_back(void **state)
 {
 	const struct here *here = *state;
 	struct pending *pending;
@@ -284,7 +343,7 @@ static void without_the_rights_nothing_is_finished(void **state)
 	char path[512];
 	bool due;
 
-	die_with(here, rows);
+	die_with(here, WRITES_HALF);
 	DIR *names = opendir(here->folder);
 	assert_non_null(names);
 	while ((at = readdir(names)) != NULL) {
@@ -301,51 +360,118 @@ static void without_the_rights_nothing_is_finished(void **state)
 	(void)closedir(names);
 	pending = open_pending(here, &due);
 	assert_true(due);
-	assert_null(pending_writes(pending));
-	pending_set_audit_due(pending, false);
-	pending_close(pending);
+	struct rights *rights = rights_read(pending_left(pending, 0)->rights);
+	assert_false(rights_may_write(rights, "/ws/docs/own"));
+	rights_free(rights);
+	close_all(pending);
 }
 
-static void one_journal_serves_call_after_call(void **state)
+/* A step of the undo store keeps its own name; one on another file system gets a link. */
+static void a_log_with_a_name_gets_one_more(void **state)
 {
 	const struct here *here = *state;
-	struct pending_journal first, second, third;
-	struct cell_spec spec;
-	bool due;
-	struct pending *pending = open_pending(here, &due);
+	char folder[] = "/dev/shm/glovebox-unit-XXXXXX", elsewhere[64], own[128];
+	const bool has_other = mkdtemp(folder) != NULL;
+	const char *const paths[] = {own, has_other ? elsewhere : NULL};
 
+	(void)snprintf(own, sizeof(own), "%s/step", here->folder);
+	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/step", folder);
+	for (size_t i = 0; i < 2 && paths[i] != NULL; i++) {
+		int status;
+		bool due;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			struct pending_log log;
+			struct cell_spec spec;
+			struct pending *pending = open_pending(here, &due);
+			const int fd = open(paths[i], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+			fill(&spec);
+			pending_hold(pending, &spec, fd, &log);
+			_exit(fd >= 0 && log.fd == fd && log.number == 1 &&
+					      write_log(fd, WRITES_HALF)
+				      ? 0
+				      : 1);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(WEXITSTATUS(status), 0);
+		struct pending *pending = open_pending(here, &due);
+		assert_int_equal(left_in(pending), 1);
+		close_all(pending);
+		assert_int_equal(unlink(paths[i]), 0);
+	}
+	assert_true(!has_other || rmdir(folder) == 0);
+}
+
+/*
+ * The file system of the state folder has no hard links and, with SYMLINKS false, no
+ * symbolic links.
+ */
+static struct {
+	bool refuses, symlinks;
+} links = {.symlinks = true};
+
+int linkat(int from, const char *old, int to, const char *name, int flags)
+{
+	if (!links.refuses)
+		return (int)syscall(SYS_linkat, from, old, to, name, flags);
+	errno = EPERM;
+	return -1;
+}
+
+int symlinkat(const char *target, int folder, const char *name)
+{
+	if (links.symlinks)
+		return (int)syscall(SYS_symlinkat, target, folder, name);
+	errno = EPERM;
+	return -1;
+}
+
+static void without_links_no_write_begins_unseen(void **state)
+{
+	const struct here *here = *state;
+	struct pending_log log;
+	struct cell_spec spec;
+	char own[128];
+	bool due;
+
+	(void)snprintf(own, sizeof(own), "%s/step", here->folder);
 	fill(&spec);
-	pending_give(pending, &spec, &first);
-	pending_give(pending, &spec, &second);
-	assert_int_not_equal(first.number, second.number);
-	pending_take_back(pending, &first);
-	assert_int_equal(first.fd, -1);
-	pending_take_back(pending, &second);
-	assert_int_equal(second.fd, -1);
-	pending_give(pending, &spec, &third);
-	assert_int_equal(third.number, 1);
-	/* One that says something is not used again. */
-	assert_int_equal(write(third.fd, "x", 1), 1);
-	pending_take_back(pending, &third);
-	pending_give(pending, &spec, &third);
-	assert_int_equal(third.number, 3);
-	pending_take_back(pending, &third);
-	pending_close(pending);
+	for (int i = 0; i < 2; i++) {
+		links.refuses = true;
+		links.symlinks = i == 0;
+		struct pending *pending = open_pending(here, &due);
+		const int fd = open(own, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		pending_hold(pending, &spec, fd, &log);
+		assert_int_equal(log.fd, links.symlinks ? fd : -1);
+		assert_int_equal(log.number, links.symlinks ? 1 : 0);
+		assert_true(write_log(fd, WRITES_HALF));
+		pending_close(pending);
+		(void)close(fd);
+		pending = open_pending(here, &due);
+		assert_int_equal(left_in(pending), links.symlinks ? 1 : 0);
+		close_all(pending);
+		assert_int_equal(unlink(own), 0);
+		links.refuses = false;
+		links.symlinks = true;
+	}
 	spec_fini(&spec);
 }
 
 static void without_a_state_folder_it_lies_in_memory(void **state)
 {
-	struct pending_journal journal;
+	struct pending_log log;
 	struct cell_spec spec;
 
 	(void)state;
 	fill(&spec);
-	pending_give(NULL, &spec, &journal);
-	assert_true(journal.fd >= 0);
-	assert_int_equal(journal.number, 0);
-	pending_take_back(NULL, &journal);
-	assert_int_equal(journal.fd, -1);
+	pending_hold(NULL, &spec, -1, &log);
+	assert_true(log.fd >= 0);
+	assert_int_equal(log.number, 0);
+	(void)close(log.fd);
+	pending_drop(NULL, &log);
+	assert_int_equal(log.fd, -1);
 	spec_fini(&spec);
 }
 
@@ -353,13 +479,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(only_what_the_dead_session_could_write_is_finished),
-		TEST(what_was_not_finished_is_left_for_the_next),
-		TEST(what_this_cell_may_not_write_is_left_for_the_next),
+		TEST(the_log_of_a_dead_front_is_found_with_its_rights),
+		TEST(what_was_not_worked_off_is_left_for_the_next),
+		TEST(a_log_that_is_not_dropped_is_left_for_the_next),
 		TEST(a_worker_that_outlives_its_front_ends_its_write_first),
-		TEST(a_journal_that_holds_nothing_is_forgotten),
-		TEST(without_the_rights_nothing_is_finished),
-		TEST(one_journal_serves_call_after_call),
+		TEST(a_front_that_is_just_ending_is_waited_for),
+		TEST(a_log_that_needs_nothing_is_forgotten),
+		TEST(without_the_rights_nothing_may_be_put_back),
+		TEST(a_log_with_a_name_gets_one_more),
+		TEST(without_links_no_write_begins_unseen),
 		TEST(without_a_state_folder_it_lies_in_memory),
 	};
 

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "files/files.h"
 #include "files/place.h"
+#include "files/record.h"
+#include "files/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -41,7 +44,9 @@ enum {
 struct here {
 	char base[64];
 	struct files *files;
-	int journal;
+	int log_fd;
+	struct undo_log log;
+	struct value *rights; /* of the writer: everything below the base */
 };
 
 static char *path_of(const struct here *here, const char *name, char path[256])
@@ -85,7 +90,30 @@ static void open_files(struct here *here)
 	struct err err;
 
 	assert_true(files_open(&root, 1, here->base, NULL, &here->files, &err));
-	files_journal(here->files, here->journal);
+}
+
+/* A call begins, with an empty log. */
+static void begin_log(struct here *here)
+{
+	assert_int_equal(ftruncate(here->log_fd, 0), 0);
+	undo_log_begin(&here->log, here->log_fd, 1);
+	files_keep(here->files, &here->log);
+}
+
+/* Rights to write below PATH of the base ("": the base itself). */
+static struct value *rights_below(const struct here *here, const char *path)
+{
+	struct value *rights = value_new_object(), *roots = value_new_array();
+	struct value *root = value_new_object();
+	char full[256];
+
+	(void)snprintf(full, sizeof(full), "%s%s%s", here->base,
+		       path[0] != '\0' ? "/" : "", path);
+	value_set_text(root, "path", full);
+	value_set_boolean(root, "writable", true);
+	value_append(roots, root);
+	value_set(rights, "roots", roots);
+	return rights;
 }
 
 static int set_up(void **state)
@@ -96,9 +124,11 @@ static int set_up(void **state)
 	(void)snprintf(here->base, sizeof(here->base), "%s/glovebox-unit-XXXXXX",
 		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(here->base));
-	here->journal = memfd_create("journal", MFD_CLOEXEC);
-	assert_true(here->journal >= 0);
+	here->log_fd = memfd_create("log", MFD_CLOEXEC);
+	assert_true(here->log_fd >= 0);
+	here->rights = rights_below(here, "");
 	open_files(here);
+	begin_log(here);
 	*state = here;
 	return 0;
 }
@@ -108,7 +138,8 @@ static int tear_down(void **state)
 	struct here *here = *state;
 
 	files_close(here->files);
-	(void)close(here->journal);
+	(void)close(here->log_fd);
+	value_free(here->rights);
 	tree_remove(here->base);
 	free(here);
 	return 0;
@@ -131,9 +162,11 @@ static unsigned temps_below(const struct here *here)
 }
 
 /* change: "old" becomes "new"; made/fresh is made; gone is removed. */
-static void prepare(const struct here *here)
+static void prepare(struct here *here)
 {
 	char path[256];
+
+	begin_log(here);
 
 	put(here, "change", "old\n");
 	put(here, "gone", "bye\n");
@@ -276,21 +309,72 @@ static bool write_and_kill(const struct here *here, unsigned stops, bool poor)
 /* What the next start does. */
 static void finish(const struct here *here)
 {
-	struct value *rows = place_unfinished(here->journal);
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_false(undo_log_is_unfinished(here->log_fd));
+}
 
-	place_finish(here->files, rows);
-	value_free(rows);
-	assert_int_equal(ftruncate(here->journal, 0), 0);
+struct noted {
+	bool stands;
+	size_t changes;
+};
+
+static bool take_note(void *context, const struct undo_note *note)
+{
+	struct noted *noted = context;
+
+	noted->stands |= note->kind == UNDO_NOTE_STANDS;
+	return true;
+}
+
+static bool take_file(void *context, const struct undo_change *change)
+{
+	struct noted *noted = context;
+
+	noted->changes += !undo_is_of_folders(change->before.kind, change->after.kind);
+	return true;
+}
+
+static struct noted noted_in(const struct here *here)
+{
+	struct noted noted = {0};
+	struct undo_reader reader = {.note = take_note,
+				     .change = take_file,
+				     .context = &noted};
+	struct err err = {0};
+
+	assert_true(undo_log_read(&reader, here->log_fd, &err));
+	return noted;
+}
+
+/* Has the writer noted that all of its files are in place? */
+static bool stands(const struct here *here)
+{
+	return noted_in(here).stands;
+}
+
+static size_t changes_in(const struct here *here)
+{
+	return noted_in(here).changes;
+}
+
+/* Has the writer noted all of its files, of which none may be in place yet? */
+static bool is_prepared(const struct here *here)
+{
+	return changes_in(here) == SET && !stands(here);
 }
 
 static void assert_old_or_new_after_the_next_start(struct here *here, const char *when,
 						   unsigned number)
 {
+	char path[256];
+
 	files_close(here->files);
 	open_files(here);
 	finish(here);
 	if (!is_old(here) && !is_new(here))
 		fail_msg("killed %s %u: neither old nor new", when, number);
+	if (is_old(here) && access(path_of(here, "made", path), F_OK) == 0)
+		fail_msg("killed %s %u: the folder that it had made is left", when, number);
 	if (temps_below(here) != 0)
 		fail_msg("killed %s %u: %u files left behind", when, number,
 			 temps_below(here));
@@ -299,7 +383,7 @@ static void assert_old_or_new_after_the_next_start(struct here *here, const char
 static void killed_before_any_system_call_it_is_old_or_new(void **state)
 {
 	struct here *here = *state;
-	unsigned both[2] = {0, 0};
+	unsigned both[2] = {0, 0}, stood = 0;
 
 	for (int poor = 0; poor < 2; poor++) {
 		bool ended = false;
@@ -307,12 +391,15 @@ static void killed_before_any_system_call_it_is_old_or_new(void **state)
 		for (unsigned stops = 1; !ended && stops < STOPS_MAX; stops++) {
 			prepare(here);
 			ended = write_and_kill(here, stops, poor == 1);
+			stood += ended ? 0 : stands(here);
 			assert_old_or_new_after_the_next_start(here, "at stop", stops);
 			both[is_new(here)]++;
+			assert_int_equal(changes_in(here) == 0, is_old(here));
 		}
 		assert_true(ended);
 	}
-	assert_true(both[0] > 20 && both[1] > 20);
+	/* Both of them are old and new, before the set stands and after it. */
+	assert_true(both[0] > 20 && both[1] > 5 && stood > 5);
 }
 
 static void killed_at_a_random_moment_it_is_old_or_new(void **state)
@@ -343,18 +430,6 @@ static void killed_at_a_random_moment_it_is_old_or_new(void **state)
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		assert_old_or_new_after_the_next_start(here, "at random, run", i);
 	}
-}
-
-/* Has the writer noted that all of its files are prepared? */
-static bool is_prepared(const struct here *here)
-{
-	char text[4096];
-	ssize_t size = pread(here->journal, text, sizeof(text), 0);
-	unsigned lines = 0;
-
-	for (ssize_t i = 0; i < size; i++)
-		lines += text[i] == '\n';
-	return lines == 2;
 }
 
 /*
@@ -447,74 +522,156 @@ static void what_was_edited_since_the_kill_stays(void **state)
 	assert_true(kept > 0);
 }
 
-/* A journal that a worker has written who was taken over. */
-static void forge(const struct here *here, const char *rows, const char *known)
-{
-	char text[1024];
-	int size = snprintf(text, sizeof(text), "%s\n%s\n", rows, known);
+static const char temp[] = ".glovebox-0123456789abcdef.tmp";
 
-	assert_int_equal(pwrite(here->journal, text, (size_t)size, 0), size);
-	finish(here);
+static struct undo_state state_of(const struct here *here, const char *name)
+{
+	struct undo_state state = undo_absent;
+	char path[256];
+	struct stat st;
+
+	if (lstat(path_of(here, name, path), &st) == 0)
+		undo_state_of(&st, &state);
+	return state;
 }
 
-static void a_forged_journal_moves_nothing_it_may_not(void **state)
+/*
+ * The log of a worker that was taken over: a set of one file at PATH (below the base unless
+ * it is absolute), whose states are those of BEFORE and AFTER.
+ */
+static void forge(struct here *here, const char *path, const char *temp_name,
+		  const char *keep_name, const char *before, const char *after)
+{
+	struct undo_note note = {.kind = UNDO_NOTE_SET};
+	const struct undo_state then = state_of(here, before), now = state_of(here, after);
+	struct err err = {0};
+	char full[256];
+
+	begin_log(here);
+	assert_true(undo_log_note(&here->log, &note, &err));
+	note.kind = UNDO_NOTE_TEMPS;
+	note.path = str_of(path[0] == '/' ? path : path_of(here, path, full));
+	(void)snprintf(note.temp, sizeof(note.temp), "%s", temp_name);
+	(void)snprintf(note.keep, sizeof(note.keep), "%s", keep_name);
+	assert_true(undo_log_note(&here->log, &note, &err));
+	assert_true(undo_log_change(&here->log, note.path, &then, &now, &err));
+}
+
+static void a_forged_log_moves_nothing_it_may_not(void **state)
 {
 	struct here *here = *state;
-	static const char temp[] = ".glovebox-0123456789abcdef.tmp";
-	char rows[512];
+	struct err err = {0};
+	char path[256];
 
 	put(here, "victim", "safe\n");
-	put(here, "mine", "forged\n");
-	forge(here, "not JSON", "at all");
-	forge(here, "{}", "[]");
-	forge(here, "[1, null, {}]", "[1, null, {}]");
-	/* Not a temp file of ours. */
-	(void)snprintf(rows, sizeof(rows),
-		       "[{\"folder\": \"%s\", \"name\": \"victim\", \"temp\": \"mine\", "
-		       "\"keep\": \"mine\"}]",
-		       here->base);
-	forge(here, rows, "[{\"new\": \"1\", \"existed\": false}]");
-	assert_true(holds(here, "victim", "safe\n") && holds(here, "mine", "forged\n"));
-	/* A path instead of a name, and a folder outside. */
-	(void)snprintf(rows, sizeof(rows),
-		       "[{\"folder\": \"%s\", \"name\": \"../victim\", \"temp\": \"%s\", "
-		       "\"keep\": \"%s\", \"removes\": true}]",
-		       here->base, temp, temp);
-	forge(here, rows, "[{\"existed\": true}]");
-	(void)snprintf(rows, sizeof(rows),
-		       "[{\"folder\": \"/tmp\", \"name\": \"victim\", \"temp\": \"%s\", "
-		       "\"keep\": \"%s\", \"removes\": true}]",
-		       temp, temp);
-	forge(here, rows, "[{\"existed\": true}]");
-	/* The file is not the one that the writer had seen. */
+	put(here, "forged", "forged\n");
+	/* No log at all, and one that is broken behind its beginning. */
+	assert_true(fd_write_all(here->log_fd, "not a log, not at all", 21, &err));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	forge(here, "victim", temp, temp, "forged", "victim");
+	assert_int_equal(pwrite(here->log_fd, "x", 1, 0), 1);
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	/* Not a temporary file of ours. */
+	const char *const theirs[][2] = {{"forged", ""},
+					 {"../forged", ""},
+					 {temp, "forged"},
+					 {"", ""}};
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++) {
+		forge(here, "victim", theirs[i][0], theirs[i][1], "forged", "victim");
+		assert_true(place_put_back(here->files, here->log_fd, here->rights));
+		assert_true(holds(here, "victim", "safe\n"));
+		assert_true(holds(here, "forged", "forged\n"));
+	}
+	/* A file to which the session of the log had no right. */
+	forge(here, "/tmp/victim", temp, temp, "forged", "victim");
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	/* The file is not the one that the log names. */
 	put(here, temp, "forged\n");
-	(void)snprintf(rows, sizeof(rows),
-		       "[{\"folder\": \"%s\", \"name\": \"victim\", \"temp\": \"%s\", "
-		       "\"keep\": \"%s\"}]",
-		       here->base, temp, temp);
-	forge(here, rows,
-	      "[{\"new\": \"1\", \"existed\": true, \"old\": \"1\", \"size\": \"5\", "
-	      "\"s\": \"1\", \"ns\": 1}]");
+	forge(here, "victim", temp, temp, temp, "forged");
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
 	assert_true(holds(here, "victim", "safe\n"));
 	assert_true(holds(here, temp, NULL));
+	/* Nor is one of the same size and time, nor the same one that was written since. */
+	const struct timespec times[2] = {{.tv_sec = 7}, {.tv_sec = 7}};
+	const struct timespec later[2] = {{.tv_sec = 8}, {.tv_sec = 8}};
+	put(here, "twin", "Safe\n");
+	assert_int_equal(utimensat(AT_FDCWD, path_of(here, "twin", path), times, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path_of(here, "victim", path), times, 0), 0);
+	put(here, temp, "forged\n");
+	forge(here, "victim", temp, temp, temp, "twin");
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(holds(here, "victim", "safe\n"));
+	put(here, temp, "forged\n");
+	forge(here, "victim", temp, temp, temp, "victim");
+	assert_int_equal(utimensat(AT_FDCWD, path_of(here, "victim", path), later, 0), 0);
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(holds(here, "victim", "safe\n"));
+	/* What stands in place of the temporary file is no file that the log names. */
+	assert_int_equal(mkdir(path_of(here, temp, path), 0755), 0);
+	forge(here, "victim", temp, temp, temp, "victim");
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(holds(here, "victim", "safe\n"));
+	assert_int_equal(rmdir(path), 0);
 }
 
-static void a_forged_journal_follows_no_link(void **state)
+/* Nothing is done that the session of the log, or this one, has no right to. */
+static void only_what_both_sessions_may_write_is_put_back(void **state)
 {
 	struct here *here = *state;
-	static const char temp[] = ".glovebox-0123456789abcdef.tmp";
-	char rows[512], path[256], target[256];
+	auto_value struct value *docs = rights_below(here, "docs");
+	auto_value struct value *nobody = value_new_object();
+	auto_value struct value *granted = value_new_object();
+	struct value *list = value_new_array();
+	const struct files_root readable = {here->base, false, NULL};
+	struct files *reads;
+	struct err err = {0};
+	char path[256];
+
+	put(here, "victim", "new\n");
+	put(here, temp, "old\n");
+	const struct value *const without[] = {docs, nobody, NULL};
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		forge(here, "victim", temp, temp, temp, "victim");
+		assert_true(place_put_back(here->files, here->log_fd, without[i]));
+		assert_true(holds(here, "victim", "new\n") && holds(here, temp, "old\n"));
+		/* Nobody has to look at it once more. */
+		assert_false(undo_log_is_unfinished(here->log_fd));
+	}
+	/* This session may only read: a later one does it. */
+	forge(here, "victim", temp, temp, temp, "victim");
+	assert_true(files_open(&readable, 1, here->base, NULL, &reads, &err));
+	assert_false(place_put_back(reads, here->log_fd, here->rights));
+	files_close(reads);
+	assert_true(undo_log_is_unfinished(here->log_fd));
+	assert_true(holds(here, "victim", "new\n") && holds(here, temp, "old\n"));
+	/* A person had granted the folder to the session. */
+	value_append(list, value_new_text(here->base));
+	value_set(granted, RIGHTS_GRANTED, list);
+	assert_true(place_put_back(here->files, here->log_fd, granted));
+	assert_true(holds(here, "victim", "old\n") && holds(here, temp, NULL));
+	/* That holds for no file of git in it. */
+	assert_int_equal(mkdir(path_of(here, ".git", path), 0755), 0);
+	put(here, ".git/config", "new\n");
+	(void)snprintf(path, sizeof(path), ".git/%s", temp);
+	put(here, path, "old\n");
+	forge(here, ".git/config", temp, temp, path, ".git/config");
+	assert_true(place_put_back(here->files, here->log_fd, granted));
+	assert_true(holds(here, ".git/config", "new\n"));
+}
+
+static void a_forged_log_follows_no_link(void **state)
+{
+	struct here *here = *state;
+	char path[256], target[256];
 
 	assert_int_equal(mkdir(path_of(here, "real", path), 0755), 0);
 	assert_int_equal(symlink("real", path_of(here, "link", target)), 0);
 	(void)snprintf(target, sizeof(target), "real/%s", temp);
 	put(here, target, "kept\n");
-	(void)snprintf(rows, sizeof(rows),
-		       "[{\"folder\": \"%s/link\", \"name\": \"victim\", \"temp\": \"%s\", "
-		       "\"keep\": \"%s\"}]",
-		       here->base, temp, temp);
-	forge(here, rows, "[]");
+	forge(here, "link/victim", temp, temp, target, "real/victim");
+	assert_true(place_put_back(here->files, here->log_fd, here->rights));
 	assert_true(holds(here, target, "kept\n"));
+	assert_true(holds(here, "real/victim", NULL));
 }
 
 static void names_that_are_no_utf_8_are_finished_too(void **state)
@@ -532,6 +689,7 @@ static void names_that_are_no_utf_8_are_finished_too(void **state)
 		pid_t pid;
 
 		put(here, name, "old\n");
+		begin_log(here);
 		pid = fork();
 		if (pid == 0) {
 			const struct place_change change = {.place = &place,
@@ -566,19 +724,55 @@ static void names_that_are_no_utf_8_are_finished_too(void **state)
 	assert_int_equal(most, 1);
 }
 
-static void a_full_journal_leaves_everything(void **state)
+static void a_full_log_leaves_everything(void **state)
 {
 	struct here *here = *state;
 	struct err err = {0};
 	auto_close int full = open("/dev/full", O_RDWR | O_CLOEXEC);
+	char path[256];
 
 	assert_true(full >= 0);
 	prepare(here);
-	files_journal(here->files, full);
+	assert_int_equal(mkdir(path_of(here, "made", path), 0755), 0);
+	undo_log_begin(&here->log, full, 1);
 	assert_false(write_set(here, &err));
-	assert_non_null(strstr(err.text, "the journal of this write"));
+	assert_non_null(strstr(err.text, "the log of this write"));
 	assert_true(is_old(here));
 	assert_int_equal(temps_below(here), 0);
+}
+
+/* Wherever the space ends: what is told as failed is old, and the log says nothing else. */
+static void a_log_that_fills_up_leaves_everything(void **state)
+{
+	struct here *here = *state;
+	struct err err = {0};
+	unsigned failed = 0;
+	struct stat st;
+
+	prepare(here);
+	assert_true(write_set(here, &err));
+	assert_int_equal(fstat(here->log_fd, &st), 0);
+	for (rlim_t room = 64; room <= (rlim_t)st.st_size; room += 8) {
+		const struct rlimit limit = {room, RLIM_INFINITY};
+		int status;
+
+		prepare(here);
+		pid_t pid = fork();
+		if (pid == 0) {
+			(void)signal(SIGXFSZ, SIG_IGN);
+			(void)setrlimit(RLIMIT_FSIZE, &limit);
+			_exit(write_set(here, &err) ? 0 : 1);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		const bool told_new = WEXITSTATUS(status) == 0;
+		assert_true(told_new ? is_new(here) : is_old(here));
+		assert_int_equal(temps_below(here), 0);
+		/* A process that is killed now changes nothing about that. */
+		finish(here);
+		assert_true(told_new ? is_new(here) : is_old(here));
+		failed += !told_new;
+	}
+	assert_true(failed > 50);
 }
 
 int main(void)
@@ -592,10 +786,12 @@ int main(void)
 		TEST(killed_at_a_random_moment_it_is_old_or_new),
 		TEST(killed_while_it_takes_back_all_is_old_again),
 		TEST(what_was_edited_since_the_kill_stays),
-		TEST(a_forged_journal_moves_nothing_it_may_not),
-		TEST(a_forged_journal_follows_no_link),
+		TEST(a_forged_log_moves_nothing_it_may_not),
+		TEST(only_what_both_sessions_may_write_is_put_back),
+		TEST(a_forged_log_follows_no_link),
 		TEST(names_that_are_no_utf_8_are_finished_too),
-		TEST(a_full_journal_leaves_everything),
+		TEST(a_full_log_leaves_everything),
+		TEST(a_log_that_fills_up_leaves_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,21 +233,36 @@ static void a_full_disk_leaves_the_old_file(void **state)
 	assert_int_equal(count_names(path), 1);
 }
 
+/* The rights of a session that could write everything below the base. */
+static struct value *rights_of_all(const struct ground *here)
+{
+	struct value *rights = value_new_object(), *roots = value_new_array();
+	struct value *root = value_new_object();
+
+	value_set_text(root, "path", here->base);
+	value_set_boolean(root, "writable", true);
+	value_append(roots, root);
+	value_set(rights, "roots", roots);
+	return rights;
+}
+
 static void a_killed_writer_leaves_old_or_new_and_nothing_else(void **state)
 {
 	struct ground *here = *state;
 	auto_free char *large = memory_alloc((1 << 20) + 1);
-	auto_close int journal = memfd_create("journal", MFD_CLOEXEC);
+	auto_close int fd = memfd_create("log", MFD_CLOEXEC);
+	auto_value struct value *rights = rights_of_all(here);
+	struct undo_log log;
 	char path[256];
 
 	memset(large, 'n', 1 << 20);
-	assert_true(journal >= 0);
-	files_journal(here->files, journal);
+	assert_true(fd >= 0);
+	files_keep(here->files, &log);
 	ground_at(here, "ws/src", path);
 	for (int i = 0; i < 30; i++) {
+		undo_log_begin(&log, fd, 1);
 		pid_t pid = fork();
 		struct timespec wait = {.tv_nsec = (i % 30) * 100000L};
-		struct value *rows;
 		struct buf found;
 		struct err err = {0};
 
@@ -263,24 +278,33 @@ static void a_killed_writer_leaves_old_or_new_and_nothing_else(void **state)
 		assert_true(fd_read_file(path, 2 << 20, &found, &err));
 		assert_true(found.size == 7 || found.size == 1 << 20);
 		buf_fini(&found);
-		rows = place_unfinished(journal);
-		place_finish(here->files, rows);
-		value_free(rows);
-		assert_int_equal(ftruncate(journal, 0), 0);
+		assert_true(place_put_back(here->files, fd, rights));
+		assert_int_equal(ftruncate(fd, 0), 0);
 	}
-	files_journal(here->files, -1);
+	files_keep(here->files, NULL);
 	ground_at(here, "ws/src", path);
 	assert_int_equal(count_names(path), 1);
 }
 
+static void note_opened(struct undo_log *log, const char *absolute, mode_t mode)
+{
+	const struct undo_note note = {.kind = UNDO_NOTE_OPENED,
+				       .mode = mode,
+				       .path = str_of(absolute)};
+	struct err err = {0};
+
+	assert_true(undo_log_note(log, &note, &err));
+}
+
 /* Make the folder PATH with the permissions OPEN, and note that it gets MODE in the end. */
-static void put_opened(struct ground *here, const char *path, mode_t open, mode_t mode)
+static void put_opened(struct ground *here, struct undo_log *log, const char *path,
+		       mode_t open, mode_t mode)
 {
 	char absolute[256];
 
 	ground_folder(here, path);
 	ground_at(here, path, absolute);
-	place_journal_opened(here->files, absolute, mode);
+	note_opened(log, absolute, mode);
 	assert_int_equal(chmod(absolute, open), 0);
 }
 
@@ -297,36 +321,42 @@ static mode_t mode_at(struct ground *here, const char *path)
 static void folders_that_a_killed_writer_had_opened_are_closed(void **state)
 {
 	struct ground *here = *state;
-	auto_close int journal = memfd_create("journal", MFD_CLOEXEC);
-	struct value *rows;
+	auto_close int fd = memfd_create("log", MFD_CLOEXEC);
+	auto_value struct value *rights = rights_of_all(here);
+	const struct undo_note closed = {.kind = UNDO_NOTE_CLOSED};
+	struct undo_log log;
 	struct err err = {0};
 	char path[256];
 
-	assert_true(journal >= 0);
-	files_journal(here->files, journal);
-	put_opened(here, "ws/m", 0755, 0555);
-	put_opened(here, "ws/m/x", 0700, 0);
+	assert_true(fd >= 0);
+	undo_log_begin(&log, fd, 1);
+	files_keep(here->files, &log);
+	put_opened(here, &log, "ws/m", 0755, 0555);
+	put_opened(here, &log, "ws/m/x", 0700, 0);
 	/* Somebody has given other permissions to this one meanwhile. */
-	put_opened(here, "ws/k", 0711, 0555);
-	put_opened(here, "secret/s", 0755, 0555);
+	put_opened(here, &log, "ws/k", 0711, 0555);
 	/* Of several permissions for one folder the last ones count. */
-	put_opened(here, "ws/n", 0755, 0555);
+	put_opened(here, &log, "ws/n", 0755, 0555);
 	ground_at(here, "ws/n", path);
-	place_journal_opened(here->files, path, 0755);
-	/* Other writes use the journal as well, and leave these rows in it. */
+	note_opened(&log, path, 0755);
+	/* Other writes use the log as well, and leave these notes in it. */
 	assert_true(replace_at(here, "src/a.c", "new", &err));
-	rows = place_unfinished(journal);
-	assert_int_equal(value_count(rows), 5);
-	place_finish(here->files, rows);
-	value_free(rows);
+	assert_true(undo_log_is_unfinished(fd));
+	assert_true(place_put_back(here->files, fd, rights));
 	assert_int_equal(mode_at(here, "ws/m"), 0555);
 	assert_int_equal(mode_at(here, "ws/m/x"), 0);
 	assert_int_equal(mode_at(here, "ws/n"), 0755);
 	assert_int_equal(mode_at(here, "ws/k"), 0711);
+	assert_false(undo_log_is_unfinished(fd));
+	/* A session that may not write there leaves it to another one. */
+	undo_log_begin(&log, fd, 1);
+	put_opened(here, &log, "secret/s", 0755, 0555);
+	assert_false(place_put_back(here->files, fd, rights));
 	assert_int_equal(mode_at(here, "secret/s"), 0755);
-	place_journal_closed(here->files);
-	assert_null(place_unfinished(journal));
-	files_journal(here->files, -1);
+	assert_true(undo_log_is_unfinished(fd));
+	assert_true(undo_log_note(&log, &closed, &err));
+	assert_false(undo_log_is_unfinished(fd));
+	files_keep(here->files, NULL);
 	/* An ordinary user must be able to remove them. */
 	ground_at(here, "ws/m", path);
 	assert_int_equal(chmod(path, 0755), 0);

@@ -17,12 +17,17 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cell/pending.h"
 #include "files/place.h"
+#include "files/record.h"
+#include "guard/guard.h"
 #include "tool/call.h"
+#include "view/spec.h"
 
 enum {
 	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */
@@ -53,6 +58,14 @@ int chdir(const char *path)
 		return -1;
 	}
 	return (int)syscall(SYS_chdir, path);
+}
+
+/* With `mender-ends` in it, a worker that puts back what a dead front left ends meanwhile. */
+int ftruncate(int fd, off_t size)
+{
+	if (access("mender-ends", F_OK) == 0)
+		_exit(9);
+	return (int)syscall(SYS_ftruncate, fd, size);
 }
 
 static enum result_status look(struct call *call, struct tool_result *result)
@@ -293,6 +306,80 @@ static void a_cell_whose_workers_do_not_come_says_why(void **state)
 	assert_non_null(strstr(session_broken(session), "too many files open"));
 }
 
+static bool note_nothing(void *context, const struct event *event, struct err *err)
+{
+	(void)context;
+	(void)event;
+	(void)err;
+	return true;
+}
+
+/* A front of the workspace of ROOM begins to write and dies. FOLDER is of the records. */
+static void die_writing(const struct room *room, const char *folder)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct guard *guard = memory_alloc(sizeof(*guard));
+		struct undo_note temps = {.kind = UNDO_NOTE_TEMPS};
+		struct undo_log writes;
+		struct pending_log log;
+		struct cell_spec spec;
+		char path[PATH_MAX];
+		bool due = false;
+		struct pending *pending = pending_open(folder, room->folder, guard, &due);
+
+		spec_init(&spec);
+		spec_add_root(&spec, room->folder, true, NULL);
+		pending_hold(pending, &spec, -1, &log);
+		(void)snprintf(path, sizeof(path), "%s/a", room->folder);
+		temps.path = str_of(path);
+		undo_log_begin(&writes, log.fd, 1);
+		_exit(log.number == 1 && undo_log_note(&writes, &temps, NULL) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void no_session_works_on_what_nobody_could_put_back(void **state)
+{
+	struct room room = {0};
+	char store[] = "/tmp/lost-test-XXXXXX", folder[64], path[128];
+	struct err err = {0};
+
+	(void)state;
+	assert_true(room_make(&room));
+	assert_non_null(mkdtemp(store));
+	assert_int_equal(setenv("XDG_STATE_HOME", store, 1), 0);
+	(void)snprintf(folder, sizeof(folder), "%s/glovebox/pending", store);
+	(void)snprintf(path, sizeof(path), "%s/mender-ends", room.folder);
+	die_writing(&room, folder);
+	const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	(void)close(fd);
+	for (int i = 0; i < 2; i++) {
+		const struct session_options options = {
+			.take_policy = room_policy(room.folder),
+			.tools = tools,
+			.workspace = room.folder,
+			.cancel_fd = room.cancel_fd,
+			.sink = {note_nothing, NULL},
+			.ready_workers = 1,
+		};
+		const bool opened = session_open(&options, &room.session, &err);
+		assert_int_equal(opened, i == 1);
+		if (opened)
+			break;
+		assert_non_null(strstr(err.text, "could not be put back"));
+		assert_non_null(strstr(err.text, "its worker ended"));
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+	room_close(&room);
+	tree_remove(store);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest cases[] = {
@@ -303,6 +390,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(
 			a_command_that_waits_for_a_look_does_not_hold_the_end,
 			open_session, close_session),
+		cmocka_unit_test(no_session_works_on_what_nobody_could_put_back),
 		cmocka_unit_test_setup_teardown(a_command_of_a_broken_cell_is_answered,
 						open_session, close_session),
 	};

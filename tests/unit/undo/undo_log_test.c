@@ -155,6 +155,87 @@ static void a_log_that_lies_is_refused(void **state)
 	assert_false(undo_log_read(&reader, other, &err));
 }
 
+static bool take_note(void *context, const struct undo_note *note)
+{
+	*(struct undo_note *)context = *note;
+	return true;
+}
+
+/* What a writer has begun and not ended is known wherever its log ends. */
+static void a_write_without_its_end_is_unfinished(void **state)
+{
+	static const struct {
+		enum undo_note_kind kind;
+		bool unfinished;
+	} rows[] = {
+		{UNDO_NOTE_MAKES, true},   {UNDO_NOTE_TEMPS, true},
+		{UNDO_NOTE_OVER, false},   {UNDO_NOTE_SET, true},
+		{UNDO_NOTE_TEMPS, true},   {UNDO_NOTE_STANDS, true},
+		{UNDO_NOTE_OVER, false},   {UNDO_NOTE_OPENED, true},
+		{UNDO_NOTE_TEMPS, true},   {UNDO_NOTE_OVER, true},
+		{UNDO_NOTE_CLOSED, false},
+	};
+	struct undo_note seen = {0};
+	struct undo_reader reader = {.note = take_note, .context = &seen};
+	struct undo_log log;
+	auto_close int fd = memory();
+	struct err err = {0};
+	uint64_t over = 0;
+
+	(void)state;
+	undo_log_begin(&log, fd, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const bool has_path = rows[i].kind == UNDO_NOTE_MAKES ||
+				      rows[i].kind == UNDO_NOTE_TEMPS ||
+				      rows[i].kind == UNDO_NOTE_OPENED;
+		const struct undo_note note = {
+			.kind = rows[i].kind,
+			.mode = 0750,
+			.temp = "temp",
+			.path = has_path ? STR("/a/\xff b") : STR(""),
+		};
+
+		assert_true(undo_log_note(&log, &note, &err));
+		over = rows[i].kind == UNDO_NOTE_OVER ? log.at : over;
+		assert_true(undo_log_read(&reader, fd, &err));
+		assert_int_equal(reader.unfinished, rows[i].unfinished);
+		assert_int_equal(undo_log_is_unfinished(fd), rows[i].unfinished);
+		assert_int_equal(reader.over, over);
+		assert_int_equal(seen.kind, note.kind);
+		assert_int_equal(seen.mode, 0750);
+		assert_string_equal(seen.temp, "temp");
+	}
+	assert_false(undo_log_is_unfinished(-1));
+	assert_true(undo_log_note(NULL, &seen, &err));
+}
+
+static void a_note_that_lies_is_refused(void **state)
+{
+	static const struct undo_note notes[] = {
+		{.kind = (enum undo_note_kind)9},
+		{.kind = UNDO_NOTE_SET, .mode = 010000},
+		{.kind = UNDO_NOTE_SET, .path = {"/a", 2}},
+		{.kind = UNDO_NOTE_TEMPS, .path = {"a", 1}},
+		{.kind = UNDO_NOTE_TEMPS, .path = {"/a/../b", 7}},
+		{.kind = UNDO_NOTE_OPENED, .path = {"", 0}},
+		{.kind = UNDO_NOTE_OPENED, .path = {"/", 1}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+		struct undo_reader reader = {0};
+		struct undo_log log;
+		auto_close int fd = memory();
+		struct err err = {0};
+
+		undo_log_begin(&log, fd, 1);
+		assert_true(undo_log_note(&log, &notes[i], &err));
+		assert_false(undo_log_read(&reader, fd, &err));
+		assert_int_equal(err.code, EINVAL);
+		assert_false(reader.unfinished);
+	}
+}
+
 static void a_file_is_kept_with_its_attributes(void **state)
 {
 	struct undo_state kept = {.kind = UNDO_FILE}, copied;
@@ -245,6 +326,8 @@ int main(void)
 		cmocka_unit_test(a_log_is_read_back),
 		cmocka_unit_test(a_log_cut_anywhere_is_read_as_far_as_it_is_whole),
 		cmocka_unit_test(a_log_that_lies_is_refused),
+		cmocka_unit_test(a_write_without_its_end_is_unfinished),
+		cmocka_unit_test(a_note_that_lies_is_refused),
 		cmocka_unit_test(a_file_is_kept_with_its_attributes),
 		cmocka_unit_test(a_list_is_read_back_in_order),
 		cmocka_unit_test(states_are_the_same_by_what_they_hold),
