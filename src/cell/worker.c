@@ -303,8 +303,12 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		call->prepared = worker->prepared;
 	else if (worker->prepared != NULL)
 		below_empty(worker);
-	if (wire->unfinished != NULL && call->fds[0] >= 0)
-		(void)place_put_back(worker->files, call->fds[0], wire->unfinished);
+	if (wire->unfinished != NULL && call->fds[0] >= 0) {
+		(void)place_put_back(worker->files, call->fds[0], wire->unfinished,
+				     &result->text);
+		if (result->text.size > 0)
+			value_set_boolean(tool_details(result), "old_files_beside", true);
+	}
 	if (wire->audits)
 		audit_run(worker->audit, &worker->audits, result);
 	if (is_audit)

@@ -232,6 +232,7 @@ static void join(const char *folder, const char *name, struct buf *out)
 static bool make_below(struct place *place, char *rest, const char *shown, struct err *err)
 {
 	const struct undo_state folder = {.kind = UNDO_FOLDER};
+	struct undo_log *log = place->files->log;
 	struct buf made;
 	bool ok = true;
 
@@ -240,6 +241,7 @@ static bool make_below(struct place *place, char *rest, const char *shown, struc
 		const char *name = strsep(&rest, "/");
 
 		join(place->folder.data, name, &made);
+		const uint64_t from = log != NULL ? log->at : 0;
 		if (faccessat(place->folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
 		    !(note_folder(place->files, made.data, err) &&
 		      keep_change(place->files, made.data, -1, NULL, &folder, err))) {
@@ -247,6 +249,9 @@ static bool make_below(struct place *place, char *rest, const char *shown, struc
 			break;
 		}
 		bool ours = mkdirat(place->folder_fd, name, 0777) == 0;
+		/* A folder of somebody else must be removed neither after a kill nor by undo. */
+		if (!ours)
+			undo_log_cut(log, from);
 		int next = ours || errno == EEXIST
 				   ? files_open_below(place->folder_fd, name, FILES_FOLDER)
 				   : -1;
@@ -616,14 +621,25 @@ static bool temp_copy_attributes(const struct temp *temp, int from, const struct
  * not stand, and removes the temporary files of any write.
  */
 
-/* One file of the write, with its folder opened again beneath the roots. */
+/* A move that restores a file of the write. Each of them can be undone. */
+enum left_move {
+	MOVE_NOTHING,
+	MOVE_RETURN, /* the old file takes the free name */
+	MOVE_SWAP,   /* the old file and the new one exchange their names */
+	MOVE_AWAY,   /* the new file leaves the name free */
+};
+
+/* One file of the write. The last four members are those of a row that is open. */
 struct left_row {
 	char *path; /* absolute */
 	char temp[TEMP_NAME], keep[TEMP_NAME];
 	bool known; /* the states are */
 	struct undo_state before, after;
+	enum left_move move;
 	int folder_fd;
-	const char *name; /* the last part of `path` */
+	const char *name;  /* the last part of `path` */
+	const char *old;   /* the temporary name of the old file; NULL: it has none */
+	const char *spare; /* a temporary name that is free; NULL: there is none */
 };
 
 /* A folder that the write made, or one that is open to its owner and gets MODE. */
@@ -644,6 +660,15 @@ struct left_write {
 	size_t known; /* rows whose states are known */
 	struct left_folders made, opened;
 	enum { WRITE_ALONE, WRITE_SET, WRITE_STANDS } state;
+	bool is_step; /* the log stays as a step of undo, with the contents in it */
+	struct buf *told;
+};
+
+/* What a look at a name says of the file that it should be. */
+enum left_look {
+	LOOK_IS,
+	LOOK_IS_NOT,
+	LOOK_FAILED, /* only a later look can tell */
 };
 
 /* The end of one file of the write. */
@@ -744,6 +769,15 @@ static bool left_note(void *context, const struct undo_note *note)
 	return true;
 }
 
+/* Only the logs in the store of undo begin with this. */
+static bool left_meta(void *context, struct str json)
+{
+	struct left_write *left = context;
+
+	left->is_step = json.size > 0;
+	return true;
+}
+
 /* The changes of files stand in the order of the rows. */
 static bool left_change(void *context, const struct undo_change *change)
 {
@@ -765,87 +799,262 @@ static bool left_change(void *context, const struct undo_change *change)
 	return true;
 }
 
-static bool is_absent(const struct left_row *row, const char *name)
+/* Does the error CODE of a look say that the file is absent? Others say nothing. */
+static bool says_absent(int code)
 {
-	struct stat st;
-
-	return fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-	       errno == ENOENT;
-}
-
-/* Is NAME the file of STATE, which nobody has changed since? */
-static bool is_file(const struct left_row *row, const char *name,
-		    const struct undo_state *state)
-{
-	struct stat st;
-
-	return state->kind == UNDO_FILE && name[0] != '\0' &&
-	       fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && st.st_ino == state->inode &&
-	       (uint64_t)st.st_size == state->size &&
-	       clock_ns(&st.st_mtim) == state->mtime_ns;
-}
-
-static bool is_as_before(const struct left_row *row)
-{
-	return row->before.kind == UNDO_ABSENT ? is_absent(row, row->name)
-					       : is_file(row, row->name, &row->before);
+	return code == ENOENT || code == ENOTDIR;
 }
 
 /*
- * Restore the old file when the name still holds the file that the write put there, or
- * nothing. False: it could not be moved.
+ * Does NAME hold the file of STATE? A file that was written since counts only when it need
+ * not be UNTOUCHED.
  */
-static bool take_back(const struct left_row *row)
+static enum left_look row_look(const struct left_row *row, const char *name,
+			       const struct undo_state *state, bool untouched)
 {
-	const char *old = is_file(row, row->keep, &row->before)   ? row->keep
-			  : is_file(row, row->temp, &row->before) ? row->temp
-								  : NULL;
+	struct stat st;
 
-	if (is_absent(row, row->name))
-		return old == NULL || temp_take_name(row->folder_fd, old, row->name);
-	if (!is_file(row, row->name, &row->after))
+	if (name[0] == '\0')
+		return LOOK_IS_NOT;
+	if (fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (!says_absent(errno))
+			return LOOK_FAILED;
+		return state->kind == UNDO_ABSENT ? LOOK_IS : LOOK_IS_NOT;
+	}
+	if (state->kind != UNDO_FILE || !S_ISREG(st.st_mode) || st.st_ino != state->inode)
+		return LOOK_IS_NOT;
+	return !untouched || ((uint64_t)st.st_size == state->size &&
+			      clock_ns(&st.st_mtim) == state->mtime_ns)
+		       ? LOOK_IS
+		       : LOOK_IS_NOT;
+}
+
+/*
+ * Find the old file and a free name among the temporary names. The old file may have been
+ * written since, by somebody who had it open. False: nobody can tell where it is.
+ */
+static bool row_find_old(struct left_row *row)
+{
+	const char *const names[] = {row->keep, row->temp};
+
+	row->old = row->spare = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		const enum left_look old = row_look(row, names[i], &row->before, false);
+		const enum left_look free = row_look(row, names[i], &undo_absent, false);
+
+		if (old == LOOK_FAILED || free == LOOK_FAILED)
+			return false;
+		if (free == LOOK_IS)
+			row->spare = names[i];
+		else if (old == LOOK_IS && row->old == NULL)
+			row->old = names[i];
+	}
+	return true;
+}
+
+/* Choose the move of ROW, and say how the row will end with it. */
+static enum left_end row_judge(const struct left_write *left, struct left_row *row)
+{
+	row->move = MOVE_NOTHING;
+	if (left->state != WRITE_SET || !row->known)
+		return LEFT_AS_BEFORE;
+	const enum left_look before = row_look(row, row->name, &row->before, false);
+	const enum left_look after = row_look(row, row->name, &row->after, true);
+	const enum left_look free = row_look(row, row->name, &undo_absent, false);
+	if (before == LOOK_FAILED || after == LOOK_FAILED || free == LOOK_FAILED ||
+	    !row_find_old(row))
+		return LEFT_FOR_LATER;
+	if (before == LOOK_IS)
+		return LEFT_AS_BEFORE;
+	const bool is_new = row->before.kind == UNDO_ABSENT;
+	if ((free != LOOK_IS && after != LOOK_IS) || (row->old == NULL && !is_new))
+		return LEFT_ALONE;
+	row->move = free == LOOK_IS ? MOVE_RETURN : is_new ? MOVE_AWAY : MOVE_SWAP;
+	return LEFT_AS_BEFORE;
+}
+
+/*
+ * Exchange the names TEMP and NAME in the folder. Where the file system cannot exchange
+ * names, the file of NAME gets the free name SPARE; without one (NULL) it is replaced.
+ * Returns the name that the file of NAME has now; NULL with errno.
+ */
+static const char *names_exchange(int folder_fd, const char *temp, const char *name,
+				  const char *spare)
+{
+	if (renameat2(folder_fd, temp, folder_fd, name, RENAME_EXCHANGE) == 0)
+		return temp;
+	if (errno != EINVAL && errno != ENOSYS)
+		return NULL;
+	if (spare != NULL && renameat(folder_fd, name, folder_fd, spare) < 0)
+		return NULL;
+	if (renameat(folder_fd, temp, folder_fd, name) == 0)
+		return spare != NULL ? spare : temp;
+	const int saved = errno;
+	if (spare != NULL)
+		(void)renameat(folder_fd, spare, folder_fd, name);
+	errno = saved;
+	return NULL;
+}
+
+/* Judge ROW once more, and move its files. */
+static enum left_end row_move(const struct left_write *left, struct left_row *row)
+{
+	const enum left_end end = row_judge(left, row);
+	const int fd = row->folder_fd;
+	bool moved = true;
+
+	switch (row->move) {
+	case MOVE_NOTHING:
+		break;
+	case MOVE_RETURN:
+		moved = temp_take_name(fd, row->old, row->name);
+		break;
+	case MOVE_SWAP:
+		moved = names_exchange(fd, row->old, row->name, row->spare) != NULL;
+		break;
+	case MOVE_AWAY:
+		moved = row->spare != NULL ? renameat(fd, row->name, fd, row->spare) == 0
+					   : unlinkat(fd, row->name, 0) == 0;
+		break;
+	}
+	if (!moved)
+		row->move = MOVE_NOTHING;
+	return moved ? end : LEFT_FOR_LATER;
+}
+
+/* Undo the move of ROW. Nothing is lost when that fails: a later session does the rest. */
+static enum left_end row_unmove(const struct left_write *left, struct left_row *row)
+{
+	const int fd = row->folder_fd;
+
+	(void)left;
+	if (row->move == MOVE_NOTHING || !row_find_old(row) ||
+	    row_look(row, row->name, &row->before, false) != LOOK_IS)
+		return LEFT_FOR_LATER;
+	const char *new =
+		row_look(row, row->temp, &row->after, true) == LOOK_IS   ? row->temp
+		: row_look(row, row->keep, &row->after, true) == LOOK_IS ? row->keep
+									 : NULL;
+	if (row->move == MOVE_RETURN && row->old != NULL)
+		(void)unlinkat(fd, row->name, 0); /* it was a second link */
+	else if (row->move == MOVE_RETURN && row->spare != NULL)
+		(void)renameat(fd, row->name, fd, row->spare);
+	else if (row->move == MOVE_SWAP && new != NULL)
+		(void)names_exchange(fd, new, row->name, row->spare);
+	else if (row->move == MOVE_AWAY && new != NULL)
+		(void)temp_take_name(fd, new, row->name);
+	return LEFT_FOR_LATER;
+}
+
+/* Tell that NAME holds an old file, for which there is no other place. */
+static void tell_old(const struct left_write *left, const struct left_row *row,
+		     const char *name)
+{
+	if (left->told == NULL)
+		return;
+	(void)buf_adds(left->told, "[A write of ");
+	text_add_name(left->told, str_of(files_shown(left->files, row->path)));
+	(void)buf_addf(left->told,
+		       " was killed, and somebody else has changed that file since. What it "
+		       "held before the write lies beside it, as %s.]\n",
+		       name);
+}
+
+/*
+ * May the temporary file NAME be removed? Not when somebody else has put a file there, nor
+ * when it is the old file and lies nowhere else.
+ */
+static enum left_look temp_may_go(const struct left_write *left,
+				  const struct left_row *row, const char *name)
+{
+	const bool in_log = left->is_step && row->before.source == UNDO_LOGGED;
+	enum left_look look;
+
+	if (left->state != WRITE_SET || !row->known)
+		return LOOK_IS;
+	look = row_look(row, name, &row->after, false);
+	if (look != LOOK_IS_NOT)
+		return look;
+	look = row_look(row, name, &row->before, false);
+	if (look != LOOK_IS)
+		return look;
+	look = row_look(row, row->name, &row->before, false);
+	if (look == LOOK_IS_NOT && in_log)
+		look = row_look(row, name, &row->before, true);
+	if (look == LOOK_IS_NOT)
+		tell_old(left, row, name);
+	return look;
+}
+
+/* Remove the temporary file NAME if it may go. False: a later session looks again. */
+static bool remove_temp(const struct left_write *left, const struct left_row *row,
+			const char *name)
+{
+	struct stat st;
+
+	if (name[0] == '\0')
 		return true;
-	if (row->before.kind == UNDO_ABSENT)
-		return unlinkat(row->folder_fd, row->name, 0) == 0;
-	return old == NULL || renameat(row->folder_fd, old, row->folder_fd, row->name) == 0;
+	if (fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return says_absent(errno);
+	/* Undo makes temporary symbolic links, too. */
+	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		return true;
+	const enum left_look look = temp_may_go(left, row, name);
+	if (look != LOOK_IS)
+		return look == LOOK_IS_NOT;
+	return unlinkat(row->folder_fd, name, 0) == 0 || says_absent(errno);
 }
 
-static void remove_temp(const struct left_row *row, const char *name)
+static enum left_end row_sync(const struct left_write *left, struct left_row *row)
 {
-	struct stat st;
+	(void)left;
+	return temp_sync_folder(row->folder_fd) ? LEFT_AS_BEFORE : LEFT_FOR_LATER;
+}
 
-	/* Undo makes temporary symbolic links, too. */
-	if (name[0] != '\0' && fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
-		(void)unlinkat(row->folder_fd, name, 0);
+static enum left_end row_clean(const struct left_write *left, struct left_row *row)
+{
+	return remove_temp(left, row, row->temp) && remove_temp(left, row, row->keep)
+		       ? LEFT_AS_BEFORE
+		       : LEFT_FOR_LATER;
 }
 
 /*
- * Open PATH, of a folder that the writer has noted, beneath the roots. A folder that is
- * reached through a link is refused, because the writer noted a real path. -1: it is not
- * there any more.
+ * Open PATH, of a folder that the writer has noted, beneath the roots, name by name. A
+ * folder that is reached through a link is another one: the writer noted a real path.
  */
-static int open_noted(const struct files *files, const char *path)
+static enum left_look open_noted(const struct files *files, const char *path, int *fd)
 {
-	struct buf real;
-	struct err err;
+	const struct files_held *root = files_root_of(files, path);
 
-	buf_init(&real, PATH_MAX);
-	auto_close int fd =
-		files_open_real(files, path, O_PATH | O_DIRECTORY, &real, path, &err);
-	const bool same = fd >= 0 && strcmp(real.data, path) == 0;
-	buf_fini(&real);
-	return same ? fd_take(&fd) : -1;
+	*fd = -1;
+	if (root == NULL)
+		return LOOK_IS_NOT;
+	auto_free char *names = memory_copy(path_relative(path, root->path));
+	auto_close int at = fcntl(root->fd, F_DUPFD_CLOEXEC, 3);
+	for (char *rest = names; at >= 0 && rest != NULL;) {
+		const int next = files_open_below(at, strsep(&rest, "/"), FILES_ANY);
+		const int code = errno;
+
+		fd_close(&at);
+		at = next;
+		errno = code;
+	}
+	struct stat st;
+	if (at < 0 || fstat(at, &st) < 0)
+		return at < 0 && says_absent(errno) ? LOOK_IS_NOT : LOOK_FAILED;
+	if (!S_ISDIR(st.st_mode))
+		return LOOK_IS_NOT;
+	*fd = fd_take(&at);
+	return LOOK_IS;
 }
 
-static int open_folder_of(const struct files *files, const char *path)
+static enum left_look open_folder_of(const struct files *files, const char *path, int *fd)
 {
 	const char *name = path_base_name(path);
 	auto_free char *folder = memory_copy_str(
 		(struct str){path, name - path > 1 ? (size_t)(name - path) - 1 : 1});
 
-	return open_noted(files, folder);
+	return open_noted(files, folder, fd);
 }
 
 /* May this session do anything at PATH? */
@@ -854,38 +1063,90 @@ static bool is_open_to_us(const struct files *files, const char *path)
 	return !files_is_blocked(files, path) && files_is_writable(files, path);
 }
 
-static enum left_end row_work_off(const struct left_write *left, struct left_row *row)
+/* Open the folder of ROW, and do WHAT there. */
+static enum left_end row_visit(const struct left_write *left, struct left_row *row,
+			       enum left_end (*what)(const struct left_write *left,
+						     struct left_row *row))
 {
+	auto_close int folder = -1;
+
 	if (!rights_may_write(left->rights, row->path))
 		return LEFT_ALONE;
 	if (!is_open_to_us(left->files, row->path))
 		return LEFT_FOR_LATER;
-	auto_close int folder = open_folder_of(left->files, row->path);
+	const enum left_look look = open_folder_of(left->files, row->path, &folder);
+	if (look == LOOK_FAILED)
+		return LEFT_FOR_LATER;
+	if (look == LOOK_IS_NOT)
+		return row->known && row->before.kind == UNDO_ABSENT ? LEFT_AS_BEFORE
+								     : LEFT_ALONE;
 	row->folder_fd = folder;
 	row->name = path_base_name(row->path);
-	if (folder < 0)
-		return LEFT_ALONE;
-	/* After a failure, a temporary name may hold the only copy of a content. */
-	if (left->state == WRITE_SET && row->known && !take_back(row))
-		return LEFT_FOR_LATER;
-	remove_temp(row, row->temp);
-	remove_temp(row, row->keep);
-	return !row->known || is_as_before(row) ? LEFT_AS_BEFORE : LEFT_ALONE;
+	return what(left, row);
+}
+
+/*
+ * Do WHAT with the first COUNT rows. Stops at the first one that is left for later, and
+ * returns how many were done. *ALONE: one of them is not as it was before the write.
+ */
+static size_t rows_visit(const struct left_write *left, size_t count,
+			 enum left_end (*what)(const struct left_write *left,
+					       struct left_row *row),
+			 bool *alone)
+{
+	for (size_t i = 0; i < count; i++) {
+		const enum left_end end = row_visit(left, &left->rows[i], what);
+
+		if (end == LEFT_FOR_LATER)
+			return i;
+		*alone = *alone || end == LEFT_ALONE;
+	}
+	return count;
+}
+
+/*
+ * Put the files of the write back. All rows are judged before the first one is moved, and
+ * the old files are in place before a temporary file is removed. So a set of which one row
+ * has to be left for later (false) stays as it is. *ALONE as above.
+ */
+static bool rows_work_off(const struct left_write *left, bool *alone)
+{
+	if (rows_visit(left, left->count, row_judge, alone) < left->count)
+		return false;
+	size_t moved = rows_visit(left, left->count, row_move, alone);
+	if (moved == left->count)
+		return rows_visit(left, left->count, row_sync, alone) == left->count &&
+		       rows_visit(left, left->count, row_clean, alone) == left->count &&
+		       rows_visit(left, left->count, row_sync, alone) == left->count;
+	while (moved-- > 0)
+		(void)row_visit(left, &left->rows[moved], row_unmove);
+	return false;
 }
 
 /* Remove the folders that the write had made, as far as they are empty. */
-static void unmake_folders(const struct left_write *left)
+static bool unmake_folders(const struct left_write *left)
 {
+	bool all = true;
+
 	for (size_t i = left->made.count; i-- > 0;) {
 		const char *path = left->made.items[i].path;
-		auto_close int above = rights_may_write(left->rights, path) &&
-						       is_open_to_us(left->files, path)
-					       ? open_folder_of(left->files, path)
-					       : -1;
+		auto_close int above = -1;
 
-		if (above >= 0)
-			(void)unlinkat(above, path_base_name(path), AT_REMOVEDIR);
+		if (!rights_may_write(left->rights, path))
+			continue;
+		const enum left_look look =
+			is_open_to_us(left->files, path)
+				? open_folder_of(left->files, path, &above)
+				: LOOK_FAILED;
+		/* A folder that is in use, or holds something, stays. */
+		if (look == LOOK_FAILED ||
+		    (look == LOOK_IS &&
+		     unlinkat(above, path_base_name(path), AT_REMOVEDIR) < 0 &&
+		     !says_absent(errno) && errno != ENOTEMPTY && errno != EEXIST &&
+		     errno != EBUSY))
+			all = false;
 	}
+	return all;
 }
 
 /*
@@ -905,11 +1166,16 @@ static bool close_folder(const struct left_write *left, const struct left_folder
 	const bool may = rights_may_write(left->rights, inside.data);
 	const bool later = may && !is_open_to_us(left->files, inside.data);
 	buf_fini(&inside);
-	auto_close int fd = may && !later ? open_noted(left->files, folder->path) : -1;
-	if (fd >= 0 && fstat(fd, &st) == 0 &&
-	    folder_mode_opened(st.st_mode, 0) == folder_mode_opened(mode, S_IRWXU))
-		(void)!chmod(fd_name(fd, name), mode);
-	return !later;
+	if (!may || later)
+		return !later;
+	auto_close int fd = -1;
+	const enum left_look look = open_noted(left->files, folder->path, &fd);
+	if (look != LOOK_IS)
+		return look == LOOK_IS_NOT;
+	if (fstat(fd, &st) < 0)
+		return false;
+	return folder_mode_opened(st.st_mode, 0) != folder_mode_opened(mode, S_IRWXU) ||
+	       chmod(fd_name(fd, name), mode) == 0 || errno == EPERM;
 }
 
 /*
@@ -935,39 +1201,33 @@ static bool close_folders(const struct left_write *left)
 /* Note in the log FD that it is worked off. AS_BEFORE: all files are as before the set. */
 static bool log_work_off(int fd, const struct undo_reader *reader, bool as_before)
 {
-	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
-	const struct undo_note closed = {.kind = UNDO_NOTE_CLOSED};
 	struct undo_log log;
 
 	if (ftruncate(fd, (off_t)(as_before ? reader->over : reader->sound)) < 0)
 		return false;
 	undo_log_begin(&log, fd, 0);
-	return as_before ||
-	       (undo_log_note(&log, &over, NULL) && undo_log_note(&log, &closed, NULL));
+	return as_before || (undo_log_say(&log, UNDO_NOTE_OVER, NULL) &&
+			     undo_log_say(&log, UNDO_NOTE_CLOSED, NULL));
 }
 
-bool place_put_back(struct files *files, int fd, const struct value *rights)
+bool place_put_back(struct files *files, int fd, const struct value *rights, struct buf *told)
 {
-	struct left_write left = {.files = files, .rights = rights_read(rights)};
-	struct undo_reader reader = {.change = left_change,
+	struct left_write left = {.files = files, .rights = rights_read(rights), .told = told};
+	struct undo_reader reader = {.meta = left_meta,
+				     .change = left_change,
 				     .note = left_note,
 				     .context = &left};
-	bool as_before, all = true;
+	struct err err = {0};
+	bool alone = false;
 
 	/* Of a log that a power failure has torn, the part before the tear counts. */
-	(void)undo_log_read(&reader, fd, NULL);
-	as_before = left.state == WRITE_SET && left.opened.count == 0;
-	for (size_t i = 0; i < left.count; i++) {
-		const enum left_end end = row_work_off(&left, &left.rows[i]);
-
-		as_before = as_before && end == LEFT_AS_BEFORE;
-		all = all && end != LEFT_FOR_LATER;
-	}
-	unmake_folders(&left);
+	bool all = undo_log_read(&reader, fd, &err) || err.code == UNDO_UNSOUND;
+	const bool is_set = left.state == WRITE_SET && left.opened.count == 0;
+	all = all && rows_work_off(&left, &alone);
 	/* Folders come last: a write in one is worked off while it is open. */
-	all = close_folders(&left) && all;
+	all = all && unmake_folders(&left) && close_folders(&left);
 	if (all && reader.unfinished)
-		all = log_work_off(fd, &reader, as_before);
+		all = log_work_off(fd, &reader, is_set && !alone);
 	left_fini(&left);
 	return all;
 }
@@ -1202,24 +1462,12 @@ static bool place_item_link(struct place_item *item)
 static bool put_exchanged(struct place_item *item)
 {
 	const struct place *place = item->change->place;
-	int folder_fd = place->folder_fd;
-	int saved;
+	const char *old = names_exchange(place->folder_fd, item->temp.name, place->name,
+					 item->keep_name);
 
-	if (renameat2(folder_fd, item->temp.name, folder_fd, place->name,
-		      RENAME_EXCHANGE) == 0)
-		return true;
-	if (errno != EINVAL && errno != ENOSYS)
-		return false;
-	if (renameat(folder_fd, place->name, folder_fd, item->keep_name) < 0)
-		return false;
-	if (renameat(folder_fd, item->temp.name, folder_fd, place->name) == 0) {
+	if (old == item->keep_name)
 		memcpy(item->temp.name, item->keep_name, sizeof(item->temp.name));
-		return true;
-	}
-	saved = errno;
-	(void)renameat(folder_fd, item->keep_name, folder_fd, place->name);
-	errno = saved;
-	return false;
+	return old != NULL;
 }
 
 /*
@@ -1329,8 +1577,6 @@ static void staging_init(struct staging *staging, struct place_change *changes, 
 
 static void staging_fini(struct staging *staging)
 {
-	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
-
 	for (size_t i = 0; i < staging->count; i++) {
 		temp_drop(&staging->items[i].temp);
 		fd_close(&staging->items[i].old_fd);
@@ -1340,7 +1586,7 @@ static void staging_fini(struct staging *staging)
 	 * names once more, in vain.
 	 */
 	if (staging_log(staging) != NULL && staging_log(staging)->at > staging->from)
-		(void)undo_log_note(staging_log(staging), &over, NULL);
+		(void)undo_log_say(staging_log(staging), UNDO_NOTE_OVER, NULL);
 	free(staging->items);
 }
 
@@ -1352,7 +1598,7 @@ static bool say_no_log(const struct staging *staging, int code, struct err *err)
 		       staging->items[0].change->place->name, strerror(code));
 }
 
-/* Write the log to disk before a name relies on it. */
+/* Write the log to disk before an old file loses its name. */
 static bool log_sync(const struct staging *staging, struct err *err)
 {
 	const struct undo_log *log = staging_log(staging);
@@ -1382,7 +1628,6 @@ static bool note_temps(const struct staging *staging, const struct place_item *i
 /* Note the temporary names, before the first of them exists. */
 static bool staging_begin(struct staging *staging, struct err *err)
 {
-	const struct undo_note set = {.kind = UNDO_NOTE_SET};
 	struct err why = {0};
 
 	if (staging->begun)
@@ -1390,7 +1635,8 @@ static bool staging_begin(struct staging *staging, struct err *err)
 	if (staging->count > UNDO_NOTES_MAX)
 		return say_no_log(staging, E2BIG, err);
 	staging->begun = true;
-	bool noted = staging->count == 1 || undo_log_note(staging_log(staging), &set, &why);
+	bool noted = staging->count == 1 ||
+		     undo_log_say(staging_log(staging), UNDO_NOTE_SET, &why);
 	for (size_t i = 0; noted && i < staging->count; i++)
 		noted = note_temps(staging, &staging->items[i], &why);
 	return noted || say_no_log(staging, why.code, err);
@@ -1415,7 +1661,7 @@ static bool staging_write(struct staging *staging, bool named, struct err *err)
 		if (!named && wants_names(errno)) {
 			for (size_t j = 0; j <= i; j++)
 				temp_drop(&staging->items[j].temp);
-			return staging_begin(staging, err) && log_sync(staging, err) &&
+			return staging_begin(staging, err) &&
 			       staging_write(staging, true, err);
 		}
 		return place_say_write(errno, item->change->place, err);
@@ -1484,12 +1730,11 @@ static bool staging_put(struct staging *staging, struct err *err)
  */
 static bool staging_stand(struct staging *staging, struct err *err)
 {
-	const struct undo_note stands = {.kind = UNDO_NOTE_STANDS};
 	struct err why = {0};
 
 	if (staging->count == 1)
 		return true;
-	if (!undo_log_note(staging_log(staging), &stands, &why))
+	if (!undo_log_say(staging_log(staging), UNDO_NOTE_STANDS, &why))
 		(void)say_no_log(staging, why.code, err);
 	else if (log_sync(staging, err))
 		return true;
@@ -1547,9 +1792,13 @@ static bool write_all(struct staging *staging, struct err *err)
 		if (!created)
 			temp_drop(&first->temp);
 	}
+	/*
+	 * The states are noted when the new files have their names: a file that could get
+	 * none is written once more, as another file.
+	 */
 	if (!created && !(staging_write(staging, false, err) &&
-			  staging_begin(staging, err) && staging_keep(staging, err) &&
-			  log_sync(staging, err) && staging_link(staging, err) &&
+			  staging_begin(staging, err) && staging_link(staging, err) &&
+			  staging_keep(staging, err) && log_sync(staging, err) &&
 			  staging_settle(staging, err) && staging_put(staging, err)))
 		return false;
 	/* A set is in place even where its folders cannot be synced. */

@@ -11,7 +11,13 @@
  * another file in the same folder. The folder must lie beneath the roots, at a place that
  * both the session of the writer and the present one may write. The other file must be the
  * one that the log names, by inode, size and time. The old content always still lies under
- * a temporary name, so that restoring it needs no space, and keeps its owner and links.
+ * a temporary name, so that restoring it needs no space, and keeps its owner and links. It
+ * is known by its inode, because a program that had it open may have written it since.
+ *
+ * A set ends as all old files, as all new ones, or as it was found with its log kept. A
+ * look that fails says nothing: only a name that the kernel calls absent is absent. Every
+ * row is judged before the first one is moved, each move can be undone, and no temporary
+ * file goes before the old files are in place and on disk.
  *
  * Files of one change take their names one after the other, because no file system does
  * it otherwise. The log of every call that writes lies in the user's state folder, which
@@ -115,10 +121,13 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
  * the RIGHTS (rights.h): put back a set that does not stand, remove temporary files, give
  * opened folders their permissions. A file that somebody has changed since stays. Of a set
  * that was put back, the log holds nothing afterwards; else a note says that it is worked
- * off. False: FILES may not write one of the places, or a name could not be moved, so a
- * later session has to do the rest; doing it again changes nothing that is done.
+ * off. TOLD (or NULL) gets a line for each old file that had to stay under its temporary
+ * name, because somebody else's file has the place. False: FILES may not write one of the
+ * places, or one of them could not be looked at or moved. Then the files stay as they are,
+ * and a later session has to do it all; doing it again changes nothing that is done.
  */
-bool place_put_back(struct files *files, int fd, const struct value *rights);
+bool place_put_back(struct files *files, int fd, const struct value *rights,
+		    struct buf *told);
 
 /* Shared with undo/place.c: temporary files. */
 

@@ -97,17 +97,19 @@ void undo_log_begin(struct undo_log *log, int fd, uint32_t number)
 		log->at = (uint64_t)st.st_size;
 }
 
-/*
- * Cut off the unfinished chunk at FROM, so that the log stays whole. Keeps errno. Returns
- * false.
- */
-static bool give_up(struct undo_log *log, uint64_t from)
+void undo_log_cut(struct undo_log *log, uint64_t from)
 {
-	int code = errno;
+	const int code = errno;
 
-	if (ftruncate(log->fd, (off_t)from) == 0)
+	if (log != NULL && log->at != from && ftruncate(log->fd, (off_t)from) == 0)
 		log->at = from;
 	errno = code;
+}
+
+/* Cut off the unfinished chunk at FROM, so that the log stays whole. Returns false. */
+static bool give_up(struct undo_log *log, uint64_t from)
+{
+	undo_log_cut(log, from);
 	return false;
 }
 
@@ -429,9 +431,10 @@ struct window {
 	uint64_t from;
 	struct buf bytes;
 	struct following following;
+	int trouble; /* the error of a read; 0: none */
 };
 
-/* The SIZE bytes at AT, or NULL when the log ends before. */
+/* The SIZE bytes at AT, or NULL when the log ends before or cannot be read. */
 static const char *window_at(struct window *window, uint64_t at, size_t size)
 {
 	if (at < window->from || at + size > window->from + window->bytes.size) {
@@ -445,6 +448,8 @@ static const char *window_at(struct window *window, uint64_t at, size_t size)
 					    : -1;
 			if (n < 0 && errno == EINTR)
 				continue;
+			if (n < 0)
+				window->trouble = errno;
 			if (n <= 0)
 				return NULL;
 			buf_commit(&window->bytes, (size_t)n);
@@ -455,7 +460,8 @@ static const char *window_at(struct window *window, uint64_t at, size_t size)
 
 static bool unsound(struct err *err, const char *what)
 {
-	return err_set(err, EINVAL, "an undo log that does not hold together (%s)", what);
+	return err_set(err, UNDO_UNSOUND, "an undo log that does not hold together (%s)",
+		       what);
 }
 
 static bool take_change(struct undo_reader *reader, const char *bytes, size_t length,
@@ -538,6 +544,12 @@ static bool take_note(struct undo_reader *reader, struct following *following,
 	return true;
 }
 
+static bool is_tag(uint32_t tag)
+{
+	return tag == UNDO_META || tag == UNDO_DATA || tag == UNDO_CHANGE ||
+	       tag == UNDO_NOTE || tag == UNDO_PAD || tag == UNDO_END;
+}
+
 static bool take_chunk(struct undo_reader *reader, struct window *window, uint32_t tag,
 		       uint64_t at, uint64_t length, bool *more, struct err *err)
 {
@@ -599,6 +611,10 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 			break;
 		uint32_t tag = (uint32_t)undo_get(header, 4);
 		uint64_t length = undo_get(header + 8, 8);
+		if (at == 0 && !is_tag(tag)) {
+			fine = unsound(err, "its beginning");
+			break;
+		}
 		/* The chunk is cut short: its writer was killed. */
 		if (length > size - at - UNDO_CHUNK_HEADER)
 			break;
@@ -611,16 +627,20 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 			reader->sound = at;
 	}
 	buf_fini(&window.bytes);
-	return fine;
+	return window.trouble == 0
+		       ? fine
+		       : err_set(err, window.trouble, "%s", strerror(window.trouble));
 }
 
 bool undo_log_is_unfinished(int fd)
 {
 	struct undo_reader reader = {0};
+	struct err err = {0};
 
-	if (fd >= 0)
-		(void)undo_log_read(&reader, fd, NULL);
-	return reader.unfinished;
+	if (fd < 0)
+		return false;
+	return (!undo_log_read(&reader, fd, &err) && err.code != UNDO_UNSOUND) ||
+	       reader.unfinished;
 }
 
 bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,

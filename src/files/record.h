@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -135,6 +136,8 @@ struct undo_log {
 };
 
 void undo_log_begin(struct undo_log *log, int fd, uint32_t number);
+/* Forget what was appended to LOG (or NULL) from FROM on. Keeps errno. */
+void undo_log_cut(struct undo_log *log, uint64_t from);
 bool undo_log_meta(struct undo_log *log, struct str json, struct err *err);
 /* Append a content from memory. STATE gets its offset, size and digest. */
 bool undo_log_data(struct undo_log *log, struct str content, struct undo_state *state,
@@ -193,6 +196,14 @@ struct undo_note {
 };
 /* LOG may be NULL: nothing is noted then. */
 bool undo_log_note(struct undo_log *log, const struct undo_note *note, struct err *err);
+/* Note KIND, which needs no more. */
+static inline bool undo_log_say(struct undo_log *log, enum undo_note_kind kind,
+				struct err *err)
+{
+	const struct undo_note note = {.kind = kind};
+
+	return undo_log_note(log, &note, err);
+}
 
 struct undo_change {
 	struct str path; /* ends in NUL; valid during the call */
@@ -212,12 +223,17 @@ struct undo_reader {
 	size_t changes;
 };
 
+/* The ERR.code of a log with a wrong chunk; with any other code it could not be read. */
+#define UNDO_UNSOUND EINVAL
 /*
  * Read FD from its beginning. A log that is cut short (its writer was killed) is read up
  * to its last whole chunk. A log with a wrong chunk is an error.
  */
 bool undo_log_read(struct undo_reader *reader, int fd, struct err *err);
-/* Has a write in the log FD (or -1) no end, as far as the log holds together? */
+/*
+ * Has a write in the log FD (or -1) no end, as far as the log holds together? A log that
+ * cannot be read may have such a write.
+ */
 bool undo_log_is_unfinished(int fd);
 
 /* Append SIZE bytes at OFFSET of the log FD to OUT. */

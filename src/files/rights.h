@@ -1,6 +1,6 @@
 /*
  * rights: the rights of a session to read and write, kept as JSON. A later session that
- * acts in its name (finishes its writes, undoes its steps) may have more rights and must
+ * acts in its name (puts its writes back, undoes its steps) may have more rights and must
  * not use them for that.
  */
 #pragma once

@@ -530,9 +530,7 @@ static bool note_temp(struct undo_places *places, const struct spot *spot,
 /* The temporary name is gone. */
 static void note_over(struct undo_places *places)
 {
-	const struct undo_note over = {.kind = UNDO_NOTE_OVER};
-
-	(void)undo_log_note(places->log, &over, NULL);
+	(void)undo_log_say(places->log, UNDO_NOTE_OVER, NULL);
 }
 
 /*
@@ -690,9 +688,8 @@ static void close_opened(struct undo_places *places)
 				     folder_mode_opened(places->opened[i].mode, 0));
 		free(places->opened[i].path);
 	}
-	const struct undo_note closed = {.kind = UNDO_NOTE_CLOSED};
 	if (places->opened_count > 0)
-		(void)undo_log_note(places->log, &closed, NULL);
+		(void)undo_log_say(places->log, UNDO_NOTE_CLOSED, NULL);
 	places->opened_count = 0;
 	places->is_open = false;
 }

@@ -97,6 +97,8 @@ static void begin_log(struct here *here)
 {
 	assert_int_equal(ftruncate(here->log_fd, 0), 0);
 	undo_log_begin(&here->log, here->log_fd, 1);
+	/* As a log in the store of undo, which stays as a step. */
+	assert_true(undo_log_meta(&here->log, STR("{}"), NULL));
 	files_keep(here->files, &here->log);
 }
 
@@ -309,7 +311,7 @@ static bool write_and_kill(const struct here *here, unsigned stops, bool poor)
 /* What the next start does. */
 static void finish(const struct here *here)
 {
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	assert_false(undo_log_is_unfinished(here->log_fd));
 }
 
@@ -567,10 +569,10 @@ static void a_forged_log_moves_nothing_it_may_not(void **state)
 	put(here, "forged", "forged\n");
 	/* No log at all, and one that is broken behind its beginning. */
 	assert_true(fd_write_all(here->log_fd, "not a log, not at all", 21, &err));
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	forge(here, "victim", temp, temp, "forged", "victim");
 	assert_int_equal(pwrite(here->log_fd, "x", 1, 0), 1);
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	/* Not a temporary file of ours. */
 	const char *const theirs[][2] = {{"forged", ""},
 					 {"../forged", ""},
@@ -578,19 +580,20 @@ static void a_forged_log_moves_nothing_it_may_not(void **state)
 					 {"", ""}};
 	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++) {
 		forge(here, "victim", theirs[i][0], theirs[i][1], "forged", "victim");
-		assert_true(place_put_back(here->files, here->log_fd, here->rights));
+		assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 		assert_true(holds(here, "victim", "safe\n"));
 		assert_true(holds(here, "forged", "forged\n"));
 	}
 	/* A file to which the session of the log had no right. */
 	forge(here, "/tmp/victim", temp, temp, "forged", "victim");
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	/* The file is not the one that the log names. */
 	put(here, temp, "forged\n");
 	forge(here, "victim", temp, temp, temp, "forged");
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	assert_true(holds(here, "victim", "safe\n"));
-	assert_true(holds(here, temp, NULL));
+	/* It may be the only old file, so it stays. */
+	assert_true(holds(here, temp, "forged\n"));
 	/* Nor is one of the same size and time, nor the same one that was written since. */
 	const struct timespec times[2] = {{.tv_sec = 7}, {.tv_sec = 7}};
 	const struct timespec later[2] = {{.tv_sec = 8}, {.tv_sec = 8}};
@@ -599,17 +602,18 @@ static void a_forged_log_moves_nothing_it_may_not(void **state)
 	assert_int_equal(utimensat(AT_FDCWD, path_of(here, "victim", path), times, 0), 0);
 	put(here, temp, "forged\n");
 	forge(here, "victim", temp, temp, temp, "twin");
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	assert_true(holds(here, "victim", "safe\n"));
 	put(here, temp, "forged\n");
 	forge(here, "victim", temp, temp, temp, "victim");
 	assert_int_equal(utimensat(AT_FDCWD, path_of(here, "victim", path), later, 0), 0);
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	assert_true(holds(here, "victim", "safe\n"));
 	/* What stands in place of the temporary file is no file that the log names. */
+	assert_int_equal(unlink(path_of(here, temp, path)), 0);
 	assert_int_equal(mkdir(path_of(here, temp, path), 0755), 0);
 	forge(here, "victim", temp, temp, temp, "victim");
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	assert_true(holds(here, "victim", "safe\n"));
 	assert_int_equal(rmdir(path), 0);
 }
@@ -632,7 +636,7 @@ static void only_what_both_sessions_may_write_is_put_back(void **state)
 	const struct value *const without[] = {docs, nobody, NULL};
 	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
 		forge(here, "victim", temp, temp, temp, "victim");
-		assert_true(place_put_back(here->files, here->log_fd, without[i]));
+		assert_true(place_put_back(here->files, here->log_fd, without[i], NULL));
 		assert_true(holds(here, "victim", "new\n") && holds(here, temp, "old\n"));
 		/* Nobody has to look at it once more. */
 		assert_false(undo_log_is_unfinished(here->log_fd));
@@ -640,14 +644,14 @@ static void only_what_both_sessions_may_write_is_put_back(void **state)
 	/* This session may only read: a later one does it. */
 	forge(here, "victim", temp, temp, temp, "victim");
 	assert_true(files_open(&readable, 1, here->base, NULL, &reads, &err));
-	assert_false(place_put_back(reads, here->log_fd, here->rights));
+	assert_false(place_put_back(reads, here->log_fd, here->rights, NULL));
 	files_close(reads);
 	assert_true(undo_log_is_unfinished(here->log_fd));
 	assert_true(holds(here, "victim", "new\n") && holds(here, temp, "old\n"));
 	/* A person had granted the folder to the session. */
 	value_append(list, value_new_text(here->base));
 	value_set(granted, RIGHTS_GRANTED, list);
-	assert_true(place_put_back(here->files, here->log_fd, granted));
+	assert_true(place_put_back(here->files, here->log_fd, granted, NULL));
 	assert_true(holds(here, "victim", "old\n") && holds(here, temp, NULL));
 	/* That holds for no file of git in it. */
 	assert_int_equal(mkdir(path_of(here, ".git", path), 0755), 0);
@@ -655,7 +659,7 @@ static void only_what_both_sessions_may_write_is_put_back(void **state)
 	(void)snprintf(path, sizeof(path), ".git/%s", temp);
 	put(here, path, "old\n");
 	forge(here, ".git/config", temp, temp, path, ".git/config");
-	assert_true(place_put_back(here->files, here->log_fd, granted));
+	assert_true(place_put_back(here->files, here->log_fd, granted, NULL));
 	assert_true(holds(here, ".git/config", "new\n"));
 }
 
@@ -669,7 +673,7 @@ static void a_forged_log_follows_no_link(void **state)
 	(void)snprintf(target, sizeof(target), "real/%s", temp);
 	put(here, target, "kept\n");
 	forge(here, "link/victim", temp, temp, target, "real/victim");
-	assert_true(place_put_back(here->files, here->log_fd, here->rights));
+	assert_true(place_put_back(here->files, here->log_fd, here->rights, NULL));
 	assert_true(holds(here, target, "kept\n"));
 	assert_true(holds(here, "real/victim", NULL));
 }

@@ -278,7 +278,7 @@ static void a_killed_writer_leaves_old_or_new_and_nothing_else(void **state)
 		assert_true(fd_read_file(path, 2 << 20, &found, &err));
 		assert_true(found.size == 7 || found.size == 1 << 20);
 		buf_fini(&found);
-		assert_true(place_put_back(here->files, fd, rights));
+		assert_true(place_put_back(here->files, fd, rights, NULL));
 		assert_int_equal(ftruncate(fd, 0), 0);
 	}
 	files_keep(here->files, NULL);
@@ -342,7 +342,7 @@ static void folders_that_a_killed_writer_had_opened_are_closed(void **state)
 	/* Other writes use the log as well, and leave these notes in it. */
 	assert_true(replace_at(here, "src/a.c", "new", &err));
 	assert_true(undo_log_is_unfinished(fd));
-	assert_true(place_put_back(here->files, fd, rights));
+	assert_true(place_put_back(here->files, fd, rights, NULL));
 	assert_int_equal(mode_at(here, "ws/m"), 0555);
 	assert_int_equal(mode_at(here, "ws/m/x"), 0);
 	assert_int_equal(mode_at(here, "ws/n"), 0755);
@@ -351,7 +351,7 @@ static void folders_that_a_killed_writer_had_opened_are_closed(void **state)
 	/* A session that may not write there leaves it to another one. */
 	undo_log_begin(&log, fd, 1);
 	put_opened(here, &log, "secret/s", 0755, 0555);
-	assert_false(place_put_back(here->files, fd, rights));
+	assert_false(place_put_back(here->files, fd, rights, NULL));
 	assert_int_equal(mode_at(here, "secret/s"), 0755);
 	assert_true(undo_log_is_unfinished(fd));
 	assert_true(undo_log_note(&log, &closed, &err));
