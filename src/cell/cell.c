@@ -693,9 +693,10 @@ void cell_set_audit_due(struct cell *cell, bool due)
 	pending_set_audit_due(cell->record.pending, cell->record.audit_due);
 }
 
-void cell_hold_log(struct cell *cell, int fd, struct pending_log *log)
+bool cell_hold_log(struct cell *cell, int fd, struct pending_log *log)
 {
 	pending_hold(cell->record.pending, &cell->spec, fd, log);
+	return log->number > 0 || !cell->record.wanted;
 }
 
 void cell_drop_log(struct cell *cell, struct pending_log *log)
@@ -713,6 +714,7 @@ void cell_hold_guard(void *record, const char *folder, const char *workspace,
 {
 	struct cell_record *made = record;
 
+	made->wanted = true;
 	made->pending = pending_open(folder, workspace, guard, &made->audit_due);
 }
 

@@ -68,7 +68,8 @@ struct worker_end {
 /* The part of a cell that is kept on disk for a later front (pending.h). */
 struct cell_record {
 	struct pending *pending; /* or NULL */
-	bool audit_due;          /* something may be left that no audit has looked at */
+	bool wanted;    /* there is a state folder, so `pending` should not be NULL */
+	bool audit_due; /* something may be left that no audit has looked at */
 };
 /* For shape_options, whose context is a struct cell_record. */
 void cell_hold_guard(void *record, const char *folder, const char *workspace,
@@ -170,9 +171,10 @@ void cell_set_audit_due(struct cell *cell, bool due);
 
 /*
  * The log FD of a call that writes is held for the next front (pending_hold) until
- * cell_drop_log; FD -1: make one.
+ * cell_drop_log; FD -1: make one. False: there is a state folder, but the next front will
+ * not find the log.
  */
-void cell_hold_log(struct cell *cell, int fd, struct pending_log *log);
+bool cell_hold_log(struct cell *cell, int fd, struct pending_log *log);
 void cell_drop_log(struct cell *cell, struct pending_log *log);
 struct pending *cell_pending(const struct cell *cell);
 

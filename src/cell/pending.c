@@ -53,6 +53,7 @@ struct pending_name {
 struct pending_left {
 	int fd;
 	struct pending_name name;
+	bool is_foreign; /* another version wrote its logs: they are kept */
 };
 
 struct pending {
@@ -84,7 +85,12 @@ enum {
 	WORKER_END_STEP_MS = 2,
 	/* The time in which the kernel ends a front that was killed a moment ago. */
 	FRONT_END_MS = 300,
+	/* Another session puts back what a dead front left. It is done in much less. */
+	MENDER_END_MS = 5000,
 };
+
+/* Before the name of a log that no session looks at any more. */
+#define KEPT "kept-"
 
 static bool is_log_of(const char *name, const char *record)
 {
@@ -93,8 +99,12 @@ static bool is_log_of(const char *name, const char *record)
 	return strncmp(name, record, size) == 0 && name[size] == '.';
 }
 
-/* The names in FOLDER that begin with PREFIX: a project, or the name of a front's file. */
-static size_t names_read(int folder, const char *prefix, struct pending_name **names)
+/*
+ * The names in FOLDER that begin with PREFIX: a project, or the name of a front's file.
+ * *WHOLE: these are all of them.
+ */
+static size_t names_read(int folder, const char *prefix, struct pending_name **names,
+			 bool *whole)
 {
 	const size_t size = strlen(prefix);
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -102,12 +112,15 @@ static size_t names_read(int folder, const char *prefix, struct pending_name **n
 	size_t count = 0, room = 0;
 
 	*names = NULL;
+	*whole = list != NULL;
 	if (list == NULL) {
 		fd_close(&fd);
 		return 0;
 	}
-	for (const struct dirent *at = readdir(list); at != NULL && count < NAMES_MAX;
-	     at = readdir(list)) {
+	for (const struct dirent *at = readdir(list); at != NULL; at = readdir(list)) {
+		*whole = count < NAMES_MAX;
+		if (!*whole)
+			break;
 		if (strncmp(at->d_name, prefix, size) != 0 ||
 		    strlen(at->d_name) >= PENDING_NAME)
 			continue;
@@ -121,47 +134,23 @@ static size_t names_read(int folder, const char *prefix, struct pending_name **n
 	return count;
 }
 
-static bool has_logs(int folder, const char *name)
-{
-	struct pending_name *names;
-	bool has = false;
-
-	for (size_t i = names_read(folder, name, &names); !has && i > 0; i--)
-		has = is_log_of(names[i - 1].text, name);
-	free(names);
-	return has;
-}
-
-/*
- * Open and lock the file of an earlier front. -1 when another process holds it or it is
- * gone. A front that was killed while it put back the writes in these logs may hold the
- * file for a moment.
- */
-static int open_left(int folder, const char *name, struct stat *st)
-{
-	auto_close int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	const int64_t deadline = clock_now_ms() + FRONT_END_MS;
-
-	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (clock_now_ms() >= deadline || !has_logs(folder, name))
-			return -1;
-		(void)poll(NULL, 0, WORKER_END_STEP_MS);
-	}
-	if (fd < 0 || fstat(fd, st) < 0 || st->st_nlink == 0)
-		return -1;
-	return fd_take(&fd);
-}
-
 /* A log that is being read. */
 struct log_look {
 	const struct value *roots; /* that were granted to its session */
 	struct value *met;         /* those in which it writes */
+	char *file; /* the first file of the last write; NULL: that write is over */
 };
 
 static bool look_note(void *context, const struct undo_note *note)
 {
 	struct log_look *look = context;
 
+	if (note->kind == UNDO_NOTE_OVER) {
+		free(look->file);
+		look->file = NULL;
+	} else if (note->kind == UNDO_NOTE_TEMPS && look->file == NULL) {
+		look->file = memory_copy_str(note->path);
+	}
 	for (size_t i = 0; note->path.size > 0 && i < value_count(look->roots); i++) {
 		struct value *root = value_item(look->roots, i);
 		auto_free char *path = path_of_key(value_text(value_member(root, "path")));
@@ -175,35 +164,149 @@ static bool look_note(void *context, const struct undo_note *note)
 	return true;
 }
 
-static void log_add(struct pending *pending, struct pending_left_log log)
+/* A log of a front in which a write has no end, found by a look from outside. */
+struct unfinished {
+	char name[PENDING_NAME];
+	char *file; /* as in a log_look */
+};
+
+/*
+ * Has the front of the file RECORD such a log? One that cannot be read may be one. FOUND may
+ * be NULL; else the caller frees its `file`.
+ */
+static bool find_unfinished(int folder, const char *record, struct unfinished *found)
 {
+	struct pending_name *names;
+	struct log_look look = {0};
+	const char *name = record;
+	bool whole;
+	const size_t count = names_read(folder, record, &names, &whole);
+	bool has = !whole;
+
+	for (size_t i = 0; !has && i < count; i++) {
+		struct undo_reader reader = {.note = look_note, .context = &look};
+		struct err err = {0};
+
+		if (!is_log_of(names[i].text, record))
+			continue;
+		free(look.file);
+		look.file = NULL;
+		name = names[i].text;
+		auto_close int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+		has = fd < 0 ? errno != ENOENT
+			     : (!undo_log_read(&reader, fd, &err) &&
+				err.code != UNDO_UNSOUND) ||
+				       reader.unfinished;
+	}
+	if (has && found != NULL) {
+		(void)snprintf(found->name, sizeof(found->name), "%s", name);
+		found->file = look.file;
+		look.file = NULL;
+	}
+	free(look.file);
+	free(names);
+	return has;
+}
+
+/* Does the living process that holds the front's file FD put back what it left? */
+static bool is_mended(int fd)
+{
+	struct flock whole = {.l_type = F_WRLCK};
+
+	return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+/*
+ * Open and lock the file of an earlier front. -1 when another process holds it or it is
+ * gone; *WHY says so when a write of that front is not put back yet. A front that was
+ * killed a moment ago, or while it put back such writes, may hold the file for a moment.
+ */
+static int open_left(int folder, const char *name, struct stat *st, const char **why)
+{
+	auto_close int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	const int64_t began = clock_now_ms();
+	struct flock whole = {.l_type = F_WRLCK};
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		const bool mended = is_mended(fd);
+
+		if (!find_unfinished(folder, name, NULL))
+			return -1;
+		if (clock_now_ms() >= began + (mended ? MENDER_END_MS : FRONT_END_MS)) {
+			*why = mended ? "another session is still at it" : NULL;
+			return -1;
+		}
+		(void)poll(NULL, 0, WORKER_END_STEP_MS);
+	}
+	if (fd < 0 && errno != ENOENT && find_unfinished(folder, name, NULL))
+		*why = "its record cannot be opened";
+	if (fd < 0 || fstat(fd, st) < 0 || st->st_nlink == 0)
+		return -1;
+	(void)fcntl(fd, F_OFD_SETLK, &whole);
+	return fd_take(&fd);
+}
+
+/* Add LOG, called NAME (NULL: unknown, all of the front's logs), to those that are left. */
+static void log_add(struct pending *pending, struct pending_left_log log,
+		    const char *prefix, const char *name)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (fd_real_path(pending->folder, &path))
+		(void)buf_addf(&path, "/%s%s", prefix, name);
+	log.name = memory_copy(path.data);
+	buf_fini(&path);
 	pending->logs =
 		memory_grow(pending->logs, pending->log_count + 1, sizeof(*pending->logs));
 	pending->logs[pending->log_count++] = log;
 }
 
-/* Take the log NAME when a write in it has no end. */
-static void take_log(struct pending *pending, const char *name,
+/* Nothing can be done now about the unfinished log of the front of RECORD: WHY. */
+static void log_block(struct pending *pending, const char *record, const char *why)
+{
+	struct pending_left_log log = {.state = PENDING_BLOCKED, .fd = -1, .why = why};
+	struct unfinished found = {0};
+
+	if (!find_unfinished(pending->folder, record, &found))
+		(void)snprintf(found.name, sizeof(found.name), "%s", record);
+	log.file = found.file;
+	log_add(pending, log, "", found.name);
+}
+
+/*
+ * Take the log NAME, of the front of LEFT, when a write in it has no end. A log that cannot
+ * be read may have one as well.
+ */
+static void take_log(struct pending *pending, struct pending_left *left, const char *name,
 		     const struct value *rights, const struct value *roots)
 {
 	auto_close int fd = openat(pending->folder, name, O_RDWR | O_CLOEXEC);
 	struct log_look look = {.roots = roots, .met = value_new_array()};
 	struct undo_reader reader = {.note = look_note, .context = &look};
+	struct pending_left_log log = {.fd = -1, .granted = look.met};
+	struct err err = {0};
 
 	/* Of a log that does not hold together, the part before the break counts. */
-	if (fd >= 0)
-		(void)undo_log_read(&reader, fd, NULL);
-	if (!reader.unfinished) {
-		value_free(look.met);
+	const bool fine = fd >= 0 && undo_log_read(&reader, fd, &err);
+	log.file = look.file;
+	if (fd < 0 ? errno != ENOENT : !fine && err.code != UNDO_UNSOUND) {
+		log.state = PENDING_BLOCKED;
+		log.why = "its log cannot be read";
+	} else if (reader.unfinished) {
+		/* While this lock is held, no other session tidies the step away. */
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+		log.fd = fd_take(&fd);
+		log.rights = value_copy(rights);
+	} else if (fd >= 0 && !fine && reader.sound == 0) {
+		left->is_foreign = true;
+		log.state = PENDING_FOREIGN;
+	} else {
+		free(log.file);
+		value_free(log.granted);
 		return;
 	}
-	/* While this lock is held, no other session tidies the step away. */
-	(void)flock(fd, LOCK_SH | LOCK_NB);
-	log_add(pending, (struct pending_left_log){
-				 .fd = fd_take(&fd),
-				 .rights = value_copy(rights),
-				 .granted = look.met,
-			 });
+	log_add(pending, log, log.state == PENDING_FOREIGN ? KEPT : "", name);
 }
 
 /* Read the lines after the guard: the rights and the granted folders. */
@@ -252,56 +355,74 @@ static bool workers_have_ended(int folder, const char *record,
 	return ended;
 }
 
-/*
- * Take over the file NAME of a dead front: GUARD becomes the guard with which that front
- * began. False when there is nothing to take over.
- */
-static bool take_over(struct pending *pending, const char *name, struct guard *guard)
+/* Read the file FD of a dead front: EARLIER becomes its guard, RIGHTS and ROOTS the rest. */
+static bool record_read(int fd, const char *name, struct value **earlier,
+			struct value **rights, struct value *roots)
 {
-	struct pending_name *names;
-	struct stat st;
-	auto_close int fd = open_left(pending->folder, name, &st);
-	auto_value struct value *earlier = NULL, *rights = NULL;
-	auto_value struct value *roots = value_new_array();
 	struct str rest, line;
 	struct buf text;
 
-	if (fd < 0)
-		return false;
-	if (st.st_size == 0) {
+	buf_init(&text, PENDING_MAX);
+	const bool fine = fd_read_all(fd, &text, name, NULL);
+	rest = buf_str(&text);
+	if (fine && str_next_line(&rest, &line))
+		(void)value_parse(line, 0, earlier, NULL);
+	if (fine)
+		lines_take(rest, rights, roots);
+	buf_fini(&text);
+	return fine;
+}
+
+/*
+ * Take over the file NAME of a dead front: GUARD becomes the guard with which that front
+ * began. Nothing is taken over while this front may not be dead, or its files cannot be
+ * read: they stay, and an unfinished log among them blocks this session.
+ */
+static void take_over(struct pending *pending, const char *name, struct guard *guard)
+{
+	struct pending_name *names = NULL;
+	const char *why = NULL;
+	struct stat st;
+	auto_close int fd = open_left(pending->folder, name, &st, &why);
+	auto_value struct value *earlier = NULL, *rights = NULL;
+	auto_value struct value *roots = value_new_array();
+	size_t count = 0;
+	bool whole = true;
+
+	if (fd >= 0 && st.st_size == 0) {
 		if (st.st_mtim.tv_sec + EMPTY_AGE_S < time(NULL))
 			(void)unlinkat(pending->folder, name, 0);
-		return false;
+		return;
 	}
 	/* While this process holds the lock, nobody else changes the logs of that front. */
-	const size_t count = names_read(pending->folder, name, &names);
-	if (!workers_have_ended(pending->folder, name, names, count)) {
-		log_add(pending, (struct pending_left_log){.fd = -1});
+	if (fd >= 0)
+		count = names_read(pending->folder, name, &names, &whole);
+	if (!whole)
+		why = "its logs cannot be listed";
+	else if (fd >= 0 && !workers_have_ended(pending->folder, name, names, count))
+		why = "a worker of that session has not ended yet";
+	else if (fd >= 0 && !record_read(fd, name, &earlier, &rights, roots) &&
+		 find_unfinished(pending->folder, name, NULL))
+		why = "its record cannot be read";
+	if (why != NULL || fd < 0) {
+		if (why != NULL)
+			log_block(pending, name, why);
 		free(names);
-		return false;
+		return;
 	}
-	buf_init(&text, PENDING_MAX);
-	if (!fd_read_all(fd, &text, name, NULL))
-		buf_clear(&text);
-	rest = buf_str(&text);
-	if (str_next_line(&rest, &line))
-		(void)value_parse(line, 0, &earlier, NULL);
-	lines_take(rest, &rights, roots);
 	struct guard *before = guard_parse(earlier);
 	guard_take_earlier(guard, before);
 	guard_free(before);
-	for (size_t i = 0; i < count; i++) {
-		if (is_log_of(names[i].text, name))
-			take_log(pending, names[i].text, rights, roots);
-	}
-	free(names);
-	buf_fini(&text);
 	pending->left = memory_grow(pending->left, pending->left_count + 1,
 				    sizeof(*pending->left));
 	struct pending_left *left = &pending->left[pending->left_count++];
-	left->fd = fd_take(&fd);
+	*left = (struct pending_left){.fd = fd_take(&fd)};
 	(void)snprintf(left->name.text, PENDING_NAME, "%s", name);
-	return true;
+	for (size_t i = 0; i < count; i++) {
+		if (is_log_of(names[i].text, name))
+			take_log(pending, left, names[i].text, rights, roots);
+	}
+	free(names);
 }
 
 /*
@@ -312,12 +433,13 @@ static void pending_take_over(struct pending *pending, const char *project,
 			      struct guard *guard)
 {
 	struct pending_name *names;
-	size_t count = names_read(pending->folder, project, &names);
+	bool whole;
+	size_t count = names_read(pending->folder, project, &names, &whole);
 
 	for (size_t i = 0; i < count; i++) {
 		char *dot = strchr(names[i].text, '.');
 		if (dot == NULL) {
-			(void)take_over(pending, names[i].text, guard);
+			take_over(pending, names[i].text, guard);
 			continue;
 		}
 		/*
@@ -335,18 +457,25 @@ static void pending_take_over(struct pending *pending, const char *project,
 
 /*
  * Remove the names of the logs of NAME before NAME itself: without NAME nobody would look
- * for them.
+ * for them. KEEP: they get other names instead. False: some names may be left.
  */
-static void remove_logs(int folder, const char *name)
+static bool remove_logs(int folder, const char *name, bool keep)
 {
-	struct pending_name *names;
-	size_t count = names_read(folder, name, &names);
+	struct pending_name *names, kept;
+	bool whole;
+	size_t count = names_read(folder, name, &names, &whole);
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_log_of(names[i].text, name))
+		if (!is_log_of(names[i].text, name))
+			continue;
+		if (keep && snprintf(kept.text, PENDING_NAME, KEPT "%s", names[i].text) <
+				    PENDING_NAME)
+			whole &= renameat(folder, names[i].text, folder, kept.text) == 0;
+		else
 			(void)unlinkat(folder, names[i].text, 0);
 	}
 	free(names);
+	return whole;
 }
 
 /* Close the files in `left` and, with REMOVE, delete them. */
@@ -355,10 +484,9 @@ static void pending_remove_left(struct pending *pending, bool remove)
 	for (size_t i = 0; i < pending->left_count; i++) {
 		struct pending_left *left = &pending->left[i];
 
-		if (remove) {
-			remove_logs(pending->folder, left->name.text);
+		if (remove &&
+		    remove_logs(pending->folder, left->name.text, left->is_foreign))
 			(void)unlinkat(pending->folder, left->name.text, 0);
-		}
 		fd_close(&left->fd);
 	}
 	free(pending->left);
@@ -377,13 +505,15 @@ void pending_mended(struct pending *pending, bool all)
 		return;
 	for (size_t i = 0; i < pending->log_count; i++) {
 		fd_close(&pending->logs[i].fd);
+		free(pending->logs[i].name);
+		free(pending->logs[i].file);
 		value_free(pending->logs[i].rights);
 		value_free(pending->logs[i].granted);
 	}
 	free(pending->logs);
 	pending->logs = NULL;
 	pending->log_count = 0;
-	pending_remove_left(pending, all);
+	pending_remove_left(pending, all && pending->fd >= 0);
 }
 
 static bool add_line(int fd, const struct value *value)
@@ -407,10 +537,23 @@ static bool record_write(struct pending *pending, const char *project,
 		return false;
 	(void)snprintf(pending->name, sizeof(pending->name), "%.*s-%08x",
 		       PENDING_PROJECT_DIGITS, project, number);
+	/* The file gets its name when it is locked and holds the guard. */
+	pending->fd = openat(pending->folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (pending->fd >= 0 && flock(pending->fd, LOCK_EX | LOCK_NB) == 0 &&
+	    add_line(pending->fd, line) &&
+	    fd_link(pending->fd, pending->folder, pending->name))
+		return true;
+	/* Here are no nameless files, or no links. */
+	fd_close(&pending->fd);
 	pending->fd = openat(pending->folder, pending->name,
 			     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return pending->fd >= 0 && flock(pending->fd, LOCK_EX | LOCK_NB) == 0 &&
-	       add_line(pending->fd, line);
+	if (pending->fd >= 0 && flock(pending->fd, LOCK_EX | LOCK_NB) == 0 &&
+	    add_line(pending->fd, line))
+		return true;
+	if (pending->fd >= 0)
+		(void)unlinkat(pending->folder, pending->name, 0);
+	fd_close(&pending->fd);
+	return false;
 }
 
 struct pending *pending_open(const char *folder, const char *workspace,
@@ -430,16 +573,16 @@ struct pending *pending_open(const char *folder, const char *workspace,
 	if (pending->folder >= 0) {
 		pending_take_over(pending, project, guard);
 		*due = pending->left_count > 0;
-		if (record_write(pending, project, guard)) {
-			/*
-			 * Our file exists before the old files are removed, so a death in
-			 * between loses nothing.
-			 */
-			pending->due = *due;
-			if (pending->log_count == 0)
-				pending_remove_left(pending, true);
+		/*
+		 * Our file exists before the old files are removed, so a death in between
+		 * loses nothing. Without it the old ones stay.
+		 */
+		const bool written = record_write(pending, project, guard);
+		pending->due = *due;
+		if (written && pending->log_count == 0)
+			pending_remove_left(pending, true);
+		if (written || pending->log_count > 0)
 			return pending;
-		}
 	}
 	pending_close(pending);
 	return NULL;

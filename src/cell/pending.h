@@ -16,7 +16,9 @@
  * time. The log is therefore locked until both have closed it: the lock belongs to the
  * open file, which they share. A session that finds it locked waits. When the worker does
  * not end in time, the dead front's files stay for a later session, and this session must
- * not begin: the worker may still write.
+ * not begin: the worker may still write. The same holds when another living session puts
+ * the writes back at this moment. That session has a second lock (fcntl) on the dead
+ * front's file, by which it differs from a front that simply lives.
  */
 #pragma once
 
@@ -34,7 +36,7 @@ struct pending;
  * Keep GUARD in FOLDER, in a file of WORKSPACE, until pending_close. When an earlier
  * front of this workspace died and left a file, GUARD becomes the guard with which that
  * front began, and *DUE becomes true: the first call audits before it runs. NULL when no
- * file can be kept there.
+ * file can be kept there, and no earlier front has left a log.
  */
 struct pending *pending_open(const char *folder, const char *workspace,
 			     struct guard *guard, bool *due);
@@ -68,9 +70,23 @@ void pending_hold(struct pending *pending, const struct cell_spec *spec, int fd,
  */
 void pending_drop(struct pending *pending, struct pending_log *log);
 
+enum pending_left_state {
+	PENDING_OPEN,    /* somebody has to put the write back */
+	PENDING_BLOCKED, /* nothing can be done about it now: `why` */
+	/*
+	 * It is no log of this version, and so nobody knows what to do. It is kept as
+	 * `name`, which no later session looks at.
+	 */
+	PENDING_FOREIGN,
+};
+
 /* A log that a dead front left, in which a write has no end. */
 struct pending_left_log {
-	int fd; /* -1: its worker has not ended, and nothing can be done about it now */
+	enum pending_left_state state;
+	int fd;               /* -1: it is not open */
+	char *name;           /* its path in the folder */
+	char *file;           /* the first file of that write; NULL: unknown */
+	const char *why;      /* words */
 	struct value *rights; /* for place_put_back */
 	/*
 	 * the folders in which a person let its session write, as far as the write is in

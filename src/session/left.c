@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "cell/anchor.h"
 #include "cell/cell.h"
@@ -27,6 +28,7 @@
 #include "view/shape.h"
 #include "view/spec.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -636,6 +638,9 @@ static enum mend_end mend(struct session *session, const struct pending_left_log
 		(void)err_set(err, broken != NULL ? ECHILD : EIO, "%s",
 			      !ended ? "it takes too long"
 				     : (broken != NULL ? broken : "its worker ended"));
+	/* The worker names the old files that had to stay where they are. */
+	else if (running->result.text.size > 0)
+		audit_take(said_of(session), &running->result);
 	running_free(running);
 	if (!undo_log_is_unfinished(log->fd))
 		return MEND_DONE;
@@ -648,16 +653,89 @@ static enum mend_end mend_tried(struct session *session, const struct pending_le
 {
 	enum mend_end end = MEND_LOST;
 
-	if (log->fd < 0) {
-		(void)err_set(err, EBUSY, "a worker of that session has not ended yet");
-		return MEND_LOST;
-	}
-	for (int i = 0; end == MEND_LOST && i < MEND_TRIES; i++) {
+	if (log->state == PENDING_BLOCKED)
+		(void)err_set(err, EBUSY, "%s", log->why);
+	for (int i = 0; log->state == PENDING_OPEN && end == MEND_LOST && i < MEND_TRIES;
+	     i++) {
 		end = mend(session, log, deadline_ms, err);
 		if (clock_now_ms() >= deadline_ms || cell_broken(session->cell) != NULL)
 			break;
 	}
 	return end;
+}
+
+/* Add the name FILE (NULL: unknown) to the sentence TEXT. */
+static void add_file(const char *file, struct buf *text)
+{
+	if (file != NULL)
+		text_add_name(text, str_of(file));
+	else
+		(void)buf_adds(text, "a file");
+}
+
+/* The files of a write, of which FILE is one (NULL: unknown), stay between old and new. */
+static void say_left(struct session *session, const char *file)
+{
+	struct buf *text = &said_of(session)->text;
+
+	value_set_boolean(tool_details(session->said), "writes_left", true);
+	(void)buf_adds(text, "[A process was killed that had begun to write ");
+	add_file(file, text);
+	(void)buf_adds(text,
+		       ". This session may not put it and the files that were written "
+		       "with it back, or could not: some of them may be old and others "
+		       "new. A later session that may write all of them puts them "
+		       "back.]\n");
+}
+
+/* No later session would find the log of a call of SESSION. Said once. */
+static void say_unheld(struct session *session)
+{
+	if (session->told_unheld)
+		return;
+	session->told_unheld = true;
+	value_set_boolean(tool_details(said_of(session)), "no_record", true);
+	(void)buf_adds(&session->said->text,
+		       "[The folder glovebox/pending in your state folder cannot be used. If "
+		       "glovebox is killed while it writes files, nobody puts them back.]\n");
+}
+
+/*
+ * The session's own tool that writes (restore) takes the log as its last descriptor. Any
+ * other call has no descriptor but its log.
+ */
+bool running_hold_log(struct running *running, struct err *err)
+{
+	struct running_files *files = &running->files;
+	const bool is_ours = running_is_ours(running->tool) && files->fd_count > 0;
+	const int log = is_ours ? files->fds[files->fd_count - 1] : files->log_fd;
+
+	if (running->due != DUE_CALL || (running->tool->effects & EFFECT_WRITES) == 0 ||
+	    files->held.fd >= 0)
+		return true;
+	const bool is_held = cell_hold_log(running->session->cell, log, &files->held);
+	if (files->held.fd < 0)
+		return err_set(err, errno,
+			       "The log of this call could not be made (%s), so nothing "
+			       "was written.",
+			       strerror(errno));
+	if (!is_held)
+		say_unheld(running->session);
+	if (log < 0) {
+		assert(files->fd_count == 0);
+		files->fds[files->fd_count++] = files->log_fd = files->held.fd;
+	}
+	return true;
+}
+
+void running_drop_log(struct running *running)
+{
+	if (running->files.unfinished == NULL)
+		cell_drop_log(running->session->cell, &running->files.held);
+	else if (running->due != DUE_MEND)
+		say_left(running->session, NULL);
+	value_free(running->files.unfinished);
+	running->files.unfinished = NULL;
 }
 
 struct value *running_unfinished(const struct running *running)
@@ -678,33 +756,60 @@ struct value *running_unfinished(const struct running *running)
 	return rights;
 }
 
+/* Set ERR, the reason, to a sentence that names the file and the remedy. Returns false. */
+static bool say_blocked(const struct pending_left_log *log, struct err *err)
+{
+	const struct err why = *err;
+	struct buf file;
+
+	buf_init(&file, PATH_MAX);
+	add_file(log->file, &file);
+	(void)err_set(err, why.code,
+		      "A killed session had begun to write %.300s. This and its other files "
+		      "could not be put back (%.200s), so nothing is done here. Try again. To "
+		      "leave these files as they are, remove %.300s; the old ones may lie "
+		      "beside them, as .glovebox-*.tmp.",
+		      file.data, why.text, log->name);
+	buf_fini(&file);
+	return false;
+}
+
+static void say_foreign(struct session *session, const struct pending_left_log *log)
+{
+	struct buf *text = &said_of(session)->text;
+
+	value_set_boolean(tool_details(session->said), "writes_left", true);
+	(void)buf_adds(text,
+		       "[Another version of glovebox was killed while it wrote files, of "
+		       "which some may be old and others new. This version cannot read "
+		       "its record, which is kept as ");
+	text_add_name(text, str_of(log->name));
+	(void)buf_adds(text, ".]\n");
+}
+
 static bool mend_all(struct session *session, struct err *err)
 {
 	struct pending *pending = cell_pending(session->cell);
 	const int64_t deadline_ms = clock_now_ms() + MEND_MS;
 	const struct pending_left_log *log;
-	enum mend_end worst = MEND_DONE;
+	bool all = true;
 
 	if (pending_left(pending, 0) == NULL)
 		return true;
 	for (size_t i = 0; (log = pending_left(pending, i)) != NULL; i++) {
+		if (log->state == PENDING_FOREIGN) {
+			say_foreign(session, log);
+			continue;
+		}
 		const enum mend_end end = mend_tried(session, log, deadline_ms, err);
-
 		/* The locks stay with this session until it closes. */
 		if (end == MEND_LOST)
-			return err_while(err, "A killed session had begun to write files, "
-					      "which could not be put back, so nothing is "
-					      "done here; try again");
-		worst = end > worst ? end : worst;
+			return say_blocked(log, err);
+		if (end == MEND_LEFT && all)
+			say_left(session, log->file);
+		all = all && end == MEND_DONE;
 	}
-	if (worst == MEND_LEFT) {
-		value_set_boolean(tool_details(said_of(session)), "writes_left", true);
-		(void)buf_adds(&session->said->text,
-			       "[A killed session had begun to write files that this session "
-			       "may not put back: some of them may be old and others new. A "
-			       "session with the same rights as that one puts them back.]\n");
-	}
-	pending_mended(pending, worst == MEND_DONE);
+	pending_mended(pending, all);
 	return true;
 }
 

@@ -608,15 +608,6 @@ const struct tool_result *running_result(const struct running *running)
 	return running_told((struct running *)(uintptr_t)running);
 }
 
-/* A write that could not be put back is left to the next session. */
-static void log_drop(struct running *running)
-{
-	if (running->files.unfinished == NULL)
-		cell_drop_log(running->session->cell, &running->files.held);
-	value_free(running->files.unfinished);
-	running->files.unfinished = NULL;
-}
-
 /*
  * After a command that destroys much, say what to do next. A job says so in the answer in
  * which it began. The output of the front's own commands is a program's output, so only
@@ -723,7 +714,7 @@ void running_finish(struct running *running)
 	network_end(running);
 	result_complete(running, &running->result);
 	session_memory_take(running->session, running);
-	log_drop(running);
+	running_drop_log(running);
 	if (!is_job) {
 		caller_answer(running, &running->result);
 		return;
@@ -772,33 +763,6 @@ static struct marks nested_of(const struct running *running)
 			   (running->tool->effects & EFFECT_RUNS) != 0;
 
 	return looks && nested != NULL ? *nested : (struct marks){0};
-}
-
-/*
- * Each file that the call writes is to be entirely old or entirely new, even when a
- * process is killed. So every call that writes has a log, which the next front would find.
- * The session's own tool for that (restore) takes it as its last descriptor.
- */
-static bool log_hold(struct running *running, struct err *err)
-{
-	struct running_files *files = &running->files;
-	int *log = &files->log_fd;
-
-	if (running->due != DUE_CALL || (running->tool->effects & EFFECT_WRITES) == 0 ||
-	    files->held.fd >= 0)
-		return true;
-	if (running_is_ours(running->tool) && files->fd_count > 0)
-		log = &files->fds[files->fd_count - 1];
-	cell_hold_log(running->session->cell, *log, &files->held);
-	if (*log < 0) {
-		files->fds[0] = files->log_fd = files->held.fd;
-		files->fd_count = 1;
-	}
-	return files->held.fd >= 0 ||
-	       err_set(err, errno,
-		       "The log of this call could not be made (%s), so nothing "
-		       "was written.",
-		       strerror(errno));
 }
 
 /*
@@ -979,8 +943,8 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running->batch.recalled = false;
 	if (job_is_wanted(running))
 		job_begin_patience(running);
-	if (keeper_before(session->keeper, running, &err) && log_hold(running, &err) &&
-	    call_send(running, worker, &err)) {
+	if (keeper_before(session->keeper, running, &err) &&
+	    running_hold_log(running, &err) && call_send(running, worker, &err)) {
 		running->changes = CHANGES_POSSIBLE;
 		if (running->quiet)
 			cell_hold(session->cell);
@@ -1653,8 +1617,10 @@ static void finish_audited(struct running *running)
 		audit_tell_lost(&running->result, "the worker ended");
 	else
 		running->files.unfinished = running_unfinished(running);
-	if (running->due == DUE_CALL && cell_spec(session->cell)->guard != NULL &&
-	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
+	if (running->due == DUE_CALL &&
+	    (running->files.unfinished != NULL ||
+	     (cell_spec(session->cell)->guard != NULL &&
+	      (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0))) {
 		if (session->one_call)
 			running->busy.reach = GUARD_PART;
 		else

@@ -434,6 +434,7 @@ struct session {
 	size_t audits_wanted;
 	/* found before the first call; told in the first result; or NULL */
 	struct tool_result *said;
+	bool told_unheld; /* that no later session would find the log of a call */
 	/*
 	 * files that killed gits left and that other processes may hold (left.c)
 	 */
@@ -806,6 +807,13 @@ void session_look_whole(struct session *session, bool all);
 void running_take_left(struct running *running, struct tool_result *result);
 bool running_left_waits(struct running *running);
 struct value *running_left_carried(const struct running *running);
+/*
+ * Hold the log of RUNNING for the next front, as long as it writes: each file is to be
+ * entirely old or entirely new, even when a process is killed. running_drop_log ends that,
+ * unless a write could not be put back (left.c).
+ */
+bool running_hold_log(struct running *running, struct err *err);
+void running_drop_log(struct running *running);
 /*
  * The rights of the killed worker of RUNNING, when a write in its log has no end, as an
  * object for place_put_back, owned by the caller; else NULL (left.c).

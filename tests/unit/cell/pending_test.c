@@ -23,9 +23,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +57,24 @@ static int tear_down(void **state)
 	assert_int_equal(rmdir(here->folder), 0);
 	free(here);
 	return 0;
+}
+
+/*
+ * The file system of the state folder has no hard links and, with SYMLINKS false, no
+ * symbolic links. DIES: a process that links a file ends before.
+ */
+static struct {
+	bool refuses, symlinks, dies;
+} links = {.symlinks = true};
+
+int linkat(int from, const char *old, int to, const char *name, int flags)
+{
+	if (links.dies)
+		_exit(9);
+	if (!links.refuses)
+		return (int)syscall(SYS_linkat, from, old, to, name, flags);
+	errno = EPERM;
+	return -1;
 }
 
 static struct pending *open_pending(const struct here *here, bool *due)
@@ -122,6 +142,9 @@ static size_t left_in(const struct pending *pending)
 	for (; (log = pending_left(pending, count)) != NULL; count++) {
 		struct rights *rights = rights_read(log->rights);
 
+		assert_int_equal(log->state, PENDING_OPEN);
+		assert_string_equal(log->file, "/ws/docs/own");
+		assert_int_equal(access(log->name, F_OK), 0);
 		assert_true(undo_log_is_unfinished(log->fd));
 		assert_true(rights_may_write(rights, "/ws/docs/own"));
 		assert_true(rights_may_write(rights, "/ws/notes/a.md"));
@@ -170,10 +193,16 @@ static void what_was_not_worked_off_is_left_for_the_next(void **state)
 	die_with(here, WRITES_HALF);
 	pending = open_pending(here, &due);
 	assert_int_equal(left_in(pending), 1);
-	/* Meanwhile it is this one's. */
+	/* Meanwhile it is this one's. Another one may not begin, and knows the file. */
 	struct pending *other = open_pending(here, &due);
 	assert_false(due);
-	assert_int_equal(left_in(other), 0);
+	const struct pending_left_log *left = pending_left(other, 0);
+	assert_non_null(left);
+	assert_int_equal(left->state, PENDING_BLOCKED);
+	assert_int_equal(left->fd, -1);
+	assert_string_equal(left->file, "/ws/docs/own");
+	assert_string_equal(left->why, "another session is still at it");
+	assert_null(pending_left(other, 1));
 	pending_close(other);
 	/* This one closes without a word about it; the next one cannot do all of it. */
 	pending_set_audit_due(pending, false);
@@ -319,7 +348,7 @@ static void a_front_that_is_just_ending_is_waited_for(void **state)
 
 static void a_log_that_needs_nothing_is_forgotten(void **state)
 {
-	static const enum writes all[] = {WRITES_NOTHING, WRITES_WHOLE, WRITES_GARBAGE};
+	static const enum writes all[] = {WRITES_NOTHING, WRITES_WHOLE};
 	const struct here *here = *state;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -332,6 +361,108 @@ static void a_log_that_needs_nothing_is_forgotten(void **state)
 		pending_set_audit_due(pending, false);
 		pending_close(pending);
 	}
+}
+
+/* As the journal of 0.1.0, which that version can still work off. */
+static void a_log_of_another_version_is_kept_and_told_once(void **state)
+{
+	const struct here *here = *state;
+	struct pending *pending;
+	bool due;
+
+	die_with(here, WRITES_GARBAGE);
+	/* A session that only looks at what is left takes nothing away. */
+	for (int i = 0; i < 2; i++) {
+		pending = open_pending(here, &due);
+		assert_true(due);
+		const struct pending_left_log *left = pending_left(pending, 0);
+		assert_non_null(left);
+		assert_int_equal(left->state, PENDING_FOREIGN);
+		assert_int_equal(left->fd, -1);
+		assert_null(pending_left(pending, 1));
+		assert_int_equal(access(left->name, F_OK), -1);
+		auto_free char *kept = memory_copy(left->name);
+		pending_mended(pending, i == 1);
+		pending_set_audit_due(pending, false);
+		pending_close(pending);
+		assert_int_equal(access(kept, F_OK), i == 1 ? 0 : -1);
+		if (i == 1)
+			assert_int_equal(unlink(kept), 0);
+	}
+	pending = open_pending(here, &due);
+	assert_false(due);
+	assert_null(pending_left(pending, 0));
+	pending_close(pending);
+}
+
+/* A front that lives is none of ours, even if a call of it writes at this moment. */
+static void a_write_of_a_living_front_is_not_waited_for_long(void **state)
+{
+	const struct here *here = *state;
+	struct pending_log log;
+	struct cell_spec spec;
+	bool due;
+	struct pending *living = open_pending(here, &due);
+
+	fill(&spec);
+	pending_hold(living, &spec, -1, &log);
+	assert_true(write_log(log.fd, WRITES_HALF));
+	struct pending *pending = open_pending(here, &due);
+	assert_null(pending_left(pending, 0));
+	pending_close(pending);
+	const int fd = log.fd;
+	pending_drop(living, &log);
+	(void)close(fd);
+	pending_close(living);
+	spec_fini(&spec);
+}
+
+/* A session on a full disk has no file of its own, and still knows what is left. */
+static void a_full_disk_hides_no_log(void **state)
+{
+	const struct here *here = *state;
+	int status;
+	bool due;
+
+	die_with(here, WRITES_HALF);
+	pid_t pid = fork();
+	if (pid == 0) {
+		const struct rlimit none = {0, RLIM_INFINITY};
+
+		(void)signal(SIGXFSZ, SIG_IGN);
+		(void)setrlimit(RLIMIT_FSIZE, &none);
+		struct pending *pending = open_pending(here, &due);
+		const bool found = pending != NULL && due && left_in(pending) == 1;
+		pending_mended(pending, true);
+		pending_close(pending);
+		_exit(found ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* Without a file of its own it has taken nothing away. */
+	struct pending *pending = open_pending(here, &due);
+	assert_int_equal(left_in(pending), 1);
+	close_all(pending);
+}
+
+/* A front that is killed before it has written its guard leaves nothing. */
+static void a_front_has_no_file_before_it_holds_the_guard(void **state)
+{
+	const struct here *here = *state;
+	int status;
+	bool due;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		links.dies = true;
+		(void)open_pending(here, &due);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 9);
+	struct pending *pending = open_pending(here, &due);
+	assert_false(due);
+	pending_close(pending);
 }
 
 /* The rights never came to the disk. */
@@ -404,22 +535,6 @@ static void a_log_with_a_name_gets_one_more(void **state)
 	assert_true(!has_other || rmdir(folder) == 0);
 }
 
-/*
- * The file system of the state folder has no hard links and, with SYMLINKS false, no
- * symbolic links.
- */
-static struct {
-	bool refuses, symlinks;
-} links = {.symlinks = true};
-
-int linkat(int from, const char *old, int to, const char *name, int flags)
-{
-	if (!links.refuses)
-		return (int)syscall(SYS_linkat, from, old, to, name, flags);
-	errno = EPERM;
-	return -1;
-}
-
 int symlinkat(const char *target, int folder, const char *name)
 {
 	if (links.symlinks)
@@ -485,6 +600,10 @@ int main(void)
 		TEST(a_worker_that_outlives_its_front_ends_its_write_first),
 		TEST(a_front_that_is_just_ending_is_waited_for),
 		TEST(a_log_that_needs_nothing_is_forgotten),
+		TEST(a_log_of_another_version_is_kept_and_told_once),
+		TEST(a_write_of_a_living_front_is_not_waited_for_long),
+		TEST(a_front_has_no_file_before_it_holds_the_guard),
+		TEST(a_full_disk_hides_no_log),
 		TEST(without_the_rights_nothing_may_be_put_back),
 		TEST(a_log_with_a_name_gets_one_more),
 		TEST(without_links_no_write_begins_unseen),

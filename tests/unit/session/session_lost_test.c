@@ -102,6 +102,20 @@ static enum result_status end_all(struct call *call, struct tool_result *result)
 	return tool_fail(result, "%s", err.text);
 }
 
+/* A worker that is killed in the middle of a write, and so is the one that mends it. */
+static enum result_status end_writing(struct call *call, struct tool_result *result)
+{
+	struct undo_note temps = {.kind = UNDO_NOTE_TEMPS};
+	char path[PATH_MAX], whole[PATH_MAX + 16];
+	const int fd = open("mender-ends", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)snprintf(whole, sizeof(whole), "%s/a", getcwd(path, sizeof(path)));
+	temps.path = str_of(whole);
+	if (fd >= 0 && undo_log_note(call->files->log, &temps, NULL))
+		_exit(9);
+	return tool_fail(result, "no log");
+}
+
 static enum result_status work(struct call *call, struct tool_result *result)
 {
 	(void)call;
@@ -135,6 +149,13 @@ static const struct tool end = {.name = "end",
 				.effects = EFFECT_WRITES,
 				.timeout_s = 30,
 				.execute = end_all};
+static const struct tool half = {.name = "half",
+				 .description = "End in a write.",
+				 .example = "{}",
+				 .params = no_params,
+				 .effects = EFFECT_WRITES,
+				 .timeout_s = 30,
+				 .execute = end_writing};
 static const struct tool command = {.name = "command",
 				    .description = "Run.",
 				    .example = "{}",
@@ -142,7 +163,7 @@ static const struct tool command = {.name = "command",
 				    .effects = EFFECT_RUNS,
 				    .timeout_s = 30,
 				    .execute = work};
-static const struct tool *const tools[] = {&checkpoint, &end, &command, NULL};
+static const struct tool *const tools[] = {&checkpoint, &end, &half, &command, NULL};
 
 struct lost {
 	struct room room;
@@ -373,11 +394,27 @@ static void no_session_works_on_what_nobody_could_put_back(void **state)
 			break;
 		assert_non_null(strstr(err.text, "could not be put back"));
 		assert_non_null(strstr(err.text, "its worker ended"));
+		/* It names the file that may be half old, and the record to give up. */
+		assert_non_null(strstr(err.text, room.folder));
+		assert_non_null(strstr(err.text, folder));
 		assert_int_equal(unlink(path), 0);
 	}
 	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
 	room_close(&room);
 	tree_remove(store);
+}
+
+/* The result of a call says that its files are perhaps between old and new. */
+static void a_write_that_nobody_could_put_back_is_told(void **state)
+{
+	struct lost *lost = *state;
+	struct tool_result result;
+
+	room_call(&lost->room, "half", "{}", &result);
+	assert_int_equal(result.status, RESULT_FAILED);
+	assert_true(value_is_true(value_member(result.details, "writes_left")));
+	assert_non_null(strstr(result.text.data, "begun to write"));
+	tool_result_fini(&result);
 }
 
 int main(int argc, char **argv)
@@ -391,6 +428,8 @@ int main(int argc, char **argv)
 			a_command_that_waits_for_a_look_does_not_hold_the_end,
 			open_session, close_session),
 		cmocka_unit_test(no_session_works_on_what_nobody_could_put_back),
+		cmocka_unit_test_setup_teardown(a_write_that_nobody_could_put_back_is_told,
+						open_session, close_session),
 		cmocka_unit_test_setup_teardown(a_command_of_a_broken_cell_is_answered,
 						open_session, close_session),
 	};
