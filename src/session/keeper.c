@@ -554,7 +554,10 @@ static void unseen_tell(struct keeper *keeper, const struct running *running,
 enum {
 	/* enough for a checkpoint of a large tree on a busy machine */
 	KEEPER_CLOSE_MS = 10000,
-	/* bytes of replaced files, when they cannot be kept on disk */
+	/*
+	 * bytes of replaced files without a store: of files that are only open, which a
+	 * user does not see, or of memory where there is no state folder
+	 */
 	MEMORY_MAX = 64 << 20,
 	MEMORY_LOGS_MAX = 256, /* each is an open file */
 };
@@ -855,8 +858,9 @@ static const char *name_of(const struct tool *tool)
 }
 
 /*
- * The log of RUNNING is a file for as long as it runs, so that a later session finds it
- * when this one is killed, and then only open. Past the ceilings it is not kept.
+ * The log of RUNNING has a name in the folder `pending` as long as RUNNING goes on, so that a
+ * later session finds it after a kill. Then the store keeps the file open without a name.
+ * Past the ceilings the call gets another log, which is no step.
  */
 static bool give_memory_log(struct keeper *keeper, struct running *running, struct err *err)
 {
@@ -864,7 +868,7 @@ static bool give_memory_log(struct keeper *keeper, struct running *running, stru
 		keeper->steps.lost++;
 		return true;
 	}
-	cell_hold_log(keeper->session->cell, -1, &running->files.held);
+	(void)cell_hold_log(keeper->session->cell, -1, &running->files.held);
 	running->files.log_fd = running->files.fds[0] = running->files.held.fd;
 	running->files.fd_count = 1;
 	return undo_store_keep_log(keeper->store, running->files.log_fd,

@@ -41,8 +41,8 @@ struct value;
 
 /*
  * FOLDER holds the stores of all projects, which may take SPACE bytes together. When
- * FOLDER is NULL or cannot be used, the files that file tools replace are kept in memory
- * for the session's patch, and commands are not looked at. All functions accept a keeper
+ * FOLDER is NULL or cannot be used, the files that file tools replace are kept as long as
+ * the session lives, for its patch, and commands are not looked at. All functions accept a keeper
  * that is NULL (the session closes).
  */
 struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space);
@@ -110,8 +110,8 @@ enum keeper_reach {
 	/* checkpoints fail: commands run without them */
 	KEEPS_TOOLS,
 	/*
-	 * There is no store: the files that tools replace are kept in memory, for the
-	 * patch only, and commands are not looked at.
+	 * There is no store: the files that tools replace are kept in logs without names,
+	 * for the patch only, and commands are not looked at.
 	 */
 	KEEPS_MEMORY,
 };
@@ -214,8 +214,8 @@ struct keeper_steps {
 	size_t count, room;
 	size_t looked; /* how many there were at the last look */
 	size_t handed; /* how many there were when a patch was last made */
-	uint64_t kept; /* bytes of these logs, in memory */
-	int64_t lost;  /* calls whose replaced files were not kept in memory any more */
+	uint64_t kept; /* bytes of these logs */
+	int64_t lost;  /* calls whose replaced files were not kept any more */
 };
 
 /* The changes, for the call that asks for them. */

@@ -50,8 +50,8 @@
 enum { UNDO_RIGHTS_DIGITS = 32 };
 
 struct undo_store {
-	int folder;                    /* -1: in memory */
-	int *memory;                   /* logs in memory, by number from 1; -1: dropped */
+	int folder;                    /* -1: none, and the logs are only open */
+	int *memory;                   /* these logs, by number from 1; -1: dropped */
 	uint32_t last;                 /* the number that was given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
 	ino_t list; /* the inode of the list that this session has last opened or taken */
@@ -401,7 +401,7 @@ bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool o
 
 	if (fd < 0)
 		return err_set(err, errno, "there is no step %u", number);
-	/* In a store in memory, all logs are from this session. */
+	/* In a store without a folder, all logs are from this session. */
 	if (store->folder < 0)
 		return undo_log_read(reader, fd, err);
 	hash_of(store, number, sieve.hash);
@@ -1049,11 +1049,14 @@ static bool undo_step_read(const struct undo_store *store, uint32_t number,
 	if (!undo_store_read_step(store, number, step))
 		return false;
 	/* A damaged log is shown with the part that could be read. */
-	(void)undo_log_read(&reader, fd, NULL);
+	const bool fine = undo_log_read(&reader, fd, NULL);
 	step->whole = reader.ended;
-	/* An undo is listed as a step even when it changed nothing. */
+	/*
+	 * An undo is listed as a step even when it changed nothing. A call that was killed
+	 * is none when it changed nothing, or when its files were put back.
+	 */
 	return step->work == UNDO_BY_UNDO ||
-	       (step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !step->whole));
+	       (step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !fine));
 }
 
 static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)

@@ -52,8 +52,9 @@ bool undo_store_open(const char *folder, const char *workspace, struct undo_stor
 bool undo_store_open_old(const char *folder, const char *workspace,
 			 struct undo_store **store, struct err *err);
 /*
- * A store in memory, with logs only, for the present process. undo_store_keep_log makes the
- * file FD (borrowed) the log *NUMBER of such a store, which keeps it open.
+ * A store without a folder, with logs only, for the present process. undo_store_keep_log makes
+ * the file FD (borrowed, in memory or without a name) the log *NUMBER of such a store, which
+ * keeps it open.
  */
 struct undo_store *undo_store_in_memory(void);
 bool undo_store_keep_log(struct undo_store *store, int fd, uint32_t *number,
@@ -150,7 +151,7 @@ bool undo_store_hold(const struct undo_store *store, int *held, struct err *err)
 /* Has anything been written to the log FD? */
 bool undo_store_is_used(int fd);
 
-/* An empty file without a name, in the store or in memory. -1 with ERR. */
+/* An empty file without a name, in the store or, without a folder, in memory. -1 with ERR. */
 int undo_store_scratch(const struct undo_store *store, struct err *err);
 
 /*
