@@ -824,7 +824,7 @@ static bool is_late(const struct guard *guard, const struct guard *earlier,
 	       marks_find(&earlier->marks, MARK_DANGER, mark->path) != NULL ||
 	       !is_unseen(earlier, mark->path) ||
 	       marks_find_above(&guard->marks, MARK_WATCHED, mark->path) == NULL ||
-	       git_scan_age(scan, mark->path, &when) == GIT_SCAN_NEW;
+	       git_scan_age(scan, mark, &when) == GIT_SCAN_NEW;
 }
 
 void guard_take_earlier(struct guard *guard, const struct guard *earlier)
@@ -950,17 +950,21 @@ static bool is_known(const struct judging *judging, const struct mark *mark)
 		       mark);
 }
 
-/* Was PATH there before the guard began? A doubtful one counts as older and is told. */
+/*
+ * Was the file of MARK there before the guard began? A doubtful one counts as older and
+ * is told.
+ */
 static bool stays(const struct judging *judging, const struct git_scan *scan,
-		  const char *path)
+		  const struct mark *mark)
 {
 	enum git_scan_age age;
 
-	if (judging->when.before_ns == 0 || !is_unseen(judging->guard, path))
+	if (judging->when.before_ns == 0 || !is_unseen(judging->guard, mark->path))
 		return false;
-	age = git_scan_age(scan, path, &judging->when);
+	age = git_scan_age(scan, mark, &judging->when);
 	if (age == GIT_SCAN_DOUBTFUL)
-		audit_tell_doubtful(judging->result, workspace_of(judging->guard), path);
+		audit_tell_doubtful(judging->result, workspace_of(judging->guard),
+				    mark->path);
 	return age != GIT_SCAN_NEW;
 }
 
@@ -1015,7 +1019,7 @@ static bool is_persons(const struct git_scan *scan, const struct mark *mark,
 
 	return before_ns > 0 && str_starts(str_of(mark->text), STR(GIT_SCAN_NAME)) &&
 	       path_stat(scan, mark->path, &st) && S_ISREG(st.st_mode) &&
-	       git_scan_age(scan, mark->path, &when) == GIT_SCAN_OLD;
+	       git_scan_age(scan, mark, &when) == GIT_SCAN_OLD;
 }
 
 /*
@@ -1037,7 +1041,7 @@ static void audit_judge(const struct judging *judging, const struct git_scan *sc
 			    (mark->kind == MARK_LEAD && !has_danger(scan, mark->text)) ||
 			    (mark->kind == MARK_DANGER &&
 			     is_persons(scan, mark, judging->names_before_ns)) ||
-			    stays(judging, scan, mark->path))
+			    stays(judging, scan, mark))
 				continue;
 			judge_one(scan, mark->path, workspace_of(judging->guard),
 				  judging->result);

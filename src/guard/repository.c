@@ -117,7 +117,7 @@ static void status_print(const struct stat *st, struct buf *out)
 {
 	/* No program can set the ctime of an inode. */
 	if (S_ISDIR(st->st_mode))
-		(void)buf_addf(out, "folder %jx", (uintmax_t)st->st_ino);
+		(void)buf_addf(out, GIT_SCAN_FOLDER "%jx", (uintmax_t)st->st_ino);
 	else
 		(void)buf_addf(out, "%jx %jx %jd.%09ld %jd.%09ld", (uintmax_t)st->st_ino,
 			       (uintmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec,

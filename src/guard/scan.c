@@ -760,8 +760,12 @@ struct way {
 	const struct git_scan_when *when;
 	int64_t before_ns;
 	bool above_changed; /* the folder above has changed */
+	bool of_content;    /* a folder at its end is as new as the newest name in it */
+	unsigned depth;     /* in that folder */
 	enum git_scan_age age;
 };
+
+enum { CONTENT_DEPTH = 32 }; /* of the folders in a folder that is a danger */
 
 static void grow(struct way *way, enum git_scan_age age)
 {
@@ -787,6 +791,53 @@ static void pass(struct way *way, const char *path, const struct stat *st)
 	way->above_changed = changed;
 }
 
+static void age_below(struct way *way, const struct scan_look *above, const char *name);
+
+static void each_age(const struct scan_look *look, const char *name, void *context)
+{
+	struct way *way = context;
+	struct stat st;
+
+	if (!scan_look_stat(look, name, &st) || look_is_since(&st.st_ctim, way->before_ns))
+		grow(way, GIT_SCAN_NEW);
+	else if (S_ISDIR(st.st_mode) && way->age != GIT_SCAN_NEW)
+		age_below(way, look, name);
+}
+
+/* Take account of all that is in the folder NAME in ABOVE. */
+static void age_below(struct way *way, const struct scan_look *above, const char *name)
+{
+	char path[PATH_MAX];
+	auto_close int fd = scan_look_enter(above, name, path);
+	const struct scan_look look = {above->scan, fd, path, DT_DIR};
+
+	if (fd < 0 || way->depth >= CONTENT_DEPTH) {
+		grow(way, GIT_SCAN_NEW);
+		return;
+	}
+	way->depth++;
+	scan_look_names(&look, each_age, way);
+	way->depth--;
+}
+
+/*
+ * The folder NAME in AT is a danger because of its content. A file that is overwritten
+ * changes no folder.
+ */
+static void age_content(struct way *way, int at, const char *path, const char *name)
+{
+	struct git_scan own = *way->scan;
+	auto_free char *parent = memory_copy(path);
+	const struct scan_look look = {&own, at, parent, DT_DIR};
+
+	parent[path_base_name(path) - path - 1] = '\0';
+	own.deadline_ms = 0; /* names that are left out would count as old */
+	own.trouble.text[0] = '\0';
+	age_below(way, &look, name);
+	if (own.trouble.text[0] != '\0')
+		grow(way, GIT_SCAN_NEW);
+}
+
 /* Go from the folder ROOT down PATH, whose part from REST on is relative to ROOT. */
 static void descend(struct way *way, int root, char *path, char *rest)
 {
@@ -803,6 +854,8 @@ static void descend(struct way *way, int root, char *path, char *rest)
 		if (slash == NULL) {
 			if (look_is_since(&st.st_ctim, way->before_ns))
 				grow(way, GIT_SCAN_NEW);
+			else if (S_ISDIR(st.st_mode) && way->of_content)
+				age_content(way, at, path, rest);
 			return;
 		}
 		pass(way, path, &st);
@@ -815,11 +868,17 @@ static void descend(struct way *way, int root, char *path, char *rest)
 	grow(way, GIT_SCAN_NEW);
 }
 
-enum git_scan_age git_scan_age(const struct git_scan *scan, const char *path,
+enum git_scan_age git_scan_age(const struct git_scan *scan, const struct mark *mark,
 			       const struct git_scan_when *when)
 {
+	const char *path = mark->path;
 	auto_free char *copy = memory_copy(path);
-	struct way way = {.scan = scan, .when = when, .before_ns = when->before_ns};
+	struct way way = {
+		.scan = scan,
+		.when = when,
+		.before_ns = when->before_ns,
+		.of_content = !str_starts(str_of(mark->text), STR(GIT_SCAN_FOLDER)),
+	};
 	struct stat st;
 
 	for (size_t i = 0; i < scan->root_count; i++) {

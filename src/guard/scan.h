@@ -222,17 +222,18 @@ void git_scan_fini(struct git_scan *scan);
 bool git_scan_run(struct git_scan *scan, struct err *err);
 
 /*
- * Was the file at PATH there before WHEN? This is decided by times of change (ctime),
+ * Was the file of MARK there before WHEN? This is decided by times of change (ctime),
  * which no program can set. The file's own time says when it came or was renamed. But
  * when a folder is moved, the files in it keep their times; only the moved folder and the
  * folder that it came into change. Both also change when a name is made in them, so there
  * may be a doubt. There is also a doubt when a folder that SCAN has found to be a
- * repository has changed, because it may have become one since. The file system must
+ * repository has changed, because it may have become one since. A folder whose
+ * fingerprint tells its content is as new as the newest name in it. The file system must
  * update the time of change of a renamed file, as ext4, XFS, Btrfs, tmpfs and overlays
  * do.
  */
 enum git_scan_age { GIT_SCAN_OLD, GIT_SCAN_DOUBTFUL, GIT_SCAN_NEW };
-enum git_scan_age git_scan_age(const struct git_scan *scan, const char *path,
+enum git_scan_age git_scan_age(const struct git_scan *scan, const struct mark *mark,
 			       const struct git_scan_when *when);
 
 /*
@@ -244,6 +245,8 @@ bool git_scan_above(const char *folder, struct marks *marks, struct err *err);
 
 /* The fingerprint of a protected name, not of something that git runs, begins so. */
 #define GIT_SCAN_NAME "name "
+/* That of a folder whose content does not matter begins so. */
+#define GIT_SCAN_FOLDER "folder "
 
 /* The names by which git takes its current folder for a repository, NULL-ended. */
 extern const char *const git_scan_repository[];

@@ -707,6 +707,40 @@ static void a_whole_look_tells_what_may_have_been_moved(void **state)
 	assert_int_equal(doubtful(place), 1);
 }
 
+/* A file that is overwritten changes no folder above it. */
+static void a_folder_is_as_new_as_the_newest_name_in_it(void **state)
+{
+	static const char todo[] = "a/b/c/.git/rebase-merge/git-rebase-todo";
+	struct place *place = *state;
+
+	begin(place);
+	deep_repository_make();
+	assert_int_equal(mkdir("a/b/c/.claude", 0755), 0);
+	assert_int_equal(mkdir("a/b/c/.claude/hooks", 0755), 0);
+	assert_int_equal(mkdir("a/b/c/.claude/hooks/below", 0755), 0);
+	put("a/b/c/.claude/hooks/below/x", "x");
+	assert_int_equal(mkdir("a/b/c/.git/rebase-merge", 0755), 0);
+	put(todo, "pick 1\n");
+	assert_int_equal(mkdir("a/b/c/.git/modules", 0755), 0);
+	assert_int_equal(mkdir("a/b/c/.git/modules/m", 0755), 0);
+	put("a/b/c/.git/modules/m/note", "x");
+	put("a/b/c/.git/hooks/pre-commit", "x");
+	tick(place);
+	place->guard->roots[0].walk = GUARD_PART;
+	look_whole(place, GUARD_PART);
+	assert_int_equal(put_away(place) + doubtful(place), 0);
+	/* A module of git's is not judged by each file that git writes in it. */
+	put("a/b/c/.git/modules/m/note", "y");
+	put(todo, "pick 1\nexec evil\n");
+	look_whole(place, GUARD_PART);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/rebase-merge");
+	put("a/b/c/.claude/hooks/below/x", "evil");
+	look_whole(place, GUARD_PART);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "a/b/c/.claude/hooks");
+}
+
 /* It has seen all: age says nothing then, such as of what was moved there. */
 static void a_whole_look_asks_the_age_of_what_was_not_seen_only(void **state)
 {
@@ -1025,6 +1059,8 @@ int main(void)
 			a_whole_look_finds_what_was_moved_with_a_folder_above, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_tells_what_may_have_been_moved,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_folder_is_as_new_as_the_newest_name_in_it,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
 						set_up, tear_down),
