@@ -355,6 +355,24 @@ static bool workers_have_ended(int folder, const char *record,
 	return ended;
 }
 
+/*
+ * When did the guard of the record FD, with the status ST, begin? Not later than the file
+ * was made, and not later than the time that record_write has set. Where it is unknown
+ * when the file was made, every other file counts as newer.
+ */
+static int64_t made_ns(int fd, const struct stat *st)
+{
+	const int64_t written_ns = clock_ns(&st->st_mtim);
+	struct statx made;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &made) < 0 ||
+	    (made.stx_mask & STATX_BTIME) == 0)
+		return 1;
+	const struct timespec born = {.tv_sec = made.stx_btime.tv_sec,
+				      .tv_nsec = made.stx_btime.tv_nsec};
+	return clock_ns(&born) < written_ns ? clock_ns(&born) : written_ns;
+}
+
 /* Read the file FD of a dead front: EARLIER becomes its guard, RIGHTS and ROOTS the rest. */
 static bool record_read(int fd, const char *name, struct value **earlier,
 			struct value **rights, struct value *roots)
@@ -411,7 +429,7 @@ static void take_over(struct pending *pending, const char *name, struct guard *g
 		return;
 	}
 	struct guard *before = guard_parse(earlier);
-	guard_take_earlier(guard, before);
+	guard_take_earlier(guard, before, made_ns(fd, &st));
 	guard_free(before);
 	pending->left = memory_grow(pending->left, pending->left_count + 1,
 				    sizeof(*pending->left));
@@ -527,10 +545,26 @@ static bool add_line(int fd, const struct value *value)
 	return fine;
 }
 
+/*
+ * Lock the new record FD and write GUARD as its first line. Its time is the guard's, so that
+ * it is known when the line is damaged.
+ */
+static bool record_begin(int fd, const struct guard *guard)
+{
+	auto_value struct value *line = guard_print(guard);
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+					  {.tv_sec = guard->ticked_ns / CLOCK_SECOND_NS,
+					   .tv_nsec = guard->ticked_ns % CLOCK_SECOND_NS}};
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || !add_line(fd, line))
+		return false;
+	(void)futimens(fd, times);
+	return true;
+}
+
 static bool record_write(struct pending *pending, const char *project,
 			 const struct guard *guard)
 {
-	auto_value struct value *line = guard_print(guard);
 	uint32_t number;
 
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
@@ -539,16 +573,14 @@ static bool record_write(struct pending *pending, const char *project,
 		       PENDING_PROJECT_DIGITS, project, number);
 	/* The file gets its name when it is locked and holds the guard. */
 	pending->fd = openat(pending->folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (pending->fd >= 0 && flock(pending->fd, LOCK_EX | LOCK_NB) == 0 &&
-	    add_line(pending->fd, line) &&
+	if (record_begin(pending->fd, guard) &&
 	    fd_link(pending->fd, pending->folder, pending->name))
 		return true;
 	/* Here are no nameless files, or no links. */
 	fd_close(&pending->fd);
 	pending->fd = openat(pending->folder, pending->name,
 			     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (pending->fd >= 0 && flock(pending->fd, LOCK_EX | LOCK_NB) == 0 &&
-	    add_line(pending->fd, line))
+	if (record_begin(pending->fd, guard))
 		return true;
 	if (pending->fd >= 0)
 		(void)unlinkat(pending->folder, pending->name, 0);

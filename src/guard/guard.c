@@ -809,14 +809,17 @@ bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 	return fine;
 }
 
-/* Must the danger or lead MARK of GUARD have come after EARLIER began? */
+/*
+ * Must the danger or lead MARK of GUARD have come after EARLIER began? One without roots
+ * knows nothing but its time.
+ */
 static bool is_late(const struct guard *guard, const struct guard *earlier,
 		    const struct git_scan *scan, const struct mark *mark)
 {
-	if (earlier == NULL)
-		return true;
 	const struct git_scan_when when = {.before_ns = earlier->ticked_ns,
 					   .places = &earlier->marks};
+	if (earlier->root_count == 0)
+		return git_scan_age(scan, mark, &when) != GIT_SCAN_OLD;
 	if (is_same(&earlier->marks, mark))
 		return false;
 	/* Leads are few, and near. */
@@ -827,11 +830,12 @@ static bool is_late(const struct guard *guard, const struct guard *earlier,
 	       git_scan_age(scan, mark, &when) == GIT_SCAN_NEW;
 }
 
-void guard_take_earlier(struct guard *guard, const struct guard *earlier)
+void guard_take_earlier(struct guard *guard, const struct guard *earlier, int64_t made_ns)
 {
-	const int64_t began_ns = earlier != NULL ? earlier->began_ns : 0;
-	const int64_t ticked_ns = earlier != NULL ? earlier->ticked_ns : 0;
-	const struct marks *places = earlier != NULL ? &earlier->marks : NULL;
+	const struct guard damaged = {.began_ns = made_ns, .ticked_ns = made_ns};
+	const bool is_whole = earlier != NULL && earlier->root_count > 0 &&
+			      earlier->began_ns > 0 && earlier->ticked_ns > 0;
+	const struct guard *before = is_whole ? earlier : &damaged;
 	struct audit audit = {.guard = guard};
 	struct marks marks = {0};
 	struct err err;
@@ -845,21 +849,20 @@ void guard_take_earlier(struct guard *guard, const struct guard *earlier)
 
 		if (mark->kind != MARK_PLACE)
 			mark_copy(&marks, mark,
-				  runs && is_late(guard, earlier, &scan, mark)
-					  ? MARK_LATE
-					  : mark->kind);
+				  runs && is_late(guard, before, &scan, mark) ? MARK_LATE
+									      : mark->kind);
 	}
-	for (const struct mark *mark = marks_next(places, MARK_PLACE, NULL); mark != NULL;
-	     mark = marks_next(places, MARK_PLACE, mark))
+	for (const struct mark *mark = marks_next(&before->marks, MARK_PLACE, NULL);
+	     mark != NULL; mark = marks_next(&before->marks, MARK_PLACE, mark))
 		mark_copy(&marks, mark, MARK_PLACE);
 	git_scan_fini(&scan);
 	roots_close(&audit);
 	marks_fini(&guard->marks);
 	guard->marks = marks;
-	if (began_ns < guard->began_ns)
-		guard->began_ns = began_ns;
-	if (ticked_ns < guard->ticked_ns)
-		guard->ticked_ns = ticked_ns;
+	if (before->began_ns < guard->began_ns)
+		guard->began_ns = before->began_ns;
+	if (before->ticked_ns < guard->ticked_ns)
+		guard->ticked_ns = before->ticked_ns;
 	guard->earlier = true;
 }
 

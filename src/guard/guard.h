@@ -87,9 +87,11 @@ struct guard *guard_parse(const struct value *object); /* NULL: OBJECT is none *
 /*
  * GUARD, of the present files, becomes the guard with which a front began that has died:
  * dangers that EARLIER does not know become MARK_LATE, unless EARLIER could not see them
- * and they were there. EARLIER NULL: nothing is known, so all count as late.
+ * and they were there. When EARLIER is NULL, or lacks roots or times, its record is
+ * damaged. The guard then begins at MADE_NS (the kernel's clock for files), when the
+ * record was made, and only files that are certainly older are no MARK_LATE.
  */
-void guard_take_earlier(struct guard *guard, const struct guard *earlier);
+void guard_take_earlier(struct guard *guard, const struct guard *earlier, int64_t made_ns);
 /* Add to GUARD, of folders that a person has granted, all that CELL's own guard has. */
 void guard_join(struct guard *guard, const struct guard *cell);
 

@@ -5,6 +5,7 @@
 #include "../base/unit.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -884,6 +885,7 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 
 	put(".git/hooks/mine", "x");
 	begin(place);
+	place->guard->began_ns = place->guard->ticked_ns = clock_wall_ns();
 	struct pending *record = pending_open("state", place->folder, place->guard, &due);
 	/* It ends as a front does that is killed: the file stays, its lock does not. */
 	pending_set_audit_due(record, true);
@@ -898,6 +900,50 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 	assert_string_equal(put_away_path(place, 0), ".git/hooks/theirs");
 	assert_true(place->guard->earlier);
 	assert_int_equal(place->guard->marks.counts[MARK_LATE], 1);
+	pending_set_audit_due(record, false);
+	pending_close(record);
+	assert_int_equal(rmdir("state"), 0);
+}
+
+/* Of a record that tells nothing the time counts: what is older than it was there. */
+static void a_damaged_record_tells_when_its_front_began(void **state)
+{
+	struct place *place = *state;
+	glob_t names;
+	bool due = false;
+	struct statx st;
+
+	assert_int_equal(statx(AT_FDCWD, ".git", 0, STATX_BTIME, &st), 0);
+	if ((st.stx_mask & STATX_BTIME) == 0)
+		unit_skip("this file system does not know when a file was made");
+	put(".mcp.json", "{}");
+	deep_repository_make();
+	begin(place);
+	tick(place);
+	place->guard->began_ns = place->guard->ticked_ns;
+	struct pending *record = pending_open("state", place->folder, place->guard, &due);
+	pending_set_audit_due(record, true);
+	pending_close(record);
+	assert_int_equal(glob("state/*", 0, NULL, &names), 0);
+	assert_int_equal(names.gl_pathc, 1);
+	put(names.gl_pathv[0], "{\"roots\": [{");
+	globfree(&names);
+	put(".git/hooks/theirs", "x");
+	/* Where git makes none. */
+	repository_make(".git/inside");
+	put(".git/inside/hooks/theirs", "x");
+	put("a/b/c/.git/hooks/theirs", "x");
+	guard_make(place);
+	begin(place);
+	const int64_t now_ns = place->guard->ticked_ns = clock_wall_ns();
+	record = pending_open("state", place->folder, place->guard, &due);
+	assert_true(due);
+	assert_true(place->guard->ticked_ns > 0 && place->guard->ticked_ns <= now_ns);
+	look_whole(place, GUARD_UNDO);
+	assert_int_equal(put_away(place), 3);
+	assert_int_equal(access(".mcp.json", F_OK), 0);
+	assert_int_equal(access("a/b/c/.git/hooks/pre-commit", F_OK), 0);
+	assert_int_equal(access(".git/inside/hooks/theirs", F_OK), -1);
 	pending_set_audit_due(record, false);
 	pending_close(record);
 	assert_int_equal(rmdir("state"), 0);
@@ -1065,6 +1111,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_root_is_judged_by_what_was_seen_of_it,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_record_tells_when_its_front_began,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_a_worker_says_was_left_is_read_with_care,
 						set_up, tear_down),
