@@ -88,6 +88,19 @@ static bool line_path(const struct scan_look *look, const char *name, const char
 	return fine;
 }
 
+const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
+
+static bool is_whole(const struct scan_look *look)
+{
+	struct stat st;
+
+	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
+		if (!scan_look_stat(look, *name, &st))
+			return false;
+	}
+	return true;
+}
+
 /* Writes down findings: paths and fingerprints. */
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
@@ -1463,22 +1476,41 @@ static void each_name(const struct scan_look *look, const char *name, void *cont
 		scan_look_mark_stat(look, name, &st);
 }
 
+enum { MODULES_DEPTH = 64 }; /* folders in the name of a module */
+
+struct modules {
+	unsigned repository, depth; /* depth of repositories, and of folders */
+	bool aside;                 /* they were moved aside together */
+};
+
 /*
- * The worktree's `.gitmodules` gives a module its name, which may have our mark. So a
- * folder with our mark is looked at like a repository.
+ * Look at NAME, a module or a folder of modules, whose names may have slashes. Modules
+ * that no worktree uses count too: `git submodule update` uses them again. The worktree's
+ * `.gitmodules` gives a module its name, which may have our mark. So a folder with our
+ * mark is looked at like any other.
  */
 static void each_module(const struct scan_look *look, const char *name, void *context)
 {
-	const struct git_folder *above = context;
+	const struct modules *above = context;
+	const struct modules modules = {above->repository, above->depth + 1,
+					above->aside || scan_look_is_aside(name)};
 	char path[PATH_MAX];
 
-	if (!scan_look_is_aside(name)) {
-		each_name(look, name, NULL);
+	/* The rest of a removed module may hold thousands of files. */
+	if (above->depth > 0 && look->type == DT_REG)
 		return;
-	}
+	if (!modules.aside)
+		each_name(look, name, NULL);
 	auto_close int fd = enter_or_mark(look, name, path);
-	if (fd >= 0)
-		repository_look(look->scan, fd, path, NULL, above->depth + 1);
+	const struct scan_look below = {look->scan, fd, path, DT_DIR};
+	if (fd < 0)
+		return;
+	if (is_whole(&below))
+		repository_look(look->scan, fd, path, NULL, above->repository);
+	else if (modules.depth > MODULES_DEPTH)
+		(void)scan_look_trouble(look, E2BIG, name);
+	else if (strcmp(name, "objects") != 0)
+		scan_look_names(&below, each_module, (void *)(uintptr_t)&modules);
 }
 
 /*
@@ -1496,6 +1528,19 @@ static void look_entries(const struct scan_look *look, const char *name,
 		return;
 	const struct scan_look below = {look->scan, fd, path};
 	scan_look_names(&below, each, context);
+}
+
+/*
+ * Look at the modules in the git folder LOOK, DEPTH repositories down. A repository that
+ * was looked at with its worktree is not looked at again.
+ */
+static void look_modules(const struct scan_look *look, unsigned depth)
+{
+	struct modules modules = {.repository = depth + 1};
+
+	/* In a cell those of a read-only mount are unchanged. */
+	if (!look->scan->in_cell || !is_read_only(look, "modules"))
+		look_entries(look, "modules", each_module, &modules);
 }
 
 static bool common_is_inert(struct str text)
@@ -1552,6 +1597,7 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	}
 	look_index(&folder);
 	look_resolutions(&folder);
+	look_modules(&folder.look, above->depth);
 	buf_fini(&pointer);
 }
 
@@ -1580,23 +1626,27 @@ static void repository_look(struct git_scan *scan, int fd, const char *path,
 				    .worktree = worktree,
 				    .depth = depth};
 	const size_t left = scan->left.count;
+	const struct mark *looked = marks_find(&scan->found, MARK_REPOSITORY, path);
 	struct stat st;
 
-	if (marks_find(&scan->found, MARK_REPOSITORY, path) != NULL)
+	/* Once more when its worktree is found later: there lie what its index names. */
+	if (looked != NULL && (worktree == NULL || looked->size > 0))
 		return;
-	if (depth > GIT_SCAN_DEPTH ||
-	    scan->found.counts[MARK_REPOSITORY] >= GIT_SCAN_REPOSITORIES) {
+	if (looked == NULL &&
+	    (depth > GIT_SCAN_DEPTH ||
+	     scan->found.counts[MARK_REPOSITORY] >= GIT_SCAN_REPOSITORIES)) {
 		(void)scan_look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
 	note(scan, MARK_REPOSITORY, path);
+	if (worktree != NULL)
+		(void)marks_add(&scan->found, MARK_REPOSITORY, path, str_of(worktree));
 	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
 	if (scan_look_stat(&folder.look, "commondir", &st))
 		scan_look_mark_stat(&folder.look, "commondir", &st);
 	look_config(&folder, "config");
 	look_config(&folder, "config.worktree");
 	look_entries(&folder.look, "hooks", each_hook, NULL);
-	look_entries(&folder.look, "modules", each_module, &folder);
 	/*
 	 * The old places of remotes. Git reads them for names that are not in the
 	 * configuration.
@@ -1611,6 +1661,7 @@ static void repository_look(struct git_scan *scan, int fd, const char *path,
 	look_index(&folder);
 	look_resolutions(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);
+	look_modules(&folder.look, depth);
 }
 
 /*
@@ -1748,19 +1799,6 @@ static void pointer_link(const struct scan_look *look, unsigned depth)
 }
 
 /* Looks at a folder that may hold a `.git` or be a bare repository. */
-
-const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
-
-static bool is_whole(const struct scan_look *look)
-{
-	struct stat st;
-
-	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
-		if (!scan_look_stat(look, *name, &st))
-			return false;
-	}
-	return true;
-}
 
 /*
  * Is LOOK a linked worktree's part of a repository? Such a part is looked at together

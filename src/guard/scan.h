@@ -47,7 +47,7 @@ enum mark_kind {
 	MARK_NAMES,
 	MARK_PLACE, /* a folder near its root; its inode */
 	/* The kinds from here on are not printed: nobody outside the process needs them. */
-	MARK_REPOSITORY, /* a git folder */
+	MARK_REPOSITORY, /* a git folder; its worktree when that was found with it */
 	/* a `.git` file, a file that a configuration includes, a protected name */
 	MARK_HELD,
 	MARK_LATE,    /* a danger or lead that came while no guard was there (guard.h) */
