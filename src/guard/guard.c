@@ -799,9 +799,10 @@ bool audit_begin_more(const struct guard *guard, struct marks *more, bool ran,
 		const bool is_known =
 			marks_find(&guard->marks, mark->kind, mark->path) != NULL;
 
-		if ((mark->kind == MARK_NAMES && !is_known) ||
-		    ((mark->kind == MARK_LEAD || (mark->kind == MARK_DANGER && !is_known)) &&
-		     was_before(&found, mark->path, before_ns)))
+		/* An index that is newer is read again, because its dangers are new. */
+		if ((mark->kind == MARK_LEAD ||
+		     ((mark->kind == MARK_DANGER || mark->kind == MARK_NAMES) && !is_known)) &&
+		    was_before(&found, mark->path, before_ns))
 			mark_copy(more, mark, mark->kind);
 	}
 	git_scan_fini(&found);

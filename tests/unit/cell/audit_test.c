@@ -742,6 +742,36 @@ static void a_folder_is_as_new_as_the_newest_name_in_it(void **state)
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.claude/hooks");
 }
 
+/* A file tool writes it, and then the repository is looked at for the first time. */
+static void an_index_is_read_again_when_it_is_new(void **state)
+{
+	/* One file, "../evil". */
+	static const char index[] =
+		"DIRC\0\0\0\2\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+		"\0\0\201\244\0\0\0\0\0\0\0\0\0\0\0\0aaaaaaaaaaaaaaaaaaaa\0\7../evil\0\0\0\0\0\0\0"
+		"hhhhhhhhhhhhhhhhhhh";
+	struct place *place = *state;
+	struct marks more = {0};
+	char path[PATH_MAX];
+	struct err err;
+
+	begin(place);
+	deep_repository_make();
+	tick(place);
+	auto_close int fd = open("a/b/c/.git/index", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0 && fd_write_all(fd, index, sizeof(index) - 1, NULL));
+	(void)snprintf(path, sizeof(path), "%s/a/b/c", place->folder);
+	(void)marks_add(&more, MARK_WATCHED, path, STR(""));
+	assert_true(audit_begin_more(place->guard, &more, true, &err));
+	struct audit *ready = audit_open(place->guard);
+	(void)tool_done(&place->result);
+	audit_run(ready, &(struct audit_call){.more = &more}, &place->result);
+	audit_close(ready);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/index");
+	marks_fini(&more);
+}
+
 /* It has seen all: age says nothing then, such as of what was moved there. */
 static void a_whole_look_asks_the_age_of_what_was_not_seen_only(void **state)
 {
@@ -1107,6 +1137,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_whole_look_tells_what_may_have_been_moved,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_folder_is_as_new_as_the_newest_name_in_it,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_index_is_read_again_when_it_is_new,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
 						set_up, tear_down),
