@@ -28,8 +28,6 @@ enum call_flag {
 	CALL_HAS_LOG = 32,
 	CALL_TERSE = 64,
 	CALL_ALONE = 128,
-	CALL_WHOLE = 256, /* how far the audit reaches */
-	CALL_ALL = 512,
 };
 
 struct call_head {
@@ -38,8 +36,8 @@ struct call_head {
 	int64_t quiet_ns;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
-	uint32_t log; /* number of the log of the call; 0: it is no step */
-	uint32_t zero;
+	uint32_t log;   /* number of the log of the call; 0: it is no step */
+	uint32_t reach; /* enum guard_walk */
 };
 
 /* A gap between members would send uninitialized bytes of the sender. */
@@ -59,9 +57,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
 			 (call->has_log ? CALL_HAS_LOG : 0U) |
-			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U) |
-			 (call->reach == GUARD_PART ? CALL_WHOLE : 0U) |
-			 (call->reach == GUARD_UNDO ? CALL_ALL : 0U),
+			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U),
+		.reach = call->reach,
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -114,7 +111,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.zero != 0 || head.deadline_ms < 0 || head.quiet_ns < 0 ||
+	if (head.reach > GUARD_UNDO || head.deadline_ms < 0 || head.quiet_ns < 0 ||
 	    !(head.timeout_s >= 0) ||
 	    !frame_split_parts(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
@@ -133,9 +130,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.has_log = (head.flags & CALL_HAS_LOG) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
 		.alone = (head.flags & CALL_ALONE) != 0,
-		.reach = (head.flags & CALL_ALL) != 0     ? GUARD_UNDO
-			 : (head.flags & CALL_WHOLE) != 0 ? GUARD_PART
-							  : GUARD_CALLS,
+		.reach = (enum guard_walk)head.reach,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");

@@ -52,7 +52,9 @@ enum guard_walk {
 	GUARD_CALLS, /* the audit of each call; it has few folders */
 	GUARD_LAST,  /* the last look; the guard knows all that was there */
 	GUARD_PART,  /* the last look; the guard has not seen all folders */
-	/* one that is asked to, because the looks of undo find the repositories */
+	/*
+	 * the last look when it is asked to; else the looks of undo find the repositories
+	 */
 	GUARD_UNDO,
 };
 
@@ -102,7 +104,7 @@ struct audit;
 
 /*
  * Add to GUARD the marks of all that is there now, and settle the walk of each root that
- * is not GUARD_UNDO. FOLDERS: how many of them are read of one root.
+ * is not GUARD_UNDO. Of one root FOLDERS folders are read at most.
  */
 bool audit_begin(struct guard *guard, size_t folders, struct err *err);
 
@@ -125,18 +127,19 @@ void audit_close(struct audit *audit);
 struct audit_call {
 	const struct marks *more; /* or NULL */
 	/*
-	 * It walks through the roots up to this one: at the end of each call through those
-	 * of GUARD_CALLS. A whole look, from GUARD_LAST on, works for one second at most.
+	 * The audit walks through the roots up to this walk: at the end of each call through
+	 * those of GUARD_CALLS. A whole look, from GUARD_LAST on, works for one second at
+	 * most.
 	 */
 	enum guard_walk reach;
-	const struct timespec *since; /* the beginning of a command; NULL: it is none */
+	const struct timespec *since; /* the beginning of a command; NULL: of no command */
 	/*
 	 * At this time (wall clock; 0: unknown) everything of the session had been
 	 * audited, and nothing of it was running. A protected file that is older was made
 	 * by a person.
 	 */
 	int64_t quiet_ns;
-	/* when the audit of a command has not seen all folders, a whole look follows */
+	/* no call follows: when a command's audit is partial, a whole look makes it up */
 	bool is_last;
 };
 

@@ -330,7 +330,6 @@ static void look_resolutions(const struct git_folder *folder)
  */
 
 enum {
-	TREE_DEPTH = 32, /* of folders in a protected tree */
 	/* of folders in a reported tree: a skill has its folder and scripts below it */
 	REPORTED_DEPTH = 3,
 	/* more files of one folder are only counted, so that they do not hide others */
@@ -389,7 +388,7 @@ static struct value *folder_of(const struct scan_look *look, const char *name,
 
 	tree.object = value_new_object();
 	tree.depth++;
-	if (tree.depth > TREE_DEPTH) {
+	if (tree.depth > GIT_SCAN_TREE) {
 		(void)scan_look_trouble(look, E2BIG, name);
 		return tree.object;
 	}
@@ -1607,9 +1606,8 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
  */
 static void share_left(const struct scan_look *look, size_t before)
 {
-	struct stat st;
-
 	struct git_left *left = &look->scan->left;
+	struct stat st;
 
 	if (left->count == before || !scan_look_stat(look, "worktrees", &st))
 		return;

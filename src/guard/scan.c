@@ -765,8 +765,6 @@ struct way {
 	enum git_scan_age age;
 };
 
-enum { CONTENT_DEPTH = 32 }; /* of the folders in a folder that is a danger */
-
 static void grow(struct way *way, enum git_scan_age age)
 {
 	if (age > way->age)
@@ -811,7 +809,7 @@ static void age_below(struct way *way, const struct scan_look *above, const char
 	auto_close int fd = scan_look_enter(above, name, path);
 	const struct scan_look look = {above->scan, fd, path, DT_DIR};
 
-	if (fd < 0 || way->depth >= CONTENT_DEPTH) {
+	if (fd < 0 || way->depth >= GIT_SCAN_TREE) {
 		grow(way, GIT_SCAN_NEW);
 		return;
 	}

@@ -98,6 +98,7 @@ enum {
 	GIT_SCAN_REPOSITORIES = 1024,
 	GIT_SCAN_LINKS = 16384,   /* gitlinks and folders left out of one index */
 	GIT_SCAN_DEPTH = 8,       /* of repositories inside each other */
+	GIT_SCAN_TREE = 32,       /* depth of a folder that is a danger as a whole */
 	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
 	GIT_SCAN_NAMES = 1 << 20, /* names read from folders */
 	/*

@@ -30,6 +30,7 @@ static void a_call_is_read_back(void **state)
 					  .heralds = true,
 					  .terse = true,
 					  .alone = true,
+					  .reach = GUARD_LAST,
 					  .timeout_s = 0.5,
 					  .keeps_pids = true,
 					  .seen = nothing};
@@ -42,6 +43,7 @@ static void a_call_is_read_back(void **state)
 	assert_true(read.timeout_s == 0.5);
 	assert_true(read.heralds && read.terse && read.alone && read.keeps_pids);
 	assert_false(read.is_last || read.audits || read.keeps_memory);
+	assert_int_equal(read.reach, GUARD_LAST);
 	/* NUL is kept; what is no UTF-8 becomes U+FFFD. */
 	struct str content = value_str(value_member(read.arguments, "content"));
 	assert_int_equal(content.size, 7);
