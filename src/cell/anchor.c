@@ -8,6 +8,7 @@
 #include "cell/worker.h"
 #include "process/follow.h"
 #include "process/program.h"
+#include "proxy/proxy.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 #include "tool/tool.h"
@@ -183,6 +184,7 @@ struct anchor {
 	struct cell_spec *spec;
 	int control;
 	int front;                       /* pidfd; below L3 only: the wards' */
+	int door;                        /* to the proxy; -1: no port is published */
 	struct sandbox_network *network; /* L3 only */
 	int rules;                       /* L2 only */
 	const struct tool *const *tools;
@@ -241,6 +243,7 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 	if (pid == 0) {
 		(void)close(anchor->control);
 		(void)close(ends[0]);
+		fd_close(&anchor->door);
 		if (!spec_is_sealed(anchor->spec))
 			wards_forget(&anchor->wards);
 		if (kind == WORKER_WIDENED && !widen(anchor->spec, fds, err)) {
@@ -282,6 +285,43 @@ static void widen_all(struct anchor *anchor, int fds[ANCHOR_REQUEST_FDS])
 	(void)send_reply(anchor->control, &reply, NULL, 0);
 }
 
+/* Give the proxy the socket that it asks for. It is not connected: the proxy does that. */
+static void door_answer(struct anchor *anchor)
+{
+	struct proxy_door wish;
+
+	if (!fd_message_receive(anchor->door, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT)) {
+		if (errno != EAGAIN)
+			fd_close(&anchor->door); /* the proxy has ended */
+		return;
+	}
+	auto_close int fd = socket(wish.six ? AF_INET6 : AF_INET,
+				   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* A proxy that does not read its answers may not stop the anchor. */
+	(void)fd_message_send(anchor->door, &wish, sizeof(wish), &fd, fd >= 0 ? 1 : 0,
+			      MSG_DONTWAIT);
+}
+
+/* Serve the proxy until there is a request of the front. */
+static void door_wait(struct anchor *anchor)
+{
+	enum { OF_FRONT, OF_PROXY, ALL };
+
+	while (anchor->door >= 0) {
+		struct pollfd slots[ALL] = {
+			[OF_FRONT] = {.fd = anchor->control, .events = POLLIN},
+			[OF_PROXY] = {.fd = anchor->door, .events = POLLIN},
+		};
+
+		if (poll(slots, ALL, -1) < 0 && errno != EINTR)
+			return;
+		if (slots[OF_PROXY].revents != 0)
+			door_answer(anchor);
+		if (slots[OF_FRONT].revents != 0)
+			return;
+	}
+}
+
 static _Noreturn void anchor_serve(struct anchor *anchor)
 {
 	int fds[ANCHOR_REQUEST_FDS];
@@ -298,6 +338,7 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 		if (!spec_is_sealed(anchor->spec) &&
 		    !wards_wait(&anchor->wards, anchor->control))
 			anchor_end(anchor);
+		door_wait(anchor);
 		if (!fd_message_receive(anchor->control, &request, 1, fds,
 					ANCHOR_REQUEST_FDS, 0))
 			anchor_end(anchor);
@@ -346,6 +387,24 @@ static bool questions_keep(const struct anchor *anchor, struct err *err)
 		       strerror(errno));
 }
 
+/* Make the socket pair between anchor and proxy, where ports are published. */
+static bool door_make(struct anchor *anchor, struct err *err)
+{
+	const struct anchor_reply reply = {.kind = ANCHOR_DOOR};
+	int ends[2];
+
+	if (!anchor->spec->publishes)
+		return true;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "a socket for the proxy: %s", strerror(errno));
+	anchor->door = ends[0];
+	bool ok = send_reply(anchor->control, &reply, &ends[1], 1);
+	int code = errno;
+	fd_close(&ends[1]);
+	return ok || err_set(err, code, "handing over a socket for the proxy: %s",
+			     strerror(code));
+}
+
 static int compare_ints(const void *a, const void *b)
 {
 	int left = *(const int *)a, right = *(const int *)b;
@@ -373,7 +432,7 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 {
 	const enum sandbox_level level = anchor->spec->built;
 	const struct view *view = &anchor->spec->view;
-	auto_free int *keep = memory_array(view->count + 4, sizeof(*keep));
+	auto_free int *keep = memory_array(view->count + 5, sizeof(*keep));
 	size_t count = 0;
 
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
@@ -382,9 +441,11 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		return false;
 	if (spec_is_sealed(anchor->spec) &&
 	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err) ||
-	     !questions_keep(anchor, err)))
+	     !questions_keep(anchor, err) || !door_make(anchor, err)))
 		return false;
 	keep[count++] = anchor->control;
+	if (anchor->door >= 0)
+		keep[count++] = anchor->door;
 	if (anchor->rules >= 0)
 		keep[count++] = anchor->rules;
 	if (!spec_is_sealed(anchor->spec)) {
@@ -413,6 +474,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 				.control = control,
 				.front = front,
 				.network = network,
+				.door = -1,
 				.rules = -1,
 				.temp_lock = -1,
 				.tools = tools};

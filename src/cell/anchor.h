@@ -7,6 +7,10 @@
  * request: its specification by the front, in a memory file, and its detached trees. The
  * anchor reads no byte that comes from a model, a file or a command.
  *
+ * Where ports are published, the proxy asks by another such socket for sockets of the
+ * cell's network, one for each connection: a message of fixed size, of which the anchor
+ * reads only whether IPv6 is wanted.
+ *
  * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
  */
 #pragma once
@@ -27,6 +31,8 @@ enum anchor_kind {
 	 * with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for
 	 */
 	ANCHOR_LISTENER,
+	/* with the proxy's end of a socket pair, where ports are published (proxy.h) */
+	ANCHOR_DOOR,
 	/* with the socket of sandbox_overhear; left out where there is none */
 	ANCHOR_QUESTIONS,
 	ANCHOR_WIDENED, /* all later workers have the addition; with `text`, none has */

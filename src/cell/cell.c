@@ -738,7 +738,13 @@ void cell_record_close(struct cell_record *record)
 
 struct outlet *cell_outlet(const struct cell *cell)
 {
-	return cell->outlet;
+	/* Without that listener the proxy takes no requests: it is there for ports only. */
+	return cell->spec.listen_count > 0 ? cell->outlet : NULL;
+}
+
+const struct publish *cell_publish(const struct cell *cell)
+{
+	return &cell->publish;
 }
 
 bool cell_lost_route(struct cell *cell)
@@ -855,6 +861,9 @@ static bool control_read(struct cell *cell)
 		cell_add_worker(cell, fds, (enum worker_kind)reply.worker);
 	} else if (reply.kind == ANCHOR_LISTENER) {
 		listener_add(cell, reply.code, fds);
+	} else if (reply.kind == ANCHOR_DOOR && cell->outlet != NULL && fds[0] >= 0) {
+		outlet_add_door(cell->outlet, &fds[0]);
+		fd_close(&fds[1]);
 	} else if (reply.kind == ANCHOR_QUESTIONS && cell->questions_fd < 0) {
 		cell->questions_fd = fd_take(&fds[0]);
 		fd_close(&fds[1]);
@@ -977,10 +986,13 @@ static bool outlet_make(struct cell *cell, struct err *err)
 					       .asked = cell->options.asked,
 					       .context = cell->options.context};
 
-	if (outlet_open(&options, &cell->outlet, err))
-		return true;
-	err->code = ECHILD;
-	return false;
+	if (!outlet_open(&options, &cell->outlet, err)) {
+		err->code = ECHILD;
+		return false;
+	}
+	if (cell->spec.publishes)
+		outlet_publish(cell->outlet, &cell->publish);
+	return true;
 }
 
 /* From the anchor's start until the cell can take a call. */
@@ -988,7 +1000,8 @@ static bool first_steps(struct cell *cell, struct err *err)
 {
 	const struct cell_options *options = &cell->options;
 
-	if ((cell->spec.network.count > 0 || cell->spec.asks_network) &&
+	if ((cell->spec.network.count > 0 || cell->spec.asks_network ||
+	     cell->spec.publishes) &&
 	    !outlet_make(cell, err))
 		return false;
 	loop_add_timer(options->loop, &cell->refill);
@@ -1030,6 +1043,10 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->anchor_pidfd = -1;
 	made->questions_fd = -1;
 	start.spec = &made->spec;
+	if (!publish_listen(&made->spec, &made->publish, err)) {
+		cell_close(made);
+		return false;
+	}
 	if (!cell_start(&start, &made->control, &made->anchor_pidfd, err)) {
 		err->code = ECHILD;
 		cell_close(made);
@@ -1066,6 +1083,7 @@ void cell_close(struct cell *cell)
 	fd_close(&cell->control);
 	fd_close(&cell->questions_fd);
 	outlet_close(cell->outlet);
+	publish_close(&cell->publish);
 	if (!spec_is_sealed(&cell->spec))
 		cell_wait_anchor(cell->anchor_pidfd);
 	role_end(&cell->anchor_pidfd, !cell->options.direct);

@@ -14,6 +14,7 @@
 #include "cell/anchor.h"
 #include "cell/groups.h"
 #include "cell/pending.h"
+#include "cell/publish.h"
 #include "process/frame.h"
 #include "process/loop.h"
 #include "tool/tool.h"
@@ -123,6 +124,8 @@ void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
 /* NULL when the policy neither lists a host nor asks for hosts. */
 struct outlet *cell_outlet(const struct cell *cell);
+/* Where the ports of the cell are published. */
+const struct publish *cell_publish(const struct cell *cell);
 /*
  * Has a packet found no route out of the cell since the last call of this function? Also
  * true when that is unknown. When false, no program can rightly say that it had no route.
@@ -228,7 +231,8 @@ struct cell {
 	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
 	struct watch control_watch;
-	struct outlet *outlet; /* NULL: no host is listed or asked for */
+	struct outlet *outlet; /* NULL: no host is listed or asked for, no port published */
+	struct publish publish; /* where it is published; the proxy has the listeners */
 	struct worker_end *workers;
 	/* requested from the anchor, but not here yet: plain, prepared */
 	size_t requested[2];

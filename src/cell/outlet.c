@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "cell/publish.h"
 #include "process/role.h"
 #include "proxy/proxy.h"
 #include "proxy/resolver.h"
@@ -180,6 +181,29 @@ void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd)
 		return;
 	if (port == 0 && getsockname(*take_fd, (struct sockaddr *)&address, &size) == 0)
 		outlet->port = ntohs(address.sin_port);
+	tell(outlet, &message, *take_fd);
+	fd_close(take_fd);
+}
+
+void outlet_publish(struct outlet *outlet, struct publish *publish)
+{
+	/* All listeners and a policy's tcp:// ones may wait there while the proxy starts. */
+	const int room = 512 << 10;
+
+	(void)setsockopt(outlet->control, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	for (size_t i = 0; i < publish->count; i++) {
+		const struct proxy_message message = {.kind = PROXY_PUBLISHED,
+						      .port = publish->rows[i].port};
+
+		tell(outlet, &message, publish->rows[i].fd);
+	}
+	publish_close(publish);
+}
+
+void outlet_add_door(struct outlet *outlet, int *take_fd)
+{
+	const struct proxy_message message = {.kind = PROXY_DOOR};
+
 	tell(outlet, &message, *take_fd);
 	fd_close(take_fd);
 }

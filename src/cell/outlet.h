@@ -1,9 +1,10 @@
 /*
  * outlet: the front's end of a cell's network: of its proxy (proxy/proxy.h), and of the
  * questions for hosts that nobody in the cell answers. An outlet starts the proxy and
- * sends it the listeners that were made inside the cell. It gives each command the right
- * to send requests, takes the right back, and receives the refusals. A cell whose policy
- * lists no host, and does not ask for hosts, has no `struct outlet`.
+ * sends it the listeners that were made inside the cell, and those of published ports. It
+ * gives each command the right to send requests, takes the right back, and receives the
+ * refusals. A cell whose policy lists no host, does not ask for hosts and publishes no
+ * port has no `struct outlet`.
  *
  * The anchor makes the listeners inside the cell's network before it drops its rights
  * (sandbox_listen). Each command gets a token with the frame of its call
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 struct outlet;
+struct publish;
 
 struct outlet_options {
 	struct loop *loop;
@@ -55,6 +57,13 @@ const char *outlet_broken(const struct outlet *outlet);
 
 /* Send a listener of the cell to the proxy: PORT of a tcp:// entry, or 0 for requests. */
 void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd);
+
+/*
+ * Published ports: give the proxy the listeners of PUBLISH, and the socket by which it asks
+ * the anchor for sockets of the cell's network.
+ */
+void outlet_publish(struct outlet *outlet, struct publish *publish);
+void outlet_add_door(struct outlet *outlet, int *take_fd);
 
 /*
  * Let the command CALL send requests: append to LIST the variables ("NAME=value") by

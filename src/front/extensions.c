@@ -497,6 +497,7 @@ bool front_servers_start(struct front_servers *servers,
 	own.ready_workers = READY_WORKERS;
 	own.undo_folder = NULL;
 	own.cancel_fd = -1;
+	own.publishes = false; /* the agent's cell has the ports */
 	servers->take_policy = NULL;
 	if (!session_open(&own, &servers->session, err))
 		return err_while(err, "the cell of the MCP servers");

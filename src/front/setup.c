@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "cell/publish.h"
 #include "front/agents.h"
 #include "front/extensions.h"
 #include "front/verb.h"
@@ -22,6 +23,7 @@
 #include "model/http.h"
 #include "model/local.h"
 #include "policy/config.h"
+#include "policy/network.h"
 #include "policy/policy.h"
 #include "sandbox/sandbox.h"
 #include "session/session.h"
@@ -526,6 +528,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->undo_folder = setup->undo_folder;
 	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
+	options->publishes = setup->publishes;
 }
 
 bool setup_serve(struct setup *setup, struct err *err)
@@ -573,6 +576,21 @@ static void say_strength(struct sandbox_strength strength)
 				      : "seccomp, no wall over files");
 }
 
+/* Say where the published ports are whose places nobody named. */
+static void say_published(const struct publish *publish)
+{
+	char place[NETWORK_TEXT_MAX];
+
+	for (size_t i = 0; i < publish->count; i++) {
+		const struct published *row = &publish->rows[i];
+
+		if (row->chosen)
+			(void)fprintf(stderr, "glovebox: port %u of the cell is at %s\n",
+				      row->port,
+				      network_print(&row->address, row->host_port, place));
+	}
+}
+
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
@@ -610,6 +628,7 @@ bool setup_session_err(struct setup *setup, struct session_options *options,
 	if (!open_session(setup, options, session, err))
 		return false;
 	say_strength(session_strength(*session));
+	say_published(session_publish(*session));
 	return true;
 }
 
@@ -621,7 +640,9 @@ int setup_session(struct setup *setup, struct session_options *options,
 	if (setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
 	const struct policy_words words = {setup->policy_file, setup->said};
-	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
+	return policy_words_complain(err.code == ECHILD       ? CODE_NO_CELL
+				     : err.code == EADDRINUSE ? CODE_USAGE
+							      : CODE_FAILED,
 				     &words, err.text);
 }
 
@@ -1183,18 +1204,71 @@ static void note_host(struct setup *setup, const char *host)
 	}
 }
 
-/* Add the hosts of --allow-host to the agent's, and to those of its servers. */
+/*
+ * Add HOST to the agent's hosts, and to those of its servers, because OPTION has the value
+ * SAID.
+ */
+static bool add_host(struct setup *setup, const char *option, const char *said,
+		     const char *host, struct err *err)
+{
+	struct network_entry entry;
+	const char *harm = NULL;
+
+	if (network_parse_entry(str_of(host), &entry, NULL))
+		harm = network_hands_over(&entry);
+	if (harm != NULL)
+		return err_set(err, EPERM,
+			       "%s %s: what reaches this port %s; only the configuration opens it: "
+			       "list \"%s\" in agents.%s.network",
+			       option, said, harm, host, setup->policy->name);
+	if (!policy_add_network(setup->policy, host, option, err) ||
+	    (setup->servers.take_policy != NULL &&
+	     !policy_add_network(setup->servers.take_policy, host, option, err)))
+		return false;
+	note_host(setup, host);
+	return true;
+}
+
+/* Add the hosts of --allow-host. */
 static bool add_hosts(struct setup *setup, const struct options *options, struct err *err)
 {
 	const char *const *hosts = options_texts(options, "allow-host");
 
 	for (; *hosts != NULL; hosts++) {
-		if (!policy_add_network(setup->policy, *hosts, "--allow-host", err) ||
-		    (setup->servers.take_policy != NULL &&
-		     !policy_add_network(setup->servers.take_policy, *hosts,
-					 "--allow-host", err)))
+		if (!add_host(setup, "--allow-host", *hosts, *hosts, err))
 			return false;
-		note_host(setup, *hosts);
+	}
+	return true;
+}
+
+/* Add the ports of this machine that --host-loopback names. */
+static bool add_loopback(struct setup *setup, const struct options *options, struct err *err)
+{
+	const char *const *ports = options_texts(options, "host-loopback");
+	char host[NETWORK_TEXT_MAX];
+	uint16_t port;
+
+	for (; *ports != NULL; ports++) {
+		if (!network_parse_port(str_of(*ports), &port))
+			return err_set(err, EINVAL,
+				       "--host-loopback %.40s: a port is a number from 1 to 65535 "
+				       "without zeros in front",
+				       *ports);
+		(void)snprintf(host, sizeof(host), "tcp://localhost:%u", port);
+		if (!add_host(setup, "--host-loopback", *ports, host, err))
+			return false;
+	}
+	return true;
+}
+
+/* Add the ports of the cell that --publish names. */
+static bool add_published(struct setup *setup, const struct options *options, struct err *err)
+{
+	const char *const *ports = options_texts(options, "publish");
+
+	for (; *ports != NULL; ports++) {
+		if (!policy_add_publish(setup->policy, *ports, err))
+			return false;
 	}
 	return true;
 }
@@ -1237,6 +1311,8 @@ int setup_open(struct setup *setup, const struct options *options,
 		return policy_words_complain(CODE_FAILED, &words, err.text);
 	}
 	if ((has_option(options, "--allow-host") && !add_hosts(setup, options, &err)) ||
+	    (has_option(options, "--host-loopback") && !add_loopback(setup, options, &err)) ||
+	    (has_option(options, "--publish") && !add_published(setup, options, &err)) ||
 	    (has_option(options, "--ask") && !add_asks(setup, options, &err)) ||
 	    (has_option(options, "--budget-seconds") &&
 	     !set_limits(options, &setup->policy->limits, &err)))

@@ -76,6 +76,7 @@ struct setup {
 	const struct tool *const *tools; /* built-in and plugins'; the setup keeps them */
 	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
+	bool publishes;                  /* its sessions publish the policy's ports */
 	uint64_t undo_space;             /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */

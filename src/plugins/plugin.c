@@ -837,6 +837,7 @@ bool plugin_cell_policy(struct config *config, const struct value *shipped,
 	value_set(entry, "tools", value_new_array());
 	value_set(entry, "write", value_new_array());
 	value_set(entry, "network", value_new_array());
+	value_set(entry, "publish", value_new_array());
 	value_set(entry, "env", value_new_array());
 	value_set_boolean(entry, "scratch", false);
 	value_set_text(entry, "commands", "box");

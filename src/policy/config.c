@@ -140,6 +140,28 @@ static bool are_hosts(const struct row *row, const struct value *value,
 	       rows_refuse(problem, NULL, "%s", why.text);
 }
 
+static bool are_published(const struct row *row, const struct value *value,
+			  struct rows_problem *problem)
+{
+	struct network_publish entries[NETWORK_PUBLISHED_MAX];
+	const size_t count = value_count(value);
+	struct err why;
+
+	(void)row;
+	if (count > NETWORK_PUBLISHED_MAX)
+		return rows_refuse(problem, NULL, "has %zu entries, at most %d are taken",
+				   count, NETWORK_PUBLISHED_MAX);
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(value, i));
+
+		if (!network_parse_publish(text, &entries[i], &why))
+			return rows_refuse(problem, &(struct rows_place){.index = i},
+					   "\"%.*s\": %s", QUOTED_MAX, text.data, why.text);
+	}
+	return network_check_publish(entries, count, &why) ||
+	       rows_refuse(problem, NULL, "%s", why.text);
+}
+
 static bool is_resolver(const struct row *row, const struct value *value,
 			struct rows_problem *problem)
 {
@@ -423,6 +445,12 @@ const struct row keys_agent[] = {
 	 .description =
 		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
 		 "through a proxy, `tcp://host:port` as a port of the cell's loopback."},
+	{"publish", ROW_WORDS, .max = NETWORK_TEXT_MAX, .check = are_published,
+	 POLICY(publish), .initial = "nothing",
+	 .description =
+		 "Ports of the cell that this machine reaches: `PORT`, `HOST:PORT` (HOST is the port "
+		 "outside, `0` any free one), in front of it `own:` or an address to listen on "
+		 "(127.0.0.1 unless given)."},
 	{"limits", ROW_OBJECT, POLICY(limits), .initial = "see below",
 	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
 	{"description", ROW_BYTES, ROLE(description), .max = DESCRIPTION_MAX,
@@ -884,6 +912,7 @@ static void store_value(const struct row *key, const struct value *value, int ho
 		*(bool *)place = value_is_true(value);
 		break;
 	case ROW_NAMES:
+	case ROW_WORDS:
 	case ROW_VARIABLES:
 	case ROW_HOSTS:
 		store_names(value, place);

@@ -222,8 +222,8 @@ enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE, KEY_KEPT };
 /*
  * `home` and `offset` of a row say where its value is stored, and `initial` is the default
  * for the manual (NULL in `limits`: the number from policy_new), as `description` is. How
- * a kind is stored: ROW_BYTES and ROW_ADDRESS as char *, ROW_NAMES, ROW_HOSTS and
- * ROW_VARIABLES as struct policy_names, ROW_PATH as struct policy_path, ROW_PATHS as
+ * a kind is stored: ROW_BYTES and ROW_ADDRESS as char *, ROW_NAMES, ROW_WORDS, ROW_HOSTS
+ * and ROW_VARIABLES as struct policy_names, ROW_PATH as struct policy_path, ROW_PATHS as
  * struct policy_paths, ROW_FLAG as bool, ROW_COUNT and ROW_SIZE as uint64_t, ROW_SECONDS
  * and ROW_NUMBER as double, ROW_CHOICE as unsigned (its index), ROW_OBJECT with its rows
  * from `offset` on, ROW_CHECKS as a struct value *, ROW_EITHER as struct commands *. This

@@ -1,6 +1,8 @@
 /* network: reads names, addresses, ports and entries, and searches a list of entries. */
 #include "policy/network.h"
 
+#include "base/hash.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -331,6 +333,149 @@ bool network_check_ports(const struct network_entry *entries, size_t count, stru
 		}
 	}
 	return true;
+}
+
+/*
+ * Services that trust each process that can reach them, because the loopback is their only
+ * door.
+ */
+static const struct {
+	uint16_t first, last;
+	const char *harm;
+} handing_over[] = {
+	{2375, 2376, "starts containers with the rights of root (Docker)"},
+	{5037, 5037, "works the phones that are connected (adb)"},
+	{6000, 6063, "reads every key and draws on the screen (X11)"},
+	{9222, 9222, "is the person in the browser (Chrome's debugger)"},
+	{9229, 9229, "runs code outside (Node's debugger)"},
+};
+
+/* The only address of its family whose packets all stay on this machine. */
+static bool is_loopback(const struct network_host *host)
+{
+	static const unsigned char six[NETWORK_ADDRESS] = {[NETWORK_ADDRESS - 1] = 1};
+
+	switch (host->kind) {
+	case NETWORK_NAME:
+		return strcmp(host->text, "localhost") == 0;
+	case NETWORK_IPV4:
+		return host->address[0] == 127;
+	case NETWORK_IPV6:
+		break;
+	}
+	return memcmp(host->address, six, sizeof(six)) == 0;
+}
+
+const char *network_hands_over(const struct network_entry *entry)
+{
+	if (entry->suffix || !is_loopback(&entry->host))
+		return NULL;
+	for (size_t i = 0; i < sizeof(handing_over) / sizeof(handing_over[0]); i++) {
+		if (entry->port >= handing_over[i].first &&
+		    entry->port <= handing_over[i].last)
+			return handing_over[i].harm;
+	}
+	return NULL;
+}
+
+/* Ports of the cell that this machine reaches. */
+
+static bool parse_publish_ports(struct str text, struct network_publish *publish)
+{
+	const size_t colon = str_find(text, STR(":"), 0);
+
+	if (colon == (size_t)-1) {
+		if (!network_parse_port(text, &publish->port))
+			return false;
+		publish->host_port = publish->port;
+		return true;
+	}
+	const struct str outside = str_part(text, 0, colon);
+	return (str_is(outside, "0") || network_parse_port(outside, &publish->host_port)) &&
+	       network_parse_port(str_part(text, colon + 1, text.size), &publish->port);
+}
+
+/* Take "ADDRESS:" off REST, when it begins with an address. */
+static bool parse_publish_address(struct str *rest, struct network_publish *publish,
+				  struct err *err)
+{
+	const size_t colon = find_colon(*rest);
+	const struct str first = str_part(*rest, 0, colon);
+
+	if (str_find(first, STR("."), 0) == (size_t)-1 && !str_starts(first, STR("[")))
+		return true;
+	if (!network_parse_host(first, &publish->address, err))
+		return false;
+	if (publish->address.kind == NETWORK_NAME)
+		return err_set(err, EINVAL,
+			       "an address to listen on stands in numbers, not as a name");
+	if (strcmp(publish->address.text, "127.0.0.1") != 0)
+		publish->at = LISTENS_ADDRESS;
+	*rest = str_part(*rest, colon < rest->size ? colon + 1 : colon, rest->size);
+	return true;
+}
+
+bool network_parse_publish(struct str text, struct network_publish *publish, struct err *err)
+{
+	static const struct str own = STR("own:");
+	struct network_publish read = {.at = LISTENS_LOOPBACK};
+	struct str rest = text;
+
+	(void)parse_ipv4(STR("127.0.0.1"), &read.address, err);
+	if (str_starts(text, own)) {
+		read.at = LISTENS_OWN;
+		read.address = (struct network_host){0};
+		rest = str_part(text, own.size, text.size);
+	} else if (!parse_publish_address(&rest, &read, err)) {
+		return false;
+	}
+	if (!parse_publish_ports(rest, &read))
+		return err_set(err, EINVAL,
+			       "a published port is [own:|ADDRESS:][HOST:]PORT: numbers from 1 "
+			       "to 65535, and HOST may be 0 for any free port");
+	*publish = read;
+	return true;
+}
+
+static bool same_listener(const struct network_publish *a, const struct network_publish *b)
+{
+	return a->at == b->at && a->host_port == b->host_port &&
+	       (a->at == LISTENS_OWN || network_same_host(&a->address, &b->address));
+}
+
+bool network_same_publish(const struct network_publish *a, const struct network_publish *b)
+{
+	return same_listener(a, b) && a->port == b->port;
+}
+
+bool network_check_publish(const struct network_publish *entries, size_t count,
+			   struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (entries[i].host_port != 0 &&
+			    same_listener(&entries[i], &entries[j]))
+				return err_set(err, EINVAL,
+					       "two entries want port %u outside: write "
+					       "HOST:PORT in one of them",
+					       entries[i].host_port);
+		}
+	}
+	return true;
+}
+
+void network_own_address(const char *workspace, struct network_host *address)
+{
+	uint8_t digest[HASH_BYTES];
+	char text[INET_ADDRSTRLEN];
+
+	hash_bytes(str_of(workspace), digest);
+	/*
+	 * 127.0.0.0/16 is left out, because other programs choose their addresses there.
+	 */
+	(void)snprintf(text, sizeof(text), "127.%d.%d.%d", 1 + digest[0] % 254, digest[1],
+		       1 + digest[2] % 254);
+	(void)network_parse_host(str_of(text), address, NULL);
 }
 
 struct network_said network_find_url(struct str text, const char *host)

@@ -9,6 +9,9 @@
  * decimal numbers, or an IPv6 address in brackets. Everything else that some program
  * somewhere takes for an address (2130706433, 0x7f.1, 0177.0.0.1, 127.1) is refused.
  *
+ * `publish` in a policy and --publish list the other direction: ports of the cell that this
+ * machine reaches. An entry is `[own:|ADDRESS:][HOST:]PORT`.
+ *
  * Which addresses a name may lead to is decided by proxy/proxy.c. A new rule for
  * hosts comes with its rows in docs/policy.md and cases in tests/cell/proxy.case.
  */
@@ -31,6 +34,8 @@ enum {
 	NETWORK_ENTRIES_MAX = 256,
 	/* `tcp://` entries: each needs a listener in the cell */
 	NETWORK_CARRIED_MAX = 32,
+	/* ports of one cell: each has a listener outside */
+	NETWORK_PUBLISHED_MAX = 64,
 	NETWORK_REMEDY_MAX = 600, /* an entry twice, and some words */
 };
 
@@ -90,6 +95,44 @@ const struct network_entry *network_find(const struct network_entry *entries, si
 
 /* Does ENTRY let through everything that PART lets through? */
 bool network_covers(const struct network_entry *entry, const struct network_entry *part);
+
+/*
+ * The harm that a process can do to this machine when it reaches ENTRY, a tcp:// entry for
+ * a port of the loopback ("starts containers with the rights of root"). Only the
+ * configuration may list such an entry, no flag. NULL for every other entry.
+ */
+const char *network_hands_over(const struct network_entry *entry);
+
+/* Where the front listens for a published port. */
+enum network_listens {
+	LISTENS_LOOPBACK = 1, /* 127.0.0.1 */
+	LISTENS_OWN,          /* an address of the loopback that belongs to the project */
+	LISTENS_ADDRESS,      /* another one; only the configuration may list it */
+};
+
+struct network_publish {
+	enum network_listens at;
+	struct network_host address; /* with LISTENS_OWN not filled in */
+	uint16_t host_port;          /* 0: any free one */
+	uint16_t port;               /* on the loopback of the cell */
+};
+
+/* Read "[own:|ADDRESS:][HOST:]PORT". ERR names the broken rule. */
+bool network_parse_publish(struct str text, struct network_publish *publish,
+			   struct err *err);
+
+/* Do A and B say the same? */
+bool network_same_publish(const struct network_publish *a, const struct network_publish *b);
+
+/* False when two of COUNT entries want one port of one address outside. */
+bool network_check_publish(const struct network_publish *entries, size_t count,
+			   struct err *err);
+
+/*
+ * Fill ADDRESS with the address of the loopback that belongs to the project in WORKSPACE:
+ * 127.x.y.z, the same for the same path, and never 127.0.0.1.
+ */
+void network_own_address(const char *workspace, struct network_host *address);
 
 /*
  * False when two `tcp://` entries for different hosts have the same port, which the

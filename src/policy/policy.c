@@ -679,6 +679,7 @@ void policy_free(struct policy *policy)
 	policy_names_fini(&policy->tools);
 	policy_names_fini(&policy->environment);
 	policy_names_fini(&policy->network);
+	policy_names_fini(&policy->publish);
 	policy_names_fini(&policy->asks);
 	commands_free(policy->commands);
 	policy_path_fini(&policy->base);
@@ -734,6 +735,16 @@ void policy_set_path(struct policy_path *entry, const char *real)
 	entry->path = memory_copy(real);
 }
 
+static void add_name(struct policy_names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->items[i], name) == 0)
+			return;
+	}
+	names->items = memory_grow(names->items, names->count + 1, sizeof(*names->items));
+	names->items[names->count++] = memory_copy(name);
+}
+
 bool policy_add_network(struct policy *policy, const char *entry, const char *where,
 			struct err *err)
 {
@@ -745,11 +756,46 @@ bool policy_add_network(struct policy *policy, const char *entry, const char *wh
 	if (network->count >= NETWORK_ENTRIES_MAX)
 		return err_set(err, E2BIG, "%s: at most %d hosts are listed", where,
 			       NETWORK_ENTRIES_MAX);
-	network->items =
-		memory_grow(network->items, network->count + 1, sizeof(*network->items));
-	network->items[network->count++] = memory_copy(entry);
+	add_name(network, entry);
 	network->given = true;
 	return true;
+}
+
+bool policy_read_publish(const struct policy *policy, struct network_publish *entries,
+			 struct err *err)
+{
+	const struct policy_names *names = &policy->publish;
+
+	for (size_t i = 0; i < names->count; i++) {
+		if (!network_parse_publish(str_of(names->items[i]), &entries[i], err))
+			return err_while(err, "agents.%s.publish: \"%.100s\"",
+					 policy->name, names->items[i]);
+	}
+	return network_check_publish(entries, names->count, err);
+}
+
+bool policy_add_publish(struct policy *policy, const char *entry, struct err *err)
+{
+	struct network_publish entries[NETWORK_PUBLISHED_MAX];
+	struct policy_names *publish = &policy->publish;
+	struct network_publish read;
+
+	if (!network_parse_publish(str_of(entry), &read, err))
+		return err_while(err, "--publish \"%.100s\"", entry);
+	if (read.at == LISTENS_ADDRESS)
+		return err_set(err, EPERM,
+			       "--publish %.100s: only the configuration opens a port on another "
+			       "address than 127.0.0.1: list it in agents.%s.publish",
+			       entry, policy->name);
+	if (publish->count >= NETWORK_PUBLISHED_MAX)
+		return err_set(err, E2BIG, "--publish: at most %d ports are published",
+			       NETWORK_PUBLISHED_MAX);
+	const size_t before = publish->count;
+	add_name(publish, entry);
+	publish->given = true;
+	policy->publish_said += publish->count - before;
+	return policy_read_publish(policy, entries, err) ||
+	       err_while(err, "--publish %.100s", entry);
 }
 
 bool policy_add_ask(struct policy *policy, const char *what, const char *where,
@@ -1091,16 +1137,6 @@ static bool both_scratch(const struct policy *a, const struct policy *b,
 	return scratch;
 }
 
-static void add_name(struct policy_names *names, const char *name)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		if (strcmp(names->items[i], name) == 0)
-			return;
-	}
-	names->items = memory_grow(names->items, names->count + 1, sizeof(*names->items));
-	names->items[names->count++] = memory_copy(name);
-}
-
 static void intersect_tools(const struct policy *a, const struct policy *b,
 			    struct policy *both)
 {
@@ -1171,6 +1207,25 @@ static void intersect_network(const struct policy *a, const struct policy *b,
 		}
 	}
 	both->network.given = true;
+}
+
+/* Both were checked, so their entries can be read. */
+static void intersect_publish(const struct policy *a, const struct policy *b,
+			      struct policy *both)
+{
+	struct network_publish of_a[NETWORK_PUBLISHED_MAX], of_b[NETWORK_PUBLISHED_MAX];
+
+	both->publish.given = true;
+	if (!policy_read_publish(a, of_a, NULL) || !policy_read_publish(b, of_b, NULL))
+		return;
+	for (size_t i = 0; i < a->publish.count; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < b->publish.count && !found; j++)
+			found = network_same_publish(&of_a[i], &of_b[j]);
+		if (found)
+			add_name(&both->publish, a->publish.items[i]);
+	}
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -1245,6 +1300,7 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	both->scratch = both_scratch(policy, bounds, both);
 	intersect_environment(policy, bounds, both);
 	intersect_network(policy, bounds, both);
+	intersect_publish(policy, bounds, both);
 	both->commands = commands_both(policy->commands, bounds->commands);
 	both->limits = smaller_limits(&policy->limits, &bounds->limits);
 	return both;

@@ -18,6 +18,7 @@
 
 struct command_harm;
 struct commands;
+struct network_publish;
 struct value;
 
 /* One entry of base, read, write or blocked. */
@@ -123,6 +124,12 @@ struct policy {
 	struct commands *commands;   /* commands that may run (commands.h); NULL: any */
 	struct policy_names network; /* checked entries as in network.h */
 	/*
+	 * Ports of the cell that this machine reaches, as in network.h. The last
+	 * `publish_said` ones are of flags.
+	 */
+	struct policy_names publish;
+	size_t publish_said;
+	/*
 	 * "commands", "network", "read", "write": instead of a refusal a person is
 	 * asked. When no person is there, call policy_ask_nobody.
 	 */
@@ -201,6 +208,15 @@ bool policy_check_variable(const char *entry, struct err *err);
 bool policy_add_network(struct policy *policy, const char *entry, const char *where,
 			struct err *err);
 
+/*
+ * Add ENTRY (as in network.h) to the published ports of POLICY, because a flag says so,
+ * which may name no other address than 127.0.0.1.
+ */
+bool policy_add_publish(struct policy *policy, const char *entry, struct err *err);
+/* Read the entries of `publish`. ENTRIES has room for NETWORK_PUBLISHED_MAX of them. */
+bool policy_read_publish(const struct policy *policy, struct network_publish *entries,
+			 struct err *err);
+
 bool policy_has_tool(const struct policy *policy, const char *name);
 
 /* The words allowed in `ask`, separated by blanks. */
@@ -214,7 +230,7 @@ void policy_ask_nobody(struct policy *policy);
 
 /*
  * Make a new policy with the rights that POLICY and BOUNDS both grant, and with the
- * name and base of POLICY. It has: tools, variables and hosts of both; paths that both
+ * name and base of POLICY. It has: tools, variables, hosts and published ports of both; paths that both
  * show or let be written; blocked paths of either; `scratch` when no layer would cover
  * a path that one of them protects; commands that fit both lists; the stricter of each
  * limit. Call policy_paths_normal and policy_check_tools on both before. A number wins

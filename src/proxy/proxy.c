@@ -43,6 +43,8 @@ enum {
 	 * in the backlog.
 	 */
 	CONNECTIONS_MAX = 512,
+	/* Those of published ports are counted apart, so that neither side starves. */
+	PUBLISHED_CONNECTIONS_MAX = 256,
 	/* of one read; also the most that waits for a slow reader */
 	COPY_BYTES = 64 << 10,
 	GRANTS_MAX = 4096, /* one cell runs far fewer commands at the same time */
@@ -80,25 +82,31 @@ struct listener {
 	struct proxy *proxy;
 	/* the tcp:// entry it serves; NULL: proxy requests */
 	const struct network_entry *entry;
+	uint16_t published; /* the port of the cell; 0: it is a listener in the cell */
 	struct watch watch;
 };
+
+/* Each tcp:// port has a listener for IPv4 and one for IPv6. */
+enum { LISTENERS_MAX = 1 + 2 * NETWORK_CARRIED_MAX + NETWORK_PUBLISHED_MAX };
 
 struct proxy {
 	struct loop *loop;
 	struct resolver resolver;
 	struct watch control;
+	struct watch door; /* fd 0: no port is published */
 	struct network_entry *entries;
 	size_t entry_count;
 	char *rule;
 	bool asks;
 	uint64_t last_asked; /* the number of the connection that asked last */
+	uint64_t last_wish;  /* the same for the door */
 	struct grant *grants;
 	size_t grant_count;
 	unsigned carried_reports;
-	struct listener listeners[1 + NETWORK_CARRIED_MAX];
+	struct listener listeners[LISTENERS_MAX];
 	size_t listener_count;
 	struct connection *connections;
-	size_t connection_count;
+	size_t connection_count, published_count;
 	struct connection *dead; /* freed when the turn is over */
 	char scratch[COPY_BYTES];
 };
@@ -107,6 +115,7 @@ enum connection_state {
 	READING_HEAD = 1, /* of a request */
 	ASKING,           /* whether it may go on */
 	FINDING,          /* its addresses */
+	KNOCKING,         /* a socket of the cell's network is wanted */
 	DIALING,          /* one after the other */
 	/* the client's first bytes, which name the host, before they go on */
 	READING_HELLO,
@@ -128,6 +137,9 @@ struct connection {
 	const struct network_entry *entry; /* that allows the connection */
 	struct network_entry allowed; /* used as that entry when a person allowed it */
 	uint64_t asked; /* its number in the question to the front; 0: nobody was asked */
+	bool published; /* from this machine to the loopback of the cell */
+	uint64_t wish;  /* its number at the door */
+	bool six;       /* 127.0.0.1 of the cell has refused it: ::1 is tried */
 	struct network_host host;
 	uint16_t port;
 	uint64_t call;    /* the call of its grant; 0: it came by a tcp:// listener */
@@ -243,10 +255,32 @@ static void connection_set_deadline(struct connection *connection, int ms)
 	connection->deadline.due_ms = clock_now_ms() + ms;
 }
 
-static void listeners_watch(struct proxy *proxy, bool open)
+/* Accept, or do not, from now on: at the published ports, or in the cell. */
+static void listeners_watch(struct proxy *proxy, bool published, bool open)
 {
-	for (size_t i = 0; i < proxy->listener_count; i++)
-		(void)loop_want(proxy->loop, &proxy->listeners[i].watch, open ? POLLIN : 0);
+	for (size_t i = 0; i < proxy->listener_count; i++) {
+		struct listener *listener = &proxy->listeners[i];
+
+		if ((listener->published != 0) == published)
+			(void)loop_want(proxy->loop, &listener->watch, open ? POLLIN : 0);
+	}
+}
+
+static bool connections_full(const struct proxy *proxy, bool published)
+{
+	return published ? proxy->published_count >= PUBLISHED_CONNECTIONS_MAX
+			 : proxy->connection_count >= CONNECTIONS_MAX;
+}
+
+/* Count one connection more or less; no listener is served while there are too many. */
+static void connections_count(struct proxy *proxy, bool published, bool more)
+{
+	const bool full = connections_full(proxy, published);
+	size_t *count = published ? &proxy->published_count : &proxy->connection_count;
+
+	*count = more ? *count + 1 : *count - 1;
+	if (connections_full(proxy, published) != full)
+		listeners_watch(proxy, published, full);
 }
 
 static void connection_end(struct connection *connection)
@@ -269,8 +303,7 @@ static void connection_end(struct connection *connection)
 		connection->next->previous = connection->previous;
 	connection->next = proxy->dead;
 	proxy->dead = connection;
-	if (proxy->connection_count-- == CONNECTIONS_MAX)
-		listeners_watch(proxy, true);
+	connections_count(proxy, connection->published, false);
 }
 
 /* End all connections of CALL. */
@@ -314,6 +347,7 @@ static short client_events(const struct connection *connection)
 			       : events | POLLIN;
 	case ASKING:
 	case FINDING:
+	case KNOCKING:
 	case DIALING:
 		break;
 	}
@@ -986,7 +1020,9 @@ static void connection_connected(struct connection *connection)
 {
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-	if (connection->call == 0) {
+	if (connection->published) {
+		connection_relay(connection);
+	} else if (connection->call == 0) {
 		/*
 		 * The service may send first, and use any protocol. A TLS greeting must
 		 * name the host.
@@ -1180,6 +1216,107 @@ static void client_hello(struct connection *connection)
 		hello_pass(connection);
 }
 
+/*
+ * A connection from this machine to a published port. The anchor makes the socket, so that
+ * it belongs to the cell's network, and the proxy connects it: to 127.0.0.1, then to ::1.
+ */
+
+/* Ask the anchor for a socket. */
+static void knock(struct connection *connection)
+{
+	struct proxy *proxy = connection->proxy;
+	const struct proxy_door wish = {.connection = ++proxy->last_wish,
+					.six = connection->six};
+
+	connection->wish = wish.connection;
+	connection->state = KNOCKING;
+	connection_set_deadline(connection, DIAL_MS);
+	if (fd_message_send(proxy->door.fd, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT))
+		connection_watch(connection);
+	else
+		connection_end(connection);
+}
+
+/*
+ * No server has answered there. Closing the connection tells the client that none has at
+ * ::1 either.
+ */
+static void knock_again(struct connection *connection)
+{
+	loop_remove(&connection->server);
+	fd_close(&connection->server.fd);
+	if (connection->six) {
+		connection_end(connection);
+		return;
+	}
+	connection->six = true;
+	knock(connection);
+}
+
+static void door_dial(struct connection *connection, int *take_fd)
+{
+	const struct sockaddr_in four = {.sin_family = AF_INET,
+					 .sin_port = htons(connection->port),
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+					 .sin6_port = htons(connection->port),
+					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const int yes = 1;
+	int code;
+
+	connection->server.fd = fd_take(take_fd);
+	(void)setsockopt(connection->server.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	code = connection->six ? connect(connection->server.fd,
+					 (const struct sockaddr *)&six, sizeof(six))
+			       : connect(connection->server.fd,
+					 (const struct sockaddr *)&four, sizeof(four));
+	if (code < 0 && errno != EINPROGRESS) {
+		knock_again(connection);
+		return;
+	}
+	connection->state = DIALING;
+	connection_set_deadline(connection, DIAL_MS);
+	connection_watch(connection);
+}
+
+/*
+ * Where nobody listens, a socket of the loopback can meet itself, when the kernel chooses
+ * for it the port that it dials.
+ */
+static bool met_itself(const struct connection *connection)
+{
+	struct sockaddr_in6 own = {0};
+	socklen_t size = sizeof(own);
+
+	/* The port has the same place in both families. */
+	return getsockname(connection->server.fd, (struct sockaddr *)&own, &size) < 0 ||
+	       ntohs(own.sin6_port) == connection->port;
+}
+
+static void door_ready(struct watch *watch, short events)
+{
+	struct proxy *proxy = watch->context;
+	struct proxy_door wish;
+	int fd;
+
+	(void)events;
+	while (fd_message_receive(watch->fd, &wish, sizeof(wish), &fd, 1, MSG_DONTWAIT)) {
+		struct connection *connection = proxy->connections;
+
+		while (connection != NULL && (connection->state != KNOCKING ||
+					      connection->wish != wish.connection))
+			connection = connection->next;
+		if (connection != NULL && fd >= 0)
+			door_dial(connection, &fd);
+		else if (connection != NULL)
+			knock_again(connection);
+		fd_close(&fd);
+	}
+	/* When the anchor has ended, knocking fails from now on. */
+	if (errno != EAGAIN)
+		loop_remove(watch);
+}
+
 /* The events of a connection: its sockets are ready, or its deadline is due. */
 
 /* Read into `head` up to MAX bytes in all. False when nothing came. */
@@ -1244,6 +1381,7 @@ static void client_ready(struct watch *watch, short events)
 		break;
 	case ASKING:
 	case FINDING:
+	case KNOCKING:
 	case DIALING:
 		break;
 	}
@@ -1255,8 +1393,12 @@ static void dial_ready(struct connection *connection)
 	socklen_t size = sizeof(code);
 
 	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
-	    code == 0) {
+	    code == 0 && !(connection->published && met_itself(connection))) {
 		connection_connected(connection);
+		return;
+	}
+	if (connection->published) {
+		knock_again(connection);
 		return;
 	}
 	(void)snprintf(connection->why, sizeof(connection->why), "%s", strerror(code));
@@ -1266,6 +1408,10 @@ static void dial_ready(struct connection *connection)
 
 static void dial_due(struct connection *connection)
 {
+	if (connection->published) {
+		knock_again(connection);
+		return;
+	}
 	(void)snprintf(connection->why, sizeof(connection->why), "it does not answer");
 	connection->refused = false;
 	dial_next(connection);
@@ -1329,8 +1475,8 @@ static struct connection *connection_new(struct listener *listener, int client)
 	if (proxy->connections != NULL)
 		proxy->connections->previous = made;
 	proxy->connections = made;
-	if (++proxy->connection_count == CONNECTIONS_MAX)
-		listeners_watch(proxy, false);
+	made->published = listener->published != 0;
+	connections_count(proxy, made->published, true);
 	return made;
 }
 
@@ -1338,12 +1484,18 @@ static void connection_accept(struct listener *listener)
 {
 	struct proxy *proxy = listener->proxy;
 
-	for (int i = 0; i < ACCEPT_BATCH && proxy->connection_count < CONNECTIONS_MAX; i++) {
+	for (int i = 0;
+	     i < ACCEPT_BATCH && !connections_full(proxy, listener->published != 0); i++) {
 		int client = accept4(listener->watch.fd, NULL, NULL,
 				     SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (client < 0)
 			return;
 		struct connection *made = connection_new(listener, client);
+		if (made->published) {
+			made->port = listener->published;
+			knock(made);
+			continue;
+		}
 		if (listener->entry == NULL) {
 			connection_watch(made);
 			continue;
@@ -1360,7 +1512,7 @@ static void connection_accept(struct listener *listener)
 enum {
 	PROXY_ARGUMENTS = 4,
 	/* two sockets a connection, two a lookup, and the listeners */
-	OPEN_FILES = 4 * CONNECTIONS_MAX + 64,
+	OPEN_FILES = 4 * CONNECTIONS_MAX + 2 * PUBLISHED_CONNECTIONS_MAX + LISTENERS_MAX + 64,
 };
 
 static void listener_ready(struct watch *watch, short events)
@@ -1378,21 +1530,50 @@ static const struct network_entry *entry_of_port(const struct proxy *proxy, uint
 	return NULL;
 }
 
-static void listener_add(struct proxy *proxy, uint16_t port, int fd)
+static void listener_add(struct proxy *proxy, const struct listener *made, int fd)
 {
 	struct listener *listener = &proxy->listeners[proxy->listener_count];
-	const struct network_entry *entry = port != 0 ? entry_of_port(proxy, port) : NULL;
 
-	if (fd < 0 || (port != 0 && entry == NULL) ||
-	    proxy->listener_count == sizeof(proxy->listeners) / sizeof(proxy->listeners[0])) {
+	if (fd < 0 || proxy->listener_count == LISTENERS_MAX) {
 		fd_close(&fd);
 		return;
 	}
-	*listener = (struct listener){.proxy = proxy, .entry = entry};
+	*listener = *made;
+	listener->proxy = proxy;
 	listener->watch =
 		(struct watch){.fd = fd, .ready = listener_ready, .context = listener};
 	proxy->listener_count++;
-	(void)loop_want(proxy->loop, &listener->watch, POLLIN);
+	/* Clients of a published port wait until there is a way into the cell. */
+	if (made->published == 0 || proxy->door.fd > 0)
+		(void)loop_want(proxy->loop, &listener->watch, POLLIN);
+}
+
+/* Handle MESSAGE, which brings the descriptor FD; true when it was such a message. */
+static bool hear_descriptor(struct proxy *proxy, const struct proxy_message *message, int fd)
+{
+	struct listener made = {0};
+
+	switch (message->kind) {
+	case PROXY_LISTENER:
+		if (message->port != 0)
+			made.entry = entry_of_port(proxy, message->port);
+		if (message->port != 0 && made.entry == NULL)
+			fd_close(&fd);
+		listener_add(proxy, &made, fd);
+		return true;
+	case PROXY_PUBLISHED:
+		made.published = message->port;
+		listener_add(proxy, &made, fd);
+		return true;
+	case PROXY_DOOR:
+		proxy->door =
+			(struct watch){.fd = fd, .ready = door_ready, .context = proxy};
+		(void)loop_want(proxy->loop, &proxy->door, POLLIN);
+		listeners_watch(proxy, true, true);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void hear(struct proxy *proxy)
@@ -1402,10 +1583,8 @@ static void hear(struct proxy *proxy)
 	int fd;
 
 	while (proxy_receive(proxy->control.fd, &message, &fd, &err)) {
-		if (message.kind == PROXY_LISTENER) {
-			listener_add(proxy, message.port, fd);
+		if (hear_descriptor(proxy, &message, fd))
 			continue;
-		}
 		fd_close(&fd);
 		if (message.kind == PROXY_GRANT) {
 			(void)grants_add(proxy, message.call, message.text);

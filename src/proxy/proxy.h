@@ -4,10 +4,13 @@
  * for a cell whose policy lists a host or asks for hosts. The proxy has the network and
  * nothing else: no file, no program, no other user's rights. It accepts on listeners that
  * were made inside the cell's network namespace, reads a strict head, and connects only
- * to hosts that are listed or that a person allowed.
+ * to hosts that are listed or that a person allowed. For published ports it also accepts
+ * on listeners of this machine, and leads each connection to the same loopback in the
+ * cell, by a socket that the anchor makes there.
  *
  *   front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
  *   front → proxy   DECIDED for each thing asked
+ *   front → proxy   PUBLISHED for each published port, and DOOR
  *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
  * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
@@ -57,6 +60,18 @@ enum proxy_kind {
 	 */
 	PROXY_ASKED,
 	PROXY_DECIDED, /* `connection` may go on when `port` is 1 */
+	/* with a listener of this machine, for `port` of the cell */
+	PROXY_PUBLISHED,
+	PROXY_DOOR, /* with the socket to the anchor for struct proxy_door */
+};
+
+/*
+ * A socket of the cell's network is wanted, or comes with this message; without one, the
+ * anchor could not make it. One such message is one packet.
+ */
+struct proxy_door {
+	uint64_t connection; /* the proxy's number for its wish */
+	uint64_t six;        /* 1: for IPv6 */
 };
 
 struct proxy_message {

@@ -198,6 +198,7 @@ static bool shape_make(const struct session_options *options,
 		.workspace = options->workspace,
 		.workspace_name = options->workspace_name,
 		.program = options->program,
+		.publishes = options->publishes,
 		.one_call = options->direct,
 		.no_checkpoints = options->undo_folder == NULL,
 		.caller_environment = options->caller_environment != NULL
@@ -406,6 +407,11 @@ struct loop *session_loop(struct session *session)
 struct sandbox_strength session_strength(const struct session *session)
 {
 	return cell_spec(session->cell)->strength;
+}
+
+const struct publish *session_publish(const struct session *session)
+{
+	return cell_publish(session->cell);
 }
 
 void session_print_own(const struct session *session, const struct tool_result *result,

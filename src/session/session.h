@@ -52,6 +52,7 @@
 struct cell_spec;
 struct keeper;
 struct running; /* one call under way */
+struct publish;
 struct session;
 struct shape_shown;
 struct undo_aim;
@@ -123,6 +124,8 @@ struct session_options {
 	 * itself: a question is over when the receiver says so.
 	 */
 	bool relays_approvals;
+	/* The ports of the policy's `publish` are published for as long as the session lives. */
+	bool publishes;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 	/*
 	 * The caller calls session_rest when it waits for something else. Everything that
@@ -176,6 +179,8 @@ void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
 struct sandbox_strength session_strength(const struct session *session);
+/* Where the ports of the session's cell are published. */
+const struct publish *session_publish(const struct session *session);
 /*
  * Append to OUT one sentence about the files that RESULT, of a call of SESSION, left
  * where they exist in the cell only, or nothing.

@@ -626,6 +626,11 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level built,
 			       "own to lead to the listed hosts; take them out, or see `glovebox "
 			       "doctor`",
 			       policy->name);
+	if (policy->publish.count > 0)
+		return err_set(err, EINVAL,
+			       "agents.%s.publish: only a cell of level L3 has ports of its own; "
+			       "take them out, or see `glovebox doctor`",
+			       policy->name);
 	/* At L0 no file is protected anyway, and the level says so. */
 	return built < SANDBOX_RULES ||
 	       (exceptions_refuse(policy, &policy->blocked, "blocked", "hidden", err) &&
@@ -1329,6 +1334,22 @@ static bool shape_add_network(const struct shape_options *options,
 	return true;
 }
 
+static bool shape_add_publish(const struct shape_options *options,
+			      const struct policy *policy, struct cell_spec *spec,
+			      struct err *err)
+{
+	char rule[256];
+
+	if (!options->publishes || policy->publish.count == 0)
+		return true;
+	(void)snprintf(rule, sizeof(rule), "agents.%s.publish", policy->name);
+	spec->publish_rule = arena_copy(&spec->arena, str_of(rule));
+	spec->publish_count = policy->publish.count;
+	spec->publish_listed = policy->publish.count - policy->publish_said;
+	spec->publishes = true;
+	return policy_read_publish(policy, spec->publish, err);
+}
+
 /* Enough for all build tools, and few enough to keep a fork bomb harmless. */
 enum { OPEN_FILES = 4096 };
 
@@ -1441,7 +1462,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		return false;
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);
-	if (!shape_add_network(options, policy, spec, err))
+	if (!shape_add_network(options, policy, spec, err) ||
+	    !shape_add_publish(options, policy, spec, err))
 		return false;
 	shape_add_home(options, policy, spec);
 	shape_add_toolchains(options, policy, spec);

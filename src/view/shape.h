@@ -76,6 +76,7 @@ struct shape_options {
 	 */
 	bool (*has_granted)(void *context);
 	void *context;
+	bool publishes;      /* the ports of the policy's `publish` are published */
 	bool one_call;       /* the cell is made for one call (session_options.direct) */
 	bool no_checkpoints; /* only the audit looks for repositories in the workspace */
 	struct sandbox_strength strength; /* what this machine can build */

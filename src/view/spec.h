@@ -73,7 +73,15 @@ struct cell_spec {
 	/* for the proxy: the listed hosts, and the policy key that lists them */
 	struct spec_list network;
 	const char *network_rule;
-	bool asks_network;    /* a person is asked for other hosts (approval.h) */
+	bool asks_network; /* a person is asked for other hosts (approval.h) */
+	/*
+	 * for the front: the published ports (network.h), the policy key that lists the
+	 * first `publish_listed` of them, the others are of flags
+	 */
+	struct network_publish publish[NETWORK_PUBLISHED_MAX];
+	size_t publish_count, publish_listed;
+	const char *publish_rule;
+	bool publishes;       /* for the anchor: some port is published */
 	const char *resolver; /* NULL: the machine's own */
 	/*
 	 * ports of the cell's loopback that the proxy serves; 0: any free port, for

@@ -1,5 +1,5 @@
 /*
- * network_fuzz: each line as an entry and as an authority. What is taken is of the letters
+ * network_fuzz: each line as an entry, as an authority and as a published port. What is taken is of the letters
  * that hosts are made of, and what it is printed as is read back as the same.
  */
 #include "policy/network.h"
@@ -29,9 +29,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (str_next_line(&rest, &line)) {
 		struct network_entry entry;
+		struct network_publish publish;
 		struct network_host host;
 		uint16_t port;
 
+		if (network_parse_publish(line, &publish, NULL)) {
+			assert(publish.port != 0 && publish.at != 0);
+			assert((publish.at == LISTENS_OWN) == (publish.address.kind == 0));
+			assert(publish.address.kind != NETWORK_NAME);
+		}
 		if (network_parse_entry(line, &entry, NULL)) {
 			check_host(&entry.host, entry.port);
 			assert(entry.carried || entry.suffix ||

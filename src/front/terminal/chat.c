@@ -118,6 +118,7 @@ static void chat_change_agent(struct chat *chat, const char *name)
 		free(setup);
 		return;
 	}
+	setup->publishes = true;
 	same_model = model.temperature == now.temperature &&
 		     str_equal(str_of(model.name), str_of(now.name));
 	if (talk_change(chat->talk, setup, same_model ? NULL : &model) != CODE_DONE) {

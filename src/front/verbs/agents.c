@@ -572,6 +572,7 @@ static struct value *value_of(const struct row *key, const void *place)
 			return value_new_null();
 		return names_value(place);
 	case ROW_HOSTS:
+	case ROW_WORDS:
 		return names_value(place);
 	case ROW_VARIABLES:
 		return variables_value(place);

@@ -22,6 +22,7 @@
 #include "front/verb.h"
 #include "guard/guard.h"
 #include "policy/config.h"
+#include "policy/network.h"
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "process/pty.h"
@@ -591,6 +592,11 @@ static void explain_print_table(const struct value *report, FILE *out)
 		(void)fprintf(out, "  all that the machine reaches\n");
 	else
 		print_words(value_member(report, "network"), out);
+	if (value_count(value_member(report, "publish")) > 0) {
+		(void)fputc('\n', out);
+		print_head("Published ports", colour, out);
+		print_words(value_member(report, "publish"), out);
+	}
 	(void)fputc('\n', out);
 	print_head("Variables", colour, out);
 	print_words(value_member(report, "env"), out);
@@ -885,6 +891,26 @@ static struct value *environment_value(const struct cell_spec *spec)
 	return list;
 }
 
+/* "127.0.0.1:3000->3000" for each published port; port 0 stands for any free one. */
+static struct value *publish_value(const struct cell_spec *spec)
+{
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; i < spec->publish_count; i++) {
+		const struct network_publish *entry = &spec->publish[i];
+		struct network_host address = entry->address;
+		char place[NETWORK_TEXT_MAX], text[NETWORK_TEXT_MAX + 16];
+
+		if (entry->at == LISTENS_OWN)
+			network_own_address(spec->workspace, &address);
+		(void)snprintf(text, sizeof(text), "%s->%u",
+			       network_print(&address, entry->host_port, place),
+			       entry->port);
+		value_append(list, value_new_text(text));
+	}
+	return list;
+}
+
 static struct value *report_value(const struct setup *setup, const struct setup_flags *flags,
 				  const struct cell_spec *spec, double timeout_s,
 				  const char *who)
@@ -900,6 +926,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	value_set(report, "view", view_value(setup, flags, &spec->view));
 	value_set(report, "limits", limits_value(setup, timeout_s, who));
 	value_set(report, "network", value_new_texts(spec->network.items));
+	value_set(report, "publish", publish_value(spec));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
 	if (repository_above(spec->workspace, &above))
@@ -960,6 +987,11 @@ static const struct option_row exec_options[] = {
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
 	OPTION_ROW_ALLOW_HOST,
+	{"host-loopback", 0, OPTION_TEXTS, "PORT",
+	 "let it reach PORT of this machine, at the same port in the cell (may be repeated)"},
+	{"publish", 0, OPTION_TEXTS, "PORT",
+	 "let this machine reach PORT of the cell; HOST:PORT: at port HOST, 0: any free one; "
+	 "own:PORT: at an address of the project (may be repeated)"},
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
@@ -1286,7 +1318,7 @@ static int exec_with(struct setup *setup, const struct options *options)
 	setup->undo_folder = NULL;
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
-		return CODE_EXEC_NO_CELL;
+		return code == CODE_USAGE ? code : CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
 		: relay_open(session_loop(session), &relay, &err))
 		code = follow(session, options, &words, &time, setup->interrupt, relay);
@@ -1326,6 +1358,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 
 	if (code != CODE_DONE)
 		return code == CODE_FAILED ? CODE_EXEC_NO_CELL : code;
+	setup->publishes = true;
 	if (!has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);
@@ -1391,6 +1424,7 @@ const struct verb verb_exec = {
 		"  mkdir out; glovebox exec --write out --memory 2G -- sh -c 'date > out/now'\n"
 		"  glovebox exec --tty -- bash\n"
 		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"
+		"  glovebox exec --publish 3000 -- npm run dev\n"
 		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
 		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",
 	.options = exec_options,

@@ -412,6 +412,7 @@ static int mcp_run(const struct options *options, FILE *out)
 	if (options_given(options, "install"))
 		return install(options, out);
 	code = setup_open(&serving.setup, options, NULL);
+	serving.setup.publishes = true;
 	if (code == CODE_DONE &&
 	    (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err)))
 		code = verb_complain(CODE_FAILED, "%s", err.text);

@@ -198,6 +198,7 @@ static int call_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
 	code = setup_open(&setup, options, &flags);
+	setup.publishes = true;
 	if (code == CODE_DONE)
 		code = call_with(options, &setup, arguments, by_place, out);
 	setup_fini(&setup);

@@ -131,6 +131,7 @@ static int run_set_up(const struct options *options, const char *resume, const c
 	struct setup setup = {0};
 	int code = setup_open(&setup, options, &flags);
 
+	setup.publishes = true;
 	if (code == CODE_DONE)
 		code = run_with(options, &setup, resume, prompt);
 	setup_fini(&setup);
@@ -325,6 +326,7 @@ static int open_talk(struct chat *chat, const char *resume)
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);
 
+	chat->setup->publishes = true;
 	if (code != CODE_DONE)
 		return code;
 	if (!talk_model(options_text(chat->options, "model"), &chat->setup->role,

@@ -407,6 +407,7 @@ static int call_run(const struct options *options, FILE *out)
 	if (code == CODE_DONE && !needs_no_server(&setup, options->words[0]) &&
 	    !setup_serve(&setup, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	setup.publishes = true;
 	if (code == CODE_DONE)
 		code = tool_call_with(
 			&setup,

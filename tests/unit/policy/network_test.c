@@ -1,6 +1,7 @@
 /* Tests of policy/network: what is a host, what is an entry, and which of them lets through. */
 #include "../base/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/network.h"
@@ -175,6 +176,122 @@ static void one_port_of_the_loopback_is_one_host(void **state)
 	assert_non_null(strstr(err.text, "tcp://a.example:5432 and tcp://b.example:5432"));
 }
 
+static void published_ports_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		enum network_listens at;
+		const char *address;
+		unsigned host_port, port;
+	} rows[] = {
+		{"3000", LISTENS_LOOPBACK, "127.0.0.1", 3000, 3000},
+		{"8080:3000", LISTENS_LOOPBACK, "127.0.0.1", 8080, 3000},
+		{"0:3000", LISTENS_LOOPBACK, "127.0.0.1", 0, 3000},
+		{"127.0.0.1:8080:3000", LISTENS_LOOPBACK, "127.0.0.1", 8080, 3000},
+		{"own:3000", LISTENS_OWN, "", 3000, 3000},
+		{"own:0:3000", LISTENS_OWN, "", 0, 3000},
+		{"0.0.0.0:3000", LISTENS_ADDRESS, "0.0.0.0", 3000, 3000},
+		{"127.0.0.2:3000", LISTENS_ADDRESS, "127.0.0.2", 3000, 3000},
+		{"[::1]:8080:3000", LISTENS_ADDRESS, "::1", 8080, 3000},
+	};
+	static const char *const wrong[] = {
+		"",          "0",           "3000:0",  "03000",    "65536",
+		"1:2:3",     "own:",        "own",     "own:a",    "a:3",
+		"127.0.0.1", "127.0.0.1:",  "127.1:3", "a.b:3",    "[::1]",
+		"[::1:3",    "[::1]3000",   "+3",      "3000/tcp", "own:127.0.0.1:3",
+		"3 ",        "localhost:3",
+	};
+	struct network_publish read;
+	struct err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		if (!network_parse_publish(str_of(rows[i].text), &read, &err))
+			fail_msg("%s: %s", rows[i].text, err.text);
+		assert_int_equal(read.at, rows[i].at);
+		assert_string_equal(read.address.text, rows[i].address);
+		assert_int_equal(read.host_port, rows[i].host_port);
+		assert_int_equal(read.port, rows[i].port);
+	}
+	for (size_t i = 0; i < UNIT_COUNT(wrong); i++) {
+		if (network_parse_publish(str_of(wrong[i]), &read, &err))
+			fail_msg("\"%s\" is taken", wrong[i]);
+	}
+}
+
+static void one_port_outside_is_published_once(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool fits;
+	} rows[] = {
+		{"3000", "3000", false},           {"3000", "3000:80", false},
+		{"3000", "127.0.0.1:3000", false}, {"3000", "8080:3000", true},
+		{"0:3000", "0:3000", true},        {"3000", "own:3000", true},
+		{"own:80:3000", "own:80", false},  {"3000", "[::1]:3000", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct network_publish entries[2];
+		struct err err = {0};
+
+		assert_true(network_parse_publish(str_of(rows[i].a), &entries[0], &err));
+		assert_true(network_parse_publish(str_of(rows[i].b), &entries[1], &err));
+		if (network_check_publish(entries, 2, &err) != rows[i].fits)
+			fail_msg("%s and %s: %d", rows[i].a, rows[i].b, rows[i].fits);
+	}
+}
+
+static void a_project_has_one_address_of_its_own(void **state)
+{
+	struct network_host a, again, b;
+
+	(void)state;
+	network_own_address("/home/anna/shop", &a);
+	network_own_address("/home/anna/shop", &again);
+	network_own_address("/home/anna/shop2", &b);
+	assert_true(network_same_host(&a, &again));
+	assert_false(network_same_host(&a, &b));
+	for (int i = 0; i < 5000; i++) {
+		char folder[32];
+
+		(void)snprintf(folder, sizeof(folder), "/work/%d", i);
+		network_own_address(folder, &a);
+		assert_int_equal(a.kind, NETWORK_IPV4);
+		assert_int_equal(a.address[0], 127);
+		assert_int_not_equal(a.address[1], 0);
+		assert_in_range(a.address[3], 1, 254);
+	}
+}
+
+static void ports_that_hand_over_the_machine_are_known(void **state)
+{
+	static const struct {
+		const char *entry;
+		bool known;
+	} rows[] = {
+		{"tcp://localhost:2375", true},  {"tcp://127.0.0.1:2376", true},
+		{"tcp://127.1.2.3:5037", true},  {"tcp://[::1]:6000", true},
+		{"tcp://localhost:6063", true},  {"tcp://localhost:9222", true},
+		{"127.0.0.1:9229", true},        {"tcp://localhost:6064", false},
+		{"tcp://localhost:5432", false}, {"tcp://db.example:2375", false},
+		{"tcp://10.0.0.1:2375", false},  {"*.example.org:2375", false},
+		{"tcp://[::2]:6000", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct network_entry entry;
+		struct err err = {0};
+
+		if (!network_parse_entry(str_of(rows[i].entry), &entry, &err))
+			fail_msg("%s: %s", rows[i].entry, err.text);
+		if ((network_hands_over(&entry) != NULL) != rows[i].known)
+			fail_msg("%s: %d", rows[i].entry, rows[i].known);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +299,10 @@ int main(void)
 		cmocka_unit_test(what_is_no_entry_is_refused_with_its_rule),
 		cmocka_unit_test(a_list_lets_through_what_it_names),
 		cmocka_unit_test(one_port_of_the_loopback_is_one_host),
+		cmocka_unit_test(published_ports_are_read),
+		cmocka_unit_test(one_port_outside_is_published_once),
+		cmocka_unit_test(a_project_has_one_address_of_its_own),
+		cmocka_unit_test(ports_that_hand_over_the_machine_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,17 @@ static void names_are_those_of_both(void **state)
 	}
 }
 
+static void ports_are_published_when_both_say_the_same(void **state)
+{
+	auto_policy struct policy *both = both_of(
+		"{\"publish\": [\"3000\", \"8080:80\", \"own:5000\", \"0:6000\"]}",
+		"{\"publish\": [\"127.0.0.1:3000\", \"8081:80\", \"5000\", \"0:6000\"]}");
+	char text[512];
+
+	(void)state;
+	assert_string_equal(joined(&both->publish, text, sizeof(text)), "3000 0:6000");
+}
+
 static void the_narrower_limit_holds(void **state)
 {
 	auto_policy struct policy *both = both_of(
@@ -439,6 +450,7 @@ int main(void)
 		cmocka_unit_test(paths_are_those_that_both_grant),
 		cmocka_unit_test(a_layer_is_kept_where_nothing_protected_is_written),
 		cmocka_unit_test(names_are_those_of_both),
+		cmocka_unit_test(ports_are_published_when_both_say_the_same),
 		cmocka_unit_test(the_narrower_limit_holds),
 		cmocka_unit_test(a_command_must_fit_both_lists),
 		cmocka_unit_test(tools_that_choose_what_runs_need_the_leave_of_both),
