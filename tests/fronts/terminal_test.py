@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """glovebox exec --tty behind a real terminal: keys, sizes, job control, and the way back."""
+import fcntl
 import json
 import os
 import shlex
@@ -149,6 +150,46 @@ def what_could_not_start_is_said_on_a_sound_terminal():
         assert tty.end() == 127
         assert tty.printed == b"glovebox: no-such-program: command not found.\r\n"
         assert tty.is_as_before()
+
+
+FORBIDDEN = (b"\x1b]52;c;aGVsbG8=\x07", b"\x9d52;c;?\x9c", b"\x1b]5113;ac=send\x1b\\", b"\x1b[21t", b"\xc2\x9b20t",
+             b"\x1bP$qm\x1b\\", b"\x1bPtmux;\x1b\x1b]52;c;YQ==\x07\x1b\\", b"\x1b]1337;File=name=YQ==:YWJj\x07")
+ORDINARY = b"caf\xc3\xa9 \xe2\x9d\x9d\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b]8;;http://x/\x1b\\link\x1b]8;;\x1b\\"
+
+
+@tap.case
+def what_reaches_beyond_the_screen_is_taken_out():
+    """In a terminal of its own, and where only its output is one."""
+    words = shlex.quote("".join(f"\\{byte:03o}" for byte in b"|".join(FORBIDDEN) + ORDINARY))
+    for options in (("exec", "--tty"), ("exec",)):
+        with terminal.Terminal(GLOVEBOX, *options, "--", "sh", "-c", f"printf {words}", looked_at=False) as tty:
+            assert tty.end() == 0
+            assert tty.printed == b"|" * (len(FORBIDDEN) - 1) + ORDINARY, tty.printed
+
+
+@tap.case
+def the_clipboard_is_set_when_asked_for():
+    script = r"printf 'a\033]52;c;aGVsbG8=\007b\033]52;c;?\007c'"
+    with Terminal("sh", "-c", script, options=("--clipboard",)) as tty:
+        assert tty.end() == 0
+        assert tty.printed == b"a\x1b]52;c;aGVsbG8=\x07bc", tty.printed
+
+
+@tap.case
+def modes_are_switched_off_and_late_answers_thrown_away():
+    script = r"printf '\033[?1049h\033[?1000;1006h\033[?2004h\033[>1u\033[?25lrea''dy'"
+    for _ in range(TRIES):
+        with Terminal("sh", "-c", script) as tty:
+            tty.wait_for(b"ready")
+            tty.wait_for(b"\x1b[<1u\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[?25h")
+            # On a busy machine the answer may come later than any terminal's would.
+            tty.type(b"\x1b]l62;answer\n")
+            assert tty.end() == 0
+            assert tty.is_as_before()
+            waiting = fcntl.ioctl(tty.slave, termios.FIONREAD, bytes(4))
+        if waiting == bytes(4):
+            break
+    assert waiting == bytes(4), waiting
 
 
 @tap.case

@@ -736,7 +736,11 @@ size_t console_choose(struct console *console, const char *question,
 
 /* Settings and signals. */
 
-enum { OLD_ROWS = 24, OLD_COLUMNS = 80 };
+enum {
+	OLD_ROWS = 24,
+	OLD_COLUMNS = 80,
+	ANSWERS_MS = 50, /* longer than a terminal takes, also over a network */
+};
 
 struct terminal {
 	struct watch signals;
@@ -851,6 +855,14 @@ void terminal_close(struct terminal *terminal)
 {
 	if (terminal == NULL)
 		return;
+	/*
+	 * The terminal may still be answering questions of the program. A shell would take
+	 * the answers for typed commands.
+	 */
+	if (terminal->raw) {
+		(void)poll(NULL, 0, ANSWERS_MS);
+		(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	}
 	raw_off(terminal);
 	terminal_guard_end(&terminal->guard);
 	loop_remove(&terminal->signals);

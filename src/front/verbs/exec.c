@@ -19,6 +19,7 @@
 #include "front/setup.h"
 #include "front/terminal/console.h"
 #include "front/terminal/screen.h"
+#include "front/terminal/terminal_filter.h"
 #include "front/verb.h"
 #include "guard/guard.h"
 #include "policy/config.h"
@@ -59,7 +60,12 @@ enum { RELAY_TAIL = 4 << 10 };
  */
 
 /* One piece is as large as a pipe. Larger pieces would only need more memory. */
-enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
+enum {
+	RELAY_PIECE = 64 << 10,
+	RELAY_STREAMS = 3,
+	/* a piece behind what the filter has held, and the switching off of all modes */
+	FILTERED_MAX = RELAY_PIECE + TERMINAL_FILTER_CLIPBOARD + (1 << 10),
+};
 
 /*
  * One direction of carrying. A piece is read from `from` and written to `to`, and only
@@ -76,6 +82,9 @@ struct stream {
 	bool failed;  /* bytes for the caller were lost, for example on a full disk */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */
+	/* to a terminal: what goes there instead of the piece; NULL: the piece itself */
+	struct terminal_filter *filter;
+	struct buf filtered;
 	char tail[RELAY_TAIL];
 	size_t tail_size;
 };
@@ -86,6 +95,8 @@ struct relay {
 	int fds[RELAY_STREAMS]; /* for the program */
 	size_t fd_count;
 	bool passed[RELAY_STREAMS];
+	bool clipboard; /* the program may set the person's clipboard */
+	bool tty;       /* the program has a terminal */
 };
 
 static void stream_end(struct stream *stream)
@@ -100,12 +111,14 @@ static void stream_end(struct stream *stream)
 		fd_close(&stream->to);
 	free(stream->piece);
 	stream->piece = NULL;
+	buf_fini(&stream->filtered);
 }
 
 /* Write the held piece; false when the other side is gone. */
 static bool stream_write(struct stream *stream)
 {
-	const char *data = stream->piece + stream->sent;
+	const char *data = (stream->filter != NULL ? stream->filtered.data : stream->piece) +
+			   stream->sent;
 	size_t size = stream->size - stream->sent;
 	ssize_t n;
 
@@ -193,6 +206,15 @@ static void input_ready(struct watch *watch, short events)
 	if (n > 0 && !stream->packets)
 		tail_add(stream, (struct str){stream->piece, (size_t)n});
 	stream->sent = 0;
+	if (stream->filter != NULL) {
+		buf_clear(&stream->filtered);
+		terminal_filter_pass(stream->filter,
+				     (struct str){stream->piece, stream->size},
+				     &stream->filtered);
+		stream->size = stream->filtered.size;
+		if (stream->size == 0)
+			return;
+	}
 	loop_remove(&stream->input);
 	stream->output.events = POLLOUT;
 }
@@ -252,12 +274,17 @@ static bool relay_output(struct relay *relay, int fd, const struct stat *st, str
 		return false;
 	relay->fds[fd] = ends[1];
 	stream->from = ends[0];
-	stream->to = S_ISCHR(st->st_mode) && isatty(fd) ? reopen_terminal(fd) : -1;
+	const bool terminal = S_ISCHR(st->st_mode) && isatty(fd);
+	stream->to = terminal ? reopen_terminal(fd) : -1;
 	if (stream->to < 0) {
 		stream->to = fd;
 		stream->to_is_callers = true;
 	}
 	stream->to_is_socket = S_ISSOCK(st->st_mode);
+	if (terminal || relay->tty) {
+		stream->filter = terminal_filter_new(relay->clipboard);
+		buf_init(&stream->filtered, FILTERED_MAX);
+	}
 	stream_begin(stream, relay->loop);
 	return fd_set_blocking(ends[0], false, err);
 }
@@ -319,17 +346,20 @@ static bool relay_prepare_terminal(struct relay *relay, struct err *err)
 	stream->packets = true;
 	stream_begin(stream, relay->loop);
 	relay->fd_count = 2;
+	relay->tty = true;
 	return relay_output(relay, STDOUT_FILENO, &st, err);
 }
 
 static void relay_close(struct relay *relay);
 
-static bool open_with(struct loop *loop, bool (*prepare)(struct relay *, struct err *),
+static bool open_with(struct loop *loop, bool clipboard,
+		      bool (*prepare)(struct relay *, struct err *),
 		      struct relay **opened, struct err *err)
 {
 	struct relay *relay = memory_alloc(sizeof(*relay));
 
 	relay->loop = loop;
+	relay->clipboard = clipboard;
 	relay->fd_count = RELAY_STREAMS;
 	for (int i = 0; i < RELAY_STREAMS; i++)
 		relay->fds[i] = -1;
@@ -348,10 +378,12 @@ static bool open_with(struct loop *loop, bool (*prepare)(struct relay *, struct 
 
 /*
  * Examine descriptors 0-2, make the pipes and begin to carry bytes, by watches in LOOP.
+ * With CLIPBOARD the program may set the clipboard of the terminal that it prints on.
  */
-static bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
+static bool relay_open(struct loop *loop, bool clipboard, struct relay **opened,
+		       struct err *err)
 {
-	return open_with(loop, relay_prepare, opened, err);
+	return open_with(loop, clipboard, relay_prepare, opened, err);
 }
 
 /*
@@ -359,9 +391,10 @@ static bool relay_open(struct loop *loop, struct relay **opened, struct err *err
  * process/pty.h, no descriptor of the caller is handed on, and there are two descriptors
  * for the program.
  */
-static bool relay_open_terminal(struct loop *loop, struct relay **opened, struct err *err)
+static bool relay_open_terminal(struct loop *loop, bool clipboard, struct relay **opened,
+				struct err *err)
 {
-	return open_with(loop, relay_prepare_terminal, opened, err);
+	return open_with(loop, clipboard, relay_prepare_terminal, opened, err);
 }
 
 static void close_programs_ends(struct relay *relay)
@@ -377,6 +410,8 @@ static void relay_close(struct relay *relay)
 		return;
 	for (int i = 0; i < RELAY_STREAMS; i++)
 		stream_end(&relay->streams[i]);
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		terminal_filter_free(relay->streams[i].filter);
 	close_programs_ends(relay);
 	free(relay);
 }
@@ -473,6 +508,25 @@ static void relay_drain(struct relay *relay)
 			return;
 		loop_turn(relay->loop, CLOCK_NEVER);
 	}
+}
+
+/*
+ * The program had a terminal and has ended: switch off what it has left on there. The
+ * write does not wait for a terminal that was stopped.
+ */
+static void relay_leave(const struct relay *relay)
+{
+	struct terminal_filter *filter = relay->streams[STDOUT_FILENO].filter;
+	struct buf text;
+
+	if (filter == NULL || !isatty(STDOUT_FILENO))
+		return;
+	auto_close int fd = reopen_terminal(STDOUT_FILENO);
+	buf_init(&text, FILTERED_MAX);
+	terminal_filter_end(filter, &text);
+	if (text.size > 0)
+		(void)!write(fd >= 0 ? fd : STDOUT_FILENO, text.data, text.size);
+	buf_fini(&text);
 }
 
 /* Prints the object that `exec --explain` makes as a table for people. */
@@ -980,6 +1034,8 @@ static const struct option_row exec_options[] = {
 	{"policy", 'P', OPTION_TEXT, "FILE",
 	 "the policy (JSON) that holds instead of an agent's"},
 	{"tty", 0, OPTION_FLAG, NULL, "give it a terminal: vim, less, a shell to work in"},
+	{"clipboard", 0, OPTION_FLAG, NULL,
+	 "let it set the clipboard of your terminal (OSC 52); reading it stays closed"},
 	{"explain", 0, OPTION_FLAG, NULL,
 	 "print what the cell would show, and why; run nothing"},
 	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"},
@@ -1287,6 +1343,8 @@ static int follow(struct session *session, const struct options *options,
 	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
 	running = session_start(session, &request, NULL, NULL);
 	wait_for_end(session, running, relay);
+	if (terminal != NULL)
+		relay_leave(relay);
 	terminal_close(terminal);
 	print_denials(session, running_result(running), words);
 	hint_harm(running_result(running));
@@ -1306,6 +1364,7 @@ static int exec_with(struct setup *setup, const struct options *options)
 	const struct exec_time time = time_of(options, setup->wall_s);
 	const struct policy_words words = {setup->policy_file, setup->said};
 	bool tty = options_given(options, "tty");
+	bool clipboard = options_given(options, "clipboard");
 	struct session *session = NULL;
 	struct relay *relay = NULL;
 	struct err err = {0};
@@ -1319,8 +1378,8 @@ static int exec_with(struct setup *setup, const struct options *options)
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
 		return code == CODE_USAGE ? code : CODE_EXEC_NO_CELL;
-	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
-		: relay_open(session_loop(session), &relay, &err))
+	if (tty ? relay_open_terminal(session_loop(session), clipboard, &relay, &err)
+		: relay_open(session_loop(session), clipboard, &relay, &err))
 		code = follow(session, options, &words, &time, setup->interrupt, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
