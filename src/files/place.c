@@ -664,7 +664,7 @@ struct left_write {
 	struct buf *told;
 };
 
-/* What a look at a name says of the file that it should be. */
+/* The answer of a look at a name: does it hold the file that it should? */
 enum left_look {
 	LOOK_IS,
 	LOOK_IS_NOT,
@@ -1011,8 +1011,29 @@ static enum left_end row_sync(const struct left_write *left, struct left_row *ro
 	return temp_sync_folder(row->folder_fd) ? LEFT_AS_BEFORE : LEFT_FOR_LATER;
 }
 
+/*
+ * Neither the file of ROW nor its old file is where it was: somebody has moved them, or
+ * their disk is away. Tell under which name the old file may come back.
+ */
+static void tell_away(const struct left_write *left, const struct left_row *row)
+{
+	if (left->told == NULL || left->state != WRITE_SET || !row->known ||
+	    row->before.kind != UNDO_FILE)
+		return;
+	(void)buf_adds(left->told, "[A write of ");
+	text_add_name(left->told, str_of(files_shown(left->files, row->path)));
+	(void)buf_addf(left->told,
+		       " was killed, and neither the file nor its old content is there now. "
+		       "Should its folder come back, look beside the file for %s%s%s: that "
+		       "is what it held before.]\n",
+		       row->temp, row->keep[0] != '\0' ? " and " : "", row->keep);
+}
+
 static enum left_end row_clean(const struct left_write *left, struct left_row *row)
 {
+	if (row_look(row, row->name, &undo_absent, false) == LOOK_IS &&
+	    row_find_old(row) && row->old == NULL)
+		tell_away(left, row);
 	return remove_temp(left, row, row->temp) && remove_temp(left, row, row->keep)
 		       ? LEFT_AS_BEFORE
 		       : LEFT_FOR_LATER;
@@ -1077,6 +1098,8 @@ static enum left_end row_visit(const struct left_write *left, struct left_row *r
 	const enum left_look look = open_folder_of(left->files, row->path, &folder);
 	if (look == LOOK_FAILED)
 		return LEFT_FOR_LATER;
+	if (look == LOOK_IS_NOT && what == row_clean)
+		tell_away(left, row);
 	if (look == LOOK_IS_NOT)
 		return row->known && row->before.kind == UNDO_ABSENT ? LEFT_AS_BEFORE
 								     : LEFT_ALONE;

@@ -187,6 +187,7 @@ enum {
 
 static const char *const names[SET] = {"change", "gone", "made/fresh"};
 static const char *const before[SET] = {"old\n", "bye\n", NULL};
+static const char *const nothing[SET] = {NULL, NULL, NULL};
 static const char *const after[SET] = {"new\n", NULL, "fresh\n"};
 
 struct found {
@@ -710,8 +711,11 @@ static struct done hand_of(const struct here *here, const struct tree *was,
 	return done;
 }
 
-/* The mender has worked the log off, in spite of what was DONE in between. */
-static void check_after_hand(struct here *here, const struct done *done, bool stood)
+/*
+ * The mender has worked the log off, in spite of what was DONE in between. Returns whether
+ * it told of an old file that is not there any more.
+ */
+static bool check_after_hand(struct here *here, const struct done *done, bool stood)
 {
 	const struct tree tree = look(here);
 	const bool gone = done->hand == HAND_REMOVES || done->hand == HAND_REPLACES;
@@ -743,13 +747,17 @@ static void check_after_hand(struct here *here, const struct done *done, bool st
 		CHECK(old || strstr(found->text, "theirs\n") != NULL);
 		keeps_old |= old;
 	}
-	CHECK(keeps_old == (here->told.size > 0));
+	/* It tells of the old files that it leaves, and of one that somebody took away. */
+	const bool away = here->told.size > 0 && !keeps_old;
+	CHECK(!keeps_old || here->told.size > 0);
+	CHECK(!away || (done->of_old && holds(&tree, done->row, nothing)));
+	return away;
 }
 
 static void somebody_else_is_faster_than_the_mender(void **state)
 {
 	struct here *here = *state;
-	unsigned runs = 0, told = 0;
+	unsigned runs = 0, told = 0, away = 0;
 
 	for (unsigned round = 0; round < 2 * DISKS; round++) {
 		const enum disk at = (enum disk)(round / 2);
@@ -786,14 +794,14 @@ static void somebody_else_is_faster_than_the_mender(void **state)
 				lay_hand(here, name, done.hand);
 				open_files(here);
 				CHECK(mend(here));
-				check_after_hand(here, &done, stood);
+				away += check_after_hand(here, &done, stood);
 				runs++;
 				told += here->told.size > 0;
 			}
 		}
 	}
 	print_message("%u hands, %u old files told\n", runs, told);
-	assert_true(runs > 1000 && told > 5);
+	assert_true(runs > 1000 && told > 5 && away > 5);
 }
 
 /* A session that may write one half of the set leaves all of it to a later one. */
