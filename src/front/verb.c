@@ -64,7 +64,7 @@ enum { NAME_MAX_BYTES = 256 };
  */
 
 /* The width of the column of names: the longest name in a list and two blanks. */
-enum { HELP_COLUMN = 24 };
+enum { HELP_COLUMN = 26 };
 
 static void print_verb_line(const struct verb *verb, FILE *out)
 {
