@@ -1160,6 +1160,11 @@ static const struct value *entry_in(const struct value *entries,
 	return entry || !other ? entry : value_member(entries, other);
 }
 
+bool config_check_rows(const struct row *rows, const struct value *object, struct err *err)
+{
+	return fits_keys(rows, object, err);
+}
+
 bool config_check_entry(const struct value *entry, const char *where, struct err *err)
 {
 	return fits_keys(keys_agent, entry, err) ||

@@ -106,6 +106,12 @@ bool config_override(struct config *config, const char *agent, const struct valu
 bool config_check_entry(const struct value *entry, const char *where, struct err *err);
 
 /*
+ * Does OBJECT, of another file that a person writes, fit ROWS? If not, ERR says so in the
+ * words of config_check_entry.
+ */
+bool config_check_rows(const struct row *rows, const struct value *object, struct err *err);
+
+/*
  * Read TEXT, one policy (JSON with comments): an agent entry without the keys of a
  * role. SOURCE names it in sentences.
  */
