@@ -501,7 +501,7 @@ void setup_hide_memory(void)
  * The first NULL ends the list, so a file that may be missing is not before one that
  * exists.
  */
-enum { PROTECTED_FILES = 3 };
+enum { PROTECTED_MORE_MAX = 64, PROTECTED_FILES = PROTECTED_MORE_MAX + 3 };
 
 const struct tool *const *setup_tools(const struct setup *setup)
 {
@@ -515,16 +515,25 @@ const struct tool *const *setup_tools(const struct setup *setup)
 static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
 			 struct session_options *options)
 {
-	files[0] = setup->config != NULL ? setup->config : setup->policy_file;
-	files[1] = setup->policy_file;
-	files[2] = NULL;
+	const char *const *more = setup->protected_files;
+	size_t count = 0;
+
+	if (setup->config != NULL)
+		files[count++] = setup->config;
+	if (setup->policy_file != NULL && setup->policy_is_read)
+		files[count++] = setup->policy_file;
+	for (; more != NULL && *more != NULL && count + 1 < PROTECTED_FILES; more++)
+		files[count++] = *more;
+	files[count] = NULL;
 	options->workspace = setup->workspace;
 	options->workspace_name = setup->workspace_name;
 	options->protected_files = files;
 	options->resolver = setup->resolver;
 	options->tools = setup_tools(setup);
-	options->shown =
-		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
+	options->shown = setup->shown;
+	if (options->shown == NULL && setup->plugins.loaded != NULL)
+		options->shown = setup->plugins.loaded->shown;
+	options->home = setup->home;
 	options->undo_folder = setup->undo_folder;
 	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
@@ -827,7 +836,9 @@ static void add_origin(struct setup *setup, const struct config *config,
 	if (layer == LAYER_PERSON)
 		who = "option";
 	else if (layer == LAYER_CONFIG)
-		who = flags->policy_file != NULL ? "--policy" : "configuration";
+		who = flags->policy != NULL        ? "profile"
+		      : flags->policy_file != NULL ? "--policy"
+						   : "configuration";
 	else if (layer == LAYER_USER)
 		who = setup->bounds != NULL ? "the workspace's role" : "role of yours";
 	else if (layer == LAYER_ROLE)
@@ -1140,9 +1151,11 @@ static bool take_policy_file(struct setup *setup, struct config *config,
 
 	if (flags->policy_file == NULL)
 		return true;
-	if (!config_file_load_policy(flags->policy_file, &entry, err))
+	if (flags->policy == NULL &&
+	    !config_file_load_policy(flags->policy_file, &entry, err))
 		return false;
-	config_set_agent(config, setup->agent, entry);
+	config_set_agent(config, setup->agent,
+			 flags->policy != NULL ? flags->policy : entry);
 	return true;
 }
 
@@ -1182,8 +1195,17 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->config_given = options_text(options, "config") != NULL;
 	setup->policy_file = memory_copy(flags->policy_file);
 	setup->said = flags->entry;
+	setup->policy_is_read = flags->policy == NULL;
+	setup->home = flags->home;
+	setup->shown = flags->shown;
+	setup->protected_files = flags->protected_files;
 	setup->undo_folder = undo_place();
 	take_level(setup, options);
+	/* A home of the cell's own is at its place only in a view. */
+	if (flags->home != NULL) {
+		setup->minimum_level = SANDBOX_SEALED;
+		setup->level_is_asked = true;
+	}
 	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||
 	    !setup_config_load(options_text(options, "config"), &config, err) ||
 	    !take_policy_file(setup, config, flags, err) ||

@@ -23,11 +23,19 @@
 
 struct interrupt;
 struct orchestra;
+struct shape_home;
+struct shape_shown;
 
 /* Settings of the command line besides -C, --config and --agent. */
 struct setup_flags {
-	const char *workspace;     /* this folder instead of -C's; or NULL */
-	const char *policy_file;   /* one policy instead of an agent's; or NULL */
+	const char *workspace;   /* this folder instead of -C's; or NULL */
+	const char *policy_file; /* one policy instead of an agent's; or NULL */
+	/* this policy, which policy_file only names in sentences; NULL: read the file */
+	const struct value *policy;
+	const struct shape_home *home;   /* of the cell (session.h); or NULL */
+	const struct shape_shown *shown; /* instead of what plugins show; or NULL */
+	/* more files that no command may change or create; NULL-ended, or NULL */
+	const char *const *protected_files;
 	const char *agent;         /* this one, whatever --agent says; or NULL */
 	const struct value *entry; /* keys of a policy; `read` and `env` are additions */
 	/* load these plugins; NULL: those of the configuration */
@@ -70,7 +78,12 @@ struct setup {
 	struct value *entries;
 	const struct tool **own_tools; /* the first ones of `tools` */
 	char *policy_file;             /* of --policy, or NULL */
-	const struct value *said;      /* the entry of the flags, which own it */
+	bool policy_is_read;           /* policy_file is the name of a file */
+	/* of the flags, which own them */
+	const struct shape_home *home;
+	const struct shape_shown *shown;
+	const char *const *protected_files;
+	const struct value *said; /* the entry of the flags, which own it */
 	struct front_plugins plugins;
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; the setup keeps them */

@@ -13,6 +13,7 @@
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/verbs/mcp_install.h"
+#include "front/wrap.h"
 #include "model/catalogue.h"
 #include "policy/config.h"
 #include "policy/policy.h"
@@ -1191,6 +1192,9 @@ static void offer_names(struct completing *completing, enum option_names names)
 		break;
 	case NAMES_CLIENTS:
 		offer_words(completing, MCP_INSTALL_CLIENTS);
+		break;
+	case NAMES_PROFILES:
+		offer_words(completing, WRAP_SHIPPED);
 		break;
 	case NAMES_QUESTIONS:
 		offer_words(completing, POLICY_ASKABLE);

@@ -46,6 +46,7 @@ enum option_names {
 	NAMES_SCHEDULES,
 	NAMES_VERBS,
 	NAMES_CLIENTS,   /* of mcp --install */
+	NAMES_PROFILES,  /* of wrap: those that are built in */
 	NAMES_QUESTIONS, /* of --ask */
 	NAMES_LEVELS,
 	NAMES_SHELLS,
@@ -103,7 +104,7 @@ struct option_row {
 	}
 
 /* Most rows of one verb. */
-enum { OPTIONS_MAX = 24 };
+enum { OPTIONS_MAX = 32 };
 
 struct option_value {
 	bool given;

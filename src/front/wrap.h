@@ -47,6 +47,9 @@ struct wrap_file {
 	char *text;
 };
 
+/* The profiles that are built in, for completion. */
+#define WRAP_SHIPPED "aider any claude codex crush gemini goose opencode pi qwen"
+
 struct wrap_profile {
 	char *name;
 	struct value *root; /* all of it, merged and checked; owns the texts below */

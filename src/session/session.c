@@ -211,6 +211,7 @@ static bool shape_make(const struct session_options *options,
 		.context = record,
 		.resolver = options->resolver,
 		.shown = options->shown,
+		.home = options->home,
 		.strength = strength_choose(minimum),
 		.minimum_level = minimum,
 	};

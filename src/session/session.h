@@ -54,6 +54,7 @@ struct keeper;
 struct running; /* one call under way */
 struct publish;
 struct session;
+struct shape_home;
 struct shape_shown;
 struct undo_aim;
 
@@ -109,6 +110,8 @@ struct session_options {
 	 * {0} (shape.h). NULL: none.
 	 */
 	const struct shape_shown *shown;
+	/* A home of the cell's own (shape.h). NULL: the project's private one. */
+	const struct shape_home *home;
 	/*
 	 * The receiver behind the sink answers EVENT_QUESTION with running_answer. False:
 	 * each question is declined, and no event reports it.

@@ -264,7 +264,9 @@ static void cache_show(struct caching *caching, const struct cache *cache, const
 	struct view_entry *entry;
 
 	(void)snprintf(source, sizeof(source), "%s/%s", home, cache->below_home);
-	(void)snprintf(place, sizeof(place), SHAPE_HOME "/%s", cache->below_home);
+	if (snprintf(place, sizeof(place), "%s/%s", spec->home, cache->below_home) >=
+	    (int)sizeof(place))
+		return;
 	auto_close int fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || faccessat(AT_FDCWD, source, R_OK | X_OK, AT_EACCESS) < 0 ||
 	    is_blocked(spec, source) || !leads_to(path_of_spec(spec), cache->programs) ||
@@ -333,10 +335,10 @@ static void points_remove(const struct cell_spec *spec)
 		const struct view_entry *entry = &spec->view.entries[i];
 		char *slash;
 
-		if (entry->kind != VIEW_OVERLAY || !path_within(entry->path, SHAPE_HOME) ||
-		    strcmp(entry->path, SHAPE_HOME) == 0)
+		if (entry->kind != VIEW_OVERLAY || !path_within(entry->path, spec->home) ||
+		    strcmp(entry->path, spec->home) == 0)
 			continue;
-		auto_free char *path = memory_copy(path_relative(entry->path, SHAPE_HOME));
+		auto_free char *path = memory_copy(path_relative(entry->path, spec->home));
 		while (point_remove(spec->home_lock, path)) {
 			slash = strrchr(path, '/');
 			if (slash == NULL)
@@ -608,7 +610,8 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 {
 	struct stat st;
 
-	if (!state_path(options, "homes", spec->workspace, path))
+	if (options->home != NULL ? !buf_adds(path, options->home->folder)
+				  : !state_path(options, "homes", spec->workspace, path))
 		return -1;
 	auto_close int fd = home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -650,7 +653,7 @@ static void home_grant(struct policy *policy, struct cell_spec *spec, struct buf
 
 static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
 {
-	if (!shape_show_tree(spec, SHAPE_HOME, take_fd, true, true, NULL)) {
+	if (!shape_show_tree(spec, spec->home, take_fd, true, true, NULL)) {
 		spec->view.count--;
 		return false;
 	}
@@ -680,14 +683,13 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 		buf_fini(&path);
 		return;
 	}
-	spec->home = SHAPE_HOME;
-	shape_grant(policy, spec, SHAPE_HOME, true);
+	shape_grant(policy, spec, spec->home, true);
 	if (fd >= 0 && home_show(spec, path.data, &fd)) {
 		spec->home_source = arena_copy(&spec->arena, buf_str(&path));
 	} else {
 		/* The user has no state folder, so make a home for this session only. */
 		struct view_entry *entry =
-			spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
+			spec_add_entry(spec, VIEW_MEMORY, spec->home, NULL);
 		entry->mode = 0700;
 		entry->size = HOME_MEMORY;
 		entry->why = "a home for this session";

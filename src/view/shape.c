@@ -1143,7 +1143,7 @@ static bool covers(const struct cell_spec *spec, const char *path)
 	return denial_system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED) != NULL ||
 	       denial_system_folder_around(path, FOLDER_KERNEL) != NULL ||
 	       path_within(SHAPE_PROGRAMS, path) || path_within(spec->workspace, path) ||
-	       path_within(SHAPE_HOME, path);
+	       path_within(spec->home, path);
 }
 
 static bool show(struct policy *policy, struct cell_spec *spec,
@@ -1460,6 +1460,9 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		return false;
 	if (!spec_is_sealed(spec) && !shape_without_view(options, policy, spec, err))
 		return false;
+	spec->home = options->home == NULL
+			     ? SHAPE_HOME
+			     : arena_copy(&spec->arena, str_of(options->home->path));
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);
 	if (!shape_add_network(options, policy, spec, err) ||

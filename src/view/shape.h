@@ -44,6 +44,12 @@ struct shape_shown {
 	const char *why; /* the reason, for explanations of the view */
 };
 
+/* A home of the cell's own, in place of the project's private one. For L3 only. */
+struct shape_home {
+	const char *path;   /* in the view: absolute and normal */
+	const char *folder; /* on the host; it exists, and only cells write in it */
+};
+
 struct shape_options {
 	const char *workspace; /* as the user named it */
 	/* the same, if `workspace` is already resolved; or NULL */
@@ -63,6 +69,7 @@ struct shape_options {
 	const struct undo_plan *undoes;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	const struct shape_shown *shown; /* shown besides the policy's entries; or NULL */
+	const struct shape_home *home;   /* NULL: the project's private home */
 	/*
 	 * Keeps GUARD, of the cell for WORKSPACE, in FOLDER as long as the cell lives.
 	 * GUARD may be replaced by the guard of an earlier front's cell. NULL: the guard

@@ -76,13 +76,13 @@ static void mask_host_keys(struct cell_spec *spec)
 static void add_accounts(struct cell_spec *spec)
 {
 	unsigned uid = spec->identity.uid, gid = spec->identity.gid;
-	char passwd[512], group[256];
+	char passwd[PATH_MAX + 512], group[256];
 
 	(void)snprintf(passwd, sizeof(passwd),
-		       "%sglovebox:x:%u:%u:Glovebox:" SHAPE_HOME ":/bin/bash\n"
+		       "%sglovebox:x:%u:%u:Glovebox:%s:/bin/bash\n"
 		       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 		       uid != 0 ? "root:x:0:0:root:/root:/usr/sbin/nologin\n" : "", uid,
-		       gid);
+		       gid, spec->home);
 	(void)snprintf(group, sizeof(group), "%sglovebox:x:%u:\nnogroup:x:65534:\n",
 		       gid != 0 ? "root:x:0:\n" : "", gid);
 	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/passwd", passwd);

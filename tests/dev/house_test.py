@@ -64,7 +64,7 @@ def look(*arguments):
 def each_figure_is_what_one_counts_by_hand():
     said = look()
     for row in ("lines in src/ 42 at most 128,000",
-                "files in src/ 6 at most 322",
+                "files in src/ 6 at most 324",
                 "files in the largest folder (src/base) 5 at most 25",
                 "lines of the largest file (src/base/buf.h) 14 at most 2,000",
                 "lines of a function: median 3.0 at most 12",

@@ -6,6 +6,8 @@
  * file, because a process that holds it could change a file of the host.
  */
 
+#include "front/verbs/exec.h"
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -766,6 +768,12 @@ static void hint_messages(const struct tool_result *result, const struct session
 	tool_result_fini(&said);
 }
 
+/* The time limit of the program (0: none), and where it comes from. */
+struct exec_time {
+	double seconds;
+	const char *why;
+};
+
 /*
  * Prints which files, limits and variables a cell made of these options would have, and
  * which key, flag or default each of them comes from. No cell is made and nothing runs.
@@ -992,11 +1000,11 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 /*
  * Print the explanation on OUT, as a table or as one JSON object. SETUP was made with
  * flags.explain; FLAGS are its flags. Returns an exit code; complaints have been printed.
- * Values of variables are not shown. TIMEOUT_S is the timeout (0: none), and WHO names
- * where it comes from.
+ * Values of variables are not shown. MORE: members for the JSON object, or NULL.
  */
 static int explain_print(struct setup *setup, const struct setup_flags *flags,
-			 double timeout_s, const char *who, bool as_json, FILE *out)
+			 const struct exec_time *time, bool as_json,
+			 const struct value *more, FILE *out)
 {
 	struct cell_spec spec;
 	struct err err = {0};
@@ -1005,8 +1013,10 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 	spec_init(&spec);
 	if (setup_shape(setup, &spec, &err)) {
 		auto_value struct value *report =
-			report_value(setup, flags, &spec, timeout_s, who);
+			report_value(setup, flags, &spec, time->seconds, time->why);
 
+		for (void *at = value_first(more); at != NULL; at = value_next(more, at))
+			value_set(report, value_key(at), value_copy(value_at(at)));
 		if (as_json)
 			code = verb_print_json(report, VALUE_PRETTY, out);
 		else
@@ -1020,34 +1030,10 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 }
 
 static const struct option_row exec_options[] = {
-	{"timeout", 't', OPTION_SECONDS, "S",
-	 "end the program after S seconds, 0: never (default: the policy's wall_s, if it says one)"},
-	{"write", 'w', OPTION_TEXTS, "DIR",
-	 "DIR may be written, instead of what the policy says (may be repeated)"},
-	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only (may be repeated)"},
-	{"env", 'e', OPTION_TEXTS, "NAME[=V]",
-	 "pass the variable NAME on, or set it to V (may be repeated)"},
-	{"memory", 'm', OPTION_TEXT, "SIZE",
-	 "memory of all its processes together: 512M, 2G"},
-	{"pids", 'p', OPTION_COUNT, "N",
-	 "processes and threads at once (where no control group can be made: and up to 300 more)"},
+	EXEC_OPTION_ROWS,
 	{"policy", 'P', OPTION_TEXT, "FILE",
 	 "the policy (JSON) that holds instead of an agent's"},
-	{"tty", 0, OPTION_FLAG, NULL, "give it a terminal: vim, less, a shell to work in"},
-	{"clipboard", 0, OPTION_FLAG, NULL,
-	 "let it set the clipboard of your terminal (OSC 52); reading it stays closed"},
-	{"explain", 0, OPTION_FLAG, NULL,
-	 "print what the cell would show, and why; run nothing"},
-	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"},
-	OPTION_ROW_WORKSPACE,
-	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
-	OPTION_ROW_ALLOW_HOST,
-	{"host-loopback", 0, OPTION_TEXTS, "PORT",
-	 "let it reach PORT of this machine, at the same port in the cell (may be repeated)"},
-	{"publish", 0, OPTION_TEXTS, "PORT",
-	 "let this machine reach PORT of the cell; HOST:PORT: at port HOST, 0: any free one; "
-	 "own:PORT: at an address of the project (may be repeated)"},
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
@@ -1118,7 +1104,7 @@ static void tell_unset(const struct options *options)
  * Check ENTRY, which is made of the values of options. A complaint about a value begins
  * with its option.
  */
-static bool check_flags(const struct value *entry, struct err *err)
+static bool check_flags(const char *verb, const struct value *entry, struct err *err)
 {
 	static const char limit[] = "/limits/", variable[] = "/env/";
 	struct err why = {0};
@@ -1134,14 +1120,14 @@ static bool check_flags(const struct value *entry, struct err *err)
 	 * name is complete.
 	 */
 	if (str_starts(text, STR(variable)))
-		return err_set(err, EINVAL, "exec: --env: %s",
+		return err_set(err, EINVAL, "%s: --env: %s", verb,
 			       strstr(why.text, ": ") != NULL ? strstr(why.text, ": ") + 2
 							      : why.text);
-	return err_set(err, EINVAL, "exec: --%.*s", (int)text.size, text.data);
+	return err_set(err, EINVAL, "%s: --%.*s", verb, (int)text.size, text.data);
 }
 
-/* Turn the options about the policy into keys of a policy, which are checked as such. */
-static bool add_flags(const struct options *options, struct value *entry, struct err *err)
+bool exec_read_flags(const char *verb, const struct options *options, struct value *entry,
+		     struct err *err)
 {
 	struct value *limits = value_new_object();
 
@@ -1152,7 +1138,7 @@ static bool add_flags(const struct options *options, struct value *entry, struct
 		value_set_integer(limits, "pids",
 				  (int64_t)options_count(options, "pids", 0));
 	add_variables(options, entry);
-	return check_flags(entry, err) && add_folders(options, "write", entry, err) &&
+	return check_flags(verb, entry, err) && add_folders(options, "write", entry, err) &&
 	       add_folders(options, "read", entry, err);
 }
 
@@ -1250,12 +1236,6 @@ static void print_denials(const struct session *session, const struct tool_resul
 	buf_fini(&line);
 	buf_fini(&words);
 }
-
-/* The time limit of the program (0: none), and where it comes from. */
-struct exec_time {
-	double seconds;
-	const char *why;
-};
 
 static struct exec_time time_of(const struct options *options, double wall_s)
 {
@@ -1407,8 +1387,8 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 	return true;
 }
 
-static int run_or_explain(struct setup *setup, const struct options *options,
-			  const struct setup_flags *flags, FILE *out)
+int exec_in_cell(struct setup *setup, const struct options *options,
+		 const struct setup_flags *flags, const struct value *more, FILE *out)
 {
 	const struct policy_words words = {flags->policy_file, flags->entry};
 	struct exec_time time;
@@ -1422,8 +1402,8 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);
 	if (flags->explain)
-		return explain_print(setup, flags, time.seconds, time.why,
-				     options_given(options, "json"), out);
+		return explain_print(setup, flags, &time, options_given(options, "json"),
+				     more, out);
 	return exec_with(setup, options);
 }
 
@@ -1449,10 +1429,10 @@ static int exec_run(const struct options *options, FILE *out)
 	if (options_given(options, "agent") && flags.policy_file != NULL)
 		return verb_complain(CODE_USAGE, "exec: --agent and --policy each say what "
 						 "may be done: give one");
-	if (!add_flags(options, entry, &err))
+	if (!exec_read_flags("exec", options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	tell_unset(options);
-	code = run_or_explain(&setup, options, &flags, out);
+	code = exec_in_cell(&setup, options, &flags, NULL, out);
 	setup_fini(&setup);
 	return code;
 }

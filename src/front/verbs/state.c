@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ static const struct {
 	{"caches", "additions of cells to caches", true},
 	{"plugins", "copies of plugins, and the record of those let in", false},
 	{"agents", "the record of roles of workspaces that were let in", false},
+	{"wrap", "what profiles needed when they were accepted", false},
 	{"facts.db", "facts that agents share", false},
 	{"schedules.db", "schedules", false},
 	{"history", "lines that were typed", false},
@@ -494,7 +496,13 @@ static bool prune_one(const struct pruning *pruning, const struct project *proje
 		}
 		buf_clear(&path);
 		(void)buf_addf(&path, "%s/%s", folder, project->name);
-		fd_folder_remove(path.data);
+		/* A cell locks its home and its caches as long as it lives. */
+		auto_close int held =
+			open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (held >= 0 && flock(held, LOCK_EX | LOCK_NB) < 0)
+			done = false;
+		else
+			fd_folder_remove(path.data);
 	}
 	buf_fini(&path);
 	return done;

@@ -1,0 +1,58 @@
+/*
+ * exec: the parts of `glovebox exec` that `glovebox wrap` shares, so that a wrapped agent
+ * takes the same way as every other program.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/value.h"
+#include "front/setup.h"
+#include "front/verb.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* clang-format off */
+#define EXEC_OPTION_ROWS \
+	{"timeout", 't', OPTION_SECONDS, "S", \
+	 "end the program after S seconds, 0: never (default: the policy's wall_s, if it says one)"}, \
+	{"write", 'w', OPTION_TEXTS, "DIR", \
+	 "DIR may be written, instead of what the policy says (may be repeated)"}, \
+	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only (may be repeated)"}, \
+	{"env", 'e', OPTION_TEXTS, "NAME[=V]", \
+	 "pass the variable NAME on, or set it to V (may be repeated)"}, \
+	{"memory", 'm', OPTION_TEXT, "SIZE", \
+	 "memory of all its processes together: 512M, 2G"}, \
+	{"pids", 'p', OPTION_COUNT, "N", \
+	 "processes and threads at once (where no control group can be made: and up to 300 more)"}, \
+	{"tty", 0, OPTION_FLAG, NULL, "give it a terminal: vim, less, a shell to work in"}, \
+	{"clipboard", 0, OPTION_FLAG, NULL, \
+	 "let it set the clipboard of your terminal (OSC 52); reading it stays closed"}, \
+	{"explain", 0, OPTION_FLAG, NULL, \
+	 "print what the cell would show, and why; run nothing"}, \
+	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"}, \
+	OPTION_ROW_WORKSPACE, \
+	OPTION_ROW_CONFIG, \
+	OPTION_ROW_ALLOW_HOST, \
+	{"host-loopback", 0, OPTION_TEXTS, "PORT", \
+	 "let it reach PORT of this machine, at the same port in the cell (may be repeated)"}, \
+	{"publish", 0, OPTION_TEXTS, "PORT", \
+	 "let this machine reach PORT of the cell; HOST:PORT: at port HOST, 0: any free one; " \
+	 "own:PORT: at an address of the project (may be repeated)"}
+/* clang-format on */
+
+/*
+ * Turn those of OPTIONS that say something about the policy into keys of ENTRY (a policy).
+ * VERB begins complaints in ERR.
+ */
+bool exec_read_flags(const char *verb, const struct options *options, struct value *entry,
+		     struct err *err);
+
+/*
+ * Make SETUP of OPTIONS and FLAGS, and run the words of OPTIONS as a program in its cell;
+ * with flags.explain only print the cell on OUT. MORE: members for the JSON form of that,
+ * or NULL. Returns the exit code of `exec`; complaints have been printed. The caller
+ * calls setup_fini.
+ */
+int exec_in_cell(struct setup *setup, const struct options *options,
+		 const struct setup_flags *flags, const struct value *more, FILE *out);
