@@ -109,19 +109,6 @@ def descriptors_of(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def nameless(pid):
-    """Files for undo that it holds and that have no name."""
-    found = []
-    for number in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{number}")
-        except FileNotFoundError:
-            continue
-        if "/glovebox/undo/" in target and target.endswith(" (deleted)"):
-            found.append(target)
-    return found
-
-
 def sockets_at(port, state):
     """The rows of the server's sockets at PORT in this STATE of the kernel's."""
     with open("/proc/net/tcp", encoding="ascii") as file:
@@ -278,28 +265,6 @@ class Cases:
     def count(self):
         with open(os.path.join(self.workspace, "count.txt"), encoding="ascii") as file:
             return int(file.read())
-
-    def files_of_the_next_steps_lie_ready_when_it_rests(self):
-        try:
-            os.close(os.open(os.path.dirname(self.workspace), os.O_TMPFILE | os.O_RDWR))
-        except OSError:
-            return  # a file system without nameless files: nothing lies ready on such
-        server = self.stdio()
-        initialize(server)
-        server.send(call(1, "read_file", path="a.txt"))
-        server.wait_answer(1)
-        expect(not nameless(server.process.pid), "made before anything was written")
-        for number in range(2, 4):
-            server.send(call(number, "write_file", path=f"{number}.txt", content="x"))
-            server.wait_answer(number)
-            until = time.monotonic() + WAIT_SECONDS
-            while len(nameless(server.process.pid)) != 4 and time.monotonic() < until:
-                time.sleep(0.01)
-            found = nameless(server.process.pid)
-            expect(len(found) == 4, f"ready for two steps, each a log and what is said of it: "
-                   f"{found}")
-        server.close()
-        self.expect_steps(2)
 
     def steps_of_a_killed_server_can_be_undone(self):
         for answers in range(8):
