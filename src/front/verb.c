@@ -64,8 +64,8 @@ enum { NAME_MAX_BYTES = 256 };
  * return an exit code.
  */
 
-/* The width of the column of names: the longest name in a list and two blanks. */
-enum { HELP_COLUMN = 26 };
+/* The width of the column of names; a longer name has two blanks behind it. */
+enum { HELP_COLUMN = 24 };
 
 static void print_verb_line(const struct verb *verb, FILE *out)
 {
@@ -98,7 +98,8 @@ static void print_option(const struct option_row *row, FILE *out)
 			       row->name, blank, value);
 	else
 		(void)snprintf(name, sizeof(name), "    --%s%s%s", row->name, blank, value);
-	(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN, name, row->help);
+	(void)fprintf(out, "  %-*s%s%s\n", HELP_COLUMN, name,
+		      strlen(name) < HELP_COLUMN ? "" : "  ", row->help);
 }
 
 static bool verb_has_option(const struct option_row *verb_options, const char *name);
