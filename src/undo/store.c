@@ -126,6 +126,19 @@ static bool write_whole(const struct undo_store *store, const char *name, struct
 }
 
 /*
+ * Like write_whole, with a file that gets its name when it is complete, so that a kill leaves
+ * nothing. False: there are no such files here, or NAME exists already.
+ */
+static bool write_nameless(const struct undo_store *store, const char *name, struct str text)
+{
+	auto_close int fd =
+		openat(store->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	return fd >= 0 && fd_write_all(fd, text.data, text.size, NULL) &&
+	       fd_link(fd, store->folder, name);
+}
+
+/*
  * Store the rights. An existing file gets a new time, so that undo_store_tidy keeps it.
  */
 static bool keep_rights(const struct undo_store *store, struct err *err)
@@ -169,7 +182,8 @@ static bool undo_store_write_step(struct undo_store *store, uint32_t number,
 	buf_init(&text, UNDO_META_MAX);
 	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
 		    keep_rights(store, err) &&
-		    write_whole(store, name, buf_str(&text), err);
+		    (write_nameless(store, name, buf_str(&text)) ||
+		     write_whole(store, name, buf_str(&text), err));
 	buf_fini(&text);
 	return fine;
 }
