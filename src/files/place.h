@@ -15,9 +15,10 @@
  * is known by its inode, because a program that had it open may have written it since.
  *
  * A set ends as all old files, as all new ones, or as it was found with its log kept. A
- * look that fails says nothing: only a name that the kernel calls absent is absent. Every
- * row is judged before the first one is moved, each move can be undone, and no temporary
- * file goes before the old files are in place and on disk.
+ * name counts as absent only when the kernel says so; when a look fails in another way, the
+ * set waits for a later session. Every row is judged before the first one is moved, each
+ * move can be undone, and no temporary file goes before the old files are in place and on
+ * disk.
  *
  * Files of one change take their names one after the other, because no file system does
  * it otherwise. The log of every call that writes lies in the user's state folder, which

@@ -110,37 +110,45 @@ static bool is_list_of_texts(const struct value *value)
 	return fine;
 }
 
-static bool check_seed(const struct row *row, const struct value *value,
-		       struct rows_problem *problem)
+static bool is_seed(const struct value *value)
 {
-	(void)row;
+	return value_is_true(value) || is_list_of_texts(value);
+}
+
+static bool is_content(const struct value *value)
+{
+	return value_text(value) != NULL || value_kind(value) == VALUE_OBJECT;
+}
+
+/* Each key of VALUE is a path in the home, and its value FITS; MUST is what is said otherwise. */
+static bool check_paths(const struct value *value, bool (*fits)(const struct value *value),
+			const char *must, struct rows_problem *problem)
+{
 	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
 		const struct rows_place below = {.key = value_key(at)};
 
 		if (!is_path(value_key(at), in_home))
 			return refuse_path(problem, &below, "");
-		if (!value_is_true(value_at(at)) && !is_list_of_texts(value_at(at)))
-			return rows_refuse(problem, &below,
-					   "must be true (the whole file), or a list of keys");
+		if (!fits(value_at(at)))
+			return rows_refuse(problem, &below, "%s", must);
 	}
 	return true;
+}
+
+static bool check_seed(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
+{
+	(void)row;
+	return check_paths(value, is_seed,
+			   "must be true (the whole file), or a list of keys", problem);
 }
 
 static bool check_files(const struct row *row, const struct value *value,
 			struct rows_problem *problem)
 {
 	(void)row;
-	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
-		const struct rows_place below = {.key = value_key(at)};
-
-		if (!is_path(value_key(at), in_home))
-			return refuse_path(problem, &below, "");
-		if (value_text(value_at(at)) == NULL &&
-		    value_kind(value_at(at)) != VALUE_OBJECT)
-			return rows_refuse(problem, &below,
-					   "must be a text, or an object that becomes JSON");
-	}
-	return true;
+	return check_paths(value, is_content,
+			   "must be a text, or an object that becomes JSON", problem);
 }
 
 static bool check_env(const struct row *row, const struct value *value,
