@@ -11,6 +11,7 @@ import mcp
 
 SIZES = (10_000, 100_000, 1_000_000)
 IN_FOLDER = 10
+WIDE = 100  # folders in a folder: the guard looks for .git in each folder of the top, whatever is below
 NAMED = 100_000  # where a name is searched, and where memory is measured
 ROUNDS = 40
 TIMES = 1.3
@@ -24,13 +25,15 @@ REST_MS = 100
 
 
 def tree(workspace, count):
-    """COUNT small files, IN_FOLDER in each folder, made once."""
+    """COUNT small files, IN_FOLDER in each folder, WIDE folders in each of these, made once."""
     root = os.path.join(workspace, f"large-{count}")
     if os.path.isdir(root):
         return root
     os.makedirs(root)
     for first in range(0, count, IN_FOLDER):
-        folder = os.path.join(root, f"part{first // IN_FOLDER // 100}", f"d{first // IN_FOLDER}")
+        number = first // IN_FOLDER
+        folder = os.path.join(root, f"group{number // WIDE ** 2}", f"part{number // WIDE}",
+                              f"d{number}")
         os.makedirs(folder)
         for number in range(first, min(first + IN_FOLDER, count)):
             with open(os.path.join(folder, f"f{number}.c"), "w", encoding="ascii") as file:
