@@ -14,6 +14,7 @@
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  what an installation with the same PREFIX and DESTDIR has made, and nothing else
+#   make packages   for Debian, npm, pip, a tarball and an OCI image: build/packages, docs/packages.md
 #   make clean
 
 BUILD = build
@@ -26,7 +27,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check check-all bench races gate coverage fuzz install uninstall clean
+.PHONY: all demo quick check check-all bench races gate coverage fuzz packages install uninstall clean
 
 all:
 	@dev/bootstrap build
@@ -72,6 +73,9 @@ coverage:
 fuzz:
 	@dev/bootstrap build test lint
 	@dev/fuzz $(SECONDS)
+
+packages: all
+	@dev/package --build $(BUILD)
 
 install: all
 	@DESTDIR='$(DESTDIR)' dev/install $(BUILD)

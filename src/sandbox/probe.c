@@ -180,8 +180,8 @@ static const struct probe_switch probe_switches[] = {
 	{"/proc/sys/kernel/unprivileged_userns_clone", "0", true,
 	 "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
 	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1 2", false,
-	 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor "
-	 "profile for glovebox with the rule \"userns,\""},
+	 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or the AppArmor "
+	 "profile that the Debian package brings (docs/packages.md)"},
 	{0},
 };
 
