@@ -12,6 +12,7 @@
 
 #include "base/value.h"
 #include "front/patches.h"
+#include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
@@ -72,6 +73,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 
+	if (!setup_take_ceiling())
+		return CODE_USAGE;
 	if (!patches_program(argc, argv, &code) && !talk_delegate_role(argc, argv, &code))
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);

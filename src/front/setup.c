@@ -22,6 +22,7 @@
 #include "model/catalogue.h"
 #include "model/http.h"
 #include "model/local.h"
+#include "policy/ceiling.h"
 #include "policy/config.h"
 #include "policy/network.h"
 #include "policy/policy.h"
@@ -600,10 +601,20 @@ static void say_published(const struct publish *publish)
 	}
 }
 
+/* Print each line of TOLD, of what the ceiling has taken from the policy. */
+static void say_taken(struct str told)
+{
+	struct str line;
+
+	while (str_next_line(&told, &line))
+		(void)fprintf(stderr, "glovebox: %.*s\n", (int)line.size, line.data);
+}
+
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
 	const char *files[PROTECTED_FILES];
+	struct buf told;
 	bool opened;
 
 	plugin_cell_end(&setup->plugins.cell);
@@ -618,8 +629,13 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	}
 	options->take_policy = setup->policy;
 	setup->policy = NULL;
+	buf_init(&told, CONFIG_TEXT_MAX);
+	options->told = &told;
 	opened = session_open(options, session, err);
 	options->protected_files = NULL;
+	options->told = NULL;
+	say_taken(buf_str(&told));
+	buf_fini(&told);
 	if (!opened)
 		return false;
 	/*
@@ -649,9 +665,10 @@ int setup_session(struct setup *setup, struct session_options *options,
 	if (setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
 	const struct policy_words words = {setup->policy_file, setup->said};
-	return policy_words_complain(err.code == ECHILD       ? CODE_NO_CELL
-				     : err.code == EADDRINUSE ? CODE_USAGE
-							      : CODE_FAILED,
+	return policy_words_complain(err.code == ECHILD            ? CODE_NO_CELL
+				     : err.code == EADDRINUSE      ? CODE_USAGE
+				     : err.code == CEILING_REFUSED ? CODE_DENIED
+								   : CODE_FAILED,
 				     &words, err.text);
 }
 
@@ -697,6 +714,86 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 {
 	options->minimum_level = SESSION_ANY_LEVEL;
 	return open_session(setup, options, session, err);
+}
+
+/*
+ * Reads the ceiling of this machine. It binds only when nobody but root could have
+ * written it, so anything else about it is an error.
+ */
+
+/* Does the kernel show every unknown owner by the number UID? */
+static bool is_nobodys(uid_t uid)
+{
+	unsigned long first, outside, count;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	bool mapped = map == NULL;
+
+	while (!mapped && fscanf(map, "%lu %lu %lu", &first, &outside, &count) == 3)
+		mapped = uid >= first && uid - first < count;
+	if (map != NULL)
+		(void)fclose(map);
+	return !mapped;
+}
+
+/*
+ * In a user namespace without root, as in a cell, root's files belong to nobody whom the
+ * namespace knows.
+ */
+static bool is_roots(int fd, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	if (st.st_uid != 0 && !is_nobodys(st.st_uid))
+		return err_set(err, EPERM,
+			       "%s: belongs to user %u; what binds all users must be root's: "
+			       "chown root %s",
+			       path, (unsigned)st.st_uid, path);
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return err_set(err, EPERM, "%s: others may write to it: chmod go-w %s",
+			       path, path);
+	return true;
+}
+
+static bool real_path(const char *path, char *real)
+{
+	return realpath(path, real) != NULL;
+}
+
+static bool ceiling_load(struct ceiling **ceiling, struct err *err)
+{
+	auto_close int fd =
+		open(CEILING_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	auto_close int folder = -1;
+	auto_free char *above = memory_copy(CEILING_FILE);
+	struct buf text;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return true;
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", CEILING_FILE, strerror(errno));
+	*strrchr(above, '/') = '\0';
+	folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	buf_init(&text, CONFIG_TEXT_MAX);
+	const bool fine = is_roots(folder, above, err) && is_roots(fd, CEILING_FILE, err) &&
+			  fd_read_all(fd, &text, CEILING_FILE, err) &&
+			  ceiling_parse(buf_str(&text), real_path, ceiling, err);
+	buf_fini(&text);
+	return fine;
+}
+
+bool setup_take_ceiling(void)
+{
+	struct ceiling *ceiling = NULL;
+	struct err err = {0};
+
+	if (!ceiling_load(&ceiling, &err)) {
+		(void)verb_complain(CODE_USAGE, "%s", err.text);
+		return false;
+	}
+	session_bound(ceiling);
+	return true;
 }
 
 /* Finds the configuration, checks its owner and mode, and reads it. */
@@ -1226,6 +1323,48 @@ static void note_host(struct setup *setup, const char *host)
 	}
 }
 
+/* May OPTION say SAID on this machine? KEY of the ceiling forbids it; NULL: nothing does. */
+static bool check_said(const char *option, const char *said, const char *key, struct err *err)
+{
+	char what[NETWORK_REMEDY_MAX];
+
+	if (key == NULL)
+		return true;
+	(void)snprintf(what, sizeof(what), "%s %s", option, said);
+	return ceiling_refuse(what, key, err);
+}
+
+/* An ENTRY that cannot be read is refused elsewhere. */
+static bool check_host(const char *option, const char *said,
+		       const struct network_entry *entry, struct err *err)
+{
+	return check_said(option, said,
+			  entry->port != 0 ? ceiling_of_host(session_ceiling(), entry) : NULL,
+			  err);
+}
+
+/* Each folder that OPTION names, which may be written when WRITES. */
+static bool check_folders(const struct setup *setup, const struct options *options,
+			  const char *name, bool writes, struct err *err)
+{
+	const char *const *folders = options_texts(options, name);
+	char option[NAME_MAX], real[PATH_MAX];
+	struct buf path;
+	bool fine = true;
+
+	(void)snprintf(option, sizeof(option), "--%s", name);
+	for (; fine && *folders != NULL; folders++) {
+		buf_init(&path, PATH_MAX);
+		if (path_normal(setup->workspace, *folders, &path) &&
+		    realpath(path.data, real) != NULL)
+			fine = check_said(option, *folders,
+					  ceiling_of_path(session_ceiling(), real, writes),
+					  err);
+		buf_fini(&path);
+	}
+	return fine;
+}
+
 /*
  * Add HOST to the agent's hosts, and to those of its servers, because OPTION has the value
  * SAID.
@@ -1233,7 +1372,7 @@ static void note_host(struct setup *setup, const char *host)
 static bool add_host(struct setup *setup, const char *option, const char *said,
 		     const char *host, struct err *err)
 {
-	struct network_entry entry;
+	struct network_entry entry = {0};
 	const char *harm = NULL;
 
 	if (network_parse_entry(str_of(host), &entry, NULL))
@@ -1243,7 +1382,8 @@ static bool add_host(struct setup *setup, const char *option, const char *said,
 			       "%s %s: what reaches this port %s; only the configuration opens it: "
 			       "list \"%s\" in agents.%s.network",
 			       option, said, harm, host, setup->policy->name);
-	if (!policy_add_network(setup->policy, host, option, err) ||
+	if (!check_host(option, said, &entry, err) ||
+	    !policy_add_network(setup->policy, host, option, err) ||
 	    (setup->servers.take_policy != NULL &&
 	     !policy_add_network(setup->servers.take_policy, host, option, err)))
 		return false;
@@ -1289,6 +1429,12 @@ static bool add_published(struct setup *setup, const struct options *options, st
 	const char *const *ports = options_texts(options, "publish");
 
 	for (; *ports != NULL; ports++) {
+		struct network_publish entry = {0};
+
+		if (network_parse_publish(str_of(*ports), &entry, NULL) &&
+		    !check_said("--publish", *ports,
+				ceiling_of_port(session_ceiling(), entry.port), err))
+			return false;
 		if (!policy_add_publish(setup->policy, *ports, err))
 			return false;
 	}
@@ -1301,7 +1447,8 @@ static bool add_asks(struct setup *setup, const struct options *options, struct 
 	const char *const *asks = options_texts(options, "ask");
 
 	for (; *asks != NULL; asks++) {
-		if (!policy_add_ask(setup->policy, *asks, "--ask", err))
+		if (!check_said("--ask", *asks, ceiling_of_asking(session_ceiling()), err) ||
+		    !policy_add_ask(setup->policy, *asks, "--ask", err))
 			return false;
 		if (setup->asked == NULL)
 			setup->asked = value_new_array();
@@ -1332,13 +1479,18 @@ int setup_open(struct setup *setup, const struct options *options,
 
 		return policy_words_complain(CODE_FAILED, &words, err.text);
 	}
-	if ((has_option(options, "--allow-host") && !add_hosts(setup, options, &err)) ||
+	if ((has_option(options, "--write") &&
+	     !check_folders(setup, options, "write", true, &err)) ||
+	    (has_option(options, "--read") &&
+	     !check_folders(setup, options, "read", false, &err)) ||
+	    (has_option(options, "--allow-host") && !add_hosts(setup, options, &err)) ||
 	    (has_option(options, "--host-loopback") && !add_loopback(setup, options, &err)) ||
 	    (has_option(options, "--publish") && !add_published(setup, options, &err)) ||
 	    (has_option(options, "--ask") && !add_asks(setup, options, &err)) ||
 	    (has_option(options, "--budget-seconds") &&
 	     !set_limits(options, &setup->policy->limits, &err)))
-		return verb_complain(CODE_USAGE, "%s", err.text);
+		return verb_complain(err.code == CEILING_REFUSED ? CODE_DENIED : CODE_USAGE,
+				     "%s", err.text);
 	if (flags != NULL && flags->serves && !setup_serve(setup, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return CODE_DONE;

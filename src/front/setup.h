@@ -26,6 +26,13 @@ struct orchestra;
 struct shape_home;
 struct shape_shown;
 
+/*
+ * Read the ceiling of this machine (policy/ceiling.h), which binds all sessions that this
+ * process makes. False: it cannot be read or is not root's; the complaint is printed, and
+ * no verb may run.
+ */
+bool setup_take_ceiling(void);
+
 /* Settings of the command line besides -C, --config and --agent. */
 struct setup_flags {
 	const char *workspace;   /* this folder instead of -C's; or NULL */

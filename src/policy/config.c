@@ -271,7 +271,7 @@ static bool are_models(const struct row *row, const struct value *value,
 #define ROLE(member)   .home = KEY_IN_ROLE, .offset = offsetof(struct config_role, member)
 #define CONFIG(member) .home = KEY_IN_CONFIG, .offset = offsetof(struct config, member)
 
-static const struct row limit_keys[] = {
+const struct row config_limit_rows[] = {
 	{"iterations", ROW_COUNT, LIMIT(iterations), .min = 1, .max = ITERATIONS_MAX,
 	 .description = "Answers of the model in one run."},
 	{"tokens", ROW_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
@@ -452,7 +452,8 @@ const struct row keys_agent[] = {
 		 "outside, `0` any free one), in front of it `own:` or an address to listen on "
 		 "(127.0.0.1 unless given)."},
 	{"limits", ROW_OBJECT, POLICY(limits), .initial = "see below",
-	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
+	 .description = "Every number there is; each key is optional.",
+	 .rows = config_limit_rows},
 	{"description", ROW_BYTES, ROLE(description), .max = DESCRIPTION_MAX,
 	 .initial = "nothing", .description = "What the agent is for, in a sentence."},
 	{"model", ROW_BYTES, ROLE(model), .max = MODEL_MAX,
@@ -745,7 +746,7 @@ bool config_keys_describe(struct buf *out)
 	describe_rows("`toolbox`", toolbox_keys, defaults, out);
 	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
 	describe_rows("An entry of `models`", model_keys, defaults, out);
-	describe_rows("`limits`", limit_keys, defaults, out);
+	describe_rows("`limits`", config_limit_rows, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);
 	describe_rows("A rule of `commands`", rule_keys, defaults, out);
 	describe_rows("An entry of `checks`", check_keys, defaults, out);

@@ -105,6 +105,9 @@ bool config_override(struct config *config, const char *agent, const struct valu
  */
 bool config_check_entry(const struct value *entry, const char *where, struct err *err);
 
+/* The keys of `limits`. The offset of each is its place in struct policy_limits. */
+extern const struct row config_limit_rows[];
+
 /*
  * Does OBJECT, of another file that a person writes, fit ROWS? If not, ERR says so in the
  * words of config_check_entry.

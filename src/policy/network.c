@@ -350,8 +350,7 @@ static const struct {
 	{9229, 9229, "runs code outside (Node's debugger)"},
 };
 
-/* The only address of its family whose packets all stay on this machine. */
-static bool is_loopback(const struct network_host *host)
+bool network_is_loopback(const struct network_host *host)
 {
 	static const unsigned char six[NETWORK_ADDRESS] = {[NETWORK_ADDRESS - 1] = 1};
 
@@ -368,7 +367,7 @@ static bool is_loopback(const struct network_host *host)
 
 const char *network_hands_over(const struct network_entry *entry)
 {
-	if (entry->suffix || !is_loopback(&entry->host))
+	if (entry->suffix || !network_is_loopback(&entry->host))
 		return NULL;
 	for (size_t i = 0; i < sizeof(handing_over) / sizeof(handing_over[0]); i++) {
 		if (entry->port >= handing_over[i].first &&

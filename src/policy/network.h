@@ -93,6 +93,9 @@ bool network_same_host(const struct network_host *a, const struct network_host *
 const struct network_entry *network_find(const struct network_entry *entries, size_t count,
 					 const struct network_host *host, uint16_t port);
 
+/* Do all packets to HOST, a name or an address, stay on this machine? */
+bool network_is_loopback(const struct network_host *host);
+
 /* Does ENTRY let through everything that PART lets through? */
 bool network_covers(const struct network_entry *entry, const struct network_entry *part);
 

@@ -15,7 +15,9 @@
 #include "cell/anchor.h"
 #include "cell/outlet.h"
 #include "cell/pending.h"
+#include "policy/ceiling.h"
 #include "policy/command.h"
+#include "policy/network.h"
 #include "policy/policy.h"
 #include "session/session.h"
 #include "view/shape.h"
@@ -521,6 +523,13 @@ static bool is_wanted(const struct running *running, const struct extra *extra, 
 	return false;
 }
 
+static bool is_below_ceiling(const struct shape_extra *root, struct err *why)
+{
+	const char *key = ceiling_of_tree(session_ceiling(), root->path, root->writable);
+
+	return key == NULL || ceiling_refuse(root->path, key, why);
+}
+
 bool extra_want(struct running *running, const struct verdict *verdict, struct err *why)
 {
 	const struct cell_spec *cell = cell_spec(running->session->cell);
@@ -530,6 +539,7 @@ bool extra_want(struct running *running, const struct verdict *verdict, struct e
 	size_t count = 0;
 
 	ok = root_find(verdict->outside->path, verdict->outside->writes, extra, why) &&
+	     is_below_ceiling(&extra->root, why) &&
 	     shape_judge_extra(cell, &extra->root, why);
 	if (ok)
 		wanted = is_wanted(running, extra, &count);
@@ -1391,6 +1401,17 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	buf_fini(&command);
 }
 
+/* Nobody can grant the host TARGET (host:port). */
+static bool is_above_ceiling(const char *target)
+{
+	struct network_entry entry = {0};
+
+	return session_ceiling() != NULL &&
+	       (!network_parse_authority(str_of(target), NETWORK_PORT_TLS, &entry.host,
+					 &entry.port, NULL) ||
+		ceiling_of_host(session_ceiling(), &entry) != NULL);
+}
+
 void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 		       const char *target, const char *because)
 {
@@ -1399,7 +1420,7 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 
 	/* The caller of a job does not listen any more. */
 	if (running == NULL || running->quiet || running->job != NULL ||
-	    running->cancelled || !session->answers_approvals)
+	    running->cancelled || !session->answers_approvals || is_above_ceiling(target))
 		outlet_decide(cell_outlet(session->cell), connection, false);
 	else
 		ask_host(running, connection, target, because);

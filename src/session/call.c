@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
+#include "policy/ceiling.h"
 #include "policy/commands.h"
 #include "session/approval.h"
 #include "session/session.h"
@@ -76,9 +77,10 @@ static double deadline_of(const struct running *running, const struct request *r
 	const struct value *asked = value_member(running->arguments, "timeout_s");
 	double timeout_s = tool->timeout_s;
 
-	/* A job outlives the turn in which it began. */
+	/* A job outlives the turn in which it began, and not what the machine allows. */
 	if (job_is_wanted(running))
-		return value_is_number(asked) ? value_number(asked) : tool->job_max_s;
+		return earlier(value_is_number(asked) ? value_number(asked) : tool->job_max_s,
+			       ceiling_wall_s(session_ceiling()));
 	if (request->timeout_s != 0)
 		timeout_s = request->timeout_s;
 	else if (tool->timeout_max_s > 0 && value_is_number(asked))
@@ -88,6 +90,8 @@ static double deadline_of(const struct running *running, const struct request *r
 				    tool->carrier != NULL ? tool->timeout_s : 0);
 	if (request->most_s > 0 && (timeout_s <= 0 || timeout_s > request->most_s))
 		timeout_s = request->most_s;
+	if ((tool->effects & EFFECT_RUNS) != 0)
+		timeout_s = earlier(timeout_s, ceiling_wall_s(session_ceiling()));
 	return timeout_s;
 }
 

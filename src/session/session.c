@@ -14,6 +14,7 @@
 #include "cell/layer.h"
 #include "files/files.h"
 #include "guard/guard.h"
+#include "policy/ceiling.h"
 #include "policy/commands.h"
 #include "policy/policy.h"
 #include "process/loop.h"
@@ -184,9 +185,25 @@ static bool level_explain_once(int minimum, struct err *err)
 	return explained;
 }
 
+static const struct ceiling *bound;
+
+void session_bound(const struct ceiling *ceiling)
+{
+	bound = ceiling;
+}
+
+const struct ceiling *session_ceiling(void)
+{
+	return bound;
+}
+
 static int level_least(const struct session_options *options)
 {
-	return options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
+	const int wanted =
+		options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
+	const int least = (int)ceiling_level(bound);
+
+	return wanted < least ? least : wanted;
 }
 
 static bool shape_make(const struct session_options *options,
@@ -199,6 +216,8 @@ static bool shape_make(const struct session_options *options,
 		.workspace_name = options->workspace_name,
 		.program = options->program,
 		.publishes = options->publishes,
+		.ceiling = bound,
+		.told = options->told,
 		.one_call = options->direct,
 		.no_checkpoints = options->undo_folder == NULL,
 		.caller_environment = options->caller_environment != NULL

@@ -49,6 +49,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ceiling;
 struct cell_spec;
 struct keeper;
 struct running; /* one call under way */
@@ -129,6 +130,8 @@ struct session_options {
 	bool relays_approvals;
 	/* The ports of the policy's `publish` are published for as long as the session lives. */
 	bool publishes;
+	/* gets a line for each entry of the policy that the ceiling takes; or NULL */
+	struct buf *told;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 	/*
 	 * The caller calls session_rest when it waits for something else. Everything that
@@ -144,6 +147,13 @@ struct session_options {
 	void (*meanwhile)(void *context);
 	void *meanwhile_context;
 };
+
+/*
+ * From now on no session has more than CEILING (policy/ceiling.h) allows, whatever its
+ * policy says and a person grants. Borrowed for good. session_ceiling: it; NULL: no bound.
+ */
+void session_bound(const struct ceiling *ceiling);
+const struct ceiling *session_ceiling(void);
 
 /*
  * Make the cell and wait until its first worker is walled in. With `direct` the first

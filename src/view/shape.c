@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "policy/ceiling.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "tool/denial.h"
@@ -1437,6 +1438,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	if (!shape_choose_level(options, workspace_fd, spec, err))
 		return false;
 	shape_limits(&policy->limits, workspace_fd);
+	if (!ceiling_cut(options->ceiling, spec->workspace, policy, options->told, err))
+		return false;
 	spec->limits = (struct sandbox_limits){
 		.processes = policy->limits.cell_pids,
 		.file_size = policy->limits.file_size,
@@ -1455,6 +1458,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	spec->grace_s = policy->limits.grace_s;
 	spec->agent = arena_copy(&spec->arena, str_of(policy->name));
 	if (!shape_add_entries(policy, spec, workspace_fd, err) ||
+	    !ceiling_check(options->ceiling, policy, err) ||
 	    !shape_add_protected(options, spec, err) ||
 	    !shape_hide_state(options, spec, err))
 		return false;

@@ -21,6 +21,8 @@
 #include "policy/policy.h"
 #include "view/spec.h"
 
+struct ceiling;
+
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -51,6 +53,10 @@ struct shape_home {
 };
 
 struct shape_options {
+	/* the most that the cell may have (policy/ceiling.h); NULL: no bound */
+	const struct ceiling *ceiling;
+	/* gets a line for each entry that the ceiling has taken from the policy; or NULL */
+	struct buf *told;
 	const char *workspace; /* as the user named it */
 	/* the same, if `workspace` is already resolved; or NULL */
 	const char *workspace_name;

@@ -18,6 +18,7 @@
 #include "front/verb.h"
 #include "front/verbs/attack_call.h"
 #include "front/verbs/run.h"
+#include "policy/ceiling.h"
 #include "process/follow.h"
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
@@ -806,6 +807,32 @@ static struct value *report_configuration(const struct options *options)
 	return row;
 }
 
+/* What the administrator allows at most; NULL: there is no ceiling. */
+static struct value *report_ceiling(void)
+{
+	struct value *text;
+	struct buf said;
+
+	if (session_ceiling() == NULL)
+		return NULL;
+	buf_init(&said, CONFIG_TEXT_MAX);
+	ceiling_print(session_ceiling(), &said);
+	text = value_new_str(buf_str(&said));
+	buf_fini(&said);
+	return text;
+}
+
+static void print_ceiling(const struct value *ceiling, FILE *out)
+{
+	struct str rest = value_str(ceiling), line;
+
+	if (ceiling == NULL)
+		return;
+	(void)fprintf(out, "  ok   %-20s  binds every cell of this machine\n", CEILING_FILE);
+	while (str_next_line(&rest, &line))
+		(void)fprintf(out, "       %.*s\n", (int)line.size, line.data);
+}
+
 static void print_row(const struct value *row, FILE *out)
 {
 	const char *remedy = value_text(value_member(row, "remedy"));
@@ -881,6 +908,7 @@ static void print_report(const struct value *report, FILE *out)
 	print_rows("Model", value_member(report, "model"), out);
 	(void)fprintf(out, "\nConfiguration\n");
 	print_row(value_member(report, "configuration"), out);
+	print_ceiling(value_member(report, "ceiling"), out);
 }
 
 static bool all_well(const struct value *rows)
@@ -905,6 +933,7 @@ static int doctor_run(const struct options *options, FILE *out)
 	auto_value struct value *report = value_new_object();
 	struct value *kernel = report_kernel(); /* also before the session */
 	const struct value *level;
+	struct value *ceiling;
 	int64_t minimum;
 	int printed = CODE_DONE;
 
@@ -915,6 +944,9 @@ static int doctor_run(const struct options *options, FILE *out)
 	value_set(report, "programs", report_programs());
 	value_set(report, "model", report_model());
 	value_set(report, "configuration", report_configuration(options));
+	ceiling = report_ceiling();
+	if (ceiling != NULL)
+		value_set(report, "ceiling", ceiling);
 	if (options_given(options, "json"))
 		printed = verb_print_json(report, VALUE_PRETTY, out);
 	else

@@ -24,6 +24,7 @@
 #include "front/terminal/terminal_filter.h"
 #include "front/verb.h"
 #include "guard/guard.h"
+#include "policy/ceiling.h"
 #include "policy/config.h"
 #include "policy/network.h"
 #include "policy/policy.h"
@@ -1239,10 +1240,15 @@ static void print_denials(const struct session *session, const struct tool_resul
 
 static struct exec_time time_of(const struct options *options, double wall_s)
 {
+	const double most = ceiling_wall_s(session_ceiling());
+	struct exec_time time = {wall_s, wall_s > 0 ? "limits.wall_s" : "default"};
+
 	if (options_given(options, "timeout"))
-		return (struct exec_time){options_seconds(options, "timeout", 0),
+		time = (struct exec_time){options_seconds(options, "timeout", 0),
 					  "--timeout"};
-	return (struct exec_time){wall_s, wall_s > 0 ? "limits.wall_s" : "default"};
+	if (most > 0 && (time.seconds <= 0 || time.seconds > most))
+		time = (struct exec_time){most, "limits of " CEILING_FILE};
+	return time;
 }
 
 static int code_of(const struct tool_result *result, const struct exec_time *time,
@@ -1357,7 +1363,7 @@ static int exec_with(struct setup *setup, const struct options *options)
 	setup->undo_folder = NULL;
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
-		return code == CODE_USAGE ? code : CODE_EXEC_NO_CELL;
+		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), clipboard, &relay, &err)
 		: relay_open(session_loop(session), clipboard, &relay, &err))
 		code = follow(session, options, &words, &time, setup->interrupt, relay);

@@ -23,6 +23,7 @@
 #include "front/verb.h"
 #include "front/verbs/exec.h"
 #include "policy/autoexec.h"
+#include "policy/ceiling.h"
 #include "policy/policy.h"
 #include "store/database.h"
 #include "tool/denial.h"
@@ -1106,7 +1107,7 @@ static int open_profile(struct wrapping *wrapping, const char *name)
 static int seal(struct wrapping *wrapping, FILE *out)
 {
 	const struct wrap_profile *profile = &wrapping->profile;
-	const char *program = profile->program;
+	const char *program = profile->program, *key;
 	struct err err = {0};
 	size_t count;
 	int code;
@@ -1132,6 +1133,11 @@ static int seal(struct wrapping *wrapping, FILE *out)
 				     "wrap: %s is not installed here: no \"%s\" in PATH. Install it "
 				     "outside; nothing is installed from in the cell",
 				     wrapping->name, program);
+	key = ceiling_of_profile(session_ceiling(), wrapping->name, wrapping->hash);
+	if (key != NULL) {
+		(void)ceiling_refuse(wrapping->name, key, &err);
+		return verb_complain(CODE_DENIED, "wrap: %s", err.text);
+	}
 	code = ask_for_trust(wrapping);
 	if (code == CODE_DONE)
 		code = check_key(wrapping);
