@@ -13,11 +13,13 @@ try {
     'is none for other systems than Linux: install without that option, or build from source');
   process.exit(127);
 }
-const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
-// A terminal sends its signals to the program as well; those of other programs are passed on.
+// A terminal sends its signals to the program as well; those of other programs are passed on. They are heard
+// before the program starts: it may print its first line before this process runs again.
+let child = null;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']) {
   process.on(signal, () => { if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal); });
 }
+child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
 child.on('error', (error) => {
   console.error(`glovebox: ${error.message}`);
   process.exit(126);
