@@ -807,7 +807,7 @@ static struct value *report_configuration(const struct options *options)
 	return row;
 }
 
-/* What the administrator allows at most; NULL: there is no ceiling. */
+/* The bound of this machine, as text; NULL: there is none. */
 static struct value *report_ceiling(void)
 {
 	struct value *text;
