@@ -49,6 +49,7 @@ enum {
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
 	HOME_DIGITS = 16,
 	SHARE_DEPTH = 64,
+	VARIABLE_MAX = 2 * PATH_MAX,
 };
 
 /* Everything that one run of the verb knows. */
@@ -391,8 +392,11 @@ static void follow_script(struct wrapping *wrapping, const char *file)
 	const char *real = find_program(wrapping, wanted);
 	if (real == NULL)
 		return;
-	/* The PATH of the cell may lack its folder, so the program gets it by its path. */
-	if (by_env && !is_shown(wrapping, real))
+	/*
+	 * The PATH of the cell lacks its folder, also where a package brings it along, so the
+	 * program gets it by its path.
+	 */
+	if (by_env && denial_system_folder_around(real, FOLDER_SYSTEM) == NULL)
 		wrapping->interpreter = real;
 	show_interpreter(wrapping, real);
 }
@@ -897,14 +901,21 @@ static void add_variables(struct wrapping *wrapping)
 
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
 		value_append(list, value_new_text(passed[i]));
-	for (size_t i = 0; i < names->count; i++)
-		value_append(list, value_new_text(expand(wrapping, names->items[i])));
+	buf_init(&entry, VARIABLE_MAX);
+	for (size_t i = 0; i < names->count; i++) {
+		const char *value = strchr(names->items[i], '=') + 1;
+
+		buf_clear(&entry);
+		(void)buf_addf(&entry, "%.*s%s", (int)(value - names->items[i]),
+			       names->items[i], expand(wrapping, value));
+		value_append(list, value_new_text(entry.data));
+	}
 	if (variable != NULL && is_set(variable)) {
-		buf_init(&entry, PATH_MAX + 256);
+		buf_clear(&entry);
 		(void)buf_addf(&entry, "%s=%s", variable, wrapping->places.root);
 		value_append(list, value_new_text(entry.data));
-		buf_fini(&entry);
 	}
+	buf_fini(&entry);
 	value_set(wrapping->policy, "env", list);
 }
 
