@@ -9,6 +9,7 @@
 #                   L3, other people's clients, linters, fuzzing
 #   make bench      measurements beside peers; BENCH=warm for one group
 #   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
+#   make agents     other people's agents from npm, sealed by `glovebox wrap`; AGENTS=DIR: where they are
 #   make gate       what the command gate calls literal beside a real bash, on TEXTS (10 million) random texts
 #   make coverage   which branches of the code for policies and paths the tests take: docs/coverage.md
 #   make fuzz       fuzz each parser for SECONDS (60)
@@ -20,6 +21,7 @@
 BUILD = build
 NINJA_FLAGS =
 BENCH =
+AGENTS = $(BUILD)/agents-sealed
 SECONDS = 60
 TRIES = 100000
 TEXTS = 10000000
@@ -27,7 +29,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check check-all bench races gate coverage fuzz packages install uninstall clean
+.PHONY: all demo quick check check-all bench races agents gate coverage fuzz packages install uninstall clean
 
 all:
 	@dev/bootstrap build
@@ -59,6 +61,11 @@ races: all
 	@dev/configure gcc >/dev/null
 	@ninja -C build/dev glovebox tests/cell/races $(NINJA_FLAGS)
 	@build/dev/tests/cell/races "$$PWD/$(BUILD)/glovebox" $(TRIES)
+
+agents: all
+	@dev/bootstrap build test
+	@dev/npm tests/agents "$(AGENTS)"
+	@tests/agents/run tests/dev $(BUILD)/glovebox "$(AGENTS)"
 
 gate:
 	@dev/bootstrap build test
