@@ -310,6 +310,30 @@ static size_t key_add(const struct policy_words *words, struct str rest, bool is
 	return size;
 }
 
+/*
+ * Append TEXT, the end of a sentence. Where `wrap` runs the program, the options of `exec`
+ * become those of `wrap`, which has no --minimum-level: the offer of a lower level is left
+ * out.
+ */
+static void options_add(const struct policy_words *words, struct str text, struct buf *out)
+{
+	const struct str options = STR(AUTOEXEC_OPTIONS),
+			 offer = STR(SHAPE_OFFERS_LEVEL "Ln");
+	size_t at = words->wrapped != NULL ? str_find(text, options, 0) : (size_t)-1;
+
+	if (at != (size_t)-1) {
+		(void)buf_addstr(out, str_part(text, 0, at));
+		(void)buf_addf(out, "glovebox wrap --write . --write NAME %s",
+			       words->wrapped);
+		text = str_part(text, at + options.size, SIZE_MAX);
+	}
+	at = words->wrapped != NULL ? str_find(text, STR(SHAPE_OFFERS_LEVEL), 0)
+				    : (size_t)-1;
+	(void)buf_addstr(out, str_part(text, 0, at));
+	if (at != (size_t)-1)
+		(void)buf_addstr(out, str_part(text, at + offer.size, SIZE_MAX));
+}
+
 void policy_words_add(const struct policy_words *words, const char *text, struct buf *out)
 {
 	const struct str mark = STR("agents.");
@@ -323,7 +347,7 @@ void policy_words_add(const struct policy_words *words, const char *text, struct
 		rest = str_part(rest, at + mark.size, SIZE_MAX);
 		rest = str_part(rest, key_add(words, rest, is_first, out), SIZE_MAX);
 	}
-	(void)buf_addstr(out, rest);
+	options_add(words, rest, out);
 }
 
 int policy_words_complain(int code, const struct policy_words *words, const char *text)
@@ -664,7 +688,7 @@ int setup_session(struct setup *setup, struct session_options *options,
 
 	if (setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
-	const struct policy_words words = {setup->policy_file, setup->said};
+	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	return policy_words_complain(err.code == ECHILD            ? CODE_NO_CELL
 				     : err.code == EADDRINUSE      ? CODE_USAGE
 				     : err.code == CEILING_REFUSED ? CODE_DENIED
@@ -1295,6 +1319,7 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->policy_is_read = flags->policy == NULL;
 	setup->home = flags->home;
 	setup->shown = flags->shown;
+	setup->wrapped = flags->wrapped;
 	setup->protected_files = flags->protected_files;
 	setup->undo_folder = undo_place();
 	take_level(setup, options);
@@ -1475,7 +1500,8 @@ int setup_open(struct setup *setup, const struct options *options,
 	struct err err = {0};
 
 	if (!setup_init(setup, options, flags, &err)) {
-		const struct policy_words words = {setup->policy_file, setup->said};
+		const struct policy_words words = {setup->policy_file, setup->said,
+						   setup->wrapped};
 
 		return policy_words_complain(CODE_FAILED, &words, err.text);
 	}

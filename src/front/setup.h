@@ -43,6 +43,7 @@ struct setup_flags {
 	const struct shape_shown *shown; /* instead of what plugins show; or NULL */
 	/* more files that no command may change or create; NULL-ended, or NULL */
 	const char *const *protected_files;
+	const char *wrapped;       /* the profile that `wrap` runs; or NULL */
 	const char *agent;         /* this one, whatever --agent says; or NULL */
 	const struct value *entry; /* keys of a policy; `read` and `env` are additions */
 	/* load these plugins; NULL: those of the configuration */
@@ -90,6 +91,7 @@ struct setup {
 	const struct shape_home *home;
 	const struct shape_shown *shown;
 	const char *const *protected_files;
+	const char *wrapped;
 	const struct value *said; /* the entry of the flags, which own it */
 	struct front_plugins plugins;
 	struct front_servers servers;
@@ -242,6 +244,7 @@ bool setup_resume(const struct options *options, const char *name, struct option
 struct policy_words {
 	const char *file;            /* of the policy; NULL: keys stay as they are */
 	const struct value *options; /* values of options, as keys of a policy; or NULL */
+	const char *wrapped;         /* the profile that `wrap` runs; or NULL */
 };
 
 /* Append TEXT, with its keys rewritten by WORDS. */

@@ -47,6 +47,12 @@ struct wrap_file {
 	char *text;
 };
 
+/*
+ * The text whose hash names the home of a profile in a workspace, of a workspace and the
+ * profile's name. No other workspace has such a path: a real path has no "//".
+ */
+#define WRAP_HOME_OF "%s//wrap %s"
+
 /* The profiles that are built in, for completion. */
 #define WRAP_SHIPPED "aider any claude codex crush gemini goose opencode pi qwen"
 

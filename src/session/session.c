@@ -166,8 +166,9 @@ static bool level_explain(int minimum, struct err *err)
 	if (level >= SANDBOX_SEALED || level >= minimum)
 		return false; /* the machine's level is not the reason: ERR stays as it is */
 	return err_set(err, ECHILD,
-		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
-		       "as it is: --minimum-level L%d; what that means: glovebox doctor",
+		       "this machine reaches level L%d only: %s. To mend it: %s" SHAPE_OFFERS_LEVEL
+		       "L%d. "
+		       "What that means: glovebox doctor",
 		       level, reach.because, reach.remedy, level);
 }
 

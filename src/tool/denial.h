@@ -31,9 +31,11 @@ struct denial {
 
 /*
  * The remedy for a protected name of autoexec.h. Protected files of git have no remedy.
+ * A front that has another verb for it says that one (policy_words).
  */
+#define AUTOEXEC_OPTIONS "exec --write . --write NAME"
 #define AUTOEXEC_REMEDY \
-	"a person who lets commands write it names it in `write` (exec --write . --write NAME)"
+	"a person who lets commands write it names it in `write` (" AUTOEXEC_OPTIONS ")"
 
 /* The key of the list in a result's details. */
 #define DENIALS_KEY "denials"

@@ -570,8 +570,8 @@ static bool shape_choose_level(const struct shape_options *options, int workspac
 		return true;
 	return err_set(err, ECHILD,
 		       "this workspace reaches level L%d only: it is root's own, and %s, so the "
-		       "cell would keep user 0. Run glovebox as an ordinary user, give the "
-		       "workspace to one, or allow it with --minimum-level L%d",
+		       "cell would keep user 0. Run glovebox as an ordinary user, or give the "
+		       "workspace to one" SHAPE_OFFERS_LEVEL "L%d",
 		       (int)spec->strength.level, why, (int)spec->strength.level);
 }
 

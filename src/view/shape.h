@@ -28,6 +28,9 @@ struct ceiling;
 
 struct undo_plan;
 
+/* The offer of a lower level in a sentence; "L2" or another one stands behind it. */
+#define SHAPE_OFFERS_LEVEL "; or allow it with --minimum-level "
+
 /* The place of our own program in the view. */
 #define SHAPE_PROGRAMS "/run/glovebox"
 #define SHAPE_BIN      SHAPE_PROGRAMS "/bin"

@@ -1348,7 +1348,7 @@ static int follow(struct session *session, const struct options *options,
 static int exec_with(struct setup *setup, const struct options *options)
 {
 	const struct exec_time time = time_of(options, setup->wall_s);
-	const struct policy_words words = {setup->policy_file, setup->said};
+	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	bool tty = options_given(options, "tty");
 	bool clipboard = options_given(options, "clipboard");
 	struct session *session = NULL;
@@ -1396,7 +1396,7 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 int exec_in_cell(struct setup *setup, const struct options *options,
 		 const struct setup_flags *flags, const struct value *more, FILE *out)
 {
-	const struct policy_words words = {flags->policy_file, flags->entry};
+	const struct policy_words words = {flags->policy_file, flags->entry, flags->wrapped};
 	struct exec_time time;
 	struct err err = {0};
 	int code = setup_open(setup, options, flags);

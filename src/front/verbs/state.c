@@ -12,6 +12,7 @@
 #include "cell/pending.h"
 #include "front/talk.h"
 #include "front/verb.h"
+#include "front/wrap.h"
 #include "store/database.h"
 #include "store/journal.h"
 #include "undo/store.h"
@@ -30,7 +31,8 @@
 enum {
 	DEPTH_MAX = 256, /* of nested folders; deeper ones are not measured */
 	BLOCK = 512,     /* of st_blocks */
-	AGE_DAYS = 30,   /* what `prune` removes unless told */
+	NAMES_MAX = 1 << 20,
+	AGE_DAYS = 30, /* what `prune` removes unless told */
 	DAY_S = 24 * 3600,
 	AGE_MAX = 36500, /* days */
 };
@@ -404,7 +406,7 @@ const struct verb verb_state = {
 
 /* The part that is to be removed. */
 struct pruning {
-	const char *hash;  /* of one workspace; NULL: of all */
+	const char *names; /* of one workspace and of the homes of agents in it; NULL: of all */
 	int64_t oldest_ms; /* files used since then stay; INT64_MAX: none stay */
 	const struct survey *survey;
 	size_t whole, part; /* workspaces that lose everything, or only old steps */
@@ -446,7 +448,7 @@ enum fate { FATE_STAYS, FATE_USED, FATE_PART, FATE_WHOLE };
 
 static enum fate fate_of(const struct pruning *pruning, const struct project *project)
 {
-	if (pruning->hash != NULL && strcmp(project->name, pruning->hash) != 0)
+	if (pruning->names != NULL && !str_among(pruning->names, str_of(project->name)))
 		return FATE_STAYS;
 	if (project->amount.oldest_ms >= pruning->oldest_ms)
 		return FATE_STAYS;
@@ -567,12 +569,61 @@ static int ask_and_prune(const struct pruning *pruning, bool yes, FILE *out)
 	return code;
 }
 
+/* Append the name of the project of TEXT, a workspace, or as WRAP_HOME_OF. */
+static void add_name(const char *text, struct buf *names)
+{
+	char hex[HASH_HEX + 1];
+
+	hash_text(str_of(text), hex);
+	(void)buf_addf(names, "%.*s ", UNDO_PROJECT_NAME - 1, hex);
+}
+
+/*
+ * Append the names of all projects in WORKSPACE. Its agents' are those of the profiles
+ * that are built in, and of all that were ever trusted here.
+ */
+static void add_names(const char *workspace, struct buf *names)
+{
+	static const char end[] = ".needs";
+	struct str rest = STR(WRAP_SHIPPED), word;
+	struct buf home, path;
+	DIR *trusted = NULL;
+
+	buf_init(&home, PATH_MAX + WRAP_NAME_MAX + sizeof(WRAP_HOME_OF));
+	buf_init(&path, PATH_MAX);
+	add_name(workspace, names);
+	while (str_next_word(&rest, &word)) {
+		auto_free char *profile = memory_copy_str(word);
+
+		buf_clear(&home);
+		(void)buf_addf(&home, WRAP_HOME_OF, workspace, profile);
+		add_name(home.data, names);
+	}
+	if (database_state_path("wrap", &path, NULL))
+		trusted = opendir(path.data);
+	for (const struct dirent *at = trusted != NULL ? readdir(trusted) : NULL;
+	     at != NULL; at = readdir(trusted)) {
+		auto_free char *profile = memory_copy(at->d_name);
+
+		if (!str_ends(str_of(profile), STR(end)))
+			continue;
+		profile[strlen(profile) - (sizeof(end) - 1)] = '\0';
+		buf_clear(&home);
+		(void)buf_addf(&home, WRAP_HOME_OF, workspace, profile);
+		add_name(home.data, names);
+	}
+	if (trusted != NULL)
+		(void)closedir(trusted);
+	buf_fini(&path);
+	buf_fini(&home);
+}
+
 static int prune_run(const struct options *options, FILE *out)
 {
 	const char *folder = options_text(options, "workspace");
 	const char *age = options_text(options, "older");
 	auto_free char *real = folder != NULL ? realpath(folder, NULL) : NULL;
-	char hex[HASH_HEX + 1];
+	struct buf names;
 	int64_t seconds = folder != NULL ? 0 : (int64_t)AGE_DAYS * DAY_S;
 	struct survey survey;
 	struct pruning pruning = {.survey = &survey};
@@ -590,18 +641,23 @@ static int prune_run(const struct options *options, FILE *out)
 					     "workspace %s: %s; name a folder that is gone by its "
 					     "whole path",
 					     folder, strerror(errno));
-		hash_text(str_of(real != NULL ? real : folder), hex);
-		hex[UNDO_PROJECT_NAME - 1] = '\0';
-		pruning.hash = hex;
+	}
+	buf_init(&names, NAMES_MAX);
+	if (folder != NULL) {
+		add_names(real != NULL ? real : folder, &names);
+		pruning.names = names.data;
 	}
 	pruning.oldest_ms = folder != NULL && age == NULL
 				    ? INT64_MAX
 				    : clock_wall_ms() - seconds * 1000;
-	if (!survey_make(&survey, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	pruning_count(&pruning);
-	code = ask_and_prune(&pruning, options_given(options, "yes"), out);
-	survey_fini(&survey);
+	if (survey_make(&survey, &err)) {
+		pruning_count(&pruning);
+		code = ask_and_prune(&pruning, options_given(options, "yes"), out);
+		survey_fini(&survey);
+	} else {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	buf_fini(&names);
 	return code;
 }
 

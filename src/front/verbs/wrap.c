@@ -49,6 +49,7 @@ enum {
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
 	HOME_DIGITS = 16,
 	SHARE_DEPTH = 64,
+	SHARE_TRIES = 16, /* another wrap may remove it again and again, when it was empty */
 	VARIABLE_MAX = 2 * PATH_MAX,
 };
 
@@ -66,6 +67,7 @@ struct wrapping {
 	struct shape_shown *shown;    /* ends with {0} */
 	size_t shown_count;
 	struct shape_home home; /* its folder is NULL: there is no state folder */
+	int *shares;            /* the open folders of `share`, locked; ends with -1 */
 	const char *needs;      /* as text, in the arena */
 	char hash[HASH_HEX + 1];
 };
@@ -622,7 +624,7 @@ static bool find_home_folder(struct wrapping *wrapping, struct err *err)
 	bool fine;
 
 	buf_init(&key, PATH_MAX + WRAP_NAME_MAX + 8);
-	(void)buf_addf(&key, "%s\nwrap %s", wrapping->workspace, wrapping->name);
+	(void)buf_addf(&key, WRAP_HOME_OF, wrapping->workspace, wrapping->name);
 	hash_text(buf_str(&key), hex);
 	buf_fini(&key);
 	(void)snprintf(name, sizeof(name), "homes/%.*s", HOME_DIGITS, hex);
@@ -651,13 +653,22 @@ static bool remove_home(const struct wrapping *wrapping, struct err *err)
 		       wrapping->home.folder);
 }
 
+/* Root's cell in somebody else's workspace is of that user, whose home it then is. */
+static void give_away(const struct wrapping *wrapping, int fd)
+{
+	struct stat st;
+
+	if (geteuid() == 0 && stat(wrapping->workspace, &st) == 0 && st.st_uid != 0)
+		(void)!fchownat(fd, "", st.st_uid, st.st_gid, AT_EMPTY_PATH);
+}
+
 /*
- * Open the folder that holds PATH, of the view, in the home at ROOT, and make it. A link
- * is not followed: commands of former runs may have put it there. *LAST becomes the last
- * name of PATH.
+ * Open the folder that holds PATH, of the view, in the home at ROOT, and with MAKE make it.
+ * A link is not followed: commands of former runs may have put it there. *LAST becomes the
+ * last name of PATH.
  */
 static int open_above(const struct wrapping *wrapping, int root, const char *path,
-		      const char **last)
+		      bool make, const char **last)
 {
 	auto_free char *rest = memory_copy(path_relative(path, wrapping->places.home));
 	auto_close int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -665,22 +676,17 @@ static int open_above(const struct wrapping *wrapping, int root, const char *pat
 
 	*last = path_base_name(path);
 	while (at >= 0 && (name = strsep(&next, "/")) != NULL && next != NULL) {
-		if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+		const bool made = make && mkdirat(at, name, 0700) == 0;
+
+		if (make && !made && errno != EEXIST)
 			return -1;
 		int below = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (made && below >= 0)
+			give_away(wrapping, below);
 		fd_close(&at);
 		at = below;
 	}
 	return fd_take(&at);
-}
-
-/* Root's cell in somebody else's workspace is of that user, whose home it then is. */
-static void give_away(const struct wrapping *wrapping, int fd)
-{
-	struct stat st;
-
-	if (geteuid() == 0 && stat(wrapping->workspace, &st) == 0 && st.st_uid != 0)
-		(void)!fchown(fd, st.st_uid, st.st_gid);
 }
 
 /* The part of TEXT, a JSON object, that SEED names; false when TEXT is none. */
@@ -719,7 +725,7 @@ static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed
 		(void)verb_complain(CODE_DONE, "wrap: %s is no JSON and was not copied",
 				    shortened(wrapping, path));
 	} else {
-		auto_close int folder = open_above(wrapping, root, path, &name);
+		auto_close int folder = open_above(wrapping, root, path, true, &name);
 		auto_close int fd =
 			folder < 0 ? -1
 				   : openat(folder, name,
@@ -729,8 +735,6 @@ static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed
 				       strerror(errno));
 		else
 			fine = fd_write_all(fd, text.data, text.size, err);
-		if (folder >= 0)
-			give_away(wrapping, folder);
 		if (fd >= 0)
 			give_away(wrapping, fd);
 	}
@@ -766,22 +770,27 @@ static bool make_home(struct wrapping *wrapping, struct err *err)
 	return fine;
 }
 
-/* Make a place in the home for what is shown at PATH. */
-static bool make_place(const struct wrapping *wrapping, int root, const char *path,
-		       struct err *err)
+/*
+ * Is there a place in the home at ROOT for SOURCE, which is shown at PATH, or with MAKE a
+ * folder for it?
+ */
+static bool check_place(const struct wrapping *wrapping, int root, const char *source,
+			const char *path, bool make, struct err *err)
 {
 	const char *name;
-	struct stat st;
+	struct stat st, shown;
 
 	if (!path_within(path, wrapping->places.home) ||
 	    (path_within(path, wrapping->workspace) &&
 	     strcmp(path, wrapping->workspace) != 0))
 		return true;
-	auto_close int folder = open_above(wrapping, root, path, &name);
-	if (folder >= 0)
-		give_away(wrapping, folder);
-	if (folder >= 0 &&
-	    (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(st.st_mode)))
+	auto_close int folder = open_above(wrapping, root, path, make, &name);
+	if (folder < 0 && !make && errno == ENOENT)
+		return true;
+	if (folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return true;
+	if (folder >= 0 && !S_ISLNK(st.st_mode) &&
+	    (stat(source, &shown) < 0 || S_ISDIR(shown.st_mode) == S_ISDIR(st.st_mode)))
 		return true;
 	return err_set(err, ELOOP,
 		       "wrap: %s has made something else of %s in its home: --fresh gives it a "
@@ -792,6 +801,8 @@ static bool make_place(const struct wrapping *wrapping, int root, const char *pa
 static bool prepare_home(struct wrapping *wrapping, struct err *err)
 {
 	const struct value *write = value_member(wrapping->policy, "write");
+	char toolchain[PATH_MAX];
+	const char *below;
 
 	if ((options_given(wrapping->options, "fresh") && !remove_home(wrapping, err)) ||
 	    !make_home(wrapping, err))
@@ -801,15 +812,24 @@ static bool prepare_home(struct wrapping *wrapping, struct err *err)
 	if (root < 0)
 		return err_set(err, errno, "wrap: its home: %s: %s",
 			       wrapping->home.folder, strerror(errno));
-	if (!make_place(wrapping, root, wrapping->workspace, err))
+	if (!check_place(wrapping, root, wrapping->workspace, wrapping->workspace, true, err))
 		return false;
 	for (size_t i = 0; i < wrapping->shown_count; i++)
-		if (!make_place(wrapping, root, wrapping->shown[i].path, err))
+		if (!check_place(wrapping, root, wrapping->shown[i].source,
+				 wrapping->shown[i].path, true, err))
 			return false;
 	for (size_t i = 0; i < value_count(write); i++) {
 		const char *path = value_text(value_item(write, i));
 
-		if (path[0] == '/' && !make_place(wrapping, root, path, err))
+		if (path[0] == '/' && !check_place(wrapping, root, path, path, true, err))
+			return false;
+	}
+	/* The cell itself shows these, when they are there. */
+	for (size_t at = 0; (below = shape_toolchain_next(&at)) != NULL;) {
+		(void)snprintf(toolchain, sizeof(toolchain), "%s/%s",
+			       wrapping->places.home, below);
+		if (access(toolchain, F_OK) == 0 &&
+		    !check_place(wrapping, root, toolchain, toolchain, false, err))
 			return false;
 	}
 	return true;
@@ -853,11 +873,92 @@ static bool show_texts(struct wrapping *wrapping, struct err *err)
 	return true;
 }
 
+/*
+ * Remove all that is no file and no folder below the open folder AT: the agent outside
+ * would follow a link that a command has put there. Returns the number.
+ */
+static size_t remove_links(int at, int depth)
+{
+	DIR *names = fd_open_names(at);
+	char path[NAME_MAX + 32];
+	size_t count = 0;
+	struct stat st;
+
+	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
+	     name != NULL; name = readdir(names)) {
+		if (strcmp(name->d_name, ".") == 0 || strcmp(name->d_name, "..") == 0 ||
+		    fstatat(at, name->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    S_ISREG(st.st_mode))
+			continue;
+		if (!S_ISDIR(st.st_mode)) {
+			count += unlinkat(at, name->d_name, 0) == 0;
+			continue;
+		}
+		auto_close int below =
+			openat(at, name->d_name,
+			       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0 && depth < SHARE_DEPTH) {
+			count += remove_links(below, depth + 1);
+		} else {
+			/* No agent keeps sessions so deep, nor in a folder that is closed. */
+			(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", at,
+				       name->d_name);
+			fd_folder_remove(path);
+			count++;
+		}
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	return count;
+}
+
+/* Remove links below the open folder FD, of `share` at PATH, and tell of them. */
+static void clear_links(struct wrapping *wrapping, int fd, const char *path)
+{
+	const size_t links = remove_links(fd, 0);
+
+	if (links > 0)
+		(void)verb_complain(CODE_DONE,
+				    "wrap: %zu links were removed from %s: the agent outside "
+				    "would have followed them",
+				    links, shortened(wrapping, path));
+}
+
+/*
+ * Make and open the folder PATH of `share`. It is locked, so that no other wrap of the
+ * project removes it while it is empty.
+ */
+static int open_share(const struct wrapping *wrapping, const char *path, struct err *err)
+{
+	struct stat held, named;
+
+	for (int i = 0; i < SHARE_TRIES; i++) {
+		if (!fd_make_folders(path, err))
+			return -1;
+		const bool made = mkdir(path, 0700) == 0;
+		if (!made && errno != EEXIST)
+			break;
+		auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 || flock(fd, LOCK_SH) < 0)
+			break;
+		if (made)
+			give_away(wrapping, fd);
+		if (fstat(fd, &held) == 0 && stat(path, &named) == 0 &&
+		    held.st_ino == named.st_ino && held.st_dev == named.st_dev)
+			return fd_take(&fd);
+		errno = EBUSY;
+	}
+	(void)err_set(err, errno, "wrap: share: %s: %s", path, strerror(errno));
+	return -1;
+}
+
 /* Add the folders of `share` to LIST. They are made outside when they are not there. */
 static bool add_shared(struct wrapping *wrapping, struct value *list, struct err *err)
 {
 	const struct policy_names *share = &wrapping->profile.share;
 
+	wrapping->shares = memory_array(share->count + 1, sizeof(wrapping->shares[0]));
+	wrapping->shares[0] = -1;
 	for (size_t i = 0; i < share->count; i++) {
 		const char *path = expand(wrapping, share->items[i]);
 
@@ -866,11 +967,12 @@ static bool add_shared(struct wrapping *wrapping, struct value *list, struct err
 				value_append(list, value_new_text(path));
 			continue;
 		}
-		if (!fd_make_folders(path, err))
+		wrapping->shares[i] = open_share(wrapping, path, err);
+		wrapping->shares[i + 1] = -1;
+		if (wrapping->shares[i] < 0)
 			return false;
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_set(err, errno, "wrap: share: %s: %s", path,
-				       strerror(errno));
+		/* A run that was killed has left them. */
+		clear_links(wrapping, wrapping->shares[i], path);
 		value_append(list, value_new_text(path));
 	}
 	return true;
@@ -1010,37 +1112,6 @@ static const char **make_argv(const struct wrapping *wrapping, size_t *count)
 }
 
 /*
- * Remove all that is no file and no folder below the open folder AT: the agent outside
- * would follow a link that a command has put there. Returns the number.
- */
-static size_t remove_links(int at, int depth)
-{
-	DIR *names = fd_open_names(at);
-	size_t count = 0;
-	struct stat st;
-
-	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
-	     name != NULL; name = readdir(names)) {
-		if (strcmp(name->d_name, ".") == 0 || strcmp(name->d_name, "..") == 0 ||
-		    fstatat(at, name->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    S_ISREG(st.st_mode))
-			continue;
-		if (!S_ISDIR(st.st_mode)) {
-			count += unlinkat(at, name->d_name, 0) == 0;
-			continue;
-		}
-		auto_close int below =
-			openat(at, name->d_name,
-			       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0 && depth < SHARE_DEPTH)
-			count += remove_links(below, depth + 1);
-	}
-	if (names != NULL)
-		(void)closedir(names);
-	return count;
-}
-
-/*
  * Say where sessions went, and take links out of there; a shared folder that stayed empty
  * is removed.
  */
@@ -1050,15 +1121,10 @@ static void end_sessions(struct wrapping *wrapping)
 
 	for (size_t i = 0; i < share->count; i++) {
 		const char *path = expand(wrapping, share->items[i]);
-		auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		const size_t links = fd >= 0 ? remove_links(fd, 0) : 0;
 
-		if (links > 0)
-			(void)verb_complain(CODE_DONE,
-					    "wrap: %zu links were removed from %s: the agent "
-					    "outside would have followed them",
-					    links, shortened(wrapping, path));
-		if (rmdir(path) < 0 && errno == ENOTEMPTY)
+		clear_links(wrapping, wrapping->shares[i], path);
+		const bool is_last = flock(wrapping->shares[i], LOCK_EX | LOCK_NB) == 0;
+		if (!is_last || (rmdir(path) < 0 && errno == ENOTEMPTY))
 			(void)verb_complain(CODE_DONE, "sessions are kept in %s",
 					    shortened(wrapping, path));
 	}
@@ -1084,6 +1150,7 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 		.home = &wrapping->home,
 		.shown = wrapping->shown,
 		.protected_files = protect,
+		.wrapped = wrapping->name,
 	};
 	argv = make_argv(wrapping, &options.word_count);
 	options.words = argv;
@@ -1255,6 +1322,9 @@ static void wrapping_fini(struct wrapping *wrapping)
 	wrap_profile_fini(&wrapping->profile);
 	value_free(wrapping->policy);
 	value_free(wrapping->entry);
+	for (int *at = wrapping->shares; at != NULL && *at >= 0; at++)
+		fd_close(at);
+	free(wrapping->shares);
 	free(wrapping->shown);
 	free(wrapping->workspace);
 	arena_fini(&wrapping->arena);
