@@ -44,6 +44,7 @@
 enum {
 	NEEDS_MAX = 1 << 20,
 	SEED_MAX = 16 << 20,
+	SETTINGS_MAX = 1 << 20,
 	LIST_MAX = 64 << 10,
 	SHEBANG_MAX = 256,
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
@@ -835,6 +836,87 @@ static bool prepare_home(struct wrapping *wrapping, struct err *err)
 	return true;
 }
 
+/* Tells of programs that the person's settings run, and which the cell lacks. */
+
+/*
+ * The first word of REST, a command, that is a path in the home: "~/…", "$HOME/…" or the path
+ * itself. NULL: there is none.
+ */
+static const char *path_in_home(struct wrapping *wrapping, struct str rest)
+{
+	static const char *const beginnings[] = {"~/", "$HOME/", "${HOME}/", NULL};
+	const char *const home = wrapping->places.home;
+	struct str word;
+
+	while (str_next_word(&rest, &word)) {
+		while (word.size > 0 && strchr("\"'", word.data[0]) != NULL)
+			word = str_part(word, 1, word.size);
+		while (word.size > 0 && strchr("\"';", word.data[word.size - 1]) != NULL)
+			word.size--;
+		for (size_t i = 0; beginnings[i] != NULL; i++) {
+			const struct str beginning = str_of(beginnings[i]);
+			struct buf path;
+
+			if (!str_starts(word, beginning))
+				continue;
+			word = str_part(word, beginning.size, word.size);
+			buf_init(&path, PATH_MAX);
+			(void)buf_addf(&path, "%s/%.*s", home, (int)word.size, word.data);
+			return keep_buf(wrapping, &path);
+		}
+		if (str_starts(word, str_of(home)) && word.size > strlen(home) &&
+		    word.data[strlen(home)] == '/')
+			return arena_copy(&wrapping->arena, word);
+	}
+	return NULL;
+}
+
+/*
+ * Tell of each "command" below VALUE that is outside of the view. WHAT is the key of the
+ * settings that it stands below.
+ */
+static void tell_commands(struct wrapping *wrapping, const struct value *value,
+			  const char *what)
+{
+	for (size_t i = 0; value_kind(value) == VALUE_ARRAY && i < value_count(value); i++)
+		tell_commands(wrapping, value_item(value, i), what);
+	if (value_kind(value) != VALUE_OBJECT)
+		return;
+	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
+		const struct value *inner = value_at(at);
+		const char *path = strcmp(value_key(at), "command") == 0
+					   ? path_in_home(wrapping, value_str(inner))
+					   : NULL;
+
+		if (path != NULL && access(path, F_OK) == 0 && !is_shown(wrapping, path))
+			(void)verb_complain(CODE_DONE,
+					    "wrap: %s %s is not in the cell: add it to view",
+					    what, shortened(wrapping, path));
+		tell_commands(wrapping, inner,
+			      what[0] != '\0'                       ? what
+			      : strcmp(value_key(at), "hooks") == 0 ? "hook"
+								    : value_key(at));
+	}
+}
+
+/* Look into the settings that are shown, where they are JSON. */
+static void tell_hooks(struct wrapping *wrapping)
+{
+	for (size_t i = 0; i < wrapping->shown_count; i++) {
+		const struct shape_shown *shown = &wrapping->shown[i];
+		auto_value struct value *settings = NULL;
+		struct buf text;
+
+		if (!str_ends(str_of(shown->path), STR(".json")))
+			continue;
+		buf_init(&text, SETTINGS_MAX);
+		if (fd_read_file(shown->source, SETTINGS_MAX, &text, NULL) &&
+		    value_parse(buf_str(&text), VALUE_COMMENTS, &settings, NULL))
+			tell_commands(wrapping, settings, "");
+		buf_fini(&text);
+	}
+}
+
 /* Makes the policy of the cell from the profile and the options. */
 
 /* Show the person's files that the profile views, where they are. */
@@ -1225,6 +1307,7 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (!prepare_home(wrapping, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	tell_hooks(wrapping);
 	code = run_agent(wrapping, NULL, out);
 	end_sessions(wrapping);
 	return code;
