@@ -45,6 +45,8 @@ enum {
 	NEEDS_MAX = 1 << 20,
 	SEED_MAX = 16 << 20,
 	SETTINGS_MAX = 1 << 20,
+	PACKAGE_MAX = 1 << 20,
+	RELEASE_COLUMN = 10,
 	LIST_MAX = 64 << 10,
 	SHEBANG_MAX = 256,
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
@@ -1315,6 +1317,57 @@ static int seal(struct wrapping *wrapping, FILE *out)
 
 /* The forms of the verb that run nothing: --show, --trust, --list, --new. */
 
+/* The `version` in the file package.json of FOLDER, as JSON; NULL: there is none. */
+static const char *package_version(struct wrapping *wrapping, const char *folder)
+{
+	auto_value struct value *package = NULL;
+	const char *version = NULL;
+	struct buf path, text;
+
+	buf_init(&path, PATH_MAX);
+	buf_init(&text, PACKAGE_MAX);
+	(void)buf_addf(&path, "%s/package.json", folder);
+	if (fd_read_file(path.data, PACKAGE_MAX, &text, NULL) &&
+	    value_parse(buf_str(&text), 0, &package, NULL))
+		version = value_text(value_member(package, "version"));
+	if (version != NULL)
+		version = arena_copy(&wrapping->arena, str_of(version));
+	buf_fini(&text);
+	buf_fini(&path);
+	return version;
+}
+
+/*
+ * The release of the program that is installed, which is not started for it: that of its
+ * package of npm, or a folder or file of its path that is named like a release. NULL:
+ * unknown. A workspace is not asked.
+ */
+static const char *find_version(struct wrapping *wrapping)
+{
+	const char *program = wrapping->program;
+
+	if (program == NULL || path_within(program, wrapping->workspace))
+		return NULL;
+	auto_free char *rest = memory_copy(program);
+	for (char *slash; (slash = strrchr(rest, '/')) != NULL && slash != rest;) {
+		const char *name = slash + 1;
+		const char *version;
+
+		if (strcmp(name, "node_modules") == 0)
+			return NULL;
+		if (name[strspn(name, "0123456789")] == '.' && name[0] != '.' &&
+		    name[strspn(name, "0123456789.")] == '\0')
+			return arena_copy(&wrapping->arena, str_of(name));
+		*slash = '\0';
+		version = strstr(rest, "/node_modules/") != NULL
+				  ? package_version(wrapping, rest)
+				  : NULL;
+		if (version != NULL)
+			return version;
+	}
+	return NULL;
+}
+
 static const char *word_of(enum trust trust)
 {
 	return trust == TRUST_GIVEN     ? "yes"
@@ -1333,7 +1386,7 @@ static enum trust look_at_trust(const struct wrapping *wrapping)
 	return trust;
 }
 
-static struct value *describe(const struct wrapping *wrapping)
+static struct value *describe(struct wrapping *wrapping)
 {
 	const struct policy_names *keys = &wrapping->profile.keys;
 	struct value *told = value_new_object();
@@ -1341,6 +1394,7 @@ static struct value *describe(const struct wrapping *wrapping)
 	value_set_text(told, "profile", wrapping->name);
 	value_set_text(told, "description", wrapping->profile.description);
 	value_set_text(told, "program", wrapping->program);
+	value_set_text(told, "version", find_version(wrapping));
 	value_set_text(told, "tested", wrapping->profile.tested);
 	value_set_text(told, "trusted", word_of(look_at_trust(wrapping)));
 	value_set_text(told, "hash", wrapping->hash);
@@ -1362,15 +1416,24 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 	more = describe(wrapping);
 	if (!options_given(options, "json")) {
 		const struct policy_names *keys = &wrapping->profile.keys;
+		const char *version = value_text(value_member(more, "version"));
 
-		(void)fprintf(out, "%s: %s\n", wrapping->name,
-			      wrapping->profile.description != NULL
-				      ? wrapping->profile.description
-				      : "a profile of yours");
-		(void)fprintf(out, "Program   %s (tried with %s)\n",
-			      wrapping->program != NULL ? wrapping->program : "not installed",
-			      wrapping->profile.tested != NULL ? wrapping->profile.tested
-							       : "no release");
+		struct buf head;
+
+		buf_init(&head, NEEDS_MAX);
+		(void)buf_addf(&head, "%s: %s\n", wrapping->name,
+			       wrapping->profile.description != NULL
+				       ? wrapping->profile.description
+				       : "a profile of yours");
+		(void)buf_addf(&head, "Program   %s%s%s (tried with %s)\n",
+			       wrapping->program != NULL ? wrapping->program
+							 : "not installed",
+			       version != NULL ? ", release " : "",
+			       version != NULL ? version : "",
+			       wrapping->profile.tested != NULL ? wrapping->profile.tested
+								: "no release");
+		print_clean(buf_str(&head), out);
+		buf_fini(&head);
 		(void)fprintf(out, "Trusted   %s (%.*s)\n",
 			      word_of(look_at_trust(wrapping)), SHOWN_DIGITS,
 			      wrapping->hash);
@@ -1448,15 +1511,19 @@ static int list_profiles(const struct options *options, FILE *out)
 	if (options_given(options, "json"))
 		return verb_print_json(list, VALUE_PRETTY, out) == CODE_DONE ? code
 									     : CODE_FAILED;
-	(void)fprintf(out, "%-12s %-8s %-24s %s\n", "profile", "trusted", "key", "program");
+	(void)fprintf(out, "%-12s %-8s %-24s %-10s %s\n", "profile", "trusted", "key",
+		      "release", "program");
 	for (size_t i = 0; i < value_count(list); i++) {
 		const struct value *row = value_item(list, i);
 		const char *program = value_text(value_member(row, "program"));
+		const char *version = value_text(value_member(row, "version"));
 
 		(void)fprintf(out, "%-12s %-8s %-24s ",
 			      value_text(value_member(row, "profile")),
 			      value_text(value_member(row, "trusted")),
 			      value_text(value_member(row, "key")));
+		verb_print_name(version != NULL ? version : "-", RELEASE_COLUMN, out);
+		(void)fputc(' ', out);
 		verb_print_name(program != NULL ? program : "not installed", 0, out);
 		(void)fputc('\n', out);
 	}
