@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "policy/config.h"
+#include "tool/denial.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ enum { PROCESSES = 2048 };
 
 /* The keys of a profile. */
 
-/* Does PATH begin with one of BEGINNINGS, and stay below it? */
+/* Does PATH begin with one of BEGINNINGS, and name something below it by a normal path? */
 static bool is_path(const char *path, const char *const *beginnings)
 {
 	const char *rest = NULL;
@@ -29,10 +30,14 @@ static bool is_path(const char *path, const char *const *beginnings)
 	for (; *beginnings != NULL && rest == NULL; beginnings++)
 		if (strncmp(path, *beginnings, strlen(*beginnings)) == 0)
 			rest = path + strlen(*beginnings);
-	for (; rest != NULL && *rest != '\0';
-	     rest += strcspn(rest, "/"), rest += *rest == '/')
-		if (strcspn(rest, "/") == 2 && strncmp(rest, "..", 2) == 0)
+	for (bool more = rest != NULL; more;) {
+		const size_t size = strcspn(rest, "/");
+
+		if (size == 0 || (size <= 2 && strncmp(rest, "..", size) == 0))
 			return false;
+		more = rest[size] == '/';
+		rest += size + more;
+	}
 	return rest != NULL;
 }
 
@@ -40,7 +45,9 @@ static bool refuse_path(struct rows_problem *problem, const struct rows_place *b
 			const char *others)
 {
 	return rows_refuse(problem, below,
-			   "a path begins with ~/ or ${ROOT}/%s, and has no ..", others);
+			   "a path begins with ~/ or ${ROOT}/%s, and has no .., no . and no "
+			   "empty name",
+			   others);
 }
 
 static const char *const in_home[] = {"~/", "${ROOT}/", NULL};
@@ -80,7 +87,8 @@ static bool check_folder(const struct row *row, const struct value *value,
 
 	(void)row;
 	return is_path(value_text(value), home) ||
-	       rows_refuse(problem, NULL, "the folder begins with ~/, and has no ..");
+	       rows_refuse(problem, NULL,
+			   "the folder begins with ~/, and has no .., no . and no empty name");
 }
 
 /* Names in a project are relative to its top. */
@@ -120,15 +128,26 @@ static bool is_content(const struct value *value)
 	return value_text(value) != NULL || value_kind(value) == VALUE_OBJECT;
 }
 
-/* Each key of VALUE is a path in the home, and its value FITS; MUST is what is said otherwise. */
-static bool check_paths(const struct value *value, bool (*fits)(const struct value *value),
+/*
+ * Each key of VALUE is a path that begins with one of BEGINNINGS, and its value FITS; OTHERS
+ * and MUST are what is said otherwise.
+ */
+static bool check_paths(const struct value *value, const char *const *beginnings,
+			const char *others, bool (*fits)(const struct value *value),
 			const char *must, struct rows_problem *problem)
 {
 	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
 		const struct rows_place below = {.key = value_key(at)};
 
-		if (!is_path(value_key(at), in_home))
-			return refuse_path(problem, &below, "");
+		if (!is_path(value_key(at), beginnings))
+			return refuse_path(problem, &below, others);
+		if (value_key(at)[0] == '/' &&
+		    (denial_system_folder_around(value_key(at),
+						 FOLDER_SYSTEM | FOLDER_KERNEL) != NULL ||
+		     denial_system_folder_is(value_key(at), ~0U)))
+			return rows_refuse(problem, &below,
+					   "a cell has the system's folders as they are, and "
+					   "nothing is put into them");
 		if (!fits(value_at(at)))
 			return rows_refuse(problem, &below, "%s", must);
 	}
@@ -139,7 +158,7 @@ static bool check_seed(const struct row *row, const struct value *value,
 		       struct rows_problem *problem)
 {
 	(void)row;
-	return check_paths(value, is_seed,
+	return check_paths(value, in_home, "", is_seed,
 			   "must be true (the whole file), or a list of keys", problem);
 }
 
@@ -147,7 +166,7 @@ static bool check_files(const struct row *row, const struct value *value,
 			struct rows_problem *problem)
 {
 	(void)row;
-	return check_paths(value, is_content,
+	return check_paths(value, anywhere, ", or /", is_content,
 			   "must be a text, or an object that becomes JSON", problem);
 }
 
@@ -205,7 +224,7 @@ static const struct row profile_rows[] = {
 	 .check = check_homes},
 	{"login", ROW_WORDS, false, "the files of its login, shown with --login only",
 	 LIST(login), .check = check_homes},
-	{"files", ROW_VALUES, false, "files that its home shows read-only",
+	{"files", ROW_VALUES, false, "files that the cell shows read-only",
 	 .check = check_files},
 	{"protect", ROW_WORDS, false, "names in a project that it executes later",
 	 LIST(protect), .check = check_protect},

@@ -41,7 +41,7 @@ struct wrap_seed {
 	struct policy_names keys; /* of its JSON object; not given: the whole file */
 };
 
-/* A file that the home shows read-only, whatever the person's own says. */
+/* A file that the cell shows read-only, whatever the person's own says. */
 struct wrap_file {
 	const char *path;
 	char *text;
