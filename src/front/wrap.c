@@ -532,13 +532,24 @@ struct value *wrap_profile_policy(const struct wrap_profile *profile)
 
 /* Fills in the placeholders. */
 
+/*
+ * Agents written in JavaScript replace each unit of UTF-16 that is no letter or digit of
+ * ASCII: a character of four bytes in UTF-8 is two units.
+ */
 static bool add_slug(const char *workspace, struct buf *out)
 {
 	bool fine = true;
 
-	for (; fine && *workspace != '\0'; workspace++)
-		fine = buf_addc(out, *workspace == '/' || *workspace == '.' ? '-'
-									    : *workspace);
+	for (; fine && *workspace != '\0'; workspace++) {
+		const unsigned char c = (unsigned char)*workspace;
+		const bool is_kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+				     (c >= '0' && c <= '9');
+
+		if ((c & 0xc0) == 0x80)
+			continue; /* not the first byte of its character */
+		fine = is_kept ? buf_addc(out, *workspace)
+			       : buf_adds(out, c >= 0xf0 ? "--" : "-");
+	}
 	return fine;
 }
 

@@ -13,8 +13,8 @@
  * merged, null takes a key away, everything else replaces.
  *
  * Paths begin with "~/" (the person's home) or "${ROOT}" (the agent's folder, `root`).
- * "${SLUG}" stands for the path of the workspace with "-" for "/" and ".", as agents name
- * their sessions. No path has "..".
+ * "${SLUG}" stands for the path of the workspace with "-" for all but letters and digits, as
+ * agents name their sessions. No path has "..".
  *
  * A new agent is one file in wrap/ and one row of tests/wrap/run.
  */

@@ -123,7 +123,8 @@ static void bad_profiles_are_refused_with_the_remedy(void **state)
 		{"{\"view\": [\"/etc\"]}", "a path begins with ~/ or ${ROOT}/"},
 		{"{\"view\": [\"~/../x\"]}", "has no .."},
 		{"{\"share\": [\"relative\"]}", "/share/0: a path begins with"},
-		{"{\"files\": {\"/etc/x\": \"\"}}", "/files/~1etc~1x: a path begins with"},
+		{"{\"files\": {\"/etc/x\": \"\"}}",
+		 "/files/~1etc~1x: a cell has the system's folders"},
 		{"{\"files\": {\"~/x\": 1}}", "must be a text, or an object"},
 		{"{\"seed\": {\"~/x\": []}}", "must be true (the whole file), or a list"},
 		{"{\"protect\": [\"../x\"]}", "relative to the workspace"},
@@ -194,14 +195,14 @@ static void needs_change_with_what_is_needed_only(void **state)
 static void placeholders_are_filled_in(void **state)
 {
 	static const struct wrap_places places = {"/home/me", "/home/me/.agent",
-						  "/srv/a.b/c"};
+						  "/srv/a.b/c_\xc3\xa9\xf0\x9f\x98\x80 1"};
 	struct buf out;
 
 	(void)state;
 	buf_init(&out, 4096);
 	assert_true(wrap_expand(&places, "~/x", &out));
 	assert_true(wrap_expand(&places, " ${ROOT}/s/${SLUG} ~/ $", &out));
-	assert_string_equal(out.data, "/home/me/x /home/me/.agent/s/-srv-a-b-c ~/ $");
+	assert_string_equal(out.data, "/home/me/x /home/me/.agent/s/-srv-a-b-c-----1 ~/ $");
 	buf_fini(&out);
 	buf_init(&out, 4);
 	assert_false(wrap_expand(&places, "~/x", &out));
