@@ -49,6 +49,8 @@ enum {
 	RELEASE_COLUMN = 10,
 	LIST_MAX = 64 << 10,
 	SHEBANG_MAX = 256,
+	SCRIPTS_MAX = 4,   /* one after the other, as in the kernel */
+	LEAD_MAX = 64,     /* words of their lines */
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
 	HOME_DIGITS = 16,
 	SHARE_DEPTH = 64,
@@ -63,9 +65,11 @@ struct wrapping {
 	struct wrap_profile profile;
 	struct wrap_places places;
 	struct arena arena;
-	char *workspace;         /* real */
-	const char *program;     /* its real path; NULL: it is not installed */
-	const char *interpreter; /* that is run with the program as argument; or NULL */
+	char *workspace;     /* real */
+	const char *program; /* its real path; NULL: it is not installed */
+	/* the interpreter with its arguments, where the program is run as its argument */
+	const char *lead[LEAD_MAX + 1];
+	size_t lead_count;
 	struct value *policy, *entry; /* the profile's keys of a policy, and the options' */
 	struct shape_shown *shown;    /* ends with {0} */
 	size_t shown_count;
@@ -376,34 +380,77 @@ static void show_interpreter(struct wrapping *wrapping, const char *real)
 		show(wrapping, real, real, why);
 }
 
-/* The program behind "#!" of FILE: the first word, or behind env the one it looks for. */
-static void follow_script(struct wrapping *wrapping, const char *file)
+/*
+ * Put WORD in front of the command that runs the program. A chain of scripts that has more
+ * words than the kernel follows is left to the kernel, which refuses it.
+ */
+static void lead_by(struct wrapping *wrapping, size_t at, const char *word)
+{
+	if (wrapping->lead_count == LEAD_MAX)
+		return;
+	memmove(&wrapping->lead[at + 1], &wrapping->lead[at],
+		(wrapping->lead_count - at) * sizeof(wrapping->lead[0]));
+	wrapping->lead[at] = word;
+	wrapping->lead_count++;
+}
+
+/*
+ * Show the program that the line "#!" of FILE names, and put it in front of the command, with
+ * its arguments. Returns its real path, or NULL when FILE is no script or its interpreter is
+ * missing. *BY_PATH becomes true when the cell would not find it as the line names it: the
+ * PATH of the cell lacks its folder, or the name is a link, and only the file is shown.
+ */
+static const char *follow_line(struct wrapping *wrapping, const char *file, bool *by_path)
 {
 	auto_close int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char head[SHEBANG_MAX];
 	struct str line, word, words;
 	ssize_t size = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
+	const char *real;
+	bool splits = true;
+	size_t at = 0;
 
 	if (size < 3 || memcmp(head, "#!", 2) != 0)
-		return;
+		return NULL;
 	words = (struct str){head + 2, (size_t)size - 2};
 	if (!str_next_line(&words, &line) || !str_next_word(&line, &word))
-		return;
+		return NULL;
 	auto_free char *named = memory_copy_str(word);
-	const bool by_env = strcmp(path_base_name(named), "env") == 0;
-	while (by_env && str_next_word(&line, &word) && word.data[0] == '-')
-		;
+	const bool is_env = strcmp(path_base_name(named), "env") == 0;
+	if (is_env) {
+		splits = false;
+		while (str_next_word(&line, &word) && word.data[0] == '-')
+			splits = splits || str_starts(word, STR("-S"));
+	}
 	auto_free char *wanted = memory_copy_str(word);
-	const char *real = find_program(wrapping, wanted);
+	real = find_program(wrapping, wanted);
 	if (real == NULL)
-		return;
-	/*
-	 * The PATH of the cell lacks its folder, also where a package brings it along, so the
-	 * program gets it by its path.
-	 */
-	if (by_env && denial_system_folder_around(real, FOLDER_SYSTEM) == NULL)
-		wrapping->interpreter = real;
+		return NULL;
+	*by_path = *by_path || ((is_env || strcmp(named, real) != 0) &&
+				denial_system_folder_around(real, FOLDER_SYSTEM) == NULL);
 	show_interpreter(wrapping, real);
+	lead_by(wrapping, at++, real);
+	line = str_trim(line);
+	/* The kernel gives the rest of the line as one argument, and env -S splits it. */
+	if (!is_env && line.size > 0)
+		lead_by(wrapping, at, arena_copy(&wrapping->arena, line));
+	while (is_env && splits && str_next_word(&line, &word))
+		lead_by(wrapping, at++, arena_copy(&wrapping->arena, word));
+	return real;
+}
+
+/*
+ * Find the interpreters of the script FILE, which may be scripts themselves. The kernel starts
+ * them, unless one of them has to be named by its path.
+ */
+static void follow_script(struct wrapping *wrapping, const char *file)
+{
+	bool by_path = false;
+
+	for (int i = 0; file != NULL && i < SCRIPTS_MAX; i++)
+		file = follow_line(wrapping, file, &by_path);
+	if (!by_path)
+		wrapping->lead_count = 0;
 }
 
 static void find_agent(struct wrapping *wrapping, const char *name)
@@ -716,13 +763,16 @@ static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed
 		     struct err *err)
 {
 	const char *path = expand(wrapping, seed->path), *name;
+	struct err why = {0};
 	struct buf text;
 	bool fine = true;
 
 	buf_init(&text, SEED_MAX);
-	if (!fd_read_file(path, SEED_MAX, &text, NULL)) {
+	if (!fd_read_file(path, SEED_MAX, &text, &why)) {
 		buf_fini(&text);
-		return true; /* the person has no such file */
+		if (why.code != ENOENT)
+			(void)verb_complain(CODE_DONE, "wrap: not copied: %s", why.text);
+		return true; /* the person may have no such file */
 	}
 	if (!pick_keys(seed, &text)) {
 		(void)verb_complain(CODE_DONE, "wrap: %s is no JSON and was not copied",
@@ -1180,11 +1230,11 @@ static const char **make_argv(const struct wrapping *wrapping, size_t *count)
 	size_t own;
 
 	words = own_words(wrapping->options, &own);
-	argv = memory_array(own + profile->args.count + profile->autos.count + 3,
+	argv = memory_array(own + profile->args.count + profile->autos.count + LEAD_MAX + 2,
 			    sizeof(*argv));
 	*count = 0;
-	if (wrapping->interpreter != NULL)
-		argv[(*count)++] = wrapping->interpreter;
+	for (size_t i = 0; i < wrapping->lead_count; i++)
+		argv[(*count)++] = wrapping->lead[i];
 	argv[(*count)++] = wrapping->program;
 	add_words(argv, count, &profile->args);
 	if (options_given(wrapping->options, "auto"))
