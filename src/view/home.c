@@ -613,7 +613,9 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 	if (options->home != NULL ? !buf_adds(path, options->home->folder)
 				  : !state_path(options, "homes", spec->workspace, path))
 		return -1;
-	auto_close int fd = home_hold(path);
+	auto_close int fd = options->home != NULL && options->home->held >= 0
+				    ? fcntl(options->home->held, F_DUPFD_CLOEXEC, 0)
+				    : home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	/*

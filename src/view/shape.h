@@ -53,6 +53,7 @@ struct shape_shown {
 struct shape_home {
 	const char *path;   /* in the view: absolute and normal */
 	const char *folder; /* on the host; it exists, and only cells write in it */
+	int held; /* the folder, open and locked (flock, shared); -1: the cell locks it */
 };
 
 struct shape_options {

@@ -39,6 +39,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -48,12 +49,14 @@ enum {
 	PACKAGE_MAX = 1 << 20,
 	RELEASE_COLUMN = 10,
 	LIST_MAX = 64 << 10,
+	STALE_S = 3600, /* a home is made in much less */
 	SHEBANG_MAX = 256,
 	SCRIPTS_MAX = 4,   /* one after the other, as in the kernel */
 	LEAD_MAX = 64,     /* words of their lines */
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
 	HOME_DIGITS = 16,
 	SHARE_DEPTH = 64,
+	HOME_TRIES = 16, /* another start may remove it again and again */
 	SHARE_TRIES = 16, /* another wrap may remove it again and again, when it was empty */
 	VARIABLE_MAX = 2 * PATH_MAX,
 };
@@ -681,6 +684,7 @@ static bool find_home_folder(struct wrapping *wrapping, struct err *err)
 	buf_init(&path, PATH_MAX / 2);
 	fine = database_state_path(name, &path, err);
 	wrapping->home.path = wrapping->places.home;
+	wrapping->home.held = -1;
 	wrapping->home.folder = keep_buf(wrapping, &path);
 	return fine;
 }
@@ -795,6 +799,32 @@ static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed
 	return fine;
 }
 
+/* Remove the homes beside PATH that starts were killed over while they made them. */
+static void remove_stale(const char *path)
+{
+	const char *name = path_base_name(path);
+	const size_t size = strlen(name);
+	char folder[PATH_MAX];
+	struct stat st;
+	DIR *names;
+
+	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
+	names = opendir(folder);
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		char stale[PATH_MAX + NAME_MAX];
+
+		if (strncmp(at->d_name, name, size) != 0 || at->d_name[size] != '-' ||
+		    fstatat(dirfd(names), at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    time(NULL) - st.st_mtime < STALE_S)
+			continue;
+		(void)snprintf(stale, sizeof(stale), "%s%s", folder, at->d_name);
+		fd_folder_remove(stale);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}
+
 /* Make the home with the person's settings in it, whole or not at all. */
 static bool make_home(struct wrapping *wrapping, struct err *err)
 {
@@ -802,6 +832,7 @@ static bool make_home(struct wrapping *wrapping, struct err *err)
 	struct buf aside;
 	bool fine = true;
 
+	remove_stale(path);
 	if (access(path, F_OK) == 0)
 		return true;
 	if (!fd_make_folders(path, err))
@@ -816,8 +847,12 @@ static bool make_home(struct wrapping *wrapping, struct err *err)
 	auto_close int root = open(aside.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; fine && root >= 0 && i < wrapping->profile.seed_count; i++)
 		fine = seed_one(wrapping, root, &wrapping->profile.seeds[i], err);
-	/* Another start may have been faster; then its home is the one. */
-	if (!fine || rename(aside.data, path) < 0)
+	/*
+	 * Another start may have been faster; then its home is the one, also when it is empty:
+	 * a cell may use it.
+	 */
+	if (!fine || (renameat2(AT_FDCWD, aside.data, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
+		      (errno != EINVAL || rename(aside.data, path) < 0)))
 		fd_folder_remove(aside.data);
 	buf_fini(&aside);
 	return fine;
@@ -851,6 +886,29 @@ static bool check_place(const struct wrapping *wrapping, int root, const char *s
 		       wrapping->name, path);
 }
 
+/* Make the home, and hold it, so that no other start removes it from now on. */
+static bool hold_home(struct wrapping *wrapping, struct err *err)
+{
+	struct stat st;
+
+	for (int i = 0; i < HOME_TRIES; i++) {
+		if (!make_home(wrapping, err))
+			return false;
+		auto_close int fd = open(wrapping->home.folder,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno != ENOENT)
+			break;
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
+		    st.st_nlink > 0) {
+			wrapping->home.held = fd_take(&fd);
+			return true;
+		}
+		errno = EBUSY;
+	}
+	return err_set(err, errno, "wrap: its home: %s: %s", wrapping->home.folder,
+		       strerror(errno));
+}
+
 static bool prepare_home(struct wrapping *wrapping, struct err *err)
 {
 	const struct value *write = value_member(wrapping->policy, "write");
@@ -858,13 +916,9 @@ static bool prepare_home(struct wrapping *wrapping, struct err *err)
 	const char *below;
 
 	if ((options_given(wrapping->options, "fresh") && !remove_home(wrapping, err)) ||
-	    !make_home(wrapping, err))
+	    !hold_home(wrapping, err))
 		return false;
-	auto_close int root = open(wrapping->home.folder,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root < 0)
-		return err_set(err, errno, "wrap: its home: %s: %s",
-			       wrapping->home.folder, strerror(errno));
+	const int root = wrapping->home.held;
 	if (!check_place(wrapping, root, wrapping->workspace, wrapping->workspace, true, err))
 		return false;
 	for (size_t i = 0; i < wrapping->shown_count; i++)
@@ -1518,6 +1572,8 @@ static void wrapping_fini(struct wrapping *wrapping)
 	wrap_profile_fini(&wrapping->profile);
 	value_free(wrapping->policy);
 	value_free(wrapping->entry);
+	if (wrapping->home.path != NULL) /* else nothing was held, and held is 0 */
+		fd_close(&wrapping->home.held);
 	for (int *at = wrapping->shares; at != NULL && *at >= 0; at++)
 		fd_close(at);
 	free(wrapping->shares);
