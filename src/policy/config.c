@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/commands.h"
+#include "policy/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 
@@ -451,6 +452,10 @@ const struct row keys_agent[] = {
 		 "Ports of the cell that this machine reaches: `PORT`, `HOST:PORT` (HOST is the port "
 		 "outside, `0` any free one), in front of it `own:` or an address to listen on "
 		 "(127.0.0.1 unless given)."},
+	{"credentials", ROW_NAMES, .max = CREDENTIAL_NAME_MAX, POLICY(credentials),
+	 .initial = "none",
+	 .description = "Keys of services that commands use and do not see: shipped names, or those of "
+			"`credentials` at the top level."},
 	{"limits", ROW_OBJECT, POLICY(limits), .initial = "see below",
 	 .description = "Every number there is; each key is optional.",
 	 .rows = config_limit_rows},
@@ -613,6 +618,11 @@ const struct row keys_config[] = {
 	{"resolver", ROW_ADDRESS, .max = NETWORK_TEXT_MAX, .check = is_resolver,
 	 CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
+	{"credentials", ROW_ENTRIES, .home = KEY_KEPT, .max = ENTRIES_MAX,
+	 .check = credential_check_all, .initial = "the shipped ones",
+	 .description = "`{NAME: entry}`: keys of services that a cell uses and does not see; an entry "
+			"beats the shipped one key by key.",
+	 .rows = credential_rows},
 	{"undo_space", ROW_SIZE, .check = is_size, CONFIG(undo_space),
 	 .min = UNDO_SPACE_MIN, .max = 1024 * TEBI, .initial = "10G",
 	 .description = "What undo keeps of all workspaces together; what is over it goes, the "
@@ -639,6 +649,10 @@ static const char *words_of(enum row_kind kind)
 		return "list of hosts";
 	case ROW_ADDRESS:
 		return "address";
+	case ROW_ANY:
+		return "text or list of texts";
+	case ROW_ARGV:
+		return "program and arguments";
 	case ROW_PATH:
 		return "path";
 	case ROW_PATHS:
@@ -746,6 +760,11 @@ bool config_keys_describe(struct buf *out)
 	describe_rows("`toolbox`", toolbox_keys, defaults, out);
 	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
 	describe_rows("An entry of `models`", model_keys, defaults, out);
+	describe_rows("An entry of `credentials`", credential_rows, defaults, out);
+	describe_rows("A command of `from`", rows_find(credential_rows, "from")->rows,
+		      defaults, out);
+	describe_rows("`refresh`", rows_find(credential_rows, "refresh")->rows, defaults,
+		      out);
 	describe_rows("`limits`", config_limit_rows, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);
 	describe_rows("A rule of `commands`", rule_keys, defaults, out);

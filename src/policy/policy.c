@@ -680,6 +680,7 @@ void policy_free(struct policy *policy)
 	policy_names_fini(&policy->environment);
 	policy_names_fini(&policy->network);
 	policy_names_fini(&policy->publish);
+	policy_names_fini(&policy->credentials);
 	policy_names_fini(&policy->asks);
 	commands_free(policy->commands);
 	policy_path_fini(&policy->base);
@@ -1228,6 +1229,21 @@ static void intersect_publish(const struct policy *a, const struct policy *b,
 	}
 }
 
+static void intersect_credentials(const struct policy *a, const struct policy *b,
+				  struct policy *both)
+{
+	both->credentials.given = true;
+	for (size_t i = 0; i < a->credentials.count; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < b->credentials.count && !found; j++)
+			found = strcmp(a->credentials.items[i], b->credentials.items[j]) ==
+				0;
+		if (found)
+			add_name(&both->credentials, a->credentials.items[i]);
+	}
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -1301,6 +1317,7 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	intersect_environment(policy, bounds, both);
 	intersect_network(policy, bounds, both);
 	intersect_publish(policy, bounds, both);
+	intersect_credentials(policy, bounds, both);
 	both->commands = commands_both(policy->commands, bounds->commands);
 	both->limits = smaller_limits(&policy->limits, &bounds->limits);
 	return both;

@@ -129,6 +129,7 @@ struct policy {
 	 */
 	struct policy_names publish;
 	size_t publish_said;
+	struct policy_names credentials; /* names, as in credential.h */
 	/*
 	 * "commands", "network", "read", "write": instead of a refusal a person is
 	 * asked. When no person is there, call policy_ask_nobody.
@@ -230,8 +231,8 @@ void policy_ask_nobody(struct policy *policy);
 
 /*
  * Make a new policy with the rights that POLICY and BOUNDS both grant, and with the
- * name and base of POLICY. It has: tools, variables, hosts and published ports of both; paths that both
- * show or let be written; blocked paths of either; `scratch` when no layer would cover
+ * name and base of POLICY. It has: tools, variables, hosts, credentials and published
+ * ports of both; paths that both show or let be written; blocked paths of either; `scratch` when no layer would cover
  * a path that one of them protects; commands that fit both lists; the stricter of each
  * limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
  * over POLICY_BY_MACHINE, so settle the limits of both before when that matters. Two

@@ -1,0 +1,263 @@
+/* credential: the shipped ones, entries over them, and the sentences about mistakes. */
+#include "../base/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "policy/credential.h"
+
+enum { TEXT_MAX = 64 << 10 };
+
+static bool parse(const char *credentials, struct config **config, struct err *err)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	(void)buf_addf(&text, "{\"credentials\": {%s}}", credentials);
+	bool fine = config_parse(buf_str(&text), "c", config, err);
+	buf_fini(&text);
+	return fine;
+}
+
+static void all_shipped_ones_are_read(void **state)
+{
+	static const char *const wanted[] = {"anthropic-login", "anthropic", "github",
+					     "gitlab",          "google",    "openai",
+					     "openrouter",      NULL};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena);
+	const char **names = credential_names(NULL, &arena);
+	for (size_t i = 0; wanted[i] != NULL || names[i] != NULL; i++) {
+		struct credential credential;
+		struct err err = {0};
+
+		assert_non_null(names[i]);
+		assert_non_null(wanted[i]);
+		assert_string_equal(names[i], wanted[i]);
+		if (!credential_find(NULL, wanted[i], &credential, &err))
+			fail_msg("%s", err.text);
+		assert_true(credential.source_count > 0 && credential.host_count > 0 &&
+			    credential.place_count > 0 && credential.variables.count > 0);
+		assert_true(credential.scrub);
+		credential_fini(&credential);
+	}
+	arena_fini(&arena);
+}
+
+static void an_entry_beats_the_shipped_one_key_by_key(void **state)
+{
+	auto_config struct config *config = NULL;
+	struct credential credential;
+	struct arena arena;
+	struct buf url;
+	struct err err = {0};
+
+	(void)state;
+	if (!parse("\"anthropic\": {\"from\": [\"keyring:anthropic/me\", {\"command\": "
+		   "[\"pass\", \"show\", \"a\"], \"keep_s\": 60}, "
+		   "\"file:~/a#b#/c/d\"]},"
+		   "\"mine\": {\"from\": [\"env:A\"], \"hosts\": [\"a.example:8443\", "
+		   "\"127.0.0.1:99\"], \"place\": [\"bearer\", \"query: k\"], \"allow\": [\"* "
+		   "/a/**\"], \"ca_file\": \"~/ca.pem\"}",
+		   &config, &err))
+		fail_msg("%s", err.text);
+	const struct value *entries = config_value(config, "credentials");
+
+	assert_true(credential_find(entries, "anthropic", &credential, &err));
+	assert_int_equal(credential.source_count, 3);
+	assert_int_equal(credential.sources[0].from, FROM_KEYRING);
+	assert_string_equal(credential.sources[0].text, "anthropic");
+	assert_string_equal(credential.sources[0].more, "me");
+	assert_int_equal(credential.sources[1].from, FROM_COMMAND);
+	assert_string_equal(credential.sources[1].shown, "command: pass");
+	assert_string_equal(credential.sources[1].argv[2], "a");
+	assert_null(credential.sources[1].argv[3]);
+	assert_true(credential.sources[1].keep_s == 60);
+	assert_string_equal(credential.sources[2].text, "~/a#b");
+	assert_string_equal(credential.sources[2].more, "/c/d");
+	/* the rest is the shipped one's */
+	assert_int_equal(credential.places[0].at, AT_HEADER);
+	assert_string_equal(credential.places[0].name, "x-api-key");
+	assert_int_equal(credential.errors, ERRORS_ANTHROPIC);
+	buf_init(&url, TEXT_MAX);
+	assert_true(credential_base_url(&credential, &credential.bases[0], 4000, &url));
+	assert_string_equal(url.data, "http://127.0.0.1:4000/anthropic");
+	credential_fini(&credential);
+
+	assert_true(credential_find(entries, "mine", &credential, &err));
+	assert_int_equal(credential.hosts[0].port, 8443);
+	assert_int_equal(credential.place_count, 2);
+	assert_true(credential.allow.given && !credential.foreign.given);
+	assert_string_equal(credential.allow.items[0].method, "*");
+	assert_string_equal(credential.allow.items[0].path, "/a/**");
+	assert_string_equal(credential.ca_file, "~/ca.pem");
+	/* the struct goes to another process as its entry */
+	struct credential again;
+	assert_true(credential_read("mine", credential.root, &again, &err));
+	assert_true(value_equal(again.root, credential.root));
+	credential_fini(&again);
+	credential_fini(&credential);
+
+	assert_true(credential_find(entries, "openai", &credential, &err));
+	assert_true(credential.websocket);
+	buf_clear(&url);
+	assert_true(credential_base_url(&credential, &credential.bases[0], 1, &url));
+	assert_string_equal(url.data, "http://127.0.0.1:1/openai/v1");
+	credential_fini(&credential);
+
+	assert_false(credential_find(entries, "antropic", &credential, &err));
+	assert_string_equal(
+		err.text,
+		"there is no credential \"antropic\" (did you mean \"anthropic\"?); there are "
+		"anthropic-login, anthropic, github, gitlab, google, openai, openrouter, mine. "
+		"Another one is an entry of `credentials` in the configuration");
+	credential_fini(&credential);
+	arena_init(&arena);
+	const char **names = credential_names(entries, &arena);
+	assert_string_equal(names[7], "mine");
+	assert_null(names[8]);
+	arena_fini(&arena);
+	buf_fini(&url);
+}
+
+/* A whole entry with one part exchanged; the sentence begins with the pointer. */
+#define SOUND "\"from\": [\"env:A\"], \"hosts\": [\"a.example\"], \"place\": \"bearer\""
+
+static void mistakes_are_named(void **state)
+{
+	static const struct {
+		const char *entry, *sentence;
+	} rows[] = {
+		{"\"from\": [\"env:A\"], \"place\": \"bearer\"", ": needs \"hosts\""},
+		{"\"from\": [], \"hosts\": [\"a.example\"], \"place\": \"bearer\"",
+		 ": needs \"from\""},
+		{SOUND ", \"varables\": []",
+		 ": there is no key \"varables\" (did you mean \"variables\"?); the keys are "
+		 "from, hosts,"},
+
+		{"\"from\": [\"A\"]", "/from/0: begins with env:, file: or keyring:"},
+		{"\"from\": [\"env:A-B\"]",
+		 "/from/0: env: is followed by the name of a variable"},
+		{"\"from\": [\"file:key\"]",
+		 "/from/0: the path of file: begins with / or ~/"},
+		{"\"from\": [\"keyring:a\"]",
+		 "/from/0: a keyring is named as keyring:SERVICE/USER"},
+		{"\"from\": [\"command:pass\"]",
+		 "/from/0: a command is an object: {\"command\": [\"pass\", \"show\", \"key\"]}"},
+		{"\"from\": [{\"command\": []}]", "/from/0/command: may not be empty"},
+		{"\"from\": [{\"command\": [\"\"]}]",
+		 "/from/0/command: begins with the name of a program"},
+		{"\"hosts\": [\"*.example\"]",
+		 "/hosts/0: is `host` or `host:port`: a key goes to named hosts only"},
+		{"\"hosts\": [\"tcp://a.example:1\"]",
+		 "/hosts/0: is `host` or `host:port`: a key goes to named hosts only"},
+		{"\"place\": []", "/place: must be text, or a list of 1 to 4 texts"},
+		{"\"place\": [\"bearer\", \"cookie\"]",
+		 "/place/1: is one of bearer, \"header: NAME\", \"basic:USER\" and \"query: NAME\""},
+		{"\"place\": \"header: Host\"",
+		 "/place: header: is followed by the name of a header for keys"},
+		{"\"place\": \"header: a\\nb\"",
+		 "/place: header: is followed by the name of a header for keys"},
+		{"\"place\": \"basic:a:b\"",
+		 "/place: basic: is followed by the name of a user"},
+		{"\"variables\": [\"A=b\"]",
+		 "/variables/0: is the name of a variable, without a value"},
+		{"\"variables\": [\"HTTP_PROXY\"]",
+		 "/variables/0: HTTP_PROXY is set by the cell"},
+		{"\"base_url\": {\"A\": \"v1\"}",
+		 "/base_url/A: must be a path, as \"/v1\"; \"/\" is the host alone"},
+		{"\"base_url\": {\"A\": \"/v1/../..\"}", "/base_url/A: must be a path"},
+		{"\"shape\": \"sk-\"",
+		 "/shape: is \"jwt\", or visible ASCII with one * for the random digits"},
+		{"\"shape\": \"a*b*\"", "/shape: is \"jwt\""},
+		{"\"allow\": [\"/v1\"]",
+		 "/allow/0: is \"METHOD /path\"; the method * is any"},
+		{"\"allow\": [\"GET v1\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
+		{"\"allow\": [\"GET /a/**/b\"]",
+		 "/allow/0: is \"METHOD /path\"; the path is as"},
+		{"\"allow\": [\"GET /a%2fb\"]",
+		 "/allow/0: is \"METHOD /path\"; the path is as"},
+		{"\"foreign\": [\"/a/../b\"]", "/foreign/0: is a path as after decoding"},
+		{"\"errors\": \"xml\"",
+		 "/errors: must be one of: message anthropic openai google"},
+		{"\"ca_file\": \"ca.pem\"", "/ca_file: begins with / or ~/"},
+		{"\"refresh\": {\"url\": \"http://a.example/\", \"send\": [], \"store\": {}}",
+		 "/refresh/url: is https://HOST/path"},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"]}",
+		 "/refresh: needs \"store\""},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
+		 "{\"a\": \"b\"}}",
+		 "/refresh/store/a: must be a JSON pointer"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		auto_config struct config *config = NULL;
+		char text[1024], wanted[512];
+		struct err err = {0};
+
+		if (rows[i].sentence == NULL)
+			continue;
+		(void)snprintf(text, sizeof(text), "\"a\": {%s}", rows[i].entry);
+		(void)snprintf(wanted, sizeof(wanted), "c: /credentials/a%s",
+			       rows[i].sentence);
+		if (parse(text, &config, &err))
+			fail_msg("%s is taken", rows[i].entry);
+		if (strncmp(err.text, wanted, strlen(wanted)) != 0)
+			fail_msg("%s:\n%s", wanted, err.text);
+	}
+	auto_config struct config *config = NULL;
+	struct err err = {0};
+	assert_false(parse("\"A B\": {" SOUND "}", &config, &err));
+	assert_string_equal(err.text,
+			    "c: /credentials: the name of a credential has 1 to 32 of a-z, 0-9, - "
+			    "and _");
+}
+
+static void patterns_match_decoded_paths(void **state)
+{
+	static const struct {
+		const char *pattern, *path;
+		bool matches;
+	} rows[] = {
+		{"/v1/messages", "/v1/messages", true},
+		{"/v1/messages", "/v1/messages/", false},
+		{"/v1/messages", "/v1/messagesx", false},
+		{"/v1/models/**", "/v1/models", true},
+		{"/v1/models/**", "/v1/models/", true},
+		{"/v1/models/**", "/v1/models/a/b", true},
+		{"/v1/models/**", "/v1/modelsx", false},
+		{"/**", "/", true},
+		{"/**", "/a/b", true},
+		{"/a/*/c", "/a/b/c", true},
+		{"/a/*/c", "/a//c", true},
+		{"/a/*/c", "/a/b/b/c", false},
+		{"/models/*:generate*", "/models/gemini-2:generateContent", true},
+		{"/models/*:generate*", "/models/a/b:generateContent", false},
+		{"/*a*b*/**", "/xaxbx/y", true},
+		{"/*a*b*/**", "/xbxax/y", false},
+		{"/a*/b*", "/aab/bba", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		if (credential_path_matches(rows[i].pattern, str_of(rows[i].path)) !=
+		    rows[i].matches)
+			fail_msg("%s %s", rows[i].pattern, rows[i].path);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_shipped_ones_are_read),
+		cmocka_unit_test(an_entry_beats_the_shipped_one_key_by_key),
+		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(patterns_match_decoded_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
