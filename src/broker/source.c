@@ -1,0 +1,702 @@
+/* source: looks for a value in its places, and runs the commands that print one. */
+
+#include "broker/source.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/kernel.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "process/loop.h"
+#include "process/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 + 256, WHY_MAX = ERR_TEXT_MAX };
+
+/* The result of a look at one place. */
+enum outcome {
+	ABSENT, /* the next place is tried */
+	WRONG,  /* the search ends with a sentence */
+	FOUND,
+	PENDING, /* a program runs */
+};
+
+/* A text that is wiped when it goes. Its memory never moves. */
+struct secret {
+	char *data;
+	size_t size, room;
+};
+
+struct waiting {
+	source_done *done;
+	void *context;
+	struct waiting *next;
+};
+
+struct source {
+	const struct credential *credential;
+	const struct source_terms *terms;
+	struct waiting *waiting; /* in their order */
+	size_t at;               /* the place that is looked at */
+	struct secret value;
+	struct buf missing; /* why the places before it gave none */
+	/* the output of a command, while it is kept */
+	struct secret kept;
+	size_t kept_at;
+	struct timer forget;
+	/* the program that runs */
+	pid_t pid; /* 0: none */
+	int pidfd, output;
+	struct watch end, more;
+	struct timer late;
+	struct secret text;
+	bool *freed; /* set when source_free is called from an answer */
+};
+
+static void secret_fini(struct secret *secret)
+{
+	if (secret->data != NULL)
+		explicit_bzero(secret->data, secret->room);
+	free(secret->data);
+	*secret = (struct secret){0};
+}
+
+static void secret_init(struct secret *secret, size_t room)
+{
+	secret_fini(secret);
+	secret->data = memory_alloc(room + 1);
+	secret->room = room + 1;
+}
+
+static void secret_set(struct secret *secret, struct str text)
+{
+	secret_init(secret, text.size);
+	memcpy(secret->data, text.data, text.size);
+	secret->size = text.size;
+}
+
+/* Checks a value. */
+
+/* TEXT is a value, perhaps with a line end. PLACE names it in sentences. */
+static bool take_value(struct str text, const char *place, struct secret *value,
+		       struct err *err)
+{
+	if (str_ends(text, STR("\n")))
+		text.size--;
+	if (str_ends(text, STR("\r")))
+		text.size--;
+	if (text.size < SOURCE_VALUE_MIN || text.size > SOURCE_VALUE_MAX)
+		return err_set(err, EINVAL, "%s: a key has %d to %d bytes, this has %zu",
+			       place, SOURCE_VALUE_MIN, SOURCE_VALUE_MAX, text.size);
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] <= 0x20 || text.data[i] >= 0x7f)
+			return err_set(err, EINVAL,
+				       "%s: a key is one line of visible ASCII, without blanks",
+				       place);
+	}
+	secret_set(value, text);
+	return true;
+}
+
+/* Variables. */
+
+static const char *variable(const struct source_terms *terms, const char *name)
+{
+	const size_t size = strlen(name);
+
+	for (const char *const *at = terms->environment; *at != NULL; at++) {
+		if (strncmp(*at, name, size) == 0 && (*at)[size] == '=')
+			return *at + size + 1;
+	}
+	return NULL;
+}
+
+static enum outcome look_env(const struct source_terms *terms,
+			     const struct credential_source *place, struct secret *value,
+			     struct err *err)
+{
+	const char *text = variable(terms, place->text);
+
+	if (text == NULL || text[0] == '\0') {
+		(void)err_set(err, ENOENT, "%s is not set", place->text);
+		return ABSENT;
+	}
+	return take_value(str_of(text), place->shown, value, err) ? FOUND : WRONG;
+}
+
+/* Files. */
+
+/* Open the file at PATH, whose name is SHOWN. -1 with ERR; ENOENT: it is not there. */
+static int open_file(const char *path, const char *shown, struct stat *st, struct err *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const char *wrong = NULL;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		(void)err_set(err, ENOENT, "%s is not there", shown);
+		return -1;
+	}
+	if (fd < 0 || fstat(fd, st) < 0) {
+		(void)err_set(err, EIO, "file %s: %s", shown, strerror(errno));
+		return -1;
+	}
+	if (!S_ISREG(st->st_mode))
+		wrong = "is no regular file";
+	else if (st->st_uid != geteuid())
+		wrong = "belongs to another user";
+	else if (st->st_size > SOURCE_FILE_MAX)
+		wrong = "is larger than 1 MiB";
+	if (wrong != NULL) {
+		(void)err_set(err, EPERM, "file %s %s", shown, wrong);
+		return -1;
+	}
+	if ((st->st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+		(void)err_set(err, EPERM, "file %s may be read by others: chmod 600 %s",
+			      shown, shown);
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+/* Read FD into TEXT, which has room for the size that the file had. */
+static bool read_text(int fd, struct secret *text)
+{
+	while (text->size + 1 < text->room) {
+		ssize_t got =
+			read(fd, text->data + text->size, text->room - 1 - text->size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got == 0;
+		text->size += (size_t)got;
+	}
+	return true;
+}
+
+/* Wipe all texts in VALUE, which nobody reads any more. */
+static void wipe_texts(const struct value *value)
+{
+	struct str text = value_str(value);
+
+	if (value_kind(value) == VALUE_STRING && text.size > 0)
+		explicit_bzero((char *)(uintptr_t)text.data, text.size);
+	else if (value_kind(value) == VALUE_OBJECT)
+		for (void *at = value_first(value); at != NULL; at = value_next(value, at))
+			wipe_texts(value_at(at));
+	else if (value_kind(value) == VALUE_ARRAY)
+		for (size_t i = 0; i < value_count(value); i++)
+			wipe_texts(value_item(value, i));
+}
+
+/* The part of VALUE at POINTER (RFC 6901); NULL: none. */
+static const struct value *part_at(const struct value *value, const char *pointer)
+{
+	struct buf name;
+
+	buf_init(&name, CREDENTIAL_TEXT_MAX);
+	while (value != NULL && *pointer == '/') {
+		buf_clear(&name);
+		for (pointer++; *pointer != '\0' && *pointer != '/'; pointer++) {
+			bool is_escape = pointer[0] == '~' &&
+					 (pointer[1] == '0' || pointer[1] == '1');
+
+			(void)buf_addc(&name, !is_escape          ? pointer[0]
+					      : pointer[1] == '0' ? '~'
+								  : '/');
+			pointer += is_escape;
+		}
+		if (value_kind(value) == VALUE_ARRAY && name.size > 0 &&
+		    strspn(name.data, "0123456789") == name.size)
+			value = value_item(value, strtoul(name.data, NULL, 10));
+		else
+			value = value_member(value, name.data);
+	}
+	buf_fini(&name);
+	return value;
+}
+
+static enum outcome take_member(struct str text, const struct credential_source *place,
+				struct secret *value, struct err *err)
+{
+	auto_value struct value *root = NULL;
+	enum outcome outcome = ABSENT;
+
+	if (!value_parse(text, 0, &root, NULL)) {
+		(void)err_set(err, EINVAL, "file %s is no JSON", place->text);
+		return WRONG;
+	}
+	const struct value *part = part_at(root, place->more);
+	if (value_str(part).size == 0)
+		(void)err_set(err, ENOENT, "%s has no text at %s", place->text, place->more);
+	else
+		outcome = take_value(value_str(part), place->shown, value, err) ? FOUND
+										: WRONG;
+	wipe_texts(root);
+	return outcome;
+}
+
+static enum outcome look_file(const struct source_terms *terms,
+			      const struct credential_source *place, struct secret *value,
+			      struct err *err)
+{
+	char path[PATH_ROOM];
+	struct secret text = {0};
+	enum outcome outcome = WRONG;
+	struct stat st;
+	const bool in_home = place->text[0] == '~';
+	int size = snprintf(path, sizeof(path), "%s%s", in_home ? terms->home : "",
+			    place->text + in_home);
+
+	if (size < 0 || (size_t)size >= sizeof(path)) {
+		(void)err_set(err, ENAMETOOLONG, "file %.64s…: its name is too long",
+			      place->text);
+		return WRONG;
+	}
+	auto_close int fd = open_file(path, place->text, &st, err);
+	if (fd < 0)
+		return err->code == ENOENT ? ABSENT : WRONG;
+	secret_init(&text, (size_t)st.st_size);
+	if (!read_text(fd, &text))
+		(void)err_set(err, EIO, "file %s: %s", place->text, strerror(errno));
+	else if (place->more != NULL)
+		outcome =
+			take_member((struct str){text.data, text.size}, place, value, err);
+	else if (take_value((struct str){text.data, text.size}, place->shown, value, err))
+		outcome = FOUND;
+	secret_fini(&text);
+	return outcome;
+}
+
+/* Commands. */
+
+/* The arguments of a place that is a program. ROOM is for those of the keyring. */
+static const char *const *arguments(const struct credential_source *place,
+				    const char *room[7])
+{
+	if (place->from == FROM_COMMAND)
+		return place->argv;
+	memcpy(room,
+	       (const char *[]){"secret-tool", "lookup", "service", place->text,
+				"username", place->more, NULL},
+	       7 * sizeof(*room));
+	return room;
+}
+
+/* The variables of a command: nothing that names another key. NULL-ended; free() it. */
+static const char **small_environment(const struct source_terms *terms)
+{
+	static const char *const names[] = {"PATH",
+					    "HOME",
+					    "USER",
+					    "LOGNAME",
+					    "LANG",
+					    "LC_ALL",
+					    "TERM",
+					    "XDG_CONFIG_HOME",
+					    "XDG_DATA_HOME",
+					    "XDG_STATE_HOME",
+					    "XDG_CACHE_HOME",
+					    "XDG_RUNTIME_DIR",
+					    "DBUS_SESSION_BUS_ADDRESS",
+					    "GNUPGHOME",
+					    "GPG_TTY",
+					    "PASSWORD_STORE_DIR",
+					    "SSH_AUTH_SOCK",
+					    "DISPLAY",
+					    "WAYLAND_DISPLAY"};
+	const size_t count = sizeof(names) / sizeof(names[0]);
+	const char **small = memory_array(count + 1, sizeof(*small));
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *value = variable(terms, names[i]);
+
+		if (value != NULL)
+			small[used++] = value - strlen(names[i]) - 1;
+	}
+	return small;
+}
+
+static bool is_in_path(const struct source_terms *terms, const char *program)
+{
+	struct str rest = str_of(variable(terms, "PATH"));
+	char path[PATH_ROOM];
+
+	if (strchr(program, '/') != NULL)
+		return access(program, X_OK) == 0;
+	while (rest.size > 0) {
+		size_t colon = str_find(rest, STR(":"), 0);
+		struct str folder = str_part(rest, 0, colon);
+
+		rest = str_part(rest, folder.size + 1, rest.size);
+		(void)snprintf(path, sizeof(path), "%.*s/%s", (int)folder.size,
+			       folder.data, program);
+		if (folder.size > 0 && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void source_go(struct source *source);
+
+/* Close all that belongs to the program, which has ended or is killed here. */
+static void program_over(struct source *source, int *status)
+{
+	*status = 0;
+	if (source->pid > 0) {
+		/* The program, unless it was reaped, and all that it has left behind. */
+		(void)kill(-source->pid, SIGKILL);
+		(void)kill(source->pid, SIGKILL);
+		while (waitpid(source->pid, status, 0) < 0 && errno == EINTR)
+			;
+	}
+	source->pid = 0;
+	loop_remove(&source->end);
+	loop_remove(&source->more);
+	loop_remove_timer(&source->late);
+	fd_close(&source->pidfd);
+	fd_close(&source->output);
+}
+
+/* Read what has come. False when it is too much. */
+static bool read_output(struct source *source)
+{
+	struct secret *text = &source->text;
+
+	for (;;) {
+		size_t room = text->room - text->size;
+		ssize_t got = read(source->output, text->data + text->size, room);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return true;
+		if (got == 0) {
+			loop_remove(&source->more);
+			return true;
+		}
+		text->size += (size_t)got;
+		if (text->size == text->room)
+			return false;
+	}
+}
+
+/* Answers. */
+
+/* Answer all questions with VALUE, or, where it has no data, with WHY. */
+static void answer(struct source *source, const struct secret *value, const struct err *why)
+{
+	struct waiting *waiting = source->waiting;
+	struct secret own = {0};
+	bool *outer = source->freed;
+	bool freed = false;
+
+	/* An answer may ask again, or free the source: VALUE is not safe in there. */
+	if (value->data != NULL)
+		secret_set(&own, (struct str){value->data, value->size});
+	source->waiting = NULL;
+	source->freed = &freed;
+	while (waiting != NULL) {
+		struct waiting *next = waiting->next;
+
+		if (!freed)
+			waiting->done(waiting->context, (struct str){own.data, own.size},
+				      own.data == NULL ? why : NULL);
+		free(waiting);
+		waiting = next;
+	}
+	secret_fini(&own);
+	if (!freed)
+		source->freed = outer;
+	else if (outer != NULL)
+		*outer = true;
+}
+
+/* The program has ended with STATUS, or was ended because of BAD (or NULL). */
+static void program_ended(struct source *source, int status, const char *bad)
+{
+	const struct credential_source *place = &source->credential->sources[source->at];
+	const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	struct secret value = {0};
+	struct err err = {0};
+
+	if (bad == NULL && place->from == FROM_KEYRING && source->text.size == 0) {
+		/* The keyring says so, and does not tell it from being closed. */
+		(void)buf_addf(&source->missing, "%sthe keyring has no %s",
+			       source->missing.size > 0 ? ", " : "",
+			       place->shown + strlen("keyring:"));
+		secret_fini(&source->text);
+		source->at++;
+		source_go(source);
+		return;
+	}
+	if (bad != NULL)
+		(void)err_set(&err, ECHILD, "%s: %s", place->shown, bad);
+	else if (failed && WIFEXITED(status))
+		(void)err_set(&err, ECHILD, "%s: it ended with exit code %d",
+			      place->shown, WEXITSTATUS(status));
+	else if (failed)
+		(void)err_set(&err, ECHILD, "%s: signal %d ended it", place->shown,
+			      WTERMSIG(status));
+	else
+		(void)take_value((struct str){source->text.data, source->text.size},
+				 place->shown, &value, &err);
+	secret_fini(&source->text);
+	if (value.data != NULL && place->from == FROM_COMMAND && place->keep_s > 0) {
+		secret_set(&source->kept, (struct str){value.data, value.size});
+		source->kept_at = source->at;
+		source->forget.due_ms = clock_deadline(place->keep_s);
+		loop_add_timer(source->terms->loop, &source->forget);
+	}
+	answer(source, &value, &err);
+	secret_fini(&value);
+}
+
+static void output_ready(struct watch *watch, short events)
+{
+	struct source *source = watch->context;
+	int status;
+
+	(void)events;
+	if (read_output(source))
+		return;
+	program_over(source, &status);
+	program_ended(source, status, "it printed more than 64 KiB");
+}
+
+static void end_ready(struct watch *watch, short events)
+{
+	struct source *source = watch->context;
+	const char *bad = NULL;
+	int status;
+
+	(void)events;
+	if (!read_output(source))
+		bad = "it printed more than 64 KiB";
+	program_over(source, &status);
+	program_ended(source, status, bad);
+}
+
+static void command_late(struct timer *timer)
+{
+	struct source *source = timer->context;
+	int status;
+
+	program_over(source, &status);
+	program_ended(source, status, "it took longer than 10 s, and was ended");
+}
+
+static void forget_due(struct timer *timer)
+{
+	struct source *source = timer->context;
+
+	loop_remove_timer(timer);
+	secret_fini(&source->kept);
+}
+
+/* Watch the program that was started, with its output. */
+static void command_watch(struct source *source)
+{
+	struct loop *loop = source->terms->loop;
+
+	secret_init(&source->text, SOURCE_TEXT_MAX);
+	source->more = (struct watch){.fd = source->output,
+				      .events = POLLIN,
+				      .ready = output_ready,
+				      .context = source};
+	source->end = (struct watch){.fd = source->pidfd,
+				     .events = POLLIN,
+				     .ready = end_ready,
+				     .context = source};
+	source->late = (struct timer){.due_ms = clock_deadline(SOURCE_COMMAND_S),
+				      .due = command_late,
+				      .context = source};
+	loop_add(loop, &source->more);
+	loop_add(loop, &source->end);
+	loop_add_timer(loop, &source->late);
+}
+
+static enum outcome start_command(struct source *source,
+				  const struct credential_source *place, struct err *err)
+{
+	const char *room[7];
+	auto_free const char **environment = small_environment(source->terms);
+	struct program_start start = {.argv = arguments(place, room),
+				      .environment = environment,
+				      .folder = "/",
+				      .fds = {-1, -1, -1}};
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return WRONG;
+	start.fds[1] = ends[1];
+	bool fine = program_start(&start, &source->pid, err);
+	fd_close(&ends[1]);
+	source->output = ends[0];
+	if (!fine) {
+		fd_close(&source->output);
+		source->pid = 0;
+		if (err->code != ENOENT)
+			return WRONG;
+		(void)err_set(err, ENOENT, "there is no program %s", start.argv[0]);
+		return ABSENT;
+	}
+	source->pidfd = kernel_pidfd_open(source->pid);
+	if (source->pidfd < 0 || !fd_set_blocking(source->output, false, err)) {
+		int status;
+
+		(void)err_set(err, errno, "%s: it cannot be watched", place->shown);
+		program_over(source, &status);
+		return WRONG;
+	}
+	command_watch(source);
+	return PENDING;
+}
+
+/* Looks at the places in their order. */
+
+static enum outcome look_at(struct source *source, const struct credential_source *place,
+			    struct err *err)
+{
+	switch (place->from) {
+	case FROM_ENV:
+		return look_env(source->terms, place, &source->value, err);
+	case FROM_FILE:
+		return look_file(source->terms, place, &source->value, err);
+	case FROM_COMMAND:
+	case FROM_KEYRING:
+		break;
+	}
+	if (source->kept.data == NULL || source->kept_at != source->at)
+		return start_command(source, place, err);
+	secret_set(&source->value, (struct str){source->kept.data, source->kept.size});
+	return FOUND;
+}
+
+static void source_go(struct source *source)
+{
+	const struct credential *credential = source->credential;
+	struct err err = {0};
+
+	for (; source->at < credential->source_count; source->at++) {
+		enum outcome outcome =
+			look_at(source, &credential->sources[source->at], &err);
+
+		if (outcome == PENDING)
+			return;
+		if (outcome != ABSENT) {
+			struct secret value = source->value;
+
+			source->value = (struct secret){0};
+			answer(source, &value, &err);
+			secret_fini(&value);
+			return;
+		}
+		(void)buf_addf(&source->missing, "%s%s",
+			       source->missing.size > 0 ? ", " : "", err.text);
+	}
+	(void)err_set(&err, ENOENT, "%s", source->missing.data);
+	answer(source, &(struct secret){0}, &err);
+}
+
+bool source_look(const struct credential *credential, const struct source_terms *terms,
+		 struct buf *shown, struct err *err)
+{
+	struct buf missing;
+	enum outcome outcome = ABSENT;
+
+	buf_init(&missing, WHY_MAX);
+	for (size_t i = 0; i < credential->source_count && outcome == ABSENT; i++) {
+		const struct credential_source *place = &credential->sources[i];
+		struct secret value = {0};
+		const char *room[7];
+		struct err why = {0};
+
+		if (place->from == FROM_ENV)
+			outcome = look_env(terms, place, &value, &why);
+		else if (place->from == FROM_FILE)
+			outcome = look_file(terms, place, &value, &why);
+		else if (is_in_path(terms, arguments(place, room)[0]))
+			outcome = FOUND;
+		else
+			(void)err_set(&why, ENOENT, "there is no program %s",
+				      arguments(place, room)[0]);
+		secret_fini(&value);
+		if (outcome == FOUND)
+			(void)buf_adds(shown, place->shown);
+		else if (outcome == WRONG)
+			(void)err_set(err, EINVAL, "%s", why.text);
+		else
+			(void)buf_addf(&missing, "%s%s", i > 0 ? ", " : "", why.text);
+	}
+	if (outcome == ABSENT)
+		(void)err_set(err, ENOENT, "%s", missing.data);
+	buf_fini(&missing);
+	return outcome == FOUND;
+}
+
+struct source *source_new(const struct credential *credential,
+			  const struct source_terms *terms)
+{
+	struct source *source = memory_alloc(sizeof(*source));
+
+	source->credential = credential;
+	source->terms = terms;
+	source->pidfd = -1;
+	source->output = -1;
+	source->forget = (struct timer){.due = forget_due, .context = source};
+	buf_init(&source->missing, WHY_MAX);
+	return source;
+}
+
+void source_ask(struct source *source, source_done *done, void *context)
+{
+	struct waiting *waiting = memory_alloc(sizeof(*waiting));
+	struct waiting **end = &source->waiting;
+
+	*waiting = (struct waiting){.done = done, .context = context};
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = waiting;
+	if (source->pid != 0)
+		return;
+	source->at = 0;
+	buf_clear(&source->missing);
+	source_go(source);
+}
+
+void source_free(struct source *source)
+{
+	int status;
+
+	if (source == NULL)
+		return;
+	if (source->freed != NULL)
+		*source->freed = true;
+	program_over(source, &status);
+	loop_remove_timer(&source->forget);
+	for (struct waiting *next; source->waiting != NULL; source->waiting = next) {
+		next = source->waiting->next;
+		free(source->waiting);
+	}
+	secret_fini(&source->value);
+	secret_fini(&source->kept);
+	secret_fini(&source->text);
+	buf_fini(&source->missing);
+	free(source);
+}

@@ -1,0 +1,89 @@
+/*
+ * source: the value of a credential, fetched outside of every cell. It runs in the front,
+ * which alone has the person's environment and files. `from` of the credential lists the
+ * places; the first that is there gives the value:
+ *
+ *	env:NAME           the variable, when it is set and not empty
+ *	file:PATH          the file without its last line end. PATH is absolute or ~/…
+ *	file:PATH#/a/b     the text at that JSON pointer (RFC 6901) of the file
+ *	{"command": […]}   what the program prints: one line
+ *	keyring:S/U        the same of `secret-tool lookup service S username U`
+ *
+ * A place that is not there (no variable, no file, no such member, no such program, a
+ * keyring without the entry) leads to the next one. A place that is there and wrong ends
+ * the search with a sentence: a file that is not the caller's, not regular or open to
+ * others (mode 600 or 400 is asked for), a command that fails. So a mistake never makes
+ * another key travel than the person meant.
+ *
+ * A file is read at each question, so a login that was renewed outside is taken at the
+ * next request. The output of a command is kept for keep_s and wiped then.
+ *
+ * A command is started without a shell, with PATH, HOME, USER, LOGNAME, LANG, the
+ * directories of XDG, the session bus, the agents of gpg and ssh and the display, and
+ * nothing else of the environment; with no input, and its errors go nowhere. It has
+ * SOURCE_COMMAND_S seconds, and it is ended with its process group then.
+ *
+ * A value is SOURCE_VALUE_MIN to SOURCE_VALUE_MAX bytes of visible ASCII: it stands in a
+ * header. No sentence of this module contains a part of a value or of a file. The memory
+ * of a value is wiped; copies that a JSON reader makes on its way are not.
+ *
+ * Nothing here waits: source_ask answers at once where no program is needed, and else by
+ * the loop, when the program has ended.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "policy/credential.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct loop;
+
+enum {
+	SOURCE_VALUE_MIN =
+		8, /* a shorter text is no key, and scrubbing would find it anywhere */
+	SOURCE_VALUE_MAX = 16 << 10, /* a header of servers has at most that */
+	SOURCE_TEXT_MAX = 64 << 10,  /* of the output of a command */
+	SOURCE_FILE_MAX = 1 << 20,   /* a file of logins holds more than one */
+	SOURCE_COMMAND_S = 10,       /* a person may have to touch a device */
+};
+
+/* All is borrowed, and outlives every source. */
+struct source_terms {
+	struct loop *loop;
+	const char *home;               /* absolute */
+	const char *const *environment; /* NULL-ended, of the caller */
+};
+
+struct source;
+
+/*
+ * Called once for each source_ask. VALUE lives for the call only. Its `data` is NULL when
+ * there is none, and then WHY says why, for a person.
+ */
+typedef void source_done(void *context, struct str value, const struct err *why);
+
+/*
+ * Which of its places would give CREDENTIAL its value? Appends it to SHOWN as a person may
+ * read it ("env:ANTHROPIC_API_KEY", "command: pass"). Reads files, but starts nothing: a
+ * command counts when its program is in PATH. False with ENOENT when no place is there;
+ * ERR names all of them: "ANTHROPIC_API_KEY is not set and ~/key is not there".
+ */
+bool source_look(const struct credential *credential, const struct source_terms *terms,
+		 struct buf *shown, struct err *err);
+
+/* CREDENTIAL and TERMS are borrowed. Asks nothing yet. */
+struct source *source_new(const struct credential *credential,
+			  const struct source_terms *terms);
+
+/*
+ * Fetch the value and call DONE with it, maybe before this returns. Questions that come
+ * while a command runs get the answer of that command.
+ */
+void source_ask(struct source *source, source_done *done, void *context);
+
+/* Ends a command that runs; questions without an answer get none. */
+void source_free(struct source *source);
