@@ -17,10 +17,6 @@
 #include <string.h>
 #include <strings.h>
 
-struct head_field {
-	struct str name, value;
-};
-
 /*
  * Splits an HTTP head (RFC 9112) into lines and fields, strictly line by line. The
  * results are views of the bytes, no copies.
@@ -63,20 +59,53 @@ static bool head_next_line(struct str *rest, struct str *line, bool *broken)
 	return !*broken;
 }
 
+static bool head_read_version(struct str text, struct http_head *head)
+{
+	head->old = str_is(text, "HTTP/1.0");
+	return head->old || str_is(text, "HTTP/1.1");
+}
+
 /* "METHOD TARGET HTTP/1.1" with one blank each. */
-static bool head_split_first(struct str line, struct str *method, struct str *target)
+static bool head_split_request(struct str line, struct http_head *head, struct err *err)
 {
 	size_t one = str_find(line, STR(" "), 0);
 	size_t two = one == (size_t)-1 ? one : str_find(line, STR(" "), one + 1);
-	struct str version;
+	struct str method = str_part(line, 0, one);
+	struct str target;
 
-	if (two == (size_t)-1)
-		return false;
-	*method = str_part(line, 0, one);
-	*target = str_part(line, one + 1, two - one - 1);
-	version = str_part(line, two + 1, line.size);
-	return all_token(*method) && method->size <= METHOD_MAX && target->size > 0 &&
-	       (str_is(version, "HTTP/1.1") || str_is(version, "HTTP/1.0"));
+	if (two == (size_t)-1 || two == one + 1 || !all_token(method) ||
+	    method.size > METHOD_MAX ||
+	    !head_read_version(str_part(line, two + 1, line.size), head))
+		return err_set(err, EPROTO, "the first line is no HTTP/1.1 request");
+	target = str_part(line, one + 1, two - one - 1);
+	for (size_t i = 0; i < target.size; i++) {
+		if (target.data[i] <= 0x20 || target.data[i] >= 0x7f)
+			return err_set(err, EPROTO, "the target holds what no URL does");
+	}
+	head->method = method;
+	head->target = target;
+	return true;
+}
+
+/* "HTTP/1.1 200 REASON"; some servers omit the last blank with the reason. */
+static bool head_split_answer(struct str line, struct http_head *head, struct err *err)
+{
+	enum { VERSION = 8, DIGITS = 3 };
+	struct str digits = str_part(line, VERSION + 1, DIGITS);
+	struct str rest = str_part(line, VERSION + 1 + DIGITS, line.size);
+
+	head->reason = str_trim(rest);
+	if (digits.size < DIGITS || line.data[VERSION] != ' ' ||
+	    !head_read_version(str_part(line, 0, VERSION), head))
+		return err_set(err, EPROTO, "the first line is no HTTP/1.1 answer");
+	for (size_t i = 0; i < DIGITS; i++) {
+		if (digits.data[i] < '0' || digits.data[i] > '9')
+			return err_set(err, EPROTO, "the status is no number");
+		head->status = head->status * 10 + (unsigned)(digits.data[i] - '0');
+	}
+	return (head->status >= 100 && head->status <= 599 &&
+		(rest.size == 0 || rest.data[0] == ' ')) ||
+	       err_set(err, EPROTO, "the status is no number from 100 to 599");
 }
 
 /* Split "http://host/path" into AUTHORITY and PATH. */
@@ -97,7 +126,7 @@ static bool head_split_url(struct str target, struct str *authority, struct str 
 }
 
 /* "Name: value". */
-static bool head_split_field(struct str line, struct head_field *field)
+static bool head_split_field(struct str line, struct http_field *field)
 {
 	size_t colon = str_find(line, STR(":"), 0);
 
@@ -108,22 +137,135 @@ static bool head_split_field(struct str line, struct head_field *field)
 	return all_token(field->name); /* no blank before the colon, none at the start */
 }
 
-/* Is TEXT the field name NAME, in any case of letters? */
-static bool head_is_named(struct str text, const char *name)
+bool http_is_named(struct str text, const char *name)
 {
 	return text.size == strlen(name) && strncasecmp(text.data, name, text.size) == 0;
 }
 
+bool http_list_has(struct str list, const char *word)
+{
+	while (list.size > 0) {
+		size_t comma = str_find(list, STR(","), 0);
+
+		if (http_is_named(str_trim(str_part(list, 0, comma)), word))
+			return true;
+		if (comma == (size_t)-1)
+			break;
+		list = str_part(list, comma + 1, list.size);
+	}
+	return false;
+}
+
+enum { LENGTH_DIGITS = 18 }; /* fits 64 bits */
+
+static bool read_length(struct str value, uint64_t *bytes)
+{
+	uint64_t number = 0;
+
+	if (value.size == 0 || value.size > LENGTH_DIGITS)
+		return false;
+	for (size_t i = 0; i < value.size; i++) {
+		if (value.data[i] < '0' || value.data[i] > '9')
+			return false;
+		number = number * 10 + (uint64_t)(value.data[i] - '0');
+	}
+	*bytes = number;
+	return true;
+}
+
+/* The fields of a head that may stand there once only, because they say what it is. */
+struct seen {
+	bool length, coding;
+};
+
+static bool head_read_field(const struct http_field *field, enum http_side side,
+			    struct http_head *head, struct seen *seen, struct err *err)
+{
+	bool twice = false;
+
+	if (side == HTTP_REQUEST && http_is_named(field->name, "Host")) {
+		twice = head->named;
+		head->named = true;
+		head->host = field->value;
+	} else if (http_is_named(field->name, "Content-Length")) {
+		twice = seen->length;
+		seen->length = true;
+		head->body = BODY_COUNTED;
+		if (!read_length(field->value, &head->body_bytes))
+			return err_set(err, EPROTO, "Content-Length is no number");
+	} else if (http_is_named(field->name, "Transfer-Encoding")) {
+		twice = seen->coding;
+		seen->coding = true;
+		head->body = BODY_CHUNKED;
+		if (!http_is_named(field->value, "chunked"))
+			return err_set(err, EPROTO,
+				       "Transfer-Encoding is not chunked alone");
+	}
+	if (twice)
+		return err_set(err, EPROTO, "%.*s stands there twice",
+			       (int)field->name.size, field->name.data);
+	return true;
+}
+
+/* One line of a head behind the first one. */
+static bool head_add_line(struct str line, enum http_side side, struct http_head *head,
+			  struct seen *seen, struct err *err)
+{
+	struct http_field *field = &head->fields[head->count];
+
+	if (head->count >= REQUEST_HEADERS_MAX)
+		return err_set(err, E2BIG, "the %s has over %d headers",
+			       side == HTTP_REQUEST ? "request" : "answer",
+			       REQUEST_HEADERS_MAX);
+	if (!head_split_field(line, field))
+		return err_set(err, EPROTO, "a header is no \"name: value\"");
+	head->count++;
+	return head_read_field(field, side, head, seen, err);
+}
+
+enum request_answer http_head_read(struct str bytes, enum http_side side,
+				   struct http_head *head, struct err *err)
+{
+	struct str rest = bytes, line;
+	struct seen seen = {0};
+	bool broken, first = true;
+
+	*head = (struct http_head){0};
+	for (; head_next_line(&rest, &line, &broken); first = false) {
+		bool fine;
+
+		if (!first && line.size == 0) {
+			head->size = bytes.size - rest.size;
+			if (!seen.length || !seen.coding)
+				return REQUEST_READY;
+			(void)err_set(err, EPROTO,
+				      "Content-Length and Transfer-Encoding exclude each other");
+			return REQUEST_BAD;
+		}
+		if (!first)
+			fine = head_add_line(line, side, head, &seen, err);
+		else if (side == HTTP_REQUEST)
+			fine = head_split_request(line, head, err);
+		else
+			fine = head_split_answer(line, head, err);
+		if (!fine)
+			return REQUEST_BAD;
+	}
+	if (broken)
+		(void)err_set(err, EPROTO,
+			      "a line ends without CR LF, or holds control characters");
+	else if (bytes.size < REQUEST_HEAD_MAX)
+		return REQUEST_MORE;
+	else
+		(void)err_set(err, E2BIG, "the head is over %d bytes", REQUEST_HEAD_MAX);
+	return REQUEST_BAD;
+}
+
 /* Prints the head that is passed on to the server. */
 
-/*
- * Is NAME a header that is only for the proxy (RFC 9110, section 7.6.1), or that we print
- * anew?
- */
-static bool stays_here(struct str name)
+bool http_is_hop(struct str name)
 {
-	static const char *const names[] = {"Host",
-					    "Connection",
+	static const char *const names[] = {"Connection",
 					    "Keep-Alive",
 					    "Proxy-Connection",
 					    "Proxy-Authorization",
@@ -133,67 +275,78 @@ static bool stays_here(struct str name)
 					    "HTTP2-Settings"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (head_is_named(name, names[i]))
+		if (http_is_named(name, names[i]))
 			return true;
 	}
 	return false;
 }
 
+void http_field_print(const struct http_field *field, struct buf *out)
+{
+	(void)buf_addstr(out, field->name);
+	(void)buf_adds(out, ": ");
+	(void)buf_addstr(out, field->value);
+	(void)buf_adds(out, "\r\n");
+}
+
 bool http_request_print(struct str bytes, const struct http_request *request, struct buf *out)
 {
-	struct str rest = bytes, line, method, target, authority, path;
-	struct head_field header;
+	struct str authority, path;
+	struct http_head head;
 	char host[NETWORK_TEXT_MAX];
-	bool broken;
 
-	if (!head_next_line(&rest, &line, &broken) ||
-	    !head_split_first(line, &method, &target))
+	if (http_head_read(bytes, HTTP_REQUEST, &head, NULL) != REQUEST_READY)
 		return false;
-	if (!head_split_url(target, &authority, &path))
-		path = target; /* inside a tunnel */
+	if (!head_split_url(head.target, &authority, &path))
+		path = head.target; /* inside a tunnel */
 	/* The part after # is for the client only. */
 	size_t end = str_find(path, STR("#"), 0);
 	path = str_part(path, 0, end);
 	(void)network_print(&request->host, request->port, host);
 	if (request->port == REQUEST_PORT_PLAIN)
 		*strrchr(host, ':') = '\0';
-	(void)buf_addf(out, "%.*s %s%.*s HTTP/1.1\r\nHost: %s\r\n", (int)method.size,
-		       method.data,
+	(void)buf_addf(out, "%.*s %s%.*s HTTP/1.1\r\nHost: %s\r\n", (int)head.method.size,
+		       head.method.data,
 		       path.size > 0 && (path.data[0] == '/' || path.data[0] == '*') ? ""
 										     : "/",
 		       (int)path.size, path.data, host);
-	while (head_next_line(&rest, &line, &broken) && line.size > 0) {
-		if (!head_split_field(line, &header) || stays_here(header.name))
-			continue;
-		(void)buf_addf(out, "%.*s: %.*s\r\n", (int)header.name.size,
-			       header.name.data, (int)header.value.size, header.value.data);
+	for (size_t i = 0; i < head.count; i++) {
+		const struct http_field *field = &head.fields[i];
+
+		if (!http_is_named(field->name, "Host") && !http_is_hop(field->name))
+			http_field_print(field, out);
 	}
 	(void)buf_adds(out, "Connection: close\r\n\r\n");
 	return !out->overflowed;
 }
 
 /*
- * Finds the end of a body: counted, or in chunks (RFC 9112, section 7.1) without
- * extensions and trailers.
+ * Finds the end of a body: counted, or in chunks (RFC 9112, section 7.1). Chunks of an
+ * answer may have extensions and trailers, which are skipped.
  */
 
-enum { SIZE_DIGITS = 15 }; /* hexadecimal; fits 64 bits */
+enum {
+	SIZE_DIGITS = 15,     /* hexadecimal; fits 64 bits */
+	ASIDE_MAX = 16 << 10, /* no service sends more beside the content */
+};
 
 enum state {
 	CHUNK_SIZE,
+	CHUNK_EXTENSION,
 	CHUNK_SIZE_LF,
 	CHUNK_DATA,
 	CHUNK_DATA_CR,
 	CHUNK_DATA_LF,
 	CHUNK_LAST_CR,
 	CHUNK_LAST_LF,
+	CHUNK_TRAILER,
+	CHUNK_TRAILER_LF,
 };
 
-void body_begin(struct body *body, const struct http_request *request)
+void body_begin(struct body *body, enum http_side side, enum body_kind kind, uint64_t bytes)
 {
-	*body = (struct body){.kind = request->body, .left = request->body_bytes};
-	body->done = body->kind == BODY_NONE ||
-		     (body->kind == BODY_COUNTED && body->left == 0);
+	*body = (struct body){.kind = kind, .left = bytes, .answer = side == HTTP_ANSWER};
+	body->done = kind == BODY_NONE || (kind == BODY_COUNTED && bytes == 0);
 }
 
 static void size_byte(struct body *body, char c)
@@ -205,22 +358,39 @@ static void size_byte(struct body *body, char c)
 		body->digits++;
 	} else if (c == '\r' && body->digits > 0) {
 		body->state = CHUNK_SIZE_LF;
+	} else if ((c == ';' || c == ' ' || c == '\t') && body->digits > 0 && body->answer) {
+		body->state = CHUNK_EXTENSION;
 	} else {
 		body->broken = true;
 	}
 }
 
+/* One byte of an extension or a trailer. */
+static void aside_byte(struct body *body, char c)
+{
+	if (c == '\r')
+		body->state++;
+	else
+		body->broken = ((unsigned char)c < 0x20 && c != '\t') || c == 0x7f ||
+			       ++body->aside > ASIDE_MAX;
+}
+
 /* One byte that is not data. */
 static void frame_byte(struct body *body, char c)
 {
-	static const char expected[] = {[CHUNK_SIZE_LF] = '\n',
-					[CHUNK_DATA_CR] = '\r',
-					[CHUNK_DATA_LF] = '\n',
-					[CHUNK_LAST_CR] = '\r',
-					[CHUNK_LAST_LF] = '\n'};
+	static const char expected[] = {
+		[CHUNK_SIZE_LF] = '\n', [CHUNK_DATA_CR] = '\r',
+		[CHUNK_DATA_LF] = '\n', [CHUNK_LAST_CR] = '\r',
+		[CHUNK_LAST_LF] = '\n', [CHUNK_TRAILER_LF] = '\n'};
 
+	if (body->state == CHUNK_LAST_CR && c != '\r' && body->answer)
+		body->state = CHUNK_TRAILER;
 	if (body->state == CHUNK_SIZE) {
 		size_byte(body, c);
+		return;
+	}
+	if (body->state == CHUNK_EXTENSION || body->state == CHUNK_TRAILER) {
+		aside_byte(body, c);
 		return;
 	}
 	body->broken = c != expected[body->state];
@@ -231,33 +401,45 @@ static void frame_byte(struct body *body, char c)
 		body->digits = 0;
 	} else if (body->state == CHUNK_LAST_LF) {
 		body->done = true;
+	} else if (body->state == CHUNK_TRAILER_LF) {
+		body->state = CHUNK_LAST_CR;
 	} else {
 		body->state++;
 	}
 }
 
-size_t body_take(struct body *body, struct str bytes)
+void body_next(struct body *body, struct str *bytes, struct str *piece)
 {
-	size_t at = 0;
-
-	while (at < bytes.size && !body->done && !body->broken) {
-		bool data = body->kind == BODY_COUNTED || body->state == CHUNK_DATA;
-
-		if (!data) {
-			frame_byte(body, bytes.data[at++]);
+	*piece = str_part(*bytes, 0, 0);
+	while (bytes->size > 0 && !body->done && !body->broken) {
+		if (body->kind == BODY_CHUNKED && body->state != CHUNK_DATA) {
+			frame_byte(body, bytes->data[0]);
+			*bytes = str_part(*bytes, 1, bytes->size);
 			continue;
 		}
-		size_t size = bytes.size - at;
-		if (size > body->left)
-			size = (size_t)body->left;
-		at += size;
-		body->left -= size;
-		if (body->left == 0) {
-			body->done = body->kind == BODY_COUNTED;
-			body->state = CHUNK_DATA_CR;
+		*piece = *bytes;
+		if (body->kind != BODY_TO_END) {
+			if (body->left < bytes->size)
+				*piece = str_part(*bytes, 0, (size_t)body->left);
+			body->left -= piece->size;
+			if (body->left == 0) {
+				body->done = body->kind == BODY_COUNTED;
+				body->state = CHUNK_DATA_CR;
+			}
 		}
+		*bytes = str_part(*bytes, piece->size, bytes->size);
+		return;
 	}
-	return at;
+}
+
+size_t body_take(struct body *body, struct str bytes)
+{
+	struct str rest = bytes, piece;
+
+	do
+		body_next(body, &rest, &piece);
+	while (piece.size > 0);
+	return bytes.size - rest.size;
 }
 
 /*
@@ -445,12 +627,6 @@ static void credentials_read(struct str value, char token[PROXY_TOKEN + 1])
 	buf_fini(&padded);
 }
 
-enum { LENGTH_DIGITS = 18 }; /* fits 64 bits */
-
-struct seen {
-	bool host, length, coding, credentials;
-};
-
 static void show(struct str text, char shown[NETWORK_TEXT_MAX])
 {
 	size_t size = text.size < NETWORK_TEXT_MAX - 1 ? text.size : NETWORK_TEXT_MAX - 1;
@@ -469,22 +645,16 @@ static bool read_first_inside(struct str method, struct str target, struct err *
 	return err_set(err, EPROTO, "a request in a tunnel names a path");
 }
 
-static bool read_first(struct str line, struct http_request *request,
+static bool read_first(const struct http_head *head, struct http_request *request,
 		       struct str *authority, struct err *err)
 {
-	struct str method, target, path;
+	struct str path;
 
-	if (!head_split_first(line, &method, &target))
-		return err_set(err, EPROTO, "the first line is no HTTP/1.1 request");
-	for (size_t i = 0; i < target.size; i++) {
-		if (target.data[i] <= 0x20 || target.data[i] >= 0x7f)
-			return err_set(err, EPROTO, "the target holds what no URL does");
-	}
 	if (request->port != 0)
-		return read_first_inside(method, target, err);
-	request->connect = str_is(method, "CONNECT");
-	*authority = target;
-	if (request->connect || head_split_url(target, authority, &path)) {
+		return read_first_inside(head->method, head->target, err);
+	request->connect = str_is(head->method, "CONNECT");
+	*authority = head->target;
+	if (request->connect || head_split_url(head->target, authority, &path)) {
 		show(*authority, request->shown);
 		return true;
 	}
@@ -492,51 +662,22 @@ static bool read_first(struct str line, struct http_request *request,
 		       "a request is CONNECT host:port, or has a URL with http:// in front");
 }
 
-static bool read_length(struct str value, uint64_t *bytes)
+/* The token in the head; there may be one header for it. */
+static bool read_token(const struct http_head *head, struct http_request *request,
+		       struct err *err)
 {
-	uint64_t number = 0;
+	bool seen = false;
 
-	if (value.size == 0 || value.size > LENGTH_DIGITS)
-		return false;
-	for (size_t i = 0; i < value.size; i++) {
-		if (value.data[i] < '0' || value.data[i] > '9')
-			return false;
-		number = number * 10 + (uint64_t)(value.data[i] - '0');
+	for (size_t i = 0; i < head->count; i++) {
+		if (!http_is_named(head->fields[i].name, "Proxy-Authorization"))
+			continue;
+		if (seen)
+			return err_set(err, EPROTO, "%.*s stands there twice",
+				       (int)head->fields[i].name.size,
+				       head->fields[i].name.data);
+		seen = true;
+		credentials_read(head->fields[i].value, request->token);
 	}
-	*bytes = number;
-	return true;
-}
-
-static bool read_header(const struct head_field *header, struct http_request *request,
-			struct seen *seen, struct str *host, struct err *err)
-{
-	bool twice = false;
-
-	if (head_is_named(header->name, "Host")) {
-		twice = seen->host;
-		seen->host = true;
-		*host = header->value;
-	} else if (head_is_named(header->name, "Content-Length")) {
-		twice = seen->length;
-		seen->length = true;
-		request->body = BODY_COUNTED;
-		if (!read_length(header->value, &request->body_bytes))
-			return err_set(err, EPROTO, "Content-Length is no number");
-	} else if (head_is_named(header->name, "Transfer-Encoding")) {
-		twice = seen->coding;
-		seen->coding = true;
-		request->body = BODY_CHUNKED;
-		if (!head_is_named(header->value, "chunked"))
-			return err_set(err, EPROTO,
-				       "Transfer-Encoding is not chunked alone");
-	} else if (head_is_named(header->name, "Proxy-Authorization")) {
-		twice = seen->credentials;
-		seen->credentials = true;
-		credentials_read(header->value, request->token);
-	}
-	if (twice)
-		return err_set(err, EPROTO, "%.*s stands there twice",
-			       (int)header->name.size, header->name.data);
 	return true;
 }
 
@@ -560,67 +701,41 @@ static bool check_host(struct str value, const struct http_request *request,
 		       plain_port == REQUEST_PORT_PLAIN ? "request" : "tunnel");
 }
 
-static bool check_whole(struct http_request *request, const struct seen *seen,
-			struct str authority, struct str host, struct err *err)
+static bool check_whole(const struct http_head *head, struct http_request *request,
+			struct str authority, struct err *err)
 {
-	if (seen->length && seen->coding)
-		return err_set(err, EPROTO,
-			       "Content-Length and Transfer-Encoding exclude each other");
-	if (request->connect && (seen->coding || request->body_bytes != 0))
+	if (request->connect && (head->body == BODY_CHUNKED || head->body_bytes != 0))
 		return err_set(err, EPROTO, "CONNECT has no body");
 	if (request->port != 0) {
-		if (!seen->host)
+		if (!head->named)
 			return err_set(err, EPROTO, "no Host names the tunnel's host");
-		return check_host(host, request, request->port, err);
+		return check_host(head->host, request, request->port, err);
 	}
 	if (!network_parse_authority(authority, request->connect ? 0 : REQUEST_PORT_PLAIN,
 				     &request->host, &request->port, err))
 		return false;
 	(void)network_print(&request->host, request->port, request->shown);
-	return !seen->host || check_host(host, request, REQUEST_PORT_PLAIN, err);
+	return !head->named || check_host(head->host, request, REQUEST_PORT_PLAIN, err);
 }
 
 /* REQUEST is empty, or has the host and port of the tunnel it is inside. */
 static enum request_answer read_head(struct str bytes, struct http_request *request,
 				     struct err *err)
 {
-	struct str rest = bytes, line, authority = {0}, host = {0};
-	struct seen seen = {0};
-	struct head_field header;
-	bool broken;
+	struct str authority = {0};
+	struct http_head head;
+	enum request_answer answer = http_head_read(bytes, HTTP_REQUEST, &head, err);
 
-	for (size_t count = 0; head_next_line(&rest, &line, &broken); count++) {
-		if (count == 0) {
-			if (!read_first(line, request, &authority, err))
-				return REQUEST_BAD;
-			continue;
-		}
-		if (line.size == 0) {
-			request->size = bytes.size - rest.size;
-			return check_whole(request, &seen, authority, host, err)
-				       ? REQUEST_READY
-				       : REQUEST_BAD;
-		}
-		if (count > REQUEST_HEADERS_MAX) {
-			(void)err_set(err, E2BIG, "the request has over %d headers",
-				      REQUEST_HEADERS_MAX);
-			return REQUEST_BAD;
-		}
-		if (!head_split_field(line, &header)) {
-			(void)err_set(err, EPROTO, "a header is no \"name: value\"");
-			return REQUEST_BAD;
-		}
-		if (!read_header(&header, request, &seen, &host, err))
-			return REQUEST_BAD;
-	}
-	if (broken)
-		(void)err_set(err, EPROTO,
-			      "a line ends without CR LF, or holds control characters");
-	else if (bytes.size < REQUEST_HEAD_MAX)
-		return REQUEST_MORE;
-	else
-		(void)err_set(err, E2BIG, "the head is over %d bytes", REQUEST_HEAD_MAX);
-	return REQUEST_BAD;
+	if (head.target.size > 0 && !read_first(&head, request, &authority, err))
+		return REQUEST_BAD;
+	if (answer != REQUEST_READY)
+		return answer;
+	request->size = head.size;
+	request->body = head.body;
+	request->body_bytes = head.body_bytes;
+	return read_token(&head, request, err) && check_whole(&head, request, authority, err)
+		       ? REQUEST_READY
+		       : REQUEST_BAD;
 }
 
 enum request_answer http_request_read(struct str bytes, struct http_request *request,

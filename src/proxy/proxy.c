@@ -999,7 +999,8 @@ static void client_head(struct connection *connection)
 	}
 	connection->plain = !request.connect;
 	if (connection->plain) {
-		body_begin(&connection->body, &request);
+		body_begin(&connection->body, HTTP_REQUEST, request.body,
+			   request.body_bytes);
 		if (!http_request_print(buf_str(head), &request, &connection->out.pending)) {
 			answer_error(connection, 400, "the head is too long");
 			return;
@@ -1172,7 +1173,7 @@ static void hello_read_plain(struct connection *connection)
 	}
 	connection->plain = true;
 	connection->needs_hello = false;
-	body_begin(&connection->body, &request);
+	body_begin(&connection->body, HTTP_REQUEST, request.body, request.body_bytes);
 	if (!http_request_print(buf_str(head), &request, &connection->out.pending)) {
 		connection_end(connection);
 		return;
