@@ -345,7 +345,9 @@ enum state {
 
 void body_begin(struct body *body, enum http_side side, enum body_kind kind, uint64_t bytes)
 {
-	*body = (struct body){.kind = kind, .left = bytes, .answer = side == HTTP_ANSWER};
+	*body = (struct body){.kind = kind,
+			      .left = kind == BODY_COUNTED ? bytes : 0,
+			      .answer = side == HTTP_ANSWER};
 	body->done = kind == BODY_NONE || (kind == BODY_COUNTED && bytes == 0);
 }
 
