@@ -229,6 +229,19 @@ static void ports_are_published_when_both_say_the_same(void **state)
 	assert_string_equal(joined(&both->publish, text, sizeof(text)), "3000 0:6000");
 }
 
+static void a_credential_is_used_when_both_name_it(void **state)
+{
+	auto_policy struct policy *both =
+		both_of("{\"credentials\": [\"openai\", \"github\"]}",
+			"{\"credentials\": [\"github\", \"google\"]}");
+	auto_policy struct policy *none = both_of("{\"credentials\": [\"openai\"]}", "{}");
+	char text[512];
+
+	(void)state;
+	assert_string_equal(joined(&both->credentials, text, sizeof(text)), "github");
+	assert_string_equal(joined(&none->credentials, text, sizeof(text)), "");
+}
+
 static void the_narrower_limit_holds(void **state)
 {
 	auto_policy struct policy *both = both_of(
@@ -451,6 +464,7 @@ int main(void)
 		cmocka_unit_test(a_layer_is_kept_where_nothing_protected_is_written),
 		cmocka_unit_test(names_are_those_of_both),
 		cmocka_unit_test(ports_are_published_when_both_say_the_same),
+		cmocka_unit_test(a_credential_is_used_when_both_name_it),
 		cmocka_unit_test(the_narrower_limit_holds),
 		cmocka_unit_test(a_command_must_fit_both_lists),
 		cmocka_unit_test(tools_that_choose_what_runs_need_the_leave_of_both),
