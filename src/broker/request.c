@@ -251,14 +251,16 @@ static bool stands_in(const struct http_field *field,
 	return false;
 }
 
-/* Does VALUE have "api-key" in it? */
+/* Does VALUE, of a list of protocols, say that one of them is a key? */
 static bool has_key_word(struct str value)
 {
-	static const char word[] = "api-key";
+	static const char *const words[] = {"key", "token", "bearer", "auth"};
 
-	for (size_t at = 0; at + sizeof(word) - 1 <= value.size; at++) {
-		if (http_is_named(str_part(value, at, sizeof(word) - 1), word))
-			return true;
+	for (size_t at = 0; at < value.size; at++) {
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			if (http_is_named(str_part(value, at, strlen(words[i])), words[i]))
+				return true;
+		}
 	}
 	return false;
 }
@@ -442,6 +444,9 @@ static bool check_head(struct request *request, struct err *err)
 		return err_set(err, EPROTO, "only HTTP/1.1 is spoken here");
 	if (!head->named)
 		return err_set(err, EPROTO, "there is no Host");
+	/* The first echoes the head, with the key in it. */
+	if (str_is(head->method, "TRACE") || str_is(head->method, "CONNECT"))
+		return err_set(err, EPROTO, "TRACE and CONNECT are not spoken here");
 	if (head->target.data[0] != '/' || str_find(head->target, STR("#"), 0) != (size_t)-1)
 		return err_set(err, EPROTO, "the target is no path");
 	return check_connection(request, err);

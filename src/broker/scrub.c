@@ -160,14 +160,15 @@ struct scrub *scrub_new(struct str secret, const char *user)
 	for (size_t before = 0; before < GROUP_BYTES; before++)
 		add_within(scrub, secret, before);
 	if (user != NULL) {
-		const size_t size = strlen(user) + 1 + secret.size;
-		auto_free char *both = memory_alloc(size);
+		struct buf both;
 
-		memcpy(both, user, strlen(user));
-		both[strlen(user)] = ':';
-		memcpy(both + strlen(user) + 1, secret.data, secret.size);
-		add_base64(scrub, (struct str){both, size}, 0, 0);
-		explicit_bzero(both, size);
+		buf_init(&both, strlen(user) + 1 + secret.size);
+		(void)buf_reserve(&both, both.max);
+		(void)buf_addf(&both, "%s:", user);
+		(void)buf_addstr(&both, secret);
+		add_base64(scrub, buf_str(&both), 0, 0);
+		explicit_bzero(both.data, both.size);
+		buf_fini(&both);
 	}
 	for (size_t i = 0; i < scrub->count; i++) {
 		add_pairs(scrub, &scrub->forms[i]);

@@ -507,6 +507,28 @@ static const char *missing_key(const struct value *entry)
 	return NULL;
 }
 
+/* Does the URL of `refresh`, where the merged ENTRY has one, name one of its hosts? */
+static bool refresh_is_sound(const struct value *entry)
+{
+	static const size_t scheme = sizeof("https://") - 1;
+	const struct value *hosts = value_member(entry, "hosts");
+	struct str url = value_str(value_member(value_member(entry, "refresh"), "url"));
+	struct str authority =
+		str_part(url, scheme, str_find(url, STR("/"), scheme) - scheme);
+	struct network_host host;
+	struct network_entry one;
+	uint16_t port;
+	bool found = url.size == 0;
+
+	if (found ||
+	    !network_parse_authority(authority, NETWORK_PORT_TLS, &host, &port, NULL))
+		return found;
+	for (size_t i = 0; i < value_count(hosts) && !found; i++)
+		found = network_parse_entry(value_str(value_item(hosts, i)), &one, NULL) &&
+			network_find(&one, 1, &host, port) != NULL;
+	return found;
+}
+
 bool credential_check_all(const struct row *row, const struct value *value,
 			  struct rows_problem *problem)
 {
@@ -521,6 +543,9 @@ bool credential_check_all(const struct row *row, const struct value *value,
 		if (missing_key(entry) != NULL)
 			return rows_refuse(problem, &below, "needs \"%s\"",
 					   missing_key(entry));
+		if (!refresh_is_sound(entry))
+			return rows_refuse(problem, &below,
+					   "the url of `refresh` is at none of its hosts");
 	}
 	return true;
 }
@@ -692,6 +717,10 @@ bool credential_read(const char *name, const struct value *entry,
 	if (missing_key(entry) != NULL)
 		return err_set(err, EINVAL, "credentials.%s: needs \"%s\"", name,
 			       missing_key(entry));
+	if (!refresh_is_sound(entry))
+		return err_set(err, EINVAL,
+			       "credentials.%s: the url of `refresh` is at none of its hosts",
+			       name);
 	(void)snprintf(credential->name, sizeof(credential->name), "%s", name);
 	credential->root = value_copy(entry);
 	read_entry(credential);

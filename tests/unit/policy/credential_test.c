@@ -191,6 +191,12 @@ static void mistakes_are_named(void **state)
 		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
 		 "{\"a\": \"b\"}}",
 		 "/refresh/store/a: must be a JSON pointer"},
+		{SOUND ", \"refresh\": {\"url\": \"https://b.example/t\", \"send\": [\"r\"], "
+		       "\"store\": {\"a\": \"/b\"}}",
+		 ": the url of `refresh` is at none of its hosts"},
+		{SOUND ", \"refresh\": {\"url\": \"https://a.example:444/t\", \"send\": "
+		       "[\"r\"], \"store\": {\"a\": \"/b\"}}",
+		 ": the url of `refresh` is at none of its hosts"},
 	};
 
 	(void)state;
