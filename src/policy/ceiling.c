@@ -8,6 +8,7 @@
 #include "base/text/rows.h"
 #include "base/value.h"
 #include "policy/config.h"
+#include "policy/credential.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -143,6 +144,7 @@ static const struct row ceiling_rows[] = {
 	{"deny_hosts", ROW_HOSTS, .max = NETWORK_TEXT_MAX, .check = check_hosts},
 	{"deny_read", ROW_PATHS, .max = CEILING_PATH_MAX, .check = check_paths},
 	{"deny_write", ROW_PATHS, .max = CEILING_PATH_MAX, .check = check_paths},
+	{"credentials", ROW_NAMES, .max = CREDENTIAL_NAME_MAX},
 	{"publish", ROW_ANY, .check = check_ports},
 	{"host_loopback", ROW_ANY, .check = check_ports},
 	{"ask", ROW_FLAG},
@@ -366,6 +368,14 @@ const char *ceiling_of_profile(const struct ceiling *ceiling, const char *name,
 	return wanted != NULL && strncmp(wanted, hash, strlen(wanted)) == 0 ? NULL : "wrap";
 }
 
+const char *ceiling_of_credential(const struct ceiling *ceiling, const char *name)
+{
+	const struct value *names =
+		ceiling != NULL ? value_member(ceiling->said, "credentials") : NULL;
+
+	return names == NULL || value_has_text(names, name) ? NULL : "credentials";
+}
+
 const char *ceiling_of_asking(const struct ceiling *ceiling)
 {
 	return ceiling != NULL && ceiling->asks_nobody ? "ask" : NULL;
@@ -433,6 +443,24 @@ static void cut_hosts(const struct ceiling *ceiling, struct policy_names *networ
 	}
 	policy_names_fini(network);
 	*network = kept;
+}
+
+static void cut_credentials(const struct ceiling *ceiling, struct policy_names *list,
+			    struct buf *told)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const char *key = ceiling_of_credential(ceiling, list->items[i]);
+
+		if (key == NULL) {
+			list->items[kept++] = list->items[i];
+			continue;
+		}
+		tell(told, "credentials", list->items[i], key);
+		free(list->items[i]);
+	}
+	list->count = kept;
 }
 
 static void cut_ports(const struct ceiling *ceiling, struct policy *policy, struct buf *told)
@@ -564,6 +592,7 @@ bool ceiling_cut(const struct ceiling *ceiling, const char *workspace,
 	if (key != NULL)
 		return ceiling_refuse(workspace, key, err);
 	cut_hosts(ceiling, &policy->network, told);
+	cut_credentials(ceiling, &policy->credentials, told);
 	cut_ports(ceiling, policy, told);
 	cut_paths(ceiling, &policy->write, true, &policy->read, told);
 	cut_paths(ceiling, &policy->read, false, &policy->read, told);

@@ -11,6 +11,7 @@
  *   deny_read       absolute paths: nothing in them is shown
  *   deny_write      absolute paths: nothing in them is written. One inside a folder that
  *                   may be written is read-only
+ *   credentials     names of those that a cell may use
  *   publish         ports of the cell that may be published; false: none
  *   host_loopback   ports of this machine's loopback that may be reached; false: none
  *   ask             false: a person grants nothing that a policy does not
@@ -54,14 +55,15 @@ void ceiling_free(struct ceiling *ceiling);
 unsigned ceiling_level(const struct ceiling *ceiling);
 
 /*
- * May ENTRY be reached, PATH be read or written, PORT be published, the profile NAME,
- * whose needs have HASH, be wrapped, a person be asked? NULL: yes; else the key that
- * forbids it.
+ * May ENTRY be reached, PATH be read or written, PORT be published, the credential NAME be
+ * used, the profile NAME, whose needs have HASH, be wrapped, a person be asked? NULL: yes;
+ * else the key that forbids it.
  */
 const char *ceiling_of_host(const struct ceiling *ceiling,
 			    const struct network_entry *entry);
 const char *ceiling_of_path(const struct ceiling *ceiling, const char *path, bool writes);
 const char *ceiling_of_port(const struct ceiling *ceiling, uint16_t port);
+const char *ceiling_of_credential(const struct ceiling *ceiling, const char *name);
 const char *ceiling_of_profile(const struct ceiling *ceiling, const char *name,
 			       const char *hash);
 const char *ceiling_of_asking(const struct ceiling *ceiling);

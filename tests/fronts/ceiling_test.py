@@ -177,6 +177,16 @@ def a_host_outside_of_the_list_is_refused_as_a_flag_and_taken_from_a_policy():
 
 
 @tap.case
+def a_credential_outside_of_the_list_is_taken_from_a_policy():
+    with Machine({"credentials": ["anthropic"]}) as machine:
+        with open(machine.path("p.json"), "w", encoding="ascii") as file:
+            json.dump({"credentials": ["anthropic", "openai"]}, file)
+        done = machine.exec("--policy", machine.path("p.json"), "true")
+        assert f"credentials openai: {names('credentials')}" in done.stderr, done.stderr
+        assert "credentials anthropic" not in done.stderr, done.stderr
+
+
+@tap.case
 def a_denied_host_is_not_reached_and_nobody_is_asked():
     with Machine({"hosts": ["good.example"]}) as machine:
         ask = {"action": "accept", "content": {"answer": "once"}}

@@ -25,7 +25,8 @@ static struct policy *wants_all(void)
 	static const char text[] =
 		"{\"write\": [\".\", \"/srv\"], \"read\": [\"/data\", \"/srv/a\"], \"ask\": "
 		"[\"network\"], \"network\": [\"*.example\", \"a.example:80\", \"10.0.0.1\", "
-		"\"tcp://localhost:5432\"], \"publish\": [\"3000\", \"0:8080\"]}";
+		"\"tcp://localhost:5432\"], \"publish\": [\"3000\", \"0:8080\"], "
+		"\"credentials\": [\"openai\", \"google\"]}";
 	struct value *entry = NULL;
 	struct policy *policy = NULL;
 	struct err err = {0};
@@ -53,6 +54,8 @@ static void check(const struct ceiling *ceiling, const struct policy *policy)
 					     NULL));
 		assert(ceiling_of_port(ceiling, entry.port) == NULL);
 	}
+	for (size_t i = 0; i < policy->credentials.count; i++)
+		assert(ceiling_of_credential(ceiling, policy->credentials.items[i]) == NULL);
 	assert(ceiling_check(ceiling, policy, &err));
 	assert(ceiling_of_asking(ceiling) == NULL || !policy_asks(policy, "network"));
 }

@@ -11,7 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PATTERN_BYTES = 24, PATH_BYTES = 40 };
+/* The second matcher takes exponential time. */
+enum { PATTERN_BYTES = 24, PATH_BYTES = 40, STARS_MAX = 4 };
 
 /* Tries every length of every star. */
 static bool matches(const char *pattern, struct str path)
@@ -43,6 +44,11 @@ static void try_pattern(struct str text)
 	memcpy(pattern, text.data, end);
 	pattern[end] = '\0';
 	struct str path = str_part(text, end + 1, text.size);
+	size_t stars = 0;
+	for (size_t i = 0; i < end; i++)
+		stars += pattern[i] == '*';
+	if (stars > STARS_MAX)
+		return;
 	assert(credential_path_matches(pattern, path) == matches(pattern, path));
 }
 
