@@ -64,7 +64,8 @@ struct source {
 	struct watch end, more;
 	struct timer late;
 	struct secret text;
-	bool *freed; /* set when source_free is called from an answer */
+	unsigned answering; /* depth of answers: one may ask again, or free the source */
+	bool gone;          /* it was freed in an answer; the outermost one ends it */
 };
 
 static void secret_fini(struct secret *secret)
@@ -398,33 +399,39 @@ static bool read_output(struct source *source)
 
 /* Answers. */
 
+/* Free SOURCE, in which nothing runs any more. */
+static void source_end(struct source *source)
+{
+	secret_fini(&source->value);
+	secret_fini(&source->kept);
+	secret_fini(&source->text);
+	buf_fini(&source->missing);
+	free(source);
+}
+
 /* Answer all questions with VALUE, or, where it has no data, with WHY. */
 static void answer(struct source *source, const struct secret *value, const struct err *why)
 {
 	struct waiting *waiting = source->waiting;
 	struct secret own = {0};
-	bool *outer = source->freed;
-	bool freed = false;
 
-	/* An answer may ask again, or free the source: VALUE is not safe in there. */
+	/* An answer may lead to another value in the place of VALUE. */
 	if (value->data != NULL)
 		secret_set(&own, (struct str){value->data, value->size});
 	source->waiting = NULL;
-	source->freed = &freed;
+	source->answering++;
 	while (waiting != NULL) {
 		struct waiting *next = waiting->next;
 
-		if (!freed)
+		if (!source->gone)
 			waiting->done(waiting->context, (struct str){own.data, own.size},
 				      own.data == NULL ? why : NULL);
 		free(waiting);
 		waiting = next;
 	}
 	secret_fini(&own);
-	if (!freed)
-		source->freed = outer;
-	else if (outer != NULL)
-		*outer = true;
+	if (--source->answering == 0 && source->gone)
+		source_end(source);
 }
 
 /* The program has ended with STATUS, or was ended because of BAD (or NULL). */
@@ -686,17 +693,13 @@ void source_free(struct source *source)
 
 	if (source == NULL)
 		return;
-	if (source->freed != NULL)
-		*source->freed = true;
 	program_over(source, &status);
 	loop_remove_timer(&source->forget);
 	for (struct waiting *next; source->waiting != NULL; source->waiting = next) {
 		next = source->waiting->next;
 		free(source->waiting);
 	}
-	secret_fini(&source->value);
-	secret_fini(&source->kept);
-	secret_fini(&source->text);
-	buf_fini(&source->missing);
-	free(source);
+	source->gone = true;
+	if (source->answering == 0)
+		source_end(source);
 }
