@@ -12,7 +12,7 @@
  * `publish` in a policy and --publish list the other direction: ports of the cell that this
  * machine reaches. An entry is `[own:|ADDRESS:][HOST:]PORT`.
  *
- * Which addresses a name may lead to is decided by proxy/proxy.c. A new rule for
+ * Which addresses a name may lead to is decided by proxy/dial.c. A new rule for
  * hosts comes with its rows in docs/policy.md and cases in tests/cell/proxy.case.
  */
 #pragma once

@@ -17,6 +17,7 @@
 #include "base/value.h"
 #include "policy/network.h"
 #include "process/loop.h"
+#include "proxy/dial.h"
 #include "proxy/http.h"
 #include "proxy/resolver.h"
 #include "sandbox/outside.h"
@@ -114,9 +115,8 @@ struct proxy {
 enum connection_state {
 	READING_HEAD = 1, /* of a request */
 	ASKING,           /* whether it may go on */
-	FINDING,          /* its addresses */
 	KNOCKING,         /* a socket of the cell's network is wanted */
-	DIALING,          /* one after the other */
+	DIALING,          /* the host, or a port of the cell */
 	/* the client's first bytes, which name the host, before they go on */
 	READING_HELLO,
 	RELAYING,
@@ -150,10 +150,8 @@ struct connection {
 	struct buf head;       /* bytes of the client that are not parsed yet */
 	struct stream out, in; /* to the server, to the client */
 	struct body body;
-	struct lookup lookup;
-	size_t dialed; /* addresses */
-	bool refused;  /* an address was refused; `why` says so if no other connects */
-	char why[PROXY_REMEDY_MAX];
+	struct dial dial;
+	char why[PROXY_REMEDY_MAX]; /* the host is refused when the answer is no */
 };
 
 /*
@@ -289,7 +287,7 @@ static void connection_end(struct connection *connection)
 
 	if (connection->client.fd < 0)
 		return;
-	resolver_cancel(&connection->lookup);
+	dial_cancel(&connection->dial);
 	loop_remove(&connection->client);
 	loop_remove(&connection->server);
 	loop_remove_timer(&connection->deadline);
@@ -346,7 +344,6 @@ static short client_events(const struct connection *connection)
 			       ? events
 			       : events | POLLIN;
 	case ASKING:
-	case FINDING:
 	case KNOCKING:
 	case DIALING:
 		break;
@@ -606,199 +603,19 @@ static void answer_refusal(struct connection *connection, int code, const char *
 	answer_error(connection, code, sentence);
 }
 
-/*
- * The special ranges of RFC 6890 and its successors, and the well-known addresses at
- * which clouds answer without asking who is there.
- */
+static void connection_connected(struct connection *connection);
 
-struct range {
-	unsigned char bytes[NETWORK_ADDRESS];
-	unsigned bits;
-	enum address_kind kind;
-};
-
-/* The first range that contains the address decides. */
-static const struct range ranges4[] = {
-	{{169, 254, 169, 254}, 32, ADDRESS_METADATA},
-	{{169, 254, 170, 2}, 32, ADDRESS_METADATA},
-	{{168, 63, 129, 16}, 32, ADDRESS_METADATA},
-	{{100, 100, 100, 200}, 32, ADDRESS_METADATA},
-	{{192, 0, 0, 192}, 32, ADDRESS_METADATA},
-	{{127}, 8, ADDRESS_LOOPBACK},
-	{{10}, 8, ADDRESS_PRIVATE},
-	{{172, 16}, 12, ADDRESS_PRIVATE},
-	{{192, 168}, 16, ADDRESS_PRIVATE},
-	{{100, 64}, 10, ADDRESS_PRIVATE},
-	{{169, 254}, 16, ADDRESS_LINK_LOCAL},
-	{{224}, 4, ADDRESS_MULTICAST},
-	{{0}, 8, ADDRESS_SPECIAL},
-	{{192, 0, 0}, 24, ADDRESS_SPECIAL},
-	{{192, 0, 2}, 24, ADDRESS_SPECIAL},
-	{{192, 88, 99}, 24, ADDRESS_WRAPPED},
-	{{198, 18}, 15, ADDRESS_SPECIAL},
-	{{198, 51, 100}, 24, ADDRESS_SPECIAL},
-	{{203, 0, 113}, 24, ADDRESS_SPECIAL},
-	{{240}, 4, ADDRESS_SPECIAL},
-};
-
-static const struct range ranges6[] = {
-	{{0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54},
-	 128,
-	 ADDRESS_METADATA},
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128, ADDRESS_LOOPBACK},
-	{{0}, 128, ADDRESS_SPECIAL},
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96, ADDRESS_WRAPPED},
-	{{0}, 96, ADDRESS_WRAPPED},
-	{{0, 0x64, 0xff, 0x9b}, 32, ADDRESS_WRAPPED},
-	{{0x20, 0x02}, 16, ADDRESS_WRAPPED},
-	{{0x20, 0x01, 0, 0}, 32, ADDRESS_WRAPPED},
-	{{0x20, 0x01}, 23, ADDRESS_SPECIAL},
-	{{0x20, 0x01, 0x0d, 0xb8}, 32, ADDRESS_SPECIAL},
-	{{0x3f, 0xff}, 20, ADDRESS_SPECIAL},
-	{{0xfc}, 7, ADDRESS_PRIVATE},
-	{{0xfe, 0x80}, 10, ADDRESS_LINK_LOCAL},
-	{{0xff}, 8, ADDRESS_MULTICAST},
-	/* all public IPv6 addresses are allocated from this range */
-	{{0x20}, 3, ADDRESS_PUBLIC},
-	{{0}, 0, ADDRESS_SPECIAL},
-};
-
-static bool is_in(const unsigned char *address, const struct range *range)
-{
-	unsigned whole = range->bits / 8, rest = range->bits % 8;
-	unsigned mask = (0xff00u >> rest) & 0xff;
-
-	return memcmp(address, range->bytes, whole) == 0 &&
-	       (rest == 0 || ((address[whole] ^ range->bytes[whole]) & mask) == 0);
-}
-
-enum address_kind address_kind(const struct network_host *host)
-{
-	bool four = host->kind == NETWORK_IPV4;
-	const struct range *ranges = four ? ranges4 : ranges6;
-	size_t count = four ? sizeof(ranges4) / sizeof(ranges4[0])
-			    : sizeof(ranges6) / sizeof(ranges6[0]);
-
-	for (size_t i = 0; i < count; i++) {
-		if (is_in(host->address, &ranges[i]))
-			return ranges[i].kind;
-	}
-	return ADDRESS_PUBLIC;
-}
-
-const char *address_kind_name(enum address_kind kind)
-{
-	switch (kind) {
-	case ADDRESS_PUBLIC:
-		return "an address of this machine";
-	case ADDRESS_PRIVATE:
-		return "a private address";
-	case ADDRESS_LOOPBACK:
-		return "a loopback address";
-	case ADDRESS_LINK_LOCAL:
-		return "a link-local address";
-	case ADDRESS_METADATA:
-		return "a metadata address";
-	case ADDRESS_MULTICAST:
-		return "a multicast address";
-	case ADDRESS_SPECIAL:
-		return "a special address";
-	case ADDRESS_WRAPPED:
-		return "an address that stands for another";
-	}
-	return "no address";
-}
-
-/*
- * The addresses of a host, each checked, then tried one after the other. A name is
- * looked up only once, so that exactly the checked addresses are dialed.
- */
-
-/* Does ADDRESS belong to this machine now? */
-static bool socket_is_own(const struct network_host *host)
-{
-	/*
-	 * Ask the routing table instead of reading a list, because addresses come and go:
-	 * the source address of a packet to this machine is its destination. connect() on
-	 * a UDP socket sends nothing.
-	 */
-	auto_close int fd = resolver_connect(host, 9, false);
-	union {
-		struct sockaddr any;
-		struct sockaddr_in four;
-		struct sockaddr_in6 six;
-	} source;
-	socklen_t size = sizeof(source);
-
-	if (fd < 0 || getsockname(fd, &source.any, &size) < 0)
-		return false;
-	if (host->kind == NETWORK_IPV4)
-		return memcmp(&source.four.sin_addr, host->address, 4) == 0;
-	return memcmp(&source.six.sin6_addr, host->address, NETWORK_ADDRESS) == 0;
-}
-
-/* Does some entry name ADDRESS itself, with this port? */
-static bool is_listed(const struct connection *connection, const struct network_host *address)
-{
-	const struct proxy *proxy = connection->proxy;
-
-	for (size_t i = 0; i < proxy->entry_count; i++) {
-		const struct network_entry *entry = &proxy->entries[i];
-		if (!entry->suffix && entry->port == connection->port &&
-		    network_same_host(&entry->host, address))
-			return true;
-	}
-	return false;
-}
-
-/*
- * A name may lead to public addresses only. The name of a tcp:// entry was listed for its
- * own sake: it may also lead to private addresses, and to the loopback when /etc/hosts
- * (or the name localhost) says so.
- */
-static bool is_allowed(const struct connection *connection,
-		       const struct network_host *address)
-{
-	enum address_kind kind = address_kind(address);
-	bool carried = connection->entry->carried;
-
-	if (is_listed(connection, address))
-		return true;
-	/* A person was asked about this very address and allowed it. */
-	if (connection->asked != 0 && network_same_host(&connection->host, address))
-		return true;
-	switch (kind) {
-	case ADDRESS_PUBLIC:
-		return carried || !socket_is_own(address);
-	case ADDRESS_PRIVATE:
-		return carried;
-	case ADDRESS_LOOPBACK:
-		return carried && connection->lookup.local;
-	default:
-		return false;
-	}
-}
-
-static void address_refuse(struct connection *connection, const struct network_host *address)
-{
-	char text[NETWORK_TEXT_MAX];
-
-	connection->refused = true;
-	(void)snprintf(connection->why, sizeof(connection->why),
-		       "the name leads to %s, %s: add \"%s\" to network as well if that is "
-		       "what you want",
-		       address->text, address_kind_name(address_kind(address)),
-		       network_print(address, connection->port, text));
-}
+/* Leads from a host to its connected socket. */
 
 static void dial_failed(struct connection *connection)
 {
+	const struct dial *dial = &connection->dial;
 	char target[NETWORK_TEXT_MAX], sentence[PROXY_REMEDY_MAX + NETWORK_TEXT_MAX + 32];
 
 	(void)network_print(&connection->host, connection->port, target);
-	if (connection->refused) {
+	if (dial->refused) {
 		answer_refusal(connection, connection->call == 0 ? 0 : 403, target,
-			       connection->why);
+			       dial->why);
 		return;
 	}
 	if (connection->call == 0) {
@@ -806,66 +623,41 @@ static void dial_failed(struct connection *connection)
 		return;
 	}
 	(void)snprintf(sentence, sizeof(sentence), "%s cannot be reached: %s", target,
-		       connection->why);
+		       dial->why);
 	answer_error(connection, 502, sentence);
 }
 
-/* Dial the next address that is allowed. */
-static void dial_next(struct connection *connection)
+static void dialed(struct dial *dial)
 {
-	struct lookup *lookup = &connection->lookup;
+	struct connection *connection = dial->context;
 
-	loop_remove(&connection->server);
-	fd_close(&connection->server.fd);
-	while (connection->dialed < lookup->count) {
-		const struct network_host *address =
-			&lookup->addresses[connection->dialed++];
-
-		if (!is_allowed(connection, address)) {
-			address_refuse(connection, address);
-			continue;
-		}
-		connection->server.fd = resolver_connect(address, connection->port, true);
-		if (connection->server.fd >= 0) {
-			connection->state = DIALING;
-			connection_set_deadline(connection, DIAL_MS);
-			connection_watch(connection);
-			return;
-		}
-		(void)snprintf(connection->why, sizeof(connection->why), "%s",
-			       strerror(errno));
-		connection->refused = false;
-	}
-	dial_failed(connection);
-}
-
-static void found(struct lookup *lookup, const char *why)
-{
-	struct connection *connection = lookup->context;
-
-	if (lookup->count == 0)
-		(void)snprintf(connection->why, sizeof(connection->why), "%s", why);
-	dial_next(connection);
+	connection->server.fd = fd_take(&dial->fd);
+	if (connection->server.fd >= 0)
+		connection_connected(connection);
+	else
+		dial_failed(connection);
 }
 
 /* Start from a host; connection_connected or an answer follows. */
-static void dial_start(struct connection *connection)
+static void connection_dial(struct connection *connection)
 {
-	struct lookup *lookup = &connection->lookup;
+	struct proxy *proxy = connection->proxy;
+	struct dial *dial = &connection->dial;
 
-	connection->state = FINDING;
-	connection->deadline.due_ms = CLOCK_NEVER; /* the resolver has its own timeouts */
+	connection->state = DIALING;
+	connection->deadline.due_ms = CLOCK_NEVER; /* `dial` has its own timeouts */
 	connection_watch(connection);
-	lookup->done = found;
-	lookup->context = connection;
-	if (connection->host.kind == NETWORK_NAME) {
-		resolver_look_up(&connection->proxy->resolver, lookup,
-				 connection->host.text);
+	if (connection->client.fd < 0)
 		return;
-	}
-	lookup->addresses[0] = connection->host;
-	lookup->count = 1;
-	found(lookup, "");
+	dial->resolver = &proxy->resolver;
+	dial->entries = proxy->entries;
+	dial->entry_count = proxy->entry_count;
+	dial->entry = connection->entry;
+	dial->host = connection->host;
+	dial->port = connection->port;
+	dial->done = dialed;
+	dial->context = connection;
+	dial_start(dial);
 }
 
 /*
@@ -905,7 +697,7 @@ static void request_judge(struct connection *connection, const struct http_reque
 					 &request->host, request->port);
 	if (connection->entry != NULL &&
 	    (request->connect || request->port == NETWORK_PORT_HTTP)) {
-		dial_start(connection);
+		connection_dial(connection);
 		return;
 	}
 	if (connection->entry != NULL ||
@@ -939,7 +731,7 @@ static void connection_client_decided(struct proxy *proxy, uint64_t number, bool
 		connection->allowed = (struct network_entry){.host = connection->host,
 							     .port = connection->port};
 		connection->entry = &connection->allowed;
-		dial_start(connection);
+		connection_dial(connection);
 		return;
 	}
 	answer_refusal(connection, 403,
@@ -1381,41 +1173,23 @@ static void client_ready(struct watch *watch, short events)
 		leave(connection);
 		break;
 	case ASKING:
-	case FINDING:
 	case KNOCKING:
 	case DIALING:
 		break;
 	}
 }
 
-static void dial_ready(struct connection *connection)
+/* A socket of the cell is connected, or not. */
+static void door_dialed(struct connection *connection)
 {
 	int code = 0;
 	socklen_t size = sizeof(code);
 
 	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
-	    code == 0 && !(connection->published && met_itself(connection))) {
+	    code == 0 && !met_itself(connection))
 		connection_connected(connection);
-		return;
-	}
-	if (connection->published) {
+	else
 		knock_again(connection);
-		return;
-	}
-	(void)snprintf(connection->why, sizeof(connection->why), "%s", strerror(code));
-	connection->refused = false;
-	dial_next(connection);
-}
-
-static void dial_due(struct connection *connection)
-{
-	if (connection->published) {
-		knock_again(connection);
-		return;
-	}
-	(void)snprintf(connection->why, sizeof(connection->why), "it does not answer");
-	connection->refused = false;
-	dial_next(connection);
 }
 
 static void server_ready(struct watch *watch, short events)
@@ -1423,7 +1197,7 @@ static void server_ready(struct watch *watch, short events)
 	struct connection *connection = watch->context;
 
 	if (connection->state == DIALING) {
-		dial_ready(connection);
+		door_dialed(connection);
 	} else if ((events & POLLERR) != 0) {
 		connection_end(connection);
 	} else if (connection->state == RELAYING) {
@@ -1442,7 +1216,7 @@ static void deadline_due(struct timer *timer)
 	struct connection *connection = timer->context;
 
 	if (connection->state == DIALING)
-		dial_due(connection);
+		knock_again(connection);
 	else if (connection->state == READING_HEAD)
 		answer_error(connection, 400, "no whole request came in time");
 	else if (connection->state == READING_HELLO)
@@ -1504,7 +1278,7 @@ static void connection_accept(struct listener *listener)
 		made->entry = listener->entry;
 		made->host = listener->entry->host;
 		made->port = listener->entry->port;
-		dial_start(made);
+		connection_dial(made);
 	}
 }
 
@@ -1631,24 +1405,6 @@ static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct
 	return true;
 }
 
-/* Missing and unreadable files count as empty. */
-static void names_read(struct proxy *proxy, const char *resolver)
-{
-	struct names *names = &proxy->resolver.names;
-	struct buf text;
-
-	names_init(names);
-	buf_init(&text, NAMES_FILE_MAX);
-	if (resolver == NULL || !names_set_server(names, resolver)) {
-		(void)fd_read_file("/etc/resolv.conf", NAMES_FILE_MAX, &text, NULL);
-		names_read_servers(names, buf_str(&text));
-	}
-	buf_clear(&text);
-	if (fd_read_file("/etc/hosts", NAMES_FILE_MAX, &text, NULL))
-		names_read_hosts(names, buf_str(&text), proxy->entries, proxy->entry_count);
-	buf_fini(&text);
-}
-
 static void fail(int control, const struct err *err)
 {
 	struct proxy_message message = {.kind = PROXY_FAILED};
@@ -1687,7 +1443,8 @@ void proxy_role(int argc, char **argv)
 		(struct watch){.fd = control, .ready = control_ready, .context = proxy};
 	if (!spec_read(proxy, fd_of_text(argv[1]), &object, &err))
 		fail(control, &err);
-	names_read(proxy, value_text(value_member(object, "resolver")));
+	names_load(&proxy->resolver.names, value_text(value_member(object, "resolver")),
+		   proxy->entries, proxy->entry_count);
 	const struct sandbox_outside walls = {.parent_pidfd = fd_of_text(argv[3]),
 					      .keep = control,
 					      .open_files = OPEN_FILES};

@@ -15,8 +15,7 @@
  *
  * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
  *
- * The module holds the messages, the specification, the role with its connections, and
- * the classification of the addresses to which a host name may lead.
+ * The module holds the messages, the specification, and the role with its connections.
  */
 #pragma once
 
@@ -108,24 +107,3 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
  * specification, the control socket, a pidfd of the front.
  */
 void proxy_role(int argc, char **argv);
-
-/* Classifies addresses. A host name may lead to public addresses only. */
-
-enum address_kind {
-	ADDRESS_PUBLIC = 1,
-	ADDRESS_PRIVATE, /* RFC 1918, shared (RFC 6598), unique local (RFC 4193) */
-	ADDRESS_LOOPBACK,
-	ADDRESS_LINK_LOCAL,
-	ADDRESS_METADATA, /* where clouds hand out credentials */
-	ADDRESS_MULTICAST,
-	ADDRESS_SPECIAL, /* unspecified, reserved, documentation, benchmarks */
-	ADDRESS_WRAPPED, /* an IPv4 address in an IPv6 one: mapped, 6to4, NAT64, Teredo */
-};
-
-/* HOST is an address, not a name. */
-enum address_kind address_kind(const struct network_host *host);
-/*
- * The kind with its article, for a sentence that refuses the address: "a private
- * address". A public address is refused only when it is an address of this machine.
- */
-const char *address_kind_name(enum address_kind kind);

@@ -732,3 +732,20 @@ void names_read_hosts(struct names *names, struct str text,
 		}
 	}
 }
+
+void names_load(struct names *names, const char *resolver,
+		const struct network_entry *entries, size_t count)
+{
+	struct buf text;
+
+	names_init(names);
+	buf_init(&text, NAMES_FILE_MAX);
+	if (resolver == NULL || !names_set_server(names, resolver)) {
+		(void)fd_read_file("/etc/resolv.conf", NAMES_FILE_MAX, &text, NULL);
+		names_read_servers(names, buf_str(&text));
+	}
+	buf_clear(&text);
+	if (fd_read_file("/etc/hosts", NAMES_FILE_MAX, &text, NULL))
+		names_read_hosts(names, buf_str(&text), entries, count);
+	buf_fini(&text);
+}

@@ -111,6 +111,13 @@ bool names_set_server(struct names *names, const char *text);
 void names_read_hosts(struct names *names, struct str text,
 		      const struct network_entry *entries, size_t count);
 
+/*
+ * Fill NAMES from /etc/resolv.conf, unless RESOLVER ("address" or "address:port", or NULL)
+ * is given, and from /etc/hosts. Missing and unreadable files count as empty.
+ */
+void names_load(struct names *names, const char *resolver,
+		const struct network_entry *entries, size_t count);
+
 enum { RESOLVER_ADDRESSES_MAX = 2 * DNS_ADDRESSES_MAX };
 
 struct resolver {

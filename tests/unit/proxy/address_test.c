@@ -1,7 +1,7 @@
-/* Tests of proxy/address: what is public, and what is none of a name's business. */
+/* Tests of proxy/dial: what is public, and what is none of a name's business. */
 #include "../base/unit.h"
 
-#include "proxy/proxy.h"
+#include "proxy/dial.h"
 
 static void each_range_is_what_it_is(void **state)
 {
