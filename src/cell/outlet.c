@@ -91,27 +91,16 @@ static bool proxy_start(struct outlet *outlet, int control, struct err *err)
 					.rule = spec->network_rule,
 					.asks = spec->asks_network,
 					.resolver = spec->resolver};
-	char numbers[3][ROLE_ARGUMENT];
-	auto_close int spec_fd = -1, self = -1;
 	struct buf text;
+	bool ok;
 
 	buf_init(&text, PROXY_SPEC_MAX);
-	bool ok = (proxy_print_spec(&told, &text) ||
-		   err_set(err, E2BIG, "the list of hosts is too long")) &&
-		  fd_memory_file("glovebox-proxy", buf_str(&text), &spec_fd, err) &&
-		  role_self(&self, err);
+	ok = (proxy_print_spec(&told, &text) ||
+	      err_set(err, E2BIG, "the list of hosts is too long")) &&
+	     role_start_steered(outlet->options.program, PROXY_ROLE, buf_str(&text),
+				control, &outlet->pidfd, err);
 	buf_fini(&text);
-	if (!ok)
-		return false;
-	const int fds[] = {spec_fd, control, self};
-	for (size_t i = 0; i < 3; i++)
-		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
-	char *argv[] = {(char[]){PROXY_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
-	const struct role role = {.program = outlet->options.program,
-				  .argv = argv,
-				  .fds = fds,
-				  .fd_count = 3};
-	return role_start(&role, &outlet->pidfd, err);
+	return ok;
 }
 
 bool outlet_open(const struct outlet_options *options, struct outlet **outlet,

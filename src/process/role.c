@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,6 +67,23 @@ bool role_start(const struct role *role, int *pidfd, struct err *err)
 	}
 	*pidfd = made;
 	return true;
+}
+
+bool role_start_steered(const char *program, const char *name, struct str spec,
+			int control, int *pidfd, struct err *err)
+{
+	char numbers[3][ROLE_ARGUMENT];
+	auto_close int spec_fd = -1, self = -1;
+	auto_free char *first = memory_copy(name);
+
+	if (!fd_memory_file(name, spec, &spec_fd, err) || !role_self(&self, err))
+		return false;
+	const int fds[] = {spec_fd, control, self};
+	for (size_t i = 0; i < 3; i++)
+		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
+	char *argv[] = {first, numbers[0], numbers[1], numbers[2], NULL};
+	const struct role role = {.program = program, .argv = argv, .fds = fds, .fd_count = 3};
+	return role_start(&role, pidfd, err);
 }
 
 void role_end(int *pidfd, bool wait)

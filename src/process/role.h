@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,13 @@ struct role {
  * that waits for its own children never sees it. On false nothing was started.
  */
 bool role_start(const struct role *role, int *pidfd, struct err *err);
+
+/*
+ * Start the role NAME of PROGRAM, with three arguments: the numbers of a file in memory
+ * that holds SPEC, of the socket CONTROL, and of a pidfd of this process.
+ */
+bool role_start_steered(const char *program, const char *name, struct str spec,
+			int control, int *pidfd, struct err *err);
 
 /*
  * Kill the role behind *PIDFD, which becomes -1; the whole cell of an anchor ends with

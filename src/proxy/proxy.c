@@ -20,6 +20,7 @@
 #include "proxy/dial.h"
 #include "proxy/http.h"
 #include "proxy/resolver.h"
+#include "proxy/stream.h"
 #include "sandbox/outside.h"
 
 #include <errno.h>
@@ -46,10 +47,9 @@ enum {
 	CONNECTIONS_MAX = 512,
 	/* Those of published ports are counted apart, so that neither side starves. */
 	PUBLISHED_CONNECTIONS_MAX = 256,
-	/* of one read; also the most that waits for a slow reader */
-	COPY_BYTES = 64 << 10,
-	GRANTS_MAX = 4096, /* one cell runs far fewer commands at the same time */
-	REPORTS_MAX = 32,  /* refusals reported for one command; a result shows fewer */
+	COPY_BYTES = STREAM_MAX, /* of one read */
+	GRANTS_MAX = 4096,       /* one cell runs far fewer commands at the same time */
+	REPORTS_MAX = 32, /* refusals reported for one command; a result shows fewer */
 };
 
 /* Timeouts, in the order of a connection's life. */
@@ -121,13 +121,6 @@ enum connection_state {
 	READING_HELLO,
 	RELAYING,
 	LEAVING, /* the whole answer was sent or queued; the client still reads it */
-};
-
-/* Bytes on their way in one direction. */
-struct stream {
-	struct buf pending; /* read, not yet taken by the other side */
-	bool ended;         /* nothing more is read */
-	bool passed;        /* and the end was passed on to the other side */
 };
 
 struct connection {
@@ -379,54 +372,9 @@ static void connection_watch(struct connection *connection)
 		connection_end(connection);
 }
 
-/*
- * Bytes from one socket to the other. Bytes that the other side does not accept
- * immediately are kept, and nothing is read in the meantime: memory use stays flat, and
- * a slow reader slows the writer down. Each direction is ended separately.
- */
+/* Bytes from one socket to the other. Each direction is ended separately. */
 
 enum { ROUNDS = 8 }; /* reads of one turn; then other connections get their turn */
-
-static bool relay_flush(int fd, struct stream *stream)
-{
-	while (stream->pending.size > 0) {
-		ssize_t n =
-			send(fd, stream->pending.data, stream->pending.size, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		if ((size_t)n == stream->pending.size)
-			/*
-			 * Free the memory as well: most connections are idle most of the
-			 * time.
-			 */
-			buf_fini(&stream->pending);
-		else
-			buf_remove(&stream->pending, 0, (size_t)n);
-	}
-	buf_init(&stream->pending, COPY_BYTES);
-	if (stream->ended && !stream->passed) {
-		(void)shutdown(fd, SHUT_WR);
-		stream->passed = true;
-	}
-	return true;
-}
-
-/* Send SIZE bytes to FD. Bytes that FD does not accept now wait in STREAM. */
-static bool pass(int fd, struct stream *stream, const char *data, size_t size)
-{
-	ssize_t n;
-
-	do {
-		n = send(fd, data, size, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0 && errno != EAGAIN)
-		return false;
-	size_t taken = n < 0 ? 0 : (size_t)n;
-	return taken == size || buf_add(&stream->pending, data + taken, size - taken);
-}
 
 /*
  * Only the body of a plain request is passed on. After the body the client has no more to
@@ -453,7 +401,7 @@ static bool copy(struct connection *connection, int from, int to, struct stream 
 	bool outward = stream == &connection->out;
 
 	for (int round = 0; round < ROUNDS; round++) {
-		if (!relay_flush(to, stream))
+		if (!stream_flush(stream, to))
 			return false;
 		if (stream->pending.size > 0 || stream->ended)
 			return true;
@@ -465,7 +413,7 @@ static bool copy(struct connection *connection, int from, int to, struct stream 
 			continue;
 		size_t size = outward ? part_of_body(connection, (size_t)n) : (size_t)n;
 		if ((outward && connection->body.broken) ||
-		    (size > 0 && !pass(to, stream, scratch, size)))
+		    (size > 0 && !stream_pass(stream, to, scratch, size)))
 			return false;
 		if ((size_t)n < COPY_BYTES)
 			return true; /* another read would only return EAGAIN */
@@ -558,7 +506,7 @@ static void answer_error(struct connection *connection, int code, const char *se
 	in->ended = true;
 	connection->state = LEAVING;
 	connection_set_deadline(connection, LEAVE_MS);
-	if (!relay_flush(connection->client.fd, in))
+	if (!stream_flush(in, connection->client.fd))
 		connection_end(connection);
 	else
 		relay_settle(connection);
@@ -840,7 +788,7 @@ static void connection_connected(struct connection *connection)
 		connection_set_deadline(connection,
 					connection->needs_hello ? HELLO_MS : IDLE_MS);
 		(void)buf_adds(&connection->in.pending, established);
-		if (relay_flush(connection->client.fd, &connection->in))
+		if (stream_flush(&connection->in, connection->client.fd))
 			client_hello(connection);
 		else
 			connection_end(connection);
@@ -1138,7 +1086,7 @@ static void leave(struct connection *connection)
 {
 	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, COPY_BYTES, 0);
 
-	if (!relay_flush(connection->client.fd, &connection->in) || n == 0 ||
+	if (!stream_flush(&connection->in, connection->client.fd) || n == 0 ||
 	    (n < 0 && errno != EAGAIN && errno != EINTR))
 		connection_end(connection);
 	else
@@ -1159,7 +1107,7 @@ static void client_ready(struct watch *watch, short events)
 			client_head(connection);
 		break;
 	case READING_HELLO:
-		if (!relay_flush(connection->client.fd, &connection->in))
+		if (!stream_flush(&connection->in, connection->client.fd))
 			connection_end(connection);
 		else if ((events & (POLLIN | POLLHUP)) == 0)
 			connection_watch(connection);
@@ -1242,8 +1190,8 @@ static struct connection *connection_new(struct listener *listener, int client)
 	made->server = (struct watch){.fd = -1, .ready = server_ready, .context = made};
 	made->deadline = (struct timer){.due = deadline_due, .context = made};
 	buf_init(&made->head, REQUEST_HEAD_MAX);
-	buf_init(&made->out.pending, COPY_BYTES);
-	buf_init(&made->in.pending, COPY_BYTES);
+	stream_init(&made->out);
+	stream_init(&made->in);
 	loop_add_timer(proxy->loop, &made->deadline);
 	connection_set_deadline(made, HEAD_MS);
 	made->next = proxy->connections;
