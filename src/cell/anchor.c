@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "broker/broker.h"
 #include "cell/worker.h"
 #include "process/follow.h"
 #include "process/program.h"
@@ -371,6 +372,20 @@ static bool listeners_make(const struct anchor *anchor, struct err *err)
 	return true;
 }
 
+/* Make the listener at which the broker takes plain requests. */
+static bool plain_door_make(const struct anchor *anchor, struct err *err)
+{
+	const struct anchor_reply reply = {.kind = ANCHOR_PLAIN_DOOR};
+	auto_close int four = -1;
+	auto_close int six = -1;
+
+	if (!anchor->spec->brokers)
+		return true;
+	return sandbox_listen(BROKER_PORT, &four, &six, err) &&
+	       (send_reply(anchor->control, &reply, &four, 1) ||
+		err_set(err, errno, "handing over a listener: %s", strerror(errno)));
+}
+
 /*
  * A kernel without such sockets still gets a cell. Failed lookups are then found from the
  * words of programs only (denial.h).
@@ -441,7 +456,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		return false;
 	if (spec_is_sealed(anchor->spec) &&
 	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err) ||
-	     !questions_keep(anchor, err) || !door_make(anchor, err)))
+	     !plain_door_make(anchor, err) || !questions_keep(anchor, err) ||
+	     !door_make(anchor, err)))
 		return false;
 	keep[count++] = anchor->control;
 	if (anchor->door >= 0)

@@ -31,6 +31,8 @@ enum anchor_kind {
 	 * with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for
 	 */
 	ANCHOR_LISTENER,
+	/* with a listener on 127.0.0.1 of the cell, for the broker */
+	ANCHOR_PLAIN_DOOR,
 	/* with the proxy's end of a socket pair, where ports are published (proxy.h) */
 	ANCHOR_DOOR,
 	/* with the socket of sandbox_overhear; left out where there is none */

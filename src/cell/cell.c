@@ -11,6 +11,7 @@
 #include "cell/groups.h"
 #include "cell/outlet.h"
 #include "cell/pending.h"
+#include "cell/vault.h"
 #include "process/frame.h"
 #include "process/loop.h"
 #include "process/role.h"
@@ -742,6 +743,11 @@ struct outlet *cell_outlet(const struct cell *cell)
 	return cell->spec.listen_count > 0 ? cell->outlet : NULL;
 }
 
+struct vault *cell_vault(const struct cell *cell)
+{
+	return cell->vault;
+}
+
 const struct publish *cell_publish(const struct cell *cell)
 {
 	return &cell->publish;
@@ -762,10 +768,11 @@ int cell_questions(const struct cell *cell)
 	return cell->questions_fd;
 }
 
-/* Is the proxy not walled in yet? No call may begin before that. */
+/* Is the proxy or the broker not walled in yet? No call may begin before that. */
 static bool cell_outlet_waits(const struct cell *cell)
 {
-	return cell->outlet != NULL && !outlet_is_ready(cell->outlet);
+	return (cell->outlet != NULL && !outlet_is_ready(cell->outlet)) ||
+	       (cell->vault != NULL && !vault_is_ready(cell->vault));
 }
 
 const char *cell_broken(const struct cell *cell)
@@ -799,15 +806,20 @@ static void listener_add(struct cell *cell, int port, int fds[ANCHOR_FDS])
 	}
 }
 
-/* The proxy is ready, or it has ended. */
+/* The proxy or the broker is ready, or it has ended. */
 static void outlet_changed(void *context)
 {
 	struct cell *cell = context;
+	const char *proxy = cell->outlet != NULL ? outlet_broken(cell->outlet) : NULL;
+	const char *broker = cell->vault != NULL ? vault_broken(cell->vault) : NULL;
 	struct err err;
 
+	if (cell_outlet_waits(cell) && proxy == NULL && broker == NULL)
+		return; /* the other one is not ready yet */
 	if (cell_outlet_waits(cell)) {
-		(void)err_set(&err, ECHILD, "the network proxy: %s",
-			      outlet_broken(cell->outlet));
+		(void)err_set(&err, ECHILD, "%s: %s",
+			      proxy != NULL ? "the network proxy" : "the broker",
+			      proxy != NULL ? proxy : broker);
 		cell_break(cell, &err);
 	}
 	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next) {
@@ -861,6 +873,9 @@ static bool control_read(struct cell *cell)
 		cell_add_worker(cell, fds, (enum worker_kind)reply.worker);
 	} else if (reply.kind == ANCHOR_LISTENER) {
 		listener_add(cell, reply.code, fds);
+	} else if (reply.kind == ANCHOR_PLAIN_DOOR && cell->vault != NULL) {
+		vault_add_listener(cell->vault, &fds[0]);
+		fd_close(&fds[1]);
 	} else if (reply.kind == ANCHOR_DOOR && cell->outlet != NULL && fds[0] >= 0) {
 		outlet_add_door(cell->outlet, &fds[0]);
 		fd_close(&fds[1]);
@@ -995,6 +1010,35 @@ static bool outlet_make(struct cell *cell, struct err *err)
 	return true;
 }
 
+/* Start the broker, where some credential has its key there. */
+static bool vault_make(struct cell *cell, struct err *err)
+{
+	const struct vault_options options = {
+		.loop = cell->options.loop,
+		.program = cell->options.program,
+		.spec = &cell->spec,
+		.credentials = cell->options.credentials,
+		.count = cell->options.credential_count,
+		.home = cell->options.person_home,
+		.environment = cell->options.person_environment,
+		.changed = outlet_changed,
+		.owner = cell,
+		.refused = cell->options.refused,
+		.context = cell->options.context,
+	};
+
+	if (options.count == 0)
+		return true;
+	if (!spec_is_sealed(&cell->spec))
+		return err_set(err, EINVAL,
+			       "credentials need a cell of level L3: below it a program has no "
+			       "door of its own to the broker");
+	if (!vault_open(&options, &cell->vault, err))
+		return false;
+	cell->spec.brokers = cell->vault != NULL;
+	return true;
+}
+
 /* From the anchor's start until the cell can take a call. */
 static bool first_steps(struct cell *cell, struct err *err)
 {
@@ -1043,7 +1087,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->anchor_pidfd = -1;
 	made->questions_fd = -1;
 	start.spec = &made->spec;
-	if (!publish_listen(&made->spec, &made->publish, err)) {
+	if (!publish_listen(&made->spec, &made->publish, err) || !vault_make(made, err)) {
 		cell_close(made);
 		return false;
 	}
@@ -1083,6 +1127,7 @@ void cell_close(struct cell *cell)
 	fd_close(&cell->control);
 	fd_close(&cell->questions_fd);
 	outlet_close(cell->outlet);
+	vault_close(cell->vault);
 	publish_close(&cell->publish);
 	if (!spec_is_sealed(&cell->spec))
 		cell_wait_anchor(cell->anchor_pidfd);

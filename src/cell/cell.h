@@ -25,7 +25,9 @@
 #include <stdint.h>
 
 struct cell;
+struct credential;
 struct outlet;
+struct vault;
 
 enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY, WORKER_OVER };
 
@@ -95,6 +97,11 @@ struct cell_options {
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
 	bool rests; /* as in session.h */
+	/* as in cell/vault.h; not with `direct`, because the front gets to know keys */
+	const struct credential *credentials;
+	size_t credential_count;
+	const char *person_home;
+	const char *const *person_environment;
 	/* called once, while other processes make the cell; not with `direct`; or NULL */
 	void (*meanwhile)(void *context);
 	void *meanwhile_context;
@@ -104,7 +111,7 @@ struct cell_options {
 	void (*asked)(void *context, uint64_t call, uint64_t connection,
 		      const char *target, const char *because);
 	void (*refused)(void *context, uint64_t call, const char *target,
-			const char *remedy);
+			const char *rule, const char *remedy);
 	void *context;
 	/*
 	 * turns the reason why the cell broke into what the machine lacks for
@@ -124,6 +131,8 @@ void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
 /* NULL when the policy neither lists a host nor asks for hosts. */
 struct outlet *cell_outlet(const struct cell *cell);
+/* NULL when the cell uses no credential. */
+struct vault *cell_vault(const struct cell *cell);
 /* Where the ports of the cell are published. */
 const struct publish *cell_publish(const struct cell *cell);
 /*
@@ -231,6 +240,7 @@ struct cell {
 	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
 	struct watch control_watch;
+	struct vault *vault;   /* NULL: no credential is used */
 	struct outlet *outlet; /* NULL: no host is listed or asked for, no port published */
 	struct publish publish; /* where it is published; the proxy has the listeners */
 	struct worker_end *workers;

@@ -67,7 +67,9 @@ void outlet_hear(struct outlet *outlet)
 			break_outlet(outlet, message.remedy);
 		} else if (message.kind == PROXY_REFUSED) {
 			outlet->options.refused(outlet->options.context, message.call,
-						message.text, message.remedy);
+						message.text,
+						outlet->options.spec->network_rule,
+						message.remedy);
 		} else if (message.kind == PROXY_ASKED) {
 			outlet->options.asked(outlet->options.context, message.call,
 					      message.connection, message.text,

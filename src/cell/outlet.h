@@ -33,9 +33,12 @@ struct outlet_options {
 	/* the proxy became ready, or has ended */
 	void (*changed)(void *owner);
 	void *owner;
-	/* TARGET was refused to the command CALL (0: to no particular call) */
+	/*
+	 * TARGET was refused to the command CALL (0: to no particular call), by RULE of
+	 * the policy
+	 */
 	void (*refused)(void *context, uint64_t call, const char *target,
-			const char *remedy);
+			const char *rule, const char *remedy);
 	/*
 	 * The command CALL wants CONNECTION to TARGET, which no entry lists; BECAUSE is
 	 * the text of a refusal. Answer with outlet_decide, now or later. Called only

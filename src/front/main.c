@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/value.h"
+#include "broker/broker.h"
 #include "front/patches.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -62,6 +63,7 @@ int main(int argc, char **argv)
 	value_own_memory();
 	session_role(argc, argv, builtin_tools);
 	proxy_role(argc, argv);
+	broker_role(argc, argv);
 	attack_call_role(argc, argv);
 	open_standard_descriptors();
 	keep_owner_in_modes();

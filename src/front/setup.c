@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "broker/source.h"
 #include "cell/publish.h"
 #include "front/agents.h"
 #include "front/extensions.h"
@@ -24,6 +25,7 @@
 #include "model/local.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
+#include "policy/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "sandbox/sandbox.h"
@@ -52,6 +54,8 @@
 
 /* The agent's name in sentences about a policy file, which names no agent. */
 #define POLICY_FILE_AGENT "policy"
+
+enum { CREDENTIAL_SHOWN_MAX = 4096 };
 
 /* Holds a setup to the rights of the agents on whose behalf it works. */
 
@@ -554,6 +558,8 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->workspace_name = setup->workspace_name;
 	options->protected_files = files;
 	options->resolver = setup->resolver;
+	options->credentials = setup->credentials;
+	options->credential_count = setup->credential_count;
 	options->tools = setup_tools(setup);
 	options->shown = setup->shown;
 	if (options->shown == NULL && setup->plugins.loaded != NULL)
@@ -718,6 +724,9 @@ static int session_of_one_call(struct setup *setup, struct session_options *opti
 
 int setup_session_once(struct setup *setup, struct session **session)
 {
+	/* Keys come into this process, so nothing of it may be copied into a cell. */
+	if (setup->credential_count > 0)
+		return setup_session_kept(setup, session);
 	struct session_options options = {
 		.direct = true,
 		.caller_environment = environment_wipe(&setup->policy->environment),
@@ -1159,6 +1168,85 @@ static void take_wall(struct setup *setup, const struct config *config,
 		setup->wall_s = setup->policy->limits.wall_s;
 }
 
+/* Do A and B set the same variable of a program? */
+static bool credentials_collide(const struct credential *a, const struct credential *b)
+{
+	for (size_t i = 0; i < a->variables.count; i++)
+		for (size_t j = 0; j < b->variables.count; j++)
+			if (strcmp(a->variables.items[i], b->variables.items[j]) == 0)
+				return true;
+	for (size_t i = 0; i < a->base_count; i++)
+		for (size_t j = 0; j < b->base_count; j++)
+			if (strcmp(a->bases[i].variable, b->bases[j].variable) == 0)
+				return true;
+	return false;
+}
+
+bool setup_credential_is_there(const struct credential *credential, struct buf *shown,
+			       struct err *err)
+{
+	const struct source_terms terms = {
+		.home = getenv("HOME"),
+		.environment = (const char *const *)(uintptr_t)environ,
+	};
+
+	return source_look(credential, &terms, shown, err);
+}
+
+/*
+ * Add the credential NAME. One whose key is not there is left out, unless it MUST be there;
+ * so is one whose variables an earlier one sets: a login beside a key.
+ */
+static bool add_credential(struct setup *setup, const struct config *config,
+			   const char *name, bool must, struct err *err)
+{
+	struct credential found = {0};
+	struct err why = {0};
+	struct buf shown;
+	bool wanted = true, fine;
+
+	for (size_t i = 0; i < setup->credential_count; i++) {
+		if (strcmp(setup->credentials[i].name, name) == 0)
+			return true;
+	}
+	buf_init(&shown, CREDENTIAL_SHOWN_MAX);
+	fine = credential_find(config_value(config, "credentials"), name, &found, err);
+	if (fine && !setup_credential_is_there(&found, &shown, &why)) {
+		wanted = false;
+		fine = (why.code == ENOENT && !must) ||
+		       err_set(err, ENOENT, "no key for %s: %s", name, why.text);
+	}
+	buf_fini(&shown);
+	for (size_t i = 0; wanted && !must && i < setup->credential_count; i++)
+		wanted = !credentials_collide(&setup->credentials[i], &found);
+	if (!fine || !wanted) {
+		credential_fini(&found);
+		return fine;
+	}
+	setup->credentials = memory_grow(setup->credentials, setup->credential_count + 1,
+					 sizeof(setup->credentials[0]));
+	setup->credentials[setup->credential_count++] = found;
+	return true;
+}
+
+/* Find the credentials of the flags and the policy. */
+static bool find_credentials(struct setup *setup, const struct config *config,
+			     const struct setup_flags *flags, struct err *err)
+{
+	const struct policy_names *names = &setup->policy->credentials;
+	const char *const *said = flags->credentials;
+
+	for (; said != NULL && *said != NULL; said++) {
+		if (!add_credential(setup, config, *said, true, err))
+			return false;
+	}
+	for (size_t i = 0; !flags->no_credentials && i < names->count; i++) {
+		if (!add_credential(setup, config, names->items[i], false, err))
+			return false;
+	}
+	return true;
+}
+
 /* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -1179,6 +1267,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	      !take_workspace_role(setup, config, flags, err))))
 		return false;
 	if (!make_policy(setup, config, shipped, flags, err) ||
+	    !find_credentials(setup, config, flags, err) ||
 	    !agents_files_check_delegates(config, shipped, setup->agent, setup->workspace,
 					  err))
 		return false;
@@ -1554,6 +1643,9 @@ void setup_fini(struct setup *setup)
 	free(setup->policy_file);
 	free(setup->undo_folder);
 	free(setup->resolver);
+	for (size_t i = 0; i < setup->credential_count; i++)
+		credential_fini(&setup->credentials[i]);
+	free(setup->credentials);
 	free(setup->agent);
 	free(setup->role_name);
 	memset(setup, 0, sizeof(*setup));

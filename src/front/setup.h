@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct credential;
 struct interrupt;
 struct orchestra;
 struct shape_home;
@@ -49,9 +50,12 @@ struct setup_flags {
 	/* load these plugins; NULL: those of the configuration */
 	const struct front_plugins_wish *plugins;
 	bool quiet_plugins; /* print nothing about plugins that are left out */
-	bool explain;       /* note where each key comes from (setup.origins) */
-	bool shipped_only;  /* ignore the user's role files */
-	bool serves;        /* start the configuration's MCP servers */
+	/* credentials beside those of the policy, which must be there; NULL-ended, or NULL */
+	const char *const *credentials;
+	bool no_credentials; /* none, whatever the policy says */
+	bool explain;        /* note where each key comes from (setup.origins) */
+	bool shipped_only;   /* ignore the user's role files */
+	bool serves;         /* start the configuration's MCP servers */
 };
 
 struct setup {
@@ -69,8 +73,11 @@ struct setup {
 	struct config_role role;
 	double wall_s; /* limits.wall_s when it was set; else 0 */
 	unsigned minimum_level;
-	bool level_is_asked;  /* --minimum-level was given, and beats the configuration */
-	char *resolver;       /* of the configuration; NULL: the machine's own */
+	bool level_is_asked; /* --minimum-level was given, and beats the configuration */
+	char *resolver;      /* of the configuration; NULL: the machine's own */
+	/* those of the policy whose key is there, and of the flags (cell/vault.h) */
+	struct credential *credentials;
+	size_t credential_count;
 	struct value *agents; /* all agents: name -> the agent's own model, or null */
 	struct value *models; /* of the configuration, for the catalogue; NULL: nothing */
 	/*
@@ -299,6 +306,13 @@ void interrupt_settle(struct interrupt *interrupt);
  * is missing, CONFIG is empty. A PATH that is missing is an error.
  */
 bool setup_config_load(const char *path, struct config **config, struct err *err);
+
+/*
+ * Is the key of CREDENTIAL there, for this process? SHOWN and ERR as source_look of
+ * broker/source.h.
+ */
+bool setup_credential_is_there(const struct credential *credential, struct buf *shown,
+			       struct err *err);
 
 /* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
 bool setup_config_read(const char *path, struct buf *text, struct err *err);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "cell/cell.h"
 #include "cell/outlet.h"
+#include "cell/vault.h"
 #include "cell/wire.h"
 #include "files/record.h"
 #include "guard/guard.h"
@@ -356,15 +357,15 @@ static bool runs_programs(const struct running *running, const struct running *e
  * REMEDY NULL: the host was looked up, and the remedy is chosen when the call's words are
  * there.
  */
-static void refused_add(struct running *running, const char *target, const char *remedy,
-			bool guessed)
+static void refused_add(struct running *running, const char *target, const char *rule,
+			const char *remedy, bool guessed)
 {
 	struct running_refused **at = &running->network.refused;
 	struct running_refused *made;
 	size_t count = 0;
 
 	for (; *at != NULL; at = &(*at)->next) {
-		if (strcmp((*at)->target, target) == 0)
+		if (strcmp((*at)->target, target) == 0 && strcmp((*at)->rule, rule) == 0)
 			return;
 		count++;
 	}
@@ -373,6 +374,7 @@ static void refused_add(struct running *running, const char *target, const char 
 	made = memory_alloc(sizeof(*made));
 	made->target = memory_copy(target);
 	made->remedy = memory_copy(remedy);
+	made->rule = memory_copy(rule);
 	made->guessed = guessed;
 	*at = made;
 }
@@ -384,17 +386,19 @@ static void refused_free(struct running *running)
 		next = at->next;
 		free(at->target);
 		free(at->remedy);
+		free(at->rule);
 		free(at);
 	}
 }
 
-void running_refused(void *context, uint64_t number, const char *target, const char *remedy)
+void running_refused(void *context, uint64_t number, const char *target, const char *rule,
+		     const char *remedy)
 {
 	struct session *session = context;
 
 	for (struct running *at = session->first; at != NULL; at = at->next) {
 		if (number != 0 ? at->number == number : runs_programs(at, NULL))
-			refused_add(at, target, remedy, false);
+			refused_add(at, target, rule, remedy, false);
 	}
 }
 
@@ -416,7 +420,9 @@ static void host_looked_up(void *context, const struct network_host *host)
 		count += runs_programs(at, hearing->ending);
 	for (struct running *at = hearing->session->first; at != NULL; at = at->next) {
 		if (runs_programs(at, hearing->ending))
-			refused_add(at, host->text, NULL, count > 1);
+			refused_add(at, host->text,
+				    cell_spec(at->session->cell)->network_rule, NULL,
+				    count > 1);
 	}
 }
 
@@ -495,7 +501,6 @@ static void remedy_add(const struct running *running, const char *target, struct
 
 static void tell_refused(struct running *running)
 {
-	const struct cell *cell = running->session->cell;
 	struct buf remedy;
 
 	buf_init(&remedy, 2 * NETWORK_REMEDY_MAX);
@@ -508,7 +513,7 @@ static void tell_refused(struct running *running)
 			   &(struct denial){
 				   .kind = DENIAL_NET,
 				   .target = at->target,
-				   .rule = cell_spec(cell)->network_rule,
+				   .rule = at->rule,
 				   .remedy = at->remedy != NULL ? at->remedy : remedy.data,
 				   .guessed = at->guessed,
 			   });
@@ -533,6 +538,7 @@ static void network_end(struct running *running)
 {
 	struct cell *cell = running->session->cell;
 	struct outlet *outlet = cell != NULL ? cell_outlet(cell) : NULL;
+	struct vault *vault = cell != NULL ? cell_vault(cell) : NULL;
 
 	if (cell == NULL || !running->network.asks)
 		return;
@@ -541,6 +547,8 @@ static void network_end(struct running *running)
 		outlet_revoke(outlet, running->number);
 		outlet_hear(outlet);
 	}
+	if (vault != NULL)
+		vault_hear(vault);
 	hear_lookups(running->session, running);
 	tell_refused(running);
 	if (outlet != NULL && outlet_broken(outlet) != NULL)
@@ -548,6 +556,12 @@ static void network_end(struct running *running)
 			   &(struct denial){.kind = DENIAL_NET,
 					    .target = "every host",
 					    .rule = outlet_broken(outlet),
+					    .remedy = "begin a new session"});
+	if (vault != NULL && vault_broken(vault) != NULL)
+		denial_add(&running->result,
+			   &(struct denial){.kind = DENIAL_NET,
+					    .target = "every credential",
+					    .rule = vault_broken(vault),
 					    .remedy = "begin a new session"});
 }
 
@@ -558,6 +572,7 @@ static void network_end(struct running *running)
 static struct value *network_begin(struct running *running)
 {
 	struct outlet *outlet = cell_outlet(running->session->cell);
+	const struct vault *vault = cell_vault(running->session->cell);
 	struct value *list;
 
 	if ((running->tool->effects & EFFECT_RUNS) == 0)
@@ -565,10 +580,13 @@ static struct value *network_begin(struct running *running)
 	/* The look-ups that are waiting come from others: a job, a server. */
 	hear_lookups(running->session, NULL);
 	running->network.asks = true;
-	if (outlet == NULL)
+	if (outlet == NULL && vault == NULL)
 		return NULL;
 	list = value_new_array();
-	outlet_grant(outlet, running->number, list);
+	if (outlet != NULL)
+		outlet_grant(outlet, running->number, list);
+	if (vault != NULL)
+		vault_add_variables(vault, list);
 	return list;
 }
 

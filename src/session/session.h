@@ -51,6 +51,7 @@
 
 struct ceiling;
 struct cell_spec;
+struct credential;
 struct keeper;
 struct running; /* one call under way */
 struct publish;
@@ -86,6 +87,13 @@ struct session_options {
 	 * `direct` workers are made when they are needed.
 	 */
 	unsigned ready_workers;
+	/*
+	 * The credentials that the policy names; borrowed, and not with `direct`, because
+	 * the front gets to know their keys. Those whose key is there are used
+	 * (cell/vault.h).
+	 */
+	const struct credential *credentials;
+	size_t credential_count;
 	/* The environment from which shape.h takes its variables; NULL: environ */
 	const char *const *caller_environment;
 	/* the name server that a proxy asks; NULL: the machine's own */
@@ -659,6 +667,7 @@ struct running_refused {
 	char *target;
 	/* what helps; NULL: the host was looked up, and the call's words say it */
 	char *remedy;
+	char *rule;   /* that refuses it */
 	bool guessed; /* another call may have asked for it */
 };
 
@@ -778,7 +787,8 @@ void running_cancel_work(struct running *running);
  * TARGET was refused to the call NUMBER, or, when NUMBER is 0, to all calls that run
  * programs.
  */
-void running_refused(void *context, uint64_t number, const char *target, const char *remedy);
+void running_refused(void *context, uint64_t number, const char *target, const char *rule,
+		     const char *remedy);
 /* How far claims about hosts in RESULT are believed in SESSION's cell. */
 enum claims_hosts session_weighs_hosts(const struct session *session,
 				       const struct tool_result *result);

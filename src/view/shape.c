@@ -1314,6 +1314,8 @@ static bool shape_add_network(const struct shape_options *options,
 	spec->network_rule = arena_copy(&spec->arena, str_of(rule));
 	questions_add(spec);
 	spec->asks_network = policy_asks(policy, "network");
+	if (options->resolver != NULL)
+		spec->resolver = arena_copy(&spec->arena, str_of(options->resolver));
 	if (network->count == 0 && !spec->asks_network) {
 		hosts_add(spec, NULL, 0);
 		return true;
@@ -1324,8 +1326,6 @@ static bool shape_add_network(const struct shape_options *options,
 		return false;
 	for (size_t i = 0; i < network->count; i++)
 		spec_add(spec, &spec->network, network->items[i]);
-	if (options->resolver != NULL)
-		spec->resolver = arena_copy(&spec->arena, str_of(options->resolver));
 	spec->listen[spec->listen_count++] = 0;
 	for (size_t i = 0; i < network->count; i++) {
 		if (entries[i].carried && !listens_at(spec, entries[i].port))

@@ -351,6 +351,7 @@ static const struct value_field spec_fields[] = {
 	VALUE_FIELD(struct cell_spec, call_limits.write_bytes),
 	VALUE_FIELD(struct cell_spec, grace_s),
 	VALUE_FIELD(struct cell_spec, publishes),
+	VALUE_FIELD(struct cell_spec, brokers),
 	{0},
 };
 

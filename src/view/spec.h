@@ -82,6 +82,7 @@ struct cell_spec {
 	size_t publish_count, publish_listed;
 	const char *publish_rule;
 	bool publishes;       /* for the anchor: some port is published */
+	bool brokers;         /* for the anchor: a credential is used (cell/vault.h) */
 	const char *resolver; /* NULL: the machine's own */
 	/*
 	 * ports of the cell's loopback that the proxy serves; 0: any free port, for

@@ -26,6 +26,7 @@
 #include "guard/guard.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
+#include "policy/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "process/loop.h"
@@ -654,6 +655,11 @@ static void explain_print_table(const struct value *report, FILE *out)
 		print_head("Published ports", colour, out);
 		print_words(value_member(report, "publish"), out);
 	}
+	if (value_count(value_member(report, "credentials")) > 0) {
+		(void)fputc('\n', out);
+		print_head("Keys that stay outside", colour, out);
+		print_words(value_member(report, "credentials"), out);
+	}
 	(void)fputc('\n', out);
 	print_head("Variables", colour, out);
 	print_words(value_member(report, "env"), out);
@@ -974,6 +980,23 @@ static struct value *publish_value(const struct cell_spec *spec)
 	return list;
 }
 
+/* "github: env:GITHUB_TOKEN" for each credential that is used; never a key. */
+static struct value *credentials_value(const struct setup *setup)
+{
+	struct value *list = value_new_array();
+	struct buf shown;
+
+	buf_init(&shown, EXPLAIN_TEXT_MAX);
+	for (size_t i = 0; i < setup->credential_count; i++) {
+		buf_clear(&shown);
+		(void)buf_addf(&shown, "%s: ", setup->credentials[i].name);
+		if (setup_credential_is_there(&setup->credentials[i], &shown, NULL))
+			value_append(list, value_new_text(shown.data));
+	}
+	buf_fini(&shown);
+	return list;
+}
+
 static struct value *report_value(const struct setup *setup, const struct setup_flags *flags,
 				  const struct cell_spec *spec, double timeout_s,
 				  const char *who)
@@ -990,6 +1013,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	value_set(report, "limits", limits_value(setup, timeout_s, who));
 	value_set(report, "network", value_new_texts(spec->network.items));
 	value_set(report, "publish", publish_value(spec));
+	value_set(report, "credentials", credentials_value(setup));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
 	if (repository_above(spec->workspace, &above))
@@ -1099,6 +1123,56 @@ static void tell_unset(const struct options *options)
 					    "not have it; --env %s=VALUE sets it",
 					    *at, *at);
 	}
+}
+
+/* Does CREDENTIAL take its key from the variable NAME, or set it? */
+static bool credential_has(const struct credential *credential, const char *name)
+{
+	for (size_t i = 0; i < credential->source_count; i++) {
+		if (credential->sources[i].from == FROM_ENV &&
+		    strcmp(credential->sources[i].text, name) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < credential->variables.count; i++) {
+		if (strcmp(credential->variables.items[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Tell of each variable of --env whose value a credential could keep outside. */
+static void tell_passed(const struct options *options)
+{
+	const char *const *said = options_texts(options, "env");
+	auto_config struct config *config = NULL;
+	const struct value *entries;
+	struct arena arena;
+	const char **names;
+
+	/* A wrong configuration is complained about later. */
+	if (*said == NULL ||
+	    !setup_config_load(options_text(options, "config"), &config, NULL))
+		return;
+	entries = config_value(config, "credentials");
+	arena_init(&arena);
+	names = credential_names(entries, &arena);
+	for (; *said != NULL; said++) {
+		auto_free char *name =
+			memory_copy_str((struct str){*said, strcspn(*said, "=")});
+
+		for (size_t i = 0; names[i] != NULL; i++) {
+			struct credential credential = {0};
+
+			if (credential_find(entries, names[i], &credential, NULL) &&
+			    credential_has(&credential, name))
+				(void)verb_complain(CODE_DONE,
+						    "%s goes in as it is; --credential %s keeps it "
+						    "outside",
+						    name, names[i]);
+			credential_fini(&credential);
+		}
+	}
+	arena_fini(&arena);
 }
 
 /*
@@ -1421,6 +1495,8 @@ static int exec_run(const struct options *options, FILE *out)
 		.quiet_plugins = true,
 		.policy_file = options_text(options, "policy"),
 		.entry = entry,
+		.credentials = options_texts(options, "credential"),
+		.no_credentials = options_given(options, "no-credential"),
 		.explain = options_given(options, "explain"),
 	};
 	struct setup setup = {0};
@@ -1438,6 +1514,7 @@ static int exec_run(const struct options *options, FILE *out)
 	if (!exec_read_flags("exec", options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	tell_unset(options);
+	tell_passed(options);
 	code = exec_in_cell(&setup, options, &flags, NULL, out);
 	setup_fini(&setup);
 	return code;

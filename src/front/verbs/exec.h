@@ -21,6 +21,9 @@
 	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only (may be repeated)"}, \
 	{"env", 'e', OPTION_TEXTS, "NAME[=V]", \
 	 "pass the variable NAME on, or set it to V (may be repeated)"}, \
+	{"credential", 0, OPTION_TEXTS, "NAME", \
+	 "use the key NAME (github, anthropic, …), which stays outside (may be repeated)"}, \
+	{"no-credential", 0, OPTION_FLAG, NULL, "use no key, whatever the policy says"}, \
 	{"memory", 'm', OPTION_TEXT, "SIZE", \
 	 "memory of all its processes together: 512M, 2G"}, \
 	{"pids", 'p', OPTION_COUNT, "N", \

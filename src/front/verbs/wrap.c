@@ -1742,7 +1742,6 @@ static const struct option_row wrap_options[] = {
 	{"fresh", 0, OPTION_FLAG, NULL, "with its home as at the first start"},
 	{"login", 0, OPTION_FLAG, NULL,
 	 "show the files of its login as they are: its commands can read and change them"},
-	{"no-credential", 0, OPTION_FLAG, NULL, "start it without any key"},
 	EXEC_OPTION_ROWS,
 	OPTION_ROW_HELP,
 	{0},

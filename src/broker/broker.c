@@ -1,0 +1,1343 @@
+/*
+ * broker: the messages between front and broker, the keys, the connections to services,
+ * and those of clients. A client is a state machine from accept to its end: a head is
+ * read and judged, the key is asked for, a connection to the service is found or made,
+ * then the request goes out and its answer comes back, and the next head is read. The
+ * role reads the files it needs, locks itself in, reports that it is ready, and serves
+ * until the front is gone.
+ */
+
+#include "broker/broker.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/library.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "broker/request.h"
+#include "broker/scrub.h"
+#include "broker/tls.h"
+#include "policy/credential.h"
+#include "policy/network.h"
+#include "process/loop.h"
+#include "proxy/dial.h"
+#include "proxy/http.h"
+#include "proxy/resolver.h"
+#include "proxy/stream.h"
+#include "sandbox/outside.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	/* An agent has a few; a build of tools that ask in parallel has some dozens. */
+	CLIENTS_MAX = 256,
+	/*
+	 * Connections to one service that wait for the next request. Further ones are
+	 * ended: a service sees no more open connections than an agent makes itself.
+	 */
+	IDLE_MAX = 8,
+	COPY_BYTES = 16 << 10, /* of one read: a record of TLS */
+	/* What has come of an answer is sent in pieces of this size, to save system calls. */
+	GATHER = STREAM_MAX - COPY_BYTES,
+	ROUNDS = 8, /* such pieces in one turn; then other clients get their turn */
+	/* A head with a key in it, and what a client may send before it is taken. */
+	UPSTREAM_MAX = 4 * REQUEST_HEAD_MAX,
+	/* Held back for scrubbing, at most; a key is long, and longer with escapes. */
+	OUT_MAX = 1 << 20,
+	REPORTS_MAX = 32,  /* refusals reported in one second */
+	REPORTS_MS = 1000, /* that second */
+};
+
+/* Timeouts, in the order of a connection's life. */
+enum {
+	HEAD_MS = 10 * 1000,     /* of a request; the client is in the same machine */
+	KEEP_MS = 5 * 60 * 1000, /* between two requests of a client */
+	NEED_MS = 20 * 1000,     /* a command that prints a key has 10 s in the front */
+	GREET_MS = 10 * 1000,    /* TLS: a few round trips */
+	/*
+	 * From the last byte of either side to the next one. A model that thinks for long
+	 * says nothing meanwhile when the client does not stream.
+	 */
+	IDLE_MS = 15 * 60 * 1000,
+	ANSWER_HEAD_MS = 10 * 1000, /* of an answer, from its first byte */
+	/* A service ends an idle connection after a minute or more: ours ends first. */
+	POOL_MS = 20 * 1000,
+	LEAVE_MS = 2000, /* an answer is small, and its reader runs on the same machine */
+};
+
+struct upstream;
+
+/* What answers that are under way look for, after the key has changed. */
+struct former {
+	struct scrub *scrub;
+	struct former *next;
+};
+
+/* A credential, its key, and the connections to its host. */
+struct service {
+	struct broker *broker;
+	struct credential credential;
+	char *secret; /* BROKER_SECRET_MAX bytes of locked memory */
+	size_t secret_size;
+	bool asked;          /* NEED is on its way */
+	struct scrub *scrub; /* of `secret`; NULL: nothing is looked for */
+	struct former *former;
+	size_t exchanges;      /* under way */
+	struct tls *tls;       /* with the roots of this credential */
+	struct upstream *idle; /* the last used one first */
+	size_t idle_count;
+};
+
+/* A connection to a service, at work for one client, or idle. */
+struct upstream {
+	struct service *service;
+	struct upstream *next, *previous; /* of the idle ones */
+	struct client *client;            /* NULL: idle */
+	const struct network_entry *host; /* of the credential */
+	int fd;
+	struct watch watch;
+	struct tls_connection *tls;
+	struct timer idle;
+	bool used_before;
+	struct buf out;  /* bytes for the service that it has not taken yet */
+	bool has_secret; /* the key is among them */
+};
+
+enum client_state {
+	READING = 1, /* a head */
+	NEEDING,     /* the key */
+	DIALING,
+	GREETING,   /* TLS with the service */
+	EXCHANGING, /* a request and its answer are under way */
+	PASSING,    /* bytes of another protocol, after an upgrade */
+	LEAVING,    /* the last answer was sent or queued; the client still reads it */
+};
+
+struct client {
+	struct broker *broker;
+	struct client *next, *previous;
+	enum client_state state;
+	struct watch watch;
+	struct timer deadline;
+	struct buf head;  /* bytes of the client that did not go on yet */
+	struct stream in; /* to the client */
+	bool again;       /* there is more to do than one turn allows */
+
+	/* The request under way, and its answer. */
+	struct buf asked; /* its head, which `request` has views of */
+	struct request request;
+	struct service *service; /* NULL: it names none */
+	struct dial dial;
+	struct upstream *upstream;
+	bool begun; /* counted in `exchanges` */
+	struct body body;
+	const struct scrub *scrub;
+	struct buf answer; /* the head of the answer, as far as it has come */
+	struct reply reply;
+	struct reply_carry carry;
+	bool answered; /* the head of the answer went on; `carry` is for its body */
+};
+
+struct broker {
+	struct loop *loop;
+	struct resolver resolver;
+	struct watch control;
+	struct watch listener; /* fd 0: it has not come yet */
+	struct timer prepare;  /* of the roots */
+	struct request_door door;
+	struct network_entry *entries; /* of the policy's network */
+	size_t entry_count;
+	struct service *services;
+	struct request_key *keys; /* of the same number */
+	size_t service_count;
+	struct client *clients;
+	size_t client_count;
+	struct client *dead; /* freed when the turn is over */
+	struct upstream *dead_upstreams;
+	int64_t reports_from_ms;
+	unsigned reports;
+	struct buf out; /* for one client, in one turn */
+	char scratch[COPY_BYTES];
+};
+
+/* Prints and reads the messages, and the data that the broker gets at its start. */
+
+bool broker_send(int control, const struct broker_order *order, int fd)
+{
+	return fd_message_send(control, order, sizeof(*order), &fd, fd >= 0 ? 1 : 0,
+			       MSG_DONTWAIT);
+}
+
+bool broker_receive(int control, struct broker_word *word, struct err *err)
+{
+	struct broker_word read = {0};
+
+	if (!fd_message_receive(control, &read, sizeof(read), NULL, 0, MSG_DONTWAIT))
+		return errno == EAGAIN ? err_set(err, EAGAIN, "no message yet")
+				       : err_set(err, ECONNRESET, "the broker has ended");
+	read.name[sizeof(read.name) - 1] = '\0';
+	read.target[sizeof(read.target) - 1] = '\0';
+	read.text[sizeof(read.text) - 1] = '\0';
+	*word = read;
+	return true;
+}
+
+bool broker_print_spec(const struct broker_spec *spec, struct buf *out)
+{
+	auto_value struct value *object = value_new_object();
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; i < spec->count; i++) {
+		const struct broker_used *used = &spec->used[i];
+		struct value *item = value_new_object();
+
+		value_set_text(item, "name", used->credential->name);
+		value_set_text(item, "phantom", used->phantom);
+		value_set(item, "credential", value_copy(used->credential->root));
+		value_append(list, item);
+	}
+	value_set(object, "credentials", list);
+	value_set(object, "network", value_new_texts(spec->network));
+	if (spec->resolver != NULL)
+		value_set_text(object, "resolver", spec->resolver);
+	return value_print(object, 0, out);
+}
+
+static void tell(struct broker *broker, const struct broker_word *word)
+{
+	(void)fd_message_send(broker->control.fd, word, sizeof(*word), NULL, 0,
+			      MSG_DONTWAIT);
+}
+
+/* Ends of connections, deadlines, and the events that are waited for. */
+
+static void listen_again(struct broker *broker)
+{
+	if (broker->listener.fd > 0)
+		(void)loop_want(broker->loop, &broker->listener,
+				broker->client_count < CLIENTS_MAX ? POLLIN : 0);
+}
+
+static void set_deadline(struct client *client, int ms)
+{
+	client->deadline.due_ms = clock_now_ms() + ms;
+}
+
+/* Forget the bytes of OUT; the key was among them. */
+static void out_clear(struct upstream *upstream)
+{
+	if (upstream->has_secret && upstream->out.capacity > 0)
+		explicit_bzero(upstream->out.data, upstream->out.capacity);
+	upstream->has_secret = false;
+	buf_fini(&upstream->out);
+	buf_init(&upstream->out, UPSTREAM_MAX);
+}
+
+static void upstream_unlink(struct upstream *upstream)
+{
+	struct service *service = upstream->service;
+
+	if (upstream->previous != NULL)
+		upstream->previous->next = upstream->next;
+	else
+		service->idle = upstream->next;
+	if (upstream->next != NULL)
+		upstream->next->previous = upstream->previous;
+	upstream->next = upstream->previous = NULL;
+	service->idle_count--;
+}
+
+static void upstream_end(struct upstream *upstream)
+{
+	struct broker *broker = upstream->service->broker;
+
+	if (upstream->client != NULL)
+		upstream->client->upstream = NULL;
+	else
+		upstream_unlink(upstream);
+	loop_remove(&upstream->watch);
+	loop_remove_timer(&upstream->idle);
+	tls_end(upstream->tls);
+	fd_close(&upstream->fd);
+	out_clear(upstream);
+	upstream->next = broker->dead_upstreams;
+	broker->dead_upstreams = upstream;
+}
+
+/* Forget the request of CLIENT and its answer. */
+static void exchange_over(struct client *client)
+{
+	struct service *service = client->service;
+
+	if (client->answered)
+		reply_carry_fini(&client->carry);
+	if (client->begun) {
+		service->exchanges--;
+		for (struct former *next, *at = service->former;
+		     service->exchanges == 0 && at != NULL; at = next) {
+			next = at->next;
+			scrub_free(at->scrub);
+			free(at);
+			service->former = next;
+		}
+	}
+	client->begun = false;
+	client->answered = false;
+	client->service = NULL;
+	buf_fini(&client->asked);
+	buf_init(&client->asked, REQUEST_HEAD_MAX);
+	buf_fini(&client->answer);
+	buf_init(&client->answer, REQUEST_HEAD_MAX);
+}
+
+static void client_end(struct client *client)
+{
+	struct broker *broker = client->broker;
+
+	if (client->watch.fd < 0)
+		return;
+	dial_cancel(&client->dial);
+	if (client->upstream != NULL)
+		upstream_end(client->upstream);
+	exchange_over(client);
+	loop_remove(&client->watch);
+	loop_remove_timer(&client->deadline);
+	fd_close(&client->watch.fd);
+	if (client->previous != NULL)
+		client->previous->next = client->next;
+	else
+		broker->clients = client->next;
+	if (client->next != NULL)
+		client->next->previous = client->previous;
+	client->next = broker->dead;
+	broker->dead = client;
+	broker->client_count--;
+	listen_again(broker);
+}
+
+static void free_dead(struct broker *broker)
+{
+	while (broker->dead != NULL) {
+		struct client *dead = broker->dead;
+
+		broker->dead = dead->next;
+		buf_fini(&dead->head);
+		buf_fini(&dead->in.pending);
+		buf_fini(&dead->asked);
+		buf_fini(&dead->answer);
+		free(dead);
+	}
+	while (broker->dead_upstreams != NULL) {
+		struct upstream *dead = broker->dead_upstreams;
+
+		broker->dead_upstreams = dead->next;
+		free(dead);
+	}
+}
+
+static short client_events(const struct client *client)
+{
+	short events = client->in.pending.size > 0 ? POLLOUT : 0;
+
+	if (client->state == LEAVING || client->head.size < REQUEST_HEAD_MAX)
+		events |= POLLIN;
+	return events;
+}
+
+static short upstream_events(const struct client *client)
+{
+	const struct upstream *upstream = client->upstream;
+
+	if (client->state == GREETING)
+		return tls_wants(upstream->tls);
+	return (short)((upstream->out.size > 0 ? POLLOUT : 0) |
+		       (client->in.pending.size == 0 ? POLLIN : 0));
+}
+
+/* Wait for the events that the state of CLIENT can handle. */
+static void client_watch(struct client *client)
+{
+	struct loop *loop = client->broker->loop;
+
+	if (client->watch.fd >= 0 &&
+	    (!loop_want(loop, &client->watch, client_events(client)) ||
+	     (client->upstream != NULL &&
+	      !loop_want(loop, &client->upstream->watch, upstream_events(client)))))
+		client_end(client);
+}
+
+/* Answers of our own: to a request that is refused, or that the service does not answer. */
+
+static void client_leave(struct client *client)
+{
+	client->in.ended = true;
+	client->state = LEAVING;
+	set_deadline(client, LEAVE_MS);
+	if (client->upstream != NULL)
+		upstream_end(client->upstream);
+	if (stream_flush(&client->in, client->watch.fd))
+		client_watch(client);
+	else
+		client_end(client);
+}
+
+/* Answer with STATUS and SENTENCE, then end the connection. */
+static void answer_error(struct client *client, unsigned status, const char *sentence)
+{
+	const struct service *service = client->service;
+
+	/* A client that has read a part of an answer must see that it is torn. */
+	if (client->answered) {
+		client_end(client);
+		return;
+	}
+	(void)request_print_error(service != NULL ? service->credential.errors
+						  : ERRORS_MESSAGE,
+				  status, sentence, &client->in.pending);
+	client_leave(client);
+}
+
+/* Report to the front that TARGET was refused, and how to allow it. */
+static void report(struct client *client, const char *target, const char *remedy)
+{
+	struct broker *broker = client->broker;
+	struct broker_word word = {.kind = BROKER_REFUSED};
+	const int64_t now = clock_now_ms();
+
+	if (now - broker->reports_from_ms >= REPORTS_MS) {
+		broker->reports_from_ms = now;
+		broker->reports = 0;
+	}
+	if (broker->reports++ >= REPORTS_MAX)
+		return;
+	(void)snprintf(word.target, sizeof(word.target), "%s", target);
+	(void)snprintf(word.text, sizeof(word.text), "%s", remedy);
+	tell(broker, &word);
+}
+
+/* The host that the request of CLIENT is for. */
+static char *target_of(const struct client *client, char text[NETWORK_TEXT_MAX])
+{
+	const struct network_entry *host = client->request.host;
+
+	return network_print(&host->host, host->port, text);
+}
+
+/* The service does not do what it should: DOES says what, WHY and REMEDY the rest. */
+static void service_failed(struct client *client, unsigned status, const char *does,
+			   const char *why, const char *remedy)
+{
+	char target[NETWORK_TEXT_MAX], sentence[3 * NETWORK_REMEDY_MAX];
+
+	(void)snprintf(sentence, sizeof(sentence), "%s %s: %s; %s",
+		       target_of(client, target), does, why, remedy);
+	answer_error(client, status, sentence);
+}
+
+/* Connections to a service: an idle one, or a new one. */
+
+static void client_step(struct client *client);
+static void exchange_begin(struct client *client);
+
+#define LATER "try again later"
+
+/* Does the service say something on an idle connection, or end it? */
+static void idle_ready(struct upstream *upstream)
+{
+	char some[256];
+
+	/* With TLS 1.3 a ticket may come behind the answer. */
+	if (tls_read(upstream->tls, some, sizeof(some)) >= 0 ||
+	    tls_wants(upstream->tls) == 0)
+		upstream_end(upstream);
+}
+
+static void upstream_ready(struct watch *watch, short events)
+{
+	struct upstream *upstream = watch->context;
+
+	(void)events;
+	if (upstream->client != NULL)
+		client_step(upstream->client);
+	else
+		idle_ready(upstream);
+}
+
+static void idle_due(struct timer *timer)
+{
+	upstream_end(timer->context);
+}
+
+/* The request on UPSTREAM has its whole answer: keep the connection for the next one. */
+static void upstream_rest(struct upstream *upstream)
+{
+	struct service *service = upstream->service;
+
+	upstream->client->upstream = NULL;
+	upstream->client = NULL;
+	upstream->previous = NULL;
+	upstream->next = service->idle;
+	if (service->idle != NULL)
+		service->idle->previous = upstream;
+	service->idle = upstream;
+	service->idle_count++;
+	upstream->used_before = true;
+	upstream->idle.due_ms = clock_now_ms() + POOL_MS;
+	if (service->idle_count > IDLE_MAX ||
+	    !loop_want(service->broker->loop, &upstream->watch, POLLIN))
+		upstream_end(upstream);
+}
+
+static struct upstream *upstream_new(struct client *client, int *take_fd)
+{
+	struct service *service = client->service;
+	struct upstream *made = memory_alloc(sizeof(*made));
+	const struct network_entry *entry = client->request.host;
+	const int yes = 1;
+
+	made->service = service;
+	made->client = client;
+	made->host = entry;
+	made->fd = fd_take(take_fd);
+	(void)setsockopt(made->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	made->watch =
+		(struct watch){.fd = made->fd, .ready = upstream_ready, .context = made};
+	made->idle =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = idle_due, .context = made};
+	loop_add_timer(service->broker->loop, &made->idle);
+	buf_init(&made->out, UPSTREAM_MAX);
+	made->tls = tls_begin(service->tls, made->fd, &entry->host, entry->port);
+	return made;
+}
+
+static void client_greet(struct client *client)
+{
+	struct tls_connection *tls = client->upstream->tls;
+
+	if (tls_handshake(tls))
+		exchange_begin(client);
+	else if (tls_wants(tls) == 0)
+		service_failed(client, 502, "is not trusted", tls_why(tls),
+			       "ca_file of the credential takes further roots");
+	else
+		client_watch(client);
+}
+
+static void dialed(struct dial *dial)
+{
+	struct client *client = dial->context;
+	char target[NETWORK_TEXT_MAX];
+
+	if (dial->fd >= 0) {
+		client->upstream = upstream_new(client, &dial->fd);
+		client->state = GREETING;
+		set_deadline(client, GREET_MS);
+		client_greet(client);
+		return;
+	}
+	if (dial->refused)
+		report(client, target_of(client, target), dial->why);
+	service_failed(client, 502, "cannot be reached", dial->why, LATER);
+}
+
+/*
+ * The entry of the policy's network that lists the host for its own sake, or the one of
+ * the credential, which leads to public addresses only.
+ */
+static const struct network_entry *entry_for(const struct broker *broker,
+					     const struct network_entry *wanted)
+{
+	for (size_t i = 0; i < broker->entry_count; i++) {
+		const struct network_entry *entry = &broker->entries[i];
+
+		if (entry->carried && entry->port == wanted->port &&
+		    network_same_host(&entry->host, &wanted->host))
+			return entry;
+	}
+	return wanted;
+}
+
+static void client_dial(struct client *client)
+{
+	struct broker *broker = client->broker;
+	struct upstream *idle = client->service->idle;
+	struct dial *dial = &client->dial;
+
+	while (idle != NULL && idle->host != client->request.host)
+		idle = idle->next;
+	if (idle != NULL) {
+		upstream_unlink(idle);
+		idle->idle.due_ms = CLOCK_NEVER;
+		idle->client = client;
+		client->upstream = idle;
+		exchange_begin(client);
+		return;
+	}
+	client->state = DIALING;
+	client->deadline.due_ms = CLOCK_NEVER; /* `dial` has its own timeouts */
+	client_watch(client);
+	if (client->watch.fd < 0)
+		return;
+	dial->resolver = &broker->resolver;
+	dial->entries = broker->entries;
+	dial->entry_count = broker->entry_count;
+	dial->entry = entry_for(broker, client->request.host);
+	dial->host = client->request.host->host;
+	dial->port = client->request.host->port;
+	dial->done = dialed;
+	dial->context = client;
+	dial_start(dial);
+}
+
+/* Keys. */
+
+/* Ask the front for the key of a client's service, unless the question is on its way. */
+static void client_need(struct client *client)
+{
+	struct service *service = client->service;
+	struct broker_word word = {.kind = BROKER_NEED};
+
+	client->state = NEEDING;
+	set_deadline(client, NEED_MS);
+	if (!service->asked) {
+		memcpy(word.name, service->credential.name, sizeof(word.name));
+		tell(client->broker, &word);
+		service->asked = true;
+	}
+	client_watch(client);
+}
+
+static struct service *service_named(struct broker *broker, const char *name)
+{
+	for (size_t i = 0; i < broker->service_count; i++) {
+		if (strcmp(broker->services[i].credential.name, name) == 0)
+			return &broker->services[i];
+	}
+	return NULL;
+}
+
+/* The user in whose Basic credentials the key of SERVICE stands; NULL: in none. */
+static const char *user_of(const struct service *service)
+{
+	for (size_t i = 0; i < service->credential.place_count; i++) {
+		if (service->credential.places[i].at == AT_BASIC)
+			return service->credential.places[i].name;
+	}
+	return NULL;
+}
+
+static void secret_set(struct service *service, struct str secret)
+{
+	const struct str old = {service->secret, service->secret_size};
+	struct former *former;
+
+	if (secret.size == 0 || str_equal(old, secret))
+		return;
+	if (service->scrub != NULL) {
+		former = memory_alloc(sizeof(*former));
+		*former = (struct former){service->scrub, service->former};
+		service->former = former;
+		service->scrub = NULL;
+	}
+	explicit_bzero(service->secret, service->secret_size);
+	memcpy(service->secret, secret.data, secret.size);
+	service->secret_size = secret.size;
+	if (service->credential.scrub)
+		service->scrub = scrub_new(secret, user_of(service));
+}
+
+/* The front has answered: go on with all requests that waited for the key. */
+static void need_met(struct service *service, const char *why)
+{
+	char sentence[NETWORK_REMEDY_MAX];
+
+	service->asked = false;
+	for (struct client *next, *at = service->broker->clients; at != NULL; at = next) {
+		next = at->next;
+		if (at->state != NEEDING || at->service != service)
+			continue;
+		if (why == NULL) {
+			client_dial(at);
+			continue;
+		}
+		(void)snprintf(sentence, sizeof(sentence), "no key for %s: %.400s",
+			       service->credential.name, why);
+		answer_error(at, 403, sentence);
+	}
+}
+
+/* One request and its answer. */
+
+/* The answer of CLIENT is whole. LEFT: the service sent more than that. */
+static void exchange_end(struct client *client, bool left)
+{
+	struct upstream *upstream = client->upstream;
+	const bool sent = client->body.done && upstream->out.size == 0;
+	/* The end of the connection is the end of such an answer. */
+	const bool last = client->reply.upgraded || client->reply.body == BODY_TO_END ||
+			  client->request.closes;
+
+	if (client->reply.reusable && sent && !left && !tls_is_filled(upstream->tls))
+		upstream_rest(upstream);
+	else
+		upstream_end(upstream);
+	/* Without the end of this request nobody knows where the next one begins. */
+	if (!sent || last) {
+		client_leave(client);
+		return;
+	}
+	exchange_over(client);
+	client->state = READING;
+	set_deadline(client, KEEP_MS);
+	client->again = true;
+}
+
+/* The connection to the service has ended, without the whole answer. */
+static void exchange_torn(struct client *client, const char *why)
+{
+	struct upstream *upstream = client->upstream;
+
+	/* A service may end an idle connection at the very moment of the next request. */
+	if (upstream->used_before && !client->answered && client->answer.size == 0 &&
+	    client->body.kind == BODY_NONE) {
+		upstream_end(upstream);
+		client_dial(client);
+		return;
+	}
+	service_failed(client, 502,
+		       client->answer.size > 0 ? "has torn its answer" : "gave no answer",
+		       why, LATER);
+}
+
+/* Send the request on. False when the connection to the service is broken. */
+static bool send_out(struct client *client)
+{
+	struct upstream *upstream = client->upstream;
+	struct buf *out = &upstream->out;
+
+	for (;;) {
+		if (out->size > 0) {
+			ssize_t n = tls_write(upstream->tls, out->data, out->size);
+
+			if (n < 0)
+				return tls_wants(upstream->tls) != 0;
+			if ((size_t)n < out->size) {
+				buf_remove(out, 0, (size_t)n);
+				continue;
+			}
+			out_clear(upstream);
+		}
+		size_t size = client->head.size;
+		if (client->state == EXCHANGING)
+			size = body_take(&client->body, buf_str(&client->head));
+		if (size == 0)
+			return true;
+		(void)buf_add(out, client->head.data, size);
+		buf_remove(&client->head, 0, size);
+	}
+}
+
+enum taken {
+	TAKEN_MORE,  /* the answer goes on */
+	TAKEN_WHOLE, /* it is whole */
+	TAKEN_LEFT,  /* and the service sent more than that */
+	TAKEN_BAD,   /* it cannot go on; the client was told */
+};
+
+static enum taken take_bad(struct client *client, const char *why)
+{
+	service_failed(client, 502, "answers what is no HTTP", why, LATER);
+	return TAKEN_BAD;
+}
+
+static enum taken take_body(struct client *client, struct str bytes)
+{
+	struct reply_carry *carry = &client->carry;
+	size_t size = reply_carry_take(carry, bytes, &client->broker->out);
+
+	if (carry->body.broken)
+		return take_bad(client, "its chunks");
+	if (!carry->body.done)
+		return TAKEN_MORE;
+	return size < bytes.size ? TAKEN_LEFT : TAKEN_WHOLE;
+}
+
+/* Take BYTES of the service; what the client gets of them goes to `out` of the broker. */
+static enum taken take_answer(struct client *client, struct str bytes)
+{
+	struct buf *answer = &client->answer;
+	struct reply *reply = &client->reply;
+	struct err err = {0};
+
+	if (client->answered)
+		return take_body(client, bytes);
+	if (answer->size == 0)
+		set_deadline(client, ANSWER_HEAD_MS);
+	if (!buf_addstr(answer, bytes))
+		return take_bad(client, "its head is too long");
+	for (;;) {
+		switch (reply_read(buf_str(answer), &client->request, reply, &err)) {
+		case REQUEST_MORE:
+			return TAKEN_MORE;
+		case REQUEST_BAD:
+			return take_bad(client, err.text);
+		case REQUEST_READY:
+			break;
+		}
+		if (!reply->interim)
+			break;
+		buf_remove(answer, 0, reply->head.size);
+	}
+	if (!reply_print(reply, client->scrub, &client->broker->out))
+		return take_bad(client, "its head is too long");
+	reply_carry_init(&client->carry, reply, client->scrub);
+	client->answered = true;
+	if (reply->upgraded)
+		client->state = PASSING;
+	return take_body(client, str_part(buf_str(answer), reply->head.size, answer->size));
+}
+
+/* The service has ended its side of the connection. */
+static void answer_closed(struct client *client)
+{
+	if (!client->answered) {
+		exchange_torn(client, "the connection was ended");
+	} else if (!reply_carry_close(&client->carry, &client->broker->out) ||
+		   !stream_pass(&client->in, client->watch.fd, client->broker->out.data,
+				client->broker->out.size)) {
+		client_end(client);
+	} else {
+		client->reply.reusable = false;
+		exchange_end(client, true);
+	}
+}
+
+/* Read what has come of the answer, once. False: there is no more for now. */
+static bool read_answer(struct client *client)
+{
+	struct broker *broker = client->broker;
+	struct upstream *upstream = client->upstream;
+	enum taken taken = TAKEN_MORE;
+	ssize_t n = 1;
+
+	buf_clear(&broker->out);
+	while (taken == TAKEN_MORE && broker->out.size < GATHER) {
+		n = tls_read(upstream->tls, broker->scratch, sizeof(broker->scratch));
+		if (n <= 0)
+			break;
+		taken = take_answer(client, (struct str){broker->scratch, (size_t)n});
+	}
+	if (taken == TAKEN_BAD)
+		return false;
+	if (client->answered && broker->out.size > 0) {
+		set_deadline(client, IDLE_MS);
+		if (!stream_pass(&client->in, client->watch.fd, broker->out.data,
+				 broker->out.size)) {
+			client_end(client);
+			return false;
+		}
+		buf_clear(&broker->out);
+	}
+	if (taken != TAKEN_MORE) {
+		exchange_end(client, taken == TAKEN_LEFT);
+		return false;
+	}
+	if (n > 0)
+		return true;
+	if (n == 0)
+		answer_closed(client);
+	else if (tls_wants(upstream->tls) == 0)
+		exchange_torn(client, tls_why(upstream->tls));
+	return false;
+}
+
+/* Carry the request and its answer as far as both sides allow. */
+static void exchange(struct client *client)
+{
+	if (!send_out(client)) {
+		exchange_torn(client, tls_why(client->upstream->tls));
+		return;
+	}
+	if (client->body.broken) {
+		answer_error(client, 400, "the chunks of the request are malformed");
+		return;
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		if (!stream_flush(&client->in, client->watch.fd)) {
+			client_end(client);
+			return;
+		}
+		if (client->in.pending.size > 0 || !read_answer(client))
+			return;
+	}
+	client->again = true;
+}
+
+static void exchange_begin(struct client *client)
+{
+	struct service *service = client->service;
+	struct upstream *upstream = client->upstream;
+	const struct request *request = &client->request;
+	const bool keyed = request->verdict == REQUEST_KEYED;
+	const struct str secret = {service->secret, keyed ? service->secret_size : 0};
+
+	client->state = EXCHANGING;
+	set_deadline(client, IDLE_MS);
+	if (!client->begun) {
+		client->begun = true;
+		client->scrub = service->scrub;
+		service->exchanges++;
+		body_begin(&client->body, HTTP_REQUEST, request->head.body,
+			   request->head.body_bytes);
+	}
+	/* In one piece of memory, so that no copy of the key is left behind. */
+	(void)buf_reserve(&upstream->out, 2 * REQUEST_HEAD_MAX + 2 * secret.size);
+	upstream->has_secret = keyed;
+	if (!request_print(request, secret, &upstream->out)) {
+		answer_error(client, 400, "the head is too long");
+		return;
+	}
+	if (request->expects && !stream_pass(&client->in, client->watch.fd, REQUEST_CONTINUE,
+					     sizeof(REQUEST_CONTINUE) - 1)) {
+		client_end(client);
+		return;
+	}
+	exchange(client);
+	client_watch(client);
+}
+
+/* Heads. */
+
+/* Look at `head`: is a request there? */
+static void client_head(struct client *client)
+{
+	struct broker *broker = client->broker;
+	struct request *request = &client->request;
+	char target[NETWORK_TEXT_MAX] = "";
+	struct err err = {0};
+
+	if (client->head.size == 0)
+		return;
+	switch (request_read(buf_str(&client->head), &broker->door, request, &err)) {
+	case REQUEST_MORE:
+		return;
+	case REQUEST_BAD:
+		answer_error(client, 400, err.text);
+		return;
+	case REQUEST_READY:
+		break;
+	}
+	/* The memory of the head goes along, because REQUEST has views of it. */
+	buf_swap(&client->asked, &client->head);
+	(void)buf_addstr(&client->head, str_part(buf_str(&client->asked),
+						 request->head.size, client->asked.size));
+	if (request->key != NULL)
+		client->service = &broker->services[request->key - broker->keys];
+	switch (request->verdict) {
+	case REQUEST_REFUSED:
+		report(client,
+		       request->host != NULL ? target_of(client, target) : "127.0.0.1",
+		       err.text);
+		answer_error(client, request->status, err.text);
+		return;
+	case REQUEST_BARE:
+		client_dial(client);
+		return;
+	case REQUEST_KEYED:
+		client_need(client);
+		return;
+	}
+}
+
+/* Do what the state of CLIENT allows now. */
+static void client_step(struct client *client)
+{
+	client->again = false;
+	switch (client->state) {
+	case READING:
+		/* The former answer is on its way out first. */
+		if (!stream_flush(&client->in, client->watch.fd))
+			client_end(client);
+		else if (client->in.pending.size == 0)
+			client_head(client);
+		break;
+	case GREETING:
+		client_greet(client);
+		break;
+	case EXCHANGING:
+	case PASSING:
+		exchange(client);
+		break;
+	case LEAVING:
+		if (!stream_flush(&client->in, client->watch.fd))
+			client_end(client);
+		break;
+	case NEEDING:
+	case DIALING:
+		break;
+	}
+	client_watch(client);
+}
+
+/* Read what the client sends. False when it has gone. */
+static bool client_read(struct client *client)
+{
+	struct broker *broker = client->broker;
+	size_t room = REQUEST_HEAD_MAX - client->head.size;
+	ssize_t n;
+
+	if (client->state == LEAVING)
+		room = COPY_BYTES;
+	if (room == 0)
+		return true;
+	n = recv(client->watch.fd, broker->scratch, room < COPY_BYTES ? room : COPY_BYTES,
+		 0);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (n == 0 || client->state == LEAVING)
+		return n > 0;
+	if (client->state == READING && client->head.size == 0)
+		set_deadline(client, HEAD_MS);
+	if (client->state == PASSING)
+		set_deadline(client, IDLE_MS);
+	return buf_add(&client->head, broker->scratch, (size_t)n);
+}
+
+/*
+ * A client that ends its side has gone: an agent that gives an answer up closes its
+ * connection, and the model must not go on at the person's expense.
+ */
+static void client_ready(struct watch *watch, short events)
+{
+	struct client *client = watch->context;
+
+	if ((events & POLLERR) != 0 ||
+	    ((events & (POLLIN | POLLHUP)) != 0 && !client_read(client)))
+		client_end(client);
+	else
+		client_step(client);
+}
+
+static void client_due(struct timer *timer)
+{
+	struct client *client = timer->context;
+
+	switch (client->state) {
+	case READING:
+		if (client->head.size > 0)
+			answer_error(client, 400, "no whole request came in time");
+		else
+			client_end(client);
+		break;
+	case NEEDING:
+		answer_error(client, 504, "the key did not come in time; " LATER);
+		break;
+	case GREETING:
+	case EXCHANGING:
+		service_failed(client, 504, "does not answer in time",
+			       client->state == GREETING ? "its TLS"
+			       : client->answer.size > 0 ? "its head comes too slowly"
+							 : "nothing came of it",
+			       LATER);
+		break;
+	case DIALING:
+	case PASSING:
+	case LEAVING:
+		client_end(client);
+		break;
+	}
+}
+
+/* New clients. */
+
+enum { ACCEPT_BATCH = 32 }; /* clients of one turn; then others get their turn */
+
+static void client_add(struct broker *broker, int fd)
+{
+	struct client *made = memory_alloc(sizeof(*made));
+	const int yes = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	made->broker = broker;
+	made->state = READING;
+	made->watch = (struct watch){.fd = fd, .ready = client_ready, .context = made};
+	made->deadline = (struct timer){.due = client_due, .context = made};
+	buf_init(&made->head, REQUEST_HEAD_MAX);
+	buf_init(&made->asked, REQUEST_HEAD_MAX);
+	buf_init(&made->answer, REQUEST_HEAD_MAX);
+	stream_init(&made->in);
+	loop_add_timer(broker->loop, &made->deadline);
+	set_deadline(made, HEAD_MS);
+	made->next = broker->clients;
+	if (broker->clients != NULL)
+		broker->clients->previous = made;
+	broker->clients = made;
+	broker->client_count++;
+	client_watch(made);
+}
+
+static void listener_ready(struct watch *watch, short events)
+{
+	struct broker *broker = watch->context;
+
+	(void)events;
+	for (int i = 0; i < ACCEPT_BATCH && broker->client_count < CLIENTS_MAX; i++) {
+		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			break;
+		client_add(broker, fd);
+	}
+	listen_again(broker);
+}
+
+/* The role, from its start to its end. */
+
+enum {
+	BROKER_ARGUMENTS = 4,
+	/* two sockets and two lookups a client, and the idle connections */
+	OPEN_FILES = 4 * CLIENTS_MAX + IDLE_MAX * CREDENTIAL_LIST_MAX + 64,
+	PREPARE_MS = 1, /* between two steps of preparing; clients come first */
+};
+
+static void listener_set(struct broker *broker, int fd)
+{
+	if (fd < 0 || broker->listener.fd > 0) {
+		fd_close(&fd);
+		return;
+	}
+	broker->listener =
+		(struct watch){.fd = fd, .ready = listener_ready, .context = broker};
+	listen_again(broker);
+}
+
+static void hear(struct broker *broker)
+{
+	struct broker_order order;
+	int fd;
+
+	while (fd_message_receive(broker->control.fd, &order, sizeof(order), &fd, 1,
+				  MSG_DONTWAIT)) {
+		struct service *service;
+
+		order.name[sizeof(order.name) - 1] = '\0';
+		service = service_named(broker, order.name);
+		if (order.kind == BROKER_LISTENER) {
+			listener_set(broker, fd_take(&fd));
+		} else if (order.kind == BROKER_SECRET && service != NULL &&
+			   order.size <= sizeof(order.text)) {
+			secret_set(service, (struct str){order.text, order.size});
+			need_met(service, NULL);
+		} else if (order.kind == BROKER_NONE && service != NULL) {
+			order.text[sizeof(order.text) - 1] = '\0';
+			need_met(service, order.text);
+		}
+		fd_close(&fd);
+		explicit_bzero(&order, sizeof(order));
+	}
+	if (errno != EAGAIN)
+		_exit(0); /* the front is gone */
+}
+
+static void control_ready(struct watch *watch, short events)
+{
+	(void)events;
+	hear(watch->context);
+}
+
+/* Parse roots in steps, while nothing else is to be done. */
+static void prepare_due(struct timer *timer)
+{
+	struct broker *broker = timer->context;
+
+	for (size_t i = 0; i < broker->service_count; i++) {
+		if (tls_prepare(broker->services[i].tls)) {
+			timer->due_ms = clock_now_ms() + PREPARE_MS;
+			return;
+		}
+	}
+	library_trim();
+}
+
+/* Read the entries of NETWORK, and with RESOLVER the names of them and of all credentials. */
+static bool names_read(struct broker *broker, const struct value *network,
+		       const char *resolver, struct err *err)
+{
+	size_t count = value_count(network);
+
+	for (size_t i = 0; i < broker->service_count; i++)
+		count += broker->services[i].credential.host_count;
+	broker->entries = memory_array(count + 1, sizeof(broker->entries[0]));
+	for (size_t i = 0; i < value_count(network); i++) {
+		if (!network_parse_entry(value_str(value_item(network, i)),
+					 &broker->entries[broker->entry_count++], err))
+			return err_while(err, "network");
+	}
+	count = broker->entry_count;
+	for (size_t i = 0; i < broker->service_count; i++) {
+		const struct credential *credential = &broker->services[i].credential;
+
+		for (size_t j = 0; j < credential->host_count; j++)
+			broker->entries[count++] = credential->hosts[j];
+	}
+	names_load(&broker->resolver.names, resolver, broker->entries, count);
+	return true;
+}
+
+/* The contexts of credentials with the same further roots are one. */
+static bool tls_find(struct broker *broker, struct service *service, struct err *err)
+{
+	const char *wanted = service->credential.ca_file;
+
+	for (size_t i = 0; i < broker->service_count; i++) {
+		const struct service *at = &broker->services[i];
+		const char *has = at->credential.ca_file;
+
+		if (at->tls != NULL &&
+		    (wanted == NULL || has == NULL ? wanted == has
+						   : strcmp(wanted, has) == 0)) {
+			service->tls = at->tls;
+			return true;
+		}
+	}
+	return tls_open(wanted, &service->tls, err) ||
+	       err_while(err, "credential %s", service->credential.name);
+}
+
+/* Make the services of LIST, with a locked page or more for each key. */
+static bool services_make(struct broker *broker, const struct value *list, struct err *err)
+{
+	const size_t count = value_count(list);
+	char *room = mmap(NULL, (count + 1) * BROKER_SECRET_MAX, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (room == MAP_FAILED)
+		return err_set(err, errno, "memory for keys: %s", strerror(errno));
+	/* An ordinary user may lock a part only. No core file is ever written anyway. */
+	(void)madvise(room, (count + 1) * BROKER_SECRET_MAX, MADV_DONTDUMP);
+	(void)mlock(room, (count + 1) * BROKER_SECRET_MAX);
+	broker->services = memory_array(count + 1, sizeof(broker->services[0]));
+	broker->keys = memory_array(count + 1, sizeof(broker->keys[0]));
+	for (size_t i = 0; i < count; i++) {
+		const struct value *item = value_item(list, i);
+		struct service *service = &broker->services[i];
+		const char *name = value_text(value_member(item, "name"));
+		const char *phantom = value_text(value_member(item, "phantom"));
+
+		if (name == NULL || phantom == NULL)
+			return err_set(err, EINVAL,
+				       "the broker's specification is incomplete");
+		broker->service_count++;
+		service->broker = broker;
+		service->secret = room + i * BROKER_SECRET_MAX;
+		if (!credential_read(name, value_member(item, "credential"),
+				     &service->credential, err))
+			return false;
+		broker->keys[i] =
+			(struct request_key){&service->credential, memory_copy(phantom)};
+		if (!tls_find(broker, service, err))
+			return false;
+	}
+	broker->door.keys = broker->keys;
+	broker->door.count = count;
+	broker->door.port = BROKER_PORT;
+	return true;
+}
+
+static bool spec_read(struct broker *broker, int fd, struct err *err)
+{
+	auto_value struct value *object = NULL;
+	struct buf text;
+	bool ok;
+
+	buf_init(&text, BROKER_SPEC_MAX);
+	ok = fd_read_all(fd, &text, "the broker's specification", err) &&
+	     value_parse(buf_str(&text), 0, &object, err) &&
+	     services_make(broker, value_member(object, "credentials"), err) &&
+	     names_read(broker, value_member(object, "network"),
+			value_text(value_member(object, "resolver")), err);
+	buf_fini(&text);
+	return ok;
+}
+
+static void fail(int control, const struct err *err)
+{
+	struct broker_word word = {.kind = BROKER_FAILED};
+
+	(void)snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1,
+		       err->text);
+	(void)fd_message_send(control, &word, sizeof(word), NULL, 0, MSG_DONTWAIT);
+	_exit(1);
+}
+
+static void serve(struct broker *broker)
+{
+	bool again = false;
+
+	for (;;) {
+		loop_turn(broker->loop, again ? 0 : CLOCK_NEVER);
+		again = false;
+		for (struct client *next, *at = broker->clients; at != NULL; at = next) {
+			next = at->next;
+			if (at->again)
+				client_step(at);
+			again = again || at->again;
+		}
+		free_dead(broker);
+	}
+}
+
+void broker_role(int argc, char **argv)
+{
+	struct broker_word ready = {.kind = BROKER_READY};
+	struct broker *broker;
+	struct err err;
+	int control;
+
+	if (argc != BROKER_ARGUMENTS || strcmp(argv[0], BROKER_ROLE) != 0)
+		return;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)prctl(PR_SET_NAME, BROKER_ROLE);
+	broker = memory_alloc(sizeof(*broker));
+	control = fd_of_text(argv[2]);
+	broker->loop = loop_new();
+	broker->resolver.loop = broker->loop;
+	buf_init(&broker->out, OUT_MAX);
+	broker->control =
+		(struct watch){.fd = control, .ready = control_ready, .context = broker};
+	broker->prepare = (struct timer){.due_ms = clock_now_ms() + PREPARE_MS,
+					 .due = prepare_due,
+					 .context = broker};
+	loop_add_timer(broker->loop, &broker->prepare);
+	if (!spec_read(broker, fd_of_text(argv[1]), &err))
+		fail(control, &err);
+	const struct sandbox_outside walls = {.parent_pidfd = fd_of_text(argv[3]),
+					      .keep = control,
+					      .open_files = OPEN_FILES};
+	if (!outside_enter(&walls, &err))
+		fail(control, &err);
+	if (!loop_want(broker->loop, &broker->control, POLLIN)) {
+		(void)err_set(&err, errno, "the broker's loop: %s", strerror(errno));
+		fail(control, &err);
+	}
+	tell(broker, &ready);
+	serve(broker);
+	_exit(0);
+}

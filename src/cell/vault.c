@@ -1,0 +1,327 @@
+/* vault: chooses credentials, starts the broker, and answers its questions for keys. */
+
+#include "cell/vault.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "broker/broker.h"
+#include "broker/phantom.h"
+#include "broker/source.h"
+#include "policy/credential.h"
+#include "process/loop.h"
+#include "process/role.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+	SHOWN_MAX = 4096,
+	/* Keys may wait there for a broker that is busy: one for each credential. */
+	CONTROL_ROOM = 4 << 20,
+	VARIABLE_MAX = PHANTOM_MAX + 4096,
+};
+
+/* A credential that the cell uses. */
+struct used {
+	struct vault *vault;
+	const struct credential *credential;
+	struct source *source;
+	char *phantom;
+};
+
+struct vault {
+	struct vault_options options;
+	struct source_terms terms;
+	struct used *used;
+	size_t count;
+	int control, pidfd;
+	struct watch watch;
+	bool ready;
+	struct err broken;
+};
+
+static void break_vault(struct vault *vault, const char *why)
+{
+	if (vault->broken.text[0] == '\0')
+		(void)err_set(&vault->broken, ECHILD, "%s", why);
+	loop_remove(&vault->watch);
+	if (!vault->ready)
+		vault->options.changed(vault->options.owner);
+}
+
+bool vault_is_ready(const struct vault *vault)
+{
+	return vault->ready;
+}
+
+const char *vault_broken(const struct vault *vault)
+{
+	return vault->broken.text[0] != '\0' ? vault->broken.text : NULL;
+}
+
+static void order(struct vault *vault, const struct broker_order *order, int fd)
+{
+	/* The socket is full only when the broker does not read any more. */
+	if (vault_broken(vault) == NULL && !broker_send(vault->control, order, fd))
+		break_vault(vault, "the broker does not listen any more");
+}
+
+/* Keys. */
+
+/* The source of a credential has answered the broker's question. */
+static void value_came(void *context, struct str value, const struct err *why)
+{
+	const struct used *used = context;
+	struct broker_order answer = {.kind = BROKER_NONE};
+
+	memcpy(answer.name, used->credential->name, sizeof(used->credential->name));
+	if (value.data == NULL) {
+		(void)snprintf(answer.text, sizeof(answer.text), "%.500s", why->text);
+	} else {
+		answer.kind = BROKER_SECRET;
+		answer.size = (uint32_t)value.size;
+		memcpy(answer.text, value.data, value.size);
+	}
+	order(used->vault, &answer, -1);
+	explicit_bzero(&answer, sizeof(answer));
+}
+
+static void need(struct vault *vault, const char *name)
+{
+	for (size_t i = 0; i < vault->count; i++) {
+		if (strcmp(vault->used[i].credential->name, name) == 0)
+			source_ask(vault->used[i].source, value_came, &vault->used[i]);
+	}
+}
+
+void vault_hear(struct vault *vault)
+{
+	struct broker_word word;
+	struct err err = {0};
+
+	if (vault->broken.text[0] != '\0')
+		return;
+	while (broker_receive(vault->control, &word, &err)) {
+		if (word.kind == BROKER_READY) {
+			vault->ready = true;
+			vault->options.changed(vault->options.owner);
+		} else if (word.kind == BROKER_FAILED) {
+			break_vault(vault, word.text);
+		} else if (word.kind == BROKER_NEED) {
+			need(vault, word.name);
+		} else if (word.kind == BROKER_REFUSED) {
+			vault->options.refused(vault->options.context, 0, word.target,
+					       "credentials", word.text);
+		}
+	}
+	if (err.code != EAGAIN)
+		break_vault(vault, err.text);
+}
+
+static void control_ready(struct watch *watch, short events)
+{
+	(void)events;
+	vault_hear(watch->context);
+}
+
+/* The value of a "jwt", from which its phantom is made, while the cell is made. */
+struct waited {
+	struct used *used;
+	bool came, made;
+	struct err err;
+};
+
+static void phantom_value_came(void *context, struct str value, const struct err *why)
+{
+	struct waited *waited = context;
+	struct buf phantom;
+
+	waited->came = true;
+	if (value.data == NULL) {
+		waited->err = *why;
+		return;
+	}
+	buf_init(&phantom, PHANTOM_MAX);
+	waited->made =
+		phantom_make(waited->used->credential, value, &phantom, &waited->err);
+	waited->used->phantom = buf_take(&phantom);
+}
+
+static bool phantom_set(struct used *used, struct err *err)
+{
+	struct waited waited = {.used = used};
+
+	if (!phantom_needs_value(used->credential)) {
+		phantom_value_came(&waited, STR(""), NULL);
+	} else {
+		/* A command ends by itself after SOURCE_COMMAND_S at the latest. */
+		source_ask(used->source, phantom_value_came, &waited);
+		while (!waited.came)
+			loop_turn(used->vault->options.loop, CLOCK_NEVER);
+	}
+	if (!waited.made)
+		*err = waited.err;
+	return waited.made || err_while(err, "credential %s", used->credential->name);
+}
+
+/* Use each credential whose key is there. */
+static bool choose(struct vault *vault, struct err *err)
+{
+	const struct vault_options *options = &vault->options;
+	struct buf shown;
+	bool fine = true;
+
+	vault->used = memory_array(options->count + 1, sizeof(vault->used[0]));
+	buf_init(&shown, SHOWN_MAX);
+	for (size_t i = 0; fine && i < options->count; i++) {
+		const struct credential *credential = &options->credentials[i];
+		struct used *used = &vault->used[vault->count];
+
+		buf_clear(&shown);
+		if (!source_look(credential, &vault->terms, &shown, NULL))
+			continue;
+		used->vault = vault;
+		used->credential = credential;
+		used->source = source_new(credential, &vault->terms);
+		vault->count++;
+		fine = phantom_set(used, err);
+	}
+	buf_fini(&shown);
+	return fine;
+}
+
+static bool broker_start(struct vault *vault, int control, struct err *err)
+{
+	const struct cell_spec *spec = vault->options.spec;
+	auto_free struct broker_used *told = memory_array(vault->count, sizeof(told[0]));
+	const struct broker_spec whole = {.used = told,
+					  .count = vault->count,
+					  .network = spec->network.items,
+					  .resolver = spec->resolver};
+	struct buf text;
+	bool fine;
+
+	for (size_t i = 0; i < vault->count; i++)
+		told[i] = (struct broker_used){vault->used[i].credential,
+					       vault->used[i].phantom};
+	buf_init(&text, BROKER_SPEC_MAX);
+	fine = (broker_print_spec(&whole, &text) ||
+		err_set(err, E2BIG, "the credentials are too long")) &&
+	       role_start_steered(vault->options.program, BROKER_ROLE, buf_str(&text),
+				  control, &vault->pidfd, err);
+	buf_fini(&text);
+	return fine;
+}
+
+static bool start(struct vault *vault, struct err *err)
+{
+	const int room = CONTROL_ROOM;
+	int ends[2];
+	bool fine;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "the broker's control socket: %s",
+			       strerror(errno));
+	vault->control = ends[0];
+	(void)setsockopt(vault->control, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	fine = broker_start(vault, ends[1], err);
+	fd_close(&ends[1]);
+	if (!fine)
+		return false;
+	vault->watch = (struct watch){.fd = vault->control,
+				      .events = POLLIN,
+				      .ready = control_ready,
+				      .context = vault};
+	loop_add(vault->options.loop, &vault->watch);
+	return true;
+}
+
+bool vault_open(const struct vault_options *options, struct vault **vault, struct err *err)
+{
+	struct vault *made = memory_alloc(sizeof(*made));
+
+	made->options = *options;
+	made->control = -1;
+	made->pidfd = -1;
+	made->terms = (struct source_terms){.loop = options->loop,
+					    .home = options->home,
+					    .environment = options->environment};
+	if (!choose(made, err) || (made->count > 0 && !start(made, err))) {
+		vault_close(made);
+		return false;
+	}
+	if (made->count == 0) {
+		vault_close(made);
+		made = NULL;
+	}
+	*vault = made;
+	return true;
+}
+
+void vault_close(struct vault *vault)
+{
+	if (vault == NULL)
+		return;
+	loop_remove(&vault->watch);
+	fd_close(&vault->control);
+	role_end(&vault->pidfd, true);
+	for (size_t i = 0; i < vault->count; i++) {
+		source_free(vault->used[i].source);
+		free(vault->used[i].phantom);
+	}
+	free(vault->used);
+	free(vault);
+}
+
+void vault_add_listener(struct vault *vault, int *take_fd)
+{
+	const struct broker_order listener = {.kind = BROKER_LISTENER};
+
+	if (*take_fd < 0)
+		return;
+	order(vault, &listener, *take_fd);
+	fd_close(take_fd);
+}
+
+static void add_variable(struct value *list, const char *name, const char *text)
+{
+	struct buf variable;
+
+	buf_init(&variable, VARIABLE_MAX);
+	(void)buf_addf(&variable, "%s=%s", name, text);
+	value_append(list, value_new_text(variable.data));
+	buf_fini(&variable);
+}
+
+void vault_add_variables(const struct vault *vault, struct value *list)
+{
+	struct buf url;
+
+	buf_init(&url, CREDENTIAL_TEXT_MAX);
+	for (size_t i = 0; i < vault->count; i++) {
+		const struct credential *credential = vault->used[i].credential;
+
+		for (size_t j = 0; j < credential->variables.count; j++)
+			add_variable(list, credential->variables.items[j],
+				     vault->used[i].phantom);
+		for (size_t j = 0; j < credential->base_count; j++) {
+			buf_clear(&url);
+			if (credential_base_url(credential, &credential->bases[j],
+						BROKER_PORT, &url))
+				add_variable(list, credential->bases[j].variable, url.data);
+		}
+	}
+	buf_fini(&url);
+}

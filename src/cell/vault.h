@@ -1,0 +1,63 @@
+/*
+ * vault: the front's end of a cell's broker (broker/broker.h). A vault chooses the
+ * credentials that a cell uses, those whose key is there outside; makes a phantom for
+ * each; starts the broker and sends it the listener that was made inside the cell; and
+ * fetches a key whenever the broker needs one (broker/source.h). A cell that uses no
+ * credential has no vault.
+ *
+ * The variables of a credential are the same for all programs of the cell: its phantom,
+ * and the address of the broker's door. So a request belongs to no particular call, and a
+ * refusal is told of in the result of each call that runs programs at that moment, as one
+ * of a tcp:// entry is (outlet.h).
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/value.h"
+#include "policy/credential.h"
+#include "process/loop.h"
+#include "view/spec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vault;
+
+struct vault_options {
+	struct loop *loop;
+	const char *program; /* as in session.h */
+	const struct cell_spec *spec;
+	/* borrowed; they outlive the vault */
+	const struct credential *credentials;
+	size_t count;
+	const char *home;               /* of the person; NULL: unknown */
+	const char *const *environment; /* of the person, NULL-ended */
+	/* the broker became ready, or has ended */
+	void (*changed)(void *owner);
+	void *owner;
+	/* as in outlet.h */
+	void (*refused)(void *context, uint64_t call, const char *target,
+			const char *rule, const char *remedy);
+	void *context;
+};
+
+/*
+ * Start a broker. *VAULT becomes NULL when no credential has its key there. `changed` is
+ * called from the loop when the broker is ready.
+ */
+bool vault_open(const struct vault_options *options, struct vault **vault, struct err *err);
+void vault_close(struct vault *vault); /* ends the broker as well; NULL is fine */
+
+bool vault_is_ready(const struct vault *vault);
+/* The reason why the broker has ended; NULL while it runs. */
+const char *vault_broken(const struct vault *vault);
+
+/* Send the listener of the cell to the broker. */
+void vault_add_listener(struct vault *vault, int *take_fd);
+
+/* Append to LIST the variables ("NAME=value") by which programs use the credentials. */
+void vault_add_variables(const struct vault *vault, struct value *list);
+
+/* Handle all messages that the broker has sent so far. */
+void vault_hear(struct vault *vault);
