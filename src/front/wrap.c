@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/rows.h"
+#include "broker/broker.h"
 #include "policy/config.h"
 #include "tool/denial.h"
 
@@ -206,6 +207,14 @@ static const struct row root_rows[] = {
 	{0},
 };
 
+/* Where an agent takes the address of the broker from, when no variable of its own says it. */
+static const struct row door_rows[] = {
+	{"files", ROW_VALUES, false, "as `files` of the profile", .check = check_files},
+	{"env", ROW_VALUES, false, "as `env`", .check = check_env},
+	{"args", ROW_TEXTS, false, "as `args`", .max = TEXT_BYTES_MAX},
+	{0},
+};
+
 static const struct row profile_rows[] = {
 	{"extends", ROW_BYTES, false, "profile that this one changes", .max = WRAP_NAME_MAX},
 	{"description", ROW_BYTES, false, "what it is, for lists", LIST(description)},
@@ -230,6 +239,10 @@ static const struct row profile_rows[] = {
 	 LIST(protect), .check = check_protect},
 	{"hosts", ROW_WORDS, false, "hosts that it reaches", LIST(hosts)},
 	{"keys", ROW_WORDS, false, "variables that hold its key", LIST(keys)},
+	{"credentials", ROW_WORDS, false,
+	 "its keys that stay outside; used when they are there", LIST(credentials)},
+	{"doors", ROW_ENTRIES, false, "credential -> what is added when it is used",
+	 .rows = door_rows, .max = 16},
 	{"env", ROW_VALUES, false, "variables that it gets", .check = check_env},
 	{"args", ROW_TEXTS, false, "arguments before those of the person", LIST(args)},
 	{"auto", ROW_TEXTS, false, "arguments of --auto", LIST(autos)},
@@ -445,23 +458,17 @@ bool wrap_name_is_valid(const char *name)
 	return size > 0 && size <= WRAP_NAME_MAX && name[size] == '\0';
 }
 
-bool wrap_profile_read(const char *name, wrap_find *find, void *context,
-		       struct wrap_profile *profile, struct err *err)
+/* Fill the members of PROFILE from its root. */
+static void take_all(struct wrap_profile *profile)
 {
-	struct reading reading = {.find = find, .context = context};
-
-	*profile = (struct wrap_profile){0};
-	if (!read_merged(name, &reading, &profile->root, err))
-		return false;
-	profile->name = memory_copy(name);
 	take_rows(profile_rows, profile->root, profile);
 	take_seeds(value_member(profile->root, "seed"), profile);
 	take_files(value_member(profile->root, "files"), profile);
 	take_environment(value_member(profile->root, "env"), profile);
-	return true;
 }
 
-void wrap_profile_fini(struct wrap_profile *profile)
+/* Empty the members that take_all has filled. */
+static void free_all(struct wrap_profile *profile)
 {
 	for (size_t i = 0; i < profile->seed_count; i++)
 		policy_names_fini(&profile->seeds[i].keys);
@@ -473,6 +480,38 @@ void wrap_profile_fini(struct wrap_profile *profile)
 	policy_names_fini(&profile->environment);
 	free(profile->seeds);
 	free(profile->files);
+}
+
+bool wrap_profile_read(const char *name, wrap_find *find, void *context,
+		       struct wrap_profile *profile, struct err *err)
+{
+	struct reading reading = {.find = find, .context = context};
+
+	*profile = (struct wrap_profile){0};
+	if (!read_merged(name, &reading, &profile->root, err))
+		return false;
+	profile->name = memory_copy(name);
+	take_all(profile);
+	return true;
+}
+
+void wrap_profile_use(struct wrap_profile *profile, const char *credential)
+{
+	const struct value *door =
+		value_member(value_member(profile->root, "doors"), credential);
+	struct wrap_profile all = {.name = profile->name, .root = profile->root};
+
+	if (door == NULL)
+		return;
+	free_all(profile);
+	merge(all.root, door);
+	take_all(&all);
+	*profile = all;
+}
+
+void wrap_profile_fini(struct wrap_profile *profile)
+{
+	free_all(profile);
 	value_free(profile->root);
 	free(profile->name);
 	*profile = (struct wrap_profile){0};
@@ -555,7 +594,8 @@ static bool add_slug(const char *workspace, struct buf *out)
 
 bool wrap_expand(const struct wrap_places *places, const char *text, struct buf *out)
 {
-	const struct str root = STR("${ROOT}"), slug = STR("${SLUG}");
+	const struct str root = STR("${ROOT}"), slug = STR("${SLUG}"),
+			 door = STR("${DOOR}");
 	struct str rest = str_of(text);
 	bool fine = true;
 
@@ -570,6 +610,9 @@ bool wrap_expand(const struct wrap_places *places, const char *text, struct buf 
 		} else if (str_starts(rest, slug)) {
 			fine = add_slug(places->workspace, out);
 			rest = str_part(rest, slug.size, rest.size);
+		} else if (str_starts(rest, door)) {
+			fine = buf_addf(out, "http://127.0.0.1:%d", BROKER_PORT);
+			rest = str_part(rest, door.size, rest.size);
 		} else {
 			fine = buf_addc(out, rest.data[0]);
 			rest = str_part(rest, 1, rest.size);

@@ -14,7 +14,7 @@
  *
  * Paths begin with "~/" (the person's home) or "${ROOT}" (the agent's folder, `root`).
  * "${SLUG}" stands for the path of the workspace with "-" for all but letters and digits, as
- * agents name their sessions. No path has "..".
+ * agents name their sessions, "${DOOR}" for the URL of the broker's door. No path has "..".
  *
  * A new agent is one file in wrap/ and one row of tests/wrap/run.
  */
@@ -61,7 +61,8 @@ struct wrap_profile {
 	struct value *root; /* all of it, merged and checked; owns the texts below */
 	const char *description, *program, *tested;
 	const char *root_variable, *root_folder; /* NULL: the agent has no such folder */
-	struct policy_names show, view, share, login, protect, hosts, keys, args, autos;
+	struct policy_names show, view, share, login, protect, hosts, keys, credentials;
+	struct policy_names args, autos;
 	struct policy_names environment; /* NAME=value */
 	struct wrap_seed *seeds;
 	size_t seed_count;
@@ -83,6 +84,11 @@ typedef bool wrap_find(void *context, const char *name, struct buf *text,
 bool wrap_profile_read(const char *name, wrap_find *find, void *context,
 		       struct wrap_profile *profile, struct err *err);
 void wrap_profile_fini(struct wrap_profile *profile);
+/*
+ * Add to PROFILE what its `doors` say of CREDENTIAL, which is used: how the agent gets to
+ * know the address of the broker.
+ */
+void wrap_profile_use(struct wrap_profile *profile, const char *credential);
 
 /* May a profile be called NAME: 1 to WRAP_NAME_MAX letters, digits, '-' and '_'? */
 bool wrap_name_is_valid(const char *name);
@@ -96,7 +102,7 @@ bool wrap_profile_needs(const struct wrap_profile *profile, struct buf *text,
 
 /*
  * The keys of a policy that PROFILE names (hosts, limits); the caller adds what may be
- * written and frees the object.
+ * written, and the credentials that are used, and frees the object.
  */
 struct value *wrap_profile_policy(const struct wrap_profile *profile);
 

@@ -3,8 +3,9 @@
  * (front/wrap.h) says what the agent needs; the cell is that of `exec`, with a home of
  * the agent's own at the path of the person's home.
  *
- * Keys stay outside. A key, or the files of a login, come in only by an option that names
- * them, since every command of the agent can then read them.
+ * Keys stay outside: the broker puts them into requests (cell/vault.h). A key, or the files
+ * of a login, come in only by an option that names them, since every command of the agent
+ * can then read them.
  */
 
 #include "front/wrap.h"
@@ -24,6 +25,8 @@
 #include "front/verbs/exec.h"
 #include "policy/autoexec.h"
 #include "policy/ceiling.h"
+#include "policy/config.h"
+#include "policy/credential.h"
 #include "policy/policy.h"
 #include "store/database.h"
 #include "tool/denial.h"
@@ -61,6 +64,13 @@ enum {
 	VARIABLE_MAX = 2 * PATH_MAX,
 };
 
+/* A credential of the profile, and where its key is. */
+struct wrap_key {
+	const char *name;
+	const char *source; /* "env:ANTHROPIC_API_KEY"; NULL: nowhere */
+	const char *why;    /* then: "ANTHROPIC_API_KEY is not set" */
+};
+
 /* Everything that one run of the verb knows. */
 struct wrapping {
 	const struct options *options;
@@ -78,6 +88,9 @@ struct wrapping {
 	size_t shown_count;
 	struct shape_home home; /* its folder is NULL: there is no state folder */
 	int *shares;            /* the open folders of `share`, locked; ends with -1 */
+	struct wrap_key *keys;  /* of the profile's credentials */
+	size_t key_count;
+	bool keys_used;    /* those that are there */
 	const char *needs;      /* as text, in the arena */
 	char hash[HASH_HEX + 1];
 };
@@ -618,6 +631,76 @@ static const char *first_there(struct wrapping *wrapping, const char *home)
 	return NULL;
 }
 
+/* Find out where the keys of the profile's credentials are. */
+static bool find_keys(struct wrapping *wrapping, struct err *err)
+{
+	const struct policy_names *names = &wrapping->profile.credentials;
+	auto_config struct config *config = NULL;
+
+	if (!setup_config_load(options_text(wrapping->options, "config"), &config, err))
+		return false;
+	wrapping->keys = memory_array(names->count + 1, sizeof(wrapping->keys[0]));
+	for (size_t i = 0; i < names->count; i++) {
+		struct wrap_key *key = &wrapping->keys[i];
+		struct credential credential = {0};
+		struct err why = {0};
+		struct buf shown;
+		bool fine;
+
+		buf_init(&shown, NEEDS_MAX);
+		fine = credential_find(config_value(config, "credentials"),
+				       names->items[i], &credential, err);
+		key->name = arena_copy(&wrapping->arena, str_of(names->items[i]));
+		if (fine && setup_credential_is_there(&credential, &shown, &why))
+			key->source = arena_copy(&wrapping->arena, buf_str(&shown));
+		else
+			key->why = arena_copy(&wrapping->arena, str_of(why.text));
+		wrapping->key_count++;
+		credential_fini(&credential);
+		buf_fini(&shown);
+		if (!fine)
+			return err_while(err, "wrap: the credentials of %s", wrapping->name);
+	}
+	return true;
+}
+
+/* The first credential whose key is there; NULL: none. */
+static const struct wrap_key *first_key(const struct wrapping *wrapping)
+{
+	for (size_t i = 0; i < wrapping->key_count; i++) {
+		if (wrapping->keys[i].source != NULL)
+			return &wrapping->keys[i];
+	}
+	return NULL;
+}
+
+/* Say that no key is there, and where it was looked for. */
+static int tell_no_key(struct wrapping *wrapping)
+{
+	const struct policy_names *keys = &wrapping->profile.keys;
+	const struct policy_names *logins = &wrapping->profile.login;
+	const char *login =
+		logins->count > 0 ? shortened(wrapping, expand(wrapping, logins->items[0]))
+				  : NULL;
+	struct buf places;
+	int code;
+
+	buf_init(&places, NEEDS_MAX);
+	for (size_t i = 0; i < wrapping->key_count; i++)
+		(void)buf_addf(&places, "%s%s", i > 0 ? ", " : "", wrapping->keys[i].why);
+	if (places.size == 0)
+		(void)buf_addf(&places, "%s is not set%s%s%s",
+			       keys->count > 0 ? keys->items[0] : "its variable",
+			       login != NULL ? " and " : "", login != NULL ? login : "",
+			       login != NULL ? " is not there" : "");
+	code = verb_complain(CODE_DENIED,
+			     "wrap: no key for %s: %s. Log in outside, or set it there; "
+			     "--no-credential starts without one",
+			     wrapping->name, places.data);
+	buf_fini(&places);
+	return code;
+}
+
 /* Is there a key that the agent gets, or none that it needs? Else say which and how. */
 static int check_key(struct wrapping *wrapping)
 {
@@ -631,7 +714,8 @@ static int check_key(struct wrapping *wrapping)
 			set = keys->items[i];
 	}
 	if (options_given(wrapping->options, "no-credential") ||
-	    (keys->count == 0 && wrapping->profile.login.count == 0))
+	    (keys->count == 0 && wrapping->profile.login.count == 0 &&
+	     wrapping->key_count == 0))
 		return CODE_DONE;
 	login = first_there(wrapping, NULL);
 	if (options_given(wrapping->options, "login"))
@@ -640,7 +724,9 @@ static int check_key(struct wrapping *wrapping)
 			       : verb_complain(CODE_DENIED,
 					       "wrap: --login: %s has no login here; log in outside",
 					       wrapping->name);
-	if (first_there(wrapping, wrapping->home.folder) != NULL)
+	wrapping->keys_used = first_key(wrapping) != NULL;
+	if (wrapping->keys_used || *options_texts(wrapping->options, "credential") != NULL ||
+	    first_there(wrapping, wrapping->home.folder) != NULL)
 		return CODE_DONE;
 	if (set != NULL)
 		return verb_complain(CODE_DENIED,
@@ -655,17 +741,7 @@ static int check_key(struct wrapping *wrapping)
 			"shows it as it is: the agent and its commands can then read and "
 			"change it; --no-credential starts without it",
 			shortened(wrapping, login), wrapping->name);
-	login = wrapping->profile.login.count > 0
-			? shortened(wrapping,
-				    expand(wrapping, wrapping->profile.login.items[0]))
-			: NULL;
-	return verb_complain(CODE_DENIED,
-			     "wrap: no key for %s: %s is not set%s%s%s. Log in outside, or set "
-			     "it there; --no-credential starts without one",
-			     wrapping->name,
-			     keys->count > 0 ? keys->items[0] : "its variable",
-			     login != NULL ? " and " : "", login != NULL ? login : "",
-			     login != NULL ? " is not there" : "");
+	return tell_no_key(wrapping);
 }
 
 /* The home of the agent in this project, in the user's state. */
@@ -1025,6 +1101,16 @@ static void tell_hooks(struct wrapping *wrapping)
 
 /* Makes the policy of the cell from the profile and the options. */
 
+/* Does a file of the profile's own take the place of PATH? */
+static bool is_text(struct wrapping *wrapping, const char *path)
+{
+	for (size_t i = 0; i < wrapping->profile.file_count; i++) {
+		if (strcmp(expand(wrapping, wrapping->profile.files[i].path), path) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Show the person's files that the profile views, where they are. */
 static void show_files(struct wrapping *wrapping, const struct policy_names *paths,
 		       const char *why)
@@ -1033,7 +1119,7 @@ static void show_files(struct wrapping *wrapping, const struct policy_names *pat
 		const char *path = expand(wrapping, paths->items[i]);
 		auto_free char *real = realpath(path, NULL);
 
-		if (real != NULL && !is_shown(wrapping, path))
+		if (real != NULL && !is_shown(wrapping, path) && !is_text(wrapping, path))
 			show(wrapping, real, path, why);
 	}
 }
@@ -1044,14 +1130,17 @@ static bool show_texts(struct wrapping *wrapping, struct err *err)
 	for (size_t i = 0; i < wrapping->profile.file_count; i++) {
 		const struct wrap_file *file = &wrapping->profile.files[i];
 		char hex[HASH_HEX + 1], name[HASH_HEX + 16];
-		struct buf path;
+		struct buf path, text;
 		bool fine;
 
-		hash_text(str_of(file->text), hex);
+		buf_init(&text, 2 * WRAP_TEXT_MAX);
+		(void)wrap_expand(&wrapping->places, file->text, &text);
+		hash_text(buf_str(&text), hex);
 		(void)snprintf(name, sizeof(name), "wrap/files/%s", hex);
 		buf_init(&path, PATH_MAX);
 		fine = database_state_path(name, &path, err) &&
-		       write_whole(path.data, str_of(file->text), err);
+		       write_whole(path.data, buf_str(&text), err);
+		buf_fini(&text);
 		if (fine)
 			show(wrapping, path.data, expand(wrapping, file->path), "files");
 		buf_fini(&path);
@@ -1213,6 +1302,10 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 {
 	struct value *write, *said;
 
+	for (size_t i = 0; wrapping->keys_used && i < wrapping->key_count; i++) {
+		if (wrapping->keys[i].source != NULL)
+			wrap_profile_use(&wrapping->profile, wrapping->keys[i].name);
+	}
 	wrapping->policy = wrap_profile_policy(&wrapping->profile);
 	wrapping->entry = value_new_object();
 	if (!exec_read_flags("wrap", wrapping->options, wrapping->entry, err))
@@ -1228,6 +1321,10 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	if (!add_shared(wrapping, write, err))
 		return false;
 	add_logins(wrapping, write);
+	if (wrapping->keys_used)
+		value_set(wrapping->policy, "credentials",
+			  value_new_texts(
+				  (const char *const *)wrapping->profile.credentials.items));
 	add_variables(wrapping);
 	show_files(wrapping, &wrapping->profile.show, "show");
 	show_files(wrapping, &wrapping->profile.view, "view");
@@ -1276,7 +1373,7 @@ static void add_words(const char **argv, size_t *count, const struct policy_name
 }
 
 /* The command of the cell. The caller frees the list. */
-static const char **make_argv(const struct wrapping *wrapping, size_t *count)
+static const char **make_argv(struct wrapping *wrapping, size_t *count)
 {
 	const struct wrap_profile *profile = &wrapping->profile;
 	const char *const *words;
@@ -1290,7 +1387,8 @@ static const char **make_argv(const struct wrapping *wrapping, size_t *count)
 	for (size_t i = 0; i < wrapping->lead_count; i++)
 		argv[(*count)++] = wrapping->lead[i];
 	argv[(*count)++] = wrapping->program;
-	add_words(argv, count, &profile->args);
+	for (size_t i = 0; i < profile->args.count; i++)
+		argv[(*count)++] = expand(wrapping, profile->args.items[i]);
 	if (options_given(wrapping->options, "auto"))
 		add_words(argv, count, &profile->autos);
 	/* The first word has named the program. */
@@ -1334,6 +1432,8 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 		.policy_file = words.data,
 		.policy = wrapping->policy,
 		.entry = wrapping->entry,
+		.credentials = options_texts(&options, "credential"),
+		.no_credentials = options_given(&options, "no-credential"),
 		.explain = options_given(&options, "explain"),
 		.home = &wrapping->home,
 		.shown = wrapping->shown,
@@ -1404,6 +1504,8 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		(void)ceiling_refuse(wrapping->name, key, &err);
 		return verb_complain(CODE_DENIED, "wrap: %s", err.text);
 	}
+	if (!find_keys(wrapping, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
 	code = ask_for_trust(wrapping);
 	if (code == CODE_DONE)
 		code = check_key(wrapping);
@@ -1494,6 +1596,7 @@ static struct value *describe(struct wrapping *wrapping)
 {
 	const struct policy_names *keys = &wrapping->profile.keys;
 	struct value *told = value_new_object();
+	struct value *outside = value_new_array();
 
 	value_set_text(told, "profile", wrapping->name);
 	value_set_text(told, "description", wrapping->profile.description);
@@ -1504,6 +1607,14 @@ static struct value *describe(struct wrapping *wrapping)
 	value_set_text(told, "hash", wrapping->hash);
 	value_set_text(told, "home", wrapping->home.folder);
 	value_set(told, "keys", value_new_texts((const char *const *)keys->items));
+	for (size_t i = 0; i < wrapping->key_count; i++) {
+		struct value *key = value_new_object();
+
+		value_set_text(key, "name", wrapping->keys[i].name);
+		value_set_text(key, "source", wrapping->keys[i].source);
+		value_append(outside, key);
+	}
+	value_set(told, "credentials", outside);
 	return told;
 }
 
@@ -1515,6 +1626,9 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 
 	if (wrapping->profile.program != NULL)
 		find_agent(wrapping, wrapping->profile.program);
+	if (!find_keys(wrapping, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	wrapping->keys_used = wrapping->key_count > 0;
 	if (!make_policy(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	more = describe(wrapping);
@@ -1545,7 +1659,15 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 		(void)fprintf(out, "Keys     ");
 		for (size_t i = 0; i < keys->count; i++)
 			(void)fprintf(out, " %s", keys->items[i]);
-		(void)fprintf(out, "%s\n\n", keys->count > 0 ? ": kept out" : " none");
+		(void)fprintf(out, "%s\n", keys->count > 0 ? ": kept out" : " none");
+		for (size_t i = 0; i < wrapping->key_count; i++) {
+			const struct wrap_key *key = &wrapping->keys[i];
+
+			(void)fprintf(out, "%-9s %s: %s\n", i == 0 ? "Outside" : "",
+				      key->name,
+				      key->source != NULL ? key->source : key->why);
+		}
+		(void)fputc('\n', out);
 	}
 	return run_agent(wrapping, more, out);
 }
@@ -1578,6 +1700,7 @@ static void wrapping_fini(struct wrapping *wrapping)
 		fd_close(at);
 	free(wrapping->shares);
 	free(wrapping->shown);
+	free(wrapping->keys);
 	free(wrapping->workspace);
 	arena_fini(&wrapping->arena);
 }
@@ -1585,6 +1708,10 @@ static void wrapping_fini(struct wrapping *wrapping)
 /* Where the key of a profile is, in a word. */
 static const char *key_place(struct wrapping *wrapping)
 {
+	const struct wrap_key *outside = first_key(wrapping);
+
+	if (outside != NULL)
+		return outside->source;
 	for (char *const *key = wrapping->profile.keys.items; key != NULL && *key != NULL;
 	     key++)
 		if (is_set(*key))
@@ -1596,6 +1723,7 @@ static int list_profiles(const struct options *options, FILE *out)
 {
 	auto_value struct value *names = profile_names();
 	auto_value struct value *list = value_new_array();
+	struct err err = {0};
 	int code = CODE_DONE;
 
 	for (void *at = value_first(names); at != NULL; at = value_next(names, at)) {
@@ -1603,14 +1731,16 @@ static int list_profiles(const struct options *options, FILE *out)
 		struct value *row;
 
 		arena_init(&wrapping.arena);
-		if (open_profile(&wrapping, value_key(at)) == CODE_DONE) {
+		if (open_profile(&wrapping, value_key(at)) != CODE_DONE) {
+			code = CODE_FAILED;
+		} else if (!find_keys(&wrapping, &err)) {
+			code = verb_complain(CODE_FAILED, "%s", err.text);
+		} else {
 			if (wrapping.profile.program != NULL)
 				find_agent(&wrapping, wrapping.profile.program);
 			row = describe(&wrapping);
 			value_set_text(row, "key", key_place(&wrapping));
 			value_append(list, row);
-		} else {
-			code = CODE_FAILED;
 		}
 		wrapping_fini(&wrapping);
 	}
@@ -1753,8 +1883,9 @@ static const char wrap_help[] =
 	"reaches. It may write in the workspace, and in a home of its own at the path of\n"
 	"yours, one for each project; nothing else of your home is there. ARGS go to it.\n\n"
 	"The first time you are asked whether it may have what the profile says, and again\n"
-	"when that changes. Keys are kept out: -e NAME passes one in as it is, --login shows\n"
-	"a login, and the agent and each of its commands can then read it.\n\n"
+	"when that changes. Keys stay outside, and a broker puts them into its requests. -e NAME\n"
+	"passes one in as it is, --login shows a login: the agent and each of its commands can\n"
+	"then read it.\n\n"
 	"Files that agents execute themselves (.claude/settings.json, .mcp.json, …) cannot\n"
 	"be changed; a new one is put aside and told. There is no time limit. The exit code\n"
 	"is the agent's own, or as of `exec`: 125 no cell, 126 not executable, 127 not\n"
@@ -1766,7 +1897,7 @@ const struct verb verb_wrap = {
 	.arguments = "NAME [-- ARGS…]",
 	.help = wrap_help,
 	.example = "  glovebox wrap claude\n"
-		   "  glovebox wrap -e ANTHROPIC_API_KEY claude -- -p 'What does main.c do?'\n"
+		   "  glovebox wrap claude -- -p 'What does main.c do?'\n"
 		   "  glovebox wrap --show codex\n"
 		   "  glovebox wrap --list",
 	.options = wrap_options,
