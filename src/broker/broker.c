@@ -1114,6 +1114,11 @@ enum {
 	BROKER_ARGUMENTS = 4,
 	/* two sockets and two lookups a client, and the idle connections */
 	OPEN_FILES = 4 * CLIENTS_MAX + IDLE_MAX * CREDENTIAL_LIST_MAX + 64,
+	/*
+	 * Until then the processors make the cell and start its program, which asks its
+	 * service later.
+	 */
+	PREPARE_FIRST_MS = 100,
 	PREPARE_MS = 1, /* between two steps of preparing; clients come first */
 };
 
@@ -1322,7 +1327,7 @@ void broker_role(int argc, char **argv)
 	buf_init(&broker->out, OUT_MAX);
 	broker->control =
 		(struct watch){.fd = control, .ready = control_ready, .context = broker};
-	broker->prepare = (struct timer){.due_ms = clock_now_ms() + PREPARE_MS,
+	broker->prepare = (struct timer){.due_ms = clock_now_ms() + PREPARE_FIRST_MS,
 					 .due = prepare_due,
 					 .context = broker};
 	loop_add_timer(broker->loop, &broker->prepare);

@@ -19,6 +19,7 @@
 #include "view/shape.h"
 #include "view/spec.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -1029,6 +1030,7 @@ static bool vault_make(struct cell *cell, struct err *err)
 
 	if (options.count == 0)
 		return true;
+	assert(!cell->options.direct);
 	if (!spec_is_sealed(&cell->spec))
 		return err_set(err, EINVAL,
 			       "credentials need a cell of level L3: below it a program has no "

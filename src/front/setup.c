@@ -711,7 +711,6 @@ static int session_of_one_call(struct setup *setup, struct session_options *opti
 
 	if (!interrupt_open(&setup->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	options->ready_workers = 1;
 	options->sink = setup->sink;
 	options->cancel_fd = interrupt_fd(setup->interrupt);
 	code = setup_session(setup, options, session);
@@ -724,9 +723,11 @@ static int session_of_one_call(struct setup *setup, struct session_options *opti
 
 int setup_session_once(struct setup *setup, struct session **session)
 {
+	struct session_options with_keys = {0};
+
 	/* Keys come into this process, so nothing of it may be copied into a cell. */
 	if (setup->credential_count > 0)
-		return setup_session_kept(setup, session);
+		return session_of_one_call(setup, &with_keys, session);
 	struct session_options options = {
 		.direct = true,
 		.caller_environment = environment_wipe(&setup->policy->environment),
@@ -737,7 +738,7 @@ int setup_session_once(struct setup *setup, struct session **session)
 
 int setup_session_kept(struct setup *setup, struct session **session)
 {
-	struct session_options options = {0};
+	struct session_options options = {.ready_workers = 1};
 
 	return session_of_one_call(setup, &options, session);
 }
