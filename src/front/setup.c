@@ -1190,8 +1190,14 @@ bool setup_credential_is_there(const struct credential *credential, struct buf *
 		.home = getenv("HOME"),
 		.environment = (const char *const *)(uintptr_t)environ,
 	};
+	const char *key = ceiling_of_credential(session_ceiling(), credential->name);
+	char what[CREDENTIAL_NAME_MAX + 16];
 
-	return source_look(credential, &terms, shown, err);
+	for (size_t i = 0; key == NULL && i < credential->host_count; i++)
+		key = ceiling_of_host(session_ceiling(), &credential->hosts[i]);
+	(void)snprintf(what, sizeof(what), "credential %s", credential->name);
+	return key != NULL ? ceiling_refuse(what, key, err)
+			   : source_look(credential, &terms, shown, err);
 }
 
 /*
@@ -1214,8 +1220,11 @@ static bool add_credential(struct setup *setup, const struct config *config,
 	fine = credential_find(config_value(config, "credentials"), name, &found, err);
 	if (fine && !setup_credential_is_there(&found, &shown, &why)) {
 		wanted = false;
-		fine = (why.code == ENOENT && !must) ||
-		       err_set(err, ENOENT, "no key for %s: %s", name, why.text);
+		if (why.code == CEILING_REFUSED)
+			fine = !must || err_set(err, why.code, "--%s", why.text);
+		else
+			fine = (why.code == ENOENT && !must) ||
+			       err_set(err, ENOENT, "no key for %s: %s", name, why.text);
 	}
 	buf_fini(&shown);
 	for (size_t i = 0; wanted && !must && i < setup->credential_count; i++)
@@ -1593,7 +1602,9 @@ int setup_open(struct setup *setup, const struct options *options,
 		const struct policy_words words = {setup->policy_file, setup->said,
 						   setup->wrapped};
 
-		return policy_words_complain(CODE_FAILED, &words, err.text);
+		return policy_words_complain(err.code == CEILING_REFUSED ? CODE_DENIED
+									 : CODE_FAILED,
+					     &words, err.text);
 	}
 	if ((has_option(options, "--write") &&
 	     !check_folders(setup, options, "write", true, &err)) ||

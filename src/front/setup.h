@@ -309,7 +309,7 @@ bool setup_config_load(const char *path, struct config **config, struct err *err
 
 /*
  * Is the key of CREDENTIAL there, for this process? SHOWN and ERR as source_look of
- * broker/source.h.
+ * broker/source.h; CEILING_REFUSED: the ceiling of this machine forbids it or its hosts.
  */
 bool setup_credential_is_there(const struct credential *credential, struct buf *shown,
 			       struct err *err);

@@ -177,6 +177,17 @@ def a_host_outside_of_the_list_is_refused_as_a_flag_and_taken_from_a_policy():
 
 
 @tap.case
+def a_credential_that_a_flag_names_is_refused_by_the_list_and_by_its_hosts():
+    for ceiling, key in (({"credentials": ["openai"]}, "credentials"), ({"hosts": ["example.org"]}, "hosts"),
+                         ({"deny_hosts": ["api.github.com"]}, "deny_hosts")):
+        with Machine(ceiling) as machine:
+            done = machine.play("env", "GITHUB_TOKEN=ghp_0123456789", PROGRAM, "exec", "--credential", "github", "--",
+                                "true")
+            assert done.returncode == 4, (done.returncode, done.stderr)
+            assert f"--credential github: {names(key)}" in done.stderr, done.stderr
+
+
+@tap.case
 def a_credential_outside_of_the_list_is_taken_from_a_policy():
     with Machine({"credentials": ["anthropic"]}) as machine:
         with open(machine.path("p.json"), "w", encoding="ascii") as file:
