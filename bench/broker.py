@@ -1,0 +1,178 @@
+"""The group of the broker: a request to a service behind TLS on loopback, by a program that has the key, beside
+the same by a program in a cell that has none. Both are this file, kept running and asked in turns.
+"""
+import http.client
+import json
+import os
+import re
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "broker"))
+
+KEY = "sk-test-7Jw9QzKc41Vn0XhTq8RbYd2LmEuA"
+ROUNDS = 300
+LARGE_MIB = 512
+MOST_MS = 0.3
+LEAST_MBS = 500
+IDLE_MIB = 8
+STARTS = 40
+WARM, NEW = "a request on an open connection", "a request on a new connection"
+
+
+def client(base, ca, host):
+    """Serve the questions of standard input: a path, and whether the connection stays. Says microseconds."""
+    scheme, where, prefix = re.fullmatch(r"(https?)://([^/]+)(/\w+)?/?", base).groups()
+    key = {"x-api-key": os.environ["BENCH_KEY"], "Host": host} if scheme == "https" else \
+        {"x-api-key": os.environ["BENCH_KEY"]}
+    context = ssl.create_default_context(cafile=ca) if scheme == "https" else None
+    if context is not None:
+        context.check_hostname = False
+
+    def connect():
+        return http.client.HTTPSConnection(where, context=context) if context else http.client.HTTPConnection(where)
+
+    kept = connect()
+    for line in sys.stdin:
+        path, keeps = line.split()
+        began = time.perf_counter_ns()
+        link = kept if keeps == "1" else connect()
+        link.request("GET", (prefix or "") + path, headers=key)
+        answer = link.getresponse()
+        while answer.read(1 << 20):
+            pass
+        print((time.perf_counter_ns() - began) // 1000, flush=True)
+
+
+class Client:
+    def __init__(self, argv, **more):
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
+
+    def ask(self, path, keeps=True):
+        print(path, int(keeps), file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Place:
+    """A service, a home whose configuration names its key, and both clients."""
+
+    def __init__(self, build, workspace):
+        import upstream  # pylint: disable=import-outside-toplevel
+        self.folder = tempfile.TemporaryDirectory(prefix="bench-broker-")
+        self.program = os.path.join(build, "glovebox")
+        self.workspace = workspace
+        ca = upstream.make_authority(self.folder.name)
+        self.service, names = upstream.Upstream(self.folder.name), upstream.Names()
+        config = os.path.join(self.folder.name, ".config", "glovebox", "config.json")
+        os.makedirs(os.path.dirname(config))
+        host = f"{upstream.HOST}:{self.service.port}"
+        with open(config, "w", encoding="ascii") as file:
+            json.dump({"credentials": {"bench": {"from": ["env:BENCH_KEY"], "hosts": [host], "ca_file": ca,
+                                                 "place": "header: x-api-key", "variables": ["BENCH_KEY"],
+                                                 "shape": "sk-test-*", "base_url": {"BENCH_URL": "/"}}},
+                       "resolver": f"127.0.0.1:{names.port}",
+                       "agents": {"default": {"network": [f"127.0.0.1:{self.service.port}"]}}}, file)
+        os.chmod(config, 0o600)
+        with open(os.path.join(workspace, "client.py"), "w", encoding="utf-8") as file, \
+                open(__file__, encoding="utf-8") as own:
+            file.write(own.read() + "\n\nclient(os.environ.get('BENCH_URL') or sys.argv[1], *sys.argv[2:])\n")
+        self.environment = {**os.environ, "HOME": self.folder.name, "BENCH_KEY": KEY}
+        words = ["python3", "client.py", f"https://127.0.0.1:{self.service.port}", ca, host]
+        self.bare = Client(words, cwd=workspace, env=self.environment)
+        before = brokers()
+        self.sealed = Client([self.program, "exec", "--credential", "bench", "--", *words], cwd=workspace,
+                             env=self.environment)
+        self.sealed.ask("/small")
+        self.broker = (brokers() - before).pop()
+
+    def end(self):
+        self.bare.end()
+        self.sealed.end()
+        self.folder.cleanup()
+
+    def starts(self, *words):
+        """The median of milliseconds of a cell."""
+        times = []
+        for _ in range(STARTS):
+            began = time.perf_counter()
+            subprocess.run([self.program, "exec", *words, "--", "true"], check=True, cwd=self.workspace,
+                           env=self.environment)
+            times.append((time.perf_counter() - began) * 1000)
+        return statistics.median(times)
+
+
+def brokers():
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                if file.read().startswith(b"glovebox-broker\0"):
+                    found.add(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def seconds(pid):
+    """Seconds of a processor that PID has taken."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1]) / 1024
+
+
+def broker_group(group, command, _build, _workspace):
+    figures = []
+
+    def play(build, _running, rounds, workspace):
+        at = Place(build, workspace)
+        rows = []
+        for number in range(rounds + 1):
+            row = [asked.ask(path, keeps) for path, keeps in (("/small", True), ("/small", False))
+                   for asked in (at.bare, at.sealed)]
+            if number > 0:
+                rows.append(row)
+                yield row
+        for at_row, name in ((0, WARM), (2, NEW)):
+            more = (statistics.median(row[at_row + 1] for row in rows) -
+                    statistics.median(row[at_row] for row in rows)) / 1000
+            figures.append({"of": name + ", sealed", "beside": name, "figure": round(more, 3), "unit": "ms more",
+                            "asked": f"≤ {MOST_MS} ms more" if at_row == 0 else "",
+                            "met": more <= MOST_MS if at_row == 0 else None})
+        time.sleep(0.5)
+        idle = memory_mib(at.broker)
+        figures.append({"of": "a broker that waits", "figure": round(idle, 1), "unit": "MiB",
+                        "asked": f"≤ {IDLE_MIB} MiB", "met": idle <= IDLE_MIB})
+        size = (LARGE_MIB << 20) / 1e6
+        rates = {asked: size / (asked.ask(f"/big/{LARGE_MIB}") / 1e6) for asked in (at.bare, at.sealed)}
+        before = seconds(at.broker)
+        at.sealed.ask(f"/big/{LARGE_MIB}")
+        by_itself = size / max(seconds(at.broker) - before, 0.01)
+        figures.append({"of": f"an answer of {LARGE_MIB} MiB, sealed", "beside": "bare",
+                        "figure": round(rates[at.sealed] / rates[at.bare], 2), "unit": "of its rate", "asked": ""})
+        figures.append({"of": "the broker by itself: TLS and scrubbing", "figure": round(by_itself),
+                        "unit": "MB a second of a processor", "asked": f"≥ {LEAST_MBS}",
+                        "met": by_itself >= LEAST_MBS})
+        more = at.starts("--credential", "bench") - at.starts("--no-credential")
+        figures.append({"of": "a cell with a credential", "beside": "a cell without", "figure": round(more, 1),
+                        "unit": "ms more", "asked": ""})
+        at.end()
+
+    return group("broker", "A request to a service by the broker, beside one with the key",
+                 [command(name + after, []) for name in (WARM, NEW) for after in ("", ", sealed")], [],
+                 play=play, rounds=ROUNDS, measure=lambda build, workspace: figures)
+
+
+GROUPS = {"broker": broker_group}
