@@ -1015,7 +1015,9 @@ static bool client_read(struct client *client)
 		return n > 0;
 	if (client->state == READING && client->head.size == 0)
 		set_deadline(client, HEAD_MS);
-	if (client->state == PASSING)
+	/* A body that goes on may take its time; a head of an answer that has begun not. */
+	if (client->state == PASSING || (client->state == EXCHANGING &&
+					 !client->body.done && client->answer.size == 0))
 		set_deadline(client, IDLE_MS);
 	return buf_add(&client->head, broker->scratch, (size_t)n);
 }
@@ -1147,7 +1149,7 @@ static void hear(struct broker *broker)
 		if (order.kind == BROKER_LISTENER) {
 			listener_set(broker, fd_take(&fd));
 		} else if (order.kind == BROKER_SECRET && service != NULL &&
-			   order.size <= sizeof(order.text)) {
+			   order.size > 0 && order.size <= sizeof(order.text)) {
 			secret_set(service, (struct str){order.text, order.size});
 			need_met(service, NULL);
 		} else if (order.kind == BROKER_NONE && service != NULL) {

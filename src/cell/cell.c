@@ -1038,6 +1038,8 @@ static bool vault_make(struct cell *cell, struct err *err)
 	if (!vault_open(&options, &cell->vault, err))
 		return false;
 	cell->spec.brokers = cell->vault != NULL;
+	if (cell->vault != NULL)
+		vault_set_variables(cell->vault, &cell->spec);
 	return true;
 }
 

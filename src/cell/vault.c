@@ -8,13 +8,13 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "broker/broker.h"
 #include "broker/phantom.h"
 #include "broker/source.h"
 #include "policy/credential.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "view/spec.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -295,17 +295,17 @@ void vault_add_listener(struct vault *vault, int *take_fd)
 	fd_close(take_fd);
 }
 
-static void add_variable(struct value *list, const char *name, const char *text)
+static void set_variable(struct cell_spec *spec, const char *name, const char *text)
 {
 	struct buf variable;
 
 	buf_init(&variable, VARIABLE_MAX);
 	(void)buf_addf(&variable, "%s=%s", name, text);
-	value_append(list, value_new_text(variable.data));
+	spec_set_environment(spec, variable.data);
 	buf_fini(&variable);
 }
 
-void vault_add_variables(const struct vault *vault, struct value *list)
+void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 {
 	struct buf url;
 
@@ -314,13 +314,13 @@ void vault_add_variables(const struct vault *vault, struct value *list)
 		const struct credential *credential = vault->used[i].credential;
 
 		for (size_t j = 0; j < credential->variables.count; j++)
-			add_variable(list, credential->variables.items[j],
+			set_variable(spec, credential->variables.items[j],
 				     vault->used[i].phantom);
 		for (size_t j = 0; j < credential->base_count; j++) {
 			buf_clear(&url);
 			if (credential_base_url(credential, &credential->bases[j],
 						BROKER_PORT, &url))
-				add_variable(list, credential->bases[j].variable, url.data);
+				set_variable(spec, credential->bases[j].variable, url.data);
 		}
 	}
 	buf_fini(&url);

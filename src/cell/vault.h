@@ -13,7 +13,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/value.h"
 #include "policy/credential.h"
 #include "process/loop.h"
 #include "view/spec.h"
@@ -56,8 +55,11 @@ const char *vault_broken(const struct vault *vault);
 /* Send the listener of the cell to the broker. */
 void vault_add_listener(struct vault *vault, int *take_fd);
 
-/* Append to LIST the variables ("NAME=value") by which programs use the credentials. */
-void vault_add_variables(const struct vault *vault, struct value *list);
+/*
+ * Set in SPEC the variables by which programs use the credentials. A value that the policy
+ * passes under such a name is replaced: it is the key.
+ */
+void vault_set_variables(const struct vault *vault, struct cell_spec *spec);
 
 /* Handle all messages that the broker has sent so far. */
 void vault_hear(struct vault *vault);

@@ -572,7 +572,6 @@ static void network_end(struct running *running)
 static struct value *network_begin(struct running *running)
 {
 	struct outlet *outlet = cell_outlet(running->session->cell);
-	const struct vault *vault = cell_vault(running->session->cell);
 	struct value *list;
 
 	if ((running->tool->effects & EFFECT_RUNS) == 0)
@@ -580,13 +579,10 @@ static struct value *network_begin(struct running *running)
 	/* The look-ups that are waiting come from others: a job, a server. */
 	hear_lookups(running->session, NULL);
 	running->network.asks = true;
-	if (outlet == NULL && vault == NULL)
+	if (outlet == NULL)
 		return NULL;
 	list = value_new_array();
-	if (outlet != NULL)
-		outlet_grant(outlet, running->number, list);
-	if (vault != NULL)
-		vault_add_variables(vault, list);
+	outlet_grant(outlet, running->number, list);
 	return list;
 }
 

@@ -1140,6 +1140,13 @@ static bool credential_has(const struct credential *credential, const char *name
 	return false;
 }
 
+static bool is_named(const char *name, const char *const *said)
+{
+	while (*said != NULL && strcmp(*said, name) != 0)
+		said++;
+	return *said != NULL;
+}
+
 /* Tell of each variable of --env whose value a credential could keep outside. */
 static void tell_passed(const struct options *options)
 {
@@ -1163,7 +1170,8 @@ static void tell_passed(const struct options *options)
 		for (size_t i = 0; names[i] != NULL; i++) {
 			struct credential credential = {0};
 
-			if (credential_find(entries, names[i], &credential, NULL) &&
+			if (!is_named(names[i], options_texts(options, "credential")) &&
+			    credential_find(entries, names[i], &credential, NULL) &&
 			    credential_has(&credential, name))
 				(void)verb_complain(CODE_DONE,
 						    "%s goes in as it is; --credential %s keeps it "
