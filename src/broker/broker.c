@@ -902,11 +902,12 @@ static void exchange_begin(struct client *client)
 	set_deadline(client, IDLE_MS);
 	if (!client->begun) {
 		client->begun = true;
-		client->scrub = service->scrub;
 		service->exchanges++;
 		body_begin(&client->body, HTTP_REQUEST, request->head.body,
 			   request->head.body_bytes);
 	}
+	/* A request that is sent once more may carry another key than before. */
+	client->scrub = service->scrub;
 	/* In one piece of memory, so that no copy of the key is left behind. */
 	(void)buf_reserve(&upstream->out, 2 * REQUEST_HEAD_MAX + 2 * secret.size);
 	upstream->has_secret = keyed;

@@ -55,6 +55,9 @@ class Upstream:
         self.connections = 0
         self.resumed = 0
         self.ended = []       # paths whose client went away
+        self.accepted = 0
+        self.late = {}        # number of a connection: seconds before its TLS begins
+        self.cut = 1          # so many requests for /cut get no answer
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if versions is not None:
             self.context.maximum_version = versions
@@ -72,7 +75,8 @@ class Upstream:
                 raw, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self.serve, args=(raw,), daemon=True).start()
+            self.accepted += 1
+            threading.Thread(target=self.serve, args=(raw, self.late.get(self.accepted, 0)), daemon=True).start()
 
     def close(self):
         self.listener.close()
@@ -81,7 +85,8 @@ class Upstream:
         """The values of NAME in the last request."""
         return [value for key, value in self.heads[-1][1] if key.lower() == name.lower()]
 
-    def serve(self, raw):
+    def serve(self, raw, late):
+        time.sleep(late)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             with self.context.wrap_socket(raw, server_side=True) as link:
@@ -124,6 +129,11 @@ class Upstream:
         """All of the request, as JSON, and its fields in a header."""
         told = json.dumps({"first": first.strip(), "fields": fields, "body": body.decode("latin-1")})
         return self.answer(link, told.encode(), "X-Echo: " + json.dumps(fields))
+
+    def do_cut(self, link, *what):
+        """The echo, but for the first request."""
+        self.cut -= 1
+        return self.cut < 0 and self.do_echo(link, *what)
 
     def do_small(self, link, *_):
         return self.answer(link, b"hello")
