@@ -55,12 +55,13 @@ enum {
 	IDLE_MAX = 8,
 	COPY_BYTES = 16 << 10, /* of one read: a record of TLS */
 	/* What has come of an answer is sent in pieces of this size, to save system calls. */
-	GATHER = STREAM_MAX - COPY_BYTES,
+	GATHER = 48 << 10,
 	ROUNDS = 8, /* such pieces in one turn; then other clients get their turn */
 	/* A head with a key in it, and what a client may send before it is taken. */
 	UPSTREAM_MAX = 4 * REQUEST_HEAD_MAX,
 	/* Held back for scrubbing, at most; a key is long, and longer with escapes. */
 	OUT_MAX = 1 << 20,
+	HEADS_MAX = 8,     /* of one answer, the interim ones included */
 	REPORTS_MAX = 32,  /* refusals reported in one second */
 	REPORTS_MS = 1000, /* that second */
 };
@@ -84,22 +85,14 @@ enum {
 
 struct upstream;
 
-/* What answers that are under way look for, after the key has changed. */
-struct former {
-	struct scrub *scrub;
-	struct former *next;
-};
-
 /* A credential, its key, and the connections to its host. */
 struct service {
 	struct broker *broker;
 	struct credential credential;
 	char *secret; /* BROKER_SECRET_MAX bytes of locked memory */
 	size_t secret_size;
-	bool asked;          /* NEED is on its way */
-	struct scrub *scrub; /* of `secret`; NULL: nothing is looked for */
-	struct former *former;
-	size_t exchanges;      /* under way */
+	bool asked;            /* NEED is on its way */
+	bool answered;         /* the front has said once whether there is a key */
 	struct tls *tls;       /* with the roots of this credential */
 	struct upstream *idle; /* the last used one first */
 	size_t idle_count;
@@ -146,10 +139,11 @@ struct client {
 	struct service *service; /* NULL: it names none */
 	struct dial dial;
 	struct upstream *upstream;
-	bool begun; /* counted in `exchanges` */
+	bool has_key; /* with NEEDING: the key of `service` is of this request's time */
+	bool begun;   /* `body` is that of the request */
 	struct body body;
-	const struct scrub *scrub;
 	struct buf answer; /* the head of the answer, as far as it has come */
+	unsigned heads;    /* of the answer, that have begun to come */
 	struct reply reply;
 	struct reply_carry carry;
 	bool answered; /* the head of the answer went on; `carry` is for its body */
@@ -167,6 +161,7 @@ struct broker {
 	struct service *services;
 	struct request_key *keys; /* of the same number */
 	size_t service_count;
+	struct scrub *scrub; /* of all keys of the cell */
 	struct client *clients;
 	size_t client_count;
 	struct client *dead; /* freed when the turn is over */
@@ -220,10 +215,11 @@ bool broker_print_spec(const struct broker_spec *spec, struct buf *out)
 	return value_print(object, 0, out);
 }
 
-static void tell(struct broker *broker, const struct broker_word *word)
+/* Never waits. False: the front has not taken what it was told before. */
+static bool tell(struct broker *broker, const struct broker_word *word)
 {
-	(void)fd_message_send(broker->control.fd, word, sizeof(*word), NULL, 0,
-			      MSG_DONTWAIT);
+	return fd_message_send(broker->control.fd, word, sizeof(*word), NULL, 0,
+			       MSG_DONTWAIT);
 }
 
 /* Ends of connections, deadlines, and the events that are waited for. */
@@ -284,21 +280,10 @@ static void upstream_end(struct upstream *upstream)
 /* Forget the request of CLIENT and its answer. */
 static void exchange_over(struct client *client)
 {
-	struct service *service = client->service;
-
 	if (client->answered)
 		reply_carry_fini(&client->carry);
-	if (client->begun) {
-		service->exchanges--;
-		for (struct former *next, *at = service->former;
-		     service->exchanges == 0 && at != NULL; at = next) {
-			next = at->next;
-			scrub_free(at->scrub);
-			free(at);
-			service->former = next;
-		}
-	}
 	client->begun = false;
+	client->heads = 0;
 	client->answered = false;
 	client->service = NULL;
 	buf_fini(&client->asked);
@@ -429,7 +414,7 @@ static void report(struct client *client, const char *target, const char *remedy
 		return;
 	(void)snprintf(word.target, sizeof(word.target), "%s", target);
 	(void)snprintf(word.text, sizeof(word.text), "%s", remedy);
-	tell(broker, &word);
+	(void)tell(broker, &word);
 }
 
 /* The host that the request of CLIENT is for. */
@@ -608,20 +593,74 @@ static void client_dial(struct client *client)
 
 /* Keys. */
 
-/* Ask the front for the key of a client's service, unless the question is on its way. */
-static void client_need(struct client *client)
+static bool share_host(const struct service *a, const struct service *b)
 {
-	struct service *service = client->service;
+	for (size_t i = 0; i < a->credential.host_count; i++) {
+		const struct network_entry *host = &a->credential.hosts[i];
+
+		if (network_find(b->credential.hosts, b->credential.host_count,
+				 &host->host, host->port) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is it known of each credential for a host of SERVICE which key it has? Before that its
+ * answers cannot be searched: another cell may have left the key of one there.
+ */
+static bool keys_are_known(const struct service *service)
+{
+	const struct broker *broker = service->broker;
+
+	for (size_t i = 0; i < broker->service_count; i++) {
+		const struct service *other = &broker->services[i];
+
+		if (!other->answered && other->credential.scrub &&
+		    share_host(service, other))
+			return false;
+	}
+	return true;
+}
+
+/* Ask the front for the key of SERVICE, unless the question is on its way. */
+static bool service_ask(struct service *service)
+{
 	struct broker_word word = {.kind = BROKER_NEED};
 
-	client->state = NEEDING;
-	set_deadline(client, NEED_MS);
-	if (!service->asked) {
-		memcpy(word.name, service->credential.name, sizeof(word.name));
-		tell(client->broker, &word);
-		service->asked = true;
+	if (service->asked)
+		return true;
+	memcpy(word.name, service->credential.name, sizeof(word.name));
+	service->asked = tell(service->broker, &word);
+	return service->asked;
+}
+
+/*
+ * Before a request goes out: ask for its key, when it is KEYED, and for those that are not
+ * known of others for its hosts.
+ */
+static void client_need(struct client *client, bool keyed)
+{
+	struct broker *broker = client->broker;
+	bool fine = !keyed || service_ask(client->service);
+
+	for (size_t i = 0; fine && i < broker->service_count; i++) {
+		struct service *other = &broker->services[i];
+
+		if (!other->answered && other->credential.scrub &&
+		    share_host(client->service, other))
+			fine = service_ask(other);
 	}
-	client_watch(client);
+	client->has_key = !keyed;
+	if (!fine) {
+		answer_error(client, 504, "the front does not listen now; " LATER);
+	} else if (client->has_key && keys_are_known(client->service)) {
+		client_dial(client);
+	} else {
+		client->state = NEEDING;
+		set_deadline(client, NEED_MS);
+		client_watch(client);
+	}
 }
 
 static struct service *service_named(struct broker *broker, const char *name)
@@ -643,24 +682,29 @@ static const char *user_of(const struct service *service)
 	return NULL;
 }
 
+/* All present keys stay the newest ones that answers are searched for. */
+static void keys_learn(struct broker *broker)
+{
+	for (size_t i = 0; i < broker->service_count; i++) {
+		const struct service *service = &broker->services[i];
+
+		if (service->secret_size > 1 && service->credential.scrub)
+			scrub_learn(broker->scrub,
+				    (struct str){service->secret, service->secret_size},
+				    user_of(service));
+	}
+}
+
 static void secret_set(struct service *service, struct str secret)
 {
 	const struct str old = {service->secret, service->secret_size};
-	struct former *former;
 
 	if (secret.size == 0 || str_equal(old, secret))
 		return;
-	if (service->scrub != NULL) {
-		former = memory_alloc(sizeof(*former));
-		*former = (struct former){service->scrub, service->former};
-		service->former = former;
-		service->scrub = NULL;
-	}
 	explicit_bzero(service->secret, service->secret_size);
 	memcpy(service->secret, secret.data, secret.size);
 	service->secret_size = secret.size;
-	if (service->credential.scrub)
-		service->scrub = scrub_new(secret, user_of(service));
+	keys_learn(service->broker);
 }
 
 /* The front has answered: go on with all requests that waited for the key. */
@@ -669,17 +713,20 @@ static void need_met(struct service *service, const char *why)
 	char sentence[NETWORK_REMEDY_MAX];
 
 	service->asked = false;
+	service->answered = true;
 	for (struct client *next, *at = service->broker->clients; at != NULL; at = next) {
 		next = at->next;
-		if (at->state != NEEDING || at->service != service)
+		if (at->state != NEEDING)
 			continue;
-		if (why == NULL) {
-			client_dial(at);
+		if (at->service == service && !at->has_key && why != NULL) {
+			(void)snprintf(sentence, sizeof(sentence), "no key for %s: %.400s",
+				       service->credential.name, why);
+			answer_error(at, 403, sentence);
 			continue;
 		}
-		(void)snprintf(sentence, sizeof(sentence), "no key for %s: %.400s",
-			       service->credential.name, why);
-		answer_error(at, 403, sentence);
+		at->has_key = at->has_key || at->service == service;
+		if (at->has_key && keys_are_known(at->service))
+			client_dial(at);
 	}
 }
 
@@ -716,7 +763,9 @@ static void exchange_torn(struct client *client, const char *why)
 
 	/* A service may end an idle connection at the very moment of the next request. */
 	if (upstream->used_before && !client->answered && client->answer.size == 0 &&
-	    client->body.kind == BODY_NONE) {
+	    client->body.kind == BODY_NONE &&
+	    (str_is(client->request.head.method, "GET") ||
+	     str_is(client->request.head.method, "HEAD"))) {
 		upstream_end(upstream);
 		client_dial(client);
 		return;
@@ -779,6 +828,19 @@ static enum taken take_body(struct client *client, struct str bytes)
 	return size < bytes.size ? TAKEN_LEFT : TAKEN_WHOLE;
 }
 
+/* Bytes of a further head of the answer have come. False: it is one too many. */
+static bool head_begins(struct client *client)
+{
+	set_deadline(client, ANSWER_HEAD_MS);
+	return ++client->heads <= HEADS_MAX;
+}
+
+/* The scrubber for the answer of CLIENT; NULL: its credential wants none. */
+static const struct scrub *scrub_of(const struct client *client)
+{
+	return client->service->credential.scrub ? client->broker->scrub : NULL;
+}
+
 /* Take BYTES of the service; what the client gets of them goes to `out` of the broker. */
 static enum taken take_answer(struct client *client, struct str bytes)
 {
@@ -788,8 +850,8 @@ static enum taken take_answer(struct client *client, struct str bytes)
 
 	if (client->answered)
 		return take_body(client, bytes);
-	if (answer->size == 0)
-		set_deadline(client, ANSWER_HEAD_MS);
+	if (answer->size == 0 && !head_begins(client))
+		return take_bad(client, "too many heads before its answer");
 	if (!buf_addstr(answer, bytes))
 		return take_bad(client, "its head is too long");
 	for (;;) {
@@ -804,10 +866,14 @@ static enum taken take_answer(struct client *client, struct str bytes)
 		if (!reply->interim)
 			break;
 		buf_remove(answer, 0, reply->head.size);
+		/* The model may think for long behind an interim head. */
+		set_deadline(client, IDLE_MS);
+		if (answer->size > 0 && !head_begins(client))
+			return take_bad(client, "too many heads before its answer");
 	}
-	if (!reply_print(reply, client->scrub, &client->broker->out))
+	if (!reply_print(reply, scrub_of(client), &client->broker->out))
 		return take_bad(client, "its head is too long");
-	reply_carry_init(&client->carry, reply, client->scrub);
+	reply_carry_init(&client->carry, reply, scrub_of(client));
 	client->answered = true;
 	if (reply->upgraded)
 		client->state = PASSING;
@@ -902,12 +968,9 @@ static void exchange_begin(struct client *client)
 	set_deadline(client, IDLE_MS);
 	if (!client->begun) {
 		client->begun = true;
-		service->exchanges++;
 		body_begin(&client->body, HTTP_REQUEST, request->head.body,
 			   request->head.body_bytes);
 	}
-	/* A request that is sent once more may carry another key than before. */
-	client->scrub = service->scrub;
 	/* In one piece of memory, so that no copy of the key is left behind. */
 	(void)buf_reserve(&upstream->out, 2 * REQUEST_HEAD_MAX + 2 * secret.size);
 	upstream->has_secret = keyed;
@@ -959,10 +1022,8 @@ static void client_head(struct client *client)
 		answer_error(client, request->status, err.text);
 		return;
 	case REQUEST_BARE:
-		client_dial(client);
-		return;
 	case REQUEST_KEYED:
-		client_need(client);
+		client_need(client, request->verdict == REQUEST_KEYED);
 		return;
 	}
 }
@@ -1050,6 +1111,9 @@ static void client_due(struct timer *timer)
 			client_end(client);
 		break;
 	case NEEDING:
+		/* The question may be lost; the next request asks again. */
+		for (size_t i = 0; i < client->broker->service_count; i++)
+			client->broker->services[i].asked = false;
 		answer_error(client, 504, "the key did not come in time; " LATER);
 		break;
 	case GREETING:
@@ -1241,6 +1305,7 @@ static bool services_make(struct broker *broker, const struct value *list, struc
 	/* An ordinary user may lock a part only. No core file is ever written anyway. */
 	(void)madvise(room, (count + 1) * BROKER_SECRET_MAX, MADV_DONTDUMP);
 	(void)mlock(room, (count + 1) * BROKER_SECRET_MAX);
+	broker->scrub = scrub_new();
 	broker->services = memory_array(count + 1, sizeof(broker->services[0]));
 	broker->keys = memory_array(count + 1, sizeof(broker->keys[0]));
 	for (size_t i = 0; i < count; i++) {

@@ -31,21 +31,22 @@ enum {
 };
 
 /* Headers and parts of a query from which services take keys. */
-static const char *const key_headers[] = {"Authorization",
-					  "Proxy-Authorization",
-					  "X-Api-Key",
-					  "Api-Key",
-					  "X-Goog-Api-Key",
-					  "X-Auth-Token",
-					  "Private-Token",
-					  "Job-Token",
-					  "Deploy-Token",
-					  "Cookie",
-					  NULL};
-static const char *const key_queries[] = {"key",           "api_key",
-					  "access_token",  "oauth_token",
-					  "private_token", "job_token",
-					  "token",         NULL};
+static const char *const key_headers[] = {"Authorization",   "Proxy-Authorization",
+					  "X-Api-Key",       "Api-Key",
+					  "X-Goog-Api-Key",  "X-Auth-Token",
+					  "X-Access-Token",  "X-Auth-Key",
+					  "X-Vault-Token",   "X-Shopify-Access-Token",
+					  "X-Authorization", "Ocp-Apim-Subscription-Key",
+					  "ApiKey",          "Authentication",
+					  "Cookie2",         "Private-Token",
+					  "Job-Token",       "Deploy-Token",
+					  "Cookie",          NULL};
+static const char *const key_queries[] = {
+	"key",          "api_key",       "access_token",
+	"oauth_token",  "private_token", "job_token",
+	"token",        "api-key",       "apikey",
+	"bearer_token", "client_secret", "personal_access_token",
+	"auth",         "$key",          NULL};
 
 /* Refuse REQUEST, whose head is sound, with a sentence. Always false. */
 #define refuse(request, code, err, ...) \
@@ -117,6 +118,9 @@ static const char *decode_path(struct str path, struct buf *out)
 		    text_hex_digit(out->data[at + 2]) >= 0)
 			return "has an escape that is escaped";
 	}
+	/* An overlong form of a dot is a dot for some programs. */
+	if (!text_is_utf8(buf_str(out)))
+		return "is no UTF-8";
 	return segments_are_wrong(buf_str(out));
 }
 
@@ -140,6 +144,15 @@ static bool rules_match(const struct credential_rules *rules, struct str method,
 	return false;
 }
 
+/* TEXT goes to a person's terminal, so it is ASCII from here on. */
+static void make_plain(struct buf *text)
+{
+	for (size_t i = 0; i < text->size; i++) {
+		if ((unsigned char)text->data[i] > '~')
+			text->data[i] = '?';
+	}
+}
+
 /* Does `allow` let REQUEST through? OPEN: may other keys than the phantom pass there? */
 static bool check_path(struct request *request, bool *open, struct err *err)
 {
@@ -153,19 +166,21 @@ static bool check_path(struct request *request, bool *open, struct err *err)
 	wrong = decode_path(path, &decoded);
 	*open = wrong == NULL &&
 		rules_match(&credential->foreign, method, buf_str(&decoded));
-	if (credential->allow.given && wrong != NULL)
+	if (credential->allow.given && wrong != NULL) {
 		fine = refuse(request, STATUS_REFUSED, err,
 			      "%s: the path %s, so that `allow` of this credential cannot be "
 			      "compared with it",
 			      credential->name, wrong);
-	else if (credential->allow.given &&
-		 !rules_match(&credential->allow, method, buf_str(&decoded)))
+	} else if (credential->allow.given &&
+		   !rules_match(&credential->allow, method, buf_str(&decoded))) {
+		make_plain(&decoded);
 		fine = refuse(request, STATUS_REFUSED, err,
 			      "%s: %.*s %.*s is not allowed with this key: add it to "
 			      "credentials.%s.allow in the configuration",
 			      credential->name, (int)method.size, method.data,
 			      decoded.size < SHOWN_MAX ? (int)decoded.size : SHOWN_MAX,
 			      decoded.data, credential->name);
+	}
 	buf_fini(&decoded);
 	return fine;
 }
@@ -587,6 +602,10 @@ static bool ends_here(struct str name, const struct request *request)
 					    "X-Method-Override",
 					    "X-Original-URL",
 					    "X-Rewrite-URL",
+					    "X-Forwarded-Uri",
+					    "X-Forwarded-Prefix",
+					    "Accept-Charset",
+					    "A-IM",
 					    NULL};
 
 	return http_is_hop(name) || is_among(names, name, is_header) ||

@@ -26,7 +26,11 @@
 
 enum {
 	/* the secret, and in JSON; Base64 alone, with a user, three within: two alphabets */
-	FORMS_MAX = 12,
+	FORMS_MAX = 12 * (SCRUB_SECRETS_MAX + 1),
+	/* With more pairs the table by itself is faster. */
+	VECTORS_MAX = 16,
+	/* The longest place of the longest key (16 KiB, in Base64, each character escaped). */
+	HELD_MAX = 256 << 10,
 	ESCAPE_MAX = 6, /* bytes for a character: "\u0041" */
 	PAIRS = 1 << 16,
 	GROUP_BYTES = 3, /* of Base64: become … */
@@ -39,14 +43,18 @@ enum {
 struct form {
 	char *text;
 	size_t size;
+	uint64_t secret; /* its number; the first form of each is the secret itself */
 };
 
 struct scrub {
-	struct form forms[FORMS_MAX];
+	struct form *forms; /* those of the secret that was learned longest ago come first */
 	size_t count;
-	size_t longest; /* bytes of the longest place */
+	uint64_t learned; /* the number of the newest secret */
 	uint8_t pairs[PAIRS / 8];
-	byte_vector firsts[FORMS_MAX], seconds[FORMS_MAX]; /* bytes of each form */
+	/* the first two bytes of the forms, each pair once; more than VECTORS_MAX: none */
+	byte_vector firsts[VECTORS_MAX], seconds[VECTORS_MAX];
+	char vectors[VECTORS_MAX][2];
+	size_t vector_count;
 };
 
 /* Making the forms. */
@@ -56,13 +64,13 @@ static void add_form(struct scrub *scrub, struct str text)
 	for (size_t i = 0; i < scrub->count; i++) {
 		const struct form *form = &scrub->forms[i];
 
-		if (str_equal((struct str){form->text, form->size}, text))
+		if (form->secret == scrub->learned &&
+		    str_equal((struct str){form->text, form->size}, text))
 			return;
 	}
 	assert(scrub->count < FORMS_MAX);
-	scrub->forms[scrub->count++] = (struct form){memory_copy_str(text), text.size};
-	if (scrub->longest < text.size * ESCAPE_MAX)
-		scrub->longest = text.size * ESCAPE_MAX;
+	scrub->forms[scrub->count++] =
+		(struct form){memory_copy_str(text), text.size, scrub->learned};
 }
 
 /*
@@ -149,11 +157,91 @@ static void add_pairs(struct scrub *scrub, const struct form *form)
 	add_pair(scrub, '\\', 'u');
 }
 
-struct scrub *scrub_new(struct str secret, const char *user)
+static void add_vector(struct scrub *scrub, const struct form *form)
+{
+	for (size_t i = 0; i < scrub->vector_count && i < VECTORS_MAX; i++) {
+		if (memcmp(scrub->vectors[i], form->text, 2) == 0)
+			return;
+	}
+	if (scrub->vector_count < VECTORS_MAX) {
+		memcpy(scrub->vectors[scrub->vector_count], form->text, 2);
+		scrub->firsts[scrub->vector_count] = byte_vector_of(form->text[0]);
+		scrub->seconds[scrub->vector_count] = byte_vector_of(form->text[1]);
+	}
+	scrub->vector_count++;
+}
+
+static void tables_make(struct scrub *scrub)
+{
+	memset(scrub->pairs, 0, sizeof(scrub->pairs));
+	scrub->vector_count = 0;
+	for (size_t i = 0; i < scrub->count; i++) {
+		add_pairs(scrub, &scrub->forms[i]);
+		add_vector(scrub, &scrub->forms[i]);
+	}
+}
+
+struct scrub *scrub_new(void)
 {
 	struct scrub *scrub = memory_alloc(sizeof(*scrub));
 
+	scrub->forms = memory_array(FORMS_MAX, sizeof(*scrub->forms));
+	return scrub;
+}
+
+static void form_fini(struct form *form)
+{
+	explicit_bzero(form->text, form->size);
+	free(form->text);
+}
+
+/* Forget the secret that was learned longest ago. */
+static void forget_oldest(struct scrub *scrub)
+{
+	const uint64_t oldest = scrub->forms[0].secret;
+	size_t count = 0;
+
+	while (count < scrub->count && scrub->forms[count].secret == oldest)
+		form_fini(&scrub->forms[count++]);
+	scrub->count -= count;
+	memmove(scrub->forms, scrub->forms + count, scrub->count * sizeof(*scrub->forms));
+}
+
+/* Is SECRET known? Then it becomes the newest. */
+static bool make_newest(struct scrub *scrub, struct str secret)
+{
+	struct form moved[FORMS_MAX / (SCRUB_SECRETS_MAX + 1)];
+	size_t from = 0, count = 0;
+
+	while (from < scrub->count &&
+	       ((from > 0 && scrub->forms[from].secret == scrub->forms[from - 1].secret) ||
+		!str_equal((struct str){scrub->forms[from].text, scrub->forms[from].size},
+			   secret)))
+		from++;
+	if (from == scrub->count)
+		return false;
+	while (from + count < scrub->count &&
+	       scrub->forms[from + count].secret == scrub->forms[from].secret) {
+		moved[count] = scrub->forms[from + count];
+		count++;
+	}
+	scrub->learned++;
+	for (size_t i = 0; i < count; i++)
+		moved[i].secret = scrub->learned;
+	memmove(scrub->forms + from, scrub->forms + from + count,
+		(scrub->count - from - count) * sizeof(*scrub->forms));
+	memcpy(scrub->forms + scrub->count - count, moved, count * sizeof(*scrub->forms));
+	return true;
+}
+
+void scrub_learn(struct scrub *scrub, struct str secret, const char *user)
+{
+	size_t secrets = 0;
+
 	assert(secret.size > 1);
+	if (make_newest(scrub, secret))
+		return;
+	scrub->learned++;
 	add_form(scrub, secret);
 	add_json(scrub, secret);
 	add_base64(scrub, secret, 0, 0);
@@ -170,22 +258,20 @@ struct scrub *scrub_new(struct str secret, const char *user)
 		explicit_bzero(both.data, both.size);
 		buf_fini(&both);
 	}
-	for (size_t i = 0; i < scrub->count; i++) {
-		add_pairs(scrub, &scrub->forms[i]);
-		scrub->firsts[i] = byte_vector_of(scrub->forms[i].text[0]);
-		scrub->seconds[i] = byte_vector_of(scrub->forms[i].text[1]);
-	}
-	return scrub;
+	for (size_t i = 0; i < scrub->count; i++)
+		secrets += i == 0 || scrub->forms[i].secret != scrub->forms[i - 1].secret;
+	if (secrets > SCRUB_SECRETS_MAX)
+		forget_oldest(scrub);
+	tables_make(scrub);
 }
 
 void scrub_free(struct scrub *scrub)
 {
 	if (scrub == NULL)
 		return;
-	for (size_t i = 0; i < scrub->count; i++) {
-		explicit_bzero(scrub->forms[i].text, scrub->forms[i].size);
-		free(scrub->forms[i].text);
-	}
+	for (size_t i = 0; i < scrub->count; i++)
+		form_fini(&scrub->forms[i]);
+	free(scrub->forms);
 	explicit_bzero(scrub, sizeof(*scrub));
 	free(scrub);
 }
@@ -293,7 +379,9 @@ static bool may_have_place(const struct scrub *scrub, const char *at)
 			   byte_vector_equal(at, byte_vector_of('\\')) |
 			   byte_vector_equal(at + 1, byte_vector_of('\\'));
 
-	for (size_t i = 0; i < scrub->count; i++)
+	if (scrub->vector_count > VECTORS_MAX)
+		return true;
+	for (size_t i = 0; i < scrub->vector_count; i++)
 		hits |= byte_vector_equal(at, scrub->firsts[i]) &
 			byte_vector_equal(at + 1, scrub->seconds[i]);
 	return byte_vector_first(hits) < BYTE_VECTOR;
@@ -322,7 +410,7 @@ static size_t next_place(const struct scrub *scrub, struct str bytes, size_t fro
 void scrub_stream_init(struct scrub_stream *stream, const struct scrub *scrub)
 {
 	*stream = (struct scrub_stream){.scrub = scrub};
-	buf_init(&stream->held, scrub == NULL ? 0 : scrub->longest + PIECE_MAX);
+	buf_init(&stream->held, scrub == NULL ? 0 : HELD_MAX + PIECE_MAX);
 }
 
 /*

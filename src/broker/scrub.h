@@ -1,7 +1,9 @@
 /*
- * scrub: takes a secret out of bytes that go into a cell. A service may send a key back
- * that it got: in an error text, in the echo of a request. Each byte that belongs to the
- * secret becomes "*", so lengths stay as announced. The secret is found as it is; in
+ * scrub: takes secrets out of bytes that go into a cell. A service may send a key back
+ * that it got: in an error text, in the echo of a request, also of another request, with
+ * another key or with a former one. So there is one scrubber for all keys of a cell. Each
+ * byte that belongs to a secret becomes "*", so lengths stay as announced. A secret is
+ * found as it is; in
  * Base64 of either alphabet, by itself, as `user:secret`, and within something longer at
  * any of the three alignments; and each of these percent-escaped (RFC 3986) or
  * JSON-escaped (RFC 8259), wholly or in part.
@@ -23,11 +25,18 @@
 
 struct scrub;
 
+/* So many secrets are looked for: the present ones of a cell, and former ones. */
+enum { SCRUB_SECRETS_MAX = 64 };
+
+/* A scrubber that looks for nothing yet. */
+struct scrub *scrub_new(void);
 /*
- * Look for SECRET, of two bytes or more, and for USER:SECRET unless USER is NULL. Both are
- * copied.
+ * From now on look for SECRET as well, of two bytes or more, and for USER:SECRET unless
+ * USER is NULL; also in streams that have begun. Both are copied. Beyond SCRUB_SECRETS_MAX
+ * the one that was learned longest ago is forgotten; one that is learned again is the
+ * newest.
  */
-struct scrub *scrub_new(struct str secret, const char *user);
+void scrub_learn(struct scrub *scrub, struct str secret, const char *user);
 /* Wipes it. */
 void scrub_free(struct scrub *scrub);
 

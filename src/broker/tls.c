@@ -287,7 +287,8 @@ static bool name_set(struct tls_connection *connection, const struct network_hos
 
 	if (host->kind != NETWORK_NAME)
 		return call->set1_ip(call->get0_param(ssl), host->text) == 1;
-	call->set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	call->set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+					 X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return call->set1_host(ssl, host->text) == 1 &&
 	       call->ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
 			  (void *)(uintptr_t)host->text) == 1;

@@ -10,7 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { STREAM_MAX = 64 << 10 /* the most that waits for a slow reader */ };
+/*
+ * The most that waits for a slow reader: what comes of one read, when it grows on the way
+ * by its framing and by what was held back.
+ */
+enum { STREAM_MAX = 512 << 10 };
 
 struct stream {
 	struct buf pending; /* read, not yet taken by the other side */

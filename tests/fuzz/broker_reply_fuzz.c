@@ -15,6 +15,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SECRET "secret-key"
 enum { OUT_MAX = 8 << 20 };
 
+static struct scrub *scrub_of(struct str secret, const char *user)
+{
+	struct scrub *scrub = scrub_new();
+
+	scrub_learn(scrub, secret, user);
+	return scrub;
+}
+
 static const char entry_text[] =
 	"{\"from\":[\"env:A\"],\"hosts\":[\"a.example\"],\"place\":\"bearer\",\"websocket\":true}";
 
@@ -105,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!value_parse(STR(entry_text), 0, &entry, NULL) ||
 		    !credential_read("a", entry, &credential, NULL))
 			return 0;
-		scrub = scrub_new(STR(SECRET), NULL);
+		scrub = scrub_of(STR(SECRET), NULL);
 	}
 	const struct request_key key = {&credential, "phantom"};
 	const struct request_door door = {.keys = &key, .count = 1, .port = 4000};

@@ -13,6 +13,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OUT_MAX = 8 << 20 };
 
+static struct scrub *scrub_of(struct str secret, const char *user)
+{
+	struct scrub *scrub = scrub_new();
+
+	scrub_learn(scrub, secret, user);
+	return scrub;
+}
+
 static const char *const secrets[] = {"key-1234", "aaaaaaab", "%25\\u0061%", "a\\\\b\"/c"};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -25,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	struct str secret = str_of(secrets[data[0] % 4]);
 	struct str bytes = {(const char *)data + 2, size - 2};
-	struct scrub *scrub = scrub_new(secret, data[0] & 4 ? "u" : NULL);
+	struct scrub *scrub = scrub_of(secret, data[0] & 4 ? "u" : NULL);
 	buf_init(&whole, OUT_MAX);
 	buf_init(&cut, OUT_MAX);
 	buf_init(&form, OUT_MAX);

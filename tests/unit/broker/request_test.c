@@ -17,6 +17,14 @@ extern const struct embedded_file broker_cases[];
 enum { KEYS_MAX = 4, TEXT_MAX = 64 << 10, DOOR_PORT = 4000 };
 
 /* The credentials of the cases beside the shipped ones. */
+static struct scrub *scrub_of(struct str secret, const char *user)
+{
+	struct scrub *scrub = scrub_new();
+
+	scrub_learn(scrub, secret, user);
+	return scrub;
+}
+
 static const char entries_text[] =
 	"{"
 	"\"query\": {\"from\": [\"env:A\"], \"hosts\": [\"query.example:8443\"],"
@@ -262,7 +270,7 @@ static void play_reply_in_steps(const struct play *play, const struct request *r
 
 static void play_reply(const struct play *play)
 {
-	struct scrub *scrub = scrub_new(STR("secret-anthropic"), NULL);
+	struct scrub *scrub = scrub_of(STR("secret-anthropic"), NULL);
 	const struct request_door door = {play->keys, play->count, NULL, DOOR_PORT};
 	struct request request;
 	struct err err = {0};

@@ -11,6 +11,14 @@
 enum { OUT_MAX = 1 << 16, ROUNDS = 4000 };
 
 /* SCRUB over TEXT in pieces of at most STEP bytes. */
+static struct scrub *scrub_of(struct str secret, const char *user)
+{
+	struct scrub *scrub = scrub_new();
+
+	scrub_learn(scrub, secret, user);
+	return scrub;
+}
+
 static void scrub_in_steps(const struct scrub *scrub, struct str text, size_t step,
 			   struct buf *out)
 {
@@ -46,7 +54,7 @@ static void a_secret_is_found_in_each_form(void **state)
 		{"sk-ant-api03-Zm", SECRET SECRET, ""},
 		{"sk-ant-api03-Zm9v/b\"r+\\q%7", "", ""},
 	};
-	struct scrub *scrub = scrub_new(STR(SECRET), "git");
+	struct scrub *scrub = scrub_of(STR(SECRET), "git");
 	char text[512], stars[512];
 	struct buf out;
 
@@ -73,7 +81,7 @@ static void a_secret_is_found_in_each_form(void **state)
 
 static void other_bytes_pass_at_once(void **state)
 {
-	struct scrub *scrub = scrub_new(STR(SECRET), NULL);
+	struct scrub *scrub = scrub_of(STR(SECRET), NULL);
 	struct scrub_stream stream;
 	struct buf out;
 
@@ -135,7 +143,7 @@ static void random_borders_change_nothing(void **state)
 	buf_init(&cut, OUT_MAX);
 	for (size_t round = 0; round < ROUNDS; round++) {
 		struct str secret = str_of(secrets[round % UNIT_COUNT(secrets)]);
-		struct scrub *scrub = scrub_new(secret, round % 2 ? "u" : NULL);
+		struct scrub *scrub = scrub_of(secret, round % 2 ? "u" : NULL);
 		struct scrub_stream stream;
 
 		buf_clear(&text);
@@ -188,7 +196,7 @@ static void all_that_is_written_is_covered_and_no_more(void **state)
 {
 	uint64_t seed = 7;
 	struct buf text, wanted, out;
-	struct scrub *scrub = scrub_new(STR(SECRET), NULL);
+	struct scrub *scrub = scrub_of(STR(SECRET), NULL);
 
 	(void)state;
 	buf_init(&text, OUT_MAX);
