@@ -53,7 +53,6 @@ struct pending_name {
 struct pending_left {
 	int fd;
 	struct pending_name name;
-	bool is_foreign; /* another version wrote its logs: they are kept */
 };
 
 struct pending {
@@ -274,11 +273,16 @@ static void log_block(struct pending *pending, const char *record, const char *w
 	log_add(pending, log, "", found.name);
 }
 
+static bool is_kept(const struct pending_left_log *log)
+{
+	return log->state == PENDING_FOREIGN || log->state == PENDING_DAMAGED;
+}
+
 /*
- * Take the log NAME, of the front of LEFT, when a write in it has no end. A log that cannot
+ * Take the log NAME of a dead front when a write in it has no end. A log that cannot
  * be read may have one as well.
  */
-static void take_log(struct pending *pending, struct pending_left *left, const char *name,
+static void take_log(struct pending *pending, const char *name,
 		     const struct value *rights, const struct value *roots)
 {
 	auto_close int fd = openat(pending->folder, name, O_RDWR | O_CLOEXEC);
@@ -296,17 +300,17 @@ static void take_log(struct pending *pending, struct pending_left *left, const c
 	} else if (reader.unfinished) {
 		/* While this lock is held, no other session tidies the step away. */
 		(void)flock(fd, LOCK_SH | LOCK_NB);
+		log.state = reader.damaged ? PENDING_DAMAGED : PENDING_OPEN;
 		log.fd = fd_take(&fd);
 		log.rights = value_copy(rights);
 	} else if (fd >= 0 && !fine && reader.sound == 0) {
-		left->is_foreign = true;
 		log.state = PENDING_FOREIGN;
 	} else {
 		free(log.file);
 		value_free(log.granted);
 		return;
 	}
-	log_add(pending, log, log.state == PENDING_FOREIGN ? KEPT : "", name);
+	log_add(pending, log, is_kept(&log) ? KEPT : "", name);
 }
 
 /* Read the lines after the guard: the rights and the granted folders. */
@@ -438,7 +442,7 @@ static void take_over(struct pending *pending, const char *name, struct guard *g
 	(void)snprintf(left->name.text, PENDING_NAME, "%s", name);
 	for (size_t i = 0; i < count; i++) {
 		if (is_log_of(names[i].text, name))
-			take_log(pending, left, names[i].text, rights, roots);
+			take_log(pending, names[i].text, rights, roots);
 	}
 	free(names);
 }
@@ -475,21 +479,16 @@ static void pending_take_over(struct pending *pending, const char *project,
 
 /*
  * Remove the names of the logs of NAME before NAME itself: without NAME nobody would look
- * for them. KEEP: they get other names instead. False: some names may be left.
+ * for them. False: some names may be left.
  */
-static bool remove_logs(int folder, const char *name, bool keep)
+static bool remove_logs(int folder, const char *name)
 {
-	struct pending_name *names, kept;
+	struct pending_name *names;
 	bool whole;
 	size_t count = names_read(folder, name, &names, &whole);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!is_log_of(names[i].text, name))
-			continue;
-		if (keep && snprintf(kept.text, PENDING_NAME, KEPT "%s", names[i].text) <
-				    PENDING_NAME)
-			whole &= renameat(folder, names[i].text, folder, kept.text) == 0;
-		else
+		if (is_log_of(names[i].text, name))
 			(void)unlinkat(folder, names[i].text, 0);
 	}
 	free(names);
@@ -502,8 +501,7 @@ static void pending_remove_left(struct pending *pending, bool remove)
 	for (size_t i = 0; i < pending->left_count; i++) {
 		struct pending_left *left = &pending->left[i];
 
-		if (remove &&
-		    remove_logs(pending->folder, left->name.text, left->is_foreign))
+		if (remove && remove_logs(pending->folder, left->name.text))
 			(void)unlinkat(pending->folder, left->name.text, 0);
 		fd_close(&left->fd);
 	}
@@ -521,7 +519,14 @@ void pending_mended(struct pending *pending, bool all)
 {
 	if (pending == NULL)
 		return;
+	all = all && pending->fd >= 0;
 	for (size_t i = 0; i < pending->log_count; i++) {
+		const char *kept = path_base_name(pending->logs[i].name);
+
+		if (all && is_kept(&pending->logs[i]))
+			all = str_starts(str_of(kept), STR(KEPT)) &&
+			      renameat(pending->folder, kept + strlen(KEPT),
+				       pending->folder, kept) == 0;
 		fd_close(&pending->logs[i].fd);
 		free(pending->logs[i].name);
 		free(pending->logs[i].file);
@@ -531,7 +536,7 @@ void pending_mended(struct pending *pending, bool all)
 	free(pending->logs);
 	pending->logs = NULL;
 	pending->log_count = 0;
-	pending_remove_left(pending, all && pending->fd >= 0);
+	pending_remove_left(pending, all);
 }
 
 static bool add_line(int fd, const struct value *value)

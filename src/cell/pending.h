@@ -74,6 +74,11 @@ enum pending_left_state {
 	PENDING_OPEN,    /* somebody has to put the write back */
 	PENDING_BLOCKED, /* nothing can be done about it now: `why` */
 	/*
+	 * It lacks a part of a set whose names were exchanged (record.h). Somebody has to
+	 * tell of the temporary files. It is kept as `name`, which no later session looks at.
+	 */
+	PENDING_DAMAGED,
+	/*
 	 * It is no log of this version, and so nobody knows what to do. It is kept as
 	 * `name`, which no later session looks at.
 	 */

@@ -661,6 +661,7 @@ struct left_write {
 	struct left_folders made, opened;
 	enum { WRITE_ALONE, WRITE_SET, WRITE_STANDS } state;
 	bool is_step; /* the log stays as a step of undo, with the contents in it */
+	int log_fd;
 	struct buf *told;
 };
 
@@ -751,6 +752,7 @@ static bool left_note(void *context, const struct undo_note *note)
 		row_add(left, note);
 		break;
 	case UNDO_NOTE_SET:
+	case UNDO_NOTE_PUTS:
 		left->state = WRITE_SET;
 		break;
 	case UNDO_NOTE_STANDS:
@@ -922,6 +924,18 @@ static enum left_end row_move(const struct left_write *left, struct left_row *ro
 	return moved ? end : LEFT_FOR_LATER;
 }
 
+/* Nothing is moved: is the file of ROW as before, as far as that is known? */
+static enum left_end row_look_before(const struct left_write *left, struct left_row *row)
+{
+	const enum left_look look =
+		row->known ? row_look(row, row->name, &row->before, false) : LOOK_IS;
+
+	(void)left;
+	return look == LOOK_FAILED ? LEFT_FOR_LATER
+	       : look == LOOK_IS   ? LEFT_AS_BEFORE
+				   : LEFT_ALONE;
+}
+
 /* Undo the move of ROW. Nothing is lost when that fails: a later session does the rest. */
 static enum left_end row_unmove(const struct left_write *left, struct left_row *row)
 {
@@ -960,6 +974,30 @@ static void tell_old(const struct left_write *left, const struct left_row *row,
 		       name);
 }
 
+/* Does the log still hold the content of STATE? */
+static bool log_holds(const struct left_write *left, const struct undo_state *state)
+{
+	enum { PIECE = 256 << 10 };
+	uint8_t digest[UNDO_DIGEST];
+	struct hash *hash = hash_new();
+	struct buf piece;
+	bool fine = left->is_step && state->source == UNDO_LOGGED && state->hashed;
+
+	buf_init(&piece, PIECE);
+	for (uint64_t at = 0; fine && at < state->size; at += piece.size) {
+		const uint64_t rest = state->size - at;
+
+		buf_clear(&piece);
+		fine = undo_log_content(left->log_fd, state->offset + at,
+					rest < PIECE ? rest : PIECE, &piece, NULL);
+		hash_add(hash, buf_str(&piece));
+	}
+	buf_fini(&piece);
+	hash_digest(hash, digest);
+	hash_free(hash);
+	return fine && memcmp(digest, state->digest, sizeof(digest)) == 0;
+}
+
 /*
  * May the temporary file NAME be removed? Not when somebody else has put a file there, nor
  * when it is the old file and lies nowhere else.
@@ -967,9 +1005,9 @@ static void tell_old(const struct left_write *left, const struct left_row *row,
 static enum left_look temp_may_go(const struct left_write *left,
 				  const struct left_row *row, const char *name)
 {
-	const bool in_log = left->is_step && row->before.source == UNDO_LOGGED;
 	enum left_look look;
 
+	/* Without their states no set has begun to exchange names (record.h). */
 	if (left->state != WRITE_SET || !row->known)
 		return LOOK_IS;
 	look = row_look(row, name, &row->after, false);
@@ -979,7 +1017,7 @@ static enum left_look temp_may_go(const struct left_write *left,
 	if (look != LOOK_IS)
 		return look;
 	look = row_look(row, row->name, &row->before, false);
-	if (look == LOOK_IS_NOT && in_log)
+	if (look == LOOK_IS_NOT && log_holds(left, &row->before))
 		look = row_look(row, name, &row->before, true);
 	if (look == LOOK_IS_NOT)
 		tell_old(left, row, name);
@@ -1146,6 +1184,26 @@ static bool rows_work_off(const struct left_write *left, bool *alone)
 	return false;
 }
 
+/* The log is damaged: tell which temporary names lie beside the file of ROW. */
+static enum left_end row_tell_temps(const struct left_write *left, struct left_row *row)
+{
+	const char *const names[] = {row->temp, row->keep};
+	struct stat st;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (names[i][0] == '\0' ||
+		    fstatat(row->folder_fd, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		(void)buf_adds(left->told, "[A write of ");
+		text_add_name(left->told, str_of(files_shown(left->files, row->path)));
+		(void)buf_addf(left->told,
+			       " was killed, and its record is damaged. Beside the file lies "
+			       "%s, which may be what it held before, or the new content.]\n",
+			       names[i]);
+	}
+	return LEFT_AS_BEFORE;
+}
+
 /* Remove the folders that the write had made, as far as they are empty. */
 static bool unmake_folders(const struct left_write *left)
 {
@@ -1226,16 +1284,25 @@ static bool log_work_off(int fd, const struct undo_reader *reader, bool as_befor
 {
 	struct undo_log log;
 
-	if (ftruncate(fd, (off_t)(as_before ? reader->over : reader->sound)) < 0)
-		return false;
 	undo_log_begin(&log, fd, 0);
-	return as_before || (undo_log_say(&log, UNDO_NOTE_OVER, NULL) &&
-			     undo_log_say(&log, UNDO_NOTE_CLOSED, NULL));
+	if (as_before) {
+		log.at = UINT64_MAX; /* until it is cut */
+		undo_log_cut(&log, reader->over);
+		return log.at == reader->over;
+	}
+	if (ftruncate(fd, (off_t)reader->sound) < 0)
+		return false;
+	log.at = reader->sound;
+	return undo_log_say(&log, UNDO_NOTE_OVER, NULL) &&
+	       undo_log_say(&log, UNDO_NOTE_CLOSED, NULL);
 }
 
 bool place_put_back(struct files *files, int fd, const struct value *rights, struct buf *told)
 {
-	struct left_write left = {.files = files, .rights = rights_read(rights), .told = told};
+	struct left_write left = {.files = files,
+				  .rights = rights_read(rights),
+				  .log_fd = fd,
+				  .told = told};
 	struct undo_reader reader = {.meta = left_meta,
 				     .change = left_change,
 				     .note = left_note,
@@ -1245,7 +1312,18 @@ bool place_put_back(struct files *files, int fd, const struct value *rights, str
 
 	/* Of a log that a power failure has torn, the part before the tear counts. */
 	bool all = undo_log_read(&reader, fd, &err) || err.code == UNDO_UNSOUND;
+	if (reader.damaged) {
+		for (size_t i = 0; told != NULL && i < left.count; i++)
+			(void)row_visit(&left, &left.rows[i], row_tell_temps);
+		left_fini(&left);
+		return true;
+	}
 	const bool is_set = left.state == WRITE_SET && left.opened.count == 0;
+	if (reader.unmoved && left.state == WRITE_SET) {
+		left.state = WRITE_ALONE;
+		all = all && rows_visit(&left, left.count, row_look_before, &alone) ==
+				     left.count;
+	}
 	all = all && rows_work_off(&left, &alone);
 	/* Folders come last: a write in one is worked off while it is open. */
 	all = all && unmake_folders(&left) && close_folders(&left);
@@ -1621,13 +1699,20 @@ static bool say_no_log(const struct staging *staging, int code, struct err *err)
 		       staging->items[0].change->place->name, strerror(code));
 }
 
-/* Write the log to disk before an old file loses its name. */
-static bool log_sync(const struct staging *staging, struct err *err)
+/*
+ * Write the log of a set to the disk, with the note KIND and the mark that goes with it:
+ * before an old file loses its name, and before it loses its temporary name.
+ */
+static bool log_sync(const struct staging *staging, enum undo_note_kind kind, struct err *err)
 {
-	const struct undo_log *log = staging_log(staging);
+	struct undo_log *log = staging_log(staging);
+	struct err why = {0};
 
-	return log == NULL || staging->count == 1 || fdatasync(log->fd) == 0 ||
-	       say_no_log(staging, errno, err);
+	if (log == NULL || staging->count == 1)
+		return true;
+	if (!undo_log_say(log, kind, &why))
+		return say_no_log(staging, why.code, err);
+	return fsync(log->fd) == 0 || say_no_log(staging, errno, err);
 }
 
 static bool note_temps(const struct staging *staging, const struct place_item *item,
@@ -1753,14 +1838,10 @@ static bool staging_put(struct staging *staging, struct err *err)
  */
 static bool staging_stand(struct staging *staging, struct err *err)
 {
-	struct err why = {0};
-
-	if (staging->count == 1)
+	if (log_sync(staging, UNDO_NOTE_STANDS, err))
 		return true;
-	if (!undo_log_say(staging_log(staging), UNDO_NOTE_STANDS, &why))
-		(void)say_no_log(staging, why.code, err);
-	else if (log_sync(staging, err))
-		return true;
+	/* The note may be in the log, and is not true any more. */
+	(void)undo_log_say(staging_log(staging), UNDO_NOTE_PUTS, NULL);
 	return staging_take_back(staging, staging->count);
 }
 
@@ -1819,9 +1900,9 @@ static bool write_all(struct staging *staging, struct err *err)
 	 * The states are noted when the new files have their names: a file that could get
 	 * none is written once more, as another file.
 	 */
-	if (!created && !(staging_write(staging, false, err) &&
-			  staging_begin(staging, err) && staging_link(staging, err) &&
-			  staging_keep(staging, err) && log_sync(staging, err) &&
+	if (!created && !(staging_write(staging, false, err) && staging_begin(staging, err) &&
+			  staging_link(staging, err) && staging_keep(staging, err) &&
+			  log_sync(staging, UNDO_NOTE_PUTS, err) &&
 			  staging_settle(staging, err) && staging_put(staging, err)))
 		return false;
 	/* A set is in place even where its folders cannot be synced. */

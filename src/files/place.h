@@ -123,7 +123,8 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
  * opened folders their permissions. A file that somebody has changed since stays. Of a set
  * that was put back, the log holds nothing afterwards; else a note says that it is worked
  * off. TOLD (or NULL) gets a line for each old file that had to stay under its temporary
- * name, because somebody else's file has the place. False: FILES may not write one of the
+ * name, because somebody else's file has the place, and for each temporary file that a
+ * damaged log names: nothing else is done with such a log. False: FILES may not write one of the
  * places, or one of them could not be looked at or moved. Then the files stay as they are,
  * and a later session has to do it all; doing it again changes nothing that is done.
  */

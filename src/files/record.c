@@ -61,6 +61,62 @@ static inline uint64_t undo_get(const char *bytes, size_t count)
 /* Smaller files gain nothing by sharing. */
 enum { SHARE_FROM = 64 << 10 };
 
+enum {
+	MARK_NONE = 0,
+	MARK_BEGUN = S_ISVTX, /* all files of the set have their names */
+	MARK_PUTS = S_ISVTX | S_IXUSR,
+	MARK_STANDS = S_ISVTX | S_IXUSR | S_IXGRP,
+};
+
+/*
+ * Give LOG the mark, on the disk when the log is next synced. On a file system that does not
+ * store such permissions, a damaged log is not noticed.
+ */
+static bool set_mark(struct undo_log *log, mode_t mark)
+{
+	struct stat st;
+
+	if (!log->marked && mark != MARK_BEGUN)
+		return true;
+	if (fchmod(log->fd, S_IRUSR | S_IWUSR | mark) < 0)
+		return false;
+	log->marked = mark != MARK_NONE &&
+		      (log->marked || (fstat(log->fd, &st) == 0 &&
+				       (st.st_mode & MARK_STANDS) == MARK_BEGUN));
+	return true;
+}
+
+/* FNV-1a, by words of eight bytes and then by bytes. */
+static uint64_t add_sum(uint64_t sum, struct str part)
+{
+	const uint64_t prime = 0x100000001b3;
+	size_t at = 0;
+
+	for (; part.size - at >= 8; at += 8)
+		sum = (sum ^ undo_get(part.data + at, 8)) * prime;
+	for (; at < part.size; at++)
+		sum = (sum ^ (unsigned char)part.data[at]) * prime;
+	return sum;
+}
+
+/*
+ * The header of a chunk of LENGTH bytes. The sum covers tag, length and PART: the bytes of a
+ * note or change, none of a content, which has its digest.
+ */
+static void print_header(char header[UNDO_CHUNK_HEADER], uint32_t tag, uint64_t length,
+			 struct str part)
+{
+	const uint64_t basis = 0xcbf29ce484222325;
+
+	undo_put(header, tag, 4);
+	undo_put(header + 4, 0, 4);
+	undo_put(header + 8, length, 8);
+	const uint64_t sum =
+		add_sum(add_sum(basis, (struct str){header, UNDO_CHUNK_HEADER}), part);
+	/* Odd, so that it is never the 0 of a chunk without a sum. */
+	undo_put(header + 4, (sum ^ sum >> 32) | 1, 4);
+}
+
 static bool write_at(struct undo_log *log, const void *data, size_t size, struct err *err)
 {
 	const char *at = data;
@@ -81,10 +137,9 @@ static bool write_at(struct undo_log *log, const void *data, size_t size, struct
 
 static bool write_header(struct undo_log *log, uint32_t tag, uint64_t length, struct err *err)
 {
-	char header[UNDO_CHUNK_HEADER] = {0};
+	char header[UNDO_CHUNK_HEADER];
 
-	undo_put(header, tag, 4);
-	undo_put(header + 8, length, 8);
+	print_header(header, tag, length, (struct str){0});
 	return write_at(log, header, sizeof(header), err);
 }
 
@@ -93,29 +148,41 @@ void undo_log_begin(struct undo_log *log, int fd, uint32_t number)
 	struct stat st;
 
 	*log = (struct undo_log){.fd = fd, .number = number};
-	if (fstat(fd, &st) == 0)
+	if (fstat(fd, &st) == 0) {
 		log->at = (uint64_t)st.st_size;
+		log->marked = (st.st_mode & S_ISVTX) != 0;
+	}
+}
+
+/* Cut off the unfinished chunk at FROM, so that the log stays whole. Returns false. */
+static bool give_up(struct undo_log *log, uint64_t from)
+{
+	const int code = errno;
+
+	if (log->at != from && ftruncate(log->fd, (off_t)from) == 0)
+		log->at = from;
+	errno = code;
+	return false;
 }
 
 void undo_log_cut(struct undo_log *log, uint64_t from)
 {
 	const int code = errno;
 
-	if (log != NULL && log->at != from && ftruncate(log->fd, (off_t)from) == 0)
+	if (log == NULL)
+		return;
+	if ((!log->marked || set_mark(log, MARK_BEGUN)) &&
+	    ftruncate(log->fd, (off_t)from) == 0 && set_mark(log, MARK_NONE))
 		log->at = from;
 	errno = code;
 }
 
-/* Cut off the unfinished chunk at FROM, so that the log stays whole. Returns false. */
-static bool give_up(struct undo_log *log, uint64_t from)
-{
-	undo_log_cut(log, from);
-	return false;
-}
-
 bool undo_log_meta(struct undo_log *log, struct str json, struct err *err)
 {
-	return write_header(log, UNDO_META, json.size, err) &&
+	char header[UNDO_CHUNK_HEADER];
+
+	print_header(header, UNDO_META, json.size, json);
+	return write_at(log, header, sizeof(header), err) &&
 	       write_at(log, json.data, json.size, err);
 }
 
@@ -298,13 +365,12 @@ void undo_state_hash_text(struct str content, struct undo_state *state)
 static bool copy_small(struct undo_log *log, int from, const struct undo_state *kept,
 		       struct hash *hash, struct err *err)
 {
-	char header[UNDO_CHUNK_HEADER] = {0};
+	char header[UNDO_CHUNK_HEADER];
 	struct buf chunk;
 	bool fine;
 
 	buf_init(&chunk, UNDO_CHUNK_HEADER + SHARE_FROM + UNDO_EXTRA_MAX);
-	undo_put(header, UNDO_DATA, 4);
-	undo_put(header + 8, kept->size + kept->extra, 8);
+	print_header(header, UNDO_DATA, kept->size + kept->extra, (struct str){0});
 	(void)buf_add(&chunk, header, sizeof(header));
 	fine = undo_log_content(from, kept->offset, kept->size + kept->extra, &chunk, err);
 	if (fine)
@@ -372,11 +438,12 @@ static bool write_chunk(struct undo_log *log, uint32_t tag, const struct buf *he
 	struct buf chunk;
 
 	buf_init(&chunk, UNDO_CHUNK_HEADER + UNDO_CHANGE_HEADER + PATH_MAX);
-	undo_put(header, tag, 4);
-	undo_put(header + 8, head->size + path.size, 8);
 	(void)buf_add(&chunk, header, sizeof(header));
 	(void)buf_addstr(&chunk, buf_str(head));
 	bool fine = buf_addstr(&chunk, path) || err_set(err, ENAMETOOLONG, "a path");
+	print_header(chunk.data, tag, head->size + path.size,
+		     str_part(buf_str(&chunk), UNDO_CHUNK_HEADER,
+			      chunk.size - UNDO_CHUNK_HEADER));
 	fine = fine && (write_at(log, chunk.data, chunk.size, err) || give_up(log, from));
 	buf_fini(&chunk);
 	return fine;
@@ -399,16 +466,27 @@ bool undo_log_note(struct undo_log *log, const struct undo_note *note, struct er
 {
 	char numbers[8];
 	struct buf head;
+	mode_t mode = note->mode;
 
 	if (log == NULL)
 		return true;
+	/* The note says whether the log of this set bears marks. */
+	if (note->kind == UNDO_NOTE_SET && set_mark(log, MARK_BEGUN) && log->marked)
+		mode |= MARK_BEGUN;
 	undo_put(numbers, note->kind, 4);
-	undo_put(numbers + 4, note->mode, 4);
+	undo_put(numbers + 4, mode, 4);
 	buf_init(&head, UNDO_NOTE_HEADER);
 	(void)buf_add(&head, numbers, sizeof(numbers));
 	(void)buf_add(&head, note->temp, sizeof(note->temp));
 	(void)buf_add(&head, note->keep, sizeof(note->keep));
-	const bool fine = write_chunk(log, UNDO_NOTE, &head, note->path, err);
+	bool fine = write_chunk(log, UNDO_NOTE, &head, note->path, err);
+	if (fine && note->kind == UNDO_NOTE_PUTS)
+		(void)set_mark(log, MARK_PUTS);
+	else if (fine && note->kind == UNDO_NOTE_STANDS)
+		(void)set_mark(log, MARK_STANDS);
+	else if (fine && note->kind == UNDO_NOTE_OVER)
+		fine = set_mark(log, MARK_NONE) ||
+		       err_set(err, errno, "the mark of a log: %s", strerror(errno));
 	buf_fini(&head);
 	return fine;
 }
@@ -423,6 +501,7 @@ bool undo_log_end(struct undo_log *log, struct err *err)
 /* The notes that were read so far have begun this, and not ended it. */
 struct following {
 	bool writes, opened;
+	bool marked, puts, stands, over; /* the set that was written last */
 };
 
 /* The part of a log that was read last. */
@@ -501,10 +580,15 @@ static void follow_note(struct undo_reader *reader, struct following *following,
 	case UNDO_NOTE_MAKES:
 	case UNDO_NOTE_TEMPS:
 	case UNDO_NOTE_SET:
+		if (following->over)
+			*following = (struct following){.opened = following->opened};
 		following->writes = true;
+		following->marked |=
+			note->kind == UNDO_NOTE_SET && (note->mode & MARK_BEGUN) != 0;
 		break;
 	case UNDO_NOTE_OVER:
 		following->writes = false;
+		following->over = true;
 		reader->over = end;
 		break;
 	case UNDO_NOTE_OPENED:
@@ -513,7 +597,12 @@ static void follow_note(struct undo_reader *reader, struct following *following,
 	case UNDO_NOTE_CLOSED:
 		following->opened = false;
 		break;
+	case UNDO_NOTE_PUTS:
+		following->puts = true;
+		following->stands = false;
+		break;
 	case UNDO_NOTE_STANDS:
+		following->stands = true;
 		break;
 	}
 	reader->unfinished = following->writes || following->opened;
@@ -530,7 +619,7 @@ static bool take_note(struct undo_reader *reader, struct following *following,
 	struct undo_note note = {.kind = (enum undo_note_kind)kind, .mode = (mode_t)mode};
 	char path[PATH_MAX];
 
-	if (kind > UNDO_NOTE_CLOSED || mode > 07777)
+	if (kind > UNDO_NOTE_PUTS || mode > 07777)
 		return unsound(err, "a note");
 	if (has_path ? !record_path_is_sound(read) || read.data[0] != '/' : read.size > 0)
 		return unsound(err, "the path of a note");
@@ -550,35 +639,42 @@ static bool is_tag(uint32_t tag)
 	       tag == UNDO_NOTE || tag == UNDO_PAD || tag == UNDO_END;
 }
 
-static bool take_chunk(struct undo_reader *reader, struct window *window, uint32_t tag,
-		       uint64_t at, uint64_t length, bool *more, struct err *err)
+/* Is SUM (0: none) that of a chunk in which PART is covered? */
+static bool sum_is_right(uint32_t sum, uint32_t tag, uint64_t length, struct str part)
 {
-	const char *bytes;
+	char header[UNDO_CHUNK_HEADER];
 
-	if (tag == UNDO_META && length <= UNDO_META_MAX) {
-		bytes = window_at(window, at, (size_t)length);
-		if (bytes == NULL)
-			return !(*more = false);
+	print_header(header, tag, length, part);
+	return sum == 0 || sum == undo_get(header + 4, 4);
+}
+
+static bool take_chunk(struct undo_reader *reader, struct window *window, uint32_t tag,
+		       uint32_t sum, uint64_t at, uint64_t length, bool *more,
+		       struct err *err)
+{
+	const bool has_part = (tag == UNDO_META && length <= UNDO_META_MAX) ||
+			      (tag == UNDO_CHANGE && length > UNDO_CHANGE_HEADER &&
+			       length < UNDO_CHANGE_HEADER + PATH_MAX) ||
+			      (tag == UNDO_NOTE && length >= UNDO_NOTE_HEADER &&
+			       length < UNDO_NOTE_HEADER + PATH_MAX);
+	const char *bytes = has_part ? window_at(window, at, (size_t)length) : "";
+
+	if (bytes == NULL)
+		return !(*more = false);
+	if (!sum_is_right(sum, tag, length,
+			  (struct str){bytes, has_part ? (size_t)length : 0}))
+		return unsound(err, "a sum");
+	if (has_part && tag == UNDO_META) {
 		reader->over = at + length;
 		*more = reader->meta == NULL ||
 			reader->meta(reader->context, (struct str){bytes, (size_t)length});
 		return true;
 	}
-	if (tag == UNDO_CHANGE && length > UNDO_CHANGE_HEADER &&
-	    length < UNDO_CHANGE_HEADER + PATH_MAX) {
-		bytes = window_at(window, at, (size_t)length);
-		if (bytes == NULL)
-			return !(*more = false);
+	if (has_part && tag == UNDO_CHANGE)
 		return take_change(reader, bytes, (size_t)length, more, err);
-	}
-	if (tag == UNDO_NOTE && length >= UNDO_NOTE_HEADER &&
-	    length < UNDO_NOTE_HEADER + PATH_MAX) {
-		bytes = window_at(window, at, (size_t)length);
-		if (bytes == NULL)
-			return !(*more = false);
+	if (has_part)
 		return take_note(reader, &window->following, bytes, (size_t)length,
 				 at + length, more, err);
-	}
 	if (tag == UNDO_END && length == 0) {
 		reader->ended = true;
 		return true;
@@ -587,6 +683,18 @@ static bool take_chunk(struct undo_reader *reader, struct window *window, uint32
 	    (tag == UNDO_PAD && length < UNDO_ALIGNED))
 		return true;
 	return unsound(err, "a chunk");
+}
+
+/* Compare the MARK of a log with its bytes; FINE: none of these is wrong. */
+static void judge_mark(struct undo_reader *reader, const struct following *set,
+		       mode_t mark, bool fine)
+{
+	const bool put = (mark & MARK_PUTS) == MARK_PUTS;
+
+	reader->damaged =
+		put && (!fine || !set->puts || (mark == MARK_STANDS && !set->stands));
+	reader->unfinished = reader->unfinished || reader->damaged;
+	reader->unmoved = set->marked && !put;
 }
 
 bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
@@ -601,6 +709,7 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 	const uint64_t size = (uint64_t)st.st_size;
 	size_t chunks = 0;
 	reader->ended = reader->unfinished = false;
+	reader->damaged = reader->unmoved = false;
 	reader->over = 0;
 	reader->changes = 0;
 	reader->sound = 0;
@@ -610,6 +719,7 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 		if (header == NULL)
 			break;
 		uint32_t tag = (uint32_t)undo_get(header, 4);
+		uint32_t sum = (uint32_t)undo_get(header + 4, 4);
 		uint64_t length = undo_get(header + 8, 8);
 		if (at == 0 && !is_tag(tag)) {
 			fine = unsound(err, "its beginning");
@@ -619,14 +729,16 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 		if (length > size - at - UNDO_CHUNK_HEADER)
 			break;
 		fine = chunks++ < UNDO_CHUNKS_MAX
-			       ? take_chunk(reader, &window, tag, at + UNDO_CHUNK_HEADER,
-					    length, &more, err)
+			       ? take_chunk(reader, &window, tag, sum,
+					    at + UNDO_CHUNK_HEADER, length, &more, err)
 			       : unsound(err, "too many chunks");
 		at += UNDO_CHUNK_HEADER + length;
 		if (fine && more)
 			reader->sound = at;
 	}
 	buf_fini(&window.bytes);
+	if (more && window.trouble == 0)
+		judge_mark(reader, &window.following, st.st_mode & MARK_STANDS, fine);
 	return window.trouble == 0
 		       ? fine
 		       : err_set(err, window.trouble, "%s", strerror(window.trouble));

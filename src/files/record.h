@@ -7,8 +7,9 @@
  * A log is a row of chunks: UNDO_META first (JSON, the front's), then contents
  * (UNDO_DATA) and changes (UNDO_CHANGE: a path, what it held, what it holds), and at
  * last UNDO_END. A log that is read back is not trusted: lengths, kinds and paths are
- * checked, and nothing larger than a ceiling is accepted. The list of a workspace
- * (undo/store.h) keeps states as the same bytes.
+ * checked, and nothing larger than a ceiling is accepted. Each chunk has a sum, so that a
+ * reader notices a wrong byte; 0 is the sum of a chunk of an earlier version. The list of a
+ * workspace (undo/store.h) keeps states as the same bytes.
  *
  * A log is also the record of a killed writer. Between the changes stand notes
  * (UNDO_NOTE): the temporary names that a write is about to use, the beginning of a set
@@ -17,6 +18,13 @@
  * has its own end, beside that of the log, for two reasons: a power failure may take the
  * end of a log whose call was answered long ago, and an undo that was killed is
  * continued, not taken back.
+ *
+ * While the names of a set are exchanged, a temporary name may be the only one of an old
+ * content. A log that has lost its end to a damaged disk then looks like that of a write
+ * which was not begun. Therefore the permissions of the log bear marks, which no damage to
+ * its bytes can remove. A log whose mark says that names are exchanged, and which does not
+ * hold the whole set, is damaged, and nobody may remove anything because of it. While the
+ * mark is another one, nothing has to be put back.
  */
 #pragma once
 
@@ -124,19 +132,23 @@ enum {
 	 * long. A changed file makes four chunks in an undo, and fewer elsewhere.
 	 */
 	UNDO_CHUNKS_MAX = 8 * UNDO_CHANGES_MAX,
-	UNDO_CHUNK_HEADER = 16, /* tag, zero, length */
+	UNDO_CHUNK_HEADER = 16, /* tag, sum, length */
 };
 
 /* A log being written. FD is borrowed; writing starts at the present end of the file. */
 struct undo_log {
 	int fd;
 	uint32_t number;
+	bool marked; /* its permissions bear a mark */
 	uint64_t at; /* the end */
 	struct err trouble;
 };
 
 void undo_log_begin(struct undo_log *log, int fd, uint32_t number);
-/* Forget what was appended to LOG (or NULL) from FROM on. Keeps errno. */
+/*
+ * Forget what was appended to LOG (or NULL) from FROM on. All files that it tells of must be
+ * as before, because its mark goes first. LOG->at is FROM when that was done. Keeps errno.
+ */
 void undo_log_cut(struct undo_log *log, uint64_t from);
 bool undo_log_meta(struct undo_log *log, struct str json, struct err *err);
 /* Append a content from memory. STATE gets its offset, size and digest. */
@@ -170,16 +182,21 @@ enum undo_note_kind {
 	 * called TEMP and KEEP.
 	 */
 	UNDO_NOTE_TEMPS,
-	/* the changes between the last UNDO_NOTE_OVER and the next one are one set */
+	/*
+	 * the changes between the last UNDO_NOTE_OVER and the next one are one set;
+	 * undo_log_note adds S_ISVTX to MODE when the log bears marks
+	 */
 	UNDO_NOTE_SET,
-	/* every change of the set is in place and on disk */
+	/* every change of the set is in place and on disk; the log gets its next mark */
 	UNDO_NOTE_STANDS,
-	/* the write is over, and its temporary names are gone */
+	/* the write is over, and its temporary names are gone; the log loses the mark */
 	UNDO_NOTE_OVER,
 	/* the folder PATH is open to its owner for a while, and gets MODE in the end */
 	UNDO_NOTE_OPENED,
 	/* every folder that was opened has its permissions */
 	UNDO_NOTE_CLOSED,
+	/* the log holds the whole set, whose names are exchanged next; it gets the mark */
+	UNDO_NOTE_PUTS,
 };
 
 enum {
@@ -218,8 +235,14 @@ struct undo_reader {
 	void *context;
 	bool ended;      /* result: UNDO_END was read */
 	bool unfinished; /* result: a write has no end, or a folder is still opened */
-	uint64_t sound;  /* result: the log is sound up to this offset */
-	uint64_t over;   /* result: where the last write that is over ends */
+	/* result: the log has the mark of a set, but not the whole set; also `unfinished` */
+	bool damaged;
+	/*
+	 * result: no name of the last set was exchanged, or they all were, and the set is over
+	 */
+	bool unmoved;
+	uint64_t sound; /* result: the log is sound up to this offset */
+	uint64_t over;  /* result: where the last write that is over ends */
 	size_t changes;
 };
 

@@ -655,8 +655,8 @@ static enum mend_end mend_tried(struct session *session, const struct pending_le
 
 	if (log->state == PENDING_BLOCKED)
 		(void)err_set(err, EBUSY, "%s", log->why);
-	for (int i = 0; log->state == PENDING_OPEN && end == MEND_LOST && i < MEND_TRIES;
-	     i++) {
+	for (int i = 0;
+	     log->state != PENDING_BLOCKED && end == MEND_LOST && i < MEND_TRIES; i++) {
 		end = mend(session, log, deadline_ms, err);
 		if (clock_now_ms() >= deadline_ms || cell_broken(session->cell) != NULL)
 			break;
@@ -688,6 +688,40 @@ static void say_left(struct session *session, const char *file)
 		       "back.]\n");
 }
 
+/*
+ * The log of a set of writes, of which FILE is one (NULL: unknown), is damaged. A worker has
+ * told of the temporary files that the log still names. The log stays as KEPT (NULL: a later
+ * session tells its name).
+ */
+static void say_damaged(struct session *session, const char *file, const char *kept)
+{
+	struct buf *text = &said_of(session)->text;
+
+	value_set_boolean(tool_details(session->said), "writes_left", true);
+	(void)buf_adds(text, "[A process was killed while it changed ");
+	add_file(file, text);
+	(void)buf_adds(text,
+		       " and others, and the record of this is damaged. So nothing was put "
+		       "back or removed: some of these files may be old and others new. Files "
+		       "called .glovebox-*.tmp may lie beside them and hold what they held "
+		       "before (find . -name '.glovebox-*.tmp'). Take out of these what you "
+		       "need, then remove them.");
+	if (kept != NULL) {
+		(void)buf_adds(text, " The record is kept as ");
+		text_add_name(text, str_of(kept));
+		(void)buf_addc(text, '.');
+	}
+	(void)buf_adds(text, "]\n");
+}
+
+static bool is_damaged(int log)
+{
+	struct undo_reader reader = {0};
+
+	(void)undo_log_read(&reader, log, NULL);
+	return reader.damaged;
+}
+
 /* No later session would find the log of a call of SESSION. Said once. */
 static void say_unheld(struct session *session)
 {
@@ -707,6 +741,7 @@ static void say_unheld(struct session *session)
 bool running_hold_log(struct running *running, struct err *err)
 {
 	struct running_files *files = &running->files;
+	const struct sandbox_identity *cell = &cell_spec(running->session->cell)->identity;
 	const bool is_ours = running_is_ours(running->tool) && files->fd_count > 0;
 	const int log = is_ours ? files->fds[files->fd_count - 1] : files->log_fd;
 
@@ -721,6 +756,9 @@ bool running_hold_log(struct running *running, struct err *err)
 			       strerror(errno));
 	if (!is_held)
 		say_unheld(running->session);
+	/* The marks of the log (record.h) are set by its worker, and only an owner can. */
+	if (cell->change)
+		(void)!fchown(files->held.fd, cell->uid, cell->gid);
 	if (log < 0) {
 		assert(files->fd_count == 0);
 		files->fds[files->fd_count++] = files->log_fd = files->held.fd;
@@ -732,6 +770,8 @@ void running_drop_log(struct running *running)
 {
 	if (running->files.unfinished == NULL)
 		cell_drop_log(running->session->cell, &running->files.held);
+	else if (running->due != DUE_MEND && is_damaged(running->files.held.fd))
+		say_damaged(running->session, NULL, NULL);
 	else if (running->due != DUE_MEND)
 		say_left(running->session, NULL);
 	value_free(running->files.unfinished);
@@ -802,6 +842,11 @@ static bool mend_all(struct session *session, struct err *err)
 			continue;
 		}
 		const enum mend_end end = mend_tried(session, log, deadline_ms, err);
+		/* A person has to decide, and nothing waits for that. */
+		if (log->state == PENDING_DAMAGED) {
+			say_damaged(session, log->file, log->name);
+			continue;
+		}
 		/* The locks stay with this session until it closes. */
 		if (end == MEND_LOST)
 			return say_blocked(log, err);

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "files/files.h"
 #include "files/place.h"
 #include "files/record.h"
@@ -155,6 +156,11 @@ int fsync(int fd)
 int fdatasync(int fd)
 {
 	return fails(false) ? -1 : (int)to_kernel(SYS_fdatasync, fd, 0, 0, 0, 0);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+	return fails(true) ? -1 : (int)to_kernel(SYS_fchmod, fd, mode, 0, 0, 0);
 }
 
 int ftruncate(int fd, off_t size)
@@ -401,6 +407,7 @@ static void prepare(struct here *here)
 		here->old[i] = before[i] != NULL ? named(&tree, names[i])->inode : 0;
 	open_files(here);
 	assert_int_equal(ftruncate(here->log_fd, 0), 0);
+	assert_int_equal(fchmod(here->log_fd, 0600), 0);
 	undo_log_begin(&here->log, here->log_fd, here->is_step ? 1 : 0);
 	if (here->is_step)
 		assert_true(undo_log_meta(&here->log, STR("{}"), NULL));
@@ -840,6 +847,131 @@ static void a_narrower_session_moves_nothing(void **state)
 	assert_true(left > 30);
 }
 
+/* The log was whole, and lost its end from AT on, or has a wrong bit in the byte AT. */
+static void damage(const struct here *here, const struct tree *was, size_t at, bool cut)
+{
+	const char wrong = (char)(was->log[at] ^ (1 << at % 8));
+
+	assert_int_equal(ftruncate(here->log_fd, 0), 0);
+	assert_int_equal(pwrite(here->log_fd, was->log, was->log_size, 0), was->log_size);
+	if (cut)
+		assert_int_equal(ftruncate(here->log_fd, (off_t)at), 0);
+	else
+		assert_int_equal(pwrite(here->log_fd, &wrong, 1, (off_t)at), 1);
+}
+
+/* Where the last of the temporary names in the log of WAS ends. */
+static size_t end_of_names(const struct tree *was)
+{
+	static const char begin[] = ".glovebox-";
+	const char *at = was->log, *next;
+	size_t end = 0;
+
+	while ((next = memmem(at, was->log_size - (size_t)(at - was->log), begin,
+			      strlen(begin))) != NULL) {
+		at = next + 1;
+		end = (size_t)(next - was->log) + UNDO_TEMP_NAME + TEXT;
+	}
+	return end;
+}
+
+/* A mender has worked with the damaged log of a set that STOOD or not. NAMED: it could read
+ * all temporary names. Returns whether it has noticed the damage. */
+static bool check_damaged(struct here *here, bool stood, bool named)
+{
+	const struct tree tree = look(here);
+	const bool noticed = undo_log_is_unfinished(here->log_fd);
+
+	/* A set that has just stood may be put back, as long as all old files are there. */
+	if (stood && !is_all(&tree, before, SET))
+		CHECK(has_text(&tree, after[0]) && has_text(&tree, after[2]));
+	else
+		CHECK(has_text(&tree, before[0]) && has_text(&tree, before[1]));
+	/* Between old and new it is left only when a person hears of it, with all names. */
+	CHECK(noticed || is_all(&tree, before, SET) || is_all(&tree, after, SET));
+	for (size_t i = 0; noticed && named && i < tree.count; i++) {
+		if (is_temp(&tree.files[i]))
+			CHECK(strstr(here->told.data,
+				     path_base_name(tree.files[i].name)) != NULL);
+	}
+	CHECK(noticed || here->told.size == 0);
+	return noticed;
+}
+
+/* Each end that the log can lose, and a wrong bit in each of its bytes; on some disks samples. */
+static void a_damaged_log_loses_no_content(void **state)
+{
+	enum { SAMPLE = 13 };
+	struct here *here = *state;
+	unsigned runs = 0, noticed = 0, told = 0;
+
+	for (unsigned round = 0; round < 2 * DISKS; round++) {
+		const enum disk at = (enum disk)(round / 2);
+
+		here->is_step = round % 2 == 1;
+		for (unsigned step = 0; killed_at(here, at, step); step++) {
+			const bool stood = stands(here);
+			struct tree was = look(here);
+			const size_t stride = round == 0 && step % 4 == 0 ? 1 : SAMPLE;
+			const size_t names_end = end_of_names(&was);
+			bool again = true;
+
+			for (size_t i = step % stride; i < 2 * was.log_size; i += stride) {
+				if (!again) {
+					(void)killed_at(here, at, step);
+					was = look(here);
+				}
+				(void)snprintf(here->when, sizeof(here->when),
+					       "disk %d, log %s, step %u, %s %zu of %zu",
+					       (int)at, here->is_step ? "kept" : "gone",
+					       step, i % 2 == 0 ? "cut to" : "wrong byte",
+					       i / 2, was.log_size);
+				damage(here, &was, i / 2, i % 2 == 0);
+				buf_clear(&here->told);
+				open_files(here);
+				CHECK(mend(here));
+				noticed += check_damaged(here, stood, i / 2 >= names_end);
+				told += here->told.size > 0;
+				runs++;
+				const struct tree tree = look(here);
+				again = is_same(&was, &tree) && was.count == tree.count &&
+					was.made == tree.made;
+			}
+		}
+	}
+	print_message("%u damages, %u noticed, %u told with names\n", runs, noticed, told);
+	assert_true(runs > 5000 && noticed > 2000 && told > 500);
+}
+
+/*
+ * Somebody else has the place of an old file, and the log, which stays as a step of undo, has
+ * a wrong byte in the content that it keeps.
+ */
+static void a_damaged_content_is_not_taken_for_the_old_file(void **state)
+{
+	struct here *here = *state;
+	unsigned kept = 0;
+
+	here->is_step = true;
+	for (unsigned step = 0; killed_at(here, DISK_RICH, step); step++) {
+		const bool stood = stands(here);
+		struct tree was = look(here);
+		const char *content = memmem(was.log, was.log_size, before[0], 4);
+
+		if (stood || content == NULL || is_all(&was, before, SET))
+			continue;
+		damage(here, &was, (size_t)(content - was.log), false);
+		lay_hand(here, names[0], HAND_REPLACES);
+		open_files(here);
+		CHECK(mend(here));
+		was = look(here);
+		CHECK(has_text(&was, before[0]));
+		CHECK(here->told.size > 0);
+		kept++;
+	}
+	assert_true(kept > 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -848,6 +980,8 @@ int main(void)
 		TEST(a_mender_is_killed_at_each_change),
 		TEST(somebody_else_is_faster_than_the_mender),
 		TEST(a_narrower_session_moves_nothing),
+		TEST(a_damaged_log_loses_no_content),
+		TEST(a_damaged_content_is_not_taken_for_the_old_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,7 @@ static void open_files(struct here *here)
 static void begin_log(struct here *here)
 {
 	assert_int_equal(ftruncate(here->log_fd, 0), 0);
+	assert_int_equal(fchmod(here->log_fd, 0600), 0);
 	undo_log_begin(&here->log, here->log_fd, 1);
 	/* As a log in the store of undo, which stays as a step. */
 	assert_true(undo_log_meta(&here->log, STR("{}"), NULL));
@@ -557,6 +558,7 @@ static void forge(struct here *here, const char *path, const char *temp_name,
 	(void)snprintf(note.keep, sizeof(note.keep), "%s", keep_name);
 	assert_true(undo_log_note(&here->log, &note, &err));
 	assert_true(undo_log_change(&here->log, note.path, &then, &now, &err));
+	assert_true(undo_log_say(&here->log, UNDO_NOTE_PUTS, &err));
 }
 
 static void a_forged_log_moves_nothing_it_may_not(void **state)
