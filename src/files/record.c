@@ -744,17 +744,6 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 		       : err_set(err, window.trouble, "%s", strerror(window.trouble));
 }
 
-bool undo_log_is_unfinished(int fd)
-{
-	struct undo_reader reader = {0};
-	struct err err = {0};
-
-	if (fd < 0)
-		return false;
-	return (!undo_log_read(&reader, fd, &err) && err.code != UNDO_UNSOUND) ||
-	       reader.unfinished;
-}
-
 bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,
 		      struct err *err)
 {

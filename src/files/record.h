@@ -257,7 +257,14 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err);
  * Has a write in the log FD (or -1) no end, as far as the log holds together? A log that
  * cannot be read may have such a write.
  */
-bool undo_log_is_unfinished(int fd);
+static inline bool undo_log_is_unfinished(int fd)
+{
+	struct undo_reader reader = {0};
+	struct err err = {0};
+
+	return fd >= 0 && ((!undo_log_read(&reader, fd, &err) && err.code != UNDO_UNSOUND) ||
+			   reader.unfinished);
+}
 
 /* Append SIZE bytes at OFFSET of the log FD to OUT. */
 bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,

@@ -766,13 +766,131 @@ bool running_hold_log(struct running *running, struct err *err)
 	return true;
 }
 
+/*
+ * A write without an end of a call of this session: its worker was lost, and so was the one
+ * that was to put it back. Another one tries that before any other call begins.
+ */
+struct unmended {
+	struct unmended *next;
+	struct pending_log held; /* its descriptor is ours */
+	struct value *rights;
+	struct extra *extras; /* the folders that were granted to the call */
+	/* the call that puts it back, which the session frees when it closes; NULL: none */
+	struct running *running;
+	int tries;
+};
+
+/* RUNNING is over, and its write is not put back. False: nothing more can be done. */
+static bool unmended_add(struct running *running)
+{
+	struct session *session = running->session;
+	struct unmended *left;
+	const int fd = fcntl(running->files.held.fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return false;
+	left = memory_alloc(sizeof(*left));
+	*left = (struct unmended){.next = session->unmended,
+				  .held = running->files.held,
+				  .rights = running->files.unfinished,
+				  .extras = running->asking.extras};
+	left->held.fd = fd;
+	running->files.unfinished = NULL;
+	running->asking.extras = NULL;
+	session->unmended = left;
+	value_set_boolean(tool_details(said_of(session)), "writes_left", true);
+	(void)buf_adds(&session->said->text,
+		       "[A process was killed that had begun to write a file, and so was the "
+		       "one that was to put it back. Some of the files that were written with "
+		       "it may be old and others new. They are put back before the next call "
+		       "begins.]\n");
+	return true;
+}
+
+/* Take LEFT out of its session. IS_OVER: no write in its log is without an end. */
+static void unmended_remove(struct session *session, struct unmended *left, bool is_over)
+{
+	struct unmended **at = &session->unmended;
+
+	while (*at != left)
+		at = &(*at)->next;
+	*at = left->next;
+	struct running gone = {.session = session, .asking.extras = left->extras};
+	extra_drop_all(&gone);
+	int fd = left->held.fd;
+	if (is_over)
+		cell_drop_log(session->cell, &left->held);
+	fd_close(&fd);
+	value_free(left->rights);
+	free(left);
+}
+
+/* The call that puts LEFT back is done. False: another one has to try. */
+static bool unmended_ends(struct session *session, struct unmended *left)
+{
+	struct tool_result *result = &left->running->result;
+	const bool answered = !audit_failed(result);
+
+	if (answered && result->text.size > 0)
+		audit_take(said_of(session), result);
+	const bool is_over = !undo_log_is_unfinished(left->held.fd);
+	if (!is_over && !answered && left->tries < MEND_TRIES &&
+	    cell_broken(session->cell) == NULL)
+		return false;
+	if (!is_over && is_damaged(left->held.fd))
+		say_damaged(session, NULL, NULL);
+	else if (!is_over)
+		say_left(session, NULL);
+	unmended_remove(session, left, is_over);
+	return true;
+}
+
+void session_mend_again(struct session *session, bool closes)
+{
+	for (struct unmended *next, *left = session->unmended; left != NULL; left = next) {
+		next = left->next;
+		if (closes) {
+			unmended_remove(session, left, false);
+			continue;
+		}
+		/* No call waits for it, or somebody is at it. */
+		if (left->running == NULL ? session->first_queued == NULL
+					  : !running_is_done(left->running) ||
+						    unmended_ends(session, left))
+			continue;
+		left->tries++;
+		left->running = running_of_session(session, &mend_tool);
+		left->running->files.held.fd = left->held.fd;
+		left->running->files.unfinished = value_ref(left->rights);
+		left->running->asking.extras = left->extras;
+		left->extras = NULL;
+		left->running->due = DUE_MEND;
+		/* The files of killed gits wait for another call. */
+		left->running->left.state = LEFT_JUDGED;
+		running_step(left->running, HAPPENS_QUEUED);
+	}
+}
+
+/* The mender of a write of this session returns the folders that it was given. */
+static void extras_return(struct running *running)
+{
+	for (struct unmended *at = running->session->unmended; at != NULL; at = at->next) {
+		if (at->running != running)
+			continue;
+		at->extras = running->asking.extras;
+		running->asking.extras = NULL;
+	}
+}
+
 void running_drop_log(struct running *running)
 {
-	if (running->files.unfinished == NULL)
+	if (running->due == DUE_MEND)
+		extras_return(running);
+	else if (running->files.unfinished == NULL)
 		cell_drop_log(running->session->cell, &running->files.held);
-	else if (running->due != DUE_MEND && is_damaged(running->files.held.fd))
+	else if (is_damaged(running->files.held.fd))
 		say_damaged(running->session, NULL, NULL);
-	else if (running->due != DUE_MEND)
+	else if (!unmended_add(running))
 		say_left(running->session, NULL);
 	value_free(running->files.unfinished);
 	running->files.unfinished = NULL;

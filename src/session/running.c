@@ -212,7 +212,8 @@ static struct running *next_queued(const struct session *session, size_t *waitin
 					: at->tool->searches ? searching
 							     : room;
 
-		if (its_room > 0 && !keeper_holds(session->keeper, at))
+		if (its_room > 0 && !keeper_holds(session->keeper, at) &&
+		    (session->unmended == NULL || at->due != DUE_CALL))
 			break;
 	}
 	return at;
@@ -721,6 +722,7 @@ void running_finish(struct running *running)
 		running->awaits.job = NULL;
 		harm_tell(running, &running->result);
 	}
+	running_drop_log(running);
 	extra_drop_all(running);
 	if (!is_job)
 		schema_cap_tell(running->tool, running->capped, &running->result);
@@ -728,7 +730,6 @@ void running_finish(struct running *running)
 	network_end(running);
 	result_complete(running, &running->result);
 	session_memory_take(running->session, running);
-	running_drop_log(running);
 	if (!is_job) {
 		caller_answer(running, &running->result);
 		return;
@@ -1002,6 +1003,7 @@ void running_dispatch(struct session *session)
 		return; /* the session is still being opened */
 	keeper_begin(session->keeper);
 	for (;;) {
+		session_mend_again(session, false);
 		struct running *running = next_queued(session, &waiting);
 		if (running == NULL)
 			return;

@@ -403,6 +403,7 @@ void session_close(struct session *session)
 	job_free_all(session);
 	while (session->first != NULL)
 		running_free(session->first);
+	session_mend_again(session, true);
 	session_look_whole(session, misses);
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);

@@ -461,6 +461,8 @@ struct session {
 	/* found before the first call; told in the first result; or NULL */
 	struct tool_result *said;
 	bool told_unheld; /* that no later session would find the log of a call */
+	/* the writes to be put back before another call begins (left.c); NULL: none */
+	struct unmended *unmended;
 	/*
 	 * files that killed gits left and that other processes may hold (left.c)
 	 */
@@ -837,11 +839,16 @@ bool running_left_waits(struct running *running);
 struct value *running_left_carried(const struct running *running);
 /*
  * Hold the log of RUNNING for the next front, as long as it writes: each file is to be
- * entirely old or entirely new, even when a process is killed. running_drop_log ends that,
- * unless a write could not be put back (left.c).
+ * entirely old or entirely new, even when a process is killed. running_drop_log ends that.
+ * A write that could not be put back is noted in `unmended` (left.c).
  */
 bool running_hold_log(struct running *running, struct err *err);
 void running_drop_log(struct running *running);
+/*
+ * To be called before a call begins: try again to put back what is `unmended`. No call may
+ * begin while anything is. CLOSES: the session closes, and leaves it to a later one.
+ */
+void session_mend_again(struct session *session, bool closes);
 /*
  * The rights of the killed worker of RUNNING, when a write in its log has no end, as an
  * object for place_put_back, owned by the caller; else NULL (left.c).

@@ -60,12 +60,22 @@ int chdir(const char *path)
 	return (int)syscall(SYS_chdir, path);
 }
 
+/* A temporary file of a killed worker. */
+static const char left_behind[] = ".glovebox-0123456789abcdef.tmp";
+
 /* With `mender-ends` in it, a worker that puts back what a dead front left ends meanwhile. */
 int ftruncate(int fd, off_t size)
 {
 	if (access("mender-ends", F_OK) == 0)
 		_exit(9);
 	return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int unlinkat(int folder, const char *name, int flags)
+{
+	if (strcmp(name, left_behind) == 0 && access("mender-ends", F_OK) == 0)
+		_exit(9);
+	return (int)syscall(SYS_unlinkat, folder, name, flags);
 }
 
 static enum result_status look(struct call *call, struct tool_result *result)
@@ -111,7 +121,9 @@ static enum result_status end_writing(struct call *call, struct tool_result *res
 
 	(void)snprintf(whole, sizeof(whole), "%s/a", getcwd(path, sizeof(path)));
 	temps.path = str_of(whole);
-	if (fd >= 0 && undo_log_note(call->files->log, &temps, NULL))
+	memcpy(temps.temp, left_behind, sizeof(left_behind));
+	const int temp = open(left_behind, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0 && temp >= 0 && undo_log_note(call->files->log, &temps, NULL))
 		_exit(9);
 	return tool_fail(result, "no log");
 }
@@ -404,16 +416,58 @@ static void no_session_works_on_what_nobody_could_put_back(void **state)
 	tree_remove(store);
 }
 
-/* The result of a call says that its files are perhaps between old and new. */
-static void a_write_that_nobody_could_put_back_is_told(void **state)
+/*
+ * The result of a call says that its files are perhaps between old and new. Before the next
+ * call they are put back, unless the workers that try it are lost as well: that is told once,
+ * and the session goes on.
+ */
+static void a_write_without_its_end_is_tried_again(struct lost *lost, bool in_vain)
 {
-	struct lost *lost = *state;
 	struct tool_result result;
+	char path[PATH_MAX], temp[PATH_MAX];
 
 	room_call(&lost->room, "half", "{}", &result);
 	assert_int_equal(result.status, RESULT_FAILED);
 	assert_true(value_is_true(value_member(result.details, "writes_left")));
 	assert_non_null(strstr(result.text.data, "begun to write"));
+	assert_non_null(strstr(result.text.data, "before the next call"));
+	tool_result_fini(&result);
+	(void)snprintf(path, sizeof(path), "%s/mender-ends", lost->room.folder);
+	(void)snprintf(temp, sizeof(temp), "%s/%s", lost->room.folder, left_behind);
+	assert_int_equal(access(temp, F_OK), 0);
+	if (!in_vain)
+		assert_int_equal(unlink(path), 0);
+	for (int i = 0; i < 3; i++) {
+		const bool tells = in_vain && i == 0;
+
+		room_call(&lost->room, "command", "{}", &result);
+		assert_int_equal(result.status, RESULT_DONE);
+		assert_int_equal(value_is_true(value_member(result.details, "writes_left")),
+				 tells);
+		assert_int_equal(strstr(result.text.data, "A later session") != NULL, tells);
+		tool_result_fini(&result);
+		assert_int_equal(access(temp, F_OK), in_vain ? 0 : -1);
+	}
+}
+
+static void a_write_without_its_end_is_put_back_before_the_next_call(void **state)
+{
+	a_write_without_its_end_is_tried_again(*state, false);
+}
+
+static void a_write_that_nobody_can_put_back_is_told_once(void **state)
+{
+	a_write_without_its_end_is_tried_again(*state, true);
+}
+
+/* The session closes before another call comes. */
+static void a_write_without_its_end_is_left_to_the_next_session(void **state)
+{
+	struct lost *lost = *state;
+	struct tool_result result;
+
+	room_call(&lost->room, "half", "{}", &result);
+	assert_true(value_is_true(value_member(result.details, "writes_left")));
 	tool_result_fini(&result);
 }
 
@@ -428,7 +482,12 @@ int main(int argc, char **argv)
 			a_command_that_waits_for_a_look_does_not_hold_the_end,
 			open_session, close_session),
 		cmocka_unit_test(no_session_works_on_what_nobody_could_put_back),
-		cmocka_unit_test_setup_teardown(a_write_that_nobody_could_put_back_is_told,
+		cmocka_unit_test_setup_teardown(
+			a_write_without_its_end_is_put_back_before_the_next_call,
+			open_session, close_session),
+		cmocka_unit_test_setup_teardown(a_write_that_nobody_can_put_back_is_told_once,
+						open_session, close_session),
+		cmocka_unit_test_setup_teardown(a_write_without_its_end_is_left_to_the_next_session,
 						open_session, close_session),
 		cmocka_unit_test_setup_teardown(a_command_of_a_broken_cell_is_answered,
 						open_session, close_session),
