@@ -688,6 +688,15 @@ static void say_left(struct session *session, const char *file)
 		       "back.]\n");
 }
 
+/* Nobody puts the files of a killed write back: where their contents lie. */
+static void add_temps(struct buf *text)
+{
+	(void)buf_adds(text,
+		       " Files called .glovebox-*.tmp may lie beside them and hold what they "
+		       "held before, or the new content (find . -name '.glovebox-*.tmp'). "
+		       "Take out of these what you need, then remove them.");
+}
+
 /*
  * The log of a set of writes, of which FILE is one (NULL: unknown), is damaged. A worker has
  * told of the temporary files that the log still names. The log stays as KEPT (NULL: a later
@@ -702,10 +711,8 @@ static void say_damaged(struct session *session, const char *file, const char *k
 	add_file(file, text);
 	(void)buf_adds(text,
 		       " and others, and the record of this is damaged. So nothing was put "
-		       "back or removed: some of these files may be old and others new. Files "
-		       "called .glovebox-*.tmp may lie beside them and hold what they held "
-		       "before (find . -name '.glovebox-*.tmp'). Take out of these what you "
-		       "need, then remove them.");
+		       "back or removed: some of these files may be old and others new.");
+	add_temps(text);
 	if (kept != NULL) {
 		(void)buf_adds(text, " The record is kept as ");
 		text_add_name(text, str_of(kept));
@@ -939,8 +946,9 @@ static void say_foreign(struct session *session, const struct pending_left_log *
 	value_set_boolean(tool_details(session->said), "writes_left", true);
 	(void)buf_adds(text,
 		       "[Another version of glovebox was killed while it wrote files, of "
-		       "which some may be old and others new. This version cannot read "
-		       "its record, which is kept as ");
+		       "which some may be old and others new.");
+	add_temps(text);
+	(void)buf_adds(text, " This version cannot read the record, which is kept as ");
 	text_add_name(text, str_of(log->name));
 	(void)buf_adds(text, ".]\n");
 }
