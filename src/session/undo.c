@@ -308,10 +308,13 @@ static void say_step(struct undoing *undoing)
  */
 static void take_refused(struct undoing *undoing)
 {
-	static const char why[] = "the session of this step could not write it";
 	static const char granted[] =
 		"what is written in a folder that a person granted is not undone";
 	const struct undo_refused *refused = &undoing->plan.refused;
+	const char *why = refused->unknown
+				  ? "nobody knows any more what the session of this step "
+				    "could write"
+				  : "the session of this step could not write it";
 	const size_t named = value_count(refused->names);
 	struct buf line;
 
@@ -325,6 +328,18 @@ static void take_refused(struct undoing *undoing)
 		 */
 		(void)buf_addf(&line, "%s (%s)", name, name[0] == '/' ? granted : why);
 		value_append(undoing->told.left, value_new_str(buf_str(&line)));
+	}
+	if (refused->unknown) {
+		auto_close int log =
+			undo_store_open_log(undoing->store, undoing->step->number, false);
+		struct buf path;
+
+		buf_init(&path, PATH_MAX);
+		buf_clear(&line);
+		if (log >= 0 && fd_real_path(log, &path) &&
+		    buf_addf(&line, "what it held before is in %s", path.data))
+			value_append(undoing->told.left, value_new_str(buf_str(&line)));
+		buf_fini(&path);
 	}
 	if (refused->count > named) {
 		buf_clear(&line);

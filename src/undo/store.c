@@ -423,6 +423,8 @@ bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool o
 	auto_value struct value *rights =
 		sieve.hash[0] != '\0' ? read_value(store, name, RIGHTS_MAX) : NULL;
 	sieve.rights = rights_read(rights);
+	if (refused != NULL && rights == NULL)
+		refused->unknown = true;
 	buf_init(&sieve.full, 2 * PATH_MAX);
 	absolute(store, STR(".git/objects"), &sieve.full);
 	sieve.git_fits = rights_may_read(sieve.rights, sieve.full.data);
@@ -1047,6 +1049,22 @@ static void undo_step_fini(struct undo_step *step)
 }
 
 /*
+ * The description of the log FD is lost: a power failure may take it, and a kill may come
+ * before it is written. STEP says so and gets the time of the log.
+ */
+static void step_without_description(int fd, struct undo_step *step)
+{
+	struct stat st;
+
+	undo_step_fini(step);
+	step->work = UNDO_BY_TOOL;
+	step->wall_ms = fstat(fd, &st) == 0 ? clock_ns(&st.st_mtim) / 1000000 : 0;
+	step->run = memory_copy("");
+	step->tool = memory_copy("");
+	step->title = memory_copy("(its description is lost)");
+}
+
+/*
  * False: the log NUMBER is no step, or cannot be read. The caller calls undo_step_fini in
  * either case.
  */
@@ -1060,8 +1078,9 @@ static bool undo_step_read(const struct undo_store *store, uint32_t number,
 	if (fd < 0)
 		return false;
 	step->bytes = undo_store_bytes(fd);
-	if (!undo_store_read_step(store, number, step))
-		return false;
+	const bool described = undo_store_read_step(store, number, step);
+	if (!described)
+		step_without_description(fd, step);
 	/* A damaged log is shown with the part that could be read. */
 	const bool fine = undo_log_read(&reader, fd, NULL);
 	step->whole = reader.ended;
@@ -1069,8 +1088,8 @@ static bool undo_step_read(const struct undo_store *store, uint32_t number,
 	 * An undo is listed as a step even when it changed nothing. A call that was killed
 	 * is none when it changed nothing, or when its files were put back.
 	 */
-	return step->work == UNDO_BY_UNDO ||
-	       (step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !fine));
+	return step->work == UNDO_BY_UNDO || (step->work != UNDO_CHECKPOINT &&
+					      (reader.changes > 0 || (described && !fine)));
 }
 
 static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)

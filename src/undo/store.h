@@ -137,6 +137,8 @@ struct undo_refused {
 	/* of the first refused paths, as they may be shown; or NULL */
 	struct value *names;
 	size_t count;
+	/* nobody knows any more what the session of a step could write */
+	bool unknown;
 };
 bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool own,
 			 struct undo_reader *reader, struct undo_refused *refused,
@@ -211,6 +213,10 @@ struct undo_steps {
 	size_t count;
 	uint64_t bytes; /* of all logs and lists */
 };
+/*
+ * A log whose description cannot be read is a step as well when it holds changes: nobody can
+ * undo it, but it may be the only place of a content.
+ */
 bool undo_store_steps(const struct undo_store *store, struct undo_steps *steps,
 		      struct err *err);
 void undo_steps_fini(struct undo_steps *steps);

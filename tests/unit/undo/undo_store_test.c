@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
@@ -172,6 +174,47 @@ static void an_old_step_is_replaced(void **state)
 	undo_store_close(store);
 }
 
+/* A power failure has taken the description, or a kill came before it: the content stays. */
+static void a_log_without_its_description_is_kept_and_told(void **state)
+{
+	const struct timespec past[2] = {{.tv_nsec = UTIME_OMIT},
+					 {.tv_sec = clock_wall_ms() / 1000 - 7200}};
+	const struct shed *shed = *state;
+	struct undo_store *store = open_store(shed);
+	struct undo_state before = {.kind = UNDO_FILE, .mode = 0644};
+	struct undo_steps steps;
+	struct undo_log log;
+	struct err err = {0};
+	uint32_t number;
+	char path[PATH_MAX + 32];
+
+	for (int i = 0; i < 2; i++) {
+		auto_close int fd = new_log(store, &number);
+
+		/* The first one holds no change, and nobody needs it. */
+		undo_log_begin(&log, fd, number);
+		assert_true(i == 0 ||
+			    (undo_log_data(&log, STR("only copy"), &before, &err) &&
+			     undo_log_change(&log, STR("a"), &before, &undo_absent, &err)));
+		assert_int_equal(futimens(fd, past), 0);
+		(void)snprintf(path, sizeof(path), "%s/%08u.step", shed->folder, number);
+		assert_int_equal(i == 0 ? unlink(path) : truncate(path, 0), 0);
+	}
+	undo_store_close(store);
+	store = open_store(shed);
+	for (int i = 0; i < 2; i++) {
+		assert_true(undo_store_steps(store, &steps, &err));
+		assert_int_equal(steps.count, 1);
+		assert_int_equal(steps.steps[0].number, number);
+		assert_int_equal(steps.steps[0].files, 1);
+		assert_non_null(strstr(steps.steps[0].title, "description is lost"));
+		undo_steps_fini(&steps);
+		assert_true(undo_store_tidy(store));
+		assert_int_equal(count_names(shed->folder, ".log"), 1);
+	}
+	undo_store_close(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +222,7 @@ int main(void)
 		TEST(many_steps_leave_as_many_files_and_no_descriptor),
 		TEST(two_sessions_take_neither_numbers_nor_files_of_each_other),
 		TEST(an_old_step_is_replaced),
+		TEST(a_log_without_its_description_is_kept_and_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
