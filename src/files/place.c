@@ -660,8 +660,6 @@ struct left_write {
 	size_t known; /* rows whose states are known */
 	struct left_folders made, opened;
 	enum { WRITE_ALONE, WRITE_SET, WRITE_STANDS } state;
-	bool is_step; /* the log stays as a step of undo, with the contents in it */
-	int log_fd;
 	struct buf *told;
 };
 
@@ -768,15 +766,6 @@ static bool left_note(void *context, const struct undo_note *note)
 		folders_clear(&left->opened);
 		break;
 	}
-	return true;
-}
-
-/* Only the logs in the store of undo begin with this. */
-static bool left_meta(void *context, struct str json)
-{
-	struct left_write *left = context;
-
-	left->is_step = json.size > 0;
 	return true;
 }
 
@@ -974,30 +963,6 @@ static void tell_old(const struct left_write *left, const struct left_row *row,
 		       name);
 }
 
-/* Does the log still hold the content of STATE? */
-static bool log_holds(const struct left_write *left, const struct undo_state *state)
-{
-	enum { PIECE = 256 << 10 };
-	uint8_t digest[UNDO_DIGEST];
-	struct hash *hash = hash_new();
-	struct buf piece;
-	bool fine = left->is_step && state->source == UNDO_LOGGED && state->hashed;
-
-	buf_init(&piece, PIECE);
-	for (uint64_t at = 0; fine && at < state->size; at += piece.size) {
-		const uint64_t rest = state->size - at;
-
-		buf_clear(&piece);
-		fine = undo_log_content(left->log_fd, state->offset + at,
-					rest < PIECE ? rest : PIECE, &piece, NULL);
-		hash_add(hash, buf_str(&piece));
-	}
-	buf_fini(&piece);
-	hash_digest(hash, digest);
-	hash_free(hash);
-	return fine && memcmp(digest, state->digest, sizeof(digest)) == 0;
-}
-
 /*
  * May the temporary file NAME be removed? Not when somebody else has put a file there, nor
  * when it is the old file and lies nowhere else.
@@ -1017,8 +982,6 @@ static enum left_look temp_may_go(const struct left_write *left,
 	if (look != LOOK_IS)
 		return look;
 	look = row_look(row, row->name, &row->before, false);
-	if (look == LOOK_IS_NOT && log_holds(left, &row->before))
-		look = row_look(row, name, &row->before, true);
 	if (look == LOOK_IS_NOT)
 		tell_old(left, row, name);
 	return look;
@@ -1299,12 +1262,8 @@ static bool log_work_off(int fd, const struct undo_reader *reader, bool as_befor
 
 bool place_put_back(struct files *files, int fd, const struct value *rights, struct buf *told)
 {
-	struct left_write left = {.files = files,
-				  .rights = rights_read(rights),
-				  .log_fd = fd,
-				  .told = told};
-	struct undo_reader reader = {.meta = left_meta,
-				     .change = left_change,
+	struct left_write left = {.files = files, .rights = rights_read(rights), .told = told};
+	struct undo_reader reader = {.change = left_change,
 				     .note = left_note,
 				     .context = &left};
 	struct err err = {0};
