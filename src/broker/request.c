@@ -299,13 +299,14 @@ static void find_in_field(const struct http_field *field, struct request *reques
 
 		if (header == NULL || !is_header(field->name, header))
 			continue;
-		if (stands_in(field, place, phantom)) {
+		takes_keys = true;
+		/* By another spelling of the name the key could reach another program. */
+		if (http_is_named(field->name, header) && stands_in(field, place, phantom)) {
 			found->phantoms++;
 			request->place = place;
 			request->stands = field->value;
 			return;
 		}
-		takes_keys = true;
 	}
 	/* OpenAI's browsers send a key as a protocol: "openai-insecure-api-key.KEY". */
 	if (is_header(field->name, "Sec-WebSocket-Protocol"))
@@ -336,8 +337,13 @@ static bool is_query_name(struct str name, const char *one)
 	return is_decoded(name, one, true);
 }
 
-/* PART is "name=value" or "name". */
-static void find_in_part(struct str part, struct request *request, struct found *found)
+/*
+ * PART is "name=value" or "name". INNER: it stands behind a ";", where some services see a
+ * part of its own and others the value of the part before it. So a key is foreign there,
+ * and a phantom is text.
+ */
+static void find_in_part(struct str part, bool inner, struct request *request,
+			 struct found *found)
 {
 	const struct credential *credential = request->key->credential;
 	const char *phantom = request->key->phantom;
@@ -354,7 +360,7 @@ static void find_in_part(struct str part, struct request *request, struct found 
 		if (place->at != AT_QUERY || !is_query_name(name, place->name))
 			continue;
 		takes_keys = true;
-		if (is_phantom) {
+		if (is_phantom && !inner && is_decoded(name, place->name, false)) {
 			found->phantoms++;
 			request->place = place;
 			request->stands = value;
@@ -375,12 +381,15 @@ static void find_keys(struct request *request, struct found *found)
 	*found = (struct found){0};
 	for (size_t i = 0; i < request->head.count; i++)
 		find_in_field(&request->head.fields[i], request, found);
-	while (query.size > 0) {
+	for (bool inner = false; query.size > 0;) {
 		size_t end = 0;
 
 		while (end < query.size && query.data[end] != '&' && query.data[end] != ';')
 			end++;
-		find_in_part(str_part(query, 0, end), request, found);
+		/* A part that a ";" ends is longer for other services. */
+		const bool is_cut = end < query.size && query.data[end] == ';';
+		find_in_part(str_part(query, 0, end), inner || is_cut, request, found);
+		inner = is_cut;
 		query = str_part(query, end + 1, query.size);
 	}
 }

@@ -38,6 +38,9 @@ enum {
 	/* A shorter part of a Base64 would be found in any text. */
 	FORM_MIN = 6,
 	PIECE_MAX = 64 << 10, /* bytes that are joined to held ones */
+	/* A text that is no secret fits the beginning of one for some bytes only. */
+	LONG_HELD = 1 << 10,
+	LONG_PART = 8,
 };
 
 struct form {
@@ -464,6 +467,17 @@ bool scrub_add(struct scrub_stream *stream, struct str bytes, struct buf *out)
 				return false;
 			continue;
 		}
+		/*
+		 * What is held is compared from its beginning. So a long tail that comes
+		 * byte by byte is compared whenever it has grown by a part of itself.
+		 */
+		stream->unseen += piece.size;
+		if (held->size > LONG_HELD && stream->unseen < held->size / LONG_PART) {
+			if (!buf_addstr(held, piece))
+				return false;
+			continue;
+		}
+		stream->unseen = 0;
 		if (!buf_addstr(held, piece) ||
 		    !scrub_piece(stream, buf_str(held), false, &taken, out))
 			return false;

@@ -305,6 +305,19 @@ static void set_variable(struct cell_spec *spec, const char *name, const char *t
 	buf_fini(&variable);
 }
 
+static bool has_variable(const struct cell_spec *spec, const char *name)
+{
+	const size_t size = strlen(name);
+
+	for (size_t i = 0; i < spec->environment.count; i++) {
+		const char *entry = spec->environment.items[i];
+
+		if (strncmp(entry, name, size) == 0 && entry[size] == '=')
+			return true;
+	}
+	return false;
+}
+
 void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 {
 	struct buf url;
@@ -316,6 +329,13 @@ void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 		for (size_t j = 0; j < credential->variables.count; j++)
 			set_variable(spec, credential->variables.items[j],
 				     vault->used[i].phantom);
+		/* The same key under another name, which the policy passes. */
+		for (size_t j = 0; j < credential->source_count; j++) {
+			const struct credential_source *source = &credential->sources[j];
+
+			if (source->from == FROM_ENV && has_variable(spec, source->text))
+				set_variable(spec, source->text, vault->used[i].phantom);
+		}
 		for (size_t j = 0; j < credential->base_count; j++) {
 			buf_clear(&url);
 			if (credential_base_url(credential, &credential->bases[j],
