@@ -212,6 +212,18 @@ bool fd_set_blocking(int fd, bool blocking, struct err *err)
 	return true;
 }
 
+int fd_open_output(int fd, bool *is_socket)
+{
+	char name[FD_NAME_ROOM];
+	struct stat st = {0};
+	int own = -1;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		own = open(fd_name(fd, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	*is_socket = S_ISSOCK(st.st_mode);
+	return own >= 0 ? own : fd;
+}
+
 bool fd_pipe(int ends[2], struct err *err)
 {
 	if (pipe2(ends, O_CLOEXEC) < 0)

@@ -82,6 +82,13 @@ bool fd_write_file(const char *path, const char *text, struct err *err);
 
 bool fd_set_blocking(int fd, bool blocking, struct err *err);
 
+/*
+ * The output FD of our caller, or a descriptor of our own for it that never blocks, where
+ * FD is a pipe: a non-blocking mode on FD itself would hold for all other processes that
+ * share it. IS_SOCKET: use send(2) with MSG_DONTWAIT.
+ */
+int fd_open_output(int fd, bool *is_socket);
+
 /* A close-on-exec pipe; ends[0] reads. */
 bool fd_pipe(int ends[2], struct err *err);
 

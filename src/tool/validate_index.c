@@ -173,26 +173,6 @@ bool validate_index_uri_resolve(struct str base, struct str reference, struct bu
 	return fits && buf_addstr(out, own.query);
 }
 
-/*
- * Append TEXT with each %XX replaced by its byte. False on a NUL byte, and when OUT is
- * full.
- */
-static bool validate_uri_decode(struct str text, struct buf *out)
-{
-	for (size_t i = 0; i < text.size; i++) {
-		int high = text.data[i] == '%' && i + 2 < text.size
-				   ? text_hex_digit(text.data[i + 1])
-				   : -1;
-		int low = high >= 0 ? text_hex_digit(text.data[i + 2]) : -1;
-		char byte = low >= 0 ? (char)(high * 16 + low) : text.data[i];
-
-		if (byte == '\0' || !buf_addc(out, byte))
-			return false;
-		i += low >= 0 ? 2 : 0;
-	}
-	return true;
-}
-
 enum {
 	LOOK_STEPS = 8,       /* names compared in the time of one step */
 	COUNTED_TEXT_MAX = 9, /* digits of an index in a pointer */
@@ -563,7 +543,7 @@ static struct validate_target follow(struct validate_check *check,
 		if (end == (size_t)-1)
 			end = pointer.size;
 		buf_init(&key, VALIDATE_URI_MAX);
-		if (validate_uri_decode(str_part(pointer, from, end - from), &key)) {
+		if (text_percent_read(str_part(pointer, from, end - from), &key)) {
 			unescape(&key);
 			target.schema = step_into(target.schema, buf_str(&key));
 		} else {
@@ -603,7 +583,7 @@ static struct validate_target follow_anchor(struct validate_check *check,
 	struct buf name;
 
 	buf_init(&name, VALIDATE_URI_MAX);
-	if (validate_uri_decode(fragment, &name))
+	if (text_percent_read(fragment, &name))
 		anchor = find_anchor(check, resource, buf_str(&name), false);
 	buf_fini(&name);
 	if (anchor) {

@@ -1031,6 +1031,22 @@ void text_from_hex(struct str digits, char *bytes)
 	*bytes = '\0';
 }
 
+bool text_percent_read(struct str text, struct buf *out)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		int high = text.data[i] == '%' && i + 2 < text.size
+				   ? text_hex_digit(text.data[i + 1])
+				   : -1;
+		int low = high >= 0 ? text_hex_digit(text.data[i + 2]) : -1;
+		char byte = low >= 0 ? (char)(high * 16 + low) : text.data[i];
+
+		if (byte == '\0' || !buf_addc(out, byte))
+			return false;
+		i += low >= 0 ? 2 : 0;
+	}
+	return true;
+}
+
 /* Read digits at *AT as a number up to MAX, and move *AT behind them. */
 static bool text_digits(const char **at, uint64_t max, uint64_t *number)
 {

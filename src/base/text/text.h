@@ -136,6 +136,11 @@ int text_hex_digit(char digit);
  * NUL.
  */
 void text_from_hex(struct str digits, char *bytes);
+/*
+ * Append TEXT with each %XX replaced by its byte (RFC 3986, section 2.1). False on a NUL
+ * byte, and when OUT is full.
+ */
+bool text_percent_read(struct str text, struct buf *out);
 bool text_parse_size(const char *text, uint64_t *bytes, struct err *err);
 bool text_parse_seconds(const char *text, double *seconds, struct err *err);
 bool text_parse_count(const char *text, uint64_t max, uint64_t *count, struct err *err);

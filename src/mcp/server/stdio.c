@@ -8,14 +8,12 @@
 #include "mcp/server/mcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -156,31 +154,6 @@ static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int 
 		stdio->life = STOPPED;
 	}
 	stdio->flush.due_ms = 0;
-}
-
-/*
- * Choose the caller's output, or a descriptor of our own for it: a socket or a pipe that
- * never blocks.
- */
-static void stdio_open_output(struct stdio *stdio)
-{
-	char name[FD_NAME_ROOM];
-	struct stat st;
-
-	stdio->output = stdio->options.output;
-	if (fstat(stdio->output, &st) < 0)
-		return;
-	stdio->is_socket = S_ISSOCK(st.st_mode);
-	if (!S_ISFIFO(st.st_mode))
-		return;
-	/*
-	 * Open the pipe again, because a non-blocking mode on the caller's descriptor
-	 * would hold for all other processes that share it.
-	 */
-	const int own =
-		open(fd_name(stdio->output, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	if (own >= 0)
-		stdio->output = own;
 }
 
 enum {
@@ -416,7 +389,7 @@ static void begin(struct stdio *stdio)
 
 	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
 	buf_init(&stdio->out, STDIO_OUTPUT_MAX);
-	stdio_open_output(stdio);
+	stdio->output = fd_open_output(stdio->options.output, &stdio->is_socket);
 	stdio->way = (struct mcp_way){stdio_send, drop, has_room};
 	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
 	stdio->reading = (struct watch){.fd = stdio->options.input,
