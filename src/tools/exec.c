@@ -15,6 +15,10 @@
 #include "tool/limits.h"
 
 #include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
 /* the codes of env(1) and timeout(1) */
 enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 };
@@ -30,14 +34,97 @@ static const struct row exec_params[] = {
 	 */
 	{"rows", ROW_COUNT, false, "Give it a terminal of so many rows", .max = UINT16_MAX},
 	{"columns", ROW_COUNT, false, "and columns", .max = UINT16_MAX},
+	{"title", ROW_TEXT, false, "Words for it in a list of steps"},
 	{0},
+};
+
+/* The descriptor of a call that takes signals: one byte, the number, for each. */
+enum { FD_SIGNALS = STDERR_FILENO + 1 };
+
+/* The program that is followed, and the call that it works for. */
+struct exec_run {
+	struct call *call;
+	struct program_run run;
 };
 
 static bool exec_stopped(void *context)
 {
-	struct call *call = context;
+	struct exec_run *exec = context;
 
-	return call_stopped(call) && call->cancelled;
+	return call_stopped(exec->call) && exec->call->cancelled;
+}
+
+/*
+ * The front sends a signal for everything that the call has started. This process is the
+ * first one of its pid namespace, and kill(-1) reaches all others there. Without such a
+ * namespace kill(-1) would reach other processes of the user, so the signal is dropped.
+ */
+static void exec_signals(void *context)
+{
+	struct exec_run *exec = context;
+	unsigned char number;
+
+	if (read(exec->run.side_fd, &number, 1) != 1)
+		exec->run.side_fd = -1;
+	else if (getpid() == 1)
+		(void)kill(-1, number);
+}
+
+/* Does NAME fit one of PATTERNS (a list, letters of either case)? */
+static bool fits(const char *name, const struct value *patterns)
+{
+	for (size_t i = 0; i < value_count(patterns); i++) {
+		const char *pattern = value_text(value_item(patterns, i));
+
+		if (pattern != NULL && fnmatch(pattern, name, FNM_CASEFOLD) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does the variable NAME of the cell pass WISH, the `envPolicy` of a client of
+ * exec-server? The client means the variables that its server has; those are the cell's.
+ */
+static bool passes(const char *name, const struct value *wish)
+{
+	static const char core[] = "PATH SHELL TMPDIR TEMP TMP HOME LANG LC_ALL LC_CTYPE "
+				   "LOGNAME USER";
+	static const char *const secrets[] = {"*KEY*", "*SECRET*", "*TOKEN*"};
+	const struct value *only = value_member(wish, "includeOnly");
+	const char *inherit = value_text(value_member(wish, "inherit"));
+
+	if (inherit != NULL && strcmp(inherit, "none") == 0)
+		return false;
+	if (inherit != NULL && strcmp(inherit, "core") == 0 &&
+	    !str_among(core, str_of(name)))
+		return false;
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		if (!value_is_true(value_member(wish, "ignoreDefaultExcludes")) &&
+		    fnmatch(secrets[i], name, FNM_CASEFOLD) == 0)
+			return false;
+	}
+	return !fits(name, value_member(wish, "exclude")) &&
+	       (value_count(only) == 0 || fits(name, only));
+}
+
+/* The environment of the program: the cell's, as far as CARRIED wants it, and its own. */
+static const char **environment_of(const struct call *call, struct arena *arena)
+{
+	const struct value *wish = value_member(call->carried, "inherit");
+	const char **kept = NULL;
+	size_t count = 0, room = 1;
+
+	for (const char *const *at = call->environment; *at != NULL; at++)
+		room++;
+	kept = arena_alloc(arena, room * sizeof(*kept));
+	for (const char *const *at = call->environment; *at != NULL; at++) {
+		const struct str name = {*at, strcspn(*at, "=")};
+
+		if (wish == NULL || passes(arena_copy(arena, name), wish))
+			kept[count++] = *at;
+	}
+	return call_environment(kept, value_member(call->carried, "env"));
 }
 
 /* The front wrote the digits; any other character counts as 0. */
@@ -110,54 +197,57 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	struct arena arena;
 	/*
 	 * Variables in addition to the cell's: those of an MCP server, which no command
-	 * line may show.
+	 * line may show, and those of a client of exec-server.
 	 */
 	auto_free const char **environment = NULL;
+	const char *folder = value_text(value_member(call->carried, "folder"));
+	struct exec_run exec = {.call = call};
+	struct program_run *run = &exec.run;
 	struct limit_watch limits;
-	struct program_run run;
 	struct pty pty = {.master = -1, .slave = -1};
 	struct err err = {0};
 	bool ok = true;
 
 	arena_init(&arena);
-	program_run_init(&run);
-	run.start.argv = call->plan != NULL ? bash_plan_argv(call->plan, 0, &arena)
-					    : take_argv(&arena, call);
-	environment =
-		call_environment(call->environment, value_member(call->carried, "env"));
-	run.start.environment = environment;
-	run.start.folder = call->folder;
-	run.start.terms = call->terms;
+	program_run_init(run);
+	run->start.argv = call->plan != NULL ? bash_plan_argv(call->plan, 0, &arena)
+					     : take_argv(&arena, call);
+	environment = environment_of(call, &arena);
+	run->start.environment = environment;
+	run->start.folder = folder != NULL ? folder : call->folder;
+	run->start.terms = call->terms;
 	if (value_member(call->arguments, "rows") != NULL)
-		ok = use_terminal(call, &pty, &run, &err);
+		ok = use_terminal(call, &pty, run, &err);
 	else
-		give_fds(call, &run);
-	run.deadline_ms = call->deadline_ms;
-	run.grace_s = call->grace_s;
-	run.patient = true;
-	run.stop_fd = call->control_fd;
-	run.stopped = exec_stopped;
-	run.context = call;
-	limit_watch_start(&limits, call, &run);
-	run.quiet_s = 0; /* the tool does not see the program's output */
+		give_fds(call, run);
+	run->deadline_ms = call->deadline_ms;
+	run->grace_s = call->grace_s;
+	run->patient = true;
+	run->stop_fd = call->control_fd;
+	run->stopped = exec_stopped;
+	run->side_fd = call->fds[FD_SIGNALS];
+	run->side = exec_signals;
+	run->context = &exec;
+	limit_watch_start(&limits, call, run);
+	run->quiet_s = 0; /* the tool does not see the program's output */
 	limits.unseen = true;
-	ok = ok && follow_program(&run, &err);
+	ok = ok && follow_program(run, &err);
 	pty_close(&pty);
 	if (!ok) {
-		program_run_fini(&run);
+		program_run_fini(run);
 		arena_fini(&arena);
 		return start_failed(result, &err);
 	}
-	result->exit_code = run.exit_code;
-	result->signal = run.signal;
-	if (run.left_processes > 0)
+	result->exit_code = run->exit_code;
+	result->signal = run->signal;
+	if (run->left_processes > 0)
 		value_set_integer(tool_details(result), "left_processes",
-				  (int64_t)run.left_processes);
-	result->status = run.ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
-			 : run.ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
-							   : RESULT_DONE;
-	limit_watch_tell(&limits, &run, result);
-	program_run_fini(&run);
+				  (int64_t)run->left_processes);
+	result->status = run->ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
+			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
+							    : RESULT_DONE;
+	limit_watch_tell(&limits, run, result);
+	program_run_fini(run);
 	arena_fini(&arena);
 	return result->status;
 }

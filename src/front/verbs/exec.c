@@ -1272,20 +1272,16 @@ static void print_sentence(const struct tool_result *result)
 		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
 }
 
-/* Print LINE unless it is empty, and clear it. */
-static void print_line(struct buf *line)
+/* Append LINE to OUT unless it is empty, and clear it. */
+static void add_line(struct buf *line, struct buf *out)
 {
 	if (line->size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line->data);
+		(void)buf_addf(out, "glovebox: %s\n", line->data);
 	buf_clear(line);
 }
 
-/*
- * Print refusals and limits that the program met; it could itself only say that it
- * failed.
- */
-static void print_denials(const struct session *session, const struct tool_result *result,
-			  const struct policy_words *policy)
+void exec_add_told(const struct session *session, const struct tool_result *result,
+		   const struct policy_words *policy, struct buf *out)
 {
 	/*
 	 * A program that succeeds although a system call was refused has found another
@@ -1293,6 +1289,7 @@ static void print_denials(const struct session *session, const struct tool_resul
 	 */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
 	const struct value *list = denial_list(result);
+	const struct str text = str_trim(buf_str(&result->text));
 	struct buf line, words;
 
 	buf_init(&line, RESULT_TEXT_MAX);
@@ -1302,22 +1299,37 @@ static void print_denials(const struct session *session, const struct tool_resul
 			continue;
 		denial_print(value_item(list, i), &line);
 		policy_words_add(policy, line.data, &words);
-		print_line(&words);
+		add_line(&words, out);
 		buf_clear(&line);
 	}
 	for (enum audit_line i = 0; i < AUDIT_LINES; i++) {
 		audit_print_line(result, i, &line);
-		print_line(&line);
+		add_line(&line, out);
 	}
 	layer_tell_print(result, &line);
-	print_line(&line);
+	add_line(&line, out);
 	session_print_own(session, result, &line);
-	print_line(&line);
+	add_line(&line, out);
 	/* The changes of the program stay. Say when not all of them could be examined. */
-	if (audit_failed(result) && result->status != RESULT_FAILED)
-		print_sentence(result);
+	if (audit_failed(result) && result->status != RESULT_FAILED && text.size > 0)
+		(void)buf_addf(out, "glovebox: %.*s\n", (int)text.size, text.data);
 	buf_fini(&line);
 	buf_fini(&words);
+}
+
+/*
+ * Print refusals and limits that the program met; it could itself only say that it
+ * failed.
+ */
+static void print_denials(const struct session *session, const struct tool_result *result,
+			  const struct policy_words *words)
+{
+	struct buf told;
+
+	buf_init(&told, RESULT_TEXT_MAX);
+	exec_add_told(session, result, words, &told);
+	(void)fputs(told.data, stderr);
+	buf_fini(&told);
 }
 
 static struct exec_time time_of(const struct options *options, double wall_s)
@@ -1475,8 +1487,9 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 	return true;
 }
 
-int exec_in_cell(struct setup *setup, const struct options *options,
-		 const struct setup_flags *flags, const struct value *more, FILE *out)
+int exec_in_cell_by(struct setup *setup, const struct options *options,
+		    const struct setup_flags *flags, const struct value *more, FILE *out,
+		    int (*carry_out)(struct setup *setup, const struct options *options))
 {
 	const struct policy_words words = {flags->policy_file, flags->entry, flags->wrapped};
 	struct exec_time time;
@@ -1492,7 +1505,13 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (flags->explain)
 		return explain_print(setup, flags, &time, options_given(options, "json"),
 				     more, out);
-	return exec_with(setup, options);
+	return carry_out(setup, options);
+}
+
+int exec_in_cell(struct setup *setup, const struct options *options,
+		 const struct setup_flags *flags, const struct value *more, FILE *out)
+{
+	return exec_in_cell_by(setup, options, flags, more, out, exec_with);
 }
 
 static int exec_run(const struct options *options, FILE *out)

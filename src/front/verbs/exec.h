@@ -1,13 +1,17 @@
 /*
- * exec: the parts of `glovebox exec` that `glovebox wrap` shares, so that a wrapped agent
- * takes the same way as every other program.
+ * exec: the parts of `glovebox exec` that `glovebox wrap` and `glovebox exec-server` share,
+ * so that a wrapped agent and the programs of a client take the same way as every other
+ * program.
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "session/session.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,3 +63,18 @@ bool exec_read_flags(const char *verb, const struct options *options, struct val
  */
 int exec_in_cell(struct setup *setup, const struct options *options,
 		 const struct setup_flags *flags, const struct value *more, FILE *out);
+
+/*
+ * exec_in_cell with CARRY_OUT in place of the run of one program: it opens the session of
+ * SETUP and returns the exit code.
+ */
+int exec_in_cell_by(struct setup *setup, const struct options *options,
+		    const struct setup_flags *flags, const struct value *more, FILE *out,
+		    int (*carry_out)(struct setup *setup, const struct options *options));
+
+/*
+ * Append a line to OUT for each refusal and limit that RESULT, of a call of SESSION, has
+ * met: the program could only say that it failed. WORDS as in policy_words_add.
+ */
+void exec_add_told(const struct session *session, const struct tool_result *result,
+		   const struct policy_words *words, struct buf *out);

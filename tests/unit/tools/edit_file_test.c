@@ -180,7 +180,7 @@ static void exec_gives_the_program_what_was_handed_over(void **state)
 				   .folder = hand->workspace,
 				   .environment = hand->environment,
 				   .deadline_ms = INT64_MAX,
-				   .fds = {-1, ends[1], ends[1]},
+				   .fds = {-1, ends[1], ends[1], -1, -1},
 				   .control_fd = -1};
 	assert_int_equal(exec_tool.execute(&hand->call, &hand->result), RESULT_DONE);
 	assert_int_equal(hand->result.exit_code, 42);

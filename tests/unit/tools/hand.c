@@ -109,7 +109,7 @@ static enum result_status run(struct hand *hand, const struct tool *tool, int64_
 				   .environment = hand->environment,
 				   .deadline_ms = clock_now_ms() + ms,
 				   .seen = hand->seen,
-				   .fds = {fd, -1, -1},
+				   .fds = {fd, -1, -1, -1, -1},
 				   .control_fd = -1};
 	status = tool->execute(&hand->call, &hand->result);
 	assert_int_equal(status, hand->result.status);
