@@ -408,7 +408,7 @@ static void put_out(struct process *process, const char *stream, struct str byte
 		process->first = chunk;
 	process->last = chunk;
 	process->kept += bytes.size;
-	while (process->kept > EXEC_SERVER_KEPT)
+	while (process->kept > EXEC_SERVER_KEPT && process->first != chunk)
 		drop_first(process);
 	if (process->answers != NULL)
 		return;
@@ -633,13 +633,14 @@ static bool process_start(struct process *process, struct value *take_argv,
 {
 	struct server *server = process->server;
 	auto_value struct value *arguments = value_new_object();
+	const double limit_s = server->options.time->seconds;
 	struct request request = {
 		.tool = exec_tool.name,
 		.made = &process->tool,
 		.arguments = arguments,
 		.fd_count = process->tty ? 2 : GIVEN,
 		.by_front = true,
-		.timeout_s = server->options.timeout_s > 0 ? server->options.timeout_s : -1,
+		.timeout_s = limit_s > 0 ? limit_s : -1,
 	};
 
 	value_set(arguments, "argv", take_argv);
@@ -686,7 +687,8 @@ static void add_told(const struct process *process, const struct tool_result *re
 	if (result->status == RESULT_FAILED && text.size > 0)
 		(void)buf_addf(told, "glovebox: %.*s\n", (int)text.size, text.data);
 	if (result->status == RESULT_TIMED_OUT)
-		(void)buf_addf(told, "glovebox: ended after %g s\n", options->timeout_s);
+		(void)buf_addf(told, "glovebox: ended after %g s (%s)\n",
+			       options->time->seconds, options->time->why);
 	exec_add_told(options->session, result, options->words, told);
 }
 

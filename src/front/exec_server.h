@@ -24,6 +24,7 @@
 
 #include "base/err.h"
 #include "front/setup.h"
+#include "front/verbs/exec.h"
 #include "session/session.h"
 
 #include <stdbool.h>
@@ -44,7 +45,7 @@ enum {
 struct exec_server_options {
 	struct session *session;
 	const struct policy_words *words; /* for the sentences about refusals */
-	double timeout_s;                 /* of each process; 0: none */
+	const struct exec_time *time;     /* of each process */
 	int input, output;                /* the caller's */
 	int stop_fd;                      /* readable: end now */
 };

@@ -775,12 +775,6 @@ static void hint_messages(const struct tool_result *result, const struct session
 	tool_result_fini(&said);
 }
 
-/* The time limit of the program (0: none), and where it comes from. */
-struct exec_time {
-	double seconds;
-	const char *why;
-};
-
 /*
  * Prints which files, limits and variables a cell made of these options would have, and
  * which key, flag or default each of them comes from. No cell is made and nothing runs.
@@ -1439,9 +1433,9 @@ static int follow(struct session *session, const struct options *options,
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
 }
 
-static int exec_with(struct setup *setup, const struct options *options)
+static int exec_with(struct setup *setup, const struct options *options,
+		     const struct exec_time *time)
 {
-	const struct exec_time time = time_of(options, setup->wall_s);
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	bool tty = options_given(options, "tty");
 	bool clipboard = options_given(options, "clipboard");
@@ -1460,7 +1454,7 @@ static int exec_with(struct setup *setup, const struct options *options)
 		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), clipboard, &relay, &err)
 		: relay_open(session_loop(session), clipboard, &relay, &err))
-		code = follow(session, options, &words, &time, setup->interrupt, relay);
+		code = follow(session, options, &words, time, setup->interrupt, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
@@ -1489,7 +1483,7 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 
 int exec_in_cell_by(struct setup *setup, const struct options *options,
 		    const struct setup_flags *flags, const struct value *more, FILE *out,
-		    int (*carry_out)(struct setup *setup, const struct options *options))
+		    exec_carry_out *carry_out)
 {
 	const struct policy_words words = {flags->policy_file, flags->entry, flags->wrapped};
 	struct exec_time time;
@@ -1505,7 +1499,7 @@ int exec_in_cell_by(struct setup *setup, const struct options *options,
 	if (flags->explain)
 		return explain_print(setup, flags, &time, options_given(options, "json"),
 				     more, out);
-	return carry_out(setup, options);
+	return carry_out(setup, options, &time);
 }
 
 int exec_in_cell(struct setup *setup, const struct options *options,

@@ -64,13 +64,20 @@ bool exec_read_flags(const char *verb, const struct options *options, struct val
 int exec_in_cell(struct setup *setup, const struct options *options,
 		 const struct setup_flags *flags, const struct value *more, FILE *out);
 
-/*
- * exec_in_cell with CARRY_OUT in place of the run of one program: it opens the session of
- * SETUP and returns the exit code.
- */
+/* The time limit of a program (0: none), and where it comes from. */
+struct exec_time {
+	double seconds;
+	const char *why;
+};
+
+/* Opens the session of SETUP, uses it, and returns the exit code. */
+typedef int exec_carry_out(struct setup *setup, const struct options *options,
+			   const struct exec_time *time);
+
+/* exec_in_cell with CARRY_OUT in place of the run of one program. */
 int exec_in_cell_by(struct setup *setup, const struct options *options,
 		    const struct setup_flags *flags, const struct value *more, FILE *out,
-		    int (*carry_out)(struct setup *setup, const struct options *options));
+		    exec_carry_out *carry_out);
 
 /*
  * Append a line to OUT for each refusal and limit that RESULT, of a call of SESSION, has

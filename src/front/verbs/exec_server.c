@@ -19,15 +19,14 @@
 
 enum { READY_WORKERS = 2 };
 
-static int serve(struct setup *setup, const struct options *options)
+static int serve(struct setup *setup, const struct options *options,
+		 const struct exec_time *time)
 {
 	const struct policy_words words = {setup->policy_file, setup->said};
 	struct session_options wanted = {.ready_workers = READY_WORKERS, .cancel_fd = -1};
 	struct exec_server_options server = {
 		.words = &words,
-		.timeout_s = options_given(options, "timeout")
-				     ? options_seconds(options, "timeout", 0)
-				     : setup->wall_s,
+		.time = time,
 		.input = STDIN_FILENO,
 		.output = STDOUT_FILENO,
 	};
@@ -35,11 +34,12 @@ static int serve(struct setup *setup, const struct options *options)
 	struct err err = {0};
 	int code;
 
+	(void)options;
 	if (!interrupt_open(&setup->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	code = setup_session(setup, &wanted, &session);
 	if (code != CODE_DONE)
-		return code == CODE_USAGE ? code : CODE_EXEC_NO_CELL;
+		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
 	server.session = session;
 	server.stop_fd = interrupt_fd(setup->interrupt);
 	if (isatty(STDIN_FILENO))
