@@ -225,6 +225,8 @@ static const struct row profile_rows[] = {
 	 .rows = root_rows},
 	{"show", ROW_WORDS, false, "shown read-only beside the program", LIST(show),
 	 .check = check_shown},
+	{"hands", ROW_CHOICE, false, "it stays outside, and uses the cell in this way",
+	 .choices = "codex", .offset = offsetof(struct wrap_profile, hands)},
 	{"view", ROW_WORDS, false, "the person's files that are shown read-only",
 	 LIST(view), .check = check_homes},
 	{"seed", ROW_VALUES, false, "copied into the home at the first start",
@@ -399,7 +401,8 @@ static void take_rows(const struct row *rows, const struct value *object,
 
 		if (row->kind == ROW_OBJECT)
 			take_rows(row->rows, value, profile);
-		else if (row->kind == ROW_BYTES && row->offset > 0)
+		else if ((row->kind == ROW_BYTES || row->kind == ROW_CHOICE) &&
+			 row->offset > 0)
 			*(const char **)place = value_text(value);
 		else if (row->kind == ROW_WORDS || row->kind == ROW_TEXTS)
 			take_list(value, place);
@@ -492,7 +495,13 @@ bool wrap_profile_read(const char *name, wrap_find *find, void *context,
 		return false;
 	profile->name = memory_copy(name);
 	take_all(profile);
-	return true;
+	if (profile->hands == NULL || profile->root_variable != NULL)
+		return true;
+	wrap_profile_fini(profile);
+	return err_set(err, EINVAL,
+		       "wrap: the profile %s has hands, so its root needs an env: the variable "
+		       "by which the agent is given its folder",
+		       name);
 }
 
 void wrap_profile_use(struct wrap_profile *profile, const char *credential)

@@ -61,6 +61,7 @@ struct wrap_profile {
 	struct value *root; /* all of it, merged and checked; owns the texts below */
 	const char *description, *program, *tested;
 	const char *root_variable, *root_folder; /* NULL: the agent has no such folder */
+	const char *hands;                       /* NULL: it runs inside as a whole */
 	struct policy_names show, view, share, login, protect, hosts, keys, credentials;
 	struct policy_names args, autos;
 	struct policy_names environment; /* NAME=value */

@@ -19,6 +19,7 @@
 #include "base/text/diff.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "front/hands.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
@@ -1450,6 +1451,115 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 	return code;
 }
 
+/* Runs an agent that stays outside, with the cell as its hands. */
+
+static bool has_hands(const struct wrapping *wrapping)
+{
+	return wrapping->profile.hands != NULL &&
+	       !options_given(wrapping->options, "whole");
+}
+
+/* Add --NAME=TEXT. */
+static void add_option(struct wrapping *wrapping, struct value *words, const char *name,
+		       const char *text)
+{
+	struct buf word;
+
+	buf_init(&word, LIST_MAX);
+	(void)buf_addf(&word, "--%s=%s", name, text);
+	value_append(words, value_new_text(keep_buf(wrapping, &word)));
+}
+
+/* The options of exec-server: those of this run, with absolute paths. */
+static struct value *server_words(struct wrapping *wrapping)
+{
+	static const char *const once[] = {"timeout", "memory", "pids"};
+	static const char *const folders[] = {"write", "read"};
+	static const char *const many[] = {"env", "allow-host", "host-loopback", "publish"};
+	const struct options *options = wrapping->options;
+	const char *config = options_text(options, "config");
+	auto_free char *real = config != NULL ? realpath(config, NULL) : NULL;
+	struct value *words = value_new_array();
+
+	value_append(words, value_new_text("exec-server"));
+	add_option(wrapping, words, "listen", "stdio");
+	add_option(wrapping, words, "workspace", wrapping->workspace);
+	if (config != NULL)
+		add_option(wrapping, words, "config", real != NULL ? real : config);
+	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++)
+		if (options_given(options, once[i]))
+			add_option(wrapping, words, once[i], options_text(options, once[i]));
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		const struct value *list = value_member(wrapping->entry, folders[i]);
+
+		for (size_t j = 0; j < value_count(list); j++)
+			add_option(wrapping, words, folders[i],
+				   value_text(value_item(list, j)));
+	}
+	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
+		for (const char *const *at = options_texts(options, many[i]); *at != NULL;
+		     at++)
+			add_option(wrapping, words, many[i], *at);
+	return words;
+}
+
+/* Read the options that the cell of the server gets. */
+static int read_hands(struct wrapping *wrapping)
+{
+	static const char *const inside[] = {"fresh", "login", "no-credential", "tty",
+					     "clipboard"};
+	struct err err = {0};
+
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		if (options_given(wrapping->options, inside[i]))
+			return verb_complain(CODE_USAGE,
+					     "wrap: --%s goes with --whole: %s stays outside, and only "
+					     "its commands and files are in the cell",
+					     inside[i], wrapping->name);
+	}
+	wrapping->entry = value_new_object();
+	return exec_read_flags("wrap", wrapping->options, wrapping->entry, &err)
+		       ? CODE_DONE
+		       : verb_complain(CODE_USAGE, "%s", err.text);
+}
+
+static int run_hands(struct wrapping *wrapping)
+{
+	auto_free const char **argv = NULL;
+	auto_free const char **server = NULL;
+	auto_value struct value *words = NULL;
+	size_t count;
+	int code = read_hands(wrapping);
+
+	if (code != CODE_DONE)
+		return code;
+	words = server_words(wrapping);
+	server = memory_array(value_count(words) + 1, sizeof(*server));
+	for (size_t i = 0; i < value_count(words); i++)
+		server[i] = value_text(value_item(words, i));
+	argv = make_argv(wrapping, &count);
+	return hands_run(&(struct hands){.root = wrapping->places.root,
+					 .variable = wrapping->profile.root_variable,
+					 .argv = argv,
+					 .server = server});
+}
+
+/* Print what the cell of the server would show. */
+static int show_hands(struct wrapping *wrapping, const struct value *more, FILE *out)
+{
+	struct setup setup = {0};
+	int code = read_hands(wrapping);
+
+	if (code != CODE_DONE)
+		return code;
+	const struct setup_flags flags = {.quiet_plugins = true,
+					  .entry = wrapping->entry,
+					  .explain = true};
+	code = exec_in_cell(&setup, wrapping->options, &flags, more, out);
+	setup_fini(&setup);
+	return code;
+}
+
 /* Fill in everything about the profile NAME but what the state holds. */
 static int open_profile(struct wrapping *wrapping, const char *name)
 {
@@ -1504,6 +1614,8 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		(void)ceiling_refuse(wrapping->name, key, &err);
 		return verb_complain(CODE_DENIED, "wrap: %s", err.text);
 	}
+	if (has_hands(wrapping))
+		return run_hands(wrapping);
 	if (!find_keys(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	code = ask_for_trust(wrapping);
@@ -1600,6 +1712,7 @@ static struct value *describe(struct wrapping *wrapping)
 
 	value_set_text(told, "profile", wrapping->name);
 	value_set_text(told, "description", wrapping->profile.description);
+	value_set_text(told, "form", has_hands(wrapping) ? "hands" : "whole");
 	value_set_text(told, "program", wrapping->program);
 	value_set_text(told, "version", find_version(wrapping));
 	value_set_text(told, "tested", wrapping->profile.tested);
@@ -1626,10 +1739,10 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 
 	if (wrapping->profile.program != NULL)
 		find_agent(wrapping, wrapping->profile.program);
-	if (!find_keys(wrapping, &err))
+	if (!has_hands(wrapping) && !find_keys(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	wrapping->keys_used = wrapping->key_count > 0;
-	if (!make_policy(wrapping, &err))
+	if (!has_hands(wrapping) && !make_policy(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	more = describe(wrapping);
 	if (!options_given(options, "json")) {
@@ -1652,6 +1765,9 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 								: "no release");
 		print_clean(buf_str(&head), out);
 		buf_fini(&head);
+		if (has_hands(wrapping))
+			(void)fprintf(out, "Form      hands: it runs outside with its login; its "
+					   "commands and files are in the cell\n");
 		(void)fprintf(out, "Trusted   %s (%.*s)\n",
 			      word_of(look_at_trust(wrapping)), SHOWN_DIGITS,
 			      wrapping->hash);
@@ -1669,7 +1785,8 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 		}
 		(void)fputc('\n', out);
 	}
-	return run_agent(wrapping, more, out);
+	return has_hands(wrapping) ? show_hands(wrapping, more, out)
+				   : run_agent(wrapping, more, out);
 }
 
 static int trust_profile(const struct wrapping *wrapping)
@@ -1869,6 +1986,8 @@ static const struct option_row wrap_options[] = {
 	{"trust", 0, OPTION_TEXT, "NAME", "accept what NAME needs", NAMES_PROFILES},
 	{"hash", 0, OPTION_TEXT, "H", "with --trust: only if its needs have this hash"},
 	{"auto", 0, OPTION_FLAG, NULL, "with the arguments by which it stops asking"},
+	{"whole", 0, OPTION_FLAG, NULL,
+	 "run it inside, also where its profile leaves it outside"},
 	{"fresh", 0, OPTION_FLAG, NULL, "with its home as at the first start"},
 	{"login", 0, OPTION_FLAG, NULL,
 	 "show the files of its login as they are: its commands can read and change them"},
@@ -1886,6 +2005,8 @@ static const char wrap_help[] =
 	"when that changes. Keys stay outside, and a broker puts them into its requests. -e NAME\n"
 	"passes one in as it is, --login shows a login: the agent and each of its commands can\n"
 	"then read it.\n\n"
+	"Codex stays outside with its login: its commands, patches and files go through the\n"
+	"cell (see exec-server). --whole runs it inside, as all others.\n\n"
 	"Files that agents execute themselves (.claude/settings.json, .mcp.json, …) cannot\n"
 	"be changed; a new one is put aside and told. There is no time limit. The exit code\n"
 	"is the agent's own, or as of `exec`: 125 no cell, 126 not executable, 127 not\n"

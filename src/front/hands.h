@@ -1,0 +1,25 @@
+/*
+ * hands: runs an agent outside, as it is, and makes it use the cell as its hands. The agent
+ * is told so by one file of its own folder (Codex: environments.toml in CODEX_HOME), and
+ * the person's folder is not to be changed. So the agent gets another folder for this run,
+ * in the person's state: it holds that file, and a link to everything else in the person's
+ * folder, so that login, settings and sessions are the person's as always.
+ *
+ * Names that the agent makes new in that folder, or puts in the place of a link, are moved
+ * to the person's folder at the end. A run that was killed leaves its folder behind, and
+ * the next one moves them. A lock says which folders are in use.
+ */
+#pragma once
+
+struct hands {
+	const char *root;        /* the person's folder of the agent; need not be there */
+	const char *variable;    /* that names the folder to the agent */
+	const char *const *argv; /* the agent, NULL-ended */
+	const char *const *server; /* arguments of this program, for the cell; NULL-ended */
+};
+
+/*
+ * Run the agent of HANDS until it ends. Returns its exit code, or that of a failure, which
+ * has been printed. SIGTERM and SIGHUP go on to the agent, which ends with this process.
+ */
+int hands_run(const struct hands *hands);
