@@ -17,6 +17,7 @@
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "process/pty.h"
+#include "sandbox/sandbox.h"
 #include "session/session.h"
 #include "tool/tool.h"
 #include "tools/tools.h"
@@ -1073,6 +1074,10 @@ static void signal_process(struct server *server, const struct value *id,
 	}
 	if (process->tty && process->input.fd >= 0)
 		(void)type(process, STR(control_c));
+	else if (process->state == PROCESS_RUNS &&
+		 session_strength(server->options.session).level < SANDBOX_SEALED)
+		/* Without a pid namespace, exec has no way to signal all it has started. */
+		running_cancel(process->running);
 	else if (process->signals >= 0)
 		(void)!write(process->signals, number, sizeof(number));
 	answer(server, id, value_new_object());

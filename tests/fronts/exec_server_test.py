@@ -33,6 +33,7 @@ WAIT_SECONDS = 60  # sanitizers on a busy machine
 LINE_MAX = 16 << 20
 PROCESSES_MAX = 64
 MANY = 400
+FLOOD = 10000
 SECRET = "only-the-person-reads-this"
 
 
@@ -410,6 +411,36 @@ def undo_takes_back_what_the_client_wrote():
         undo()
         with open(os.path.join(server.work, "a"), encoding="ascii") as file:
             assert file.read() == "old"
+
+
+@tap.case
+def a_process_ends_at_its_time_limit_and_says_so():
+    with served("--timeout", "1") as server:
+        server.hello()
+        server.start("p", "sleep", "600")
+        assert server.closed("p") == 124
+        assert server.output("p") == b"glovebox: ended after 1 s (--timeout)\n"
+        server.start("t", "sleep", "600", tty=True)
+        assert server.closed("t") == 124
+        assert server.end() == 0
+
+
+@tap.case
+def a_flood_of_starts_is_answered_one_by_one():
+    with served() as server:
+        server.hello()
+        first = server.number + 1
+        line = {"method": "process/start", "params": {"argv": ["sleep", "600"], "cwd": server.uri(""), "env": {}}}
+        for number in range(first, first + FLOOD):
+            line["id"] = number
+            line["params"]["processId"] = f"p{number}"
+            server.write(json.dumps(line))
+        codes = [server.take(lambda message, number=number: message.get("id") == number)
+                 for number in range(first, first + FLOOD)]
+        started = [code for code in codes if "result" in code]
+        assert len(started) == PROCESSES_MAX, len(started)
+        assert all(code["error"]["code"] == -32600 for code in codes if "error" in code)
+        assert server.end() == 0
 
 
 @tap.case
