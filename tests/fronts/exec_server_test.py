@@ -120,8 +120,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def served(*options):
+def served(*options, repository=False):
     folder = os.path.realpath(tempfile.mkdtemp(prefix="glovebox-hands-", dir=outside()))
+    if repository:
+        subprocess.run(["git", "init", "-q", os.path.join(folder, "work")], check=True)
     server = Server(folder, *options)
     try:
         yield server
@@ -411,6 +413,28 @@ def undo_takes_back_what_the_client_wrote():
         undo()
         with open(os.path.join(server.work, "a"), encoding="ascii") as file:
             assert file.read() == "old"
+
+
+@tap.case
+def hooks_and_settings_of_git_stay_as_they_are():
+    with served(repository=True) as server:
+        config = os.path.join(server.work, ".git", "config")
+        with open(config, "rb") as file:
+            before = file.read()
+        server.hello()
+        for method, more in (("fs/writeFile", {"path": server.uri(".git/config"), "dataBase64": "eA=="}),
+                             ("fs/writeFile", {"path": server.uri(".git/hooks/pre-commit"), "dataBase64": "eA=="}),
+                             ("fs/copy", {"sourcePath": server.uri(".git/HEAD"), "recursive": False,
+                                          "destinationPath": server.uri(".git/hooks/pre-commit")}),
+                             ("fs/createDirectory", {"path": server.uri(".git/hooks/more"), "recursive": True}),
+                             ("fs/remove", {"path": server.uri(".git"), "recursive": True, "force": True})):
+            answer = server.call(method, **more)
+            assert answer.get("error", {}).get("code") in (-32600, -32603), (method, answer)
+        assert server.end() == 0
+        with open(config, "rb") as file:
+            assert file.read() == before
+        hooks = os.path.join(server.work, ".git", "hooks")
+        assert not os.path.isdir(hooks) or all(name.endswith(".sample") for name in os.listdir(hooks))
 
 
 @tap.case
