@@ -22,7 +22,7 @@ enum { READY_WORKERS = 2 };
 static int serve(struct setup *setup, const struct options *options,
 		 const struct exec_time *time)
 {
-	const struct policy_words words = {setup->policy_file, setup->said};
+	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	struct session_options wanted = {.ready_workers = READY_WORKERS, .cancel_fd = -1};
 	struct exec_server_options server = {
 		.words = &words,

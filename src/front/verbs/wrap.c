@@ -1731,10 +1731,46 @@ static struct value *describe(struct wrapping *wrapping)
 	return told;
 }
 
+/* Print what stands above the view of the cell. VERSION: of the program, or NULL. */
+static void print_profile(const struct wrapping *wrapping, const char *version, FILE *out)
+{
+	const struct wrap_profile *profile = &wrapping->profile;
+	struct buf head;
+
+	buf_init(&head, NEEDS_MAX);
+	(void)buf_addf(&head, "%s: %s\n", wrapping->name,
+		       profile->description != NULL ? profile->description
+						    : "a profile of yours");
+	(void)buf_addf(&head, "Program   %s%s%s (tried with %s)\n",
+		       wrapping->program != NULL ? wrapping->program : "not installed",
+		       version != NULL ? ", release " : "", version != NULL ? version : "",
+		       profile->tested != NULL ? profile->tested : "no release");
+	print_clean(buf_str(&head), out);
+	buf_fini(&head);
+	if (has_hands(wrapping)) {
+		(void)fprintf(out, "Form      hands: it runs outside with its login; its "
+				   "commands and files are in the cell\n\n");
+		return;
+	}
+	(void)fprintf(out, "Trusted   %s (%.*s)\n", word_of(look_at_trust(wrapping)),
+		      SHOWN_DIGITS, wrapping->hash);
+	(void)fprintf(out, "Home      %s\n", wrapping->home.folder);
+	(void)fprintf(out, "Keys     ");
+	for (size_t i = 0; i < profile->keys.count; i++)
+		(void)fprintf(out, " %s", profile->keys.items[i]);
+	(void)fprintf(out, "%s\n", profile->keys.count > 0 ? ": kept out" : " none");
+	for (size_t i = 0; i < wrapping->key_count; i++) {
+		const struct wrap_key *key = &wrapping->keys[i];
+
+		(void)fprintf(out, "%-9s %s: %s\n", i == 0 ? "Outside" : "", key->name,
+			      key->source != NULL ? key->source : key->why);
+	}
+	(void)fputc('\n', out);
+}
+
 static int show_profile(struct wrapping *wrapping, FILE *out)
 {
 	auto_value struct value *more = NULL;
-	const struct options *options = wrapping->options;
 	struct err err = {0};
 
 	if (wrapping->profile.program != NULL)
@@ -1745,46 +1781,8 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 	if (!has_hands(wrapping) && !make_policy(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	more = describe(wrapping);
-	if (!options_given(options, "json")) {
-		const struct policy_names *keys = &wrapping->profile.keys;
-		const char *version = value_text(value_member(more, "version"));
-
-		struct buf head;
-
-		buf_init(&head, NEEDS_MAX);
-		(void)buf_addf(&head, "%s: %s\n", wrapping->name,
-			       wrapping->profile.description != NULL
-				       ? wrapping->profile.description
-				       : "a profile of yours");
-		(void)buf_addf(&head, "Program   %s%s%s (tried with %s)\n",
-			       wrapping->program != NULL ? wrapping->program
-							 : "not installed",
-			       version != NULL ? ", release " : "",
-			       version != NULL ? version : "",
-			       wrapping->profile.tested != NULL ? wrapping->profile.tested
-								: "no release");
-		print_clean(buf_str(&head), out);
-		buf_fini(&head);
-		if (has_hands(wrapping))
-			(void)fprintf(out, "Form      hands: it runs outside with its login; its "
-					   "commands and files are in the cell\n");
-		(void)fprintf(out, "Trusted   %s (%.*s)\n",
-			      word_of(look_at_trust(wrapping)), SHOWN_DIGITS,
-			      wrapping->hash);
-		(void)fprintf(out, "Home      %s\n", wrapping->home.folder);
-		(void)fprintf(out, "Keys     ");
-		for (size_t i = 0; i < keys->count; i++)
-			(void)fprintf(out, " %s", keys->items[i]);
-		(void)fprintf(out, "%s\n", keys->count > 0 ? ": kept out" : " none");
-		for (size_t i = 0; i < wrapping->key_count; i++) {
-			const struct wrap_key *key = &wrapping->keys[i];
-
-			(void)fprintf(out, "%-9s %s: %s\n", i == 0 ? "Outside" : "",
-				      key->name,
-				      key->source != NULL ? key->source : key->why);
-		}
-		(void)fputc('\n', out);
-	}
+	if (!options_given(wrapping->options, "json"))
+		print_profile(wrapping, value_text(value_member(more, "version")), out);
 	return has_hands(wrapping) ? show_hands(wrapping, more, out)
 				   : run_agent(wrapping, more, out);
 }
