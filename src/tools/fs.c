@@ -476,7 +476,7 @@ static enum result_status fs_read_execute(struct call *call, struct tool_result 
 const struct tool fs_read_tool = {
 	.name = "fs_read",
 	.description = "Look at files for a client of exec-server.",
-	.example = "{\"what\": \"metadata\", \"uri\": \"file:///work/main.c\"}",
+	.example = "{\"what\": \"metadata\", \"uri\": \"file:///src/main.c\"}",
 	.params = fs_read_params,
 	.effects = EFFECT_READS,
 	.timeout_s = 30,
@@ -537,7 +537,7 @@ const struct tool fs_write_tool = {
 	.name = "fs_write",
 	.title = "fs/writeFile", /* as `undo --list` names it */
 	.description = "Write a file for a client of exec-server.",
-	.example = "{\"path\": \"/work/a\", \"content\": \"YQ==\"}",
+	.example = "{\"path\": \"/src/a\", \"content\": \"YQ==\"}",
 	.params = fs_write_params,
 	.effects = EFFECT_WRITES,
 	.timeout_s = 30, /* fsync on a busy disk */
