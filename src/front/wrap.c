@@ -7,10 +7,12 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "broker/broker.h"
+#include "policy/autoexec.h"
 #include "policy/config.h"
 #include "tool/denial.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -628,4 +630,40 @@ bool wrap_expand(const struct wrap_places *places, const char *text, struct buf 
 		}
 	}
 	return fine;
+}
+
+bool wrap_seed_pick(const struct wrap_seed *seed, struct buf *text)
+{
+	auto_value struct value *all = NULL;
+	auto_value struct value *picked = value_new_object();
+
+	if (!seed->keys.given)
+		return true;
+	if (!value_parse(buf_str(text), VALUE_COMMENTS, &all, NULL))
+		return false;
+	for (size_t i = 0; i < seed->keys.count; i++) {
+		const struct value *value = value_member(all, seed->keys.items[i]);
+
+		if (value != NULL)
+			value_set(picked, seed->keys.items[i], value_copy(value));
+	}
+	buf_clear(text);
+	return value_print(picked, VALUE_PRETTY, text);
+}
+
+void wrap_profile_protected(const struct wrap_profile *profile, const char *workspace,
+			    struct policy_names *paths)
+{
+	const struct policy_names *names = &profile->protect;
+
+	paths->items = memory_array(names->count + 1, sizeof(*paths->items));
+	for (size_t i = 0; i < names->count; i++) {
+		struct buf path;
+
+		if (autoexec_protects(workspace, names->items[i]) != NULL)
+			continue;
+		buf_init(&path, PATH_MAX);
+		(void)buf_addf(&path, "%s/%s", workspace, names->items[i]);
+		paths->items[paths->count++] = buf_take(&path);
+	}
 }

@@ -107,6 +107,16 @@ bool wrap_profile_needs(const struct wrap_profile *profile, struct buf *text,
  */
 struct value *wrap_profile_policy(const struct wrap_profile *profile);
 
+/*
+ * Fill PATHS, which is all zero, with the names in WORKSPACE that only PROFILE protects; all
+ * others are in policy/autoexec.h. The list ends with NULL; the caller frees it.
+ */
+void wrap_profile_protected(const struct wrap_profile *profile, const char *workspace,
+			    struct policy_names *paths);
+
+/* TEXT, a JSON object, becomes the part that SEED names. False: it is no such object. */
+bool wrap_seed_pick(const struct wrap_seed *seed, struct buf *text);
+
 /* The values of a path's placeholders. */
 struct wrap_places {
 	const char *home; /* absolute and normal */

@@ -24,7 +24,6 @@
 #include "front/talk.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"
-#include "policy/autoexec.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
 #include "policy/credential.h"
@@ -92,7 +91,7 @@ struct wrapping {
 	struct wrap_key *keys;  /* of the profile's credentials */
 	size_t key_count;
 	bool keys_used;    /* those that are there */
-	const char *needs;      /* as text, in the arena */
+	const char *needs; /* as text, in the arena */
 	char hash[HASH_HEX + 1];
 };
 
@@ -820,26 +819,6 @@ static int open_above(const struct wrapping *wrapping, int root, const char *pat
 	return fd_take(&at);
 }
 
-/* The part of TEXT, a JSON object, that SEED names; false when TEXT is none. */
-static bool pick_keys(const struct wrap_seed *seed, struct buf *text)
-{
-	auto_value struct value *all = NULL;
-	auto_value struct value *picked = value_new_object();
-
-	if (!seed->keys.given)
-		return true;
-	if (!value_parse(buf_str(text), VALUE_COMMENTS, &all, NULL))
-		return false;
-	for (size_t i = 0; i < seed->keys.count; i++) {
-		const struct value *value = value_member(all, seed->keys.items[i]);
-
-		if (value != NULL)
-			value_set(picked, seed->keys.items[i], value_copy(value));
-	}
-	buf_clear(text);
-	return value_print(picked, VALUE_PRETTY, text);
-}
-
 static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed *seed,
 		     struct err *err)
 {
@@ -855,7 +834,7 @@ static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed
 			(void)verb_complain(CODE_DONE, "wrap: not copied: %s", why.text);
 		return true; /* the person may have no such file */
 	}
-	if (!pick_keys(seed, &text)) {
+	if (!wrap_seed_pick(seed, &text)) {
 		(void)verb_complain(CODE_DONE, "wrap: %s is no JSON and was not copied",
 				    shortened(wrapping, path));
 	} else {
@@ -1332,25 +1311,6 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	return show_texts(wrapping, err);
 }
 
-/* The names in the project that only this profile protects; all others are in autoexec. */
-static const char **protected_names(struct wrapping *wrapping)
-{
-	const struct policy_names *names = &wrapping->profile.protect;
-	const char **list = memory_array(names->count + 1, sizeof(*list));
-	size_t count = 0;
-
-	for (size_t i = 0; i < names->count; i++) {
-		struct buf path;
-
-		if (autoexec_protects(wrapping->workspace, names->items[i]) != NULL)
-			continue;
-		buf_init(&path, PATH_MAX);
-		(void)buf_addf(&path, "%s/%s", wrapping->workspace, names->items[i]);
-		list[count++] = keep_buf(wrapping, &path);
-	}
-	return list;
-}
-
 /* Runs the agent. */
 
 /* The words behind the profile's name, without "--". */
@@ -1420,12 +1380,13 @@ static void end_sessions(struct wrapping *wrapping)
 static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *out)
 {
 	auto_free const char **argv = NULL;
-	auto_free const char **protect = protected_names(wrapping);
+	struct policy_names protect = {0};
 	struct options options = *wrapping->options;
 	struct setup setup = {0};
 	struct buf words;
 	int code;
 
+	wrap_profile_protected(&wrapping->profile, wrapping->workspace, &protect);
 	buf_init(&words, 128);
 	(void)buf_addf(&words, "the profile %s", wrapping->name);
 	const struct setup_flags flags = {
@@ -1438,7 +1399,7 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 		.explain = options_given(&options, "explain"),
 		.home = &wrapping->home,
 		.shown = wrapping->shown,
-		.protected_files = protect,
+		.protected_files = (const char *const *)protect.items,
 		.wrapped = wrapping->name,
 	};
 	argv = make_argv(wrapping, &options.word_count);
@@ -1447,6 +1408,7 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 		options_fill(&options, "tty", "");
 	code = exec_in_cell(&setup, &options, &flags, more, out);
 	setup_fini(&setup);
+	policy_names_fini(&protect);
 	buf_fini(&words);
 	return code;
 }
