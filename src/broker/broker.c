@@ -54,7 +54,7 @@ enum {
 	 */
 	IDLE_MAX = 8,
 	COPY_BYTES = 16 << 10, /* of one read: a record of TLS */
-	/* What has come of an answer is sent in pieces of this size, to save system calls. */
+	/* An answer is sent in pieces of this size, to save system calls. */
 	GATHER = 48 << 10,
 	ROUNDS = 8, /* such pieces in one turn; then other clients get their turn */
 	/* A head with a key in it, and what a client may send before it is taken. */

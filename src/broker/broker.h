@@ -18,7 +18,7 @@
  *
  * The control socket is a SOCK_SEQPACKET pair. The broker exits when it closes.
  *
- * What a request must be is broker/request.h, what leaves an answer is broker/scrub.h. A
+ * The rules for a request are broker/request.h, and what leaves an answer is broker/scrub.h. A
  * service that is down, refuses, has a wrong certificate, or answers what is no HTTP makes
  * a JSON object with status 502 or 504, whose sentence says what to do.
  */

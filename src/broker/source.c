@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "process/loop.h"
@@ -25,7 +26,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_ROOM = 4096 + 256, WHY_MAX = ERR_TEXT_MAX };
+enum {
+	PATH_ROOM = 4096 + 256,
+	WHY_MAX = ERR_TEXT_MAX,
+	LINKS_MAX = 40,      /* as the kernel follows */
+	LINE_MAX_READ = 256, /* of the first line of a script, as the kernel reads it */
+	PATH_LIST_MAX = 64 << 10,
+	INTERPRETERS_MAX = 5, /* the kernel follows no more of them */
+};
 
 /* The result of a look at one place. */
 enum outcome {
@@ -47,9 +55,20 @@ struct waiting {
 	struct waiting *next;
 };
 
+/* The state of a place when the session began. It is empty for a variable. */
+struct held {
+	/* 0: it may be used; ENOENT: it was not there; else it must not be used */
+	struct err why;
+	char *path; /* of a file its real path, of a program its name in a folder of PATH */
+	int folder; /* of the file, held; -1: none */
+	struct stat program;
+};
+
 struct source {
 	const struct credential *credential;
 	const struct source_terms *terms;
+	struct held *held; /* one for each place */
+	size_t held_count;
 	struct waiting *waiting; /* in their order */
 	size_t at;               /* the place that is looked at */
 	struct secret value;
@@ -139,16 +158,254 @@ static enum outcome look_env(const struct source_terms *terms,
 	return take_value(str_of(text), place->shown, value, err) ? FOUND : WRONG;
 }
 
+/* Finds files and programs, before anything of the cell runs. */
+
+/* The folder of the cell's view that holds PATH, which is real; NULL: none does. */
+static const char *in_view(const struct source_terms *terms, const char *path, bool writable)
+{
+	return terms->shown != NULL ? terms->shown(terms->context, path, writable) : NULL;
+}
+
+/*
+ * Resolve PATH, which is absolute, to REAL, which has no links. Each folder on the way must
+ * be one that the cell cannot write: there it could put a link to another place. False with
+ * ERR; ENOENT: a folder of it is missing. The last name may be missing when MAY_MISS.
+ */
+static bool walk(const struct source_terms *terms, const char *path, bool may_miss,
+		 char real[PATH_ROOM], struct err *err)
+{
+	char rest[PATH_ROOM], more[PATH_ROOM], target[PATH_ROOM];
+	size_t used = 0;
+	unsigned links = 0;
+	const char *at = rest;
+	int size = snprintf(rest, sizeof(rest), "%s", path);
+
+	while (size >= 0 && (size_t)size < sizeof(rest)) {
+		struct stat st;
+
+		at += strspn(at, "/");
+		real[used] = '\0';
+		if (*at == '\0')
+			break;
+		const char *folder = in_view(terms, used > 0 ? real : "/", true);
+		if (folder != NULL)
+			return err_set(err, EPERM,
+				       "it goes through %s, which the cell may write",
+				       folder);
+		const size_t name = strcspn(at, "/"), before = used;
+		const char *next = at + name;
+
+		if (name == 2 && at[0] == '.' && at[1] == '.') {
+			while (used > 0 && real[--used] != '/')
+				;
+		} else if (name != 1 || at[0] != '.') {
+			if (used + 1 + name >= PATH_ROOM)
+				return err_set(err, ENAMETOOLONG, "its name is too long");
+			real[used++] = '/';
+			memcpy(real + used, at, name);
+			used += name;
+		}
+		real[used] = '\0';
+		at = next;
+		if (used <= before)
+			continue;
+		if (lstat(real, &st) < 0) {
+			if (errno == ENOENT && may_miss && next[strspn(next, "/")] == '\0')
+				break;
+			return err_set(err, errno == ENOTDIR ? ENOENT : errno, "%s",
+				       strerror(errno));
+		}
+		if (!S_ISLNK(st.st_mode))
+			continue;
+		const ssize_t got = readlink(real, target, sizeof(target) - 1);
+
+		if (got < 0 || ++links > LINKS_MAX)
+			return err_set(err, ELOOP, "%s", strerror(ELOOP));
+		target[got] = '\0';
+		used = target[0] == '/' ? 0 : before;
+		memcpy(more, at, strlen(at) + 1);
+		at = rest;
+		size = snprintf(rest, sizeof(rest), "%s%s", target, more);
+	}
+	if (size < 0 || (size_t)size >= sizeof(rest))
+		return err_set(err, ENAMETOOLONG, "its name is too long");
+	if (used == 0)
+		memcpy(real, "/", 2);
+	const char *folder = in_view(terms, real, true);
+	return folder == NULL ||
+	       err_set(err, EPERM, "it lies in %s, which the cell may write", folder);
+}
+
+static void held_fini(struct held *held)
+{
+	free(held->path);
+	fd_close(&held->folder);
+}
+
+/* Find the folder of the file of PLACE and hold it. */
+static bool hold_file(const struct source_terms *terms,
+		      const struct credential_source *place, struct held *held)
+{
+	static const char remedy[] = "keep the key in a folder that the cell does not see";
+	const bool in_home = place->text[0] == '~';
+	char path[PATH_ROOM], real[PATH_ROOM];
+	struct err why = {0};
+	int size;
+
+	if (in_home && terms->home == NULL)
+		return err_set(&held->why, ENOENT, "%s is not there", place->text);
+	size = snprintf(path, sizeof(path), "%s%s", in_home ? terms->home : "",
+			place->text + in_home);
+	if (size < 0 || (size_t)size >= sizeof(path))
+		return err_set(&held->why, ENAMETOOLONG,
+			       "file %.64s…: its name is too long", place->text);
+	if (!walk(terms, path, true, real, &why))
+		return err_set(&held->why, why.code,
+			       why.code == ENOENT  ? "%s is not there"
+			       : why.code == EPERM ? "file %s: %s: %s"
+						   : "file %s: %s",
+			       place->text, why.text, remedy);
+	const char *folder = in_view(terms, real, false);
+	if (folder != NULL)
+		return err_set(&held->why, EPERM,
+			       "file %s: it lies in %s, which the cell sees: %s",
+			       place->text, folder, remedy);
+	held->path = memory_copy(real);
+	char *name = strrchr(real, '/');
+	name[name == real] = '\0';
+	held->folder = open(real, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (held->folder < 0)
+		return err_set(&held->why, errno, "file %s: %s", place->text,
+			       strerror(errno));
+	return true;
+}
+
+/* May the program at PATH, and the interpreters that its first line names, be trusted? */
+static bool check_program(const struct source_terms *terms, const char *path, struct err *err)
+{
+	char real[PATH_ROOM], line[LINE_MAX_READ + 1], name[LINE_MAX_READ + 1];
+
+	for (int i = 0; i < INTERPRETERS_MAX; i++) {
+		if (!walk(terms, path, false, real, err))
+			return false;
+		auto_close int fd =
+			open(real, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		const ssize_t got = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+		/* A program that may be run and not read is no script that runs. */
+		line[got > 0 ? got : 0] = '\0';
+		if (got < 3 || line[0] != '#' || line[1] != '!')
+			return true;
+		const char *at = line + 2 + strspn(line + 2, " \t");
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, " \t\r\n"), at);
+		if (name[0] != '/')
+			return err_set(err, EPERM,
+				       "its first line names no absolute interpreter");
+		path = name;
+	}
+	return true;
+}
+
+/* May the program of PLACE, which is at PATH, be started with its arguments? */
+static bool check_command(const struct source_terms *terms,
+			  const struct credential_source *place, const char *path,
+			  struct err *err)
+{
+	char real[PATH_ROOM];
+	struct err why = {0};
+
+	if (!check_program(terms, path, &why))
+		return err_set(err, EPERM,
+			       "%s: %s: %s: name the program by its absolute path, in a folder "
+			       "that the cell cannot write",
+			       place->shown, path, why.text);
+	for (size_t i = 1; place->from == FROM_COMMAND && place->argv[i] != NULL; i++) {
+		if (place->argv[i][0] == '/' &&
+		    !walk(terms, place->argv[i], true, real, &why) && why.code == EPERM)
+			return err_set(err, EPERM, "%s: %s: %s: keep it in another folder",
+				       place->shown, place->argv[i], why.text);
+	}
+	return true;
+}
+
+static bool is_program(const char *path, struct stat *st)
+{
+	return stat(path, st) == 0 && S_ISREG(st->st_mode) && access(path, X_OK) == 0;
+}
+
+/* Find NAME in PATH, of which relative folders do not count. */
+static bool find_program(const struct source_terms *terms, const char *name,
+			 char path[PATH_ROOM], struct stat *st)
+{
+	const char *list = variable(terms, "PATH");
+	struct str rest = str_of(list != NULL ? list : "/usr/local/bin:/usr/bin:/bin");
+	struct str folder;
+
+	if (name[0] == '/') {
+		(void)snprintf(path, PATH_ROOM, "%s", name);
+		return is_program(path, st);
+	}
+	while (path_next_folder(&rest, &folder)) {
+		int size = snprintf(path, PATH_ROOM, "%.*s/%s", (int)folder.size,
+				    folder.data, name);
+
+		if (folder.data[0] == '/' && size > 0 && size < PATH_ROOM &&
+		    is_program(path, st))
+			return true;
+	}
+	return false;
+}
+
+static bool hold_program(const struct source_terms *terms,
+			 const struct credential_source *place, struct held *held)
+{
+	const char *name = place->from == FROM_COMMAND ? place->argv[0] : "secret-tool";
+	char path[PATH_ROOM];
+
+	if (name[0] != '/' && strchr(name, '/') != NULL)
+		return err_set(&held->why, EPERM,
+			       "%s: name the program by its absolute path, in a "
+			       "folder that the cell cannot write",
+			       place->shown);
+	if (!find_program(terms, name, path, &held->program))
+		return err_set(&held->why, ENOENT, "there is no program %s", name);
+	if (!check_command(terms, place, path, &held->why))
+		return false;
+	held->path = memory_copy(path);
+	return true;
+}
+
+static void hold(const struct source_terms *terms, const struct credential_source *place,
+		 struct held *held)
+{
+	held->folder = -1;
+	if (place->from == FROM_FILE)
+		(void)hold_file(terms, place, held);
+	else if (place->from != FROM_ENV)
+		(void)hold_program(terms, place, held);
+}
+
 /* Files. */
 
-/* Open the file at PATH, whose name is SHOWN. -1 with ERR; ENOENT: it is not there. */
-static int open_file(const char *path, const char *shown, struct stat *st, struct err *err)
+/*
+ * Open the file of HELD, whose name is SHOWN. No link is followed: the name was resolved
+ * when the session began. -1 with ERR; ENOENT: it is not there.
+ */
+static int open_file(const struct held *held, const char *shown, struct stat *st,
+		     struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	auto_close int fd =
+		openat(held->folder, path_base_name(held->path),
+		       O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	const char *wrong = NULL;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		(void)err_set(err, ENOENT, "%s is not there", shown);
+		return -1;
+	}
+	if (fd < 0 && errno == ELOOP) {
+		(void)err_set(err, EPERM,
+			      "file %s has become a link since the session began", shown);
 		return -1;
 	}
 	if (fd < 0 || fstat(fd, st) < 0) {
@@ -251,24 +508,14 @@ static enum outcome take_member(struct str text, const struct credential_source 
 	return outcome;
 }
 
-static enum outcome look_file(const struct source_terms *terms,
-			      const struct credential_source *place, struct secret *value,
-			      struct err *err)
+static enum outcome look_file(const struct held *held, const struct credential_source *place,
+			      struct secret *value, struct err *err)
 {
-	char path[PATH_ROOM];
 	struct secret text = {0};
 	enum outcome outcome = WRONG;
 	struct stat st;
-	const bool in_home = place->text[0] == '~';
-	int size = snprintf(path, sizeof(path), "%s%s", in_home ? terms->home : "",
-			    place->text + in_home);
+	auto_close int fd = open_file(held, place->text, &st, err);
 
-	if (size < 0 || (size_t)size >= sizeof(path)) {
-		(void)err_set(err, ENAMETOOLONG, "file %.64s…: its name is too long",
-			      place->text);
-		return WRONG;
-	}
-	auto_close int fd = open_file(path, place->text, &st, err);
 	if (fd < 0)
 		return err->code == ENOENT ? ABSENT : WRONG;
 	secret_init(&text, (size_t)st.st_size);
@@ -285,24 +532,71 @@ static enum outcome look_file(const struct source_terms *terms,
 
 /* Commands. */
 
-/* The arguments of a place that is a program. ROOM is for those of the keyring. */
-static const char *const *arguments(const struct credential_source *place,
-				    const char *room[7])
+enum { ARGUMENTS_MAX = CREDENTIAL_COMMAND_MAX + 1 };
+
+/* The arguments of PLACE, whose program is at PATH. */
+static void set_arguments(const struct credential_source *place, const char *path,
+			  const char *argv[ARGUMENTS_MAX])
 {
-	if (place->from == FROM_COMMAND)
-		return place->argv;
-	memcpy(room,
-	       (const char *[]){"secret-tool", "lookup", "service", place->text,
-				"username", place->more, NULL},
-	       7 * sizeof(*room));
-	return room;
+	const char *const keyring[] = {"secret-tool", "lookup",    "service", place->text,
+				       "username",    place->more, NULL};
+	const char *const *from = place->from == FROM_COMMAND ? place->argv : keyring;
+	size_t count = 0;
+
+	for (; from[count] != NULL && count + 1 < ARGUMENTS_MAX; count++)
+		argv[count] = from[count];
+	argv[count] = NULL;
+	argv[0] = path;
 }
 
-/* The variables of a command: nothing that names another key. NULL-ended; free() it. */
-static const char **small_environment(const struct source_terms *terms)
+/*
+ * Is the program of HELD the file that it was when the session began? An approval may have
+ * given the cell more since, so that the way to it is looked at again.
+ */
+static bool check_start(const struct source_terms *terms, const struct held *held,
+			const struct credential_source *place, struct err *err)
 {
-	static const char *const names[] = {"PATH",
-					    "HOME",
+	const struct stat *then = &held->program;
+	struct stat now;
+
+	if (!check_command(terms, place, held->path, err))
+		return false;
+	if (stat(held->path, &now) < 0 || now.st_dev != then->st_dev ||
+	    now.st_ino != then->st_ino || now.st_ctim.tv_sec != then->st_ctim.tv_sec ||
+	    now.st_ctim.tv_nsec != then->st_ctim.tv_nsec)
+		return err_set(err, EPERM,
+			       "%s: %s has changed since the session began: start a new one",
+			       place->shown, held->path);
+	return true;
+}
+
+/* Append PATH without the folders that are relative, missing or the cell's to write. */
+static void add_path(const struct source_terms *terms, struct buf *path)
+{
+	struct str rest = str_of(variable(terms, "PATH")), folder;
+	char name[PATH_ROOM], real[PATH_ROOM];
+	struct err why;
+
+	(void)buf_adds(path, "PATH=");
+	for (const char *gap = ""; path_next_folder(&rest, &folder);) {
+		int size = snprintf(name, sizeof(name), "%.*s", (int)folder.size,
+				    folder.data);
+
+		if (name[0] != '/' || size < 0 || (size_t)size >= sizeof(name) ||
+		    !walk(terms, name, false, real, &why))
+			continue;
+		(void)buf_addf(path, "%s%s", gap, name);
+		gap = ":";
+	}
+}
+
+/*
+ * The variables of a command: PATH, and nothing that names another key or a folder that the
+ * cell may write. NULL-ended; free() it.
+ */
+static const char **small_environment(const struct source_terms *terms, const char *path)
+{
+	static const char *const names[] = {"HOME",
 					    "USER",
 					    "LOGNAME",
 					    "LANG",
@@ -321,36 +615,22 @@ static const char **small_environment(const struct source_terms *terms)
 					    "DISPLAY",
 					    "WAYLAND_DISPLAY"};
 	const size_t count = sizeof(names) / sizeof(names[0]);
-	const char **small = memory_array(count + 1, sizeof(*small));
+	const char **small = memory_array(count + 2, sizeof(*small));
+	char real[PATH_ROOM];
 	size_t used = 0;
 
+	small[used++] = path;
 	for (size_t i = 0; i < count; i++) {
 		const char *value = variable(terms, names[i]);
+		struct err why = {0};
 
-		if (value != NULL)
+		/* A program of the keyring or of gpg runs what its settings name. */
+		if (value != NULL &&
+		    (i == 0 || value[0] != '/' || walk(terms, value, true, real, &why) ||
+		     why.code != EPERM))
 			small[used++] = value - strlen(names[i]) - 1;
 	}
 	return small;
-}
-
-static bool is_in_path(const struct source_terms *terms, const char *program)
-{
-	struct str rest = str_of(variable(terms, "PATH"));
-	char path[PATH_ROOM];
-
-	if (strchr(program, '/') != NULL)
-		return access(program, X_OK) == 0;
-	while (rest.size > 0) {
-		size_t colon = str_find(rest, STR(":"), 0);
-		struct str folder = str_part(rest, 0, colon);
-
-		rest = str_part(rest, folder.size + 1, rest.size);
-		(void)snprintf(path, sizeof(path), "%.*s/%s", (int)folder.size,
-			       folder.data, program);
-		if (folder.size > 0 && access(path, X_OK) == 0)
-			return true;
-	}
-	return false;
 }
 
 static void source_go(struct source *source);
@@ -406,6 +686,9 @@ static void source_end(struct source *source)
 	secret_fini(&source->kept);
 	secret_fini(&source->text);
 	buf_fini(&source->missing);
+	for (size_t i = 0; i < source->held_count; i++)
+		held_fini(&source->held[i]);
+	free(source->held);
 	free(source);
 }
 
@@ -541,18 +824,24 @@ static void command_watch(struct source *source)
 static enum outcome start_command(struct source *source,
 				  const struct credential_source *place, struct err *err)
 {
-	const char *room[7];
-	auto_free const char **environment = small_environment(source->terms);
-	struct program_start start = {.argv = arguments(place, room),
-				      .environment = environment,
-				      .folder = "/",
-				      .fds = {-1, -1, -1}};
+	const struct held *held = &source->held[source->at];
+	const char *argv[ARGUMENTS_MAX];
+	struct buf path;
+	bool fine;
 	int ends[2];
 
-	if (!fd_pipe(ends, err))
+	set_arguments(place, held->path, argv);
+	if (!check_start(source->terms, held, place, err) || !fd_pipe(ends, err))
 		return WRONG;
-	start.fds[1] = ends[1];
-	bool fine = program_start(&start, &source->pid, err);
+	buf_init(&path, PATH_LIST_MAX);
+	add_path(source->terms, &path);
+	auto_free const char **environment = small_environment(source->terms, path.data);
+	const struct program_start start = {.argv = argv,
+					    .environment = environment,
+					    .folder = "/",
+					    .fds = {-1, ends[1], -1}};
+	fine = program_start(&start, &source->pid, err);
+	buf_fini(&path);
 	fd_close(&ends[1]);
 	source->output = ends[0];
 	if (!fine) {
@@ -560,7 +849,7 @@ static enum outcome start_command(struct source *source,
 		source->pid = 0;
 		if (err->code != ENOENT)
 			return WRONG;
-		(void)err_set(err, ENOENT, "there is no program %s", start.argv[0]);
+		(void)err_set(err, ENOENT, "there is no program %s", argv[0]);
 		return ABSENT;
 	}
 	source->pidfd = kernel_pidfd_open(source->pid);
@@ -580,11 +869,17 @@ static enum outcome start_command(struct source *source,
 static enum outcome look_at(struct source *source, const struct credential_source *place,
 			    struct err *err)
 {
+	const struct held *held = &source->held[source->at];
+
+	if (held->why.code != 0) {
+		*err = held->why;
+		return err->code == ENOENT ? ABSENT : WRONG;
+	}
 	switch (place->from) {
 	case FROM_ENV:
 		return look_env(source->terms, place, &source->value, err);
 	case FROM_FILE:
-		return look_file(source->terms, place, &source->value, err);
+		return look_file(held, place, &source->value, err);
 	case FROM_COMMAND:
 	case FROM_KEYRING:
 		break;
@@ -631,18 +926,20 @@ bool source_look(const struct credential *credential, const struct source_terms 
 	for (size_t i = 0; i < credential->source_count && outcome == ABSENT; i++) {
 		const struct credential_source *place = &credential->sources[i];
 		struct secret value = {0};
-		const char *room[7];
+		struct held held = {0};
 		struct err why = {0};
 
-		if (place->from == FROM_ENV)
+		hold(terms, place, &held);
+		why = held.why;
+		if (why.code != 0)
+			outcome = why.code == ENOENT ? ABSENT : WRONG;
+		else if (place->from == FROM_ENV)
 			outcome = look_env(terms, place, &value, &why);
 		else if (place->from == FROM_FILE)
-			outcome = look_file(terms, place, &value, &why);
-		else if (is_in_path(terms, arguments(place, room)[0]))
-			outcome = FOUND;
+			outcome = look_file(&held, place, &value, &why);
 		else
-			(void)err_set(&why, ENOENT, "there is no program %s",
-				      arguments(place, room)[0]);
+			outcome = FOUND;
+		held_fini(&held);
 		secret_fini(&value);
 		if (outcome == FOUND)
 			(void)buf_adds(shown, place->shown);
@@ -668,6 +965,12 @@ struct source *source_new(const struct credential *credential,
 	source->output = -1;
 	source->forget = (struct timer){.due = forget_due, .context = source};
 	buf_init(&source->missing, WHY_MAX);
+	source->held = memory_array(credential->source_count + 1, sizeof(*source->held));
+	for (size_t i = 0; i < credential->source_count; i++) {
+		hold(terms, &credential->sources[i], &source->held[source->held_count++]);
+		if (source->held[i].folder >= 0 && terms->keep_hidden != NULL)
+			terms->keep_hidden(terms->context, source->held[i].path);
+	}
 	return source;
 }
 

@@ -15,10 +15,16 @@
  * others (mode 600 or 400 is asked for), a command that fails. So a mistake never makes
  * another key travel than the person meant.
  *
+ * Files and programs are found once, in source_new, before anything of the cell runs. A
+ * file may not lie in what the cell sees. No folder on the way to a file or to a program
+ * may be one that the cell can write. The folder of a file is held; a program must be the
+ * same file at each start. So the cell can put nothing in their place.
+ *
  * A file is read at each question, so a login that was renewed outside is taken at the
  * next request. The output of a command is kept for keep_s and wiped then.
  *
- * A command is started without a shell, with PATH, HOME, USER, LOGNAME, LANG, the
+ * A command is started without a shell, with the folders of PATH that the cell cannot
+ * write, HOME, USER, LOGNAME, LANG, the
  * directories of XDG, the session bus, the agents of gpg and ssh and the display, and
  * nothing else of the environment; with no input, and its errors go nowhere. It has
  * SOURCE_COMMAND_S seconds, and it is ended with its process group then.
@@ -56,6 +62,15 @@ struct source_terms {
 	struct loop *loop;
 	const char *home;               /* absolute */
 	const char *const *environment; /* NULL-ended, of the caller */
+	/*
+	 * The folder or file of this machine, in the cell's view, that holds PATH (real): one
+	 * that the cell may write when WRITABLE. NULL: PATH is outside of the view. Without
+	 * this function there is no cell.
+	 */
+	const char *(*shown)(void *context, const char *path, bool writable);
+	/* PATH is a file with a key: the view must not show it later; or NULL */
+	void (*keep_hidden)(void *context, const char *path);
+	void *context;
 };
 
 struct source;
@@ -69,13 +84,13 @@ typedef void source_done(void *context, struct str value, const struct err *why)
 /*
  * Which of its places would give CREDENTIAL its value? Appends it to SHOWN as a person may
  * read it ("env:ANTHROPIC_API_KEY", "command: pass"). Reads files, but starts nothing: a
- * command counts when its program is in PATH. False with ENOENT when no place is there;
+ * command counts when its program is there. False with ENOENT when no place is there;
  * ERR names all of them: "ANTHROPIC_API_KEY is not set and ~/key is not there".
  */
 bool source_look(const struct credential *credential, const struct source_terms *terms,
 		 struct buf *shown, struct err *err);
 
-/* CREDENTIAL and TERMS are borrowed. Asks nothing yet. */
+/* CREDENTIAL and TERMS are borrowed. Finds files and programs, and asks nothing yet. */
 struct source *source_new(const struct credential *credential,
 			  const struct source_terms *terms);
 

@@ -334,7 +334,7 @@ void tls_end(struct tls_connection *connection)
 	free(connection);
 }
 
-/* What came of an operation that returned CODE; says what is waited for, or why not. */
+/* The end of an operation that returned CODE; says what is waited for, or why not. */
 static void settle(struct tls_connection *connection, int code, int saved)
 {
 	const struct functions *call = &connection->tls->call;

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "broker/broker.h"
 #include "broker/phantom.h"
@@ -28,6 +29,7 @@
 
 enum {
 	SHOWN_MAX = 4096,
+	FOLDER_MAX = 16 << 10,
 	/* Keys may wait there for a broker that is busy: one for each credential. */
 	CONTROL_ROOM = 4 << 20,
 	VARIABLE_MAX = PHANTOM_MAX + 4096,
@@ -176,11 +178,67 @@ static bool phantom_set(struct used *used, struct err *err)
 	return waited.made || err_while(err, "credential %s", used->credential->name);
 }
 
+/* The part of this machine that the cell sees. */
+
+/* Is the folder of PATH hidden, which ENTRY shows from SOURCE on? */
+static bool is_masked(const struct cell_spec *spec, const struct view_entry *entry,
+		      const char *source, const char *path)
+{
+	struct buf folder;
+	bool masked = false;
+
+	buf_init(&folder, FOLDER_MAX);
+	(void)buf_addf(&folder, "%s/%s/..", entry->path, path_relative(path, source));
+	auto_free char *name = buf_take(&folder);
+	buf_init(&folder, FOLDER_MAX);
+	if (strcmp(path, source) != 0 && path_normal("/", name, &folder)) {
+		for (size_t i = 0; !masked && i < spec->view.count; i++)
+			masked = spec->view.entries[i].kind == VIEW_MASK &&
+				 path_within(folder.data, spec->view.entries[i].path);
+	}
+	buf_fini(&folder);
+	return masked;
+}
+
+/*
+ * As `shown` of source_terms. A file whose folder is hidden is not seen; a hidden file
+ * would be seen as soon as another one takes its place.
+ */
+static const char *shown_at(void *context, const char *path, bool writable)
+{
+	const struct vault *vault = context;
+	const struct cell_spec *spec = vault->options.spec;
+
+	if (spec->home_source != NULL && path_within(path, spec->home_source))
+		return spec->home_source;
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		const bool holds = entry->kind == VIEW_TREE
+					   ? !writable || entry->writable
+					   : entry->kind == VIEW_OVERLAY && !writable;
+		auto_free char *real = holds ? realpath(entry->source, NULL) : NULL;
+		const char *source = real != NULL ? real : entry->source;
+
+		if (holds && path_within(path, source) &&
+		    (writable || !is_masked(spec, entry, source, path)))
+			return entry->source;
+	}
+	return NULL;
+}
+
+static void keep_hidden(void *context, const char *path)
+{
+	const struct vault *vault = context;
+
+	spec_add(vault->options.spec, &vault->options.spec->closed, path);
+}
+
 /* Use each credential whose key is there. */
 static bool choose(struct vault *vault, struct err *err)
 {
 	const struct vault_options *options = &vault->options;
 	struct buf shown;
+	struct err why = {0};
 	bool fine = true;
 
 	vault->used = memory_array(options->count + 1, sizeof(vault->used[0]));
@@ -190,8 +248,13 @@ static bool choose(struct vault *vault, struct err *err)
 		struct used *used = &vault->used[vault->count];
 
 		buf_clear(&shown);
-		if (!source_look(credential, &vault->terms, &shown, NULL))
+		if (!source_look(credential, &vault->terms, &shown, &why)) {
+			/* The front has seen the key: only a wrong place is news. */
+			fine = why.code == ENOENT ||
+			       err_set(err, EPERM, "credential %s: %s", credential->name,
+				       why.text);
 			continue;
+		}
 		used->vault = vault;
 		used->credential = credential;
 		used->source = source_new(credential, &vault->terms);
@@ -257,7 +320,10 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	made->pidfd = -1;
 	made->terms = (struct source_terms){.loop = options->loop,
 					    .home = options->home,
-					    .environment = options->environment};
+					    .environment = options->environment,
+					    .shown = shown_at,
+					    .keep_hidden = keep_hidden,
+					    .context = made};
 	if (!choose(made, err) || (made->count > 0 && !start(made, err))) {
 		vault_close(made);
 		return false;

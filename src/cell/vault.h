@@ -25,8 +25,8 @@ struct vault;
 
 struct vault_options {
 	struct loop *loop;
-	const char *program; /* as in session.h */
-	const struct cell_spec *spec;
+	const char *program;    /* as in session.h */
+	struct cell_spec *spec; /* its `closed` gets the files of keys */
 	/* borrowed; they outlive the vault */
 	const struct credential *credentials;
 	size_t count;

@@ -195,6 +195,46 @@ static void a_file_that_changed_gives_its_new_value(void **state)
 	desk_close(&desk);
 }
 
+static void a_place_stays_what_it_was_when_the_session_began(void **state)
+{
+	struct desk desk;
+	char path[128], link[128], from[256], why[512];
+
+	(void)state;
+	desk_open(&desk);
+	desk_file(&desk, "key", 0600, "value-of-file");
+	desk_file(&desk, "other", 0600, "other-secret");
+	(void)snprintf(path, sizeof(path), "%s/other", desk.home);
+	(void)snprintf(link, sizeof(link), "%s/key", desk.home);
+	desk_from(&desk, "\"file:~/key\"");
+	assert_int_equal(unlink(link), 0);
+	ask(&desk);
+	assert_string_equal(desk.why, "~/key is not there");
+	assert_int_equal(symlink(path, link), 0);
+	ask(&desk);
+	assert_string_equal(desk.why,
+			    "file ~/key has become a link since the session began");
+	/* A link that was there is followed, and no one that comes behind it. */
+	desk_from(&desk, "\"file:~/key\"");
+	ask(&desk);
+	assert_string_equal(desk.value, "other-secret");
+
+	desk_file(&desk, "tool", 0700, "#!/bin/sh\necho value-of-tool\n");
+	(void)snprintf(path, sizeof(path), "%s/tool", desk.home);
+	(void)snprintf(from, sizeof(from), "{\"command\": [\"%s\"], \"keep_s\": 0}", path);
+	desk_from(&desk, from);
+	ask(&desk);
+	assert_string_equal(desk.value, "value-of-tool");
+	desk_file(&desk, "tool", 0700, "#!/bin/sh\necho value-of-another\n");
+	ask(&desk);
+	(void)snprintf(why, sizeof(why),
+		       "command: %s: %s has changed since the session began: start a new one",
+		       path, path);
+	assert_string_equal(desk.value, "");
+	assert_string_equal(desk.why, why);
+	desk_close(&desk);
+}
+
 static void a_command_is_kept_and_runs_once_for_all(void **state)
 {
 	struct desk desk;
@@ -315,6 +355,7 @@ int main(void)
 		cmocka_unit_test(the_first_that_is_there_gives_the_value),
 		cmocka_unit_test(a_place_that_is_wrong_ends_the_search),
 		cmocka_unit_test(a_file_that_changed_gives_its_new_value),
+		cmocka_unit_test(a_place_stays_what_it_was_when_the_session_began),
 		cmocka_unit_test(a_command_is_kept_and_runs_once_for_all),
 		cmocka_unit_test(a_command_has_a_small_environment),
 		cmocka_unit_test(a_source_may_go_while_its_command_runs),
