@@ -468,7 +468,7 @@ bool scrub_add(struct scrub_stream *stream, struct str bytes, struct buf *out)
 			continue;
 		}
 		/*
-		 * What is held is compared from its beginning. So a long tail that comes
+		 * The held bytes are compared from their beginning. So a long tail that comes
 		 * byte by byte is compared whenever it has grown by a part of itself.
 		 */
 		stream->unseen += piece.size;
