@@ -1,5 +1,6 @@
 """upstream: a service behind TLS for the tests of the broker, with an authority of its own. What it does is
 said by the path of a request; it remembers every head that came."""
+import contextlib
 import json
 import os
 import socket
@@ -57,6 +58,8 @@ class Upstream:
         self.ended = []       # paths whose client went away
         self.accepted = 0
         self.late = {}        # number of a connection: seconds before its TLS begins
+        self.died = 0         # requests for /die
+        self.stored = b""     # what /store has kept
         self.cut = 1          # so many requests for /cut get no answer
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if versions is not None:
@@ -134,6 +137,34 @@ class Upstream:
         """The echo, but for the first request."""
         self.cut -= 1
         return self.cut < 0 and self.do_echo(link, *what)
+
+    def do_store(self, link, _stream, _first, fields, _body):
+        """It keeps the keys of this request for /last."""
+        self.stored = repr(fields).encode()
+        self.answer(link, b"kept")
+
+    def do_last(self, link, *_):
+        self.answer(link, self.stored)
+
+    def do_heads(self, link, *_):
+        """Interim heads without end."""
+        with contextlib.suppress(OSError):
+            while True:
+                link.sendall(b"HTTP/1.1 103 E\r\n\r\n" * 500)
+        return True
+
+    def do_die(self, _link, *_):
+        """It takes the request, says nothing and goes."""
+        self.died += 1
+        return False
+
+    def do_slowly(self, link, _stream, _first, fields, _body):
+        """The beginning of the key, escaped, byte by byte."""
+        key = dict((name.lower(), value) for name, value in fields)["x-api-key"]
+        text = "".join(f"\\u00{ord(c):02x}" for c in key[:-1]).encode()
+        link.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n".encode())
+        for at in range(len(text)):
+            link.sendall(text[at:at + 1])
 
     def do_small(self, link, *_):
         return self.answer(link, b"hello")
