@@ -44,7 +44,7 @@ struct scrub_stream {
 	const struct scrub *scrub; /* NULL: bytes pass as they are */
 	struct buf held;           /* a tail that begins a match */
 	size_t covered;            /* so many bytes of it belong to an earlier match */
-	size_t unseen; /* bytes at its end that were not compared yet */
+	size_t unseen;             /* bytes at its end that were not compared yet */
 };
 
 /* SCRUB (or NULL) is borrowed until scrub_stream_fini. */

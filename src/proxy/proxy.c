@@ -48,7 +48,7 @@ enum {
 	/* Those of published ports are counted apart, so that neither side starves. */
 	PUBLISHED_CONNECTIONS_MAX = 256,
 	COPY_BYTES = 64 << 10, /* of one read */
-	GRANTS_MAX = 4096,       /* one cell runs far fewer commands at the same time */
+	GRANTS_MAX = 4096,     /* one cell runs far fewer commands at the same time */
 	REPORTS_MAX = 32, /* refusals reported for one command; a result shows fewer */
 };
 
