@@ -78,6 +78,9 @@ static bool set_mark(struct undo_log *log, mode_t mark)
 
 	if (!log->marked && mark != MARK_BEGUN)
 		return true;
+	/* A device is no log of ours, whatever our caller took it for. */
+	if (fstat(log->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return true;
 	if (fchmod(log->fd, S_IRUSR | S_IWUSR | mark) < 0)
 		return false;
 	log->marked = mark != MARK_NONE &&
