@@ -12,11 +12,11 @@
 
 #include "base/value.h"
 #include "broker/broker.h"
+#include "front/attack_call.h"
 #include "front/patches.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
-#include "front/verbs/attack_call.h"
 #include "proxy/proxy.h"
 #include "session/session.h"
 #include "tools/tools.h"

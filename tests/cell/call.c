@@ -2,7 +2,7 @@
  * call: system calls by number, for the cases of the cell. It says what the kernel
  * answered: "= 3" and exit code 0, or "EPERM" and exit code 1.
  *
- *   call NUMBER ARGUMENTS…        one call; the arguments are those of front/verbs/attack_call.h
+ *   call NUMBER ARGUMENTS…        one call; the arguments are those of front/attack_call.h
  *   call int80 NUMBER ARGUMENTS…  the same through the 32-bit gate
  *   call spaceless PROGRAM…       become PROGRAM where no namespace can be made
  *   call without NUMBER[=ERRNO],… PROGRAM…
@@ -10,7 +10,7 @@
  *   call listened PROGRAM…        become PROGRAM under a filter that has a listener already,
  *                                 as some containers have: the kernel takes no second one
  */
-#include "front/verbs/attack_call.h"
+#include "front/attack_call.h"
 
 #include <errno.h>
 #include <fcntl.h>

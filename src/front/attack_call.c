@@ -1,5 +1,5 @@
 /* attack_call: turns words into the arguments of a system call. */
-#include "front/verbs/attack_call.h"
+#include "front/attack_call.h"
 
 #include <errno.h>
 #include <stdio.h>
