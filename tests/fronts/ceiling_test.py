@@ -25,7 +25,8 @@ chmod 755 "$1/upper/glovebox"
 cat >"$1/upper/glovebox/policy.json"
 chmod 644 "$1/upper/glovebox/policy.json"
 mount -t overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work,userxattr" glovebox /etc 2>/dev/null ||
-	mount -t overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" glovebox /etc
+	mount -t overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" glovebox /etc 2>/dev/null ||
+	{ cp -a /etc/. "$1/upper" 2>/dev/null || true; mount --bind "$1/upper" /etc; }
 eval "$2"
 shift 2
 exec "$@"
