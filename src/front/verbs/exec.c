@@ -1050,10 +1050,7 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 
 static const struct option_row exec_options[] = {
 	EXEC_OPTION_ROWS,
-	{"policy", 'P', OPTION_TEXT, "FILE",
-	 "the policy (JSON) that holds instead of an agent's"},
-	OPTION_ROW_AGENT,
-	OPTION_ROW_LEVEL,
+	EXEC_POLICY_ROWS,
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -1481,9 +1478,9 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 	return true;
 }
 
-int exec_in_cell_by(struct setup *setup, const struct options *options,
-		    const struct setup_flags *flags, const struct value *more, FILE *out,
-		    exec_carry_out *carry_out)
+int exec_in_cell(struct setup *setup, const struct options *options,
+		 const struct setup_flags *flags, const struct value *more, FILE *out,
+		 exec_carry_out *carry_out)
 {
 	const struct policy_words words = {flags->policy_file, flags->entry, flags->wrapped};
 	struct exec_time time;
@@ -1499,19 +1496,15 @@ int exec_in_cell_by(struct setup *setup, const struct options *options,
 	if (flags->explain)
 		return explain_print(setup, flags, &time, options_given(options, "json"),
 				     more, out);
-	return carry_out(setup, options, &time);
+	return (carry_out != NULL ? carry_out : exec_with)(setup, options, &time);
 }
 
-int exec_in_cell(struct setup *setup, const struct options *options,
-		 const struct setup_flags *flags, const struct value *more, FILE *out)
+int exec_take_flags(const char *verb, const struct options *options, struct value *entry,
+		    struct setup_flags *flags)
 {
-	return exec_in_cell_by(setup, options, flags, more, out, exec_with);
-}
+	struct err err = {0};
 
-static int exec_run(const struct options *options, FILE *out)
-{
-	auto_value struct value *entry = value_new_object();
-	const struct setup_flags flags = {
+	*flags = (struct setup_flags){
 		/* Standard error belongs to the program. */
 		.quiet_plugins = true,
 		.policy_file = options_text(options, "policy"),
@@ -1520,23 +1513,33 @@ static int exec_run(const struct options *options, FILE *out)
 		.no_credentials = options_given(options, "no-credential"),
 		.explain = options_given(options, "explain"),
 	};
-	struct setup setup = {0};
-	struct err err = {0};
-	int code;
-
-	if (options->word_count == 0 && !flags.explain)
-		return verb_complain(CODE_USAGE, "exec: no command; usage: glovebox exec [--] "
-						 "CMD [ARGS…]");
-	if (options_given(options, "json") && !flags.explain)
-		return verb_complain(CODE_USAGE, "exec: --json goes with --explain");
-	if (options_given(options, "agent") && flags.policy_file != NULL)
-		return verb_complain(CODE_USAGE, "exec: --agent and --policy each say what "
-						 "may be done: give one");
-	if (!exec_read_flags("exec", options, entry, &err))
+	if (options_given(options, "json") && !flags->explain)
+		return verb_complain(CODE_USAGE, "%s: --json goes with --explain", verb);
+	if (options_given(options, "agent") && flags->policy_file != NULL)
+		return verb_complain(CODE_USAGE,
+				     "%s: --agent and --policy each say what may be done: give one",
+				     verb);
+	if (!exec_read_flags(verb, options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	tell_unset(options);
 	tell_passed(options);
-	code = exec_in_cell(&setup, options, &flags, NULL, out);
+	return CODE_DONE;
+}
+
+static int exec_run(const struct options *options, FILE *out)
+{
+	auto_value struct value *entry = value_new_object();
+	struct setup_flags flags;
+	struct setup setup = {0};
+	int code;
+
+	if (options->word_count == 0 && !options_given(options, "explain"))
+		return verb_complain(CODE_USAGE, "exec: no command; usage: glovebox exec [--] "
+						 "CMD [ARGS…]");
+	code = exec_take_flags("exec", options, entry, &flags);
+	if (code != CODE_DONE)
+		return code;
+	code = exec_in_cell(&setup, options, &flags, NULL, out, NULL);
 	setup_fini(&setup);
 	return code;
 }

@@ -46,6 +46,13 @@
 	{"publish", 0, OPTION_TEXTS, "PORT", \
 	 "let this machine reach PORT of the cell; HOST:PORT: at port HOST, 0: any free one; " \
 	 "own:PORT: at an address of the project (may be repeated)"}
+
+/* Of the verbs in which a policy or an agent says what may be done. */
+#define EXEC_POLICY_ROWS \
+	{"policy", 'P', OPTION_TEXT, "FILE", \
+	 "the policy (JSON) that holds instead of an agent's"}, \
+	OPTION_ROW_AGENT, \
+	OPTION_ROW_LEVEL
 /* clang-format on */
 
 /*
@@ -56,13 +63,12 @@ bool exec_read_flags(const char *verb, const struct options *options, struct val
 		     struct err *err);
 
 /*
- * Make SETUP of OPTIONS and FLAGS, and run the words of OPTIONS as a program in its cell;
- * with flags.explain only print the cell on OUT. MORE: members for the JSON form of that,
- * or NULL. Returns the exit code of `exec`; complaints have been printed. The caller
- * calls setup_fini.
+ * Fill FLAGS and its ENTRY from all OPTIONS of VERB, which has both kinds of rows, and tell
+ * of variables that are not set, or that go in as they are. Returns an exit code; complaints
+ * have been printed.
  */
-int exec_in_cell(struct setup *setup, const struct options *options,
-		 const struct setup_flags *flags, const struct value *more, FILE *out);
+int exec_take_flags(const char *verb, const struct options *options, struct value *entry,
+		    struct setup_flags *flags);
 
 /* The time limit of a program (0: none), and where it comes from. */
 struct exec_time {
@@ -74,10 +80,15 @@ struct exec_time {
 typedef int exec_carry_out(struct setup *setup, const struct options *options,
 			   const struct exec_time *time);
 
-/* exec_in_cell with CARRY_OUT in place of the run of one program. */
-int exec_in_cell_by(struct setup *setup, const struct options *options,
-		    const struct setup_flags *flags, const struct value *more, FILE *out,
-		    exec_carry_out *carry_out);
+/*
+ * Make SETUP of OPTIONS and FLAGS, and use its cell by CARRY_OUT (NULL: run the words of
+ * OPTIONS as a program); with flags.explain only print the cell on OUT. MORE: members for
+ * the JSON form of that, or NULL. Returns the exit code of `exec`; complaints have been
+ * printed. The caller calls setup_fini.
+ */
+int exec_in_cell(struct setup *setup, const struct options *options,
+		 const struct setup_flags *flags, const struct value *more, FILE *out,
+		 exec_carry_out *carry_out);
 
 /*
  * Append a line to OUT for each refusal and limit that RESULT, of a call of SESSION, has

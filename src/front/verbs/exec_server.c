@@ -59,14 +59,8 @@ static int exec_server_verb(const struct options *options, FILE *out)
 	static const char *const refused[] = {"tty", "clipboard"};
 	auto_value struct value *entry = value_new_object();
 	const char *listen = options_text(options, "listen");
-	const struct setup_flags flags = {
-		.quiet_plugins = true,
-		.policy_file = options_text(options, "policy"),
-		.entry = entry,
-		.explain = options_given(options, "explain"),
-	};
+	struct setup_flags flags;
 	struct setup setup = {0};
-	struct err err = {0};
 	int code;
 
 	if (listen != NULL && strcmp(listen, "stdio") != 0)
@@ -81,15 +75,10 @@ static int exec_server_verb(const struct options *options, FILE *out)
 					     "says which process has a terminal",
 					     refused[i]);
 	}
-	if (options_given(options, "json") && !flags.explain)
-		return verb_complain(CODE_USAGE, "exec-server: --json goes with --explain");
-	if (options_given(options, "agent") && flags.policy_file != NULL)
-		return verb_complain(CODE_USAGE,
-				     "exec-server: --agent and --policy each say what may be "
-				     "done: give one");
-	if (!exec_read_flags("exec-server", options, entry, &err))
-		return verb_complain(CODE_USAGE, "%s", err.text);
-	code = exec_in_cell_by(&setup, options, &flags, NULL, out, serve);
+	code = exec_take_flags("exec-server", options, entry, &flags);
+	if (code != CODE_DONE)
+		return code;
+	code = exec_in_cell(&setup, options, &flags, NULL, out, serve);
 	setup_fini(&setup);
 	return code;
 }
@@ -98,10 +87,7 @@ static const struct option_row exec_server_options[] = {
 	{"listen", 0, OPTION_TEXT, "PLACE",
 	 "where the client is: stdio (standard input and output; the default)"},
 	EXEC_OPTION_ROWS,
-	{"policy", 'P', OPTION_TEXT, "FILE",
-	 "the policy (JSON) that holds instead of an agent's"},
-	OPTION_ROW_AGENT,
-	OPTION_ROW_LEVEL,
+	EXEC_POLICY_ROWS,
 	OPTION_ROW_HELP,
 	{0},
 };

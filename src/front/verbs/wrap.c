@@ -1406,7 +1406,7 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 	options.words = argv;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		options_fill(&options, "tty", "");
-	code = exec_in_cell(&setup, &options, &flags, more, out);
+	code = exec_in_cell(&setup, &options, &flags, more, out, NULL);
 	setup_fini(&setup);
 	policy_names_fini(&protect);
 	buf_fini(&words);
@@ -1437,7 +1437,8 @@ static struct value *server_words(struct wrapping *wrapping)
 {
 	static const char *const once[] = {"timeout", "memory", "pids"};
 	static const char *const folders[] = {"write", "read"};
-	static const char *const many[] = {"env", "allow-host", "host-loopback", "publish"};
+	static const char *const many[] = {"env", "credential", "allow-host",
+					   "host-loopback", "publish"};
 	const struct options *options = wrapping->options;
 	const char *config = options_text(options, "config");
 	auto_free char *real = config != NULL ? realpath(config, NULL) : NULL;
@@ -1514,10 +1515,13 @@ static int show_hands(struct wrapping *wrapping, const struct value *more, FILE 
 
 	if (code != CODE_DONE)
 		return code;
-	const struct setup_flags flags = {.quiet_plugins = true,
-					  .entry = wrapping->entry,
-					  .explain = true};
-	code = exec_in_cell(&setup, wrapping->options, &flags, more, out);
+	const struct setup_flags flags = {
+		.quiet_plugins = true,
+		.entry = wrapping->entry,
+		.credentials = options_texts(wrapping->options, "credential"),
+		.explain = true,
+	};
+	code = exec_in_cell(&setup, wrapping->options, &flags, more, out, NULL);
 	setup_fini(&setup);
 	return code;
 }
