@@ -394,55 +394,47 @@ static void tell(struct buf *told, const char *list, const char *entry, const ch
 			       list, entry, CEILING_FILE, key);
 }
 
-static void add_host(struct policy_names *kept, const char *entry)
-{
-	for (size_t i = 0; i < kept->count; i++) {
-		if (strcmp(kept->items[i], entry) == 0)
-			return;
-	}
-	if (kept->count == NETWORK_ENTRIES_MAX)
-		return;
-	kept->items = memory_grow(kept->items, kept->count + 1, sizeof(*kept->items));
-	kept->items[kept->count++] = memory_copy(entry);
-}
-
 /*
  * Keep of ENTRY, which is above the ceiling as a whole, the hosts of the ceiling that it
  * holds.
  */
 static void keep_parts(const struct ceiling *ceiling, const struct network_entry *entry,
-		       struct policy_names *kept)
+		       struct policy *policy)
 {
 	const struct value *hosts = value_member(ceiling->said, "hosts");
 
 	for (size_t i = 0; i < ceiling->host_count; i++) {
 		if (network_covers(entry, &ceiling->hosts[i]) &&
 		    ceiling_of_host(ceiling, &ceiling->hosts[i]) == NULL)
-			add_host(kept, value_text(value_item(hosts, i)));
+			(void)policy_add_network(policy, value_text(value_item(hosts, i)),
+						 CEILING_FILE, NULL);
 	}
 }
 
-static void cut_hosts(const struct ceiling *ceiling, struct policy_names *network,
-		      struct buf *told)
+static void cut_hosts(const struct ceiling *ceiling, struct policy *policy, struct buf *told)
 {
-	struct policy_names kept = {.given = network->given};
+	struct policy_names wanted = policy->network;
 
-	for (size_t i = 0; i < network->count; i++) {
+	policy->network = (struct policy_names){0};
+	for (size_t i = 0; i < wanted.count; i++) {
 		struct network_entry entry;
-		const char *key = "hosts";
+		const char *key;
 
-		if (network_parse_entry(str_of(network->items[i]), &entry, NULL))
-			key = ceiling_of_host(ceiling, &entry);
+		/* Each was read before. */
+		if (!network_parse_entry(str_of(wanted.items[i]), &entry, NULL))
+			continue;
+		key = ceiling_of_host(ceiling, &entry);
 		if (key == NULL) {
-			add_host(&kept, network->items[i]);
+			(void)policy_add_network(policy, wanted.items[i], CEILING_FILE,
+						 NULL);
 			continue;
 		}
-		tell(told, "network", network->items[i], key);
+		tell(told, "network", wanted.items[i], key);
 		if (strcmp(key, "hosts") == 0)
-			keep_parts(ceiling, &entry, &kept);
+			keep_parts(ceiling, &entry, policy);
 	}
-	policy_names_fini(network);
-	*network = kept;
+	policy->network.given = wanted.given;
+	policy_names_fini(&wanted);
 }
 
 static void cut_credentials(const struct ceiling *ceiling, struct policy_names *list,
@@ -591,7 +583,7 @@ bool ceiling_cut(const struct ceiling *ceiling, const char *workspace,
 	key = ceiling_of_path(ceiling, workspace, false);
 	if (key != NULL)
 		return ceiling_refuse(workspace, key, err);
-	cut_hosts(ceiling, &policy->network, told);
+	cut_hosts(ceiling, policy, told);
 	cut_credentials(ceiling, &policy->credentials, told);
 	cut_ports(ceiling, policy, told);
 	cut_paths(ceiling, &policy->write, true, &policy->read, told);

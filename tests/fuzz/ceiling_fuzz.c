@@ -32,7 +32,7 @@ static struct policy *wants_all(void)
 	struct err err = {0};
 
 	assert(value_parse(STR(text), 0, &entry, &err));
-	assert(config_policy(NULL, entry, NULL, "/work", &policy, &err));
+	assert(config_policy(NULL, entry, NULL, "/project", &policy, &err));
 	value_free(entry);
 	return policy;
 }
@@ -72,10 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	struct policy *policy = wants_all();
 	buf_init(&told, 1 << 20);
-	if (ceiling_cut(ceiling, "/work", policy, &told, &err)) {
+	if (ceiling_cut(ceiling, "/project", policy, &told, &err)) {
 		check(ceiling, policy);
 		buf_clear(&told);
-		assert(ceiling_cut(ceiling, "/work", policy, &told, &err) && told.size == 0);
+		assert(ceiling_cut(ceiling, "/project", policy, &told, &err) &&
+		       told.size == 0);
 		check(ceiling, policy);
 	} else {
 		assert(err.code == CEILING_REFUSED);
