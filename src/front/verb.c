@@ -13,7 +13,7 @@
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/verbs/mcp_install.h"
-#include "front/wrap.h"
+#include "front/wrap/profile.h"
 #include "model/catalogue.h"
 #include "policy/config.h"
 #include "policy/policy.h"

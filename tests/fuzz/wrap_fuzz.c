@@ -2,7 +2,7 @@
  * wrap_fuzz: any text as a profile, which may extend itself and one sound profile. One
  * that is taken has needs, and becomes a sound entry of a policy.
  */
-#include "front/wrap.h"
+#include "front/wrap/profile.h"
 
 #include "policy/config.h"
 
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)config_check_entry(entry, NULL, &err);
 		for (size_t i = 0; i < profile.share.count; i++) {
 			buf_clear(&text);
-			if (wrap_expand(&places, profile.share.items[i], &text))
+			if (wrap_places_expand(&places, profile.share.items[i], &text))
 				assert(text.data[0] == '/' || text.data[0] == '$');
 		}
 		buf_fini(&text);

@@ -12,7 +12,7 @@
 #include "cell/pending.h"
 #include "front/talk.h"
 #include "front/verb.h"
-#include "front/wrap.h"
+#include "front/wrap/profile.h"
 #include "store/database.h"
 #include "store/journal.h"
 #include "undo/store.h"

@@ -1,6 +1,6 @@
 /*
  * glovebox wrap: runs somebody's own agent, as it is installed, in a cell. The profile
- * (front/wrap.h) says what the agent needs; the cell is that of `exec`, with a home of
+ * (front/wrap/profile.h) says what the agent needs; the cell is that of `exec`, with a home of
  * the agent's own at the path of the person's home.
  *
  * Keys stay outside: the broker puts them into requests (cell/vault.h). A key, or the files
@@ -8,7 +8,6 @@
  * can then read them.
  */
 
-#include "front/wrap.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -24,12 +23,14 @@
 #include "front/talk.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"
+#include "front/wrap/home.h"
+#include "front/wrap/profile.h"
+#include "front/wrap/wrapping.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
 #include "policy/credential.h"
 #include "policy/policy.h"
 #include "store/database.h"
-#include "tool/denial.h"
 #include "view/shape.h"
 
 #include <dirent.h>
@@ -40,59 +41,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
 	NEEDS_MAX = 1 << 20,
-	SEED_MAX = 16 << 20,
 	SETTINGS_MAX = 1 << 20,
-	PACKAGE_MAX = 1 << 20,
 	RELEASE_COLUMN = 10,
 	LIST_MAX = 64 << 10,
-	STALE_S = 3600, /* a home is made in much less */
-	SHEBANG_MAX = 256,
-	SCRIPTS_MAX = 4,   /* one after the other, as in the kernel */
-	LEAD_MAX = 64,     /* words of their lines */
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
-	HOME_DIGITS = 16,
-	SHARE_DEPTH = 64,
-	HOME_TRIES = 16, /* another start may remove it again and again */
-	SHARE_TRIES = 16, /* another wrap may remove it again and again, when it was empty */
 	VARIABLE_MAX = 2 * PATH_MAX,
-};
-
-/* A credential of the profile, and where its key is. */
-struct wrap_key {
-	const char *name;
-	const char *source; /* "env:ANTHROPIC_API_KEY"; NULL: nowhere */
-	const char *why;    /* then: "ANTHROPIC_API_KEY is not set" */
-};
-
-/* Everything that one run of the verb knows. */
-struct wrapping {
-	const struct options *options;
-	const char *name; /* of the profile */
-	struct wrap_profile profile;
-	struct wrap_places places;
-	struct arena arena;
-	char *workspace;     /* real */
-	const char *program; /* its real path; NULL: it is not installed */
-	/* the interpreter with its arguments, where the program is run as its argument */
-	const char *lead[LEAD_MAX + 1];
-	size_t lead_count;
-	struct value *policy, *entry; /* the profile's keys of a policy, and the options' */
-	struct shape_shown *shown;    /* ends with {0} */
-	size_t shown_count;
-	struct shape_home home; /* its folder is NULL: there is no state folder */
-	int *shares;            /* the open folders of `share`, locked; ends with -1 */
-	struct wrap_key *keys;  /* of the profile's credentials */
-	size_t key_count;
-	bool keys_used;    /* those that are there */
-	const char *needs; /* as text, in the arena */
-	char hash[HASH_HEX + 1];
 };
 
 /* Finds profiles. */
@@ -127,7 +85,7 @@ static void add_names(const char *folder, struct value *names)
 		if (end == NULL || strcmp(end, ".json") != 0)
 			continue;
 		*end = '\0';
-		if (wrap_name_is_valid(name))
+		if (wrap_profile_name_is_valid(name))
 			value_set(names, name, value_new_boolean(true));
 	}
 	if (entries != NULL)
@@ -159,7 +117,7 @@ static bool refuse_name(const char *name, struct err *err)
 {
 	auto_value struct value *names = profile_names();
 	auto_free const char **list = memory_array(value_count(names) + 1, sizeof(*list));
-	const bool is_valid = wrap_name_is_valid(name);
+	const bool is_valid = wrap_profile_name_is_valid(name);
 	const char *nearest;
 	size_t count = 0;
 
@@ -181,7 +139,7 @@ static bool find_profile(void *context, const char *name, struct buf *text,
 	struct str shipped;
 
 	(void)context;
-	if (!wrap_name_is_valid(name))
+	if (!wrap_profile_name_is_valid(name))
 		return refuse_name(name, err);
 	if (find_on_disk(name, source))
 		return setup_config_read(source->data, text, err);
@@ -189,293 +147,6 @@ static bool find_profile(void *context, const char *name, struct buf *text,
 	(void)buf_addf(source, WRAP_FOLDER "%s.json", name);
 	shipped = setup_embedded_text(source->data);
 	return shipped.size > 0 ? buf_addstr(text, shipped) : refuse_name(name, err);
-}
-
-/* Finds the places of the person: home, the agent's own folder, the workspace. */
-
-static const char *keep_buf(struct wrapping *wrapping, struct buf *text)
-{
-	const char *kept = arena_copy(&wrapping->arena, buf_str(text));
-
-	buf_fini(text);
-	return kept;
-}
-
-/* Is the variable NAME set here, to more than nothing? */
-static bool is_set(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && value[0] != '\0';
-}
-
-static const char *expand(struct wrapping *wrapping, const char *text)
-{
-	struct buf out;
-
-	buf_init(&out, PATH_MAX);
-	(void)wrap_expand(&wrapping->places, text, &out);
-	return keep_buf(wrapping, &out);
-}
-
-static bool find_home(struct wrapping *wrapping, struct err *err)
-{
-	const char *home = getenv("HOME");
-	struct buf normal;
-
-	buf_init(&normal, PATH_MAX / 2);
-	if (home == NULL || home[0] != '/' || !path_normal("/", home, &normal) ||
-	    normal.size < 2 || access(normal.data, F_OK) < 0) {
-		buf_fini(&normal);
-		return err_set(err, ENOENT,
-			       "wrap: HOME names no folder, and the agent's settings are found "
-			       "from there");
-	}
-	wrapping->places.home = keep_buf(wrapping, &normal);
-	return true;
-}
-
-static bool find_root(struct wrapping *wrapping, struct err *err)
-{
-	const struct wrap_profile *profile = &wrapping->profile;
-	const char *variable = profile->root_variable;
-	const char *given = variable != NULL && is_set(variable) ? getenv(variable) : NULL;
-	struct buf normal;
-
-	if (profile->root_folder == NULL)
-		return true;
-	if (given == NULL) {
-		wrapping->places.root = expand(wrapping, profile->root_folder);
-		return true;
-	}
-	buf_init(&normal, PATH_MAX);
-	if (given[0] != '/' || !path_normal("/", given, &normal) ||
-	    !path_within(normal.data, wrapping->places.home) ||
-	    strcmp(normal.data, wrapping->places.home) == 0) {
-		buf_fini(&normal);
-		return err_set(err, EINVAL,
-			       "wrap: %s=%.200s is not below your home (%s): the cell has a "
-			       "home of its own there, and nothing beside it. Move the folder, or "
-			       "unset the variable",
-			       variable, given, wrapping->places.home);
-	}
-	wrapping->places.root = keep_buf(wrapping, &normal);
-	return true;
-}
-
-static bool find_workspace(struct wrapping *wrapping, struct err *err)
-{
-	const char *folder = options_text(wrapping->options, "workspace");
-
-	wrapping->workspace = realpath(folder != NULL ? folder : ".", NULL);
-	wrapping->places.workspace = wrapping->workspace;
-	return wrapping->workspace != NULL ||
-	       err_set(err, errno, "workspace %s: %s", folder != NULL ? folder : ".",
-		       strerror(errno));
-}
-
-/* PATH as the person writes it: "~/…" below the home. */
-static const char *shortened(struct wrapping *wrapping, const char *path)
-{
-	const char *home = wrapping->places.home;
-	struct buf text;
-
-	if (!path_within(path, home) || strcmp(path, home) == 0)
-		return path;
-	buf_init(&text, PATH_MAX);
-	(void)buf_addf(&text, "~/%s", path_relative(path, home));
-	return keep_buf(wrapping, &text);
-}
-
-/* Finds the program, and what it needs to run. */
-
-static void show(struct wrapping *wrapping, const char *source, const char *path,
-		 const char *why)
-{
-	wrapping->shown = memory_grow(wrapping->shown, wrapping->shown_count + 2,
-				      sizeof(wrapping->shown[0]));
-	wrapping->shown[wrapping->shown_count++] = (struct shape_shown){
-		arena_copy(&wrapping->arena, str_of(source)),
-		arena_copy(&wrapping->arena, str_of(path)),
-		why,
-	};
-	wrapping->shown[wrapping->shown_count] = (struct shape_shown){0};
-}
-
-/* Does the cell have PATH without our doing? */
-static bool is_shown(const struct wrapping *wrapping, const char *path)
-{
-	if (denial_system_folder_around(path, FOLDER_SYSTEM) != NULL ||
-	    (wrapping->workspace != NULL && path_within(path, wrapping->workspace)))
-		return true;
-	for (size_t i = 0; i < wrapping->shown_count; i++)
-		if (path_within(path, wrapping->shown[i].path))
-			return true;
-	return false;
-}
-
-/* The real path of the program NAME, from PATH unless it has a slash; NULL: none. */
-static const char *find_program(struct wrapping *wrapping, const char *name)
-{
-	struct str rest = str_of(getenv("PATH") != NULL ? getenv("PATH") : "/usr/bin:/bin");
-	char file[PATH_MAX];
-	struct str folder;
-	struct stat st;
-
-	if (strchr(name, '/') != NULL)
-		rest = STR(".");
-	while (path_next_folder(&rest, &folder)) {
-		if (snprintf(file, sizeof(file), "%.*s/%s",
-			     name[0] == '/' ? 0 : (int)folder.size, folder.data,
-			     name) >= (int)sizeof(file))
-			continue;
-		auto_free char *real = realpath(file, NULL);
-		if (real != NULL && stat(real, &st) == 0 && S_ISREG(st.st_mode) &&
-		    access(real, X_OK) == 0)
-			return arena_copy(&wrapping->arena, str_of(real));
-	}
-	return NULL;
-}
-
-/*
- * Cut PATH, of a file, to the folder of the package it lies in: the outermost node_modules,
- * or a Python environment. False: the file stands by itself.
- */
-static bool cut_to_package(char *path)
-{
-	static const char modules[] = "/node_modules/";
-	char *found = strstr(path, modules);
-	char mark[PATH_MAX];
-
-	if (found != NULL) {
-		found[sizeof(modules) - 2] = '\0';
-		return true;
-	}
-	for (char *slash = strrchr(path, '/'); slash != NULL && slash != path;
-	     slash = strrchr(path, '/')) {
-		*slash = '\0';
-		if (snprintf(mark, sizeof(mark), "%s/pyvenv.cfg", path) < (int)sizeof(mark) &&
-		    access(mark, F_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void show_package(struct wrapping *wrapping, const char *file, const char *why)
-{
-	auto_free char *package = memory_copy(file);
-
-	if (is_shown(wrapping, file))
-		return;
-	if (cut_to_package(package) && !path_within(wrapping->places.home, package))
-		show(wrapping, package, package, why);
-	else
-		show(wrapping, file, file, why);
-}
-
-/*
- * An interpreter below a home brings its library along, beside the folder bin. A folder
- * that holds more than one program (~/.local) is not shown for it.
- */
-static void show_interpreter(struct wrapping *wrapping, const char *real)
-{
-	static const char why[] = "the program's interpreter";
-	auto_free char *prefix = memory_copy(real);
-	char library[PATH_MAX];
-
-	if (is_shown(wrapping, real))
-		return;
-	for (int i = 0; i < 2 && strrchr(prefix, '/') != NULL; i++)
-		*strrchr(prefix, '/') = '\0';
-	if (path_depth(real) > 3 &&
-	    snprintf(library, sizeof(library), "%s/lib", prefix) > 0 &&
-	    access(library, F_OK) == 0 && !path_within(wrapping->places.home, prefix) &&
-	    strcmp(path_base_name(prefix), ".local") != 0)
-		show(wrapping, prefix, prefix, why);
-	else
-		show(wrapping, real, real, why);
-}
-
-/*
- * Put WORD in front of the command that runs the program. A chain of scripts that has more
- * words than the kernel follows is left to the kernel, which refuses it.
- */
-static void lead_by(struct wrapping *wrapping, size_t at, const char *word)
-{
-	if (wrapping->lead_count == LEAD_MAX)
-		return;
-	memmove(&wrapping->lead[at + 1], &wrapping->lead[at],
-		(wrapping->lead_count - at) * sizeof(wrapping->lead[0]));
-	wrapping->lead[at] = word;
-	wrapping->lead_count++;
-}
-
-/*
- * Show the program that the line "#!" of FILE names, and put it in front of the command, with
- * its arguments. Returns its real path, or NULL when FILE is no script or its interpreter is
- * missing. *BY_PATH becomes true when the cell would not find it as the line names it: the
- * PATH of the cell lacks its folder, or the name is a link, and only the file is shown.
- */
-static const char *follow_line(struct wrapping *wrapping, const char *file, bool *by_path)
-{
-	auto_close int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char head[SHEBANG_MAX];
-	struct str line, word, words;
-	ssize_t size = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
-	const char *real;
-	bool splits = true;
-	size_t at = 0;
-
-	if (size < 3 || memcmp(head, "#!", 2) != 0)
-		return NULL;
-	words = (struct str){head + 2, (size_t)size - 2};
-	if (!str_next_line(&words, &line) || !str_next_word(&line, &word))
-		return NULL;
-	auto_free char *named = memory_copy_str(word);
-	const bool is_env = strcmp(path_base_name(named), "env") == 0;
-	if (is_env) {
-		splits = false;
-		while (str_next_word(&line, &word) && word.data[0] == '-')
-			splits = splits || str_starts(word, STR("-S"));
-	}
-	auto_free char *wanted = memory_copy_str(word);
-	real = find_program(wrapping, wanted);
-	if (real == NULL)
-		return NULL;
-	*by_path = *by_path || ((is_env || strcmp(named, real) != 0) &&
-				denial_system_folder_around(real, FOLDER_SYSTEM) == NULL);
-	show_interpreter(wrapping, real);
-	lead_by(wrapping, at++, real);
-	line = str_trim(line);
-	/* The kernel gives the rest of the line as one argument, and env -S splits it. */
-	if (!is_env && line.size > 0)
-		lead_by(wrapping, at, arena_copy(&wrapping->arena, line));
-	while (is_env && splits && str_next_word(&line, &word))
-		lead_by(wrapping, at++, arena_copy(&wrapping->arena, word));
-	return real;
-}
-
-/*
- * Find the interpreters of the script FILE, which may be scripts themselves. The kernel starts
- * them, unless one of them has to be named by its path.
- */
-static void follow_script(struct wrapping *wrapping, const char *file)
-{
-	bool by_path = false;
-
-	for (int i = 0; file != NULL && i < SCRIPTS_MAX; i++)
-		file = follow_line(wrapping, file, &by_path);
-	if (!by_path)
-		wrapping->lead_count = 0;
-}
-
-static void find_agent(struct wrapping *wrapping, const char *name)
-{
-	wrapping->program = find_program(wrapping, name);
-	if (wrapping->program == NULL)
-		return;
-	show_package(wrapping, wrapping->program, "the program");
-	follow_script(wrapping, wrapping->program);
 }
 
 /* Keeps the needs that a person has accepted, as text in the user's state. */
@@ -506,29 +177,6 @@ static enum trust trust_of(const struct wrapping *wrapping, struct buf *accepted
 	return trust;
 }
 
-/* Write TEXT to the new file PATH, whole or not at all. */
-static bool write_whole(const char *path, struct str text, struct err *err)
-{
-	struct buf aside;
-	bool fine;
-
-	buf_init(&aside, PATH_MAX);
-	(void)buf_addf(&aside, "%s.%d", path, (int)getpid());
-	auto_close int fd =
-		fd_make_folders(path, err)
-			? open(aside.data,
-			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
-			: -1;
-	fine = fd >= 0 && fd_write_all(fd, text.data, text.size, err) &&
-	       rename(aside.data, path) == 0;
-	if (!fine) {
-		(void)err_set(err, errno, "%s: %s", path, strerror(errno));
-		(void)unlink(aside.data);
-	}
-	buf_fini(&aside);
-	return fine;
-}
-
 static int record_trust(const struct wrapping *wrapping)
 {
 	struct err err = {0};
@@ -537,7 +185,7 @@ static int record_trust(const struct wrapping *wrapping)
 
 	buf_init(&path, PATH_MAX);
 	fine = trust_path(wrapping->name, &path, &err) &&
-	       write_whole(path.data, str_of(wrapping->needs), &err);
+	       wrapping_write(path.data, str_of(wrapping->needs), &err);
 	buf_fini(&path);
 	return fine ? CODE_DONE : verb_complain(CODE_FAILED, "%s", err.text);
 }
@@ -618,7 +266,7 @@ static const char *first_there(struct wrapping *wrapping, const char *home)
 	struct stat st;
 
 	for (size_t i = 0; i < login->count; i++) {
-		const char *path = expand(wrapping, login->items[i]);
+		const char *path = wrapping_expand(wrapping, login->items[i]);
 		char below[PATH_MAX];
 
 		if (home != NULL && snprintf(below, sizeof(below), "%s/%s", home,
@@ -680,8 +328,10 @@ static int tell_no_key(struct wrapping *wrapping)
 	const struct policy_names *keys = &wrapping->profile.keys;
 	const struct policy_names *logins = &wrapping->profile.login;
 	const char *login =
-		logins->count > 0 ? shortened(wrapping, expand(wrapping, logins->items[0]))
-				  : NULL;
+		logins->count > 0
+			? wrapping_shortened(wrapping,
+					     wrapping_expand(wrapping, logins->items[0]))
+			: NULL;
 	struct buf places;
 	int code;
 
@@ -710,7 +360,7 @@ static int check_key(struct wrapping *wrapping)
 	for (size_t i = 0; i < keys->count; i++) {
 		if (is_passed(wrapping->options, keys->items[i]))
 			return CODE_DONE;
-		if (set == NULL && is_set(keys->items[i]))
+		if (set == NULL && wrapping_has_variable(keys->items[i]))
 			set = keys->items[i];
 	}
 	if (options_given(wrapping->options, "no-credential") ||
@@ -740,262 +390,8 @@ static int check_key(struct wrapping *wrapping)
 			"wrap: %s is the login of %s, and logins are kept out. --login "
 			"shows it as it is: the agent and its commands can then read and "
 			"change it; --no-credential starts without it",
-			shortened(wrapping, login), wrapping->name);
+			wrapping_shortened(wrapping, login), wrapping->name);
 	return tell_no_key(wrapping);
-}
-
-/* The home of the agent in this project, in the user's state. */
-
-static bool find_home_folder(struct wrapping *wrapping, struct err *err)
-{
-	struct buf key, path;
-	char hex[HASH_HEX + 1], name[HASH_HEX + 16];
-	bool fine;
-
-	buf_init(&key, PATH_MAX + WRAP_NAME_MAX + 8);
-	(void)buf_addf(&key, WRAP_HOME_OF, wrapping->workspace, wrapping->name);
-	hash_text(buf_str(&key), hex);
-	buf_fini(&key);
-	(void)snprintf(name, sizeof(name), "homes/%.*s", HOME_DIGITS, hex);
-	buf_init(&path, PATH_MAX / 2);
-	fine = database_state_path(name, &path, err);
-	wrapping->home.path = wrapping->places.home;
-	wrapping->home.held = -1;
-	wrapping->home.folder = keep_buf(wrapping, &path);
-	return fine;
-}
-
-/* Remove the home, for --fresh; a cell that uses it keeps a lock on it. */
-static bool remove_home(const struct wrapping *wrapping, struct err *err)
-{
-	auto_close int fd = open(wrapping->home.folder,
-				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT)
-		return true;
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, EBUSY,
-			       "wrap: --fresh: %s is at work in this project; end it first",
-			       wrapping->name);
-	fd_folder_remove(wrapping->home.folder);
-	return access(wrapping->home.folder, F_OK) < 0 ||
-	       err_set(err, EBUSY, "wrap: --fresh: %s could not be removed",
-		       wrapping->home.folder);
-}
-
-/* Root's cell in somebody else's workspace is of that user, whose home it then is. */
-static void give_away(const struct wrapping *wrapping, int fd)
-{
-	struct stat st;
-
-	if (geteuid() == 0 && stat(wrapping->workspace, &st) == 0 && st.st_uid != 0)
-		(void)!fchownat(fd, "", st.st_uid, st.st_gid, AT_EMPTY_PATH);
-}
-
-/*
- * Open the folder that holds PATH, of the view, in the home at ROOT, and with MAKE make it.
- * A link is not followed: commands of former runs may have put it there. *LAST becomes the
- * last name of PATH.
- */
-static int open_above(const struct wrapping *wrapping, int root, const char *path,
-		      bool make, const char **last)
-{
-	auto_free char *rest = memory_copy(path_relative(path, wrapping->places.home));
-	auto_close int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
-	char *next = rest, *name;
-
-	*last = path_base_name(path);
-	while (at >= 0 && (name = strsep(&next, "/")) != NULL && next != NULL) {
-		const bool made = make && mkdirat(at, name, 0700) == 0;
-
-		if (make && !made && errno != EEXIST)
-			return -1;
-		int below = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (made && below >= 0)
-			give_away(wrapping, below);
-		fd_close(&at);
-		at = below;
-	}
-	return fd_take(&at);
-}
-
-static bool seed_one(struct wrapping *wrapping, int root, const struct wrap_seed *seed,
-		     struct err *err)
-{
-	const char *path = expand(wrapping, seed->path), *name;
-	struct err why = {0};
-	struct buf text;
-	bool fine = true;
-
-	buf_init(&text, SEED_MAX);
-	if (!fd_read_file(path, SEED_MAX, &text, &why)) {
-		buf_fini(&text);
-		if (why.code != ENOENT)
-			(void)verb_complain(CODE_DONE, "wrap: not copied: %s", why.text);
-		return true; /* the person may have no such file */
-	}
-	if (!wrap_seed_pick(seed, &text)) {
-		(void)verb_complain(CODE_DONE, "wrap: %s is no JSON and was not copied",
-				    shortened(wrapping, path));
-	} else {
-		auto_close int folder = open_above(wrapping, root, path, true, &name);
-		auto_close int fd =
-			folder < 0 ? -1
-				   : openat(folder, name,
-					    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd < 0)
-			fine = err_set(err, errno, "wrap: its home: %s: %s", path,
-				       strerror(errno));
-		else
-			fine = fd_write_all(fd, text.data, text.size, err);
-		if (fd >= 0)
-			give_away(wrapping, fd);
-	}
-	buf_fini(&text);
-	return fine;
-}
-
-/* Remove the homes beside PATH that starts were killed over while they made them. */
-static void remove_stale(const char *path)
-{
-	const char *name = path_base_name(path);
-	const size_t size = strlen(name);
-	char folder[PATH_MAX];
-	struct stat st;
-	DIR *names;
-
-	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
-	names = opendir(folder);
-	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
-	     at = readdir(names)) {
-		char stale[PATH_MAX + NAME_MAX];
-
-		if (strncmp(at->d_name, name, size) != 0 || at->d_name[size] != '-' ||
-		    fstatat(dirfd(names), at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    time(NULL) - st.st_mtime < STALE_S)
-			continue;
-		(void)snprintf(stale, sizeof(stale), "%s%s", folder, at->d_name);
-		fd_folder_remove(stale);
-	}
-	if (names != NULL)
-		(void)closedir(names);
-}
-
-/* Make the home with the person's settings in it, whole or not at all. */
-static bool make_home(struct wrapping *wrapping, struct err *err)
-{
-	const char *path = wrapping->home.folder;
-	struct buf aside;
-	bool fine = true;
-
-	remove_stale(path);
-	if (access(path, F_OK) == 0)
-		return true;
-	if (!fd_make_folders(path, err))
-		return false;
-	buf_init(&aside, PATH_MAX);
-	(void)buf_addf(&aside, "%s-XXXXXX", path);
-	if (mkdtemp(aside.data) == NULL) {
-		fine = err_set(err, errno, "wrap: %s: %s", aside.data, strerror(errno));
-		buf_fini(&aside);
-		return fine;
-	}
-	auto_close int root = open(aside.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; fine && root >= 0 && i < wrapping->profile.seed_count; i++)
-		fine = seed_one(wrapping, root, &wrapping->profile.seeds[i], err);
-	/*
-	 * Another start may have been faster; then its home is the one, also when it is empty:
-	 * a cell may use it.
-	 */
-	if (!fine || (renameat2(AT_FDCWD, aside.data, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
-		      (errno != EINVAL || rename(aside.data, path) < 0)))
-		fd_folder_remove(aside.data);
-	buf_fini(&aside);
-	return fine;
-}
-
-/*
- * Is there a place in the home at ROOT for SOURCE, which is shown at PATH, or with MAKE a
- * folder for it?
- */
-static bool check_place(const struct wrapping *wrapping, int root, const char *source,
-			const char *path, bool make, struct err *err)
-{
-	const char *name;
-	struct stat st, shown;
-
-	if (!path_within(path, wrapping->places.home) ||
-	    (path_within(path, wrapping->workspace) &&
-	     strcmp(path, wrapping->workspace) != 0))
-		return true;
-	auto_close int folder = open_above(wrapping, root, path, make, &name);
-	if (folder < 0 && !make && errno == ENOENT)
-		return true;
-	if (folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return true;
-	if (folder >= 0 && !S_ISLNK(st.st_mode) &&
-	    (stat(source, &shown) < 0 || S_ISDIR(shown.st_mode) == S_ISDIR(st.st_mode)))
-		return true;
-	return err_set(err, ELOOP,
-		       "wrap: %s has made something else of %s in its home: --fresh gives it a "
-		       "new one",
-		       wrapping->name, path);
-}
-
-/* Make the home, and hold it, so that no other start removes it from now on. */
-static bool hold_home(struct wrapping *wrapping, struct err *err)
-{
-	struct stat st;
-
-	for (int i = 0; i < HOME_TRIES; i++) {
-		if (!make_home(wrapping, err))
-			return false;
-		auto_close int fd = open(wrapping->home.folder,
-					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 && errno != ENOENT)
-			break;
-		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0) {
-			wrapping->home.held = fd_take(&fd);
-			return true;
-		}
-		errno = EBUSY;
-	}
-	return err_set(err, errno, "wrap: its home: %s: %s", wrapping->home.folder,
-		       strerror(errno));
-}
-
-static bool prepare_home(struct wrapping *wrapping, struct err *err)
-{
-	const struct value *write = value_member(wrapping->policy, "write");
-	char toolchain[PATH_MAX];
-	const char *below;
-
-	if ((options_given(wrapping->options, "fresh") && !remove_home(wrapping, err)) ||
-	    !hold_home(wrapping, err))
-		return false;
-	const int root = wrapping->home.held;
-	if (!check_place(wrapping, root, wrapping->workspace, wrapping->workspace, true, err))
-		return false;
-	for (size_t i = 0; i < wrapping->shown_count; i++)
-		if (!check_place(wrapping, root, wrapping->shown[i].source,
-				 wrapping->shown[i].path, true, err))
-			return false;
-	for (size_t i = 0; i < value_count(write); i++) {
-		const char *path = value_text(value_item(write, i));
-
-		if (path[0] == '/' && !check_place(wrapping, root, path, path, true, err))
-			return false;
-	}
-	/* The cell itself shows these, when they are there. */
-	for (size_t at = 0; (below = shape_toolchain_next(&at)) != NULL;) {
-		(void)snprintf(toolchain, sizeof(toolchain), "%s/%s",
-			       wrapping->places.home, below);
-		if (access(toolchain, F_OK) == 0 &&
-		    !check_place(wrapping, root, toolchain, toolchain, false, err))
-			return false;
-	}
-	return true;
 }
 
 /* Tells of programs that the person's settings run, and which the cell lacks. */
@@ -1024,7 +420,7 @@ static const char *path_in_home(struct wrapping *wrapping, struct str rest)
 			word = str_part(word, beginning.size, word.size);
 			buf_init(&path, PATH_MAX);
 			(void)buf_addf(&path, "%s/%.*s", home, (int)word.size, word.data);
-			return keep_buf(wrapping, &path);
+			return wrapping_keep(wrapping, &path);
 		}
 		if (str_starts(word, str_of(home)) && word.size > strlen(home) &&
 		    word.data[strlen(home)] == '/')
@@ -1050,10 +446,11 @@ static void tell_commands(struct wrapping *wrapping, const struct value *value,
 					   ? path_in_home(wrapping, value_str(inner))
 					   : NULL;
 
-		if (path != NULL && access(path, F_OK) == 0 && !is_shown(wrapping, path))
+		if (path != NULL && access(path, F_OK) == 0 &&
+		    !wrapping_shows(wrapping, path))
 			(void)verb_complain(CODE_DONE,
 					    "wrap: %s %s is not in the cell: add it to view",
-					    what, shortened(wrapping, path));
+					    what, wrapping_shortened(wrapping, path));
 		tell_commands(wrapping, inner,
 			      what[0] != '\0'                       ? what
 			      : strcmp(value_key(at), "hooks") == 0 ? "hook"
@@ -1085,7 +482,8 @@ static void tell_hooks(struct wrapping *wrapping)
 static bool is_text(struct wrapping *wrapping, const char *path)
 {
 	for (size_t i = 0; i < wrapping->profile.file_count; i++) {
-		if (strcmp(expand(wrapping, wrapping->profile.files[i].path), path) == 0)
+		if (strcmp(wrapping_expand(wrapping, wrapping->profile.files[i].path),
+			   path) == 0)
 			return true;
 	}
 	return false;
@@ -1096,143 +494,13 @@ static void show_files(struct wrapping *wrapping, const struct policy_names *pat
 		       const char *why)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		const char *path = expand(wrapping, paths->items[i]);
+		const char *path = wrapping_expand(wrapping, paths->items[i]);
 		auto_free char *real = realpath(path, NULL);
 
-		if (real != NULL && !is_shown(wrapping, path) && !is_text(wrapping, path))
-			show(wrapping, real, path, why);
+		if (real != NULL && !wrapping_shows(wrapping, path) &&
+		    !is_text(wrapping, path))
+			wrapping_show(wrapping, real, path, why);
 	}
-}
-
-/* Keep the texts of `files` in the user's state, and show them from there. */
-static bool show_texts(struct wrapping *wrapping, struct err *err)
-{
-	for (size_t i = 0; i < wrapping->profile.file_count; i++) {
-		const struct wrap_file *file = &wrapping->profile.files[i];
-		char hex[HASH_HEX + 1], name[HASH_HEX + 16];
-		struct buf path, text;
-		bool fine;
-
-		buf_init(&text, 2 * WRAP_TEXT_MAX);
-		(void)wrap_expand(&wrapping->places, file->text, &text);
-		hash_text(buf_str(&text), hex);
-		(void)snprintf(name, sizeof(name), "wrap/files/%s", hex);
-		buf_init(&path, PATH_MAX);
-		fine = database_state_path(name, &path, err) &&
-		       write_whole(path.data, buf_str(&text), err);
-		buf_fini(&text);
-		if (fine)
-			show(wrapping, path.data, expand(wrapping, file->path), "files");
-		buf_fini(&path);
-		if (!fine)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Remove all that is no file and no folder below the open folder AT: the agent outside
- * would follow a link that a command has put there. Returns the number.
- */
-static size_t remove_links(int at, int depth)
-{
-	DIR *names = fd_open_names(at);
-	char path[NAME_MAX + 32];
-	size_t count = 0;
-	struct stat st;
-
-	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
-	     name != NULL; name = readdir(names)) {
-		if (strcmp(name->d_name, ".") == 0 || strcmp(name->d_name, "..") == 0 ||
-		    fstatat(at, name->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    S_ISREG(st.st_mode))
-			continue;
-		if (!S_ISDIR(st.st_mode)) {
-			count += unlinkat(at, name->d_name, 0) == 0;
-			continue;
-		}
-		auto_close int below =
-			openat(at, name->d_name,
-			       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0 && depth < SHARE_DEPTH) {
-			count += remove_links(below, depth + 1);
-		} else {
-			/* No agent keeps sessions so deep, nor in a folder that is closed. */
-			(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", at,
-				       name->d_name);
-			fd_folder_remove(path);
-			count++;
-		}
-	}
-	if (names != NULL)
-		(void)closedir(names);
-	return count;
-}
-
-/* Remove links below the open folder FD, of `share` at PATH, and tell of them. */
-static void clear_links(struct wrapping *wrapping, int fd, const char *path)
-{
-	const size_t links = remove_links(fd, 0);
-
-	if (links > 0)
-		(void)verb_complain(CODE_DONE,
-				    "wrap: %zu links were removed from %s: the agent outside "
-				    "would have followed them",
-				    links, shortened(wrapping, path));
-}
-
-/*
- * Make and open the folder PATH of `share`. It is locked, so that no other wrap of the
- * project removes it while it is empty.
- */
-static int open_share(const struct wrapping *wrapping, const char *path, struct err *err)
-{
-	struct stat held, named;
-
-	for (int i = 0; i < SHARE_TRIES; i++) {
-		if (!fd_make_folders(path, err))
-			return -1;
-		const bool made = mkdir(path, 0700) == 0;
-		if (!made && errno != EEXIST)
-			break;
-		auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 || flock(fd, LOCK_SH) < 0)
-			break;
-		if (made)
-			give_away(wrapping, fd);
-		if (fstat(fd, &held) == 0 && stat(path, &named) == 0 &&
-		    held.st_ino == named.st_ino && held.st_dev == named.st_dev)
-			return fd_take(&fd);
-		errno = EBUSY;
-	}
-	(void)err_set(err, errno, "wrap: share: %s: %s", path, strerror(errno));
-	return -1;
-}
-
-/* Add the folders of `share` to LIST. They are made outside when they are not there. */
-static bool add_shared(struct wrapping *wrapping, struct value *list, struct err *err)
-{
-	const struct policy_names *share = &wrapping->profile.share;
-
-	wrapping->shares = memory_array(share->count + 1, sizeof(wrapping->shares[0]));
-	wrapping->shares[0] = -1;
-	for (size_t i = 0; i < share->count; i++) {
-		const char *path = expand(wrapping, share->items[i]);
-
-		if (options_given(wrapping->options, "explain")) {
-			if (access(path, F_OK) == 0)
-				value_append(list, value_new_text(path));
-			continue;
-		}
-		wrapping->shares[i] = open_share(wrapping, path, err);
-		wrapping->shares[i + 1] = -1;
-		if (wrapping->shares[i] < 0)
-			return false;
-		/* A run that was killed has left them. */
-		clear_links(wrapping, wrapping->shares[i], path);
-		value_append(list, value_new_text(path));
-	}
-	return true;
 }
 
 static void add_logins(struct wrapping *wrapping, struct value *list)
@@ -1241,7 +509,7 @@ static void add_logins(struct wrapping *wrapping, struct value *list)
 
 	for (size_t i = 0; options_given(wrapping->options, "login") && i < login->count;
 	     i++) {
-		const char *path = expand(wrapping, login->items[i]);
+		const char *path = wrapping_expand(wrapping, login->items[i]);
 
 		if (access(path, F_OK) == 0)
 			value_append(list, value_new_text(path));
@@ -1266,10 +534,10 @@ static void add_variables(struct wrapping *wrapping)
 
 		buf_clear(&entry);
 		(void)buf_addf(&entry, "%.*s%s", (int)(value - names->items[i]),
-			       names->items[i], expand(wrapping, value));
+			       names->items[i], wrapping_expand(wrapping, value));
 		value_append(list, value_new_text(entry.data));
 	}
-	if (variable != NULL && is_set(variable)) {
+	if (variable != NULL && wrapping_has_variable(variable)) {
 		buf_clear(&entry);
 		(void)buf_addf(&entry, "%s=%s", variable, wrapping->places.root);
 		value_append(list, value_new_text(entry.data));
@@ -1298,7 +566,7 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	if (said == NULL)
 		value_append(write, value_new_text("."));
 	value_remove(wrapping->entry, "write");
-	if (!add_shared(wrapping, write, err))
+	if (!wrap_home_share(wrapping, write, err))
 		return false;
 	add_logins(wrapping, write);
 	if (wrapping->keys_used)
@@ -1308,7 +576,7 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	add_variables(wrapping);
 	show_files(wrapping, &wrapping->profile.show, "show");
 	show_files(wrapping, &wrapping->profile.view, "view");
-	return show_texts(wrapping, err);
+	return wrap_home_show_texts(wrapping, err);
 }
 
 /* Runs the agent. */
@@ -1342,39 +610,21 @@ static const char **make_argv(struct wrapping *wrapping, size_t *count)
 	size_t own;
 
 	words = own_words(wrapping->options, &own);
-	argv = memory_array(own + profile->args.count + profile->autos.count + LEAD_MAX + 2,
+	argv = memory_array(own + profile->args.count + profile->autos.count +
+				    WRAPPING_LEAD_MAX + 2,
 			    sizeof(*argv));
 	*count = 0;
 	for (size_t i = 0; i < wrapping->lead_count; i++)
 		argv[(*count)++] = wrapping->lead[i];
 	argv[(*count)++] = wrapping->program;
 	for (size_t i = 0; i < profile->args.count; i++)
-		argv[(*count)++] = expand(wrapping, profile->args.items[i]);
+		argv[(*count)++] = wrapping_expand(wrapping, profile->args.items[i]);
 	if (options_given(wrapping->options, "auto"))
 		add_words(argv, count, &profile->autos);
 	/* The first word has named the program. */
 	for (size_t i = profile->program == NULL; i < own; i++)
 		argv[(*count)++] = words[i];
 	return argv;
-}
-
-/*
- * Say where sessions went, and take links out of there; a shared folder that stayed empty
- * is removed.
- */
-static void end_sessions(struct wrapping *wrapping)
-{
-	const struct policy_names *share = &wrapping->profile.share;
-
-	for (size_t i = 0; i < share->count; i++) {
-		const char *path = expand(wrapping, share->items[i]);
-
-		clear_links(wrapping, wrapping->shares[i], path);
-		const bool is_last = flock(wrapping->shares[i], LOCK_EX | LOCK_NB) == 0;
-		if (!is_last || (rmdir(path) < 0 && errno == ENOTEMPTY))
-			(void)verb_complain(CODE_DONE, "sessions are kept in %s",
-					    shortened(wrapping, path));
-	}
 }
 
 static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *out)
@@ -1429,7 +679,7 @@ static void add_option(struct wrapping *wrapping, struct value *words, const cha
 
 	buf_init(&word, LIST_MAX);
 	(void)buf_addf(&word, "--%s=%s", name, text);
-	value_append(words, value_new_text(keep_buf(wrapping, &word)));
+	value_append(words, value_new_text(wrapping_keep(wrapping, &word)));
 }
 
 /* The options of exec-server: those of this run, with absolute paths. */
@@ -1535,13 +785,12 @@ static int open_profile(struct wrapping *wrapping, const char *name)
 	wrapping->name = name;
 	if (!wrap_profile_read(name, find_profile, NULL, &wrapping->profile, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	if (!find_home(wrapping, &err) || !find_root(wrapping, &err) ||
-	    !find_workspace(wrapping, &err))
+	if (!wrapping_find_places(wrapping, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	buf_init(&needs, NEEDS_MAX);
 	(void)wrap_profile_needs(&wrapping->profile, &needs, wrapping->hash);
-	wrapping->needs = keep_buf(wrapping, &needs);
-	return find_home_folder(wrapping, &err)
+	wrapping->needs = wrapping_keep(wrapping, &needs);
+	return wrap_home_find(wrapping, &err)
 		       ? CODE_DONE
 		       : verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 }
@@ -1569,7 +818,7 @@ static int seal(struct wrapping *wrapping, FILE *out)
 				     "wrap: --auto: the profile %s has no such arguments; give the "
 				     "agent's own behind --",
 				     wrapping->name);
-	find_agent(wrapping, program);
+	wrapping_find_program(wrapping, program);
 	if (wrapping->program == NULL)
 		return verb_complain(CODE_EXEC_NOT_FOUND,
 				     "wrap: %s is not installed here: no \"%s\" in PATH. Install it "
@@ -1591,66 +840,15 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		return code;
 	if (!make_policy(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	if (!prepare_home(wrapping, &err))
+	if (!wrap_home_prepare(wrapping, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	tell_hooks(wrapping);
 	code = run_agent(wrapping, NULL, out);
-	end_sessions(wrapping);
+	wrap_home_end(wrapping);
 	return code;
 }
 
 /* The forms of the verb that run nothing: --show, --trust, --list, --new. */
-
-/* The `version` in the file package.json of FOLDER, as JSON; NULL: there is none. */
-static const char *package_version(struct wrapping *wrapping, const char *folder)
-{
-	auto_value struct value *package = NULL;
-	const char *version = NULL;
-	struct buf path, text;
-
-	buf_init(&path, PATH_MAX);
-	buf_init(&text, PACKAGE_MAX);
-	(void)buf_addf(&path, "%s/package.json", folder);
-	if (fd_read_file(path.data, PACKAGE_MAX, &text, NULL) &&
-	    value_parse(buf_str(&text), 0, &package, NULL))
-		version = value_text(value_member(package, "version"));
-	if (version != NULL)
-		version = arena_copy(&wrapping->arena, str_of(version));
-	buf_fini(&text);
-	buf_fini(&path);
-	return version;
-}
-
-/*
- * The release of the program that is installed, which is not started for it: that of its
- * package of npm, or a folder or file of its path that is named like a release. NULL:
- * unknown. A workspace is not asked.
- */
-static const char *find_version(struct wrapping *wrapping)
-{
-	const char *program = wrapping->program;
-
-	if (program == NULL || path_within(program, wrapping->workspace))
-		return NULL;
-	auto_free char *rest = memory_copy(program);
-	for (char *slash; (slash = strrchr(rest, '/')) != NULL && slash != rest;) {
-		const char *name = slash + 1;
-		const char *version;
-
-		if (strcmp(name, "node_modules") == 0)
-			return NULL;
-		if (name[strspn(name, "0123456789")] == '.' && name[0] != '.' &&
-		    name[strspn(name, "0123456789.")] == '\0')
-			return arena_copy(&wrapping->arena, str_of(name));
-		*slash = '\0';
-		version = strstr(rest, "/node_modules/") != NULL
-				  ? package_version(wrapping, rest)
-				  : NULL;
-		if (version != NULL)
-			return version;
-	}
-	return NULL;
-}
 
 static const char *word_of(enum trust trust)
 {
@@ -1680,7 +878,7 @@ static struct value *describe(struct wrapping *wrapping)
 	value_set_text(told, "description", wrapping->profile.description);
 	value_set_text(told, "form", has_hands(wrapping) ? "hands" : "whole");
 	value_set_text(told, "program", wrapping->program);
-	value_set_text(told, "version", find_version(wrapping));
+	value_set_text(told, "version", wrapping_version(wrapping));
 	value_set_text(told, "tested", wrapping->profile.tested);
 	value_set_text(told, "trusted", word_of(look_at_trust(wrapping)));
 	value_set_text(told, "hash", wrapping->hash);
@@ -1740,7 +938,7 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 	struct err err = {0};
 
 	if (wrapping->profile.program != NULL)
-		find_agent(wrapping, wrapping->profile.program);
+		wrapping_find_program(wrapping, wrapping->profile.program);
 	if (!has_hands(wrapping) && !find_keys(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	wrapping->keys_used = wrapping->key_count > 0;
@@ -1770,22 +968,6 @@ static int trust_profile(const struct wrapping *wrapping)
 	return record_trust(wrapping);
 }
 
-static void wrapping_fini(struct wrapping *wrapping)
-{
-	wrap_profile_fini(&wrapping->profile);
-	value_free(wrapping->policy);
-	value_free(wrapping->entry);
-	if (wrapping->home.path != NULL) /* else nothing was held, and held is 0 */
-		fd_close(&wrapping->home.held);
-	for (int *at = wrapping->shares; at != NULL && *at >= 0; at++)
-		fd_close(at);
-	free(wrapping->shares);
-	free(wrapping->shown);
-	free(wrapping->keys);
-	free(wrapping->workspace);
-	arena_fini(&wrapping->arena);
-}
-
 /* Where the key of a profile is, in a word. */
 static const char *key_place(struct wrapping *wrapping)
 {
@@ -1795,7 +977,7 @@ static const char *key_place(struct wrapping *wrapping)
 		return outside->source;
 	for (char *const *key = wrapping->profile.keys.items; key != NULL && *key != NULL;
 	     key++)
-		if (is_set(*key))
+		if (wrapping_has_variable(*key))
 			return *key;
 	return first_there(wrapping, NULL) != NULL ? "login" : "none";
 }
@@ -1818,7 +1000,7 @@ static int list_profiles(const struct options *options, FILE *out)
 			code = verb_complain(CODE_FAILED, "%s", err.text);
 		} else {
 			if (wrapping.profile.program != NULL)
-				find_agent(&wrapping, wrapping.profile.program);
+				wrapping_find_program(&wrapping, wrapping.profile.program);
 			row = describe(&wrapping);
 			value_set_text(row, "key", key_place(&wrapping));
 			value_append(list, row);
@@ -1865,7 +1047,7 @@ static int new_profile(const char *name, FILE *out)
 	struct buf path, text;
 	int code = CODE_DONE;
 
-	if (!wrap_name_is_valid(name))
+	if (!wrap_profile_name_is_valid(name))
 		return verb_complain(CODE_USAGE,
 				     "wrap: a name has 1 to %d letters, digits, - and _",
 				     WRAP_NAME_MAX);

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "front/setup.h"
-#include "front/wrap.h"
+#include "front/wrap/profile.h"
 #include "policy/autoexec.h"
 
 #include <errno.h>
@@ -200,12 +200,12 @@ static void placeholders_are_filled_in(void **state)
 
 	(void)state;
 	buf_init(&out, 4096);
-	assert_true(wrap_expand(&places, "~/x", &out));
-	assert_true(wrap_expand(&places, " ${ROOT}/s/${SLUG} ~/ $", &out));
+	assert_true(wrap_places_expand(&places, "~/x", &out));
+	assert_true(wrap_places_expand(&places, " ${ROOT}/s/${SLUG} ~/ $", &out));
 	assert_string_equal(out.data, "/home/me/x /home/me/.agent/s/-srv-a-b-c-----1 ~/ $");
 	buf_fini(&out);
 	buf_init(&out, 4);
-	assert_false(wrap_expand(&places, "~/x", &out));
+	assert_false(wrap_places_expand(&places, "~/x", &out));
 	buf_fini(&out);
 }
 
@@ -216,9 +216,9 @@ static void names_are_short_words(void **state)
 					  "a b", "a23456789012345678901234567890123"};
 
 	(void)state;
-	assert_true(wrap_name_is_valid("a-B_9"));
+	assert_true(wrap_profile_name_is_valid("a-B_9"));
 	for (size_t i = 0; i < UNIT_COUNT(bad); i++)
-		assert_false(wrap_name_is_valid(bad[i]));
+		assert_false(wrap_profile_name_is_valid(bad[i]));
 }
 
 static bool find_shipped(void *context, const char *name, struct buf *text,

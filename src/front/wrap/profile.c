@@ -1,6 +1,6 @@
 /* wrap: the table of a profile's keys, how profiles extend each other, and their needs. */
 
-#include "front/wrap.h"
+#include "front/wrap/profile.h"
 
 #include "base/memory.h"
 #include "base/path.h"
@@ -454,7 +454,7 @@ static void take_environment(const struct value *env, struct wrap_profile *profi
 	}
 }
 
-bool wrap_name_is_valid(const char *name)
+bool wrap_profile_name_is_valid(const char *name)
 {
 	const size_t size =
 		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -603,7 +603,7 @@ static bool add_slug(const char *workspace, struct buf *out)
 	return fine;
 }
 
-bool wrap_expand(const struct wrap_places *places, const char *text, struct buf *out)
+bool wrap_places_expand(const struct wrap_places *places, const char *text, struct buf *out)
 {
 	const struct str root = STR("${ROOT}"), slug = STR("${SLUG}"),
 			 door = STR("${DOOR}");

@@ -1,8 +1,8 @@
 /*
- * wrap: profiles of agents that `glovebox wrap` seals, as data. A profile says which
+ * profile: profiles of agents that `glovebox wrap` seals, as data. A profile says which
  * program an agent is, which of the person's files it needs, which hosts it asks, and in
  * which variables its key travels. A profile is a JSON object with comments; its keys are
- * the table in wrap.c, which docs/wrap.md repeats.
+ * the table in profile.c, which docs/wrap.md repeats.
  *
  * A profile is one file, wrap/NAME.json. It is looked for in the person's configuration
  * ($XDG_CONFIG_HOME/glovebox/wrap/), then in /etc/glovebox/wrap/, then among those that
@@ -92,7 +92,7 @@ void wrap_profile_fini(struct wrap_profile *profile);
 void wrap_profile_use(struct wrap_profile *profile, const char *credential);
 
 /* May a profile be called NAME: 1 to WRAP_NAME_MAX letters, digits, '-' and '_'? */
-bool wrap_name_is_valid(const char *name);
+bool wrap_profile_name_is_valid(const char *name);
 
 /*
  * Append all that PROFILE would show, share, set and reach, as text with a line for each
@@ -125,4 +125,4 @@ struct wrap_places {
 };
 
 /* Append TEXT, from a path or a variable, with its placeholders replaced. */
-bool wrap_expand(const struct wrap_places *places, const char *text, struct buf *out);
+bool wrap_places_expand(const struct wrap_places *places, const char *text, struct buf *out);
