@@ -17,6 +17,8 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "broker/authority.h"
+#include "broker/peer.h"
 #include "broker/request.h"
 #include "broker/scrub.h"
 #include "broker/tls.h"
@@ -25,6 +27,7 @@
 #include "process/loop.h"
 #include "proxy/dial.h"
 #include "proxy/http.h"
+#include "proxy/proxy.h"
 #include "proxy/resolver.h"
 #include "proxy/stream.h"
 #include "sandbox/outside.h"
@@ -53,7 +56,9 @@ enum {
 	 * ended: a service sees no more open connections than an agent makes itself.
 	 */
 	IDLE_MAX = 8,
-	COPY_BYTES = 16 << 10, /* of one read: a record of TLS */
+	COPY_BYTES = PEER_READ_BYTES, /* of one read */
+	/* Of a client: a whole head, and one read more. */
+	HELD_MAX = REQUEST_HEAD_MAX + COPY_BYTES,
 	/* An answer is sent in pieces of this size, to save system calls. */
 	GATHER = 48 << 10,
 	ROUNDS = 8, /* such pieces in one turn; then other clients get their turn */
@@ -68,6 +73,7 @@ enum {
 
 /* Timeouts, in the order of a connection's life. */
 enum {
+	ENTER_MS = 10 * 1000, /* TLS with the client: two round trips in the same machine */
 	HEAD_MS = 10 * 1000,     /* of a request; the client is in the same machine */
 	KEEP_MS = 5 * 60 * 1000, /* between two requests of a client */
 	NEED_MS = 20 * 1000,     /* a command that prints a key has 10 s in the front */
@@ -114,8 +120,9 @@ struct upstream {
 };
 
 enum client_state {
-	READING = 1, /* a head */
-	NEEDING,     /* the key */
+	ENTERING = 1, /* TLS with the client */
+	READING,      /* a head */
+	NEEDING,      /* the key */
 	DIALING,
 	GREETING,   /* TLS with the service */
 	EXCHANGING, /* a request and its answer are under way */
@@ -129,9 +136,12 @@ struct client {
 	enum client_state state;
 	struct watch watch;
 	struct timer deadline;
-	struct buf head;  /* bytes of the client that did not go on yet */
-	struct stream in; /* to the client */
-	bool again;       /* there is more to do than one turn allows */
+	struct buf head; /* bytes of the client that did not go on yet */
+	struct peer peer;
+	bool again; /* there is more to do than one turn allows */
+	/* The host that it wants TLS with, and the door for it; else the plain door. */
+	struct network_host host;
+	struct request_door door;
 
 	/* The request under way, and its answer. */
 	struct buf asked; /* its head, which `request` has views of */
@@ -154,6 +164,8 @@ struct broker {
 	struct resolver resolver;
 	struct watch control;
 	struct watch listener; /* fd 0: it has not come yet */
+	struct watch proxy;    /* brings clients that want TLS; fd 0: as above */
+	struct tls *entrance;  /* TLS with these clients */
 	struct timer prepare;  /* of the roots */
 	struct request_door door;
 	struct network_entry *entries; /* of the policy's network */
@@ -180,17 +192,19 @@ bool broker_send(int control, const struct broker_order *order, int fd)
 			       MSG_DONTWAIT);
 }
 
-bool broker_receive(int control, struct broker_word *word, struct err *err)
+bool broker_receive(int control, struct broker_word *word, int *fd, struct err *err)
 {
 	struct broker_word read = {0};
+	int came;
 
-	if (!fd_message_receive(control, &read, sizeof(read), NULL, 0, MSG_DONTWAIT))
+	if (!fd_message_receive(control, &read, sizeof(read), &came, 1, MSG_DONTWAIT))
 		return errno == EAGAIN ? err_set(err, EAGAIN, "no message yet")
 				       : err_set(err, ECONNRESET, "the broker has ended");
 	read.name[sizeof(read.name) - 1] = '\0';
 	read.target[sizeof(read.target) - 1] = '\0';
 	read.text[sizeof(read.text) - 1] = '\0';
 	*word = read;
+	*fd = came;
 	return true;
 }
 
@@ -226,9 +240,12 @@ static bool tell(struct broker *broker, const struct broker_word *word)
 
 static void listen_again(struct broker *broker)
 {
+	const short events = broker->client_count < CLIENTS_MAX ? POLLIN : 0;
+
 	if (broker->listener.fd > 0)
-		(void)loop_want(broker->loop, &broker->listener,
-				broker->client_count < CLIENTS_MAX ? POLLIN : 0);
+		(void)loop_want(broker->loop, &broker->listener, events);
+	if (broker->proxy.fd > 0)
+		(void)loop_want(broker->loop, &broker->proxy, events);
 }
 
 static void set_deadline(struct client *client, int ms)
@@ -287,7 +304,7 @@ static void exchange_over(struct client *client)
 	client->answered = false;
 	client->service = NULL;
 	buf_fini(&client->asked);
-	buf_init(&client->asked, REQUEST_HEAD_MAX);
+	buf_init(&client->asked, HELD_MAX);
 	buf_fini(&client->answer);
 	buf_init(&client->answer, REQUEST_HEAD_MAX);
 }
@@ -304,6 +321,7 @@ static void client_end(struct client *client)
 	exchange_over(client);
 	loop_remove(&client->watch);
 	loop_remove_timer(&client->deadline);
+	peer_drop_tls(&client->peer);
 	fd_close(&client->watch.fd);
 	if (client->previous != NULL)
 		client->previous->next = client->next;
@@ -324,7 +342,7 @@ static void free_dead(struct broker *broker)
 
 		broker->dead = dead->next;
 		buf_fini(&dead->head);
-		buf_fini(&dead->in.pending);
+		buf_fini(&dead->peer.out.pending);
 		buf_fini(&dead->asked);
 		buf_fini(&dead->answer);
 		free(dead);
@@ -339,8 +357,10 @@ static void free_dead(struct broker *broker)
 
 static short client_events(const struct client *client)
 {
-	short events = client->in.pending.size > 0 ? POLLOUT : 0;
+	short events = client->peer.out.pending.size > 0 ? POLLOUT : 0;
 
+	if (client->state == ENTERING)
+		return tls_wants(client->peer.tls);
 	if (client->state == LEAVING || client->head.size < REQUEST_HEAD_MAX)
 		events |= POLLIN;
 	return events;
@@ -353,7 +373,7 @@ static short upstream_events(const struct client *client)
 	if (client->state == GREETING)
 		return tls_wants(upstream->tls);
 	return (short)((upstream->out.size > 0 ? POLLOUT : 0) |
-		       (client->in.pending.size == 0 ? POLLIN : 0));
+		       (client->peer.out.pending.size == 0 ? POLLIN : 0));
 }
 
 /* Wait for the events that the state of CLIENT can handle. */
@@ -372,12 +392,12 @@ static void client_watch(struct client *client)
 
 static void client_leave(struct client *client)
 {
-	client->in.ended = true;
+	client->peer.out.ended = true;
 	client->state = LEAVING;
 	set_deadline(client, LEAVE_MS);
 	if (client->upstream != NULL)
 		upstream_end(client->upstream);
-	if (stream_flush(&client->in, client->watch.fd))
+	if (peer_flush(&client->peer))
 		client_watch(client);
 	else
 		client_end(client);
@@ -395,7 +415,7 @@ static void answer_error(struct client *client, unsigned status, const char *sen
 	}
 	(void)request_print_error(service != NULL ? service->credential.errors
 						  : ERRORS_MESSAGE,
-				  status, sentence, &client->in.pending);
+				  status, sentence, &client->peer.out.pending);
 	client_leave(client);
 }
 
@@ -417,12 +437,17 @@ static void report(struct client *client, const char *target, const char *remedy
 	(void)tell(broker, &word);
 }
 
-/* The host that the request of CLIENT is for. */
+/* The host that the request of CLIENT is for, or the one of its door. */
 static char *target_of(const struct client *client, char text[NETWORK_TEXT_MAX])
 {
 	const struct network_entry *host = client->request.host;
 
-	return network_print(&host->host, host->port, text);
+	if (host != NULL)
+		return network_print(&host->host, host->port, text);
+	if (client->door.host != NULL)
+		return network_print(client->door.host, client->door.port, text);
+	(void)snprintf(text, NETWORK_TEXT_MAX, "127.0.0.1");
+	return text;
 }
 
 /* The service does not do what it should: DOES says what, WHY and REMEDY the rest. */
@@ -886,8 +911,8 @@ static void answer_closed(struct client *client)
 	if (!client->answered) {
 		exchange_torn(client, "the connection was ended");
 	} else if (!reply_carry_close(&client->carry, &client->broker->out) ||
-		   !stream_pass(&client->in, client->watch.fd, client->broker->out.data,
-				client->broker->out.size)) {
+		   !peer_pass(&client->peer, client->broker->out.data,
+			      client->broker->out.size)) {
 		client_end(client);
 	} else {
 		client->reply.reusable = false;
@@ -914,8 +939,7 @@ static bool read_answer(struct client *client)
 		return false;
 	if (client->answered && broker->out.size > 0) {
 		set_deadline(client, IDLE_MS);
-		if (!stream_pass(&client->in, client->watch.fd, broker->out.data,
-				 broker->out.size)) {
+		if (!peer_pass(&client->peer, broker->out.data, broker->out.size)) {
 			client_end(client);
 			return false;
 		}
@@ -946,11 +970,11 @@ static void exchange(struct client *client)
 		return;
 	}
 	for (int i = 0; i < ROUNDS; i++) {
-		if (!stream_flush(&client->in, client->watch.fd)) {
+		if (!peer_flush(&client->peer)) {
 			client_end(client);
 			return;
 		}
-		if (client->in.pending.size > 0 || !read_answer(client))
+		if (client->peer.out.pending.size > 0 || !read_answer(client))
 			return;
 	}
 	client->again = true;
@@ -978,13 +1002,49 @@ static void exchange_begin(struct client *client)
 		answer_error(client, 400, "the head is too long");
 		return;
 	}
-	if (request->expects && !stream_pass(&client->in, client->watch.fd, REQUEST_CONTINUE,
-					     sizeof(REQUEST_CONTINUE) - 1)) {
+	if (request->expects &&
+	    !peer_pass(&client->peer, REQUEST_CONTINUE, sizeof(REQUEST_CONTINUE) - 1)) {
 		client_end(client);
 		return;
 	}
 	exchange(client);
 	client_watch(client);
+}
+
+/* TLS with a client. */
+
+/*
+ * TLS with CLIENT cannot begin. A program that has gone without a word may have looked only
+ * whether somebody is there.
+ */
+static void enter_failed(struct client *client)
+{
+	const struct tls_connection *tls = client->peer.tls;
+	char target[NETWORK_TEXT_MAX], remedy[BROKER_WORDS_MAX];
+
+	if (tls_is_cut(tls)) {
+		client_end(client);
+		return;
+	}
+	(void)snprintf(remedy, sizeof(remedy),
+		       "a key of this cell is for this host, so TLS to it ends at the broker, and "
+		       "failed (%s): a program must trust the certificates of SSL_CERT_FILE, name "
+		       "the host, and speak HTTP/1.1",
+		       tls_why(tls)[0] != '\0' ? tls_why(tls) : "nothing came in time");
+	report(client, target_of(client, target), remedy);
+	/* The alert is on its way: closing now could lose it. */
+	peer_drop_tls(&client->peer);
+	client_leave(client);
+}
+
+static void client_enter(struct client *client)
+{
+	if (tls_handshake(client->peer.tls)) {
+		client->state = READING;
+		set_deadline(client, HEAD_MS);
+	} else if (tls_wants(client->peer.tls) == 0) {
+		enter_failed(client);
+	}
 }
 
 /* Heads. */
@@ -994,12 +1054,13 @@ static void client_head(struct client *client)
 {
 	struct broker *broker = client->broker;
 	struct request *request = &client->request;
-	char target[NETWORK_TEXT_MAX] = "";
+	const struct str bytes = str_part(buf_str(&client->head), 0, REQUEST_HEAD_MAX);
+	char target[NETWORK_TEXT_MAX];
 	struct err err = {0};
 
-	if (client->head.size == 0)
+	if (bytes.size == 0)
 		return;
-	switch (request_read(buf_str(&client->head), &broker->door, request, &err)) {
+	switch (request_read(bytes, &client->door, request, &err)) {
 	case REQUEST_MORE:
 		return;
 	case REQUEST_BAD:
@@ -1016,9 +1077,7 @@ static void client_head(struct client *client)
 		client->service = &broker->services[request->key - broker->keys];
 	switch (request->verdict) {
 	case REQUEST_REFUSED:
-		report(client,
-		       request->host != NULL ? target_of(client, target) : "127.0.0.1",
-		       err.text);
+		report(client, target_of(client, target), err.text);
 		answer_error(client, request->status, err.text);
 		return;
 	case REQUEST_BARE:
@@ -1033,11 +1092,14 @@ static void client_step(struct client *client)
 {
 	client->again = false;
 	switch (client->state) {
+	case ENTERING:
+		client_enter(client);
+		break;
 	case READING:
 		/* The former answer is on its way out first. */
-		if (!stream_flush(&client->in, client->watch.fd))
+		if (!peer_flush(&client->peer))
 			client_end(client);
-		else if (client->in.pending.size == 0)
+		else if (client->peer.out.pending.size == 0)
 			client_head(client);
 		break;
 	case GREETING:
@@ -1048,7 +1110,7 @@ static void client_step(struct client *client)
 		exchange(client);
 		break;
 	case LEAVING:
-		if (!stream_flush(&client->in, client->watch.fd))
+		if (!peer_flush(&client->peer))
 			client_end(client);
 		break;
 	case NEEDING:
@@ -1062,15 +1124,11 @@ static void client_step(struct client *client)
 static bool client_read(struct client *client)
 {
 	struct broker *broker = client->broker;
-	size_t room = REQUEST_HEAD_MAX - client->head.size;
 	ssize_t n;
 
-	if (client->state == LEAVING)
-		room = COPY_BYTES;
-	if (room == 0)
+	if (client->state != LEAVING && client->head.size >= REQUEST_HEAD_MAX)
 		return true;
-	n = recv(client->watch.fd, broker->scratch, room < COPY_BYTES ? room : COPY_BYTES,
-		 0);
+	n = peer_read(&client->peer, broker->scratch);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
 	if (n == 0 || client->state == LEAVING)
@@ -1093,7 +1151,8 @@ static void client_ready(struct watch *watch, short events)
 	struct client *client = watch->context;
 
 	if ((events & POLLERR) != 0 ||
-	    ((events & (POLLIN | POLLHUP)) != 0 && !client_read(client)))
+	    (client->state != ENTERING && (events & (POLLIN | POLLHUP)) != 0 &&
+	     !client_read(client)))
 		client_end(client);
 	else
 		client_step(client);
@@ -1104,6 +1163,9 @@ static void client_due(struct timer *timer)
 	struct client *client = timer->context;
 
 	switch (client->state) {
+	case ENTERING:
+		enter_failed(client);
+		break;
 	case READING:
 		if (client->head.size > 0)
 			answer_error(client, 400, "no whole request came in time");
@@ -1136,7 +1198,7 @@ static void client_due(struct timer *timer)
 
 enum { ACCEPT_BATCH = 32 }; /* clients of one turn; then others get their turn */
 
-static void client_add(struct broker *broker, int fd)
+static struct client *client_new(struct broker *broker, int fd)
 {
 	struct client *made = memory_alloc(sizeof(*made));
 	const int yes = 1;
@@ -1144,12 +1206,14 @@ static void client_add(struct broker *broker, int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	made->broker = broker;
 	made->state = READING;
+	made->door = broker->door;
+	made->peer.fd = fd;
 	made->watch = (struct watch){.fd = fd, .ready = client_ready, .context = made};
 	made->deadline = (struct timer){.due = client_due, .context = made};
-	buf_init(&made->head, REQUEST_HEAD_MAX);
-	buf_init(&made->asked, REQUEST_HEAD_MAX);
+	buf_init(&made->head, HELD_MAX);
+	buf_init(&made->asked, HELD_MAX);
 	buf_init(&made->answer, REQUEST_HEAD_MAX);
-	stream_init(&made->in);
+	stream_init(&made->peer.out);
 	loop_add_timer(broker->loop, &made->deadline);
 	set_deadline(made, HEAD_MS);
 	made->next = broker->clients;
@@ -1157,7 +1221,7 @@ static void client_add(struct broker *broker, int fd)
 		broker->clients->previous = made;
 	broker->clients = made;
 	broker->client_count++;
-	client_watch(made);
+	return made;
 }
 
 static void listener_ready(struct watch *watch, short events)
@@ -1170,9 +1234,58 @@ static void listener_ready(struct watch *watch, short events)
 
 		if (fd < 0)
 			break;
-		client_add(broker, fd);
+		client_watch(client_new(broker, fd));
 	}
 	listen_again(broker);
+}
+
+/* Take the client at *TAKE_FD from the proxy, for TLS with one host of a credential. */
+static void client_take(struct broker *broker, const struct proxy_handed *handed,
+			int *take_fd)
+{
+	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	struct client *client = client_new(broker, fd_take(take_fd));
+	const size_t size = sizeof(established) - 1;
+
+	client->door.host = &client->host;
+	client->state = ENTERING;
+	set_deadline(client, ENTER_MS);
+	if (network_parse_authority(str_of(handed->target), 0, &client->host,
+				    &client->door.port, NULL))
+		client->peer.tls =
+			tls_accept(broker->entrance, client->watch.fd, &client->host);
+	/* Nothing was sent to the client before: there is room for the answer. */
+	if (client->peer.tls == NULL ||
+	    (handed->tunnel &&
+	     send(client->watch.fd, established, size, MSG_NOSIGNAL) != (ssize_t)size))
+		client_end(client);
+	else
+		client_watch(client);
+}
+
+static void proxy_ready(struct watch *watch, short events)
+{
+	struct broker *broker = watch->context;
+	struct proxy_handed handed;
+	int fd, code = EAGAIN;
+
+	(void)events;
+	for (int i = 0; i < ACCEPT_BATCH && broker->client_count < CLIENTS_MAX; i++) {
+		if (!fd_message_receive(watch->fd, &handed, sizeof(handed), &fd, 1,
+					MSG_DONTWAIT)) {
+			code = errno;
+			break;
+		}
+		handed.target[sizeof(handed.target) - 1] = '\0';
+		if (fd >= 0)
+			client_take(broker, &handed, &fd);
+	}
+	if (code == EAGAIN) {
+		listen_again(broker);
+		return;
+	}
+	loop_remove(watch); /* the proxy has ended */
+	fd_close(&watch->fd);
 }
 
 /* The role, from its start to its end. */
@@ -1189,14 +1302,15 @@ enum {
 	PREPARE_MS = 1, /* between two steps of preparing; clients come first */
 };
 
-static void listener_set(struct broker *broker, int fd)
+/* FD is where clients come from. */
+static void listener_set(struct broker *broker, struct watch *watch,
+			 void (*ready)(struct watch *watch, short events), int fd)
 {
-	if (fd < 0 || broker->listener.fd > 0) {
+	if (fd < 0 || watch->fd > 0) {
 		fd_close(&fd);
 		return;
 	}
-	broker->listener =
-		(struct watch){.fd = fd, .ready = listener_ready, .context = broker};
+	*watch = (struct watch){.fd = fd, .ready = ready, .context = broker};
 	listen_again(broker);
 }
 
@@ -1212,7 +1326,10 @@ static void hear(struct broker *broker)
 		order.name[sizeof(order.name) - 1] = '\0';
 		service = service_named(broker, order.name);
 		if (order.kind == BROKER_LISTENER) {
-			listener_set(broker, fd_take(&fd));
+			listener_set(broker, &broker->listener, listener_ready,
+				     fd_take(&fd));
+		} else if (order.kind == BROKER_PROXY) {
+			listener_set(broker, &broker->proxy, proxy_ready, fd_take(&fd));
 		} else if (order.kind == BROKER_SECRET && service != NULL &&
 			   order.size > 0 && order.size <= sizeof(order.text)) {
 			secret_set(service, (struct str){order.text, order.size});
@@ -1325,13 +1442,45 @@ static bool services_make(struct broker *broker, const struct value *list, struc
 			return false;
 		broker->keys[i] =
 			(struct request_key){&service->credential, memory_copy(phantom)};
-		if (!tls_find(broker, service, err))
-			return false;
 	}
 	broker->door.keys = broker->keys;
 	broker->door.count = count;
 	broker->door.port = BROKER_PORT;
 	return true;
+}
+
+/*
+ * Make the cell's authority and send its certificate to the front, which waits for it before
+ * it makes the cell.
+ */
+static bool authority_make(struct broker *broker, struct err *err)
+{
+	const struct broker_word word = {.kind = BROKER_AUTHORITY};
+	auto_free struct network_entry *hosts =
+		memory_array(broker->service_count * CREDENTIAL_HOSTS_MAX + 1,
+			     sizeof(hosts[0]));
+	auto_close int file = -1;
+	struct authority *authority;
+	struct buf text;
+	size_t count = 0;
+	bool fine;
+
+	for (size_t i = 0; i < broker->service_count; i++) {
+		const struct credential *credential = &broker->services[i].credential;
+
+		for (size_t j = 0; j < credential->host_count; j++)
+			hosts[count++] = credential->hosts[j];
+	}
+	buf_init(&text, 2 * AUTHORITY_MAX);
+	fine = authority_new(hosts, count, &authority, err) &&
+	       (authority_print(authority, &text) ||
+		err_set(err, E2BIG, "the credentials have too many hosts")) &&
+	       fd_memory_file("glovebox-authority", buf_str(&text), &file, err) &&
+	       (fd_message_send(broker->control.fd, &word, sizeof(word), &file, 1, 0) ||
+		err_set(err, errno, "the front: %s", strerror(errno))) &&
+	       tls_open_server(authority, &broker->entrance, err);
+	buf_fini(&text);
+	return fine;
 }
 
 static bool spec_read(struct broker *broker, int fd, struct err *err)
@@ -1344,8 +1493,11 @@ static bool spec_read(struct broker *broker, int fd, struct err *err)
 	ok = fd_read_all(fd, &text, "the broker's specification", err) &&
 	     value_parse(buf_str(&text), 0, &object, err) &&
 	     services_make(broker, value_member(object, "credentials"), err) &&
-	     names_read(broker, value_member(object, "network"),
-			value_text(value_member(object, "resolver")), err);
+	     authority_make(broker, err);
+	for (size_t i = 0; ok && i < broker->service_count; i++)
+		ok = tls_find(broker, &broker->services[i], err);
+	ok = ok && names_read(broker, value_member(object, "network"),
+			      value_text(value_member(object, "resolver")), err);
 	buf_fini(&text);
 	return ok;
 }

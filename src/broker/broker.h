@@ -13,8 +13,19 @@
  * request needs it, and asks again for the next request, so that a login that was renewed
  * outside holds at once.
  *
- *   front → broker   LISTENER, then SECRET or NONE for each NEED
- *   broker → front   READY or FAILED, then NEED for each key, REFUSED for each refusal
+ * A program that takes no other address for its service asks the proxy for a tunnel to the
+ * host. Where the host is one of a credential, the proxy gives the client's socket to the
+ * broker, which speaks TLS with the client in place of the host, by the certificates of the
+ * cell's authority (broker/authority.h). So the same requests come by both doors.
+ *
+ *   front → broker   LISTENER and PROXY, then SECRET or NONE for each NEED
+ *   broker → front   AUTHORITY, then READY or FAILED, then NEED for each key, REFUSED for
+ *                    each refusal
+ *
+ * The certificate must lie in the cell's view before anything runs in it, and no file of a
+ * view comes later. So the front waits for AUTHORITY before it makes the cell. The broker
+ * sends it first of all, when it has read its specification: what takes time (the roots,
+ * the walls) is done while the cell is made.
  *
  * The control socket is a SOCK_SEQPACKET pair. The broker exits when it closes.
  *
@@ -52,6 +63,7 @@ enum {
 
 enum broker_order_kind {
 	BROKER_LISTENER = 1, /* with a listening socket of the cell */
+	BROKER_PROXY,        /* with the socket that brings struct proxy_handed */
 	BROKER_SECRET,       /* `text` is the key of the credential `name` */
 	BROKER_NONE,         /* there is no key for `name`: `text` says why */
 };
@@ -65,9 +77,11 @@ struct broker_order {
 };
 
 enum broker_word_kind {
-	BROKER_READY = 1, /* locked in */
-	BROKER_FAILED,    /* `text` says why; it ends */
-	BROKER_NEED,      /* the key of the credential `name` */
+	/* with a file in memory: the certificate of the cell's authority, as PEM */
+	BROKER_AUTHORITY = 1,
+	BROKER_READY,  /* locked in */
+	BROKER_FAILED, /* `text` says why; it ends */
+	BROKER_NEED,   /* the key of the credential `name` */
 	/* `target` was refused to a program of the cell; `text` says how to allow it */
 	BROKER_REFUSED,
 };
@@ -83,10 +97,11 @@ struct broker_word {
 /* Send ORDER, with FD unless FD is -1. Never waits; false with errno. */
 bool broker_send(int control, const struct broker_order *order, int fd);
 /*
- * Receive the next word without waiting; its texts are NUL-terminated. False with EAGAIN
+ * Receive the next word without waiting; its texts are NUL-terminated, and *FD is -1 when no
+ * descriptor came with it. False with EAGAIN
  * in ERR when there is none yet, with ECONNRESET when the broker has ended.
  */
-bool broker_receive(int control, struct broker_word *word, struct err *err);
+bool broker_receive(int control, struct broker_word *word, int *fd, struct err *err);
 
 /* A credential as a cell uses it. */
 struct broker_used {

@@ -9,6 +9,7 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "broker/authority.h"
 #include "policy/network.h"
 
 #include <errno.h>
@@ -35,20 +36,25 @@ enum {
 	WHY_MAX = 200,
 };
 
-/* The same package has both libraries. */
-static const struct library libcrypto = {"libcrypto.so.3", "3.0", "libssl3",
-					 "keeping a key outside of the cell"};
+const struct library tls_libcrypto = {"libcrypto.so.3", "3.0", "libssl3",
+				      "keeping a key outside of the cell"};
 static const struct library libssl = {"libssl.so.3", "3.0", "libssl3",
 				      "keeping a key outside of the cell"};
 
 struct functions {
 	typeof(OPENSSL_init_ssl) *init;
 	typeof(TLS_client_method) *method;
+	typeof(TLS_server_method) *server_method;
 	typeof(SSL_CTX_new) *ctx_new;
 	typeof(SSL_CTX_ctrl) *ctx_ctrl;
 	typeof(SSL_CTX_set_verify) *ctx_set_verify;
 	typeof(SSL_CTX_get_cert_store) *ctx_get_cert_store;
 	typeof(SSL_CTX_set_default_read_buffer_len) *ctx_set_read_buffer;
+	typeof(SSL_CTX_callback_ctrl) *ctx_callback_ctrl;
+	typeof(SSL_CTX_set_options) *ctx_set_options;
+	typeof(SSL_CTX_set_num_tickets) *ctx_set_num_tickets;
+	typeof(SSL_CTX_set_alpn_select_cb) *ctx_set_alpn_select;
+	typeof(SSL_CTX_use_PrivateKey) *ctx_use_key;
 	typeof(SSL_new) *new;
 	typeof(SSL_free) *free;
 	typeof(SSL_ctrl) *ctrl;
@@ -61,7 +67,13 @@ struct functions {
 	typeof(SSL_set_session) *set_session;
 	typeof(SSL_SESSION_free) *session_free;
 	typeof(SSL_SESSION_is_resumable) *session_is_resumable;
-	typeof(SSL_connect) *connect;
+	typeof(SSL_set_ex_data) *set_data;
+	typeof(SSL_get_ex_data) *get_data;
+	typeof(SSL_get_servername) *get_name;
+	typeof(SSL_use_certificate_ASN1) *use_certificate;
+	typeof(SSL_set_connect_state) *set_connect;
+	typeof(SSL_set_accept_state) *set_accept;
+	typeof(SSL_do_handshake) *handshake;
 	typeof(SSL_read) *read;
 	typeof(SSL_write) *write;
 	typeof(SSL_shutdown) *shutdown;
@@ -89,8 +101,9 @@ struct kept {
 struct tls {
 	struct functions call;
 	SSL_CTX *context;
-	struct buf roots; /* PEM, of all files */
-	BIO *rest;        /* of `roots`; NULL: all are parsed */
+	struct authority *authority; /* NULL: the side of the client */
+	struct buf roots;            /* PEM, of all files */
+	BIO *rest;                   /* of `roots`; NULL: all are parsed */
 	struct kept kept[SESSIONS_MAX];
 	size_t kept_count, kept_next;
 };
@@ -99,8 +112,11 @@ struct tls_connection {
 	struct tls *tls;
 	SSL *ssl;
 	char name[NETWORK_TEXT_MAX];
-	bool is_open; /* the handshake is done */
-	bool is_kept; /* its session was looked at */
+	struct network_host host; /* of the side of the server: what a greeting must name */
+	bool is_open;             /* the handshake is done */
+	bool is_kept;             /* its session was looked at */
+	bool is_ended;            /* the good-bye was said */
+	bool is_cut;
 	short wants;
 	char why[WHY_MAX];
 };
@@ -122,11 +138,17 @@ static bool load(struct functions *call, struct err *err)
 	const struct library_function of_ssl[] = {
 		{"OPENSSL_init_ssl", &call->init},
 		{"TLS_client_method", &call->method},
+		{"TLS_server_method", &call->server_method},
 		{"SSL_CTX_new", &call->ctx_new},
 		{"SSL_CTX_ctrl", &call->ctx_ctrl},
 		{"SSL_CTX_set_verify", &call->ctx_set_verify},
 		{"SSL_CTX_get_cert_store", &call->ctx_get_cert_store},
 		{"SSL_CTX_set_default_read_buffer_len", &call->ctx_set_read_buffer},
+		{"SSL_CTX_callback_ctrl", &call->ctx_callback_ctrl},
+		{"SSL_CTX_set_options", &call->ctx_set_options},
+		{"SSL_CTX_set_num_tickets", &call->ctx_set_num_tickets},
+		{"SSL_CTX_set_alpn_select_cb", &call->ctx_set_alpn_select},
+		{"SSL_CTX_use_PrivateKey", &call->ctx_use_key},
 		{"SSL_new", &call->new},
 		{"SSL_free", &call->free},
 		{"SSL_ctrl", &call->ctrl},
@@ -139,7 +161,13 @@ static bool load(struct functions *call, struct err *err)
 		{"SSL_set_session", &call->set_session},
 		{"SSL_SESSION_free", &call->session_free},
 		{"SSL_SESSION_is_resumable", &call->session_is_resumable},
-		{"SSL_connect", &call->connect},
+		{"SSL_set_ex_data", &call->set_data},
+		{"SSL_get_ex_data", &call->get_data},
+		{"SSL_get_servername", &call->get_name},
+		{"SSL_use_certificate_ASN1", &call->use_certificate},
+		{"SSL_set_connect_state", &call->set_connect},
+		{"SSL_set_accept_state", &call->set_accept},
+		{"SSL_do_handshake", &call->handshake},
 		{"SSL_read", &call->read},
 		{"SSL_write", &call->write},
 		{"SSL_shutdown", &call->shutdown},
@@ -148,20 +176,20 @@ static bool load(struct functions *call, struct err *err)
 		{"SSL_get_verify_result", &call->get_verify_result},
 	};
 
-	return library_load(&libcrypto, of_crypto,
+	return library_load(&tls_libcrypto, of_crypto,
 			    sizeof(of_crypto) / sizeof(of_crypto[0]), err) &&
 	       library_load(&libssl, of_ssl, sizeof(of_ssl) / sizeof(of_ssl[0]), err);
 }
 
 /* The roots. */
 
-/* Where distributions keep all their roots in one file; the first that is there is used. */
-static const char *const bundles[] = {
+const char *const tls_bundles[] = {
 	"/etc/ssl/certs/ca-certificates.crt",                /* Debian, Arch, Gentoo */
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, RHEL */
 	"/etc/pki/tls/certs/ca-bundle.crt",
 	"/etc/ssl/ca-bundle.pem", /* openSUSE */
 	"/etc/ssl/cert.pem",      /* Alpine */
+	NULL,
 };
 
 static bool read_roots(const char *ca_file, struct buf *roots, struct err *err)
@@ -170,8 +198,8 @@ static bool read_roots(const char *ca_file, struct buf *roots, struct err *err)
 	bool fine = true;
 
 	buf_init(&text, ROOTS_MAX);
-	for (size_t i = 0; i < sizeof(bundles) / sizeof(bundles[0]); i++) {
-		if (fd_read_file(bundles[i], ROOTS_MAX / 2, roots, NULL))
+	for (size_t i = 0; tls_bundles[i] != NULL; i++) {
+		if (fd_read_file(tls_bundles[i], ROOTS_MAX / 2, roots, NULL))
 			break;
 	}
 	if (ca_file != NULL)
@@ -244,7 +272,25 @@ static void session_keep(struct tls_connection *connection)
 	kept->session = session;
 }
 
-/* The context, and connections. */
+/* The contexts, and connections. */
+
+/* Make the context of TLS, for the side of METHOD. */
+static bool context_make(struct tls *tls, const SSL_METHOD *method)
+{
+	const struct functions *call = &tls->call;
+
+	tls->context = call->ctx_new(method);
+	if (tls->context == NULL)
+		return false;
+	(void)call->ctx_ctrl(tls->context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
+			     NULL);
+	(void)call->ctx_ctrl(tls->context, SSL_CTRL_MODE,
+			     SSL_MODE_ENABLE_PARTIAL_WRITE |
+				     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				     SSL_MODE_RELEASE_BUFFERS,
+			     NULL);
+	return true;
+}
 
 bool tls_open(const char *ca_file, struct tls **tls, struct err *err)
 {
@@ -256,7 +302,7 @@ bool tls_open(const char *ca_file, struct tls **tls, struct err *err)
 	/* The configuration of OpenSSL could switch algorithms and checks off. */
 	fine = load(call, err) && read_roots(ca_file, &made->roots, err) &&
 	       ((call->init(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1 &&
-		 (made->context = call->ctx_new(call->method())) != NULL &&
+		 context_make(made, call->method()) &&
 		 (made->rest = call->bio_new(made->roots.data, (int)made->roots.size)) !=
 			 NULL) ||
 		err_set(err, EIO, "%s could not be started", libssl.name));
@@ -266,15 +312,81 @@ bool tls_open(const char *ca_file, struct tls **tls, struct err *err)
 		return false;
 	}
 	call->ctx_set_verify(made->context, SSL_VERIFY_PEER, NULL);
-	(void)call->ctx_ctrl(made->context, SSL_CTRL_SET_MIN_PROTO_VERSION,
-			     TLS1_2_VERSION, NULL);
-	(void)call->ctx_ctrl(made->context, SSL_CTRL_MODE,
-			     SSL_MODE_ENABLE_PARTIAL_WRITE |
-				     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-				     SSL_MODE_RELEASE_BUFFERS,
-			     NULL);
 	(void)call->ctx_ctrl(made->context, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
 	call->ctx_set_read_buffer(made->context, READ_AHEAD);
+	*tls = made;
+	return true;
+}
+
+/* OpenSSL asks: does the greeting name the host of the connection? */
+static int name_asked(SSL *ssl, int *alert, void *context)
+{
+	const struct functions *call = &((struct tls *)context)->call;
+	struct tls_connection *connection = call->get_data(ssl, 0);
+	const char *name = call->get_name(ssl, TLSEXT_NAMETYPE_host_name);
+	struct network_host asked;
+
+	if (name == NULL ? connection->host.kind == NETWORK_NAME
+			 : !network_parse_host(str_of(name), &asked, NULL) ||
+				   !network_same_host(&asked, &connection->host)) {
+		*alert = SSL_AD_UNRECOGNIZED_NAME;
+		(void)snprintf(connection->why, sizeof(connection->why),
+			       name == NULL ? "its greeting names no host (SNI)"
+					    : "its greeting names another host (SNI)");
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	}
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* OpenSSL asks: which of the protocols in OFFERED, each behind its length, is spoken? */
+static int protocol_asked(SSL *ssl, const unsigned char **chosen, unsigned char *size,
+			  const unsigned char *offered, unsigned offered_size, void *context)
+{
+	static const struct str ours = STR("http/1.1");
+	struct tls_connection *connection = ((struct tls *)context)->call.get_data(ssl, 0);
+
+	for (unsigned at = 0; at < offered_size; at += 1U + offered[at]) {
+		const struct str one =
+			str_part((struct str){(const char *)offered, offered_size},
+				 at + 1, offered[at]);
+
+		if (str_equal(one, ours)) {
+			*chosen = offered + at + 1;
+			*size = offered[at];
+			return SSL_TLSEXT_ERR_OK;
+		}
+	}
+	(void)snprintf(connection->why, sizeof(connection->why),
+		       "it speaks HTTP/2 only, and not HTTP/1.1 (ALPN)");
+	return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+bool tls_open_server(struct authority *authority, struct tls **tls, struct err *err)
+{
+	struct tls *made = memory_alloc(sizeof(*made));
+	struct functions *call = &made->call;
+
+	if (!load(call, err)) {
+		free(made);
+		return false;
+	}
+	if (call->init(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1 ||
+	    !context_make(made, call->server_method()) ||
+	    call->ctx_use_key(made->context, authority_leaf_key(authority)) != 1) {
+		free(made);
+		return err_set(err, EIO, "%s could not be started", libssl.name);
+	}
+	made->authority = authority;
+	(void)call->ctx_set_options(made->context, SSL_OP_NO_RENEGOTIATION |
+							   SSL_OP_NO_TICKET |
+							   SSL_OP_NO_COMPRESSION);
+	(void)call->ctx_set_num_tickets(made->context, 0);
+	(void)call->ctx_ctrl(made->context, SSL_CTRL_SET_SESS_CACHE_MODE,
+			     SSL_SESS_CACHE_OFF, NULL);
+	call->ctx_set_alpn_select(made->context, protocol_asked, made);
+	(void)call->ctx_callback_ctrl(made->context, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
+				      (void (*)(void))name_asked);
+	(void)call->ctx_ctrl(made->context, SSL_CTRL_SET_TLSEXT_SERVERNAME_ARG, 0, made);
 	*tls = made;
 	return true;
 }
@@ -311,26 +423,58 @@ struct tls_connection *tls_begin(struct tls *tls, int fd, const struct network_h
 		/* Out of memory, as everywhere: no half-made check may go on. */
 		abort();
 	}
+	call->set_connect(made->ssl);
 	kept = kept_find(tls, made->name);
 	if (kept != NULL)
 		(void)call->set_session(made->ssl, kept->session);
 	return made;
 }
 
+struct tls_connection *tls_accept(struct tls *tls, int fd, const struct network_host *host)
+{
+	const struct functions *call = &tls->call;
+	const struct str leaf = authority_leaf(tls->authority, host);
+	struct tls_connection *made;
+
+	if (leaf.size == 0)
+		return NULL;
+	made = memory_alloc(sizeof(*made));
+	made->tls = tls;
+	made->wants = POLLIN;
+	made->is_kept = true;
+	made->host = *host;
+	made->ssl = call->new (tls->context);
+	if (made->ssl == NULL || call->set_fd(made->ssl, fd) != 1 ||
+	    call->set_data(made->ssl, 0, made) != 1 ||
+	    call->use_certificate(made->ssl, (const unsigned char *)leaf.data,
+				  (int)leaf.size) != 1)
+		abort(); /* out of memory, as above */
+	call->set_accept(made->ssl);
+	return made;
+}
+
+void tls_say_end(struct tls_connection *connection)
+{
+	const struct functions *call = &connection->tls->call;
+
+	if (connection->is_ended || !connection->is_open || connection->wants == 0)
+		return;
+	connection->is_ended = true;
+	call->clear_error();
+	(void)call->shutdown(connection->ssl);
+	call->clear_error();
+}
+
 void tls_end(struct tls_connection *connection)
 {
 	if (connection == NULL)
 		return;
-	const struct functions *call = &connection->tls->call;
-	call->clear_error();
 	/* OpenSSL does not resume a session whose connection was not ended properly. */
-	if (connection->is_open && connection->wants != 0) {
-		(void)call->shutdown(connection->ssl);
-		if (!connection->is_kept)
-			session_keep(connection);
-	}
-	call->clear_error();
-	call->free(connection->ssl);
+	tls_say_end(connection);
+	if (connection->is_ended && !connection->is_kept)
+		session_keep(connection);
+	connection->tls->call.clear_error();
+	connection->tls->call.free(connection->ssl);
 	free(connection);
 }
 
@@ -339,7 +483,8 @@ static void settle(struct tls_connection *connection, int code, int saved)
 {
 	const struct functions *call = &connection->tls->call;
 	const long verified = call->get_verify_result(connection->ssl);
-	const char *reason = call->reason(call->peek_error());
+	const unsigned long error = call->peek_error();
+	const char *reason = call->reason(error);
 
 	switch (call->get_error(connection->ssl, code)) {
 	case SSL_ERROR_WANT_READ:
@@ -349,17 +494,22 @@ static void settle(struct tls_connection *connection, int code, int saved)
 		connection->wants = POLLOUT;
 		return;
 	case SSL_ERROR_SYSCALL:
+		connection->is_cut = true;
 		reason = saved != 0 ? strerror(saved) : "the connection was cut";
 		break;
 	case SSL_ERROR_ZERO_RETURN:
 		reason = "the server has ended the connection";
 		break;
 	default:
+		connection->is_cut =
+			ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
 		break;
 	}
+	connection->wants = 0;
+	if (connection->why[0] != '\0')
+		return; /* a callback of ours has said why */
 	if (!connection->is_open && verified != X509_V_OK)
 		reason = call->verify_reason(verified);
-	connection->wants = 0;
 	(void)snprintf(connection->why, sizeof(connection->why), "%s%s",
 		       !connection->is_open && verified != X509_V_OK
 			       ? "its certificate is not good: "
@@ -375,7 +525,7 @@ bool tls_handshake(struct tls_connection *connection)
 	while (tls_prepare(connection->tls))
 		;
 	call->clear_error();
-	code = call->connect(connection->ssl);
+	code = call->handshake(connection->ssl);
 	if (code == 1) {
 		connection->is_open = true;
 		return true;
@@ -423,6 +573,11 @@ short tls_wants(const struct tls_connection *connection)
 const char *tls_why(const struct tls_connection *connection)
 {
 	return connection->why;
+}
+
+bool tls_is_cut(const struct tls_connection *connection)
+{
+	return connection->is_cut;
 }
 
 bool tls_is_filled(const struct tls_connection *connection)

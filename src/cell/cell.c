@@ -1011,6 +1011,20 @@ static bool outlet_make(struct cell *cell, struct err *err)
 	return true;
 }
 
+/* Join the proxy to the broker, which serves some of its clients. */
+static bool handing_make(struct cell *cell, struct err *err)
+{
+	int ends[2];
+
+	if (cell->vault == NULL)
+		return true;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "a socket for the broker: %s", strerror(errno));
+	outlet_add_broker(cell->outlet, &ends[0]);
+	vault_add_proxy(cell->vault, &ends[1]);
+	return true;
+}
+
 /* Start the broker, where some credential has its key there. */
 static bool vault_make(struct cell *cell, struct err *err)
 {
@@ -1038,8 +1052,10 @@ static bool vault_make(struct cell *cell, struct err *err)
 	if (!vault_open(&options, &cell->vault, err))
 		return false;
 	cell->spec.brokers = cell->vault != NULL;
-	if (cell->vault != NULL)
+	if (cell->vault != NULL) {
 		vault_set_variables(cell->vault, &cell->spec);
+		vault_add_authority(cell->vault, &cell->spec);
+	}
 	return true;
 }
 
@@ -1049,8 +1065,8 @@ static bool first_steps(struct cell *cell, struct err *err)
 	const struct cell_options *options = &cell->options;
 
 	if ((cell->spec.network.count > 0 || cell->spec.asks_network ||
-	     cell->spec.publishes) &&
-	    !outlet_make(cell, err))
+	     cell->spec.publishes || cell->spec.brokers) &&
+	    (!outlet_make(cell, err) || !handing_make(cell, err)))
 		return false;
 	loop_add_timer(options->loop, &cell->refill);
 	cell_keep(cell, WORKER_PLAIN, 1);

@@ -129,7 +129,7 @@ struct cell_options {
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
-/* NULL when the policy neither lists a host nor asks for hosts. */
+/* NULL when the policy neither lists a host nor asks for hosts, and uses no credential. */
 struct outlet *cell_outlet(const struct cell *cell);
 /* NULL when the cell uses no credential. */
 struct vault *cell_vault(const struct cell *cell);
@@ -240,8 +240,9 @@ struct cell {
 	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
 	struct watch control_watch;
-	struct vault *vault;   /* NULL: no credential is used */
-	struct outlet *outlet; /* NULL: no host is listed or asked for, no port published */
+	struct vault *vault; /* NULL: no credential is used */
+	/* NULL: no host is listed or asked for, no port published, no credential used */
+	struct outlet *outlet;
 	struct publish publish; /* where it is published; the proxy has the listeners */
 	struct worker_end *workers;
 	/* requested from the anchor, but not here yet: plain, prepared */

@@ -92,6 +92,7 @@ static bool proxy_start(struct outlet *outlet, int control, struct err *err)
 	const struct proxy_spec told = {.network = spec->network.items,
 					.rule = spec->network_rule,
 					.asks = spec->asks_network,
+					.brokered = spec->brokered.items,
 					.resolver = spec->resolver};
 	struct buf text;
 	bool ok;
@@ -194,6 +195,14 @@ void outlet_publish(struct outlet *outlet, struct publish *publish)
 void outlet_add_door(struct outlet *outlet, int *take_fd)
 {
 	const struct proxy_message message = {.kind = PROXY_DOOR};
+
+	tell(outlet, &message, *take_fd);
+	fd_close(take_fd);
+}
+
+void outlet_add_broker(struct outlet *outlet, int *take_fd)
+{
+	const struct proxy_message message = {.kind = PROXY_BROKER};
 
 	tell(outlet, &message, *take_fd);
 	fd_close(take_fd);

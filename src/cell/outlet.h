@@ -4,7 +4,7 @@
  * sends it the listeners that were made inside the cell, and those of published ports. It
  * gives each command the right to send requests, takes the right back, and receives the
  * refusals. A cell whose policy lists no host, does not ask for hosts and publishes no
- * port has no `struct outlet`.
+ * port, and that uses no credential, has no `struct outlet`.
  *
  * The anchor makes the listeners inside the cell's network before it drops its rights
  * (sandbox_listen). Each command gets a token with the frame of its call
@@ -67,6 +67,8 @@ void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd);
  */
 void outlet_publish(struct outlet *outlet, struct publish *publish);
 void outlet_add_door(struct outlet *outlet, int *take_fd);
+/* Give the proxy the socket by which it hands clients to the broker. */
+void outlet_add_broker(struct outlet *outlet, int *take_fd);
 
 /*
  * Let the command CALL send requests: append to LIST the variables ("NAME=value") by

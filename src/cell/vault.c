@@ -12,9 +12,12 @@
 #include "broker/broker.h"
 #include "broker/phantom.h"
 #include "broker/source.h"
+#include "broker/tls.h"
 #include "policy/credential.h"
+#include "policy/network.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "view/shape.h"
 #include "view/spec.h"
 
 #include <errno.h>
@@ -26,8 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 enum {
+	/* The broker sends its first word after a few milliseconds, on a loaded machine later. */
+	AUTHORITY_WAIT_MS = 20 * 1000,
+	AUTHORITY_TEXT_MAX = 1 << 20,
 	SHOWN_MAX = 4096,
 	FOLDER_MAX = 16 << 10,
 	/* Keys may wait there for a broker that is busy: one for each credential. */
@@ -50,6 +57,7 @@ struct vault {
 	size_t count;
 	int control, pidfd;
 	struct watch watch;
+	struct buf authority; /* its certificate, as PEM */
 	bool ready;
 	struct err broken;
 };
@@ -112,10 +120,12 @@ void vault_hear(struct vault *vault)
 {
 	struct broker_word word;
 	struct err err = {0};
+	int fd;
 
 	if (vault->broken.text[0] != '\0')
 		return;
-	while (broker_receive(vault->control, &word, &err)) {
+	while (broker_receive(vault->control, &word, &fd, &err)) {
+		fd_close(&fd);
 		if (word.kind == BROKER_READY) {
 			vault->ready = true;
 			vault->options.changed(vault->options.owner);
@@ -288,6 +298,27 @@ static bool broker_start(struct vault *vault, int control, struct err *err)
 	return fine;
 }
 
+/* Wait for the broker's first word, which brings the authority. */
+static bool authority_wait(struct vault *vault, struct err *err)
+{
+	const int64_t deadline = clock_now_ms() + AUTHORITY_WAIT_MS;
+	struct pollfd wanted = {.fd = vault->control, .events = POLLIN};
+	struct broker_word word;
+	auto_close int fd = -1;
+
+	while (!broker_receive(vault->control, &word, &fd, err)) {
+		if (err->code != EAGAIN)
+			return err_while(err, "the broker");
+		if (clock_now_ms() >= deadline)
+			return err_set(err, ETIMEDOUT, "the broker was not ready after %d s",
+				       AUTHORITY_WAIT_MS / 1000);
+		(void)poll(&wanted, 1, clock_poll_timeout(deadline));
+	}
+	if (word.kind != BROKER_AUTHORITY)
+		return err_set(err, ECHILD, "the broker: %s", word.text);
+	return fd_read_all(fd, &vault->authority, "the cell's authority", err);
+}
+
 static bool start(struct vault *vault, struct err *err)
 {
 	const int room = CONTROL_ROOM;
@@ -301,7 +332,7 @@ static bool start(struct vault *vault, struct err *err)
 	(void)setsockopt(vault->control, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	fine = broker_start(vault, ends[1], err);
 	fd_close(&ends[1]);
-	if (!fine)
+	if (!fine || !authority_wait(vault, err))
 		return false;
 	vault->watch = (struct watch){.fd = vault->control,
 				      .events = POLLIN,
@@ -318,6 +349,7 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	made->options = *options;
 	made->control = -1;
 	made->pidfd = -1;
+	buf_init(&made->authority, AUTHORITY_TEXT_MAX);
 	made->terms = (struct source_terms){.loop = options->loop,
 					    .home = options->home,
 					    .environment = options->environment,
@@ -348,6 +380,7 @@ void vault_close(struct vault *vault)
 		free(vault->used[i].phantom);
 	}
 	free(vault->used);
+	buf_fini(&vault->authority);
 	free(vault);
 }
 
@@ -358,6 +391,14 @@ void vault_add_listener(struct vault *vault, int *take_fd)
 	if (*take_fd < 0)
 		return;
 	order(vault, &listener, *take_fd);
+	fd_close(take_fd);
+}
+
+void vault_add_proxy(struct vault *vault, int *take_fd)
+{
+	const struct broker_order proxy = {.kind = BROKER_PROXY};
+
+	order(vault, &proxy, *take_fd);
 	fd_close(take_fd);
 }
 
@@ -410,4 +451,87 @@ void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 		}
 	}
 	buf_fini(&url);
+}
+
+/* The authority. */
+
+#define CERTIFICATE SHAPE_PROGRAMS "/ca.crt"
+#define BUNDLE      SHAPE_PROGRAMS "/ca-bundle.crt"
+
+/* By these variables programs find certificates, in place of the system's or beside them. */
+static const struct {
+	const char *name, *path;
+} certificate_variables[] = {
+	{"SSL_CERT_FILE", BUNDLE},        {"CURL_CA_BUNDLE", BUNDLE},
+	{"REQUESTS_CA_BUNDLE", BUNDLE},   {"PIP_CERT", BUNDLE},
+	{"NPM_CONFIG_CAFILE", BUNDLE},    {"GIT_SSL_CAINFO", BUNDLE},
+	{"CARGO_HTTP_CAINFO", BUNDLE},    {"AWS_CA_BUNDLE", BUNDLE},
+	{"CODEX_CA_CERTIFICATE", BUNDLE}, {"NODE_EXTRA_CA_CERTS", CERTIFICATE},
+	{"DENO_CERT", CERTIFICATE},
+};
+
+static bool has_text(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (spec->view.entries[i].kind == VIEW_TEXT &&
+		    strcmp(spec->view.entries[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Show the authority at PATH, behind the certificates in the file BEFORE of the host. */
+static void show_authority(const struct vault *vault, struct cell_spec *spec,
+			   const char *path, const char *before)
+{
+	struct view_entry *entry =
+		spec_add_entry(spec, VIEW_TEXT, path, vault->authority.data);
+
+	entry->before = before != NULL ? arena_copy(&spec->arena, str_of(before)) : NULL;
+	entry->why = "the broker";
+}
+
+/* The bundle in /run/glovebox is made of the first one of the system. */
+static void show_bundles(const struct vault *vault, struct cell_spec *spec)
+{
+	auto_free char *first = NULL;
+
+	for (size_t i = 0; tls_bundles[i] != NULL; i++) {
+		auto_free char *real = realpath(tls_bundles[i], NULL);
+		struct stat st;
+
+		if (real == NULL || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
+		    has_text(spec, real))
+			continue;
+		show_authority(vault, spec, real, real);
+		if (first == NULL)
+			first = memory_copy(real);
+	}
+	show_authority(vault, spec, BUNDLE, first);
+}
+
+void vault_add_authority(const struct vault *vault, struct cell_spec *spec)
+{
+	const size_t count =
+		sizeof(certificate_variables) / sizeof(certificate_variables[0]);
+	char target[NETWORK_TEXT_MAX];
+
+	show_authority(vault, spec, CERTIFICATE, NULL);
+	show_bundles(vault, spec);
+	for (size_t i = 0; i < count; i++) {
+		if (!has_variable(spec, certificate_variables[i].name))
+			set_variable(spec, certificate_variables[i].name,
+				     certificate_variables[i].path);
+	}
+	for (size_t i = 0; i < vault->count; i++) {
+		const struct credential *credential = vault->used[i].credential;
+
+		for (size_t j = 0; j < credential->host_count; j++)
+			spec_add(spec, &spec->brokered,
+				 network_print(&credential->hosts[j].host,
+					       credential->hosts[j].port, target));
+	}
+	/* The first listener is the one for requests to the proxy (view/shape.c). */
+	if (spec->listen_count == 0)
+		spec->listen[spec->listen_count++] = 0;
 }

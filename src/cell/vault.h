@@ -3,7 +3,7 @@
  * credentials that a cell uses, those whose key is there outside; makes a phantom for
  * each; starts the broker and sends it the listener that was made inside the cell; and
  * fetches a key whenever the broker needs one (broker/source.h). A cell that uses no
- * credential has no vault.
+ * credential has no vault, and with it no authority.
  *
  * The variables of a credential are the same for all programs of the cell: its phantom,
  * and the address of the broker's door. So a request belongs to no particular call, and a
@@ -60,6 +60,17 @@ void vault_add_listener(struct vault *vault, int *take_fd);
  * passes under such a name is replaced: it is the key.
  */
 void vault_set_variables(const struct vault *vault, struct cell_spec *spec);
+
+/* Give the broker the socket by which the proxy hands clients over. */
+void vault_add_proxy(struct vault *vault, int *take_fd);
+
+/*
+ * Let the programs of the cell reach the hosts of the credentials by TLS. SPEC shows the
+ * authority's certificate, and the system's bundle of certificates with it, both below
+ * /run/glovebox and over the system's own files. Variables lead there; one that the
+ * policy sets stays as it is. The proxy is there, and gets to know the hosts.
+ */
+void vault_add_authority(const struct vault *vault, struct cell_spec *spec);
 
 /* Handle all messages that the broker has sent so far. */
 void vault_hear(struct vault *vault);

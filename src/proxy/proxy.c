@@ -57,6 +57,7 @@ enum {
 	HEAD_MS = 10 * 1000, /* the client is in the same machine */
 	/* The front has a shorter limit. This one is for a front that never answers. */
 	ASKING_MS = 10 * 60 * 1000,
+	HANDING_MS = 30 * 1000, /* the broker serves as many clients as it can already */
 	DIAL_MS = 5000, /* time for one retransmission; then the next address is tried */
 	/*
 	 * A client names its host immediately. One that does not is closed after this
@@ -94,9 +95,12 @@ struct proxy {
 	struct loop *loop;
 	struct resolver resolver;
 	struct watch control;
-	struct watch door; /* fd 0: no port is published */
+	struct watch door;   /* fd 0: no port is published */
+	struct watch broker; /* fd 0: there is none */
 	struct network_entry *entries;
 	size_t entry_count;
+	struct network_entry *brokered; /* the hosts that the broker serves */
+	size_t brokered_count;
 	char *rule;
 	bool asks;
 	uint64_t last_asked; /* the number of the connection that asked last */
@@ -116,6 +120,7 @@ enum connection_state {
 	READING_HEAD = 1, /* of a request */
 	ASKING,           /* whether it may go on */
 	KNOCKING,         /* a socket of the cell's network is wanted */
+	HANDING,          /* the broker is to take the client, and has no room yet */
 	DIALING,          /* the host, or a port of the cell */
 	/* the client's first bytes, which name the host, before they go on */
 	READING_HELLO,
@@ -181,6 +186,7 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out)
 	value_set(object, "network", value_new_texts(spec->network));
 	value_set_text(object, "rule", spec->rule);
 	value_set_boolean(object, "asks", spec->asks);
+	value_set(object, "brokered", value_new_texts(spec->brokered));
 	if (spec->resolver != NULL)
 		value_set_text(object, "resolver", spec->resolver);
 	return value_print(object, 0, out);
@@ -338,6 +344,7 @@ static short client_events(const struct connection *connection)
 			       : events | POLLIN;
 	case ASKING:
 	case KNOCKING:
+	case HANDING:
 	case DIALING:
 		break;
 	}
@@ -608,6 +615,68 @@ static void connection_dial(struct connection *connection)
 	dial_start(dial);
 }
 
+/* Clients of the hosts that the broker serves. */
+
+/* A host of a credential, on any port; NULL: HOST is none. */
+static const struct network_entry *brokered_find(const struct proxy *proxy,
+						 const struct network_host *host)
+{
+	for (size_t i = 0; i < proxy->brokered_count; i++) {
+		if (network_same_host(&proxy->brokered[i].host, host))
+			return &proxy->brokered[i];
+	}
+	return NULL;
+}
+
+static bool is_brokered(const struct proxy *proxy, const struct network_host *host,
+			uint16_t port)
+{
+	return network_find(proxy->brokered, proxy->brokered_count, host, port) != NULL;
+}
+
+/* Give the client of CONNECTION to the broker, now or as soon as it has room. */
+static void hand(struct connection *connection)
+{
+	struct proxy *proxy = connection->proxy;
+	struct proxy_handed handed = {.tunnel = connection->call != 0};
+
+	(void)network_print(&connection->host, connection->port, handed.target);
+	if (fd_message_send(proxy->broker.fd, &handed, sizeof(handed),
+			    &connection->client.fd, 1, MSG_DONTWAIT)) {
+		connection_end(connection);
+		return;
+	}
+	if (errno != EAGAIN && errno != ENOBUFS && errno != ETOOMANYREFS) {
+		if (connection->call != 0)
+			answer_error(connection, 502, "the broker of this cell has ended");
+		else
+			connection_end(connection);
+		return;
+	}
+	if (connection->state != HANDING)
+		connection_set_deadline(connection, HANDING_MS);
+	connection->state = HANDING;
+	connection_watch(connection);
+	(void)loop_want(proxy->loop, &proxy->broker, POLLOUT);
+}
+
+/* The broker has room, or has ended: `hand` sees which. */
+static void broker_ready(struct watch *watch, short events)
+{
+	struct proxy *proxy = watch->context;
+
+	(void)events;
+	(void)loop_want(proxy->loop, watch, 0);
+	for (struct connection *next, *at = proxy->connections; at != NULL; at = next) {
+		next = at->next;
+		if (at->state != HANDING)
+			continue;
+		hand(at);
+		if (at->state == HANDING && at->client.fd >= 0)
+			return; /* there is no room again */
+	}
+}
+
 /*
  * The head of a request. The policy's list decides whether its host may be reached; for a
  * host that no entry lists the front may be asked.
@@ -637,10 +706,26 @@ static bool ask(struct connection *connection, const char *why)
 static void request_judge(struct connection *connection, const struct http_request *request)
 {
 	struct proxy *proxy = connection->proxy;
+	const struct network_entry *served;
 	char remedy[NETWORK_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
 
 	connection->host = request->host;
 	connection->port = request->port;
+	served = brokered_find(proxy, &request->host);
+	if (served != NULL && request->connect &&
+	    is_brokered(proxy, &request->host, request->port)) {
+		hand(connection);
+		return;
+	}
+	if (served != NULL) {
+		(void)snprintf(remedy, sizeof(remedy),
+			       "a key of this cell is for this host, so it is reached by TLS to "
+			       "%s, or list \"tcp://%s\" for another service there",
+			       network_print(&served->host, served->port, entry),
+			       request->shown);
+		answer_refusal(connection, 403, request->shown, remedy);
+		return;
+	}
 	connection->entry = network_find(proxy->entries, proxy->entry_count,
 					 &request->host, request->port);
 	if (connection->entry != NULL &&
@@ -1060,17 +1145,47 @@ static void door_ready(struct watch *watch, short events)
 
 /* The events of a connection: its sockets are ready, or its deadline is due. */
 
+/*
+ * How many of SIZE bytes, which come behind those of HEAD, belong to the head of a request?
+ * The bytes behind it stay in the socket, because the broker may get it.
+ */
+static size_t part_of_head(const struct buf *head, const char *bytes, size_t size)
+{
+	static const char blank[] = "\r\n\r\n";
+	enum { BLANK = sizeof(blank) - 1 };
+	char last[2 * BLANK];
+	const size_t held = head->size < BLANK - 1 ? head->size : BLANK - 1;
+	const size_t first = size < BLANK - 1 ? size : BLANK - 1;
+	size_t at;
+
+	/* It may have begun in HEAD. */
+	memcpy(last, head->data + head->size - held, held);
+	memcpy(last + held, bytes, first);
+	at = str_find((struct str){last, held + first}, STR(blank), 0);
+	if (at != (size_t)-1)
+		return at + BLANK - held;
+	at = str_find((struct str){bytes, size}, STR(blank), 0);
+	return at != (size_t)-1 ? at + BLANK : size;
+}
+
 /* Read into `head` up to MAX bytes in all. False when nothing came. */
 static bool client_read(struct connection *connection, size_t max)
 {
 	struct buf *head = &connection->head;
+	char *scratch = connection->proxy->scratch;
 	size_t size = max > head->size ? max - head->size : 0;
+	ssize_t n;
 
 	if (size > COPY_BYTES)
 		size = COPY_BYTES;
 	if (size == 0)
 		return true; /* `head` is full: its parser reports that */
-	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, size, 0);
+	if (connection->state == READING_HEAD) {
+		n = recv(connection->client.fd, scratch, size, MSG_PEEK);
+		if (n > 0)
+			size = part_of_head(head, scratch, (size_t)n);
+	}
+	n = recv(connection->client.fd, scratch, size, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) {
@@ -1078,7 +1193,7 @@ static bool client_read(struct connection *connection, size_t max)
 		return false;
 	}
 	connection->out.ended = n == 0;
-	return buf_add(head, connection->proxy->scratch, (size_t)n);
+	return buf_add(head, scratch, (size_t)n);
 }
 
 /* The answer was sent. Discard all further bytes until the client closes. */
@@ -1122,6 +1237,7 @@ static void client_ready(struct watch *watch, short events)
 		break;
 	case ASKING:
 	case KNOCKING:
+	case HANDING:
 	case DIALING:
 		break;
 	}
@@ -1169,6 +1285,10 @@ static void deadline_due(struct timer *timer)
 		answer_error(connection, 400, "no whole request came in time");
 	else if (connection->state == READING_HELLO)
 		client_hello_late(connection);
+	else if (connection->state == HANDING && connection->call != 0)
+		answer_error(connection, 504,
+			     "the broker of this cell has no room for a further connection; try "
+			     "again later");
 	else
 		connection_end(connection);
 }
@@ -1226,7 +1346,10 @@ static void connection_accept(struct listener *listener)
 		made->entry = listener->entry;
 		made->host = listener->entry->host;
 		made->port = listener->entry->port;
-		connection_dial(made);
+		if (is_brokered(proxy, &made->host, made->port))
+			hand(made);
+		else
+			connection_dial(made);
 	}
 }
 
@@ -1288,6 +1411,10 @@ static bool hear_descriptor(struct proxy *proxy, const struct proxy_message *mes
 		made.published = message->port;
 		listener_add(proxy, &made, fd);
 		return true;
+	case PROXY_BROKER:
+		proxy->broker =
+			(struct watch){.fd = fd, .ready = broker_ready, .context = proxy};
+		return true;
 	case PROXY_DOOR:
 		proxy->door =
 			(struct watch){.fd = fd, .ready = door_ready, .context = proxy};
@@ -1329,6 +1456,19 @@ static void control_ready(struct watch *watch, short events)
 	hear(watch->context);
 }
 
+/* Read the entries of LIST, which stands under the key RULE. */
+static bool entries_read(const struct value *list, const char *rule,
+			 struct network_entry **entries, size_t *count, struct err *err)
+{
+	*entries = memory_array(value_count(list) + 1, sizeof((*entries)[0]));
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (!network_parse_entry(value_str(value_item(list, i)),
+					 &(*entries)[(*count)++], err))
+			return err_while(err, "%s", rule);
+	}
+	return true;
+}
+
 static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct err *err)
 {
 	struct buf text;
@@ -1340,17 +1480,13 @@ static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct
 	buf_fini(&text);
 	if (!ok)
 		return false;
-	const struct value *network = value_member(*object, "network");
 	const char *rule = value_text(value_member(*object, "rule"));
 	proxy->asks = value_is_true(value_member(*object, "asks"));
 	proxy->rule = memory_copy(rule != NULL ? rule : "network");
-	proxy->entries = memory_array(value_count(network) + 1, sizeof(proxy->entries[0]));
-	for (size_t i = 0; i < value_count(network); i++) {
-		if (!network_parse_entry(value_str(value_item(network, i)),
-					 &proxy->entries[proxy->entry_count++], err))
-			return err_while(err, "%s", proxy->rule);
-	}
-	return true;
+	return entries_read(value_member(*object, "network"), proxy->rule,
+			    &proxy->entries, &proxy->entry_count, err) &&
+	       entries_read(value_member(*object, "brokered"), "credentials",
+			    &proxy->brokered, &proxy->brokered_count, err);
 }
 
 static void fail(int control, const struct err *err)

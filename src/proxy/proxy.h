@@ -11,9 +11,16 @@
  *   front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
  *   front → proxy   DECIDED for each thing asked
  *   front → proxy   PUBLISHED for each published port, and DOOR
+ *   front → proxy   BROKER, where the cell uses a credential
  *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
  * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
+ *
+ * A host that a credential of the cell is for is never dialled here: the proxy gives the
+ * client's socket to the broker (broker/broker.h), which speaks TLS with the client. So no
+ * key and no TLS is in this process. Other ports of such a host, and HTTP without TLS, are
+ * refused, because a program could reach the host there with somebody else's key; a tcp://
+ * entry leads to another service on it.
  *
  * The module holds the messages, the specification, and the role with its connections.
  */
@@ -61,7 +68,18 @@ enum proxy_kind {
 	PROXY_DECIDED, /* `connection` may go on when `port` is 1 */
 	/* with a listener of this machine, for `port` of the cell */
 	PROXY_PUBLISHED,
-	PROXY_DOOR, /* with the socket to the anchor for struct proxy_door */
+	PROXY_DOOR,   /* with the socket to the anchor for struct proxy_door */
+	PROXY_BROKER, /* with the socket to the broker for struct proxy_handed */
+};
+
+/*
+ * A client of the cell, which comes with this message: it wants TLS with TARGET. The proxy
+ * has read the head of its request and no byte behind it.
+ */
+struct proxy_handed {
+	char target[NETWORK_TEXT_MAX]; /* host:port */
+	/* the client waits for the answer to its CONNECT; else it came by a tcp:// entry */
+	bool tunnel;
 };
 
 /*
@@ -96,6 +114,8 @@ struct proxy_spec {
 	const char *const *network; /* entries of the policy, NULL-ended */
 	const char *rule;     /* the key they stand under: "agents.default.network" */
 	const char *resolver; /* "address" or "address:port"; NULL: the machine's own */
+	/* host:port of the credentials of the cell, NULL-ended: clients go to the broker */
+	const char *const *brokered;
 	/* a person is asked about a host that no entry lists, before it is refused */
 	bool asks;
 };

@@ -185,6 +185,8 @@ static bool view_set_attributes(int tree, uint64_t set, const char *path, struct
  */
 enum { FILE_ROOM = 4 << 10, FILES_MIN = 1 << 10 };
 
+enum { COPY_BYTES = 64 << 10 }; /* of one read of a copied file */
+
 /*
  * Copy the tree at SOURCE. It must be the one that was held before, because somebody
  * may have swapped the name.
@@ -249,8 +251,38 @@ static bool memory_add(struct view_building *building, const struct view_entry *
 	return view_place(building, tree, entry->path, true, err);
 }
 
-/* Make a new file with the content TEXT, which nobody may write afterwards. */
-static bool text_make(int folder, const char *name, const char *text, struct err *err)
+/* Append the file BEFORE of the host to FD, whose text then begins a line. */
+static bool before_add(int fd, const char *before, struct err *err)
+{
+	char bytes[COPY_BYTES], last = '\n';
+	struct stat st;
+
+	/* Do not block: a FIFO in place of the file must cause an error, not a wait. */
+	auto_close int from = open(before, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (from < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return true;
+	if (from < 0 || fstat(from, &st) < 0)
+		return view_fail(err, "reading", before);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "view: %s is no regular file", before);
+	for (;;) {
+		const ssize_t n = read(from, bytes, sizeof(bytes));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return view_fail(err, "reading", before);
+		if (n == 0)
+			return last == '\n' || fd_write_all(fd, "\n", 1, err);
+		if (!fd_write_all(fd, bytes, (size_t)n, err))
+			return err_while(err, "view: a copy of %s", before);
+		last = bytes[n - 1];
+	}
+}
+
+/* Make a new file with the content of ENTRY, which nobody may write afterwards. */
+static bool text_make(int folder, const char *name, const struct view_entry *entry,
+		      struct err *err)
 {
 	auto_close int fd =
 		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -258,7 +290,8 @@ static bool text_make(int folder, const char *name, const char *text, struct err
 
 	if (fd < 0)
 		return view_fail(err, "making", name);
-	return fd_write_all(fd, text, strlen(text), err);
+	return (entry->before == NULL || before_add(fd, entry->before, err)) &&
+	       fd_write_all(fd, entry->source, strlen(entry->source), err);
 }
 
 /* Bind our own file or folder NAME read-only over PATH. */
@@ -305,12 +338,12 @@ static bool text_add(struct view_building *building, const struct view_entry *en
 
 	if (!view_hold_folder(building, entry->path, true))
 		return view_fail(err, "opening the folder of", entry->path);
-	if (text_make(building->folder, path_base_name(entry->path), entry->source, err))
+	if (text_make(building->folder, path_base_name(entry->path), entry, err))
 		return true;
 	if (err->code != EEXIST && err->code != EROFS)
 		return false;
 	(void)snprintf(own, sizeof(own), "text%u", building->texts++);
-	return text_make(building->own, own, entry->source, err) &&
+	return text_make(building->own, own, entry, err) &&
 	       bind_over(building, own, entry->path, false, err);
 }
 
@@ -463,8 +496,11 @@ static bool view_add(struct view_building *building, struct view_entry *entry,
 	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
 }
 
-/* The root holds mount points and a few small files, never data. */
-enum { ROOT_SIZE = 4 << 20 };
+/*
+ * The root holds mount points, a few small files, and copies of the system's bundle of
+ * certificates, which are a quarter of a MiB each; never data.
+ */
+enum { ROOT_SIZE = 16 << 20 };
 
 /* The folder of texts and of the sources of masks in the view. */
 #define OWN_FOLDER "/run/glovebox"

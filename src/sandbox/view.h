@@ -22,10 +22,11 @@
 enum view_kind {
 	/* a directory or file of the host, with what is mounted below it */
 	VIEW_TREE = 1,
-	VIEW_FOLDER,    /* an empty directory */
-	VIEW_MEMORY,    /* a private tmpfs */
-	VIEW_LINK,      /* a symlink; `source` is its text */
-	VIEW_TEXT,      /* a read-only file with the text `source` */
+	VIEW_FOLDER, /* an empty directory */
+	VIEW_MEMORY, /* a private tmpfs */
+	VIEW_LINK,   /* a symlink; `source` is its text */
+	/* a read-only file with the content of the file `before`, and the text `source` */
+	VIEW_TEXT,
 	VIEW_DEVICE,    /* a device file of the host */
 	VIEW_TERMINALS, /* a private devpts */
 	VIEW_PROCESSES, /* a private /proc */
@@ -53,6 +54,8 @@ struct view_entry {
 	const char *path; /* absolute and normal, in the view */
 	/* tree and device: the host's path; link and text: see above */
 	const char *source;
+	/* text: a regular file of the host; left out when it is not there; or NULL */
+	const char *before;
 	/* held descriptor that SOURCE must still lead to, or a detached tree; -1: none */
 	int fd;
 	bool detached; /* fd is a detached tree */

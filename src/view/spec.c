@@ -38,6 +38,7 @@ void spec_init(struct cell_spec *spec)
 				   .blocked = empty,
 				   .closed = empty,
 				   .network = empty,
+				   .brokered = empty,
 				   .environment = empty};
 	arena_init(&spec->arena);
 }
@@ -309,6 +310,7 @@ static const struct value_field entry_fields[] = {
 	VALUE_FIELD(struct view_entry, kind),
 	VALUE_FIELD(struct view_entry, path),
 	VALUE_FIELD(struct view_entry, source),
+	VALUE_FIELD(struct view_entry, before),
 	VALUE_FIELD(struct view_entry, fd),
 	VALUE_FIELD(struct view_entry, detached),
 	VALUE_FIELD(struct view_entry, writable),

@@ -73,6 +73,8 @@ struct cell_spec {
 	/* for the proxy: the listed hosts, and the policy key that lists them */
 	struct spec_list network;
 	const char *network_rule;
+	/* for the proxy: host:port of the credentials in use (cell/vault.h) */
+	struct spec_list brokered;
 	bool asks_network; /* a person is asked for other hosts (approval.h) */
 	/*
 	 * for the front: the published ports (network.h), the policy key that lists the

@@ -60,6 +60,7 @@ class Upstream:
         self.late = {}        # number of a connection: seconds before its TLS begins
         self.died = 0         # requests for /die
         self.stored = b""     # what /store has kept
+        self.repositories = folder
         self.cut = 1          # so many requests for /cut get no answer
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if versions is not None:
@@ -165,6 +166,30 @@ class Upstream:
         link.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n".encode())
         for at in range(len(text)):
             link.sendall(text[at:at + 1])
+
+    def do_repositories(self, link, _stream, first, fields, body):
+        """git's own server, for those who have signed in."""
+        known = {name.lower(): value for name, value in fields}
+        if not known.get("authorization", "").startswith("Basic "):
+            return self.answer(link, b"", 'WWW-Authenticate: Basic realm="git"', status="401 Unauthorized")
+        method, target, _ = first.split()
+        path, _, query = target.partition("?")
+        done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, check=True, env={
+            **os.environ, "GIT_PROJECT_ROOT": self.repositories, "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": method,
+            "PATH_INFO": path.removeprefix("/repositories"), "QUERY_STRING": query, "REMOTE_USER": "me",
+            "CONTENT_TYPE": known.get("content-type", ""), "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": known.get("content-encoding", ""),
+            "GIT_PROTOCOL": known.get("git-protocol", "")})
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        more = [line for line in head.decode().split("\r\n") if not line.startswith("Status:")]
+        status = next((line[8:] for line in head.decode().split("\r\n") if line.startswith("Status:")), "200 OK")
+        return self.answer(link, content, *more, status=status)
+
+    def do_index(self, link, _stream, first, *_):
+        """An index of packages without any."""
+        if first.split()[1].endswith("/config.json"):
+            return self.answer(link, b'{"dl": "https://nowhere.test/dl"}')
+        return self.answer(link, b"", status="404 Not Found")
 
     def do_small(self, link, *_):
         return self.answer(link, b"hello")
