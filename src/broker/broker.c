@@ -315,6 +315,9 @@ static void client_end(struct client *client)
 
 	if (client->watch.fd < 0)
 		return;
+	/* TLS can tell that an answer without a length is whole: here it is not. */
+	if (client->answered && !client->carry.body.done)
+		(void)shutdown(client->watch.fd, SHUT_RDWR);
 	dial_cancel(&client->dial);
 	if (client->upstream != NULL)
 		upstream_end(client->upstream);

@@ -470,11 +470,14 @@ static const struct {
 	{"DENO_CERT", CERTIFICATE},
 };
 
-static bool has_text(const struct cell_spec *spec, const char *path)
+/* Has the view a text at PATH already, or hides it the file? */
+static bool is_taken(const struct cell_spec *spec, const char *path)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {
-		if (spec->view.entries[i].kind == VIEW_TEXT &&
-		    strcmp(spec->view.entries[i].path, path) == 0)
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if ((entry->kind == VIEW_TEXT && strcmp(entry->path, path) == 0) ||
+		    (entry->kind == VIEW_MASK && path_within(path, entry->path)))
 			return true;
 	}
 	return false;
@@ -501,7 +504,7 @@ static void show_bundles(const struct vault *vault, struct cell_spec *spec)
 		struct stat st;
 
 		if (real == NULL || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
-		    has_text(spec, real))
+		    is_taken(spec, real))
 			continue;
 		show_authority(vault, spec, real, real);
 		if (first == NULL)

@@ -243,6 +243,16 @@ class Upstream:
         link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
         return False
 
+    def do_to_end(self, link, *_):
+        link.sendall(b"HTTP/1.1 200 OK\r\n\r\nonly this")
+        link.unwrap()
+        return False
+
+    def do_torn_to_end(self, link, *_):
+        link.sendall(b"HTTP/1.1 200 OK\r\n\r\nonly this")
+        link.shutdown(socket.SHUT_RDWR)
+        return False
+
     def do_torn_chunks(self, link, *_):
         link.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
         return False
