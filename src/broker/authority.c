@@ -37,7 +37,7 @@ enum {
 	 * OpenSSL takes all private keys from there, also those of each handshake that is
 	 * under way: 32 bytes and some more, for 512 connections. It must be a power of 2.
 	 */
-	LOCKED_BYTES = 256 << 10,
+	LOCKED_BYTES = 128 << 10,
 	LOCKED_LEAST = 32, /* of one piece */
 };
 

@@ -1042,7 +1042,15 @@ static void enter_failed(struct client *client)
 
 static void client_enter(struct client *client)
 {
+	const int yes = 1;
+
 	if (tls_handshake(client->peer.tls)) {
+		/*
+		 * Without tickets nothing is sent now, and the end of the handshake would be
+		 * acknowledged 40 ms later. Many clients wait for that before they send.
+		 */
+		(void)setsockopt(client->watch.fd, IPPROTO_TCP, TCP_QUICKACK, &yes,
+				 sizeof(yes));
 		client->state = READING;
 		set_deadline(client, HEAD_MS);
 	} else if (tls_wants(client->peer.tls) == 0) {
