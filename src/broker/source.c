@@ -77,6 +77,10 @@ struct source {
 	struct secret kept;
 	size_t kept_at;
 	struct timer forget;
+	/* the place whose command failed, why, and until when it is not started again */
+	struct err failure;
+	size_t failed_at;
+	int64_t failed_until_ms;
 	/* the program that runs */
 	pid_t pid; /* 0: none */
 	int pidfd, output;
@@ -747,6 +751,11 @@ static void program_ended(struct source *source, int status, const char *bad)
 		(void)take_value((struct str){source->text.data, source->text.size},
 				 place->shown, &value, &err);
 	secret_fini(&source->text);
+	if (value.data == NULL) {
+		source->failure = err;
+		source->failed_at = source->at;
+		source->failed_until_ms = clock_deadline(SOURCE_RETRY_S);
+	}
 	if (value.data != NULL && place->from == FROM_COMMAND && place->keep_s > 0) {
 		secret_set(&source->kept, (struct str){value.data, value.size});
 		source->kept_at = source->at;
@@ -839,7 +848,8 @@ static enum outcome start_command(struct source *source,
 	const struct program_start start = {.argv = argv,
 					    .environment = environment,
 					    .folder = "/",
-					    .fds = {-1, ends[1], -1}};
+					    .fds = {-1, ends[1], -1},
+					    .ends_with_us = true};
 	fine = program_start(&start, &source->pid, err);
 	buf_fini(&path);
 	fd_close(&ends[1]);
@@ -883,6 +893,10 @@ static enum outcome look_at(struct source *source, const struct credential_sourc
 	case FROM_COMMAND:
 	case FROM_KEYRING:
 		break;
+	}
+	if (source->failed_at == source->at && clock_now_ms() < source->failed_until_ms) {
+		*err = source->failure;
+		return WRONG;
 	}
 	if (source->kept.data == NULL || source->kept_at != source->at)
 		return start_command(source, place, err);

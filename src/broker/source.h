@@ -27,7 +27,10 @@
  * write, HOME, USER, LOGNAME, LANG, the
  * directories of XDG, the session bus, the agents of gpg and ssh and the display, and
  * nothing else of the environment; with no input, and its errors go nowhere. It has
- * SOURCE_COMMAND_S seconds, and it is ended with its process group then.
+ * SOURCE_COMMAND_S seconds, and it is ended with its process group then. The kernel ends it
+ * when this process is killed. One that failed is not started again for SOURCE_RETRY_S, and
+ * questions until then get its failure: requests of a cell must not be able to make a person's
+ * password program ask again and again.
  *
  * A value is SOURCE_VALUE_MIN to SOURCE_VALUE_MAX bytes of visible ASCII: it stands in a
  * header. No sentence of this module contains a part of a value or of a file. The memory
@@ -55,6 +58,7 @@ enum {
 	SOURCE_TEXT_MAX = 64 << 10,  /* of the output of a command */
 	SOURCE_FILE_MAX = 1 << 20,   /* a file of logins holds more than one */
 	SOURCE_COMMAND_S = 10,       /* a person may have to touch a device */
+	SOURCE_RETRY_S = 5,          /* a person can unlock a keyring meanwhile */
 };
 
 /* All is borrowed, and outlives every source. */

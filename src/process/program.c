@@ -73,6 +73,7 @@ struct program_child {
 	/* in the descriptor table, which is shared until child_own_fds */
 	volatile int listener;
 	int turn; /* enum copy_turn */
+	pid_t parent;
 };
 
 /*
@@ -266,6 +267,11 @@ IN_CHILD static bool child_prepare(struct program_child *child)
 	 */
 	child->failed = STEP_SESSION;
 	if ((start->terminal || !start->joins_group) && setsid() < 0)
+		return false;
+	/* Our end before this call is seen by the parent, which is another one then. */
+	if (start->ends_with_us &&
+	    (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+	     syscall(SYS_getppid) != child->parent))
 		return false;
 	/* Do this before any change to descriptors, which are still shared. */
 	child->failed = STEP_FILTER;
@@ -700,7 +706,7 @@ static pid_t begin(struct program_child *child)
 static bool program_start_listening(const struct program_start *start, pid_t *pid,
 				    int *listener, struct err *err)
 {
-	struct program_child child = {.start = start, .listener = -1};
+	struct program_child child = {.start = start, .listener = -1, .parent = getpid()};
 	struct buf candidates;
 	bool started = false;
 	pid_t made;

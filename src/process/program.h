@@ -79,6 +79,8 @@ struct program_start {
 	bool terminal;
 	/* The program stays in the caller's process group instead of getting its own */
 	bool joins_group;
+	/* The kernel kills the program when the thread that starts it ends */
+	bool ends_with_us;
 	/*
 	 * Not NULL: run this function with CONTEXT in a copy of this process, instead
 	 * of a program. It returns the exit code. argv[0] names it in sentences.

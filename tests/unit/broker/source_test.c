@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -265,6 +268,66 @@ static void a_command_is_kept_and_runs_once_for_all(void **state)
 	desk_close(&desk);
 }
 
+static void a_command_that_failed_is_not_started_again_at_once(void **state)
+{
+	struct desk desk;
+	char from[256];
+
+	(void)state;
+	desk_open(&desk);
+	(void)snprintf(from, sizeof(from),
+		       "{\"command\": [\"sh\", \"-c\", \"echo x >>%s/runs; "
+		       "exit $(wc -l <%s/runs)\"]}",
+		       desk.home, desk.home);
+	desk_from(&desk, from);
+	for (int i = 0; i < 3; i++) {
+		ask(&desk);
+		assert_string_equal(desk.why, "command: sh: it ended with exit code 1");
+	}
+	/* Another session asks anew. */
+	desk_from(&desk, from);
+	ask(&desk);
+	assert_string_equal(desk.why, "command: sh: it ended with exit code 2");
+	desk_close(&desk);
+}
+
+static void a_command_ends_with_the_process_that_asks(void **state)
+{
+	char from[256], path[128], pid[32] = "";
+	struct desk desk;
+	int status;
+
+	(void)state;
+	desk_open(&desk);
+	(void)snprintf(path, sizeof(path), "%s/pid", desk.home);
+	(void)snprintf(from, sizeof(from),
+		       "{\"command\": [\"sh\", \"-c\", \"echo $$ >%s; exec sleep 8\"]}",
+		       path);
+	desk_from(&desk, from);
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	const pid_t child = fork();
+	if (child == 0) {
+		source_ask(desk.source, heard, &desk);
+		for (;;)
+			(void)pause();
+	}
+	const int64_t until = clock_now_ms() + PATIENCE_MS;
+	for (int fd = -1; strchr(pid, '\n') == NULL && clock_now_ms() < until;
+	     fd_close(&fd)) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			(void)!read(fd, pid, sizeof(pid) - 1);
+	}
+	const pid_t command = (pid_t)strtol(pid, NULL, 10);
+	assert_true(command > 1);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	/* It is ours now. It would end by itself, but not by this signal. */
+	assert_int_equal(waitpid(command, &status, 0), command);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	desk_close(&desk);
+}
+
 static void a_command_has_a_small_environment(void **state)
 {
 	struct desk desk;
@@ -357,6 +420,8 @@ int main(void)
 		cmocka_unit_test(a_file_that_changed_gives_its_new_value),
 		cmocka_unit_test(a_place_stays_what_it_was_when_the_session_began),
 		cmocka_unit_test(a_command_is_kept_and_runs_once_for_all),
+		cmocka_unit_test(a_command_that_failed_is_not_started_again_at_once),
+		cmocka_unit_test(a_command_ends_with_the_process_that_asks),
 		cmocka_unit_test(a_command_has_a_small_environment),
 		cmocka_unit_test(a_source_may_go_while_its_command_runs),
 		cmocka_unit_test(a_look_names_the_place_and_starts_nothing),
