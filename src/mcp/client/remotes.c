@@ -382,8 +382,11 @@ static void error_ready(struct watch *watch, short events)
 	(void)buf_add(&server->words, bytes + (size > 0 ? (size_t)size - kept : 0), kept);
 }
 
-/* Read the bytes that the server wrote before its end. */
-static void drain(struct remotes_server *server)
+/*
+ * Read the bytes that the server wrote before its end. False: they have ended the server or
+ * started it again.
+ */
+static bool drain(struct remotes_server *server)
 {
 	struct watch *const watches[] = {&server->output, &server->error};
 	unsigned generation = server->generation;
@@ -395,8 +398,7 @@ static void drain(struct remotes_server *server)
 		       watches[i]->loop && poll(&news, 1, 0) > 0 && (news.revents & POLLIN))
 			watches[i]->ready(watches[i], POLLIN);
 	}
-	if (!server->down && server->generation == generation)
-		(void)last_line_ends(server);
+	return !server->down && server->generation == generation && last_line_ends(server);
 }
 
 static void program_ended(void *context, struct running *running)
@@ -410,7 +412,8 @@ static void program_ended(void *context, struct running *running)
 		return;
 	for (size_t i = 0; i < 3; i++)
 		fd_close(&server->given[i]);
-	drain(server);
+	if (!drain(server))
+		return;
 	/* The text goes into the middle of a sentence. */
 	if (str_ends(said, STR(".")))
 		said.size--;
