@@ -16,6 +16,10 @@ static struct network_host host(const char *text)
 	return read;
 }
 
+/* They live as long as the process. */
+static struct authority *made_so_far[8];
+static size_t made_count;
+
 static struct authority *make(const char *const *texts, size_t count)
 {
 	struct network_entry entries[8];
@@ -26,6 +30,7 @@ static struct authority *make(const char *const *texts, size_t count)
 		assert_true(network_parse_entry(str_of(texts[i]), &entries[i], NULL));
 	if (!authority_new(entries, count, &made, &err))
 		fail_msg("%s", err.text);
+	made_so_far[made_count++] = made;
 	return made;
 }
 
