@@ -159,6 +159,34 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 	spec_add(spec, &spec->environment, entry);
 }
 
+const char *spec_variable(const struct cell_spec *spec, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (size_t i = 0; i < spec->environment.count; i++) {
+		const char *entry = spec->environment.items[i];
+
+		if (strncmp(entry, name, length) == 0 && entry[length] == '=')
+			return entry + length + 1;
+	}
+	return NULL;
+}
+
+void spec_add_git(struct cell_spec *spec, const char *key, const char *value)
+{
+	const char *given = spec_variable(spec, "GIT_CONFIG_COUNT");
+	char *end = NULL;
+	const unsigned long count = given != NULL ? strtoul(given, &end, 10) : 0;
+	char entry[sizeof("GIT_CONFIG_COUNT=") + 3 * sizeof(count)];
+
+	if (count > SPEC_GIT_MAX || (end != NULL && (end == given || *end != '\0')))
+		return;
+	spec_add_environment(spec, "GIT_CONFIG_KEY_%lu=%s", count, key);
+	spec_add_environment(spec, "GIT_CONFIG_VALUE_%lu=%s", count, value);
+	(void)snprintf(entry, sizeof(entry), "GIT_CONFIG_COUNT=%lu", count + 1);
+	spec_set_environment(spec, entry);
+}
+
 static bool has_entry(const struct cell_spec *spec, enum view_kind kind, const char *path)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {

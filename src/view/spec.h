@@ -32,6 +32,9 @@ enum { SPEC_ENTRIES_MAX = 512 };
  */
 enum { SPEC_BYTES_MAX = 4 << 20 };
 
+/* Settings of git in the environment: with more, none are added. */
+enum { SPEC_GIT_MAX = 1000 };
+
 /*
  * The variable that tells our own program, when it runs in a command, where it may write.
  */
@@ -139,6 +142,13 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 
 /* Set ENTRY (NAME=value); it replaces an older value of NAME. */
 void spec_set_environment(struct cell_spec *spec, const char *entry);
+/* The value of the variable NAME for programs; NULL: it is unset. */
+const char *spec_variable(const struct cell_spec *spec, const char *name);
+/*
+ * Add a setting of git, as GIT_CONFIG_COUNT and its keys hold them, behind those that are
+ * there. With a wrong number git refuses to run: that is left as the policy's mistake.
+ */
+void spec_add_git(struct cell_spec *spec, const char *key, const char *value);
 
 /* Is PATH in a layer: a folder of the host, with all writes going elsewhere? */
 bool spec_is_layer(const struct cell_spec *spec, const char *path);

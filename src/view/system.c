@@ -201,10 +201,6 @@ static const struct {
 	{"maintenance.autoDetach", "false"},
 };
 
-enum {
-	GIT_SETTINGS_MAX = 1000
-}; /* more than anybody sets; git itself accepts millions */
-
 /* The caller's entry "NAME=value", even with an empty value; NULL when NAME is unset. */
 static const char *callers(const struct shape_options *options, const char *name)
 {
@@ -251,19 +247,6 @@ static void add_policys(const struct shape_options *options,
 	}
 }
 
-/* The value of NAME in the environment of SPEC; NULL: it is unset. */
-static const char *in_cell(const struct cell_spec *spec, const char *name)
-{
-	const size_t length = strlen(name);
-
-	for (size_t i = 0; i < spec->environment.count; i++) {
-		if (strncmp(spec->environment.items[i], name, length) == 0 &&
-		    spec->environment.items[i][length] == '=')
-			return spec->environment.items[i] + length + 1;
-	}
-	return NULL;
-}
-
 /* Is KEY one of the policy's COUNT settings for git? */
 static bool sets_git(const struct cell_spec *spec, unsigned count, const char *key)
 {
@@ -271,7 +254,7 @@ static bool sets_git(const struct cell_spec *spec, unsigned count, const char *k
 
 	for (unsigned i = 0; i < count; i++) {
 		(void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%u", i);
-		const char *there = in_cell(spec, name);
+		const char *there = spec_variable(spec, name);
 		if (there != NULL && strcasecmp(there, key) == 0)
 			return true;
 	}
@@ -281,28 +264,14 @@ static bool sets_git(const struct cell_spec *spec, unsigned count, const char *k
 /* Add our settings behind those of the policy. A setting of the policy wins over ours. */
 static void add_git(struct cell_spec *spec)
 {
-	const char *given = in_cell(spec, "GIT_CONFIG_COUNT");
-	char *end = NULL;
-	const unsigned long said = given != NULL ? strtoul(given, &end, 10) : 0;
-	unsigned count = (unsigned)said;
-	char entry[sizeof("GIT_CONFIG_COUNT=") + 3 * sizeof(count)];
+	const char *given = spec_variable(spec, "GIT_CONFIG_COUNT");
+	const unsigned long said = given != NULL ? strtoul(given, NULL, 10) : 0;
 
-	/*
-	 * With a wrong number, git refuses to run. That is left as the policy's mistake.
-	 */
-	if (said > GIT_SETTINGS_MAX || (end != NULL && (end == given || *end != '\0')))
-		return;
 	for (size_t i = 0; i < sizeof(git_settings) / sizeof(git_settings[0]); i++) {
-		if (sets_git(spec, (unsigned)said, git_settings[i].key))
-			continue;
-		spec_add_environment(spec, "GIT_CONFIG_KEY_%u=%s", count,
-				     git_settings[i].key);
-		spec_add_environment(spec, "GIT_CONFIG_VALUE_%u=%s", count,
-				     git_settings[i].value);
-		count++;
+		if (said <= SPEC_GIT_MAX &&
+		    !sets_git(spec, (unsigned)said, git_settings[i].key))
+			spec_add_git(spec, git_settings[i].key, git_settings[i].value);
 	}
-	(void)snprintf(entry, sizeof(entry), "GIT_CONFIG_COUNT=%u", count);
-	spec_set_environment(spec, entry);
 }
 
 void shape_add_environment(const struct shape_options *options,
