@@ -220,6 +220,8 @@ bool broker_print_spec(const struct broker_spec *spec, struct buf *out)
 		value_set_text(item, "name", used->credential->name);
 		value_set_text(item, "phantom", used->phantom);
 		value_set(item, "credential", value_copy(used->credential->root));
+		if (used->repositories != NULL)
+			value_set(item, "repositories", value_new_texts(used->repositories));
 		value_append(list, item);
 	}
 	value_set(object, "credentials", list);
@@ -416,8 +418,10 @@ static void answer_error(struct client *client, unsigned status, const char *sen
 		client_end(client);
 		return;
 	}
-	(void)request_print_error(service != NULL ? service->credential.errors
-						  : ERRORS_MESSAGE,
+	(void)request_print_error(service == NULL ? ERRORS_MESSAGE
+				  : client->request.forge.kind >= FORGE_FETCH
+					  ? ERRORS_TEXT
+					  : service->credential.errors,
 				  status, sentence, &client->peer.out.pending);
 	client_leave(client);
 }
@@ -1421,6 +1425,21 @@ static bool tls_find(struct broker *broker, struct service *service, struct err 
 	       err_while(err, "credential %s", service->credential.name);
 }
 
+/* A copy of LIST, NULL-ended, for as long as the process lives. */
+static const char *const *copy_texts(const struct value *list)
+{
+	const char **texts = memory_array(value_count(list) + 1, sizeof(texts[0]));
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *text = value_text(value_item(list, i));
+
+		if (text != NULL)
+			texts[count++] = memory_copy(text);
+	}
+	return texts;
+}
+
 /* Make the services of LIST, with a locked page or more for each key. */
 static bool services_make(struct broker *broker, const struct value *list, struct err *err)
 {
@@ -1452,7 +1471,8 @@ static bool services_make(struct broker *broker, const struct value *list, struc
 				     &service->credential, err))
 			return false;
 		broker->keys[i] =
-			(struct request_key){&service->credential, memory_copy(phantom)};
+			(struct request_key){&service->credential, memory_copy(phantom),
+					     copy_texts(value_member(item, "repositories"))};
 	}
 	broker->door.keys = broker->keys;
 	broker->door.count = count;

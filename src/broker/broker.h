@@ -107,6 +107,7 @@ bool broker_receive(int control, struct broker_word *word, int *fd, struct err *
 struct broker_used {
 	const struct credential *credential;
 	const char *phantom;
+	const char *const *repositories; /* as in request.h; or NULL */
 };
 
 /* The specification that a broker reads at its start, as JSON in a memory file. */

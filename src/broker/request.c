@@ -9,6 +9,7 @@
 #include "base/value.h"
 #include "broker/scrub.h"
 #include "policy/credential.h"
+#include "policy/forge.h"
 #include "policy/network.h"
 #include "proxy/http.h"
 
@@ -73,14 +74,23 @@ static bool decode_byte(struct str *text, char *c)
 	return true;
 }
 
+/* A slash that is a letter of a name, in a decoded path. */
+#define ESCAPED_SLASH "%2F"
+
+/* PATH begins with a slash. One that is escaped divides parts for some programs too. */
 static const char *segments_are_wrong(struct str path)
 {
 	while (path.size > 0) {
-		size_t end = str_find(path, STR("/"), 1);
-		struct str name = str_part(path, 1, end == (size_t)-1 ? end : end - 1);
+		path = str_part(path, path.data[0] == '/' ? 1 : sizeof(ESCAPED_SLASH) - 1,
+				path.size);
+		size_t end = str_find(path, STR("/"), 0);
+		const size_t escaped = str_find(path, STR(ESCAPED_SLASH), 0);
+
+		end = escaped < end ? escaped : end;
+		struct str name = str_part(path, 0, end);
 		const bool last = end == (size_t)-1;
 
-		path = str_part(path, 1 + name.size, path.size);
+		path = str_part(path, name.size, path.size);
 		/* Some servers cut parameters off before they look at dots. */
 		name = str_part(name, 0, str_find(name, STR(";"), 0));
 		if (name.size == 0 && !last)
@@ -91,33 +101,44 @@ static const char *segments_are_wrong(struct str path)
 	return NULL;
 }
 
+static bool has_escape(struct str text)
+{
+	for (size_t at = 0; (at = str_find(text, STR("%"), at)) != (size_t)-1; at++) {
+		if (at + 2 < text.size && text_hex_digit(text.data[at + 1]) >= 0 &&
+		    text_hex_digit(text.data[at + 2]) >= 0)
+			return true;
+	}
+	return false;
+}
+
 /*
- * Append PATH decoded to OUT. Returns what two programs could understand differently in
- * it, or NULL.
+ * Append PATH decoded to OUT. In its last ESCAPED bytes an escaped slash stays one, and
+ * there is no other '%'. Returns what two programs could understand differently, or NULL.
  */
-static const char *decode_path(struct str path, struct buf *out)
+static const char *decode_path(struct str path, size_t escaped, struct buf *out)
 {
 	char c;
 
 	if (path.size == 0)
 		(void)buf_addc(out, '/');
 	while (path.size > 0) {
-		const bool escaped = path.data[0] == '%';
+		const bool is_escape = path.data[0] == '%', stays = path.size <= escaped;
 
 		if (!decode_byte(&path, &c))
 			return "has a % that is no escape";
-		if ((escaped && c == '/') || c == '\\')
+		if ((is_escape && c == '/' && !stays) || c == '\\')
 			return "has a \\, or an escaped /";
 		if ((unsigned char)c < 0x20 || c == 0x7f)
 			return "has a control character";
-		(void)buf_addc(out, c);
-	}
-	for (size_t at = 0; (at = str_find(buf_str(out), STR("%"), at)) != (size_t)-1;
-	     at++) {
-		if (at + 2 < out->size && text_hex_digit(out->data[at + 1]) >= 0 &&
-		    text_hex_digit(out->data[at + 2]) >= 0)
+		if (c == '%' && stays)
 			return "has an escape that is escaped";
+		if (is_escape && c == '/')
+			(void)buf_adds(out, ESCAPED_SLASH);
+		else
+			(void)buf_addc(out, c);
 	}
+	if (escaped == 0 && has_escape(buf_str(out)))
+		return "has an escape that is escaped";
 	/* An overlong form of a dot is a dot for some programs. */
 	if (!text_is_utf8(buf_str(out)))
 		return "is no UTF-8";
@@ -153,6 +174,108 @@ static void make_plain(struct buf *text)
 	}
 }
 
+/* The bytes of a path in a sentence. */
+static int shown_size(const struct buf *path)
+{
+	return path->size < SHOWN_MAX ? (int)path->size : SHOWN_MAX;
+}
+
+/* Does the key of REQUEST hold for the repository that the request is for? */
+static bool is_own(const struct request *request)
+{
+	const char *const *at = request->key->repositories;
+
+	while (at != NULL && *at != NULL && strcmp(*at, request->forge.repository) != 0)
+		at++;
+	return at != NULL && *at != NULL;
+}
+
+/* May the key go with REQUEST, whose decoded path is PATH? */
+static bool takes_key(const struct request *request, struct str path)
+{
+	const struct credential_rules *allow = &request->key->credential->allow;
+	const bool listed = rules_match(allow, request->head.method, path);
+
+	switch (request->forge.kind) {
+	case FORGE_PAGE:
+		return false;
+	case FORGE_API:
+		return listed;
+	case FORGE_PROJECT:
+		return is_own(request) && (listed || !allow->given);
+	case FORGE_FETCH:
+		return is_own(request) && (allow->fetch || !allow->given);
+	case FORGE_PUSH:
+	case FORGE_OBJECTS:
+		return is_own(request) && (allow->push || !allow->given);
+	}
+	return false;
+}
+
+static bool is_get(struct str method)
+{
+	return str_is(method, "GET") || str_is(method, "HEAD");
+}
+
+/* Does REQUEST only read, with and without a key? */
+static bool only_reads(const struct request *request)
+{
+	return request->forge.kind == FORGE_FETCH || request->forge.kind == FORGE_OBJECTS ||
+	       (request->forge.kind != FORGE_PUSH && is_get(request->head.method));
+}
+
+/* REQUEST to PATH writes without the key: say how the person opens it. */
+static bool refuse_writing(struct request *request, const struct buf *path, struct err *err)
+{
+	const char *name = request->key->credential->name;
+	const struct str method = request->head.method;
+	const bool pushes = request->forge.kind == FORGE_PUSH;
+
+	if (request->forge.kind >= FORGE_PROJECT && !is_own(request))
+		return refuse(request, STATUS_REFUSED, err,
+			      "%s: its key does not hold for %s: it holds for the remotes that "
+			      "the workspace had when the cell was made. Outside, add one with "
+			      "git remote add, and start a new cell",
+			      name,
+			      request->forge.repository[0] != '\0' ? request->forge.repository
+								   : "this repository");
+	return refuse(request, STATUS_REFUSED, err,
+		      "%s: %.*s %.*s is not allowed with this key: add %sto credentials.%s.allow in "
+		      "the configuration",
+		      name, (int)method.size, method.data, shown_size(path), path->data,
+		      pushes ? "push " : "it ", name);
+}
+
+/* Of a forge: does the key go with REQUEST, whose path is PATH, decoded but for WRONG? */
+static bool check_repository(struct request *request, const char *wrong, struct buf *path,
+			     struct err *err)
+{
+	const struct credential *credential = request->key->credential;
+	const size_t mark = str_find(request->path, STR("?"), 0);
+	const struct str query =
+		mark == (size_t)-1 ? (struct str){0}
+				   : str_part(request->path, mark + 1, request->path.size);
+
+	/* A path that two programs could read differently is of no repository. */
+	if (wrong == NULL)
+		forge_read_request(credential->forge, request->host->host.text,
+				   request->head.method, buf_str(path), query,
+				   &request->forge);
+	request->right = KEY_NEEDED;
+	if (wrong != NULL || !takes_key(request, buf_str(path)))
+		request->right = KEY_WITHHELD;
+	else if (only_reads(request) || is_get(request->head.method))
+		request->right = KEY_OPTIONAL;
+	if (request->right != KEY_WITHHELD || only_reads(request))
+		return true;
+	make_plain(path);
+	return wrong == NULL
+		       ? refuse_writing(request, path, err)
+		       : refuse(request, STATUS_REFUSED, err,
+				"%s: the path %s, so that it names no repository for certain",
+				credential->name, wrong);
+}
+
 /* Does `allow` let REQUEST through? OPEN: may other keys than the phantom pass there? */
 static bool check_path(struct request *request, bool *open, struct err *err)
 {
@@ -163,10 +286,13 @@ static bool check_path(struct request *request, bool *open, struct err *err)
 	bool fine = true;
 
 	buf_init(&decoded, REQUEST_HEAD_MAX);
-	wrong = decode_path(path, &decoded);
+	wrong = decode_path(path, forge_escaped_part(credential->forge, path).size,
+			    &decoded);
 	*open = wrong == NULL &&
 		rules_match(&credential->foreign, method, buf_str(&decoded));
-	if (credential->allow.given && wrong != NULL) {
+	if (credential->forge != FORGE_NONE) {
+		fine = check_repository(request, wrong, &decoded, err);
+	} else if (credential->allow.given && wrong != NULL) {
 		fine = refuse(request, STATUS_REFUSED, err,
 			      "%s: the path %s, so that `allow` of this credential cannot be "
 			      "compared with it",
@@ -178,8 +304,7 @@ static bool check_path(struct request *request, bool *open, struct err *err)
 			      "%s: %.*s %.*s is not allowed with this key: add it to "
 			      "credentials.%s.allow in the configuration",
 			      credential->name, (int)method.size, method.data,
-			      decoded.size < SHOWN_MAX ? (int)decoded.size : SHOWN_MAX,
-			      decoded.data, credential->name);
+			      shown_size(&decoded), decoded.data, credential->name);
 	}
 	buf_fini(&decoded);
 	return fine;
@@ -411,7 +536,8 @@ static bool check_keys(struct request *request, bool open, struct err *err)
 		return refuse(request, STATUS_REFUSED, err,
 			      "%s: the key stands in the request more than once",
 			      credential->name);
-	if (found.phantoms == 0 && !open && !credential->anonymous)
+	if (found.phantoms == 0 && !open && !credential->anonymous &&
+	    request->right == KEY_NEEDED)
 		return refuse(request, STATUS_REFUSED, err,
 			      "%s: the request has no key where this service wants it%s%s",
 			      credential->name,
@@ -419,7 +545,9 @@ static bool check_keys(struct request *request, bool open, struct err *err)
 			      credential->variables.count > 0
 				      ? credential->variables.items[0]
 				      : "");
-	request->verdict = found.phantoms == 1 ? REQUEST_KEYED : REQUEST_BARE;
+	request->verdict = found.phantoms == 1 && request->right != KEY_WITHHELD
+				   ? REQUEST_KEYED
+				   : REQUEST_BARE;
 	return true;
 }
 
@@ -688,10 +816,12 @@ bool request_print(const struct request *request, struct str secret, struct buf 
 	for (size_t i = 0; i < request->head.count; i++) {
 		const struct http_field *field = &request->head.fields[i];
 
-		if (request->verdict == REQUEST_KEYED &&
-		    field->value.data == request->stands.data)
+		const bool is_place = request->stands.data != NULL &&
+				      field->value.data == request->stands.data;
+
+		if (is_place && request->verdict == REQUEST_KEYED)
 			print_key(field, request->place, secret, out);
-		else if (!ends_here(field->name, request))
+		else if (!is_place && !ends_here(field->name, request))
 			http_field_print(field, out);
 	}
 	(void)buf_adds(out, "Accept-Encoding: identity\r\n");
@@ -733,7 +863,9 @@ bool request_print_error(enum credential_errors errors, unsigned status,
 	struct buf body;
 
 	buf_init(&body, ESCAPES_MAX * ERR_TEXT_MAX);
-	if (errors == ERRORS_ANTHROPIC)
+	if (errors == ERRORS_TEXT)
+		(void)buf_addf(&body, "%s\n", sentence);
+	else if (errors == ERRORS_ANTHROPIC)
 		(void)buf_addf(&body,
 			       "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":",
 			       row->anthropic);
@@ -748,12 +880,16 @@ bool request_print_error(enum credential_errors errors, unsigned status,
 			       row->number, row->google);
 	else
 		(void)buf_adds(&body, "{\"message\":");
-	(void)value_quote(str_of(sentence), &body);
-	(void)buf_adds(&body, errors == ERRORS_MESSAGE ? "}\n" : "}}\n");
+	if (errors != ERRORS_TEXT) {
+		(void)value_quote(str_of(sentence), &body);
+		(void)buf_adds(&body, errors == ERRORS_MESSAGE ? "}\n" : "}}\n");
+	}
 	(void)buf_addf(out,
-		       "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n"
+		       "HTTP/1.1 %u %s\r\nContent-Type: %s\r\n"
 		       "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-		       row->number, row->reason, body.size);
+		       row->number, row->reason,
+		       errors == ERRORS_TEXT ? "text/plain" : "application/json",
+		       body.size);
 	(void)buf_addstr(out, buf_str(&body));
 	buf_fini(&body);
 	return !out->overflowed;

@@ -8,6 +8,10 @@
  *	allow     where the credential has `allow`, method and decoded path fit a rule. A
  *	          path is refused that two programs could decode differently: "..", "//",
  *	          "%2f", a control character, an escape that is escaped
+ *	forge     where the credential has `repositories`, its key goes with git's requests and
+ *	          with those of the API for one of them, and with those of the API that `allow`
+ *	          lists and that are for no single repository. Any other request that reads
+ *	          goes without the key, and one that writes is refused
  *	place     the phantom stands once in one of the credential's places, where the secret
  *	          replaces it. Elsewhere it is text. Without it `anonymous` lets a request go
  *	foreign   no other key travels: not in the places of the credential, and not in a header
@@ -43,6 +47,7 @@
 #include "base/str.h"
 #include "broker/scrub.h"
 #include "policy/credential.h"
+#include "policy/forge.h"
 #include "policy/network.h"
 #include "proxy/http.h"
 
@@ -54,6 +59,8 @@
 struct request_key {
 	const struct credential *credential;
 	const char *phantom;
+	/* of a forge: the names of the repositories for which it holds, NULL-ended */
+	const char *const *repositories;
 };
 
 /* Where a request came in. */
@@ -85,6 +92,13 @@ struct request {
 	/* of REQUEST_KEYED: where the phantom stands, a field or a part of the query */
 	const struct credential_place *place;
 	struct str stands;
+	/* of a forge: what the request is for, and whether the key may go with it */
+	struct forge_request forge;
+	enum request_key_right {
+		KEY_NEEDED,   /* unless the credential is `anonymous` */
+		KEY_OPTIONAL, /* git asks without a key first */
+		KEY_WITHHELD, /* a phantom is left out, and the request goes without a key */
+	} right;
 };
 
 #define REQUEST_CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"

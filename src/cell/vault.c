@@ -9,14 +9,17 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/shell.h"
 #include "broker/broker.h"
 #include "broker/phantom.h"
 #include "broker/source.h"
 #include "broker/tls.h"
 #include "policy/credential.h"
+#include "policy/forge.h"
 #include "policy/network.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "view/remotes.h"
 #include "view/shape.h"
 #include "view/spec.h"
 
@@ -48,10 +51,12 @@ struct used {
 	const struct credential *credential;
 	struct source *source;
 	char *phantom;
+	const char **repositories; /* of a forge, for which the key holds; or NULL */
 };
 
 struct vault {
 	struct vault_options options;
+	struct arena arena; /* of the repositories */
 	struct source_terms terms;
 	struct used *used;
 	size_t count;
@@ -243,10 +248,14 @@ static void keep_hidden(void *context, const char *path)
 	spec_add(vault->options.spec, &vault->options.spec->closed, path);
 }
 
-/* Use each credential whose key is there. */
+/*
+ * Use each credential whose key is there. The remotes are those of this moment: nothing of
+ * the cell has run, and what it does to its workspace opens no further repository.
+ */
 static bool choose(struct vault *vault, struct err *err)
 {
 	const struct vault_options *options = &vault->options;
+	const char **remotes = remotes_read(options->spec->workspace, &vault->arena);
 	struct buf shown;
 	struct err why = {0};
 	bool fine = true;
@@ -268,6 +277,8 @@ static bool choose(struct vault *vault, struct err *err)
 		used->vault = vault;
 		used->credential = credential;
 		used->source = source_new(credential, &vault->terms);
+		used->repositories =
+			credential_repositories(credential, remotes, &vault->arena);
 		vault->count++;
 		fine = phantom_set(used, err);
 	}
@@ -288,7 +299,8 @@ static bool broker_start(struct vault *vault, int control, struct err *err)
 
 	for (size_t i = 0; i < vault->count; i++)
 		told[i] = (struct broker_used){vault->used[i].credential,
-					       vault->used[i].phantom};
+					       vault->used[i].phantom,
+					       vault->used[i].repositories};
 	buf_init(&text, BROKER_SPEC_MAX);
 	fine = (broker_print_spec(&whole, &text) ||
 		err_set(err, E2BIG, "the credentials are too long")) &&
@@ -347,6 +359,7 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	struct vault *made = memory_alloc(sizeof(*made));
 
 	made->options = *options;
+	arena_init(&made->arena);
 	made->control = -1;
 	made->pidfd = -1;
 	buf_init(&made->authority, AUTHORITY_TEXT_MAX);
@@ -381,6 +394,7 @@ void vault_close(struct vault *vault)
 	}
 	free(vault->used);
 	buf_fini(&vault->authority);
+	arena_fini(&vault->arena);
 	free(vault);
 }
 
@@ -412,22 +426,115 @@ static void set_variable(struct cell_spec *spec, const char *name, const char *t
 	buf_fini(&variable);
 }
 
-static bool has_variable(const struct cell_spec *spec, const char *name)
+/*
+ * The settings by which git uses a forge's key: a helper that answers with the phantom
+ * (front/inside/git_credential.h), in place of every other helper for that address; and
+ * addresses of ssh that become those of HTTPS, unless the policy lists ssh.
+ */
+
+/* Git asks our helper for ADDRESS, which is the root of a server, maybe with a path. */
+static void add_helper(const struct used *used, const char *user, const char *address,
+		       struct cell_spec *spec)
 {
-	const size_t size = strlen(name);
+	const char *path = strstr(address, "://") + 3;
+	auto_free char *server = memory_copy(address);
+	struct buf key, command;
 
-	for (size_t i = 0; i < spec->environment.count; i++) {
-		const char *entry = spec->environment.items[i];
+	server[path + strcspn(path, "/") - address] = '\0';
+	buf_init(&key, VARIABLE_MAX);
+	buf_init(&command, VARIABLE_MAX);
+	(void)buf_addf(&key, "credential.%s.helper", address);
+	(void)buf_adds(&command, SHAPE_GIT_CREDENTIAL " ");
+	shell_token_add_word(server, &command);
+	(void)buf_addc(&command, ' ');
+	shell_token_add_word(user, &command);
+	(void)buf_addc(&command, ' ');
+	shell_token_add_word(used->phantom, &command);
+	/* An empty one removes those that stand before it. */
+	spec_add_git(spec, key.data, "");
+	spec_add_git(spec, key.data, command.data);
+	buf_fini(&command);
+	buf_fini(&key);
+}
 
-		if (strncmp(entry, name, size) == 0 && entry[size] == '=')
+/* Does the policy list HOST for ssh? */
+static bool lists_ssh(const struct cell_spec *spec, const char *host)
+{
+	char entry[NETWORK_TEXT_MAX];
+
+	(void)snprintf(entry, sizeof(entry), "tcp://%s:22", host);
+	for (size_t i = 0; i < spec->network.count; i++) {
+		if (strcmp(spec->network.items[i], entry) == 0)
 			return true;
 	}
 	return false;
 }
 
+static void add_host(const struct used *used, const char *user,
+		     const struct network_entry *host, struct cell_spec *spec)
+{
+	/* The text around a host in an address of ssh. */
+	static const char *const around[][2] = {{"git@", ":"}, {"ssh://git@", "/"}};
+	char place[NETWORK_TEXT_MAX], address[NETWORK_TEXT_MAX + sizeof("https://")];
+	char key[sizeof(address) + sizeof("url./.insteadOf")], from[NETWORK_TEXT_MAX + 16];
+
+	(void)network_print(&host->host, host->port, place);
+	if (host->port == NETWORK_PORT_TLS)
+		*strrchr(place, ':') = '\0';
+	(void)snprintf(address, sizeof(address), "https://%s", place);
+	add_helper(used, user, address, spec);
+	(void)snprintf(key, sizeof(key), "url.%s/.insteadOf", address);
+	for (size_t i = 0; !lists_ssh(spec, host->host.text) && i < 2; i++) {
+		(void)snprintf(from, sizeof(from), "%s%s%s", around[i][0],
+			       host->host.text, around[i][1]);
+		spec_add_git(spec, key, from);
+	}
+}
+
+/* Is ENTRY where the API of a forge is, and no git? */
+static bool is_api_only(const struct network_entry *entry)
+{
+	return strncmp(entry->host.text, "api.", 4) == 0;
+}
+
+static void set_git(const struct used *used, struct cell_spec *spec)
+{
+	const struct credential *credential = used->credential;
+	const char *user = NULL;
+	char door[sizeof("http://127.0.0.1:65535/") + CREDENTIAL_NAME_MAX];
+
+	for (size_t i = 0; i < credential->place_count && user == NULL; i++) {
+		if (credential->places[i].at == AT_BASIC)
+			user = credential->places[i].name;
+	}
+	if (credential->forge == FORGE_NONE || user == NULL)
+		return;
+	for (size_t i = 0; i < credential->host_count; i++) {
+		if (!is_api_only(&credential->hosts[i]))
+			add_host(used, user, &credential->hosts[i], spec);
+	}
+	if (is_api_only(&credential->hosts[0]))
+		return;
+	(void)snprintf(door, sizeof(door), "http://127.0.0.1:%d/%s", BROKER_PORT,
+		       credential->name);
+	add_helper(used, user, door, spec);
+}
+
+/* Show our program under the name of the helper, where the view has it. */
+static void show_helper(struct cell_spec *spec)
+{
+	bool has_program = false;
+
+	for (size_t i = 0; i < spec->view.count && !has_program; i++)
+		has_program = strcmp(spec->view.entries[i].path, SHAPE_PROGRAM) == 0;
+	if (has_program)
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_GIT_CREDENTIAL, "glovebox");
+}
+
 void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 {
 	struct buf url;
+	bool has_forge = false;
 
 	buf_init(&url, CREDENTIAL_TEXT_MAX);
 	for (size_t i = 0; i < vault->count; i++) {
@@ -440,7 +547,8 @@ void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 		for (size_t j = 0; j < credential->source_count; j++) {
 			const struct credential_source *source = &credential->sources[j];
 
-			if (source->from == FROM_ENV && has_variable(spec, source->text))
+			if (source->from == FROM_ENV &&
+			    spec_variable(spec, source->text) != NULL)
 				set_variable(spec, source->text, vault->used[i].phantom);
 		}
 		for (size_t j = 0; j < credential->base_count; j++) {
@@ -449,7 +557,11 @@ void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 						BROKER_PORT, &url))
 				set_variable(spec, credential->bases[j].variable, url.data);
 		}
+		set_git(&vault->used[i], spec);
+		has_forge = has_forge || credential->forge != FORGE_NONE;
 	}
+	if (has_forge)
+		show_helper(spec);
 	buf_fini(&url);
 }
 
@@ -522,7 +634,7 @@ void vault_add_authority(const struct vault *vault, struct cell_spec *spec)
 	show_authority(vault, spec, CERTIFICATE, NULL);
 	show_bundles(vault, spec);
 	for (size_t i = 0; i < count; i++) {
-		if (!has_variable(spec, certificate_variables[i].name))
+		if (spec_variable(spec, certificate_variables[i].name) == NULL)
 			set_variable(spec, certificate_variables[i].name,
 				     certificate_variables[i].path);
 	}

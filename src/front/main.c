@@ -13,6 +13,7 @@
 #include "base/value.h"
 #include "broker/broker.h"
 #include "front/attack_call.h"
+#include "front/inside/git_credential.h"
 #include "front/patches.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -75,6 +76,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 
+	if (git_credential_program(argc, argv, &code))
+		return verb_printed(code, stdout);
 	if (!setup_take_ceiling())
 		return CODE_USAGE;
 	if (!patches_program(argc, argv, &code) && !talk_delegate_role(argc, argv, &code))

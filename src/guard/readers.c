@@ -315,6 +315,10 @@ static void take_key(struct reading *reading, struct git_config *config, const c
 	struct buf *out = &config->active;
 
 	take_known(reading, config, key);
+	if (config->each != NULL)
+		config->each(config->context, reading->section,
+			     reading->has_sub ? reading->sub : "", key,
+			     reading->bare ? STR("") : buf_str(&reading->value));
 	if (key_is_inert(reading, key))
 		return;
 	(void)buf_addf(out, "%s.%s%s%s=", reading->section,

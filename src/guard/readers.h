@@ -30,6 +30,13 @@ struct git_config {
 	bool has_ignore_case, ignore_case;
 	bool has_excludes_file;
 	struct buf excludes_file; /* as it is written in the file */
+	/*
+	 * Called for every key, which is in lower case like SECTION; or NULL. SUB is the part
+	 * in quotes, or "". All is valid during the call.
+	 */
+	void (*each)(void *context, const char *section, const char *sub, const char *key,
+		     struct str value);
+	void *context;
 };
 
 void git_config_init(struct git_config *config);

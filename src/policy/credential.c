@@ -9,6 +9,7 @@
 #include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "policy/forge.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 
@@ -160,6 +161,12 @@ static bool is_pattern(const char *path)
 	const char *stars = strstr(path, "**");
 
 	return is_path(path) && (stars == NULL || (stars[-1] == '/' && stars[2] == '\0'));
+}
+
+/* Is TEXT a rule of `allow` for git: fetching or pushing? */
+static bool is_git_rule(const char *text)
+{
+	return strcmp(text, "fetch") == 0 || strcmp(text, "push") == 0;
 }
 
 /* "METHOD /path" of `allow`. METHOD ends at *PATH - 1. */
@@ -327,7 +334,8 @@ static bool are_rules(const struct row *row, const struct value *value,
 
 	(void)row;
 	for (size_t i = 0; i < value_count(value); i++) {
-		const char *why = rule_is_wrong(value_text(value_item(value, i)), &path);
+		const char *text = value_text(value_item(value, i));
+		const char *why = is_git_rule(text) ? NULL : rule_is_wrong(text, &path);
 
 		if (why != NULL)
 			return refuse_item(problem, i, why);
@@ -438,8 +446,12 @@ const struct row credential_rows[] = {
 	 .description = "With `jwt`: what the phantom keeps beside `exp`."},
 	{"allow", ROW_WORDS, .max = CREDENTIAL_TEXT_MAX, .check = are_rules,
 	 .initial = "every request",
-	 .description = "`METHOD /path`: the only requests that pass. `*` is any text without `/`, a "
-			"last `**` any path."},
+	 .description =
+		 "`METHOD /path`: the only requests that pass. `*` is any text without `/`, a "
+		 "last `**` any path. With `repositories` also `fetch` and `push`."},
+	{"repositories", ROW_CHOICE, .choices = "github gitlab", .initial = "not bounded",
+	 .description = "Only for the repositories that the remotes of the workspace name; others are "
+			"read without it. The value is the form of the service's paths."},
 	{"foreign", ROW_WORDS, .max = CREDENTIAL_TEXT_MAX, .check = are_paths,
 	 .initial = "none",
 	 .description = "Paths at which other keys than this one pass, because the service gives them "
@@ -624,18 +636,23 @@ static void read_bases(struct credential *credential, const struct value *object
 			(struct credential_base){value_key(at), value_text(value_at(at))};
 }
 
-/* LIST has texts "METHOD /path", or with METHODS false paths. */
+/* LIST has texts "METHOD /path" and words of git, or with METHODS false paths. */
 static void read_rules(struct credential *credential, const struct value *list,
 		       bool methods, struct credential_rules *rules)
 {
 	rules->given = list != NULL;
-	rules->count = value_count(list);
 	rules->items = arena_alloc(&credential->arena,
-				   (rules->count + 1) * sizeof(*rules->items));
-	for (size_t i = 0; i < rules->count; i++) {
-		struct credential_rule *rule = &rules->items[i];
+				   (value_count(list) + 1) * sizeof(*rules->items));
+	for (size_t i = 0; i < value_count(list); i++) {
+		struct credential_rule *rule = &rules->items[rules->count];
+		const char *text = value_text(value_item(list, i));
 
-		rule->path = value_text(value_item(list, i));
+		rules->fetch = rules->fetch || (methods && strcmp(text, "fetch") == 0);
+		rules->push = rules->push || (methods && strcmp(text, "push") == 0);
+		if (methods && is_git_rule(text))
+			continue;
+		rules->count++;
+		rule->path = text;
 		if (!methods)
 			continue;
 		struct str method = {rule->path, strcspn(rule->path, " ")};
@@ -690,6 +707,7 @@ static void read_entry(struct credential *credential)
 	credential->claims = read_texts(credential, value_member(entry, "claims"));
 	read_rules(credential, value_member(entry, "allow"), true, &credential->allow);
 	read_rules(credential, value_member(entry, "foreign"), false, &credential->foreign);
+	credential->forge = forge_of_name(value_str(value_member(entry, "repositories")));
 	credential->anonymous = value_is_true(value_member(entry, "anonymous"));
 	credential->websocket = value_is_true(value_member(entry, "websocket"));
 	credential->scrub = scrub == NULL || value_is_true(scrub);
@@ -787,6 +805,45 @@ const char **credential_names(const struct value *entries, struct arena *arena)
 		if (shipped == NULL)
 			names[count++] = value_key(at);
 	}
+	return names;
+}
+
+/* Is the repository NAME at a host of CREDENTIAL? */
+static bool is_at_host(const struct credential *credential, const char *name)
+{
+	const size_t size = strcspn(name, "/");
+
+	for (size_t i = 0; i < credential->host_count; i++) {
+		const char *host = credential->hosts[i].host.text;
+
+		if (strlen(host) == size && strncmp(host, name, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char **credential_repositories(const struct credential *credential,
+				     const char *const *addresses, struct arena *arena)
+{
+	char name[FORGE_NAME_MAX];
+	const char **names;
+	size_t count = 0;
+
+	if (credential->forge == FORGE_NONE)
+		return NULL;
+	names = arena_alloc(arena, (CREDENTIAL_REPOSITORIES_MAX + 1) * sizeof(*names));
+	for (; *addresses != NULL && count < CREDENTIAL_REPOSITORIES_MAX; addresses++) {
+		bool known = false;
+
+		if (!forge_read_address(str_of(*addresses), name) ||
+		    !is_at_host(credential, name))
+			continue;
+		for (size_t i = 0; i < count && !known; i++)
+			known = strcmp(names[i], name) == 0;
+		if (!known)
+			names[count++] = arena_copy(arena, str_of(name));
+	}
+	names[count] = NULL;
 	return names;
 }
 

@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "base/value.h"
+#include "policy/forge.h"
 #include "policy/network.h"
 
 #include <stdbool.h>
@@ -37,7 +38,8 @@ enum {
 	CREDENTIAL_PLACES_MAX = 4,
 	CREDENTIAL_LIST_MAX = 64, /* patterns, variables: written by hand */
 	CREDENTIAL_COMMAND_MAX = 32,
-	CREDENTIAL_SHAPE_MAX = 128, /* bytes of a shape; a key is no longer */
+	CREDENTIAL_SHAPE_MAX = 128,       /* bytes of a shape; a key is no longer */
+	CREDENTIAL_REPOSITORIES_MAX = 64, /* a workspace has a handful of remotes */
 };
 
 /* Seconds unless given: a password manager is not asked each time. */
@@ -85,12 +87,14 @@ enum credential_errors {
 	ERRORS_ANTHROPIC,
 	ERRORS_OPENAI,
 	ERRORS_GOOGLE,
+	ERRORS_TEXT, /* the sentence alone: git shows it; not for `errors` */
 };
 
 struct credential_rules {
 	struct credential_rule *items;
 	size_t count;
-	bool given; /* also when empty */
+	bool given;       /* also when empty */
+	bool fetch, push; /* with `repositories`: the words of git are among them */
 };
 
 struct credential_texts {
@@ -131,6 +135,11 @@ struct credential {
 	struct credential_texts claims; /* of "jwt": what the phantom keeps beside `exp` */
 	/* Where `allow` was given, a request must fit one of its rules. */
 	struct credential_rules allow, foreign;
+	/*
+	 * The key goes with requests for the repositories of the workspace's remotes only,
+	 * which stand in this form in paths; FORGE_NONE: with every request.
+	 */
+	enum forge forge;
 	bool anonymous, websocket, scrub;
 	enum credential_errors errors;
 	const char *ca_file; /* more roots for these hosts, a PEM file; or NULL */
@@ -164,6 +173,14 @@ void credential_fini(struct credential *credential);
 
 /* All names, shipped and in ENTRIES (or NULL), NULL-ended. They live as long as both. */
 const char **credential_names(const struct value *entries, struct arena *arena);
+
+/*
+ * The repositories for which the key of CREDENTIAL holds, as forge.h names them: those of
+ * ADDRESSES, which are the remotes of the workspace (NULL-ended), at its hosts. NULL-ended,
+ * and NULL when CREDENTIAL has no `repositories`. The texts belong to ARENA.
+ */
+const char **credential_repositories(const struct credential *credential,
+				     const char *const *addresses, struct arena *arena);
 
 /* Append the URL of the plain door on PORT that BASE's variable gets. */
 bool credential_base_url(const struct credential *credential,

@@ -562,6 +562,22 @@ static char *module_of(const char *workspace)
 	return NULL;
 }
 
+char *shape_repository_of(const char *workspace)
+{
+	struct buf own;
+	struct stat st;
+	char *found = NULL;
+
+	buf_init(&own, PATH_MAX);
+	if (buf_addf(&own, "%s/.git", workspace) && lstat(own.data, &st) == 0 &&
+	    S_ISDIR(st.st_mode))
+		found = memory_copy(own.data);
+	buf_fini(&own);
+	if (found == NULL)
+		found = common_of(workspace);
+	return found != NULL ? found : module_of(workspace);
+}
+
 static bool is_shown(const struct cell_spec *spec, const char *path)
 {
 	for (size_t i = 0; i < spec->root_count; i++) {

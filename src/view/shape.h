@@ -37,6 +37,8 @@ struct undo_plan;
 #define SHAPE_PROGRAM  SHAPE_BIN "/glovebox"
 /* The same program by the name under which it applies patches. */
 #define SHAPE_PATCH SHAPE_BIN "/apply_patch"
+/* … and by the one under which it answers git (front/inside/git_credential.h). */
+#define SHAPE_GIT_CREDENTIAL SHAPE_BIN "/git-credential-glovebox"
 
 /* A folder or file of the host, shown read-only; a table of them ends with {0}. */
 struct shape_shown {
@@ -169,6 +171,11 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 
 /* Does git take PATH for a repository (git_scan_repository)? */
 bool shape_is_repository(const char *path);
+/*
+ * The git folder of WORKSPACE, a real path: its own `.git`, or for a linked worktree or a
+ * submodule the repository that names WORKSPACE back. NULL: none; free() it.
+ */
+char *shape_repository_of(const char *workspace);
 /*
  * Bind the files below the roots of ADDITION that git would run or follow read-only, and
  * give ADDITION the guard of CELL together with these files.

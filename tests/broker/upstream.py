@@ -1,5 +1,6 @@
 """upstream: a service behind TLS for the tests of the broker, with an authority of its own. What it does is
 said by the path of a request; it remembers every head that came."""
+import base64
 import contextlib
 import json
 import os
@@ -62,6 +63,8 @@ class Upstream:
         self.stored = b""     # what /store has kept
         self.repositories = folder
         self.cut = 1          # so many requests for /cut get no answer
+        self.git = ""         # a folder with the repositories you/open.git and me/own.git; the last wants user_key
+        self.user_key = ""
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if versions is not None:
             self.context.maximum_version = versions
@@ -193,6 +196,29 @@ class Upstream:
 
     def do_small(self, link, *_):
         return self.answer(link, b"hello")
+
+    def do_you(self, link, _stream, first, fields, body):
+        """git's own server."""
+        method, target = first.split()[:2]
+        path, _, query = target.partition("?")
+        known = {name.lower(): value for name, value in fields}
+        made = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": self.git, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
+                "QUERY_STRING": query, "REQUEST_METHOD": method, "REMOTE_USER": "me", "REMOTE_ADDR": "127.0.0.1",
+                "CONTENT_TYPE": known.get("content-type", ""), "GIT_PROTOCOL": known.get("git-protocol", ""),
+                "HTTP_CONTENT_ENCODING": known.get("content-encoding", ""), "CONTENT_LENGTH": str(len(body)),
+                "GIT_CONFIG_NOSYSTEM": "1", "HOME": self.git}
+        out = subprocess.run(["git", "http-backend"], env=made, input=body, capture_output=True, check=True).stdout
+        head, _, rest = out.partition(b"\r\n\r\n")
+        more = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        return self.answer(link, rest, *(f"{name}: {value}" for name, value in more.items() if name != "Status"),
+                           status=more.get("Status", "200 OK"))
+
+    def do_me(self, link, stream, first, fields, body):
+        """The same, for who has the key."""
+        wanted = base64.b64encode(self.user_key.encode()).decode()
+        if ("Authorization", "Basic " + wanted) not in fields:
+            return self.answer(link, b"", 'WWW-Authenticate: Basic realm="me"', status="401 Unauthorized")
+        return self.do_you(link, stream, first, fields, body)
 
     def do_chunks(self, link, _stream, _first, fields, _body):
         """The echo of the fields in chunks of one byte, and in a trailer."""

@@ -2,7 +2,8 @@
  * broker_request_fuzz: any bytes as a request to the broker. A second reader, which takes
  * everything that some server takes, reads the head that goes to the service: the secret
  * stands there once or not at all, the host is the credential's, no other key is in it,
- * and where `allow` bounds the paths, the path stays within it however often it is decoded.
+ * where `allow` bounds the paths, the path stays within it however often it is decoded, and
+ * the key of a forge goes with paths of its repository only.
  */
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -26,11 +27,28 @@ static const char *const entries[] = {
 	"k\"],\"websocket\":true,\"anonymous\":true}",
 	"{\"from\":[\"env:A\"],\"hosts\":[\"c.example\"],\"place\":\"basic:git\",\"allow\":[\"* "
 	"/items/**\"]}",
+	"{\"from\":[\"env:A\"],\"hosts\":[\"d.example\"],\"place\":[\"bearer\",\"basic:"
+	"git\"],\"repositories\":\"github\"}",
+	"{\"from\":[\"env:A\"],\"hosts\":[\"e.example\"],\"place\":\"header: "
+	"Private-Token\",\"repositories\":\"gitlab\",\"allow\":[\"push\",\"* "
+	"/api/v4/projects/*/**\"]}",
 };
-static const char *const names[] = {"a", "b", "c"};
-static const char *const hosts[] = {"a.example", "b.example:8443", "c.example"};
-static const char *const phantoms[] = {"phantom-a", "phantom-b", "phantom-c"};
-enum { KEYS = 3 };
+static const char *const names[] = {"a", "b", "c", "d", "e"};
+static const char *const hosts[] = {"a.example", "b.example:8443", "c.example",
+				    "d.example", "e.example"};
+static const char *const phantoms[] = {"phantom-a", "phantom-b", "phantom-c", "phantom-d",
+				       "phantom-e"};
+static const char *const repositories[] = {"d.example/me/own", "e.example/me/own", NULL};
+enum { KEYS = 5 };
+
+/* Where the key goes, by the credential; NULL: anywhere. */
+static const char *const *const places[KEYS] = {
+	[2] = (const char *const[]){"/items", NULL},
+	[3] = (const char *const[]){"/me/own", "/me/own.git", "/api/v3/repos/me/own",
+				    "/api/v3/repos/me/own.git", NULL},
+	[4] = (const char *const[]){"/me/own", "/me/own.git", "/api/v4/projects/me/own",
+				    "/api/v4/projects/me/own.git", NULL},
+};
 
 static size_t count_of(struct str text, struct str part)
 {
@@ -97,8 +115,21 @@ static void read_fields(struct str rest, const struct request *request, size_t a
 	assert(codings == (request->head.body == BODY_CHUNKED));
 }
 
+/* Is PATH one of ALLOWED, or below it? The case of letters does not count. */
+static bool is_below(struct str path, const char *const *allowed)
+{
+	for (; *allowed != NULL; allowed++) {
+		const size_t size = strlen(*allowed);
+
+		if (path.size >= size && strncasecmp(path.data, *allowed, size) == 0 &&
+		    (path.size == size || path.data[size] == '/' || path.data[size] == ';'))
+			return true;
+	}
+	return false;
+}
+
 /* A server that decodes, drops parameters and empty parts, and then follows the dots. */
-static void stays_in_items(struct str path, int decodings)
+static void stays_within(struct str path, int decodings, const char *const *allowed)
 {
 	struct buf once, walked;
 
@@ -135,11 +166,9 @@ static void stays_in_items(struct str path, int decodings)
 			(void)buf_addstr(&walked, part);
 		}
 	}
-	assert(str_is(buf_str(&walked), "/items") ||
-	       str_starts(buf_str(&walked), STR("/items/")) ||
-	       str_starts(buf_str(&walked), STR("/items;")));
+	assert(is_below(buf_str(&walked), allowed));
 	if (decodings > 1)
-		stays_in_items(buf_str(&once), decodings - 1);
+		stays_within(buf_str(&once), decodings - 1, allowed);
 	buf_fini(&walked);
 	buf_fini(&once);
 }
@@ -159,8 +188,10 @@ static void check_upstream(const struct request *request, struct str out)
 	struct str target = str_part(line, from, str_find(line, STR(" "), from) - from);
 	assert(str_starts(target, STR("/")));
 	assert(str_is(str_part(line, from + target.size, line.size), " HTTP/1.1\r"));
-	if (at == 2)
-		stays_in_items(str_part(target, 0, str_find(target, STR("?"), 0)), 2);
+	/* A forge's other paths go without the key. */
+	if (places[at] != NULL && (at == 2 || request->verdict == REQUEST_KEYED))
+		stays_within(str_part(target, 0, str_find(target, STR("?"), 0)), 2,
+			     places[at]);
 	read_fields(rest, request, at);
 }
 
@@ -179,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!value_parse(str_of(entries[i]), 0, &entry, NULL) ||
 		    !credential_read(names[i], entry, &credentials[i], NULL))
 			return 0;
-		keys[i] = (struct request_key){&credentials[i], phantoms[i]};
+		keys[i] = (struct request_key){&credentials[i], phantoms[i], repositories};
 	}
 	/* An input that has the secret tells nothing. */
 	if (str_find(bytes, STR(SECRET), 0) != (size_t)-1 ||

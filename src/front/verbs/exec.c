@@ -36,6 +36,7 @@
 #include "session/session.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
+#include "view/remotes.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -974,8 +975,27 @@ static struct value *publish_value(const struct cell_spec *spec)
 	return list;
 }
 
-/* "github: env:GITHUB_TOKEN" for each credential that is used; never a key. */
-static struct value *credentials_value(const struct setup *setup)
+/* Say for which repositories of the workspace the key of a forge holds. */
+static void add_repositories(const struct credential *credential, const char *workspace,
+			     struct buf *shown)
+{
+	struct arena arena;
+
+	arena_init(&arena);
+	const char **names =
+		credential_repositories(credential, remotes_read(workspace, &arena), &arena);
+	if (names != NULL)
+		(void)buf_adds(shown, names[0] != NULL ? " for" : " for no repository");
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+		(void)buf_addf(shown, "%s %s", i > 0 ? "," : "", names[i]);
+	arena_fini(&arena);
+}
+
+/*
+ * "github: env:GITHUB_TOKEN for github.com/owner/name" for each credential that is used;
+ * never a key.
+ */
+static struct value *credentials_value(const struct setup *setup, const char *workspace)
 {
 	struct value *list = value_new_array();
 	struct buf shown;
@@ -984,8 +1004,10 @@ static struct value *credentials_value(const struct setup *setup)
 	for (size_t i = 0; i < setup->credential_count; i++) {
 		buf_clear(&shown);
 		(void)buf_addf(&shown, "%s: ", setup->credentials[i].name);
-		if (setup_credential_is_there(&setup->credentials[i], &shown, NULL))
-			value_append(list, value_new_text(shown.data));
+		if (!setup_credential_is_there(&setup->credentials[i], &shown, NULL))
+			continue;
+		add_repositories(&setup->credentials[i], workspace, &shown);
+		value_append(list, value_new_text(shown.data));
 	}
 	buf_fini(&shown);
 	return list;
@@ -1007,7 +1029,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	value_set(report, "limits", limits_value(setup, timeout_s, who));
 	value_set(report, "network", value_new_texts(spec->network.items));
 	value_set(report, "publish", publish_value(spec));
-	value_set(report, "credentials", credentials_value(setup));
+	value_set(report, "credentials", credentials_value(setup, spec->workspace));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
 	if (repository_above(spec->workspace, &above))

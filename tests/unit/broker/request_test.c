@@ -37,8 +37,16 @@ static const char entries_text[] =
 	" \"allow\": [\"GET /items/**\", \"POST /session/*/upload\"],"
 	" \"foreign\": [\"/session/*/upload\"]},"
 	"\"foreign\": {\"from\": [\"env:A\"], \"hosts\": [\"foreign.example\"],"
-	" \"place\": \"bearer\", \"foreign\": [\"/session/**\"]}"
+	" \"place\": \"bearer\", \"foreign\": [\"/session/**\"]},"
+	"\"forge\": {\"from\": [\"env:A\"], \"hosts\": [\"forge.example\"],"
+	" \"place\": \"bearer\", \"repositories\": \"github\"},"
+	"\"fetches\": {\"from\": [\"env:A\"], \"hosts\": [\"forge.example\"],"
+	" \"place\": \"bearer\", \"repositories\": \"github\", \"allow\": [\"fetch\"]}"
 	"}";
+
+/* For which the keys of forges hold. */
+static const char *const repositories[] = {"github.com/me/own", "gitlab.com/group/sub/own",
+					   "forge.example/me/own", NULL};
 
 /* One case. */
 struct play {
@@ -88,7 +96,8 @@ static void use(struct play *play, struct str names)
 		(void)snprintf(play->phantoms[play->count], sizeof(play->phantoms[0]),
 			       "phantom-%s", text);
 		play->keys[play->count] =
-			(struct request_key){credential, play->phantoms[play->count]};
+			(struct request_key){credential, play->phantoms[play->count],
+					     repositories};
 		play->count++;
 	}
 }

@@ -126,92 +126,86 @@ static void an_entry_beats_the_shipped_one_key_by_key(void **state)
 /* A whole entry with one part exchanged; the sentence begins with the pointer. */
 #define SOUND "\"from\": [\"env:A\"], \"hosts\": [\"a.example\"], \"place\": \"bearer\""
 
+static const struct {
+	const char *entry, *sentence;
+} mistakes[] = {
+	{"\"from\": [\"env:A\"], \"place\": \"bearer\"", ": needs \"hosts\""},
+	{"\"from\": [], \"hosts\": [\"a.example\"], \"place\": \"bearer\"",
+	 ": needs \"from\""},
+	{SOUND ", \"varables\": []",
+	 ": there is no key \"varables\" (did you mean \"variables\"?); the keys are "
+	 "from, hosts,"},
+
+	{"\"from\": [\"A\"]", "/from/0: begins with env:, file: or keyring:"},
+	{"\"from\": [\"env:A-B\"]", "/from/0: env: is followed by the name of a variable"},
+	{"\"from\": [\"file:key\"]", "/from/0: the path of file: begins with / or ~/"},
+	{"\"from\": [\"keyring:a\"]", "/from/0: a keyring is named as keyring:SERVICE/USER"},
+	{"\"from\": [\"command:pass\"]",
+	 "/from/0: a command is an object: {\"command\": [\"pass\", \"show\", \"key\"]}"},
+	{"\"from\": [{\"command\": []}]", "/from/0/command: may not be empty"},
+	{"\"from\": [{\"command\": [\"\"]}]",
+	 "/from/0/command: begins with the name of a program"},
+	{"\"hosts\": [\"*.example\"]",
+	 "/hosts/0: is `host` or `host:port`: a key goes to named hosts only"},
+	{"\"hosts\": [\"tcp://a.example:1\"]",
+	 "/hosts/0: is `host` or `host:port`: a key goes to named hosts only"},
+	{"\"place\": []", "/place: must be text, or a list of 1 to 4 texts"},
+	{"\"place\": [\"bearer\", \"cookie\"]",
+	 "/place/1: is one of bearer, \"header: NAME\", \"basic:USER\" and \"query: NAME\""},
+	{"\"place\": \"header: Host\"",
+	 "/place: header: is followed by the name of a header for keys"},
+	{"\"place\": \"header: a\\nb\"",
+	 "/place: header: is followed by the name of a header for keys"},
+	{"\"place\": \"basic:a:b\"", "/place: basic: is followed by the name of a user"},
+	{"\"variables\": [\"A=b\"]",
+	 "/variables/0: is the name of a variable, without a value"},
+	{"\"variables\": [\"HTTP_PROXY\"]", "/variables/0: HTTP_PROXY is set by the cell"},
+	{"\"base_url\": {\"A\": \"v1\"}",
+	 "/base_url/A: must be a path, as \"/v1\"; \"/\" is the host alone"},
+	{"\"base_url\": {\"A\": \"/v1/../..\"}", "/base_url/A: must be a path"},
+	{"\"shape\": \"sk-\"",
+	 "/shape: is \"jwt\", or visible ASCII with one * for the random digits"},
+	{"\"shape\": \"a*b*\"", "/shape: is \"jwt\""},
+	{"\"allow\": [\"/v1\"]", "/allow/0: is \"METHOD /path\"; the method * is any"},
+	{"\"allow\": [\"GET v1\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
+	{"\"allow\": [\"GET /a/**/b\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
+	{"\"allow\": [\"GET /a%2fb\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
+	{"\"foreign\": [\"/a/../b\"]", "/foreign/0: is a path as after decoding"},
+	{"\"allow\": [\"pull\"]", "/allow/0: is \"METHOD /path\""},
+	{"\"repositories\": \"bitbucket\"", "/repositories: must be one of: github gitlab"},
+	{"\"errors\": \"text\"", "/errors: must be one of: message anthropic openai google"},
+	{"\"errors\": \"xml\"", "/errors: must be one of: message anthropic openai google"},
+	{"\"ca_file\": \"ca.pem\"", "/ca_file: begins with / or ~/"},
+	{"\"refresh\": {\"url\": \"http://a.example/\", \"send\": [], \"store\": {}}",
+	 "/refresh/url: is https://HOST/path"},
+	{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"]}",
+	 "/refresh: needs \"store\""},
+	{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
+	 "{\"a\": \"b\"}}",
+	 "/refresh/store/a: must be a JSON pointer"},
+	{SOUND ", \"refresh\": {\"url\": \"https://b.example/t\", \"send\": [\"r\"], "
+	       "\"store\": {\"a\": \"/b\"}}",
+	 ": the url of `refresh` is at none of its hosts"},
+	{SOUND ", \"refresh\": {\"url\": \"https://a.example:444/t\", \"send\": "
+	       "[\"r\"], \"store\": {\"a\": \"/b\"}}",
+	 ": the url of `refresh` is at none of its hosts"},
+};
+
 static void mistakes_are_named(void **state)
 {
-	static const struct {
-		const char *entry, *sentence;
-	} rows[] = {
-		{"\"from\": [\"env:A\"], \"place\": \"bearer\"", ": needs \"hosts\""},
-		{"\"from\": [], \"hosts\": [\"a.example\"], \"place\": \"bearer\"",
-		 ": needs \"from\""},
-		{SOUND ", \"varables\": []",
-		 ": there is no key \"varables\" (did you mean \"variables\"?); the keys are "
-		 "from, hosts,"},
-
-		{"\"from\": [\"A\"]", "/from/0: begins with env:, file: or keyring:"},
-		{"\"from\": [\"env:A-B\"]",
-		 "/from/0: env: is followed by the name of a variable"},
-		{"\"from\": [\"file:key\"]",
-		 "/from/0: the path of file: begins with / or ~/"},
-		{"\"from\": [\"keyring:a\"]",
-		 "/from/0: a keyring is named as keyring:SERVICE/USER"},
-		{"\"from\": [\"command:pass\"]",
-		 "/from/0: a command is an object: {\"command\": [\"pass\", \"show\", \"key\"]}"},
-		{"\"from\": [{\"command\": []}]", "/from/0/command: may not be empty"},
-		{"\"from\": [{\"command\": [\"\"]}]",
-		 "/from/0/command: begins with the name of a program"},
-		{"\"hosts\": [\"*.example\"]",
-		 "/hosts/0: is `host` or `host:port`: a key goes to named hosts only"},
-		{"\"hosts\": [\"tcp://a.example:1\"]",
-		 "/hosts/0: is `host` or `host:port`: a key goes to named hosts only"},
-		{"\"place\": []", "/place: must be text, or a list of 1 to 4 texts"},
-		{"\"place\": [\"bearer\", \"cookie\"]",
-		 "/place/1: is one of bearer, \"header: NAME\", \"basic:USER\" and \"query: NAME\""},
-		{"\"place\": \"header: Host\"",
-		 "/place: header: is followed by the name of a header for keys"},
-		{"\"place\": \"header: a\\nb\"",
-		 "/place: header: is followed by the name of a header for keys"},
-		{"\"place\": \"basic:a:b\"",
-		 "/place: basic: is followed by the name of a user"},
-		{"\"variables\": [\"A=b\"]",
-		 "/variables/0: is the name of a variable, without a value"},
-		{"\"variables\": [\"HTTP_PROXY\"]",
-		 "/variables/0: HTTP_PROXY is set by the cell"},
-		{"\"base_url\": {\"A\": \"v1\"}",
-		 "/base_url/A: must be a path, as \"/v1\"; \"/\" is the host alone"},
-		{"\"base_url\": {\"A\": \"/v1/../..\"}", "/base_url/A: must be a path"},
-		{"\"shape\": \"sk-\"",
-		 "/shape: is \"jwt\", or visible ASCII with one * for the random digits"},
-		{"\"shape\": \"a*b*\"", "/shape: is \"jwt\""},
-		{"\"allow\": [\"/v1\"]",
-		 "/allow/0: is \"METHOD /path\"; the method * is any"},
-		{"\"allow\": [\"GET v1\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
-		{"\"allow\": [\"GET /a/**/b\"]",
-		 "/allow/0: is \"METHOD /path\"; the path is as"},
-		{"\"allow\": [\"GET /a%2fb\"]",
-		 "/allow/0: is \"METHOD /path\"; the path is as"},
-		{"\"foreign\": [\"/a/../b\"]", "/foreign/0: is a path as after decoding"},
-		{"\"errors\": \"xml\"",
-		 "/errors: must be one of: message anthropic openai google"},
-		{"\"ca_file\": \"ca.pem\"", "/ca_file: begins with / or ~/"},
-		{"\"refresh\": {\"url\": \"http://a.example/\", \"send\": [], \"store\": {}}",
-		 "/refresh/url: is https://HOST/path"},
-		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"]}",
-		 "/refresh: needs \"store\""},
-		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
-		 "{\"a\": \"b\"}}",
-		 "/refresh/store/a: must be a JSON pointer"},
-		{SOUND ", \"refresh\": {\"url\": \"https://b.example/t\", \"send\": [\"r\"], "
-		       "\"store\": {\"a\": \"/b\"}}",
-		 ": the url of `refresh` is at none of its hosts"},
-		{SOUND ", \"refresh\": {\"url\": \"https://a.example:444/t\", \"send\": "
-		       "[\"r\"], \"store\": {\"a\": \"/b\"}}",
-		 ": the url of `refresh` is at none of its hosts"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+	for (size_t i = 0; i < UNIT_COUNT(mistakes); i++) {
 		auto_config struct config *config = NULL;
 		char text[1024], wanted[512];
 		struct err err = {0};
 
-		if (rows[i].sentence == NULL)
+		if (mistakes[i].sentence == NULL)
 			continue;
-		(void)snprintf(text, sizeof(text), "\"a\": {%s}", rows[i].entry);
+		(void)snprintf(text, sizeof(text), "\"a\": {%s}", mistakes[i].entry);
 		(void)snprintf(wanted, sizeof(wanted), "c: /credentials/a%s",
-			       rows[i].sentence);
+			       mistakes[i].sentence);
 		if (parse(text, &config, &err))
-			fail_msg("%s is taken", rows[i].entry);
+			fail_msg("%s is taken", mistakes[i].entry);
 		if (strncmp(err.text, wanted, strlen(wanted)) != 0)
 			fail_msg("%s:\n%s", wanted, err.text);
 	}
@@ -221,6 +215,38 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(err.text,
 			    "c: /credentials: the name of a credential has 1 to 32 of a-z, 0-9, - "
 			    "and _");
+}
+
+static void forges_hold_for_the_remotes_at_their_hosts(void **state)
+{
+	static const char *const addresses[] = {
+		"git@github.com:Me/Own.git",     "https://github.com/me/own",
+		"https://gitlab.com/me/own",     "https://github.com.evil.example/me/own",
+		"https://api.github.com/me/own", "/srv/own",
+		"https://github.com/up/own",     NULL};
+	static const char *const none[] = {NULL};
+	struct credential credential;
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena);
+	assert_true(credential_find(NULL, "github", &credential, NULL));
+	assert_int_equal(credential.forge, FORGE_GITHUB);
+	assert_true(credential.allow.given && credential.allow.fetch &&
+		    credential.allow.push);
+	assert_int_equal(credential.allow.count, 10);
+	assert_string_equal(credential.allow.items[0].path, "/user");
+	const char **names = credential_repositories(&credential, addresses, &arena);
+	assert_string_equal(names[0], "github.com/me/own");
+	assert_string_equal(names[1], "api.github.com/me/own");
+	assert_string_equal(names[2], "github.com/up/own");
+	assert_null(names[3]);
+	assert_null(credential_repositories(&credential, none, &arena)[0]);
+	credential_fini(&credential);
+	assert_true(credential_find(NULL, "openai", &credential, NULL));
+	assert_null(credential_repositories(&credential, addresses, &arena));
+	credential_fini(&credential);
+	arena_fini(&arena);
 }
 
 static void patterns_match_decoded_paths(void **state)
@@ -262,6 +288,7 @@ int main(void)
 		cmocka_unit_test(all_shipped_ones_are_read),
 		cmocka_unit_test(an_entry_beats_the_shipped_one_key_by_key),
 		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(forges_hold_for_the_remotes_at_their_hosts),
 		cmocka_unit_test(patterns_match_decoded_paths),
 	};
 
