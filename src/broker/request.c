@@ -165,6 +165,19 @@ static bool rules_match(const struct credential_rules *rules, struct str method,
 	return false;
 }
 
+/* Do RULES let every path through with METHOD? Then no path of it need be understood. */
+static bool rules_match_all(const struct credential_rules *rules, struct str method)
+{
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct credential_rule *rule = &rules->items[i];
+
+		if (strcmp(rule->path, "/**") == 0 &&
+		    (strcmp(rule->method, "*") == 0 || str_is(method, rule->method)))
+			return true;
+	}
+	return false;
+}
+
 /* TEXT goes to a person's terminal, so it is ASCII from here on. */
 static void make_plain(struct buf *text)
 {
@@ -292,13 +305,14 @@ static bool check_path(struct request *request, bool *open, struct err *err)
 		rules_match(&credential->foreign, method, buf_str(&decoded));
 	if (credential->forge != FORGE_NONE) {
 		fine = check_repository(request, wrong, &decoded, err);
-	} else if (credential->allow.given && wrong != NULL) {
+	} else if (!credential->allow.given || rules_match_all(&credential->allow, method)) {
+		fine = true;
+	} else if (wrong != NULL) {
 		fine = refuse(request, STATUS_REFUSED, err,
 			      "%s: the path %s, so that `allow` of this credential cannot be "
-			      "compared with it",
-			      credential->name, wrong);
-	} else if (credential->allow.given &&
-		   !rules_match(&credential->allow, method, buf_str(&decoded))) {
+			      "compared with it; only \"%.*s /**\" there lets it through",
+			      credential->name, wrong, (int)method.size, method.data);
+	} else if (!rules_match(&credential->allow, method, buf_str(&decoded))) {
 		make_plain(&decoded);
 		fine = refuse(request, STATUS_REFUSED, err,
 			      "%s: %.*s %.*s is not allowed with this key: add it to "

@@ -512,6 +512,46 @@ static enum outcome take_member(struct str text, const struct credential_source 
 	return outcome;
 }
 
+/* The value behind NAME and its sign in LINE, without quotes; empty: LINE is another one. */
+static struct str value_in_line(struct str line, const char *name)
+{
+	struct str rest;
+
+	if (!str_starts(line, str_of(name)))
+		return (struct str){0};
+	rest = str_trim(str_part(line, strlen(name), line.size));
+	if (!str_starts(rest, STR("=")) && !str_starts(rest, STR(":")))
+		return (struct str){0};
+	rest = str_trim(str_part(rest, 1, rest.size));
+	if (str_starts(rest, STR("\"")) || str_starts(rest, STR("'")))
+		rest = str_part(rest, 1, str_find(rest, (struct str){rest.data, 1}, 1) - 1);
+	/* npm puts a variable in, which is a source of its own. */
+	return str_find(rest, STR("${"), 0) == (size_t)-1 ? rest : (struct str){0};
+}
+
+/* Take the value of a line in TEXT, as `more` of PLACE names it. */
+static enum outcome take_line(struct str text, const struct credential_source *place,
+			      struct secret *value, struct err *err)
+{
+	const bool has_section = place->more[0] == '[';
+	const char *name = has_section ? strchr(place->more, ']') + 1 : place->more + 1;
+	const struct str section = {place->more, (size_t)(name - place->more)};
+	struct str line, found = {0};
+	bool inside = !has_section;
+
+	while (found.size == 0 && str_next_line(&text, &line)) {
+		line = str_trim(line);
+		if (str_starts(line, STR("[")))
+			inside = has_section && str_equal(line, section);
+		else if (inside)
+			found = value_in_line(line, name);
+	}
+	if (found.size > 0)
+		return take_value(found, place->shown, value, err) ? FOUND : WRONG;
+	(void)err_set(err, ENOENT, "%s has no value of %s", place->text, name);
+	return ABSENT;
+}
+
 static enum outcome look_file(const struct held *held, const struct credential_source *place,
 			      struct secret *value, struct err *err)
 {
@@ -526,8 +566,8 @@ static enum outcome look_file(const struct held *held, const struct credential_s
 	if (!read_text(fd, &text))
 		(void)err_set(err, EIO, "file %s: %s", place->text, strerror(errno));
 	else if (place->more != NULL)
-		outcome =
-			take_member((struct str){text.data, text.size}, place, value, err);
+		outcome = (place->more[0] == '/' ? take_member : take_line)(
+			(struct str){text.data, text.size}, place, value, err);
 	else if (take_value((struct str){text.data, text.size}, place->shown, value, err))
 		outcome = FOUND;
 	secret_fini(&text);

@@ -6,6 +6,9 @@
  *	env:NAME           the variable, when it is set and not empty
  *	file:PATH          the file without its last line end. PATH is absolute or ~/…
  *	file:PATH#/a/b     the text at that JSON pointer (RFC 6901) of the file
+ *	file:PATH#[A]b     the value of the line "b = …" or "b: …" below the line "[A]", as in
+ *	                   .pypirc, with or without quotes; one with "${" is not there
+ *	file:PATH#=b       the same before all such sections, as in .npmrc
  *	{"command": […]}   what the program prints: one line
  *	keyring:S/U        the same of `secret-tool lookup service S username U`
  *

@@ -52,6 +52,24 @@ struct source_text {
 	const char *more; /* or NULL */
 };
 
+/* Where PATH ends: before "#/", "#=" or "#["; NULL: it has no part. */
+static const char *part_of_file(const char *path)
+{
+	const char *mark = strchr(path, '#');
+
+	while (mark != NULL && (mark[1] == '\0' || strchr("/=[", mark[1]) == NULL))
+		mark = strchr(mark + 1, '#');
+	return mark;
+}
+
+/* Is there a name behind the section in MORE, "[SECTION]NAME"? */
+static bool has_line_name(const char *more)
+{
+	const char *end = strchr(more, ']');
+
+	return end != NULL && end > more + 1 && end[1] != '\0';
+}
+
 static const char *source_is_wrong(const char *text, struct source_text *parts)
 {
 	const char *at = strchr(text, ':');
@@ -68,16 +86,18 @@ static const char *source_is_wrong(const char *text, struct source_text *parts)
 			       : "env: is followed by the name of a variable";
 	}
 	if (strncmp(text, "file:", 5) == 0) {
-		const char *pointer = strstr(at, "#/");
-
 		parts->from = FROM_FILE;
-		if (pointer != NULL) {
-			parts->end = pointer;
-			parts->more = pointer + 1;
+		if (part_of_file(at) != NULL) {
+			parts->end = part_of_file(at);
+			parts->more = parts->end + 1;
 		}
-		return (at[0] == '/' || strncmp(at, "~/", 2) == 0) && parts->end - at > 2
+		if ((at[0] != '/' && strncmp(at, "~/", 2) != 0) || parts->end - at <= 2)
+			return "the path of file: begins with / or ~/";
+		return parts->more == NULL || parts->more[0] == '/' ||
+				       (parts->more[0] == '=' && parts->more[1] != '\0') ||
+				       (parts->more[0] == '[' && has_line_name(parts->more))
 			       ? NULL
-			       : "the path of file: begins with / or ~/";
+			       : "a line of a file is named as #=NAME or #[SECTION]NAME";
 	}
 	if (strncmp(text, "keyring:", 8) == 0) {
 		const char *slash = strchr(at, '/');
@@ -425,7 +445,8 @@ const struct row credential_rows[] = {
 	 .rows = command_rows, .initial = "required",
 	 .description =
 		 "Where its value is; the first that is there: `env:NAME`, `file:PATH`, "
-		 "`file:PATH#/json/pointer`, `keyring:SERVICE/USER`, or a command."},
+		 "`file:PATH#/json/pointer`, `file:PATH#[SECTION]NAME` and `file:PATH#=NAME` of a "
+		 "file with lines, `keyring:SERVICE/USER`, or a command."},
 	{"hosts", ROW_HOSTS, .max = NETWORK_TEXT_MAX, .check = are_credential_hosts,
 	 .initial = "required",
 	 .description = "`host` or `host:port`, no patterns. It is put into requests to these only; "

@@ -48,7 +48,11 @@ enum {
 /* Where a value comes from. */
 enum credential_from {
 	FROM_ENV = 1, /* env:NAME: the variable `text` of the caller */
-	FROM_FILE,    /* file:PATH, file:PATH#/json/pointer: `text`, and `more` or NULL */
+	/*
+	 * file:PATH, file:PATH#/json/pointer, file:PATH#[SECTION]NAME, file:PATH#=NAME: `text`,
+	 * and `more`, which begins with the letter behind the #, or NULL
+	 */
+	FROM_FILE,
 	FROM_COMMAND, /* {"command": […]}: `argv`, whose output is one line */
 	FROM_KEYRING, /* keyring:SERVICE/USER: `text` and `more` */
 };

@@ -146,6 +146,38 @@ static void the_first_that_is_there_gives_the_value(void **state)
 	desk_close(&desk);
 }
 
+static void a_line_of_a_file_gives_the_value(void **state)
+{
+	struct desk desk;
+
+	(void)state;
+	desk_open(&desk);
+	desk.environment[1] = "B=value-of-b";
+	desk_file(&desk, "npmrc", 0600,
+		  "; a comment\n//a.example/:_authTokens=no-such-value\n"
+		  "//a.example/:_authToken=value-of-line\r\n//b.example/:_authToken=${TOKEN}\n"
+		  "[other]\nafter=value-behind\n");
+	desk_file(&desk, "toml", 0600,
+		  "token = \"value-outside\"\n[registries]\ntoken = \"value-of-another\"\n"
+		  "[registry]\n  token = \"value-in#section\" # a comment\n"
+		  "open = \"value-without-end\n");
+	desk_file(&desk, "yaml", 0600, "---\n:key: value-of-yaml\n:short: 'tiny'\n");
+	answers_with(&desk, "\"file:~/npmrc#=//a.example/:_authToken\"", "value-of-line",
+		     "");
+	answers_with(&desk, "\"file:~/npmrc#=//b.example/:_authToken\", \"env:B\"",
+		     "value-of-b", "");
+	answers_with(&desk, "\"file:~/npmrc#=after\"", "", "~/npmrc has no value of after");
+	answers_with(&desk, "\"file:~/npmrc#[other]after\"", "value-behind", "");
+	answers_with(&desk, "\"file:~/toml#[registry]token\"", "value-in#section", "");
+	answers_with(&desk, "\"file:~/toml#=token\"", "value-outside", "");
+	answers_with(&desk, "\"file:~/toml#[registry]open\"", "value-without-end", "");
+	answers_with(&desk, "\"file:~/toml#[none]token\", \"env:B\"", "value-of-b", "");
+	answers_with(&desk, "\"file:~/yaml#=:key\"", "value-of-yaml", "");
+	answers_with(&desk, "\"file:~/yaml#=:short\", \"env:B\"", "",
+		     "file:~/yaml#=:short: a key has 8 to 16384 bytes, this has 4");
+	desk_close(&desk);
+}
+
 static void a_place_that_is_wrong_ends_the_search(void **state)
 {
 	struct desk desk;
@@ -416,6 +448,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_that_is_there_gives_the_value),
+		cmocka_unit_test(a_line_of_a_file_gives_the_value),
 		cmocka_unit_test(a_place_that_is_wrong_ends_the_search),
 		cmocka_unit_test(a_file_that_changed_gives_its_new_value),
 		cmocka_unit_test(a_place_stays_what_it_was_when_the_session_began),

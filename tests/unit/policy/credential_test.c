@@ -22,9 +22,10 @@ static bool parse(const char *credentials, struct config **config, struct err *e
 
 static void all_shipped_ones_are_read(void **state)
 {
-	static const char *const wanted[] = {"anthropic-login", "anthropic", "github",
-					     "gitlab",          "google",    "openai",
-					     "openrouter",      NULL};
+	static const char *const wanted[] = {
+		"anthropic-login", "anthropic", "crates",   "github",
+		"gitlab",          "google",    "npm",      "openai",
+		"openrouter",      "pypi",      "rubygems", NULL};
 	struct arena arena;
 
 	(void)state;
@@ -112,13 +113,14 @@ static void an_entry_beats_the_shipped_one_key_by_key(void **state)
 	assert_string_equal(
 		err.text,
 		"there is no credential \"antropic\" (did you mean \"anthropic\"?); there are "
-		"anthropic-login, anthropic, github, gitlab, google, openai, openrouter, mine. "
+		"anthropic-login, anthropic, crates, github, gitlab, google, npm, openai, "
+		"openrouter, pypi, rubygems, mine. "
 		"Another one is an entry of `credentials` in the configuration");
 	credential_fini(&credential);
 	arena_init(&arena);
 	const char **names = credential_names(entries, &arena);
-	assert_string_equal(names[7], "mine");
-	assert_null(names[8]);
+	assert_string_equal(names[11], "mine");
+	assert_null(names[12]);
 	arena_fini(&arena);
 	buf_fini(&url);
 }
@@ -139,6 +141,12 @@ static const struct {
 	{"\"from\": [\"A\"]", "/from/0: begins with env:, file: or keyring:"},
 	{"\"from\": [\"env:A-B\"]", "/from/0: env: is followed by the name of a variable"},
 	{"\"from\": [\"file:key\"]", "/from/0: the path of file: begins with / or ~/"},
+	{"\"from\": [\"file:~/key#=\"]",
+	 "/from/0: a line of a file is named as #=NAME or #[SECTION]NAME"},
+	{"\"from\": [\"file:~/key#[a]\"]",
+	 "/from/0: a line of a file is named as #=NAME or #[SECTION]NAME"},
+	{"\"from\": [\"file:~/key#[]a\"]",
+	 "/from/0: a line of a file is named as #=NAME or #[SECTION]NAME"},
 	{"\"from\": [\"keyring:a\"]", "/from/0: a keyring is named as keyring:SERVICE/USER"},
 	{"\"from\": [\"command:pass\"]",
 	 "/from/0: a command is an object: {\"command\": [\"pass\", \"show\", \"key\"]}"},
@@ -249,6 +257,29 @@ static void forges_hold_for_the_remotes_at_their_hosts(void **state)
 	arena_fini(&arena);
 }
 
+static void registries_only_read(void **state)
+{
+	static const char *const registries[] = {"npm", "pypi", "crates", "rubygems"};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(registries); i++) {
+		struct credential credential;
+
+		assert_true(credential_find(NULL, registries[i], &credential, NULL));
+		assert_true(credential.allow.given && credential.anonymous);
+		for (size_t j = 0; j < credential.allow.count; j++) {
+			const struct credential_rule *rule = &credential.allow.items[j];
+
+			if (strcmp(rule->method, "GET") != 0 &&
+			    strcmp(rule->method, "HEAD") != 0 &&
+			    strncmp(rule->path, "/-/npm/v1/security/", 19) != 0)
+				fail_msg("%s: %s %s", registries[i], rule->method,
+					 rule->path);
+		}
+		credential_fini(&credential);
+	}
+}
+
 static void patterns_match_decoded_paths(void **state)
 {
 	static const struct {
@@ -289,6 +320,7 @@ int main(void)
 		cmocka_unit_test(an_entry_beats_the_shipped_one_key_by_key),
 		cmocka_unit_test(mistakes_are_named),
 		cmocka_unit_test(forges_hold_for_the_remotes_at_their_hosts),
+		cmocka_unit_test(registries_only_read),
 		cmocka_unit_test(patterns_match_decoded_paths),
 	};
 
