@@ -196,7 +196,7 @@ static void read_api(const struct form *form, const char *host, struct str path,
 	request->kind = FORGE_API;
 	if (form->number != NULL && cut(&path, form->number))
 		request->kind = FORGE_PROJECT;
-	if (!cut(&path, form->project) || path.size == 0)
+	if (!cut(&path, form->project))
 		return;
 	request->kind = FORGE_PROJECT;
 	end = str_find(path, STR("/"), 0);

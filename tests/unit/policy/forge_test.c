@@ -83,7 +83,8 @@ static void requests_are_for_repositories(void **state)
 		 FORGE_PROJECT, ""},
 		{FORGE_GITHUB, "api.github.com", "GET", "/repositories/1/x", "",
 		 FORGE_PROJECT, ""},
-		{FORGE_GITHUB, "api.github.com", "GET", "/repos/", "", FORGE_API, ""},
+		{FORGE_GITHUB, "api.github.com", "GET", "/repos/", "", FORGE_PROJECT, ""},
+		{FORGE_GITHUB, "api.github.com", "GET", "/repos", "", FORGE_API, ""},
 		{FORGE_GITHUB, "api.github.com", "GET", "/user", "", FORGE_API, ""},
 		{FORGE_GITHUB, "api.github.com", "POST", "/graphql", "", FORGE_API, ""},
 		/* at the host of git, the API is below /api/v3 */
@@ -129,6 +130,8 @@ static void requests_are_for_repositories(void **state)
 		{FORGE_GITLAB, "gitlab.com", "GET", "/api/v4/projects/me/own", "",
 		 FORGE_PROJECT, ""},
 		{FORGE_GITLAB, "gitlab.com", "GET", "/api/v4/projects", "", FORGE_API, ""},
+		{FORGE_GITLAB, "gitlab.com", "GET", "/api/v4/projects/", "",
+		 FORGE_PROJECT, ""},
 		{FORGE_GITLAB, "gitlab.com", "POST", "/api/graphql", "", FORGE_API, ""},
 		{FORGE_GITLAB, "gitlab.com", "POST", "/group/sub/own.git/git-receive-pack",
 		 "", FORGE_PUSH, "gitlab.com/group/sub/own"},
