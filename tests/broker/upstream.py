@@ -63,8 +63,7 @@ class Upstream:
         self.stored = b""     # what /store has kept
         self.repositories = folder
         self.cut = 1          # so many requests for /cut get no answer
-        self.git = ""         # a folder with the repositories you/open.git and me/own.git; the last wants user_key
-        self.user_key = ""
+        self.user_key = ""    # "user:key" that /me/… wants
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if versions is not None:
             self.context.maximum_version = versions
@@ -175,18 +174,7 @@ class Upstream:
         known = {name.lower(): value for name, value in fields}
         if not known.get("authorization", "").startswith("Basic "):
             return self.answer(link, b"", 'WWW-Authenticate: Basic realm="git"', status="401 Unauthorized")
-        method, target, _ = first.split()
-        path, _, query = target.partition("?")
-        done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, check=True, env={
-            **os.environ, "GIT_PROJECT_ROOT": self.repositories, "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": method,
-            "PATH_INFO": path.removeprefix("/repositories"), "QUERY_STRING": query, "REMOTE_USER": "me",
-            "CONTENT_TYPE": known.get("content-type", ""), "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": known.get("content-encoding", ""),
-            "GIT_PROTOCOL": known.get("git-protocol", "")})
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        more = [line for line in head.decode().split("\r\n") if not line.startswith("Status:")]
-        status = next((line[8:] for line in head.decode().split("\r\n") if line.startswith("Status:")), "200 OK")
-        return self.answer(link, content, *more, status=status)
+        return self.backend(link, self.repositories, "/repositories", first, fields, body)
 
     def do_index(self, link, _stream, first, *_):
         """An index of packages without any."""
@@ -197,21 +185,25 @@ class Upstream:
     def do_small(self, link, *_):
         return self.answer(link, b"hello")
 
+    def backend(self, link, root, prefix, first, fields, body):
+        """git's own server for the repositories in ROOT, whose paths begin with PREFIX."""
+        known = {name.lower(): value for name, value in fields}
+        method, target, _ = first.split()
+        path, _, query = target.partition("?")
+        done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, check=True, env={
+            "PATH": os.environ["PATH"], "HOME": root, "GIT_CONFIG_NOSYSTEM": "1", "GIT_PROJECT_ROOT": root,
+            "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": method, "PATH_INFO": path.removeprefix(prefix),
+            "QUERY_STRING": query, "REMOTE_USER": "me", "CONTENT_TYPE": known.get("content-type", ""),
+            "CONTENT_LENGTH": str(len(body)), "HTTP_CONTENT_ENCODING": known.get("content-encoding", ""),
+            "GIT_PROTOCOL": known.get("git-protocol", "")})
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        more = [line for line in head.decode().split("\r\n") if not line.startswith("Status:")]
+        status = next((line[8:] for line in head.decode().split("\r\n") if line.startswith("Status:")), "200 OK")
+        return self.answer(link, content, *more, status=status)
+
     def do_you(self, link, _stream, first, fields, body):
         """git's own server."""
-        method, target = first.split()[:2]
-        path, _, query = target.partition("?")
-        known = {name.lower(): value for name, value in fields}
-        made = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": self.git, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
-                "QUERY_STRING": query, "REQUEST_METHOD": method, "REMOTE_USER": "me", "REMOTE_ADDR": "127.0.0.1",
-                "CONTENT_TYPE": known.get("content-type", ""), "GIT_PROTOCOL": known.get("git-protocol", ""),
-                "HTTP_CONTENT_ENCODING": known.get("content-encoding", ""), "CONTENT_LENGTH": str(len(body)),
-                "GIT_CONFIG_NOSYSTEM": "1", "HOME": self.git}
-        out = subprocess.run(["git", "http-backend"], env=made, input=body, capture_output=True, check=True).stdout
-        head, _, rest = out.partition(b"\r\n\r\n")
-        more = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-        return self.answer(link, rest, *(f"{name}: {value}" for name, value in more.items() if name != "Status"),
-                           status=more.get("Status", "200 OK"))
+        return self.backend(link, self.repositories, "", first, fields, body)
 
     def do_me(self, link, stream, first, fields, body):
         """The same, for who has the key."""
