@@ -891,7 +891,7 @@ static struct value *describe(struct wrapping *wrapping)
 		value_set_text(key, "source", wrapping->keys[i].source);
 		value_append(outside, key);
 	}
-	value_set(told, "credentials", outside);
+	value_set(told, "outside", outside);
 	return told;
 }
 
