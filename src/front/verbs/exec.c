@@ -992,6 +992,26 @@ static void add_repositories(const struct credential *credential, const char *wo
 }
 
 /*
+ * Tell a person at a terminal for which repositories the key of a forge holds: an earlier
+ * cell may have made the repository of the workspace.
+ */
+static void tell_repositories(const struct setup *setup)
+{
+	struct buf shown;
+
+	buf_init(&shown, EXPLAIN_TEXT_MAX);
+	for (size_t i = 0; i < setup->credential_count && isatty(STDERR_FILENO); i++) {
+		if (setup->credentials[i].forge == FORGE_NONE)
+			continue;
+		buf_clear(&shown);
+		add_repositories(&setup->credentials[i], setup->workspace, &shown);
+		(void)verb_complain(CODE_DONE, "the key of %s holds%s",
+				    setup->credentials[i].name, shown.data);
+	}
+	buf_fini(&shown);
+}
+
+/*
  * "github: env:GITHUB_TOKEN for github.com/owner/name" for each credential that is used;
  * never a key.
  */
@@ -1518,6 +1538,7 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (flags->explain)
 		return explain_print(setup, flags, &time, options_given(options, "json"),
 				     more, out);
+	tell_repositories(setup);
 	return (carry_out != NULL ? carry_out : exec_with)(setup, options, &time);
 }
 
