@@ -1,5 +1,8 @@
 /* keys: the manual says what the table says. */
+#include "base/memory.h"
+#include "base/str.h"
 #include "policy/config.h"
+#include "policy/credential.h"
 
 #include "front/setup.h"
 
@@ -27,6 +30,37 @@ static void the_manual_has_the_list_of_keys(void **state)
 	if (!strstr(manual, keys.data))
 		fail_msg("docs/policy.md must hold, between its marks:\n%s", keys.data);
 	buf_fini(&keys);
+}
+
+/* The file NAME of docs/. */
+static struct str page(const char *name)
+{
+	for (const struct embedded_file *file = embedded_files; file->name; file++) {
+		if (strcmp(file->name, name) == 0)
+			return (struct str){file->data, file->size};
+	}
+	fail_msg("there is no %s", name);
+	return (struct str){0};
+}
+
+static void the_manuals_name_all_shipped_credentials(void **state)
+{
+	const struct str policy = page("docs/policy.md");
+	const struct str exec = page("docs/man/glovebox-exec.1");
+	struct arena arena;
+	char text[CREDENTIAL_NAME_MAX + 8];
+
+	(void)state;
+	arena_init(&arena);
+	for (const char **name = credential_names(NULL, &arena); *name != NULL; name++) {
+		(void)snprintf(text, sizeof(text), "`%s`", *name);
+		if (str_find(policy, str_of(text), 0) == (size_t)-1)
+			fail_msg("docs/policy.md does not name %s", *name);
+		(void)snprintf(text, sizeof(text), ".Cm %s", *name);
+		if (str_find(exec, str_of(text), 0) == (size_t)-1)
+			fail_msg("docs/man/glovebox-exec.1 does not name %s", *name);
+	}
+	arena_fini(&arena);
 }
 
 /* Blocks that begin with a brace are configurations as a whole. */
@@ -80,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_manual_has_the_list_of_keys),
+		cmocka_unit_test(the_manuals_name_all_shipped_credentials),
 		cmocka_unit_test(examples_of_the_manual_are_sound),
 		cmocka_unit_test(every_row_is_complete),
 	};
