@@ -246,10 +246,10 @@ static bool refuse_writing(struct request *request, const struct buf *path, stru
 
 	if (request->forge.kind >= FORGE_PROJECT && !is_own(request))
 		return refuse(request, STATUS_REFUSED, err,
-			      "%s: its key does not hold for %s: it holds for the remotes that "
+			      "%s: its key does not hold for %.*s: it holds for the remotes that "
 			      "the workspace had when the cell was made. Outside, add one with "
 			      "git remote add, and start a new cell",
-			      name,
+			      name, SHOWN_MAX,
 			      request->forge.repository[0] != '\0' ? request->forge.repository
 								   : "this repository");
 	return refuse(request, STATUS_REFUSED, err,
