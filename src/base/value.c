@@ -1002,6 +1002,67 @@ struct value *value_member(const struct value *object, const char *key)
 	return value_of(json_object_get(value_json(object), key));
 }
 
+/*
+ * Decode the first name of POINTER, which begins with '/', to NAME. Returns the rest of
+ * POINTER, which begins with '/' or is empty.
+ */
+static const char *pointer_next(const char *pointer, struct buf *name)
+{
+	buf_clear(name);
+	for (pointer++; *pointer != '\0' && *pointer != '/'; pointer++) {
+		const bool is_escape =
+			pointer[0] == '~' && (pointer[1] == '0' || pointer[1] == '1');
+
+		(void)buf_addc(name, !is_escape          ? pointer[0]
+				     : pointer[1] == '0' ? '~'
+							 : '/');
+		pointer += is_escape;
+	}
+	return pointer;
+}
+
+static struct value *value_named(const struct value *value, const struct buf *name)
+{
+	if (value_kind(value) == VALUE_ARRAY && name->size > 0 &&
+	    strspn(name->data, "0123456789") == name->size)
+		return value_item(value, strtoul(name->data, NULL, 10));
+	return value_member(value, name->data);
+}
+
+struct value *value_at_pointer(struct value *value, const char *pointer)
+{
+	struct buf name;
+
+	buf_init(&name, strlen(pointer) + 1);
+	while (value != NULL && *pointer == '/') {
+		pointer = pointer_next(pointer, &name);
+		value = value_named(value, &name);
+	}
+	buf_fini(&name);
+	return value;
+}
+
+bool value_set_at(struct value *value, const char *pointer, struct value *take_part)
+{
+	struct buf name;
+
+	buf_init(&name, strlen(pointer) + 1);
+	for (pointer = pointer_next(pointer, &name);
+	     *pointer == '/' && value_kind(value) == VALUE_OBJECT;
+	     pointer = pointer_next(pointer, &name)) {
+		if (value_named(value, &name) == NULL)
+			value_set(value, name.data, value_new_object());
+		value = value_named(value, &name);
+	}
+	const bool fine = value_kind(value) == VALUE_OBJECT && *pointer == '\0';
+	if (fine)
+		value_set(value, name.data, take_part);
+	else
+		value_free(take_part);
+	buf_fini(&name);
+	return fine;
+}
+
 void *value_first(const struct value *object)
 {
 	return json_object_iter(value_json(object));

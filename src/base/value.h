@@ -92,6 +92,14 @@ struct value *value_item(const struct value *array, size_t index); /* NULL past 
 /* NULL if absent */
 struct value *value_member(const struct value *object, const char *key);
 
+/* The part of VALUE at the JSON pointer POINTER (RFC 6901); NULL when there is none. */
+struct value *value_at_pointer(struct value *value, const char *pointer);
+/*
+ * Put TAKE_PART at POINTER, which begins with '/'. Objects on the way are made. False when
+ * the way leads through anything else; VALUE may have changed then.
+ */
+bool value_set_at(struct value *value, const char *pointer, struct value *take_part);
+
 /*
  * Members in the order of the text:
  *   for (void *at = value_first(object); at; at = value_next(object, at))

@@ -624,6 +624,36 @@ static void a_struct_is_an_object_and_back(void **state)
 	assert_int_equal(read.kept, 7);
 }
 
+static void pointers_name_a_part(void **state)
+{
+	auto_value struct value *value =
+		parsed("{\"a\":{\"b/c\":[1,{\"~\":2}]},\"\":3,\"7\":{\"x\":4}}", 0);
+	static const struct {
+		const char *pointer;
+		int64_t number; /* 0: there is none */
+	} rows[] = {{"/a/b~1c/0", 1}, {"/a/b~1c/1/~0", 2}, {"/", 3},
+		    {"/7/x", 4},      {"/a/b~1c/2", 0},    {"/a/b~1c/x", 0},
+		    {"/a/b", 0},      {"/7/x/y", 0},       {"a", 0},
+		    {"/b", 0}};
+	struct buf text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(value_integer(value_at_pointer(value, rows[i].pointer)),
+				 rows[i].number);
+	assert_ptr_equal(value_at_pointer(value, ""), value);
+	assert_null(value_at_pointer(NULL, "/a"));
+	assert_true(value_set_at(value, "/a/b~1c", value_new_integer(5)));
+	assert_true(value_set_at(value, "/n/m~0/o", value_new_boolean(true)));
+	assert_false(value_set_at(value, "/a/b~1c/x", value_new_integer(6)));
+	assert_false(value_set_at(value, "//x", value_new_integer(6)));
+	buf_init(&text, 1 << 10);
+	assert_true(value_print(value, 0, &text));
+	assert_string_equal(text.data, "{\"a\":{\"b/c\":5},\"\":3,\"7\":{\"x\":4},"
+				       "\"n\":{\"m~\":{\"o\":true}}}");
+	buf_fini(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -647,6 +677,7 @@ int main(void)
 		cmocka_unit_test(builders_make_every_kind),
 		cmocka_unit_test(copies_and_references),
 		cmocka_unit_test(a_struct_is_an_object_and_back),
+		cmocka_unit_test(pointers_name_a_part),
 		cmocka_unit_test(reals_are_printed_short_and_exact),
 		cmocka_unit_test(printing_stops_at_the_ceiling_with_nothing_added),
 		cmocka_unit_test(quoting_sees_every_byte_at_every_place),
