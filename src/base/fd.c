@@ -504,11 +504,11 @@ static ssize_t receive(int socket, struct msghdr *message, int flags)
 	return n;
 }
 
-bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t count,
-			int flags)
+bool fd_message_receive_some(int socket, void *data, size_t max, size_t *size, int *fds,
+			     size_t count, int flags)
 {
 	union rights rights = {0};
-	struct iovec part = {data, size};
+	struct iovec part = {data, max};
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = rights.bytes,
@@ -523,14 +523,30 @@ bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t co
 	if (n < 0)
 		return false;
 	take_rights(&message, came);
-	bool whole = n == (ssize_t)size && (message.msg_flags & MSG_TRUNC) == 0;
+	bool whole = n > 0 && (message.msg_flags & MSG_TRUNC) == 0;
 	for (size_t i = 0; whole && i < count; i++)
 		fds[i] = fd_take(&came[i]);
 	for (size_t i = 0; i < MESSAGE_FDS_MAX; i++)
 		fd_close(&came[i]);
+	*size = (size_t)n;
 	if (!whole)
 		errno = ECONNRESET;
 	return whole;
+}
+
+bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t count,
+			int flags)
+{
+	size_t got;
+
+	if (!fd_message_receive_some(socket, data, size, &got, fds, count, flags))
+		return false;
+	if (got == size)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		fd_close(&fds[i]);
+	errno = ECONNRESET;
+	return false;
 }
 
 /* Splits one line of mountinfo into words, in one pass. */

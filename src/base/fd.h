@@ -158,6 +158,9 @@ bool fd_message_send(int socket, const void *data, size_t size, const int *fds,
  */
 bool fd_message_receive(int socket, void *data, size_t size, int *fds, size_t count,
 			int flags);
+/* The same for a message of at most MAX bytes; *SIZE is that of the message, 1 or more. */
+bool fd_message_receive_some(int socket, void *data, size_t max, size_t *size, int *fds,
+			     size_t count, int flags);
 
 /*
  * The lines of /proc/self/mountinfo (proc(5)). The caller reads the file; the parts of a

@@ -18,7 +18,9 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "broker/authority.h"
+#include "broker/message.h"
 #include "broker/peer.h"
+#include "broker/refresh.h"
 #include "broker/request.h"
 #include "broker/scrub.h"
 #include "broker/tls.h"
@@ -64,8 +66,11 @@ enum {
 	ROUNDS = 8, /* such pieces in one turn; then other clients get their turn */
 	/* A head with a key in it, and what a client may send before it is taken. */
 	UPSTREAM_MAX = 4 * REQUEST_HEAD_MAX,
-	/* Held back for scrubbing, at most; a key is long, and longer with escapes. */
-	OUT_MAX = 1 << 20,
+	/*
+	 * Held back for scrubbing, at most; a key is long, and longer with escapes. Or an
+	 * answer that was read whole.
+	 */
+	OUT_MAX = REFRESH_ANSWER_MAX + (256 << 10),
 	HEADS_MAX = 8,     /* of one answer, the interim ones included */
 	REPORTS_MAX = 32,  /* refusals reported in one second */
 	REPORTS_MS = 1000, /* that second */
@@ -87,6 +92,11 @@ enum {
 	/* A service ends an idle connection after a minute or more: ours ends first. */
 	POOL_MS = 20 * 1000,
 	LEAVE_MS = 2000, /* an answer is small, and its reader runs on the same machine */
+	/* A renewal ends before the front gives its lock up (broker/login.h). */
+	RENEW_MS = 20 * 1000, /* of the service, from the request to the whole answer */
+	KEPT_MS = 10 * 1000,  /* of the front: it writes one file */
+	TELL_MS = 50,         /* until the front is told again, when it did not listen */
+	QUEUE_MS = 60 * 1000, /* behind another renewal of the login */
 };
 
 struct upstream;
@@ -102,6 +112,8 @@ struct service {
 	struct tls *tls;       /* with the roots of this credential */
 	struct upstream *idle; /* the last used one first */
 	size_t idle_count;
+	struct refresh refresh;  /* of a login */
+	struct client *renewing; /* the client whose renewal is under way; or NULL */
 };
 
 /* A connection to a service, at work for one client, or idle. */
@@ -119,14 +131,28 @@ struct upstream {
 	bool has_secret; /* the key is among them */
 };
 
+/* The renewal of a login that a client has asked for. */
+struct renewal {
+	struct buf asked;  /* the body of the request, with phantoms */
+	struct buf answer; /* the body that the client gets */
+	enum refresh_outcome outcome;
+	struct refresh_tokens fresh;
+	struct err why;   /* of a bad outcome */
+	int64_t until_ms; /* the front is told until then */
+};
+
 enum client_state {
 	ENTERING = 1, /* TLS with the client */
 	READING,      /* a head */
+	GATHERING,    /* the body of a renewal */
+	QUEUED,       /* another client renews the login */
 	NEEDING,      /* the key */
 	DIALING,
 	GREETING,   /* TLS with the service */
+	ASKING,     /* for the tokens of a login */
 	EXCHANGING, /* a request and its answer are under way */
 	PASSING,    /* bytes of another protocol, after an upgrade */
+	KEEPING,    /* the front keeps the new tokens */
 	LEAVING,    /* the last answer was sent or queued; the client still reads it */
 };
 
@@ -157,6 +183,10 @@ struct client {
 	struct reply reply;
 	struct reply_carry carry;
 	bool answered; /* the head of the answer went on; `carry` is for its body */
+	/* The body is read whole before it is judged, in place of that. */
+	bool gathers;
+	struct buf whole;
+	struct renewal *renewal; /* NULL: an ordinary request */
 };
 
 struct broker {
@@ -184,58 +214,27 @@ struct broker {
 	char scratch[COPY_BYTES];
 };
 
-/* Prints and reads the messages, and the data that the broker gets at its start. */
-
-bool broker_send(int control, const struct broker_order *order, int fd)
-{
-	return fd_message_send(control, order, sizeof(*order), &fd, fd >= 0 ? 1 : 0,
-			       MSG_DONTWAIT);
-}
-
-bool broker_receive(int control, struct broker_word *word, int *fd, struct err *err)
-{
-	struct broker_word read = {0};
-	int came;
-
-	if (!fd_message_receive(control, &read, sizeof(read), &came, 1, MSG_DONTWAIT))
-		return errno == EAGAIN ? err_set(err, EAGAIN, "no message yet")
-				       : err_set(err, ECONNRESET, "the broker has ended");
-	read.name[sizeof(read.name) - 1] = '\0';
-	read.target[sizeof(read.target) - 1] = '\0';
-	read.text[sizeof(read.text) - 1] = '\0';
-	*word = read;
-	*fd = came;
-	return true;
-}
-
-bool broker_print_spec(const struct broker_spec *spec, struct buf *out)
-{
-	auto_value struct value *object = value_new_object();
-	struct value *list = value_new_array();
-
-	for (size_t i = 0; i < spec->count; i++) {
-		const struct broker_used *used = &spec->used[i];
-		struct value *item = value_new_object();
-
-		value_set_text(item, "name", used->credential->name);
-		value_set_text(item, "phantom", used->phantom);
-		value_set(item, "credential", value_copy(used->credential->root));
-		if (used->repositories != NULL)
-			value_set(item, "repositories", value_new_texts(used->repositories));
-		value_append(list, item);
-	}
-	value_set(object, "credentials", list);
-	value_set(object, "network", value_new_texts(spec->network));
-	if (spec->resolver != NULL)
-		value_set_text(object, "resolver", spec->resolver);
-	return value_print(object, 0, out);
-}
+/* What the front is told. */
 
 /* Never waits. False: the front has not taken what it was told before. */
 static bool tell(struct broker *broker, const struct broker_word *word)
 {
-	return fd_message_send(broker->control.fd, word, sizeof(*word), NULL, 0,
-			       MSG_DONTWAIT);
+	const size_t size = offsetof(struct broker_word, text) + strlen(word->text) + 1;
+
+	return fd_message_send(broker->control.fd, word, size, NULL, 0, MSG_DONTWAIT);
+}
+
+/* Tell the front KIND of the credential of SERVICE. */
+static bool tell_of(const struct service *service, int kind, const char *text)
+{
+	struct broker_word word = {.kind = kind};
+	bool fine;
+
+	memcpy(word.name, service->credential.name, sizeof(word.name));
+	(void)snprintf(word.text, sizeof(word.text), "%s", text);
+	fine = tell(service->broker, &word);
+	explicit_bzero(&word, sizeof(word));
+	return fine;
 }
 
 /* Ends of connections, deadlines, and the events that are waited for. */
@@ -296,14 +295,54 @@ static void upstream_end(struct upstream *upstream)
 	broker->dead_upstreams = upstream;
 }
 
+/*
+ * The renewal of CLIENT is over, where it has one under way: the next client in the queue
+ * gets its turn.
+ */
+static void renewal_release(struct client *client)
+{
+	struct service *service = client->service;
+
+	if (service == NULL || service->renewing != client)
+		return;
+	service->renewing = NULL;
+	(void)tell_of(service, BROKER_LEFT, "");
+	for (struct client *at = service->broker->clients; at != NULL; at = at->next) {
+		if (at->state == QUEUED && at->service == service) {
+			set_deadline(at, 0);
+			break;
+		}
+	}
+}
+
+static void renewal_free(struct client *client)
+{
+	struct renewal *renewal = client->renewal;
+
+	if (renewal == NULL)
+		return;
+	buf_fini(&renewal->asked);
+	buf_fini(&renewal->answer);
+	refresh_tokens_fini(&renewal->fresh);
+	free(renewal);
+	client->renewal = NULL;
+}
+
 /* Forget the request of CLIENT and its answer. */
 static void exchange_over(struct client *client)
 {
+	renewal_release(client);
+	renewal_free(client);
 	if (client->answered)
 		reply_carry_fini(&client->carry);
 	client->begun = false;
 	client->heads = 0;
 	client->answered = false;
+	client->gathers = false;
+	if (client->whole.size > 0)
+		explicit_bzero(client->whole.data, client->whole.size);
+	buf_fini(&client->whole);
+	buf_init(&client->whole, REFRESH_ANSWER_MAX);
 	client->service = NULL;
 	buf_fini(&client->asked);
 	buf_init(&client->asked, HELD_MAX);
@@ -350,6 +389,7 @@ static void free_dead(struct broker *broker)
 		buf_fini(&dead->peer.out.pending);
 		buf_fini(&dead->asked);
 		buf_fini(&dead->answer);
+		buf_fini(&dead->whole);
 		free(dead);
 	}
 	while (broker->dead_upstreams != NULL) {
@@ -360,12 +400,24 @@ static void free_dead(struct broker *broker)
 	}
 }
 
+/*
+ * Does CLIENT renew a login, so that nothing may end it? Its tokens are asked for, or they
+ * are at the service.
+ */
+static bool is_renewing(const struct client *client)
+{
+	return client->state == ASKING || client->state == KEEPING ||
+	       (client->state == EXCHANGING && client->renewal != NULL);
+}
+
 static short client_events(const struct client *client)
 {
 	short events = client->peer.out.pending.size > 0 ? POLLOUT : 0;
 
 	if (client->state == ENTERING)
 		return tls_wants(client->peer.tls);
+	if (is_renewing(client))
+		return 0;
 	if (client->state == LEAVING || client->head.size < REQUEST_HEAD_MAX)
 		events |= POLLIN;
 	return events;
@@ -377,6 +429,8 @@ static short upstream_events(const struct client *client)
 
 	if (client->state == GREETING)
 		return tls_wants(upstream->tls);
+	if (client->state == ASKING)
+		return 0;
 	return (short)((upstream->out.size > 0 ? POLLOUT : 0) |
 		       (client->peer.out.pending.size == 0 ? POLLIN : 0));
 }
@@ -397,6 +451,7 @@ static void client_watch(struct client *client)
 
 static void client_leave(struct client *client)
 {
+	renewal_release(client);
 	client->peer.out.ended = true;
 	client->state = LEAVING;
 	set_deadline(client, LEAVE_MS);
@@ -594,7 +649,8 @@ static const struct network_entry *entry_for(const struct broker *broker,
 static void client_dial(struct client *client)
 {
 	struct broker *broker = client->broker;
-	struct upstream *idle = client->service->idle;
+	/* A connection that the service may end at this moment is none for tokens. */
+	struct upstream *idle = client->renewal == NULL ? client->service->idle : NULL;
 	struct dial *dial = &client->dial;
 
 	while (idle != NULL && idle->host != client->request.host)
@@ -725,6 +781,15 @@ static void keys_learn(struct broker *broker)
 				    (struct str){service->secret, service->secret_size},
 				    user_of(service));
 	}
+}
+
+/* Answers are searched for TOKENS of a login of SERVICE from now on. */
+static void tokens_learn(const struct service *service, const struct refresh_tokens *tokens)
+{
+	for (size_t i = 0; service->credential.scrub && i < CREDENTIAL_TOKENS_MAX; i++)
+		if (tokens->items[i] != NULL)
+			scrub_learn(service->broker->scrub, str_of(tokens->items[i]), NULL);
+	keys_learn(service->broker);
 }
 
 static void secret_set(struct service *service, struct str secret)
@@ -873,6 +938,60 @@ static const struct scrub *scrub_of(const struct client *client)
 	return client->service->credential.scrub ? client->broker->scrub : NULL;
 }
 
+static void renewal_answered(struct client *client);
+
+/* Is the body of the answer to CLIENT read whole: of a renewal, or to be searched for tokens? */
+static bool is_gathered(const struct client *client)
+{
+	return client->renewal != NULL ||
+	       (client->service->credential.refresh.url != NULL && !client->reply.upgraded &&
+		refresh_is_searched(http_value(&client->reply.head, "Content-Type")));
+}
+
+/* The body of the answer is whole, in `whole`. LEFT: the service sent more than that. */
+static enum taken take_whole(struct client *client, bool left)
+{
+	struct buf *out = &client->broker->out;
+	struct reply *reply = &client->reply;
+	struct err err = {0};
+
+	if (client->renewal != NULL) {
+		renewal_answered(client);
+		return TAKEN_BAD;
+	}
+	if (client->whole.size > 0 &&
+	    !refresh_check(&client->service->refresh, buf_str(&client->whole), &err)) {
+		answer_error(client, 502, err.text);
+		return TAKEN_BAD;
+	}
+	if (reply->body != BODY_NONE) {
+		reply->body = reply->head.body = BODY_COUNTED;
+		reply->head.body_bytes = client->whole.size;
+	}
+	if (!reply_print(reply, scrub_of(client), out) ||
+	    !scrub_whole(scrub_of(client), buf_str(&client->whole), out))
+		return take_bad(client, "it is too long");
+	client->answered = true;
+	return left ? TAKEN_LEFT : TAKEN_WHOLE;
+}
+
+/* Take BYTES of a body that is read whole. */
+static enum taken take_gathered(struct client *client, struct str bytes)
+{
+	struct body *body = &client->carry.body;
+	struct str piece;
+
+	while (bytes.size > 0 && !body->done && !body->broken) {
+		body_next(body, &bytes, &piece);
+		if (!buf_addstr(&client->whole, piece))
+			return take_bad(client, "more than 1 MiB, which cannot be searched "
+						"for tokens");
+	}
+	if (body->broken)
+		return take_bad(client, "its chunks");
+	return body->done ? take_whole(client, bytes.size > 0) : TAKEN_MORE;
+}
+
 /* Take BYTES of the service; what the client gets of them goes to `out` of the broker. */
 static enum taken take_answer(struct client *client, struct str bytes)
 {
@@ -880,6 +999,8 @@ static enum taken take_answer(struct client *client, struct str bytes)
 	struct reply *reply = &client->reply;
 	struct err err = {0};
 
+	if (client->gathers)
+		return take_gathered(client, bytes);
 	if (client->answered)
 		return take_body(client, bytes);
 	if (answer->size == 0 && !head_begins(client))
@@ -903,6 +1024,12 @@ static enum taken take_answer(struct client *client, struct str bytes)
 		if (answer->size > 0 && !head_begins(client))
 			return take_bad(client, "too many heads before its answer");
 	}
+	if (is_gathered(client)) {
+		reply_carry_init(&client->carry, reply, NULL);
+		client->gathers = true;
+		return take_gathered(client, str_part(buf_str(answer), reply->head.size,
+						      answer->size));
+	}
 	if (!reply_print(reply, scrub_of(client), &client->broker->out))
 		return take_bad(client, "its head is too long");
 	reply_carry_init(&client->carry, reply, scrub_of(client));
@@ -915,6 +1042,11 @@ static enum taken take_answer(struct client *client, struct str bytes)
 /* The service has ended its side of the connection. */
 static void answer_closed(struct client *client)
 {
+	if (client->gathers && client->carry.body.kind == BODY_TO_END) {
+		if (take_whole(client, true) == TAKEN_BAD)
+			return;
+		client->carry.body.done = true;
+	}
 	if (!client->answered) {
 		exchange_torn(client, "the connection was ended");
 	} else if (!reply_carry_close(&client->carry, &client->broker->out) ||
@@ -987,6 +1119,225 @@ static void exchange(struct client *client)
 	client->again = true;
 }
 
+/*
+ * Renewals of logins. The body of the request is read whole and judged, the connection to
+ * the service is made, and then the front gives the tokens. From there to the moment when
+ * the front has kept the new ones nothing ends the renewal but time.
+ */
+
+static void renewal_start(struct client *client)
+{
+	client->service->renewing = client;
+	client_need(client, false);
+}
+
+/* The body is whole: judge it, and wait for the turn of CLIENT. */
+static void renewal_queue(struct client *client)
+{
+	struct service *service = client->service;
+	const struct str body = buf_str(&client->renewal->asked);
+	char target[NETWORK_TEXT_MAX];
+	struct err err = {0};
+
+	if (!refresh_request(&service->refresh,
+			     http_value(&client->request.head, "Content-Type"), body,
+			     NULL, &client->renewal->answer, &err)) {
+		report(client, target_of(client, target), err.text);
+		answer_error(client, 403, err.text);
+	} else if (service->renewing != NULL) {
+		client->state = QUEUED;
+		set_deadline(client, QUEUE_MS);
+	} else {
+		renewal_start(client);
+	}
+}
+
+static void renewal_gather(struct client *client)
+{
+	struct str rest = buf_str(&client->head), piece;
+	bool fine = true;
+
+	while (fine && rest.size > 0 && !client->body.done && !client->body.broken) {
+		body_next(&client->body, &rest, &piece);
+		fine = buf_addstr(&client->renewal->asked, piece);
+	}
+	buf_remove(&client->head, 0, client->head.size - rest.size);
+	if (!fine || client->body.broken)
+		answer_error(client, 400,
+			     fine ? "the chunks of the request are malformed"
+				  : "a renewal of a login has at most 64 KiB");
+	else if (client->body.done)
+		renewal_queue(client);
+}
+
+static void renewal_begin(struct client *client)
+{
+	const struct request *request = &client->request;
+	struct renewal *renewal = memory_alloc(sizeof(*renewal));
+
+	buf_init(&renewal->asked, REFRESH_BODY_MAX);
+	buf_init(&renewal->answer, REFRESH_ANSWER_MAX);
+	client->renewal = renewal;
+	client->begun = true;
+	body_begin(&client->body, HTTP_REQUEST, request->head.body,
+		   request->head.body_bytes);
+	client->state = GATHERING;
+	set_deadline(client, HEAD_MS);
+	if (request->expects &&
+	    !peer_pass(&client->peer, REQUEST_CONTINUE, sizeof(REQUEST_CONTINUE) - 1))
+		client_end(client);
+	else
+		renewal_gather(client);
+}
+
+/* The service listens: ask the front for the tokens. */
+static void renewal_ask(struct client *client)
+{
+	client->state = ASKING;
+	set_deadline(client, NEED_MS);
+	if (tell_of(client->service, BROKER_RENEW, ""))
+		client_watch(client);
+	else
+		answer_error(client, 504, "the front does not listen now; " LATER);
+}
+
+/* Send the request of CLIENT with TOKENS in it. */
+static void renewal_send(struct client *client, const struct refresh_tokens *tokens)
+{
+	struct upstream *upstream = client->upstream;
+	struct service *service = client->service;
+	struct buf body;
+	struct err err = {0};
+
+	tokens_learn(service, tokens);
+	buf_init(&body, REFRESH_BODY_MAX + CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX);
+	(void)buf_reserve(&body, body.max);
+	(void)buf_reserve(&upstream->out, REQUEST_HEAD_MAX + body.max);
+	upstream->has_secret = true;
+	if (!refresh_request(&service->refresh,
+			     http_value(&client->request.head, "Content-Type"),
+			     buf_str(&client->renewal->asked), tokens, &body, &err) ||
+	    !request_print(&client->request, buf_str(&body), &upstream->out)) {
+		answer_error(client, 403, err.code != 0 ? err.text : "it is too long");
+	} else {
+		client->state = EXCHANGING;
+		set_deadline(client, RENEW_MS);
+		exchange(client);
+		client_watch(client);
+	}
+	if (body.size > 0)
+		explicit_bzero(body.data, body.size);
+	buf_fini(&body);
+}
+
+/* Send STATUS with BODY, which is JSON, to CLIENT. */
+static void renewal_reply(struct client *client, unsigned status, struct str body)
+{
+	struct buf *out = &client->peer.out.pending;
+
+	(void)buf_addf(out,
+		       "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n"
+		       "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+		       status, status < 300 ? "OK" : "Refused", body.size);
+	(void)scrub_whole(scrub_of(client), body, out);
+	client_leave(client);
+}
+
+/* The renewal of CLIENT has ended well: answer it, and all that waited for it. */
+static void renewal_over(struct client *client, unsigned status, struct str body)
+{
+	const struct service *service = client->service;
+
+	for (struct client *next, *at = service->broker->clients; at != NULL; at = next) {
+		next = at->next;
+		if (at != client && at->state == QUEUED && at->service == service)
+			renewal_reply(at, status, body);
+	}
+	renewal_reply(client, status, body);
+}
+
+/* Tell the front what came of the renewal, until it listens. */
+static void renewal_tell(struct client *client)
+{
+	const struct service *service = client->service;
+	const struct refresh_tokens *fresh = &client->renewal->fresh;
+	struct buf text;
+	bool told;
+
+	buf_init(&text, BROKER_SECRET_MAX - 1);
+	(void)buf_reserve(&text, text.max);
+	if (refresh_tokens_are_any(fresh))
+		told = refresh_tokens_print(&service->credential, fresh, &text) &&
+		       tell_of(service, BROKER_FRESH, text.data);
+	else
+		told = tell_of(service, BROKER_STALE, "");
+	explicit_bzero(text.data, text.size);
+	buf_fini(&text);
+	/* Once it is told, the answer has to come in the rest of the time. */
+	client->deadline.due_ms =
+		told ? client->renewal->until_ms : clock_now_ms() + TELL_MS;
+}
+
+/* The answer of the service to a renewal is whole. */
+static void renewal_answered(struct client *client)
+{
+	struct renewal *renewal = client->renewal;
+	const struct service *service = client->service;
+	const unsigned status = client->reply.head.status;
+
+	renewal->outcome =
+		refresh_answer(&service->refresh, status, buf_str(&client->whole),
+			       &renewal->fresh, &renewal->answer, &renewal->why);
+	tokens_learn(service, &renewal->fresh);
+	upstream_end(client->upstream);
+	if (refresh_tokens_are_any(&renewal->fresh) || renewal->outcome == REFRESH_STALE) {
+		client->state = KEEPING;
+		renewal->until_ms = clock_now_ms() + KEPT_MS;
+		renewal_tell(client);
+		client_watch(client);
+	} else if (renewal->outcome == REFRESH_BAD) {
+		answer_error(client, 502, renewal->why.text);
+	} else {
+		renewal_reply(client, status, buf_str(&renewal->answer));
+	}
+}
+
+/* The front has answered: ORDER is about the login of SERVICE. */
+static void renewal_met(struct service *service, const struct broker_order *order)
+{
+	struct client *client = service->renewing;
+	const struct str text = {order->text, strlen(order->text)};
+	struct refresh_tokens tokens = {0};
+	char sentence[NETWORK_REMEDY_MAX];
+	struct err err = {0};
+
+	if (client == NULL || (client->state != ASKING && client->state != KEEPING))
+		return;
+	struct renewal *renewal = client->renewal;
+	if (order->kind == BROKER_LOST) {
+		(void)snprintf(sentence, sizeof(sentence), "the login of %s: %.400s",
+			       service->credential.name, order->text);
+		answer_error(client, client->state == ASKING ? 403 : 502, sentence);
+	} else if (order->kind == BROKER_TOKENS && client->state == ASKING) {
+		if (refresh_tokens_parse(&service->credential, text, &tokens, &err))
+			renewal_send(client, &tokens);
+		else
+			answer_error(client, 502, err.text);
+		refresh_tokens_fini(&tokens);
+	} else if (order->kind == BROKER_KEPT && client->state == KEEPING) {
+		if (renewal->outcome == REFRESH_BAD)
+			answer_error(client, 502, renewal->why.text);
+		else if (text.size > 0)
+			renewal_over(client, 200, text);
+		else if (renewal->outcome == REFRESH_RENEWED)
+			renewal_over(client, client->reply.head.status,
+				     buf_str(&renewal->answer));
+		else
+			renewal_reply(client, client->reply.head.status,
+				      buf_str(&renewal->answer));
+	}
+}
+
 static void exchange_begin(struct client *client)
 {
 	struct service *service = client->service;
@@ -995,6 +1346,10 @@ static void exchange_begin(struct client *client)
 	const bool keyed = request->verdict == REQUEST_KEYED;
 	const struct str secret = {service->secret, keyed ? service->secret_size : 0};
 
+	if (client->renewal != NULL) {
+		renewal_ask(client);
+		return;
+	}
 	client->state = EXCHANGING;
 	set_deadline(client, IDLE_MS);
 	if (!client->begun) {
@@ -1027,7 +1382,7 @@ static void exchange_begin(struct client *client)
 static void enter_failed(struct client *client)
 {
 	const struct tls_connection *tls = client->peer.tls;
-	char target[NETWORK_TEXT_MAX], remedy[BROKER_WORDS_MAX];
+	char target[NETWORK_TEXT_MAX], remedy[NETWORK_REMEDY_MAX];
 
 	if (tls_is_cut(tls)) {
 		client_end(client);
@@ -1099,6 +1454,9 @@ static void client_head(struct client *client)
 	case REQUEST_KEYED:
 		client_need(client, request->verdict == REQUEST_KEYED);
 		return;
+	case REQUEST_RENEWS:
+		renewal_begin(client);
+		return;
 	}
 }
 
@@ -1117,6 +1475,9 @@ static void client_step(struct client *client)
 		else if (client->peer.out.pending.size == 0)
 			client_head(client);
 		break;
+	case GATHERING:
+		renewal_gather(client);
+		break;
 	case GREETING:
 		client_greet(client);
 		break;
@@ -1128,8 +1489,11 @@ static void client_step(struct client *client)
 		if (!peer_flush(&client->peer))
 			client_end(client);
 		break;
+	case QUEUED:
 	case NEEDING:
 	case DIALING:
+	case ASKING:
+	case KEEPING:
 		break;
 	}
 	client_watch(client);
@@ -1187,6 +1551,26 @@ static void client_due(struct timer *timer)
 		else
 			client_end(client);
 		break;
+	case GATHERING:
+		answer_error(client, 400, "no whole request came in time");
+		break;
+	case QUEUED:
+		if (client->service->renewing == NULL)
+			renewal_start(client);
+		else
+			answer_error(client, 504,
+				     "another renewal of the login takes too long; " LATER);
+		break;
+	case ASKING:
+		answer_error(client, 504, "the tokens did not come in time; " LATER);
+		break;
+	case KEEPING:
+		if (clock_now_ms() < client->renewal->until_ms)
+			renewal_tell(client);
+		else
+			answer_error(client, 504,
+				     "the login was not written in time; " LATER);
+		break;
 	case NEEDING:
 		/* The question may be lost; the next request asks again. */
 		for (size_t i = 0; i < client->broker->service_count; i++)
@@ -1228,6 +1612,7 @@ static struct client *client_new(struct broker *broker, int fd)
 	buf_init(&made->head, HELD_MAX);
 	buf_init(&made->asked, HELD_MAX);
 	buf_init(&made->answer, REQUEST_HEAD_MAX);
+	buf_init(&made->whole, REFRESH_ANSWER_MAX);
 	stream_init(&made->peer.out);
 	loop_add_timer(broker->loop, &made->deadline);
 	set_deadline(made, HEAD_MS);
@@ -1352,6 +1737,9 @@ static void hear(struct broker *broker)
 		} else if (order.kind == BROKER_NONE && service != NULL) {
 			order.text[sizeof(order.text) - 1] = '\0';
 			need_met(service, order.text);
+		} else if (service != NULL) {
+			order.text[sizeof(order.text) - 1] = '\0';
+			renewal_met(service, &order);
 		}
 		fd_close(&fd);
 		explicit_bzero(&order, sizeof(order));
@@ -1440,6 +1828,30 @@ static const char *const *copy_texts(const struct value *list)
 	return texts;
 }
 
+/* SERVICE is of a login, when its ITEM of the specification has phantoms. */
+static bool read_phantoms(struct service *service, struct request_key *key,
+			  const struct value *item)
+{
+	const struct value *phantoms = value_member(item, "phantoms");
+	const size_t count = service->credential.refresh.answers.count;
+	const char **texts;
+
+	service->refresh.credential = &service->credential;
+	if (phantoms == NULL)
+		return true;
+	texts = memory_array(count + 1, sizeof(*texts));
+	for (size_t i = 0; i < count; i++) {
+		const char *text = value_text(value_item(phantoms, i));
+
+		if (text == NULL)
+			return false;
+		texts[i] = memory_copy(text);
+	}
+	service->refresh.phantoms = texts;
+	key->renews = true;
+	return true;
+}
+
 /* Make the services of LIST, with a locked page or more for each key. */
 static bool services_make(struct broker *broker, const struct value *list, struct err *err)
 {
@@ -1470,9 +1882,13 @@ static bool services_make(struct broker *broker, const struct value *list, struc
 		if (!credential_read(name, value_member(item, "credential"),
 				     &service->credential, err))
 			return false;
-		broker->keys[i] =
-			(struct request_key){&service->credential, memory_copy(phantom),
-					     copy_texts(value_member(item, "repositories"))};
+		broker->keys[i] = (struct request_key){
+			.credential = &service->credential,
+			.phantom = memory_copy(phantom),
+			.repositories = copy_texts(value_member(item, "repositories"))};
+		if (!read_phantoms(service, &broker->keys[i], item))
+			return err_set(err, EINVAL,
+				       "the broker's specification is incomplete");
 	}
 	broker->door.keys = broker->keys;
 	broker->door.count = count;

@@ -35,17 +35,6 @@
  */
 #pragma once
 
-#include "base/err.h"
-#include "base/str.h"
-#include "policy/credential.h"
-#include "policy/network.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct buf;
-
 /* argv[0] of the role; its arguments: role_start_steered. */
 #define BROKER_ROLE "glovebox-broker"
 
@@ -55,70 +44,7 @@ enum {
 	 * keep an address in their settings.
 	 */
 	BROKER_PORT = 27183,
-	/* A key stands in a head of 32 KiB; the longest known ones are JWTs of 4 KiB. */
-	BROKER_SECRET_MAX = 16 << 10,
-	BROKER_WORDS_MAX = NETWORK_REMEDY_MAX,
-	BROKER_SPEC_MAX = 4 << 20,
 };
-
-enum broker_order_kind {
-	BROKER_LISTENER = 1, /* with a listening socket of the cell */
-	BROKER_PROXY,        /* with the socket that brings struct proxy_handed */
-	BROKER_SECRET,       /* `text` is the key of the credential `name` */
-	BROKER_NONE,         /* there is no key for `name`: `text` says why */
-};
-
-/* From the front. Wipe it after use. */
-struct broker_order {
-	int kind;
-	uint32_t size; /* of `text` */
-	char name[CREDENTIAL_NAME_MAX + 1];
-	char text[BROKER_SECRET_MAX];
-};
-
-enum broker_word_kind {
-	/* with a file in memory: the certificate of the cell's authority, as PEM */
-	BROKER_AUTHORITY = 1,
-	BROKER_READY,  /* locked in */
-	BROKER_FAILED, /* `text` says why; it ends */
-	BROKER_NEED,   /* the key of the credential `name` */
-	/* `target` was refused to a program of the cell; `text` says how to allow it */
-	BROKER_REFUSED,
-};
-
-/* To the front. */
-struct broker_word {
-	int kind;
-	char name[CREDENTIAL_NAME_MAX + 1];
-	char target[NETWORK_TEXT_MAX];
-	char text[BROKER_WORDS_MAX];
-};
-
-/* Send ORDER, with FD unless FD is -1. Never waits; false with errno. */
-bool broker_send(int control, const struct broker_order *order, int fd);
-/*
- * Receive the next word without waiting; its texts are NUL-terminated, and *FD is -1 when no
- * descriptor came with it. False with EAGAIN
- * in ERR when there is none yet, with ECONNRESET when the broker has ended.
- */
-bool broker_receive(int control, struct broker_word *word, int *fd, struct err *err);
-
-/* A credential as a cell uses it. */
-struct broker_used {
-	const struct credential *credential;
-	const char *phantom;
-	const char *const *repositories; /* as in request.h; or NULL */
-};
-
-/* The specification that a broker reads at its start, as JSON in a memory file. */
-struct broker_spec {
-	const struct broker_used *used;
-	size_t count;
-	/* entries of the policy's network, NULL-ended: see proxy/dial.h */
-	const char *const *network;
-	const char *resolver; /* "address" or "address:port"; NULL: the machine's own */
-};
-bool broker_print_spec(const struct broker_spec *spec, struct buf *out);
 
 /*
  * To be called in main() before anything else. When this process was started as a broker,

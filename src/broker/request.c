@@ -638,6 +638,30 @@ static bool check_host(const struct request *request, const struct request_door 
 	       err_set(err, EPROTO, "Host names another host than the connection");
 }
 
+/* Does REQUEST, whose key and host are found, renew a login? */
+static bool is_renewal(const struct request *request)
+{
+	const struct credential_refresh *refresh = &request->key->credential->refresh;
+
+	return request->key->renews && request->host->port == refresh->port &&
+	       network_same_host(&request->host->host, &refresh->host) &&
+	       str_is(request->path, refresh->path) &&
+	       str_is(request->head.method, "POST") && !request->upgrades;
+}
+
+static bool check_renewal(struct request *request, struct err *err)
+{
+	struct found found;
+
+	find_keys(request, &found);
+	if (found.foreign.size > 0 || found.phantoms > 0)
+		return refuse(request, STATUS_REFUSED, err,
+			      "%s: a renewal of the login holds a key in its head",
+			      request->key->credential->name);
+	request->verdict = REQUEST_RENEWS;
+	return true;
+}
+
 /* At the plain door: the first part of the path is the name of the credential. */
 static bool find_named(struct request *request, const struct request_door *door,
 		       struct err *err)
@@ -684,13 +708,17 @@ static bool find_for_host(struct request *request, const struct request_door *do
 
 		if (entry == NULL)
 			continue;
+		const struct network_entry *host = request->host;
+
 		request->key = &door->keys[i];
+		request->host = entry;
 		find_keys(request, &found);
-		if (first == NULL || found.phantoms > 0) {
+		const bool fits = found.phantoms > 0 || is_renewal(request);
+		if (first == NULL || fits)
 			first = request->key;
-			request->host = entry;
-		}
-		if (found.phantoms > 0)
+		else
+			request->host = host;
+		if (fits)
 			break;
 	}
 	request->key = first;
@@ -728,8 +756,10 @@ enum request_answer request_read(struct str bytes, const struct request_door *do
 		return REQUEST_BAD;
 	if (!(door->host == NULL ? find_named(request, door, err)
 				 : find_for_host(request, door, err)) ||
-	    !check_path(request, &open, err) || !check_upgrade(request, err) ||
-	    !check_keys(request, open, err))
+	    (is_renewal(request)
+		     ? !check_renewal(request, err)
+		     : !check_path(request, &open, err) || !check_upgrade(request, err) ||
+			       !check_keys(request, open, err)))
 		request->verdict = REQUEST_REFUSED;
 	return REQUEST_READY;
 }
@@ -826,6 +856,8 @@ static void print_first_line(const struct request *request, struct str secret,
 
 bool request_print(const struct request *request, struct str secret, struct buf *out)
 {
+	const bool renews = request->verdict == REQUEST_RENEWS;
+
 	print_first_line(request, secret, out);
 	for (size_t i = 0; i < request->head.count; i++) {
 		const struct http_field *field = &request->head.fields[i];
@@ -835,13 +867,19 @@ bool request_print(const struct request *request, struct str secret, struct buf 
 
 		if (is_place && request->verdict == REQUEST_KEYED)
 			print_key(field, request->place, secret, out);
-		else if (!is_place && !ends_here(field->name, request))
+		else if (!is_place && !ends_here(field->name, request) &&
+			 !(renews && (http_is_named(field->name, "Content-Length") ||
+				      http_is_named(field->name, "Transfer-Encoding"))))
 			http_field_print(field, out);
 	}
 	(void)buf_adds(out, "Accept-Encoding: identity\r\n");
 	if (request->upgrades)
 		(void)buf_adds(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+	if (renews)
+		(void)buf_addf(out, "Content-Length: %zu\r\n", secret.size);
 	(void)buf_adds(out, "\r\n");
+	if (renews)
+		(void)buf_addstr(out, secret);
 	return !out->overflowed;
 }
 

@@ -18,6 +18,8 @@
  *	          or a part of the query from which services take keys (key_headers and
  *	          key_queries of request.c). A path of `foreign` lets such keys pass
  *	upgrade   to a WebSocket only, with `websocket`, and without its extensions
+ *	renewal   a POST to the URL of `refresh` renews a login. It needs no rule of `allow`,
+ *	          and its head holds no key at all
  *	encoding  the answer is asked for as it is: Accept-Encoding is identity, and there is
  *	          no Range, because two answers could split the secret
  *
@@ -61,6 +63,7 @@ struct request_key {
 	const char *phantom;
 	/* of a forge: the names of the repositories for which it holds, NULL-ended */
 	const char *const *repositories;
+	bool renews; /* the cell may renew this login: requests to the URL of `refresh` */
 };
 
 /* Where a request came in. */
@@ -76,6 +79,8 @@ enum request_verdict {
 	REQUEST_REFUSED, /* `status` and the sentence say why */
 	REQUEST_BARE,    /* it goes as it is: request_print with an empty secret */
 	REQUEST_KEYED,   /* it goes with the secret of `key` */
+	/* it renews a login: broker/refresh.h judges its body and the answer */
+	REQUEST_RENEWS,
 };
 
 /* Views of the bytes that were read. */
@@ -114,7 +119,8 @@ enum request_answer request_read(struct str bytes, const struct request_door *do
 
 /*
  * Append the head as the service gets it, with SECRET in the place of the phantom. OUT
- * holds the secret then. False when OUT is full.
+ * holds the secret then. False when OUT is full. With REQUEST_RENEWS, SECRET is the whole
+ * body, which follows the head.
  */
 bool request_print(const struct request *request, struct str secret, struct buf *out);
 

@@ -465,33 +465,6 @@ static void wipe_texts(const struct value *value)
 			wipe_texts(value_item(value, i));
 }
 
-/* The part of VALUE at POINTER (RFC 6901); NULL: none. */
-static const struct value *part_at(const struct value *value, const char *pointer)
-{
-	struct buf name;
-
-	buf_init(&name, CREDENTIAL_TEXT_MAX);
-	while (value != NULL && *pointer == '/') {
-		buf_clear(&name);
-		for (pointer++; *pointer != '\0' && *pointer != '/'; pointer++) {
-			bool is_escape = pointer[0] == '~' &&
-					 (pointer[1] == '0' || pointer[1] == '1');
-
-			(void)buf_addc(&name, !is_escape          ? pointer[0]
-					      : pointer[1] == '0' ? '~'
-								  : '/');
-			pointer += is_escape;
-		}
-		if (value_kind(value) == VALUE_ARRAY && name.size > 0 &&
-		    strspn(name.data, "0123456789") == name.size)
-			value = value_item(value, strtoul(name.data, NULL, 10));
-		else
-			value = value_member(value, name.data);
-	}
-	buf_fini(&name);
-	return value;
-}
-
 static enum outcome take_member(struct str text, const struct credential_source *place,
 				struct secret *value, struct err *err)
 {
@@ -502,7 +475,7 @@ static enum outcome take_member(struct str text, const struct credential_source 
 		(void)err_set(err, EINVAL, "file %s is no JSON", place->text);
 		return WRONG;
 	}
-	const struct value *part = part_at(root, place->more);
+	const struct value *part = value_at_pointer(root, place->more);
 	if (value_str(part).size == 0)
 		(void)err_set(err, ENOENT, "%s has no text at %s", place->text, place->more);
 	else
@@ -1042,6 +1015,45 @@ void source_ask(struct source *source, source_done *done, void *context)
 	source->at = 0;
 	buf_clear(&source->missing);
 	source_go(source);
+}
+
+int source_open_login(const struct source *source, struct source_login *login,
+		      struct err *err)
+{
+	const struct credential *credential = source->credential;
+
+	for (size_t i = 0; i < credential->source_count; i++) {
+		const struct credential_source *place = &credential->sources[i];
+		const struct held *held = &source->held[i];
+		struct stat st;
+
+		if (place->from == FROM_ENV) {
+			const char *text = variable(source->terms, place->text);
+
+			if (text == NULL || text[0] == '\0')
+				continue;
+		}
+		if (place->from != FROM_FILE || place->more == NULL) {
+			(void)err_set(err, EINVAL,
+				      "its token comes from %s, and is no login in a file",
+				      place->shown);
+			return -1;
+		}
+		if (held->why.code == ENOENT)
+			continue;
+		if (held->why.code != 0) {
+			*err = held->why;
+			return -1;
+		}
+		*login = (struct source_login){held->folder, path_base_name(held->path),
+					       place->text, place->more};
+		int fd = open_file(held, place->text, &st, err);
+
+		if (fd >= 0 || err->code != ENOENT)
+			return fd;
+	}
+	(void)err_set(err, ENOENT, "the file of the login is not there");
+	return -1;
 }
 
 void source_free(struct source *source)

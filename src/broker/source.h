@@ -107,5 +107,21 @@ struct source *source_new(const struct credential *credential,
  */
 void source_ask(struct source *source, source_done *done, void *context);
 
+/* The file of a login that is in use. Its texts live as long as the source. */
+struct source_login {
+	int folder;          /* that holds the file; O_PATH, borrowed */
+	const char *name;    /* of the file in there */
+	const char *shown;   /* its name as the person writes it */
+	const char *pointer; /* the place of the token in it */
+};
+
+/*
+ * Open the file from which SOURCE takes its value now, to be read. -1 with ERR when the
+ * value comes from another place, or when the file must not be used: it follows the same
+ * rules as at a question. ENOENT: it is not there.
+ */
+int source_open_login(const struct source *source, struct source_login *login,
+		      struct err *err);
+
 /* Ends a command that runs; questions without an answer get none. */
 void source_free(struct source *source);

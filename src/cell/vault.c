@@ -11,7 +11,10 @@
 #include "base/str.h"
 #include "base/text/shell.h"
 #include "broker/broker.h"
+#include "broker/login.h"
+#include "broker/message.h"
 #include "broker/phantom.h"
+#include "broker/refresh.h"
 #include "broker/source.h"
 #include "broker/tls.h"
 #include "policy/credential.h"
@@ -43,6 +46,8 @@ enum {
 	/* Keys may wait there for a broker that is busy: one for each credential. */
 	CONTROL_ROOM = 4 << 20,
 	VARIABLE_MAX = PHANTOM_MAX + 4096,
+	/* At the end: until tokens that are at the service have come into their file. */
+	CLOSE_MS = 25 * 1000,
 };
 
 /* A credential that the cell uses. */
@@ -52,6 +57,11 @@ struct used {
 	struct source *source;
 	char *phantom;
 	const char **repositories; /* of a forge, for which the key holds; or NULL */
+	/* of a login in a file; else NULL */
+	struct login *login;
+	struct refresh refresh;
+	char *phantoms[CREDENTIAL_TOKENS_MAX + 1];
+	bool copied; /* the cell has a copy of the file */
 };
 
 struct vault {
@@ -64,6 +74,7 @@ struct vault {
 	struct watch watch;
 	struct buf authority; /* its certificate, as PEM */
 	bool ready;
+	bool closing; /* the owner is not called any more */
 	struct err broken;
 };
 
@@ -72,7 +83,10 @@ static void break_vault(struct vault *vault, const char *why)
 	if (vault->broken.text[0] == '\0')
 		(void)err_set(&vault->broken, ECHILD, "%s", why);
 	loop_remove(&vault->watch);
-	if (!vault->ready)
+	for (size_t i = 0; i < vault->count; i++)
+		if (vault->used[i].login != NULL)
+			login_end(vault->used[i].login);
+	if (!vault->ready && !vault->closing)
 		vault->options.changed(vault->options.owner);
 }
 
@@ -89,7 +103,7 @@ const char *vault_broken(const struct vault *vault)
 static void order(struct vault *vault, const struct broker_order *order, int fd)
 {
 	/* The socket is full only when the broker does not read any more. */
-	if (vault_broken(vault) == NULL && !broker_send(vault->control, order, fd))
+	if (vault_broken(vault) == NULL && !broker_message_send(vault->control, order, fd))
 		break_vault(vault, "the broker does not listen any more");
 }
 
@@ -113,11 +127,102 @@ static void value_came(void *context, struct str value, const struct err *why)
 	explicit_bzero(&answer, sizeof(answer));
 }
 
-static void need(struct vault *vault, const char *name)
+/* Renewals of logins. */
+
+/* Answer about the login of USED with KIND and TEXT. */
+static void answer_login(const struct used *used, int kind, struct str text)
 {
-	for (size_t i = 0; i < vault->count; i++) {
-		if (strcmp(vault->used[i].credential->name, name) == 0)
-			source_ask(vault->used[i].source, value_came, &vault->used[i]);
+	struct broker_order answer = {.kind = kind, .size = (uint32_t)text.size};
+
+	memcpy(answer.name, used->credential->name, sizeof(used->credential->name));
+	if (text.size >= sizeof(answer.text)) {
+		answer.kind = BROKER_LOST;
+		text = STR("it is too long");
+	}
+	memcpy(answer.text, text.data, text.size);
+	order(used->vault, &answer, -1);
+	explicit_bzero(&answer, sizeof(answer));
+}
+
+static void tokens_came(void *context, const struct refresh_tokens *tokens,
+			const struct err *why)
+{
+	const struct used *used = context;
+	struct buf text;
+
+	if (tokens == NULL) {
+		answer_login(used, BROKER_LOST, str_of(why->text));
+		return;
+	}
+	buf_init(&text, BROKER_SECRET_MAX - 1);
+	(void)buf_reserve(&text, text.max);
+	if (refresh_tokens_print(used->credential, tokens, &text))
+		answer_login(used, BROKER_TOKENS, buf_str(&text));
+	else
+		answer_login(used, BROKER_LOST, STR("its tokens are too long"));
+	explicit_bzero(text.data, text.size);
+	buf_fini(&text);
+}
+
+static void answer_came(void *context, struct str answer)
+{
+	answer_login(context, BROKER_KEPT, answer);
+}
+
+/* The service has given new tokens, which are TEXT. */
+static void keep(const struct used *used, struct str text)
+{
+	struct refresh_tokens fresh = {0};
+	struct err err = {0};
+	struct buf answer;
+
+	buf_init(&answer, BROKER_SECRET_MAX - 1);
+	if (refresh_tokens_parse(used->credential, text, &fresh, &err) &&
+	    login_keep(used->login, &fresh, &answer, &err))
+		answer_login(used, BROKER_KEPT, buf_str(&answer));
+	else
+		answer_login(used, BROKER_LOST, str_of(err.text));
+	buf_fini(&answer);
+	refresh_tokens_fini(&fresh);
+}
+
+/* WORD is about the credential USED. */
+static void hear_of(struct used *used, const struct broker_word *word)
+{
+	if (word->kind == BROKER_NEED) {
+		source_ask(used->source, value_came, used);
+		return;
+	}
+	if (used->login == NULL)
+		return;
+	if (word->kind == BROKER_RENEW)
+		login_begin(used->login, tokens_came, used);
+	else if (word->kind == BROKER_FRESH)
+		keep(used, str_of(word->text));
+	else if (word->kind == BROKER_STALE)
+		login_await(used->login, answer_came, used);
+	else if (word->kind == BROKER_LEFT)
+		login_end(used->login);
+}
+
+/* At the end only tokens of a login that have come are of interest. */
+static void handle(struct vault *vault, const struct broker_word *word)
+{
+	if (vault->closing && word->kind != BROKER_FRESH && word->kind != BROKER_LEFT &&
+	    word->kind != BROKER_FAILED)
+		return;
+	if (word->kind == BROKER_READY) {
+		vault->ready = true;
+		vault->options.changed(vault->options.owner);
+	} else if (word->kind == BROKER_FAILED) {
+		break_vault(vault, word->text);
+	} else if (word->kind == BROKER_REFUSED) {
+		vault->options.refused(vault->options.context, 0, word->target,
+				       "credentials", word->text);
+	} else {
+		for (size_t i = 0; i < vault->count; i++)
+			if (strcmp(vault->used[i].credential->name, word->name) == 0)
+				hear_of(&vault->used[i], word);
 	}
 }
 
@@ -129,19 +234,10 @@ void vault_hear(struct vault *vault)
 
 	if (vault->broken.text[0] != '\0')
 		return;
-	while (broker_receive(vault->control, &word, &fd, &err)) {
+	while (broker_message_receive(vault->control, &word, &fd, &err)) {
 		fd_close(&fd);
-		if (word.kind == BROKER_READY) {
-			vault->ready = true;
-			vault->options.changed(vault->options.owner);
-		} else if (word.kind == BROKER_FAILED) {
-			break_vault(vault, word.text);
-		} else if (word.kind == BROKER_NEED) {
-			need(vault, word.name);
-		} else if (word.kind == BROKER_REFUSED) {
-			vault->options.refused(vault->options.context, 0, word.target,
-					       "credentials", word.text);
-		}
+		handle(vault, &word);
+		explicit_bzero(&word, sizeof(word));
 	}
 	if (err.code != EAGAIN)
 		break_vault(vault, err.text);
@@ -191,6 +287,79 @@ static bool phantom_set(struct used *used, struct err *err)
 	if (!waited.made)
 		*err = waited.err;
 	return waited.made || err_while(err, "credential %s", used->credential->name);
+}
+
+/* Logins in files. */
+
+/* USED is a login, when its value comes from a file now and can be renewed. */
+static bool login_make(struct used *used, struct err *err)
+{
+	const struct credential_texts *pointers = &used->credential->refresh.pointers;
+	struct source_login file;
+	struct err why = {0};
+	int fd;
+
+	if (used->credential->refresh.url == NULL)
+		return true;
+	fd = source_open_login(used->source, &file, &why);
+	if (fd < 0)
+		return true; /* a token by itself is as good as a key */
+	fd_close(&fd);
+	for (size_t i = 0; i < pointers->count; i++) {
+		struct buf phantom;
+		bool fine = true;
+
+		buf_init(&phantom, PHANTOM_MAX);
+		if (strcmp(pointers->items[i], file.pointer) == 0)
+			(void)buf_adds(&phantom, used->phantom);
+		else
+			fine = phantom_make(used->credential, STR(""), &phantom, err);
+		used->phantoms[i] = buf_take(&phantom);
+		if (!fine)
+			return false;
+	}
+	used->refresh =
+		(struct refresh){used->credential, (const char *const *)used->phantoms};
+	used->login = login_new(&used->refresh, used->source, used->vault->options.loop);
+	return true;
+}
+
+/* Show the cell a copy of the login of USED at PATH. */
+static bool show_copy(struct used *used, const char *path, struct err *err)
+{
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, SOURCE_FILE_MAX);
+	fine = login_copy(used->login, &text, err) ||
+	       err_while(err, "credential %s", used->credential->name);
+	if (fine) {
+		struct view_entry *entry = spec_add_entry(used->vault->options.spec,
+							  VIEW_TEXT, path, text.data);
+
+		entry->writable = true;
+		entry->why = "login";
+		used->copied = true;
+	}
+	buf_fini(&text);
+	return fine;
+}
+
+static bool show_copies(struct vault *vault, struct err *err)
+{
+	const struct cell_spec *spec = vault->options.spec;
+
+	for (size_t i = 0; i < spec->login_count; i++) {
+		for (size_t j = 0; j < vault->count; j++) {
+			struct used *used = &vault->used[j];
+
+			if (used->login != NULL &&
+			    strcmp(used->credential->name, spec->logins[i].credential) == 0 &&
+			    !show_copy(used, spec->logins[i].path, err))
+				return false;
+		}
+	}
+	return true;
 }
 
 /* The part of this machine that the cell sees. */
@@ -280,10 +449,10 @@ static bool choose(struct vault *vault, struct err *err)
 		used->repositories =
 			credential_repositories(credential, remotes, &vault->arena);
 		vault->count++;
-		fine = phantom_set(used, err);
+		fine = phantom_set(used, err) && login_make(used, err);
 	}
 	buf_fini(&shown);
-	return fine;
+	return fine && show_copies(vault, err);
 }
 
 static bool broker_start(struct vault *vault, int control, struct err *err)
@@ -300,9 +469,10 @@ static bool broker_start(struct vault *vault, int control, struct err *err)
 	for (size_t i = 0; i < vault->count; i++)
 		told[i] = (struct broker_used){vault->used[i].credential,
 					       vault->used[i].phantom,
-					       vault->used[i].repositories};
+					       vault->used[i].repositories,
+					       vault->used[i].refresh.phantoms};
 	buf_init(&text, BROKER_SPEC_MAX);
-	fine = (broker_print_spec(&whole, &text) ||
+	fine = (broker_message_print_spec(&whole, &text) ||
 		err_set(err, E2BIG, "the credentials are too long")) &&
 	       role_start_steered(vault->options.program, BROKER_ROLE, buf_str(&text),
 				  control, &vault->pidfd, err);
@@ -318,7 +488,7 @@ static bool authority_wait(struct vault *vault, struct err *err)
 	struct broker_word word;
 	auto_close int fd = -1;
 
-	while (!broker_receive(vault->control, &word, &fd, err)) {
+	while (!broker_message_receive(vault->control, &word, &fd, err)) {
 		if (err->code != EAGAIN)
 			return err_while(err, "the broker");
 		if (clock_now_ms() >= deadline)
@@ -381,15 +551,41 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	return true;
 }
 
+static bool is_renewing(const struct vault *vault)
+{
+	for (size_t i = 0; i < vault->count; i++)
+		if (login_is_renewing(vault->used[i].login))
+			return true;
+	return false;
+}
+
+/* Tokens that are at the service must come into their file. */
+static void close_logins(struct vault *vault)
+{
+	const int64_t until_ms = clock_now_ms() + CLOSE_MS;
+	struct pollfd control = {.fd = vault->control, .events = POLLIN};
+
+	vault->closing = true;
+	while (vault_broken(vault) == NULL && is_renewing(vault) &&
+	       clock_now_ms() < until_ms) {
+		(void)poll(&control, 1, clock_poll_timeout(until_ms));
+		vault_hear(vault);
+	}
+}
+
 void vault_close(struct vault *vault)
 {
 	if (vault == NULL)
 		return;
+	close_logins(vault);
 	loop_remove(&vault->watch);
 	fd_close(&vault->control);
 	role_end(&vault->pidfd, true);
 	for (size_t i = 0; i < vault->count; i++) {
+		login_free(vault->used[i].login);
 		source_free(vault->used[i].source);
+		for (size_t j = 0; j < CREDENTIAL_TOKENS_MAX; j++)
+			free(vault->used[i].phantoms[j]);
 		free(vault->used[i].phantom);
 	}
 	free(vault->used);
@@ -540,7 +736,9 @@ void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 	for (size_t i = 0; i < vault->count; i++) {
 		const struct credential *credential = vault->used[i].credential;
 
-		for (size_t j = 0; j < credential->variables.count; j++)
+		/* An agent does not renew a token that it gets in a variable. */
+		for (size_t j = 0;
+		     !vault->used[i].copied && j < credential->variables.count; j++)
 			set_variable(spec, credential->variables.items[j],
 				     vault->used[i].phantom);
 		/* The same key under another name, which the policy passes. */

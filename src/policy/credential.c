@@ -397,21 +397,45 @@ static bool is_url(const struct row *row, const struct value *value,
 	       rows_refuse(problem, NULL, "is https://HOST/path");
 }
 
+#define POINTER_WRONG "must be a JSON pointer, as \"/a/b\""
+
+static bool is_pointer_text(const struct value *value)
+{
+	const struct str pointer = value_str(value);
+
+	return pointer.size > 0 && pointer.data[0] == '/' &&
+	       strlen(pointer.data) == pointer.size;
+}
+
+static bool is_pointer(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
+{
+	(void)row;
+	return is_pointer_text(value) || rows_refuse(problem, NULL, POINTER_WRONG);
+}
+
+static bool are_pointers(const struct row *row, const struct value *value,
+			 struct rows_problem *problem)
+{
+	(void)row;
+	for (size_t i = 0; i < value_count(value); i++)
+		if (!is_pointer_text(value_item(value, i)))
+			return refuse_item(problem, i, POINTER_WRONG);
+	return true;
+}
+
 static bool is_store(const struct row *row, const struct value *value,
 		     struct rows_problem *problem)
 {
 	(void)row;
 	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
 		const struct rows_place below = {.key = value_key(at)};
-		struct str pointer = value_str(value_at(at));
 
-		if (pointer.size == 0 || pointer.data[0] != '/' ||
-		    strlen(pointer.data) < pointer.size)
-			return rows_refuse(problem, &below,
-					   "must be a JSON pointer, as \"/a/b\"");
+		if (!is_pointer_text(value_at(at)))
+			return rows_refuse(problem, &below, POINTER_WRONG);
 	}
-	return value_count(value) <= CREDENTIAL_LIST_MAX ||
-	       rows_refuse(problem, NULL, "has more than %d members", CREDENTIAL_LIST_MAX);
+	return (value_count(value) > 0 && value_count(value) <= CREDENTIAL_TOKENS_MAX) ||
+	       rows_refuse(problem, NULL, "has 1 to %d members", CREDENTIAL_TOKENS_MAX);
 }
 
 /* The table of keys. */
@@ -437,6 +461,17 @@ static const struct row refresh_rows[] = {
 	{"store", ROW_VALUES, true, .check = is_store, .initial = "required",
 	 .description = "`{MEMBER: POINTER}`: members of the answer, and the place of each in the "
 			"file."},
+	{"expires", ROW_BYTES, .max = CREDENTIAL_TEXT_MAX, .check = is_pointer,
+	 .initial = "none",
+	 .description =
+		 "Place of the time when it expires, which `expires_in` of an answer renews."},
+	{"scope", ROW_BYTES, .max = CREDENTIAL_TEXT_MAX, .check = is_pointer,
+	 .initial = "none",
+	 .description = "Place of what it is for, for an answer that is made from the file."},
+	{"keep", ROW_WORDS, .max = CREDENTIAL_TEXT_MAX, .check = are_pointers,
+	 .initial = "none",
+	 .description = "Places that a copy of the file has as they are. All others but those of "
+			"`store` are left out."},
 	{0},
 };
 
@@ -491,7 +526,8 @@ const struct row credential_rows[] = {
 	 .description =
 		 "PEM file of authorities for these hosts, beside those of the system."},
 	{"refresh", ROW_OBJECT, .rows = refresh_rows, .initial = "none",
-	 .description = "How a login is renewed. Read and checked; not used yet."},
+	 .description =
+		 "How a login in a file is renewed, and which parts of the file a cell may see."},
 	{0},
 };
 
@@ -540,26 +576,39 @@ static const char *missing_key(const struct value *entry)
 	return NULL;
 }
 
-/* Does the URL of `refresh`, where the merged ENTRY has one, name one of its hosts? */
-static bool refresh_is_sound(const struct value *entry)
+/* Read HOST, PORT and PATH of URL, which is https. */
+static bool read_url(const char *url, struct network_host *host, uint16_t *port,
+		     const char **path)
 {
-	static const size_t scheme = sizeof("https://") - 1;
+	const char *authority = url + sizeof("https://") - 1;
+
+	*path = authority + strcspn(authority, "/");
+	return network_parse_authority((struct str){authority, (size_t)(*path - authority)},
+				       NETWORK_PORT_TLS, host, port, NULL);
+}
+
+/* The mistake in `refresh` of the merged ENTRY, in words; NULL: there is none. */
+static const char *refresh_is_wrong(const struct value *entry)
+{
 	const struct value *hosts = value_member(entry, "hosts");
-	struct str url = value_str(value_member(value_member(entry, "refresh"), "url"));
-	struct str authority =
-		str_part(url, scheme, str_find(url, STR("/"), scheme) - scheme);
+	const char *url = value_text(value_member(value_member(entry, "refresh"), "url"));
 	struct network_host host;
 	struct network_entry one;
 	uint16_t port;
-	bool found = url.size == 0;
+	const char *path;
+	bool found = false;
 
-	if (found ||
-	    !network_parse_authority(authority, NETWORK_PORT_TLS, &host, &port, NULL))
-		return found;
+	if (url == NULL)
+		return NULL;
+	/* Its phantom would have to change with each token. */
+	if (str_is(value_str(value_member(entry, "shape")), "jwt"))
+		return "a login with `refresh` has no shape \"jwt\"";
+	if (!read_url(url, &host, &port, &path))
+		return "the url of `refresh` names no host";
 	for (size_t i = 0; i < value_count(hosts) && !found; i++)
 		found = network_parse_entry(value_str(value_item(hosts, i)), &one, NULL) &&
 			network_find(&one, 1, &host, port) != NULL;
-	return found;
+	return found ? NULL : "the url of `refresh` is at none of its hosts";
 }
 
 bool credential_check_all(const struct row *row, const struct value *value,
@@ -576,9 +625,8 @@ bool credential_check_all(const struct row *row, const struct value *value,
 		if (missing_key(entry) != NULL)
 			return rows_refuse(problem, &below, "needs \"%s\"",
 					   missing_key(entry));
-		if (!refresh_is_sound(entry))
-			return rows_refuse(problem, &below,
-					   "the url of `refresh` is at none of its hosts");
+		if (refresh_is_wrong(entry) != NULL)
+			return rows_refuse(problem, &below, "%s", refresh_is_wrong(entry));
 	}
 	return true;
 }
@@ -689,6 +737,11 @@ static void read_refresh(struct credential *credential, const struct value *obje
 	const size_t room = (value_count(store) + 1) * sizeof(*refresh->answers.items);
 
 	refresh->url = value_text(value_member(object, "url"));
+	if (refresh->url != NULL)
+		(void)read_url(refresh->url, &refresh->host, &refresh->port, &refresh->path);
+	refresh->expires = value_text(value_member(object, "expires"));
+	refresh->scope = value_text(value_member(object, "scope"));
+	refresh->keep = read_texts(credential, value_member(object, "keep"));
 	refresh->send = read_texts(credential, value_member(object, "send"));
 	refresh->answers.items = arena_alloc(&credential->arena, room);
 	refresh->pointers.items = arena_alloc(&credential->arena, room);
@@ -756,10 +809,9 @@ bool credential_read(const char *name, const struct value *entry,
 	if (missing_key(entry) != NULL)
 		return err_set(err, EINVAL, "credentials.%s: needs \"%s\"", name,
 			       missing_key(entry));
-	if (!refresh_is_sound(entry))
-		return err_set(err, EINVAL,
-			       "credentials.%s: the url of `refresh` is at none of its hosts",
-			       name);
+	if (refresh_is_wrong(entry) != NULL)
+		return err_set(err, EINVAL, "credentials.%s: %s", name,
+			       refresh_is_wrong(entry));
 	(void)snprintf(credential->name, sizeof(credential->name), "%s", name);
 	credential->root = value_copy(entry);
 	read_entry(credential);

@@ -28,6 +28,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	/* A name is a part of a URL: 1 to 32 lower-case letters, digits, '-' and '_'. */
@@ -40,6 +41,7 @@ enum {
 	CREDENTIAL_COMMAND_MAX = 32,
 	CREDENTIAL_SHAPE_MAX = 128,       /* bytes of a shape; a key is no longer */
 	CREDENTIAL_REPOSITORIES_MAX = 64, /* a workspace has a handful of remotes */
+	CREDENTIAL_TOKENS_MAX = 4,  /* of a login: access, renewal, identity */
 };
 
 /* Seconds unless given: a password manager is not asked each time. */
@@ -112,12 +114,18 @@ struct credential_base {
 	const char *path; /* begins with '/' */
 };
 
-/* How an expired token is renewed. Read and bounded here; not used yet. */
+/* How an expired token is renewed (broker/refresh.h). Pointers are of the source's file. */
 struct credential_refresh {
-	const char *url; /* NULL: there is no `refresh`; else https, of one of `hosts` */
+	const char *url;  /* NULL: there is no `refresh`; else https, of one of `hosts` */
+	const char *path; /* of `url` */
+	struct network_host host;
+	uint16_t port;
 	struct credential_texts send;     /* members of the request that hold a token */
 	struct credential_texts answers;  /* members of the answer, and … */
-	struct credential_texts pointers; /* … the place of each in the source's file */
+	struct credential_texts pointers; /* … the place of each */
+	const char *expires; /* place of the time when the token expires; or NULL */
+	const char *scope; /* place of what the token is for, a text or a list; or NULL */
+	struct credential_texts keep; /* places that a cell gets as they are */
 };
 
 /* Lists are in the order of the configuration. All parts belong to `arena` and `root`. */

@@ -281,6 +281,14 @@ bool http_is_hop(struct str name)
 	return false;
 }
 
+struct str http_value(const struct http_head *head, const char *name)
+{
+	for (size_t i = head->count; i > 0; i--)
+		if (http_is_named(head->fields[i - 1].name, name))
+			return head->fields[i - 1].value;
+	return (struct str){0};
+}
+
 void http_field_print(const struct http_field *field, struct buf *out)
 {
 	(void)buf_addstr(out, field->name);

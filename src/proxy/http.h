@@ -70,6 +70,9 @@ bool http_is_named(struct str text, const char *name);
 /* Is a header NAME only for the next program on the way (RFC 9110, section 7.6.1)? */
 bool http_is_hop(struct str name);
 
+/* The value of the last field NAME in HEAD; empty: there is none. */
+struct str http_value(const struct http_head *head, const char *name);
+
 /* Append "Name: value\r\n". */
 void http_field_print(const struct http_field *field, struct buf *out);
 

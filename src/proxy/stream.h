@@ -12,9 +12,9 @@
 
 /*
  * The most that waits for a slow reader: what comes of one read, when it grows on the way
- * by its framing and by what was held back.
+ * by its framing and by what was held back; or an answer that the broker has read whole.
  */
-enum { STREAM_MAX = 512 << 10 };
+enum { STREAM_MAX = 2 << 20 };
 
 struct stream {
 	struct buf pending; /* read, not yet taken by the other side */

@@ -30,7 +30,7 @@
 #define VIEW_EMPTY_FILE   "nothing"
 #define VIEW_EMPTY_FOLDER "nothing.d"
 
-enum { VIEW_FOLDER_MODE = 0755, VIEW_FILE_MODE = 0444 };
+enum { VIEW_FOLDER_MODE = 0755, VIEW_FILE_MODE = 0444, VIEW_OWN_FILE_MODE = 0600 };
 
 /*
  * The view under construction. Entries come shallow before deep and sorted by path, so
@@ -280,13 +280,13 @@ static bool before_add(int fd, const char *before, struct err *err)
 	}
 }
 
-/* Make a new file with the content of ENTRY, which nobody may write afterwards. */
+/* Make a new file with the content of ENTRY. */
 static bool text_make(int folder, const char *name, const struct view_entry *entry,
 		      struct err *err)
 {
 	auto_close int fd =
 		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       VIEW_FILE_MODE);
+		       entry->writable ? VIEW_OWN_FILE_MODE : VIEW_FILE_MODE);
 
 	if (fd < 0)
 		return view_fail(err, "making", name);
@@ -294,18 +294,19 @@ static bool text_make(int folder, const char *name, const struct view_entry *ent
 	       fd_write_all(fd, entry->source, strlen(entry->source), err);
 }
 
-/* Bind our own file or folder NAME read-only over PATH. */
+/* Bind our own file or folder NAME over PATH, read-only unless WRITABLE. */
 static bool bind_over(struct view_building *building, const char *name, const char *path,
-		      bool is_folder, struct err *err)
+		      bool is_folder, bool writable, struct err *err)
 {
+	const uint64_t read_only = writable ? 0 : MOUNT_ATTR_RDONLY;
 	auto_close int tree =
 		kernel_open_tree(building->own, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	if (tree < 0)
 		return view_fail(err, "opening", name);
 	return view_set_attributes(tree,
-				   MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-					   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+				   read_only | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					   MOUNT_ATTR_NOEXEC,
 				   path, err) &&
 	       view_place(building, tree, path, is_folder, err);
 }
@@ -324,7 +325,7 @@ static bool mask_add(struct view_building *building, const struct view_entry *en
 		return true; /* the target of the link is masked under its own name */
 	bool is_folder = S_ISDIR(st.st_mode);
 	return bind_over(building, is_folder ? VIEW_EMPTY_FOLDER : VIEW_EMPTY_FILE,
-			 entry->path, is_folder, err);
+			 entry->path, is_folder, false, err);
 }
 
 /*
@@ -338,13 +339,15 @@ static bool text_add(struct view_building *building, const struct view_entry *en
 
 	if (!view_hold_folder(building, entry->path, true))
 		return view_fail(err, "opening the folder of", entry->path);
-	if (text_make(building->folder, path_base_name(entry->path), entry, err))
-		return true;
-	if (err->code != EEXIST && err->code != EROFS)
-		return false;
+	if (!entry->writable) {
+		if (text_make(building->folder, path_base_name(entry->path), entry, err))
+			return true;
+		if (err->code != EEXIST && err->code != EROFS)
+			return false;
+	}
 	(void)snprintf(own, sizeof(own), "text%u", building->texts++);
 	return text_make(building->own, own, entry, err) &&
-	       bind_over(building, own, entry->path, false, err);
+	       bind_over(building, own, entry->path, false, entry->writable, err);
 }
 
 static bool link_add(struct view_building *building, const struct view_entry *entry,

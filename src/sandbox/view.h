@@ -25,7 +25,10 @@ enum view_kind {
 	VIEW_FOLDER, /* an empty directory */
 	VIEW_MEMORY, /* a private tmpfs */
 	VIEW_LINK,   /* a symlink; `source` is its text */
-	/* a read-only file with the content of the file `before`, and the text `source` */
+	/*
+	 * a read-only file with the content of the file `before`, and the text `source`; a
+	 * writable one is a bind mount, and nobody but the cell's user may read it
+	 */
 	VIEW_TEXT,
 	VIEW_DEVICE,    /* a device file of the host */
 	VIEW_TERMINALS, /* a private devpts */

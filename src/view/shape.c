@@ -1467,6 +1467,10 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	spec->home = options->home == NULL
 			     ? SHAPE_HOME
 			     : arena_copy(&spec->arena, str_of(options->home->path));
+	if (options->home != NULL) {
+		spec->logins = options->home->logins;
+		spec->login_count = options->home->login_count;
+	}
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);
 	if (!shape_add_network(options, policy, spec, err) ||

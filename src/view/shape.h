@@ -56,6 +56,8 @@ struct shape_home {
 	const char *path;   /* in the view: absolute and normal */
 	const char *folder; /* on the host; it exists, and only cells write in it */
 	int held; /* the folder, open and locked (flock, shared); -1: the cell locks it */
+	const struct spec_login *logins; /* shown as copies; borrowed, as long as the cell */
+	size_t login_count;
 };
 
 struct shape_options {

@@ -46,6 +46,12 @@ struct spec_list {
 	size_t count;
 };
 
+/* A login that the cell has a copy of; see broker/login.h. */
+struct spec_login {
+	const char *path; /* in the view: absolute and normal */
+	const char *credential;
+};
+
 struct cell_spec {
 	struct arena arena;
 	struct sandbox_identity identity;
@@ -86,8 +92,11 @@ struct cell_spec {
 	struct network_publish publish[NETWORK_PUBLISHED_MAX];
 	size_t publish_count, publish_listed;
 	const char *publish_rule;
-	bool publishes;       /* for the anchor: some port is published */
-	bool brokers;         /* for the anchor: a credential is used (cell/vault.h) */
+	bool publishes; /* for the anchor: some port is published */
+	bool brokers;   /* for the anchor: a credential is used (cell/vault.h) */
+	/* for the front: copies of logins that the cell gets (cell/vault.h) */
+	const struct spec_login *logins;
+	size_t login_count;
 	const char *resolver; /* NULL: the machine's own */
 	/*
 	 * ports of the cell's loopback that the proxy serves; 0: any free port, for

@@ -128,6 +128,58 @@ static void an_entry_beats_the_shipped_one_key_by_key(void **state)
 /* A whole entry with one part exchanged; the sentence begins with the pointer. */
 #define SOUND "\"from\": [\"env:A\"], \"hosts\": [\"a.example\"], \"place\": \"bearer\""
 
+/* ENTRY is refused with a sentence that begins with SENTENCE. */
+static void assert_refused(const char *entry, const char *sentence)
+{
+	auto_config struct config *config = NULL;
+	char text[1024], wanted[512];
+	struct err err = {0};
+
+	(void)snprintf(text, sizeof(text), "\"a\": {%s}", entry);
+	(void)snprintf(wanted, sizeof(wanted), "c: /credentials/a%s", sentence);
+	if (parse(text, &config, &err))
+		fail_msg("%s is taken", entry);
+	if (strncmp(err.text, wanted, strlen(wanted)) != 0)
+		fail_msg("%s:\n%s", wanted, err.text);
+}
+
+static void mistakes_of_a_renewal_are_named(void **state)
+{
+	static const struct {
+		const char *entry, *sentence;
+	} rows[] = {
+		{"\"refresh\": {\"url\": \"http://a.example/\", \"send\": [], \"store\": {}}",
+		 "/refresh/url: is https://HOST/path"},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"]}",
+		 "/refresh: needs \"store\""},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
+		 "{\"a\": \"b\"}}",
+		 "/refresh/store/a: must be a JSON pointer"},
+		{SOUND ", \"refresh\": {\"url\": \"https://b.example/t\", \"send\": [\"r\"], "
+		       "\"store\": {\"a\": \"/b\"}}",
+		 ": the url of `refresh` is at none of its hosts"},
+		{SOUND ", \"refresh\": {\"url\": \"https://a.example:444/t\", \"send\": "
+		       "[\"r\"], \"store\": {\"a\": \"/b\"}}",
+		 ": the url of `refresh` is at none of its hosts"},
+		{SOUND ", \"shape\": \"jwt\", \"refresh\": {\"url\": \"https://a.example/t\", "
+		       "\"send\": [\"r\"], \"store\": {\"a\": \"/b\"}}",
+		 ": a login with `refresh` has no shape \"jwt\""},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
+		 "{\"a\": \"/b\"}, \"keep\": [\"/b\", \"c\"]}",
+		 "/refresh/keep/1: must be a JSON pointer"},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
+		 "{\"a\": \"/b\"}, \"expires\": \"c\"}",
+		 "/refresh/expires: must be a JSON pointer"},
+		{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
+		 "{}}",
+		 "/refresh/store: has 1 to 4 members"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++)
+		assert_refused(rows[i].entry, rows[i].sentence);
+}
+
 static const struct {
 	const char *entry, *sentence;
 } mistakes[] = {
@@ -184,39 +236,13 @@ static const struct {
 	{"\"errors\": \"text\"", "/errors: must be one of: message anthropic openai google"},
 	{"\"errors\": \"xml\"", "/errors: must be one of: message anthropic openai google"},
 	{"\"ca_file\": \"ca.pem\"", "/ca_file: begins with / or ~/"},
-	{"\"refresh\": {\"url\": \"http://a.example/\", \"send\": [], \"store\": {}}",
-	 "/refresh/url: is https://HOST/path"},
-	{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"]}",
-	 "/refresh: needs \"store\""},
-	{"\"refresh\": {\"url\": \"https://a.example/t\", \"send\": [\"r\"], \"store\": "
-	 "{\"a\": \"b\"}}",
-	 "/refresh/store/a: must be a JSON pointer"},
-	{SOUND ", \"refresh\": {\"url\": \"https://b.example/t\", \"send\": [\"r\"], "
-	       "\"store\": {\"a\": \"/b\"}}",
-	 ": the url of `refresh` is at none of its hosts"},
-	{SOUND ", \"refresh\": {\"url\": \"https://a.example:444/t\", \"send\": "
-	       "[\"r\"], \"store\": {\"a\": \"/b\"}}",
-	 ": the url of `refresh` is at none of its hosts"},
 };
 
 static void mistakes_are_named(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < UNIT_COUNT(mistakes); i++) {
-		auto_config struct config *config = NULL;
-		char text[1024], wanted[512];
-		struct err err = {0};
-
-		if (mistakes[i].sentence == NULL)
-			continue;
-		(void)snprintf(text, sizeof(text), "\"a\": {%s}", mistakes[i].entry);
-		(void)snprintf(wanted, sizeof(wanted), "c: /credentials/a%s",
-			       mistakes[i].sentence);
-		if (parse(text, &config, &err))
-			fail_msg("%s is taken", mistakes[i].entry);
-		if (strncmp(err.text, wanted, strlen(wanted)) != 0)
-			fail_msg("%s:\n%s", wanted, err.text);
-	}
+	for (size_t i = 0; i < UNIT_COUNT(mistakes); i++)
+		assert_refused(mistakes[i].entry, mistakes[i].sentence);
 	auto_config struct config *config = NULL;
 	struct err err = {0};
 	assert_false(parse("\"A B\": {" SOUND "}", &config, &err));
@@ -321,6 +347,7 @@ int main(void)
 		cmocka_unit_test(mistakes_are_named),
 		cmocka_unit_test(forges_hold_for_the_remotes_at_their_hosts),
 		cmocka_unit_test(registries_only_read),
+		cmocka_unit_test(mistakes_of_a_renewal_are_named),
 		cmocka_unit_test(patterns_match_decoded_paths),
 	};
 

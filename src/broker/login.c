@@ -1,0 +1,628 @@
+/* login: copies of a login's file, and its renewal under a lock. */
+
+#include "broker/login.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "process/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	TRY_MS = 20, /* between two looks at the lock or at the file */
+	/* of the new file, beside the size of the old one */
+	MORE_ROOM = CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX + 4096,
+	NEW_FILE_MODE = 0600,
+	/* A time in milliseconds since 1970 is larger, one in seconds smaller. */
+	SECOND_MS = 1000,
+};
+
+#define MILLISECONDS_FROM INT64_C(100000000000)
+
+enum state {
+	RESTING,  /* no lock is held */
+	LOCKING,  /* another cell has the lock */
+	RENEWING, /* locked; the tokens are given away */
+	AWAITING, /* locked; another program may write the file */
+};
+
+struct login {
+	const struct refresh *refresh;
+	const struct source *source;
+	struct loop *loop;
+	enum state state;
+	struct timer step;
+	int64_t until_ms;
+	login_tokens *given;
+	login_answer *answered;
+	void *context;
+	int folder; /* locked; -1: it is not */
+	int made;   /* the new file; -1: there is none */
+	char made_name[NAME_MAX + 1];
+	struct refresh_tokens sent; /* of the renewal under way, or of the last one */
+	struct refresh_tokens last; /* came for `sent`, and stand in the file */
+};
+
+/* The texts. */
+
+/* The tokens of ROOT, a file of a login. */
+static bool read_tokens(const struct credential *credential, struct value *root,
+			struct refresh_tokens *tokens, struct err *err)
+{
+	const struct credential_refresh *refresh = &credential->refresh;
+	auto_value struct value *object = value_new_object();
+	struct buf text;
+	bool fine;
+
+	for (size_t i = 0; i < refresh->answers.count; i++) {
+		const struct value *part =
+			value_at_pointer(root, refresh->pointers.items[i]);
+
+		if (value_kind(part) == VALUE_STRING)
+			value_set(object, refresh->answers.items[i], value_copy(part));
+	}
+	buf_init(&text, REFRESH_BODY_MAX);
+	fine = value_print(object, 0, &text) &&
+	       refresh_tokens_parse(credential, buf_str(&text), tokens, err);
+	explicit_bzero(text.data, text.size);
+	buf_fini(&text);
+	return fine;
+}
+
+static bool parse(struct str text, struct value **root, struct err *err)
+{
+	return (value_parse(text, 0, root, NULL) && value_kind(*root) == VALUE_OBJECT) ||
+	       err_set(err, EINVAL, "the file of the login is no JSON object");
+}
+
+bool login_print_copy(const struct refresh *refresh, struct str text, struct buf *out,
+		      struct err *err)
+{
+	const struct credential_refresh *rules = &refresh->credential->refresh;
+	auto_value struct value *root = NULL;
+	auto_value struct value *copy = value_new_object();
+	struct buf part;
+	bool fine = parse(text, &root, err);
+
+	buf_init(&part, LOGIN_KEPT_MAX);
+	for (size_t i = 0; fine && i < rules->keep.count; i++) {
+		const struct value *kept = value_at_pointer(root, rules->keep.items[i]);
+
+		buf_clear(&part);
+		if (kept != NULL && value_print(kept, 0, &part))
+			(void)value_set_at(copy, rules->keep.items[i], value_copy(kept));
+	}
+	/* After the others, so that no place of `keep` brings a token along. */
+	for (size_t i = 0; fine && i < rules->pointers.count; i++) {
+		const char *pointer = rules->pointers.items[i];
+
+		if (value_kind(value_at_pointer(root, pointer)) == VALUE_STRING)
+			(void)value_set_at(copy, pointer,
+					   value_new_text(refresh->phantoms[i]));
+	}
+	buf_fini(&part);
+	return fine && value_print(copy, 0, out) &&
+	       refresh_check(refresh, buf_str(out), err);
+}
+
+bool login_print_renewed(const struct credential *credential, struct str text,
+			 const struct refresh_tokens *fresh, int64_t now_ms,
+			 struct buf *out, struct err *err)
+{
+	const struct credential_refresh *rules = &credential->refresh;
+	auto_value struct value *root = NULL;
+	bool fine = parse(text, &root, err);
+
+	for (size_t i = 0; fine && i < rules->pointers.count; i++) {
+		if (fresh->items[i] != NULL &&
+		    !value_set_at(root, rules->pointers.items[i],
+				  value_new_text(fresh->items[i])))
+			fine = err_set(err, EINVAL, "the file of the login has no place %s",
+				       rules->pointers.items[i]);
+	}
+	if (fine && rules->expires != NULL && fresh->expires_s > 0) {
+		const int64_t old = value_integer(value_at_pointer(root, rules->expires));
+		const int64_t due = now_ms + fresh->expires_s * SECOND_MS;
+
+		(void)value_set_at(root, rules->expires,
+				   value_new_integer(old >= MILLISECONDS_FROM || old <= 0
+							     ? due
+							     : due / SECOND_MS));
+	}
+	/* As it was written, for the eyes of a person. */
+	const bool pretty = str_find(str_trim(text), STR("\n"), 0) != (size_t)-1;
+	return fine && (value_print(root, pretty ? VALUE_PRETTY : 0, out) ||
+			err_set(err, E2BIG, "the file of the login is too long"));
+}
+
+/* Append the words of SCOPE, a text or a list of texts, with blanks between them. */
+static void add_scope(const struct value *scope, struct buf *out)
+{
+	(void)buf_addstr(out, value_str(scope));
+	for (size_t i = 0; value_kind(scope) == VALUE_ARRAY && i < value_count(scope); i++)
+		(void)buf_addf(out, "%s%s", i > 0 ? " " : "",
+			       value_text(value_item(scope, i)) != NULL
+				       ? value_text(value_item(scope, i))
+				       : "");
+}
+
+bool login_print_answer(const struct refresh *refresh, struct str text, int64_t now_ms,
+			struct buf *out, struct err *err)
+{
+	const struct credential_refresh *rules = &refresh->credential->refresh;
+	auto_value struct value *root = NULL;
+	auto_value struct value *answer = value_new_object();
+	struct buf scope;
+
+	if (!parse(text, &root, err))
+		return false;
+	value_set_text(answer, "token_type", "Bearer");
+	for (size_t i = 0; i < rules->pointers.count; i++)
+		if (value_kind(value_at_pointer(root, rules->pointers.items[i])) ==
+		    VALUE_STRING)
+			value_set_text(answer, rules->answers.items[i],
+				       refresh->phantoms[i]);
+	if (rules->expires != NULL) {
+		int64_t due = value_integer(value_at_pointer(root, rules->expires));
+
+		if (due >= MILLISECONDS_FROM)
+			due /= SECOND_MS;
+		due -= now_ms / SECOND_MS;
+		value_set_integer(answer, "expires_in", due > 0 ? due : 1);
+	}
+	buf_init(&scope, LOGIN_KEPT_MAX);
+	if (rules->scope != NULL)
+		add_scope(value_at_pointer(root, rules->scope), &scope);
+	if (scope.size > 0)
+		value_set_text(answer, "scope", scope.data);
+	buf_fini(&scope);
+	return value_print(answer, 0, out) ||
+	       err_set(err, E2BIG, "the file of the login is too long");
+}
+
+/* The file. */
+
+/* Read the file, with its lock or without. */
+static bool read_file(const struct login *login, struct source_login *file,
+		      struct stat *st, struct buf *text, struct err *err)
+{
+	auto_close int fd = source_open_login(login->source, file, err);
+
+	if (fd < 0)
+		return false;
+	return (fstat(fd, st) == 0 ||
+		err_set(err, errno, "file %s: %s", file->shown, strerror(errno))) &&
+	       fd_read_all(fd, text, file->shown, err);
+}
+
+static void text_fini(struct buf *text)
+{
+	explicit_bzero(text->data, text->size);
+	buf_fini(text);
+}
+
+static bool same_token(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/*
+ * Does NOW hold the token that is used up by a renewal of THEN? The access token, which
+ * stands at the place of the source, may differ.
+ */
+static bool holds_same(const struct credential *credential, const char *access,
+		       const struct refresh_tokens *then, const struct refresh_tokens *now)
+{
+	const struct credential_texts *pointers = &credential->refresh.pointers;
+
+	for (size_t i = 0; i < pointers->count; i++)
+		if (strcmp(pointers->items[i], access) != 0 &&
+		    !same_token(then->items[i], now->items[i]))
+			return false;
+	return true;
+}
+
+/* Read the file and its tokens. */
+static bool look(const struct login *login, struct source_login *file, struct stat *st,
+		 struct buf *text, struct refresh_tokens *tokens, struct err *err)
+{
+	auto_value struct value *root = NULL;
+
+	return read_file(login, file, st, text, err) && parse(buf_str(text), &root, err) &&
+	       read_tokens(login->refresh->credential, root, tokens, err);
+}
+
+static void unlock(struct login *login)
+{
+	if (login->made >= 0)
+		(void)unlinkat(login->folder, login->made_name, 0);
+	fd_close(&login->made);
+	fd_close(&login->folder);
+	loop_remove_timer(&login->step);
+	login->state = RESTING;
+}
+
+/* Lock the folder of FILE. False with EWOULDBLOCK when another cell has it. */
+static bool lock(struct login *login, const struct source_login *file, struct err *err)
+{
+	login->folder = openat(file->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (login->folder >= 0 && flock(login->folder, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	(void)err_set(err, errno, "the folder of %s: %s", file->shown, strerror(errno));
+	fd_close(&login->folder);
+	return false;
+}
+
+static bool name_new(struct login *login, const char *name, struct err *err)
+{
+	const int size =
+		snprintf(login->made_name, sizeof(login->made_name), ".%s.glovebox", name);
+
+	return (size > 0 && (size_t)size < sizeof(login->made_name)) ||
+	       err_set(err, ENAMETOOLONG, "file %s: its name is too long", name);
+}
+
+/* Rename the new file to NAME, for good. */
+static bool put_new(struct login *login, const char *name)
+{
+	return renameat(login->folder, login->made_name, login->folder, name) == 0 &&
+	       fsync(login->folder) == 0;
+}
+
+/*
+ * Locked: take up the new file that a killed front has left, when it is whole and younger
+ * than the file; else remove it.
+ */
+static void recover(struct login *login, const struct source_login *file)
+{
+	auto_close int fd = openat(login->folder, login->made_name,
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat left, st = {0};
+	struct refresh_tokens tokens = {0};
+	auto_value struct value *root = NULL;
+	struct buf text;
+	bool whole;
+
+	if (fd < 0 && errno == ENOENT)
+		return;
+	buf_init(&text, SOURCE_FILE_MAX + MORE_ROOM);
+	whole = fd >= 0 && fstat(fd, &left) == 0 && S_ISREG(left.st_mode) &&
+		left.st_uid == geteuid() && (left.st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
+		fstatat(login->folder, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		clock_ns(&left.st_mtim) > clock_ns(&st.st_mtim) &&
+		fd_read_all(fd, &text, file->shown, NULL) &&
+		parse(buf_str(&text), &root, NULL) &&
+		read_tokens(login->refresh->credential, root, &tokens, NULL) &&
+		refresh_tokens_are_any(&tokens);
+	if (!whole || !put_new(login, file->name))
+		(void)unlinkat(login->folder, login->made_name, 0);
+	refresh_tokens_fini(&tokens);
+	text_fini(&text);
+}
+
+/* Locked: make the new file, with room for SIZE bytes and for new tokens. */
+static bool make_new(struct login *login, const struct source_login *file, off_t size,
+		     struct err *err)
+{
+	login->made = openat(login->folder, login->made_name,
+			     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			     NEW_FILE_MODE);
+	if (login->made >= 0) {
+		errno = posix_fallocate(login->made, 0, size + MORE_ROOM);
+		if (errno == 0 || errno == EOPNOTSUPP)
+			return true;
+	}
+	return err_set(err, errno,
+		       "the renewed login could not be written beside %s: %s: renew it "
+		       "outside",
+		       file->shown, strerror(errno));
+}
+
+/* Write TEXT into the new file, and give it the name of FILE. */
+static bool write_new(struct login *login, const struct source_login *file,
+		      struct str text, struct err *err)
+{
+	if (!fd_write_all(login->made, text.data, text.size, err) ||
+	    ftruncate(login->made, (off_t)text.size) < 0 || fsync(login->made) < 0 ||
+	    !put_new(login, file->name)) {
+		/* Written or not, the next start looks at it. */
+		fd_close(&login->made);
+		return err_set(err, errno, "%s could not be written: %s: log in again",
+			       file->shown, strerror(errno));
+	}
+	fd_close(&login->made);
+	return true;
+}
+
+/*
+ * Locked, and FILE holds TOKENS, of TEXT, which were used up by a renewal of this cell:
+ * write those that came for them again.
+ */
+static bool heal(struct login *login, const struct source_login *file,
+		 struct refresh_tokens *tokens, const struct stat *st, struct str text,
+		 struct err *err)
+{
+	const struct credential *credential = login->refresh->credential;
+	struct buf renewed;
+	bool fine;
+
+	if (!refresh_tokens_are_any(&login->last) ||
+	    !holds_same(credential, file->pointer, &login->sent, tokens) ||
+	    holds_same(credential, file->pointer, &login->sent, &login->last))
+		return true;
+	buf_init(&renewed, SOURCE_FILE_MAX);
+	fine = login_print_renewed(credential, text, &login->last, clock_wall_ms(),
+				   &renewed, err) &&
+	       write_new(login, file, buf_str(&renewed), err) &&
+	       make_new(login, file, st->st_size, err);
+	text_fini(&renewed);
+	for (size_t i = 0; fine && i < CREDENTIAL_TOKENS_MAX; i++) {
+		if (login->last.items[i] == NULL)
+			continue;
+		free(tokens->items[i]);
+		tokens->items[i] = memory_copy(login->last.items[i]);
+	}
+	return fine;
+}
+
+/* Locked: read the tokens that are given away. */
+static bool begin(struct login *login, struct err *err)
+{
+	struct refresh_tokens tokens = {0};
+	struct source_login file;
+	struct stat st;
+	struct buf text, tried;
+	bool fine;
+
+	buf_init(&text, SOURCE_FILE_MAX);
+	buf_init(&tried, SOURCE_FILE_MAX);
+	fine = look(login, &file, &st, &text, &tokens, err);
+	if (fine && (st.st_mode & S_IWUSR) == 0)
+		fine = err_set(err, EACCES, "%s is read-only: renew it outside", file.shown);
+	if (fine && st.st_size + MORE_ROOM > SOURCE_FILE_MAX)
+		fine = err_set(err, EFBIG, "%s is too large to be renewed", file.shown);
+	fine = fine &&
+	       login_print_renewed(login->refresh->credential, buf_str(&text), &tokens, 0,
+				   &tried, err) &&
+	       make_new(login, &file, st.st_size, err) &&
+	       heal(login, &file, &tokens, &st, buf_str(&text), err);
+	text_fini(&tried);
+	text_fini(&text);
+	refresh_tokens_fini(&login->sent);
+	refresh_tokens_fini(&login->last);
+	login->sent = tokens;
+	return fine;
+}
+
+static void try_begin(struct login *login)
+{
+	struct source_login file;
+	struct err why = {0};
+	int fd = source_open_login(login->source, &file, &why);
+	bool fine = fd >= 0 && name_new(login, file.name, &why) && lock(login, &file, &why);
+
+	fd_close(&fd);
+	if (!fine && why.code == EWOULDBLOCK && clock_now_ms() < login->until_ms) {
+		login->step.due_ms = clock_now_ms() + TRY_MS;
+		return;
+	}
+	if (fine) {
+		recover(login, &file);
+		fine = begin(login, &why);
+	} else if (why.code == EWOULDBLOCK) {
+		(void)err_set(&why, EWOULDBLOCK,
+			      "another program has locked the folder of %s: try again later",
+			      file.shown);
+	}
+	if (fine) {
+		login->state = RENEWING;
+		login->step.due_ms = clock_now_ms() + LOGIN_RENEW_MS;
+	} else {
+		unlock(login);
+	}
+	login->given(login->context, fine ? &login->sent : NULL, fine ? NULL : &why);
+}
+
+/* Does the file hold other tokens than those that were sent? Then ANSWER is made of it. */
+static bool has_changed(const struct login *login, struct buf *answer)
+{
+	struct refresh_tokens tokens = {0};
+	struct source_login file;
+	struct stat st;
+	struct buf text;
+	bool changed;
+
+	buf_init(&text, SOURCE_FILE_MAX);
+	changed = look(login, &file, &st, &text, &tokens, NULL) &&
+		  !holds_same(login->refresh->credential, file.pointer, &login->sent,
+			      &tokens) &&
+		  login_print_answer(login->refresh, buf_str(&text), clock_wall_ms(),
+				     answer, NULL);
+	text_fini(&text);
+	refresh_tokens_fini(&tokens);
+	return changed;
+}
+
+static void try_await(struct login *login)
+{
+	struct buf answer;
+
+	buf_init(&answer, REFRESH_BODY_MAX);
+	if (has_changed(login, &answer) || clock_now_ms() >= login->until_ms) {
+		login_answer *answered = login->answered;
+
+		unlock(login);
+		answered(login->context, buf_str(&answer));
+	} else {
+		login->step.due_ms = clock_now_ms() + TRY_MS;
+	}
+	buf_fini(&answer);
+}
+
+static void step_due(struct timer *timer)
+{
+	struct login *login = timer->context;
+
+	switch (login->state) {
+	case LOCKING:
+		try_begin(login);
+		break;
+	case AWAITING:
+		try_await(login);
+		break;
+	case RENEWING:
+		unlock(login);
+		break;
+	case RESTING:
+		break;
+	}
+}
+
+struct login *login_new(const struct refresh *refresh, const struct source *source,
+			struct loop *loop)
+{
+	struct login *login = memory_alloc(sizeof(*login));
+	struct source_login file;
+	struct err err;
+
+	login->refresh = refresh;
+	login->source = source;
+	login->loop = loop;
+	login->folder = -1;
+	login->made = -1;
+	login->step =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = step_due, .context = login};
+	auto_close int fd = source_open_login(source, &file, &err);
+	/* With a renewal of another cell under way there is nothing to take up. */
+	if (fd >= 0 && name_new(login, file.name, &err) && lock(login, &file, &err)) {
+		recover(login, &file);
+		unlock(login);
+	}
+	return login;
+}
+
+void login_free(struct login *login)
+{
+	if (login == NULL)
+		return;
+	unlock(login);
+	refresh_tokens_fini(&login->sent);
+	refresh_tokens_fini(&login->last);
+	free(login);
+}
+
+bool login_copy(const struct login *login, struct buf *out, struct err *err)
+{
+	struct source_login file;
+	struct stat st;
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, SOURCE_FILE_MAX);
+	fine = read_file(login, &file, &st, &text, err) &&
+	       login_print_copy(login->refresh, buf_str(&text), out, err);
+	text_fini(&text);
+	return fine;
+}
+
+void login_begin(struct login *login, login_tokens *done, void *context)
+{
+	const struct err busy = {EBUSY, "the login is being renewed"};
+
+	if (login->state != RESTING) {
+		done(context, NULL, &busy);
+		return;
+	}
+	login->state = LOCKING;
+	login->given = done;
+	login->context = context;
+	login->until_ms = clock_now_ms() + LOGIN_LOCK_MS;
+	loop_add_timer(login->loop, &login->step);
+	try_begin(login);
+}
+
+/*
+ * The front was stopped for so long that the lock is gone: take it again, for tokens that
+ * came in the meantime.
+ */
+static bool lock_again(struct login *login, struct err *err)
+{
+	struct source_login file;
+	struct stat st;
+	auto_close int fd = source_open_login(login->source, &file, err);
+
+	if (fd < 0 || !lock(login, &file, err))
+		return false;
+	recover(login, &file);
+	login->state = RENEWING;
+	if (fstat(fd, &st) == 0 && make_new(login, &file, st.st_size, err))
+		return true;
+	unlock(login);
+	return false;
+}
+
+bool login_keep(struct login *login, const struct refresh_tokens *fresh,
+		struct buf *answer, struct err *err)
+{
+	const struct credential *credential = login->refresh->credential;
+	struct refresh_tokens now = {0};
+	struct source_login file;
+	struct stat st;
+	struct buf text, renewed;
+	bool fine;
+
+	if (login->state != RENEWING && !lock_again(login, err))
+		return false;
+	buf_init(&text, SOURCE_FILE_MAX);
+	buf_init(&renewed, SOURCE_FILE_MAX);
+	fine = look(login, &file, &st, &text, &now, err);
+	if (fine && !holds_same(credential, file.pointer, &login->sent, &now)) {
+		fine = login_print_answer(login->refresh, buf_str(&text), clock_wall_ms(),
+					  answer, err);
+	} else if (fine) {
+		fine = login_print_renewed(credential, buf_str(&text), fresh,
+					   clock_wall_ms(), &renewed, err) &&
+		       write_new(login, &file, buf_str(&renewed), err);
+		for (size_t i = 0; fine && i < CREDENTIAL_TOKENS_MAX; i++)
+			login->last.items[i] = memory_copy(fresh->items[i]);
+	}
+	text_fini(&renewed);
+	text_fini(&text);
+	refresh_tokens_fini(&now);
+	unlock(login);
+	return fine;
+}
+
+void login_await(struct login *login, login_answer *done, void *context)
+{
+	if (login->state != RENEWING) {
+		done(context, STR(""));
+		return;
+	}
+	login->state = AWAITING;
+	login->answered = done;
+	login->context = context;
+	login->until_ms = clock_now_ms() + LOGIN_AWAIT_MS;
+	try_await(login);
+}
+
+void login_end(struct login *login)
+{
+	if (login->state == RENEWING)
+		unlock(login);
+}
+
+bool login_is_renewing(const struct login *login)
+{
+	return login != NULL && login->state == RENEWING;
+}
