@@ -273,13 +273,29 @@ static const char *first_there(struct wrapping *wrapping, const char *home)
 					     path_relative(path, wrapping->places.home)) >=
 					    (int)sizeof(below))
 			continue;
-		if (lstat(home != NULL ? below : path, &st) == 0)
+		/* An empty file in the home is the place of a copy (front/wrap/home.c). */
+		if (lstat(home != NULL ? below : path, &st) == 0 &&
+		    (home == NULL || st.st_size > 0))
 			return path;
 	}
 	return NULL;
 }
 
-/* Find out where the keys of the profile's credentials are. */
+/* Has the person named the credential NAME, by an option or in the configuration? */
+static bool is_named(const struct wrapping *wrapping, const struct config *config,
+		     const char *name)
+{
+	for (const char *const *at = options_texts(wrapping->options, "credential");
+	     *at != NULL; at++)
+		if (strcmp(*at, name) == 0)
+			return true;
+	return value_member(config_value(config, "credentials"), name) != NULL;
+}
+
+/*
+ * Find out where the keys of the profile's credentials are. A login is off unless it is
+ * named: the person decides whether its tokens are rewritten on their way.
+ */
 static bool find_keys(struct wrapping *wrapping, struct err *err)
 {
 	const struct policy_names *names = &wrapping->profile.credentials;
@@ -303,6 +319,8 @@ static bool find_keys(struct wrapping *wrapping, struct err *err)
 			key->source = arena_copy(&wrapping->arena, buf_str(&shown));
 		else
 			key->why = arena_copy(&wrapping->arena, str_of(why.text));
+		key->off = fine && credential.refresh.url != NULL &&
+			   !is_named(wrapping, config, key->name);
 		wrapping->key_count++;
 		credential_fini(&credential);
 		buf_fini(&shown);
@@ -312,11 +330,11 @@ static bool find_keys(struct wrapping *wrapping, struct err *err)
 	return true;
 }
 
-/* The first credential whose key is there; NULL: none. */
-static const struct wrap_key *first_key(const struct wrapping *wrapping)
+/* The first credential whose key is there, of those that are OFF or not; NULL: none. */
+static const struct wrap_key *first_key(const struct wrapping *wrapping, bool off)
 {
 	for (size_t i = 0; i < wrapping->key_count; i++) {
-		if (wrapping->keys[i].source != NULL)
+		if (wrapping->keys[i].source != NULL && wrapping->keys[i].off == off)
 			return &wrapping->keys[i];
 	}
 	return NULL;
@@ -337,7 +355,9 @@ static int tell_no_key(struct wrapping *wrapping)
 
 	buf_init(&places, NEEDS_MAX);
 	for (size_t i = 0; i < wrapping->key_count; i++)
-		(void)buf_addf(&places, "%s%s", i > 0 ? ", " : "", wrapping->keys[i].why);
+		if (wrapping->keys[i].why != NULL)
+			(void)buf_addf(&places, "%s%s", places.size > 0 ? ", " : "",
+				       wrapping->keys[i].why);
 	if (places.size == 0)
 		(void)buf_addf(&places, "%s is not set%s%s%s",
 			       keys->count > 0 ? keys->items[0] : "its variable",
@@ -355,6 +375,7 @@ static int tell_no_key(struct wrapping *wrapping)
 static int check_key(struct wrapping *wrapping)
 {
 	const struct policy_names *keys = &wrapping->profile.keys;
+	const struct wrap_key *off = first_key(wrapping, true);
 	const char *set = NULL, *login;
 
 	for (size_t i = 0; i < keys->count; i++) {
@@ -374,10 +395,18 @@ static int check_key(struct wrapping *wrapping)
 			       : verb_complain(CODE_DENIED,
 					       "wrap: --login: %s has no login here; log in outside",
 					       wrapping->name);
-	wrapping->keys_used = first_key(wrapping) != NULL;
+	wrapping->keys_used = first_key(wrapping, false) != NULL;
 	if (wrapping->keys_used || *options_texts(wrapping->options, "credential") != NULL ||
 	    first_there(wrapping, wrapping->home.folder) != NULL)
 		return CODE_DONE;
+	if (off != NULL)
+		return verb_complain(
+			CODE_DENIED,
+			"wrap: %s is a login of %s, and logins are kept out until they are "
+			"named. --credential %s keeps its tokens outside and puts them into "
+			"requests; --login shows it as it is: the agent and its commands can "
+			"then read and change it; --no-credential starts without it",
+			off->source, wrapping->name, off->name);
 	if (set != NULL)
 		return verb_complain(CODE_DENIED,
 				     "wrap: %s is set, and keys are kept out. -e %s passes it in "
@@ -516,6 +545,50 @@ static void add_logins(struct wrapping *wrapping, struct value *list)
 	}
 }
 
+/* Is the credential NAME used: one of the profile, or one that the person has named? */
+static bool is_used(const struct wrapping *wrapping, const char *name)
+{
+	for (size_t i = 0; wrapping->keys_used && i < wrapping->key_count; i++) {
+		const struct wrap_key *key = &wrapping->keys[i];
+
+		if (strcmp(key->name, name) == 0 && key->source != NULL && !key->off)
+			return true;
+	}
+	return is_named(wrapping, NULL, name);
+}
+
+/* The cell gets copies of the files of logins whose tokens stay outside. */
+static void copy_logins(struct wrapping *wrapping)
+{
+	const struct wrap_profile *profile = &wrapping->profile;
+	struct shape_home *home = &wrapping->home;
+
+	wrapping->logins =
+		memory_array(profile->login.count + 1, sizeof(wrapping->logins[0]));
+	for (size_t i = 0; i < profile->login.count; i++) {
+		const char *name = profile->login_credentials.items[i];
+
+		if (options_given(wrapping->options, "login") || !is_used(wrapping, name))
+			continue;
+		wrapping->logins[home->login_count++] = (struct spec_login){
+			.path = wrapping_expand(wrapping, profile->login.items[i]),
+			.credential = name,
+		};
+	}
+	home->logins = wrapping->logins;
+}
+
+/* The names of the profile's credentials that are used when their keys are there. */
+static struct value *used_names(const struct wrapping *wrapping)
+{
+	struct value *names = value_new_array();
+
+	for (size_t i = 0; i < wrapping->key_count; i++)
+		if (!wrapping->keys[i].off)
+			value_append(names, value_new_text(wrapping->keys[i].name));
+	return names;
+}
+
 static void add_variables(struct wrapping *wrapping)
 {
 	static const char *const passed[] = {"COLORTERM", "TERM_PROGRAM",
@@ -551,7 +624,7 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	struct value *write, *said;
 
 	for (size_t i = 0; wrapping->keys_used && i < wrapping->key_count; i++) {
-		if (wrapping->keys[i].source != NULL)
+		if (wrapping->keys[i].source != NULL && !wrapping->keys[i].off)
 			wrap_profile_use(&wrapping->profile, wrapping->keys[i].name);
 	}
 	wrapping->policy = wrap_profile_policy(&wrapping->profile);
@@ -569,10 +642,9 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	if (!wrap_home_share(wrapping, write, err))
 		return false;
 	add_logins(wrapping, write);
+	copy_logins(wrapping);
 	if (wrapping->keys_used)
-		value_set(wrapping->policy, "credentials",
-			  value_new_texts(
-				  (const char *const *)wrapping->profile.credentials.items));
+		value_set(wrapping->policy, "credentials", used_names(wrapping));
 	add_variables(wrapping);
 	show_files(wrapping, &wrapping->profile.show, "show");
 	show_files(wrapping, &wrapping->profile.view, "view");
@@ -889,6 +961,7 @@ static struct value *describe(struct wrapping *wrapping)
 
 		value_set_text(key, "name", wrapping->keys[i].name);
 		value_set_text(key, "source", wrapping->keys[i].source);
+		value_set_boolean(key, "off", wrapping->keys[i].off);
 		value_append(outside, key);
 	}
 	value_set(told, "outside", outside);
@@ -926,9 +999,16 @@ static void print_profile(const struct wrapping *wrapping, const char *version, 
 	for (size_t i = 0; i < wrapping->key_count; i++) {
 		const struct wrap_key *key = &wrapping->keys[i];
 
-		(void)fprintf(out, "%-9s %s: %s\n", i == 0 ? "Outside" : "", key->name,
-			      key->source != NULL ? key->source : key->why);
+		(void)fprintf(out, "%-9s %s: %s%s%s\n", i == 0 ? "Outside" : "",
+			      key->name, key->source != NULL ? key->source : key->why,
+			      key->off ? "; a login, off until it is named: --credential "
+				       : "",
+			      key->off ? key->name : "");
 	}
+	for (size_t i = 0; i < wrapping->home.login_count; i++)
+		(void)fprintf(out, "%-9s %s: a copy, with phantoms for the tokens of %s\n",
+			      i == 0 ? "Login" : "", wrapping->home.logins[i].path,
+			      wrapping->home.logins[i].credential);
 	(void)fputc('\n', out);
 }
 
@@ -971,7 +1051,7 @@ static int trust_profile(const struct wrapping *wrapping)
 /* Where the key of a profile is, in a word. */
 static const char *key_place(struct wrapping *wrapping)
 {
-	const struct wrap_key *outside = first_key(wrapping);
+	const struct wrap_key *outside = first_key(wrapping, false);
 
 	if (outside != NULL)
 		return outside->source;

@@ -253,6 +253,28 @@ static bool hold_home(struct wrapping *wrapping, struct err *err)
 		       strerror(errno));
 }
 
+/*
+ * Make the empty file that the copy of a login at PATH is mounted over, so that the agent
+ * may write it in a cell without the copy.
+ */
+static bool make_place(const struct wrapping *wrapping, int root, const char *path,
+		       struct err *err)
+{
+	const char *name;
+
+	if (!check_place(wrapping, root, path, path, true, err))
+		return false;
+	auto_close int folder = open_above(wrapping, root, path, false, &name);
+	auto_close int fd =
+		folder < 0 ? -1
+			   : openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+				    0600);
+	if (fd >= 0)
+		give_away(wrapping, fd);
+	return fd >= 0 || errno == EEXIST ||
+	       err_set(err, errno, "wrap: its home: %s: %s", path, strerror(errno));
+}
+
 bool wrap_home_prepare(struct wrapping *wrapping, struct err *err)
 {
 	const struct value *write = value_member(wrapping->policy, "write");
@@ -275,6 +297,9 @@ bool wrap_home_prepare(struct wrapping *wrapping, struct err *err)
 		if (path[0] == '/' && !check_place(wrapping, root, path, path, true, err))
 			return false;
 	}
+	for (size_t i = 0; i < wrapping->home.login_count; i++)
+		if (!make_place(wrapping, root, wrapping->home.logins[i].path, err))
+			return false;
 	/* The cell itself shows these, when they are there. */
 	for (size_t at = 0; (below = shape_toolchain_next(&at)) != NULL;) {
 		(void)snprintf(toolchain, sizeof(toolchain), "%s/%s",

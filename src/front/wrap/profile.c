@@ -126,6 +126,11 @@ static bool is_seed(const struct value *value)
 	return value_is_true(value) || is_list_of_texts(value);
 }
 
+static bool is_name(const struct value *value)
+{
+	return value_str(value).size > 0;
+}
+
 static bool is_content(const struct value *value)
 {
 	return value_text(value) != NULL || value_kind(value) == VALUE_OBJECT;
@@ -155,6 +160,21 @@ static bool check_paths(const struct value *value, const char *const *beginnings
 			return rows_refuse(problem, &below, "%s", must);
 	}
 	return true;
+}
+
+/* VALUE is a list of paths, or an object of paths with the names of credentials. */
+static bool check_logins(const struct row *row, const struct value *value,
+			 struct rows_problem *problem)
+{
+	(void)row;
+	if (value_kind(value) == VALUE_OBJECT)
+		return check_paths(value, in_home, "", is_name,
+				   "must be the name of a credential", problem);
+	return is_list_of_texts(value)
+		       ? check_list(value, in_home, "", problem)
+		       : rows_refuse(problem, NULL,
+				     "must be a list of paths, or an object of them with the "
+				     "name of a credential");
 }
 
 static bool check_seed(const struct row *row, const struct value *value,
@@ -235,8 +255,9 @@ static const struct row profile_rows[] = {
 	 .check = check_seed},
 	{"share", ROW_WORDS, false, "the person's folders that it may write", LIST(share),
 	 .check = check_homes},
-	{"login", ROW_WORDS, false, "the files of its login, shown with --login only",
-	 LIST(login), .check = check_homes},
+	{"login", ROW_ANY, false,
+	 "the files of its login; and credentials for copies of them",
+	 .check = check_logins},
 	{"files", ROW_VALUES, false, "files that the cell shows read-only",
 	 .check = check_files},
 	{"protect", ROW_WORDS, false, "names in a project that it executes later",
@@ -411,6 +432,24 @@ static void take_rows(const struct row *rows, const struct value *object,
 	}
 }
 
+static void take_logins(const struct value *logins, struct wrap_profile *profile)
+{
+	const bool are_copied = value_kind(logins) == VALUE_OBJECT;
+	auto_value struct value *paths = value_new_array();
+	auto_value struct value *names = value_new_array();
+
+	for (void *at = value_first(logins); at != NULL; at = value_next(logins, at)) {
+		value_append(paths, value_new_text(value_key(at)));
+		value_append(names, value_copy(value_at(at)));
+	}
+	for (size_t i = 0; !are_copied && i < value_count(logins); i++) {
+		value_append(paths, value_copy(value_item(logins, i)));
+		value_append(names, value_new_text(""));
+	}
+	take_list(paths, &profile->login);
+	take_list(names, &profile->login_credentials);
+}
+
 static void take_seeds(const struct value *seeds, struct wrap_profile *profile)
 {
 	profile->seeds = memory_array(value_count(seeds) + 1, sizeof(profile->seeds[0]));
@@ -469,6 +508,7 @@ static void take_all(struct wrap_profile *profile)
 	take_rows(profile_rows, profile->root, profile);
 	take_seeds(value_member(profile->root, "seed"), profile);
 	take_files(value_member(profile->root, "files"), profile);
+	take_logins(value_member(profile->root, "login"), profile);
 	take_environment(value_member(profile->root, "env"), profile);
 }
 
@@ -483,6 +523,8 @@ static void free_all(struct wrap_profile *profile)
 		if (row->kind == ROW_WORDS || row->kind == ROW_TEXTS)
 			policy_names_fini((void *)((char *)profile + row->offset));
 	policy_names_fini(&profile->environment);
+	policy_names_fini(&profile->login);
+	policy_names_fini(&profile->login_credentials);
 	free(profile->seeds);
 	free(profile->files);
 }

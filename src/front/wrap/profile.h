@@ -62,7 +62,12 @@ struct wrap_profile {
 	const char *description, *program, *tested;
 	const char *root_variable, *root_folder; /* NULL: the agent has no such folder */
 	const char *hands;                       /* NULL: it runs inside as a whole */
-	struct policy_names show, view, share, login, protect, hosts, keys, credentials;
+	struct policy_names show, view, share, protect, hosts, keys, credentials;
+	/*
+	 * The files of its login, and for each the credential whose phantoms a copy of it
+	 * gets; "": there are no copies of it.
+	 */
+	struct policy_names login, login_credentials;
 	struct policy_names args, autos;
 	struct policy_names environment; /* NAME=value */
 	struct wrap_seed *seeds;

@@ -392,6 +392,7 @@ void wrapping_fini(struct wrapping *wrapping)
 	free(wrapping->shares);
 	free(wrapping->shown);
 	free(wrapping->keys);
+	free(wrapping->logins);
 	free(wrapping->workspace);
 	arena_fini(&wrapping->arena);
 }

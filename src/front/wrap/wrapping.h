@@ -31,6 +31,8 @@ struct wrap_key {
 	const char *name;
 	const char *source; /* "env:ANTHROPIC_API_KEY"; NULL: nowhere */
 	const char *why;    /* then: "ANTHROPIC_API_KEY is not set" */
+	/* a login, which the person has not named: its tokens stay out of the cell's way */
+	bool off;
 };
 
 struct wrapping {
@@ -47,9 +49,10 @@ struct wrapping {
 	struct value *policy, *entry; /* the profile's keys of a policy, and the options' */
 	struct shape_shown *shown;    /* ends with {0} */
 	size_t shown_count;
-	struct shape_home home; /* its folder is NULL: there is no state folder */
-	int *shares;            /* the open folders of `share`, locked; ends with -1 */
-	struct wrap_key *keys;  /* of the profile's credentials */
+	struct shape_home home;    /* its folder is NULL: there is no state folder */
+	int *shares;               /* the open folders of `share`, locked; ends with -1 */
+	struct spec_login *logins; /* of `home` */
+	struct wrap_key *keys;     /* of the profile's credentials */
 	size_t key_count;
 	bool keys_used;    /* those that are there */
 	const char *needs; /* as text, in the arena */
