@@ -20,6 +20,8 @@
 
 enum {
 	TRY_MS = 20, /* between two looks at the lock or at the file */
+	/* After a renewal, so that other cells get the lock from one that renews for ever. */
+	REST_MS = 10 * TRY_MS,
 	/* of the new file, beside the size of the old one */
 	MORE_ROOM = CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX + 4096,
 	NEW_FILE_MODE = 0600,
@@ -42,7 +44,7 @@ struct login {
 	struct loop *loop;
 	enum state state;
 	struct timer step;
-	int64_t until_ms;
+	int64_t until_ms, rest_until_ms;
 	login_tokens *given;
 	login_answer *answered;
 	void *context;
@@ -249,6 +251,8 @@ static void unlock(struct login *login)
 	fd_close(&login->made);
 	fd_close(&login->folder);
 	loop_remove_timer(&login->step);
+	if (login->state == RENEWING || login->state == AWAITING)
+		login->rest_until_ms = clock_now_ms() + REST_MS;
 	login->state = RESTING;
 }
 
@@ -547,8 +551,10 @@ void login_begin(struct login *login, login_tokens *done, void *context)
 	login->given = done;
 	login->context = context;
 	login->until_ms = clock_now_ms() + LOGIN_LOCK_MS;
+	login->step.due_ms = login->rest_until_ms;
 	loop_add_timer(login->loop, &login->step);
-	try_begin(login);
+	if (clock_now_ms() >= login->rest_until_ms)
+		try_begin(login);
 }
 
 /*

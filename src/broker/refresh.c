@@ -324,10 +324,12 @@ static bool check_member(const struct refresh *refresh, const char *name,
 	return true;
 }
 
-/* Judge OBJECT; with TOKENS put them into the places of the phantoms. */
+/* Judge OBJECT; with TOKENS put them into the places of the phantoms, for the service. */
 static bool put_tokens(const struct refresh *refresh, struct value *object,
 		       const struct refresh_tokens *tokens, struct err *err)
 {
+	/* By these a cell could get a lesser token, and it would come into the file. */
+	static const char *const narrowing[] = {"scope", "audience", "resource"};
 	const struct credential *credential = refresh->credential;
 	const struct credential_texts *send = &credential->refresh.send;
 	size_t sent = 0;
@@ -359,6 +361,8 @@ static bool put_tokens(const struct refresh *refresh, struct value *object,
 		if (tokens != NULL)
 			value_set_text(object, send->items[i], tokens->items[index]);
 	}
+	for (size_t i = 0; i < sizeof(narrowing) / sizeof(narrowing[0]); i++)
+		value_remove(object, narrowing[i]);
 	return sent > 0 ||
 	       err_set(err, EACCES, "%s: only a renewal of this cell's login passes here",
 		       credential->name);

@@ -71,6 +71,8 @@ static void requests_are_judged_and_filled(void **state)
 		 NULL},
 		{URLENCODED, "grant_type=refresh_token&refresh_token=phantom%2Db&x=a+b%26",
 		 "grant_type=refresh_token&refresh_token=" TOKEN "&x=a%20b%26", NULL},
+		{JSON, ASKED ",\"scope\":\"less\",\"resource\":\"r\",\"audience\":\"a\"}",
+		 "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"" TOKEN "\"}", NULL},
 		{JSON, "{\"refresh_token\":\"phantom-b\"}",
 		 "{\"refresh_token\":\"" TOKEN "\"}", NULL},
 		{JSON, "{\"refresh_token\":\"" TOKEN "\"}", NULL, "another token"},
