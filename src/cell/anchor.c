@@ -386,6 +386,25 @@ static bool plain_door_make(const struct anchor *anchor, struct err *err)
 		err_set(err, errno, "handing over a listener: %s", strerror(errno)));
 }
 
+/* Hand over the listeners of the sockets that lie in the view. */
+static bool sockets_give(const struct anchor *anchor, struct err *err)
+{
+	bool fine = true;
+
+	for (size_t i = 0; fine && i < anchor->spec->view.count; i++) {
+		struct view_entry *entry = &anchor->spec->view.entries[i];
+		struct anchor_reply reply = {.kind = ANCHOR_SOCKET};
+
+		if (entry->kind != VIEW_SOCKET)
+			continue;
+		(void)snprintf(reply.text, sizeof(reply.text), "%s", entry->path);
+		fine = send_reply(anchor->control, &reply, &entry->fd, 1) ||
+		       err_set(err, errno, "handing over a socket: %s", strerror(errno));
+		fd_close(&entry->fd);
+	}
+	return fine;
+}
+
 /*
  * A kernel without such sockets still gets a cell. Failed lookups are then found from the
  * words of programs only (denial.h).
@@ -456,8 +475,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		return false;
 	if (spec_is_sealed(anchor->spec) &&
 	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err) ||
-	     !plain_door_make(anchor, err) || !questions_keep(anchor, err) ||
-	     !door_make(anchor, err)))
+	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
+	     !questions_keep(anchor, err) || !door_make(anchor, err)))
 		return false;
 	keep[count++] = anchor->control;
 	if (anchor->door >= 0)

@@ -37,6 +37,7 @@ enum anchor_kind {
 	ANCHOR_DOOR,
 	/* with the socket of sandbox_overhear; left out where there is none */
 	ANCHOR_QUESTIONS,
+	ANCHOR_SOCKET, /* with the listener of the socket in the view at the path `text` */
 	ANCHOR_WIDENED, /* all later workers have the addition; with `text`, none has */
 	ANCHOR_REFUSED, /* the cell, or one worker, cannot be made: `text` says why */
 };

@@ -764,6 +764,38 @@ bool cell_lost_route(struct cell *cell)
 	return count != before;
 }
 
+/* The entry of the socket at PATH in the view; NULL: there is none. */
+static struct view_entry *socket_find(struct cell *cell, const char *path)
+{
+	for (size_t i = 0; i < cell->spec.view.count; i++) {
+		struct view_entry *entry = &cell->spec.view.entries[i];
+
+		if (entry->kind == VIEW_SOCKET && strcmp(entry->path, path) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+int cell_take_socket(struct cell *cell, const char *path)
+{
+	struct view_entry *entry = socket_find(cell, path);
+
+	return entry != NULL ? fd_take(&entry->fd) : -1;
+}
+
+/* The anchor has made the socket that REPLY names. */
+static void socket_add(struct cell *cell, struct anchor_reply *reply, int fds[ANCHOR_FDS])
+{
+	struct view_entry *entry;
+
+	reply->text[sizeof(reply->text) - 1] = '\0';
+	entry = socket_find(cell, reply->text);
+	if (entry != NULL && entry->fd < 0)
+		entry->fd = fd_take(&fds[0]);
+	for (size_t i = 0; i < ANCHOR_FDS; i++)
+		fd_close(&fds[i]);
+}
+
 int cell_questions(const struct cell *cell)
 {
 	return cell->questions_fd;
@@ -880,6 +912,8 @@ static bool control_read(struct cell *cell)
 	} else if (reply.kind == ANCHOR_DOOR && cell->outlet != NULL && fds[0] >= 0) {
 		outlet_add_door(cell->outlet, &fds[0]);
 		fd_close(&fds[1]);
+	} else if (reply.kind == ANCHOR_SOCKET) {
+		socket_add(cell, &reply, fds);
 	} else if (reply.kind == ANCHOR_QUESTIONS && cell->questions_fd < 0) {
 		cell->questions_fd = fd_take(&fds[0]);
 		fd_close(&fds[1]);

@@ -141,6 +141,11 @@ const struct publish *cell_publish(const struct cell *cell);
  */
 bool cell_lost_route(struct cell *cell);
 /*
+ * Take the listener of the socket that the view has at PATH (VIEW_SOCKET). -1: there is no
+ * such socket, the anchor has not made it yet, or it was taken before.
+ */
+int cell_take_socket(struct cell *cell, const char *path);
+/*
  * The socket that receives the questions of programs for names (outlet.h); -1: there is
  * none.
  */

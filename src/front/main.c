@@ -12,6 +12,7 @@
 
 #include "base/value.h"
 #include "broker/broker.h"
+#include "front/ask/opener.h"
 #include "front/attack_call.h"
 #include "front/inside/git_credential.h"
 #include "front/patches.h"
@@ -80,7 +81,8 @@ int main(int argc, char **argv)
 		return verb_printed(code, stdout);
 	if (!setup_take_ceiling())
 		return CODE_USAGE;
-	if (!patches_program(argc, argv, &code) && !talk_delegate_role(argc, argv, &code))
+	if (!patches_program(argc, argv, &code) && !opener_program(argc, argv, &code) &&
+	    !talk_delegate_role(argc, argv, &code))
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);
 }

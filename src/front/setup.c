@@ -569,6 +569,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
 	options->publishes = setup->publishes;
+	options->asks = setup->asks;
 }
 
 bool setup_serve(struct setup *setup, struct err *err)
@@ -721,12 +722,22 @@ static int session_of_one_call(struct setup *setup, struct session_options *opti
 	return verb_complain(CODE_FAILED, "%s", err.text);
 }
 
+/* May this process start the person's browser, which needs their whole environment? */
+static bool starts_browsers(const struct setup *setup)
+{
+	return setup->asks && setup->opens != NULL && setup->opens[0] != NULL &&
+	       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
 int setup_session_once(struct setup *setup, struct session **session)
 {
 	struct session_options with_keys = {0};
 
-	/* Keys come into this process, so nothing of it may be copied into a cell. */
-	if (setup->credential_count > 0)
+	/*
+	 * Keys come into this process, or stay in its environment, so nothing of it may be
+	 * copied into a cell.
+	 */
+	if (setup->credential_count > 0 || starts_browsers(setup))
 		return session_of_one_call(setup, &with_keys, session);
 	struct session_options options = {
 		.direct = true,
@@ -1419,6 +1430,7 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->home = flags->home;
 	setup->shown = flags->shown;
 	setup->wrapped = flags->wrapped;
+	setup->opens = flags->opens;
 	setup->protected_files = flags->protected_files;
 	setup->undo_folder = undo_place();
 	take_level(setup, options);

@@ -44,7 +44,9 @@ struct setup_flags {
 	const struct shape_shown *shown; /* instead of what plugins show; or NULL */
 	/* more files that no command may change or create; NULL-ended, or NULL */
 	const char *const *protected_files;
-	const char *wrapped;       /* the profile that `wrap` runs; or NULL */
+	const char *wrapped; /* the profile that `wrap` runs; or NULL */
+	/* hosts whose addresses may be opened in the person's browser; NULL-ended, or NULL */
+	const char *const *opens;
 	const char *agent;         /* this one, whatever --agent says; or NULL */
 	const struct value *entry; /* keys of a policy; `read` and `env` are additions */
 	/* load these plugins; NULL: those of the configuration */
@@ -99,6 +101,7 @@ struct setup {
 	const struct shape_shown *shown;
 	const char *const *protected_files;
 	const char *wrapped;
+	const char *const *opens; /* of setup_flags */
 	const struct value *said; /* the entry of the flags, which own it */
 	struct front_plugins plugins;
 	struct front_servers servers;
@@ -106,7 +109,8 @@ struct setup {
 	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
 	bool publishes;                  /* its sessions publish the policy's ports */
-	uint64_t undo_space;             /* of the configuration; 0: not set */
+	bool asks;              /* programs of its cells may ask a person (session.h) */
+	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */
 	struct interrupt *interrupt; /* of a session of one call; NULL before it */

@@ -22,8 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* Names of the sources of masks, in the folder `own`. */
@@ -31,6 +33,9 @@
 #define VIEW_EMPTY_FOLDER "nothing.d"
 
 enum { VIEW_FOLDER_MODE = 0755, VIEW_FILE_MODE = 0444, VIEW_OWN_FILE_MODE = 0600 };
+
+/* Programs of the cell that wait for the front; further ones are refused by the kernel. */
+enum { SOCKET_BACKLOG = 16 };
 
 /*
  * The view under construction. Entries come shallow before deep and sorted by path, so
@@ -350,6 +355,28 @@ static bool text_add(struct view_building *building, const struct view_entry *en
 	       bind_over(building, own, entry->path, false, entry->writable, err);
 }
 
+static bool socket_add(struct view_building *building, struct view_entry *entry,
+		       struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *name = path_base_name(entry->path);
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (!view_hold_folder(building, entry->path, true))
+		return view_fail(err, "opening the folder of", entry->path);
+	if (strlen(name) >= sizeof(address.sun_path))
+		return err_set(err, ENAMETOOLONG, "view: %s: the name is too long",
+			       entry->path);
+	memcpy(address.sun_path, name, strlen(name));
+	/* bind(2) takes no folder: the name is relative to the current one. */
+	if (fd < 0 || fchdir(building->folder) < 0 ||
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(fd, SOCKET_BACKLOG) < 0)
+		return view_fail(err, "listening at", entry->path);
+	entry->fd = fd_take(&fd);
+	return true;
+}
+
 static bool link_add(struct view_building *building, const struct view_entry *entry,
 		     struct err *err)
 {
@@ -495,6 +522,8 @@ static bool view_add(struct view_building *building, struct view_entry *entry,
 		return overlay_add(building->root, entry, err);
 	case VIEW_PIN:
 		return pin_add(building->root, entry, err);
+	case VIEW_SOCKET:
+		return socket_add(building, entry, err);
 	}
 	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
 }

@@ -46,6 +46,11 @@ enum view_kind {
 	 * or removed, and is read-only unless `writable` is set.
 	 */
 	VIEW_PIN,
+	/*
+	 * A socket of the cell's own, to which every program of the cell may connect.
+	 * view_build leaves its listener in `fd`.
+	 */
+	VIEW_SOCKET,
 };
 
 /* The folders of an overlay: the written files, and the files below. */
@@ -59,7 +64,10 @@ struct view_entry {
 	const char *source;
 	/* text: a regular file of the host; left out when it is not there; or NULL */
 	const char *before;
-	/* held descriptor that SOURCE must still lead to, or a detached tree; -1: none */
+	/*
+	 * held descriptor that SOURCE must still lead to, a detached tree, or a listener;
+	 * -1: none
+	 */
 	int fd;
 	bool detached; /* fd is a detached tree */
 	bool writable;

@@ -217,6 +217,7 @@ static bool shape_make(const struct session_options *options,
 		.workspace_name = options->workspace_name,
 		.program = options->program,
 		.publishes = options->publishes,
+		.asks = options->asks,
 		.ceiling = bound,
 		.told = options->told,
 		.one_call = options->direct,
@@ -433,6 +434,11 @@ struct loop *session_loop(struct session *session)
 struct sandbox_strength session_strength(const struct session *session)
 {
 	return cell_spec(session->cell)->strength;
+}
+
+int session_take_socket(struct session *session, const char *path)
+{
+	return cell_take_socket(session->cell, path);
 }
 
 const struct publish *session_publish(const struct session *session)

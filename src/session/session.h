@@ -138,6 +138,8 @@ struct session_options {
 	bool relays_approvals;
 	/* The ports of the policy's `publish` are published for as long as the session lives. */
 	bool publishes;
+	/* Programs of the cell may ask a person (view/shape.h): session_take_socket. */
+	bool asks;
 	/* gets a line for each entry of the policy that the ceiling takes; or NULL */
 	struct buf *told;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
@@ -202,6 +204,8 @@ struct loop *session_loop(struct session *session);
 struct sandbox_strength session_strength(const struct session *session);
 /* Where the ports of the session's cell are published. */
 const struct publish *session_publish(const struct session *session);
+/* As cell_take_socket of cell/cell.h, for the session's cell. */
+int session_take_socket(struct session *session, const char *path);
 /*
  * Append to OUT one sentence about the files that RESULT, of a call of SESSION, left
  * where they exist in the cell only, or nothing.

@@ -39,6 +39,16 @@ struct undo_plan;
 #define SHAPE_PATCH SHAPE_BIN "/apply_patch"
 /* … and by the one under which it answers git (front/inside/git_credential.h). */
 #define SHAPE_GIT_CREDENTIAL SHAPE_BIN "/git-credential-glovebox"
+/*
+ * The folder of the same program by the names of programs that open an address in a
+ * browser; it is the first one of PATH in a cell whose programs may ask a person.
+ */
+#define SHAPE_OPENERS SHAPE_PROGRAMS "/open"
+#define SHAPE_OPENER  SHAPE_OPENERS "/xdg-open"
+#define SHAPE_OPENER_NAMES \
+	"xdg-open x-www-browser www-browser sensible-browser gnome-open open"
+/* The socket at which programs of such a cell ask (front/ask/desk.h). */
+#define SHAPE_ASK SHAPE_PROGRAMS "/ask"
 
 /* A folder or file of the host, shown read-only; a table of them ends with {0}. */
 struct shape_shown {
@@ -98,6 +108,7 @@ struct shape_options {
 	bool (*has_granted)(void *context);
 	void *context;
 	bool publishes;      /* the ports of the policy's `publish` are published */
+	bool asks;           /* programs of the cell may ask a person; for L3 only */
 	bool one_call;       /* the cell is made for one call (session_options.direct) */
 	bool no_checkpoints; /* only the audit looks for repositories in the workspace */
 	struct sandbox_strength strength; /* what this machine can build */

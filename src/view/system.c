@@ -201,6 +201,9 @@ static const struct {
 	{"maintenance.autoDetach", "false"},
 };
 
+/* In PATH, beside the folders: the name of the variable, and our own folders. */
+enum { PATH_ROOM = sizeof("PATH=" SHAPE_OPENERS "::" SHAPE_BIN) };
+
 /* The caller's entry "NAME=value", even with an empty value; NULL when NAME is unset. */
 static const char *callers(const struct shape_options *options, const char *name)
 {
@@ -221,13 +224,21 @@ const char *shape_environment(const struct shape_options *options, const char *n
 	return value[0] != '\0' ? value : NULL;
 }
 
-/* Set PATH, with our own program behind all other folders. */
-static void path_set(struct cell_spec *spec, const char *entry)
+/* May programs of the cell of SPEC ask a person? */
+static bool asks(const struct shape_options *options, const struct cell_spec *spec)
+{
+	return options->asks && spec_is_sealed(spec);
+}
+
+/* Set PATH to FOLDERS, with our own program behind them and, where it opens addresses, first. */
+static void path_set(const struct shape_options *options, struct cell_spec *spec,
+		     const char *folders)
 {
 	struct buf path;
 
-	buf_init(&path, strlen(entry) + sizeof(SHAPE_BIN) + 1);
-	(void)buf_addf(&path, "%s:" SHAPE_BIN, entry);
+	buf_init(&path, strlen(folders) + PATH_ROOM);
+	(void)buf_addf(&path, "PATH=%s%s:" SHAPE_BIN,
+		       asks(options, spec) ? SHAPE_OPENERS ":" : "", folders);
 	spec_set_environment(spec, path.data);
 	buf_fini(&path);
 }
@@ -241,7 +252,7 @@ static void add_policys(const struct shape_options *options,
 		if (strchr(entry, '=') == NULL)
 			entry = callers(options, entry);
 		if (entry != NULL && strncmp(entry, "PATH=", 5) == 0)
-			path_set(spec, entry);
+			path_set(options, spec, entry + 5);
 		else if (entry != NULL)
 			spec_set_environment(spec, entry);
 	}
@@ -291,6 +302,8 @@ void shape_add_environment(const struct shape_options *options,
 	spec_set_writable(spec);
 	if (zone != NULL)
 		spec_add_environment(spec, "TZ=%s", zone);
+	if (asks(options, spec))
+		spec_add_environment(spec, "BROWSER=" SHAPE_OPENER);
 	for (size_t i = 0; policy->network.count == 0 && !spec->asks_network &&
 			   i < sizeof(without_network) / sizeof(without_network[0]);
 	     i++)
@@ -322,16 +335,32 @@ static bool program_path(const struct shape_options *options, char path[PATH_MAX
 	return true;
 }
 
+/* Show our program, which lies at SHAPE_PROGRAM, by its other names. */
+static void add_names(const struct shape_options *options, struct cell_spec *spec)
+{
+	struct str names = STR(SHAPE_OPENER_NAMES), name;
+	char path[sizeof(SHAPE_OPENERS) + 32];
+
+	(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
+	while (asks(options, spec) && str_next_word(&names, &name)) {
+		(void)snprintf(path, sizeof(path), SHAPE_OPENERS "/%.*s", (int)name.size,
+			       name.data);
+		(void)spec_add_entry(spec, VIEW_LINK, path, SHAPE_PROGRAM);
+	}
+}
+
 void shape_add_program(const struct shape_options *options, struct cell_spec *spec)
 {
 	char path[PATH_MAX];
 	struct view_entry *entry;
 
+	if (asks(options, spec))
+		(void)spec_add_entry(spec, VIEW_SOCKET, SHAPE_ASK, "");
 	if (!program_path(options, path))
 		return;
 	if (denial_system_folder_around(path, FOLDER_SYSTEM) != NULL) {
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PROGRAM, path);
-		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
+		add_names(options, spec);
 		return;
 	}
 	auto_close int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -349,7 +378,7 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 	 */
 	entry->optional = !spec_is_sealed(spec);
 	if (spec_is_sealed(spec))
-		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
+		add_names(options, spec);
 }
 
 /*
@@ -496,6 +525,6 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
 		while (path_next_folder(&rest, &folder))
 			path_add(policy, spec, home, folder, &path);
 	}
-	spec_add_environment(spec, "PATH=%s:" SHAPE_BIN, path.data);
+	path_set(options, spec, path.data);
 	buf_fini(&path);
 }

@@ -740,10 +740,13 @@ enum {
 	OLD_ROWS = 24,
 	OLD_COLUMNS = 80,
 	ANSWERS_MS = 50, /* longer than a terminal takes, also over a network */
+	/* Programs that hear of two sizes in one moment see the last one only. */
+	REDRAW_MS = 100,
 };
 
 struct terminal {
 	struct watch signals;
+	struct timer sized; /* the program's terminal gets its size back */
 	int socket;
 	bool raw; /* there is a terminal, and it is raw */
 	struct termios before;
@@ -792,13 +795,31 @@ static void raw_off(struct terminal *terminal)
 	terminal->raw = false;
 }
 
-static void size_send(const struct terminal *terminal)
+static void size_send_as(const struct terminal *terminal, struct pty_size size)
 {
-	const struct pty_size size = terminal_size();
 	char packet[1 + sizeof(size)] = {PTY_RESIZED};
 
 	memcpy(packet + 1, &size, sizeof(size));
 	(void)send(terminal->socket, packet, sizeof(packet), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void size_send(const struct terminal *terminal)
+{
+	size_send_as(terminal, terminal_size());
+}
+
+static void size_due(struct timer *timer)
+{
+	size_send(timer->context);
+}
+
+void terminal_redraw(struct terminal *terminal)
+{
+	struct pty_size size = terminal_size();
+
+	size.rows = (uint16_t)(size.rows - (size.rows > 1));
+	size_send_as(terminal, size);
+	terminal->sized.due_ms = clock_now_ms() + REDRAW_MS;
 }
 
 static void signal_came(struct watch *watch, short events)
@@ -840,6 +861,9 @@ bool terminal_open(struct loop *loop, int socket, struct terminal **opened, stru
 		return false;
 	}
 	loop_add(loop, &terminal->signals);
+	terminal->sized =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = size_due, .context = terminal};
+	loop_add_timer(loop, &terminal->sized);
 	if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &terminal->before) == 0) {
 		if (!terminal_guard_start(&terminal->guard, &terminal->before, "", err)) {
 			terminal_close(terminal);
@@ -866,6 +890,7 @@ void terminal_close(struct terminal *terminal)
 	raw_off(terminal);
 	terminal_guard_end(&terminal->guard);
 	loop_remove(&terminal->signals);
+	loop_remove_timer(&terminal->sized);
 	fd_close(&terminal->signals.fd);
 	free(terminal);
 }

@@ -76,6 +76,11 @@ void terminal_prepare(void);
  */
 bool terminal_open(struct loop *loop, int socket, struct terminal **terminal,
 		   struct err *err);
+/*
+ * Make the program draw its whole screen again: its terminal becomes one row smaller for a
+ * moment.
+ */
+void terminal_redraw(struct terminal *terminal);
 void terminal_close(struct terminal *terminal); /* restores the settings; NULL is fine */
 
 /*

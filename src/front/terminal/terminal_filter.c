@@ -32,6 +32,10 @@ enum {
 	CHARACTER_MAX = 4,
 	NUMBER_MAX = 1000000, /* larger ones could be small ones in a terminal */
 	NUMBER_BYTES = 64,    /* of a number, with the controls in it */
+	/* OSC that change how text looks: the palette, and the colours of plain text */
+	OSC_PALETTE = 4,
+	OSC_INK = 10,
+	OSC_PAPER = 11,
 	PUSHES_MAX = 64,
 };
 
@@ -49,7 +53,12 @@ enum filter_state {
 /* Modes that outlive a program, each with the number of its CSI ? n h. */
 static const uint16_t modes_on[] = {1,    9,    1000, 1001, 1002, 1003, 1004, 1005, 1006,
 				    1015, 1016, 2004, 2026, 2031, 47,   1047, 1049};
-enum { MODES = sizeof(modes_on) / sizeof(modes_on[0]), MODE_CURSOR = 25 };
+enum {
+	MODES = sizeof(modes_on) / sizeof(modes_on[0]),
+	SCREENS_FROM = MODES - 3, /* the last ones choose the screen */
+	MODE_WRAP = 7,
+	MODE_CURSOR = 25,
+};
 
 struct terminal_filter {
 	bool clipboard;
@@ -67,6 +76,7 @@ struct terminal_filter {
 	/* what the program has switched */
 	bool modes[MODES];
 	bool cursor_hidden, keypad, keys_set, keys_modified;
+	bool wraps_not, colours_set;
 	unsigned keys_pushed;
 };
 
@@ -115,6 +125,8 @@ static void mode_note(struct terminal_filter *filter, unsigned number, bool on)
 	}
 	if (number == MODE_CURSOR)
 		filter->cursor_hidden = !on;
+	else if (number == MODE_WRAP)
+		filter->wraps_not = !on;
 }
 
 /* Note BODY, of a CSI, with its final byte. */
@@ -148,7 +160,7 @@ static void control_note(struct terminal_filter *filter, struct str body)
 static void modes_forget(struct terminal_filter *filter)
 {
 	memset(filter->modes, 0, sizeof(filter->modes));
-	filter->cursor_hidden = filter->keypad = false;
+	filter->cursor_hidden = filter->keypad = filter->wraps_not = false;
 	filter->keys_set = filter->keys_modified = false;
 	filter->keys_pushed = 0;
 }
@@ -390,8 +402,14 @@ static enum command_verdict command_verdict(const struct terminal_filter *filter
 
 static void command_judge(struct terminal_filter *filter, bool whole, struct buf *out)
 {
+	struct str body = held_body(filter);
+	unsigned number;
+
 	switch (command_verdict(filter, whole)) {
 	case COMMAND_PASSES:
+		number = number_read(&body);
+		if (number == OSC_PALETTE || number == OSC_INK || number == OSC_PAPER)
+			filter->colours_set = true;
 		held_pass(filter, PASSING, out);
 		break;
 	case COMMAND_DROPPED:
@@ -670,6 +688,64 @@ void terminal_filter_pass(struct terminal_filter *filter, struct str text, struc
 			take(filter, (unsigned char)text.data[plain], out);
 		at = plain + 1;
 	}
+}
+
+/* Does the program draw on the alternate screen? */
+static bool is_alternate(const struct terminal_filter *filter)
+{
+	for (size_t i = SCREENS_FROM; i < MODES; i++) {
+		if (filter->modes[i])
+			return true;
+	}
+	return false;
+}
+
+/* Switch the modes of the program off or on, but for those that choose the screen. */
+static void modes_switch(const struct terminal_filter *filter, char final, struct buf *out)
+{
+	for (size_t i = 0; i < SCREENS_FROM; i++) {
+		if (filter->modes[i])
+			(void)buf_addf(out, "\033[?%u%c", modes_on[i], final);
+	}
+}
+
+void terminal_filter_pause(struct terminal_filter *filter, struct buf *out)
+{
+	/* The terminal never saw a held sequence, which may pass later. */
+	if (filter->state == PASSING || filter->interrupted)
+		(void)buf_adds(out, "\033\\");
+	if (filter->state == PASSING)
+		filter->state = DROPPING;
+	filter->interrupted = false;
+	modes_switch(filter, 'l', out);
+	(void)buf_adds(out, is_alternate(filter) ? "\0337" : "\033[?1049h");
+	/* Keyboard protocols are those of a screen. */
+	if (filter->keys_pushed > 0 || filter->keys_set)
+		(void)buf_adds(out, "\033[>0u");
+	if (filter->colours_set)
+		(void)buf_adds(out, "\033]104\007\033]110\007\033]111\007");
+	/*
+	 * Plain text in the usual characters, on the whole screen: no origin, insert mode,
+	 * margins or inverse screen.
+	 */
+	(void)buf_adds(out, "\033[0m\033(B\017\033[?5l\033[?6l\033[4l\033[?69l\033[r\033[?7h"
+			    "\033[?25h\033[?2004h\033[2J\033[H");
+}
+
+bool terminal_filter_resume(const struct terminal_filter *filter, struct buf *out)
+{
+	const bool alternate = is_alternate(filter);
+
+	(void)buf_adds(out, "\033[2J\033[?2004l");
+	if (filter->keys_pushed > 0 || filter->keys_set)
+		(void)buf_adds(out, "\033[<u");
+	(void)buf_adds(out, alternate ? "\0338" : "\033[?1049l");
+	modes_switch(filter, 'h', out);
+	if (filter->wraps_not)
+		(void)buf_adds(out, "\033[?7l");
+	if (filter->cursor_hidden)
+		(void)buf_adds(out, "\033[?25l");
+	return !alternate;
 }
 
 void terminal_filter_end(struct terminal_filter *filter, struct buf *out)

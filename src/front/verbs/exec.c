@@ -18,6 +18,8 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "cell/layer.h"
+#include "front/ask/desk.h"
+#include "front/ask/question.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
 #include "front/terminal/screen.h"
@@ -70,6 +72,7 @@ enum {
 	RELAY_STREAMS = 3,
 	/* a piece behind what the filter has held, and the switching off of all modes */
 	FILTERED_MAX = RELAY_PIECE + TERMINAL_FILTER_CLIPBOARD + (1 << 10),
+	SAID_MAX = 8 * QUESTION_TEXT_MAX + (4 << 10), /* a question, between two screens */
 };
 
 /*
@@ -85,11 +88,13 @@ struct stream {
 	bool packets; /* a piece is one packet of typed bytes */
 	bool ended;   /* the packet that ends the input is being sent */
 	bool failed;  /* bytes for the caller were lost, for example on a full disk */
+	bool held;    /* nothing is read, while a question has the terminal */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */
 	/* to a terminal: what goes there instead of the piece; NULL: the piece itself */
 	struct terminal_filter *filter;
 	struct buf filtered;
+	struct buf said; /* of ours; goes to the terminal behind the piece */
 	char tail[RELAY_TAIL];
 	size_t tail_size;
 };
@@ -100,8 +105,9 @@ struct relay {
 	int fds[RELAY_STREAMS]; /* for the program */
 	size_t fd_count;
 	bool passed[RELAY_STREAMS];
-	bool clipboard; /* the program may set the person's clipboard */
-	bool tty;       /* the program has a terminal */
+	bool clipboard;            /* the program may set the person's clipboard */
+	bool tty;                  /* the program has a terminal */
+	struct terminal *terminal; /* the caller's, while the program runs; borrowed */
 };
 
 static void stream_end(struct stream *stream)
@@ -117,6 +123,7 @@ static void stream_end(struct stream *stream)
 	free(stream->piece);
 	stream->piece = NULL;
 	buf_fini(&stream->filtered);
+	buf_fini(&stream->said);
 }
 
 /* Write the held piece; false when the other side is gone. */
@@ -137,6 +144,22 @@ static bool stream_write(struct stream *stream)
 	return true;
 }
 
+/* Nothing is being written: go on with our own text, or with the next piece. */
+static void stream_go_on(struct stream *stream)
+{
+	stream->output.events = 0;
+	if (stream->said.size > 0) {
+		buf_clear(&stream->filtered);
+		(void)buf_addstr(&stream->filtered, buf_str(&stream->said));
+		buf_clear(&stream->said);
+		stream->size = stream->filtered.size;
+		stream->sent = 0;
+		stream->output.events = POLLOUT;
+	} else if (!stream->ended && !stream->held) {
+		loop_add(stream->loop, &stream->input);
+	}
+}
+
 static void output_ready(struct watch *watch, short events)
 {
 	struct stream *stream = watch->context;
@@ -154,12 +177,8 @@ static void output_ready(struct watch *watch, short events)
 		stream_end(stream);
 		return;
 	}
-	if (stream->sent == stream->size && stream->ended) {
-		watch->events = 0;
-	} else if (stream->sent == stream->size) {
-		watch->events = 0;
-		loop_add(stream->loop, &stream->input);
-	}
+	if (stream->sent == stream->size)
+		stream_go_on(stream);
 }
 
 /*
@@ -289,6 +308,7 @@ static bool relay_output(struct relay *relay, int fd, const struct stat *st, str
 	if (terminal || relay->tty) {
 		stream->filter = terminal_filter_new(relay->clipboard);
 		buf_init(&stream->filtered, FILTERED_MAX);
+		buf_init(&stream->said, SAID_MAX);
 	}
 	stream_begin(stream, relay->loop);
 	return fd_set_blocking(ends[0], false, err);
@@ -532,6 +552,62 @@ static void relay_leave(const struct relay *relay)
 	if (text.size > 0)
 		(void)!write(fd >= 0 ? fd : STDOUT_FILENO, text.data, text.size);
 	buf_fini(&text);
+}
+
+/*
+ * The terminal is lent to a question (front/ask/question.h): nothing is carried meanwhile,
+ * and what the program prints waits in its pipe.
+ */
+
+static void stream_hold(struct stream *stream)
+{
+	stream->held = true;
+	if (stream->piece != NULL)
+		loop_remove(&stream->input);
+}
+
+static void stream_release(struct stream *stream)
+{
+	stream->held = false;
+	if (stream->piece != NULL && stream->output.events == 0)
+		stream_go_on(stream);
+}
+
+static void relay_say(void *context, struct str text)
+{
+	struct relay *relay = context;
+	struct stream *stream = &relay->streams[STDOUT_FILENO];
+
+	if (stream->piece == NULL)
+		return;
+	(void)buf_addstr(&stream->said, text);
+	if (stream->output.events == 0)
+		stream_go_on(stream);
+}
+
+static bool relay_hold(void *context, struct str text)
+{
+	struct relay *relay = context;
+	struct stream *stream = &relay->streams[STDOUT_FILENO];
+
+	if (stream->piece == NULL || stream->filter == NULL)
+		return false;
+	stream_hold(&relay->streams[STDIN_FILENO]);
+	stream_hold(stream);
+	terminal_filter_pause(stream->filter, &stream->said);
+	relay_say(relay, text);
+	return true;
+}
+
+static void relay_go_on(void *context)
+{
+	struct relay *relay = context;
+	struct stream *stream = &relay->streams[STDOUT_FILENO];
+
+	if (stream->piece != NULL && !terminal_filter_resume(stream->filter, &stream->said))
+		terminal_redraw(relay->terminal);
+	stream_release(stream);
+	stream_release(&relay->streams[STDIN_FILENO]);
 }
 
 /* Prints the object that `exec --explain` makes as a table for people. */
@@ -865,6 +941,7 @@ static const char *access_of(const struct view *view, const struct view_entry *e
 		return "device";
 	case VIEW_FOLDER:
 	case VIEW_LINK:
+	case VIEW_SOCKET:
 		break;
 	}
 	return NULL;
@@ -1405,19 +1482,52 @@ static int code_of(const struct tool_result *result, const struct exec_time *tim
 	return CODE_EXEC_NO_CELL;
 }
 
-/* Turn the loop until the program has ended and its last byte is delivered. */
-static void wait_for_end(struct session *session, struct running *running,
-			 struct relay *relay)
+/*
+ * Questions of the cell to the person, on the terminal that the program has. Without a
+ * terminal they are heard as well, and refused.
+ */
+static struct question *question_open(const struct setup *setup, struct session *session,
+				      struct relay *relay)
 {
+	const struct question_place place = {.loop = session_loop(session),
+					     .hold = relay_hold,
+					     .say = relay_say,
+					     .go_on = relay_go_on,
+					     .context = relay};
+
+	return setup->asks && relay->tty && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
+		       ? question_new(&place)
+		       : NULL;
+}
+
+/* Turn the loop until the program has ended and its last byte is delivered. */
+static void wait_for_end(const struct setup *setup, struct session *session,
+			 struct running *running, struct relay *relay,
+			 struct question *question)
+{
+	struct desk_options options = {
+		.loop = session_loop(session),
+		.question = question,
+		.opens = setup->opens,
+		.profile = setup->wrapped,
+		.ceiling = session_ceiling(),
+		.environment = (const char *const *)(uintptr_t)environ,
+	};
+	struct desk *desk = NULL;
 	bool given = false;
 
 	while (!running_is_done(running)) {
+		int listener = desk == NULL ? session_take_socket(session, SHAPE_ASK) : -1;
+
+		if (listener >= 0)
+			desk = desk_open(&options, &listener);
 		if (!given && running_is_sent(running)) {
 			relay_give(relay);
 			given = true;
 		}
 		loop_turn(session_loop(session), CLOCK_NEVER);
 	}
+	desk_close(desk);
 	relay_drain(relay);
 }
 
@@ -1429,9 +1539,9 @@ static void ask_for_terminal(struct value *arguments)
 	value_set_integer(arguments, "columns", size.columns);
 }
 
-static int follow(struct session *session, const struct options *options,
-		  const struct policy_words *words, const struct exec_time *time,
-		  const struct interrupt *interrupt, struct relay *relay)
+static int follow(const struct setup *setup, struct session *session,
+		  const struct options *options, const struct policy_words *words,
+		  const struct exec_time *time, struct relay *relay)
 {
 	auto_value struct value *arguments = arguments_of(options);
 	struct request request = {
@@ -1442,6 +1552,7 @@ static int follow(struct session *session, const struct options *options,
 		.timeout_s = time->seconds > 0 ? time->seconds : -1,
 	};
 	struct terminal *terminal = NULL;
+	struct question *question;
 	struct running *running;
 	struct buf messages;
 	struct err err = {0};
@@ -1453,12 +1564,15 @@ static int follow(struct session *session, const struct options *options,
 				   &err))
 			return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	}
+	relay->terminal = terminal;
 	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
+	question = question_open(setup, session, relay);
 	running = session_start(session, &request, NULL, NULL);
-	wait_for_end(session, running, relay);
+	wait_for_end(setup, session, running, relay, question);
 	if (terminal != NULL)
 		relay_leave(relay);
 	terminal_close(terminal);
+	question_free(question);
 	print_denials(session, running_result(running), words);
 	hint_harm(running_result(running));
 	hint_repository(running_result(running), session, options->words[0]);
@@ -1466,7 +1580,7 @@ static int follow(struct session *session, const struct options *options,
 	relay_tail(relay, &messages);
 	hint_messages(running_result(running), session, words, buf_str(&messages));
 	buf_fini(&messages);
-	code = code_of(running_result(running), time, interrupt);
+	code = code_of(running_result(running), time, setup->interrupt);
 	running_free(running);
 	/* The program wrote to our pipe, and could not know that its output was lost. */
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
@@ -1493,7 +1607,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), clipboard, &relay, &err)
 		: relay_open(session_loop(session), clipboard, &relay, &err))
-		code = follow(session, options, &words, time, setup->interrupt, relay);
+		code = follow(setup, session, options, &words, time, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
@@ -1532,6 +1646,7 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (code != CODE_DONE)
 		return code == CODE_FAILED ? CODE_EXEC_NO_CELL : code;
 	setup->publishes = true;
+	setup->asks = flags->wrapped != NULL || options_given(options, "tty");
 	if (!has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);

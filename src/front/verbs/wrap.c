@@ -723,6 +723,7 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 		.shown = wrapping->shown,
 		.protected_files = (const char *const *)protect.items,
 		.wrapped = wrapping->name,
+		.opens = (const char *const *)wrapping->profile.opens.items,
 	};
 	argv = make_argv(wrapping, &options.word_count);
 	options.words = argv;
@@ -965,6 +966,8 @@ static struct value *describe(struct wrapping *wrapping)
 		value_append(outside, key);
 	}
 	value_set(told, "outside", outside);
+	value_set(told, "open",
+		  value_new_texts((const char *const *)wrapping->profile.opens.items));
 	return told;
 }
 
@@ -996,6 +999,9 @@ static void print_profile(const struct wrapping *wrapping, const char *version, 
 	for (size_t i = 0; i < profile->keys.count; i++)
 		(void)fprintf(out, " %s", profile->keys.items[i]);
 	(void)fprintf(out, "%s\n", profile->keys.count > 0 ? ": kept out" : " none");
+	for (size_t i = 0; i < profile->opens.count; i++)
+		(void)fprintf(out, "%-9s %s\n", i == 0 ? "Opens" : "",
+			      profile->opens.items[i]);
 	for (size_t i = 0; i < wrapping->key_count; i++) {
 		const struct wrap_key *key = &wrapping->keys[i];
 

@@ -9,6 +9,7 @@
 #include "broker/broker.h"
 #include "policy/autoexec.h"
 #include "policy/config.h"
+#include "policy/network.h"
 #include "tool/denial.h"
 
 #include <errno.h>
@@ -108,6 +109,25 @@ static bool check_protect(const struct row *row, const struct value *value,
 		if (path[0] == '/' || path[0] == '~' || !is_path(path, project))
 			return rows_refuse(problem, &below,
 					   "a name is relative to the workspace, and has no ..");
+	}
+	return true;
+}
+
+static bool check_hosts(const struct row *row, const struct value *value,
+			struct rows_problem *problem)
+{
+	(void)row;
+	for (size_t i = 0; i < value_count(value); i++) {
+		const struct rows_place below = {.index = i};
+		struct network_entry entry;
+		struct err why = {0};
+
+		if (!network_parse_entry(value_str(value_item(value, i)), &entry, &why))
+			return rows_refuse(problem, &below, "%s", why.text);
+		if (entry.carried)
+			return rows_refuse(problem, &below,
+					   "a browser opens no tcp:// entry: write host or "
+					   "host:port");
 	}
 	return true;
 }
@@ -263,6 +283,8 @@ static const struct row profile_rows[] = {
 	{"protect", ROW_WORDS, false, "names in a project that it executes later",
 	 LIST(protect), .check = check_protect},
 	{"hosts", ROW_WORDS, false, "hosts that it reaches", LIST(hosts)},
+	{"open", ROW_WORDS, false, "hosts whose addresses may be opened in the browser",
+	 LIST(opens), .check = check_hosts},
 	{"keys", ROW_WORDS, false, "variables that hold its key", LIST(keys)},
 	{"credentials", ROW_WORDS, false,
 	 "its keys that stay outside; used when they are there", LIST(credentials)},

@@ -1,0 +1,409 @@
+/* question: the screen of a question, and the keys that answer it. */
+
+#include "front/ask/question.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "front/terminal/console.h"
+#include "process/loop.h"
+#include "process/pty.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum {
+	/*
+	 * Keys are thrown away for so long. Somebody who types at that moment has not read
+	 * the question, and the terminal may still be answering the program.
+	 */
+	DEAF_MS = 500,
+	MINUTE_MS = 60 * 1000,
+	TYPED_MAX = 16, /* the longest answer is "yes" */
+	READ_MAX = 1024,
+	/* A window in which a person does not see what is asked. */
+	ROWS_MIN = 8,
+	COLUMNS_MIN = 40,
+	ESCAPE = 0x1b,
+	BELL = 0x07,
+	INTERRUPT = 0x03,
+	END_OF_INPUT = 0x04,
+	BACKSPACE = 0x08,
+	DELETE = 0x7f,
+	MOUSE_BYTES = 3, /* behind CSI M, in the oldest protocol */
+};
+
+enum question_state {
+	QUIET,  /* no question is shown */
+	DEAF,   /* the first one is shown, and keys are thrown away */
+	ASKING, /* keys answer it */
+};
+
+/* Where a key stands: terminals send sequences that are no typed text. */
+enum key_state { TYPED, AFTER_ESCAPE, IN_CONTROL, IN_STRING, SKIPPED, PASTED };
+
+/* The keys that were typed for the question that is shown. */
+struct answer {
+	enum key_state state;
+	unsigned number;  /* of a control sequence */
+	unsigned skipped; /* bytes still to skip */
+	char typed[TYPED_MAX];
+	size_t size;
+	bool is_other; /* more than was kept, or something that is no text */
+};
+
+struct question {
+	struct question_place place;
+	enum question_state state;
+	struct question_wish *first; /* the one that is shown, then those that wait */
+	struct watch input;
+	struct timer timer; /* the end of DEAF, then of the question */
+	int64_t until_ms;   /* the question is a no from then on */
+	struct answer answer;
+	int64_t shown_ms[QUESTION_MINUTE_MAX]; /* when the last ones were asked; 0: never */
+	size_t shown_next;
+	size_t refused; /* because there were too many */
+};
+
+static void show_next(struct question *question);
+
+/* Take the first wish off the list; it is over. */
+static struct question_wish *take_first(struct question *question)
+{
+	struct question_wish *wish = question->first;
+
+	question->first = wish->next;
+	wish->next = NULL;
+	wish->asked = false;
+	return wish;
+}
+
+/* Take the shown question off the screen. */
+static void screen_leave(struct question *question)
+{
+	if (question->state == QUIET)
+		return;
+	question->state = QUIET;
+	loop_remove(&question->input);
+	question->timer.due_ms = CLOCK_NEVER;
+	/* Keys that were typed for the question are not for the program. */
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	question->place.go_on(question->place.context);
+}
+
+static void answer_first(struct question *question, bool yes)
+{
+	struct question_wish *wish;
+
+	screen_leave(question);
+	wish = take_first(question);
+	wish->answered(wish, yes);
+	show_next(question);
+}
+
+/* The keys. */
+
+/* A byte of a paste. The end of the paste is a control sequence. */
+static void paste_take(struct answer *answer, char byte)
+{
+	static const char end[] = "\033[201~";
+
+	if (byte != end[answer->skipped])
+		answer->skipped = byte == end[0];
+	else if (++answer->skipped == sizeof(end) - 1)
+		answer->state = TYPED;
+}
+
+static void control_take(struct answer *answer, char byte)
+{
+	enum { PASTE_BEGINS = 200, NUMBER_MAX = 10000 };
+
+	if (byte >= '0' && byte <= '9' && answer->number < NUMBER_MAX)
+		answer->number = 10 * answer->number + (unsigned)(byte - '0');
+	if (byte < '@' || byte > '~')
+		return;
+	answer->state = TYPED;
+	answer->skipped = 0;
+	if (byte == '~' && answer->number == PASTE_BEGINS) {
+		answer->state = PASTED;
+		answer->is_other = true;
+	} else if (byte == 'M' && answer->number == 0) {
+		answer->state = SKIPPED;
+		answer->skipped = MOUSE_BYTES;
+	}
+}
+
+static void escape_take(struct answer *answer, char byte)
+{
+	answer->state = TYPED;
+	answer->number = 0;
+	answer->skipped = 1;
+	if (byte == '[')
+		answer->state = IN_CONTROL;
+	else if (byte == 'O')
+		answer->state = SKIPPED;
+	else if (byte == ']' || byte == 'P' || byte == '_' || byte == '^' || byte == 'X')
+		answer->state = IN_STRING;
+}
+
+static void text_take(struct question *question, char byte)
+{
+	struct answer *answer = &question->answer;
+
+	if ((byte == BACKSPACE || byte == DELETE) && answer->size > 0) {
+		answer->size--;
+		question->place.say(question->place.context, STR("\b \b"));
+	} else if (byte < ' ' || byte == DELETE || answer->size == TYPED_MAX) {
+		answer->is_other = true;
+	} else {
+		answer->typed[answer->size++] = byte;
+		question->place.say(question->place.context, (struct str){&byte, 1});
+	}
+}
+
+static bool is_yes(const struct answer *answer)
+{
+	const struct str typed = {answer->typed, answer->size};
+
+	return !answer->is_other &&
+	       (str_is(typed, "y") || str_is(typed, "Y") || str_is(typed, "yes"));
+}
+
+/* Take one byte of the input. True: it ends the answer. */
+static bool key_take(struct question *question, char byte)
+{
+	struct answer *answer = &question->answer;
+
+	switch (answer->state) {
+	case AFTER_ESCAPE:
+		escape_take(answer, byte);
+		return false;
+	case IN_CONTROL:
+		control_take(answer, byte);
+		return false;
+	case IN_STRING:
+		if (byte == BELL || byte == ESCAPE)
+			answer->state = byte == BELL ? TYPED : AFTER_ESCAPE;
+		return false;
+	case SKIPPED:
+		if (--answer->skipped == 0)
+			answer->state = TYPED;
+		return false;
+	case PASTED:
+		paste_take(answer, byte);
+		return false;
+	case TYPED:
+		break;
+	}
+	if (byte == INTERRUPT || byte == END_OF_INPUT)
+		answer->is_other = true;
+	if (byte == '\r' || byte == '\n' || byte == INTERRUPT || byte == END_OF_INPUT)
+		return true;
+	if (byte == ESCAPE)
+		answer->state = AFTER_ESCAPE;
+	else
+		text_take(question, byte);
+	return false;
+}
+
+static void input_ready(struct watch *watch, short events)
+{
+	struct question *question = watch->context;
+	char bytes[READ_MAX];
+	const ssize_t size = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	(void)events;
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (size <= 0) {
+		answer_first(question, false);
+		return;
+	}
+	for (ssize_t i = 0; question->state == ASKING && i < size; i++) {
+		if (key_take(question, bytes[i])) {
+			answer_first(question, is_yes(&question->answer));
+			return;
+		}
+	}
+	/* An ESC with nothing behind it is the key. */
+	if (question->state == ASKING && question->answer.state == AFTER_ESCAPE)
+		answer_first(question, false);
+}
+
+static void timer_due(struct timer *timer)
+{
+	struct question *question = timer->context;
+
+	if (question->state == ASKING) {
+		answer_first(question, false);
+		return;
+	}
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	question->answer = (struct answer){.state = TYPED};
+	question->state = ASKING;
+	timer->due_ms = question->until_ms;
+}
+
+/* The questions. */
+
+/* Append TEXT for a terminal that is raw: a line end does not go back to the first column. */
+static void add_lines(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] == '\n')
+			(void)buf_addc(out, '\r');
+		(void)buf_addc(out, text.data[i]);
+	}
+}
+
+static void compose(const struct question_wish *wish, struct buf *out)
+{
+	struct buf clean;
+
+	buf_init(&clean, 4 * QUESTION_TEXT_MAX);
+	text_add_paragraph(&clean, str_of(wish->text));
+	(void)buf_adds(out, "glovebox: a program in the cell asks, and waits.\r\n\r\n");
+	add_lines(out, buf_str(&clean));
+	(void)buf_addf(out, "\r\n\r\n%s y and Enter: yes, anything else: no. ", wish->asks);
+	buf_fini(&clean);
+}
+
+/* Show WISH. False: nobody can see it. */
+static bool show(struct question *question, const struct question_wish *wish)
+{
+	const struct pty_size size = terminal_size();
+	struct buf text;
+	bool shown;
+
+	if (size.rows < ROWS_MIN || size.columns < COLUMNS_MIN)
+		return false;
+	buf_init(&text, 8 * QUESTION_TEXT_MAX);
+	compose(wish, &text);
+	shown = !text.overflowed &&
+		question->place.hold(question->place.context, buf_str(&text));
+	buf_fini(&text);
+	if (!shown)
+		return false;
+	question->state = DEAF;
+	question->until_ms = clock_now_ms() + QUESTION_WAIT_S * 1000;
+	question->timer.due_ms = clock_now_ms() + DEAF_MS;
+	loop_add(question->place.loop, &question->input);
+	return true;
+}
+
+/* Show the first question that waits; those that nobody can see are a no. */
+static void show_next(struct question *question)
+{
+	while (question->state == QUIET && question->first != NULL &&
+	       !show(question, question->first)) {
+		struct question_wish *wish = take_first(question);
+
+		wish->answered(wish, false);
+	}
+}
+
+/* Was there a question too many within the last minute? Else this one counts. */
+static bool is_flood(struct question *question)
+{
+	const int64_t now_ms = clock_now_ms();
+	int64_t *oldest = &question->shown_ms[question->shown_next];
+
+	if (*oldest > 0 && now_ms - *oldest < MINUTE_MS)
+		return true;
+	*oldest = now_ms;
+	question->shown_next = (question->shown_next + 1) % QUESTION_MINUTE_MAX;
+	return false;
+}
+
+static size_t count_open(const struct question *question)
+{
+	size_t count = 0;
+
+	for (const struct question_wish *at = question->first; at != NULL; at = at->next)
+		count++;
+	return count;
+}
+
+struct question *question_new(const struct question_place *place)
+{
+	struct question *question = memory_alloc(sizeof(*question));
+
+	question->place = *place;
+	question->state = QUIET;
+	question->input = (struct watch){.fd = STDIN_FILENO,
+					 .events = POLLIN,
+					 .ready = input_ready,
+					 .context = question};
+	question->timer =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = timer_due, .context = question};
+	loop_add_timer(place->loop, &question->timer);
+	return question;
+}
+
+void question_free(struct question *question)
+{
+	if (question == NULL)
+		return;
+	screen_leave(question);
+	loop_remove_timer(&question->timer);
+	while (question->first != NULL)
+		(void)take_first(question);
+	if (question->refused > 0)
+		(void)fprintf(stderr,
+			      "glovebox: %zu question%s of the cell %s not asked: at most %d a "
+			      "minute\n",
+			      question->refused, question->refused == 1 ? "" : "s",
+			      question->refused == 1 ? "was" : "were", QUESTION_MINUTE_MAX);
+	free(question);
+}
+
+bool question_ask(struct question *question, struct question_wish *wish, struct err *why)
+{
+	struct question_wish **last;
+
+	if (question == NULL)
+		return err_set(why, ENOTTY, "there is no terminal to ask a person on");
+	if (count_open(question) > QUESTION_WAITING_MAX || is_flood(question)) {
+		question->refused++;
+		return err_set(why, EAGAIN,
+			       "there are too many questions; ask again in a minute");
+	}
+	for (last = &question->first; *last != NULL; last = &(*last)->next)
+		;
+	*last = wish;
+	wish->next = NULL;
+	wish->asked = true;
+	show_next(question);
+	return true;
+}
+
+void question_withdraw(struct question *question, struct question_wish *wish)
+{
+	const bool is_shown =
+		question != NULL && question->state != QUIET && question->first == wish;
+
+	if (question == NULL || !wish->asked)
+		return;
+	if (is_shown)
+		screen_leave(question);
+	for (struct question_wish **at = &question->first; *at != NULL; at = &(*at)->next) {
+		if (*at == wish) {
+			*at = wish->next;
+			break;
+		}
+	}
+	wish->next = NULL;
+	wish->asked = false;
+	if (is_shown)
+		show_next(question);
+}

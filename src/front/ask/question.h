@@ -1,0 +1,74 @@
+/*
+ * question: asks the person something while a program of a cell has the terminal (`exec
+ * --tty`, `wrap`). The program's output is held back meanwhile, and the question has a
+ * screen of its own, so the program cannot draw into it and nothing of the program's
+ * screen is lost.
+ *
+ * Only a `y` and Enter that are typed while the question is shown mean yes. Keys that come
+ * before the person can have read it are thrown away, and so is pasted text. Everything
+ * else is a no: another key, the end of the input, and QUESTION_WAIT_S without an answer.
+ *
+ * One question is shown at a time, and a few wait. A program that asks more often than
+ * QUESTION_MINUTE_MAX times a minute is refused without a question; the end of the run says
+ * so once.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "process/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	QUESTION_WAIT_S = 60,
+	QUESTION_MINUTE_MAX = 6,
+	QUESTION_WAITING_MAX = 4,
+	QUESTION_TEXT_MAX = 16 << 10,
+};
+
+struct question;
+
+/* The terminal that the program has, and how it is taken from the program and given back. */
+struct question_place {
+	struct loop *loop;
+	/*
+	 * Hold the program's output and input back, and show TEXT on an empty screen.
+	 * False: the terminal is gone.
+	 */
+	bool (*hold)(void *context, struct str text);
+	/* Append TEXT to that screen. */
+	void (*say)(void *context, struct str text);
+	/* Give the terminal back to the program. */
+	void (*go_on)(void *context);
+	void *context;
+};
+
+/*
+ * Something to ask, in memory of the caller: zero it, fill the first members, then call
+ * question_ask. The texts must live until the answer.
+ */
+struct question_wish {
+	/* lines that say what is wanted, and by whom; shown whole, with unseen bytes as \xHH */
+	const char *text;
+	const char *asks; /* one short line of ours: "Open it?" */
+	void (*answered)(struct question_wish *wish, bool yes);
+	void *context;
+	/* of this module */
+	bool asked;
+	struct question_wish *next;
+};
+
+/* Questions on PLACE, which is copied. */
+struct question *question_new(const struct question_place *place);
+/* Drops all questions without an answer, and says what was not asked. NULL is fine. */
+void question_free(struct question *question);
+
+/*
+ * Ask WISH now, or after the questions that are open. `answered` is called from the loop.
+ * False: WISH is not asked, and WHY says the reason. QUESTION NULL: there is no terminal.
+ */
+bool question_ask(struct question *question, struct question_wish *wish, struct err *why);
+/* Nobody waits for the answer to WISH any more. Does nothing when WISH is not open. */
+void question_withdraw(struct question *question, struct question_wish *wish);
