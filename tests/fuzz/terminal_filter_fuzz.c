@@ -2,7 +2,8 @@
  * Fuzz target of terminal_filter: the first byte says whether the clipboard is open, the second the
  * size of the pieces, the rest is what a program prints. However it is divided, the same passes. A
  * second reader, which knows no states and looks at each introducer wherever it stands, finds
- * nothing in there that is forbidden. Text without controls passes as it is.
+ * nothing in there that is forbidden, also when questions of ours come in between. Text without
+ * controls passes as it is.
  */
 #include "front/terminal/terminal_filter.h"
 
@@ -15,14 +16,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { OUT_MAX = 16 << 20 };
+enum { OUT_MAX = 64 << 20 };
 
-static void run(struct str text, size_t step, bool clipboard, struct buf *out)
+static void run(struct str text, size_t step, bool clipboard, bool asks, struct buf *out)
 {
 	struct terminal_filter *filter = terminal_filter_new(clipboard);
 
-	for (size_t at = 0; at < text.size; at += step)
+	for (size_t at = 0; at < text.size; at += step) {
 		terminal_filter_pass(filter, str_part(text, at, step), out);
+		if (asks) {
+			terminal_filter_pause(filter, out);
+			(void)terminal_filter_resume(filter, out);
+		}
+	}
 	terminal_filter_end(filter, out);
 	terminal_filter_free(filter);
 }
@@ -181,7 +187,7 @@ static void check_text(struct str text, struct buf *plain, struct buf *out)
 		if (byte != 0x1b && (byte < 0x80 || byte >= 0xc3))
 			(void)buf_addc(plain, (char)byte);
 	}
-	run(buf_str(plain), 7, false, out);
+	run(buf_str(plain), 7, false, false, out);
 	assert(str_equal(buf_str(plain), buf_str(out)));
 }
 
@@ -196,9 +202,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_init(&one, OUT_MAX);
 	buf_init(&other, OUT_MAX);
 	buf_init(&plain, OUT_MAX);
-	run(text, text.size + 1, clipboard, &one);
-	run(text, 1 + data[1] % 8u, clipboard, &other);
+	run(text, text.size + 1, clipboard, false, &one);
+	run(text, 1 + data[1] % 8u, clipboard, false, &other);
 	assert(str_equal(buf_str(&one), buf_str(&other)));
+	check_output(buf_str(&one), clipboard);
+	buf_clear(&one);
+	run(text, 1 + data[1] % 64u, clipboard, true, &one);
 	check_output(buf_str(&one), clipboard);
 	buf_clear(&other);
 	check_text(text, &plain, &other);

@@ -326,6 +326,108 @@ static void at_the_end_modes_are_switched_off_that_are_on(void **state)
 	buf_fini(&out);
 }
 
+/* The bytes of TEXT behind the first BEGINS in it. */
+static struct str behind(struct str text, const char *begins)
+{
+	const size_t at = str_find(text, str_of(begins), 0);
+
+	if (at == (size_t)-1)
+		fail_msg("no %s in %.*s", begins + 1, (int)text.size, text.data);
+	return str_part(text, at + strlen(begins), text.size);
+}
+
+/*
+ * Wherever a question comes: what the terminal gets of the program before it and behind it.
+ * The rest of an open string never becomes text.
+ */
+static void a_question_comes_between_two_sequences(void **state)
+{
+	static const struct {
+		const char *before, *after, *shown, *went_on;
+	} rows[] = {
+		{"text", "more", "text", "more"},
+		{"a\033]0;ti", "tle\007b", "a\033]0;ti\033\\", "b"},
+		{"a\033]0;ti", "tle\033\\b", "a\033]0;ti\033\\", "b"},
+		{"a\033]0;ti\033", "\\b", "a\033]0;ti\033\\", "b"},
+		{"a\033]0;ti\033", "[1mb", "a\033]0;ti\033\\", "\033[1mb"},
+		{"a\033_Gpicture", "rest\033\\b", "a\033_Gpicture\033\\", "b"},
+		{"a\033]0;ti\033[3", "1mb", "a\033]0;ti\033\\", "\033[31mb"},
+		{"a\033[3", "1mb", "a", "\033[31mb"},
+		{"a\033", "[31mb", "a", "\033[31mb"},
+		{"a\033]5", "2;c;YQ==\007b", "a", "b"},
+		{"a\033]52;c;YQ", "==\007b", "a", "b"},
+		{"a\303", "\244b", "a", "\303\244b"},
+	};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, OUT_MAX);
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct terminal_filter *filter = terminal_filter_new(false);
+		struct str rest;
+
+		buf_clear(&out);
+		terminal_filter_pass(filter, str_of(rows[i].before), &out);
+		terminal_filter_pause(filter, &out);
+		rest = behind(buf_str(&out), rows[i].shown);
+		if (rest.data != out.data + strlen(rows[i].shown) ||
+		    !str_starts(rest, STR("\033[?1049h\033[0m")) ||
+		    !str_ends(rest, STR("\033[2J\033[H")))
+			fail_msg("row %zu begins a question differently", i);
+		buf_clear(&out);
+		assert_true(terminal_filter_resume(filter, &out));
+		terminal_filter_pass(filter, str_of(rows[i].after), &out);
+		if (!str_is(behind(buf_str(&out), "\033[?1049l"), rows[i].went_on))
+			fail_msg("row %zu goes on differently", i);
+		terminal_filter_free(filter);
+	}
+	buf_fini(&out);
+}
+
+static void a_question_gives_the_modes_back(void **state)
+{
+	static const struct {
+		const char *text, *off, *on;
+		bool has_screen; /* of its own, which it need not draw again */
+	} rows[] = {
+		{"", "\033[?1049h\033[0m", "\033[2J\033[?2004l\033[?1049l", true},
+		{"\033[?1049h", "\0337\033[0m", "\033[2J\033[?2004l\0338", false},
+		{"\033[?47h\033[?47l", "\033[?1049h\033[0m",
+		 "\033[2J\033[?2004l\033[?1049l", true},
+		{"\033[?2004h\033[?1002;1006h\033[?25l\033[?7l",
+		 "\033[?1002l\033[?1006l\033[?2004l\033[?1049h\033[0m",
+		 "\033[2J\033[?2004l\033[?1049l\033[?1002h\033[?1006h\033[?2004h\033[?7l"
+		 "\033[?25l",
+		 true},
+		{"\033[>1u", "\033[?1049h\033[>0u\033[0m",
+		 "\033[2J\033[?2004l\033[<u\033[?1049l", true},
+		{"\033]11;#000\007", "\033[?1049h\033]104\007\033]110\007\033]111\007\033[0m",
+		 "\033[2J\033[?2004l\033[?1049l", true},
+	};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, OUT_MAX);
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct terminal_filter *filter = terminal_filter_new(false);
+
+		terminal_filter_pass(filter, str_of(rows[i].text), &out);
+		for (int again = 0; again < 2; again++) {
+			buf_clear(&out);
+			terminal_filter_pause(filter, &out);
+			if (!str_starts(buf_str(&out), str_of(rows[i].off)))
+				fail_msg("row %zu is switched off differently", i);
+			buf_clear(&out);
+			assert_int_equal(terminal_filter_resume(filter, &out),
+					 rows[i].has_screen);
+			if (!str_is(buf_str(&out), rows[i].on))
+				fail_msg("row %zu is switched on differently", i);
+		}
+		terminal_filter_free(filter);
+	}
+	buf_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +438,8 @@ int main(void)
 			the_clipboard_is_set_where_the_person_says_so_and_never_read),
 		cmocka_unit_test(what_is_held_is_bounded),
 		cmocka_unit_test(at_the_end_modes_are_switched_off_that_are_on),
+		cmocka_unit_test(a_question_comes_between_two_sequences),
+		cmocka_unit_test(a_question_gives_the_modes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
