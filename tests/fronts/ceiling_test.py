@@ -317,6 +317,18 @@ def nobody_is_asked_where_a_person_may_grant_nothing():
 
 
 @tap.case
+def no_address_is_opened_where_a_person_may_grant_nothing():
+    back = "https://a.org/?redirect_uri=http://localhost:4000/"
+    for ceiling, address, words in (({"ask": False}, "https://a.org/", f"not allowed on this machine ({FILE}, ask)"),
+                                    ({"publish": False}, back, f"not allowed on this machine ({FILE}, publish)"),
+                                    ({"publish": [4000]}, back, "there is no terminal to ask a person on"),
+                                    ({"publish": False}, "https://a.org/", "there is no terminal to ask a person on")):
+        with Machine(ceiling) as machine:
+            done = machine.exec("--tty", "--", "xdg-open", address)
+            assert done.returncode == 4 and words in done.stdout, (ceiling, done.stdout, done.stderr)
+
+
+@tap.case
 def limits_are_at_most_those_of_the_machine():
     with Machine({"limits": {"wall_s": 1, "pids": 30, "memory": "200M", "free_space": "1M"}}) as machine:
         done = machine.exec("--timeout", "60", "sleep", "50")
