@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <nettle/hmac.h>
 #include <nettle/sha1.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
@@ -122,6 +123,15 @@ struct hash *hash_new_mark(void)
 void hash_mark_hex(struct hash *hash, char hex[HASH_MARK_HEX + 1])
 {
 	mark_hex(XXH3_128bits_digest(hash->mark), hex);
+}
+
+void hash_hmac_sha1(struct str key, struct str text, uint8_t digest[HASH_SHA1_BYTES])
+{
+	struct hmac_sha1_ctx context;
+
+	hmac_sha1_set_key(&context, key.size, (const uint8_t *)key.data);
+	hmac_sha1_update(&context, text.size, (const uint8_t *)text.data);
+	hmac_sha1_digest(&context, HASH_SHA1_BYTES, digest);
 }
 
 bool hash_matches(const char *given, const char *hex)

@@ -42,6 +42,13 @@ void hash_mark_hex(struct hash *hash, char hex[HASH_MARK_HEX + 1]);
  */
 void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES]);
 
+/*
+ * The HMAC of TEXT with KEY by SHA-1 (RFC 2104), as ssh hashes the names of hosts. Not for
+ * security: SHA-1 is weak.
+ */
+enum { HASH_SHA1_BYTES = 20 };
+void hash_hmac_sha1(struct str key, struct str text, uint8_t digest[HASH_SHA1_BYTES]);
+
 /* Does GIVEN (12 to 64 lower-case hex digits) name HEX, of a hash or mark, as a prefix? */
 bool hash_matches(const char *given, const char *hex);
 bool hash_is_valid(const char *given);

@@ -17,10 +17,12 @@
 #include "front/inside/git_credential.h"
 #include "front/patches.h"
 #include "front/setup.h"
+#include "front/ssh/git_sign.h"
 #include "front/talk.h"
 #include "front/verb.h"
 #include "proxy/proxy.h"
 #include "session/session.h"
+#include "ssh/door.h"
 #include "tools/tools.h"
 
 /*
@@ -66,6 +68,7 @@ int main(int argc, char **argv)
 	session_role(argc, argv, builtin_tools);
 	proxy_role(argc, argv);
 	broker_role(argc, argv);
+	door_role(argc, argv);
 	attack_call_role(argc, argv);
 	open_standard_descriptors();
 	keep_owner_in_modes();
@@ -82,7 +85,7 @@ int main(int argc, char **argv)
 	if (!setup_take_ceiling())
 		return CODE_USAGE;
 	if (!patches_program(argc, argv, &code) && !opener_program(argc, argv, &code) &&
-	    !talk_delegate_role(argc, argv, &code))
+	    !git_sign_program(argc, argv, &code) && !talk_delegate_role(argc, argv, &code))
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);
 }

@@ -19,6 +19,7 @@
 #include "cell/publish.h"
 #include "front/agents.h"
 #include "front/extensions.h"
+#include "front/ssh/access.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "model/http.h"
@@ -570,6 +571,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->undoes = setup->undoes;
 	options->publishes = setup->publishes;
 	options->asks = setup->asks;
+	options->ssh = setup->ssh != NULL ? &setup->ssh->shape : NULL;
 }
 
 bool setup_serve(struct setup *setup, struct err *err)
@@ -1577,6 +1579,30 @@ static bool add_published(struct setup *setup, const struct options *options, st
 	return true;
 }
 
+/* Let the cell sign in to the hosts of --ssh, as far as the person agrees. */
+static bool add_ssh(struct setup *setup, const struct options *options, struct err *err)
+{
+	const char *const *hosts = options_texts(options, "ssh");
+	char name[NETWORK_TEXT_MAX], entry[NETWORK_TEXT_MAX + sizeof("tcp://")];
+
+	if (*hosts == NULL)
+		return true;
+	if (!check_said("--ssh", *hosts, ceiling_of_asking(session_ceiling()), err))
+		return false;
+	setup->ssh = memory_alloc(sizeof(*setup->ssh));
+	if (!ssh_access_init(setup->ssh, hosts, err))
+		return false;
+	for (size_t i = 0; i < setup->ssh->count; i++) {
+		const struct ssh_known *host = &setup->ssh->hosts[i];
+
+		(void)snprintf(entry, sizeof(entry), "tcp://%s",
+			       network_print(&host->host, host->port, name));
+		if (!add_host(setup, "--ssh", hosts[i], entry, err))
+			return false;
+	}
+	return true;
+}
+
 /* Add the rights that --ask names to the policy's own `ask`. */
 static bool add_asks(struct setup *setup, const struct options *options, struct err *err)
 {
@@ -1625,6 +1651,7 @@ int setup_open(struct setup *setup, const struct options *options,
 	    (has_option(options, "--allow-host") && !add_hosts(setup, options, &err)) ||
 	    (has_option(options, "--host-loopback") && !add_loopback(setup, options, &err)) ||
 	    (has_option(options, "--publish") && !add_published(setup, options, &err)) ||
+	    (has_option(options, "--ssh") && !add_ssh(setup, options, &err)) ||
 	    (has_option(options, "--ask") && !add_asks(setup, options, &err)) ||
 	    (has_option(options, "--budget-seconds") &&
 	     !set_limits(options, &setup->policy->limits, &err)))
@@ -1649,6 +1676,9 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 void setup_fini(struct setup *setup)
 {
 	interrupt_close(setup->interrupt);
+	if (setup->ssh != NULL)
+		ssh_access_fini(setup->ssh);
+	free(setup->ssh);
 	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
 	value_free(setup->asked);

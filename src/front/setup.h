@@ -26,6 +26,7 @@ struct interrupt;
 struct orchestra;
 struct shape_home;
 struct shape_shown;
+struct ssh_access;
 
 /*
  * Read the ceiling of this machine (policy/ceiling.h), which binds all sessions that this
@@ -110,6 +111,7 @@ struct setup {
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
 	bool publishes;                  /* its sessions publish the policy's ports */
 	bool asks;              /* programs of its cells may ask a person (session.h) */
+	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */

@@ -105,12 +105,18 @@ static const struct sock_filter filter[] = {
 	ANSWER(SECCOMP_RET_ALLOW),
 };
 
-static bool filter_load(struct err *err)
+/* For a role without network, beside the filter above: the stricter answer holds. */
+static const struct sock_filter no_sockets[] = {
+	LOAD(nr), EQUAL(SYS_socket, 1, 0),   EQUAL(SYS_connect, 0, 1),
+	REFUSE,   ANSWER(SECCOMP_RET_ALLOW),
+};
+
+static bool filter_load(const struct sock_filter *rows, size_t count, struct err *err)
 {
 	const struct sock_fprog program = {
-		.len = (unsigned short)(sizeof(filter) / sizeof(filter[0])),
+		.len = (unsigned short)count,
 		/* The kernel only reads it. */
-		.filter = (struct sock_filter *)(uintptr_t)filter,
+		.filter = (struct sock_filter *)(uintptr_t)rows,
 	};
 
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
@@ -161,6 +167,9 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
+	/* The filter that lists calls is the last one: it allows no further one. */
 	return sandbox_privilege_reduce(0, err) && landlock_no_files(err) &&
-	       filter_load(err);
+	       (!walls->no_network ||
+		filter_load(no_sockets, sizeof(no_sockets) / sizeof(no_sockets[0]), err)) &&
+	       filter_load(filter, sizeof(filter) / sizeof(filter[0]), err);
 }

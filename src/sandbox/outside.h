@@ -1,6 +1,6 @@
 /*
  * outside: the walls of the proxy, which stands outside of the cell. The proxy has the
- * network and nothing else.
+ * network and nothing else. A role with `no_network` has only the sockets that it is given.
  */
 #pragma once
 #include "base/err.h"
@@ -16,6 +16,7 @@ struct sandbox_outside {
 	int parent_pidfd; /* of the front; the process dies with the front */
 	int keep;         /* the only descriptor that stays open besides 0, 1 and 2 */
 	uint64_t open_files;
+	bool no_network; /* not even sockets of its own */
 };
 
 /*

@@ -58,6 +58,7 @@ struct publish;
 struct session;
 struct shape_home;
 struct shape_shown;
+struct shape_ssh;
 struct undo_aim;
 
 /* As minimum_level: a cell of any strength will do. */
@@ -138,6 +139,8 @@ struct session_options {
 	bool relays_approvals;
 	/* The ports of the policy's `publish` are published for as long as the session lives. */
 	bool publishes;
+	/* Programs of the cell find an ssh agent (shape.h): session_take_socket. Or NULL. */
+	const struct shape_ssh *ssh;
 	/* Programs of the cell may ask a person (view/shape.h): session_take_socket. */
 	bool asks;
 	/* gets a line for each entry of the policy that the ceiling takes; or NULL */

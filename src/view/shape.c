@@ -1485,6 +1485,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_workspace_name(options, spec);
 	shape_add_var_tmp(policy, spec);
 	shape_add_environment(options, policy, spec);
+	if (!shape_add_ssh(options, spec, err))
+		return false;
 	shape_advise(options, policy);
 	if (may_get_folders(options, policy))
 		shape_note_closed(options, spec);

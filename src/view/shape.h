@@ -50,6 +50,21 @@ struct undo_plan;
 /* The socket at which programs of such a cell ask (front/ask/desk.h). */
 #define SHAPE_ASK SHAPE_PROGRAMS "/ask"
 
+/* The socket at which programs of a cell find an ssh agent (ssh/door.h). */
+#define SHAPE_SSH SHAPE_PROGRAMS "/ssh-agent"
+/* The keys of the hosts to which they may sign in. */
+#define SHAPE_KNOWN_HOSTS SHAPE_PROGRAMS "/known_hosts"
+/* Our own program by the name under which it has commits of git signed there. */
+#define SHAPE_GIT_SIGN_NAME "glovebox-git-sign"
+#define SHAPE_GIT_SIGN      SHAPE_BIN "/" SHAPE_GIT_SIGN_NAME
+
+/* The parts of the view of a cell with such an agent. */
+struct shape_ssh {
+	const char *known_hosts; /* the text of that file */
+	const char *config;      /* of ssh, in the place of the system's; NULL: none */
+	const char *agent; /* the socket of the person's agent, which no view may show */
+};
+
 /* A folder or file of the host, shown read-only; a table of them ends with {0}. */
 struct shape_shown {
 	const char *source; /* its path on the host; absolute, opened once */
@@ -92,6 +107,7 @@ struct shape_options {
 	 */
 	const struct undo_plan *undoes;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
+	const struct shape_ssh *ssh; /* NULL: the cell has no ssh agent; for L3 only */
 	const struct shape_shown *shown; /* shown besides the policy's entries; or NULL */
 	const struct shape_home *home;   /* NULL: the project's private home */
 	/*
@@ -231,6 +247,9 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
  * the policy's entries.
  */
 void shape_add_worktree(struct policy *policy, struct cell_spec *spec);
+/* Add the ssh agent. False: the view shows the person's own agent; ERR says by which entry. */
+bool shape_add_ssh(const struct shape_options *options, struct cell_spec *spec,
+		   struct err *err);
 /* Add our own program. */
 void shape_add_program(const struct shape_options *options, struct cell_spec *spec);
 /*

@@ -192,13 +192,20 @@ static const char *const without_network[] = {"NPM_CONFIG_FETCH_RETRIES=0",
  * would kill that work when it is half done. The person's own git does it outside, or an
  * explicit `git gc` in the foreground.
  */
-static const struct {
+struct git_setting {
 	const char *key, *value;
-} git_settings[] = {
+};
+static const struct git_setting git_settings[] = {
 	{"gc.auto", "0"},
 	{"gc.autoDetach", "false"},
 	{"maintenance.auto", "false"},
 	{"maintenance.autoDetach", "false"},
+};
+
+/* The person's key signs outside; git takes the first one unless it is told which. */
+static const struct git_setting git_signing[] = {
+	{"gpg.ssh.program", SHAPE_GIT_SIGN},
+	{"gpg.ssh.defaultKeyCommand", "ssh-add -L"},
 };
 
 /* In PATH, beside the folders: the name of the variable, and our own folders. */
@@ -272,8 +279,7 @@ static bool sets_git(const struct cell_spec *spec, unsigned count, const char *k
 	return false;
 }
 
-/* Add our settings behind those of the policy. A setting of the policy wins over ours. */
-static void add_git(struct cell_spec *spec)
+static void add_git(const struct shape_options *options, struct cell_spec *spec)
 {
 	const char *given = spec_variable(spec, "GIT_CONFIG_COUNT");
 	const unsigned long said = given != NULL ? strtoul(given, NULL, 10) : 0;
@@ -283,6 +289,8 @@ static void add_git(struct cell_spec *spec)
 		    !sets_git(spec, (unsigned)said, git_settings[i].key))
 			spec_add_git(spec, git_settings[i].key, git_settings[i].value);
 	}
+	for (size_t i = 0; options->ssh != NULL && said <= SPEC_GIT_MAX && i < 2; i++)
+		spec_add_git(spec, git_signing[i].key, git_signing[i].value);
 }
 
 void shape_add_environment(const struct shape_options *options,
@@ -309,7 +317,7 @@ void shape_add_environment(const struct shape_options *options,
 	     i++)
 		spec_add_environment(spec, "%s", without_network[i]);
 	add_policys(options, &policy->environment, spec);
-	add_git(spec);
+	add_git(options, spec);
 }
 
 /*
@@ -342,11 +350,40 @@ static void add_names(const struct shape_options *options, struct cell_spec *spe
 	char path[sizeof(SHAPE_OPENERS) + 32];
 
 	(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
+	if (options->ssh != NULL)
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_GIT_SIGN, "glovebox");
 	while (asks(options, spec) && str_next_word(&names, &name)) {
 		(void)snprintf(path, sizeof(path), SHAPE_OPENERS "/%.*s", (int)name.size,
 			       name.data);
 		(void)spec_add_entry(spec, VIEW_LINK, path, SHAPE_PROGRAM);
 	}
+}
+
+bool shape_add_ssh(const struct shape_options *options, struct cell_spec *spec,
+		   struct err *err)
+{
+	const struct shape_ssh *ssh = options->ssh;
+
+	if (ssh == NULL)
+		return true;
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		const bool shows = entry->kind == VIEW_TREE || entry->kind == VIEW_OVERLAY;
+		auto_free char *real = shows ? realpath(entry->source, NULL) : NULL;
+
+		if (real != NULL && path_within(ssh->agent, real))
+			return err_set(err, EPERM,
+				       "--ssh: the cell would show %s, and in it the socket of "
+				       "your own ssh agent (%s): leave that folder out, or start "
+				       "an agent whose socket is elsewhere",
+				       entry->path, ssh->agent);
+	}
+	(void)spec_add_entry(spec, VIEW_SOCKET, SHAPE_SSH, "");
+	(void)spec_add_entry(spec, VIEW_TEXT, SHAPE_KNOWN_HOSTS, ssh->known_hosts);
+	if (ssh->config != NULL)
+		(void)spec_add_entry(spec, VIEW_TEXT, "/etc/ssh/ssh_config", ssh->config);
+	spec_set_environment(spec, "SSH_AUTH_SOCK=" SHAPE_SSH);
+	return true;
 }
 
 void shape_add_program(const struct shape_options *options, struct cell_spec *spec)

@@ -309,6 +309,7 @@ def nobody_is_asked_where_a_person_may_grant_nothing():
     with Machine({"ask": False}) as machine:
         done = machine.play(PROGRAM, "mcp", "--ask", "network")
         assert done.returncode == 4 and names("ask") in done.stderr, done.stderr
+        machine.refuses(f"--ssh git.example.org: {names('ask')}", "--ssh", "git.example.org", "true")
         os.makedirs(machine.path("config", "glovebox"))
         with open(machine.path("config", "glovebox", "config.json"), "w", encoding="ascii") as file:
             json.dump({"agents": {"default": {"ask": ["write"]}}}, file)

@@ -21,6 +21,7 @@
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
 #include "front/setup.h"
+#include "front/ssh/signer.h"
 #include "front/terminal/console.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/terminal_filter.h"
@@ -1500,10 +1501,21 @@ static struct question *question_open(const struct setup *setup, struct session 
 		       : NULL;
 }
 
+/* Start the ssh agent of the cell, where --ssh wants one. */
+static bool ssh_open(const struct setup *setup, struct session *session,
+		     struct question *question, struct signer **signer, struct err *err)
+{
+	const struct signer_options options = {.loop = session_loop(session),
+					       .access = setup->ssh,
+					       .question = question};
+
+	return setup->ssh == NULL || signer_open(&options, signer, err);
+}
+
 /* Turn the loop until the program has ended and its last byte is delivered. */
 static void wait_for_end(const struct setup *setup, struct session *session,
 			 struct running *running, struct relay *relay,
-			 struct question *question)
+			 struct question *question, struct signer *signer)
 {
 	struct desk_options options = {
 		.loop = session_loop(session),
@@ -1521,6 +1533,9 @@ static void wait_for_end(const struct setup *setup, struct session *session,
 
 		if (listener >= 0)
 			desk = desk_open(&options, &listener);
+		listener = signer != NULL ? session_take_socket(session, SHAPE_SSH) : -1;
+		if (listener >= 0)
+			signer_listen(signer, &listener);
 		if (!given && running_is_sent(running)) {
 			relay_give(relay);
 			given = true;
@@ -1528,6 +1543,7 @@ static void wait_for_end(const struct setup *setup, struct session *session,
 		loop_turn(session_loop(session), CLOCK_NEVER);
 	}
 	desk_close(desk);
+	signer_stop(signer);
 	relay_drain(relay);
 }
 
@@ -1553,6 +1569,7 @@ static int follow(const struct setup *setup, struct session *session,
 	};
 	struct terminal *terminal = NULL;
 	struct question *question;
+	struct signer *signer = NULL;
 	struct running *running;
 	struct buf messages;
 	struct err err = {0};
@@ -1567,11 +1584,17 @@ static int follow(const struct setup *setup, struct session *session,
 	relay->terminal = terminal;
 	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
 	question = question_open(setup, session, relay);
+	if (!ssh_open(setup, session, question, &signer, &err)) {
+		question_free(question);
+		terminal_close(terminal);
+		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	}
 	running = session_start(session, &request, NULL, NULL);
-	wait_for_end(setup, session, running, relay, question);
+	wait_for_end(setup, session, running, relay, question, signer);
 	if (terminal != NULL)
 		relay_leave(relay);
 	terminal_close(terminal);
+	signer_close(signer);
 	question_free(question);
 	print_denials(session, running_result(running), words);
 	hint_harm(running_result(running));
@@ -1729,6 +1752,7 @@ const struct verb verb_exec = {
 		"  glovebox exec --tty -- bash\n"
 		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"
 		"  glovebox exec --publish 3000 -- npm run dev\n"
+		"  glovebox exec --tty --ssh github.com -- git push\n"
 		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
 		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",
 	.options = exec_options,

@@ -27,6 +27,8 @@
 	 "pass the variable NAME on, or set it to V (may be repeated)"}, \
 	{"credential", 0, OPTION_TEXTS, "NAME", \
 	 "use the key NAME (github, anthropic, …), which stays outside (may be repeated)"}, \
+	{"ssh", 0, OPTION_TEXTS, "HOST", \
+	 "let it sign in to HOST by your ssh agent, which asks you (may be repeated)"}, \
 	{"no-credential", 0, OPTION_FLAG, NULL, "use no key, whatever the policy says"}, \
 	{"memory", 'm', OPTION_TEXT, "SIZE", \
 	 "memory of all its processes together: 512M, 2G"}, \

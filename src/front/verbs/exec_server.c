@@ -75,6 +75,10 @@ static int exec_server_verb(const struct options *options, FILE *out)
 					     "says which process has a terminal",
 					     refused[i]);
 	}
+	if (options_given(options, "ssh"))
+		return verb_complain(CODE_USAGE,
+				     "exec-server: --ssh is not for a server: it has no terminal "
+				     "to ask you on");
 	code = exec_take_flags("exec-server", options, entry, &flags);
 	if (code != CODE_DONE)
 		return code;

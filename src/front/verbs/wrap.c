@@ -792,8 +792,8 @@ static struct value *server_words(struct wrapping *wrapping)
 /* Read the options that the cell of the server gets. */
 static int read_hands(struct wrapping *wrapping)
 {
-	static const char *const inside[] = {"fresh", "login", "no-credential", "tty",
-					     "clipboard"};
+	static const char *const inside[] = {"fresh", "login", "no-credential",
+					     "tty",   "ssh",   "clipboard"};
 	struct err err = {0};
 
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {

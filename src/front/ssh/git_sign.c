@@ -1,0 +1,232 @@
+/* git_sign: asks the door of the cell for the signature of a commit. */
+
+#include "front/ssh/git_sign.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "ssh/commit.h"
+#include "ssh/message.h"
+#include "ssh/wire.h"
+#include "view/shape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+	KEY_FILE_MAX = 64 << 10,
+	/* The person is asked meanwhile, after those who asked before. */
+	ANSWER_S = 6 * 60,
+	MESSAGE_ROOM = SSH_MESSAGE_HEAD + SSH_MESSAGE_MAX,
+};
+
+#define SIGNATURE_END ".sig"
+
+/* The words of git: -Y sign -n git -f KEY [-U] FILE. */
+struct wanted {
+	const char *action, *namespace, *key, *file;
+};
+
+static void read_words(int argc, char **argv, struct wanted *wanted)
+{
+	for (int i = 1; i < argc; i++) {
+		const char **value = strcmp(argv[i], "-Y") == 0   ? &wanted->action
+				     : strcmp(argv[i], "-n") == 0 ? &wanted->namespace
+				     : strcmp(argv[i], "-f") == 0 ? &wanted->key
+								  : NULL;
+
+		if (value != NULL && i + 1 < argc)
+			*value = argv[++i];
+		else if (value == NULL && argv[i][0] != '-')
+			wanted->file = argv[i];
+	}
+}
+
+/* Append the public key in TEXT, "KIND BASE64 …". */
+static bool key_parse(struct str text, struct buf *key)
+{
+	struct str line, kind, digits;
+
+	return str_next_line(&text, &line) && str_next_word(&line, &kind) &&
+	       str_next_word(&line, &digits) && buf_base64_read(str_trim(digits), key) &&
+	       str_equal(ssh_message_key_kind(buf_str(key)), kind);
+}
+
+/* Append the public key of PATH, which may be the name of the private one. */
+static bool key_read(const char *path, struct buf *key, struct err *err)
+{
+	char public[PATH_MAX];
+	struct buf text;
+	bool found;
+
+	buf_init(&text, KEY_FILE_MAX);
+	found = fd_read_file(path, KEY_FILE_MAX, &text, NULL) &&
+		key_parse(buf_str(&text), key);
+	if (!found &&
+	    snprintf(public, sizeof(public), "%s.pub", path) < (int)sizeof(public)) {
+		buf_clear(&text);
+		buf_clear(key);
+		found = fd_read_file(public, KEY_FILE_MAX, &text, NULL) &&
+			key_parse(buf_str(&text), key);
+	}
+	buf_fini(&text);
+	return found ||
+	       err_set(err, ENOENT,
+		       "%s is no public key that the cell can read. Set user.signingkey to "
+		       "\"key::\" and a line of ssh-add -L",
+		       path);
+}
+
+/* The door. */
+
+static bool door_connect(int *fd, struct err *err)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_S};
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SHAPE_SSH};
+	auto_close int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (made < 0 ||
+	    setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	    connect(made, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(err, errno,
+			       "this cell has no ssh agent: start it with --ssh");
+	*fd = fd_take(&made);
+	return true;
+}
+
+/* Send REQUEST, and read the body of the answer into ANSWER. */
+static bool door_ask(int fd, const struct buf *request, struct buf *answer, struct err *err)
+{
+	uint32_t size = 0;
+
+	buf_clear(answer);
+	if (request->overflowed)
+		return err_set(err, E2BIG, "the commit is over %d bytes", SSH_TEXT_MAX);
+	if (!fd_write_all(fd, request->data, request->size, err))
+		return false;
+	for (;;) {
+		struct str rest = buf_str(answer);
+		char *at;
+		ssize_t n;
+
+		if (wire_take_number(&rest, &size) && rest.size >= size)
+			break;
+		at = buf_reserve(answer, SSH_MESSAGE_HEAD);
+		n = at != NULL ? recv(fd, at, SSH_MESSAGE_HEAD, 0) : 0;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(err, ECONNRESET, "the ssh agent gives no answer");
+		buf_commit(answer, (size_t)n);
+	}
+	buf_remove(answer, 0, SSH_MESSAGE_HEAD);
+	return true;
+}
+
+static bool check_key(int fd, struct str key, struct buf *answer, struct err *err)
+{
+	struct buf request, keys;
+	bool fine;
+
+	buf_init(&request, MESSAGE_ROOM);
+	buf_init(&keys, MESSAGE_ROOM);
+	ssh_message_ask_keys(&request);
+	fine = door_ask(fd, &request, answer, err) &&
+	       ((ssh_message_read_keys(buf_str(answer), &keys) &&
+		 ssh_message_has_key(buf_str(&keys), key)) ||
+		err_set(err, ENOENT,
+			"your ssh agent outside has no such key (ssh-add -L lists them)"));
+	buf_fini(&keys);
+	buf_fini(&request);
+	return fine;
+}
+
+/* Append the armoured signature of TEXT by KEY. */
+static bool sign(struct str key, struct str text, struct buf *out, struct err *err)
+{
+	auto_close int fd = -1;
+	struct str whole;
+	struct buf request, answer;
+	bool fine;
+
+	buf_init(&request, MESSAGE_ROOM);
+	buf_init(&answer, MESSAGE_ROOM);
+	ssh_message_add_git(&request, key, text);
+	fine = door_connect(&fd, err) && check_key(fd, key, &answer, err) &&
+	       door_ask(fd, &request, &answer, err);
+	if (fine && !ssh_message_read_git(buf_str(&answer), &whole))
+		fine = err_set(err, EPERM, "not signed: %.*s", (int)whole.size,
+			       whole.size > 0 ? whole.data : "");
+	if (fine)
+		ssh_commit_add_armour(whole, out);
+	buf_fini(&answer);
+	buf_fini(&request);
+	return fine;
+}
+
+static bool write_signature(const char *file, const struct buf *text, struct err *err)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s" SIGNATURE_END, file) >= (int)sizeof(path))
+		return err_set(err, ENAMETOOLONG, "%s: the name is too long", file);
+	auto_close int fd =
+		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd_write_all(fd, text->data, text->size, err)
+		       : err_set(err, errno, "%s: %s", path, strerror(errno));
+}
+
+static bool carry_out(const struct wanted *wanted, struct err *err)
+{
+	struct buf key, text, signature;
+	bool fine;
+
+	if (wanted->namespace == NULL || strcmp(wanted->namespace, "git") != 0 ||
+	    wanted->key == NULL || wanted->file == NULL)
+		return err_set(err, EINVAL, "only commits and tags of git are signed");
+	buf_init(&key, SSH_KEY_MAX);
+	buf_init(&text, SSH_TEXT_MAX);
+	buf_init(&signature, MESSAGE_ROOM);
+	fine = key_read(wanted->key, &key, err) &&
+	       fd_read_file(wanted->file, SSH_TEXT_MAX, &text, err) &&
+	       sign(buf_str(&key), buf_str(&text), &signature, err) &&
+	       write_signature(wanted->file, &signature, err);
+	buf_fini(&signature);
+	buf_fini(&text);
+	buf_fini(&key);
+	return fine;
+}
+
+bool git_sign_program(int argc, char **argv, int *code)
+{
+	static char real[] = "ssh-keygen";
+	struct wanted wanted = {.action = ""};
+	struct err err = {0};
+
+	if (argc == 0 || strcmp(path_base_name(argv[0]), SHAPE_GIT_SIGN_NAME) != 0)
+		return false;
+	read_words(argc, argv, &wanted);
+	if (strcmp(wanted.action, "sign") != 0) {
+		argv[0] = real;
+		(void)execvp(real, argv);
+		(void)err_set(&err, errno, "%s: %s", real, strerror(errno));
+	} else if (carry_out(&wanted, &err)) {
+		*code = 0;
+		return true;
+	}
+	(void)fprintf(stderr, "glovebox: %s\n", err.text);
+	*code = 1;
+	return true;
+}
