@@ -661,38 +661,6 @@ static bool process_start(struct process *process, struct value *take_argv,
 	return err_set(err, EPERM, "%.*s", (int)why.size, why.data);
 }
 
-static int code_of_result(const struct tool_result *result)
-{
-	switch (result->status) {
-	case RESULT_DONE:
-		return result->signal != 0 ? 128 + result->signal : result->exit_code;
-	case RESULT_TIMED_OUT:
-		return CODE_TIMED_OUT;
-	case RESULT_CANCELLED:
-		return 128 + (result->signal != 0 ? result->signal : SIGTERM);
-	case RESULT_DENIED:
-		return CODE_EXEC_NOT_EXECUTABLE;
-	case RESULT_FAILED:
-		break;
-	}
-	return result->exit_code > 0 ? result->exit_code : CODE_EXEC_NO_CELL;
-}
-
-/* Append to TOLD why the program did not end by itself, and what it was refused. */
-static void add_told(const struct process *process, const struct tool_result *result,
-		     struct buf *told)
-{
-	const struct exec_server_options *options = &process->server->options;
-	const struct str text = str_trim(buf_str(&result->text));
-
-	if (result->status == RESULT_FAILED && text.size > 0)
-		(void)buf_addf(told, "glovebox: %.*s\n", (int)text.size, text.data);
-	if (result->status == RESULT_TIMED_OUT)
-		(void)buf_addf(told, "glovebox: ended after %g s (%s)\n",
-			       options->time->seconds, options->time->why);
-	exec_add_told(options->session, result, options->words, told);
-}
-
 /* PROCESS answers a request: mkdir, rm or cp has ended. */
 static void answer_program(struct process *process, const struct tool_result *result)
 {
@@ -747,11 +715,12 @@ static void process_end(struct process *process)
 	close_input(process);
 	fd_close(&process->signals);
 	buf_init(&told, TOLD_MAX);
-	add_told(process, result, &told);
+	exec_add_told(process->server->options.session, result,
+		      process->server->options.words, process->server->options.time, &told);
 	if (told.size > 0)
 		put_out(process, process->tty ? "pty" : "stderr", buf_str(&told));
 	buf_fini(&told);
-	process->exit_code = code_of_result(result);
+	process->exit_code = exec_code(result);
 	if (process->answers != NULL)
 		answer_program(process, result);
 	else

@@ -1,9 +1,6 @@
 /*
  * glovebox exec: runs any program in the cell, with the streams and the exit code that it
  * would have without the cell.
- *
- * A pipe without a name is handed on to the program. A named pipe is relayed like a
- * file, because a process that holds it could change a file of the host.
  */
 
 #include "front/verbs/exec.h"
@@ -23,8 +20,8 @@
 #include "front/setup.h"
 #include "front/ssh/signer.h"
 #include "front/terminal/console.h"
+#include "front/terminal/relay.h"
 #include "front/terminal/screen.h"
-#include "front/terminal/terminal_filter.h"
 #include "front/verb.h"
 #include "guard/guard.h"
 #include "policy/ceiling.h"
@@ -43,573 +40,14 @@
 #include "view/shape.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* The end of the program's output is remembered, because it has the error messages. */
-enum { RELAY_TAIL = 4 << 10 };
-
-/*
- * Carries bytes between the standard streams of a program of `exec` and the caller's
- * descriptors. The program gets the caller's pipes directly. Other descriptors (terminal,
- * file, device, directory, socket) stay outside the cell, since such a descriptor gives
- * access to more than its bytes. Their bytes go through a pipe of ours, as fast as the
- * slower side takes them.
- */
-
-/* One piece is as large as a pipe. Larger pieces would only need more memory. */
-enum {
-	RELAY_PIECE = 64 << 10,
-	RELAY_STREAMS = 3,
-	/* a piece behind what the filter has held, and the switching off of all modes */
-	FILTERED_MAX = RELAY_PIECE + TERMINAL_FILTER_CLIPBOARD + (1 << 10),
-	SAID_MAX = 8 * QUESTION_TEXT_MAX + (4 << 10), /* a question, between two screens */
-};
-
-/*
- * One direction of carrying. A piece is read from `from` and written to `to`, and only
- * then the next piece is read.
- */
-struct stream {
-	struct loop *loop;
-	struct watch input, output;
-	int from, to;
-	bool from_is_callers, to_is_callers; /* we do not close these */
-	bool to_is_socket;
-	bool packets; /* a piece is one packet of typed bytes */
-	bool ended;   /* the packet that ends the input is being sent */
-	bool failed;  /* bytes for the caller were lost, for example on a full disk */
-	bool held;    /* nothing is read, while a question has the terminal */
-	size_t size, sent;
-	char *piece; /* NULL: nothing is carried here */
-	/* to a terminal: what goes there instead of the piece; NULL: the piece itself */
-	struct terminal_filter *filter;
-	struct buf filtered;
-	struct buf said; /* of ours; goes to the terminal behind the piece */
-	char tail[RELAY_TAIL];
-	size_t tail_size;
-};
-
-struct relay {
-	struct loop *loop;
-	struct stream streams[RELAY_STREAMS];
-	int fds[RELAY_STREAMS]; /* for the program */
-	size_t fd_count;
-	bool passed[RELAY_STREAMS];
-	bool clipboard;            /* the program may set the person's clipboard */
-	bool tty;                  /* the program has a terminal */
-	struct terminal *terminal; /* the caller's, while the program runs; borrowed */
-};
-
-static void stream_end(struct stream *stream)
-{
-	if (stream->piece == NULL)
-		return;
-	loop_remove(&stream->input);
-	loop_remove(&stream->output);
-	if (!stream->from_is_callers)
-		fd_close(&stream->from);
-	if (!stream->to_is_callers)
-		fd_close(&stream->to);
-	free(stream->piece);
-	stream->piece = NULL;
-	buf_fini(&stream->filtered);
-	buf_fini(&stream->said);
-}
-
-/* Write the held piece; false when the other side is gone. */
-static bool stream_write(struct stream *stream)
-{
-	const char *data = (stream->filter != NULL ? stream->filtered.data : stream->piece) +
-			   stream->sent;
-	size_t size = stream->size - stream->sent;
-	ssize_t n;
-
-	if (stream->to_is_socket)
-		n = send(stream->to, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	else
-		n = write(stream->to, data, size);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	stream->sent += (size_t)n;
-	return true;
-}
-
-/* Nothing is being written: go on with our own text, or with the next piece. */
-static void stream_go_on(struct stream *stream)
-{
-	stream->output.events = 0;
-	if (stream->said.size > 0) {
-		buf_clear(&stream->filtered);
-		(void)buf_addstr(&stream->filtered, buf_str(&stream->said));
-		buf_clear(&stream->said);
-		stream->size = stream->filtered.size;
-		stream->sent = 0;
-		stream->output.events = POLLOUT;
-	} else if (!stream->ended && !stream->held) {
-		loop_add(stream->loop, &stream->input);
-	}
-}
-
-static void output_ready(struct watch *watch, short events)
-{
-	struct stream *stream = watch->context;
-
-	if (!(events & POLLOUT)) {
-		/* The reader is gone: close our end, so that the writer sees it too. */
-		stream_end(stream);
-		return;
-	}
-	if (!stream_write(stream)) {
-		if (stream->to_is_callers && errno != EPIPE) {
-			stream->failed = true;
-			(void)fprintf(stderr, "glovebox: output: %s\n", strerror(errno));
-		}
-		stream_end(stream);
-		return;
-	}
-	if (stream->sent == stream->size)
-		stream_go_on(stream);
-}
-
-/*
- * Say the end of the input. A terminal cannot be closed at one side, so the end is a
- * packet, and the socket stays open for other packets.
- */
-static void end_say(struct stream *stream)
-{
-	stream->piece[0] = PTY_ENDED;
-	stream->ended = true;
-}
-
-static void tail_add(struct stream *stream, struct str piece)
-{
-	size_t kept = stream->tail_size;
-
-	if (piece.size > RELAY_TAIL)
-		piece = str_part(piece, piece.size - RELAY_TAIL, RELAY_TAIL);
-	if (kept > RELAY_TAIL - piece.size) {
-		const size_t gone = kept - (RELAY_TAIL - piece.size);
-		kept -= gone;
-		memmove(stream->tail, stream->tail + gone, kept);
-	}
-	memcpy(stream->tail + kept, piece.data, piece.size);
-	stream->tail_size = kept + piece.size;
-}
-
-static void input_ready(struct watch *watch, short events)
-{
-	struct stream *stream = watch->context;
-	size_t head = stream->packets ? 1 : 0;
-	ssize_t n = read(stream->from, stream->piece + head,
-			 stream->packets ? PTY_PACKET : RELAY_PIECE);
-
-	(void)events;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n < 0 && errno == EISDIR)
-		(void)fprintf(stderr, "glovebox: standard input: %s\n", strerror(errno));
-	if (n <= 0 && (!stream->packets || stream->ended)) {
-		stream_end(stream);
-		return;
-	}
-	if (n <= 0)
-		end_say(stream);
-	else
-		stream->piece[0] = head ? PTY_TYPED : stream->piece[0];
-	stream->size = n > 0 ? (size_t)n + head : 1;
-	if (n > 0 && !stream->packets)
-		tail_add(stream, (struct str){stream->piece, (size_t)n});
-	stream->sent = 0;
-	if (stream->filter != NULL) {
-		buf_clear(&stream->filtered);
-		terminal_filter_pass(stream->filter,
-				     (struct str){stream->piece, stream->size},
-				     &stream->filtered);
-		stream->size = stream->filtered.size;
-		if (stream->size == 0)
-			return;
-	}
-	loop_remove(&stream->input);
-	stream->output.events = POLLOUT;
-}
-
-static void stream_begin(struct stream *stream, struct loop *loop)
-{
-	stream->loop = loop;
-	/* Not zeroed, so that its pages are only used when bytes are carried. */
-	stream->piece = memory_grow(NULL, RELAY_PIECE, 1);
-	stream->input.fd = stream->from;
-	stream->input.events = POLLIN;
-	stream->input.ready = input_ready;
-	stream->input.context = stream;
-	stream->output.fd = stream->to;
-	stream->output.events = 0;
-	stream->output.ready = output_ready;
-	stream->output.context = stream;
-	loop_add(loop, &stream->input);
-	loop_add(loop, &stream->output);
-}
-
-/* Carry standard input through a pipe of ours. */
-static bool relay_input(struct relay *relay, struct err *err)
-{
-	struct stream *stream = &relay->streams[STDIN_FILENO];
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	relay->fds[STDIN_FILENO] = ends[0];
-	stream->from = STDIN_FILENO;
-	stream->from_is_callers = true;
-	stream->to = ends[1];
-	stream_begin(stream, relay->loop);
-	return fd_set_blocking(ends[1], false, err);
-}
-
-/*
- * Open the terminal FD again, for nonblocking writes. A terminal that was stopped
- * (Ctrl+S) would block our write, and then neither deadline nor cancel would work.
- * Setting O_NONBLOCK on FD would change the caller's descriptor as well. Where opening is
- * forbidden, FD itself is used.
- */
-static int reopen_terminal(int fd)
-{
-	char name[FD_NAME_ROOM];
-
-	return open(fd_name(fd, name), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
-static bool relay_output(struct relay *relay, int fd, const struct stat *st, struct err *err)
-{
-	struct stream *stream = &relay->streams[fd];
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	relay->fds[fd] = ends[1];
-	stream->from = ends[0];
-	const bool terminal = S_ISCHR(st->st_mode) && isatty(fd);
-	stream->to = terminal ? reopen_terminal(fd) : -1;
-	if (stream->to < 0) {
-		stream->to = fd;
-		stream->to_is_callers = true;
-	}
-	stream->to_is_socket = S_ISSOCK(st->st_mode);
-	if (terminal || relay->tty) {
-		stream->filter = terminal_filter_new(relay->clipboard);
-		buf_init(&stream->filtered, FILTERED_MAX);
-		buf_init(&stream->said, SAID_MAX);
-	}
-	stream_begin(stream, relay->loop);
-	return fd_set_blocking(ends[0], false, err);
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static bool relay_prepare(struct relay *relay, struct err *err)
-{
-	struct stat st[RELAY_STREAMS];
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fstat(fd, &st[fd]) < 0)
-			return err_set(err, errno, "descriptor %d: %s", fd, strerror(errno));
-		if (fd_is_pipe(fd)) {
-			relay->passed[fd] = true;
-			relay->fds[fd] = fd;
-		}
-	}
-	if (!relay->passed[STDIN_FILENO] && !relay_input(relay, err))
-		return false;
-	if (!relay->passed[STDOUT_FILENO] &&
-	    !relay_output(relay, STDOUT_FILENO, &st[STDOUT_FILENO], err))
-		return false;
-	if (relay->passed[STDERR_FILENO])
-		return true;
-	/*
-	 * When both are the same terminal or file, one pipe keeps the order of their
-	 * bytes.
-	 */
-	if (!relay->passed[STDOUT_FILENO] &&
-	    same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
-		relay->fds[STDERR_FILENO] = fcntl(relay->fds[STDOUT_FILENO],
-						  F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-		if (relay->fds[STDERR_FILENO] < 0)
-			return err_set(err, errno, "standard error: %s", strerror(errno));
-		return true;
-	}
-	return relay_output(relay, STDERR_FILENO, &st[STDERR_FILENO], err);
-}
-
-static bool relay_prepare_terminal(struct relay *relay, struct err *err)
-{
-	struct stream *stream = &relay->streams[STDIN_FILENO];
-	struct stat st;
-	int ends[2];
-
-	if (fstat(STDOUT_FILENO, &st) < 0)
-		return err_set(err, errno, "descriptor 1: %s", strerror(errno));
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(err, errno, "a socket: %s", strerror(errno));
-	relay->fds[STDIN_FILENO] = ends[0];
-	stream->from = STDIN_FILENO;
-	stream->from_is_callers = true;
-	stream->to = ends[1];
-	stream->to_is_socket = true;
-	stream->packets = true;
-	stream_begin(stream, relay->loop);
-	relay->fd_count = 2;
-	relay->tty = true;
-	return relay_output(relay, STDOUT_FILENO, &st, err);
-}
-
-static void relay_close(struct relay *relay);
-
-static bool open_with(struct loop *loop, bool clipboard,
-		      bool (*prepare)(struct relay *, struct err *),
-		      struct relay **opened, struct err *err)
-{
-	struct relay *relay = memory_alloc(sizeof(*relay));
-
-	relay->loop = loop;
-	relay->clipboard = clipboard;
-	relay->fd_count = RELAY_STREAMS;
-	for (int i = 0; i < RELAY_STREAMS; i++)
-		relay->fds[i] = -1;
-	/*
-	 * With SIGTTIN ignored, reading a terminal from the background is an error and
-	 * does not stop this process.
-	 */
-	(void)signal(SIGTTIN, SIG_IGN);
-	if (!prepare(relay, err)) {
-		relay_close(relay);
-		return false;
-	}
-	*opened = relay;
-	return true;
-}
-
-/*
- * Examine descriptors 0-2, make the pipes and begin to carry bytes, by watches in LOOP.
- * With CLIPBOARD the program may set the clipboard of the terminal that it prints on.
- */
-static bool relay_open(struct loop *loop, bool clipboard, struct relay **opened,
-		       struct err *err)
-{
-	return open_with(loop, clipboard, relay_prepare, opened, err);
-}
-
-/*
- * relay_open for a program with a terminal of its own. Input goes out as packets of
- * process/pty.h, no descriptor of the caller is handed on, and there are two descriptors
- * for the program.
- */
-static bool relay_open_terminal(struct loop *loop, bool clipboard, struct relay **opened,
-				struct err *err)
-{
-	return open_with(loop, clipboard, relay_prepare_terminal, opened, err);
-}
-
-static void close_programs_ends(struct relay *relay)
-{
-	for (int i = 0; i < RELAY_STREAMS; i++)
-		if (!relay->passed[i])
-			fd_close(&relay->fds[i]);
-}
-
-static void relay_close(struct relay *relay)
-{
-	if (relay == NULL)
-		return;
-	for (int i = 0; i < RELAY_STREAMS; i++)
-		stream_end(&relay->streams[i]);
-	for (int i = 0; i < RELAY_STREAMS; i++)
-		terminal_filter_free(relay->streams[i].filter);
-	close_programs_ends(relay);
-	free(relay);
-}
-
-/* The three descriptors for the program; borrowed. */
-static const int *relay_fds(const struct relay *relay)
-{
-	return relay->fds;
-}
-
-static size_t relay_fd_count(const struct relay *relay)
-{
-	return relay->fd_count;
-}
-
-/* The socket that gets the packets of relay_open_terminal; borrowed. */
-static int relay_packets(const struct relay *relay)
-{
-	return relay->streams[STDIN_FILENO].to;
-}
-
-/*
- * The program has its descriptors: close ours, and the caller's pipes except standard
- * error. From now on only the program decides when its streams end.
- */
-static void relay_give(struct relay *relay)
-{
-	auto_close int null = -1;
-
-	close_programs_ends(relay);
-	/* Keep standard error: the messages at the end go there. */
-	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
-		if (!relay->passed[fd])
-			continue;
-		if (null < 0)
-			null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		if (null >= 0)
-			(void)dup2(null, fd);
-	}
-}
-
-/*
- * Append the last RELAY_TAIL bytes that were carried for standard error, or for both
- * outputs when they share a pipe. Bytes in the caller's pipes were never seen here.
- */
-static void relay_tail(const struct relay *relay, struct buf *out)
-{
-	const struct stream *stream = &relay->streams[STDERR_FILENO];
-
-	if (stream->tail_size == 0 && !relay->passed[STDERR_FILENO])
-		stream = &relay->streams[STDOUT_FILENO];
-	(void)buf_addstr(out, (struct str){stream->tail, stream->tail_size});
-}
-
-/*
- * Was output lost, because it could not be written for the caller? The loss has been
- * printed.
- */
-static bool relay_lost(const struct relay *relay)
-{
-	return relay->streams[STDOUT_FILENO].failed || relay->streams[STDERR_FILENO].failed;
-}
-
-/*
- * Is the pipe empty? Do not wait for its end: the kernel closes the descriptors of a
- * dying process only after freeing its memory, which may be long after the last byte.
- */
-static bool is_drained(struct stream *stream)
-{
-	int waiting = 0;
-
-	if (stream->piece == NULL)
-		return true;
-	if (stream->output.events != 0 || ioctl(stream->from, FIONREAD, &waiting) < 0 ||
-	    waiting > 0)
-		return false;
-	stream_end(stream);
-	return true;
-}
-
-/*
- * The program has ended: stop reading input, and turn the loop until its last byte is
- * delivered.
- */
-static void relay_drain(struct relay *relay)
-{
-	stream_end(&relay->streams[STDIN_FILENO]);
-	close_programs_ends(relay);
-	for (;;) {
-		bool out = is_drained(&relay->streams[STDOUT_FILENO]);
-		bool error = is_drained(&relay->streams[STDERR_FILENO]);
-
-		if (out && error)
-			return;
-		loop_turn(relay->loop, CLOCK_NEVER);
-	}
-}
-
-/*
- * The program had a terminal and has ended: switch off what it has left on there. The
- * write does not wait for a terminal that was stopped.
- */
-static void relay_leave(const struct relay *relay)
-{
-	struct terminal_filter *filter = relay->streams[STDOUT_FILENO].filter;
-	struct buf text;
-
-	if (filter == NULL || !isatty(STDOUT_FILENO))
-		return;
-	auto_close int fd = reopen_terminal(STDOUT_FILENO);
-	buf_init(&text, FILTERED_MAX);
-	terminal_filter_end(filter, &text);
-	if (text.size > 0)
-		(void)!write(fd >= 0 ? fd : STDOUT_FILENO, text.data, text.size);
-	buf_fini(&text);
-}
-
-/*
- * The terminal is lent to a question (front/ask/question.h): nothing is carried meanwhile,
- * and what the program prints waits in its pipe.
- */
-
-static void stream_hold(struct stream *stream)
-{
-	stream->held = true;
-	if (stream->piece != NULL)
-		loop_remove(&stream->input);
-}
-
-static void stream_release(struct stream *stream)
-{
-	stream->held = false;
-	if (stream->piece != NULL && stream->output.events == 0)
-		stream_go_on(stream);
-}
-
-static void relay_say(void *context, struct str text)
-{
-	struct relay *relay = context;
-	struct stream *stream = &relay->streams[STDOUT_FILENO];
-
-	if (stream->piece == NULL)
-		return;
-	(void)buf_addstr(&stream->said, text);
-	if (stream->output.events == 0)
-		stream_go_on(stream);
-}
-
-static bool relay_hold(void *context, struct str text)
-{
-	struct relay *relay = context;
-	struct stream *stream = &relay->streams[STDOUT_FILENO];
-
-	if (stream->piece == NULL || stream->filter == NULL)
-		return false;
-	stream_hold(&relay->streams[STDIN_FILENO]);
-	stream_hold(stream);
-	terminal_filter_pause(stream->filter, &stream->said);
-	relay_say(relay, text);
-	return true;
-}
-
-static void relay_go_on(void *context)
-{
-	struct relay *relay = context;
-	struct stream *stream = &relay->streams[STDOUT_FILENO];
-
-	if (stream->piece != NULL && !terminal_filter_resume(stream->filter, &stream->said))
-		terminal_redraw(relay->terminal);
-	stream_release(stream);
-	stream_release(&relay->streams[STDIN_FILENO]);
-}
 
 /* Prints the object that `exec --explain` makes as a table for people. */
 
@@ -1336,10 +774,7 @@ bool exec_read_flags(const char *verb, const struct options *options, struct val
 	       add_folders(options, "read", entry, err);
 }
 
-/*
- * Append WORD to ARGV. JSON holds only UTF-8, so with AS_HEX the word becomes hexadecimal
- * digits.
- */
+/* Append WORD to ARGV, with AS_HEX as hexadecimal digits. */
 static void append_word(struct value *argv, const char *word, bool as_hex)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -1358,16 +793,16 @@ static void append_word(struct value *argv, const char *word, bool as_hex)
 	buf_fini(&hex);
 }
 
-static struct value *arguments_of(const struct options *options)
+static struct value *arguments_of(const char *const *words, size_t count)
 {
 	struct value *arguments = value_new_object();
 	struct value *argv = value_new_array();
 	bool as_hex = false;
 
-	for (size_t i = 0; i < options->word_count; i++)
-		as_hex = as_hex || !text_is_utf8(str_of(options->words[i]));
-	for (size_t i = 0; i < options->word_count; i++)
-		append_word(argv, options->words[i], as_hex);
+	for (size_t i = 0; i < count; i++)
+		as_hex = as_hex || !text_is_utf8(str_of(words[i]));
+	for (size_t i = 0; i < count; i++)
+		append_word(argv, words[i], as_hex);
 	value_set(arguments, "argv", argv);
 	if (as_hex)
 		value_set_boolean(arguments, "hex", true);
@@ -1392,7 +827,8 @@ static void add_line(struct buf *line, struct buf *out)
 }
 
 void exec_add_told(const struct session *session, const struct tool_result *result,
-		   const struct policy_words *policy, struct buf *out)
+		   const struct policy_words *policy, const struct exec_time *time,
+		   struct buf *out)
 {
 	/*
 	 * A program that succeeds although a system call was refused has found another
@@ -1405,6 +841,11 @@ void exec_add_told(const struct session *session, const struct tool_result *resu
 
 	buf_init(&line, RESULT_TEXT_MAX);
 	buf_init(&words, RESULT_TEXT_MAX);
+	if (time != NULL && result->status == RESULT_FAILED && text.size > 0)
+		(void)buf_addf(out, "glovebox: %.*s\n", (int)text.size, text.data);
+	if (time != NULL && result->status == RESULT_TIMED_OUT)
+		(void)buf_addf(out, "glovebox: ended after %g s (%s)\n", time->seconds,
+			       time->why);
 	for (size_t i = 0; i < value_count(list); i++) {
 		if (succeeded && denial_is(value_item(list, i), DENIAL_PROC))
 			continue;
@@ -1438,7 +879,7 @@ static void print_denials(const struct session *session, const struct tool_resul
 	struct buf told;
 
 	buf_init(&told, RESULT_TEXT_MAX);
-	exec_add_told(session, result, words, &told);
+	exec_add_told(session, result, words, NULL, &told);
 	(void)fputs(told.data, stderr);
 	buf_fini(&told);
 }
@@ -1456,47 +897,54 @@ static struct exec_time time_of(const struct options *options, double wall_s)
 	return time;
 }
 
-static int code_of(const struct tool_result *result, const struct exec_time *time,
-		   const struct interrupt *interrupt)
+int exec_code(const struct tool_result *result)
 {
-	int number = interrupt_signal(interrupt);
-
 	switch (result->status) {
 	case RESULT_DONE:
 		return result->signal != 0 ? CODE_SIGNAL + result->signal
 					   : result->exit_code;
 	case RESULT_TIMED_OUT:
-		(void)fprintf(stderr, "glovebox: ended after %g s (%s)\n", time->seconds,
-			      time->why);
 		return CODE_TIMED_OUT;
 	case RESULT_CANCELLED:
-		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
+		return CODE_SIGNAL + (result->signal != 0 ? result->signal : SIGTERM);
 	case RESULT_DENIED:
-		return CODE_EXEC_NOT_EXECUTABLE; /* print_denials has printed why */
+		return CODE_EXEC_NOT_EXECUTABLE; /* exec_add_told says why */
 	case RESULT_FAILED:
 		break;
 	}
-	print_sentence(result);
-	if (result->exit_code == CODE_EXEC_NOT_EXECUTABLE ||
-	    result->exit_code == CODE_EXEC_NOT_FOUND)
-		return result->exit_code;
-	return CODE_EXEC_NO_CELL;
+	return result->exit_code == CODE_EXEC_NOT_EXECUTABLE ||
+			       result->exit_code == CODE_EXEC_NOT_FOUND
+		       ? result->exit_code
+		       : CODE_EXEC_NO_CELL;
+}
+
+/* The code of RESULT for the caller, who is told why the program did not end by itself. */
+static int tell_end(const struct tool_result *result, const struct exec_time *time,
+		    const struct interrupt *interrupt)
+{
+	const int number = interrupt_signal(interrupt);
+
+	if (result->status == RESULT_CANCELLED)
+		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
+	if (result->status == RESULT_TIMED_OUT)
+		(void)fprintf(stderr, "glovebox: ended after %g s (%s)\n", time->seconds,
+			      time->why);
+	if (result->status == RESULT_FAILED)
+		print_sentence(result);
+	return exec_code(result);
 }
 
 /*
  * Questions of the cell to the person, on the terminal that the program has. Without a
  * terminal they are heard as well, and refused.
  */
-static struct question *question_open(const struct setup *setup, struct session *session,
-				      struct relay *relay)
+static struct question *question_open(const struct setup *setup, struct relay *relay,
+				      struct terminal *terminal)
 {
-	const struct question_place place = {.loop = session_loop(session),
-					     .hold = relay_hold,
-					     .say = relay_say,
-					     .go_on = relay_go_on,
-					     .context = relay};
+	const struct question_place place = relay_place(relay, terminal);
 
-	return setup->asks && relay->tty && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
+	return setup->asks && terminal != NULL && isatty(STDIN_FILENO) &&
+			       isatty(STDOUT_FILENO)
 		       ? question_new(&place)
 		       : NULL;
 }
@@ -1559,14 +1007,15 @@ static int follow(const struct setup *setup, struct session *session,
 		  const struct options *options, const struct policy_words *words,
 		  const struct exec_time *time, struct relay *relay)
 {
-	auto_value struct value *arguments = arguments_of(options);
+	auto_value struct value *arguments =
+		arguments_of(options->words, options->word_count);
 	struct request request = {
 		.tool = "exec",
 		.arguments = arguments,
-		.fd_count = relay_fd_count(relay),
 		.by_front = true,
 		.timeout_s = time->seconds > 0 ? time->seconds : -1,
 	};
+	const int *fds = relay_fds(relay, &request.fd_count);
 	struct terminal *terminal = NULL;
 	struct question *question;
 	struct signer *signer = NULL;
@@ -1581,9 +1030,8 @@ static int follow(const struct setup *setup, struct session *session,
 				   &err))
 			return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	}
-	relay->terminal = terminal;
-	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
-	question = question_open(setup, session, relay);
+	memcpy(request.fds, fds, request.fd_count * sizeof(fds[0]));
+	question = question_open(setup, relay, terminal);
 	if (!ssh_open(setup, session, question, &signer, &err)) {
 		question_free(question);
 		terminal_close(terminal);
@@ -1603,7 +1051,7 @@ static int follow(const struct setup *setup, struct session *session,
 	relay_tail(relay, &messages);
 	hint_messages(running_result(running), session, words, buf_str(&messages));
 	buf_fini(&messages);
-	code = code_of(running_result(running), time, setup->interrupt);
+	code = tell_end(running_result(running), time, setup->interrupt);
 	running_free(running);
 	/* The program wrote to our pipe, and could not know that its output was lost. */
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
@@ -1628,8 +1076,8 @@ static int exec_with(struct setup *setup, const struct options *options,
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
 		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
-	if (tty ? relay_open_terminal(session_loop(session), clipboard, &relay, &err)
-		: relay_open(session_loop(session), clipboard, &relay, &err))
+	if (relay_open(session_loop(session), tty ? RELAY_TERMINAL : RELAY_PLAIN,
+		       clipboard, &relay, &err))
 		code = follow(setup, session, options, &words, time, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
@@ -1659,7 +1107,7 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 
 int exec_in_cell(struct setup *setup, const struct options *options,
 		 const struct setup_flags *flags, const struct value *more, FILE *out,
-		 exec_carry_out *carry_out)
+		 const struct exec_use *use)
 {
 	const struct policy_words words = {flags->policy_file, flags->entry, flags->wrapped};
 	struct exec_time time;
@@ -1669,7 +1117,9 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (code != CODE_DONE)
 		return code == CODE_FAILED ? CODE_EXEC_NO_CELL : code;
 	setup->publishes = true;
-	setup->asks = flags->wrapped != NULL || options_given(options, "tty");
+	/* Where something else carries the program out, nobody listens to questions. */
+	setup->asks =
+		use == NULL && (flags->wrapped != NULL || options_given(options, "tty"));
 	if (!has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);
@@ -1677,7 +1127,8 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 		return explain_print(setup, flags, &time, options_given(options, "json"),
 				     more, out);
 	tell_repositories(setup);
-	return (carry_out != NULL ? carry_out : exec_with)(setup, options, &time);
+	return use != NULL ? use->carry_out(use->context, setup, options, &time)
+			   : exec_with(setup, options, &time);
 }
 
 int exec_take_flags(const char *verb, const struct options *options, struct value *entry,

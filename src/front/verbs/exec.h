@@ -78,23 +78,32 @@ struct exec_time {
 	const char *why;
 };
 
-/* Opens the session of SETUP, uses it, and returns the exit code. */
-typedef int exec_carry_out(struct setup *setup, const struct options *options,
-			   const struct exec_time *time);
+/* Another use of a cell than one program. */
+struct exec_use {
+	/* Opens the session of SETUP, uses it, and returns the exit code. */
+	int (*carry_out)(const void *context, struct setup *setup,
+			 const struct options *options, const struct exec_time *time);
+	const void *context;
+};
 
 /*
- * Make SETUP of OPTIONS and FLAGS, and use its cell by CARRY_OUT (NULL: run the words of
+ * Make SETUP of OPTIONS and FLAGS, and use its cell by USE (NULL: run the words of
  * OPTIONS as a program); with flags.explain only print the cell on OUT. MORE: members for
  * the JSON form of that, or NULL. Returns the exit code of `exec`; complaints have been
  * printed. The caller calls setup_fini.
  */
 int exec_in_cell(struct setup *setup, const struct options *options,
 		 const struct setup_flags *flags, const struct value *more, FILE *out,
-		 exec_carry_out *carry_out);
+		 const struct exec_use *use);
 
 /*
  * Append a line to OUT for each refusal and limit that RESULT, of a call of SESSION, has
- * met: the program could only say that it failed. WORDS as in policy_words_add.
+ * met: the program could only say that it failed. WORDS as in policy_words_add. With TIME
+ * (or NULL) also why the program did not end by itself.
  */
 void exec_add_told(const struct session *session, const struct tool_result *result,
-		   const struct policy_words *words, struct buf *out);
+		   const struct policy_words *words, const struct exec_time *time,
+		   struct buf *out);
+
+/* The exit code of the program of RESULT. */
+int exec_code(const struct tool_result *result);

@@ -19,7 +19,7 @@
 
 enum { READY_WORKERS = 2 };
 
-static int serve(struct setup *setup, const struct options *options,
+static int serve(const void *context, struct setup *setup, const struct options *options,
 		 const struct exec_time *time)
 {
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
@@ -34,6 +34,7 @@ static int serve(struct setup *setup, const struct options *options,
 	struct err err = {0};
 	int code;
 
+	(void)context;
 	(void)options;
 	if (!interrupt_open(&setup->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
@@ -59,6 +60,7 @@ static int exec_server_verb(const struct options *options, FILE *out)
 	static const char *const refused[] = {"tty", "clipboard"};
 	auto_value struct value *entry = value_new_object();
 	const char *listen = options_text(options, "listen");
+	const struct exec_use use = {serve, NULL};
 	struct setup_flags flags;
 	struct setup setup = {0};
 	int code;
@@ -82,7 +84,7 @@ static int exec_server_verb(const struct options *options, FILE *out)
 	code = exec_take_flags("exec-server", options, entry, &flags);
 	if (code != CODE_DONE)
 		return code;
-	code = exec_in_cell(&setup, options, &flags, NULL, out, serve);
+	code = exec_in_cell(&setup, options, &flags, NULL, out, &use);
 	setup_fini(&setup);
 	return code;
 }
