@@ -14,6 +14,7 @@
 #include "broker/broker.h"
 #include "front/ask/opener.h"
 #include "front/attack_call.h"
+#include "front/hands/shim.h"
 #include "front/inside/git_credential.h"
 #include "front/patches.h"
 #include "front/setup.h"
@@ -62,14 +63,18 @@ static void open_as_many_files_as_we_may(void)
 
 int main(int argc, char **argv)
 {
+	/* The arguments of a shell are its caller's, and name none of the roles. */
+	const bool is_shell = shim_is_wanted();
 	int code;
 
 	value_own_memory();
-	session_role(argc, argv, builtin_tools);
-	proxy_role(argc, argv);
-	broker_role(argc, argv);
-	door_role(argc, argv);
-	attack_call_role(argc, argv);
+	if (!is_shell) {
+		session_role(argc, argv, builtin_tools);
+		proxy_role(argc, argv);
+		broker_role(argc, argv);
+		door_role(argc, argv);
+		attack_call_role(argc, argv);
+	}
 	open_standard_descriptors();
 	keep_owner_in_modes();
 	open_as_many_files_as_we_may();
@@ -80,6 +85,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 
+	if (is_shell)
+		return shim_run(argc, argv);
 	if (git_credential_program(argc, argv, &code))
 		return verb_printed(code, stdout);
 	if (!setup_take_ceiling())

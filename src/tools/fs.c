@@ -232,6 +232,7 @@ static enum result_status tell_content(const struct call *call, const char *path
 			       (uintmax_t)file.st.st_size,
 			       (uintmax_t)file.st.st_mtim.tv_sec, file.st.st_mtim.tv_nsec);
 		value_set_text(tool_details(result), "mark", status);
+		value_set_boolean(tool_details(result), "isSymlink", is_link(call, path));
 		value_set_integer(tool_details(result), "size", (int64_t)file.st.st_size);
 		value_set_boolean(tool_details(result), "eof",
 				  bytes.size < size ||

@@ -793,7 +793,7 @@ static void append_word(struct value *argv, const char *word, bool as_hex)
 	buf_fini(&hex);
 }
 
-static struct value *arguments_of(const char *const *words, size_t count)
+struct value *exec_arguments(const char *const *words, size_t count)
 {
 	struct value *arguments = value_new_object();
 	struct value *argv = value_new_array();
@@ -1008,7 +1008,7 @@ static int follow(const struct setup *setup, struct session *session,
 		  const struct exec_time *time, struct relay *relay)
 {
 	auto_value struct value *arguments =
-		arguments_of(options->words, options->word_count);
+		exec_arguments(options->words, options->word_count);
 	struct request request = {
 		.tool = "exec",
 		.arguments = arguments,

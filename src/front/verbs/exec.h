@@ -97,6 +97,12 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 		 const struct exec_use *use);
 
 /*
+ * The arguments of the tool `exec` for the program and the arguments WORDS. JSON holds only
+ * UTF-8, so where a word has other bytes all become hexadecimal digits.
+ */
+struct value *exec_arguments(const char *const *words, size_t count);
+
+/*
  * Append a line to OUT for each refusal and limit that RESULT, of a call of SESSION, has
  * met: the program could only say that it failed. WORDS as in policy_words_add. With TIME
  * (or NULL) also why the program did not end by itself.

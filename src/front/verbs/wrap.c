@@ -18,7 +18,8 @@
 #include "base/text/diff.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/hands.h"
+#include "front/hands/hands.h"
+#include "front/hands/shells.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
@@ -740,8 +741,9 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 
 static bool has_hands(const struct wrapping *wrapping)
 {
-	return wrapping->profile.hands != NULL &&
-	       !options_given(wrapping->options, "whole");
+	return options_given(wrapping->options, "hands") ||
+	       (wrapping->profile.hands == HANDS_SERVER &&
+		!options_given(wrapping->options, "whole"));
 }
 
 /* Add --NAME=TEXT. */
@@ -794,14 +796,23 @@ static int read_hands(struct wrapping *wrapping)
 {
 	static const char *const inside[] = {"fresh", "login", "no-credential",
 					     "tty",   "ssh",   "clipboard"};
+	const bool serves = wrapping->profile.hands == HANDS_SERVER;
 	struct err err = {0};
 
+	if (wrapping->profile.hands == HANDS_NONE)
+		return verb_complain(CODE_USAGE,
+				     "wrap: --hands: the profile %s does not say how its commands "
+				     "get into the cell; without --hands it runs inside",
+				     wrapping->name);
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
 		if (options_given(wrapping->options, inside[i]))
-			return verb_complain(CODE_USAGE,
-					     "wrap: --%s goes with --whole: %s stays outside, and only "
-					     "its commands and files are in the cell",
-					     inside[i], wrapping->name);
+			return verb_complain(
+				CODE_USAGE,
+				"wrap: --%s %s: %s stays outside, and only its commands%s are in "
+				"the cell",
+				inside[i],
+				serves ? "goes with --whole" : "goes without --hands",
+				wrapping->name, serves ? " and files" : "");
 	}
 	wrapping->entry = value_new_object();
 	return exec_read_flags("wrap", wrapping->options, wrapping->entry, &err)
@@ -809,44 +820,79 @@ static int read_hands(struct wrapping *wrapping)
 		       : verb_complain(CODE_USAGE, "%s", err.text);
 }
 
-static int run_hands(struct wrapping *wrapping)
+/* Start an agent that gets the cell as its server. */
+static int run_with_server(struct wrapping *wrapping, const char *const *argv)
 {
-	auto_free const char **argv = NULL;
-	auto_free const char **server = NULL;
-	auto_value struct value *words = NULL;
-	size_t count;
-	int code = read_hands(wrapping);
+	auto_value struct value *words = server_words(wrapping);
+	auto_free const char **server =
+		memory_array(value_count(words) + 1, sizeof(*server));
 
-	if (code != CODE_DONE)
-		return code;
-	words = server_words(wrapping);
-	server = memory_array(value_count(words) + 1, sizeof(*server));
 	for (size_t i = 0; i < value_count(words); i++)
 		server[i] = value_text(value_item(words, i));
-	argv = make_argv(wrapping, &count);
 	return hands_run(&(struct hands){.root = wrapping->places.root,
 					 .variable = wrapping->profile.root_variable,
 					 .argv = argv,
 					 .server = server});
 }
 
-/* Print what the cell of the server would show. */
-static int show_hands(struct wrapping *wrapping, const struct value *more, FILE *out)
+/* Make the cell of commands for USE; NULL: print what it would show. */
+static int with_cell(const struct wrapping *wrapping, const struct value *more,
+		     const struct exec_use *use, FILE *out)
 {
-	struct setup setup = {0};
-	int code = read_hands(wrapping);
-
-	if (code != CODE_DONE)
-		return code;
 	const struct setup_flags flags = {
 		.quiet_plugins = true,
 		.entry = wrapping->entry,
 		.credentials = options_texts(wrapping->options, "credential"),
-		.explain = true,
+		.explain = use == NULL,
 	};
-	code = exec_in_cell(&setup, wrapping->options, &flags, more, out, NULL);
+	struct setup setup = {0};
+	const int code = exec_in_cell(&setup, wrapping->options, &flags, more, out, use);
+
 	setup_fini(&setup);
 	return code;
+}
+
+/* Start an agent that gets a shell whose commands are in the cell. */
+static int run_with_shell(struct wrapping *wrapping, const char *const *argv, FILE *out)
+{
+	const struct wrap_profile *profile = &wrapping->profile;
+	const struct policy_names *named = &profile->returns;
+	auto_free const char **returns = memory_array(named->count + 1, sizeof(*returns));
+	const struct shells shells = {
+		.argv = argv,
+		.variables = &profile->shell,
+		.by_path = profile->shell_path.count > 0,
+		.temporary = &profile->temporary,
+		.keys = &profile->keys,
+		.returns = returns,
+	};
+	const struct exec_use use = {shells_run, &shells};
+
+	for (size_t i = 0; i < named->count; i++)
+		returns[i] = wrapping_expand(wrapping, named->items[i]);
+	return with_cell(wrapping, NULL, &use, out);
+}
+
+static int run_hands(struct wrapping *wrapping, FILE *out)
+{
+	auto_free const char **argv = NULL;
+	size_t count;
+	const int code = read_hands(wrapping);
+
+	if (code != CODE_DONE)
+		return code;
+	argv = make_argv(wrapping, &count);
+	return wrapping->profile.hands == HANDS_SERVER
+		       ? run_with_server(wrapping, argv)
+		       : run_with_shell(wrapping, argv, out);
+}
+
+/* Print what the cell of an agent outside would show. */
+static int show_hands(struct wrapping *wrapping, const struct value *more, FILE *out)
+{
+	const int code = read_hands(wrapping);
+
+	return code == CODE_DONE ? with_cell(wrapping, more, NULL, out) : code;
 }
 
 /* Fill in everything about the profile NAME but what the state holds. */
@@ -903,7 +949,7 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		return verb_complain(CODE_DENIED, "wrap: %s", err.text);
 	}
 	if (has_hands(wrapping))
-		return run_hands(wrapping);
+		return run_hands(wrapping, out);
 	if (!find_keys(wrapping, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	code = ask_for_trust(wrapping);
@@ -988,8 +1034,11 @@ static void print_profile(const struct wrapping *wrapping, const char *version, 
 	print_clean(buf_str(&head), out);
 	buf_fini(&head);
 	if (has_hands(wrapping)) {
-		(void)fprintf(out, "Form      hands: it runs outside with its login; its "
-				   "commands and files are in the cell\n\n");
+		(void)fprintf(out, "Form      %s\n\n",
+			      profile->hands == HANDS_SERVER
+				      ? "hands: it runs outside with its login; its commands and "
+					"files are in the cell"
+				      : "commands only: this agent's file tools run outside");
 		return;
 	}
 	(void)fprintf(out, "Trusted   %s (%.*s)\n", word_of(look_at_trust(wrapping)),
@@ -1190,6 +1239,10 @@ static int wrap_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE, "wrap: --json goes with --show and --list");
 	if (options_given(options, "hash") && !options_given(options, "trust"))
 		return verb_complain(CODE_USAGE, "wrap: --hash goes with --trust");
+	if (options_given(options, "hands") && options_given(options, "whole"))
+		return verb_complain(CODE_USAGE,
+				     "wrap: --hands leaves the agent outside, and --whole runs it "
+				     "inside: give one");
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		if (!options_given(options, named[i]))
 			continue;
@@ -1220,6 +1273,8 @@ static const struct option_row wrap_options[] = {
 	{"auto", 0, OPTION_FLAG, NULL, "with the arguments by which it stops asking"},
 	{"whole", 0, OPTION_FLAG, NULL,
 	 "run it inside, also where its profile leaves it outside"},
+	{"hands", 0, OPTION_FLAG, NULL,
+	 "leave it outside, and run only its commands in the cell (Codex: files as well)"},
 	{"fresh", 0, OPTION_FLAG, NULL, "with its home as at the first start"},
 	{"login", 0, OPTION_FLAG, NULL,
 	 "show the files of its login as they are: its commands can read and change them"},
@@ -1238,7 +1293,9 @@ static const char wrap_help[] =
 	"passes one in as it is, --login shows a login: the agent and each of its commands can\n"
 	"then read it.\n\n"
 	"Codex stays outside with its login: its commands, patches and files go through the\n"
-	"cell (see exec-server). --whole runs it inside, as all others.\n\n"
+	"cell (see exec-server). --whole runs it inside, as all others. --hands leaves claude,\n"
+	"opencode, goose, qwen and gemini outside: only the commands of their shell are in the\n"
+	"cell then, and their own tools for files and the network run outside.\n\n"
 	"Files that agents execute themselves (.claude/settings.json, .mcp.json, …) cannot\n"
 	"be changed; a new one is put aside and told. There is no time limit. The exit code\n"
 	"is the agent's own, or as of `exec`: 125 no cell, 126 not executable, 127 not\n"

@@ -237,6 +237,51 @@ static bool check_env(const struct row *row, const struct value *value,
 	return fine;
 }
 
+static bool check_variables(const struct row *row, const struct value *value,
+			    struct rows_problem *problem)
+{
+	(void)row;
+	for (size_t i = 0; i < value_count(value); i++) {
+		const struct rows_place below = {.index = i};
+		const char *name = value_text(value_item(value, i));
+		struct err why = {0};
+
+		if (strchr(name, '=') != NULL || strcmp(name, "PATH") == 0 ||
+		    !policy_check_variable(name, &why))
+			return rows_refuse(problem, &below, "is no name of a variable");
+	}
+	return true;
+}
+
+/* Wildcards stand in the last name only: the folder is the one that is opened outside. */
+static bool check_returns(const struct row *row, const struct value *value,
+			  struct rows_problem *problem)
+{
+	static const char *const temporary[] = {"${TMPDIR}/", NULL};
+
+	(void)row;
+	for (size_t i = 0; i < value_count(value); i++) {
+		const struct rows_place below = {.index = i};
+		const char *path = value_text(value_item(value, i));
+
+		if (!is_path(path, temporary) ||
+		    path + strcspn(path, "*?[") < path_base_name(path))
+			return rows_refuse(problem, &below,
+					   "a file begins with ${TMPDIR}/, has wildcards in its last "
+					   "name only, and no ..");
+	}
+	return true;
+}
+
+static bool check_hands(const struct row *row, const struct value *value,
+			struct rows_problem *problem)
+{
+	(void)row;
+	return value_text(value) != NULL || value_count(value_member(value, "shell")) > 0 ||
+	       value_count(value_member(value, "path")) > 0 ||
+	       rows_refuse(problem, NULL, "needs a shell or a path");
+}
+
 #define LIST(member) \
 	.max = TEXT_BYTES_MAX, .offset = offsetof(struct wrap_profile, member)
 
@@ -257,6 +302,18 @@ static const struct row door_rows[] = {
 	{0},
 };
 
+static const struct row hands_rows[] = {
+	{"shell", ROW_WORDS, false, "variables that name its shell", LIST(shell),
+	 .check = check_variables},
+	{"path", ROW_WORDS, false, "programs that it looks for in PATH as its shell",
+	 LIST(shell_path), .choices = "bash"},
+	{"temporary", ROW_WORDS, false, "variables of its folder for temporary files",
+	 LIST(temporary), .check = check_variables},
+	{"returns", ROW_WORDS, false, "files that its commands write for it outside",
+	 LIST(returns), .check = check_returns},
+	{0},
+};
+
 static const struct row profile_rows[] = {
 	{"extends", ROW_BYTES, false, "profile that this one changes", .max = WRAP_NAME_MAX},
 	{"description", ROW_BYTES, false, "what it is, for lists", LIST(description)},
@@ -267,8 +324,9 @@ static const struct row profile_rows[] = {
 	 .rows = root_rows},
 	{"show", ROW_WORDS, false, "shown read-only beside the program", LIST(show),
 	 .check = check_shown},
-	{"hands", ROW_CHOICE, false, "it stays outside, and uses the cell in this way",
-	 .choices = "codex", .offset = offsetof(struct wrap_profile, hands)},
+	{"hands", ROW_EITHER, false, "how it uses the cell when it stays outside",
+	 .choices = "codex", .max = TEXT_BYTES_MAX, .rows = hands_rows,
+	 .check = check_hands},
 	{"view", ROW_WORDS, false, "the person's files that are shown read-only",
 	 LIST(view), .check = check_homes},
 	{"seed", ROW_VALUES, false, "copied into the home at the first start",
@@ -444,10 +502,9 @@ static void take_rows(const struct row *rows, const struct value *object,
 		const struct value *value = value_member(object, row->name);
 		void *place = (char *)profile + row->offset;
 
-		if (row->kind == ROW_OBJECT)
+		if (row->kind == ROW_OBJECT || row->kind == ROW_EITHER)
 			take_rows(row->rows, value, profile);
-		else if ((row->kind == ROW_BYTES || row->kind == ROW_CHOICE) &&
-			 row->offset > 0)
+		else if (row->kind == ROW_BYTES && row->offset > 0)
 			*(const char **)place = value_text(value);
 		else if (row->kind == ROW_WORDS || row->kind == ROW_TEXTS)
 			take_list(value, place);
@@ -527,11 +584,26 @@ bool wrap_profile_name_is_valid(const char *name)
 /* Fill the members of PROFILE from its root. */
 static void take_all(struct wrap_profile *profile)
 {
+	const struct value *hands = value_member(profile->root, "hands");
+
+	profile->hands = hands == NULL               ? HANDS_NONE
+			 : value_text(hands) != NULL ? HANDS_SERVER
+						     : HANDS_SHELL;
 	take_rows(profile_rows, profile->root, profile);
 	take_seeds(value_member(profile->root, "seed"), profile);
 	take_files(value_member(profile->root, "files"), profile);
 	take_logins(value_member(profile->root, "login"), profile);
 	take_environment(value_member(profile->root, "env"), profile);
+}
+
+static void free_lists(const struct row *rows, struct wrap_profile *profile)
+{
+	for (const struct row *row = rows; row->name != NULL; row++) {
+		if (row->kind == ROW_WORDS || row->kind == ROW_TEXTS)
+			policy_names_fini((void *)((char *)profile + row->offset));
+		if (row->kind == ROW_EITHER)
+			free_lists(row->rows, profile);
+	}
 }
 
 /* Empty the members that take_all has filled. */
@@ -541,9 +613,7 @@ static void free_all(struct wrap_profile *profile)
 		policy_names_fini(&profile->seeds[i].keys);
 	for (size_t i = 0; i < profile->file_count; i++)
 		free(profile->files[i].text);
-	for (const struct row *row = profile_rows; row->name != NULL; row++)
-		if (row->kind == ROW_WORDS || row->kind == ROW_TEXTS)
-			policy_names_fini((void *)((char *)profile + row->offset));
+	free_lists(profile_rows, profile);
 	policy_names_fini(&profile->environment);
 	policy_names_fini(&profile->login);
 	policy_names_fini(&profile->login_credentials);
@@ -561,7 +631,7 @@ bool wrap_profile_read(const char *name, wrap_find *find, void *context,
 		return false;
 	profile->name = memory_copy(name);
 	take_all(profile);
-	if (profile->hands == NULL || profile->root_variable != NULL)
+	if (profile->hands != HANDS_SERVER || profile->root_variable != NULL)
 		return true;
 	wrap_profile_fini(profile);
 	return err_set(err, EINVAL,
@@ -595,7 +665,7 @@ void wrap_profile_fini(struct wrap_profile *profile)
 /* Prints a profile's needs, and makes a policy of it. */
 
 /* These say nothing of what an agent may do. */
-static const char not_needed[] = "extends description tested protect";
+static const char not_needed[] = "extends description tested protect hands";
 
 static void add_need(const char *key, const char *name, const struct value *value,
 		     struct buf *text)
@@ -670,7 +740,7 @@ static bool add_slug(const char *workspace, struct buf *out)
 bool wrap_places_expand(const struct wrap_places *places, const char *text, struct buf *out)
 {
 	const struct str root = STR("${ROOT}"), slug = STR("${SLUG}"),
-			 door = STR("${DOOR}");
+			 door = STR("${DOOR}"), temporary = STR("${TMPDIR}");
 	struct str rest = str_of(text);
 	bool fine = true;
 
@@ -688,6 +758,9 @@ bool wrap_places_expand(const struct wrap_places *places, const char *text, stru
 		} else if (str_starts(rest, door)) {
 			fine = buf_addf(out, "http://127.0.0.1:%d", BROKER_PORT);
 			rest = str_part(rest, door.size, rest.size);
+		} else if (str_starts(rest, temporary)) {
+			fine = buf_adds(out, WRAP_TEMPORARY);
+			rest = str_part(rest, temporary.size, rest.size);
 		} else {
 			fine = buf_addc(out, rest.data[0]);
 			rest = str_part(rest, 1, rest.size);

@@ -14,7 +14,8 @@
  *
  * Paths begin with "~/" (the person's home) or "${ROOT}" (the agent's folder, `root`).
  * "${SLUG}" stands for the path of the workspace with "-" for all but letters and digits, as
- * agents name their sessions, "${DOOR}" for the URL of the broker's door. No path has "..".
+ * agents name their sessions, "${DOOR}" for the URL of the broker's door, and "${TMPDIR}" for
+ * the folder of temporary files that is in each cell and outside. No path has "..".
  *
  * A new agent is one file in wrap/ and one row of tests/wrap/run.
  */
@@ -47,6 +48,16 @@ struct wrap_file {
 	char *text;
 };
 
+/* The value of "${TMPDIR}". */
+#define WRAP_TEMPORARY "/tmp"
+
+/* How an agent that stays outside uses the cell. */
+enum wrap_hands {
+	HANDS_NONE,
+	HANDS_SERVER, /* by its exec server, which is Codex's way; unless it is run inside */
+	HANDS_SHELL, /* by the shell of its commands, when that is wanted */
+};
+
 /*
  * The text whose hash names the home of a profile in a workspace, of a workspace and the
  * profile's name. No other workspace has such a path: a real path has no "//".
@@ -61,7 +72,12 @@ struct wrap_profile {
 	struct value *root; /* all of it, merged and checked; owns the texts below */
 	const char *description, *program, *tested;
 	const char *root_variable, *root_folder; /* NULL: the agent has no such folder */
-	const char *hands;                       /* NULL: it runs inside as a whole */
+	enum wrap_hands hands;
+	/*
+	 * of HANDS_SHELL: variables and programs that lead to the shell, variables of the
+	 * agent's folder for temporary files, and files that come back
+	 */
+	struct policy_names shell, shell_path, temporary, returns;
 	struct policy_names show, view, share, protect, hosts, keys, credentials;
 	/*
 	 * The files of its login, and for each the credential whose phantoms a copy of it

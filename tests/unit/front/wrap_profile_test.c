@@ -133,6 +133,17 @@ static void bad_profiles_are_refused_with_the_remedy(void **state)
 		{"{\"env\": {\"A B\": \"1\"}}", "a.json: /env"},
 		{"{\"env\": {\"A\": 1}}", "must be text"},
 		{"{\"limits\": {\"pidss\": 1}}", "did you mean \"pids\"?"},
+		{"{\"hands\": \"other\"}", "/hands: must be one of"},
+		{"{\"hands\": {}}", "/hands: needs a shell or a path"},
+		{"{\"hands\": {\"shell\": [\"A=B\"]}}", "is no name of a variable"},
+		{"{\"hands\": {\"shell\": [\"PATH\"]}}", "is no name of a variable"},
+		{"{\"hands\": {\"path\": [\"sh\"]}}", "must be one of"},
+		{"{\"hands\": {\"shell\": [\"S\"], \"returns\": [\"/etc/x\"]}}",
+		 "/hands/returns/0: a file begins with ${TMPDIR}/"},
+		{"{\"hands\": {\"shell\": [\"S\"], \"returns\": [\"${TMPDIR}/*/x\"]}}",
+		 "wildcards in its last name only"},
+		{"{\"hands\": {\"shell\": [\"S\"], \"returns\": [\"${TMPDIR}/../x\"]}}",
+		 "no .."},
 		{"[]", "must be an object"},
 		{"{", "a.json"},
 	};
@@ -203,6 +214,9 @@ static void placeholders_are_filled_in(void **state)
 	assert_true(wrap_places_expand(&places, "~/x", &out));
 	assert_true(wrap_places_expand(&places, " ${ROOT}/s/${SLUG} ~/ $", &out));
 	assert_string_equal(out.data, "/home/me/x /home/me/.agent/s/-srv-a-b-c-----1 ~/ $");
+	buf_clear(&out);
+	assert_true(wrap_places_expand(&places, "${TMPDIR}/a-??", &out));
+	assert_string_equal(out.data, "/tmp/a-??");
 	buf_fini(&out);
 	buf_init(&out, 4);
 	assert_false(wrap_places_expand(&places, "~/x", &out));

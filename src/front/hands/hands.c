@@ -1,6 +1,6 @@
 /* hands: the folder of one run, and the agent's process. */
 
-#include "front/hands.h"
+#include "front/hands/hands.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -183,17 +183,39 @@ static bool make_folder(const struct hands *hands, struct buf *folder, int *at,
 }
 
 /* The process of the agent. */
-_Noreturn static void become_agent(const struct hands *hands, const char *folder,
+_Noreturn static void become_agent(const char *const *argv, const struct value *set,
 				   pid_t parent)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent ||
-	    setenv(hands->variable, folder, 1) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(CODE_FAILED);
+	for (size_t i = 0; i < value_count(set); i++)
+		(void)putenv((char *)(uintptr_t)value_text(value_item(set, i)));
 	(void)signal(SIGPIPE, SIG_DFL);
-	(void)execv(hands->argv[0], (char *const *)(uintptr_t)hands->argv);
+	(void)execv(argv[0], (char *const *)(uintptr_t)argv);
 	const int code = errno == ENOENT ? CODE_EXEC_NOT_FOUND : CODE_EXEC_NOT_EXECUTABLE;
-	(void)verb_complain(code, "wrap: %s: %s", hands->argv[0], strerror(errno));
+	(void)verb_complain(code, "wrap: %s: %s", argv[0], strerror(errno));
 	_exit(code);
+}
+
+pid_t hands_start(const char *const *argv, const struct value *set, struct err *err)
+{
+	const pid_t parent = getpid();
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		become_agent(argv, set, parent);
+	if (pid < 0)
+		(void)err_set(err, errno, "fork: %s", strerror(errno));
+	return pid;
+}
+
+int hands_wait(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? CODE_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Wait for the agent PID, and hand on the signals that end this program. */
@@ -202,7 +224,6 @@ static int wait_for(pid_t pid, struct interrupt *interrupt)
 	auto_close int ended = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd slots[] = {{.fd = ended, .events = POLLIN},
 				 {.fd = interrupt_fd(interrupt), .events = POLLIN}};
-	int status = 0;
 
 	while (ended >= 0 && slots[0].revents == 0) {
 		if (poll(slots, 2, -1) < 0 && errno != EINTR)
@@ -218,27 +239,26 @@ static int wait_for(pid_t pid, struct interrupt *interrupt)
 		}
 		slots[1].revents = 0;
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFSIGNALED(status) ? CODE_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	return hands_wait(pid);
 }
 
 static int run_agent(const struct hands *hands, const char *folder, struct err *err)
 {
+	auto_value struct value *set = value_new_array();
 	struct interrupt *interrupt = NULL;
-	const pid_t parent = getpid();
+	struct buf entry;
 	int code = CODE_FAILED;
 
 	if (!interrupt_open(&interrupt, err))
 		return CODE_FAILED;
-	const pid_t pid = fork();
-	if (pid == 0)
-		become_agent(hands, folder, parent);
-	if (pid < 0)
-		(void)err_set(err, errno, "fork: %s", strerror(errno));
-	else if (interrupt_start(interrupt, err))
+	buf_init(&entry, 2 * PATH_MAX);
+	(void)buf_addf(&entry, "%s=%s", hands->variable, folder);
+	value_append(set, value_new_text(entry.data));
+	buf_fini(&entry);
+	const pid_t pid = hands_start(hands->argv, set, err);
+	if (pid > 0 && interrupt_start(interrupt, err))
 		code = wait_for(pid, interrupt);
-	else
+	else if (pid > 0)
 		(void)kill(pid, SIGKILL);
 	interrupt_close(interrupt);
 	return code;

@@ -11,6 +11,11 @@
  */
 #pragma once
 
+#include "base/err.h"
+#include "base/value.h"
+
+#include <sys/types.h>
+
 struct hands {
 	const char *root;        /* the person's folder of the agent; need not be there */
 	const char *variable;    /* that names the folder to the agent */
@@ -23,3 +28,11 @@ struct hands {
  * has been printed. SIGTERM and SIGHUP go on to the agent, which ends with this process.
  */
 int hands_run(const struct hands *hands);
+
+/*
+ * Start the agent ARGV (NULL-ended) with the environment of this process, changed by SET, a
+ * list of "NAME=VALUE". It dies with this process. Returns its process id, or -1.
+ */
+pid_t hands_start(const char *const *argv, const struct value *set, struct err *err);
+/* Wait for the end of such a process. Returns its exit code as a shell tells it. */
+int hands_wait(pid_t pid);
