@@ -44,6 +44,7 @@
 enum {
 	SCRIPT_MAX = 16 << 10,
 	VARIABLES_MAX = 24,
+	OPTIONS_OF_EXEC = 8,
 	NAMES_MAX = 1024, /* of the groups */
 	/* An attack that hangs is ended, and proves nothing. */
 	SCRIPT_SECONDS = 30,
@@ -124,14 +125,21 @@ static int script_run(const struct stage *stage, const char *text, bool in_cell)
 	struct program_run run;
 	struct err err;
 	struct buf script;
-	const char *argv[] = {stage->program, "exec", "--", "bash", "-c", NULL, NULL};
+	const char *argv[OPTIONS_OF_EXEC + 7] = {stage->program, "exec"};
+	const char *const *option = in_cell ? stage->attack->options : NULL;
+	size_t count = 2;
 	int code = -1;
 
 	buf_init(&script, SCRIPT_MAX);
 	fill(stage, text, in_cell, &script);
-	argv[5] = script.data;
+	for (; option != NULL && *option != NULL && count < OPTIONS_OF_EXEC; option++)
+		argv[count++] = *option;
+	argv[count] = "--";
+	argv[count + 1] = "bash";
+	argv[count + 2] = "-c";
+	argv[count + 3] = script.data;
 	program_run_init(&run);
-	run.start.argv = in_cell ? argv : argv + 3;
+	run.start.argv = in_cell ? argv : argv + count + 1;
 	run.start.environment = stage->environment;
 	run.start.folder = stage->work.data;
 	run.deadline_ms = clock_deadline(SCRIPT_SECONDS);

@@ -37,6 +37,7 @@ struct attack {
 	enum attack_by bare_by;
 	const struct attack_file *files; /* ends with {0}; or NULL */
 	const char *const *variables; /* NAME=VALUE of the caller, NULL-ended; or NULL */
+	const char *const *options;   /* of `exec`, NULL-ended; or NULL */
 	const char *const *needs;     /* programs of the system, NULL-ended; or NULL */
 };
 
