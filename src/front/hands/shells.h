@@ -28,7 +28,7 @@
 #include <stdbool.h>
 
 enum {
-	SHELLS_MOST = 256,     /* shims at the same time; more of them wait */
+	SHELLS_MOST = 128,     /* shims at the same time; more of them wait */
 	SHELLS_FILE = 4 << 10, /* bytes of a file of `returns` */
 };
 
