@@ -240,6 +240,23 @@ def the_end_of_the_agent_ends_what_it_has_started():
 
 
 @tap.case
+def an_interrupt_of_the_terminal_is_for_the_agent():
+    with place() as at:
+        process = at.start("signal.signal(signal.SIGINT, signal.SIG_IGN); open('ready', 'w'); wait_for('go'); "
+                           "told = sh('echo goes on')[1]")
+        end = time.monotonic() + WAIT_SECONDS
+        while not os.path.exists(os.path.join(at.work, "ready")) and time.monotonic() < end:
+            time.sleep(0.01)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        with open(os.path.join(at.work, "go"), "w", encoding="ascii"):
+            pass
+        out = process.communicate(timeout=WAIT_SECONDS)[0].decode()
+        assert process.returncode == 0 and json.loads(out) == "goes on\n", (process.returncode, out)
+
+
+@tap.case
 def a_killed_front_leaves_nothing_that_the_next_does_not_remove():
     mark = f"73{os.getpid()}"
     with place() as at:
