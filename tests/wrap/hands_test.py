@@ -190,6 +190,14 @@ def the_folder_that_a_command_has_gone_to_comes_back():
 
 
 @tap.case
+def a_folder_that_the_agents_words_need_is_there():
+    with place("gemini") as at:
+        told = at.play("told = [sh('echo $0 $1; echo 1 > /tmp/gemini-shell-aB3dE6/pids; cat /tmp/gemini-shell-aB3dE6/pids; "
+                       "exit 3', 'name', 'a b'), os.path.exists('/tmp/gemini-shell-aB3dE6')]")
+        assert told == [[3, "name a b\n1\n", ""], False], told
+
+
+@tap.case
 def nothing_else_comes_back_by_that_file():
     bad = ["echo /etc >| FILE", "echo sub >| FILE", f"echo /tmp >| FILE", "echo $PWD/sub/../.. >| FILE",
            "echo $PWD/missing >| FILE", "echo $PWD/file >| FILE; touch file", "(pwd -P; pwd -P) >| FILE",

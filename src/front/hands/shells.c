@@ -265,19 +265,17 @@ static size_t fits(const char *text, const char *pattern)
 }
 
 /*
- * The last path in the words of ARGUMENTS that fits one of the patterns; NULL: none. An
- * agent puts it behind the command of its model.
+ * The last path in the words ARGV that fits one of PATTERNS; NULL: none. An agent puts it
+ * behind the command of its model.
  */
-static char *find_returns(const struct shells *shells, const struct value *arguments)
+static char *find_last(const char *const *patterns, const struct value *argv)
 {
-	const struct value *argv = value_member(arguments, "argv");
 	char *found = NULL;
 
 	for (size_t i = 0; i < value_count(argv); i++) {
 		const char *text = value_text(value_item(argv, i));
 
-		for (const char *const *pattern = shells->returns; *pattern != NULL;
-		     pattern++) {
+		for (const char *const *pattern = patterns; *pattern != NULL; pattern++) {
 			const size_t folder = (size_t)(path_base_name(*pattern) - *pattern);
 			auto_free char *beginning =
 				memory_copy_str((struct str){*pattern, folder});
@@ -296,23 +294,29 @@ static char *find_returns(const struct shells *shells, const struct value *argum
 	return found;
 }
 
+/* Does PATH, or a folder above it, fit one of PATTERNS? */
+static bool lies_in(const char *const *patterns, const char *path)
+{
+	while (*patterns != NULL &&
+	       fnmatch(*patterns, path, FNM_PATHNAME | FNM_LEADING_DIR) != 0)
+		patterns++;
+	return *patterns != NULL;
+}
+
 /* The agent's own words have written such files: RESULT does not tell of them. */
-static void forget_returns(const struct shells *shells, const struct tool_result *result)
+static void forget_own(const struct shells *shells, const struct tool_result *result)
 {
 	static const char key[] = "cell_only";
 	const struct value *told = value_member(result->details, key);
 	struct value *list;
 
-	if (told == NULL || *shells->returns == NULL)
+	if (told == NULL)
 		return;
 	list = value_new_array();
 	for (size_t i = 0; i < value_count(told); i++) {
 		const char *path = value_text(value_item(told, i));
-		bool returns = false;
 
-		for (const char *const *at = shells->returns; *at != NULL; at++)
-			returns = returns || fnmatch(*at, path, FNM_PATHNAME) == 0;
-		if (!returns)
+		if (!lies_in(shells->returns, path) && !lies_in(shells->folders, path))
 			value_append(list, value_new_text(path));
 	}
 	value_set(result->details, key, list);
@@ -477,6 +481,25 @@ static const char *title_of(const struct value *argv)
 	return value_text(value_item(argv, i < value_count(argv) ? i : 0));
 }
 
+/* Change ARGUMENTS so that a folder that the agent's words write to is there. */
+static void make_folder_first(const struct shells *shells, struct value *arguments)
+{
+	const struct value *argv = value_member(arguments, "argv");
+	auto_free char *folder = find_last(shells->folders, argv);
+	struct value *list;
+
+	if (folder == NULL)
+		return;
+	list = value_new_array();
+	value_append(list, value_new_text(SHIM_PROGRAM));
+	value_append(list, value_new_text("-c"));
+	value_append(list, value_new_text("mkdir -p -- \"$0\"; exec \"$@\""));
+	value_append(list, value_new_text(folder));
+	for (size_t i = 0; i < value_count(argv); i++)
+		value_append(list, value_copy(value_item(argv, i)));
+	value_set(arguments, "argv", list);
+}
+
 /* Start the command of CALL. */
 static void start_call(struct shell *shell, const struct value *call)
 {
@@ -513,7 +536,8 @@ static void start_call(struct shell *shell, const struct value *call)
 	shell->tool.carrier = exec_tool.name;
 	shell->tool.carried = shell->carried;
 	shell->tool.is_step = true;
-	shell->returns = find_returns(server->shells, arguments);
+	shell->returns = find_last(server->shells->returns, argv);
+	make_folder_first(server->shells, own);
 	request.arguments = own;
 	memcpy(request.fds, shell->given, sizeof(shell->given));
 	shell->running = session_start(server->session, &request, NULL, NULL);
@@ -551,7 +575,7 @@ static void end_call(struct shell *shell)
 	const struct tool_result *result = running_result(shell->running);
 	struct buf told;
 
-	forget_returns(server->shells, result);
+	forget_own(server->shells, result);
 	buf_init(&told, TOLD_MAX);
 	exec_add_told(server->session, result, server->words, server->time, &told);
 	shell->answer = value_new_object();

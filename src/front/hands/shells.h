@@ -39,7 +39,8 @@ struct shells {
 	/* variables of its folder for temporary files, which is WRAP_TEMPORARY then */
 	const struct policy_names *temporary;
 	const struct policy_names *keys; /* variables that hold keys */
-	/* absolute paths of files, with wildcards in the last name; NULL-ended */
+	/* absolute paths, with wildcards in the last name; NULL-ended */
+	const char *const *folders; /* are made in the cell before a command that names one */
 	const char *const *returns;
 };
 

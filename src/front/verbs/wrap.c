@@ -852,24 +852,33 @@ static int with_cell(const struct wrapping *wrapping, const struct value *more,
 	return code;
 }
 
+/* NAMES with their placeholders replaced, NULL-ended; the caller frees the list. */
+static const char **expand_all(struct wrapping *wrapping, const struct policy_names *names)
+{
+	const char **list = memory_array(names->count + 1, sizeof(*list));
+
+	for (size_t i = 0; i < names->count; i++)
+		list[i] = wrapping_expand(wrapping, names->items[i]);
+	return list;
+}
+
 /* Start an agent that gets a shell whose commands are in the cell. */
 static int run_with_shell(struct wrapping *wrapping, const char *const *argv, FILE *out)
 {
 	const struct wrap_profile *profile = &wrapping->profile;
-	const struct policy_names *named = &profile->returns;
-	auto_free const char **returns = memory_array(named->count + 1, sizeof(*returns));
+	auto_free const char **folders = expand_all(wrapping, &profile->folders);
+	auto_free const char **returns = expand_all(wrapping, &profile->returns);
 	const struct shells shells = {
 		.argv = argv,
 		.variables = &profile->shell,
 		.by_path = profile->shell_path.count > 0,
 		.temporary = &profile->temporary,
 		.keys = &profile->keys,
+		.folders = folders,
 		.returns = returns,
 	};
 	const struct exec_use use = {shells_run, &shells};
 
-	for (size_t i = 0; i < named->count; i++)
-		returns[i] = wrapping_expand(wrapping, named->items[i]);
 	return with_cell(wrapping, NULL, &use, out);
 }
 

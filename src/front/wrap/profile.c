@@ -267,7 +267,7 @@ static bool check_returns(const struct row *row, const struct value *value,
 		if (!is_path(path, temporary) ||
 		    path + strcspn(path, "*?[") < path_base_name(path))
 			return rows_refuse(problem, &below,
-					   "a file begins with ${TMPDIR}/, has wildcards in its last "
+					   "a name begins with ${TMPDIR}/, has wildcards in its last "
 					   "name only, and no ..");
 	}
 	return true;
@@ -309,6 +309,8 @@ static const struct row hands_rows[] = {
 	 LIST(shell_path), .choices = "bash"},
 	{"temporary", ROW_WORDS, false, "variables of its folder for temporary files",
 	 LIST(temporary), .check = check_variables},
+	{"folders", ROW_WORDS, false, "folders in it that its commands need",
+	 LIST(folders), .check = check_returns},
 	{"returns", ROW_WORDS, false, "files that its commands write for it outside",
 	 LIST(returns), .check = check_returns},
 	{0},

@@ -75,9 +75,10 @@ struct wrap_profile {
 	enum wrap_hands hands;
 	/*
 	 * of HANDS_SHELL: variables and programs that lead to the shell, variables of the
-	 * agent's folder for temporary files, and files that come back
+	 * agent's folder for temporary files, folders in it that a command
+	 * needs, and files that come back
 	 */
-	struct policy_names shell, shell_path, temporary, returns;
+	struct policy_names shell, shell_path, temporary, folders, returns;
 	struct policy_names show, view, share, protect, hosts, keys, credentials;
 	/*
 	 * The files of its login, and for each the credential whose phantoms a copy of it

@@ -139,7 +139,7 @@ static void bad_profiles_are_refused_with_the_remedy(void **state)
 		{"{\"hands\": {\"shell\": [\"PATH\"]}}", "is no name of a variable"},
 		{"{\"hands\": {\"path\": [\"sh\"]}}", "must be one of"},
 		{"{\"hands\": {\"shell\": [\"S\"], \"returns\": [\"/etc/x\"]}}",
-		 "/hands/returns/0: a file begins with ${TMPDIR}/"},
+		 "/hands/returns/0: a name begins with ${TMPDIR}/"},
 		{"{\"hands\": {\"shell\": [\"S\"], \"returns\": [\"${TMPDIR}/*/x\"]}}",
 		 "wildcards in its last name only"},
 		{"{\"hands\": {\"shell\": [\"S\"], \"returns\": [\"${TMPDIR}/../x\"]}}",
