@@ -1,10 +1,9 @@
 /*
- * broker: the messages between front and broker, the keys, the connections to services,
- * and those of clients. A client is a state machine from accept to its end: a head is
- * read and judged, the key is asked for, a connection to the service is found or made,
- * then the request goes out and its answer comes back, and the next head is read. The
- * role reads the files it needs, locks itself in, reports that it is ready, and serves
- * until the front is gone.
+ * broker: the keys, the connections to services, and those of clients. A client is a state
+ * machine from accept to its end: a head is read and judged, the key is asked for, a
+ * connection to the service is found or made, then the request goes out and its answer comes
+ * back, and the next head is read. The role reads the files it needs, locks itself in,
+ * reports that it is ready, and serves until the front is gone.
  */
 
 #include "broker/broker.h"
@@ -1714,11 +1713,13 @@ static void listener_set(struct broker *broker, struct watch *watch,
 	listen_again(broker);
 }
 
-static void hear(struct broker *broker)
+static void control_ready(struct watch *watch, short events)
 {
+	struct broker *broker = watch->context;
 	struct broker_order order;
 	int fd;
 
+	(void)events;
 	while (fd_message_receive(broker->control.fd, &order, sizeof(order), &fd, 1,
 				  MSG_DONTWAIT)) {
 		struct service *service;
@@ -1734,24 +1735,18 @@ static void hear(struct broker *broker)
 			   order.size > 0 && order.size <= sizeof(order.text)) {
 			secret_set(service, (struct str){order.text, order.size});
 			need_met(service, NULL);
-		} else if (order.kind == BROKER_NONE && service != NULL) {
-			order.text[sizeof(order.text) - 1] = '\0';
-			need_met(service, order.text);
 		} else if (service != NULL) {
 			order.text[sizeof(order.text) - 1] = '\0';
-			renewal_met(service, &order);
+			if (order.kind == BROKER_NONE)
+				need_met(service, order.text);
+			else
+				renewal_met(service, &order);
 		}
 		fd_close(&fd);
 		explicit_bzero(&order, sizeof(order));
 	}
 	if (errno != EAGAIN)
 		_exit(0); /* the front is gone */
-}
-
-static void control_ready(struct watch *watch, short events)
-{
-	(void)events;
-	hear(watch->context);
 }
 
 /* Parse roots in steps, while nothing else is to be done. */
@@ -1833,23 +1828,13 @@ static bool read_phantoms(struct service *service, struct request_key *key,
 			  const struct value *item)
 {
 	const struct value *phantoms = value_member(item, "phantoms");
-	const size_t count = service->credential.refresh.answers.count;
-	const char **texts;
 
 	service->refresh.credential = &service->credential;
 	if (phantoms == NULL)
 		return true;
-	texts = memory_array(count + 1, sizeof(*texts));
-	for (size_t i = 0; i < count; i++) {
-		const char *text = value_text(value_item(phantoms, i));
-
-		if (text == NULL)
-			return false;
-		texts[i] = memory_copy(text);
-	}
-	service->refresh.phantoms = texts;
+	service->refresh.phantoms = copy_texts(phantoms);
 	key->renews = true;
-	return true;
+	return value_count(phantoms) == service->credential.refresh.answers.count;
 }
 
 /* Make the services of LIST, with a locked page or more for each key. */
@@ -1882,10 +1867,11 @@ static bool services_make(struct broker *broker, const struct value *list, struc
 		if (!credential_read(name, value_member(item, "credential"),
 				     &service->credential, err))
 			return false;
-		broker->keys[i] = (struct request_key){
-			.credential = &service->credential,
-			.phantom = memory_copy(phantom),
-			.repositories = copy_texts(value_member(item, "repositories"))};
+		broker->keys[i] =
+			(struct request_key){.credential = &service->credential,
+					     .phantom = memory_copy(phantom),
+					     .repositories = copy_texts(
+						     value_member(item, "repositories"))};
 		if (!read_phantoms(service, &broker->keys[i], item))
 			return err_set(err, EINVAL,
 				       "the broker's specification is incomplete");

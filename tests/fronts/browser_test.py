@@ -264,6 +264,45 @@ def a_login_by_a_copied_address_comes_back_too():
         assert tty.end() == 0 and not tty.has("opened")
 
 
+@tap.case
+def a_hostile_end_of_the_callback_holds_nobody_up():
+    """Connections that are too many, say too much before the browser does, or end at once."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = "import socket, sys\n" \
+             "def ask(line):\n" \
+             "    one = socket.socket(socket.AF_UNIX)\n" \
+             "    one.connect('/run/glovebox/ask')\n" \
+             "    one.sendall(line)\n" \
+             "    return one\n" \
+             "answer = ask(b'open https://login.example.org/?redirect_uri=http://localhost:%s/\\n'\n" \
+             "             % sys.argv[1].encode()).recv(4096).split()\n" \
+             "print('an' + 'swer', answer[:2], flush=True)\n" \
+             "kept = []\n" \
+             "for number in range(60):\n" \
+             "    one = ask(b'back ' + answer[2] + b'\\n')\n" \
+             "    try:\n        one.sendall(b'early' * (number % 3))\n    except OSError:\n        pass\n" \
+             "    if number % 4:\n        one.close()\n    else:\n        kept.append(one)\n" \
+             "print('rea' + 'dy', flush=True)\n" \
+             "sys.stdin.readline()"
+    with Person("python3", "-c", script, str(port), environment={"BROWSER": "true"}) as tty:
+        tty.answer()
+        tty.wait_for(b"answer [b'yes', b'%d']" % port)
+        tty.wait_for(b"ready")
+        for _ in range(20):
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=1) as client:
+                    client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                    client.recv(4096)
+            except OSError:
+                pass
+        # The terminal still works, and so do further questions.
+        tty.type(b"\r")
+        assert tty.end() == 0
+        assert not listens(port)
+
+
 WRONG = {
     "javascript:alert(1)": "only addresses that begin with",
     "file:///etc/passwd": "only addresses that begin with",

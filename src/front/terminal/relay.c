@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "front/terminal/console.h"
 #include "front/terminal/terminal_filter.h"
 #include "process/pty.h"
 
