@@ -22,6 +22,7 @@
 #include "broker/refresh.h"
 #include "broker/request.h"
 #include "broker/scrub.h"
+#include "broker/service.h"
 #include "broker/tls.h"
 #include "policy/credential.h"
 #include "policy/network.h"
@@ -44,7 +45,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -99,21 +99,6 @@ enum {
 };
 
 struct upstream;
-
-/* A credential, its key, and the connections to its host. */
-struct service {
-	struct broker *broker;
-	struct credential credential;
-	char *secret; /* BROKER_SECRET_MAX bytes of locked memory */
-	size_t secret_size;
-	bool asked;            /* NEED is on its way */
-	bool answered;         /* the front has said once whether there is a key */
-	struct tls *tls;       /* with the roots of this credential */
-	struct upstream *idle; /* the last used one first */
-	size_t idle_count;
-	struct refresh refresh;  /* of a login */
-	struct client *renewing; /* the client whose renewal is under way; or NULL */
-};
 
 /* A connection to a service, at work for one client, or idle. */
 struct upstream {
@@ -199,10 +184,7 @@ struct broker {
 	struct request_door door;
 	struct network_entry *entries; /* of the policy's network */
 	size_t entry_count;
-	struct service *services;
-	struct request_key *keys; /* of the same number */
-	size_t service_count;
-	struct scrub *scrub; /* of all keys of the cell */
+	struct services services;
 	struct client *clients;
 	size_t client_count;
 	struct client *dead; /* freed when the turn is over */
@@ -231,7 +213,7 @@ static bool tell_of(const struct service *service, int kind, const char *text)
 
 	memcpy(word.name, service->credential.name, sizeof(word.name));
 	(void)snprintf(word.text, sizeof(word.text), "%s", text);
-	fine = tell(service->broker, &word);
+	fine = tell(service->all->broker, &word);
 	explicit_bzero(&word, sizeof(word));
 	return fine;
 }
@@ -279,7 +261,7 @@ static void upstream_unlink(struct upstream *upstream)
 
 static void upstream_end(struct upstream *upstream)
 {
-	struct broker *broker = upstream->service->broker;
+	struct broker *broker = upstream->service->all->broker;
 
 	if (upstream->client != NULL)
 		upstream->client->upstream = NULL;
@@ -306,7 +288,7 @@ static void renewal_release(struct client *client)
 		return;
 	service->renewing = NULL;
 	(void)tell_of(service, BROKER_LEFT, "");
-	for (struct client *at = service->broker->clients; at != NULL; at = at->next) {
+	for (struct client *at = service->all->broker->clients; at != NULL; at = at->next) {
 		if (at->state == QUEUED && at->service == service) {
 			set_deadline(at, 0);
 			break;
@@ -572,7 +554,7 @@ static void upstream_rest(struct upstream *upstream)
 	upstream->used_before = true;
 	upstream->idle.due_ms = clock_now_ms() + POOL_MS;
 	if (service->idle_count > IDLE_MAX ||
-	    !loop_want(service->broker->loop, &upstream->watch, POLLIN))
+	    !loop_want(service->all->broker->loop, &upstream->watch, POLLIN))
 		upstream_end(upstream);
 }
 
@@ -592,7 +574,7 @@ static struct upstream *upstream_new(struct client *client, int *take_fd)
 		(struct watch){.fd = made->fd, .ready = upstream_ready, .context = made};
 	made->idle =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = idle_due, .context = made};
-	loop_add_timer(service->broker->loop, &made->idle);
+	loop_add_timer(service->all->broker->loop, &made->idle);
 	buf_init(&made->out, UPSTREAM_MAX);
 	made->tls = tls_begin(service->tls, made->fd, &entry->host, entry->port);
 	return made;
@@ -680,36 +662,6 @@ static void client_dial(struct client *client)
 
 /* Keys. */
 
-static bool share_host(const struct service *a, const struct service *b)
-{
-	for (size_t i = 0; i < a->credential.host_count; i++) {
-		const struct network_entry *host = &a->credential.hosts[i];
-
-		if (network_find(b->credential.hosts, b->credential.host_count,
-				 &host->host, host->port) != NULL)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Is it known of each credential for a host of SERVICE which key it has? Before that its
- * answers cannot be searched: another cell may have left the key of one there.
- */
-static bool keys_are_known(const struct service *service)
-{
-	const struct broker *broker = service->broker;
-
-	for (size_t i = 0; i < broker->service_count; i++) {
-		const struct service *other = &broker->services[i];
-
-		if (!other->answered && other->credential.scrub &&
-		    share_host(service, other))
-			return false;
-	}
-	return true;
-}
-
 /* Ask the front for the key of SERVICE, unless the question is on its way. */
 static bool service_ask(struct service *service)
 {
@@ -718,7 +670,7 @@ static bool service_ask(struct service *service)
 	if (service->asked)
 		return true;
 	memcpy(word.name, service->credential.name, sizeof(word.name));
-	service->asked = tell(service->broker, &word);
+	service->asked = tell(service->all->broker, &word);
 	return service->asked;
 }
 
@@ -731,76 +683,22 @@ static void client_need(struct client *client, bool keyed)
 	struct broker *broker = client->broker;
 	bool fine = !keyed || service_ask(client->service);
 
-	for (size_t i = 0; fine && i < broker->service_count; i++) {
-		struct service *other = &broker->services[i];
+	for (size_t i = 0; fine && i < broker->services.count; i++) {
+		struct service *other = &broker->services.items[i];
 
-		if (!other->answered && other->credential.scrub &&
-		    share_host(client->service, other))
+		if (service_waits_for(client->service, other))
 			fine = service_ask(other);
 	}
 	client->has_key = !keyed;
 	if (!fine) {
 		answer_error(client, 504, "the front does not listen now; " LATER);
-	} else if (client->has_key && keys_are_known(client->service)) {
+	} else if (client->has_key && service_is_searchable(client->service)) {
 		client_dial(client);
 	} else {
 		client->state = NEEDING;
 		set_deadline(client, NEED_MS);
 		client_watch(client);
 	}
-}
-
-static struct service *service_named(struct broker *broker, const char *name)
-{
-	for (size_t i = 0; i < broker->service_count; i++) {
-		if (strcmp(broker->services[i].credential.name, name) == 0)
-			return &broker->services[i];
-	}
-	return NULL;
-}
-
-/* The user in whose Basic credentials the key of SERVICE stands; NULL: in none. */
-static const char *user_of(const struct service *service)
-{
-	for (size_t i = 0; i < service->credential.place_count; i++) {
-		if (service->credential.places[i].at == AT_BASIC)
-			return service->credential.places[i].name;
-	}
-	return NULL;
-}
-
-/* All present keys stay the newest ones that answers are searched for. */
-static void keys_learn(struct broker *broker)
-{
-	for (size_t i = 0; i < broker->service_count; i++) {
-		const struct service *service = &broker->services[i];
-
-		if (service->secret_size > 1 && service->credential.scrub)
-			scrub_learn(broker->scrub,
-				    (struct str){service->secret, service->secret_size},
-				    user_of(service));
-	}
-}
-
-/* Answers are searched for TOKENS of a login of SERVICE from now on. */
-static void tokens_learn(const struct service *service, const struct refresh_tokens *tokens)
-{
-	for (size_t i = 0; service->credential.scrub && i < CREDENTIAL_TOKENS_MAX; i++)
-		if (tokens->items[i] != NULL)
-			scrub_learn(service->broker->scrub, str_of(tokens->items[i]), NULL);
-	keys_learn(service->broker);
-}
-
-static void secret_set(struct service *service, struct str secret)
-{
-	const struct str old = {service->secret, service->secret_size};
-
-	if (secret.size == 0 || str_equal(old, secret))
-		return;
-	explicit_bzero(service->secret, service->secret_size);
-	memcpy(service->secret, secret.data, secret.size);
-	service->secret_size = secret.size;
-	keys_learn(service->broker);
 }
 
 /* The front has answered: go on with all requests that waited for the key. */
@@ -810,7 +708,8 @@ static void need_met(struct service *service, const char *why)
 
 	service->asked = false;
 	service->answered = true;
-	for (struct client *next, *at = service->broker->clients; at != NULL; at = next) {
+	for (struct client *next, *at = service->all->broker->clients; at != NULL;
+	     at = next) {
 		next = at->next;
 		if (at->state != NEEDING)
 			continue;
@@ -821,7 +720,7 @@ static void need_met(struct service *service, const char *why)
 			continue;
 		}
 		at->has_key = at->has_key || at->service == service;
-		if (at->has_key && keys_are_known(at->service))
+		if (at->has_key && service_is_searchable(at->service))
 			client_dial(at);
 	}
 }
@@ -934,7 +833,7 @@ static bool head_begins(struct client *client)
 /* The scrubber for the answer of CLIENT; NULL: its credential wants none. */
 static const struct scrub *scrub_of(const struct client *client)
 {
-	return client->service->credential.scrub ? client->broker->scrub : NULL;
+	return client->service->credential.scrub ? client->broker->services.scrub : NULL;
 }
 
 static void renewal_answered(struct client *client);
@@ -1208,7 +1107,7 @@ static void renewal_send(struct client *client, const struct refresh_tokens *tok
 	struct buf body;
 	struct err err = {0};
 
-	tokens_learn(service, tokens);
+	service_learn(service, tokens);
 	buf_init(&body, REFRESH_BODY_MAX + CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX);
 	(void)buf_reserve(&body, body.max);
 	(void)buf_reserve(&upstream->out, REQUEST_HEAD_MAX + body.max);
@@ -1247,7 +1146,8 @@ static void renewal_over(struct client *client, unsigned status, struct str body
 {
 	const struct service *service = client->service;
 
-	for (struct client *next, *at = service->broker->clients; at != NULL; at = next) {
+	for (struct client *next, *at = service->all->broker->clients; at != NULL;
+	     at = next) {
 		next = at->next;
 		if (at != client && at->state == QUEUED && at->service == service)
 			renewal_reply(at, status, body);
@@ -1287,7 +1187,7 @@ static void renewal_answered(struct client *client)
 	renewal->outcome =
 		refresh_answer(&service->refresh, status, buf_str(&client->whole),
 			       &renewal->fresh, &renewal->answer, &renewal->why);
-	tokens_learn(service, &renewal->fresh);
+	service_learn(service, &renewal->fresh);
 	upstream_end(client->upstream);
 	if (refresh_tokens_are_any(&renewal->fresh) || renewal->outcome == REFRESH_STALE) {
 		client->state = KEEPING;
@@ -1443,7 +1343,8 @@ static void client_head(struct client *client)
 	(void)buf_addstr(&client->head, str_part(buf_str(&client->asked),
 						 request->head.size, client->asked.size));
 	if (request->key != NULL)
-		client->service = &broker->services[request->key - broker->keys];
+		client->service =
+			&broker->services.items[request->key - broker->services.keys];
 	switch (request->verdict) {
 	case REQUEST_REFUSED:
 		report(client, target_of(client, target), err.text);
@@ -1572,8 +1473,8 @@ static void client_due(struct timer *timer)
 		break;
 	case NEEDING:
 		/* The question may be lost; the next request asks again. */
-		for (size_t i = 0; i < client->broker->service_count; i++)
-			client->broker->services[i].asked = false;
+		for (size_t i = 0; i < client->broker->services.count; i++)
+			client->broker->services.items[i].asked = false;
 		answer_error(client, 504, "the key did not come in time; " LATER);
 		break;
 	case GREETING:
@@ -1725,7 +1626,7 @@ static void control_ready(struct watch *watch, short events)
 		struct service *service;
 
 		order.name[sizeof(order.name) - 1] = '\0';
-		service = service_named(broker, order.name);
+		service = services_find(&broker->services, order.name);
 		if (order.kind == BROKER_LISTENER) {
 			listener_set(broker, &broker->listener, listener_ready,
 				     fd_take(&fd));
@@ -1733,7 +1634,7 @@ static void control_ready(struct watch *watch, short events)
 			listener_set(broker, &broker->proxy, proxy_ready, fd_take(&fd));
 		} else if (order.kind == BROKER_SECRET && service != NULL &&
 			   order.size > 0 && order.size <= sizeof(order.text)) {
-			secret_set(service, (struct str){order.text, order.size});
+			service_set_secret(service, (struct str){order.text, order.size});
 			need_met(service, NULL);
 		} else if (service != NULL) {
 			order.text[sizeof(order.text) - 1] = '\0';
@@ -1754,8 +1655,8 @@ static void prepare_due(struct timer *timer)
 {
 	struct broker *broker = timer->context;
 
-	for (size_t i = 0; i < broker->service_count; i++) {
-		if (tls_prepare(broker->services[i].tls)) {
+	for (size_t i = 0; i < broker->services.count; i++) {
+		if (tls_prepare(broker->services.items[i].tls)) {
 			timer->due_ms = clock_now_ms() + PREPARE_MS;
 			return;
 		}
@@ -1767,118 +1668,18 @@ static void prepare_due(struct timer *timer)
 static bool names_read(struct broker *broker, const struct value *network,
 		       const char *resolver, struct err *err)
 {
-	size_t count = value_count(network);
+	const size_t listed = value_count(network);
+	auto_free struct network_entry *hosts = NULL;
+	const size_t count = services_hosts(&broker->services, &hosts);
 
-	for (size_t i = 0; i < broker->service_count; i++)
-		count += broker->services[i].credential.host_count;
-	broker->entries = memory_array(count + 1, sizeof(broker->entries[0]));
-	for (size_t i = 0; i < value_count(network); i++) {
+	broker->entries = memory_array(listed + count + 1, sizeof(broker->entries[0]));
+	for (size_t i = 0; i < listed; i++) {
 		if (!network_parse_entry(value_str(value_item(network, i)),
 					 &broker->entries[broker->entry_count++], err))
 			return err_while(err, "network");
 	}
-	count = broker->entry_count;
-	for (size_t i = 0; i < broker->service_count; i++) {
-		const struct credential *credential = &broker->services[i].credential;
-
-		for (size_t j = 0; j < credential->host_count; j++)
-			broker->entries[count++] = credential->hosts[j];
-	}
-	names_load(&broker->resolver.names, resolver, broker->entries, count);
-	return true;
-}
-
-/* The contexts of credentials with the same further roots are one. */
-static bool tls_find(struct broker *broker, struct service *service, struct err *err)
-{
-	const char *wanted = service->credential.ca_file;
-
-	for (size_t i = 0; i < broker->service_count; i++) {
-		const struct service *at = &broker->services[i];
-		const char *has = at->credential.ca_file;
-
-		if (at->tls != NULL &&
-		    (wanted == NULL || has == NULL ? wanted == has
-						   : strcmp(wanted, has) == 0)) {
-			service->tls = at->tls;
-			return true;
-		}
-	}
-	return tls_open(wanted, &service->tls, err) ||
-	       err_while(err, "credential %s", service->credential.name);
-}
-
-/* A copy of LIST, NULL-ended, for as long as the process lives. */
-static const char *const *copy_texts(const struct value *list)
-{
-	const char **texts = memory_array(value_count(list) + 1, sizeof(texts[0]));
-	size_t count = 0;
-
-	for (size_t i = 0; i < value_count(list); i++) {
-		const char *text = value_text(value_item(list, i));
-
-		if (text != NULL)
-			texts[count++] = memory_copy(text);
-	}
-	return texts;
-}
-
-/* SERVICE is of a login, when its ITEM of the specification has phantoms. */
-static bool read_phantoms(struct service *service, struct request_key *key,
-			  const struct value *item)
-{
-	const struct value *phantoms = value_member(item, "phantoms");
-
-	service->refresh.credential = &service->credential;
-	if (phantoms == NULL)
-		return true;
-	service->refresh.phantoms = copy_texts(phantoms);
-	key->renews = true;
-	return value_count(phantoms) == service->credential.refresh.answers.count;
-}
-
-/* Make the services of LIST, with a locked page or more for each key. */
-static bool services_make(struct broker *broker, const struct value *list, struct err *err)
-{
-	const size_t count = value_count(list);
-	char *room = mmap(NULL, (count + 1) * BROKER_SECRET_MAX, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (room == MAP_FAILED)
-		return err_set(err, errno, "memory for keys: %s", strerror(errno));
-	/* An ordinary user may lock a part only. No core file is ever written anyway. */
-	(void)madvise(room, (count + 1) * BROKER_SECRET_MAX, MADV_DONTDUMP);
-	(void)mlock(room, (count + 1) * BROKER_SECRET_MAX);
-	broker->scrub = scrub_new();
-	broker->services = memory_array(count + 1, sizeof(broker->services[0]));
-	broker->keys = memory_array(count + 1, sizeof(broker->keys[0]));
-	for (size_t i = 0; i < count; i++) {
-		const struct value *item = value_item(list, i);
-		struct service *service = &broker->services[i];
-		const char *name = value_text(value_member(item, "name"));
-		const char *phantom = value_text(value_member(item, "phantom"));
-
-		if (name == NULL || phantom == NULL)
-			return err_set(err, EINVAL,
-				       "the broker's specification is incomplete");
-		broker->service_count++;
-		service->broker = broker;
-		service->secret = room + i * BROKER_SECRET_MAX;
-		if (!credential_read(name, value_member(item, "credential"),
-				     &service->credential, err))
-			return false;
-		broker->keys[i] =
-			(struct request_key){.credential = &service->credential,
-					     .phantom = memory_copy(phantom),
-					     .repositories = copy_texts(
-						     value_member(item, "repositories"))};
-		if (!read_phantoms(service, &broker->keys[i], item))
-			return err_set(err, EINVAL,
-				       "the broker's specification is incomplete");
-	}
-	broker->door.keys = broker->keys;
-	broker->door.count = count;
-	broker->door.port = BROKER_PORT;
+	memcpy(&broker->entries[listed], hosts, count * sizeof(hosts[0]));
+	names_load(&broker->resolver.names, resolver, broker->entries, listed + count);
 	return true;
 }
 
@@ -1889,21 +1690,13 @@ static bool services_make(struct broker *broker, const struct value *list, struc
 static bool authority_make(struct broker *broker, struct err *err)
 {
 	const struct broker_word word = {.kind = BROKER_AUTHORITY};
-	auto_free struct network_entry *hosts =
-		memory_array(broker->service_count * CREDENTIAL_HOSTS_MAX + 1,
-			     sizeof(hosts[0]));
+	auto_free struct network_entry *hosts = NULL;
+	const size_t count = services_hosts(&broker->services, &hosts);
 	auto_close int file = -1;
 	struct authority *authority;
 	struct buf text;
-	size_t count = 0;
 	bool fine;
 
-	for (size_t i = 0; i < broker->service_count; i++) {
-		const struct credential *credential = &broker->services[i].credential;
-
-		for (size_t j = 0; j < credential->host_count; j++)
-			hosts[count++] = credential->hosts[j];
-	}
 	buf_init(&text, 2 * AUTHORITY_MAX);
 	fine = authority_new(hosts, count, &authority, err) &&
 	       (authority_print(authority, &text) ||
@@ -1925,12 +1718,13 @@ static bool spec_read(struct broker *broker, int fd, struct err *err)
 	buf_init(&text, BROKER_SPEC_MAX);
 	ok = fd_read_all(fd, &text, "the broker's specification", err) &&
 	     value_parse(buf_str(&text), 0, &object, err) &&
-	     services_make(broker, value_member(object, "credentials"), err) &&
-	     authority_make(broker, err);
-	for (size_t i = 0; ok && i < broker->service_count; i++)
-		ok = tls_find(broker, &broker->services[i], err);
-	ok = ok && names_read(broker, value_member(object, "network"),
-			      value_text(value_member(object, "resolver")), err);
+	     services_make(&broker->services, value_member(object, "credentials"), err) &&
+	     authority_make(broker, err) && services_open_tls(&broker->services, err) &&
+	     names_read(broker, value_member(object, "network"),
+			value_text(value_member(object, "resolver")), err);
+	broker->door = (struct request_door){.keys = broker->services.keys,
+					     .count = broker->services.count,
+					     .port = BROKER_PORT};
 	buf_fini(&text);
 	return ok;
 }
@@ -1976,6 +1770,7 @@ void broker_role(int argc, char **argv)
 	broker = memory_alloc(sizeof(*broker));
 	control = fd_of_text(argv[2]);
 	broker->loop = loop_new();
+	broker->services.broker = broker;
 	broker->resolver.loop = broker->loop;
 	buf_init(&broker->out, OUT_MAX);
 	broker->control =
