@@ -75,11 +75,16 @@ static bool find_agent(struct ssh_access *access, struct err *err)
 static void make_config(struct ssh_access *access)
 {
 	struct buf usual, text;
+	struct stat st;
 
 	buf_init(&usual, CONFIG_MAX);
 	buf_init(&text, CONFIG_MAX + PATH_MAX);
-	/* Where ssh has no configuration, there is no place in the view for one. */
-	if (fd_read_file(SSH_CONFIG, CONFIG_MAX, &usual, NULL)) {
+	/*
+	 * Where the system has no configuration of ssh, there is no place in the view for one,
+	 * and the view covers no link.
+	 */
+	if (lstat(SSH_CONFIG, &st) == 0 && S_ISREG(st.st_mode) &&
+	    fd_read_file(SSH_CONFIG, CONFIG_MAX, &usual, NULL)) {
 		(void)buf_adds(&text,
 			       "GlobalKnownHostsFile " SHAPE_KNOWN_HOSTS
 			       " /etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2\n");

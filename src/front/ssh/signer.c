@@ -31,6 +31,7 @@ enum {
 	LIST_MS = 10 * 1000,
 	CONTROL_ROOM = 1 << 20,
 	GRANTS_MAX = 64,
+	WISHES_MAX = 64,  /* at the same time: the door serves no more connections */
 	REFUSALS_MAX = 8, /* sentences told at the end */
 	NOES_MAX = 3,     /* after so many the same is not asked again */
 	SHOWN_MAX = 200,  /* of an author or a subject, in a question */
@@ -502,11 +503,25 @@ static void gone(struct signer *signer, uint32_t id)
 
 /* The door. */
 
+static size_t count_wishes(const struct signer *signer)
+{
+	size_t count = 0;
+
+	for (const struct wish *at = signer->wishes; at != NULL; at = at->next)
+		count++;
+	return count;
+}
+
 static void hear(struct signer *signer, const struct door_message *message)
 {
 	const struct door_head *head = &message->head;
 	const struct str text = {message->text, head->size};
 
+	if ((head->kind == DOOR_SIGN || head->kind == DOOR_GIT) &&
+	    count_wishes(signer) >= WISHES_MAX) {
+		order(signer, DOOR_NO, head->id, STR("too much is asked for"), -1);
+		return;
+	}
 	switch ((enum door_kind)head->kind) {
 	case DOOR_READY:
 		signer->ready = true;
