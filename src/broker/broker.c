@@ -195,7 +195,7 @@ struct broker {
 	char scratch[COPY_BYTES];
 };
 
-/* What the front is told. */
+/* Words for the front. */
 
 /* Never waits. False: the front has not taken what it was told before. */
 static bool tell(struct broker *broker, const struct broker_word *word)
