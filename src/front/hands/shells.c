@@ -13,6 +13,7 @@
 #include "front/hands/hands.h"
 #include "front/hands/shim.h"
 #include "front/wrap/profile.h"
+#include "front/wrap/settings.h"
 #include "process/frame.h"
 #include "process/loop.h"
 #include "session/session.h"
@@ -199,18 +200,6 @@ static bool has_name(const struct policy_names *names, const char *name)
 	return false;
 }
 
-/* Does the variable NAME sound as if it held a secret? */
-static bool is_secret(const char *name)
-{
-	static const char *const secrets[] = {"*KEY*",   "*SECRET*",     "*TOKEN*",
-					      "*PASSW*", "*CREDENTIAL*", "*COOKIE*"};
-
-	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
-		if (fnmatch(secrets[i], name, FNM_CASEFOLD) == 0)
-			return true;
-	return false;
-}
-
 /* Was ENTRY there before the agent was started? */
 static bool is_persons(const char *entry)
 {
@@ -228,7 +217,8 @@ static bool is_passed(const struct shells *shells, const char *entry)
 
 	return entry[name.size] == '=' && policy_check_variable(entry, NULL) &&
 	       !str_among(not_passed, name) && !has_name(shells->variables, text) &&
-	       !has_name(shells->keys, text) && !is_secret(text) && !is_persons(entry);
+	       !has_name(shells->keys, text) && !wrap_settings_are_secret(text) &&
+	       !is_persons(entry);
 }
 
 static struct value *variables_of(const struct shells *shells, const struct value *env)

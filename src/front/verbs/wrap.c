@@ -26,6 +26,7 @@
 #include "front/verbs/exec.h"
 #include "front/wrap/home.h"
 #include "front/wrap/profile.h"
+#include "front/wrap/settings.h"
 #include "front/wrap/wrapping.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
@@ -47,7 +48,6 @@
 
 enum {
 	NEEDS_MAX = 1 << 20,
-	SETTINGS_MAX = 1 << 20,
 	RELEASE_COLUMN = 10,
 	LIST_MAX = 64 << 10,
 	SHOWN_DIGITS = 16, /* of a hash; more than any two differ in by chance */
@@ -249,18 +249,6 @@ static int ask_for_trust(const struct wrapping *wrapping)
 
 /* Keys and logins: kept out, unless an option names them. */
 
-/* Does --env pass NAME, or set it? */
-static bool is_passed(const struct options *options, const char *name)
-{
-	const size_t size = strlen(name);
-
-	for (const char *const *at = options_texts(options, "env"); *at != NULL; at++)
-		if (strncmp(*at, name, size) == 0 &&
-		    ((*at)[size] == '\0' || (*at)[size] == '='))
-			return true;
-	return false;
-}
-
 static const char *first_there(struct wrapping *wrapping, const char *home)
 {
 	const struct policy_names *login = &wrapping->profile.login;
@@ -380,7 +368,7 @@ static int check_key(struct wrapping *wrapping)
 	const char *set = NULL, *login;
 
 	for (size_t i = 0; i < keys->count; i++) {
-		if (is_passed(wrapping->options, keys->items[i]))
+		if (wrapping_is_passed(wrapping, keys->items[i]))
 			return CODE_DONE;
 		if (set == NULL && wrapping_has_variable(keys->items[i]))
 			set = keys->items[i];
@@ -424,88 +412,6 @@ static int check_key(struct wrapping *wrapping)
 	return tell_no_key(wrapping);
 }
 
-/* Tells of programs that the person's settings run, and which the cell lacks. */
-
-/*
- * The first word of REST, a command, that is a path in the home: "~/…", "$HOME/…" or the path
- * itself. NULL: there is none.
- */
-static const char *path_in_home(struct wrapping *wrapping, struct str rest)
-{
-	static const char *const beginnings[] = {"~/", "$HOME/", "${HOME}/", NULL};
-	const char *const home = wrapping->places.home;
-	struct str word;
-
-	while (str_next_word(&rest, &word)) {
-		while (word.size > 0 && strchr("\"'", word.data[0]) != NULL)
-			word = str_part(word, 1, word.size);
-		while (word.size > 0 && strchr("\"';", word.data[word.size - 1]) != NULL)
-			word.size--;
-		for (size_t i = 0; beginnings[i] != NULL; i++) {
-			const struct str beginning = str_of(beginnings[i]);
-			struct buf path;
-
-			if (!str_starts(word, beginning))
-				continue;
-			word = str_part(word, beginning.size, word.size);
-			buf_init(&path, PATH_MAX);
-			(void)buf_addf(&path, "%s/%.*s", home, (int)word.size, word.data);
-			return wrapping_keep(wrapping, &path);
-		}
-		if (str_starts(word, str_of(home)) && word.size > strlen(home) &&
-		    word.data[strlen(home)] == '/')
-			return arena_copy(&wrapping->arena, word);
-	}
-	return NULL;
-}
-
-/*
- * Tell of each "command" below VALUE that is outside of the view. WHAT is the key of the
- * settings that it stands below.
- */
-static void tell_commands(struct wrapping *wrapping, const struct value *value,
-			  const char *what)
-{
-	for (size_t i = 0; value_kind(value) == VALUE_ARRAY && i < value_count(value); i++)
-		tell_commands(wrapping, value_item(value, i), what);
-	if (value_kind(value) != VALUE_OBJECT)
-		return;
-	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
-		const struct value *inner = value_at(at);
-		const char *path = strcmp(value_key(at), "command") == 0
-					   ? path_in_home(wrapping, value_str(inner))
-					   : NULL;
-
-		if (path != NULL && access(path, F_OK) == 0 &&
-		    !wrapping_shows(wrapping, path))
-			(void)verb_complain(CODE_DONE,
-					    "wrap: %s %s is not in the cell: add it to view",
-					    what, wrapping_shortened(wrapping, path));
-		tell_commands(wrapping, inner,
-			      what[0] != '\0'                       ? what
-			      : strcmp(value_key(at), "hooks") == 0 ? "hook"
-								    : value_key(at));
-	}
-}
-
-/* Look into the settings that are shown, where they are JSON. */
-static void tell_hooks(struct wrapping *wrapping)
-{
-	for (size_t i = 0; i < wrapping->shown_count; i++) {
-		const struct shape_shown *shown = &wrapping->shown[i];
-		auto_value struct value *settings = NULL;
-		struct buf text;
-
-		if (!str_ends(str_of(shown->path), STR(".json")))
-			continue;
-		buf_init(&text, SETTINGS_MAX);
-		if (fd_read_file(shown->source, SETTINGS_MAX, &text, NULL) &&
-		    value_parse(buf_str(&text), VALUE_COMMENTS, &settings, NULL))
-			tell_commands(wrapping, settings, "");
-		buf_fini(&text);
-	}
-}
-
 /* Makes the policy of the cell from the profile and the options. */
 
 /* Does a file of the profile's own take the place of PATH? */
@@ -520,17 +426,19 @@ static bool is_text(struct wrapping *wrapping, const char *path)
 }
 
 /* Show the person's files that the profile views, where they are. */
-static void show_files(struct wrapping *wrapping, const struct policy_names *paths,
-		       const char *why)
+static bool show_files(struct wrapping *wrapping, const struct policy_names *paths,
+		       const char *why, struct err *err)
 {
 	for (size_t i = 0; i < paths->count; i++) {
 		const char *path = wrapping_expand(wrapping, paths->items[i]);
 		auto_free char *real = realpath(path, NULL);
 
 		if (real != NULL && !wrapping_shows(wrapping, path) &&
-		    !is_text(wrapping, path))
-			wrapping_show(wrapping, real, path, why);
+		    !is_text(wrapping, path) &&
+		    !wrap_settings_show(wrapping, real, path, why, err))
+			return false;
 	}
+	return true;
 }
 
 static void add_logins(struct wrapping *wrapping, struct value *list)
@@ -647,9 +555,9 @@ static bool make_policy(struct wrapping *wrapping, struct err *err)
 	if (wrapping->keys_used)
 		value_set(wrapping->policy, "credentials", used_names(wrapping));
 	add_variables(wrapping);
-	show_files(wrapping, &wrapping->profile.show, "show");
-	show_files(wrapping, &wrapping->profile.view, "view");
-	return wrap_home_show_texts(wrapping, err);
+	return show_files(wrapping, &wrapping->profile.show, "show", err) &&
+	       show_files(wrapping, &wrapping->profile.view, "view", err) &&
+	       wrap_home_show_texts(wrapping, err);
 }
 
 /* Runs the agent. */
@@ -970,7 +878,7 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (!wrap_home_prepare(wrapping, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
-	tell_hooks(wrapping);
+	wrap_settings_tell(wrapping);
 	code = run_agent(wrapping, NULL, out);
 	wrap_home_end(wrapping);
 	return code;

@@ -322,7 +322,7 @@ bool wrap_home_show_texts(struct wrapping *wrapping, struct err *err)
 		buf_init(&text, 2 * WRAP_TEXT_MAX);
 		(void)wrap_places_expand(&wrapping->places, file->text, &text);
 		hash_text(buf_str(&text), hex);
-		(void)snprintf(name, sizeof(name), "wrap/files/%s", hex);
+		(void)snprintf(name, sizeof(name), WRAPPING_FILES "%s", hex);
 		buf_init(&path, PATH_MAX);
 		fine = database_state_path(name, &path, err) &&
 		       wrapping_write(path.data, buf_str(&text), err);

@@ -54,6 +54,18 @@ const char *wrapping_keep(struct wrapping *wrapping, struct buf *text)
 	return kept;
 }
 
+bool wrapping_is_passed(const struct wrapping *wrapping, const char *name)
+{
+	const size_t size = strlen(name);
+
+	for (const char *const *at = options_texts(wrapping->options, "env"); *at != NULL;
+	     at++)
+		if (strncmp(*at, name, size) == 0 &&
+		    ((*at)[size] == '\0' || (*at)[size] == '='))
+			return true;
+	return false;
+}
+
 bool wrapping_has_variable(const char *name)
 {
 	const char *value = getenv(name);

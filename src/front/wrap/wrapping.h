@@ -22,6 +22,9 @@
 struct buf;
 struct value;
 
+/* Files that only a cell is shown, in the person's state: named by their hash. */
+#define WRAPPING_FILES "wrap/files/"
+
 enum {
 	WRAPPING_LEAD_MAX = 64, /* words of the lines "#!", one after the other */
 };
@@ -91,5 +94,7 @@ const char *wrapping_expand(struct wrapping *wrapping, const char *text);
 const char *wrapping_shortened(struct wrapping *wrapping, const char *path);
 /* Is the variable NAME set here, to more than nothing? */
 bool wrapping_has_variable(const char *name);
+/* Does --env pass the variable NAME, or set it? */
+bool wrapping_is_passed(const struct wrapping *wrapping, const char *name);
 /* Write TEXT to the file PATH, with its folders, whole or not at all. */
 bool wrapping_write(const char *path, struct str text, struct err *err);
