@@ -76,8 +76,8 @@ struct broker_word {
 bool broker_message_send(int control, const struct broker_order *order, int fd);
 /*
  * Receive the next word without waiting; its texts are NUL-terminated, and *FD is -1 when no
- * descriptor came with it. False with EAGAIN
- * in ERR when there is none yet, with ECONNRESET when the broker has ended.
+ * descriptor came with it. False with EAGAIN in ERR when there is none yet, with ECONNRESET
+ * when the broker has ended.
  */
 bool broker_message_receive(int control, struct broker_word *word, int *fd, struct err *err);
 

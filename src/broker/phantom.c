@@ -6,24 +6,22 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "base/value.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 /* Append PHANTOM_DIGITS random digits. */
 static bool add_digits(struct buf *out, struct err *err)
 {
-	uint8_t chance[PHANTOM_DIGITS / 2];
+	char digits[PHANTOM_DIGITS + 1];
 
-	if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
+	if (!text_random_hex(digits, PHANTOM_DIGITS))
 		return err_set(err, errno, "no random numbers: %s", strerror(errno));
-	for (size_t i = 0; i < sizeof(chance); i++)
-		(void)buf_addf(out, "%02x", chance[i]);
-	return true;
+	return buf_adds(out, digits);
 }
 
 /* Tokens: header.payload.signature, each in Base64 for URLs without padding (RFC 7515). */

@@ -24,13 +24,13 @@
  *	          no Range, because two answers could split the secret
  *
  * Headers between two neighbours (RFC 9110, section 7.6.1) end here, and those by which
- * some services take another method or path. Expect is answered here. Redirects pass and are not followed: the client goes where it is sent, and is
- * judged again. Cookies that a service sets are left out, as those of a request would be
- * refused.
+ * some services take another method or path. Expect is answered here. Redirects pass and
+ * are not followed: the client goes where it is sent, and is judged again. Cookies that a
+ * service sets are left out, as those of a request would be refused.
  *
  * There are two doors. The plain one listens on the loopback of the cell and takes
  * `/NAME/path`, where NAME is the credential; its host is the first of `hosts`. The other
- * one is the end of a TLS connection to one host (later).
+ * one is the end of a TLS connection to one host (broker/tls.h).
  *
  * One exchange, as the broker does it:
  *

@@ -27,9 +27,9 @@
  * next request. The output of a command is kept for keep_s and wiped then.
  *
  * A command is started without a shell, with the folders of PATH that the cell cannot
- * write, HOME, USER, LOGNAME, LANG, the
- * directories of XDG, the session bus, the agents of gpg and ssh and the display, and
- * nothing else of the environment; with no input, and its errors go nowhere. It has
+ * write, HOME, USER, LOGNAME, LANG, the directories of XDG, the session bus, the agents of
+ * gpg and ssh and the display, and nothing else of the environment; with no input, and its
+ * errors go nowhere. It has
  * SOURCE_COMMAND_S seconds, and it is ended with its process group then. The kernel ends it
  * when this process is killed. One that failed is not started again for SOURCE_RETRY_S, and
  * questions until then get its failure: requests of a cell must not be able to make a person's

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "cell/publish.h"
 #include "process/role.h"
 #include "proxy/proxy.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -208,17 +208,6 @@ void outlet_add_broker(struct outlet *outlet, int *take_fd)
 	fd_close(take_fd);
 }
 
-static bool make_token(char token[PROXY_TOKEN + 1])
-{
-	unsigned char chance[PROXY_TOKEN / 2];
-
-	if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
-		return false;
-	for (size_t i = 0; i < sizeof(chance); i++)
-		(void)snprintf(token + 2 * i, 3, "%02x", chance[i]);
-	return true;
-}
-
 static void add_variable(struct value *list, const char *name, const char *text)
 {
 	struct buf variable;
@@ -268,7 +257,7 @@ void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
 	char token[PROXY_TOKEN + 1], url[128];
 	struct buf around;
 
-	if (outlet_broken(outlet) != NULL || !make_token(token))
+	if (outlet_broken(outlet) != NULL || !text_random_hex(token, PROXY_TOKEN))
 		return;
 	(void)snprintf(message.text, sizeof(message.text), "%s", token);
 	tell(outlet, &message, -1);

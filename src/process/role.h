@@ -1,9 +1,9 @@
 /*
- * role: starts a role of our own program (anchor, proxy) by exec with an empty
- * environment, so that nothing of this process's memory is in it.
+ * role: starts a role of our own program by exec with an empty environment, so that nothing
+ * of this process's memory is in it.
  *
- * Anchor, proxy and groups are such roles. front/main.c enters them before it sets up
- * anything else, and they die with the front.
+ * Anchor, groups, proxy, broker and the ssh door are such roles. front/main.c enters them
+ * before it sets up anything else, and they die with the front.
  */
 #pragma once
 #include "base/err.h"

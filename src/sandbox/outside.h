@@ -1,6 +1,7 @@
 /*
- * outside: the walls of the proxy, which stands outside of the cell. The proxy has the
- * network and nothing else. A role with `no_network` has only the sockets that it is given.
+ * outside: the walls of a role that stands outside of the cell and hears what comes from
+ * there: proxy, broker, the ssh door. It has the network and nothing else. A role with
+ * `no_network` has only the sockets that it is given.
  */
 #pragma once
 #include "base/err.h"

@@ -279,18 +279,22 @@ static bool sets_git(const struct cell_spec *spec, unsigned count, const char *k
 	return false;
 }
 
+/* Add our settings behind those of the policy. A setting of the policy wins over ours. */
 static void add_git(const struct shape_options *options, struct cell_spec *spec)
 {
+	enum { SETTINGS = sizeof(git_settings) / sizeof(git_settings[0]) };
+	enum { SIGNING = sizeof(git_signing) / sizeof(git_signing[0]) };
 	const char *given = spec_variable(spec, "GIT_CONFIG_COUNT");
 	const unsigned long said = given != NULL ? strtoul(given, NULL, 10) : 0;
+	const size_t count = SETTINGS + (options->ssh != NULL ? SIGNING : 0);
 
-	for (size_t i = 0; i < sizeof(git_settings) / sizeof(git_settings[0]); i++) {
-		if (said <= SPEC_GIT_MAX &&
-		    !sets_git(spec, (unsigned)said, git_settings[i].key))
-			spec_add_git(spec, git_settings[i].key, git_settings[i].value);
+	for (size_t i = 0; i < count && said <= SPEC_GIT_MAX; i++) {
+		const struct git_setting *setting =
+			i < SETTINGS ? &git_settings[i] : &git_signing[i - SETTINGS];
+
+		if (!sets_git(spec, (unsigned)said, setting->key))
+			spec_add_git(spec, setting->key, setting->value);
 	}
-	for (size_t i = 0; options->ssh != NULL && said <= SPEC_GIT_MAX && i < 2; i++)
-		spec_add_git(spec, git_signing[i].key, git_signing[i].value);
 }
 
 void shape_add_environment(const struct shape_options *options,

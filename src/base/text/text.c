@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 /*
  * The bytes in which binary is told from text; other programs use similar numbers (git
@@ -1029,6 +1030,18 @@ void text_from_hex(struct str digits, char *bytes)
 		*bytes++ = (char)((high < 0 ? 0 : high) << 4 | (low < 0 ? 0 : low));
 	}
 	*bytes = '\0';
+}
+
+bool text_random_hex(char *digits, size_t count)
+{
+	unsigned char byte;
+
+	for (size_t i = 0; i < count; i += 2) {
+		if (getrandom(&byte, 1, 0) != 1)
+			return false;
+		(void)snprintf(digits + i, 3, "%02x", byte);
+	}
+	return true;
 }
 
 bool text_percent_read(struct str text, struct buf *out)

@@ -137,6 +137,11 @@ int text_hex_digit(char digit);
  */
 void text_from_hex(struct str digits, char *bytes);
 /*
+ * Fill DIGITS with COUNT random hexadecimal digits, an even number, and a NUL. False with
+ * errno, which a kernel of today never does.
+ */
+bool text_random_hex(char *digits, size_t count);
+/*
  * Append TEXT with each %XX replaced by its byte (RFC 3986, section 2.1). False on a NUL
  * byte, and when OUT is full.
  */

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text/text.h"
 #include "process/loop.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -228,17 +228,6 @@ static void timer_due(struct timer *timer)
 		join_free(&callback->joins[i]);
 }
 
-static bool make_token(char token[CALLBACK_TOKEN + 1])
-{
-	unsigned char chance[CALLBACK_TOKEN / 2];
-
-	if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
-		return false;
-	for (size_t i = 0; i < sizeof(chance); i++)
-		(void)snprintf(token + 2 * i, 3, "%02x", chance[i]);
-	return true;
-}
-
 static int listen_at(uint16_t port)
 {
 	const struct sockaddr_in place = {.sin_family = AF_INET,
@@ -265,7 +254,7 @@ bool callback_open(struct loop *loop, uint16_t port, struct callback **callback,
 	if (fd < 0)
 		return err_set(err, errno, "port %u: %s", port,
 			       errno == EADDRINUSE ? "it is in use here" : strerror(errno));
-	if (!make_token(token))
+	if (!text_random_hex(token, CALLBACK_TOKEN))
 		return err_set(err, errno, "a random word: %s", strerror(errno));
 	made = memory_alloc(sizeof(*made));
 	made->loop = loop;

@@ -4,7 +4,7 @@
  * screen of its own, so the program cannot draw into it and nothing of the program's
  * screen is lost.
  *
- * Only a `y` and Enter that are typed while the question is shown mean yes. Keys that come
+ * Only a `y` (or `yes`) and Enter that are typed while the question is shown mean yes. Keys that come
  * before the person can have read it are thrown away, and so is pasted text. Everything
  * else is a no: another key, the end of the input, and QUESTION_WAIT_S without an answer.
  *

@@ -28,7 +28,7 @@
 	{"credential", 0, OPTION_TEXTS, "NAME", \
 	 "use the key NAME (github, anthropic, …), which stays outside (may be repeated)"}, \
 	{"ssh", 0, OPTION_TEXTS, "HOST", \
-	 "let it sign in to HOST by your ssh agent, which asks you (may be repeated)"}, \
+	 "let it sign in to HOST by your ssh agent; you are asked (may be repeated)"}, \
 	{"no-credential", 0, OPTION_FLAG, NULL, "use no key, whatever the policy says"}, \
 	{"memory", 'm', OPTION_TEXT, "SIZE", \
 	 "memory of all its processes together: 512M, 2G"}, \

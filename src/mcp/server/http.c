@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -300,12 +299,8 @@ static void http_sessions_free(struct http_sessions *sessions)
 
 static void make_id(char id[HTTP_SESSION_ID + 1])
 {
-	unsigned char bytes[HTTP_SESSION_ID / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+	if (!text_random_hex(id, HTTP_SESSION_ID))
 		abort();
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
 }
 
 /*

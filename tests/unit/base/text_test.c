@@ -9,6 +9,18 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 
+static void random_digits_fill_the_text_and_differ(void **state)
+{
+	char one[41], other[41];
+
+	(void)state;
+	assert_true(text_random_hex(one, 40));
+	assert_true(text_random_hex(other, 40));
+	assert_int_equal(strspn(one, "0123456789abcdef"), 40);
+	assert_int_equal(strlen(one), 40);
+	assert_string_not_equal(one, other);
+}
+
 static void lengths_of_characters(void **state)
 {
 	static const struct {
@@ -786,6 +798,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_text_without_its_middle_is_cut_at_both_sides_of_the_gap),
+		cmocka_unit_test(random_digits_fill_the_text_and_differ),
 		cmocka_unit_test(lengths_of_characters),
 		cmocka_unit_test(one_bad_byte_anywhere_is_not_utf8),
 		cmocka_unit_test(borders_do_not_cut_characters),
