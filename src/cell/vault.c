@@ -325,11 +325,33 @@ static bool login_make(struct used *used, struct err *err)
 }
 
 /* Show the cell a copy of the login of USED at PATH. */
+/*
+ * Is the file at PATH, of which the agent gets a copy, the login that is used? With its folder
+ * elsewhere the agent has another account there.
+ */
+static bool check_login(const struct used *used, const char *path, struct err *err)
+{
+	struct source_login file;
+	struct stat here, st;
+
+	auto_close int fd = source_open_login(used->source, &file, NULL);
+	if (fd < 0 || fstat(fd, &st) < 0 || stat(path, &here) < 0 ||
+	    (st.st_dev == here.st_dev && st.st_ino == here.st_ino))
+		return true;
+	return err_set(err, EINVAL,
+		       "%s is the login of the agent here, and %s uses %s: name it by "
+		       "credentials.%s.from in the configuration (file:%s#%s)",
+		       path, used->credential->name, file.shown, used->credential->name,
+		       path, file.pointer);
+}
+
 static bool show_copy(struct used *used, const char *path, struct err *err)
 {
 	struct buf text;
 	bool fine;
 
+	if (!check_login(used, path, err))
+		return false;
 	buf_init(&text, SOURCE_FILE_MAX);
 	fine = login_copy(used->login, &text, err) ||
 	       err_while(err, "credential %s", used->credential->name);

@@ -308,6 +308,7 @@ static bool find_keys(struct wrapping *wrapping, struct err *err)
 			key->source = arena_copy(&wrapping->arena, buf_str(&shown));
 		else
 			key->why = arena_copy(&wrapping->arena, str_of(why.text));
+		key->wrong = fine && key->source == NULL && why.code != ENOENT;
 		key->off = fine && credential.refresh.url != NULL &&
 			   !is_named(wrapping, config, key->name);
 		wrapping->key_count++;
@@ -388,6 +389,12 @@ static int check_key(struct wrapping *wrapping)
 	if (wrapping->keys_used || *options_texts(wrapping->options, "credential") != NULL ||
 	    first_there(wrapping, wrapping->home.folder) != NULL)
 		return CODE_DONE;
+	for (size_t i = 0; i < wrapping->key_count; i++) {
+		if (wrapping->keys[i].wrong && !wrapping->keys[i].off)
+			return verb_complain(CODE_DENIED, "wrap: no key for %s: %s: %s",
+					     wrapping->name, wrapping->keys[i].name,
+					     wrapping->keys[i].why);
+	}
 	if (off != NULL)
 		return verb_complain(
 			CODE_DENIED,

@@ -34,6 +34,7 @@ struct wrap_key {
 	const char *name;
 	const char *source; /* "env:ANTHROPIC_API_KEY"; NULL: nowhere */
 	const char *why;    /* then: "ANTHROPIC_API_KEY is not set" */
+	bool wrong; /* something is there, which must not be used: `why` says what */
 	/* a login, which the person has not named: its tokens stay out of the cell's way */
 	bool off;
 };
