@@ -659,21 +659,6 @@ static void add_variables(const struct options *options, struct value *entry)
 		value_append(list, value_new_text(*variables));
 }
 
-/*
- * Name the variables of --env that are not set here: the name may be mistyped, or the
- * variable may be set in another shell only.
- */
-static void tell_unset(const struct options *options)
-{
-	for (const char *const *at = options_texts(options, "env"); *at != NULL; at++) {
-		if (strchr(*at, '=') == NULL && getenv(*at) == NULL)
-			(void)verb_complain(CODE_DONE,
-					    "--env %s: it is not set here, so the program does "
-					    "not have it; --env %s=VALUE sets it",
-					    *at, *at);
-	}
-}
-
 /* Does CREDENTIAL take its key from the variable NAME, or set it? */
 static bool credential_has(const struct credential *credential, const char *name)
 {
@@ -758,11 +743,34 @@ static bool check_flags(const char *verb, const struct value *entry, struct err 
 	return err_set(err, EINVAL, "%s: --%.*s", verb, (int)text.size, text.data);
 }
 
+/*
+ * Name the variables of --env that are not set here: the name may be mistyped, or the
+ * variable may be set in another shell only.
+ */
+static void tell_unset(const struct options *options)
+{
+	for (const char *const *at = options_texts(options, "env"); *at != NULL; at++) {
+		if (strchr(*at, '=') == NULL && getenv(*at) == NULL)
+			(void)verb_complain(CODE_DONE,
+					    "--env %s: it is not set here, so the program does "
+					    "not have it; --env %s=VALUE sets it",
+					    *at, *at);
+	}
+}
+
 bool exec_read_flags(const char *verb, const struct options *options, struct value *entry,
 		     struct err *err)
 {
 	struct value *limits = value_new_object();
 
+	if (options_given(options, "no-credential") &&
+	    *options_texts(options, "credential") != NULL) {
+		value_free(limits);
+		return err_set(err, EINVAL,
+			       "%s: --no-credential uses no key, and --credential uses one: give "
+			       "one of both",
+			       verb);
+	}
 	value_set(entry, "limits", limits);
 	if (options_given(options, "memory"))
 		value_set_text(limits, "memory", options_text(options, "memory"));
@@ -770,8 +778,11 @@ bool exec_read_flags(const char *verb, const struct options *options, struct val
 		value_set_integer(limits, "pids",
 				  (int64_t)options_count(options, "pids", 0));
 	add_variables(options, entry);
-	return check_flags(verb, entry, err) && add_folders(options, "write", entry, err) &&
-	       add_folders(options, "read", entry, err);
+	if (!check_flags(verb, entry, err) || !add_folders(options, "write", entry, err) ||
+	    !add_folders(options, "read", entry, err))
+		return false;
+	tell_unset(options);
+	return true;
 }
 
 /* Append WORD to ARGV, with AS_HEX as hexadecimal digits. */
@@ -1153,7 +1164,6 @@ int exec_take_flags(const char *verb, const struct options *options, struct valu
 				     verb);
 	if (!exec_read_flags(verb, options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	tell_unset(options);
 	tell_passed(options);
 	return CODE_DONE;
 }

@@ -709,8 +709,9 @@ static struct value *server_words(struct wrapping *wrapping)
 /* Read the options that the cell of the server gets. */
 static int read_hands(struct wrapping *wrapping)
 {
-	static const char *const inside[] = {"fresh", "login", "no-credential",
-					     "tty",   "ssh",   "clipboard"};
+	/* Without the cell around all of it, an agent that never asks is not held by anything. */
+	static const char *const inside[] = {"fresh", "login",     "no-credential", "tty",
+					     "ssh",   "clipboard", "auto"};
 	const bool serves = wrapping->profile.hands == HANDS_SERVER;
 	struct err err = {0};
 
@@ -1088,6 +1089,14 @@ static int list_profiles(const struct options *options, FILE *out)
 	return code;
 }
 
+static bool is_shipped(const char *name)
+{
+	char file[WRAP_NAME_MAX + 16];
+
+	(void)snprintf(file, sizeof(file), WRAP_FOLDER "%s.json", name);
+	return setup_embedded_text(file).size > 0;
+}
+
 static int new_profile(const char *name, FILE *out)
 {
 	static const char begun[] =
@@ -1110,6 +1119,12 @@ static int new_profile(const char *name, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "wrap: a name has 1 to %d letters, digits, - and _",
 				     WRAP_NAME_MAX);
+	if (is_shipped(name))
+		return verb_complain(CODE_USAGE,
+				     "wrap: %s is shipped, and a profile of that name would take "
+				     "its place. One that changes it: glovebox wrap --new my-%s, "
+				     "with \"extends\": \"%s\" in it",
+				     name, name, name);
 	buf_init(&path, PATH_MAX);
 	buf_init(&text, LIST_MAX);
 	(void)buf_addf(&text, begun, name, name, name, name);
@@ -1163,6 +1178,10 @@ static int wrap_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE, "wrap: --json goes with --show and --list");
 	if (options_given(options, "hash") && !options_given(options, "trust"))
 		return verb_complain(CODE_USAGE, "wrap: --hash goes with --trust");
+	if (options_given(options, "login") && *options_texts(options, "credential") != NULL)
+		return verb_complain(CODE_USAGE,
+				     "wrap: --login shows a login as it is, and --credential keeps "
+				     "keys outside: give one");
 	if (options_given(options, "hands") && options_given(options, "whole"))
 		return verb_complain(CODE_USAGE,
 				     "wrap: --hands leaves the agent outside, and --whole runs it "
@@ -1172,9 +1191,9 @@ static int wrap_run(const struct options *options, FILE *out)
 			continue;
 		if (name != NULL)
 			return verb_complain(CODE_USAGE,
-					     "wrap: --%s takes one name: options stand "
-					     "before it",
-					     named[i]);
+					     "wrap: --%s takes one name, and options stand "
+					     "before it: glovebox wrap [OPTIONS] --%s NAME",
+					     named[i], named[i]);
 		name = options_text(options, named[i]);
 	}
 	if (options_given(options, "list"))
