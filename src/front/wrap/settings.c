@@ -81,8 +81,8 @@ static bool is_key(const struct wrapping *wrapping, const char *name,
 		is = is || strcmp(keys->items[i], name) == 0;
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
 		is = is || strcmp(named[i], name) == 0;
-	return is && value_kind(value) == VALUE_STRING && !is_reference(value_str(value)) &&
-	       !wrapping_is_passed(wrapping, name);
+	return is && value_kind(value) == VALUE_STRING &&
+	       !is_reference(value_str(value)) && !wrapping_is_passed(wrapping, name);
 }
 
 /* Remove the keys below VALUE, and append their names to TOLD. */
@@ -202,8 +202,10 @@ static void tell_commands(struct wrapping *wrapping, const struct value *value,
 		if (path != NULL && access(path, F_OK) == 0 &&
 		    !wrapping_shows(wrapping, path))
 			(void)verb_complain(CODE_DONE,
-					    "wrap: %s %s is not in the cell: add it to view",
-					    what, wrapping_shortened(wrapping, path));
+					    "wrap: %s %s is not in the cell: -r %s shows it, or "
+					    "add it to view in a profile of your own",
+					    what, wrapping_shortened(wrapping, path),
+					    wrapping_shortened(wrapping, path));
 		tell_commands(wrapping, inner,
 			      what[0] != '\0'                       ? what
 			      : strcmp(value_key(at), "hooks") == 0 ? "hook"

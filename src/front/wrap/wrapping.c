@@ -171,6 +171,19 @@ void wrapping_show(struct wrapping *wrapping, const char *source, const char *pa
 	wrapping->shown[wrapping->shown_count] = (struct shape_shown){0};
 }
 
+/* Does the option NAME show PATH? */
+static bool is_said(const struct wrapping *wrapping, const char *name, const char *path)
+{
+	for (const char *const *at = options_texts(wrapping->options, name); *at != NULL;
+	     at++) {
+		auto_free char *real = realpath(*at, NULL);
+
+		if (real != NULL && path_within(path, real))
+			return true;
+	}
+	return false;
+}
+
 bool wrapping_shows(const struct wrapping *wrapping, const char *path)
 {
 	if (denial_system_folder_around(path, FOLDER_SYSTEM) != NULL ||
@@ -179,7 +192,7 @@ bool wrapping_shows(const struct wrapping *wrapping, const char *path)
 	for (size_t i = 0; i < wrapping->shown_count; i++)
 		if (path_within(path, wrapping->shown[i].path))
 			return true;
-	return false;
+	return is_said(wrapping, "read", path) || is_said(wrapping, "write", path);
 }
 
 /* The real path of the program NAME, from PATH unless it has a slash; NULL: none. */
