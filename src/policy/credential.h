@@ -41,7 +41,7 @@ enum {
 	CREDENTIAL_COMMAND_MAX = 32,
 	CREDENTIAL_SHAPE_MAX = 128,       /* bytes of a shape; a key is no longer */
 	CREDENTIAL_REPOSITORIES_MAX = 64, /* a workspace has a handful of remotes */
-	CREDENTIAL_TOKENS_MAX = 4,  /* of a login: access, renewal, identity */
+	CREDENTIAL_TOKENS_MAX = 4,        /* of a login: access, renewal, identity */
 };
 
 /* Seconds unless given: a password manager is not asked each time. */
