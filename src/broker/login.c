@@ -53,6 +53,7 @@ struct login {
 	char made_name[NAME_MAX + 1];
 	struct refresh_tokens sent; /* of the renewal under way, or of the last one */
 	struct refresh_tokens last; /* came for `sent`, and stand in the file */
+	int64_t last_ms;            /* … since then (since 1970) */
 };
 
 /* The texts. */
@@ -234,6 +235,19 @@ static bool holds_same(const struct credential *credential, const char *access,
 	return true;
 }
 
+/* Has the last renewal used `sent` up: did another token come than that of ACCESS? */
+static bool has_used_up(const struct login *login, const char *access)
+{
+	const struct credential_texts *pointers =
+		&login->refresh->credential->refresh.pointers;
+
+	for (size_t i = 0; i < pointers->count; i++)
+		if (strcmp(pointers->items[i], access) != 0 && login->last.items[i] != NULL &&
+		    !same_token(login->last.items[i], login->sent.items[i]))
+			return true;
+	return false;
+}
+
 /* Read the file and its tokens. */
 static bool look(const struct login *login, struct source_login *file, struct stat *st,
 		 struct buf *text, struct refresh_tokens *tokens, struct err *err)
@@ -360,12 +374,11 @@ static bool heal(struct login *login, const struct source_login *file,
 	struct buf renewed;
 	bool fine;
 
-	if (!refresh_tokens_are_any(&login->last) ||
-	    !holds_same(credential, file->pointer, &login->sent, tokens) ||
-	    holds_same(credential, file->pointer, &login->sent, &login->last))
+	if (!has_used_up(login, file->pointer) ||
+	    !holds_same(credential, file->pointer, &login->sent, tokens))
 		return true;
 	buf_init(&renewed, SOURCE_FILE_MAX);
-	fine = login_print_renewed(credential, text, &login->last, clock_wall_ms(),
+	fine = login_print_renewed(credential, text, &login->last, login->last_ms,
 				   &renewed, err) &&
 	       write_new(login, file, buf_str(&renewed), err) &&
 	       make_new(login, file, st->st_size, err);
@@ -601,6 +614,8 @@ bool login_keep(struct login *login, const struct refresh_tokens *fresh,
 		       write_new(login, &file, buf_str(&renewed), err);
 		for (size_t i = 0; fine && i < CREDENTIAL_TOKENS_MAX; i++)
 			login->last.items[i] = memory_copy(fresh->items[i]);
+		login->last.expires_s = fresh->expires_s;
+		login->last_ms = clock_wall_ms();
 	}
 	text_fini(&renewed);
 	text_fini(&text);
