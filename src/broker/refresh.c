@@ -305,7 +305,7 @@ static void print_body(enum body_form form, const struct value *object, struct b
 	}
 }
 
-/* May the member NAME, besides those of `send`, be in the request of a renewal? */
+/* May the member NAME, besides those of `send`, be in the request of a cell? */
 static bool check_member(const struct refresh *refresh, const char *name,
 			 const struct value *member, struct err *err)
 {
@@ -324,12 +324,15 @@ static bool check_member(const struct refresh *refresh, const char *name,
 	return true;
 }
 
-/* Judge OBJECT; with TOKENS put them into the places of the phantoms, for the service. */
-static bool put_tokens(const struct refresh *refresh, struct value *object,
-		       const struct refresh_tokens *tokens, struct err *err)
+/*
+ * Judge OBJECT, and copy to PASSED what the service gets: nothing by which a cell could get
+ * a lesser token, or bind it, because it would come into the file. With TOKENS these go
+ * into the places of the phantoms.
+ */
+static bool put_tokens(const struct refresh *refresh, const struct value *object,
+		       const struct refresh_tokens *tokens, struct value *passed,
+		       struct err *err)
 {
-	/* By these a cell could get a lesser token, and it would come into the file. */
-	static const char *const narrowing[] = {"scope", "audience", "resource"};
 	const struct credential *credential = refresh->credential;
 	const struct credential_texts *send = &credential->refresh.send;
 	size_t sent = 0;
@@ -347,6 +350,8 @@ static bool put_tokens(const struct refresh *refresh, struct value *object,
 				       "%s: the request holds another token than this cell was "
 				       "given",
 				       credential->name);
+		if (sends || str_among("grant_type client_id", str_of(value_key(at))))
+			value_set(passed, value_key(at), value_copy(value_at(at)));
 	}
 	for (size_t i = 0; i < send->count; i++) {
 		const struct value *member = value_member(object, send->items[i]);
@@ -359,10 +364,8 @@ static bool put_tokens(const struct refresh *refresh, struct value *object,
 			return err_set(err, ENOENT, "%s: the login has no such token",
 				       credential->name);
 		if (tokens != NULL)
-			value_set_text(object, send->items[i], tokens->items[index]);
+			value_set_text(passed, send->items[i], tokens->items[index]);
 	}
-	for (size_t i = 0; i < sizeof(narrowing) / sizeof(narrowing[0]); i++)
-		value_remove(object, narrowing[i]);
 	return sent > 0 ||
 	       err_set(err, EACCES, "%s: only a renewal of this cell's login passes here",
 		       credential->name);
@@ -373,15 +376,16 @@ bool refresh_request(const struct refresh *refresh, struct str type, struct str 
 {
 	const enum body_form form = form_of(type);
 	auto_wipe struct value *object = NULL;
+	auto_wipe struct value *passed = value_new_object();
 
 	if (!read_body(form, body, &object))
 		return err_set(err, EINVAL,
 			       "%s: the request is neither a flat JSON object nor a form",
 			       refresh->credential->name);
-	if (!put_tokens(refresh, object, tokens, err))
+	if (!put_tokens(refresh, object, tokens, passed, err))
 		return false;
 	if (tokens != NULL)
-		print_body(form, object, out);
+		print_body(form, passed, out);
 	return !out->overflowed || err_set(err, E2BIG, "%s: the request is too long",
 					   refresh->credential->name);
 }

@@ -6,8 +6,8 @@
  *
  *	request   a member of `send` holds a phantom, and the service gets the token in its
  *	          place. Another token, a code of a login, and a nested member are refused.
- *	          Scope, audience and resource are left out, so that the person's file gets
- *	          a token for the same as before
+ *	          Beside grant_type and client_id all else is left out (a scope, a time, a
+ *	          binding), so that the person's file gets a token for the same as before
  *	answer    the members of `store` become phantoms again, and their tokens go to the
  *	          front, which writes them into the file of the login (broker/login.h)
  *

@@ -854,10 +854,34 @@ static void print_first_line(const struct request *request, struct str secret,
 	(void)buf_addf(out, " HTTP/1.1\r\nHost: %s\r\n", host);
 }
 
+/*
+ * Does the field NAME of REQUEST go on? With a renewal only fields that say who asks and for
+ * what: by others (DPoP) the new tokens could be bound to a key of the cell.
+ */
+static bool goes_on(struct str name, const struct request *request)
+{
+	static const char anthropic[] = "anthropic-";
+
+	if (request->verdict != REQUEST_RENEWS)
+		return !ends_here(name, request);
+	return http_is_named(name, "Accept") || http_is_named(name, "User-Agent") ||
+	       http_is_named(str_part(name, 0, sizeof(anthropic) - 1), anthropic);
+}
+
+/* Append what REQUEST, a renewal, has behind the fields that go on. */
+static void print_renewal(const struct request *request, struct str body, struct buf *out)
+{
+	const struct str type = http_value(&request->head, "Content-Type");
+
+	/* Without parameters: the body was read as UTF-8. */
+	(void)buf_adds(out, "Content-Type: ");
+	(void)buf_addstr(out, str_trim(str_part(type, 0, str_find(type, STR(";"), 0))));
+	(void)buf_addf(out, "\r\nContent-Length: %zu\r\n\r\n", body.size);
+	(void)buf_addstr(out, body);
+}
+
 bool request_print(const struct request *request, struct str secret, struct buf *out)
 {
-	const bool renews = request->verdict == REQUEST_RENEWS;
-
 	print_first_line(request, secret, out);
 	for (size_t i = 0; i < request->head.count; i++) {
 		const struct http_field *field = &request->head.fields[i];
@@ -867,19 +891,16 @@ bool request_print(const struct request *request, struct str secret, struct buf 
 
 		if (is_place && request->verdict == REQUEST_KEYED)
 			print_key(field, request->place, secret, out);
-		else if (!is_place && !ends_here(field->name, request) &&
-			 !(renews && (http_is_named(field->name, "Content-Length") ||
-				      http_is_named(field->name, "Transfer-Encoding"))))
+		else if (!is_place && goes_on(field->name, request))
 			http_field_print(field, out);
 	}
 	(void)buf_adds(out, "Accept-Encoding: identity\r\n");
 	if (request->upgrades)
 		(void)buf_adds(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
-	if (renews)
-		(void)buf_addf(out, "Content-Length: %zu\r\n", secret.size);
-	(void)buf_adds(out, "\r\n");
-	if (renews)
-		(void)buf_addstr(out, secret);
+	if (request->verdict == REQUEST_RENEWS)
+		print_renewal(request, secret, out);
+	else
+		(void)buf_adds(out, "\r\n");
 	return !out->overflowed;
 }
 

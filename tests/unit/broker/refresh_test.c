@@ -67,12 +67,18 @@ static void requests_are_judged_and_filled(void **state)
 	} rows[] = {
 		{JSON, ASKED ",\"client_id\":\"c\",\"n\":1}",
 		 "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"" TOKEN
-		 "\",\"client_id\":\"c\",\"n\":1}",
+		 "\",\"client_id\":\"c\"}",
 		 NULL},
-		{URLENCODED, "grant_type=refresh_token&refresh_token=phantom%2Db&x=a+b%26",
-		 "grant_type=refresh_token&refresh_token=" TOKEN "&x=a%20b%26", NULL},
-		{JSON, ASKED ",\"scope\":\"less\",\"resource\":\"r\",\"audience\":\"a\"}",
+		{URLENCODED,
+		 "grant_type=refresh_token&refresh_token=phantom%2Db&client_id=a+b%26",
+		 "grant_type=refresh_token&refresh_token=" TOKEN "&client_id=a%20b%26",
+		 NULL},
+		{JSON,
+		 ASKED ",\"scope\":\"less\",\"Scope\":\"s\",\"authorization_details\":\"d\","
+		       "\"expires_in\":1,\"client_secret\":\"s\",\"resource\":\"r\"}",
 		 "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"" TOKEN "\"}", NULL},
+		{URLENCODED, "refresh_token=phantom-b&scope%5B%5D=s&scopes=s",
+		 "refresh_token=" TOKEN, NULL},
 		{JSON, "{\"refresh_token\":\"phantom-b\"}",
 		 "{\"refresh_token\":\"" TOKEN "\"}", NULL},
 		{JSON, "{\"refresh_token\":\"" TOKEN "\"}", NULL, "another token"},
