@@ -122,7 +122,7 @@ struct renewal {
 	enum refresh_outcome outcome;
 	struct refresh_tokens fresh;
 	struct err why;   /* of a bad outcome */
-	int64_t until_ms; /* the front is told until then */
+	int64_t until_ms; /* of the service; then the front is told until then */
 };
 
 enum client_state {
@@ -233,6 +233,14 @@ static void listen_again(struct broker *broker)
 static void set_deadline(struct client *client, int ms)
 {
 	client->deadline.due_ms = clock_now_ms() + ms;
+}
+
+/* The answer to CLIENT goes on within MS; a renewal has one end. */
+static void answer_deadline(struct client *client, int ms)
+{
+	set_deadline(client, ms);
+	if (client->renewal != NULL && client->renewal->until_ms < client->deadline.due_ms)
+		client->deadline.due_ms = client->renewal->until_ms;
 }
 
 /* Forget the bytes of OUT; the key was among them. */
@@ -826,7 +834,7 @@ static enum taken take_body(struct client *client, struct str bytes)
 /* Bytes of a further head of the answer have come. False: it is one too many. */
 static bool head_begins(struct client *client)
 {
-	set_deadline(client, ANSWER_HEAD_MS);
+	answer_deadline(client, ANSWER_HEAD_MS);
 	return ++client->heads <= HEADS_MAX;
 }
 
@@ -879,6 +887,7 @@ static enum taken take_gathered(struct client *client, struct str bytes)
 	struct body *body = &client->carry.body;
 	struct str piece;
 
+	answer_deadline(client, IDLE_MS);
 	while (bytes.size > 0 && !body->done && !body->broken) {
 		body_next(body, &bytes, &piece);
 		if (!buf_addstr(&client->whole, piece))
@@ -918,7 +927,7 @@ static enum taken take_answer(struct client *client, struct str bytes)
 			break;
 		buf_remove(answer, 0, reply->head.size);
 		/* The model may think for long behind an interim head. */
-		set_deadline(client, IDLE_MS);
+		answer_deadline(client, IDLE_MS);
 		if (answer->size > 0 && !head_begins(client))
 			return take_bad(client, "too many heads before its answer");
 	}
@@ -1119,7 +1128,8 @@ static void renewal_send(struct client *client, const struct refresh_tokens *tok
 		answer_error(client, 403, err.code != 0 ? err.text : "it is too long");
 	} else {
 		client->state = EXCHANGING;
-		set_deadline(client, RENEW_MS);
+		client->renewal->until_ms = clock_now_ms() + RENEW_MS;
+		answer_deadline(client, RENEW_MS);
 		exchange(client);
 		client_watch(client);
 	}
@@ -1481,6 +1491,7 @@ static void client_due(struct timer *timer)
 	case EXCHANGING:
 		service_failed(client, 504, "does not answer in time",
 			       client->state == GREETING ? "its TLS"
+			       : client->gathers         ? "its body comes too slowly"
 			       : client->answer.size > 0 ? "its head comes too slowly"
 							 : "nothing came of it",
 			       LATER);
