@@ -25,6 +25,7 @@ enum {
 	/* of the new file, beside the size of the old one */
 	MORE_ROOM = CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX + 4096,
 	NEW_FILE_MODE = 0600,
+	KEEP_TRIES = 8, /* … in a row, while another program writes the file */
 	/* A time in milliseconds since 1970 is larger, one in seconds smaller. */
 	SECOND_MS = 1000,
 };
@@ -35,6 +36,7 @@ enum state {
 	RESTING,  /* no lock is held */
 	LOCKING,  /* another cell has the lock */
 	RENEWING, /* locked; the tokens are given away */
+	KEEPING,  /* locked; new tokens have come, and the file is not sound yet */
 	AWAITING, /* locked; another program may write the file */
 };
 
@@ -51,9 +53,11 @@ struct login {
 	int folder; /* locked; -1: it is not */
 	int made;   /* the new file; -1: there is none */
 	char made_name[NAME_MAX + 1];
-	struct refresh_tokens sent; /* of the renewal under way, or of the last one */
-	struct refresh_tokens last; /* came for `sent`, and stand in the file */
-	int64_t last_ms;            /* … since then (since 1970) */
+	struct refresh_tokens sent;  /* of the renewal under way, or of the last one */
+	struct refresh_tokens fresh; /* with KEEPING */
+	struct buf text;             /* of the file, when the tokens were given away */
+	struct refresh_tokens last;  /* came for `sent`, and stand in the file */
+	int64_t last_ms;             /* … since then (since 1970) */
 };
 
 /* The texts. */
@@ -264,8 +268,11 @@ static void unlock(struct login *login)
 		(void)unlinkat(login->folder, login->made_name, 0);
 	fd_close(&login->made);
 	fd_close(&login->folder);
+	refresh_tokens_fini(&login->fresh);
+	explicit_bzero(login->text.data, login->text.size);
+	buf_clear(&login->text);
 	loop_remove_timer(&login->step);
-	if (login->state == RENEWING || login->state == AWAITING)
+	if (login->state != RESTING && login->state != LOCKING)
 		login->rest_until_ms = clock_now_ms() + REST_MS;
 	login->state = RESTING;
 }
@@ -346,28 +353,52 @@ static bool make_new(struct login *login, const struct source_login *file, off_t
 		       file->shown, strerror(errno));
 }
 
-/* Write TEXT into the new file, and give it the name of FILE. */
-static bool write_new(struct login *login, const struct source_login *file,
-		      struct str text, struct err *err)
+static bool write_failed(struct login *login, const struct source_login *file,
+			 struct err *err)
 {
-	if (!fd_write_all(login->made, text.data, text.size, err) ||
-	    ftruncate(login->made, (off_t)text.size) < 0 || fsync(login->made) < 0 ||
-	    !put_new(login, file->name)) {
-		/* Written or not, the next start looks at it. */
-		fd_close(&login->made);
-		return err_set(err, errno, "%s could not be written: %s: log in again",
-			       file->shown, strerror(errno));
-	}
+	/* Written or not, the next start looks at it. */
+	fd_close(&login->made);
+	return err_set(err, errno, "%s could not be written: %s: log in again",
+		       file->shown, strerror(errno));
+}
+
+/* Write TEXT into the new file, from its beginning. */
+static bool fill_new(struct login *login, const struct source_login *file,
+		     struct str text, struct err *err)
+{
+	return (lseek(login->made, 0, SEEK_SET) == 0 &&
+		fd_write_all(login->made, text.data, text.size, err) &&
+		ftruncate(login->made, (off_t)text.size) == 0 && fsync(login->made) == 0) ||
+	       write_failed(login, file, err);
+}
+
+/* Give the new file, which is filled, the name of FILE. */
+static bool name_made(struct login *login, const struct source_login *file, struct err *err)
+{
+	if (!put_new(login, file->name))
+		return write_failed(login, file, err);
 	fd_close(&login->made);
 	return true;
 }
 
+/* Is FILE as it was with THEN? A program outside may have written it meanwhile. */
+static bool is_unchanged(const struct login *login, const struct source_login *file,
+			 const struct stat *then)
+{
+	struct stat now;
+
+	return fstatat(login->folder, file->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+	       now.st_size == then->st_size && now.st_mode == then->st_mode &&
+	       clock_ns(&now.st_mtim) == clock_ns(&then->st_mtim);
+}
+
 /*
- * Locked, and FILE holds TOKENS, of TEXT, which were used up by a renewal of this cell:
- * write those that came for them again.
+ * Locked, and FILE holds TOKENS, which were used up by a renewal of this cell: write those
+ * that came for them again. TEXT is that of FILE.
  */
 static bool heal(struct login *login, const struct source_login *file,
-		 struct refresh_tokens *tokens, const struct stat *st, struct str text,
+		 struct refresh_tokens *tokens, const struct stat *st, struct buf *text,
 		 struct err *err)
 {
 	const struct credential *credential = login->refresh->credential;
@@ -378,10 +409,14 @@ static bool heal(struct login *login, const struct source_login *file,
 	    !holds_same(credential, file->pointer, &login->sent, tokens))
 		return true;
 	buf_init(&renewed, SOURCE_FILE_MAX);
-	fine = login_print_renewed(credential, text, &login->last, login->last_ms,
-				   &renewed, err) &&
-	       write_new(login, file, buf_str(&renewed), err) &&
-	       make_new(login, file, st->st_size, err);
+	fine = login_print_renewed(credential, buf_str(text), &login->last,
+				   login->last_ms, &renewed, err) &&
+	       fill_new(login, file, buf_str(&renewed), err) &&
+	       (is_unchanged(login, file, st) ||
+		err_set(err, EAGAIN, "%s is being written: try again later", file->shown)) &&
+	       name_made(login, file, err) && make_new(login, file, st->st_size, err);
+	if (fine)
+		buf_swap(text, &renewed);
 	text_fini(&renewed);
 	for (size_t i = 0; fine && i < CREDENTIAL_TOKENS_MAX; i++) {
 		if (login->last.items[i] == NULL)
@@ -398,23 +433,22 @@ static bool begin(struct login *login, struct err *err)
 	struct refresh_tokens tokens = {0};
 	struct source_login file;
 	struct stat st;
-	struct buf text, tried;
+	struct buf *text = &login->text;
+	struct buf tried;
 	bool fine;
 
-	buf_init(&text, SOURCE_FILE_MAX);
 	buf_init(&tried, SOURCE_FILE_MAX);
-	fine = look(login, &file, &st, &text, &tokens, err);
+	fine = look(login, &file, &st, text, &tokens, err);
 	if (fine && (st.st_mode & S_IWUSR) == 0)
 		fine = err_set(err, EACCES, "%s is read-only: renew it outside", file.shown);
 	if (fine && st.st_size + MORE_ROOM > SOURCE_FILE_MAX)
 		fine = err_set(err, EFBIG, "%s is too large to be renewed", file.shown);
 	fine = fine &&
-	       login_print_renewed(login->refresh->credential, buf_str(&text), &tokens, 0,
+	       login_print_renewed(login->refresh->credential, buf_str(text), &tokens, 0,
 				   &tried, err) &&
 	       make_new(login, &file, st.st_size, err) &&
-	       heal(login, &file, &tokens, &st, buf_str(&text), err);
+	       heal(login, &file, &tokens, &st, text, err);
 	text_fini(&tried);
-	text_fini(&text);
 	refresh_tokens_fini(&login->sent);
 	refresh_tokens_fini(&login->last);
 	login->sent = tokens;
@@ -479,9 +513,116 @@ static void try_await(struct login *login)
 		login_answer *answered = login->answered;
 
 		unlock(login);
-		answered(login->context, buf_str(&answer));
+		answered(login->context, buf_str(&answer), NULL);
 	} else {
 		login->step.due_ms = clock_now_ms() + TRY_MS;
+	}
+	buf_fini(&answer);
+}
+
+/* Keep the new tokens in memory: a program outside may bring the used ones back. */
+static void remember(struct login *login)
+{
+	const struct refresh_tokens *fresh = &login->fresh;
+
+	refresh_tokens_fini(&login->last);
+	for (size_t i = 0; i < CREDENTIAL_TOKENS_MAX; i++)
+		login->last.items[i] = memory_copy(fresh->items[i]);
+	login->last.expires_s = fresh->expires_s;
+	login->last_ms = clock_wall_ms();
+}
+
+enum kept {
+	KEPT,         /* in the file, or it holds other tokens */
+	KEPT_LATER,   /* the file is not sound, or it changes */
+	KEPT_NOWHERE, /* the new file could not be written */
+};
+
+/* Put the new tokens into the file, unless it holds other ones: then ANSWER is made of it. */
+static enum kept keep_once(struct login *login, struct buf *answer, struct err *err)
+{
+	const struct credential *credential = login->refresh->credential;
+	const int64_t now_ms = clock_wall_ms();
+	struct refresh_tokens held = {0};
+	struct source_login file;
+	struct stat st;
+	struct buf text, renewed;
+	enum kept kept = KEPT_LATER;
+	bool fine;
+
+	buf_init(&text, SOURCE_FILE_MAX);
+	buf_init(&renewed, SOURCE_FILE_MAX);
+	fine = look(login, &file, &st, &text, &held, err) &&
+	       (refresh_tokens_are_any(&held) ||
+		err_set(err, ENOENT, "%s holds no tokens", file.shown));
+	if (fine && !holds_same(credential, file.pointer, &login->sent, &held)) {
+		if (login_print_answer(login->refresh, buf_str(&text), now_ms, answer, err))
+			kept = KEPT;
+	} else if (fine && login_print_renewed(credential, buf_str(&text), &login->fresh,
+					       now_ms, &renewed, err)) {
+		if (!fill_new(login, &file, buf_str(&renewed), err))
+			kept = KEPT_NOWHERE;
+		else if (!is_unchanged(login, &file, &st))
+			(void)err_set(err, EAGAIN, "%s is being written", file.shown);
+		else
+			kept = name_made(login, &file, err) ? KEPT : KEPT_NOWHERE;
+		if (kept == KEPT)
+			remember(login);
+	}
+	text_fini(&renewed);
+	text_fini(&text);
+	refresh_tokens_fini(&held);
+	return kept;
+}
+
+/*
+ * The file is not sound for too long: leave the new tokens in the new file, over what the
+ * file held before. A file that is not there or holds no tokens was logged out of.
+ */
+static void leave_new(struct login *login, struct err *err)
+{
+	const struct source_login file = {.shown = login->made_name};
+	struct err why = {0};
+	struct buf renewed;
+
+	remember(login);
+	if (err->code == ENOENT)
+		return;
+	buf_init(&renewed, SOURCE_FILE_MAX);
+	if (login_print_renewed(login->refresh->credential, buf_str(&login->text),
+				&login->fresh, clock_wall_ms(), &renewed, &why) &&
+	    fill_new(login, &file, buf_str(&renewed), &why)) {
+		fd_close(&login->made);
+		(void)err_set(&why, err->code,
+			      "%.300s; its new tokens are in %s beside it, and are taken from "
+			      "there when it can be read",
+			      err->text, login->made_name);
+		*err = why;
+	}
+	text_fini(&renewed);
+}
+
+static void try_keep(struct login *login)
+{
+	enum kept kept = KEPT_LATER;
+	struct err err = {0};
+	struct buf answer;
+
+	buf_init(&answer, REFRESH_BODY_MAX);
+	for (int i = 0; kept == KEPT_LATER && i < KEEP_TRIES; i++) {
+		kept = keep_once(login, &answer, &err);
+		if (err.code != EAGAIN)
+			break;
+	}
+	if (kept == KEPT_LATER && clock_now_ms() < login->until_ms) {
+		login->step.due_ms = clock_now_ms() + TRY_MS;
+	} else {
+		if (kept == KEPT_LATER)
+			leave_new(login, &err);
+		unlock(login);
+		if (login->answered != NULL)
+			login->answered(login->context, buf_str(&answer),
+					kept == KEPT ? NULL : &err);
 	}
 	buf_fini(&answer);
 }
@@ -496,6 +637,9 @@ static void step_due(struct timer *timer)
 		break;
 	case AWAITING:
 		try_await(login);
+		break;
+	case KEEPING:
+		try_keep(login);
 		break;
 	case RENEWING:
 		unlock(login);
@@ -517,6 +661,7 @@ struct login *login_new(const struct refresh *refresh, const struct source *sour
 	login->loop = loop;
 	login->folder = -1;
 	login->made = -1;
+	buf_init(&login->text, SOURCE_FILE_MAX);
 	login->step =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = step_due, .context = login};
 	auto_close int fd = source_open_login(source, &file, &err);
@@ -532,7 +677,13 @@ void login_free(struct login *login)
 {
 	if (login == NULL)
 		return;
+	if (login->state == KEEPING) {
+		login->answered = NULL;
+		login->until_ms = 0;
+		try_keep(login);
+	}
 	unlock(login);
+	text_fini(&login->text);
 	refresh_tokens_fini(&login->sent);
 	refresh_tokens_fini(&login->last);
 	free(login);
@@ -584,50 +735,35 @@ static bool lock_again(struct login *login, struct err *err)
 		return false;
 	recover(login, &file);
 	login->state = RENEWING;
+	loop_add_timer(login->loop, &login->step);
 	if (fstat(fd, &st) == 0 && make_new(login, &file, st.st_size, err))
 		return true;
 	unlock(login);
 	return false;
 }
 
-bool login_keep(struct login *login, const struct refresh_tokens *fresh,
-		struct buf *answer, struct err *err)
+void login_keep(struct login *login, struct refresh_tokens *take_fresh,
+		login_answer *done, void *context)
 {
-	const struct credential *credential = login->refresh->credential;
-	struct refresh_tokens now = {0};
-	struct source_login file;
-	struct stat st;
-	struct buf text, renewed;
-	bool fine;
+	struct err err = {0};
 
-	if (login->state != RENEWING && !lock_again(login, err))
-		return false;
-	buf_init(&text, SOURCE_FILE_MAX);
-	buf_init(&renewed, SOURCE_FILE_MAX);
-	fine = look(login, &file, &st, &text, &now, err);
-	if (fine && !holds_same(credential, file.pointer, &login->sent, &now)) {
-		fine = login_print_answer(login->refresh, buf_str(&text), clock_wall_ms(),
-					  answer, err);
-	} else if (fine) {
-		fine = login_print_renewed(credential, buf_str(&text), fresh,
-					   clock_wall_ms(), &renewed, err) &&
-		       write_new(login, &file, buf_str(&renewed), err);
-		for (size_t i = 0; fine && i < CREDENTIAL_TOKENS_MAX; i++)
-			login->last.items[i] = memory_copy(fresh->items[i]);
-		login->last.expires_s = fresh->expires_s;
-		login->last_ms = clock_wall_ms();
+	if (login->state != RENEWING && !lock_again(login, &err)) {
+		done(context, STR(""), &err);
+		return;
 	}
-	text_fini(&renewed);
-	text_fini(&text);
-	refresh_tokens_fini(&now);
-	unlock(login);
-	return fine;
+	login->state = KEEPING;
+	login->answered = done;
+	login->context = context;
+	login->fresh = *take_fresh;
+	*take_fresh = (struct refresh_tokens){0};
+	login->until_ms = clock_now_ms() + LOGIN_KEEP_MS;
+	try_keep(login);
 }
 
 void login_await(struct login *login, login_answer *done, void *context)
 {
 	if (login->state != RENEWING) {
-		done(context, STR(""));
+		done(context, STR(""), NULL);
 		return;
 	}
 	login->state = AWAITING;
@@ -643,7 +779,9 @@ void login_end(struct login *login)
 		unlock(login);
 }
 
-bool login_is_renewing(const struct login *login)
+bool login_go_on(struct login *login)
 {
-	return login != NULL && login->state == RENEWING;
+	if (login != NULL && login->state == KEEPING && clock_now_ms() >= login->step.due_ms)
+		try_keep(login);
+	return login != NULL && (login->state == RENEWING || login->state == KEEPING);
 }

@@ -15,7 +15,9 @@
  *	              room, so that a full or read-only disk is found before anything is sent
  *	login_keep    if the file still holds the token that was sent, writes the new ones:
  *	              fsync of the new file, rename, fsync of the folder. Only then the cell
- *	              gets its answer. Members that no rule names stay as they are
+ *	              gets its answer. Members that no rule names stay as they are. A file that
+ *	              a program outside is half through writing is looked at again, for
+ *	              LOGIN_KEEP_MS; then the new file stays beside it
  *	login_await   the service does not take the token any more: a login outside may have
  *	              used it up. Waits for LOGIN_AWAIT_MS until the file holds another one
  *	login_end     unlocks
@@ -47,6 +49,7 @@ struct loop;
 enum {
 	LOGIN_KEPT_MAX = 4096,     /* of one place of `keep`: a number, a list of words */
 	LOGIN_LOCK_MS = 15 * 1000, /* until another cell has ended its renewal */
+	LOGIN_KEEP_MS = 5 * 1000,  /* until a program outside has written the file */
 	LOGIN_AWAIT_MS = 3 * 1000, /* from an answer to a file: a program writes it at once */
 	/* The broker ends a renewal sooner. */
 	LOGIN_RENEW_MS = 30 * 1000,
@@ -57,13 +60,16 @@ struct login;
 /* The file's tokens came, or WHY not: TOKENS is NULL then. They live for the call. */
 typedef void login_tokens(void *context, const struct refresh_tokens *tokens,
 			  const struct err *why);
-/* ANSWER is made from the file; it is empty when the file holds no other token. */
-typedef void login_answer(void *context, struct str answer);
+/*
+ * ANSWER is made from the file, for the cell in place of that of the service; it is empty
+ * when the file holds no other token. WHY, unless NULL: the new tokens did not come in.
+ */
+typedef void login_answer(void *context, struct str answer, const struct err *why);
 
 /* All is borrowed. Takes up a new file that a crash has left. */
 struct login *login_new(const struct refresh *refresh, const struct source *source,
 			struct loop *loop);
-/* Unlocks; nobody is called any more. NULL is fine. */
+/* Tokens that came are written; unlocks; nobody is called any more. NULL is fine. */
 void login_free(struct login *login);
 
 /* Append the copy for the cell. ENOENT: the login does not come from a file now. */
@@ -71,18 +77,18 @@ bool login_copy(const struct login *login, struct buf *out, struct err *err);
 
 /* Lock, and read the tokens. DONE is called once, maybe before this returns. */
 void login_begin(struct login *login, login_tokens *done, void *context);
-/*
- * After login_begin: write FRESH. ANSWER gets what the cell is told instead of the answer
- * of the service, when the file holds other tokens. False: FRESH is lost; ERR says why.
- */
-bool login_keep(struct login *login, const struct refresh_tokens *fresh,
-		struct buf *answer, struct err *err);
+/* After login_begin: write *TAKE_FRESH. DONE is called once, maybe before this returns. */
+void login_keep(struct login *login, struct refresh_tokens *take_fresh,
+		login_answer *done, void *context);
 /* After login_begin: wait for other tokens. DONE is called once. */
 void login_await(struct login *login, login_answer *done, void *context);
 void login_end(struct login *login);
 
-/* Are tokens at the service, whose answer must reach the file? */
-bool login_is_renewing(const struct login *login);
+/*
+ * Are tokens at the service, or new ones not in the file yet? For an end without the loop:
+ * does what is due.
+ */
+bool login_go_on(struct login *login);
 
 /*
  * The texts of the file, for login.c and its tests: pure.

@@ -48,6 +48,7 @@ enum {
 	VARIABLE_MAX = PHANTOM_MAX + 4096,
 	/* At the end: until tokens that are at the service have come into their file. */
 	CLOSE_MS = 25 * 1000,
+	CLOSE_STEP_MS = 20, /* between two looks at them */
 };
 
 /* A credential that the cell uses. */
@@ -164,25 +165,24 @@ static void tokens_came(void *context, const struct refresh_tokens *tokens,
 	buf_fini(&text);
 }
 
-static void answer_came(void *context, struct str answer)
+static void answer_came(void *context, struct str answer, const struct err *why)
 {
-	answer_login(context, BROKER_KEPT, answer);
+	if (why == NULL)
+		answer_login(context, BROKER_KEPT, answer);
+	else
+		answer_login(context, BROKER_LOST, str_of(why->text));
 }
 
 /* The service has given new tokens, which are TEXT. */
-static void keep(const struct used *used, struct str text)
+static void keep(struct used *used, struct str text)
 {
 	struct refresh_tokens fresh = {0};
 	struct err err = {0};
-	struct buf answer;
 
-	buf_init(&answer, BROKER_SECRET_MAX - 1);
-	if (refresh_tokens_parse(used->credential, text, &fresh, &err) &&
-	    login_keep(used->login, &fresh, &answer, &err))
-		answer_login(used, BROKER_KEPT, buf_str(&answer));
+	if (refresh_tokens_parse(used->credential, text, &fresh, &err))
+		login_keep(used->login, &fresh, answer_came, used);
 	else
-		answer_login(used, BROKER_LOST, str_of(err.text));
-	buf_fini(&answer);
+		answer_came(used, STR(""), &err);
 	refresh_tokens_fini(&fresh);
 }
 
@@ -576,7 +576,7 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 static bool is_renewing(const struct vault *vault)
 {
 	for (size_t i = 0; i < vault->count; i++)
-		if (login_is_renewing(vault->used[i].login))
+		if (login_go_on(vault->used[i].login))
 			return true;
 	return false;
 }
@@ -590,7 +590,7 @@ static void close_logins(struct vault *vault)
 	vault->closing = true;
 	while (vault_broken(vault) == NULL && is_renewing(vault) &&
 	       clock_now_ms() < until_ms) {
-		(void)poll(&control, 1, clock_poll_timeout(until_ms));
+		(void)poll(&control, 1, CLOSE_STEP_MS);
 		vault_hear(vault);
 	}
 }
