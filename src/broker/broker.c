@@ -1233,7 +1233,10 @@ static void renewal_met(struct service *service, const struct broker_order *orde
 		else
 			answer_error(client, 502, err.text);
 		refresh_tokens_fini(&tokens);
-	} else if (order->kind == BROKER_KEPT && client->state == KEEPING) {
+	} else if (order->kind == BROKER_KEPT && client->state == ASKING) {
+		if (text.size > 0)
+			renewal_over(client, 200, text);
+	} else if (order->kind == BROKER_KEPT) {
 		if (renewal->outcome == REFRESH_BAD)
 			answer_error(client, 502, renewal->why.text);
 		else if (text.size > 0)

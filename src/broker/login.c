@@ -25,6 +25,8 @@ enum {
 	/* of the new file, beside the size of the old one */
 	MORE_ROOM = CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX + 4096,
 	NEW_FILE_MODE = 0600,
+	/* A cell that renews again so soon gets its answer from the file. */
+	FRESH_MS = 60 * 1000,
 	KEEP_TRIES = 8, /* … in a row, while another program writes the file */
 	/* A time in milliseconds since 1970 is larger, one in seconds smaller. */
 	SECOND_MS = 1000,
@@ -47,6 +49,7 @@ struct login {
 	enum state state;
 	struct timer step;
 	int64_t until_ms, rest_until_ms;
+	int64_t fresh_until_ms; /* the tokens of the last renewal are new until then */
 	login_tokens *given;
 	login_answer *answered;
 	void *context;
@@ -163,6 +166,15 @@ static void add_scope(const struct value *scope, struct buf *out)
 				       : "");
 }
 
+/* The seconds for which the token of ROOT lives, where its file says it. */
+static int64_t expires_in(const struct credential_refresh *rules, struct value *root,
+			  int64_t now_ms)
+{
+	const int64_t due = value_integer(value_at_pointer(root, rules->expires));
+
+	return (due >= MILLISECONDS_FROM ? due / SECOND_MS : due) - now_ms / SECOND_MS;
+}
+
 bool login_print_answer(const struct refresh *refresh, struct str text, int64_t now_ms,
 			struct buf *out, struct err *err)
 {
@@ -180,12 +192,9 @@ bool login_print_answer(const struct refresh *refresh, struct str text, int64_t 
 			value_set_text(answer, rules->answers.items[i],
 				       refresh->phantoms[i]);
 	if (rules->expires != NULL) {
-		int64_t due = value_integer(value_at_pointer(root, rules->expires));
+		const int64_t left = expires_in(rules, root, now_ms);
 
-		if (due >= MILLISECONDS_FROM)
-			due /= SECOND_MS;
-		due -= now_ms / SECOND_MS;
-		value_set_integer(answer, "expires_in", due > 0 ? due : 1);
+		value_set_integer(answer, "expires_in", left > 0 ? left : 1);
 	}
 	buf_init(&scope, LOGIN_KEPT_MAX);
 	if (rules->scope != NULL)
@@ -427,8 +436,26 @@ static bool heal(struct login *login, const struct source_login *file,
 	return fine;
 }
 
-/* Locked: read the tokens that are given away. */
-static bool begin(struct login *login, struct err *err)
+/*
+ * Locked, after a renewal of this cell: are TOKENS, of TEXT, so new that another one would
+ * only use them up? Then ANSWER is made of the file.
+ */
+static bool is_fresh(const struct login *login, const struct refresh_tokens *tokens,
+		     struct str text, struct buf *answer)
+{
+	const struct credential_refresh *rules = &login->refresh->credential->refresh;
+	const int64_t now_ms = clock_wall_ms();
+	auto_value struct value *root = NULL;
+
+	return clock_now_ms() < login->fresh_until_ms && refresh_tokens_are_any(tokens) &&
+	       parse(text, &root, NULL) &&
+	       (rules->expires == NULL ||
+		expires_in(rules, root, now_ms) > FRESH_MS / SECOND_MS) &&
+	       login_print_answer(login->refresh, text, now_ms, answer, NULL);
+}
+
+/* Locked: read the tokens that are given away, unless there is an ANSWER without that. */
+static bool begin(struct login *login, struct buf *answer, struct err *err)
 {
 	struct refresh_tokens tokens = {0};
 	struct source_login file;
@@ -449,6 +476,10 @@ static bool begin(struct login *login, struct err *err)
 	       make_new(login, &file, st.st_size, err) &&
 	       heal(login, &file, &tokens, &st, text, err);
 	text_fini(&tried);
+	if (fine && is_fresh(login, &tokens, buf_str(text), answer)) {
+		refresh_tokens_fini(&tokens);
+		return true;
+	}
 	refresh_tokens_fini(&login->sent);
 	refresh_tokens_fini(&login->last);
 	login->sent = tokens;
@@ -459,6 +490,7 @@ static void try_begin(struct login *login)
 {
 	struct source_login file;
 	struct err why = {0};
+	struct buf answer;
 	int fd = source_open_login(login->source, &file, &why);
 	bool fine = fd >= 0 && name_new(login, file.name, &why) && lock(login, &file, &why);
 
@@ -467,21 +499,27 @@ static void try_begin(struct login *login)
 		login->step.due_ms = clock_now_ms() + TRY_MS;
 		return;
 	}
+	buf_init(&answer, REFRESH_BODY_MAX);
 	if (fine) {
 		recover(login, &file);
-		fine = begin(login, &why);
+		fine = begin(login, &answer, &why);
 	} else if (why.code == EWOULDBLOCK) {
 		(void)err_set(&why, EWOULDBLOCK,
 			      "another program has locked the folder of %s: try again later",
 			      file.shown);
 	}
-	if (fine) {
+	if (fine && answer.size == 0) {
 		login->state = RENEWING;
 		login->step.due_ms = clock_now_ms() + LOGIN_RENEW_MS;
+		login->given(login->context, &login->sent, NULL);
 	} else {
 		unlock(login);
+		if (fine)
+			login->answered(login->context, buf_str(&answer), NULL);
+		else
+			login->given(login->context, NULL, &why);
 	}
-	login->given(login->context, fine ? &login->sent : NULL, fine ? NULL : &why);
+	buf_fini(&answer);
 }
 
 /* Does the file hold other tokens than those that were sent? Then ANSWER is made of it. */
@@ -530,6 +568,9 @@ static void remember(struct login *login)
 		login->last.items[i] = memory_copy(fresh->items[i]);
 	login->last.expires_s = fresh->expires_s;
 	login->last_ms = clock_wall_ms();
+	login->fresh_until_ms = 0;
+	if (fresh->expires_s == 0 || fresh->expires_s > FRESH_MS / SECOND_MS)
+		login->fresh_until_ms = clock_now_ms() + FRESH_MS;
 }
 
 enum kept {
@@ -703,7 +744,7 @@ bool login_copy(const struct login *login, struct buf *out, struct err *err)
 	return fine;
 }
 
-void login_begin(struct login *login, login_tokens *done, void *context)
+void login_begin(struct login *login, login_tokens *done, login_answer *fresh, void *context)
 {
 	const struct err busy = {EBUSY, "the login is being renewed"};
 
@@ -713,6 +754,7 @@ void login_begin(struct login *login, login_tokens *done, void *context)
 	}
 	login->state = LOCKING;
 	login->given = done;
+	login->answered = fresh;
 	login->context = context;
 	login->until_ms = clock_now_ms() + LOGIN_LOCK_MS;
 	login->step.due_ms = login->rest_until_ms;

@@ -75,8 +75,12 @@ void login_free(struct login *login);
 /* Append the copy for the cell. ENOENT: the login does not come from a file now. */
 bool login_copy(const struct login *login, struct buf *out, struct err *err);
 
-/* Lock, and read the tokens. DONE is called once, maybe before this returns. */
-void login_begin(struct login *login, login_tokens *done, void *context);
+/*
+ * Lock, and read the tokens. Once, maybe before this returns, DONE is called, or FRESH,
+ * unlocked again, where this cell has renewed the login a minute ago at most.
+ */
+void login_begin(struct login *login, login_tokens *done, login_answer *fresh,
+		 void *context);
 /* After login_begin: write *TAKE_FRESH. DONE is called once, maybe before this returns. */
 void login_keep(struct login *login, struct refresh_tokens *take_fresh,
 		login_answer *done, void *context);

@@ -6,7 +6,8 @@
  * hand over the new ones. The client gets its answer when the front has kept them:
  *
  *	broker → front   RENEW; then FRESH, STALE, or LEFT when neither came of it
- *	front → broker   TOKENS for RENEW, KEPT for FRESH and STALE; LOST for each of them
+ *	front → broker   TOKENS for RENEW, or KEPT with the answer when the tokens are new;
+ *	                 KEPT for FRESH and STALE; LOST for each of them
  *
  * A renewal that was sent to the service goes on to its end, also when its client has gone:
  * the service has used the old token up. Other clients that renew the same login meanwhile

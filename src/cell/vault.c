@@ -196,7 +196,7 @@ static void hear_of(struct used *used, const struct broker_word *word)
 	if (used->login == NULL)
 		return;
 	if (word->kind == BROKER_RENEW)
-		login_begin(used->login, tokens_came, used);
+		login_begin(used->login, tokens_came, answer_came, used);
 	else if (word->kind == BROKER_FRESH)
 		keep(used, str_of(word->text));
 	else if (word->kind == BROKER_STALE)
