@@ -1116,7 +1116,12 @@ static void renewal_send(struct client *client, const struct refresh_tokens *tok
 	struct buf body;
 	struct err err = {0};
 
-	service_learn(service, tokens);
+	if (!service_learn(service, tokens)) {
+		answer_error(client, 403,
+			     "the login was renewed too often: answers are searched for all "
+			     "tokens that still live, and these are too many; " LATER);
+		return;
+	}
 	buf_init(&body, REFRESH_BODY_MAX + CREDENTIAL_TOKENS_MAX * REFRESH_TOKEN_MAX);
 	(void)buf_reserve(&body, body.max);
 	(void)buf_reserve(&upstream->out, REQUEST_HEAD_MAX + body.max);
@@ -1197,7 +1202,7 @@ static void renewal_answered(struct client *client)
 	renewal->outcome =
 		refresh_answer(&service->refresh, status, buf_str(&client->whole),
 			       &renewal->fresh, &renewal->answer, &renewal->why);
-	service_learn(service, &renewal->fresh);
+	(void)service_learn(service, &renewal->fresh);
 	upstream_end(client->upstream);
 	if (refresh_tokens_are_any(&renewal->fresh) || renewal->outcome == REFRESH_STALE) {
 		client->state = KEEPING;
@@ -1628,6 +1633,16 @@ static void listener_set(struct broker *broker, struct watch *watch,
 	listen_again(broker);
 }
 
+/* Answers are searched for the tokens of TEXT, before the key of SERVICE comes. */
+static void tokens_learn(const struct service *service, struct str text)
+{
+	struct refresh_tokens tokens = {0};
+
+	if (refresh_tokens_parse(&service->credential, text, &tokens, NULL))
+		(void)service_learn(service, &tokens);
+	refresh_tokens_fini(&tokens);
+}
+
 static void control_ready(struct watch *watch, short events)
 {
 	struct broker *broker = watch->context;
@@ -1654,6 +1669,8 @@ static void control_ready(struct watch *watch, short events)
 			order.text[sizeof(order.text) - 1] = '\0';
 			if (order.kind == BROKER_NONE)
 				need_met(service, order.text);
+			else if (order.kind == BROKER_LEARN)
+				tokens_learn(service, str_of(order.text));
 			else
 				renewal_met(service, &order);
 		}

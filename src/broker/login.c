@@ -65,6 +65,15 @@ struct login {
 
 /* The texts. */
 
+/* The seconds for which the token of ROOT lives, where its file says it. */
+static int64_t expires_in(const struct credential_refresh *rules, struct value *root,
+			  int64_t now_ms)
+{
+	const int64_t due = value_integer(value_at_pointer(root, rules->expires));
+
+	return (due >= MILLISECONDS_FROM ? due / SECOND_MS : due) - now_ms / SECOND_MS;
+}
+
 /* The tokens of ROOT, a file of a login. */
 static bool read_tokens(const struct credential *credential, struct value *root,
 			struct refresh_tokens *tokens, struct err *err)
@@ -86,6 +95,12 @@ static bool read_tokens(const struct credential *credential, struct value *root,
 	       refresh_tokens_parse(credential, buf_str(&text), tokens, err);
 	explicit_bzero(text.data, text.size);
 	buf_fini(&text);
+	if (refresh->expires != NULL &&
+	    value_integer(value_at_pointer(root, refresh->expires)) > 0) {
+		const int64_t left = expires_in(refresh, root, clock_wall_ms());
+
+		tokens->expires_s = left > 0 ? left : 1;
+	}
 	return fine;
 }
 
@@ -164,15 +179,6 @@ static void add_scope(const struct value *scope, struct buf *out)
 			       value_text(value_item(scope, i)) != NULL
 				       ? value_text(value_item(scope, i))
 				       : "");
-}
-
-/* The seconds for which the token of ROOT lives, where its file says it. */
-static int64_t expires_in(const struct credential_refresh *rules, struct value *root,
-			  int64_t now_ms)
-{
-	const int64_t due = value_integer(value_at_pointer(root, rules->expires));
-
-	return (due >= MILLISECONDS_FROM ? due / SECOND_MS : due) - now_ms / SECOND_MS;
 }
 
 bool login_print_answer(const struct refresh *refresh, struct str text, int64_t now_ms,
@@ -455,7 +461,7 @@ static bool is_fresh(const struct login *login, const struct refresh_tokens *tok
 }
 
 /* Locked: read the tokens that are given away, unless there is an ANSWER without that. */
-static bool begin(struct login *login, struct buf *answer, struct err *err)
+static bool begin_once(struct login *login, struct buf *answer, struct err *err)
 {
 	struct refresh_tokens tokens = {0};
 	struct source_login file;
@@ -464,6 +470,7 @@ static bool begin(struct login *login, struct buf *answer, struct err *err)
 	struct buf tried;
 	bool fine;
 
+	buf_clear(text);
 	buf_init(&tried, SOURCE_FILE_MAX);
 	fine = look(login, &file, &st, text, &tokens, err);
 	if (fine && (st.st_mode & S_IWUSR) == 0)
@@ -473,16 +480,30 @@ static bool begin(struct login *login, struct buf *answer, struct err *err)
 	fine = fine &&
 	       login_print_renewed(login->refresh->credential, buf_str(text), &tokens, 0,
 				   &tried, err) &&
-	       make_new(login, &file, st.st_size, err) &&
+	       (login->made >= 0 || make_new(login, &file, st.st_size, err)) &&
 	       heal(login, &file, &tokens, &st, text, err);
 	text_fini(&tried);
-	if (fine && is_fresh(login, &tokens, buf_str(text), answer)) {
+	/* What came last is known until other tokens are given away. */
+	if (!fine || is_fresh(login, &tokens, buf_str(text), answer)) {
 		refresh_tokens_fini(&tokens);
-		return true;
+		return fine;
 	}
 	refresh_tokens_fini(&login->sent);
 	refresh_tokens_fini(&login->last);
 	login->sent = tokens;
+	return true;
+}
+
+static bool begin(struct login *login, struct buf *answer, struct err *err)
+{
+	bool fine = false;
+
+	for (int i = 0; i < KEEP_TRIES && !fine; i++) {
+		err->code = 0;
+		fine = begin_once(login, answer, err);
+		if (err->code != EAGAIN)
+			break;
+	}
 	return fine;
 }
 
@@ -740,6 +761,19 @@ bool login_copy(const struct login *login, struct buf *out, struct err *err)
 	buf_init(&text, SOURCE_FILE_MAX);
 	fine = read_file(login, &file, &st, &text, err) &&
 	       login_print_copy(login->refresh, buf_str(&text), out, err);
+	text_fini(&text);
+	return fine;
+}
+
+bool login_look(const struct login *login, struct refresh_tokens *tokens)
+{
+	struct source_login file;
+	struct stat st;
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, SOURCE_FILE_MAX);
+	fine = look(login, &file, &st, &text, tokens, NULL);
 	text_fini(&text);
 	return fine;
 }

@@ -75,6 +75,9 @@ void login_free(struct login *login);
 /* Append the copy for the cell. ENOENT: the login does not come from a file now. */
 bool login_copy(const struct login *login, struct buf *out, struct err *err);
 
+/* Read the tokens into TOKENS, which is all zero, without the lock. */
+bool login_look(const struct login *login, struct refresh_tokens *tokens);
+
 /*
  * Lock, and read the tokens. Once, maybe before this returns, DONE is called, or FRESH,
  * unlocked again, where this cell has renewed the login a minute ago at most.

@@ -37,7 +37,9 @@ enum broker_order_kind {
 	BROKER_PROXY,        /* with the socket that brings struct proxy_handed */
 	BROKER_SECRET,       /* `text` is the key of the credential `name` */
 	BROKER_NONE,         /* there is no key for `name`: `text` says why */
-	BROKER_TOKENS,       /* `text` is refresh_tokens_print of the login `name` */
+	/* before BROKER_SECRET: `text` is refresh_tokens_print of the login `name` as it is */
+	BROKER_LEARN,
+	BROKER_TOKENS, /* the same, for RENEW */
 	/* the file is written; `text`, unless empty, is the answer for the client */
 	BROKER_KEPT,
 	BROKER_LOST, /* the renewal has failed: `text` says why */

@@ -14,6 +14,7 @@
 #include "broker/scrub.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -46,7 +47,8 @@ enum {
 struct form {
 	char *text;
 	size_t size;
-	uint64_t secret; /* its number; the first form of each is the secret itself */
+	uint64_t secret;  /* its number; the first form of each is the secret itself */
+	int64_t until_ms; /* it lives until then */
 };
 
 struct scrub {
@@ -73,7 +75,7 @@ static void add_form(struct scrub *scrub, struct str text)
 	}
 	assert(scrub->count < FORMS_MAX);
 	scrub->forms[scrub->count++] =
-		(struct form){memory_copy_str(text), text.size, scrub->learned};
+		(struct form){memory_copy_str(text), text.size, scrub->learned, 0};
 }
 
 /*
@@ -198,16 +200,33 @@ static void form_fini(struct form *form)
 	free(form->text);
 }
 
-/* Forget the secret that was learned longest ago. */
+/* Forget the dead secret that was learned longest ago; where none is dead, a living one. */
 static void forget_oldest(struct scrub *scrub)
 {
-	const uint64_t oldest = scrub->forms[0].secret;
+	const int64_t now_ms = clock_now_ms();
+	size_t from = 0, count = 0;
+
+	while (from < scrub->count && scrub->forms[from].until_ms > now_ms)
+		from++;
+	if (from == scrub->count)
+		from = 0;
+	const uint64_t oldest = scrub->forms[from].secret;
+	while (from + count < scrub->count && scrub->forms[from + count].secret == oldest)
+		form_fini(&scrub->forms[from + count++]);
+	scrub->count -= count;
+	memmove(scrub->forms + from, scrub->forms + from + count,
+		(scrub->count - from) * sizeof(*scrub->forms));
+}
+
+/* The number of secrets that live after AFTER_MS. */
+static size_t count_secrets(const struct scrub *scrub, int64_t after_ms)
+{
 	size_t count = 0;
 
-	while (count < scrub->count && scrub->forms[count].secret == oldest)
-		form_fini(&scrub->forms[count++]);
-	scrub->count -= count;
-	memmove(scrub->forms, scrub->forms + count, scrub->count * sizeof(*scrub->forms));
+	for (size_t i = 0; i < scrub->count; i++)
+		count += (i == 0 || scrub->forms[i].secret != scrub->forms[i - 1].secret) &&
+			 scrub->forms[i].until_ms > after_ms;
+	return count;
 }
 
 /* Is SECRET known? Then it becomes the newest. */
@@ -237,13 +256,8 @@ static bool make_newest(struct scrub *scrub, struct str secret)
 	return true;
 }
 
-void scrub_learn(struct scrub *scrub, struct str secret, const char *user)
+static void learn(struct scrub *scrub, struct str secret, const char *user, int64_t until_ms)
 {
-	size_t secrets = 0;
-
-	assert(secret.size > 1);
-	if (make_newest(scrub, secret))
-		return;
 	scrub->learned++;
 	add_form(scrub, secret);
 	add_json(scrub, secret);
@@ -262,10 +276,21 @@ void scrub_learn(struct scrub *scrub, struct str secret, const char *user)
 		buf_fini(&both);
 	}
 	for (size_t i = 0; i < scrub->count; i++)
-		secrets += i == 0 || scrub->forms[i].secret != scrub->forms[i - 1].secret;
-	if (secrets > SCRUB_SECRETS_MAX)
+		if (scrub->forms[i].secret == scrub->learned)
+			scrub->forms[i].until_ms = until_ms;
+	if (count_secrets(scrub, INT64_MIN) > SCRUB_SECRETS_MAX)
 		forget_oldest(scrub);
 	tables_make(scrub);
+}
+
+bool scrub_learn(struct scrub *scrub, struct str secret, const char *user, int64_t life_ms)
+{
+	const int64_t now_ms = clock_now_ms();
+
+	assert(secret.size > 1);
+	if (!make_newest(scrub, secret))
+		learn(scrub, secret, user, now_ms + life_ms);
+	return count_secrets(scrub, now_ms) + SCRUB_SPARE <= SCRUB_SECRETS_MAX;
 }
 
 void scrub_free(struct scrub *scrub)

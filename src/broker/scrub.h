@@ -22,21 +22,26 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct scrub;
 
 /* So many secrets are looked for: the present ones of a cell, and former ones. */
-enum { SCRUB_SECRETS_MAX = 64 };
+enum {
+	SCRUB_SECRETS_MAX = 64,
+	SCRUB_SPARE = 4, /* of them, for the tokens of one renewal */
+};
 
 /* A scrubber that looks for nothing yet. */
 struct scrub *scrub_new(void);
 /*
  * From now on look for SECRET as well, of two bytes or more, and for USER:SECRET unless
- * USER is NULL; also in streams that have begun. Both are copied. Beyond SCRUB_SECRETS_MAX
- * the one that was learned longest ago is forgotten; one that is learned again is the
- * newest.
+ * USER is NULL; also in streams that have begun. Both are copied. It lives for LIFE_MS.
+ * Beyond SCRUB_SECRETS_MAX the dead one that was learned longest ago is forgotten, and a
+ * living one only when none is dead; one that is learned again is the newest. False: after
+ * SCRUB_SPARE further ones a living one would be forgotten.
  */
-void scrub_learn(struct scrub *scrub, struct str secret, const char *user);
+bool scrub_learn(struct scrub *scrub, struct str secret, const char *user, int64_t life_ms);
 /* Wipes it. */
 void scrub_free(struct scrub *scrub);
 

@@ -175,6 +175,9 @@ static const char *user_of(const struct service *service)
 	return NULL;
 }
 
+/* So long an answer is searched for a key, or for a token whose life nobody knows. */
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
 /* All present keys stay the newest ones that answers are searched for. */
 static void keys_learn(struct services *services)
 {
@@ -182,18 +185,23 @@ static void keys_learn(struct services *services)
 		const struct service *service = &services->items[i];
 
 		if (service->secret_size > 1 && service->credential.scrub)
-			scrub_learn(services->scrub,
-				    (struct str){service->secret, service->secret_size},
-				    user_of(service));
+			(void)scrub_learn(services->scrub,
+					  (struct str){service->secret, service->secret_size},
+					  user_of(service), DAY_MS);
 	}
 }
 
-void service_learn(const struct service *service, const struct refresh_tokens *tokens)
+bool service_learn(const struct service *service, const struct refresh_tokens *tokens)
 {
+	const int64_t life_ms = tokens->expires_s > 0 ? tokens->expires_s * 1000 : DAY_MS;
+	bool room = true;
+
 	for (size_t i = 0; service->credential.scrub && i < CREDENTIAL_TOKENS_MAX; i++)
 		if (tokens->items[i] != NULL)
-			scrub_learn(service->all->scrub, str_of(tokens->items[i]), NULL);
+			room = scrub_learn(service->all->scrub, str_of(tokens->items[i]),
+					   NULL, life_ms);
 	keys_learn(service->all);
+	return room;
 }
 
 void service_set_secret(struct service *service, struct str secret)

@@ -67,5 +67,8 @@ bool service_waits_for(const struct service *service, const struct service *othe
 bool service_is_searchable(const struct service *service);
 /* The key of SERVICE is SECRET now, and answers are searched for it from now on. */
 void service_set_secret(struct service *service, struct str secret);
-/* Answers are searched for TOKENS of a login of SERVICE from now on. */
-void service_learn(const struct service *service, const struct refresh_tokens *tokens);
+/*
+ * Answers are searched for TOKENS of a login of SERVICE from now on. False: so many tokens
+ * live that a further renewal would make one of them be forgotten.
+ */
+bool service_learn(const struct service *service, const struct refresh_tokens *tokens);

@@ -145,24 +145,39 @@ static void answer_login(const struct used *used, int kind, struct str text)
 	explicit_bzero(&answer, sizeof(answer));
 }
 
-static void tokens_came(void *context, const struct refresh_tokens *tokens,
-			const struct err *why)
+/* Tell the broker TOKENS of the login of USED, with KIND. */
+static void tell_tokens(const struct used *used, int kind,
+			const struct refresh_tokens *tokens)
 {
-	const struct used *used = context;
 	struct buf text;
 
-	if (tokens == NULL) {
-		answer_login(used, BROKER_LOST, str_of(why->text));
-		return;
-	}
 	buf_init(&text, BROKER_SECRET_MAX - 1);
 	(void)buf_reserve(&text, text.max);
 	if (refresh_tokens_print(used->credential, tokens, &text))
-		answer_login(used, BROKER_TOKENS, buf_str(&text));
-	else
+		answer_login(used, kind, buf_str(&text));
+	else if (kind == BROKER_TOKENS)
 		answer_login(used, BROKER_LOST, STR("its tokens are too long"));
 	explicit_bzero(text.data, text.size);
 	buf_fini(&text);
+}
+
+static void tokens_came(void *context, const struct refresh_tokens *tokens,
+			const struct err *why)
+{
+	if (tokens == NULL)
+		answer_login(context, BROKER_LOST, str_of(why->text));
+	else
+		tell_tokens(context, BROKER_TOKENS, tokens);
+}
+
+/* The broker needs a key of USED: all tokens of its login must be known by then. */
+static void tell_all(const struct used *used)
+{
+	struct refresh_tokens tokens = {0};
+
+	if (used->login != NULL && login_look(used->login, &tokens))
+		tell_tokens(used, BROKER_LEARN, &tokens);
+	refresh_tokens_fini(&tokens);
 }
 
 static void answer_came(void *context, struct str answer, const struct err *why)
@@ -190,6 +205,7 @@ static void keep(struct used *used, struct str text)
 static void hear_of(struct used *used, const struct broker_word *word)
 {
 	if (word->kind == BROKER_NEED) {
+		tell_all(used);
 		source_ask(used->source, value_came, used);
 		return;
 	}

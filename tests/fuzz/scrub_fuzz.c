@@ -17,7 +17,7 @@ static struct scrub *scrub_of(struct str secret, const char *user)
 {
 	struct scrub *scrub = scrub_new();
 
-	scrub_learn(scrub, secret, user);
+	(void)scrub_learn(scrub, secret, user, 0);
 	return scrub;
 }
 

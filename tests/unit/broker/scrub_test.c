@@ -10,15 +10,15 @@
 #define SECRET "sk-ant-api03-Zm9v/b\"r+\\q%7z"
 enum { OUT_MAX = 1 << 16, ROUNDS = 4000 };
 
-/* SCRUB over TEXT in pieces of at most STEP bytes. */
 static struct scrub *scrub_of(struct str secret, const char *user)
 {
 	struct scrub *scrub = scrub_new();
 
-	scrub_learn(scrub, secret, user);
+	(void)scrub_learn(scrub, secret, user, 0);
 	return scrub;
 }
 
+/* SCRUB over TEXT in pieces of at most STEP bytes. */
 static void scrub_in_steps(const struct scrub *scrub, struct str text, size_t step,
 			   struct buf *out)
 {
@@ -227,6 +227,36 @@ static void all_that_is_written_is_covered_and_no_more(void **state)
 	buf_fini(&text);
 }
 
+static void a_secret_is_forgotten_after_its_life(void **state)
+{
+	struct scrub *scrub = scrub_new();
+	struct buf out;
+	char secret[32];
+	bool room = true;
+
+	(void)state;
+	buf_init(&out, OUT_MAX);
+	(void)scrub_learn(scrub, STR("living-secret"), NULL, 60 * 1000);
+	/* Dead ones make room for each other, and for living ones. */
+	for (int i = 0; i < 2 * SCRUB_SECRETS_MAX; i++) {
+		(void)snprintf(secret, sizeof(secret), "dead-secret-%03d", i);
+		assert_true(scrub_learn(scrub, str_of(secret), NULL, 0));
+	}
+	assert_true(scrub_whole(scrub, STR("living-secret dead-secret-000"), &out));
+	assert_string_equal(out.data, "************* dead-secret-000");
+	/* Before a living one has to go it is told. */
+	for (int i = 2; room; i++) {
+		(void)snprintf(secret, sizeof(secret), "long-secret-%03d", i);
+		room = scrub_learn(scrub, str_of(secret), NULL, 60 * 1000);
+		assert_int_equal(room, i + SCRUB_SPARE <= SCRUB_SECRETS_MAX);
+	}
+	buf_clear(&out);
+	assert_true(scrub_whole(scrub, STR("living-secret long-secret-002"), &out));
+	assert_string_equal(out.data, "************* ***************");
+	scrub_free(scrub);
+	buf_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +264,7 @@ int main(void)
 		cmocka_unit_test(other_bytes_pass_at_once),
 		cmocka_unit_test(random_borders_change_nothing),
 		cmocka_unit_test(all_that_is_written_is_covered_and_no_more),
+		cmocka_unit_test(a_secret_is_forgotten_after_its_life),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
