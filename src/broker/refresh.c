@@ -195,6 +195,22 @@ bool refresh_check(const struct refresh *refresh, struct str text, struct err *e
 
 /* Requests. */
 
+/*
+ * May the token I stand in the member NAME of a request? Where the answer has a member of
+ * that name, only that token: the token for access would not renew anything.
+ */
+static bool stands_in(const struct credential *credential, size_t i, const char *name)
+{
+	const struct credential_texts *names = &credential->refresh.answers;
+
+	if (i >= names->count)
+		return false;
+	for (size_t j = 0; j < names->count; j++)
+		if (strcmp(names->items[j], name) == 0)
+			return i == j;
+	return strcmp(names->items[i], "access_token") != 0;
+}
+
 enum body_form { FORM_NONE, FORM_JSON, FORM_URLENCODED };
 
 static enum body_form form_of(struct str type)
@@ -344,8 +360,9 @@ static bool put_tokens(const struct refresh *refresh, const struct value *object
 			sends = sends || strcmp(value_key(at), send->items[i]) == 0;
 		if (!sends && !check_member(refresh, value_key(at), value_at(at), err))
 			return false;
-		if (sends && phantom_find(refresh, value_str(value_at(at))) ==
-				     CREDENTIAL_TOKENS_MAX)
+		if (sends &&
+		    !stands_in(credential, phantom_find(refresh, value_str(value_at(at))),
+			       value_key(at)))
 			return err_set(err, EACCES,
 				       "%s: the request holds another token than this cell was "
 				       "given",

@@ -4,7 +4,7 @@
  * the service then gives new tokens and, as a rule, takes the old ones no more. In a cell
  * the client has phantoms only:
  *
- *	request   a member of `send` holds a phantom, and the service gets the token in its
+ *	request   a member of `send` holds its phantom, and the service gets the token in its
  *	          place. Another token, a code of a login, and a nested member are refused.
  *	          Beside grant_type and client_id all else is left out (a scope, a time, a
  *	          binding), so that the person's file gets a token for the same as before

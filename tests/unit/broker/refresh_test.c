@@ -83,6 +83,7 @@ static void requests_are_judged_and_filled(void **state)
 		 "{\"refresh_token\":\"" TOKEN "\"}", NULL},
 		{JSON, "{\"refresh_token\":\"" TOKEN "\"}", NULL, "another token"},
 		{JSON, "{\"refresh_token\":1}", NULL, "another token"},
+		{JSON, "{\"refresh_token\":\"phantom-a\"}", NULL, "another token"},
 		{JSON, "{\"grant_type\":\"refresh_token\"}", NULL, "only a renewal"},
 		{JSON, "{}", NULL, "only a renewal"},
 		{JSON, "[]", NULL, "neither"},
