@@ -849,9 +849,16 @@ static void renewal_answered(struct client *client);
 /* Is the body of the answer to CLIENT read whole: of a renewal, or to be searched for tokens? */
 static bool is_gathered(const struct client *client)
 {
-	return client->renewal != NULL ||
-	       (client->service->credential.refresh.url != NULL && !client->reply.upgraded &&
-		refresh_is_searched(http_value(&client->reply.head, "Content-Type")));
+	const struct http_head *head = &client->reply.head;
+	bool searched = false;
+
+	/* A program in the cell may take any of several types. */
+	for (size_t i = 0; i < head->count; i++)
+		searched = searched ||
+			   (http_is_named(head->fields[i].name, "Content-Type") &&
+			    refresh_is_searched(head->fields[i].value));
+	return client->renewal != NULL || (client->service->credential.refresh.url != NULL &&
+					   !client->reply.upgraded && searched);
 }
 
 /* The body of the answer is whole, in `whole`. LEFT: the service sent more than that. */

@@ -139,27 +139,29 @@ static size_t phantom_find(const struct refresh *refresh, struct str text)
 	return CREDENTIAL_TOKENS_MAX;
 }
 
-/* The first token-like member below VALUE that holds no phantom; NULL: there is none. */
-static const char *find_token(const struct refresh *refresh, const struct value *value)
+/*
+ * The first token-like member at VALUE or below it, in which there is a text that is no
+ * phantom; NULL: there is none. NAME, unless NULL, is such a member around VALUE.
+ */
+static const char *find_token(const struct refresh *refresh, const char *name,
+			      const struct value *value)
 {
 	const char *found = NULL;
 
+	if (name != NULL && value_str(value).size >= TOKEN_LIKE_MIN &&
+	    phantom_find(refresh, value_str(value)) == CREDENTIAL_TOKENS_MAX)
+		return name;
 	for (size_t i = 0;
 	     value_kind(value) == VALUE_ARRAY && found == NULL && i < value_count(value);
 	     i++)
-		found = find_token(refresh, value_item(value, i));
+		found = find_token(refresh, name, value_item(value, i));
 	if (value_kind(value) != VALUE_OBJECT)
 		return found;
 	for (void *at = value_first(value); at != NULL && found == NULL;
-	     at = value_next(value, at)) {
-		const struct str text = value_str(value_at(at));
-
-		if (text.size >= TOKEN_LIKE_MIN && is_token_name(value_key(at)) &&
-		    phantom_find(refresh, text) == CREDENTIAL_TOKENS_MAX)
-			found = value_key(at);
-		else
-			found = find_token(refresh, value_at(at));
-	}
+	     at = value_next(value, at))
+		found = find_token(refresh,
+				   is_token_name(value_key(at)) ? value_key(at) : name,
+				   value_at(at));
 	return found;
 }
 
@@ -189,7 +191,7 @@ bool refresh_check(const struct refresh *refresh, struct str text, struct err *e
 			       "%s: the answer is no sound JSON, and cannot be searched for "
 			       "tokens",
 			       refresh->credential->name);
-	name = find_token(refresh, value);
+	name = find_token(refresh, NULL, value);
 	return name == NULL || refuse_token(refresh, name, err);
 }
 
@@ -441,7 +443,7 @@ enum refresh_outcome refresh_answer(const struct refresh *refresh, unsigned stat
 	for (size_t i = 0; i < names->count; i++)
 		if (fresh->items[i] != NULL)
 			value_set_text(object, names->items[i], refresh->phantoms[i]);
-	name = find_token(refresh, object);
+	name = find_token(refresh, NULL, object);
 	if (name != NULL) {
 		(void)refuse_token(refresh, name, err);
 		return REFRESH_BAD;

@@ -250,6 +250,13 @@ static void other_answers_are_searched_for_tokens(void **state)
 	assert_false(refresh_check(&desk.refresh, STR("[[{\"rawKey\":\"" ACCESS "\"}]]"),
 				   &desk.err));
 	assert_non_null(strstr(desk.err.text, "\"rawKey\""));
+	assert_false(refresh_check(&desk.refresh,
+				   STR("{\"access_token\":[\"phantom-a\",\"" ACCESS "\"]}"),
+				   &desk.err));
+	assert_false(refresh_check(&desk.refresh,
+				   STR("{\"api_key\":{\"value\":\"" ACCESS "\"}}"),
+				   &desk.err));
+	assert_non_null(strstr(desk.err.text, "\"api_key\""));
 	assert_false(refresh_check(&desk.refresh, STR("{\"a\":1,\"a\":2}"), &desk.err));
 	desk_close(&desk);
 }
