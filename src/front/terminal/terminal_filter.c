@@ -34,6 +34,7 @@ enum {
 	NUMBER_BYTES = 64,    /* of a number, with the controls in it */
 	/* OSC that change how text looks: the palette, and the colours of plain text */
 	OSC_PALETTE = 4,
+	OSC_LINK = 8,
 	OSC_INK = 10,
 	OSC_PAPER = 11,
 	PUSHES_MAX = 64,
@@ -76,7 +77,7 @@ struct terminal_filter {
 	/* what the program has switched */
 	bool modes[MODES];
 	bool cursor_hidden, keypad, keys_set, keys_modified;
-	bool wraps_not, colours_set;
+	bool wraps_not, colours_set, linked;
 	unsigned keys_pushed;
 };
 
@@ -410,6 +411,7 @@ static void command_judge(struct terminal_filter *filter, bool whole, struct buf
 		number = number_read(&body);
 		if (number == OSC_PALETTE || number == OSC_INK || number == OSC_PAPER)
 			filter->colours_set = true;
+		filter->linked = filter->linked || number == OSC_LINK;
 		held_pass(filter, PASSING, out);
 		break;
 	case COMMAND_DROPPED:
@@ -725,10 +727,10 @@ void terminal_filter_pause(struct terminal_filter *filter, struct buf *out)
 	if (filter->colours_set)
 		(void)buf_adds(out, "\033]104\007\033]110\007\033]111\007");
 	/*
-	 * Plain text in the usual characters, on the whole screen: no origin, insert mode,
+	 * Plain text in the usual characters that is no part of a link, on the whole screen: no origin, insert mode,
 	 * margins or inverse screen.
 	 */
-	(void)buf_adds(out, "\033[0m\033(B\017\033[?5l\033[?6l\033[4l\033[?69l\033[r\033[?7h"
+	(void)buf_adds(out, "\033[0m\033]8;;\033\\\033(B\017\033[?5l\033[?6l\033[4l\033[?69l\033[r\033[?7h"
 			    "\033[?25h\033[?2004h\033[2J\033[H");
 }
 
@@ -754,6 +756,9 @@ void terminal_filter_end(struct terminal_filter *filter, struct buf *out)
 	filter->escaped = false;
 	filter->interrupted = filter->interrupted || filter->state == PASSING;
 	held_drop(filter, TEXT, out);
+	if (filter->linked)
+		(void)buf_adds(out, "\033]8;;\033\\");
+	filter->linked = false;
 	/* Keyboard protocols are those of a screen, so they go before it. */
 	if (filter->keys_pushed > 0)
 		(void)buf_addf(out, "\033[<%uu", filter->keys_pushed);

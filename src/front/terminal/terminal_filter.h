@@ -50,7 +50,7 @@ void terminal_filter_pass(struct terminal_filter *filter, struct str text, struc
 
 /*
  * Append to OUT what gives the terminal to a question of ours, behind all that has passed
- * so far: an open string ends, the modes that are on are switched off, and there is an
+ * so far: an open string and an open link end, the modes that are on are switched off, and there is an
  * empty screen with plain colours. The rest of the string never passes.
  *
  * terminal_filter_resume gives the terminal back with the modes that the program knows.
@@ -61,7 +61,7 @@ void terminal_filter_pause(struct terminal_filter *filter, struct buf *out);
 bool terminal_filter_resume(const struct terminal_filter *filter, struct buf *out);
 
 /*
- * The program has ended: append to OUT what ends an open string and switches off the modes
+ * The program has ended: append to OUT what ends an open string or link and switches off the modes
  * that are on: alternate screen, mouse, focus, bracketed paste, keyboard protocols, a hidden
  * cursor. Appends nothing after a program that left none of them.
  */

@@ -304,6 +304,8 @@ static void at_the_end_modes_are_switched_off_that_are_on(void **state)
 		{"\033]52;c;cut", ""},
 		{"\033[3", ""},
 		{"\033]0;cut\033", "\033\\"},
+		{"\033]8;;https://example.org\033\\link", "\033]8;;\033\\"},
+		{"\033]8;;https://exam", "\033\\\033]8;;\033\\"},
 		{"\302", "\302"},
 		{"\2331049h\233?2004h", "\033[?2004l"},
 	};
@@ -371,7 +373,7 @@ static void a_question_comes_between_two_sequences(void **state)
 		terminal_filter_pause(filter, &out);
 		rest = behind(buf_str(&out), rows[i].shown);
 		if (rest.data != out.data + strlen(rows[i].shown) ||
-		    !str_starts(rest, STR("\033[?1049h\033[0m")) ||
+		    !str_starts(rest, STR("\033[?1049h\033[0m\033]8;;\033\\")) ||
 		    !str_ends(rest, STR("\033[2J\033[H")))
 			fail_msg("row %zu begins a question differently", i);
 		buf_clear(&out);
