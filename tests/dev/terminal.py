@@ -3,6 +3,7 @@ import codecs
 import fcntl
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -17,6 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import vt  # noqa: E402
 
 PATIENCE_S = 180
+# What a terminal is asked: to go to a place and tell the place, and to tell that it is there.
+ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n")
 
 
 class Terminal:
@@ -24,7 +27,7 @@ class Terminal:
     person would see; only for what vt knows."""
 
     def __init__(self, *argv, stdin=None, environment=None, files=None, rows=30, columns=100,
-                 looked_at=True):
+                 looked_at=True, answers=True):
         self.folder = tempfile.mkdtemp(prefix="glovebox-terminal-")
         os.chmod(self.folder, 0o755)
         self.work, self.home = (os.path.join(self.folder, name) for name in ("work", "home"))
@@ -34,7 +37,7 @@ class Terminal:
             with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
                 file.write(text)
         self.master, self.slave = pty.openpty()
-        self.looked_at = looked_at
+        self.looked_at, self.answers, self.asked = looked_at, answers, b""
         self.screen = vt.Screen(columns, rows)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
@@ -91,9 +94,20 @@ class Terminal:
         if ready:
             data = os.read(self.master, 65536)
             self.printed += data
+            self._answer(data)
             if self.looked_at:
                 self.screen.feed(self.decoder.decode(data))
         return bool(ready)
+
+    def _answer(self, data):
+        """Tell what DATA asks, as a terminal does in the order of what it draws."""
+        self.asked += data
+        rest = 0
+        for found in ASKED.finditer(self.asked):
+            rest = found.end()
+            if self.answers:
+                os.write(self.master, b"\033[%sR" % found[1] if found[1] else b"\033[0n")
+        self.asked = self.asked[rest:][-32:]
 
     def wait_for(self, text):
         """Read until TEXT has come; what came up to it is forgotten."""

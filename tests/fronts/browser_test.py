@@ -2,6 +2,7 @@
 """Programs of a cell ask the person: an address for the browser, and a login that comes back."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -66,9 +67,10 @@ PROFILE = {"description": "a test", "open": ["login.example.org", "other.example
 class Person(terminal.Terminal):
     """A person with a browser, who runs ARGV wrapped (PROFILE) or, with `verb`, by exec."""
 
-    def __init__(self, *argv, options=(), verb=None, profile=None, environment=None, config=None):
+    def __init__(self, *argv, options=(), verb=None, profile=None, environment=None, config=None,
+                 answers=True):
         self.words = list(argv)
-        super().__init__("true", environment=environment, looked_at=False)
+        super().__init__("true", environment=environment, looked_at=False, answers=answers)
         self.process.wait()
         self.browser = self.write("browser", BROWSER, 0o755)
         self.write(".config/glovebox/wrap/agent.json", json.dumps(profile or PROFILE))
@@ -228,6 +230,42 @@ def keys_before_the_question_are_no_answer():
         tty.type(b"\r")
         tty.wait_for(b"exit 4")
         assert tty.end() == 0 and not tty.has("opened")
+
+
+@tap.case
+def a_yes_needs_that_the_terminal_has_drawn_the_question():
+    # The terminal is far behind: the program keeps it busy, then asks.
+    script = r"""(while :; do printf '\033[m\033[5n\033[6n'; done) &
+        sleep 1; xdg-open https://login.example.org/a; kill $!; echo ex''it $?"""
+    with shell(script, answers=False) as tty:
+        time.sleep(4)
+        os.write(tty.master, b"y\r")
+        time.sleep(0.5)
+        assert not tty.has("opened")
+        tty.wait_for(b"anything else: no. ")
+        # What the program could have asked before is no sign.
+        os.write(tty.master, b"\033[0n\033[1;1R\033[0n")
+        time.sleep(DEAF_S)
+        tty.type(b"y\r")
+        tty.wait_for(b"whether it has shown this. ")
+        code = re.match(rb"[0-9a-f]{4}", tty.printed)
+        assert code and not tty.has("opened"), tty.printed
+        # A yes alone is not enough for such a terminal.
+        tty.type(b"y\r")
+        tty.wait_for(b"did not agree")
+        assert not tty.has("opened")
+        tty.process.kill()
+
+
+@tap.case
+def a_terminal_that_does_not_tell_what_it_shows_has_a_code():
+    with opens("https://login.example.org/a", answers=False) as tty:
+        tty.wait_for(b"whether it has shown this. ")
+        tty.wait_until(lambda: b"anything else: no. " in tty.printed, "a code")
+        tty.type(tty.printed[:4] + b"\r")
+        tty.wait_for(b"exit 0")
+        assert tty.end() == 0
+        tty.wait_until(lambda: tty.has("opened"), "opened")
 
 
 @tap.case

@@ -28,6 +28,7 @@ enum {
 	 * the question, and the terminal may still be answering the program.
 	 */
 	DEAF_MS = 500,
+	SENT_MS = 5000, /* a terminal that has not told by then what it has drawn does not tell */
 	MINUTE_MS = 60 * 1000,
 	TYPED_MAX = 16, /* the longest answer is "yes" */
 	READ_MAX = 1024,
@@ -35,6 +36,14 @@ enum {
 	ROWS_MIN = 8,
 	COLUMNS_MIN = 40,
 	ESCAPE = 0x1b,
+	/*
+	 * Positions that the terminal is asked to repeat before the question. The program
+	 * cannot know them, so it cannot have asked for the same before.
+	 */
+	POSITIONS = 4,
+	PROOF_MAX = 128,
+	NUMBER_DIGITS = 4, /* of a random number */
+	RANDOM_DIGITS = (2 * POSITIONS + 1) * NUMBER_DIGITS,
 	BELL = 0x07,
 	INTERRUPT = 0x03,
 	END_OF_INPUT = 0x04,
@@ -45,7 +54,8 @@ enum {
 
 enum question_state {
 	QUIET,  /* no question is shown */
-	DEAF,   /* the first one is shown, and keys are thrown away */
+	SENT,   /* the first one is on its way, and keys are thrown away */
+	DEAF,   /* the terminal has drawn it, and keys are thrown away */
 	ASKING, /* keys answer it */
 };
 
@@ -67,8 +77,12 @@ struct question {
 	enum question_state state;
 	struct question_wish *first; /* the one that is shown, then those that wait */
 	struct watch input;
-	struct timer timer; /* the end of DEAF, then of the question */
-	int64_t until_ms;   /* the question is a no from then on */
+	struct timer timer;    /* the end of SENT or DEAF, then of the question */
+	int64_t until_ms;      /* the question is a no from then on */
+	char proof[PROOF_MAX]; /* what the terminal sends when it has drawn the question */
+	size_t proven;         /* bytes of that which have come */
+	char code[NUMBER_DIGITS + 1]; /* means yes on a terminal that does not tell */
+	bool by_code;
 	struct answer answer;
 	int64_t shown_ms[QUESTION_MINUTE_MAX]; /* when the last ones were asked; 0: never */
 	size_t shown_next;
@@ -171,12 +185,15 @@ static void text_take(struct question *question, char byte)
 	}
 }
 
-static bool is_yes(const struct answer *answer)
+static bool is_yes(const struct question *question)
 {
-	const struct str typed = {answer->typed, answer->size};
+	const struct str typed = {question->answer.typed, question->answer.size};
 
-	return !answer->is_other &&
-	       (str_is(typed, "y") || str_is(typed, "Y") || str_is(typed, "yes"));
+	if (question->answer.is_other)
+		return false;
+	if (question->by_code)
+		return str_is(typed, question->code);
+	return str_is(typed, "y") || str_is(typed, "Y") || str_is(typed, "yes");
 }
 
 /* Take one byte of the input. True: it ends the answer. */
@@ -216,6 +233,19 @@ static bool key_take(struct question *question, char byte)
 	return false;
 }
 
+/* Take one byte of the input while the question is on its way. */
+static void proof_take(struct question *question, char byte)
+{
+	if (byte != question->proof[question->proven])
+		question->proven = byte == ESCAPE;
+	else
+		question->proven++;
+	if (question->proof[question->proven] != '\0')
+		return;
+	question->state = DEAF;
+	question->timer.due_ms = clock_now_ms() + DEAF_MS;
+}
+
 static void input_ready(struct watch *watch, short events)
 {
 	struct question *question = watch->context;
@@ -229,15 +259,33 @@ static void input_ready(struct watch *watch, short events)
 		answer_first(question, false);
 		return;
 	}
-	for (ssize_t i = 0; question->state == ASKING && i < size; i++) {
-		if (key_take(question, bytes[i])) {
-			answer_first(question, is_yes(&question->answer));
+	for (ssize_t i = 0; i < size; i++) {
+		if (question->state == SENT) {
+			proof_take(question, bytes[i]);
+		} else if (question->state == ASKING && key_take(question, bytes[i])) {
+			answer_first(question, is_yes(question));
 			return;
 		}
 	}
 	/* An ESC with nothing behind it is the key. */
 	if (question->state == ASKING && question->answer.state == AFTER_ESCAPE)
 		answer_first(question, false);
+}
+
+/* The terminal does not tell what it has drawn: only somebody who reads it knows the code. */
+static void ask_for_code(struct question *question)
+{
+	enum { SENTENCE_MAX = 256 };
+	struct buf text;
+
+	question->by_code = true;
+	buf_init(&text, SENTENCE_MAX);
+	(void)buf_addf(&text,
+		       "\r\n\r\nThe terminal does not tell whether it has shown this. "
+		       "%s and Enter: yes, anything else: no. ",
+		       question->code);
+	question->place.say(question->place.context, buf_str(&text));
+	buf_fini(&text);
 }
 
 static void timer_due(struct timer *timer)
@@ -248,6 +296,8 @@ static void timer_due(struct timer *timer)
 		answer_first(question, false);
 		return;
 	}
+	if (question->state == SENT)
+		ask_for_code(question);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	question->answer = (struct answer){.state = TYPED};
 	question->state = ASKING;
@@ -266,6 +316,44 @@ static void add_lines(struct buf *out, struct str text)
 	}
 }
 
+/* A random number from 1 to MOST, by the digits at DIGITS. */
+static unsigned number_of(const char *digits, unsigned most)
+{
+	auto_free char *text = memory_copy_str((struct str){digits, NUMBER_DIGITS});
+
+	return 1 + (unsigned)strtoul(text, NULL, 16) % most;
+}
+
+/*
+ * Append to OUT what has a terminal of SIZE tell positions of the cursor, in order with all
+ * that it draws, and note what it will send. False: there are no random numbers.
+ */
+static bool demand_proof(struct question *question, struct pty_size size, struct buf *out)
+{
+	char digits[RANDOM_DIGITS + 1];
+	const char *at = digits;
+	struct buf proof;
+
+	if (!text_random_hex(digits, RANDOM_DIGITS))
+		return false;
+	buf_init(&proof, PROOF_MAX - 1);
+	for (size_t i = 0; i < POSITIONS; i++, at += 2 * NUMBER_DIGITS) {
+		const unsigned row = number_of(at, size.rows);
+		const unsigned column = number_of(at + NUMBER_DIGITS, size.columns);
+
+		(void)buf_addf(out, "\033[%u;%uH\033[6n", row, column);
+		(void)buf_addf(&proof, "\033[%u;%uR", row, column);
+	}
+	(void)buf_adds(out, "\033[H");
+	(void)buf_adds(&proof, "\033[0n"); /* behind the question */
+	memcpy(question->proof, proof.data, proof.size + 1);
+	memcpy(question->code, at, NUMBER_DIGITS + 1);
+	buf_fini(&proof);
+	question->proven = 0;
+	question->by_code = false;
+	return true;
+}
+
 static void compose(const struct question_wish *wish, struct buf *out)
 {
 	struct buf clean;
@@ -274,7 +362,8 @@ static void compose(const struct question_wish *wish, struct buf *out)
 	text_add_paragraph(&clean, str_of(wish->text));
 	(void)buf_adds(out, "glovebox: a program in the cell asks, and waits.\r\n\r\n");
 	add_lines(out, buf_str(&clean));
-	(void)buf_addf(out, "\r\n\r\n%s y and Enter: yes, anything else: no. ", wish->asks);
+	(void)buf_addf(out, "\r\n\r\n%s y and Enter: yes, anything else: no. \033[5n",
+		       wish->asks);
 	buf_fini(&clean);
 }
 
@@ -288,15 +377,16 @@ static bool show(struct question *question, const struct question_wish *wish)
 	if (size.rows < ROWS_MIN || size.columns < COLUMNS_MIN)
 		return false;
 	buf_init(&text, 8 * QUESTION_TEXT_MAX);
+	shown = demand_proof(question, size, &text);
 	compose(wish, &text);
-	shown = !text.overflowed &&
+	shown = shown && !text.overflowed &&
 		question->place.hold(question->place.context, buf_str(&text));
 	buf_fini(&text);
 	if (!shown)
 		return false;
-	question->state = DEAF;
+	question->state = SENT;
 	question->until_ms = clock_now_ms() + QUESTION_WAIT_S * 1000;
-	question->timer.due_ms = clock_now_ms() + DEAF_MS;
+	question->timer.due_ms = clock_now_ms() + SENT_MS;
 	loop_add(question->place.loop, &question->input);
 	return true;
 }

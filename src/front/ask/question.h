@@ -4,8 +4,10 @@
  * screen of its own, so the program cannot draw into it and nothing of the program's
  * screen is lost.
  *
- * Only a `y` (or `yes`) and Enter that are typed while the question is shown mean yes. Keys that come
- * before the person can have read it are thrown away, and so is pasted text. Everything
+ * Only a `y` (or `yes`) and Enter that are typed while the question is shown mean yes. The
+ * terminal is asked what it has drawn, by numbers that a program cannot know; one that does
+ * not tell gets a code to type instead. Keys that come before that, or before the person can
+ * have read the question, are thrown away, and so is pasted text. Everything
  * else is a no: another key, the end of the input, and QUESTION_WAIT_S without an answer.
  *
  * One question is shown at a time, and a few wait. A program that asks more often than
