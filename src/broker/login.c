@@ -550,10 +550,11 @@ static bool has_changed(const struct login *login, struct buf *answer)
 	struct source_login file;
 	struct stat st;
 	struct buf text;
+	struct err err = {0};
 	bool changed;
 
 	buf_init(&text, SOURCE_FILE_MAX);
-	changed = look(login, &file, &st, &text, &tokens, NULL) &&
+	changed = look(login, &file, &st, &text, &tokens, &err) &&
 		  !holds_same(login->refresh->credential, file.pointer, &login->sent,
 			      &tokens) &&
 		  login_print_answer(login->refresh, buf_str(&text), clock_wall_ms(),
@@ -770,10 +771,11 @@ bool login_look(const struct login *login, struct refresh_tokens *tokens)
 	struct source_login file;
 	struct stat st;
 	struct buf text;
+	struct err err = {0};
 	bool fine;
 
 	buf_init(&text, SOURCE_FILE_MAX);
-	fine = look(login, &file, &st, &text, tokens, NULL);
+	fine = look(login, &file, &st, &text, tokens, &err);
 	text_fini(&text);
 	return fine;
 }
