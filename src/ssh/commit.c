@@ -53,7 +53,7 @@ static bool take_person(struct str line, struct str *person)
 
 static bool read_commit(struct str *rest, struct ssh_commit *commit)
 {
-	struct str value, committer;
+	struct str value;
 
 	if (!take_line(rest, STR("tree "), &value) || !is_name(value))
 		return false;
@@ -63,7 +63,8 @@ static bool read_commit(struct str *rest, struct ssh_commit *commit)
 	}
 	return take_line(rest, STR("author "), &value) &&
 	       take_person(value, &commit->author) &&
-	       take_line(rest, STR("committer "), &value) && take_person(value, &committer);
+	       take_line(rest, STR("committer "), &value) &&
+	       take_person(value, &commit->committer);
 }
 
 static bool read_tag(struct str *rest, struct ssh_commit *commit)
@@ -71,16 +72,53 @@ static bool read_tag(struct str *rest, struct ssh_commit *commit)
 	struct str value;
 
 	commit->tag = true;
-	return take_line(rest, STR("object "), &value) && is_name(value) &&
-	       take_line(rest, STR("type "), &value) &&
-	       take_line(rest, STR("tag "), &value) &&
+	return take_line(rest, STR("object "), &commit->object) &&
+	       is_name(commit->object) && take_line(rest, STR("type "), &commit->type) &&
+	       take_line(rest, STR("tag "), &commit->name) &&
 	       take_line(rest, STR("tagger "), &value) &&
 	       take_person(value, &commit->author);
 }
 
+/*
+ * May LINE stand in the head of a commit behind its committer? Of two authors git takes the
+ * second, and by another encoding it reads another text than a person is shown.
+ */
+static bool is_further(struct str line)
+{
+	return str_is(line, "encoding UTF-8") || str_is(line, "encoding utf-8") ||
+	       str_starts(line, STR("mergetag ")) || str_starts(line, STR("HG:")) ||
+	       str_starts(line, STR(" "));
+}
+
+static bool is_blank(struct str line)
+{
+	size_t at = 0;
+
+	while (at < line.size && isspace((unsigned char)line.data[at]))
+		at++;
+	return at == line.size;
+}
+
+/* The lines of TEXT that git takes for the subject: the first ones that are not empty. */
+static struct str subject_of(struct str text)
+{
+	struct str line, subject = STR("");
+
+	while (str_next_line(&text, &line)) {
+		if (!is_blank(line)) {
+			if (subject.size == 0)
+				subject.data = line.data;
+			subject.size = (size_t)(line.data - subject.data) + line.size;
+		} else if (subject.size > 0) {
+			break;
+		}
+	}
+	return subject;
+}
+
 bool ssh_commit_read(struct str text, struct ssh_commit *commit)
 {
-	struct str line;
+	struct str line = STR("none");
 
 	*commit = (struct ssh_commit){.subject = STR("")};
 	if (str_find(text, (struct str){"", 1}, 0) != (size_t)-1)
@@ -88,14 +126,13 @@ bool ssh_commit_read(struct str text, struct ssh_commit *commit)
 	if (!(str_starts(text, STR("tree ")) ? read_commit(&text, commit)
 					     : read_tag(&text, commit)))
 		return false;
-	/* Further lines of the head: encoding, mergetag. An empty one ends it. */
-	while (str_next_line(&text, &line)) {
-		if (line.size > 0)
-			continue;
-		(void)str_next_line(&text, &commit->subject);
-		return true;
+	while (str_next_line(&text, &line) && line.size > 0) {
+		if (commit->tag || !is_further(line))
+			return false;
 	}
-	return false;
+	/* An empty line ends the head. */
+	commit->subject = subject_of(text);
+	return line.size == 0;
 }
 
 void ssh_commit_add_signed(struct str text, struct buf *out)

@@ -13,8 +13,10 @@
 
 struct ssh_commit {
 	bool tag;
-	struct str author; /* "Name <address>": of a commit its author, of a tag its tagger */
-	struct str subject; /* the first line of the message */
+	/* "Name <address>": of a tag its tagger is the author, and there is no committer */
+	struct str author, committer;
+	struct str name, type, object; /* of a tag */
+	struct str subject; /* the first lines of the message, to an empty one */
 };
 
 /* Read TEXT. False: it is neither a commit nor a tag. */

@@ -417,12 +417,33 @@ static bool is_plain(struct str user)
 	return user.size > 0 && user.size <= SSH_USER_MAX;
 }
 
+/*
+ * Append the names of HOST of ACCESS, and of all others that have a key of HOST: a session is
+ * bound to a key and not to a name, so it may be one of any of them.
+ */
+static void add_hosts(const struct ssh_access *access, uint32_t host, struct buf *out)
+{
+	char name[NETWORK_TEXT_MAX];
+
+	(void)buf_adds(out, ssh_known_name(&access->hosts[host], name));
+	for (size_t i = 0; i < access->count; i++) {
+		struct str rest = buf_str(&access->hosts[host].keys), key;
+		bool shared = false;
+
+		while (i != host && !shared && wire_take_string(&rest, &key))
+			shared = ssh_known_has(&access->hosts[i], key);
+		if (shared)
+			(void)buf_addf(out, " or %s (they have one key)",
+				       ssh_known_name(&access->hosts[i], name));
+	}
+}
+
 /* The door wants DATA signed, to sign in to HOST. */
 static void sign_in(struct signer *signer, uint32_t id, uint32_t host, struct str data)
 {
 	const struct ssh_access *access = signer->options.access;
 	struct wish *wish = wish_new(signer, id, false);
-	char name[NETWORK_TEXT_MAX], fingerprint[SSH_FINGERPRINT];
+	char fingerprint[SSH_FINGERPRINT];
 	struct ssh_userauth userauth;
 	const struct grant *grant;
 
@@ -452,19 +473,26 @@ static void sign_in(struct signer *signer, uint32_t id, uint32_t host, struct st
 		wish_sign(wish);
 		return;
 	}
+	(void)buf_adds(&wish->text, "ssh: sign in to ");
+	add_hosts(access, host, &wish->text);
 	(void)buf_addf(&wish->text,
-		       "ssh: sign in to %s as %s with %s?\n\nAfter a yes, every program of the "
-		       "cell may do so until the cell ends.",
-		       ssh_known_name(&access->hosts[host], name), wish->user,
-		       ssh_message_fingerprint(userauth.key, fingerprint));
+		       " as %s with %s?\n\nAfter a yes, every program of the cell may do so "
+		       "until the cell ends.",
+		       wish->user, ssh_message_fingerprint(userauth.key, fingerprint));
 	wish->question.asks = "Sign in?";
 	wish_ask(wish);
 }
 
+/* Show TEXT of the cell with all that is in it. The lines of a subject are one for git. */
 static void add_shown(struct buf *out, const char *label, struct str text)
 {
-	(void)buf_addf(out, "  %-8s ", label);
-	(void)buf_addstr(out, str_part(text, 0, SHOWN_MAX));
+	struct str rest = str_part(text, 0, SHOWN_MAX), line;
+
+	(void)buf_addf(out, "  %-9s", label);
+	while (str_next_line(&rest, &line)) {
+		(void)buf_addc(out, ' ');
+		text_add_exact(out, line);
+	}
 	(void)buf_adds(out, text.size > SHOWN_MAX ? "…\n" : "\n");
 }
 
@@ -480,13 +508,25 @@ static void sign_commit(struct signer *signer, uint32_t id, struct str key, stru
 		wish_refuse(wish, "it is no commit and no tag of git");
 		return;
 	}
+	if (commit.author.size > SHOWN_MAX || commit.committer.size > SHOWN_MAX ||
+	    commit.name.size > SHOWN_MAX || commit.type.size > SHOWN_MAX) {
+		wish_refuse(wish, "a name in it is too long to be shown");
+		return;
+	}
 	(void)buf_addstr(&wish->key, key);
 	ssh_commit_add_signed(text, &wish->data);
 	wish->flags = ssh_message_key_flags(key);
 	(void)buf_addf(&wish->text, "ssh: sign a %s of git with %s?\n\n",
 		       commit.tag ? "tag" : "commit",
 		       ssh_message_fingerprint(key, fingerprint));
+	if (commit.tag) {
+		add_shown(&wish->text, "tag", commit.name);
+		add_shown(&wish->text, "of", commit.type);
+		add_shown(&wish->text, "object", commit.object);
+	}
 	add_shown(&wish->text, commit.tag ? "tagger" : "author", commit.author);
+	if (!commit.tag && !str_equal(commit.author, commit.committer))
+		add_shown(&wish->text, "committer", commit.committer);
 	add_shown(&wish->text, "subject", commit.subject);
 	wish->question.asks = "Sign it?";
 	wish_ask(wish);

@@ -17,12 +17,17 @@ static void a_commit_says_who_and_what(void **state)
 	assert_true(ssh_commit_read(STR(HEAD "\nThe subject\n\nand more\n"), &commit));
 	assert_false(commit.tag);
 	assert_true(str_is(commit.author, "Ann <a@b>"));
+	assert_true(str_is(commit.committer, "Bob <b@c>"));
 	assert_true(str_is(commit.subject, "The subject"));
-	assert_true(ssh_commit_read(
-		STR("tree " ZEROS "\nauthor Ann <a@b> 1 +0000\ncommitter Bob <b@c> 1 "
-		    "+0000\nencoding x\nmergetag object " ZEROS "\n type commit\n\nroot"),
-		&commit));
+	assert_true(ssh_commit_read(STR("tree " ZEROS
+					"\nauthor Ann <a@b> 1 +0000\ncommitter Bob <b@c> 1 "
+					"+0000\nencoding UTF-8\nmergetag object " ZEROS
+					"\n type commit\n\nroot"),
+				    &commit));
 	assert_true(str_is(commit.subject, "root"));
+	/* As git takes it: empty lines before it are none, and it goes on to the next one. */
+	assert_true(ssh_commit_read(STR(HEAD "\n\n \t\nOne\ntwo\n \nthree\n"), &commit));
+	assert_true(str_is(commit.subject, "One\ntwo"));
 	/* Without a message. */
 	assert_true(ssh_commit_read(STR(HEAD "\n"), &commit));
 	assert_int_equal(commit.subject.size, 0);
@@ -38,6 +43,8 @@ static void a_tag_says_who_and_what(void **state)
 				    &commit));
 	assert_true(commit.tag);
 	assert_true(str_is(commit.author, "Ann <a@b>") && str_is(commit.subject, "Release"));
+	assert_true(str_is(commit.name, "v1") && str_is(commit.type, "commit") &&
+		    str_is(commit.object, ZEROS));
 }
 
 static void other_texts_are_refused(void **state)
@@ -51,6 +58,14 @@ static void other_texts_are_refused(void **state)
 		STR("tree " ZEROS "\ncommitter Bob <b@c> 1 +0000\n\nx"),
 		STR("tree " ZEROS "\nauthor Ann\ncommitter Bob <b@c> 1 +0000\n\nx"),
 		STR(HEAD "\nx\0y"),
+		/* Of two, git takes the last. */
+		STR(HEAD "author Eve <e@f> 1 +0000\n\nx"),
+		STR(HEAD "committer Eve <e@f> 1 +0000\n\nx"),
+		STR(HEAD "encoding UTF-8\nauthor Eve <e@f> 1 +0000\n\nx"),
+		STR(HEAD "encoding UTF-16BE\n\nx"),
+		STR(HEAD "gpgsig x\n\nx"),
+		STR("object " ZEROS "\ntype commit\ntag v1\ntagger Ann <a@b> 1 +0000\n"
+		    "tagger Eve <e@f> 1 +0000\n\nx"),
 		/* A signed push, which git signs in the same namespace. */
 		STR("certificate version 0.1\npusher x\n\n" ZEROS " " ZEROS
 		    " refs/heads/x\n"),
