@@ -203,7 +203,9 @@ def nothing_else_comes_back_by_that_file():
            "echo $PWD/missing >| FILE", "echo $PWD/file >| FILE; touch file", "(pwd -P; pwd -P) >| FILE",
            "ln -s / away; echo $PWD/away/etc >| FILE", "ln -sf / away; echo $PWD/away >| FILE",
            "pwd -P > f; ln -sf $PWD/f FILE", "mkfifo FILE", "mkdir FILE", "yes $PWD | head -c 1M >| FILE",
-           "printf '%s\\\\0x' $PWD >| FILE", ": >| FILE", "exit 0 # FILE"]
+           "printf '%s\\\\0x' $PWD >| FILE", ": >| FILE", "exit 0 # FILE",
+           "mkdir -p mine/deep; git init -q mine; cd mine/deep && pwd -P >| FILE",
+           "git init -q --bare bare; cd bare && pwd -P >| FILE"]
     with place() as at:
         told = at.play(RETURN + "os.mkdir('sub'); told = [cd(text) for text in json.loads(%r)]" % json.dumps(bad))
         assert told == [False] * len(bad), list(zip(bad, told))

@@ -323,6 +323,38 @@ static bool holds(const struct policy_paths *paths, const char *path)
 	return false;
 }
 
+/* Would git, started in FOLDER, take it for a repository or a working tree? */
+static bool is_repository(const char *folder)
+{
+	char path[PATH_MAX + sizeof("/objects")];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/.git", folder);
+	if (lstat(path, &st) == 0)
+		return true;
+	(void)snprintf(path, sizeof(path), "%s/HEAD", folder);
+	if (lstat(path, &st) < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/objects", folder);
+	return lstat(path, &st) == 0;
+}
+
+/*
+ * Does FOLDER lie in a repository within TOP? A command that still runs may keep its settings
+ * as it likes, and an agent outside runs git in its folder by itself.
+ */
+static bool is_in_repository(const char *folder, const char *top)
+{
+	auto_free char *at = memory_copy(folder);
+
+	while (path_within(at, top) && strcmp(at, top) != 0) {
+		if (is_repository(at))
+			return true;
+		*strrchr(at, '/') = '\0';
+	}
+	return false;
+}
+
 /*
  * Is TEXT, which a command has written, the path of a folder that is the same one in the
  * cell and outside? A folder that is reached by a link is another one outside.
@@ -337,8 +369,9 @@ static bool is_shown_folder(const struct session *session, const char *text)
 			       !holds(&policy->read, text) && !holds(&policy->write, text)))
 		return false;
 	real = realpath(text, NULL);
-	return real != NULL && strcmp(real, text) == 0 && !holds(&policy->blocked, text) &&
-	       stat(real, &st) == 0 && S_ISDIR(st.st_mode);
+	return real != NULL && strcmp(real, text) == 0 &&
+	       !holds(&policy->blocked, text) && stat(real, &st) == 0 &&
+	       S_ISDIR(st.st_mode) && !is_in_repository(real, session_workspace(session));
 }
 
 /* Write TEXT to the file PATH outside, which is the person's own, or new. */
