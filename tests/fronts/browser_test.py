@@ -588,8 +588,32 @@ def a_small_window_shows_no_question():
         tty.wait_for(b"ready")
         tty.resize(5, 100)
         tty.type(b"\r")
+        tty.wait_for(b"the window is too small to show the question; enlarge it")
         tty.wait_for(b"exit 4")
         assert tty.end() == 0 and not tty.has("opened")
+
+
+@tap.case
+def a_question_whose_beginning_would_scroll_away_is_not_asked():
+    """The host stands at the beginning, and what a cell appends must not push it off the screen."""
+    script = ("echo rea''dy; read line; xdg-open https://login.example.org/$(head -c 1500 /dev/zero | tr '\\0' a); "
+              "echo ex''it $?")
+    with shell(script) as tty:
+        tty.wait_for(b"ready")
+        tty.resize(16, 80)
+        tty.type(b"\r")
+        tty.wait_for(b"too small to show the question")
+        tty.wait_for(b"exit 4")
+        assert tty.end() == 0 and not tty.has("opened")
+    # With as many rows as the question takes it is asked.
+    with shell(script) as tty:
+        tty.wait_for(b"ready")
+        tty.resize(60, 100)
+        tty.type(b"\r")
+        tty.answer()
+        tty.wait_for(b"exit 0")
+        tty.wait_until(lambda: tty.has("opened"), "opened")
+        assert tty.end() == 0
 
 
 tap.play()

@@ -239,17 +239,18 @@ static bool carry_out(struct caller *caller, struct err *err)
 	return false;
 }
 
-static void answered(struct question_wish *wish, bool yes)
+static void answered(struct question_wish *wish, enum question_answer answer)
 {
 	struct caller *caller = wish->context;
+	const bool copied = !caller->is_listed && caller->address.back == 0;
 	struct err why = {0};
 	char line[64];
 
-	if (!yes) {
+	if (answer != QUESTION_YES) {
 		(void)err_set(&why, EACCES, "%s",
-			      caller->is_listed || caller->address.back != 0
-				      ? "the person did not agree"
-				      : "the person was shown the address, to copy it");
+			      copied && answer == QUESTION_NO
+				      ? "the person was shown the address, to copy it"
+				      : question_reason(answer));
 		caller_refuse(caller, &why);
 	} else if (!carry_out(caller, &why)) {
 		caller_refuse(caller, &why);

@@ -81,6 +81,7 @@ struct question {
 	int64_t until_ms;      /* the question is a no from then on */
 	char proof[PROOF_MAX]; /* what the terminal sends when it has drawn the question */
 	size_t proven;         /* bytes of that which have come */
+	size_t rows;           /* of the screen, that the question takes */
 	char code[NUMBER_DIGITS + 1]; /* means yes on a terminal that does not tell */
 	bool by_code;
 	struct answer answer;
@@ -115,13 +116,13 @@ static void screen_leave(struct question *question)
 	question->place.go_on(question->place.context);
 }
 
-static void answer_first(struct question *question, bool yes)
+static void answer_first(struct question *question, enum question_answer answer)
 {
 	struct question_wish *wish;
 
 	screen_leave(question);
 	wish = take_first(question);
-	wish->answered(wish, yes);
+	wish->answered(wish, answer);
 	show_next(question);
 }
 
@@ -256,27 +257,56 @@ static void input_ready(struct watch *watch, short events)
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size <= 0) {
-		answer_first(question, false);
+		answer_first(question, QUESTION_NO);
 		return;
 	}
 	for (ssize_t i = 0; i < size; i++) {
 		if (question->state == SENT) {
 			proof_take(question, bytes[i]);
 		} else if (question->state == ASKING && key_take(question, bytes[i])) {
-			answer_first(question, is_yes(question));
+			answer_first(question,
+				     is_yes(question) ? QUESTION_YES : QUESTION_NO);
 			return;
 		}
 	}
 	/* An ESC with nothing behind it is the key. */
 	if (question->state == ASKING && question->answer.state == AFTER_ESCAPE)
-		answer_first(question, false);
+		answer_first(question, QUESTION_NO);
 }
 
-/* The terminal does not tell what it has drawn: only somebody who reads it knows the code. */
-static void ask_for_code(struct question *question)
+/*
+ * How many rows of a terminal of COLUMNS does TEXT take? A character outside of ASCII may take
+ * two columns.
+ */
+static size_t rows_of(struct str text, unsigned columns)
+{
+	size_t rows = 1, column = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		const unsigned char byte = (unsigned char)text.data[i];
+		const size_t width = byte < 0x80 ? 1 : byte >= 0xc0 ? 2 : 0;
+
+		if (byte == '\n') {
+			rows++;
+			column = 0;
+		} else if (byte >= ' ') {
+			rows += column + width > columns;
+			column = column + width > columns ? width : column + width;
+		}
+	}
+	return rows;
+}
+
+/*
+ * The terminal does not tell what it has drawn: only somebody who reads it knows the code.
+ * False: there is no room for that.
+ */
+static bool ask_for_code(struct question *question)
 {
 	enum { SENTENCE_MAX = 256 };
+	const struct pty_size size = terminal_size();
 	struct buf text;
+	bool fits;
 
 	question->by_code = true;
 	buf_init(&text, SENTENCE_MAX);
@@ -284,8 +314,11 @@ static void ask_for_code(struct question *question)
 		       "\r\n\r\nThe terminal does not tell whether it has shown this. "
 		       "%s and Enter: yes, anything else: no. ",
 		       question->code);
-	question->place.say(question->place.context, buf_str(&text));
+	fits = question->rows + rows_of(buf_str(&text), size.columns) <= size.rows;
+	if (fits)
+		question->place.say(question->place.context, buf_str(&text));
 	buf_fini(&text);
+	return fits;
 }
 
 static void timer_due(struct timer *timer)
@@ -293,11 +326,13 @@ static void timer_due(struct timer *timer)
 	struct question *question = timer->context;
 
 	if (question->state == ASKING) {
-		answer_first(question, false);
+		answer_first(question, QUESTION_LATE);
 		return;
 	}
-	if (question->state == SENT)
-		ask_for_code(question);
+	if (question->state == SENT && !ask_for_code(question)) {
+		answer_first(question, QUESTION_UNSEEN);
+		return;
+	}
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	question->answer = (struct answer){.state = TYPED};
 	question->state = ASKING;
@@ -362,8 +397,7 @@ static void compose(const struct question_wish *wish, struct buf *out)
 	text_add_paragraph(&clean, str_of(wish->text));
 	(void)buf_adds(out, "glovebox: a program in the cell asks, and waits.\r\n\r\n");
 	add_lines(out, buf_str(&clean));
-	(void)buf_addf(out, "\r\n\r\n%s y and Enter: yes, anything else: no. \033[5n",
-		       wish->asks);
+	(void)buf_addf(out, "\r\n\r\n%s y and Enter: yes, anything else: no. ", wish->asks);
 	buf_fini(&clean);
 }
 
@@ -371,16 +405,22 @@ static void compose(const struct question_wish *wish, struct buf *out)
 static bool show(struct question *question, const struct question_wish *wish)
 {
 	const struct pty_size size = terminal_size();
-	struct buf text;
+	struct buf text, asked;
 	bool shown;
 
 	if (size.rows < ROWS_MIN || size.columns < COLUMNS_MIN)
 		return false;
 	buf_init(&text, 8 * QUESTION_TEXT_MAX);
-	shown = demand_proof(question, size, &text);
-	compose(wish, &text);
-	shown = shown && !text.overflowed &&
+	buf_init(&asked, 8 * QUESTION_TEXT_MAX);
+	compose(wish, &asked);
+	/* Room for the answer stays behind it. */
+	question->rows = rows_of(buf_str(&asked), size.columns) + 1;
+	shown = question->rows <= size.rows && demand_proof(question, size, &text);
+	(void)buf_addstr(&text, buf_str(&asked));
+	(void)buf_adds(&text, "\033[5n");
+	shown = shown && !asked.overflowed && !text.overflowed &&
 		question->place.hold(question->place.context, buf_str(&text));
+	buf_fini(&asked);
 	buf_fini(&text);
 	if (!shown)
 		return false;
@@ -391,14 +431,14 @@ static bool show(struct question *question, const struct question_wish *wish)
 	return true;
 }
 
-/* Show the first question that waits; those that nobody can see are a no. */
+/* Show the first question that waits. Those that nobody can see are not asked. */
 static void show_next(struct question *question)
 {
 	while (question->state == QUIET && question->first != NULL &&
 	       !show(question, question->first)) {
 		struct question_wish *wish = take_first(question);
 
-		wish->answered(wish, false);
+		wish->answered(wish, QUESTION_UNSEEN);
 	}
 }
 
@@ -496,4 +536,18 @@ void question_withdraw(struct question *question, struct question_wish *wish)
 	wish->asked = false;
 	if (is_shown)
 		show_next(question);
+}
+
+const char *question_reason(enum question_answer answer)
+{
+	switch (answer) {
+	case QUESTION_LATE:
+		return "nobody answered the question within a minute";
+	case QUESTION_UNSEEN:
+		return "the window is too small to show the question; enlarge it";
+	case QUESTION_NO:
+	case QUESTION_YES:
+		break;
+	}
+	return "the person did not agree";
 }

@@ -7,8 +7,9 @@
  * Only a `y` (or `yes`) and Enter that are typed while the question is shown mean yes. The
  * terminal is asked what it has drawn, by numbers that a program cannot know; one that does
  * not tell gets a code to type instead. Keys that come before that, or before the person can
- * have read the question, are thrown away, and so is pasted text. Everything
- * else is a no: another key, the end of the input, and QUESTION_WAIT_S without an answer.
+ * have read the question, are thrown away, and so is pasted text. Another key, and the end of
+ * the input, is a no. A question stands on the screen as a whole, from its first line on: in
+ * a window that is too small for that, nobody is asked.
  *
  * One question is shown at a time, and a few wait. A program that asks more often than
  * QUESTION_MINUTE_MAX times a minute is refused without a question; the end of the run says
@@ -47,6 +48,13 @@ struct question_place {
 	void *context;
 };
 
+enum question_answer {
+	QUESTION_NO,   /* the person has typed something else than yes */
+	QUESTION_YES,  /* a y and Enter */
+	QUESTION_LATE, /* nobody has answered for QUESTION_WAIT_S */
+	QUESTION_UNSEEN, /* the window is too small to show all of it, so nobody was asked */
+};
+
 /*
  * Something to ask, in memory of the caller: zero it, fill the first members, then call
  * question_ask. The texts must live until the answer.
@@ -55,7 +63,7 @@ struct question_wish {
 	/* lines that say what is wanted, and by whom; shown whole, with unseen bytes as \xHH */
 	const char *text;
 	const char *asks; /* one short line of ours: "Open it?" */
-	void (*answered)(struct question_wish *wish, bool yes);
+	void (*answered)(struct question_wish *wish, enum question_answer answer);
 	void *context;
 	/* of this module */
 	bool asked;
@@ -74,3 +82,6 @@ void question_free(struct question *question);
 bool question_ask(struct question *question, struct question_wish *wish, struct err *why);
 /* Nobody waits for the answer to WISH any more. Does nothing when WISH is not open. */
 void question_withdraw(struct question *question, struct question_wish *wish);
+
+/* Why ANSWER is no yes, for a sentence: "the person did not agree". */
+const char *question_reason(enum question_answer answer);

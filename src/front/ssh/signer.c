@@ -366,19 +366,19 @@ static struct grant *grant_of(struct wish *wish)
 	return made;
 }
 
-static void answered(struct question_wish *question, bool yes)
+static void answered(struct question_wish *question, enum question_answer answer)
 {
 	struct wish *wish = question->context;
 	struct grant *grant = wish->git ? NULL : grant_of(wish);
 
-	if (grant != NULL && yes)
+	if (grant != NULL && answer == QUESTION_YES)
 		grant->given = true;
-	else if (grant != NULL)
+	else if (grant != NULL && answer == QUESTION_NO)
 		grant->noes++;
-	if (yes)
+	if (answer == QUESTION_YES)
 		wish_sign(wish);
 	else
-		wish_refuse(wish, "the question was answered with no, or not in time");
+		wish_refuse(wish, question_reason(answer));
 }
 
 static void wish_ask(struct wish *wish)

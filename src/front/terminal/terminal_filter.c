@@ -288,7 +288,8 @@ static void control_judge(struct terminal_filter *filter, struct buf *out)
 	const unsigned number = number_read(&rest);
 
 	if (final == 't' && !marked && !between &&
-	    (number == 20 || number == 21 || number >= NUMBER_MAX)) {
+	    (number == 4 || number == 8 || number == 20 || number == 21 ||
+	     number >= NUMBER_MAX)) {
 		held_drop(filter, TEXT, out);
 		return;
 	}

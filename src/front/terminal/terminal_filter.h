@@ -7,6 +7,7 @@
  *   OSC 5113, 5522, 1337  files, clipboard and settings of the terminal; of 1337, pictures
  *                         (File and MultipartFile with inline=1) pass
  *   CSI 20 t, CSI 21 t    reports of the title, which arrive as if they were typed
+ *   CSI 4 t, CSI 8 t      another size of the window, in which a question has no room
  *   DCS $ q               a report of the terminal's state, likewise
  *   DCS tmux;             commands for the terminal around tmux. GNU screen passes every
  *                         DCS on, so commands inside one are judged like all others
