@@ -839,6 +839,20 @@ void value_free(struct value *value)
 	json_decref(value_json(value));
 }
 
+void value_wipe(const struct value *value)
+{
+	struct str text = value_str(value);
+
+	if (value_kind(value) == VALUE_STRING && text.size > 0)
+		explicit_bzero((char *)(uintptr_t)text.data, text.size);
+	else if (value_kind(value) == VALUE_OBJECT)
+		for (void *at = value_first(value); at != NULL; at = value_next(value, at))
+			value_wipe(value_at(at));
+	else if (value_kind(value) == VALUE_ARRAY)
+		for (size_t i = 0; i < value_count(value); i++)
+			value_wipe(value_item(value, i));
+}
+
 struct value *value_ref(const struct value *value)
 {
 	return value_of(json_incref(value_json(value)));

@@ -64,6 +64,8 @@ void value_own_memory(void);
 bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err);
 
 void value_free(struct value *value); /* NULL is allowed */
+/* Overwrite all texts in VALUE, which nobody reads any more. NULL is allowed. */
+void value_wipe(const struct value *value);
 /*
  * Return VALUE with one more owner, who must not change anything that other owners see.
  * NULL for NULL.

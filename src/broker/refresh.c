@@ -48,15 +48,9 @@ static bool is_token(struct str text)
 	return text.size >= TOKEN_MIN && text.size <= REFRESH_TOKEN_MAX;
 }
 
-/* Wipe all texts in VALUE, which nobody reads any more, and free it. */
 static void wipe(struct value **value)
 {
-	for (void *at = value_first(*value); at != NULL; at = value_next(*value, at)) {
-		struct str text = value_str(value_at(at));
-
-		if (text.size > 0)
-			explicit_bzero((char *)(uintptr_t)text.data, text.size);
-	}
+	value_wipe(*value);
 	value_free(*value);
 }
 

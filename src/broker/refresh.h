@@ -46,7 +46,8 @@ struct refresh {
 /* Tokens in the order of `refresh.answers`; NULL: there is none. */
 struct refresh_tokens {
 	char *items[CREDENTIAL_TOKENS_MAX];
-	int64_t expires_s; /* seconds from the answer on; 0: the service says nothing */
+	/* for so many seconds from the answer on; 0: the answer does not say */
+	int64_t expires_s;
 };
 
 bool refresh_tokens_are_any(const struct refresh_tokens *tokens);

@@ -450,21 +450,6 @@ static bool read_text(int fd, struct secret *text)
 	return true;
 }
 
-/* Wipe all texts in VALUE, which nobody reads any more. */
-static void wipe_texts(const struct value *value)
-{
-	struct str text = value_str(value);
-
-	if (value_kind(value) == VALUE_STRING && text.size > 0)
-		explicit_bzero((char *)(uintptr_t)text.data, text.size);
-	else if (value_kind(value) == VALUE_OBJECT)
-		for (void *at = value_first(value); at != NULL; at = value_next(value, at))
-			wipe_texts(value_at(at));
-	else if (value_kind(value) == VALUE_ARRAY)
-		for (size_t i = 0; i < value_count(value); i++)
-			wipe_texts(value_item(value, i));
-}
-
 static enum outcome take_member(struct str text, const struct credential_source *place,
 				struct secret *value, struct err *err)
 {
@@ -481,7 +466,7 @@ static enum outcome take_member(struct str text, const struct credential_source 
 	else
 		outcome = take_value(value_str(part), place->shown, value, err) ? FOUND
 										: WRONG;
-	wipe_texts(root);
+	value_wipe(root);
 	return outcome;
 }
 

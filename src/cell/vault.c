@@ -803,19 +803,21 @@ void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
 
 /* The authority. */
 
-#define CERTIFICATE SHAPE_PROGRAMS "/ca.crt"
-#define BUNDLE      SHAPE_PROGRAMS "/ca-bundle.crt"
-
 /* By these variables programs find certificates, in place of the system's or beside them. */
 static const struct {
 	const char *name, *path;
 } certificate_variables[] = {
-	{"SSL_CERT_FILE", BUNDLE},        {"CURL_CA_BUNDLE", BUNDLE},
-	{"REQUESTS_CA_BUNDLE", BUNDLE},   {"PIP_CERT", BUNDLE},
-	{"NPM_CONFIG_CAFILE", BUNDLE},    {"GIT_SSL_CAINFO", BUNDLE},
-	{"CARGO_HTTP_CAINFO", BUNDLE},    {"AWS_CA_BUNDLE", BUNDLE},
-	{"CODEX_CA_CERTIFICATE", BUNDLE}, {"NODE_EXTRA_CA_CERTS", CERTIFICATE},
-	{"DENO_CERT", CERTIFICATE},
+	{"SSL_CERT_FILE", SHAPE_CERTIFICATES},
+	{"CURL_CA_BUNDLE", SHAPE_CERTIFICATES},
+	{"REQUESTS_CA_BUNDLE", SHAPE_CERTIFICATES},
+	{"PIP_CERT", SHAPE_CERTIFICATES},
+	{"NPM_CONFIG_CAFILE", SHAPE_CERTIFICATES},
+	{"GIT_SSL_CAINFO", SHAPE_CERTIFICATES},
+	{"CARGO_HTTP_CAINFO", SHAPE_CERTIFICATES},
+	{"AWS_CA_BUNDLE", SHAPE_CERTIFICATES},
+	{"CODEX_CA_CERTIFICATE", SHAPE_CERTIFICATES},
+	{"NODE_EXTRA_CA_CERTS", SHAPE_CERTIFICATE},
+	{"DENO_CERT", SHAPE_CERTIFICATE},
 };
 
 /* Has the view a text at PATH already, or hides it the file? */
@@ -858,7 +860,7 @@ static void show_bundles(const struct vault *vault, struct cell_spec *spec)
 		if (first == NULL)
 			first = memory_copy(real);
 	}
-	show_authority(vault, spec, BUNDLE, first);
+	show_authority(vault, spec, SHAPE_CERTIFICATES, first);
 }
 
 void vault_add_authority(const struct vault *vault, struct cell_spec *spec)
@@ -867,7 +869,7 @@ void vault_add_authority(const struct vault *vault, struct cell_spec *spec)
 		sizeof(certificate_variables) / sizeof(certificate_variables[0]);
 	char target[NETWORK_TEXT_MAX];
 
-	show_authority(vault, spec, CERTIFICATE, NULL);
+	show_authority(vault, spec, SHAPE_CERTIFICATE, NULL);
 	show_bundles(vault, spec);
 	for (size_t i = 0; i < count; i++) {
 		if (spec_variable(spec, certificate_variables[i].name) == NULL)

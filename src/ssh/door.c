@@ -101,52 +101,15 @@ bool door_send(int control, const struct door_head *head, struct str text, int f
 	return sent;
 }
 
-static int take_right(struct msghdr *header)
-{
-	int taken = -1;
-
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at != NULL;
-	     at = CMSG_NXTHDR(header, at)) {
-		const bool rights =
-			at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS;
-		const size_t count =
-			rights ? (at->cmsg_len - CMSG_LEN(0)) / sizeof(taken) : 0;
-
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(at) + i * sizeof(fd), sizeof(fd));
-			if (taken < 0)
-				taken = fd;
-			else
-				fd_close(&fd);
-		}
-	}
-	return taken;
-}
-
 bool door_receive(int control, struct door_message *message, int *fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr aligned;
-	} rights;
-	struct iovec part = {message, sizeof(message->head) + DOOR_TEXT_MAX};
-	struct msghdr header = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = rights.bytes,
-				.msg_controllen = sizeof(rights.bytes)};
-	ssize_t n;
+	size_t size;
 
-	*fd = -1;
-	do {
-		n = recvmsg(control, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
+	if (!fd_message_receive_some(control, message, sizeof(message->head) + DOOR_TEXT_MAX,
+				     &size, fd, 1, MSG_DONTWAIT))
 		return false;
-	*fd = take_right(&header);
-	if (n < (ssize_t)sizeof(message->head) || (header.msg_flags & MSG_TRUNC) != 0 ||
-	    message->head.size != (size_t)n - sizeof(message->head)) {
+	if (size < sizeof(message->head) ||
+	    message->head.size != size - sizeof(message->head)) {
 		fd_close(fd);
 		errno = ECONNRESET;
 		return false;

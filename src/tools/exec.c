@@ -90,6 +90,7 @@ static bool passes(const char *name, const struct value *wish)
 {
 	static const char core[] = "PATH SHELL TMPDIR TEMP TMP HOME LANG LC_ALL LC_CTYPE "
 				   "LOGNAME USER";
+	/* The three that such a client means by its own default, and no list of ours. */
 	static const char *const secrets[] = {"*KEY*", "*SECRET*", "*TOKEN*"};
 	const struct value *only = value_member(wish, "includeOnly");
 	const char *inherit = value_text(value_member(wish, "inherit"));

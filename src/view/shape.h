@@ -38,7 +38,11 @@ struct undo_plan;
 /* The same program by the name under which it applies patches. */
 #define SHAPE_PATCH SHAPE_BIN "/apply_patch"
 /* … and by the one under which it answers git (front/inside/git_credential.h). */
-#define SHAPE_GIT_CREDENTIAL SHAPE_BIN "/git-credential-glovebox"
+#define SHAPE_GIT_CREDENTIAL_NAME "git-credential-glovebox"
+#define SHAPE_GIT_CREDENTIAL      SHAPE_BIN "/" SHAPE_GIT_CREDENTIAL_NAME
+/* The certificate of the cell's authority, and the system's certificates with it. */
+#define SHAPE_CERTIFICATE  SHAPE_PROGRAMS "/ca.crt"
+#define SHAPE_CERTIFICATES SHAPE_PROGRAMS "/ca-bundle.crt"
 /*
  * The folder of the same program by the names of programs that open an address in a
  * browser; it is the first one of PATH in a cell whose programs may ask a person.

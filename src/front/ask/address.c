@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "policy/network.h"
 
 #include <errno.h>
@@ -40,24 +41,18 @@ static bool is_printable(struct str text)
 	return true;
 }
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Put TEXT without its percent-encoding into OUT. Returns the size; 0: it is none. */
+/*
+ * Put TEXT without its percent-encoding into OUT. Returns the size; 0: it is none. A browser
+ * refuses an escape that is none, which text_percent_read lets pass.
+ */
 static size_t decode(struct str text, char out[REDIRECT_MAX])
 {
 	size_t size = 0;
 
 	for (size_t i = 0; i < text.size; i++) {
 		const bool has_two = text.data[i] == '%' && i + 2 < text.size;
-		const int high = has_two ? digit_of(text.data[i + 1]) : -1;
-		const int low = has_two ? digit_of(text.data[i + 2]) : -1;
+		const int high = has_two ? text_hex_digit(text.data[i + 1]) : -1;
+		const int low = has_two ? text_hex_digit(text.data[i + 2]) : -1;
 
 		if (size == REDIRECT_MAX || (text.data[i] == '%' && (high < 0 || low < 0)))
 			return 0;

@@ -10,9 +10,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "front/hands/run_folder.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "store/database.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,29 +71,6 @@ static void take_back(const char *root, const char *folder, int at)
 	if (names != NULL)
 		(void)closedir(names);
 	(void)rmdir(folder);
-}
-
-/* Take back the folders of earlier runs that were killed: nobody has a lock on them. */
-static void take_old_back(const char *root, const char *above, const char *beginning)
-{
-	DIR *names = opendir(above);
-
-	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
-	     name != NULL; name = readdir(names)) {
-		struct buf path;
-
-		if (strncmp(name->d_name, beginning, ROOT_DIGITS) != 0)
-			continue;
-		buf_init(&path, PATH_MAX);
-		(void)buf_addf(&path, "%s/%s", above, name->d_name);
-		auto_close int at =
-			open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (at >= 0 && flock(at, LOCK_EX | LOCK_NB) == 0)
-			take_back(root, path.data, at);
-		buf_fini(&path);
-	}
-	if (names != NULL)
-		(void)closedir(names);
 }
 
 /* Link every name of ROOT into the folder open as AT, but for the file of our own. */
@@ -152,34 +128,22 @@ static bool write_environments(const struct hands *hands, int at, struct err *er
 	return ok;
 }
 
+static void take_left_back(void *context, const char *path, int at)
+{
+	take_back(context, path, at);
+}
+
 /* Make the folder of this run; *AT is locked as long as it is open. */
 static bool make_folder(const struct hands *hands, struct buf *folder, int *at,
 			struct err *err)
 {
 	char beginning[HASH_HEX + 1];
-	struct buf above;
-	bool ok;
 
 	hash_text(str_of(hands->root), beginning);
 	beginning[ROOT_DIGITS] = '\0';
-	buf_init(&above, PATH_MAX / 2);
-	ok = database_state_path("wrap/hands", &above, err) &&
-	     fd_make_folders(above.data, err) &&
-	     (mkdir(above.data, 0700) == 0 || errno == EEXIST ||
-	      err_set(err, errno, "%s: %s", above.data, strerror(errno)));
-	if (ok) {
-		take_old_back(hands->root, above.data, beginning);
-		(void)buf_addf(folder, "%s/%s-XXXXXX", above.data, beginning);
-		ok = mkdtemp(folder->data) != NULL ||
-		     err_set(err, errno, "%s: %s", folder->data, strerror(errno));
-	}
-	buf_fini(&above);
-	if (!ok)
-		return false;
-	*at = open(folder->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (*at < 0 || flock(*at, LOCK_EX) < 0)
-		return err_set(err, errno, "%s: %s", folder->data, strerror(errno));
-	return link_all(hands->root, *at, err) && write_environments(hands, *at, err);
+	return run_folder_open("wrap/hands", beginning, take_left_back,
+			       (void *)(uintptr_t)hands->root, folder, at, err) &&
+	       link_all(hands->root, *at, err) && write_environments(hands, *at, err);
 }
 
 /* The process of the agent. */

@@ -11,16 +11,15 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/hands/hands.h"
+#include "front/hands/run_folder.h"
 #include "front/hands/shim.h"
 #include "front/wrap/profile.h"
 #include "front/wrap/settings.h"
 #include "process/frame.h"
 #include "process/loop.h"
 #include "session/session.h"
-#include "store/database.h"
 #include "tools/tools.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -30,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -45,7 +43,6 @@ enum {
 	ANSWER_MS = 1000, /* an answer fits into the buffer of a socket that is still empty */
 	TOLD_MAX = 64 << 10,
 	BACKLOG = 128,
-	FOLDER_TRIES = 16, /* another start may remove it before it is locked */
 	PATH_VARIABLE_MAX = 1 << 20,
 	URI_MAX = 3 * PATH_MAX + 8,
 };
@@ -96,50 +93,6 @@ struct server {
 
 /* The folder of a run. */
 
-/* Remove the folders of runs that were killed: nobody has a lock on them. */
-static void remove_old(const char *above)
-{
-	DIR *names = opendir(above);
-
-	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
-	     name != NULL; name = readdir(names)) {
-		struct buf path;
-
-		if (name->d_name[0] == '.')
-			continue;
-		buf_init(&path, PATH_MAX);
-		(void)buf_addf(&path, "%s/%s", above, name->d_name);
-		auto_close int at =
-			open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (at >= 0 && flock(at, LOCK_EX | LOCK_NB) == 0)
-			fd_folder_remove(path.data);
-		buf_fini(&path);
-	}
-	if (names != NULL)
-		(void)closedir(names);
-}
-
-/* Make a new folder below ABOVE, for this user only, and lock it. */
-static bool make_folder(struct server *server, const char *above, struct err *err)
-{
-	struct stat st;
-
-	for (int i = 0; i < FOLDER_TRIES; i++) {
-		buf_clear(&server->folder);
-		(void)buf_addf(&server->folder, "%s/XXXXXX", above);
-		if (mkdtemp(server->folder.data) == NULL)
-			break;
-		server->held = open(server->folder.data,
-				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (server->held >= 0 && flock(server->held, LOCK_EX) == 0 &&
-		    fstat(server->held, &st) == 0 && st.st_nlink > 0)
-			return true;
-		fd_close(&server->held);
-		errno = EBUSY;
-	}
-	return err_set(err, errno, "%s: %s", server->folder.data, strerror(errno));
-}
-
 static bool link_program(const struct server *server, struct err *err)
 {
 	char program[PATH_MAX];
@@ -168,22 +121,18 @@ static bool listen_there(struct server *server, struct err *err)
 	return true;
 }
 
+static void remove_left(void *context, const char *path, int at)
+{
+	(void)context;
+	(void)at;
+	fd_folder_remove(path);
+}
+
 static bool open_folder(struct server *server, struct err *err)
 {
-	struct buf above;
-	bool ok;
-
-	buf_init(&above, PATH_MAX / 2);
-	ok = database_state_path("wrap/shells", &above, err) &&
-	     fd_make_folders(above.data, err) &&
-	     (mkdir(above.data, 0700) == 0 || errno == EEXIST ||
-	      err_set(err, errno, "%s: %s", above.data, strerror(errno)));
-	if (ok)
-		remove_old(above.data);
-	ok = ok && make_folder(server, above.data, err) && link_program(server, err) &&
-	     listen_there(server, err);
-	buf_fini(&above);
-	return ok;
+	return run_folder_open("wrap/shells", "run", remove_left, NULL, &server->folder,
+			       &server->held, err) &&
+	       link_program(server, err) && listen_there(server, err);
 }
 
 /* The variables of a command. */

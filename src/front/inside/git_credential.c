@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "front/verb.h"
+#include "view/shape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,10 +66,11 @@ static int answer(char **argv)
 
 bool git_credential_program(int argc, char **argv, int *code)
 {
-	if (argc == 0 || strcmp(path_base_name(argv[0]), "git-credential-glovebox") != 0)
+	if (argc == 0 || strcmp(path_base_name(argv[0]), SHAPE_GIT_CREDENTIAL_NAME) != 0)
 		return false;
 	if (argc != ARGUMENTS) {
-		(void)fprintf(stderr, "git-credential-glovebox: git starts it in a cell\n");
+		(void)fprintf(stderr,
+			      SHAPE_GIT_CREDENTIAL_NAME ": git starts it in a cell\n");
 		*code = CODE_USAGE;
 	} else {
 		*code = strcmp(argv[ARGUMENTS - 1], "get") == 0 ? answer(argv) : CODE_DONE;

@@ -26,7 +26,7 @@ static int setup(void **state)
 	(void)snprintf(place.folder, sizeof(place.folder), "/tmp/remotes-XXXXXX");
 	if (mkdtemp(place.folder) == NULL)
 		return -1;
-	(void)snprintf(place.work, sizeof(place.work), "%s/work", place.folder);
+	(void)snprintf(place.work, sizeof(place.work), "%s/project", place.folder);
 	arena_init(&place.arena);
 	*state = &place;
 	return mkdir(place.work, 0700);
@@ -76,7 +76,7 @@ static void urls_and_pushurls_are_remotes(void **state)
 {
 	struct place *place = *state;
 
-	put(place, "work/.git/config",
+	put(place, "project/.git/config",
 	    "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://a/b/c.git\n"
 	    "\tfetch = +refs/heads/*:refs/remotes/origin/*\n\tpushurl = \"git@a:d/e\"\n"
 	    "[REMOTE \"x\"]\n\tURL = f:g/h # a comment\n"
@@ -89,7 +89,7 @@ static void addresses_are_rewritten_as_git_does_it(void **state)
 {
 	struct place *place = *state;
 
-	put(place, "work/.git/config",
+	put(place, "project/.git/config",
 	    "[url \"https://a/\"]\n\tinsteadOf = a:\n\tinsteadOf = x:\n"
 	    "[url \"https://b/\"]\n\tinsteadOf = a:deep/\n"
 	    "[url \"ssh://c/\"]\n\tpushInsteadOf = a:\n"
@@ -104,14 +104,14 @@ static void other_files_do_not_count(void **state)
 	char path[128], text[256];
 
 	put(place, "more", "[remote \"m\"]\n\turl = https://a/m/m\n");
-	put(place, "work/.git/config",
+	put(place, "project/.git/config",
 	    "[include]\n\tpath = ../../more\n\tpath = config\n[remote \"o\"]\n\turl = u\n");
 	expect(place, "u ");
 	/* a cycle of includes */
-	put(place, "work/.git/config", "[include]\n\tpath = config\n");
+	put(place, "project/.git/config", "[include]\n\tpath = config\n");
 	expect(place, "");
 	/* a link */
-	(void)snprintf(path, sizeof(path), "%s/work/.git/config", place->folder);
+	(void)snprintf(path, sizeof(path), "%s/project/.git/config", place->folder);
 	(void)snprintf(text, sizeof(text), "%s/more", place->folder);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink(text, path), 0);
@@ -134,14 +134,14 @@ static void a_repository_must_name_its_worktree_back(void **state)
 	put(place, "other/.git/worktrees/w/commondir", "../..\n");
 	(void)snprintf(text, sizeof(text), "gitdir: %s/other/.git/worktrees/w\n",
 		       place->folder);
-	put(place, "work/.git", text);
+	put(place, "project/.git", text);
 	/* a command of a cell can write this file, but not the one that names it back */
 	expect(place, "");
-	(void)snprintf(text, sizeof(text), "%s/work/.git\n", place->folder);
+	(void)snprintf(text, sizeof(text), "%s/project/.git\n", place->folder);
 	put(place, "other/.git/worktrees/w/gitdir", text);
 	expect(place, "https://a/b/c ");
 	(void)snprintf(text, sizeof(text), "gitdir: %s/other/.git\n", place->folder);
-	put(place, "work/.git", text);
+	put(place, "project/.git", text);
 	expect(place, "");
 }
 
@@ -154,11 +154,11 @@ static void a_large_configuration_has_no_remotes(void **state)
 
 	memset(text, 'a', LARGE);
 	memcpy(text, head, sizeof(head) - 1);
-	put(place, "work/.git/config", text);
+	put(place, "project/.git/config", text);
 	expect(place, "");
 	/* an address of that length is of no forge; the others count */
 	text[GIT_CONFIG_MAX - 1] = '\0';
-	put(place, "work/.git/config", text);
+	put(place, "project/.git/config", text);
 	expect(place, "https://a/b/c ");
 	free(text);
 }
@@ -176,7 +176,7 @@ static void so_many_remotes_are_too_many(void **state)
 			       "[remote \"r%zu\"]\n\turl = a:b/%zu\n\tpushurl = c:d\n"
 			       "[url \"x%zu\"]\n\tinsteadOf = a:\n",
 			       i, i, i);
-	put(place, "work/.git/config", text.data);
+	put(place, "project/.git/config", text.data);
 	for (const char **at = remotes_read(place->work, &place->arena); *at != NULL; at++)
 		count++;
 	assert_int_equal(count, 2 * REMOTES_MAX);
