@@ -697,11 +697,28 @@ static bool value_fits(struct str digits, bool negative)
 		memcmp(digits.data, negative ? least : most, room) <= 0);
 }
 
+/* Put 1e308 in place of the NUMBER, with its sign, when it is too large for a real. */
+static void value_syntax_mend_real(char *number, size_t size)
+{
+	static const char largest[] = "1e308";
+	const size_t sign = number[0] == '-';
+	char *end;
+
+	/* A number that is too large is at least as long as 1e309. Blanks may follow one. */
+	if (size - sign < sizeof(largest) - 1)
+		return;
+	auto_free char *text = memory_copy_str((struct str){number, size});
+	if (!isinf(strtod(text, &end)) || *end != '\0')
+		return;
+	memset(number + sign, ' ', size - sign);
+	memcpy(number + sign, largest, sizeof(largest) - 1);
+}
+
 /*
  * Turn each integer that does not fit into 64 bits into a real, by "e2" in place of its
- * last two digits.
+ * last two digits. FLAGS say whether reals are bounded as well.
  */
-static void value_syntax_mend_integers(char *text, size_t size)
+static void value_syntax_mend_numbers(char *text, size_t size, unsigned flags)
 {
 	const struct str whole = {text, size};
 
@@ -720,10 +737,13 @@ static void value_syntax_mend_integers(char *text, size_t size)
 		while (at < size && text[at] != '\0' && strchr("+-.eE0123456789", text[at]))
 			at++;
 		/* A number with a fraction or an exponent is already a real. */
-		if (at > end || value_fits(str_part(whole, start, end - start), negative))
-			continue;
-		text[end - 2] = 'e';
-		text[end - 1] = '2';
+		if (at == end && !value_fits(str_part(whole, start, end - start), negative)) {
+			text[end - 2] = 'e';
+			text[end - 1] = '2';
+		}
+		if (flags & VALUE_SEARCHED)
+			value_syntax_mend_real(text + start - negative,
+					       at - start + negative);
 	}
 }
 
@@ -786,9 +806,10 @@ void value_own_memory(void)
 	json_set_alloc_funcs(take_memory, free);
 }
 
-static json_t *value_load(struct str text, json_error_t *error)
+static json_t *value_load(struct str text, unsigned flags, json_error_t *error)
 {
-	const size_t options = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES;
+	const size_t options = JSON_DECODE_ANY | JSON_ALLOW_NUL |
+			       (flags & VALUE_LAST ? 0 : JSON_REJECT_DUPLICATES);
 
 	return json_loadb(text.size ? text.data : "", text.size, options, error);
 }
@@ -815,15 +836,15 @@ bool value_parse(struct str text, unsigned flags, struct value **value, struct e
 	}
 	if (!value_syntax_depth(plain, err))
 		return false;
-	json = value_load(plain, &error);
-	if (!json && (flags & (VALUE_HALVES | VALUE_REPAIR | VALUE_WIDE))) {
+	json = value_load(plain, flags, &error);
+	if (!json && (flags & (VALUE_HALVES | VALUE_REPAIR | VALUE_WIDE | VALUE_SEARCHED))) {
 		copy = copy ? copy : memory_copy_str(text);
-		if (flags & (VALUE_HALVES | VALUE_REPAIR))
+		if (flags & (VALUE_HALVES | VALUE_REPAIR | VALUE_SEARCHED))
 			value_syntax_mend_halves(copy, text.size);
-		if (flags & VALUE_WIDE)
-			value_syntax_mend_integers(copy, text.size);
+		if (flags & (VALUE_WIDE | VALUE_SEARCHED))
+			value_syntax_mend_numbers(copy, text.size, flags);
 		plain.data = copy;
-		json = value_load(plain, &error);
+		json = value_load(plain, flags, &error);
 	}
 	if (json) {
 		*value = value_of(json);

@@ -45,6 +45,13 @@ enum value_flags {
 	 * an integer of more than 64 bits becomes a real: some programs know only reals
 	 */
 	VALUE_WIDE = 32,
+	/*
+	 * a text that is only searched; includes VALUE_HALVES and VALUE_WIDE, and a number that
+	 * is too large for a real becomes 1e308
+	 */
+	VALUE_SEARCHED = 64,
+	/* of members with one name the last one holds, as in most other programs */
+	VALUE_LAST = 128,
 };
 
 /*

@@ -501,14 +501,19 @@ static char *target_of(const struct client *client, char text[NETWORK_TEXT_MAX])
 	return text;
 }
 
+/* The remedy where the service may have given new tokens that have not come. */
+#define LOST \
+	"new tokens may be lost: when the login fails from now on, log in again outside"
+
 /* The service does not do what it should: DOES says what, WHY and REMEDY the rest. */
 static void service_failed(struct client *client, unsigned status, const char *does,
 			   const char *why, const char *remedy)
 {
 	char target[NETWORK_TEXT_MAX], sentence[3 * NETWORK_REMEDY_MAX];
+	const bool renews = client->renewal != NULL && client->state == EXCHANGING;
 
 	(void)snprintf(sentence, sizeof(sentence), "%s %s: %s; %s",
-		       target_of(client, target), does, why, remedy);
+		       target_of(client, target), does, why, renews ? LOST : remedy);
 	answer_error(client, status, sentence);
 }
 
@@ -1217,7 +1222,8 @@ static void renewal_answered(struct client *client)
 		renewal_tell(client);
 		client_watch(client);
 	} else if (renewal->outcome == REFRESH_BAD) {
-		answer_error(client, 502, renewal->why.text);
+		service_failed(client, 502, "answers a renewal wrongly",
+			       renewal->why.text, LOST);
 	} else {
 		renewal_reply(client, status, buf_str(&renewal->answer));
 	}

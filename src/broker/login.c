@@ -555,6 +555,7 @@ static bool has_changed(const struct login *login, struct buf *answer)
 
 	buf_init(&text, SOURCE_FILE_MAX);
 	changed = look(login, &file, &st, &text, &tokens, &err) &&
+		  refresh_tokens_are_any(&tokens) &&
 		  !holds_same(login->refresh->credential, file.pointer, &login->sent,
 			      &tokens) &&
 		  login_print_answer(login->refresh, buf_str(&text), clock_wall_ms(),

@@ -69,12 +69,22 @@ bool refresh_tokens_print(const struct credential *credential,
 	return value_print(object, 0, out);
 }
 
+/* The seconds of EXPIRES, a number or its digits as a text; 0: it says none. */
+static int64_t seconds_of(const struct value *expires)
+{
+	const char *text = value_text(expires);
+	const double seconds = text != NULL && isdigit((unsigned char)text[0])
+				       ? strtod(text, NULL)
+				       : value_number(expires);
+
+	return seconds > 0 && seconds <= EXPIRES_MAX ? (int64_t)seconds : 0;
+}
+
 /* Copy the members of OBJECT that CREDENTIAL stores to TOKENS. */
 static bool take_tokens(const struct credential *credential, const struct value *object,
 			struct refresh_tokens *tokens, struct err *err)
 {
 	const struct credential_texts *names = &credential->refresh.answers;
-	const double expires = value_number(value_member(object, "expires_in"));
 	bool fine = true;
 
 	for (size_t i = 0; i < names->count; i++) {
@@ -87,8 +97,7 @@ static bool take_tokens(const struct credential *credential, const struct value 
 		else
 			fine = err_set(err, EPROTO, "%s is no token", names->items[i]);
 	}
-	if (expires > 0 && expires <= EXPIRES_MAX)
-		tokens->expires_s = (int64_t)expires;
+	tokens->expires_s = seconds_of(value_member(object, "expires_in"));
 	return fine;
 }
 
@@ -175,12 +184,23 @@ bool refresh_is_searched(struct str type)
 	return http_is_named(type, "/json") || http_is_named(type, "+json");
 }
 
+/* Read TEXT, of a service, which may begin with the mark of UTF-8. */
+static bool read_answer(struct str text, unsigned flags, struct value **value)
+{
+	static const struct str mark = STR("\xef\xbb\xbf");
+
+	if (str_starts(text, mark))
+		text = str_part(text, mark.size, text.size);
+	return value_parse(text, flags | VALUE_SEARCHED, value, NULL);
+}
+
 bool refresh_check(const struct refresh *refresh, struct str text, struct err *err)
 {
 	auto_value struct value *value = NULL;
 	const char *name;
 
-	if (!value_parse(text, VALUE_WIDE, &value, NULL))
+	/* A member that stands twice would be searched once. */
+	if (!read_answer(text, 0, &value))
 		return err_set(err, EPROTO,
 			       "%s: the answer is no sound JSON, and cannot be searched for "
 			       "tokens",
@@ -405,14 +425,17 @@ bool refresh_request(const struct refresh *refresh, struct str type, struct str 
 
 /* Answers. */
 
-/* Does the service say, as RFC 6749 (section 5.2) or in an object, that a token is dead? */
-static bool is_stale(const struct value *object)
+/*
+ * Does the service say with ERROR, as RFC 6749 (section 5.2), as GitHub or in an object, that a
+ * token is dead?
+ */
+static bool is_stale(const struct value *error)
 {
-	const struct value *error = value_member(object, "error");
+	static const char words[] = "invalid_grant bad_refresh_token";
 
-	return str_is(value_str(error), "invalid_grant") ||
-	       str_is(value_str(value_member(error, "type")), "invalid_grant") ||
-	       str_is(value_str(value_member(error, "code")), "invalid_grant");
+	return str_among(words, value_str(error)) ||
+	       str_among(words, value_str(value_member(error, "type"))) ||
+	       str_among(words, value_str(value_member(error, "code")));
 }
 
 enum refresh_outcome refresh_answer(const struct refresh *refresh, unsigned status,
@@ -421,22 +444,29 @@ enum refresh_outcome refresh_answer(const struct refresh *refresh, unsigned stat
 {
 	const struct credential_texts *names = &refresh->credential->refresh.answers;
 	auto_wipe struct value *object = NULL;
-	const bool fine = status >= 200 && status < 300;
+	const struct value *error;
+	bool fine = status >= 200 && status < 300;
 	const char *name;
 
-	if (!value_parse(body, VALUE_WIDE, &object, NULL) ||
-	    value_kind(object) != VALUE_OBJECT) {
+	/* The tokens of an answer in a loose form would be lost, so it is read. */
+	if (!read_answer(body, VALUE_LAST, &object) || value_kind(object) != VALUE_OBJECT) {
 		(void)err_set(err, EPROTO, "%s: the answer to the renewal is no JSON object",
 			      refresh->credential->name);
 		return REFRESH_BAD;
 	}
-	if (!take_tokens(refresh->credential, object, fresh, err)) {
+	error = value_member(object, "error");
+	fine = fine && value_str(error).size == 0 && value_kind(error) != VALUE_OBJECT;
+	if (fine && !take_tokens(refresh->credential, object, fresh, err)) {
 		(void)err_while(err, "%s", refresh->credential->name);
 		return REFRESH_BAD;
 	}
-	for (size_t i = 0; i < names->count; i++)
+	/* A refusal may say in such a member what is wrong with it. */
+	for (size_t i = 0; i < names->count; i++) {
 		if (fresh->items[i] != NULL)
 			value_set_text(object, names->items[i], refresh->phantoms[i]);
+		else if (!fine)
+			value_remove(object, names->items[i]);
+	}
 	name = find_token(refresh, NULL, object);
 	if (name != NULL) {
 		(void)refuse_token(refresh, name, err);
@@ -449,5 +479,5 @@ enum refresh_outcome refresh_answer(const struct refresh *refresh, unsigned stat
 	}
 	if (refresh_tokens_are_any(fresh))
 		return REFRESH_RENEWED;
-	return !fine && is_stale(object) ? REFRESH_STALE : REFRESH_REFUSED;
+	return is_stale(error) ? REFRESH_STALE : REFRESH_REFUSED;
 }

@@ -77,7 +77,8 @@ enum refresh_outcome {
 
 /*
  * Read BODY, of an answer with STATUS to a renewal. FRESH, which is all zero, gets the
- * tokens; the caller frees them. OUT is the body that the cell gets, unless it is bad.
+ * tokens, where the answer is no refusal; the caller frees them. OUT is the body that the
+ * cell gets, unless it is bad.
  */
 enum refresh_outcome refresh_answer(const struct refresh *refresh, unsigned status,
 				    struct str body, struct refresh_tokens *fresh,

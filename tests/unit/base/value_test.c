@@ -291,6 +291,34 @@ static void integers_beyond_64_bits_become_reals_where_that_is_wanted(void **sta
 	assert_null(none);
 }
 
+static void a_text_that_is_searched_may_be_loose(void **state)
+{
+	static const struct {
+		const char *text, *wanted;
+	} cases[] = {
+		{"[1e999,-1e400,1e309]", "[1e308,-1e308,1e308]"},
+		{"{\"a\":\"\\ud83d\",\"b\":1e400}", "{\"a\":\"\\ufffd\",\"b\":1e308}"},
+		{"[100000000000000000000,1e1,\"1e999\",1e999 ]",
+		 "[1e20,1e1,\"1e999\",1e308]"},
+		{"1e999", "1e308"},
+	};
+	static const char *const refused[] = {"[1e999", "{\"a\":1,\"a\":2}", "[1e999.]",
+					      "[-]"};
+	struct value *none = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		auto_value struct value *value = parsed(cases[i].text, VALUE_SEARCHED);
+		auto_value struct value *wanted = parsed(cases[i].wanted, 0);
+
+		assert_true(value_equal(value, wanted));
+	}
+	for (size_t i = 0; i < UNIT_COUNT(refused); i++)
+		assert_false(value_parse(str_of(refused[i]), VALUE_SEARCHED, &none, NULL));
+	auto_value struct value *last = parsed("{\"a\":1,\"b\":2,\"a\":[3]}", VALUE_LAST);
+	assert_prints(last, 0, "{\"a\":[3],\"b\":2}");
+}
+
 static void readers_of_the_wrong_kind_give_the_empty_answer(void **state)
 {
 	auto_value struct value *array =
@@ -669,6 +697,7 @@ int main(void)
 		cmocka_unit_test(comments_and_trailing_commas_in_configuration),
 		cmocka_unit_test(a_models_words_are_repaired_where_nothing_is_lost),
 		cmocka_unit_test(integers_beyond_64_bits_become_reals_where_that_is_wanted),
+		cmocka_unit_test(a_text_that_is_searched_may_be_loose),
 		cmocka_unit_test(readers_of_the_wrong_kind_give_the_empty_answer),
 		cmocka_unit_test(kinds_have_names),
 		cmocka_unit_test(strings_may_hold_nul),

@@ -180,8 +180,30 @@ static void answers_have_phantoms_or_do_not_reach_the_cell(void **state)
 		 "{\"error\":\"invalid_grant\"}"},
 		{401, "{\"error\":{\"type\":\"invalid_grant\"}}", REFRESH_STALE, false,
 		 "{\"error\":{\"type\":\"invalid_grant\"}}"},
-		{200, "{\"error\":\"invalid_grant\"}", REFRESH_REFUSED, false,
+		{200, "{\"error\":\"invalid_grant\"}", REFRESH_STALE, false,
 		 "{\"error\":\"invalid_grant\"}"},
+		{200, "{\"error\":\"bad_refresh_token\",\"access_token\":\"" NEW_ACCESS "\"}",
+		 REFRESH_STALE, false, "{\"error\":\"bad_refresh_token\"}"},
+		/* A refusal, whose members say what is wrong. */
+		{400,
+		 "{\"error\":\"invalid_request\",\"refresh_token\":\"not_of_this_client\","
+		 "\"access_token\":[\"unknown-to-this-service\"]}",
+		 REFRESH_REFUSED, false, "{\"error\":\"invalid_request\"}"},
+		{503, "{\"access_token\":\"undefined\"}", REFRESH_REFUSED, false, "{}"},
+		{200, "{\"error\":{\"a\":1},\"access_token\":\"" NEW_ACCESS "\"}",
+		 REFRESH_REFUSED, false, "{\"error\":{\"a\":1}}"},
+		{200, "{\"error\":null,\"access_token\":\"" NEW_ACCESS "\"}",
+		 REFRESH_RENEWED, true, "{\"error\":null,\"access_token\":\"phantom-a\"}"},
+		/* Loose forms, whose tokens would be lost. */
+		{200,
+		 "\xef\xbb\xbf{\"access_token\":\"" NEW_ACCESS
+		 "\",\"o\":{\"name\":\"\\ud83d\",\"n\":1e400}}",
+		 REFRESH_RENEWED, true,
+		 "{\"access_token\":\"phantom-a\",\"o\":{\"name\":\"\xef\xbf\xbd\",\"n\":1e+308}}"},
+		{200,
+		 "{\"a\":1,\"a\":2,\"access_token\":\"" ACCESS
+		 "\",\"access_token\":\"" NEW_ACCESS "\"}",
+		 REFRESH_RENEWED, true, "{\"a\":2,\"access_token\":\"phantom-a\"}"},
 		{429, "{\"error\":\"slow_down\"}", REFRESH_REFUSED, false,
 		 "{\"error\":\"slow_down\"}"},
 	};
@@ -218,6 +240,10 @@ static void tokens_go_over_the_wire_and_back(void **state)
 	assert_true(refresh_tokens_print(&desk.credential, &tokens, &desk.out));
 	assert_string_equal(desk.out.data,
 			    "{\"refresh_token\":\"" TOKEN "\",\"expires_in\":3600}");
+	refresh_tokens_fini(&tokens);
+	tokens = tokens_of(&desk,
+			   "{\"refresh_token\":\"" TOKEN "\",\"expires_in\":\"28800\"}");
+	assert_int_equal(tokens.expires_s, 28800);
 	refresh_tokens_fini(&tokens);
 	assert_false(refresh_tokens_are_any(&tokens));
 	assert_false(refresh_tokens_parse(&desk.credential,
@@ -257,7 +283,11 @@ static void other_answers_are_searched_for_tokens(void **state)
 				   STR("{\"api_key\":{\"value\":\"" ACCESS "\"}}"),
 				   &desk.err));
 	assert_non_null(strstr(desk.err.text, "\"api_key\""));
+	/* The text itself goes on, so a token that stands twice must be seen twice. */
 	assert_false(refresh_check(&desk.refresh, STR("{\"a\":1,\"a\":2}"), &desk.err));
+	assert_true(refresh_check(
+		&desk.refresh,
+		STR("\xef\xbb\xbf{\"half\":\"\\ud83d\",\"n\":[1e400,-1e999]}"), NULL));
 	desk_close(&desk);
 }
 
