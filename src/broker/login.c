@@ -38,7 +38,7 @@ enum state {
 	RESTING,  /* no lock is held */
 	LOCKING,  /* another cell has the lock */
 	RENEWING, /* locked; the tokens are given away */
-	KEEPING,  /* locked; new tokens have come, and the file is not sound yet */
+	KEEPING,  /* new tokens have come; it is locked and the file sound, or will be */
 	AWAITING, /* locked; another program may write the file */
 };
 
@@ -57,6 +57,7 @@ struct login {
 	int made;   /* the new file; -1: there is none */
 	char made_name[NAME_MAX + 1];
 	struct refresh_tokens sent;  /* of the renewal under way, or of the last one */
+	struct refresh_tokens spent; /* used up by the renewal before that of `sent` */
 	struct refresh_tokens fresh; /* with KEEPING */
 	struct buf text;             /* of the file, when the tokens were given away */
 	struct refresh_tokens last;  /* came for `sent`, and stand in the file */
@@ -267,6 +268,17 @@ static bool has_used_up(const struct login *login, const char *access)
 	return false;
 }
 
+/* Does NOW hold tokens that this cell has used up, or sent just now? */
+static bool holds_used(const struct login *login, const char *access,
+		       const struct refresh_tokens *now)
+{
+	const struct credential *credential = login->refresh->credential;
+
+	return holds_same(credential, access, &login->sent, now) ||
+	       (refresh_tokens_are_any(&login->spent) &&
+		holds_same(credential, access, &login->spent, now));
+}
+
 /* Read the file and its tokens. */
 static bool look(const struct login *login, struct source_login *file, struct stat *st,
 		 struct buf *text, struct refresh_tokens *tokens, struct err *err)
@@ -420,8 +432,7 @@ static bool heal(struct login *login, const struct source_login *file,
 	struct buf renewed;
 	bool fine;
 
-	if (!has_used_up(login, file->pointer) ||
-	    !holds_same(credential, file->pointer, &login->sent, tokens))
+	if (!has_used_up(login, file->pointer) || !holds_used(login, file->pointer, tokens))
 		return true;
 	buf_init(&renewed, SOURCE_FILE_MAX);
 	fine = login_print_renewed(credential, buf_str(text), &login->last,
@@ -487,6 +498,11 @@ static bool begin_once(struct login *login, struct buf *answer, struct err *err)
 	if (!fine || is_fresh(login, &tokens, buf_str(text), answer)) {
 		refresh_tokens_fini(&tokens);
 		return fine;
+	}
+	if (has_used_up(login, file.pointer)) {
+		refresh_tokens_fini(&login->spent);
+		login->spent = login->sent;
+		login->sent = (struct refresh_tokens){0};
 	}
 	refresh_tokens_fini(&login->sent);
 	refresh_tokens_fini(&login->last);
@@ -556,8 +572,7 @@ static bool has_changed(const struct login *login, struct buf *answer)
 	buf_init(&text, SOURCE_FILE_MAX);
 	changed = look(login, &file, &st, &text, &tokens, &err) &&
 		  refresh_tokens_are_any(&tokens) &&
-		  !holds_same(login->refresh->credential, file.pointer, &login->sent,
-			      &tokens) &&
+		  !holds_used(login, file.pointer, &tokens) &&
 		  login_print_answer(login->refresh, buf_str(&text), clock_wall_ms(),
 				     answer, NULL);
 	text_fini(&text);
@@ -619,7 +634,7 @@ static enum kept keep_once(struct login *login, struct buf *answer, struct err *
 	fine = look(login, &file, &st, &text, &held, err) &&
 	       (refresh_tokens_are_any(&held) ||
 		err_set(err, ENOENT, "%s holds no tokens", file.shown));
-	if (fine && !holds_same(credential, file.pointer, &login->sent, &held)) {
+	if (fine && !holds_used(login, file.pointer, &held)) {
 		if (login_print_answer(login->refresh, buf_str(&text), now_ms, answer, err))
 			kept = KEPT;
 	} else if (fine && login_print_renewed(credential, buf_str(&text), &login->fresh,
@@ -650,7 +665,7 @@ static void leave_new(struct login *login, struct err *err)
 	struct buf renewed;
 
 	remember(login);
-	if (err->code == ENOENT)
+	if (err->code == ENOENT || login->made < 0)
 		return;
 	buf_init(&renewed, SOURCE_FILE_MAX);
 	if (login_print_renewed(login->refresh->credential, buf_str(&login->text),
@@ -666,6 +681,28 @@ static void leave_new(struct login *login, struct err *err)
 	text_fini(&renewed);
 }
 
+/*
+ * The front was stopped for so long that the lock is gone: take it again, for tokens that
+ * came in the meantime. False while another cell has it.
+ */
+static bool lock_again(struct login *login, struct err *err)
+{
+	struct source_login file;
+	struct stat st;
+	auto_close int fd = source_open_login(login->source, &file, err);
+
+	if (fd < 0 || !lock(login, &file, err))
+		return false;
+	recover(login, &file);
+	if (fstat(fd, &st) == 0 && make_new(login, &file, st.st_size, err))
+		return true;
+	if (login->made >= 0)
+		(void)unlinkat(login->folder, login->made_name, 0);
+	fd_close(&login->made);
+	fd_close(&login->folder);
+	return false;
+}
+
 static void try_keep(struct login *login)
 {
 	enum kept kept = KEPT_LATER;
@@ -674,6 +711,8 @@ static void try_keep(struct login *login)
 
 	buf_init(&answer, REFRESH_BODY_MAX);
 	for (int i = 0; kept == KEPT_LATER && i < KEEP_TRIES; i++) {
+		if (login->folder < 0 && !lock_again(login, &err))
+			break;
 		kept = keep_once(login, &answer, &err);
 		if (err.code != EAGAIN)
 			break;
@@ -748,6 +787,7 @@ void login_free(struct login *login)
 	}
 	unlock(login);
 	text_fini(&login->text);
+	refresh_tokens_fini(&login->spent);
 	refresh_tokens_fini(&login->sent);
 	refresh_tokens_fini(&login->last);
 	free(login);
@@ -800,42 +840,21 @@ void login_begin(struct login *login, login_tokens *done, login_answer *fresh, v
 		try_begin(login);
 }
 
-/*
- * The front was stopped for so long that the lock is gone: take it again, for tokens that
- * came in the meantime.
- */
-static bool lock_again(struct login *login, struct err *err)
-{
-	struct source_login file;
-	struct stat st;
-	auto_close int fd = source_open_login(login->source, &file, err);
-
-	if (fd < 0 || !lock(login, &file, err))
-		return false;
-	recover(login, &file);
-	login->state = RENEWING;
-	loop_add_timer(login->loop, &login->step);
-	if (fstat(fd, &st) == 0 && make_new(login, &file, st.st_size, err))
-		return true;
-	unlock(login);
-	return false;
-}
-
 void login_keep(struct login *login, struct refresh_tokens *take_fresh,
 		login_answer *done, void *context)
 {
-	struct err err = {0};
+	const bool locked = login->state == RENEWING;
 
-	if (login->state != RENEWING && !lock_again(login, &err)) {
-		done(context, STR(""), &err);
-		return;
+	if (!locked) {
+		unlock(login);
+		loop_add_timer(login->loop, &login->step);
 	}
 	login->state = KEEPING;
 	login->answered = done;
 	login->context = context;
 	login->fresh = *take_fresh;
 	*take_fresh = (struct refresh_tokens){0};
-	login->until_ms = clock_now_ms() + LOGIN_KEEP_MS;
+	login->until_ms = clock_now_ms() + (locked ? LOGIN_KEEP_MS : LOGIN_LOCK_MS);
 	try_keep(login);
 }
 

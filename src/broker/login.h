@@ -30,7 +30,8 @@
  * These races remain. A program outside does not know the lock: when it renews in the same
  * moment, the service decides, and the loser reads the file again. When it reads the file
  * before a renewal here and writes all of it back afterwards, it brings the used token
- * back; login_begin then puts the tokens of the last renewal of this cell in place again.
+ * back; login_begin then puts the tokens of the last renewal of this cell in place again,
+ * and login_keep writes over a token that the renewal before it has used up.
  * When the front or the broker is killed between the service and the file, the tokens of
  * this renewal are lost, as they are when the agent itself is killed there.
  */
