@@ -554,6 +554,8 @@ def a_killed_front_leaves_the_terminal_and_nothing_else():
         tty.process.kill()
         assert tty.end() == -signal.SIGKILL
         assert tty.is_as_before()
+        tty.wait_for(b"\x1b[?2004l")
+        tty.wait_for(b"\x1b[?1049l")
     with opens("https://login.example.org/a") as tty:
         tty.wait_for(b"anything else: no. ")
         tty.process.send_signal(signal.SIGTERM)

@@ -121,11 +121,13 @@ def term_and_the_timeout_put_the_terminal_back():
 
 @tap.case
 def a_killed_front_leaves_the_terminal_as_it_was():
-    with Terminal("sh", "-c", "echo rea''dy; sleep 600") as tty:
+    with Terminal("sh", "-c", r"printf '\033[?1049h\033[?1000h\033[>1u\033[?25lrea''dy'; sleep 600") as tty:
         tty.wait_for(b"ready")
         tty.process.kill()
         assert tty.end() == -signal.SIGKILL
         assert tty.is_as_before()
+        for mode in b"\x1b[<8u", b"\x1b[?1000l", b"\x1b[?1049l", b"\x1b[?25h":
+            tty.wait_for(mode)
 
 
 @tap.case
@@ -156,6 +158,36 @@ FORBIDDEN = (b"\x1b]52;c;aGVsbG8=\x07", b"\x9d52;c;?\x9c", b"\x1b]5113;ac=send\x
              b"\x1bP$qm\x1b\\", b"\x1bPtmux;\x1b\x1b]52;c;YQ==\x07\x1b\\", b"\x1b]1337;File=name=YQ==:YWJj\x07")
 ORDINARY = b"caf\xc3\xa9 \xe2\x9d\x9d\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b]8;;http://x/\x1b\\link\x1b]8;;\x1b\\"
 
+# Comes behind a program that has sent the terminal any command: text after it is seen.
+SEEN = b"\x1b[0m\x1b]8;;\x1b\\\x1b(B\x0f\x1b[?5l\x1b[?6l\x1b[4l\x1b[?69l\x1b7\x1b[r\x1b8\x1b[?7h"
+
+
+@tap.case
+def what_glovebox_says_is_seen_after_a_program_that_hides_text():
+    for options in (("exec", "--tty"), ("exec",)):
+        for hides in r"\033[8m", r"\033(0", r"\016", r"\033[3;4r", r"\033[?7l":
+            with terminal.Terminal(GLOVEBOX, *options, "--", "sh", "-c", f"printf '{hides}'; echo x > .envrc",
+                                   looked_at=False) as tty:
+                tty.wait_for(SEEN)
+                tty.wait_for(b".envrc")
+                assert tty.end() == 0
+
+
+@tap.case
+def a_stuck_terminal_holds_up_nothing():
+    """Nothing is read from it until the end."""
+    script = "head -c 300000 /dev/zero | tr '\\0' x; echo e >&2"
+    with Terminal("sh", "-c", script, options=("--timeout", "2")) as tty:
+        assert tty.process.wait(PATIENCE_S) == 124
+        tty.wait_for(b"glovebox: ended after 2 s")
+        assert tty.is_as_before()
+    with terminal.Terminal(GLOVEBOX, "exec", "--", "sh", "-c", "head -c 50000 /dev/zero | tr '\\0' x",
+                           looked_at=False) as tty:
+        time.sleep(2)  # the program has ended, and its output waits
+        assert tty.process.poll() is None
+        tty.process.send_signal(signal.SIGTERM)
+        assert tty.process.wait(PATIENCE_S) in (0, 128 + signal.SIGTERM)
+
 
 @tap.case
 def what_reaches_beyond_the_screen_is_taken_out():
@@ -164,9 +196,7 @@ def what_reaches_beyond_the_screen_is_taken_out():
     for options in (("exec", "--tty"), ("exec",)):
         with terminal.Terminal(GLOVEBOX, *options, "--", "sh", "-c", f"printf {words}", looked_at=False) as tty:
             assert tty.end() == 0
-            # Where modes are switched off at the end, a link is as well.
-            end = b"\x1b]8;;\x1b\\" if "--tty" in options else b""
-            assert tty.printed == b"|" * (len(FORBIDDEN) - 1) + ORDINARY + end, tty.printed
+            assert tty.printed == b"|" * (len(FORBIDDEN) - 1) + ORDINARY + SEEN, tty.printed
 
 
 @tap.case

@@ -6,14 +6,18 @@ hands_test.py TAP_FOLDER GLOVEBOX
 The stand-in is a program with the agent's name that plays the Python of its first argument. `sh` runs a command as that
 agent does: by the variable that names its shell, or by `bash` in PATH."""
 import contextlib
+import fcntl
 import glob
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 sys.dont_write_bytecode = True
@@ -264,6 +268,40 @@ def an_interrupt_of_the_terminal_is_for_the_agent():
             pass
         out = process.communicate(timeout=WAIT_SECONDS)[0].decode()
         assert process.returncode == 0 and json.loads(out) == "goes on\n", (process.returncode, out)
+
+
+@tap.case
+def a_killed_front_gives_the_terminal_of_the_agent_back():
+    with place() as at:
+        master, slave = pty.openpty()
+        before = termios.tcgetattr(slave)
+        front = subprocess.Popen([PROGRAM, "wrap", "--hands", "claude", "--",
+                                  "import tty; tty.setraw(0); print('\\033[?1049hREADY', flush=True); time.sleep(1000)"],
+                                 cwd=at.work, env=at.environment, stdin=slave, stdout=slave, stderr=slave,
+                                 start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        told = b""
+        while b"READY" not in told:
+            told += os.read(master, 4096)
+        assert termios.tcgetattr(slave) != before
+        front.kill()
+        front.wait()
+        while b"\033[?1049l" not in told:
+            assert select.select([master], [], [], WAIT_SECONDS)[0], told
+            told += os.read(master, 4096)
+        assert termios.tcgetattr(slave) == before
+        os.close(master)
+        os.close(slave)
+
+
+@tap.case
+def the_flags_of_the_agents_pipes_stay():
+    script = ("""import fcntl
+ends = os.pipe()
+code = \"import fcntl, os; fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK); os.write(1, b'went')\"
+done = subprocess.run([SHELL, "-c", 'exec python3 -c "$1"', "-", code], stdin=subprocess.DEVNULL, stdout=ends[1])
+told = [done.returncode, os.read(ends[0], 10).decode(), fcntl.fcntl(ends[1], fcntl.F_GETFL) & os.O_NONBLOCK]""")
+    with place() as at:
+        assert at.play(script) == [0, "went", 0]
 
 
 @tap.case

@@ -12,6 +12,7 @@
 #include "base/value.h"
 #include "front/hands/run_folder.h"
 #include "front/setup.h"
+#include "front/terminal/console.h"
 #include "front/verb.h"
 
 #include <dirent.h>
@@ -210,11 +211,16 @@ static int run_agent(const struct hands *hands, const char *folder, struct err *
 {
 	auto_value struct value *set = value_new_array();
 	struct interrupt *interrupt = NULL;
+	struct terminal *terminal = NULL;
 	struct buf entry;
 	int code = CODE_FAILED;
 
 	if (!interrupt_open(&interrupt, err))
 		return CODE_FAILED;
+	if (!terminal_lend(&terminal, err)) {
+		interrupt_close(interrupt);
+		return CODE_FAILED;
+	}
 	buf_init(&entry, 2 * PATH_MAX);
 	(void)buf_addf(&entry, "%s=%s", hands->variable, folder);
 	value_append(set, value_new_text(entry.data));
@@ -224,6 +230,7 @@ static int run_agent(const struct hands *hands, const char *folder, struct err *
 		code = wait_for(pid, interrupt);
 	else if (pid > 0)
 		(void)kill(pid, SIGKILL);
+	terminal_close(terminal);
 	interrupt_close(interrupt);
 	return code;
 }

@@ -13,6 +13,7 @@
 #include "front/hands/hands.h"
 #include "front/hands/run_folder.h"
 #include "front/hands/shim.h"
+#include "front/terminal/console.h"
 #include "front/wrap/profile.h"
 #include "front/wrap/settings.h"
 #include "process/frame.h"
@@ -88,7 +89,8 @@ struct server {
 	size_t count;
 	struct interrupt *interrupt;
 	pid_t agent;
-	bool over; /* the agent has ended */
+	struct terminal *terminal; /* which the agent has */
+	bool over;                 /* the agent has ended */
 };
 
 /* The folder of a run. */
@@ -711,6 +713,8 @@ static bool start_agent(struct server *server, struct err *err)
 {
 	auto_value struct value *set = leading_variables(server);
 
+	if (!terminal_lend(&server->terminal, err))
+		return false;
 	server->agent = hands_start(server->shells->argv, set, err);
 	if (server->agent < 0)
 		return false;
@@ -780,6 +784,7 @@ int shells_run(const void *context, struct setup *setup, const struct options *o
 	} else {
 		code = verb_complain(CODE_EXEC_NO_CELL, "wrap: %s", err.text);
 	}
+	terminal_close(server.terminal);
 	fd_close(&server.listening.fd);
 	fd_close(&server.ended.fd);
 	if (server.held >= 0)

@@ -196,7 +196,7 @@ static void be_shell(struct shim *shim, const char *const *words, size_t count,
 		loop_add(shim->loop, &shim->front);
 		while (!shim->ended)
 			loop_turn(shim->loop, CLOCK_NEVER);
-		relay_drain(relay);
+		relay_drain(relay, -1, false);
 		if (shim->code == CODE_DONE && relay_lost(relay))
 			shim->code = CODE_FAILED;
 	}

@@ -13,10 +13,12 @@
 #include "front/terminal/line.h"
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
+#include "front/terminal/terminal_filter.h"
 #include "process/loop.h"
 #include "process/pty.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -96,8 +98,11 @@ static _Noreturn void guard_run(int news, const struct termios *before, const ch
 		n = read(1, &done, 1);
 	} while (n < 0 && errno == EINTR);
 	if (n == 0) {
+		/* A terminal that was stopped would keep the guard for ever. */
+		const int fd = open("/proc/self/fd/0", O_WRONLY | O_NONBLOCK | O_NOCTTY);
+
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, before);
-		(void)!write(STDIN_FILENO, reset, strlen(reset));
+		(void)!write(fd, reset, strlen(reset));
 	}
 	_exit(0);
 }
@@ -865,13 +870,29 @@ bool terminal_open(struct loop *loop, int socket, struct terminal **opened, stru
 		(struct timer){.due_ms = CLOCK_NEVER, .due = size_due, .context = terminal};
 	loop_add_timer(loop, &terminal->sized);
 	if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &terminal->before) == 0) {
-		if (!terminal_guard_start(&terminal->guard, &terminal->before, "", err)) {
+		if (!terminal_guard_start(&terminal->guard, &terminal->before,
+					  terminal_filter_reset, err)) {
 			terminal_close(terminal);
 			return false;
 		}
 		raw_on(terminal);
 	}
 	*opened = terminal;
+	return true;
+}
+
+bool terminal_lend(struct terminal **lent, struct err *err)
+{
+	struct terminal *terminal = memory_alloc(sizeof(*terminal));
+
+	terminal->signals.fd = -1;
+	if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &terminal->before) == 0 &&
+	    !terminal_guard_start(&terminal->guard, &terminal->before,
+				  terminal_filter_reset, err)) {
+		free(terminal);
+		return false;
+	}
+	*lent = terminal;
 	return true;
 }
 

@@ -77,6 +77,11 @@ void terminal_prepare(void);
 bool terminal_open(struct loop *loop, int socket, struct terminal **terminal,
 		   struct err *err);
 /*
+ * A program outside of every cell has the terminal itself, which stays as it is. When this
+ * process is killed and takes the program along, the terminal is restored.
+ */
+bool terminal_lend(struct terminal **terminal, struct err *err);
+/*
  * Make the program draw its whole screen again: its terminal becomes one row smaller for a
  * moment.
  */

@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 /* One piece is as large as a pipe. Larger pieces would only need more memory. */
@@ -46,7 +47,8 @@ struct stream {
 	bool failed;  /* bytes for the caller were lost, for example on a full disk */
 	bool held;    /* nothing is read, while a question has the terminal */
 	size_t size, sent;
-	char *piece; /* NULL: nothing is carried here */
+	size_t delivered; /* bytes in all */
+	char *piece;      /* NULL: nothing is carried here */
 	/* to a terminal: what goes there instead of the piece; NULL: the piece itself */
 	struct terminal_filter *filter;
 	struct buf filtered;
@@ -60,10 +62,10 @@ struct relay {
 	struct stream streams[RELAY_STREAMS];
 	int fds[RELAY_STREAMS]; /* for the program */
 	size_t fd_count;
-	bool passed[RELAY_STREAMS];
-	bool clipboard;            /* the program may set the person's clipboard */
-	bool tty;                  /* the program has a terminal */
-	struct terminal *terminal; /* the caller's, while the program runs; borrowed */
+	bool passed[RELAY_STREAMS]; /* the caller's pipe: it, or a descriptor of its own */
+	bool clipboard;             /* the program may set the person's clipboard */
+	bool tty;                   /* the program has a terminal */
+	struct terminal *terminal;  /* the caller's, while the program runs; borrowed */
 };
 
 static void stream_end(struct stream *stream)
@@ -97,6 +99,7 @@ static bool stream_write(struct stream *stream)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
 	stream->sent += (size_t)n;
+	stream->delivered += (size_t)n;
 	return true;
 }
 
@@ -270,6 +273,27 @@ static bool relay_output(struct relay *relay, int fd, const struct stat *st, str
 	return fd_set_blocking(ends[0], false, err);
 }
 
+/*
+ * Open the caller's pipe FD again, for the program. Its flags belong to what was opened, so
+ * those of the caller stay as they are. Where that cannot be done (another user's pipe, or
+ * nobody at its other end), FD itself is handed on.
+ */
+static int pipe_for_program(int fd)
+{
+	const int mode = fd == STDIN_FILENO ? O_RDONLY : O_WRONLY;
+	char name[FD_NAME_ROOM];
+	const int flags = fcntl(fd, F_GETFL);
+	int again;
+
+	if (flags < 0 || (flags & O_ACCMODE) != mode)
+		return fd;
+	/* Without O_NONBLOCK, this would wait for the other end. */
+	again = open(fd_name(fd, name), mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (again >= 0 && fcntl(again, F_SETFL, flags & (O_NONBLOCK | O_APPEND)) < 0)
+		fd_close(&again);
+	return again >= 0 ? again : fd;
+}
+
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -284,7 +308,7 @@ static bool relay_prepare(struct relay *relay, struct err *err)
 			return err_set(err, errno, "descriptor %d: %s", fd, strerror(errno));
 		if (fd_is_pipe(fd)) {
 			relay->passed[fd] = true;
-			relay->fds[fd] = fd;
+			relay->fds[fd] = pipe_for_program(fd);
 		}
 	}
 	if (!relay->passed[STDIN_FILENO] && !relay_input(relay, err))
@@ -334,7 +358,7 @@ static bool relay_prepare_terminal(struct relay *relay, struct err *err)
 static void close_programs_ends(struct relay *relay)
 {
 	for (int i = 0; i < RELAY_STREAMS; i++)
-		if (!relay->passed[i])
+		if (!relay->passed[i] || relay->fds[i] != i)
 			fd_close(&relay->fds[i]);
 }
 
@@ -431,33 +455,83 @@ static bool is_drained(struct stream *stream)
 	return true;
 }
 
-void relay_drain(struct relay *relay)
+static void stop_came(struct watch *watch, short events)
 {
+	bool *stopped = watch->context;
+
+	(void)events;
+	*stopped = true;
+	loop_remove(watch);
+}
+
+/* A reader takes nothing more: drop the rest, and what a stopped terminal has not shown. */
+static void drop_rest(struct relay *relay)
+{
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct stream *stream = &relay->streams[fd];
+
+		if (stream->piece == NULL)
+			continue;
+		stream_end(stream);
+		if (!isatty(fd))
+			continue;
+		/* From the background as well. A terminal starts again when it was stopped. */
+		(void)signal(SIGTTOU, SIG_IGN);
+		(void)tcflow(fd, TCOOFF);
+		(void)tcflow(fd, TCOON);
+		(void)tcflush(fd, TCOFLUSH);
+	}
+}
+
+void relay_drain(struct relay *relay, int stop, bool hurries)
+{
+	struct stream *out = &relay->streams[STDOUT_FILENO];
+	struct stream *error = &relay->streams[STDERR_FILENO];
+	struct watch watch = {.fd = stop,
+			      .events = POLLIN,
+			      .ready = stop_came,
+			      .context = &hurries};
+	size_t delivered = 0;
+	int64_t until_ms = CLOCK_NEVER;
+
 	stream_end(&relay->streams[STDIN_FILENO]);
 	close_programs_ends(relay);
+	if (stop >= 0 && !hurries)
+		loop_add(relay->loop, &watch);
 	for (;;) {
-		bool out = is_drained(&relay->streams[STDOUT_FILENO]);
-		bool error = is_drained(&relay->streams[STDERR_FILENO]);
+		const bool out_done = is_drained(out), error_done = is_drained(error);
 
-		if (out && error)
-			return;
-		loop_turn(relay->loop, CLOCK_NEVER);
+		if (out_done && error_done)
+			break;
+		if (hurries && (until_ms == CLOCK_NEVER ||
+				delivered != out->delivered + error->delivered)) {
+			delivered = out->delivered + error->delivered;
+			until_ms = clock_now_ms() + RELAY_STUCK_MS;
+		}
+		if (clock_now_ms() >= until_ms) {
+			drop_rest(relay);
+			break;
+		}
+		loop_turn(relay->loop, until_ms);
 	}
+	loop_remove(&watch);
 }
 
 void relay_leave(const struct relay *relay)
 {
-	struct terminal_filter *filter = relay->streams[STDOUT_FILENO].filter;
-	struct buf text;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct terminal_filter *filter = relay->streams[fd].filter;
+		struct buf text;
 
-	if (filter == NULL || !isatty(STDOUT_FILENO))
-		return;
-	auto_close int fd = reopen_terminal(STDOUT_FILENO);
-	buf_init(&text, FILTERED_MAX);
-	terminal_filter_end(filter, &text);
-	if (text.size > 0)
-		(void)!write(fd >= 0 ? fd : STDOUT_FILENO, text.data, text.size);
-	buf_fini(&text);
+		if (filter == NULL || !isatty(fd))
+			continue;
+		auto_close int again = reopen_terminal(fd);
+		buf_init(&text, FILTERED_MAX);
+		terminal_filter_end(filter, &text);
+		if (text.size > 0)
+			(void)!write(again >= 0 ? again : fd, text.data, text.size);
+		buf_fini(&text);
+	}
 }
 
 /*

@@ -5,8 +5,9 @@
  * a descriptor gives access to more than its bytes. Their bytes go through a pipe of ours,
  * as fast as the slower side takes them.
  *
- * A pipe without a name is handed on to the program. A named pipe is relayed like a file,
- * because a process that holds it could change a file of the host.
+ * A pipe without a name is handed on to the program, by a descriptor of its own: the program
+ * may change its flags, and the caller's stay. A named pipe is relayed like a file, because a
+ * process that holds it could change a file of the host.
  */
 #pragma once
 
@@ -53,12 +54,15 @@ int relay_packets(const struct relay *relay);
 void relay_give(struct relay *relay);
 /*
  * The program has ended: stop reading input, and turn the loop until its last byte is
- * delivered.
+ * delivered. With HURRIES, and from the moment on when STOP (-1: none) is readable, a reader
+ * that takes nothing for RELAY_STUCK_MS loses the rest, and a terminal among them all that it
+ * has not shown yet, so that there is room for our own words.
  */
-void relay_drain(struct relay *relay);
+enum { RELAY_STUCK_MS = 2000 };
+void relay_drain(struct relay *relay, int stop, bool hurries);
 /*
- * The program had a terminal and has ended: switch off what it has left on there. The
- * write does not wait for a terminal that was stopped.
+ * The program has ended: switch off what it has left on at the caller's terminals. The write
+ * does not wait for a terminal that was stopped.
  */
 void relay_leave(const struct relay *relay);
 /*

@@ -30,11 +30,13 @@ enum {
 	TO_LETTER = 0x40,
 	LEAD_C1 = 0xc2, /* the first of the two bytes of a C1 character */
 	CHARACTER_MAX = 4,
-	NUMBER_MAX = 1000000, /* larger ones could be small ones in a terminal */
-	NUMBER_BYTES = 64,    /* of a number, with the controls in it */
+	NUMBER_MAX = 1000000,   /* larger ones could be small ones in a terminal */
+	NUMBER_BYTES = 64,      /* of a number, with the controls in it */
+	PARAMETER_MAX = 0xffff, /* a larger one could be a small one in a terminal */
+	SHIFT_OUT = 0x0e,       /* to other characters */
+	C1_GUARD = 0x96,        /* and the next one: an area that is not erased */
 	/* OSC that change how text looks: the palette, and the colours of plain text */
 	OSC_PALETTE = 4,
-	OSC_LINK = 8,
 	OSC_INK = 10,
 	OSC_PAPER = 11,
 	PUSHES_MAX = 64,
@@ -52,11 +54,13 @@ enum filter_state {
 };
 
 /* Modes that outlive a program, each with the number of its CSI ? n h. */
-static const uint16_t modes_on[] = {1,    9,    1000, 1001, 1002, 1003, 1004, 1005, 1006,
-				    1015, 1016, 2004, 2026, 2031, 47,   1047, 1049};
+static const uint16_t modes_on[] = {1,    9,    1000, 1001, 1002, 1003, 1004,
+				    1005, 1006, 1007, 1015, 1016, 2004, 2026,
+				    2031, 2048, 9001, 47,   1047, 1049};
 enum {
 	MODES = sizeof(modes_on) / sizeof(modes_on[0]),
 	SCREENS_FROM = MODES - 3, /* the last ones choose the screen */
+	MODE_ANSI = 2,
 	MODE_WRAP = 7,
 	MODE_CURSOR = 25,
 };
@@ -77,7 +81,8 @@ struct terminal_filter {
 	/* what the program has switched */
 	bool modes[MODES];
 	bool cursor_hidden, keypad, keys_set, keys_modified;
-	bool wraps_not, colours_set, linked;
+	bool wraps_not, colours_set;
+	bool touched; /* the terminal has got a command of it */
 	unsigned keys_pushed;
 };
 
@@ -186,6 +191,7 @@ static bool hold(struct terminal_filter *filter, const void *data, size_t size)
 
 static void held_pass(struct terminal_filter *filter, enum filter_state next, struct buf *out)
 {
+	filter->touched = true;
 	(void)buf_addstr(out, buf_str(&filter->held));
 	buf_clear(&filter->held);
 	filter->interrupted = false;
@@ -266,7 +272,7 @@ static void escape_judge(struct terminal_filter *filter, struct buf *out)
 	/* Nothing stands between ESC and a letter, so the letter may introduce more. */
 	if (first >= '0' && introduce(filter, (unsigned char)first + TO_LETTER, out))
 		return;
-	if (first == '%' && final != 'G') {
+	if ((first == '%' && final != 'G') || first == 'V' || first == 'W') {
 		held_drop(filter, TEXT, out);
 		return;
 	}
@@ -277,9 +283,22 @@ static void escape_judge(struct terminal_filter *filter, struct buf *out)
 	held_pass(filter, TEXT, out);
 }
 
-static void control_judge(struct terminal_filter *filter, struct buf *out)
+/* Do the numbers of BODY, behind its mark, hold 2, or one that may be read as 2? */
+static bool has_vt52(struct str body)
 {
-	const struct str body = held_body(filter);
+	bool found = false;
+
+	while (!found && body.size > 1) {
+		body = str_part(body, 1, body.size);
+		const unsigned number = number_read(&body);
+		found = number == MODE_ANSI || number > PARAMETER_MAX;
+	}
+	return found;
+}
+
+/* May the terminal not get the CSI of BODY? */
+static bool is_control_forbidden(struct str body)
+{
 	const char final = body.data[body.size - 1];
 	const bool marked = body.data[0] >= '<' && body.data[0] <= '?';
 	const bool between = body.size > 1 && body.data[body.size - 2] >= ' ' &&
@@ -287,9 +306,29 @@ static void control_judge(struct terminal_filter *filter, struct buf *out)
 	struct str rest = body;
 	const unsigned number = number_read(&rest);
 
-	if (final == 't' && !marked && !between &&
-	    (number == 4 || number == 8 || number == 20 || number == 21 ||
-	     number >= NUMBER_MAX)) {
+	switch (final) {
+	case 't':
+		return !marked && !between &&
+		       (number == 4 || number == 8 || number == 20 || number == 21 ||
+			number >= NUMBER_MAX);
+	case 'r':
+	case 's':
+		return str_find(body, STR("?"), 0) != (size_t)-1;
+	case 'l':
+		return str_find(body, STR("?"), 0) != (size_t)-1 && has_vt52(body);
+	case '}':
+	case '~':
+		return str_find(body, STR("$"), 0) != (size_t)-1;
+	default:
+		return false;
+	}
+}
+
+static void control_judge(struct terminal_filter *filter, struct buf *out)
+{
+	const struct str body = held_body(filter);
+
+	if (is_control_forbidden(body)) {
 		held_drop(filter, TEXT, out);
 		return;
 	}
@@ -304,7 +343,8 @@ static void device_judge(struct terminal_filter *filter, struct buf *out)
 
 	/* tmux looks at the final byte and the data only. No other DCS ends with 't'. */
 	filter->is_tmux = final == 't';
-	if (final == 't' || (final == 'q' && str_find(body, STR("$"), 0) != (size_t)-1))
+	if (final == 't' || final == '@' ||
+	    (final == 'q' && str_find(body, STR("$"), 0) != (size_t)-1))
 		held_drop(filter, DROPPING, out);
 	else
 		held_pass(filter, PASSING, out);
@@ -393,8 +433,11 @@ static enum command_verdict command_verdict(const struct terminal_filter *filter
 		else if (!whole && !str_starts(rest, STR(";FilePart=")))
 			return COMMAND_MORE;
 		return is_picture(rest) ? COMMAND_PASSES : COMMAND_DROPPED;
+	case 21:
 	case 5113:
 	case 5522:
+	case 30001:
+	case 30101:
 	case NUMBER_MAX:
 		return COMMAND_DROPPED;
 	default:
@@ -412,7 +455,6 @@ static void command_judge(struct terminal_filter *filter, bool whole, struct buf
 		number = number_read(&body);
 		if (number == OSC_PALETTE || number == OSC_INK || number == OSC_PAPER)
 			filter->colours_set = true;
-		filter->linked = filter->linked || number == OSC_LINK;
 		held_pass(filter, PASSING, out);
 		break;
 	case COMMAND_DROPPED:
@@ -521,6 +563,7 @@ static void byte_take(struct terminal_filter *filter, unsigned char byte, struct
 	switch (filter->state) {
 	case TEXT:
 	case PASSING:
+		filter->touched = filter->touched || byte == SHIFT_OUT;
 		(void)buf_addc(out, (char)byte);
 		return;
 	case DROPPING:
@@ -545,6 +588,9 @@ static void control_take(struct terminal_filter *filter, unsigned char which,
 		   which == C1_OSC || which == C1_PM || which == C1_APC) {
 		sequence_begin(filter, ESCAPE, data, size);
 		(void)introduce(filter, which, out);
+	} else if (which == C1_GUARD || which == C1_GUARD + 1) {
+		if (filter->state != PASSING && filter->state != DROPPING)
+			held_drop(filter, TEXT, out);
 	} else if (filter->state == PASSING) {
 		(void)buf_add(out, data, size);
 	} else if (filter->state != DROPPING) {
@@ -712,6 +758,13 @@ static void modes_switch(const struct terminal_filter *filter, char final, struc
 	}
 }
 
+#define COLOURS_RESET "\033]104\007\033]110\007\033]111\007"
+/*
+ * Plain text in the usual characters that is no part of a link, on the whole screen: no
+ * inverse screen, origin, insert mode or margins.
+ */
+#define PLAIN_TEXT "\033[0m\033]8;;\033\\\033(B\017\033[?5l\033[?6l\033[4l\033[?69l"
+
 void terminal_filter_pause(struct terminal_filter *filter, struct buf *out)
 {
 	/* The terminal never saw a held sequence, which may pass later. */
@@ -726,13 +779,8 @@ void terminal_filter_pause(struct terminal_filter *filter, struct buf *out)
 	if (filter->keys_pushed > 0 || filter->keys_set)
 		(void)buf_adds(out, "\033[>0u");
 	if (filter->colours_set)
-		(void)buf_adds(out, "\033]104\007\033]110\007\033]111\007");
-	/*
-	 * Plain text in the usual characters that is no part of a link, on the whole screen: no origin, insert mode,
-	 * margins or inverse screen.
-	 */
-	(void)buf_adds(out, "\033[0m\033]8;;\033\\\033(B\017\033[?5l\033[?6l\033[4l\033[?69l\033[r\033[?7h"
-			    "\033[?25h\033[?2004h\033[2J\033[H");
+		(void)buf_adds(out, COLOURS_RESET);
+	(void)buf_adds(out, PLAIN_TEXT "\033[r\033[?7h\033[?25h\033[?2004h\033[2J\033[H");
 }
 
 bool terminal_filter_resume(const struct terminal_filter *filter, struct buf *out)
@@ -757,9 +805,6 @@ void terminal_filter_end(struct terminal_filter *filter, struct buf *out)
 	filter->escaped = false;
 	filter->interrupted = filter->interrupted || filter->state == PASSING;
 	held_drop(filter, TEXT, out);
-	if (filter->linked)
-		(void)buf_adds(out, "\033]8;;\033\\");
-	filter->linked = false;
 	/* Keyboard protocols are those of a screen, so they go before it. */
 	if (filter->keys_pushed > 0)
 		(void)buf_addf(out, "\033[<%uu", filter->keys_pushed);
@@ -775,5 +820,17 @@ void terminal_filter_end(struct terminal_filter *filter, struct buf *out)
 	}
 	if (filter->cursor_hidden)
 		(void)buf_adds(out, "\033[?25h");
+	if (filter->colours_set)
+		(void)buf_adds(out, COLOURS_RESET);
+	/* New margins move the cursor, which is kept around them. */
+	if (filter->touched)
+		(void)buf_adds(out, PLAIN_TEXT "\0337\033[r\0338\033[?7h");
+	filter->touched = filter->colours_set = false;
 	modes_forget(filter);
 }
+
+const char terminal_filter_reset[] =
+	"\030\033\\\033[<8u\033[=0u\033[>4m\033>\033[?1l\033[?9l\033[?1000l\033[?1002l"
+	"\033[?1003l\033[?1004l\033[?1005l\033[?1006l\033[?1015l\033[?1016l\033[?2004l"
+	"\033[?2026l\033[?2031l\033[?2048l\033[?9001l\033[?1049l" COLOURS_RESET PLAIN_TEXT
+	"\0337\033[r\0338\033[?7h\033[?25h\r\n";

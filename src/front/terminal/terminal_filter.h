@@ -4,11 +4,17 @@
  * are taken out, and every other byte goes on unchanged:
  *
  *   OSC 52                the clipboard (with `clipboard`, setting it passes)
+ *   OSC 21, 30001, 30101  colours, which a question could not put back
  *   OSC 5113, 5522, 1337  files, clipboard and settings of the terminal; of 1337, pictures
  *                         (File and MultipartFile with inline=1) pass
  *   CSI 20 t, CSI 21 t    reports of the title, which arrive as if they were typed
  *   CSI 4 t, CSI 8 t      another size of the window, in which a question has no room
- *   DCS $ q               a report of the terminal's state, likewise
+ *   CSI ? s, CSI ? r      modes kept and put back, which would be on behind our back
+ *   CSI ? 2 l             the commands of a VT52: a question would be garbage
+ *   CSI $ }, CSI $ ~      a status line, in which a question would stand
+ *   ESC V, ESC W          an area that is not erased, beside a question
+ *   DCS $ q               a report of the terminal's state, which arrives as if typed
+ *   DCS @                 remote control of kitty, which starts programs outside
  *   DCS tmux;             commands for the terminal around tmux. GNU screen passes every
  *                         DCS on, so commands inside one are judged like all others
  *   ESC % other than G    leaving UTF-8, after which characters would be commands
@@ -21,7 +27,8 @@
  * the held one is dropped: what is behind it must never continue it. A held sequence over
  * the ceiling is dropped to its end.
  *
- * The filter also notes the modes that the program leaves on, to switch them off.
+ * The filter also notes the modes that the program leaves on, to switch them off, and whether
+ * it has sent any command at all.
  */
 #pragma once
 
@@ -62,8 +69,15 @@ void terminal_filter_pause(struct terminal_filter *filter, struct buf *out);
 bool terminal_filter_resume(const struct terminal_filter *filter, struct buf *out);
 
 /*
- * The program has ended: append to OUT what ends an open string or link and switches off the modes
- * that are on: alternate screen, mouse, focus, bracketed paste, keyboard protocols, a hidden
- * cursor. Appends nothing after a program that left none of them.
+ * The program has ended: append to OUT what ends an open string and switches off the modes that
+ * are on: alternate screen, mouse, focus, bracketed paste, keyboard protocols, a hidden cursor.
+ * Behind any command of the program follow plain colours, the usual characters, no link, no
+ * margins, no insert mode: text that comes then is seen. Appends nothing after plain text.
  */
 void terminal_filter_end(struct terminal_filter *filter, struct buf *out);
+
+/*
+ * What brings a terminal back of which nobody knows what a killed program has left there: the
+ * usual screen, no mouse, no keyboard protocol, plain text.
+ */
+extern const char terminal_filter_reset[];

@@ -1003,7 +1003,9 @@ static void wait_for_end(const struct setup *setup, struct session *session,
 	}
 	desk_close(desk);
 	signer_stop(signer);
-	relay_drain(relay);
+	relay_drain(relay, interrupt_fd(setup->interrupt),
+		    interrupt_signal(setup->interrupt) != 0 ||
+			    running_result(running)->status == RESULT_TIMED_OUT);
 }
 
 static void ask_for_terminal(struct value *arguments)
@@ -1050,8 +1052,7 @@ static int follow(const struct setup *setup, struct session *session,
 	}
 	running = session_start(session, &request, NULL, NULL);
 	wait_for_end(setup, session, running, relay, question, signer);
-	if (terminal != NULL)
-		relay_leave(relay);
+	relay_leave(relay);
 	terminal_close(terminal);
 	signer_close(signer);
 	question_free(question);

@@ -100,6 +100,20 @@ static const struct {
 	{']', "1337;ReportCellSize"},
 	{']', "1337;SetUserVar=a=b"},
 	{']', "1337"},
+	{']', "21;foreground=#000"},
+	{']', "30001"},
+	{']', "30101"},
+	{'[', "?1049s"},
+	{'[', "?1049r"},
+	{'[', "?1000;1006r"},
+	{'[', "?\0011r"},
+	{'[', "?2l"},
+	{'[', "?25;2l"},
+	{'[', "?65538l"},
+	{'[', "1$}"},
+	{'[', "1$\001}"},
+	{'[', "2$~"},
+	{'P', "@kitty-cmd{\"cmd\":\"launch\"}"},
 	{'[', "20t"},
 	{'[', "21t"},
 	{'[', "021t"},
@@ -291,11 +305,16 @@ static void what_is_held_is_bounded(void **state)
 static void at_the_end_modes_are_switched_off_that_are_on(void **state)
 {
 	static const struct {
-		const char *text, *end;
+		const char *text;
+		const char *end; /* before what makes text seen; NULL: nothing comes at all */
 	} rows[] = {
+		{"text", NULL},
 		{"text \033[31mred", ""},
+		{"\016text", ""},
 		{"\033[?1049h\033[?1049l\033[?2004h\033[?2004l", ""},
 		{"\033[?1049h", "\033[?1049l"},
+		{"\033[?1007h\033[?2048;9001h", "\033[?1007l\033[?2048l\033[?9001l"},
+		{"\033]11;#000\007", "\033]104\007\033]110\007\033]111\007"},
 		{"\033[?1000;1006h\033[?2004h", "\033[?1000l\033[?1006l\033[?2004l"},
 		{"\033[?1003h\033[?1004h\033[?47h", "\033[?1003l\033[?1004l\033[?47l"},
 		{"\033[?1049h\033[>1u\033[>5u\033[<u", "\033[<1u\033[?1049l"},
@@ -303,31 +322,51 @@ static void at_the_end_modes_are_switched_off_that_are_on(void **state)
 		{"\033[?25l\033[?1h\033=", "\033>\033[?1l\033[?25h"},
 		{"\033[?1049h\033[?1000h\033c", ""},
 		{"\033]0;cut", "\033\\"},
-		{"\033]52;c;cut", ""},
-		{"\033[3", ""},
+		{"\033]52;c;cut", NULL},
+		{"\033[3", NULL},
 		{"\033]0;cut\033", "\033\\"},
-		{"\033]8;;https://example.org\033\\link", "\033]8;;\033\\"},
-		{"\033]8;;https://exam", "\033\\\033]8;;\033\\"},
-		{"\302", "\302"},
+		{"\033]8;;https://example.org\033\\link", ""},
+		{"\033]8;;https://exam", "\033\\"},
+		{"\302", NULL},
 		{"\2331049h\233?2004h", "\033[?2004l"},
 	};
-	struct buf out, whole;
+	/* Colours, characters, a link, an area, insert mode or no wrapping would hide our words. */
+	static const char seen[] =
+		"\033[0m\033]8;;\033\\\033(B\017\033[?5l\033[?6l\033[4l\033[?69l\0337\033[r\0338\033[?7h";
+	struct buf out, whole, end;
 
 	(void)state;
 	buf_init(&out, OUT_MAX);
 	buf_init(&whole, OUT_MAX);
+	buf_init(&end, OUT_MAX);
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
 		const struct str text = str_of(rows[i].text);
 
 		for (size_t split = 0; split <= text.size; split++) {
 			filtered(text, split, false, false, &out);
 			filtered(text, split, false, true, &whole);
-			if (strcmp(whole.data + out.size, rows[i].end) != 0)
+			buf_clear(&end);
+			if (rows[i].end != NULL)
+				(void)buf_addf(&end, "%s%s", rows[i].end, seen);
+			else if (strcmp(rows[i].text, "\302") == 0)
+				(void)buf_adds(&end, rows[i].text);
+			if (strcmp(whole.data + out.size, end.data) != 0)
 				fail_msg("row %zu ends differently", i);
 		}
 	}
+	buf_fini(&end);
 	buf_fini(&whole);
 	buf_fini(&out);
+}
+
+static void an_area_that_is_not_erased_never_begins(void **state)
+{
+	(void)state;
+	check(STR("a\033Vb\033Wc"), STR("abc"), false);
+	check(STR("a\033\001Vb"), STR("ab"), false);
+	check(STR("a\226b\227c\302\226d\302\227e"), STR("abcde"), false);
+	check(STR("\033]0;a\302\226b\007"), STR("\033]0;ab\007"), false);
+	check(STR("\033[3\302\2261mb"), STR("1mb"), false);
 }
 
 /* The bytes of TEXT behind the first BEGINS in it. */
@@ -442,6 +481,7 @@ int main(void)
 			the_clipboard_is_set_where_the_person_says_so_and_never_read),
 		cmocka_unit_test(what_is_held_is_bounded),
 		cmocka_unit_test(at_the_end_modes_are_switched_off_that_are_on),
+		cmocka_unit_test(an_area_that_is_not_erased_never_begins),
 		cmocka_unit_test(a_question_comes_between_two_sequences),
 		cmocka_unit_test(a_question_gives_the_modes_back),
 	};
