@@ -272,6 +272,7 @@ def a_terminal_that_does_not_tell_what_it_shows_has_a_code():
 def another_host_is_shown_to_be_copied():
     for address, host in (("https://evil.example.org/login.example.org", b"evil.example.org:443"),
                           ("http://login.example.org/", b"login.example.org:80"),
+                          ("http://login.example.org:443/", b"login.example.org:443"),
                           ("https://login.example.org.evil.net/", b"login.example.org.evil.net:443"),
                           ("https://xn--lgin-vqa.example.org/", b"xn--lgin-vqa.example.org:443"),
                           ("https://login.example.org:8443/", b"login.example.org:8443")):
@@ -430,9 +431,9 @@ def every_name_and_the_variable_are_ours():
 @tap.case
 def a_flood_is_bounded_and_told_once():
     script = "for i in 1 2 3 4 5 6 7 8 9 10; do xdg-open https://login.example.org/$i; done; echo al''l"
-    with shell(script) as tty:
-        for _ in range(6):
-            tty.answer(b"\r")
+    with shell(script, environment={"BROWSER": "true"}) as tty:
+        for keys in b"\r", b"\r", b"\r", b"y\r", b"\r", b"\r":
+            tty.answer(keys)
         tty.wait_until(lambda: b"all" in tty.printed, "the end")
         assert tty.printed.count(b"too many questions") == 4, tty.printed
         assert tty.end() == 0
@@ -582,6 +583,42 @@ def without_a_terminal_it_is_refused_with_a_sentence():
         assert "xdg-open: there is no terminal to ask a person on. Open it yourself:\n" \
                "https://login.example.org/a\n" in done.stderr, done.stderr
         assert not tty.has("opened")
+
+
+@tap.case
+def a_person_is_asked_whether_questions_without_a_yes_go_on():
+    script = "for i in 1 2 3 4 5 6 7; do xdg-open https://login.example.org/$i; done; echo al''l"
+    with shell(script) as tty:
+        for _ in range(5):
+            tty.wait_for(b"Open it?")
+            tty.answer(b"\r")
+        tty.wait_for(b"got no yes for")
+        tty.wait_for(b"Go on?")
+        tty.answer(b"\r")
+        tty.wait_until(lambda: b"all" in tty.printed, "the end")
+        assert tty.printed.count(b"the person wants no more questions of this cell") == 2, tty.printed
+        assert tty.end() == 0
+        assert tty.printed.count(b"2 questions of the cell were not asked: you wanted no more of them") == 1, tty.printed
+    with shell(script.replace(" 7", ""), environment={"BROWSER": "true"}) as tty:
+        for keys in b"\r", b"\r", b"\r", b"\r", b"\r", b"y\r", b"y\r":
+            tty.answer(keys)
+        tty.wait_for(b"all")
+        assert tty.end() == 0
+
+
+@tap.case
+def a_question_in_the_place_of_a_withdrawn_one_says_so():
+    script = "timeout 2 xdg-open https://login.example.org/a; xdg-open https://login.example.org/b; echo ex''it $?"
+    with shell(script, environment={"BROWSER": "true"}) as tty:
+        tty.wait_for(b"anything else: no. ")
+        tty.wait_for(b"The question before this one was withdrawn.")
+        tty.answer()  # too early
+        time.sleep(1)
+        assert not tty.has("opened")
+        time.sleep(1)
+        tty.type(b"y\r")
+        tty.wait_for(b"exit 0")
+        assert tty.end() == 0
 
 
 @tap.case

@@ -129,7 +129,7 @@ bool address_parse(struct str text, struct address *address, struct err *err)
 	struct str rest, authority;
 	size_t at;
 
-	*address = (struct address){0};
+	*address = (struct address){.plain = is_plain};
 	if (text.size > ADDRESS_MAX)
 		return err_set(err, E2BIG, "the address has more than %d bytes",
 			       ADDRESS_MAX);

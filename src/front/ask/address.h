@@ -26,6 +26,7 @@ struct address {
 	char text[ADDRESS_MAX + 1]; /* as it was given */
 	struct network_host host;
 	uint16_t port; /* 80 and 443 when the address names none */
+	bool plain;    /* http */
 	/*
 	 * The port of this machine to which a login comes back: that of the only
 	 * `redirect_uri` in the query, when its host is localhost or 127.0.0.1. 0: none

@@ -168,6 +168,16 @@ static bool browser_open(const struct desk *desk, const char *address, struct er
 
 /* Addresses. */
 
+/* Does ENTRY, one of a policy, end with a port? */
+static bool names_port(struct str entry)
+{
+	size_t at = entry.size;
+
+	while (at > 0 && entry.data[at - 1] >= '0' && entry.data[at - 1] <= '9')
+		at--;
+	return at > 0 && at < entry.size && entry.data[at - 1] == ':';
+}
+
 static bool is_listed(const struct desk *desk, const struct address *address)
 {
 	const char *const *at = desk->options.opens;
@@ -175,7 +185,9 @@ static bool is_listed(const struct desk *desk, const struct address *address)
 	for (; at != NULL && *at != NULL; at++) {
 		struct network_entry entry;
 
+		/* An entry without a port is for TLS. */
 		if (network_parse_entry(str_of(*at), &entry, NULL) &&
+		    (!address->plain || names_port(str_of(*at))) &&
 		    network_find(&entry, 1, &address->host, address->port) != NULL)
 			return true;
 	}

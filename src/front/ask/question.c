@@ -28,6 +28,7 @@ enum {
 	 * the question, and the terminal may still be answering the program.
 	 */
 	DEAF_MS = 500,
+	WITHDRAWN_DEAF_MS = 2000, /* behind a question that was withdrawn */
 	SENT_MS = 5000, /* a terminal that has not told by then what it has drawn does not tell */
 	MINUTE_MS = 60 * 1000,
 	TYPED_MAX = 16, /* the longest answer is "yes" */
@@ -88,6 +89,10 @@ struct question {
 	int64_t shown_ms[QUESTION_MINUTE_MAX]; /* when the last ones were asked; 0: never */
 	size_t shown_next;
 	size_t refused; /* because there were too many */
+	bool withdrawn; /* the question before this one */
+	unsigned vain;  /* questions in a row that were not answered with a yes */
+	bool muted;     /* nothing is asked any more */
+	struct question_wish more; /* whether there may be more */
 };
 
 static void show_next(struct question *question);
@@ -121,9 +126,41 @@ static void answer_first(struct question *question, enum question_answer answer)
 	struct question_wish *wish;
 
 	screen_leave(question);
+	question->withdrawn = false;
+	question->vain = answer == QUESTION_YES ? 0 : question->vain + 1;
 	wish = take_first(question);
 	wish->answered(wish, answer);
 	show_next(question);
+}
+
+/* The person has said whether there may be more questions. */
+static void more_answered(struct question_wish *wish, enum question_answer answer)
+{
+	struct question *question = wish->context;
+
+	question->muted = answer == QUESTION_NO;
+	question->vain = answer == QUESTION_YES ? 0 : QUESTION_VAIN_MAX;
+	while (answer != QUESTION_YES && question->first != NULL) {
+		struct question_wish *next = take_first(question);
+
+		question->refused++;
+		next->answered(next, question->muted ? QUESTION_MUTED : answer);
+	}
+}
+
+/* Before the first wish, ask whether there may be more. */
+static void ask_for_more(struct question *question)
+{
+	question->more = (struct question_wish){
+		.text = "The programs of this cell ask again and again, and got no yes for "
+			"long.\nWithout a yes to this, nothing is asked until the cell ends.",
+		.asks = "Go on?",
+		.answered = more_answered,
+		.context = question,
+		.asked = true,
+		.next = question->first,
+	};
+	question->first = &question->more;
 }
 
 /* The keys. */
@@ -244,7 +281,8 @@ static void proof_take(struct question *question, char byte)
 	if (question->proof[question->proven] != '\0')
 		return;
 	question->state = DEAF;
-	question->timer.due_ms = clock_now_ms() + DEAF_MS;
+	question->timer.due_ms =
+		clock_now_ms() + (question->withdrawn ? WITHDRAWN_DEAF_MS : DEAF_MS);
 }
 
 static void input_ready(struct watch *watch, short events)
@@ -389,13 +427,16 @@ static bool demand_proof(struct question *question, struct pty_size size, struct
 	return true;
 }
 
-static void compose(const struct question_wish *wish, struct buf *out)
+static void compose(const struct question *question, const struct question_wish *wish,
+		    struct buf *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, 4 * QUESTION_TEXT_MAX);
 	text_add_paragraph(&clean, str_of(wish->text));
 	(void)buf_adds(out, "glovebox: a program in the cell asks, and waits.\r\n\r\n");
+	if (question->withdrawn)
+		(void)buf_adds(out, "The question before this one was withdrawn.\r\n\r\n");
 	add_lines(out, buf_str(&clean));
 	(void)buf_addf(out, "\r\n\r\n%s y and Enter: yes, anything else: no. ", wish->asks);
 	buf_fini(&clean);
@@ -412,7 +453,7 @@ static bool show(struct question *question, const struct question_wish *wish)
 		return false;
 	buf_init(&text, 8 * QUESTION_TEXT_MAX);
 	buf_init(&asked, 8 * QUESTION_TEXT_MAX);
-	compose(wish, &asked);
+	compose(question, wish, &asked);
 	/* Room for the answer stays behind it. */
 	question->rows = rows_of(buf_str(&asked), size.columns) + 1;
 	shown = question->rows <= size.rows && demand_proof(question, size, &text);
@@ -434,8 +475,11 @@ static bool show(struct question *question, const struct question_wish *wish)
 /* Show the first question that waits. Those that nobody can see are not asked. */
 static void show_next(struct question *question)
 {
-	while (question->state == QUIET && question->first != NULL &&
-	       !show(question, question->first)) {
+	while (question->state == QUIET && question->first != NULL) {
+		if (question->vain >= QUESTION_VAIN_MAX && question->first != &question->more)
+			ask_for_more(question);
+		if (show(question, question->first))
+			return;
 		struct question_wish *wish = take_first(question);
 
 		wish->answered(wish, QUESTION_UNSEEN);
@@ -488,7 +532,13 @@ void question_free(struct question *question)
 	loop_remove_timer(&question->timer);
 	while (question->first != NULL)
 		(void)take_first(question);
-	if (question->refused > 0)
+	if (question->refused > 0 && question->muted)
+		(void)fprintf(stderr,
+			      "glovebox: %zu question%s of the cell %s not asked: you wanted no "
+			      "more of them\n",
+			      question->refused, question->refused == 1 ? "" : "s",
+			      question->refused == 1 ? "was" : "were");
+	else if (question->refused > 0)
 		(void)fprintf(stderr,
 			      "glovebox: %zu question%s of the cell %s not asked: at most %d a "
 			      "minute\n",
@@ -503,6 +553,10 @@ bool question_ask(struct question *question, struct question_wish *wish, struct 
 
 	if (question == NULL)
 		return err_set(why, ENOTTY, "there is no terminal to ask a person on");
+	if (question->muted) {
+		question->refused++;
+		return err_set(why, EACCES, "%s", question_reason(QUESTION_MUTED));
+	}
 	if (count_open(question) > QUESTION_WAITING_MAX || is_flood(question)) {
 		question->refused++;
 		return err_set(why, EAGAIN,
@@ -524,8 +578,11 @@ void question_withdraw(struct question *question, struct question_wish *wish)
 
 	if (question == NULL || !wish->asked)
 		return;
-	if (is_shown)
+	if (is_shown) {
 		screen_leave(question);
+		question->withdrawn = true;
+		question->vain++;
+	}
 	for (struct question_wish **at = &question->first; *at != NULL; at = &(*at)->next) {
 		if (*at == wish) {
 			*at = wish->next;
@@ -545,6 +602,8 @@ const char *question_reason(enum question_answer answer)
 		return "nobody answered the question within a minute";
 	case QUESTION_UNSEEN:
 		return "the window is too small to show the question; enlarge it";
+	case QUESTION_MUTED:
+		return "the person wants no more questions of this cell";
 	case QUESTION_NO:
 	case QUESTION_YES:
 		break;

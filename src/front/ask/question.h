@@ -13,7 +13,12 @@
  *
  * One question is shown at a time, and a few wait. A program that asks more often than
  * QUESTION_MINUTE_MAX times a minute is refused without a question; the end of the run says
- * so once.
+ * so once. After QUESTION_VAIN_MAX questions in a row without a yes, the person is asked once
+ * whether there may be more of them: without a yes to that, nothing is asked in this run any
+ * more.
+ *
+ * A question that is withdrawn while it is shown makes room for another one, which looks
+ * much like it perhaps. So the next one says it, and does not listen for longer.
  */
 #pragma once
 
@@ -27,6 +32,7 @@
 enum {
 	QUESTION_WAIT_S = 60,
 	QUESTION_MINUTE_MAX = 6,
+	QUESTION_VAIN_MAX = 5,
 	QUESTION_WAITING_MAX = 4,
 	QUESTION_TEXT_MAX = 16 << 10,
 };
@@ -49,9 +55,10 @@ struct question_place {
 };
 
 enum question_answer {
-	QUESTION_NO,   /* the person has typed something else than yes */
-	QUESTION_YES,  /* a y and Enter */
-	QUESTION_LATE, /* nobody has answered for QUESTION_WAIT_S */
+	QUESTION_NO,    /* the person has typed something else than yes */
+	QUESTION_YES,   /* a y and Enter */
+	QUESTION_LATE,  /* nobody has answered for QUESTION_WAIT_S */
+	QUESTION_MUTED, /* the person wants no more questions */
 	QUESTION_UNSEEN, /* the window is too small to show all of it, so nobody was asked */
 };
 
