@@ -62,7 +62,7 @@ struct client {
 	bool git; /* with ASKING: a commit is to be signed */
 
 	/* The session to which the connection is bound; `session` empty: to none. */
-	struct buf session, host_key;
+	struct buf session, host_key, host_signature;
 	uint32_t host;
 	bool forwarded; /* it was bound to a host that forwards: nothing is signed any more */
 };
@@ -198,6 +198,7 @@ static void free_ended(struct door *door)
 		buf_fini(&client->out);
 		buf_fini(&client->session);
 		buf_fini(&client->host_key);
+		buf_fini(&client->host_signature);
 		free(client);
 	}
 	listen_again(door);
@@ -290,6 +291,7 @@ static bool bind_session(struct client *client, const struct ssh_message *messag
 	client->host = host;
 	(void)buf_addstr(&client->session, message->session);
 	(void)buf_addstr(&client->host_key, message->host_key);
+	(void)buf_addstr(&client->host_signature, message->signature);
 	return true;
 }
 
@@ -340,14 +342,15 @@ static void ask(struct client *client, const struct ssh_message *message)
 	client->state = ASKING;
 	client->id = head.id = door->last_id;
 	client->git = message->kind == SSH_MESSAGE_GIT;
-	if (!client->git) {
-		tell(door, &head, message->data);
-		return;
-	}
-	head.kind = DOOR_GIT;
-	head.key = (uint32_t)message->key.size;
 	buf_init(&both, DOOR_TEXT_MAX);
-	(void)buf_addstr(&both, message->key);
+	if (client->git) {
+		head.kind = DOOR_GIT;
+		(void)buf_addstr(&both, message->key);
+	} else {
+		wire_add_string(&both, buf_str(&client->host_key));
+		wire_add_string(&both, buf_str(&client->host_signature));
+	}
+	head.key = (uint32_t)both.size;
 	(void)buf_addstr(&both, message->data);
 	tell(door, &head, buf_str(&both));
 	buf_fini(&both);
@@ -467,6 +470,7 @@ static void client_add(struct door *door, int fd)
 	buf_init(&made->out, OUT_MAX);
 	buf_init(&made->session, SSH_KEY_MAX);
 	buf_init(&made->host_key, SSH_KEY_MAX);
+	buf_init(&made->host_signature, SSH_SIGNED_MAX);
 	loop_add_timer(door->loop, &made->deadline);
 	made->next = door->clients;
 	door->clients = made;

@@ -9,13 +9,13 @@
  *     not when the agent was forwarded to that host.
  *   - a commit or a tag of git (ssh/commit.h)
  *
- * The front then reads both again, asks the person, and asks the person's agent. Keys are
- * listed; nothing adds, removes or locks one.
+ * The front then reads both again, checks the host's signature of the session again, asks the
+ * person, and asks the person's agent. Keys are listed; nothing adds, removes or locks one.
  *
  * The door is a role of the same program, started as the proxy is (proxy/proxy.h), and has
  * neither network nor files. It serves a listener that was made in the view of the cell.
  * A program that breaks it has reached a process that can ask the front for the signature of
- * a user who signs in: the person is asked as usual, once for each host, user and key.
+ * a user who signs in to a session of a host of --ssh, as any program of the cell can.
  *
  *   front → door   LISTENER, then KEYS for LIST, SIGNED or NO for SIGN and GIT
  *   door → front   READY or FAILED, then LIST, SIGN, GIT, GONE, REFUSED
@@ -54,7 +54,11 @@ enum door_kind {
 	DOOR_READY,  /* locked in */
 	DOOR_FAILED, /* `text` says why; it ends */
 	DOOR_LIST,   /* the keys are wanted */
-	DOOR_SIGN,   /* ID wants `text` signed, to sign in to `host` */
+	/*
+	 * ID wants something signed, to sign in to `host`. `text`: `key` bytes that bind the
+	 * session, two strings of ssh/wire.h, the key of the host and its signature; then that
+	 */
+	DOOR_SIGN,
 	DOOR_GIT,  /* ID wants a commit signed: `text` is the key, `key` bytes, and it */
 	DOOR_GONE, /* ID wants nothing any more */
 	DOOR_REFUSED, /* a program was refused; `text` says why and what to do */

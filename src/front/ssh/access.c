@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -53,6 +54,21 @@ static void read_files(struct ssh_access *access)
 		read_file(access, systems[i]);
 }
 
+/* Does a process listen at the socket PATH? */
+static bool is_served(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return false;
+	memcpy(address.sun_path, path, strlen(path));
+	/* One that is busy just now has a full backlog. */
+	return fd >= 0 &&
+	       (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ||
+		errno == EAGAIN);
+}
+
 static bool find_agent(struct ssh_access *access, struct err *err)
 {
 	const char *said = getenv("SSH_AUTH_SOCK");
@@ -63,8 +79,13 @@ static bool find_agent(struct ssh_access *access, struct err *err)
 			       "--ssh: there is no ssh agent: SSH_AUTH_SOCK is not set. Start "
 			       "one: eval \"$(ssh-agent)\"; ssh-add");
 	access->agent = realpath(said, NULL);
-	if (access->agent == NULL || stat(access->agent, &st) < 0 || !S_ISSOCK(st.st_mode) ||
-	    strlen(access->agent) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+	/* The view hides a socket by its name, so a further name would reach it. */
+	if (access->agent != NULL && stat(access->agent, &st) == 0 && st.st_nlink > 1)
+		return err_set(err, EMLINK,
+			       "--ssh: the socket of your ssh agent has a second name (a hard "
+			       "link), which a cell might see: %s",
+			       said);
+	if (access->agent == NULL || !is_served(access->agent))
 		return err_set(err, ENOENT,
 			       "--ssh: SSH_AUTH_SOCK names no ssh agent that runs: %s",
 			       said);

@@ -12,6 +12,7 @@
 #include "process/role.h"
 #include "ssh/commit.h"
 #include "ssh/door.h"
+#include "ssh/verify.h"
 #include "ssh/wire.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ enum {
 	NOES_MAX = 3,     /* after so many the same is not asked again */
 	SHOWN_MAX = 200,  /* of an author or a subject, in a question */
 	AGENT_MAX = SSH_MESSAGE_HEAD + SSH_MESSAGE_MAX,
+	KEYS_NONE = 5, /* bytes of a list without keys: its kind and their number */
 };
 
 /* One request to the person's agent. */
@@ -78,12 +80,13 @@ struct signer {
 	struct watch control;
 	bool ready;
 	struct err broken;
+	struct timer end; /* due when it is broken: nothing is asked for the cell any more */
 	struct agent_call listing;
 	struct wish *wishes;
 	struct grant grants[GRANTS_MAX];
 	size_t grant_count;
 	char *refusals[REFUSALS_MAX];
-	size_t refusal_count;
+	size_t refusal_count, refusals_more;
 	struct door_message message; /* room for those that come */
 };
 
@@ -97,6 +100,8 @@ static void refusal_add(struct signer *signer, const char *text)
 	}
 	if (signer->refusal_count < REFUSALS_MAX)
 		signer->refusals[signer->refusal_count++] = memory_copy(text);
+	else
+		signer->refusals_more++;
 }
 
 static void signer_break(struct signer *signer, const char *why)
@@ -104,6 +109,7 @@ static void signer_break(struct signer *signer, const char *why)
 	if (signer->broken.text[0] == '\0')
 		(void)err_set(&signer->broken, ECHILD, "%s", why);
 	loop_remove(&signer->control);
+	signer->end.due_ms = 0;
 }
 
 static void order(struct signer *signer, enum door_kind kind, uint32_t id,
@@ -251,6 +257,9 @@ static void keys_came(struct agent_call *call, struct str body, const char *why)
 		refusal_add(signer, why);
 	else if (!ssh_message_read_keys(body, &keys))
 		refusal_add(signer, "your ssh agent outside does not list its keys");
+	else if (keys.size <= KEYS_NONE)
+		refusal_add(signer, "your ssh agent outside has no key that may be used: "
+				    "ssh-add adds one");
 	order(signer, DOOR_KEYS, 0, buf_str(&keys), -1);
 	buf_fini(&keys);
 	agent_end(call);
@@ -438,8 +447,31 @@ static void add_hosts(const struct ssh_access *access, uint32_t host, struct buf
 	}
 }
 
-/* The door wants DATA signed, to sign in to HOST. */
-static void sign_in(struct signer *signer, uint32_t id, uint32_t host, struct str data)
+/* The door is broken: nobody gets an answer, so no question stays and no agent is asked. */
+static void end_due(struct timer *timer)
+{
+	struct signer *signer = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	/* The analyser does not see that a freed wish has left the list. */
+	while (signer->wishes != NULL)
+		wish_free(signer->wishes); /* NOLINT(clang-analyzer-unix.Malloc) */
+	agent_end(&signer->listing);
+}
+
+/* Has HOST signed SESSION? BOUND: its key and the signature, as the door sends them. */
+static bool is_bound(const struct ssh_known *host, struct str session, struct str bound)
+{
+	struct str key, signature;
+
+	return wire_take_string(&bound, &key) && wire_take_string(&bound, &signature) &&
+	       bound.size == 0 && ssh_known_has(host, key) &&
+	       ssh_verify(key, session, signature);
+}
+
+/* The door wants DATA signed, to sign in to HOST; BOUND binds the session to it. */
+static void sign_in(struct signer *signer, uint32_t id, uint32_t host, struct str bound,
+		    struct str data)
 {
 	const struct ssh_access *access = signer->options.access;
 	struct wish *wish = wish_new(signer, id, false);
@@ -450,6 +482,7 @@ static void sign_in(struct signer *signer, uint32_t id, uint32_t host, struct st
 	(void)snprintf(wish->user, sizeof(wish->user), "?");
 	if (host >= access->count || !ssh_message_read_userauth(data, &userauth) ||
 	    !is_plain(userauth.user) ||
+	    !is_bound(&access->hosts[host], userauth.session, bound) ||
 	    (userauth.host_key.size > 0 &&
 	     !ssh_known_has(&access->hosts[host], userauth.host_key))) {
 		wish_refuse(wish, "it is not what ssh signs to sign in");
@@ -573,7 +606,8 @@ static void hear(struct signer *signer, const struct door_message *message)
 		list_keys(signer);
 		break;
 	case DOOR_SIGN:
-		sign_in(signer, head->id, head->host, text);
+		sign_in(signer, head->id, head->host, str_part(text, 0, head->key),
+			str_part(text, head->key, text.size));
 		break;
 	case DOOR_GIT:
 		sign_commit(signer, head->id, str_part(text, 0, head->key),
@@ -666,7 +700,9 @@ bool signer_open(const struct signer_options *options, struct signer **signer,
 	made->options = *options;
 	made->pidfd = -1;
 	made->control.fd = -1;
-	if (!start(made, err)) {
+	made->end = (struct timer){.due_ms = CLOCK_NEVER, .due = end_due, .context = made};
+	loop_add_timer(options->loop, &made->end);
+	if (!ssh_verify_load(err) || !start(made, err)) {
 		signer_close(made);
 		return false;
 	}
@@ -684,10 +720,8 @@ void signer_stop(struct signer *signer)
 {
 	if (signer == NULL)
 		return;
-	/* The analyser does not see that a freed wish has left the list. */
-	while (signer->wishes != NULL)
-		wish_free(signer->wishes); /* NOLINT(clang-analyzer-unix.Malloc) */
-	agent_end(&signer->listing);
+	end_due(&signer->end);
+	loop_remove_timer(&signer->end);
 	loop_remove(&signer->control);
 	fd_close(&signer->control.fd);
 	role_end(&signer->pidfd, true);
@@ -710,5 +744,8 @@ void signer_close(struct signer *signer)
 		free(signer->refusals[i]);
 	}
 	buf_fini(&clean);
+	if (signer->refusals_more > 0)
+		(void)fprintf(stderr, "glovebox: ssh: and %zu more that were refused\n",
+			      signer->refusals_more);
 	free(signer);
 }
