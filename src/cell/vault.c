@@ -589,9 +589,9 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	return true;
 }
 
-static bool is_renewing(const struct vault *vault)
+bool vault_is_renewing(const struct vault *vault)
 {
-	for (size_t i = 0; i < vault->count; i++)
+	for (size_t i = 0; vault != NULL && i < vault->count; i++)
 		if (login_go_on(vault->used[i].login))
 			return true;
 	return false;
@@ -604,7 +604,7 @@ static void close_logins(struct vault *vault)
 	struct pollfd control = {.fd = vault->control, .events = POLLIN};
 
 	vault->closing = true;
-	while (vault_broken(vault) == NULL && is_renewing(vault) &&
+	while (vault_broken(vault) == NULL && vault_is_renewing(vault) &&
 	       clock_now_ms() < until_ms) {
 		(void)poll(&control, 1, CLOSE_STEP_MS);
 		vault_hear(vault);

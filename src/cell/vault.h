@@ -47,6 +47,11 @@ struct vault_options {
  */
 bool vault_open(const struct vault_options *options, struct vault **vault, struct err *err);
 void vault_close(struct vault *vault); /* ends the broker as well; NULL is fine */
+/*
+ * Are new tokens of a login on their way into its file? vault_close waits for them. NULL is
+ * fine.
+ */
+bool vault_is_renewing(const struct vault *vault);
 
 bool vault_is_ready(const struct vault *vault);
 /* The reason why the broker has ended; NULL while it runs. */

@@ -382,6 +382,7 @@ enum {
 struct interrupt {
 	int ends[2];
 	atomic_int signal;
+	atomic_bool held; /* SIGINT does nothing */
 	bool started;
 	sigset_t set, before;
 };
@@ -412,7 +413,7 @@ static void signal_take(struct interrupt *interrupt, int number, int64_t *until_
 	const int64_t now = clock_now_ms();
 	int none = 0;
 
-	if (now < *until_ms)
+	if (now < *until_ms || (number == SIGINT && atomic_load(&interrupt->held)))
 		return;
 	if (!atomic_compare_exchange_strong(&interrupt->signal, &none, number))
 		_exit(CODE_SIGNAL + number);
@@ -439,6 +440,7 @@ bool interrupt_open(struct interrupt **opened, struct err *err)
 
 	interrupt->ends[0] = interrupt->ends[1] = -1;
 	atomic_init(&interrupt->signal, 0);
+	atomic_init(&interrupt->held, false);
 	if (!fd_pipe(interrupt->ends, err) ||
 	    !fd_set_blocking(interrupt->ends[0], false, err) ||
 	    !fd_set_blocking(interrupt->ends[1], false, err)) {
@@ -507,6 +509,16 @@ void interrupt_settle(struct interrupt *interrupt)
 		while (read(interrupt->ends[0], bytes, sizeof(bytes)) > 0)
 			;
 	(void)atomic_compare_exchange_strong(&interrupt->signal, &number, 0);
+}
+
+void interrupt_close_session(struct interrupt *interrupt, struct session *session)
+{
+	if (session != NULL && session_is_renewing(session)) {
+		(void)fprintf(stderr, "glovebox: waiting for the new tokens of a login; "
+				      "without them you would have to log in again\n");
+		atomic_store(&interrupt->held, true);
+	}
+	session_close(session);
 }
 
 /* Makes an open session, the servers' cell or the shape of a cell from a filled setup. */

@@ -303,6 +303,13 @@ int interrupt_signal(const struct interrupt *interrupt);
 void interrupt_settle(struct interrupt *interrupt);
 
 /*
+ * End SESSION, whose agent has ended. Where tokens of a login are on their way, the person is
+ * told so, and Ctrl+C does not end the front before they are in their file: without them the
+ * login would be dead.
+ */
+void interrupt_close_session(struct interrupt *interrupt, struct session *session);
+
+/*
  * Reads the configuration from disk. A file that another user owns or may write is
  * refused, because the configuration decides what agents may do. A file of root is fine.
  */

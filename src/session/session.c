@@ -12,6 +12,7 @@
 #include "cell/cell.h"
 #include "cell/groups.h"
 #include "cell/layer.h"
+#include "cell/vault.h"
 #include "files/files.h"
 #include "guard/guard.h"
 #include "policy/ceiling.h"
@@ -458,6 +459,11 @@ void session_print_own(const struct session *session, const struct tool_result *
 	};
 
 	layer_tell_print_own(result, &own, out);
+}
+
+bool session_is_renewing(const struct session *session)
+{
+	return vault_is_renewing(cell_vault(session->cell));
 }
 
 const char *session_broken(const struct session *session)

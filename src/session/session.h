@@ -195,6 +195,11 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 
 /* Ends all calls, kills everything in the cell, waits for it. NULL is fine. */
 void session_close(struct session *session);
+/*
+ * Are new tokens of a login on their way into its file (cell/vault.h)? session_close waits for
+ * them.
+ */
+bool session_is_renewing(const struct session *session);
 
 /*
  * Call this in main(), before anything else: when this process was started as the anchor

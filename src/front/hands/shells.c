@@ -791,6 +791,6 @@ int shells_run(const void *context, struct setup *setup, const struct options *o
 		fd_folder_remove(server.folder.data);
 	fd_close(&server.held);
 	buf_fini(&server.folder);
-	session_close(server.session);
+	interrupt_close_session(setup->interrupt, server.session);
 	return code;
 }

@@ -1094,7 +1094,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
-	session_close(session);
+	interrupt_close_session(setup->interrupt, session);
 	return code;
 }
 
