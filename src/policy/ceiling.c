@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/text/rows.h"
 #include "base/value.h"
+#include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/credential.h"
 
@@ -138,12 +139,36 @@ static bool check_profiles(const struct row *row, const struct value *value,
 	return true;
 }
 
+/* The list of commands that RULES, those of `deny_commands`, deny. */
+static struct value *denying(const struct value *rules)
+{
+	struct value *object = value_new_object();
+
+	value_set_text(object, "profile", "box");
+	value_set(object, "deny", value_copy(rules));
+	value_set_boolean(object, COMMANDS_OF_MACHINE, true);
+	return object;
+}
+
+static bool check_commands(const struct row *row, const struct value *value,
+			   struct rows_problem *problem)
+{
+	auto_value struct value *object = denying(value);
+	struct err why;
+
+	(void)row;
+	return commands_check(object, "", &why) ||
+	       rows_refuse(problem, NULL, "%s", why.text);
+}
+
 static const struct row ceiling_rows[] = {
 	{"minimum_level", ROW_CHOICE, .choices = "L0 L2 L3"},
 	{"hosts", ROW_HOSTS, .max = NETWORK_TEXT_MAX, .check = check_hosts},
 	{"deny_hosts", ROW_HOSTS, .max = NETWORK_TEXT_MAX, .check = check_hosts},
 	{"deny_read", ROW_PATHS, .max = CEILING_PATH_MAX, .check = check_paths},
 	{"deny_write", ROW_PATHS, .max = CEILING_PATH_MAX, .check = check_paths},
+	{"deny_commands", ROW_SOURCES, .max = CONFIG_NAME_MAX, .rows = config_rule_rows,
+	 .check = check_commands},
 	{"credentials", ROW_NAMES, .max = CREDENTIAL_NAME_MAX},
 	{"publish", ROW_ANY, .check = check_ports},
 	{"host_loopback", ROW_ANY, .check = check_ports},
@@ -573,6 +598,21 @@ static void cut_limit(const struct row *row, const struct policy_limits *most,
 		memcpy(limit, &count_bound, sizeof(count_bound));
 }
 
+/* Add the rules of `deny_commands` to those of POLICY. */
+static void cut_commands(const struct ceiling *ceiling, struct policy *policy)
+{
+	const struct value *rules = value_member(ceiling->said, "deny_commands");
+	struct commands *own = policy->commands, *ours;
+
+	if (rules == NULL)
+		return;
+	auto_value struct value *object = denying(rules);
+	ours = commands_new(object);
+	policy->commands = commands_both(own, ours);
+	commands_free(own);
+	commands_free(ours);
+}
+
 bool ceiling_cut(const struct ceiling *ceiling, const char *workspace,
 		 struct policy *policy, struct buf *told, struct err *err)
 {
@@ -586,6 +626,7 @@ bool ceiling_cut(const struct ceiling *ceiling, const char *workspace,
 	cut_hosts(ceiling, policy, told);
 	cut_credentials(ceiling, &policy->credentials, told);
 	cut_ports(ceiling, policy, told);
+	cut_commands(ceiling, policy);
 	cut_paths(ceiling, &policy->write, true, &policy->read, told);
 	cut_paths(ceiling, &policy->read, false, &policy->read, told);
 	cover(ceiling, policy);

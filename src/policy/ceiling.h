@@ -11,6 +11,7 @@
  *   deny_read       absolute paths: nothing in them is shown
  *   deny_write      absolute paths: nothing in them is written. One inside a folder that
  *                   may be written is read-only
+ *   deny_commands   rules as in `commands.deny`, which hold beside those of a policy
  *   credentials     names of those that a cell may use
  *   publish         ports of the cell that may be published; false: none
  *   host_loopback   ports of this machine's loopback that may be reached; false: none

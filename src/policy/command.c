@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { WORDS_FIRST = 32, PARTS_FIRST = 4 };
 
@@ -557,7 +558,9 @@ void command_code_word(const struct command_code *code, struct buf *out)
 /* The table of harmful commands, their checks, and the walk over the commands of a text. */
 
 enum {
-	COMMAND_INNER_MAX = 4,    /* depth of texts and finds inside others */
+	COMMAND_INNER_MAX = 8, /* depth of texts and finds inside others */
+	/* bytes of texts inside others: a text may name one text in many ways */
+	COMMAND_INNER_BYTES = 8 << 20,
 	COMMAND_FOLDERS_MAX = 16, /* depth of subshells whose folder is tracked */
 };
 
@@ -828,6 +831,57 @@ static bool always(const struct command_seen *seen, const struct policy *policy)
 	return seen->command->count > 1 && !has_option(seen, 1, "V", "--help --version");
 }
 
+/*
+ * Does a shell or an interpreter run what a command before it, or in it, has downloaded?
+ * Without a file it runs its input; a text that only the shell knows holds the download.
+ */
+static bool runs_download(const struct command_seen *seen, const struct policy *policy)
+{
+	bool operands = false;
+
+	(void)policy;
+	if (!seen->after_download)
+		return false;
+	for (size_t i = 1; i < seen->command->count; i++) {
+		if (seen->command->values[i].data == NULL)
+			return true;
+		operands |= !str_starts(word_of(seen, i), STR("-"));
+	}
+	return !operands || seen->command->piped;
+}
+
+/* Is WORD at AT in TEXT, in any case of letters? */
+static bool has_at(struct str text, size_t at, const char *word)
+{
+	const size_t size = strlen(word);
+
+	return at + size <= text.size && strncasecmp(text.data + at, word, size) == 0;
+}
+
+/* Does a text of SQL drop something, or empty a table? */
+static bool drops(const struct command_seen *seen, const struct policy *policy)
+{
+	static const char *const words[] = {"drop table",  "drop database",
+					    "drop schema", "drop user",
+					    "drop view",   "truncate ",
+					    "delete from", ".drop(",
+					    "dropDatabase"};
+
+	(void)policy;
+	for (size_t i = 1; i <= seen->command->count; i++) {
+		const struct str text =
+			i < seen->command->count ? seen->command->texts[i] : seen->input;
+
+		for (size_t at = 0; at < text.size; at++) {
+			for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
+				if (has_at(text, at, words[j]))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
 /* chmod -R with a mode that lets everybody write. */
 static bool opens_all(const struct command_seen *seen, const struct policy *policy)
 {
@@ -848,38 +902,45 @@ static const struct harm_row {
 	struct command_harm harm;
 } harm_rows[] = {
 	{"rm",
-	 {"rm -r", true, removes_much,
+	 {"rm -r", HARM_ASKED, removes_much,
 	  "removes a whole workspace, its repository, a folder above them, or the home",
 	  UNDO_ALL_BUT_IGNORED " To empty a folder of a build, name that folder."}},
 	{"git",
-	 {"git clean -x", true, cleans_ignored,
+	 {"git clean -x", HARM_ASKED, cleans_ignored,
 	  "removes what git does not know, ignored files (.env, build trees, caches) as well",
 	  "Ignored files are not in undo: they are gone. git clean -nd shows what it would take; "
 	  "glovebox undo brings back the files that were not ignored."}},
 	{"git",
-	 {"git clean -d", false, cleans_folders,
+	 {"git clean -d", HARM_TOLD, cleans_folders,
 	  "removes all files and folders that were never added to git",
 	  "glovebox undo brings them back; git clean -nd shows what it would take."}},
 	{"git",
-	 {"git push --force", true, pushes_over,
+	 {"git push --force", HARM_ASKED, pushes_over,
 	  "puts other commits in the place of those the remote has",
 	  "Undo reaches no remote: the old commits come back by pushing their ids (git reflog, "
 	  "or the remote's own log). --force-with-lease refuses where somebody else has pushed."}},
 	{"git",
-	 {"git reset --hard", false, resets,
+	 {"git reset --hard", HARM_TOLD, resets,
 	  "throws away every change of tracked files that was not committed",
 	  "glovebox undo brings them back; git stash would have kept them."}},
 	{"dd",
-	 {"dd of=", true, overwrites, "writes over the file or device that of= names",
+	 {"dd of=", HARM_ASKED, overwrites, "writes over the file or device that of= names",
 	  "glovebox undo brings back a file of the workspace that git does not ignore."}},
 	{"mkfs mkfs.* mke2fs mkswap wipefs blkdiscard",
-	 {"mkfs", true, always, "makes a file system (or none) of what its argument holds",
+	 {"mkfs", HARM_ASKED, always,
+	  "makes a file system (or none) of what its argument holds",
 	  "glovebox undo brings back a file of the workspace that git does not ignore; devices are "
 	  "not there in the cell."}},
 	{"chmod",
-	 {"chmod -R 777", true, opens_all,
+	 {"chmod -R 777", HARM_ASKED, opens_all,
 	  "lets everybody write, and run, every file below its folders",
 	  "glovebox undo puts the modes back. Give the one folder that needs it u+w or g+w."}},
+	{"sh bash dash zsh ksh . source eval python python3 perl ruby node php",
+	 {"curl to sh", HARM_NAMED, runs_download, "runs what was just downloaded",
+	  "Download it into a file, read the file, then run it."}},
+	{"psql mysql mariadb sqlite3 sqlcmd cockroach duckdb mongosh",
+	 {"DROP", HARM_NAMED, drops, "removes a table, a database or all rows of one",
+	  "Nothing here brings rows back: dump the table first."}},
 };
 
 static bool harm_is_of(const struct harm_row *row, struct str program)
@@ -902,8 +963,18 @@ const struct command_harm *command_harm_find(const struct command_seen *seen,
 	struct str program = shell_words_program(word_of(seen, 0));
 
 	for (size_t i = 0; i < sizeof(harm_rows) / sizeof(harm_rows[0]); i++) {
-		if (harm_is_of(&harm_rows[i], program) &&
+		if (harm_rows[i].harm.when != HARM_NAMED &&
+		    harm_is_of(&harm_rows[i], program) &&
 		    harm_rows[i].harm.fits(seen, policy))
+			return &harm_rows[i].harm;
+	}
+	return NULL;
+}
+
+const struct command_harm *command_harm_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(harm_rows) / sizeof(harm_rows[0]); i++) {
+		if (strcmp(harm_rows[i].harm.name, name) == 0)
 			return &harm_rows[i].harm;
 	}
 	return NULL;
@@ -916,6 +987,10 @@ struct looking {
 	char *folders[COMMAND_FOLDERS_MAX];
 	size_t depth;
 	size_t inner;
+	size_t *left;    /* bytes of inner texts that may still be read */
+	bool *downloads; /* a command that downloads was seen */
+	/* the text that the last command prints into its pipe, if it says so itself */
+	struct buf printed;
 	bool ended;
 };
 
@@ -968,16 +1043,30 @@ static void take_folder(struct looking *looking, const struct shell_command *com
 
 static void see_command(struct looking *looking, const struct shell_command *command);
 
-/* Visit the commands that find starts, each up to its ";" or "+". */
+static struct str name_of(const struct shell_command *command)
+{
+	return shell_words_program(shell_command_value(command, 0));
+}
+
+/*
+ * Visit the commands that find (fd) starts, each up to its ";" or "+". Finds inside finds
+ * are limited: each uses stack, and a text can hold too many.
+ */
 static void see_find(struct looking *looking, const struct shell_command *command)
 {
+	const char *options = str_is(name_of(command), "find")
+				      ? "-exec -execdir -ok -okdir"
+				      : "-x -X --exec --exec-batch";
+
+	looking->inner++;
 	for (size_t i = 1; i + 1 < command->count && !looking->ended; i++) {
 		struct shell_command started = *command;
 
-		if (!str_among("-exec -execdir -ok -okdir", command->words[i]))
+		if (!str_among(options, shell_command_value(command, i)))
 			continue;
 		started.words += i + 1;
 		started.values += i + 1;
+		started.texts += i + 1;
 		for (started.count = 0; i + 1 < command->count &&
 					!str_is(shell_command_value(command, i + 1), ";") &&
 					!str_is(shell_command_value(command, i + 1), "+");
@@ -987,54 +1076,162 @@ static void see_find(struct looking *looking, const struct shell_command *comman
 		if (started.count > 0)
 			see_command(looking, &started);
 	}
+	looking->inner--;
+}
+
+static bool is_find(const struct shell_command *command)
+{
+	return str_among("find fd fdfind", name_of(command));
+}
+
+/* May the text of SIZE bytes inside others be read? */
+static bool may_enter(struct looking *looking, size_t size)
+{
+	if (looking->inner >= COMMAND_INNER_MAX || *looking->left < size)
+		return false;
+	*looking->left -= size;
+	return true;
+}
+
+/* Visit the commands of TEXT, which another shell runs in FOLDER. */
+static void see_inside(struct looking *looking, struct str text, const char *folder)
+{
+	struct looking inside = {.visit = looking->visit,
+				 .inner = looking->inner + 1,
+				 .left = looking->left,
+				 .downloads = looking->downloads};
+
+	if (looking->ended || !may_enter(looking, text.size))
+		return;
+	inside.folders[0] = memory_copy(folder);
+	see_text(&inside, text);
+	looking->ended = inside.ended;
+}
+
+/* Visit the commands in the substitutions and here-documents of a command. */
+static void see_inners(struct looking *looking, const struct shell_inners *inners)
+{
+	for (size_t i = 0; i < inners->count && !looking->ended; i++) {
+		struct str text = inners->items[i].text;
+		struct buf plain;
+
+		buf_init(&plain, text.size);
+		/* In backquotes a backslash hides a backquote, "$" or backslash. */
+		for (size_t j = 0; j < text.size && inners->items[i].in_backquotes; j++) {
+			j += text.data[j] == '\\' && j + 1 < text.size &&
+			     strchr("`$\\", text.data[j + 1]) != NULL;
+			(void)buf_addc(&plain, text.data[j]);
+		}
+		see_inside(looking, inners->items[i].in_backquotes ? buf_str(&plain) : text,
+			   folder_of(looking, looking->depth));
+		buf_fini(&plain);
+	}
+}
+
+/* Is the program's name known only to the shell? `[` and "~/bin/x" are known. */
+static bool is_unknown(const struct shell_command *command)
+{
+	const struct str word = command->words[0];
+
+	if (command->values[0].data != NULL || str_among("[ [[", word))
+		return false;
+	for (size_t i = 0; i < word.size; i++) {
+		if (strchr("$`*?[{", word.data[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static const char *why_unread(const struct looking *looking,
+			      const struct shell_command *command, struct str inner)
+{
+	if (is_unknown(command))
+		return "is a program whose name only the shell knows";
+	if (shell_command_reads(command) && !command->input_seen &&
+	    !(command->piped && looking->printed.size > 0))
+		return "is a shell that takes its commands from elsewhere";
+	if ((inner.size > 0 || is_find(command)) &&
+	    (looking->inner >= COMMAND_INNER_MAX || inner.size > *looking->left))
+		return "holds more commands inside others than Glovebox reads";
+	return NULL;
+}
+
+/* Keep what `echo` and `printf` print into a pipe: a shell may run it. */
+static void keep_printed(struct looking *looking, const struct shell_command *command)
+{
+	buf_clear(&looking->printed);
+	if (!command->output_taken || !str_among("echo printf", name_of(command)))
+		return;
+	for (size_t i = 1; i < command->count; i++) {
+		/* A line end that printf makes of "\n" separates commands, as ";" does. */
+		struct str text = command->texts[i];
+
+		for (size_t j = 0; j < text.size; j++) {
+			const bool line = text.data[j] == '\\' && j + 1 < text.size &&
+					  text.data[j + 1] == 'n';
+
+			(void)buf_addc(&looking->printed, line ? '\n' : text.data[j]);
+			j += line;
+		}
+		(void)buf_addc(&looking->printed, ' ');
+	}
 }
 
 static void see_command(struct looking *looking, const struct shell_command *command)
 {
-	const struct command_seen seen = {command, folder_of(looking, command->depth)};
-	struct str text;
+	struct command_seen seen = {
+		.command = command,
+		.folder = folder_of(looking, command->depth),
+		.after_download = *looking->downloads,
+		.input = command->piped ? buf_str(&looking->printed) : STR(""),
+	};
+	struct buf text;
 
-	if (!looking->visit->visit(looking->visit->context, &seen)) {
-		looking->ended = true;
-		return;
-	}
-	/* Limit finds inside finds: each uses stack, and a text can hold too many. */
-	if (looking->inner < COMMAND_INNER_MAX &&
-	    str_is(shell_words_program(shell_command_value(command, 0)), "find")) {
-		looking->inner++;
+	buf_init(&text, COMMAND_TEXT_MAX * 2);
+	if (!shell_command_inner(command, &text) && shell_command_reads(command) &&
+	    command->piped)
+		(void)buf_addstr(&text, buf_str(&looking->printed));
+	seen.unread = why_unread(looking, command, buf_str(&text));
+	looking->ended = !looking->visit->visit(looking->visit->context, &seen);
+	*looking->downloads |=
+		str_among("curl wget fetch aria2c http https xh", name_of(command));
+	if (!looking->ended && is_find(command) && looking->inner < COMMAND_INNER_MAX)
 		see_find(looking, command);
-		looking->inner--;
-	}
-	if (shell_command_inner(command, &text) && looking->inner < COMMAND_INNER_MAX) {
-		struct looking inside = {.visit = looking->visit,
-					 .inner = looking->inner + 1};
-
-		inside.folders[0] = memory_copy(seen.folder);
-		see_text(&inside, text);
-		looking->ended = inside.ended;
-	}
-	if (command->depth < COMMAND_FOLDERS_MAX)
+	if (text.size > 0)
+		see_inside(looking, buf_str(&text), seen.folder);
+	buf_fini(&text);
+	if (command->depth < COMMAND_FOLDERS_MAX && !looking->ended)
 		take_folder(looking, command);
+	keep_printed(looking, command);
 }
 
 static void see_text(struct looking *looking, struct str text)
 {
 	struct shell_command command;
 	struct shell_scan scan;
+	bool found = true;
 
+	buf_init(&looking->printed, COMMAND_TEXT_MAX * 2);
 	shell_scan_init(&scan, text);
-	while (!looking->ended && shell_scan_next(&scan, &command)) {
-		enter(looking, command.depth);
-		see_command(looking, &command);
+	while (found && !looking->ended) {
+		found = shell_scan_next(&scan, &command);
+		if (found)
+			enter(looking, command.depth);
+		see_inners(looking, &scan.inners);
+		if (found && !looking->ended)
+			see_command(looking, &command);
 	}
 	shell_scan_fini(&scan);
+	buf_fini(&looking->printed);
 	leave(looking, 0);
 	free(looking->folders[0]);
 }
 
 void command_seen_text(struct str text, const char *folder, const struct command_visit *visit)
 {
-	struct looking looking = {.visit = visit};
+	size_t left = COMMAND_INNER_BYTES;
+	bool downloads = false;
+	struct looking looking = {.visit = visit, .left = &left, .downloads = &downloads};
 
 	looking.folders[0] = memory_copy(folder);
 	see_text(&looking, text);
@@ -1043,7 +1240,9 @@ void command_seen_text(struct str text, const char *folder, const struct command
 void command_seen_argv(const char *const *argv, const char *folder,
 		       const struct command_visit *visit)
 {
-	struct looking looking = {.visit = visit};
+	size_t left = COMMAND_INNER_BYTES;
+	bool downloads = false;
+	struct looking looking = {.visit = visit, .left = &left, .downloads = &downloads};
 	struct shell_command command = {0};
 
 	while (argv[command.count] != NULL)
@@ -1051,10 +1250,12 @@ void command_seen_argv(const char *const *argv, const char *folder,
 	auto_free struct str *words = memory_array(command.count + 1, sizeof(*words));
 	for (size_t i = 0; i < command.count; i++)
 		words[i] = str_of(argv[i]);
-	command.words = command.values = words;
+	command.words = command.values = command.texts = words;
 	shell_command_strip(&command);
 	looking.folders[0] = memory_copy(folder);
+	buf_init(&looking.printed, COMMAND_TEXT_MAX * 2);
 	if (command.count > 0)
 		see_command(&looking, &command);
+	buf_fini(&looking.printed);
 	free(looking.folders[0]);
 }

@@ -117,13 +117,23 @@ void command_code_word(const struct command_code *code, struct buf *out);
 /*
  * The commands that can be seen in a shell text or an argument vector, each with its
  * working folder: commands of the text itself, behind `sudo`, `env` and the like, in
- * the text of `bash -c` and `eval`, and behind -exec of find. Commands of scripts, and
- * words that only the shell knows, are not seen.
+ * substitutions, in the text of `bash -c` and `eval`, in a text that a shell gets as its
+ * input, and behind -exec of find. Commands of scripts, and words that only the shell
+ * knows, are not seen.
  */
 
 struct command_seen {
 	const struct shell_command *command; /* has at least a name */
 	const char *folder;                  /* absolute and normal; NULL: not known */
+	/* a command before it in the text downloads, or a substitution in it does */
+	bool after_download;
+	/* the text that `echo` prints into it; may be empty */
+	struct str input;
+	/*
+	 * why the command is not all that runs, as a clause ("is a program whose name only
+	 * the shell knows"); NULL: it is
+	 */
+	const char *unread;
 };
 
 /* Called for each command. Returning false ends the walk. */
@@ -156,11 +166,16 @@ void command_seen_argv(const char *const *argv, const char *folder,
 
 struct command_harm {
 	const char *name; /* "git push --force" */
-	/*
-	 * Ask a person, because undo cannot restore all of it, or because everything
-	 * would be lost.
-	 */
-	bool asks;
+	enum command_harm_when {
+		/* no row finds it: only a rule that names it (`harm` in docs/policy.md) */
+		HARM_NAMED,
+		HARM_TOLD, /* the result tells it */
+		/*
+		 * A person is asked, because undo cannot restore all of it, or because
+		 * everything would be lost.
+		 */
+		HARM_ASKED,
+	} when;
 	bool (*fits)(const struct command_seen *seen, const struct policy *policy);
 	const char *does; /* a clause behind its name */
 	const char *next; /* a sentence */
@@ -172,3 +187,5 @@ struct command_harm {
  */
 const struct command_harm *command_harm_find(const struct command_seen *seen,
 					     const struct policy *policy);
+/* The row with NAME, or NULL. */
+const struct command_harm *command_harm_named(const char *name);

@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/command.h"
+#include "policy/deny.h"
 #include "policy/policy.h"
 
 #include <assert.h>
@@ -22,6 +23,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Reads a rule from its JSON. */
@@ -222,13 +224,18 @@ static bool command_rule_make(struct command_rule *rule, const struct value *obj
 		.programs = value_str(value_member(object, "program")),
 		.subcommand = value_str(value_member(object, "subcommand")),
 		.runs_code = value_is_true(value_member(object, "runs_code")),
+		.harm = value_text(value_member(object, "harm")),
 		.match = value_member(object, "match"),
 	};
+	if (rule->harm != NULL && command_harm_named(rule->harm) == NULL)
+		return err_set(err, EINVAL,
+			       "%s/harm: there is no harm \"%.64s\"; docs/policy.md lists them",
+			       pointer, rule->harm);
 	if (rule->programs.size == 0)
 		return err_set(err, EINVAL, "%s: needs the key program", pointer);
 	if (!programs_are_sound(rule->programs, pointer, err))
 		return false;
-	rule->name = name_of(rule, arena);
+	rule->name = rule->harm ? rule->harm : name_of(rule, arena);
 	take_insert(value_member(object, "insert_global"), &rule->insert_global, arena);
 	take_insert(value_member(object, "insert"), &rule->insert, arena);
 	(void)snprintf(below, sizeof(below), "%s/global", pointer);
@@ -288,14 +295,16 @@ static bool miss(struct walk *walk, enum command_fit fit, size_t word)
 	return false;
 }
 
-static bool is_number(const char *text)
+bool command_value_is_number(struct str text)
 {
-	size_t size = strspn(text, "0123456789");
-
-	return size > 0 && size <= NUMBER_DIGITS_MAX && text[size] == '\0';
+	for (size_t i = 0; i < text.size; i++) {
+		if (!isdigit((unsigned char)text.data[i]))
+			return false;
+	}
+	return text.size > 0 && text.size <= NUMBER_DIGITS_MAX;
 }
 
-static bool is_choice(struct str choices, struct str text)
+bool command_value_is_choice(struct str choices, struct str text)
 {
 	struct str choice;
 
@@ -314,7 +323,7 @@ static bool value_fits(struct walk *walk, const struct command_value *value, con
 	case COMMAND_TEXT:
 		return true;
 	case COMMAND_NUMBER:
-		return is_number(text);
+		return command_value_is_number(str_of(text));
 	case COMMAND_PATH:
 		if (text[0] == '\0' || strcmp(text, "-") == 0)
 			return false;
@@ -322,7 +331,7 @@ static bool value_fits(struct walk *walk, const struct command_value *value, con
 			match->paths[match->path_count++] = text;
 		return true;
 	case COMMAND_CHOICE:
-		return is_choice(value->choices, str_of(text));
+		return command_value_is_choice(value->choices, str_of(text));
 	case COMMAND_DASHES:
 		break;
 	}
@@ -338,7 +347,8 @@ static const char *attached(const struct command_option *option, const char *wor
 	const char *rest = word + option->name.size;
 
 	if (option->form == COMMAND_DIGITS)
-		return is_number(word + 1) ? word + strlen(word) : NULL;
+		return command_value_is_number(str_of(word + 1)) ? word + strlen(word)
+								 : NULL;
 	if (strncmp(word, option->name.data, option->name.size) != 0)
 		return NULL;
 	if (*rest == '\0')
@@ -519,7 +529,7 @@ static bool take_global(struct walk *walk, struct str subcommand)
 	if (!str_next_word(&subcommand, &first))
 		return true;
 	while (walk->argv[walk->at] != NULL && walk->argv[walk->at][0] == '-' &&
-	       !is_choice(first, str_of(walk->argv[walk->at]))) {
+	       !command_value_is_choice(first, str_of(walk->argv[walk->at]))) {
 		/*
 		 * An unknown option stands before the subcommand, so no rule of the
 		 * program is nearer than others.
@@ -540,7 +550,7 @@ static bool take_subcommand(struct walk *walk, struct str subcommand)
 	while (str_next_word(&subcommand, &word)) {
 		const char *given = walk->argv[walk->at];
 
-		if (given == NULL || !is_choice(word, str_of(given)))
+		if (given == NULL || !command_value_is_choice(word, str_of(given)))
 			return miss(walk, FIT_OTHER_SUBCOMMAND, walk->at);
 		walk->at++;
 	}
@@ -598,169 +608,6 @@ const char *command_fit_clause(enum command_fit fit)
 	return clauses[fit];
 }
 
-/*
- * Matches rules that deny or ask. A rule names only parts of a command, so that it
- * holds rather too often than too rarely.
- */
-
-static bool is_known(const struct shell_command *command, size_t at)
-{
-	return command->values[at].data != NULL;
-}
-
-static bool names_program(const struct command_rule *rule, struct str given)
-{
-	struct str rest = rule->programs, program;
-
-	while (command_next_choice(&rest, &program)) {
-		bool has_slash = memchr(program.data, '/', program.size) != NULL;
-
-		if (str_equal(program, has_slash ? given : shell_words_program(given)))
-			return true;
-	}
-	return false;
-}
-
-/*
- * The index of the word behind the subcommand; 0 when the subcommand is not there. A
- * word before the subcommand may be an option's value.
- */
-static size_t behind_subcommand(const struct command_rule *rule,
-				const struct shell_command *command)
-{
-	bool is_git = str_is(shell_words_program(shell_command_value(command, 0)), "git");
-	size_t at = is_git ? shell_command_git(command) : 1;
-	struct str rest = rule->subcommand, choices;
-	bool may_be_value = false;
-
-	if (rest.size == 0)
-		return 1;
-	while (str_next_word(&rest, &choices)) {
-		for (;; at++) {
-			struct str word;
-
-			if (at >= command->count)
-				return 0;
-			word = shell_command_value(command, at);
-			if (is_choice(choices, word))
-				break;
-			if (!str_starts(word, STR("-")) && !may_be_value)
-				return 0;
-			may_be_value =
-				!may_be_value && !is_git && str_starts(word, STR("-"));
-		}
-		may_be_value = false;
-		at++;
-	}
-	return at;
-}
-
-static bool value_holds(const struct command_value *value,
-			const struct shell_command *command, size_t at, struct str text)
-{
-	auto_free char *copy = memory_copy_str(text);
-
-	return at >= command->count || !is_known(command, at) ||
-	       value->kind == COMMAND_TEXT || value->kind == COMMAND_PATH ||
-	       (value->kind == COMMAND_NUMBER && is_number(copy)) ||
-	       (value->kind == COMMAND_CHOICE && is_choice(value->choices, text));
-}
-
-/*
- * Does WORD contain the option NAME? "-f" is among the letters of "-rf" and "-fdx", and
- * begins "-fFILE".
- */
-static bool is_letter_of(struct str name, struct str word)
-{
-	if (name.size != 2 || word.size < 2 || word.data[0] != '-' || word.data[1] == '-')
-		return false;
-	for (size_t i = 1; i < word.size && isalnum((unsigned char)word.data[i]); i++) {
-		if (word.data[i] == name.data[1])
-			return true;
-	}
-	return false;
-}
-
-/* Is the word AT the OPTION, with the value that OPTION names? */
-static bool option_holds(const struct command_option *option,
-			 const struct shell_command *command, size_t at)
-{
-	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
-	struct str word = shell_command_value(command, at), value;
-	const char *equals = memchr(word.data, '=', word.size);
-	struct str name = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;
-	bool whole = str_equal(name, option->name);
-
-	if (!whole && !(name.size >= BEGINNING_MIN && str_starts(option->name, name)) &&
-	    !is_letter_of(option->name, word))
-		return false;
-	if (option->form == COMMAND_FLAG || option->value.kind == COMMAND_TEXT)
-		return true;
-	if (equals)
-		value = str_part(word, name.size + 1, word.size);
-	else if (whole && at + 1 < command->count && option->form == COMMAND_VALUE)
-		value = shell_command_value(command, ++at);
-	else
-		value = str_part(word, 2, word.size);
-	return value_holds(&option->value, command, at, value);
-}
-
-static bool any_option_holds(const struct command_options *options,
-			     const struct shell_command *command, size_t from, size_t end)
-{
-	for (size_t i = from; i < end; i++) {
-		if (str_is(command->words[i], "--"))
-			break;
-		for (size_t j = 0; j < options->count; j++) {
-			if (option_holds(&options->items[j], command, i))
-				return true;
-		}
-	}
-	return options->count == 0;
-}
-
-static bool operands_hold(const struct command_rule *rule,
-			  const struct shell_command *command, size_t at)
-{
-	for (size_t i = 0; i < rule->operand_count; i++) {
-		const struct command_operand *operand = &rule->operands[i];
-
-		if (operand->value.kind == COMMAND_DASHES ||
-		    operand->repeat == COMMAND_MAYBE || operand->repeat == COMMAND_ANY)
-			continue;
-		while (at < command->count &&
-		       (str_starts(command->words[at], STR("-")) ||
-			!value_holds(&operand->value, command, at,
-				     shell_command_value(command, at))))
-			at++;
-		if (at++ >= command->count)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Does RULE, which denies or asks, hold for COMMAND? COMMAND may have parts that RULE
- * does not name. The program may be given by any path, and the subcommand may stand
- * behind any options. COMMAND needs one of RULE's options (gathered, attached or
- * abbreviated as programs accept them) and all its operands in order. A word that only
- * the shell knows fits every operand and is no option.
- */
-static bool command_rule_holds(const struct command_rule *rule,
-			       const struct shell_command *command)
-{
-	size_t behind;
-
-	if (!names_program(rule, shell_command_value(command, 0)))
-		return false;
-	behind = behind_subcommand(rule, command);
-	return behind > 0 &&
-	       any_option_holds(&rule->options, command, behind, command->count) &&
-	       any_option_holds(&rule->global, command, 1,
-				rule->subcommand.size ? behind : command->count) &&
-	       operands_hold(rule, command, behind);
-}
-
 enum {
 	PRESETS_MAX = 32,
 	EXAMPLE_MAX = 80, /* bytes of an example shown in a sentence */
@@ -783,6 +630,20 @@ static const struct embedded_file *preset_find(struct str name)
 	return NULL;
 }
 
+/* Does a preset hold rules that deny or ask? Its file is an object, others are lists. */
+static bool is_asking(const struct embedded_file *file)
+{
+	return file->size > 0 && file->data[0] == '{';
+}
+
+/* Is NAME a preset of rules that deny or ask ("danger")? */
+static bool preset_asks(struct str name)
+{
+	const struct embedded_file *file = preset_find(name);
+
+	return file != NULL && is_asking(file);
+}
+
 static bool check_preset(const struct value *name, const char *pointer, struct err *err)
 {
 	char texts[PRESETS_MAX][32] = {{0}};
@@ -791,12 +652,18 @@ static bool check_preset(const struct value *name, const char *pointer, struct e
 	struct buf list;
 	size_t count = 0;
 
+	if (preset_asks(value_str(name)))
+		return err_set(err, EINVAL,
+			       "%s/presets: \"%.64s\" lets nothing run; name it in ask or deny",
+			       pointer, value_text(name));
 	if (preset_find(value_str(name)) != NULL)
 		return true;
 	buf_init(&list, ERR_TEXT_MAX / 2);
 	for (const struct embedded_file *file = policy_presets; file->name; file++) {
 		struct str known = preset_name(file);
 
+		if (is_asking(file))
+			continue;
 		assert(count < PRESETS_MAX && known.size < sizeof(texts[0]));
 		memcpy(texts[count], known.data, known.size);
 		(void)buf_addf(&list, "%s%s", count ? ", " : "", texts[count]);
@@ -822,7 +689,9 @@ static bool example_holds(void *context, const struct command_seen *seen)
 {
 	struct example *example = context;
 
-	example->holds |= command_rule_holds(example->rule, seen->command);
+	static const struct policy nobodys = {0};
+
+	example->holds |= deny_rule_holds(example->rule, seen, &nobodys);
 	return !example->holds;
 }
 
@@ -979,6 +848,22 @@ static bool check_only_names(const struct value *object, const char *pointer, st
 	return true;
 }
 
+/* Check a text among the rules that deny or ask: the name of a preset, or a rule. */
+static bool check_text(const struct value *text, const char *pointer, struct err *err)
+{
+	struct command_rule rule;
+	struct arena arena;
+	bool ok;
+
+	if (preset_asks(value_str(text)))
+		return true;
+	arena_init(&arena);
+	ok = deny_rule_read(value_str(text), &rule, &arena, pointer, err) &&
+	     programs_are_sound(rule.programs, pointer, err);
+	arena_fini(&arena);
+	return ok;
+}
+
 static bool check_rule(const struct value *object, bool lets_run, const char *pointer,
 		       struct err *err)
 {
@@ -986,6 +871,13 @@ static bool check_rule(const struct value *object, bool lets_run, const char *po
 	struct arena arena;
 	bool ok;
 
+	if (!lets_run && value_text(object) != NULL)
+		return check_text(object, pointer, err);
+	if (lets_run && value_member(object, "harm") != NULL)
+		return err_set(err, EINVAL,
+			       "%s/harm: a rule that lets a command run names all of its words; "
+			       "only rules of deny and ask name a harm",
+			       pointer);
 	arena_init(&arena);
 	ok = (lets_run || check_only_names(object, pointer, err)) &&
 	     command_rule_make(&rule, object, &arena, pointer, err) &&
@@ -1040,6 +932,21 @@ static void add_rule(struct commands *commands, struct command_rules *rules,
 	rule->preset = preset;
 }
 
+/* The content of a preset, which COMMANDS keeps. */
+static const struct value *preset_value(struct commands *commands, struct str preset)
+{
+	const struct embedded_file *file = preset_find(preset);
+	struct value *value = NULL;
+	struct err err;
+	bool fine = file &&
+		    value_parse((struct str){file->data, file->size}, 0, &value, &err);
+
+	assert(fine);
+	(void)fine;
+	value_append(commands->presets, value);
+	return value;
+}
+
 static void add_preset(struct commands *commands, struct str preset, const char *only);
 
 /*
@@ -1068,16 +975,8 @@ static void add_rules(struct commands *commands, const struct value *list,
 /* Add all rules of PRESET, or only the rule ONLY. */
 static void add_preset(struct commands *commands, struct str preset, const char *only)
 {
-	const struct embedded_file *file = preset_find(preset);
-	struct value *list = NULL;
-	struct err err;
-	bool fine =
-		file && value_parse((struct str){file->data, file->size}, 0, &list, &err);
-
-	assert(fine);
-	(void)fine;
-	value_append(commands->presets, list);
-	add_rules(commands, list, arena_copy(&commands->arena, preset), only);
+	add_rules(commands, preset_value(commands, preset),
+		  arena_copy(&commands->arena, preset), only);
 }
 
 /*
@@ -1090,17 +989,50 @@ static bool is_box(const struct value *value, const struct value *object)
 
 	if (profile != NULL)
 		return strcmp(profile, "box") == 0;
-	return (value_member(object, "deny") || value_member(object, "ask")) &&
+	return (value_member(object, "deny") || value_member(object, "ask") ||
+		value_member(object, "unread")) &&
 	       !value_member(object, "presets") && !value_member(object, "rules") &&
 	       !value_member(object, "allow");
 }
 
+/* Add a rule that denies or asks and is written as a text, or all of the preset it names. */
+static void add_text(struct commands *commands, struct command_rules *rules,
+		     const struct value *item)
+{
+	const struct str text = value_str(item);
+	const struct value *list;
+	struct err err;
+	bool fine;
+
+	if (!preset_asks(text)) {
+		rules->items =
+			memory_grow(rules->items, rules->count + 1, sizeof(*rules->items));
+		fine = deny_rule_read(text, &rules->items[rules->count++],
+				      &commands->arena, "", &err);
+		assert(fine);
+		(void)fine;
+		return;
+	}
+	list = value_member(preset_value(commands, text), "asks");
+	for (size_t i = 0; i < value_count(list); i++)
+		add_rule(commands, rules, value_item(list, i),
+			 arena_copy(&commands->arena, text));
+}
+
 static void add_own(struct commands *commands, struct command_rules *rules, const char *key)
 {
+	const bool of_machine =
+		value_is_true(value_member(commands->own, COMMANDS_OF_MACHINE));
 	const struct value *list = value_member(commands->own, key);
 
-	for (size_t i = 0; i < value_count(list); i++)
-		add_rule(commands, rules, value_item(list, i), NULL);
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (value_text(value_item(list, i)) != NULL)
+			add_text(commands, rules, value_item(list, i));
+		else
+			add_rule(commands, rules, value_item(list, i), NULL);
+	}
+	for (size_t i = 0; i < rules->count; i++)
+		rules->items[i].of_machine = of_machine;
 }
 
 /* "list" without an object means all presets. */
@@ -1120,18 +1052,21 @@ struct commands *commands_new(const struct value *value)
 	commands->presets = value_new_array();
 	commands->own = object ? value_copy(object) : value_new_object();
 	commands->runs_code = commands->box || !code || value_is_true(code);
+	commands->asks_unread = str_is(value_str(value_member(object, "unread")), "ask");
 	add_own(commands, &commands->deny, "deny");
 	add_own(commands, &commands->ask, "ask");
 	add_own(commands, &commands->allow, "allow");
 	add_own(commands, &commands->allow, "rules");
-	if (commands->box &&
+	if (commands->box && !commands->asks_unread &&
 	    commands->deny.count + commands->ask.count + commands->allow.count == 0) {
 		commands_free(commands);
 		return NULL;
 	}
 	for (const struct embedded_file *file = policy_presets; !object && file->name;
-	     file++)
-		add_preset(commands, preset_name(file), NULL);
+	     file++) {
+		if (!is_asking(file))
+			add_preset(commands, preset_name(file), NULL);
+	}
 	for (size_t i = 0; !commands->box && i < value_count(presets); i++)
 		add_preset(commands, value_str(value_item(presets, i)), NULL);
 	return commands;
@@ -1271,28 +1206,36 @@ bool commands_listed(const struct commands *commands)
 }
 
 static const struct command_rule *find_holding(const struct command_rules *rules,
-					       const struct shell_command *command)
+					       const struct command_seen *seen,
+					       const struct policy *policy)
 {
 	for (size_t i = 0; i < rules->count; i++) {
-		if (command_rule_holds(&rules->items[i], command))
+		if (deny_rule_holds(&rules->items[i], seen, policy))
 			return &rules->items[i];
 	}
 	return NULL;
 }
 
 /*
- * The first rule of COMMANDS, or of the lists it is within, that holds for COMMAND,
- * among the rules that deny (DENIES) or that ask; NULL: none.
+ * The first rule of POLICY, or of the lists its own is within, that holds for SEEN, among
+ * the rules that deny (DENIES) or that ask; NULL: none.
  */
-static const struct command_rule *commands_holding(const struct commands *commands,
-						   bool denies,
-						   const struct shell_command *command)
+static const struct command_rule *commands_holding(const struct policy *policy, bool denies,
+						   const struct command_seen *seen)
 {
 	const struct command_rule *found = NULL;
 
-	for (; commands && !found; commands = commands->within)
-		found = find_holding(denies ? &commands->deny : &commands->ask, command);
+	for (const struct commands *at = policy->commands; at && !found; at = at->within)
+		found = find_holding(denies ? &at->deny : &at->ask, seen, policy);
 	return found;
+}
+
+/* Is a person asked about what cannot be read, by COMMANDS or a list it is within? */
+static bool asks_unread(const struct commands *commands)
+{
+	while (commands && !commands->asks_unread)
+		commands = commands->within;
+	return commands != NULL;
 }
 
 /*
@@ -1383,6 +1326,8 @@ struct look {
 	const struct command_harm *harm;           /* the first; or NULL */
 	/* the first for which a person is asked; or NULL */
 	const struct command_harm *harm_asked;
+	/* why the first command that cannot be read is unread, when a person is asked */
+	const char *unread;
 	/* the first denied command, else the first asked for, as written */
 	struct buf command;
 };
@@ -1437,23 +1382,27 @@ static void keep_command(struct look *look, const struct shell_command *command)
 static bool look_at(void *context, const struct command_seen *seen)
 {
 	struct look *look = context;
-	const struct commands *commands = look->policy->commands;
-	const struct command_harm *harm = command_harm_find(seen, look->policy);
+	const struct policy *policy = look->policy;
+	const struct command_harm *harm = command_harm_find(seen, policy);
 
-	look->denied = commands_holding(commands, true, seen->command);
+	look->denied = commands_holding(policy, true, seen);
 	if (look->denied) {
 		keep_command(look, seen->command);
 		return false;
 	}
 	if (!look->asked) {
-		look->asked = commands_holding(commands, false, seen->command);
+		look->asked = commands_holding(policy, false, seen);
 		if (look->asked)
 			keep_command(look, seen->command);
 	}
+	if (!look->asked && !look->unread && seen->unread && asks_unread(policy->commands)) {
+		look->unread = seen->unread;
+		keep_command(look, seen->command);
+	}
 	if (!look->harm)
 		look->harm = harm;
-	if (harm && harm->asks && !look->harm_asked &&
-	    !commands_named(commands, seen->command))
+	if (harm && harm->when == HARM_ASKED && !look->harm_asked &&
+	    !commands_named(policy->commands, seen->command))
 		look->harm_asked = harm;
 	return true;
 }
@@ -1489,15 +1438,42 @@ static void tell_rule(const struct look *look, struct verdict *verdict)
 	verdict_begin(&because);
 	(void)buf_adds(&because, "Not run: ");
 	add_quoted(&because, buf_str(&look->command));
-	(void)buf_addf(&because, " is what the rule \"%.64s\" of agents.%.64s.%s %s. ",
-		       rule->name, policy->name, key,
-		       look->denied ? "denies" : "leaves to a person's yes");
-	(void)buf_addf(&because,
-		       "Do without it%s, or ask the user to run it, or to take that rule out of the "
-		       "configuration.",
-		       look->denied ? ", by another name as well" : "");
+	if (rule->of_machine)
+		(void)buf_addf(&because,
+			       " is what the rule \"%.64s\" of this machine's administrator denies "
+			       "(/etc/glovebox/policy.json, deny_commands). Do without it, by "
+			       "another name as well.",
+			       rule->name);
+	else
+		(void)buf_addf(&because,
+			       " is what the rule \"%.64s\" of agents.%.64s.%s %s. Do without "
+			       "it%s, or ask the user to run it, or to take that rule out of the "
+			       "configuration.",
+			       rule->name, policy->name, key,
+			       look->denied ? "denies" : "leaves to a person's yes",
+			       look->denied ? ", by another name as well" : "");
 	verdict_end(verdict, &because, policy, key);
+	if (rule->of_machine)
+		(void)snprintf(verdict->rule, sizeof(verdict->rule),
+			       "/etc/glovebox/policy.json, deny_commands");
 	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", rule->name);
+}
+
+/* Set a verdict that asks about a command that cannot be read. */
+static void tell_unread(const struct look *look, struct verdict *verdict)
+{
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_adds(&because, "Not run: ");
+	add_quoted(&because, buf_str(&look->command));
+	(void)buf_addf(&because,
+		       " %s, and agents.%.64s.commands.unread leaves that to a person's yes. "
+		       "Write the commands out, or ask the user to run it.",
+		       look->unread, look->policy->name);
+	verdict_end(verdict, &because, look->policy, "commands.unread");
+	(void)snprintf(verdict->by, sizeof(verdict->by), "unread");
+	verdict->answer = VERDICT_ASK;
 }
 
 /*
@@ -1908,6 +1884,8 @@ static void decide_seen(const struct look *look, const struct policy_request *re
 	if (look->asked) {
 		tell_rule(look, verdict);
 		verdict->answer = VERDICT_ASK;
+	} else if (look->unread) {
+		tell_unread(look, verdict);
 	} else if (look->harm_asked && !listed) {
 		tell_harm(look, verdict);
 	} else {

@@ -100,8 +100,15 @@ struct command_rule {
 	size_t operand_count;
 	struct command_insert insert_global, insert;
 	bool runs_code;
+	bool of_machine;  /* the administrator's (ceiling.h) */
+	bool every;       /* it was written as a text: all its options must be there */
+	const char *harm; /* the row of the table of harm that must fit, too; or NULL */
 	const struct value *match; /* examples; the first one is shown */
 };
+
+/* Is TEXT one of CHOICES ("a,b")? Is it a number, which means digits only? */
+bool command_value_is_choice(struct str choices, struct str text);
+bool command_value_is_number(struct str text);
 
 /* How far a vector got, from the farthest miss to a match. */
 enum command_fit {
@@ -142,8 +149,9 @@ struct command_rules {
 struct commands {
 	struct command_rules allow; /* checked in this order; a "box" needs no `allow` */
 	struct command_rules deny, ask;
-	bool box;       /* any command runs unless a rule denies it */
-	bool runs_code; /* forms that run code of the project may run */
+	bool box;         /* any command runs unless a rule denies it */
+	bool asks_unread; /* a person is asked about what cannot be read */
+	bool runs_code;   /* forms that run code of the project may run */
 	struct arena arena;
 	struct value *presets, *own; /* the sources of the rules */
 	struct value *source;        /* the value from which the list was made */
@@ -155,6 +163,9 @@ struct commands {
  * and their examples hold? ERR names the place below POINTER and the remedy.
  */
 bool commands_check(const struct value *value, const char *pointer, struct err *err);
+
+/* The member of a list that is the administrator's. No configuration has it. */
+#define COMMANDS_OF_MACHINE "of_machine"
 
 /*
  * The list that VALUE (checked) describes; NULL: any command may run without a

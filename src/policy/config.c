@@ -335,7 +335,7 @@ const struct row config_limit_rows[] = {
 };
 
 /* Keys of a rule, read by commands.c. Its lists are short, because people write them. */
-static const struct row rule_keys[] = {
+const struct row config_rule_rows[] = {
 	{"program", ROW_BYTES, .max = COMMAND_WORD_MAX, .initial = "required",
 	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},
 	{"subcommand", ROW_BYTES, .max = COMMAND_WORD_MAX, .initial = "none",
@@ -362,6 +362,11 @@ static const struct row rule_keys[] = {
 	{"runs_code", ROW_FLAG, .initial = "false",
 	 .description =
 		 "It runs code of the project or of the model: the cell contains that, no rule."},
+	{"harm", ROW_BYTES, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description =
+		 "Of rules that deny or ask: only when the command does that, too: `rm -r`, `git clean -x`, "
+		 "`git clean -d`, `git push --force`, `git reset --hard`, `dd of=`, `mkfs`, `chmod -R 777`, "
+		 "`curl to sh`, `DROP`."},
 	{"match", ROW_WORDS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
 	 .description = "Commands that fit, tried when the configuration is read."},
 	{"not_match", ROW_WORDS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
@@ -371,26 +376,31 @@ static const struct row rule_keys[] = {
 
 static const struct row commands_keys[] = {
 	{"profile", ROW_CHOICE, .choices = "box list",
-	 .initial = "`list`; `box` where only `deny` and `ask` are given",
+	 .initial = "`list`; `box` where only `deny`, `ask` and `unread` are given",
 	 .description = "`box`: anything runs that `deny` does not hold. `list`: what fits a rule, without "
 			"a shell."},
-	{"deny", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
-	 .description = "Rules of what never runs, in every profile. Of a rule that denies or asks only "
-			"what it names has to be there.",
-	 .rows = rule_keys},
-	{"ask", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
-	 .description = "Rules of what a person is asked for each time, unless one of `deny` holds; where "
+	{"deny", ROW_SOURCES, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description =
+		 "Rules of what never runs, in every profile: objects, texts (`git push --force`) or "
+		 "the preset `danger`. Of a rule that denies or asks only what it names has to be there.",
+	 .rows = config_rule_rows},
+	{"ask", ROW_SOURCES, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "The same of what a person is asked for each time, unless one of `deny` holds; where "
 			"nobody can be asked it is refused.",
-	 .rows = rule_keys},
+	 .rows = config_rule_rows},
+	{"unread", ROW_CHOICE, .choices = "run ask", .initial = "`run`",
+	 .description = "What becomes of a command that Glovebox cannot read (a program whose name comes "
+			"from a variable): `ask` asks a person as `ask` does."},
 	{"allow", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
 	 .description = "Rules of what runs: one's own, tried before the presets. In a box they run "
 			"without the question about what destroys much.",
-	 .rows = rule_keys},
+	 .rows = config_rule_rows},
 	{"presets", ROW_NAMES, .max = CONFIG_NAME_MAX, .initial = "none",
 	 .description =
 		 "Shipped lists: `c`, `git`, `go`, `node`, `php`, `python`, `rust`, `text`."},
 	{"rules", ROW_LIST, .max = ROWS_ITEMS_MAX, .initial = "none",
-	 .description = "The older name of `allow`; both may be there.", .rows = rule_keys},
+	 .description = "The older name of `allow`; both may be there.",
+	 .rows = config_rule_rows},
 	{"runs_code", ROW_FLAG, .initial = "true",
 	 .description = "`false` leaves out every rule that is marked so."},
 	{0},
@@ -767,7 +777,7 @@ bool config_keys_describe(struct buf *out)
 		      out);
 	describe_rows("`limits`", config_limit_rows, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);
-	describe_rows("A rule of `commands`", rule_keys, defaults, out);
+	describe_rows("A rule of `commands`", config_rule_rows, defaults, out);
 	describe_rows("An entry of `checks`", check_keys, defaults, out);
 	return !out->overflowed;
 }

@@ -107,6 +107,8 @@ bool config_check_entry(const struct value *entry, const char *where, struct err
 
 /* The keys of `limits`. The offset of each is its place in struct policy_limits. */
 extern const struct row config_limit_rows[];
+/* The keys of a rule of `commands`. */
+extern const struct row config_rule_rows[];
 
 /*
  * Does OBJECT, of another file that a person writes, fit ROWS? If not, ERR says so in the

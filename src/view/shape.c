@@ -1485,6 +1485,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_workspace_name(options, spec);
 	shape_add_var_tmp(policy, spec);
 	shape_add_environment(options, policy, spec);
+	shape_hide_programs(policy, spec);
 	if (!shape_add_ssh(options, spec, err))
 		return false;
 	shape_advise(options, policy);

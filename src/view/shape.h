@@ -231,6 +231,11 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 /* Add /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
 void shape_add_system(struct policy *policy, struct cell_spec *spec);
 /*
+ * Mask the programs in the cell's PATH that a rule of POLICY denies whatever they are
+ * given, so that no script starts them either. To be called when PATH is set.
+ */
+void shape_hide_programs(const struct policy *policy, struct cell_spec *spec);
+/*
  * Add /var/tmp as a link to /tmp, or as memory of its own when an entry of SPEC lies
  * below it. To be called after all other entries were added.
  */

@@ -7,6 +7,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "policy/commands.h"
+#include "policy/deny.h"
 #include "tool/denial.h"
 #include "view/shape.h"
 
@@ -235,6 +237,73 @@ const char *shape_environment(const struct shape_options *options, const char *n
 static bool asks(const struct shape_options *options, const struct cell_spec *spec)
 {
 	return options->asks && spec_is_sealed(spec);
+}
+
+/* Our own tools start these, in every cell. */
+static const char never_hidden[] = "sh bash git";
+
+/*
+ * Hide the program PROGRAM of FOLDER. A link whose file has another name stays: other
+ * programs use that file as well (alternatives, busybox).
+ */
+static void program_hide(struct cell_spec *spec, const char *folder, const char *program)
+{
+	char file[PATH_MAX], real[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(file, sizeof(file), "%s%s%s", folder, folder[0] ? "/" : "",
+		     program) >= (int)sizeof(file) ||
+	    realpath(file, real) == NULL || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    !str_starts(str_of(path_base_name(real)), str_of(path_base_name(program))))
+		return;
+	for (const char *const *at = spec->writable.items; *at != NULL; at++) {
+		if (path_within(real, *at))
+			return;
+	}
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (spec->view.entries[i].kind == VIEW_MASK &&
+		    path_within(real, spec->view.entries[i].path))
+			return;
+	}
+	spec_add_entry(spec, VIEW_MASK, real, NULL)->why = "commands.deny";
+}
+
+static void programs_hide(struct cell_spec *spec, struct str programs, const char *path)
+{
+	struct str program, folder;
+
+	while (command_next_choice(&programs, &program)) {
+		auto_free char *name = memory_copy_str(program);
+		struct str rest = str_of(path);
+
+		if (str_among(never_hidden, str_of(path_base_name(name))))
+			continue;
+		if (name[0] == '/')
+			program_hide(spec, "", name);
+		while (strchr(name, '/') == NULL && path_next_folder(&rest, &folder)) {
+			auto_free char *copy = memory_copy_str(folder);
+
+			program_hide(spec, copy, name);
+		}
+	}
+}
+
+void shape_hide_programs(const struct policy *policy, struct cell_spec *spec)
+{
+	const char *path = "";
+
+	if (!spec_is_sealed(spec))
+		return;
+	for (const char *const *at = spec->environment.items; *at != NULL; at++) {
+		if (strncmp(*at, "PATH=", 5) == 0)
+			path = *at + 5;
+	}
+	for (const struct commands *at = policy->commands; at != NULL; at = at->within) {
+		for (size_t i = 0; i < at->deny.count; i++) {
+			if (deny_rule_whole_program(&at->deny.items[i]))
+				programs_hide(spec, at->deny.items[i].programs, path);
+		}
+	}
 }
 
 /* Set PATH to FOLDERS, with our own program behind them and, where it opens addresses, first. */

@@ -342,6 +342,20 @@ def limits_are_at_most_those_of_the_machine():
 
 
 @tap.case
+def denied_commands_are_those_of_every_agent():
+    with Machine({"deny_commands": ["git push --force", {"program": "shred"}]}) as machine:
+        results, _ = machine.talk(("bash", {"command": "true && $(git push -f)"}), ("bash", {"command": "git status"}),
+                                  ("bash", {"command": "echo 'shred --version' >s.sh; bash s.sh; echo $?"}))
+        assert "this machine's administrator denies" in results[0] and f"({FILE}, deny_commands)" in results[0], results
+        assert "administrator" not in results[1], results
+        assert "126" in results[2], results
+        machine.refuses(f"exec ({FILE}, deny_commands)", "sh", "-c", "shred x", code=126)
+        machine.ceiling = '{"deny_commands": ["--force"]}'
+        done = machine.exec("true")
+        assert done.returncode == 2 and "begins with a program" in done.stderr, done.stderr
+
+
+@tap.case
 def no_cell_is_made_below_the_level_of_the_machine():
     # Where no namespaces can be made, a cell reaches L2.
     with Machine({}, "echo 0 >/proc/sys/user/max_user_namespaces") as machine:

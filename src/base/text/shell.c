@@ -19,13 +19,18 @@
 
 /* Gathers the simple commands from the tokens of a text. */
 
-enum { WORDS_FIRST = 32 };
+enum {
+	WORDS_FIRST = 32,
+	INNERS_FIRST = 4,
+	NESTED_MAX = 16, /* substitutions inside others whose end is found by their words */
+};
 
 void shell_scan_init(struct shell_scan *scan, struct str text)
 {
 	memset(scan, 0, sizeof(*scan));
 	scan->values = memory_alloc(text.size + 1);
 	shell_lexer_init(&scan->lexer, text, scan->values);
+	scan->lexer.inners = &scan->inners;
 }
 
 void shell_scan_fini(struct shell_scan *scan)
@@ -33,6 +38,8 @@ void shell_scan_fini(struct shell_scan *scan)
 	free(scan->values);
 	free(scan->word_room);
 	free(scan->value_room);
+	free(scan->text_room);
+	free(scan->inners.items);
 	memset(scan, 0, sizeof(*scan));
 }
 
@@ -45,14 +52,16 @@ static void add_word(struct shell_scan *scan, struct shell_command *command,
 			memory_grow(scan->word_room, scan->room, sizeof(*scan->word_room));
 		scan->value_room = memory_grow(scan->value_room, scan->room,
 					       sizeof(*scan->value_room));
+		scan->text_room =
+			memory_grow(scan->text_room, scan->room, sizeof(*scan->text_room));
 	}
 	scan->word_room[command->count] = token->text;
+	scan->text_room[command->count] = token->value;
 	scan->value_room[command->count++] =
-		token->kind == SHELL_WORD && token->reason == SHELL_LITERAL
-			? token->value
-			: (struct str){0};
+		token->reason == SHELL_LITERAL ? token->value : (struct str){0};
 	command->words = scan->word_room;
 	command->values = scan->value_room;
+	command->texts = scan->text_room;
 }
 
 static bool is_number(struct str word)
@@ -64,42 +73,100 @@ static bool is_number(struct str word)
 	return word.size > 0;
 }
 
-static void begin_document(struct shell_scan *scan, const struct shell_token *token,
-			   bool tabs)
+/* Note TEXT, which the shell runs. */
+static void add_inner(struct shell_lexer *lexer, struct str text, bool in_backquotes)
 {
-	if (scan->document_count == SHELL_DOCUMENTS_MAX) {
-		scan->ended = true;
+	struct shell_inners *inners = lexer->inners;
+
+	if (inners == NULL || text.size == 0)
 		return;
+	if (inners->count == inners->room) {
+		inners->room = 2 * inners->room + INNERS_FIRST;
+		inners->items =
+			memory_grow(inners->items, inners->room, sizeof(*inners->items));
 	}
-	scan->documents[scan->document_count++] = (struct shell_document){
-		.end = token->reason == SHELL_LITERAL ? token->value : token->text,
-		.tabs = tabs,
-	};
+	inners->items[inners->count++] = (struct shell_inner){text, in_backquotes};
 }
 
-/* Skip the lines of a here-document, which are data of the command before them. */
-static void skip_documents(struct shell_scan *scan)
+/*
+ * Note a here-document that ends with the word END. False: there are too many. Digits are
+ * no end: `x<<2` is arithmetic, and a document of that name would hide what follows.
+ */
+static bool begin_document(struct shell_documents *documents, struct str end, bool tabs)
 {
-	struct shell_lexer *lexer = &scan->lexer;
+	if (is_number(end))
+		return true;
+	if (documents->count == SHELL_DOCUMENTS_MAX)
+		return false;
+	documents->items[documents->count++] =
+		(struct shell_document){.end = end, .tabs = tabs};
+	return true;
+}
 
-	for (size_t i = 0; i < scan->document_count; i++) {
-		const struct shell_document *document = &scan->documents[i];
-		bool found = false;
+static bool is_quoting(char c)
+{
+	return c == '\'' || c == '"' || c == '\\';
+}
 
-		while (!found && lexer->at < lexer->text.size) {
-			struct str rest =
-				str_part(lexer->text, lexer->at, lexer->text.size);
-			struct str left = rest, line;
+/* Does LINE end DOCUMENT? The end may be quoted in any way. */
+static bool ends_document(const struct shell_document *document, struct str line)
+{
+	size_t at = 0;
 
-			if (!str_next_line(&left, &line))
-				break;
-			lexer->at += rest.size - left.size;
-			while (document->tabs && str_starts(line, STR("\t")))
-				line = str_part(line, 1, line.size);
-			found = str_equal(line, document->end);
-		}
+	for (size_t i = 0; i < document->end.size; i++) {
+		const char c = document->end.data[i];
+
+		if (is_quoting(c))
+			continue;
+		if (at >= line.size || line.data[at++] != c)
+			return false;
 	}
-	scan->document_count = 0;
+	return at == line.size;
+}
+
+/* Skip the lines of DOCUMENT, and return them without the one that ends it. */
+static struct str skip_document(struct shell_lexer *lexer,
+				const struct shell_document *document)
+{
+	struct str body = str_part(lexer->text, lexer->at, 0), line;
+
+	while (lexer->at < lexer->text.size) {
+		struct str rest = str_part(lexer->text, lexer->at, lexer->text.size);
+		struct str left = rest;
+
+		if (!str_next_line(&left, &line))
+			break;
+		lexer->at += rest.size - left.size;
+		while (document->tabs && str_starts(line, STR("\t")))
+			line = str_part(line, 1, line.size);
+		if (ends_document(document, line))
+			break;
+		body.size += rest.size - left.size;
+	}
+	return body;
+}
+
+static void find_in_document(struct shell_lexer *lexer, struct str body);
+
+/*
+ * Skip the here-documents that begin on the last line. They are data, except that a shell
+ * runs the substitutions of an unquoted one, and all of one that is its input.
+ */
+static void skip_documents(struct shell_lexer *lexer, struct shell_documents *documents)
+{
+	for (size_t i = 0; i < documents->count; i++) {
+		const struct shell_document *document = &documents->items[i];
+		const struct str body = skip_document(lexer, document);
+		bool quoted = false;
+
+		for (size_t j = 0; j < document->end.size; j++)
+			quoted |= is_quoting(document->end.data[j]);
+		if (document->runs)
+			add_inner(lexer, body, false);
+		else if (!quoted)
+			find_in_document(lexer, body);
+	}
+	documents->count = 0;
 }
 
 /*
@@ -107,7 +174,7 @@ static void skip_documents(struct shell_scan *scan)
  * command. The word behind it is no word of the command either.
  */
 static void take_redirection(struct shell_scan *scan, struct str operator,
-			     struct shell_command * command)
+			     struct shell_command * command, struct str *here)
 {
 	bool input = operator.data[0] == '<';
 	struct shell_lexer before;
@@ -130,8 +197,11 @@ static void take_redirection(struct shell_scan *scan, struct str operator,
 	shell_lexer_next(&scan->lexer, &token);
 	if (token.kind != SHELL_WORD)
 		scan->lexer = before;
-	else if (str_is(operator, "<<") || str_is(operator, "<<-"))
-		begin_document(scan, &token, operator.size == 3);
+	else if (str_is(operator, "<<<"))
+		*here = token.value;
+	else if ((str_is(operator, "<<") || str_is(operator, "<<-")) &&
+		 !begin_document(&scan->documents, token.text, operator.size == 3))
+		scan->cut = scan->ended = true;
 }
 
 /*
@@ -141,16 +211,35 @@ static void take_redirection(struct shell_scan *scan, struct str operator,
 static const struct before {
 	const char *names, *valued;
 	size_t operands;
+	/* with one of these options the word is the program itself */
+	const char *unless;
 } befores[] = {
-	{"if then else elif do while until ! { time builtin nohup setsid", "", 0},
-	{"exec", "-a", 0},
-	{"env", "-u --unset -C --chdir", 0},
-	{"sudo doas", "-u -g -h -p -C -D -R -r -T -t -U --user --group --host --chdir", 0},
-	{"nice", "-n --adjustment", 0},
-	{"ionice", "-c -n", 0},
-	{"stdbuf", "-i -o -e", 0},
-	{"timeout", "-s -k --signal --kill-after", 1},
-	{"xargs", "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs", 0},
+	{"if then else elif do while until ! { time builtin nohup setsid coproc", "", 0, ""},
+	{"function", "", 1, ""},
+	{"command", "", 0, "-v -V"},
+	{"exec", "-a", 0, ""},
+	{"env", "-u --unset -C --chdir", 0, "-S --split-string -vS"},
+	{"sudo doas", "-u -g -h -p -C -D -R -r -T -t -U --user --group --host --chdir", 0,
+	 ""},
+	{"pkexec", "--user", 0, ""},
+	{"nice", "-n --adjustment", 0, ""},
+	{"ionice", "-c -n", 0, ""},
+	{"stdbuf", "-i -o -e", 0, ""},
+	{"timeout", "-s -k --signal --kill-after", 1, ""},
+	{"xargs parallel",
+	 "-a -d -E -I -L -n -P -s -j --arg-file --delimiter --max-args --max-procs --jobs",
+	 0, ""},
+	{"flock", "-w -E --timeout --conflict-exit-code", 1, "-c --command"},
+	{"chroot taskset faketime", "", 1, ""},
+	{"chrt", "-T -P -D", 1, ""},
+	{"busybox toybox fakeroot eatmydata unbuffer catchsegv dbus-run-session rlwrap",
+	 "", 0, ""},
+	{"strace ltrace", "-e -o -p -s -u -E -a -b -O -S -P -I", 0, "-p"},
+	{"unshare nsenter", "-t -S -G -R -w --target --setuid --setgid --root --wd", 0, ""},
+	{"setarch linux32 linux64", "", 0, ""},
+	{"systemd-run systemd-inhibit",
+	 "-p -u -E --unit --property --setenv --what --who --why", 0, ""},
+	{"valgrind", "", 0, ""},
 };
 
 static const struct before *before_of(struct str word)
@@ -182,26 +271,43 @@ static void drop_first(struct shell_command *command, size_t count)
 	command->count -= count;
 	command->words += count;
 	command->values += count;
+	command->texts += count;
+}
+
+/* Is WORD one of NAMES, also with a value behind the letter or the "="? */
+static bool is_option_among(const char *names, struct str word)
+{
+	struct str rest = str_of(names), name;
+
+	while (str_next_word(&rest, &name)) {
+		if (str_starts(word, name) && (word.size == name.size || name.size == 2 ||
+					       word.data[name.size] == '='))
+			return true;
+	}
+	return false;
 }
 
 /*
- * Skip the word at AT, which BEFORE describes, with its options and operands, up to the
- * program's name if there is one.
+ * Skip the word at *AT, which BEFORE describes, with its options and operands, up to the
+ * program's name if there is one. False: the word is a program itself.
  */
-static size_t skip_before(const struct shell_command *command,
-			  const struct before *before, size_t at)
+static bool skip_before(const struct shell_command *command, const struct before *before,
+			size_t *at)
 {
-	size_t operands = before->operands;
+	size_t operands = before->operands, next = *at + 1;
 
-	for (at++; at < command->count; at++) {
-		struct str word = command->words[at];
+	for (; next < command->count; next++) {
+		struct str word = shell_command_value(command, next);
 
+		if (is_option_among(before->unless, word))
+			return false;
 		if (str_starts(word, STR("-")))
-			at += str_among(before->valued, word);
+			next += str_among(before->valued, word);
 		else if (!is_assignment(word) && operands-- == 0)
 			break;
 	}
-	return at < command->count ? at : command->count;
+	*at = next < command->count ? next : command->count;
+	return true;
 }
 
 void shell_command_strip(struct shell_command *command)
@@ -212,51 +318,156 @@ void shell_command_strip(struct shell_command *command)
 		struct str word = command->words[at];
 		const struct before *before = before_of(shell_command_value(command, at));
 
-		if (before != NULL)
-			at = skip_before(command, before, at);
-		else if (is_assignment(word))
+		if (before != NULL) {
+			if (!skip_before(command, before, &at))
+				break;
+		} else if (is_assignment(word)) {
 			at++;
-		else
+		} else {
 			break;
+		}
 	}
 	drop_first(command, at);
-	/* `command vim` runs vim, `command -v vim` only looks for it. */
-	if (command->count > 1 && str_is(command->words[0], "command") &&
-	    !str_starts(command->words[1], STR("-")))
-		drop_first(command, 1);
+}
+
+static const char shells[] = "sh bash dash zsh ksh mksh ash rbash";
+
+static struct str program_of(const struct shell_command *command)
+{
+	return command->count > 0 ? shell_words_program(shell_command_value(command, 0))
+				  : STR("");
 }
 
 /*
- * The index behind the option -c of a shell, alone or among letters ("-lc"); `count`
- * when there is none.
+ * The index of the first operand of the shell COMMAND; `count` when there is none. *TEXT:
+ * that operand is a text to run, and *INPUT: the shell reads its input (-s, "-").
  */
-static size_t behind_c(const struct shell_command *command)
+static size_t shell_operand(const struct shell_command *command, bool *text, bool *input)
 {
-	for (size_t at = 1; at < command->count; at++) {
-		struct str word = command->words[at];
+	size_t at = 1;
 
-		if (!str_starts(word, STR("-")))
+	*text = *input = false;
+	for (; at < command->count; at++) {
+		struct str word = shell_command_value(command, at);
+
+		if (word.size < 2 || (word.data[0] != '-' && word.data[0] != '+'))
 			break;
-		if (!str_starts(word, STR("--")) && memchr(word.data, 'c', word.size) != NULL)
-			return at + 1;
+		if (str_starts(word, STR("--"))) {
+			at += str_among("--rcfile --init-file", word);
+			continue;
+		}
+		*text |= word.data[0] == '-' && memchr(word.data, 'c', word.size) != NULL;
+		*input |= word.data[0] == '-' && memchr(word.data, 's', word.size) != NULL;
+		/* "-o pipefail", also behind other letters */
+		at += word.data[word.size - 1] == 'o' || word.data[word.size - 1] == 'O';
 	}
-	return command->count;
+	return at < command->count ? at : command->count;
 }
 
-bool shell_command_inner(const struct shell_command *command, struct str *text)
+bool shell_command_reads(const struct shell_command *command)
 {
-	struct str name =
-		command->count > 0 ? shell_words_program(command->words[0]) : STR("");
-	size_t at = command->count;
+	bool text, input;
+	size_t at;
 
-	if (str_is(name, "eval") && command->count == 2)
-		at = 1;
-	else if (str_among("sh bash dash zsh ksh ash", name))
-		at = behind_c(command);
-	if (at >= command->count || command->values[at].data == NULL)
+	if (!str_among(shells, program_of(command)))
 		return false;
-	*text = command->values[at];
-	return true;
+	at = shell_operand(command, &text, &input);
+	return !text && (input || at == command->count ||
+			 str_among("- /dev/stdin /proc/self/fd/0 /dev/fd/0",
+				   shell_command_value(command, at)));
+}
+
+/* Append the words from AT on, as a shell would that joins them by blanks. */
+static bool add_joined(const struct shell_command *command, size_t at, struct buf *text)
+{
+	const bool some = at < command->count;
+
+	for (; at < command->count; at++)
+		(void)(buf_addstr(text, command->texts[at]) && buf_addc(text, ' '));
+	return some;
+}
+
+/*
+ * Append the value of the first option of COMMAND that is among NAMES: the next word, or
+ * what stands behind the letter or the "=". *AT gets the index behind it. False: there is
+ * none.
+ */
+static bool add_option_text(const struct shell_command *command, const char *names,
+			    size_t *at, struct buf *text)
+{
+	for (size_t i = 1; i < command->count; i++) {
+		struct str word = command->texts[i], rest = str_of(names), name;
+
+		while (str_next_word(&rest, &name)) {
+			const bool is_long = name.size > 2;
+			/* "-qc": the letter is the last of several */
+			const bool last = !is_long && word.size > 2 &&
+					  word.data[0] == '-' && word.data[1] != '-' &&
+					  word.data[word.size - 1] == name.data[1];
+
+			if (!last && !str_starts(word, name))
+				continue;
+			if ((last || word.size == name.size) && i + 1 < command->count) {
+				*at = i + 2;
+				return buf_addstr(text, command->texts[i + 1]);
+			}
+			if (word.size > name.size &&
+			    (!is_long || word.data[name.size] == '=')) {
+				*at = i + 1;
+				return buf_addstr(text, str_part(word, name.size + is_long,
+								 word.size));
+			}
+		}
+	}
+	return false;
+}
+
+/*
+ * Programs besides shells that have a shell run a text: the value of an option, or their
+ * operands.
+ */
+static const struct {
+	const char *names, *options;
+	enum { NOT_OPERANDS, FIRST_OPERAND, ALL_OPERANDS } operands;
+} runners[] = {
+	{"eval", "", ALL_OPERANDS},
+	{"trap", "", FIRST_OPERAND},
+	{"env", "-S --split-string", NOT_OPERANDS},
+	{"su runuser", "-c --command --session-command", NOT_OPERANDS},
+	{"script flock", "-c --command", NOT_OPERANDS},
+	{"watch", "", ALL_OPERANDS},
+};
+
+bool shell_command_inner(const struct shell_command *command, struct buf *text)
+{
+	const struct str name = program_of(command);
+	bool is_text, input;
+	size_t at;
+
+	if (str_among(shells, name)) {
+		at = shell_operand(command, &is_text, &input);
+		return is_text && at < command->count &&
+		       buf_addstr(text, command->texts[at]);
+	}
+	for (size_t i = 0; i < sizeof(runners) / sizeof(runners[0]); i++) {
+		if (!str_among(runners[i].names, name))
+			continue;
+		if (runners[i].operands == NOT_OPERANDS) {
+			if (!add_option_text(command, runners[i].options, &at, text))
+				return false;
+			/* `env -S TEXT WORD…` appends the words to the command. */
+			if (str_is(name, "env") && at < command->count)
+				return buf_addc(text, ' ') && add_joined(command, at, text);
+			return true;
+		}
+		at = 1;
+		while (at < command->count && str_starts(command->words[at], STR("-")))
+			at += 1 + str_among("-n --interval", command->words[at]);
+		if (runners[i].operands == ALL_OPERANDS)
+			return add_joined(command, at, text);
+		return at < command->count && buf_addstr(text, command->texts[at]);
+	}
+	return false;
 }
 
 /*
@@ -280,23 +491,27 @@ static bool take_separator(struct shell_scan *scan, enum shell_kind kind,
 	} else if (kind == SHELL_END) {
 		scan->ended = true;
 	} else if (kind == SHELL_NEWLINE) {
-		skip_documents(scan);
+		scan->after_line = true;
 	}
 	return counts;
 }
 
-/* Take one command up to its separator. False when the words were no command. */
-static bool take_command(struct shell_scan *scan, struct shell_command *command)
+/*
+ * Take one command up to its separator. False when the words were no command. *HERE gets
+ * the text of its here-string.
+ */
+static bool take_command(struct shell_scan *scan, struct shell_command *command,
+			 struct str *here)
 {
 	struct shell_token token;
 
 	memset(command, 0, sizeof(*command));
-	command->input_given = scan->after_pipe;
+	command->input_given = command->piped = scan->after_pipe;
 	command->depth = scan->open;
 	for (;;) {
 		shell_lexer_next(&scan->lexer, &token);
 		if (token.kind == SHELL_REDIRECTION)
-			take_redirection(scan, token.text, command);
+			take_redirection(scan, token.text, command, here);
 		else if (token.kind != SHELL_WORD && token.kind != SHELL_PROCESS)
 			return take_separator(scan, token.kind, command);
 		else if (token.kind == SHELL_WORD)
@@ -304,15 +519,44 @@ static bool take_command(struct shell_scan *scan, struct shell_command *command)
 	}
 }
 
+/*
+ * The shell COMMAND runs its input: the here-string HERE, its here-documents, which begin
+ * at FIRST, or those of the commands before it in its pipe.
+ */
+static void take_input(struct shell_scan *scan, struct shell_command *command,
+		       struct str here, size_t first)
+{
+	if (here.data != NULL) {
+		add_inner(&scan->lexer, here, false);
+		command->input_seen = true;
+	}
+	for (size_t i = command->piped ? 0 : first; i < scan->documents.count; i++) {
+		scan->documents.items[i].runs = true;
+		command->input_seen = true;
+	}
+}
+
 bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)
 {
+	scan->inners.count = 0;
 	while (!scan->ended) {
-		bool counts = take_command(scan, command);
+		struct str here = {0};
+		size_t first;
+		bool counts;
 
+		if (scan->after_line)
+			skip_documents(&scan->lexer, &scan->documents);
+		scan->after_line = false;
+		first = scan->documents.count;
+		counts = take_command(scan, command, &here);
 		shell_command_strip(command);
-		if (command->count && counts)
-			return true;
+		if (!command->count || !counts)
+			continue;
+		if (shell_command_reads(command))
+			take_input(scan, command, here, first);
+		return true;
 	}
+	skip_documents(&scan->lexer, &scan->documents);
 	return false;
 }
 
@@ -331,10 +575,10 @@ size_t shell_command_git(const struct shell_command *command)
 {
 	size_t at = 1;
 
-	while (at < command->count && str_starts(command->words[at], STR("-")))
+	while (at < command->count && str_starts(shell_command_value(command, at), STR("-")))
 		at += str_among("-c -C --git-dir --work-tree --namespace --config-env "
 				"--super-prefix",
-				command->words[at])
+				shell_command_value(command, at))
 			      ? 2
 			      : 1;
 	return at < command->count ? at : command->count;
@@ -461,7 +705,7 @@ static void skip_quoted(struct shell_lexer *lexer, char quote)
 	lexer->at++;
 }
 
-/* Skip the "(…)" of a substitution, with quotes and inner parentheses. */
+/* Skip "(…)" with quotes and inner parentheses, when it is too deep for a better look. */
 static void skip_parentheses(struct shell_lexer *lexer)
 {
 	size_t depth = 0;
@@ -483,20 +727,149 @@ static void skip_parentheses(struct shell_lexer *lexer)
 	} while (depth > 0 && !at_end(lexer));
 }
 
+/* The state of a search for the ")" that closes a substitution. */
+struct closing {
+	struct shell_lexer lexer;
+	struct shell_documents documents;
+	size_t open, cases; /* number of "(", and of `case` without its `esac` */
+	bool begins;        /* the next word begins a command */
+	bool label;         /* the next ")" ends a label of a case */
+	bool after_document;
+};
+
+static void closing_case_ends(struct closing *closing)
+{
+	closing->cases--;
+	closing->label = false;
+}
+
+/* A word: those of `case` and the ends of here-documents matter. */
+static void closing_word(struct closing *closing, const struct shell_token *token)
+{
+	const struct str word = token->text;
+
+	if (closing->after_document)
+		(void)begin_document(&closing->documents, word, false);
+	else if (closing->begins && str_is(word, "case"))
+		closing->cases++;
+	else if ((closing->begins || closing->label) && closing->cases &&
+		 str_is(word, "esac"))
+		closing_case_ends(closing);
+	else if (closing->cases && str_is(word, "in"))
+		closing->label = true;
+	closing->begins = str_among("if then else elif do while until ! { time", word);
+}
+
+/* Take TOKEN. True when it is the ")" that is looked for. */
+static bool closing_takes(struct closing *closing, const struct shell_token *token)
+{
+	if (token->kind == SHELL_WORD) {
+		closing_word(closing, token);
+		closing->after_document = false;
+		return false;
+	}
+	closing->after_document = str_is(token->text, "<<") || str_is(token->text, "<<-");
+	if (token->kind == SHELL_REDIRECTION || token->kind == SHELL_PROCESS)
+		return false;
+	closing->begins = true;
+	if (token->kind == SHELL_CASE_END)
+		closing->label = closing->cases > 0;
+	else if (token->kind == SHELL_NEWLINE)
+		skip_documents(&closing->lexer, &closing->documents);
+	else if (token->kind == SHELL_OPEN && !closing->label)
+		closing->open++;
+	else if (token->kind == SHELL_CLOSE && closing->label)
+		closing->label = false;
+	else if (token->kind == SHELL_CLOSE)
+		return closing->open-- == 0;
+	return false;
+}
+
+/*
+ * Skip the "(…)" of a substitution, as bash does: by its words, so that a quote in a
+ * comment or a here-document, and the ")" of a case, end nothing. Note the text in it.
+ */
+static void skip_substitution(struct shell_lexer *lexer)
+{
+	const size_t from = lexer->at + 1;
+	struct closing closing = {.begins = true};
+	struct shell_token token;
+
+	if (lexer->nested == NESTED_MAX) {
+		skip_parentheses(lexer);
+	} else {
+		shell_lexer_init(&closing.lexer, lexer->text, NULL);
+		closing.lexer.at = from;
+		closing.lexer.nested = lexer->nested + 1;
+		do
+			shell_lexer_next(&closing.lexer, &token);
+		while (token.kind != SHELL_END && !closing_takes(&closing, &token));
+		lexer->at = closing.lexer.at;
+	}
+	if (lexer->at > lexer->text.size)
+		lexer->at = lexer->text.size;
+	add_inner(lexer,
+		  str_part(lexer->text, from,
+			   lexer->at > from ? lexer->at - from -
+						      (lexer->text.data[lexer->at - 1] == ')')
+					    : 0),
+		  false);
+}
+
+/* Skip the quotes of $'…', in which a backslash hides a quote. */
+static void skip_ansi_quotes(struct shell_lexer *lexer)
+{
+	for (lexer->at++; !at_end(lexer) && peek(lexer, 0) != '\''; lexer->at++)
+		lexer->at += peek(lexer, 0) == '\\';
+	lexer->at++;
+}
+
 /* Take a substitution at "$" or "`". Its result is not known. */
-static void take_substitution(struct word *word)
+static void take_substitution(struct word *word, bool quoted)
 {
 	struct shell_lexer *lexer = word->lexer;
+	const size_t from = lexer->at;
 
 	if (peek(lexer, 0) == '`') {
-		refuse(word, SHELL_COMMAND, lexer->at);
+		refuse(word, SHELL_COMMAND, from);
 		skip_quoted(lexer, '`');
-		return;
+		if (lexer->at <= lexer->text.size)
+			add_inner(lexer,
+				  str_part(lexer->text, from + 1, lexer->at - from - 2),
+				  true);
+	} else {
+		refuse(word, peek(lexer, 1) == '(' ? SHELL_COMMAND : SHELL_EXPANSION, from);
+		lexer->at++;
+		if (peek(lexer, 0) == '(')
+			skip_substitution(lexer);
+		else if (peek(lexer, 0) == '\'' && !quoted)
+			skip_ansi_quotes(lexer);
 	}
-	refuse(word, peek(lexer, 1) == '(' ? SHELL_COMMAND : SHELL_EXPANSION, lexer->at);
-	lexer->at++;
-	if (peek(lexer, 0) == '(')
-		skip_parentheses(lexer);
+	if (lexer->at > lexer->text.size)
+		lexer->at = lexer->text.size;
+	add(word, lexer->text.data + from, lexer->at - from);
+}
+
+/* Find the substitutions in BODY, the lines of an unquoted here-document. */
+static void find_in_document(struct shell_lexer *lexer, struct str body)
+{
+	struct shell_lexer inside;
+	struct shell_token token = {0};
+	struct word word = {.lexer = &inside, .token = &token};
+
+	if (lexer->inners == NULL)
+		return;
+	shell_lexer_init(&inside, body, NULL);
+	inside.inners = lexer->inners;
+	inside.nested = lexer->nested;
+	while (!at_end(&inside)) {
+		const char c = peek(&inside, 0);
+
+		if (c == '`' || (c == '$' && peek(&inside, 1) == '('))
+			take_substitution(&word, true);
+		else
+			inside.at += c == '\\' ? 2 : 1;
+	}
 }
 
 static void take_single_quotes(struct word *word)
@@ -528,7 +901,7 @@ static void take_double_quotes(struct word *word)
 		} else if (c == '`' ||
 			   /* before these a "$" stands for itself: "end$", "a$|b$" */
 			   (c == '$' && (next == '\0' || strchr("\" |)", next) == NULL))) {
-			take_substitution(word);
+			take_substitution(word, true);
 		} else {
 			take_character(word);
 		}
@@ -620,7 +993,7 @@ static void take_part(struct word *word)
 		return;
 	case DOLLAR:
 	case BACKQUOTE:
-		take_substitution(word);
+		take_substitution(word, false);
 		return;
 	case PATTERN:
 		refuse(word, SHELL_PATTERN, lexer->at);
@@ -722,9 +1095,7 @@ static void take_operator(struct shell_lexer *lexer, struct shell_token *token)
 
 	if (strchr("<>", peek(lexer, 0)) != NULL && peek(lexer, 1) == '(') {
 		lexer->at++;
-		skip_parentheses(lexer);
-		if (at_end(lexer))
-			lexer->at = lexer->text.size;
+		skip_substitution(lexer);
 		token->kind = SHELL_PROCESS;
 		token->text = str_part(lexer->text, start, lexer->at - start);
 		return;

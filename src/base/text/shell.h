@@ -58,9 +58,24 @@ struct shell_token {
 	bool is_assignment; /* NAME=… or NAME+=… */
 };
 
+/* A text within a word that the shell runs by itself: of $(…), `…`, <(…) or >(…). */
+struct shell_inner {
+	struct str text;
+	bool in_backquotes; /* a backslash in TEXT may hide the byte behind it */
+};
+
+/* The texts of that kind, in their order. */
+struct shell_inners {
+	struct shell_inner *items;
+	size_t count, room;
+};
+
 struct shell_lexer {
 	struct str text;
 	size_t at;
+	/* Gets the texts that the shell runs within words; NULL: not needed. */
+	struct shell_inners *inners;
+	unsigned nested; /* number of substitutions around this lexer */
 	/*
 	 * Receives the values of words, each ended by NUL; NULL: not needed. It has
 	 * room for text.size + 1 bytes, which is enough for all of them.
@@ -99,10 +114,14 @@ struct shell_command {
 	const struct str *words; /* as written, quotes included */
 	/* without quotes, ended by NUL; data NULL when only the shell knows the value */
 	const struct str *values;
+	/* like values, with the parts that only the shell knows as they are written */
+	const struct str *texts;
 	size_t count;
 	/* number of subshells around it, whose "(" is not yet closed */
 	size_t depth;
 	bool input_given;  /* its input comes from a pipe, a file or a here-document */
+	bool piped;        /* its input comes from the command before it */
+	bool input_seen;   /* its input is a text that the scan has taken (shell_scan) */
 	bool output_taken; /* its output goes to a pipe or a file */
 };
 
@@ -110,20 +129,31 @@ struct shell_command {
 enum { SHELL_DOCUMENTS_MAX = 8 };
 
 struct shell_document {
-	struct str end; /* the line that ends it */
+	struct str end; /* the line that ends it, with its quotes */
 	bool tabs;      /* "<<-": tabs at the beginning of its lines do not count */
+	bool runs;      /* it is the input of a shell */
+};
+
+/* Those that begin on one line. */
+struct shell_documents {
+	struct shell_document items[SHELL_DOCUMENTS_MAX];
+	size_t count;
 };
 
 struct shell_scan {
 	struct shell_lexer lexer;
 	char *values;
-	struct str *word_room, *value_room;
+	struct str *word_room, *value_room, *text_room;
 	size_t room;
 	size_t open; /* number of "(" that are not yet closed */
-	bool after_pipe;
-	/* those that begin on this line */
-	struct shell_document documents[SHELL_DOCUMENTS_MAX];
-	size_t document_count;
+	bool after_pipe, after_line;
+	struct shell_documents documents;
+	/*
+	 * The texts that the shell runs for the words and the here-documents behind the
+	 * last command but one, up to the last command. They are parts of the text.
+	 */
+	struct shell_inners inners;
+	bool cut; /* the rest of the text was not scanned: too many here-documents */
 	bool ended;
 };
 
@@ -131,7 +161,9 @@ void shell_scan_init(struct shell_scan *scan, struct str text);
 void shell_scan_fini(struct shell_scan *scan);
 /*
  * Read the next simple command, without assignments and the words before its name
- * (`if`, `sudo`, `env`, `timeout 5` …). Here-documents are skipped.
+ * (`if`, `sudo`, `env`, `timeout 5` …). Here-documents are skipped, except for the texts
+ * in them that a shell runs: those are among `inners`, which also counts after the last
+ * call, which returns false.
  */
 bool shell_scan_next(struct shell_scan *scan, struct shell_command *command);
 
@@ -139,10 +171,13 @@ bool shell_scan_next(struct shell_scan *scan, struct shell_command *command);
 void shell_command_strip(struct shell_command *command);
 
 /*
- * Find the text that COMMAND passes to another shell (`bash -c TEXT`, `eval TEXT`).
- * False when it cannot be seen.
+ * Append the text that COMMAND has another shell run (`bash -c TEXT`, `eval TEXT`,
+ * `watch TEXT`), with the parts that only the shell knows as they are written. False:
+ * there is none.
  */
-bool shell_command_inner(const struct shell_command *command, struct str *text);
+bool shell_command_inner(const struct shell_command *command, struct buf *text);
+/* Is COMMAND a shell that reads its commands from its input? */
+bool shell_command_reads(const struct shell_command *command);
 
 /* The last name in the path WORD: "/usr/bin/vim" gives "vim". */
 struct str shell_words_program(struct str word);

@@ -1,4 +1,7 @@
 /* commands: what denies and asks, what destroys much, and what names code, as tables. */
+#include "base/library.h"
+#include "base/memory.h"
+#include "base/str.h"
 #include "policy/command.h"
 #include "policy/commands.h"
 #include "policy/config.h"
@@ -12,6 +15,9 @@
 #include <cmocka.h>
 
 #define WORKSPACE "/ws/project"
+
+/* The files of tests/unit/policy/spellings. */
+extern const struct embedded_file spellings[];
 
 static bool try_policy(const char *commands, struct policy **policy, struct err *err)
 {
@@ -105,6 +111,7 @@ static void deny_wins_then_ask_and_the_rest_of_a_box_runs(void **state)
 		{"eval 'bash -c \"git push\"'", "deny", "git push"},
 		{"find . -name x -exec git push \\;", "deny", "git push"},
 		{"cat >x <<'E'\ngit status\nE\ngit push", "deny", "git push"},
+		{"echo $(git push)", "deny", "git push"},
 		{"npm publish; git push", "deny", "git push"},
 		{"npm publish", "ask", "npm publish"},
 		{"npm --loglevel silent publish --tag next", "ask", "npm publish"},
@@ -120,7 +127,6 @@ static void deny_wins_then_ask_and_the_rest_of_a_box_runs(void **state)
 		/* It cannot be seen: the rule is no wall. */
 		{"$G push", "allow", ""},
 		{"./script-that-pushes", "allow", ""},
-		{"echo $(git push)", "allow", ""},
 		{"", "allow", ""},
 		{"for f in *; do echo \"$f\"; done", "allow", ""},
 	};
@@ -265,6 +271,19 @@ static void what_is_wrong_with_a_rule_is_said_where_it_stands(void **state)
 		 "/commands/deny/0/program: no command is called \"rm \""},
 		{"{\"deny\": [{\"program\": \"rm -rf\"}]}", "no command is called"},
 		{"{\"deny\": [{\"program\": \"*\"}]}", "no command is called \"*\""},
+		{"{\"deny\": [\"--force\"]}",
+		 "/commands/deny/0: a rule that is a text begins with a program"},
+		{"{\"deny\": [\"git push --force main\"]}",
+		 "the subcommand stands before the options: \"main\" stands behind"},
+		{"{\"ask\": [\"rm *\"]}", "/commands/ask/0: a rule that is a text names"},
+		{"{\"ask\": [\"a,b \", \"rm?\"]}", "\"rm?\" is none: write an object"},
+		{"{\"presets\": [\"danger\"]}",
+		 "/commands/presets: \"danger\" lets nothing run; name it in ask or deny"},
+		{"{\"deny\": [{\"program\": \"rm\", \"harm\": \"rm\"}]}",
+		 "/commands/deny/0/harm: there is no harm \"rm\""},
+		{"{\"allow\": [{\"program\": \"rm\", \"harm\": \"rm -r\"}]}",
+		 "/commands/allow/0/harm: a rule that lets a command run"},
+		{"{\"unread\": \"no\"}", "/commands/unread"},
 		{"{\"denies\": []}", "did you mean \"deny\"?"},
 		{"{\"ask\": [{\"program\": \"p\", \"insert\": [\"x\"]}]}",
 		 "/commands/ask/0/insert: a rule that denies or asks only says"},
@@ -557,10 +576,81 @@ static void finds_within_finds_are_seen_to_a_depth(void **state)
 	assert_string_equal(answer_of(&verdict), "deny");
 }
 
+/* The spellings of tests/unit/policy/spellings, each by the rule in front of it. */
+static void spellings_are_found_and_others_are_not(void **state)
+{
+	static const char commands[] =
+		"{\"unread\": \"ask\", \"ask\": [\"danger\"], \"deny\": [\"git push --force\", "
+		"\"rm -rf\", \"npm publish\", \"shutdown\", {\"program\": \"kubectl\", \"subcommand\": "
+		"\"delete\"}]}";
+	auto_policy struct policy *policy = policy_of(commands);
+	size_t found = 0, passed = 0, wrong = 0;
+
+	(void)state;
+	for (const struct embedded_file *file = spellings; file->name; file++) {
+		struct str rest = {file->data, file->size}, line;
+
+		while (str_next_line(&rest, &line)) {
+			struct str text = line, by;
+			struct verdict verdict;
+
+			if (line.size == 0 || line.data[0] == '#')
+				continue;
+			/* ANSWER, RULE and TEXT between tabs, with \\n for a line end */
+			const size_t first = str_find(text, STR("\t"), 0);
+			const size_t second = str_find(text, STR("\t"), first + 1);
+			auto_free char *answer = memory_copy_str(str_part(text, 0, first));
+			auto_free char *command =
+				memory_copy_str(str_part(text, second + 1, text.size));
+			by = str_part(text, first + 1, second - first - 1);
+			for (char *at = command; (at = strstr(at, "\\n")) != NULL; at++) {
+				*at = '\n';
+				memmove(at + 1, at + 2, strlen(at + 2) + 1);
+			}
+			verdict = verdict_in(policy, command, NULL);
+			wrong += strcmp(answer_of(&verdict), answer) != 0 ||
+				 !str_is(by, verdict.by);
+			if (strcmp(answer_of(&verdict), answer) != 0 ||
+			    !str_is(by, verdict.by))
+				print_error("%.*s: %s by \"%s\"\n", (int)line.size,
+					    line.data, answer_of(&verdict), verdict.by);
+			*(strcmp(answer, "allow") == 0 ? &passed : &found) += 1;
+		}
+	}
+	assert_int_equal(wrong, 0);
+	assert_true(found >= 200);
+	assert_true(passed >= 50);
+}
+
+/* A command that lies in many texts within others takes no longer than one text may. */
+static void texts_within_texts_are_bounded(void **state)
+{
+	enum { DEEP = 40000 };
+	static const char *const pieces[] = {"$(", "eval \"$(", "sh -c '",  "`",
+					     "<(", "eval ",     "x <<E\n$("};
+	auto_policy struct policy *policy =
+		policy_of("{\"unread\": \"ask\", \"deny\": [\"git push\"]}");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		struct verdict verdict;
+		struct buf text;
+
+		buf_init(&text, 1 << 20);
+		for (int j = 0; j < DEEP; j++)
+			(void)buf_adds(&text, pieces[i]);
+		verdict = verdict_in(policy, text.data, NULL);
+		assert_string_not_equal(answer_of(&verdict), "deny");
+		buf_fini(&text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deny_wins_then_ask_and_the_rest_of_a_box_runs),
+		cmocka_unit_test(spellings_are_found_and_others_are_not),
+		cmocka_unit_test(texts_within_texts_are_bounded),
 		cmocka_unit_test(finds_within_finds_are_seen_to_a_depth),
 		cmocka_unit_test(a_rule_that_denies_names_a_part),
 		cmocka_unit_test(in_a_list_deny_and_ask_come_before_it),

@@ -81,8 +81,11 @@ static void shipped_presets_are_sound(void **state)
 		if (!value_parse((struct str){file->data, file->size}, VALUE_COMMENTS,
 				 &list, &err))
 			fail_msg("%s: %s", file->name, err.text);
-		for (size_t i = 0; i < value_count(list); i++) {
-			struct value *item = value_item(list, i);
+		const struct value *asks = value_member(list, "asks");
+		const struct value *items = asks ? asks : list;
+
+		for (size_t i = 0; i < value_count(items); i++) {
+			struct value *item = value_item(items, i);
 
 			if (value_kind(item) == VALUE_STRING)
 				continue;
@@ -91,14 +94,14 @@ static void shipped_presets_are_sound(void **state)
 			assert_true(value_count(value_member(item, "not_match")) > 0);
 			value_append(rules, value_ref(item));
 		}
-		value_set(commands, "rules", value_ref(rules));
+		value_set(commands, asks ? "ask" : "rules", value_ref(rules));
 		auto_value struct value *entry = value_new_object();
 		value_set(entry, "commands", value_ref(commands));
 		if (!config_check_entry(entry, file->name, &err))
 			fail_msg("%s", err.text);
 		count++;
 	}
-	assert_int_equal(count, 8);
+	assert_int_equal(count, 9);
 }
 
 static void every_preset_can_be_named(void **state)
