@@ -772,6 +772,11 @@ struct agent *talk_agent(const struct talk *talk)
 	return talk->agent;
 }
 
+const struct setup *talk_setup(const struct talk *talk)
+{
+	return talk->setup;
+}
+
 struct session *talk_session(const struct talk *talk)
 {
 	return talk->session;

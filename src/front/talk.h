@@ -88,6 +88,9 @@ bool talk_is_over(const struct talk *talk);
  */
 int talk_change(struct talk *talk, struct setup *setup, const struct model_options *model);
 
+/* The setup of the present agent; borrowed. */
+const struct setup *talk_setup(const struct talk *talk);
+
 /*
  * For callers that work on the conversation between turns. Valid until the next
  * talk_change.

@@ -884,6 +884,7 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 		.title = title_of(running),
 		.wall_ms = clock_wall_ms(),
 		.turn_ms = keeper->turn_ms,
+		.agent = keeper->session->policy->name,
 	};
 
 	if (keeper_store(keeper) == NULL)
@@ -1275,6 +1276,7 @@ static struct undo_meta meta_of(const struct keeper *keeper, bool alone)
 		.wall_ms = clock_wall_ms(),
 		.since_ms = keeper->look.is_step ? keeper->list.looked_ms : 0,
 		.turn_ms = keeper->turn_ms,
+		.agent = keeper->session->policy->name,
 		.alone = alone,
 	};
 }

@@ -397,6 +397,14 @@ void session_rest(struct session *session);
 void session_undo(struct session *session, uint32_t number, struct tool_result *result);
 
 /*
+ * The same for AIM, which names no run: a step, or all steps above one. These are undone
+ * together, by one step that is an undo: when one of their files has changed since,
+ * nothing is undone. After a kill the next call goes on.
+ */
+void session_undo_aim(struct session *session, const struct undo_aim *aim,
+		      struct tool_result *result);
+
+/*
  * Would the step NUMBER be undone with exactly the rights that it was made with? True
  * when there is no such step.
  */

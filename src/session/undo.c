@@ -27,6 +27,8 @@ struct undoing {
 	struct undo_store *store;
 	struct undo_steps steps;
 	const struct undo_step *step;
+	/* all steps above this one are undone together, and `step` is NULL */
+	uint32_t above;
 	struct undo_plan plan;
 	struct tool_result *result;
 	struct undo_told told;
@@ -45,6 +47,14 @@ static bool step_choose(struct undoing *undoing, uint32_t number)
 					"There is no step %" PRIu32
 					"; see: glovebox undo --list",
 					number);
+		return false;
+	}
+	if (undoing->step->work == UNDO_MARK) {
+		(void)tool_fail(undoing->result,
+				"Step %" PRIu32
+				" is a mark and changed nothing. To undo all that "
+				"came after it: glovebox undo --to %" PRIu32,
+				number, number);
 		return false;
 	}
 	if (undoing->step->undone) {
@@ -96,7 +106,7 @@ static bool is_on_top(struct undoing *undoing, struct err *err)
 
 		if (later->number <= undoing->step->number || later->undone ||
 		    (later->work == UNDO_BY_UNDO &&
-		     (later->undoes >= undoing->step->number || !later->whole)))
+		     (undo_step_first(later) >= undoing->step->number || !later->whole)))
 			continue;
 		if (!step_touches(undoing->store, later->number, &undoing->plan, &path, err))
 			return false;
@@ -207,27 +217,31 @@ static bool carry_out(struct undoing *undoing, struct err *err)
 }
 
 /*
- * Open the log of the undo. When an undo of this step was killed, its log is continued.
+ * Open the log of the undo. When an undo of the same was killed, its log is continued.
  */
 static bool log_open(struct undoing *undoing, struct err *err)
 {
+	const bool above = undoing->step == NULL;
+	const uint32_t undoes = above ? undoing->above : undoing->step->number;
 	char title[TITLE_ROOM];
-	const int size = snprintf(title, sizeof(title), "undo of step %" PRIu32,
-				  undoing->step->number);
+	const int size = snprintf(title, sizeof(title), "undo of %s %" PRIu32,
+				  above ? "all steps above" : "step", undoes);
 	const struct undo_meta meta = {
 		.work = UNDO_BY_UNDO,
 		.run = keeper_run(undoing->session->keeper),
 		.title = {title, (size_t)size},
 		.wall_ms = clock_wall_ms(),
-		.undoes = undoing->step->number,
+		.undoes = undoes,
+		.above = above,
+		.agent = undoing->session->policy->name,
 	};
 
 	for (size_t i = 0; i < undoing->steps.count; i++) {
 		const struct undo_step *step = &undoing->steps.steps[i];
 		struct undo_reader reader = {0};
 
-		if (step->work != UNDO_BY_UNDO || step->whole ||
-		    step->undoes != undoing->step->number ||
+		if (step->work != UNDO_BY_UNDO || step->whole || step->undoes != undoes ||
+		    step->above != above ||
 		    !undo_store_is_ours(undoing->store, step->number))
 			continue;
 		undoing->number = step->number;
@@ -329,7 +343,7 @@ static void take_refused(struct undoing *undoing)
 		(void)buf_addf(&line, "%s (%s)", name, name[0] == '/' ? granted : why);
 		value_append(undoing->told.left, value_new_str(buf_str(&line)));
 	}
-	if (refused->unknown) {
+	if (refused->unknown && undoing->step != NULL) {
 		auto_close int log =
 			undo_store_open_log(undoing->store, undoing->step->number, false);
 		struct buf path;
@@ -376,9 +390,11 @@ static bool plan_is_allowed(struct undoing *undoing)
 		 * (protected.c).
 		 */
 		(void)tool_fail(undoing->result,
-				"Step %" PRIu32 " cannot be undone: %.300s may not be "
+				"%s %" PRIu32 " cannot be undone: %.300s may not be "
 				"written by this agent%s",
-				undoing->step->number, path.data,
+				undoing->step ? "Step" : "The steps above",
+				undoing->step ? undoing->step->number : undoing->above,
+				path.data,
 				record_is_gits(path)
 					? " in this session. In one of its own "
 					  "it may: leave, and run `glovebox undo`"
@@ -388,10 +404,132 @@ static bool plan_is_allowed(struct undoing *undoing)
 	return true;
 }
 
-static void undo_step(struct undoing *undoing, uint32_t number)
+/*
+ * The newest undo of several steps that was killed and that would undo the step NUMBER (0:
+ * any step); NULL: there is none. Until it goes on, some files are as they were long before
+ * that step.
+ */
+static const struct undo_step *killed_above(const struct undoing *undoing, uint32_t number)
+{
+	for (size_t i = undoing->steps.count; i-- > 0;) {
+		const struct undo_step *step = &undoing->steps.steps[i];
+
+		if (step->work == UNDO_BY_UNDO && step->above && !step->whole &&
+		    (number == 0 || (step->undoes < number && number < step->number)))
+			return step;
+	}
+	return NULL;
+}
+
+static void say_above(struct undoing *undoing, size_t count)
+{
+	struct buf *text = &undoing->result->text;
+	struct value *details;
+
+	tool_result_fini(undoing->result);
+	tool_result_init(undoing->result);
+	undoing->result->status = RESULT_DONE;
+	(void)buf_adds(text, "Undone: ");
+	(void)text_add_count(text, count, "step");
+	(void)buf_addf(text, " above %" PRIu32 "\n", undoing->above);
+	undo_told_print_files(&undoing->told, text);
+	undo_told_print_counts(&undoing->told, text);
+	(void)buf_addf(text, ". To take that back: glovebox undo %" PRIu32 "\n",
+		       undoing->number);
+	undo_told_print_left(&undoing->told, text);
+	details = tool_details(undoing->result);
+	value_set_integer(details, "above", undoing->above);
+	value_set_integer(details, "steps", (int64_t)count);
+	value_set_integer(details, "undo", undoing->number);
+	undo_told_details(&undoing->told, details);
+}
+
+/*
+ * Is every step above there to be undone? *COUNT gets the number of those that are in
+ * effect. An undo that was killed has to be finished first.
+ */
+static bool above_fill(struct undoing *undoing, size_t *count, struct err *err)
+{
+	const struct undo_aim aim = {.step = undoing->above, .above = true};
+	const struct undo_step *killed = NULL;
+	bool fine = true;
+
+	for (size_t i = 0; fine && i < undoing->steps.count; i++) {
+		const struct undo_step *step = &undoing->steps.steps[i];
+		const bool is_undo = step->work == UNDO_BY_UNDO;
+
+		if (!undo_aim_has(&aim, step))
+			continue;
+		if (is_undo && !step->whole) {
+			/* This one goes on with the same files. */
+			if (!step->above || step->undoes != undoing->above)
+				killed = step;
+			continue;
+		}
+		*count += !step->undone && !is_undo && undo_step_changes(step);
+		fine = undo_plan_add(&undoing->plan, undoing->store, step->number, err);
+	}
+	if (fine && killed != NULL) {
+		(void)tool_fail(undoing->result,
+				"Nothing was undone: step %" PRIu32
+				", an undo, was cut short. "
+				"Finish it first: glovebox undo%s%" PRIu32,
+				killed->number, killed->above ? " --to " : " ",
+				killed->undoes);
+		return false;
+	}
+	undo_plan_settle(&undoing->plan);
+	return fine;
+}
+
+/* Undo all steps above one, as one step: all of them, or nothing. */
+static void undo_above(struct undoing *undoing)
 {
 	struct err err = {0};
+	size_t count = 0;
+	bool fine = above_fill(undoing, &count, &err);
 
+	if (fine && undoing->plan.torn.data != NULL) {
+		fine = tool_fail(undoing->result,
+				 "Nothing was undone: somebody else changed %.300s between two "
+				 "of these steps. `glovebox undo` takes back one step at a "
+				 "time, the newest first, and leaves that change.",
+				 undoing->plan.torn.data);
+	} else if (fine && undoing->plan.count == 0 && undoing->plan.refused.count == 0) {
+		fine = tool_fail(undoing->result,
+				 "There is nothing to undo above %" PRIu32 ".",
+				 undoing->above);
+	}
+	take_refused(undoing);
+	fine = fine && plan_is_allowed(undoing) && log_open(undoing, &err) &&
+	       carry_out(undoing, &err);
+	if (fine)
+		say_above(undoing, count);
+	else if (err.text[0] != '\0')
+		(void)tool_fail(undoing->result,
+				"The steps above %" PRIu32 " cannot be undone: %s",
+				undoing->above, err.text);
+	if (!fine && undoing->log >= 0 && !undo_store_is_used(undoing->log))
+		undo_store_drop_log(undoing->store, undoing->number);
+}
+
+static void undo_step(struct undoing *undoing, uint32_t number)
+{
+	const struct undo_step *killed = killed_above(undoing, number);
+	struct err err = {0};
+
+	if (killed != NULL && number == 0) {
+		undoing->above = killed->undoes;
+		undo_above(undoing);
+		return;
+	}
+	if (killed != NULL) {
+		(void)tool_fail(undoing->result,
+				"Step %" PRIu32 ", the undo of all steps above %" PRIu32
+				", was cut short. Finish it first: glovebox undo --to %" PRIu32,
+				killed->number, killed->undoes, killed->undoes);
+		return;
+	}
 	if (!step_choose(undoing, number))
 		return;
 	bool fine =
@@ -409,7 +547,8 @@ static void undo_step(struct undoing *undoing, uint32_t number)
 		undo_store_drop_log(undoing->store, undoing->number);
 }
 
-void session_undo(struct session *session, uint32_t number, struct tool_result *result)
+void session_undo_aim(struct session *session, const struct undo_aim *aim,
+		      struct tool_result *result)
 {
 	struct undoing undoing = {.session = session, .result = result, .log = -1};
 	struct err err = {0};
@@ -427,12 +566,21 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 	}
 	undo_told_init(&undoing.told);
 	undo_plan_init(&undoing.plan);
-	undo_step(&undoing, number);
+	undoing.above = aim->step;
+	if (aim->above)
+		undo_above(&undoing);
+	else
+		undo_step(&undoing, aim->step);
 	undo_plan_fini(&undoing.plan);
 	undo_steps_fini(&undoing.steps);
 	undo_told_fini(&undoing.told);
 	fd_close(&undoing.log);
 	result->strength = session_strength(session);
+}
+
+void session_undo(struct session *session, uint32_t number, struct tool_result *result)
+{
+	session_undo_aim(session, &(const struct undo_aim){.step = number}, result);
 }
 
 bool session_made_step(struct session *session, uint32_t number)
@@ -498,7 +646,7 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 		if (other->number <= undo->first || other->undone ||
 		    undo_aim_has(&undo->aim, other) ||
 		    (other->work == UNDO_BY_UNDO &&
-		     (other->undoes >= undo->first || !other->whole)))
+		     (undo_step_first(other) >= undo->first || !other->whole)))
 			continue;
 		if (!step_touches(undo->store, other->number, &undo->plan, &path, err))
 			return false;

@@ -3,6 +3,7 @@
 #include "undo/plan.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -470,8 +471,89 @@ bool undo_aim_widen(struct undo_aim *aim, const struct undo_steps *steps)
 	return true;
 }
 
+/* The step POINT, or the newest mark of that name; NULL: there is neither. */
+static const struct undo_step *find_point(const struct undo_steps *steps, const char *point)
+{
+	uint64_t number = 0;
+
+	if (text_parse_count(point, UINT32_MAX, &number, NULL))
+		return number > 0 ? undo_aim_step(steps, (uint32_t)number) : NULL;
+	for (size_t i = steps->count; i-- > 0;) {
+		if (steps->steps[i].work == UNDO_MARK &&
+		    strcmp(steps->steps[i].title, point) == 0)
+			return &steps->steps[i];
+	}
+	return NULL;
+}
+
+bool undo_aim_to(struct undo_aim *aim, const char *folder, const char *workspace,
+		 const char *point, struct err *err)
+{
+	struct undo_store *store = NULL;
+	struct undo_steps steps = {0};
+	const struct undo_step *step = NULL;
+
+	if (folder != NULL && undo_store_open_old(folder, workspace, &store, NULL) &&
+	    store != NULL && undo_store_steps(store, &steps, NULL))
+		step = find_point(&steps, point);
+	if (step != NULL)
+		*aim = (struct undo_aim){.step = step->number, .above = true};
+	undo_steps_fini(&steps);
+	undo_store_close(store);
+	return step != NULL ||
+	       err_set(err, ENOENT,
+		       "\"%.100s\": there is no such step or mark; see: glovebox undo --list",
+		       point);
+}
+
+/* Is NAME a name for a mark? A number would be taken for a step. */
+static bool is_mark_name(const char *name)
+{
+	const size_t size =
+		strspn(name,
+		       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return size > 0 && size <= UNDO_MARK_MAX && name[size] == '\0' &&
+	       name[0] != '-' && strspn(name, "0123456789") < size;
+}
+
+bool undo_aim_mark(const char *folder, const char *workspace, const char *name,
+		   uint32_t *number, struct err *err)
+{
+	auto_value struct value *nobodys = value_new_object();
+	const struct undo_meta meta = {
+		.work = UNDO_MARK,
+		.run = "",
+		.title = str_of(name),
+		.wall_ms = clock_wall_ms(),
+	};
+	struct undo_store *store = NULL;
+	auto_close int log = -1;
+
+	if (!is_mark_name(name))
+		return err_set(err, EINVAL,
+			       "\"%.100s\": a mark is named by up to %d letters, digits and "
+			       "._-, and not by a number",
+			       name, UNDO_MARK_MAX);
+	if (folder == NULL)
+		return err_set(err, ENOENT, "\"%s\": there is no home folder", name);
+	if (!undo_store_open(folder, workspace, &store, err))
+		return false;
+	/* It changes nothing, so nobody has to be able to change that. */
+	undo_store_set_rights(store, nobodys);
+	log = undo_store_new_log(store, &meta, number, err);
+	undo_store_close(store);
+	return log >= 0;
+}
+
+/*
+ * A step that was undone is above another one as well, like the undo of it: both lie
+ * between the state then and the present one.
+ */
 bool undo_aim_has(const struct undo_aim *aim, const struct undo_step *step)
 {
+	if (aim->above)
+		return step->number > aim->step;
 	return step->work != UNDO_BY_UNDO && step->number <= aim->step &&
 	       (aim->turn_ms == 0 || step->turn_ms == aim->turn_ms) &&
 	       strcmp(step->run, aim->run) == 0;
@@ -480,13 +562,13 @@ bool undo_aim_has(const struct undo_aim *aim, const struct undo_step *step)
 static bool plan_fill(const struct undo_aim *aim, const struct undo_store *store,
 		      const struct undo_steps *steps, struct undo_plan *plan)
 {
-	if (aim->run == NULL) {
+	if (aim->run == NULL && !aim->above) {
 		const struct undo_step *step = undo_aim_step(steps, aim->step);
 		return step == NULL || undo_plan_add(plan, store, step->number, NULL);
 	}
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct undo_step *step = &steps->steps[i];
-		if (undo_aim_has(aim, step) && !step->undone &&
+		if (undo_aim_has(aim, step) && (aim->above || !step->undone) &&
 		    !undo_plan_add(plan, store, step->number, NULL))
 			return false;
 	}

@@ -102,6 +102,7 @@ struct undo_aim {
 	const char *run; /* its steps up to `step`; NULL: only `step` itself */
 	uint32_t step;   /* 0: the newest step that was not undone */
 	int64_t turn_ms; /* only the steps of `run` in this turn; 0: in all turns */
+	bool above;      /* all steps of everybody with larger numbers than `step` */
 };
 
 /*
@@ -115,7 +116,19 @@ const struct undo_step *undo_aim_step(const struct undo_steps *steps, uint32_t n
  * False: there is no such step.
  */
 bool undo_aim_widen(struct undo_aim *aim, const struct undo_steps *steps);
-/* Is STEP one of the steps of AIM, which names a run? */
+/*
+ * Make AIM all steps above POINT in the store of WORKSPACE in FOLDER: the number of a step,
+ * or the name of the newest mark of that name. False with ERR: there is neither.
+ */
+bool undo_aim_to(struct undo_aim *aim, const char *folder, const char *workspace,
+		 const char *point, struct err *err);
+/*
+ * Call the present state of WORKSPACE NAME; *NUMBER gets the number of that mark. ERR.code
+ * is EINVAL when NAME is no name for one.
+ */
+bool undo_aim_mark(const char *folder, const char *workspace, const char *name,
+		   uint32_t *number, struct err *err);
+/* Is STEP one of the steps of AIM, which names a run or all steps above one? */
 bool undo_aim_has(const struct undo_aim *aim, const struct undo_step *step);
 
 /*

@@ -77,7 +77,7 @@ struct undo_numbers {
 
 enum { RIGHTS_MAX = 8 << 20, REFUSED_NAMED = 100 };
 
-static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
+static const char *const work_names[] = {"checkpoint", "tool", "command", "undo", "mark"};
 
 static void step_name(uint32_t number, char name[UNDO_NAME_MAX])
 {
@@ -172,6 +172,10 @@ static bool undo_store_write_step(struct undo_store *store, uint32_t number,
 	value_set_text(object, "rights", store->rights_hash);
 	if (meta->undoes != 0)
 		value_set_integer(object, "undoes", meta->undoes);
+	if (meta->above)
+		value_set_boolean(object, "above", true);
+	if (meta->agent != NULL)
+		value_set_text(object, "agent", meta->agent);
 	if (meta->since_ms != 0)
 		value_set_integer(object, "since_ms", meta->since_ms);
 	if (meta->turn_ms != 0)
@@ -229,6 +233,7 @@ static bool undo_store_read_step(const struct undo_store *store, uint32_t number
 	}
 	int64_t undoes = value_integer(value_member(object, "undoes"));
 	step->undoes = undoes > 0 && undoes <= UINT32_MAX ? (uint32_t)undoes : 0;
+	step->above = value_is_true(value_member(object, "above"));
 	step->wall_ms = value_integer(value_member(object, "wall_ms"));
 	step->since_ms = value_integer(value_member(object, "since_ms"));
 	step->turn_ms = value_integer(value_member(object, "turn_ms"));
@@ -236,6 +241,8 @@ static bool undo_store_read_step(const struct undo_store *store, uint32_t number
 	step->run = memory_copy(value_text(value_member(object, "run")));
 	step->tool = memory_copy(value_text(value_member(object, "tool")));
 	step->title = memory_copy(value_text(value_member(object, "title")));
+	const char *agent = value_text(value_member(object, "agent"));
+	step->agent = memory_copy(agent != NULL ? agent : "");
 	return step->run != NULL && step->tool != NULL && step->title != NULL;
 }
 
@@ -1030,12 +1037,19 @@ static uint64_t undo_store_bytes(int fd)
 	return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+static void count_file(struct undo_step *step, const struct undo_change *change)
+{
+	step->files++;
+	step->added += change->before.kind == UNDO_ABSENT;
+	step->removed += change->after.kind == UNDO_ABSENT;
+}
+
 static bool count_change(void *context, const struct undo_change *change)
 {
 	struct undo_step *step = context;
 
 	if (change->before.kind != UNDO_FOLDER && change->after.kind != UNDO_FOLDER)
-		step->files++;
+		count_file(step, change);
 	else if (!record_is_gits(change->path))
 		step->folders++;
 	return true;
@@ -1046,6 +1060,7 @@ static void undo_step_fini(struct undo_step *step)
 	free(step->run);
 	free(step->tool);
 	free(step->title);
+	free(step->agent);
 }
 
 /*
@@ -1062,6 +1077,7 @@ static void step_without_description(int fd, struct undo_step *step)
 	step->run = memory_copy("");
 	step->tool = memory_copy("");
 	step->title = memory_copy("(its description is lost)");
+	step->agent = memory_copy("");
 }
 
 /*
@@ -1085,11 +1101,12 @@ static bool undo_step_read(const struct undo_store *store, uint32_t number,
 	const bool fine = undo_log_read(&reader, fd, NULL);
 	step->whole = reader.ended;
 	/*
-	 * An undo is listed as a step even when it changed nothing. A call that was killed
+	 * An undo or a mark is listed as a step even when it changed nothing. A call that was killed
 	 * is none when it changed nothing, or when its files were put back.
 	 */
-	return step->work == UNDO_BY_UNDO || (step->work != UNDO_CHECKPOINT &&
-					      (reader.changes > 0 || (described && !fine)));
+	return step->work == UNDO_BY_UNDO || step->work == UNDO_MARK ||
+	       (step->work != UNDO_CHECKPOINT &&
+		(reader.changes > 0 || (described && !fine)));
 }
 
 static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)
@@ -1102,6 +1119,22 @@ static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)
 }
 
 /*
+ * The undo STEP has taken back all steps behind STEP->undoes. The undos among these that
+ * undid a step before them are undone as well; those that undid others of them have no
+ * effect any more.
+ */
+static void mark_above(struct undo_steps *steps, const struct undo_step *step)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		struct undo_step *other = &steps->steps[i];
+
+		if (other->number > step->undoes && other->number < step->number &&
+		    (other->work != UNDO_BY_UNDO || undo_step_first(other) <= step->undoes))
+			other->undone = true;
+	}
+}
+
+/*
  * Go from the newest step to the oldest, because an undo that was undone has no effect.
  */
 static void mark_undone(struct undo_steps *steps)
@@ -1110,6 +1143,10 @@ static void mark_undone(struct undo_steps *steps)
 		const struct undo_step *step = &steps->steps[i];
 		if (step->work != UNDO_BY_UNDO || !step->whole || step->undone)
 			continue;
+		if (step->above) {
+			mark_above(steps, step);
+			continue;
+		}
 		struct undo_step *other = find_step(steps, step->undoes);
 		if (other != NULL && other->number < step->number)
 			other->undone = true;

@@ -37,6 +37,7 @@ enum {
 	UNDO_STEPS_MAX = 500,
 	UNDO_AGE_MAX_S = 30 * 24 * 3600,
 	UNDO_NAME_MAX = 64,
+	UNDO_MARK_MAX = 64, /* bytes of the name of a mark */
 };
 
 /*
@@ -78,6 +79,11 @@ enum undo_work {
 	UNDO_BY_TOOL,
 	UNDO_BY_COMMAND,
 	UNDO_BY_UNDO,
+	/*
+	 * A point that a person named (undo --mark). It changes nothing and is kept like a
+	 * step, so that as long as it is there all later steps are.
+	 */
+	UNDO_MARK,
 };
 
 /* The description that is stored beside a log. */
@@ -89,9 +95,15 @@ struct undo_meta {
 	int64_t wall_ms;
 	/* UNDO_BY_COMMAND: when the look began with which the step was compared; 0: unknown */
 	int64_t since_ms;
-	uint32_t undoes; /* UNDO_BY_UNDO: the number of the step that it undoes */
+	/*
+	 * UNDO_BY_UNDO: the number of the step that it undoes. ABOVE: it undoes all steps with
+	 * larger numbers than this one, and not this one.
+	 */
+	uint32_t undoes;
+	bool above;
 	/* the beginning of the turn that the step belongs to; 0: no turn */
 	int64_t turn_ms;
+	const char *agent; /* or NULL */
 	/* UNDO_BY_COMMAND: there is no sign that others wrote meanwhile */
 	bool alone;
 };
@@ -191,16 +203,24 @@ struct undo_step {
 	enum undo_work work;
 	bool whole;      /* its writer completed it */
 	bool undone;     /* by a later step that was not undone itself */
-	uint32_t undoes; /* UNDO_BY_UNDO */
+	uint32_t undoes; /* this and the next one as in undo_meta */
+	bool above;
 	int64_t wall_ms;
 	int64_t since_ms; /* this and the next two as in undo_meta */
 	int64_t turn_ms;
 	bool alone;
 	size_t files;
+	size_t added, removed; /* of the files */
 	size_t folders; /* made, removed, or with other permissions; not those of .git */
 	uint64_t bytes; /* of its log */
-	char *run, *tool, *title; /* owned; "" when unknown */
+	char *run, *tool, *title, *agent; /* owned; "" when unknown */
 };
+
+/* The first of the steps that STEP, an undo, undoes. */
+static inline uint32_t undo_step_first(const struct undo_step *step)
+{
+	return step->undoes + step->above;
+}
 
 /* Is there something that undo would take back? */
 static inline bool undo_step_changes(const struct undo_step *step)
@@ -368,7 +388,7 @@ struct undo_look_report {
 	const char *unwatched; /* why changes are not watched; NULL: they are */
 	const char *below;     /* the folder of all changes; NULL: there are none */
 	int64_t rows, files, changed, added, removed;
-	int64_t strange;   /* changed when the command did not run; -1: unknown */
+	int64_t strange; /* changed when the command did not run; -1: unknown */
 	int64_t unignored; /* were ignored and are not now: no part of the step */
 	int64_t left_files, left_bytes; /* of which no contents are kept */
 	int64_t us;

@@ -300,13 +300,53 @@ static void tell_of_undo(struct chat *chat, const struct tool_result *result)
 	buf_fini(&sentence);
 }
 
+/* Print what a command of the person could not do. */
+static void print_refusal(struct chat *chat, const char *text)
+{
+	(void)buf_addf(&chat->paint.out, "%s\n", text);
+}
+
+/* `/undo --mark NAME`: call the present state NAME. */
+static void mark_point(struct chat *chat, const char *name)
+{
+	const struct setup *setup = talk_setup(chat->talk);
+	struct err err = {0};
+	uint32_t number;
+
+	if (undo_aim_mark(setup->undo_folder, setup->workspace, name, &number, &err))
+		(void)buf_addf(&chat->paint.out,
+			       "Marked: %s. To come back here: /undo --to %s\n", name,
+			       name);
+	else
+		print_refusal(chat, err.text);
+}
+
+/* `/undo --to POINT`, with the rights of the present agent. */
+static void undo_to(struct chat *chat, const char *point, struct tool_result *result)
+{
+	const struct setup *setup = talk_setup(chat->talk);
+	struct undo_aim aim;
+	struct err err = {0};
+
+	if (undo_aim_to(&aim, setup->undo_folder, setup->workspace, point, &err))
+		session_undo_aim(talk_session(chat->talk), &aim, result);
+	else
+		(void)tool_fail(result, "%s", err.text);
+}
+
 static void run_undo(struct chat *chat, const char *argument)
 {
+	static const char to[] = "--to ", mark[] = "--mark ";
+	const bool is_to = strncmp(argument, to, strlen(to)) == 0;
 	struct tool_result result;
 	uint64_t number = 0;
 	struct err err = {0};
 
-	if (argument[0] != '\0' &&
+	if (strncmp(argument, mark, strlen(mark)) == 0) {
+		mark_point(chat, argument + strlen(mark));
+		return;
+	}
+	if (!is_to && argument[0] != '\0' &&
 	    (!text_parse_count(argument, UINT32_MAX, &number, &err) || number == 0)) {
 		(void)buf_addf(&chat->paint.out,
 			       "\"%.100s\" is no step; glovebox undo --list names them.\n",
@@ -314,7 +354,10 @@ static void run_undo(struct chat *chat, const char *argument)
 		return;
 	}
 	tool_result_init(&result);
-	chat_undo(chat, (uint32_t)number, &result);
+	if (is_to)
+		undo_to(chat, argument + strlen(to), &result);
+	else
+		chat_undo(chat, (uint32_t)number, &result);
 	if (result.status == RESULT_DONE) {
 		tell_of_undo(chat, &result);
 	} else {
@@ -395,7 +438,9 @@ static const struct command commands[] = {
 	{"model", "[NAME]", "the model; or go on with another", run_model},
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
 	{"tools", "", "the tools that the agent has", run_tools},
-	{"undo", "[N]", "put back what the newest step, or step N, has changed", run_undo},
+	{"undo", "[N]",
+	 "put back what the newest step, or step N, has changed; --to POINT, --mark NAME",
+	 run_undo},
 	{"diff", "", "what was changed since the conversation began", run_diff},
 	{"sessions", "", "the last conversations there were", run_sessions},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
