@@ -9,11 +9,13 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "files/files.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
+#include "tools/documents/picture.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 
@@ -23,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,6 +60,7 @@ struct read_wanted {
 	const char *path;
 	const struct value *arguments; /* start_line, end_line, limit */
 	size_t max_lines, max_bytes;
+	bool among_others; /* the answer has other files too, so it has no room for pictures */
 };
 
 enum {
@@ -91,9 +95,10 @@ struct reading {
 	size_t head;       /* … behind so many bytes of its beginning */
 	struct shown_ends ends;
 	struct buf body;
-	size_t taken; /* bytes of the file that BODY shows */
-	bool full;    /* the answer is full */
-	bool ranged;  /* the call names lines */
+	size_t taken;      /* bytes of the file that BODY shows */
+	bool full;         /* the answer is full */
+	bool ranged;       /* the call names lines */
+	bool among_others; /* as in struct read_wanted */
 	/* the file is too large, and no lines were named: its beginning is shown */
 	bool begun;
 	struct outline *map; /* the map of the rest while it is read; or NULL */
@@ -500,6 +505,91 @@ static enum result_status fail_binary(struct reading *reading)
 			 text_size((uint64_t)reading->file.st.st_size, size));
 }
 
+/* Append PATH, or with SUFFIX in place of its extension, as a word of a command. */
+static void add_file_word(const char *path, const char *suffix, struct buf *out)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *dot = strrchr(name, '.');
+	struct buf word;
+
+	buf_init(&word, PATH_MAX);
+	/* A command would take the name for an option. */
+	if (path[0] == '-')
+		buf_adds(&word, "./");
+	buf_addstr(&word, suffix && dot > name ? (struct str){path, (size_t)(dot - path)}
+					       : str_of(path));
+	if (suffix)
+		buf_adds(&word, suffix);
+	shell_token_add_word(word.data, out);
+	buf_fini(&word);
+}
+
+/* The picture with this DESCRIPTION is over the limits. */
+static enum result_status fail_large_picture(struct reading *reading, const char *description)
+{
+	const char *path = files_shown(reading->call->files, reading->file.path.data);
+	struct buf calls;
+
+	buf_init(&calls, RESULT_TEXT_MAX / 2);
+	buf_adds(&calls, "`magick ");
+	add_file_word(path, NULL, &calls);
+	/* Of an animation the first picture; other formats have one. */
+	buf_adds(&calls, "[0] -resize '2000x2000>' -quality 85 ");
+	add_file_word(path, "-small.jpg", &calls);
+	buf_adds(&calls, "` or `ffmpeg -i ");
+	add_file_word(path, NULL, &calls);
+	buf_adds(&calls, " -frames:v 1 -vf "
+			 "scale=2000:2000:force_original_aspect_ratio=decrease ");
+	add_file_word(path, "-small.jpg", &calls);
+	buf_addc(&calls, '`');
+	(void)tool_fail(reading->result,
+			"%s: %s. Models take pictures of at most " PICTURE_MOST_TEXT
+			". With bash, %s makes one that fits.",
+			reading->path, description, calls.data);
+	buf_fini(&calls);
+	return RESULT_FAILED;
+}
+
+/* CONTENT is a picture's. Show its facts, and the picture behind them. */
+static enum result_status read_picture(struct reading *reading, struct str content)
+{
+	struct value *details;
+	struct picture picture;
+	struct buf facts;
+	struct err err;
+	bool fits;
+
+	if (!picture_read(content, &picture, &err))
+		return tool_fail(reading->result,
+				 "%s begins as a %s, and %s. It is not shown, because no model "
+				 "can read it. Make or fetch it again.",
+				 reading->path, picture_format(content), err.text);
+	buf_init(&facts, 128);
+	picture_describe(&picture, content.size, &facts);
+	fits = picture_fits(&picture, content.size);
+	if (!fits) {
+		(void)fail_large_picture(reading, facts.data);
+	} else {
+		add_path(reading, &reading->result->text);
+		buf_addf(&reading->result->text, ": %s%s\n", facts.data,
+			 reading->among_others ? " (read_file shows it)" : "");
+	}
+	buf_fini(&facts);
+	if (!fits)
+		return RESULT_FAILED;
+	if (!reading->among_others && !picture_add(&picture, content, reading->result))
+		return tool_fail(reading->result, "There is no room for it in this answer.");
+	details = tool_details(reading->result);
+	value_set_text(details, "path", reading->file.path.data);
+	value_set_integer(details, "size", (int64_t)content.size);
+	value_set_text(details, "hash", reading->mark);
+	value_set_text(details, "format", picture.format);
+	value_set_integer(details, "width", picture.width);
+	value_set_integer(details, "height", picture.height);
+	call_saw(reading->result, reading->file.path.data, reading->mark);
+	return tool_done(reading->result);
+}
+
 /* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
 static void add_ends(const struct shown_ends *ends, struct buf *out)
 {
@@ -768,7 +858,8 @@ static enum result_status read_small(struct reading *reading)
 		text = str_part(text, SHOWN_MARK8, text.size);
 	}
 	if (reading->kind.binary) {
-		status = fail_binary(reading);
+		status = picture_format(text) ? read_picture(reading, text)
+					      : fail_binary(reading);
 	} else {
 		if (!reading->ranged && (text.size > READ_WHOLE_BYTES ||
 					 text_count_lines(text) > READ_WHOLE_LINES))
@@ -829,6 +920,14 @@ static enum result_status read_large(struct reading *reading)
 		return tool_fail(reading->result, "%s cannot be read: %s.", reading->path,
 				 strerror(errno));
 	reading->kind = shown_kind((struct str){start, (size_t)got});
+	if (picture_format((struct str){start, (size_t)got})) {
+		char description[64], size[32];
+
+		(void)snprintf(description, sizeof(description), "%s, %s",
+			       picture_format((struct str){start, (size_t)got}),
+			       text_size((uint64_t)reading->file.st.st_size, size));
+		return fail_large_picture(reading, description);
+	}
 	if (reading->kind.binary || reading->kind.utf16)
 		return fail_binary(reading);
 	if (reading->kind.utf8_mark)
@@ -902,7 +1001,8 @@ static enum result_status read_one(struct call *call, const struct read_wanted *
 				  .result = result,
 				  .path = wanted->path,
 				  .max_lines = wanted->max_lines,
-				  .max_bytes = wanted->max_bytes};
+				  .max_bytes = wanted->max_bytes,
+				  .among_others = wanted->among_others};
 	enum result_status status = RESULT_FAILED;
 
 	file_init(&reading.file);
@@ -927,7 +1027,8 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 
 const struct tool read_file_tool = {
 	.name = "read_file",
-	.description = "Read a text file or a range of its lines, as \"N<tab>text\". A file "
+	.description = "Read a text file or a range of its lines, as \"N<tab>text\", or see a "
+		       "picture (PNG, JPEG, GIF, WebP). A file "
 		       "over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
 		       " lines: its beginning and a map; a range: at most " LINES_TEXT
 		       " lines or " KB_TEXT " KB.",
@@ -996,7 +1097,8 @@ static void read_next(struct batch *batch, const struct value *item, size_t left
 	struct read_wanted wanted = {.path = value_text(value_member(item, "path")),
 				     .arguments = item,
 				     .max_lines = batch->lines / left,
-				     .max_bytes = batch->bytes / left};
+				     .max_bytes = batch->bytes / left,
+				     .among_others = true};
 	struct tool_result one;
 
 	tool_result_init(&one);
