@@ -68,6 +68,7 @@ static void history_drop_results(struct history *history)
 	for (size_t i = 0; i < history->result_count; i++) {
 		free(history->results[i].call);
 		free(history->results[i].text);
+		value_free(history->results[i].pictures);
 	}
 	free(history->results);
 	history->results = NULL;
@@ -174,6 +175,8 @@ static size_t part_bytes(const struct part *part)
 
 	if (part->arguments)
 		bytes += strlen(part->tool) + strlen(part->arguments);
+	bytes += value_count(part->pictures) * HISTORY_PICTURE_TOKENS *
+		 HISTORY_BYTES_PER_TOKEN;
 	if (part->extra) {
 		buf_init(&extra, EVENT_JSON_MAX);
 		(void)value_print(part->extra, 0, &extra);
@@ -201,6 +204,63 @@ uint64_t history_tokens(const struct history *history, size_t fixed_bytes)
 	return history->counted_tokens + bytes / HISTORY_BYTES_PER_TOKEN;
 }
 
+/* The tool whose pictures are known to be whole and within the limits of services. */
+static const char checked_tool[] = "read_file";
+
+/* The pictures in CONTENT, a list for the caller to free; NULL: there are none. */
+static struct value *pictures_of(const struct value *content)
+{
+	static const char types[] = "image/png image/jpeg image/gif image/webp";
+	struct value *pictures = NULL;
+
+	for (size_t i = 0; i < value_count(content); i++) {
+		struct value *item = value_item(content, i);
+		struct str data = value_str(value_member(item, "data"));
+
+		/* The journal, too, is read as something foreign. */
+		if (!str_is(value_str(value_member(item, "type")), "image") ||
+		    !str_among(types, value_str(value_member(item, "mimeType"))) ||
+		    data.size == 0 || !buf_base64_is_valid(data))
+			continue;
+		if (pictures == NULL)
+			pictures = value_new_array();
+		value_append(pictures, value_ref(item));
+	}
+	return pictures;
+}
+
+/* Remove the pictures that are too old, or for which there is no room any more. */
+static void history_drop_pictures(struct history *history)
+{
+	struct conversation *conversation = &history->conversation;
+	size_t count = 0, bytes = 0;
+
+	for (size_t i = conversation->message_count; i > 0; i--) {
+		struct message *message = &conversation->messages[i - 1];
+
+		for (size_t n = message->part_count; n > 0; n--) {
+			struct part *part = &message->parts[n - 1];
+			const size_t before = part_bytes(part);
+
+			for (size_t at = 0; at < value_count(part->pictures); at++) {
+				struct value *item = value_item(part->pictures, at);
+
+				count++;
+				bytes += value_str(value_member(item, "data")).size;
+			}
+			if (part->pictures == NULL ||
+			    (count <= HISTORY_PICTURES && bytes <= HISTORY_PICTURE_BYTES))
+				continue;
+			value_free(part->pictures);
+			part->pictures = NULL;
+			history->bytes -= before - part_bytes(part);
+		}
+	}
+	/* The last count had them, and the next one corrects it. */
+	if (history->counted_bytes > history->bytes)
+		history->counted_bytes = history->bytes;
+}
+
 static void history_add_result(struct history *history, const struct event *event)
 {
 	struct message *last = history_last(history);
@@ -224,6 +284,9 @@ static void history_add_result(struct history *history, const struct event *even
 	result = &history->results[history->result_count++];
 	result->call = memory_copy(event->call);
 	result->text = buf_take(&text);
+	result->pictures = event->tool && strcmp(event->tool, checked_tool) == 0
+				   ? pictures_of(content)
+				   : NULL;
 	result->is_error = !status || strcmp(status, result_status_name(RESULT_DONE)) != 0;
 }
 
@@ -253,10 +316,13 @@ void history_settle(struct history *history)
 		result = history_result_of(history, part->call_id);
 		message_add_result(answers, part->call_id, part->tool,
 				   result ? result->text : lost_result,
-				   result ? result->is_error : true);
+				   result ? result->is_error : true)
+			->pictures = result ? value_ref(result->pictures) : NULL;
 	}
-	if (answers)
+	if (answers) {
 		history->bytes += history_message_bytes(answers);
+		history_drop_pictures(history);
+	}
 	history_drop_results(history);
 }
 

@@ -28,6 +28,7 @@ struct recorder;
 
 struct history_result {
 	char *call, *text;
+	struct value *pictures; /* of struct part; or NULL */
 	bool is_error;
 };
 
@@ -44,6 +45,17 @@ struct history_prompt {
  * own would gain nothing.
  */
 enum { HISTORY_BYTES_PER_TOKEN = 4 };
+
+/*
+ * The newest pictures stay in the conversation; of older ones their texts. Anthropic's API
+ * takes up to 20 of our largest sides in a request, and a request of at most 32 MB. Services
+ * scale a picture down to about 1,600 tokens.
+ */
+enum {
+	HISTORY_PICTURES = 20,
+	HISTORY_PICTURE_BYTES = 16 << 20,
+	HISTORY_PICTURE_TOKENS = 1600
+};
 
 struct history {
 	struct conversation conversation;
@@ -70,7 +82,8 @@ void history_fini(struct history *history);
  * data says `to_model`. EVENT_COMPACTED replaces older messages by its summary.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the
- * hand-over's). ERR (EPROTO): the message in EVENT is malformed.
+ * hand-over's). The pictures in a result of read_file come with it: read_file has checked
+ * them, and other tools might send one that no service takes. ERR (EPROTO): the message in EVENT is malformed.
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 

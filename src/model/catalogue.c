@@ -17,7 +17,7 @@ static const double tokens_per_price = 1e6;
 
 enum {
 	NAME_MAX_BYTES = 256, /* of a model; no entry fits a longer name */
-	FIELDS = 15,
+	FIELDS = 16,
 };
 
 struct catalogue {
@@ -54,6 +54,7 @@ static const struct field {
 	FIELD("long_cache_write", FIELD_PRICE, long_prices.cache_write, true),
 	FIELD("tools", FIELD_ANSWER, tools, false),
 	FIELD("thinking", FIELD_ANSWER, thinking, false),
+	FIELD("sight", FIELD_ANSWER, sight, false),
 	FIELD("source", FIELD_TEXT, source, false),
 #undef FIELD
 };

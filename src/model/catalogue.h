@@ -47,7 +47,8 @@ struct catalogue_model {
 	uint64_t long_prompt;
 	struct catalogue_prices long_prices;
 	enum catalogue_answer tools, thinking;
-	const char *source; /* the page of the shipped numbers, or NULL */
+	enum catalogue_answer sight; /* it takes pictures */
+	const char *source;          /* the page of the shipped numbers, or NULL */
 };
 
 /*

@@ -42,6 +42,7 @@ static void message_fini(struct message *message)
 		free(part->call_id);
 		free(part->tool);
 		free(part->arguments);
+		value_free(part->pictures);
 		value_free(part->extra);
 	}
 	free(message->parts);
@@ -219,6 +220,23 @@ void conversation_add_schema(const struct model_tool *tool, struct buf *out)
 const char *conversation_result_text(const struct part *part)
 {
 	return conversation_is_blank(part->text) ? EMPTY_RESULT : part->text;
+}
+
+size_t conversation_add_pictures(const struct part *part, const char *before,
+				 const char *between, const char *after, struct buf *out)
+{
+	const size_t count = value_count(part->pictures);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct value *picture = value_item(part->pictures, i);
+
+		(void)buf_adds(out, before);
+		(void)buf_addstr(out, value_str(value_member(picture, "mimeType")));
+		(void)buf_adds(out, between);
+		(void)buf_addstr(out, value_str(value_member(picture, "data")));
+		(void)buf_adds(out, after);
+	}
+	return count;
 }
 
 const char *conversation_effort(uint64_t budget)

@@ -26,10 +26,15 @@ enum speaker { SPEAKER_USER, SPEAKER_MODEL };
 
 struct part {
 	enum part_kind kind;
-	char *text;          /* text, thinking, or a result's text */
-	char *call_id;       /* call and result */
-	char *tool;          /* call and result: the tool's name */
-	char *arguments;     /* of a call: as the model wrote it; may be no JSON at all */
+	char *text;      /* text, thinking, or a result's text */
+	char *call_id;   /* call and result */
+	char *tool;      /* call and result: the tool's name */
+	char *arguments; /* of a call: as the model wrote it; may be no JSON at all */
+	/*
+	 * of a result: a list of objects with `mimeType` and `data`, which is Base64; or
+	 * NULL
+	 */
+	struct value *pictures;
 	bool is_object;      /* of a call: the arguments are one JSON object */
 	bool is_error;       /* of a result */
 	struct value *extra; /* data of the provider, kept unchanged; or NULL */
@@ -89,6 +94,9 @@ struct model_request {
 
 /* Functions that the requests of all APIs share. */
 
+/* Says what the pictures are in a message of their own, where a result cannot hold them. */
+#define CONVERSATION_PICTURES "The pictures of the results above:"
+
 bool conversation_is_blank(const char *text);
 
 /*
@@ -117,6 +125,13 @@ void conversation_add_schema(const struct model_tool *tool, struct buf *out);
  * most models are puzzled by them.
  */
 const char *conversation_result_text(const struct part *part);
+
+/*
+ * Append each picture of PART, a result: BEFORE, its type, BETWEEN, its Base64, AFTER.
+ * Returns how many there are.
+ */
+size_t conversation_add_pictures(const struct part *part, const char *before,
+				 const char *between, const char *after, struct buf *out);
 
 /*
  * The effort ("low", "medium", "high") that corresponds to a BUDGET of tokens for

@@ -298,6 +298,7 @@ void local_read_details(struct local_model *model, struct str body)
 	model->context_max = made_for(value_member(root, "model_info"));
 	model->tools = ability_of(abilities, "tools");
 	model->thinking = ability_of(abilities, "thinking");
+	model->sight = ability_of(abilities, "vision");
 	/* A model that can only embed gets no name, so that no person can ask for it. */
 	if (ability_of(abilities, "completion") == CATALOGUE_NO)
 		model->name[0] = '\0';

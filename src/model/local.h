@@ -38,7 +38,7 @@ struct local_model {
 	char *name;
 	uint64_t context;     /* tokens of context as it runs now; 0: not known */
 	uint64_t context_max; /* tokens of context that it was made for; 0: not known */
-	enum catalogue_answer tools, thinking;
+	enum catalogue_answer tools, thinking, sight;
 	bool is_loaded;
 };
 

@@ -102,6 +102,8 @@ void model_ready(struct model *model, struct buf *note)
 		       "%.200s is given a context of %llu tokens (num_ctx); \"context\" of its "
 		       "entry in \"models\" of your configuration sets another.",
 		       model->name, (unsigned long long)model->settings.context);
+	if (model->known.sight == CATALOGUE_NOT_SAID)
+		model->settings.sees = there.sight == CATALOGUE_YES;
 	if (there.tools == CATALOGUE_NO)
 		(void)buf_adds(note, " Its server says that it cannot call tools.");
 }
@@ -276,6 +278,7 @@ bool model_open(const struct model_options *options, struct model **model, struc
 			.thinking_budget = opened->known.thinking == CATALOGUE_NO
 						   ? 0
 						   : options->thinking_budget,
+			.sees = opened->known.sight == CATALOGUE_YES,
 			.max_output = options->max_output > 0 ? options->max_output
 							      : opened->known.max_output,
 		};

@@ -26,6 +26,7 @@ struct provider_settings {
 	double temperature;                   /* < 0: not set */
 	uint64_t thinking_budget, max_output; /* 0: not set */
 	uint64_t context; /* tokens that the server must make room for; 0: not set */
+	bool sees; /* the model takes pictures; without it only their texts are sent */
 };
 
 struct provider {

@@ -526,6 +526,8 @@ static const struct row model_keys[] = {
 	{"tools", ROW_FLAG, .initial = "not known", .description = "It can call tools."},
 	{"thinking", ROW_FLAG, .initial = "not known",
 	 .description = "It thinks before it answers."},
+	{"sight", ROW_FLAG, .initial = "not known",
+	 .description = "It takes pictures; without it only their sizes are told."},
 	{"source", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "nothing",
 	 .description = "Where these numbers are from."},
 	{0},

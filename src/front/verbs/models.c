@@ -398,6 +398,7 @@ static void add_known_json(void *context, const char *name)
 	set_price(row, "price_cache_write", model.prices.cache_write);
 	set_answer(row, "tools", model.tools);
 	set_answer(row, "thinking", model.thinking);
+	set_answer(row, "sight", model.sight);
 	if (model.source)
 		value_set_text(row, "source", model.source);
 	value_append(look->json, row);

@@ -299,16 +299,27 @@ static void write_call(const struct part *part, bool *is_open, struct buf *body)
 	write_kept(kept_block(part), body);
 }
 
-static void write_result(const struct part *part, bool *is_open, struct buf *body)
+static void write_result(const struct part *part, bool sees, bool *is_open, struct buf *body)
 {
 	open_block(is_open, "tool_result", body);
 	write_name_member("tool_use_id", part->call_id, body);
-	write_text_member("content", str_of(conversation_result_text(part)), body);
+	if (sees && value_count(part->pictures) > 0) {
+		(void)buf_adds(body, ",\"content\":[{\"type\":\"text\"");
+		write_text_member("text", str_of(conversation_result_text(part)), body);
+		(void)buf_addc(body, '}');
+		(void)conversation_add_pictures(part,
+						",{\"type\":\"image\",\"source\":{\"type\":"
+						"\"base64\",\"media_type\":\"",
+						"\",\"data\":\"", "\"}}", body);
+		(void)buf_addc(body, ']');
+	} else {
+		write_text_member("content", str_of(conversation_result_text(part)), body);
+	}
 	if (part->is_error)
 		(void)buf_adds(body, ",\"is_error\":true");
 }
 
-static void write_part(const struct part *part, bool *is_open, struct buf *body)
+static void write_part(const struct part *part, bool sees, bool *is_open, struct buf *body)
 {
 	if (!is_written(part))
 		return;
@@ -324,26 +335,27 @@ static void write_part(const struct part *part, bool *is_open, struct buf *body)
 		write_call(part, is_open, body);
 		break;
 	case PART_RESULT:
-		write_result(part, is_open, body);
+		write_result(part, sees, is_open, body);
 		break;
 	}
 }
 
 /* Append the parts of the run that are results, or all other parts. */
 static void write_parts(const struct conversation *conversation, const struct run *run,
-			bool results, bool *is_open, struct buf *body)
+			bool results, bool sees, bool *is_open, struct buf *body)
 {
 	for (size_t i = run->first; i < run->end; i++) {
 		const struct message *message = &conversation->messages[i];
 
 		for (size_t n = 0; n < message->part_count; n++) {
 			if ((message->parts[n].kind == PART_RESULT) == results)
-				write_part(&message->parts[n], is_open, body);
+				write_part(&message->parts[n], sees, is_open, body);
 		}
 	}
 }
 
-static void write_messages(const struct conversation *conversation, struct buf *body)
+static void write_messages(const struct conversation *conversation, bool sees,
+			   struct buf *body)
 {
 	size_t user_runs = count_user_runs(conversation);
 	const char *separator = "";
@@ -358,8 +370,8 @@ static void write_messages(const struct conversation *conversation, struct buf *
 		(void)buf_addf(body, "%s{\"role\":\"%s\",\"content\":[", separator,
 			       is_user ? "user" : "assistant");
 		/* The API refuses results behind other parts. */
-		write_parts(conversation, &run, true, &is_open, body);
-		write_parts(conversation, &run, false, &is_open, body);
+		write_parts(conversation, &run, true, sees, &is_open, body);
+		write_parts(conversation, &run, false, sees, &is_open, body);
 		if (is_user && user_runs-- <= MARKED_MESSAGES)
 			(void)buf_adds(body, CACHE_MARK);
 		(void)buf_adds(body, "}]}");
@@ -400,7 +412,7 @@ static bool anthropic_write(const struct provider_settings *settings,
 		write_text_member("text", str_of(conversation->system_prompt), body);
 		(void)buf_adds(body, CACHE_MARK "}]");
 	}
-	write_messages(conversation, body);
+	write_messages(conversation, settings->sees, body);
 	(void)buf_adds(body, ",\"stream\":true}");
 	return conversation_fits(body, err);
 }

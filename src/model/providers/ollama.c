@@ -61,7 +61,32 @@ static void write_model_message(const struct message *message, struct buf *body)
 	buf_fini(&thinking);
 }
 
-static void write_user_message(const struct message *message, struct buf *body)
+/* Append a message of the user with the pictures in the results of MESSAGE, if any. */
+static void write_pictures(const struct message *message, struct buf *body)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < message->part_count; i++) {
+		const struct value *pictures = message->parts[i].pictures;
+
+		for (size_t n = 0; n < value_count(pictures); n++) {
+			if (!separator[0]) {
+				begin_message("user", body);
+				(void)buf_adds(body, "\"" CONVERSATION_PICTURES
+						     "\",\"images\":[");
+			}
+			(void)buf_addf(body, "%s", separator);
+			(void)value_print(value_member(value_item(pictures, n), "data"),
+					  0, body);
+			separator = ",";
+		}
+	}
+	if (separator[0])
+		(void)buf_adds(body, "]}");
+}
+
+/* SEES: the pictures of its results follow, because a result of this API has none. */
+static void write_user_message(const struct message *message, bool sees, struct buf *body)
 {
 	for (size_t i = 0; i < message->part_count; i++) {
 		const struct part *part = &message->parts[i];
@@ -74,7 +99,14 @@ static void write_user_message(const struct message *message, struct buf *body)
 			(void)buf_adds(body, ",\"tool_call_id\":");
 			(void)value_quote(str_of(part->call_id), body);
 			(void)buf_addc(body, '}');
-		} else if (part->kind == PART_TEXT && !conversation_is_blank(part->text)) {
+		}
+	}
+	if (sees)
+		write_pictures(message, body);
+	for (size_t i = 0; i < message->part_count; i++) {
+		const struct part *part = &message->parts[i];
+
+		if (part->kind == PART_TEXT && !conversation_is_blank(part->text)) {
 			begin_message("user", body);
 			(void)value_quote(str_of(part->text), body);
 			(void)buf_addc(body, '}');
@@ -82,7 +114,8 @@ static void write_user_message(const struct message *message, struct buf *body)
 	}
 }
 
-static void write_messages(const struct conversation *conversation, struct buf *body)
+static void write_messages(const struct conversation *conversation, bool sees,
+			   struct buf *body)
 {
 	(void)buf_adds(body, ",\"messages\":[");
 	if (!conversation_is_blank(conversation->system_prompt)) {
@@ -94,7 +127,7 @@ static void write_messages(const struct conversation *conversation, struct buf *
 		const struct message *message = &conversation->messages[i];
 
 		if (message->speaker == SPEAKER_USER)
-			write_user_message(message, body);
+			write_user_message(message, sees, body);
 		else if (message->part_count > 0)
 			write_model_message(message, body);
 	}
@@ -109,7 +142,7 @@ static bool ollama_write(const struct provider_settings *settings,
 
 	(void)buf_adds(body, "{\"model\":");
 	(void)value_quote(str_of(settings->model), body);
-	write_messages(request->conversation, body);
+	write_messages(request->conversation, settings->sees, body);
 	openai_chat_write_tools(request, body);
 	(void)buf_adds(body, ",\"stream\":true,\"options\":{");
 	if (settings->context > 0) {

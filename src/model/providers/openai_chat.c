@@ -506,17 +506,39 @@ static void write_result(const struct part *part, struct buf *body)
 	(void)buf_addc(body, '}');
 }
 
+/* Append the user's message of TEXT, behind PICTURES, which are pieces of its content. */
+static void write_user_content(struct str text, struct str pictures, struct buf *body)
+{
+	if (text.size == 0 && pictures.size == 0)
+		return;
+	(void)buf_adds(body, ",{\"role\":\"user\",\"content\":");
+	if (pictures.size > 0) {
+		(void)buf_adds(body, "[{\"type\":\"text\",\"text\":\"" CONVERSATION_PICTURES
+				     "\"}");
+		(void)buf_addstr(body, pictures);
+		if (text.size > 0)
+			(void)buf_adds(body, ",{\"type\":\"text\",\"text\":");
+	}
+	if (text.size > 0)
+		(void)value_quote(text, body);
+	if (pictures.size > 0)
+		(void)buf_adds(body, text.size > 0 ? "}]" : "]");
+	(void)buf_addc(body, '}');
+}
+
 /*
  * Append the user's messages from FIRST to before END. Results come first, because they
  * must follow their calls. Then all text follows as one message, because many templates
- * want the speakers in turns.
+ * want the speakers in turns. The message has the pictures of the results as well (SEES),
+ * because a result of this API is a text.
  */
 static void write_user_run(const struct conversation *conversation, size_t first,
-			   size_t end, struct buf *body)
+			   size_t end, bool sees, struct buf *body)
 {
-	struct buf text;
+	struct buf text, pictures;
 
 	buf_init(&text, body->max);
+	buf_init(&pictures, body->max);
 	for (size_t i = first; i < end; i++) {
 		const struct message *message = &conversation->messages[i];
 
@@ -525,6 +547,11 @@ static void write_user_run(const struct conversation *conversation, size_t first
 
 			if (part->kind == PART_RESULT)
 				write_result(part, body);
+			if (sees)
+				(void)conversation_add_pictures(
+					part,
+					",{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:",
+					";base64,", "\"}}", &pictures);
 			if (part->kind != PART_TEXT || conversation_is_blank(part->text))
 				continue;
 			if (text.size > 0)
@@ -532,12 +559,9 @@ static void write_user_run(const struct conversation *conversation, size_t first
 			(void)buf_adds(&text, part->text);
 		}
 	}
-	if (text.size > 0) {
-		(void)buf_adds(body, ",{\"role\":\"user\",\"content\":");
-		(void)value_quote(buf_str(&text), body);
-		(void)buf_addc(body, '}');
-	}
-	body->overflowed = body->overflowed || text.overflowed;
+	write_user_content(buf_str(&text), buf_str(&pictures), body);
+	body->overflowed = body->overflowed || text.overflowed || pictures.overflowed;
+	buf_fini(&pictures);
 	buf_fini(&text);
 }
 
@@ -546,7 +570,8 @@ static bool is_model_message(const struct message *message)
 	return message->speaker == SPEAKER_MODEL && message->part_count > 0;
 }
 
-static void write_messages(const struct conversation *conversation, struct buf *body)
+static void write_messages(const struct conversation *conversation, bool sees,
+			   struct buf *body)
 {
 	size_t first = 0;
 	size_t list = body->size;
@@ -561,11 +586,11 @@ static void write_messages(const struct conversation *conversation, struct buf *
 
 		if (!is_model_message(message))
 			continue;
-		write_user_run(conversation, first, i, body);
+		write_user_run(conversation, first, i, sees, body);
 		write_model_message(message, body);
 		first = i + 1;
 	}
-	write_user_run(conversation, first, conversation->message_count, body);
+	write_user_run(conversation, first, conversation->message_count, sees, body);
 	/* Each tool began with a comma, so replace the first comma. */
 	if (body->size > list)
 		body->data[list] = '[';
@@ -602,7 +627,7 @@ static bool openai_chat_write(const struct provider_settings *settings,
 	(void)buf_adds(body, "{\"model\":");
 	(void)value_quote(str_of(settings->model), body);
 	(void)buf_adds(body, ",\"messages\":");
-	write_messages(request->conversation, body);
+	write_messages(request->conversation, settings->sees, body);
 	openai_chat_write_tools(request, body);
 	if (settings->temperature >= 0 &&
 	    openai_family_of(settings->model) != OPENAI_REASONS) {

@@ -416,13 +416,24 @@ static bool is_custom(const struct conversation *conversation, size_t end,
 	return false;
 }
 
-static void write_result(const struct part *part, bool custom, size_t list, struct buf *body)
+static void write_result(const struct part *part, bool custom, bool sees, size_t list,
+			 struct buf *body)
 {
 	begin_item(list, body);
 	(void)buf_addf(body, "\"type\":\"%s\"",
 		       custom ? "custom_tool_call_output" : "function_call_output");
 	write_member("call_id", str_of(part->call_id), body);
-	write_member("output", str_of(conversation_result_text(part)), body);
+	if (sees && value_count(part->pictures) > 0) {
+		(void)buf_adds(body, ",\"output\":[{\"type\":\"input_text\"");
+		write_member("text", str_of(conversation_result_text(part)), body);
+		(void)buf_addc(body, '}');
+		(void)conversation_add_pictures(
+			part, ",{\"type\":\"input_image\",\"image_url\":\"data:", ";base64,",
+			"\"}", body);
+		(void)buf_addc(body, ']');
+	} else {
+		write_member("output", str_of(conversation_result_text(part)), body);
+	}
 	(void)buf_addc(body, '}');
 }
 
@@ -431,7 +442,7 @@ static void write_result(const struct part *part, bool custom, size_t list, stru
  * its texts.
  */
 static void write_user_message(const struct conversation *conversation, size_t at,
-			       size_t list, struct buf *body)
+			       bool sees, size_t list, struct buf *body)
 {
 	const struct message *message = &conversation->messages[at];
 	const char *separator = "";
@@ -441,7 +452,7 @@ static void write_user_message(const struct conversation *conversation, size_t a
 
 		if (part->kind == PART_RESULT)
 			write_result(part, is_custom(conversation, at, part->call_id),
-				     list, body);
+				     sees, list, body);
 	}
 	for (size_t i = 0; i < message->part_count; i++) {
 		const struct part *part = &message->parts[i];
@@ -462,7 +473,7 @@ static void write_user_message(const struct conversation *conversation, size_t a
 		(void)buf_adds(body, "]}");
 }
 
-static void write_input(const struct conversation *conversation, struct buf *body)
+static void write_input(const struct conversation *conversation, bool sees, struct buf *body)
 {
 	size_t list;
 
@@ -472,7 +483,7 @@ static void write_input(const struct conversation *conversation, struct buf *bod
 		if (conversation->messages[i].speaker == SPEAKER_MODEL)
 			write_model_message(&conversation->messages[i], list, body);
 		else
-			write_user_message(conversation, i, list, body);
+			write_user_message(conversation, i, sees, list, body);
 	}
 	(void)buf_addc(body, ']');
 }
@@ -544,7 +555,7 @@ static bool openai_responses_write(const struct provider_settings *settings,
 	if (!conversation_is_blank(request->conversation->system_prompt))
 		write_member("instructions", str_of(request->conversation->system_prompt),
 			     body);
-	write_input(request->conversation, body);
+	write_input(request->conversation, settings->sees, body);
 	write_tools(request, body);
 	write_reasoning(settings, family, body);
 	if (settings->temperature >= 0 && family != OPENAI_REASONS) {

@@ -412,9 +412,115 @@ static void what_resuming_says_follows_the_prompt(void **state)
 	history_fini(&history);
 }
 
+/* Add the result of CALL with a picture whose Base64 has SIZE bytes. */
+static void add_picture(struct history *history, const char *call, const char *tool,
+			const char *type, size_t size)
+{
+	auto_value struct value *data = value_new_object();
+	struct value *item = value_new_object(), *content = value_new_array();
+	auto_free char *base64 = memory_alloc(size + 1);
+
+	memset(base64, 'A', size);
+	value_set_text(item, "type", "image");
+	value_set_text(item, "mimeType", type);
+	value_set_text(item, "data", base64);
+	value_append(content, item);
+	value_set_text(data, "status", "done");
+	value_set_text(data, "text", "a.png: PNG, 1×1, 3 B");
+	value_set(data, "content", content);
+	add(history, (struct event){.kind = EVENT_TOOL_ENDED,
+				    .call = call,
+				    .tool = tool,
+				    .data = data});
+}
+
+static void only_pictures_of_read_file_join(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add_calls(&history, "x", "y");
+	add_picture(&history, "x", "read_file", "image/png", 8);
+	add_picture(&history, "y", "browser_shot", "image/png", 8);
+	history_settle(&history);
+	assert_int_equal(value_count(message_at(&history, 1)->parts[0].pictures), 1);
+	assert_null(message_at(&history, 1)->parts[1].pictures);
+	assert_string_equal(message_at(&history, 1)->parts[1].text,
+			    "a.png: PNG, 1×1, 3 B\n[image, image/png]\n");
+	add_calls(&history, "v", "w");
+	add_picture(&history, "v", "read_file", "image/tiff", 8);
+	add_picture(&history, "w", "read_file", "image/png", 7);
+	history_settle(&history);
+	assert_null(message_at(&history, 3)->parts[0].pictures);
+	assert_null(message_at(&history, 3)->parts[1].pictures);
+	history_fini(&history);
+}
+
+/* The number of pictures in HISTORY, and in *FIRST the first message that has one. */
+static size_t count_pictures(const struct history *history, size_t *first)
+{
+	size_t count = 0;
+
+	for (size_t i = history->conversation.message_count; i > 0; i--) {
+		const struct message *message = &history->conversation.messages[i - 1];
+
+		for (size_t n = 0; n < message->part_count; n++) {
+			const size_t more = value_count(message->parts[n].pictures);
+
+			count += more;
+			if (more > 0)
+				*first = i - 1;
+		}
+	}
+	return count;
+}
+
+static void only_the_newest_pictures_stay(void **state)
+{
+	struct history history;
+	size_t first = 0;
+
+	(void)state;
+	history_init(&history);
+	for (int i = 0; i < HISTORY_PICTURES + 4; i++) {
+		char id[2][16];
+
+		(void)snprintf(id[0], sizeof(id[0]), "a%d", i);
+		(void)snprintf(id[1], sizeof(id[1]), "b%d", i);
+		add_calls(&history, id[0], id[1]);
+		add_picture(&history, id[0], "read_file", "image/png", 8);
+		add_result(&history, id[1], "done", "text");
+		history_settle(&history);
+	}
+	assert_int_equal(count_pictures(&history, &first), HISTORY_PICTURES);
+	assert_int_equal(first, 2 * 4 + 1);
+	assert_true(history_tokens(&history, 0) > HISTORY_PICTURES * HISTORY_PICTURE_TOKENS);
+	assert_true(history_tokens(&history, 0) <
+		    (HISTORY_PICTURES + 1) * HISTORY_PICTURE_TOKENS);
+	/* Three of 5 MiB are in one request, and the fourth takes the place of all older ones. */
+	for (int i = 0; i < 4; i++) {
+		char id[2][16];
+
+		(void)snprintf(id[0], sizeof(id[0]), "c%d", i);
+		(void)snprintf(id[1], sizeof(id[1]), "d%d", i);
+		add_calls(&history, id[0], id[1]);
+		add_picture(&history, id[0], "read_file", "image/png", 5 << 20);
+		add_result(&history, id[1], "done", "text");
+		history_settle(&history);
+	}
+	assert_int_equal(count_pictures(&history, &first), 3);
+	history_compact(&history, history.conversation.message_count - 2, STR("summary"),
+			100);
+	assert_int_equal(count_pictures(&history, &first), 1);
+	history_fini(&history);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_pictures_of_read_file_join),
+		cmocka_unit_test(only_the_newest_pictures_stay),
 		cmocka_unit_test(results_join_in_the_order_of_the_calls),
 		cmocka_unit_test(a_call_without_a_result_gets_a_sentence),
 		cmocka_unit_test(an_empty_result_becomes_a_sentence),

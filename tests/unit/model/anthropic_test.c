@@ -380,9 +380,34 @@ static void each_type_of_error_has_its_kind(void **state)
 	}
 }
 
+static void pictures_stand_in_their_result(void **state)
+{
+	struct conversation conversation;
+
+	(void)state;
+	conversation_init(&conversation);
+	add_user(&conversation, "look");
+	add_pictures(&conversation, "a.png: PNG");
+	add_user(&conversation, "and?");
+	check_pictures(
+		&anthropic_provider, &conversation, "messages",
+		"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"look\","
+		"\"cache_control\":{\"type\":\"ephemeral\"}}]},{\"role\":\"assistant\","
+		"\"content\":[{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"read_file"
+		"\",\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_re"
+		"sult\",\"tool_use_id\":\"c1\",\"content\":[{\"type\":\"text\",\"text\""
+		":\"a.png: PNG\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\""
+		"media_type\":\"image/png\",\"data\":\"iVBO\"}},{\"type\":\"image\",\"s"
+		"ource\":{\"type\":\"base64\",\"media_type\":\"image/jpeg\",\"data\":\""
+		"/w==\"}}]},{\"type\":\"text\",\"text\":\"and?\",\"cache_control\":{\"t"
+		"ype\":\"ephemeral\"}}]}]");
+	conversation_fini(&conversation);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pictures_stand_in_their_result),
 		cmocka_unit_test(the_prefix_that_stays_is_marked),
 		cmocka_unit_test(an_empty_conversation_is_still_json),
 		cmocka_unit_test(the_newest_two_messages_of_the_user_are_marked),

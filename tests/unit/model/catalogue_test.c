@@ -197,7 +197,8 @@ static void check_shipped(void *context, const char *name)
 	    model.max_output == 0 || model.max_output > model.context ||
 	    (model.prices.input < 0) != (model.prices.output < 0) ||
 	    (model.long_prompt > 0) != (model.long_prices.input >= 0) ||
-	    model.tools == CATALOGUE_NOT_SAID || model.thinking == CATALOGUE_NOT_SAID)
+	    model.tools == CATALOGUE_NOT_SAID || model.thinking == CATALOGUE_NOT_SAID ||
+	    model.sight == CATALOGUE_NOT_SAID)
 		fail_msg("%s is not complete", name);
 	if (strncmp(model.source, "https://", 8) != 0)
 		fail_msg("%s: %s", name, model.source);

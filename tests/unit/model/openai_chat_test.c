@@ -300,9 +300,54 @@ static void error_bodies_of_all_shapes_are_read(void **state)
 	}
 }
 
+static void pictures_stand_in_the_message_after_their_result(void **state)
+{
+	struct conversation conversation;
+
+	(void)state;
+	conversation_init(&conversation);
+	add_user(&conversation, "look");
+	add_pictures(&conversation, "a.png: PNG");
+	add_user(&conversation, "and?");
+	check_pictures(
+		&openai_chat_provider, &conversation, "messages",
+		"[{\"role\":\"user\",\"content\":\"look\"},{\"role\":\"assistant\",\"co"
+		"ntent\":null,\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"fu"
+		"nction\":{\"name\":\"read_file\",\"arguments\":\"{}\"}}]},{\"role\":\""
+		"tool\",\"tool_call_id\":\"c1\",\"content\":\"a.png: PNG\"},{\"role\":\""
+		"user\",\"content\":[{\"type\":\"text\",\"text\":\"The pictures of the "
+		"results above:\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"dat"
+		"a:image/png;base64,iVBO\"}},{\"type\":\"image_url\",\"image_url\":{\"u"
+		"rl\":\"data:image/jpeg;base64,/w==\"}},{\"type\":\"text\",\"text\":\"a"
+		"nd?\"}]}]");
+	conversation_fini(&conversation);
+}
+
+static void pictures_of_ollama_stand_in_a_message_of_their_own(void **state)
+{
+	struct conversation conversation;
+
+	(void)state;
+	conversation_init(&conversation);
+	add_user(&conversation, "look");
+	add_pictures(&conversation, "a.png: PNG");
+	add_user(&conversation, "and?");
+	check_pictures(
+		&ollama_provider, &conversation, "messages",
+		"[{\"role\":\"user\",\"content\":\"look\"},{\"role\":\"assistant\",\"co"
+		"ntent\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"r"
+		"ead_file\",\"arguments\":{}}}]},{\"role\":\"tool\",\"content\":\"a.png"
+		": PNG\",\"tool_name\":\"read_file\",\"tool_call_id\":\"c1\"},{\"role\""
+		":\"user\",\"content\":\"The pictures of the results above:\",\"images\""
+		":[\"iVBO\",\"/w==\"]},{\"role\":\"user\",\"content\":\"and?\"}]");
+	conversation_fini(&conversation);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pictures_of_ollama_stand_in_a_message_of_their_own),
+		cmocka_unit_test(pictures_stand_in_the_message_after_their_result),
 		cmocka_unit_test(asks_for_a_stream_with_usage),
 		cmocka_unit_test(a_temperature_goes_to_those_that_take_one),
 		cmocka_unit_test(an_empty_conversation_is_still_json),

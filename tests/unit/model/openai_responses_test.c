@@ -299,9 +299,32 @@ static void a_body_over_its_ceiling_is_refused(void **state)
 	conversation_fini(&conversation);
 }
 
+static void pictures_stand_in_their_result(void **state)
+{
+	struct conversation conversation;
+
+	(void)state;
+	conversation_init(&conversation);
+	add_user(&conversation, "look");
+	add_pictures(&conversation, "a.png: PNG");
+	add_user(&conversation, "and?");
+	check_pictures(
+		&openai_provider, &conversation, "input",
+		"[{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"inpu"
+		"t_text\",\"text\":\"look\"}]},{\"type\":\"function_call\",\"call_id\":"
+		"\"c1\",\"name\":\"read_file\",\"arguments\":\"{}\"},{\"type\":\"functi"
+		"on_call_output\",\"call_id\":\"c1\",\"output\":[{\"type\":\"input_text"
+		"\",\"text\":\"a.png: PNG\"},{\"type\":\"input_image\",\"image_url\":\""
+		"data:image/png;base64,iVBO\"},{\"type\":\"input_image\",\"image_url\":"
+		"\"data:image/jpeg;base64,/w==\"}]},{\"type\":\"message\",\"role\":\"us"
+		"er\",\"content\":[{\"type\":\"input_text\",\"text\":\"and?\"}]}]");
+	conversation_fini(&conversation);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pictures_stand_in_their_result),
 		cmocka_unit_test(nothing_is_stored_and_reasoning_comes_sealed),
 		cmocka_unit_test(the_system_prompt_is_the_instructions),
 		cmocka_unit_test(tools_are_functions_that_are_not_strict),
