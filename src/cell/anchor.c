@@ -466,7 +466,7 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 {
 	const enum sandbox_level level = anchor->spec->built;
 	const struct view *view = &anchor->spec->view;
-	auto_free int *keep = memory_array(view->count + 5, sizeof(*keep));
+	auto_free int *keep = memory_array(view->count + 6, sizeof(*keep));
 	size_t count = 0;
 
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
@@ -483,6 +483,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		keep[count++] = anchor->door;
 	if (anchor->rules >= 0)
 		keep[count++] = anchor->rules;
+	if (anchor->spec->review_log >= 0)
+		keep[count++] = anchor->spec->review_log;
 	if (!spec_is_sealed(anchor->spec)) {
 		keep[count++] = anchor->front;
 		keep[count++] = anchor->temp_lock;
@@ -492,7 +494,7 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	 * the layers any more.
 	 */
 	for (size_t i = 0; i < view->count; i++) {
-		if (view->entries[i].passing && view->entries[i].layer >= 0)
+		if (view->entries[i].layer >= 0)
 			keep[count++] = view->entries[i].layer;
 	}
 	qsort(keep, count, sizeof(keep[0]), compare_ints);

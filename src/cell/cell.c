@@ -79,19 +79,20 @@ static bool start_by_exec(struct cell_start *start, int control, int front, stru
 	if (!ok)
 		return false;
 	const struct view *view = &start->spec->view;
-	auto_free int *fds = memory_array(view->count + 3, sizeof(fds[0]));
+	auto_free int *fds = memory_array(view->count + 4, sizeof(fds[0]));
 	fds[0] = spec_fd;
 	fds[1] = control;
 	fds[2] = front;
 	for (size_t i = 0; i < view->count; i++)
 		fds[3 + i] = view->entries[i].fd;
+	fds[3 + view->count] = start->spec->review_log;
 	for (size_t i = 0; i < 3; i++)
 		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
 	char *argv[] = {(char[]){ANCHOR_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
 	const struct role role = {.program = start->program,
 				  .argv = argv,
 				  .fds = fds,
-				  .fd_count = 3 + view->count};
+				  .fd_count = 4 + view->count};
 	/*
 	 * The started program clones the anchor as our child and exits. Its reply arrives
 	 * over the control socket.

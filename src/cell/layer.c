@@ -798,7 +798,7 @@ struct layers *layers_open(const struct cell_spec *spec)
 	for (size_t i = 0; i < spec->view.count; i++) {
 		const struct view_entry *entry = &spec->view.entries[i];
 
-		if (entry->kind == VIEW_OVERLAY && entry->passing)
+		if (entry->kind == VIEW_OVERLAY && entry->lasts == VIEW_LASTS_CELL)
 			layers->items[layers->count++] =
 				(struct layer){entry->path, entry->layer};
 	}

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "cell/base_log.h"
 #include "cell/layer.h"
 #include "cell/wire.h"
 #include "files/files.h"
@@ -41,6 +42,7 @@ struct worker {
 	struct files *files;
 	struct audit *audit; /* or NULL */
 	struct layers *layers;
+	struct base_log *base_log;
 	struct value *written; /* what a file tool wrote in this call, or NULL */
 	struct value *heads;   /* folders above what it wrote that may be repositories */
 	enum worker_kind kind;
@@ -213,6 +215,7 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 		layers_end(worker->layers, &began->wall, result);
 	else
 		layers_note_written(worker->layers, worker->written, result);
+	base_log_end(worker->base_log, result);
 	/*
 	 * The file that the tool wrote was taken away again, so its answer is not true.
 	 */
@@ -499,6 +502,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 		return false;
 	worker->audit = audit_open(worker->spec->guard);
 	worker->layers = layers_open(worker->spec);
+	worker->base_log = base_log_open(worker->spec);
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));

@@ -581,6 +581,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->undo_folder = setup->undo_folder;
 	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
+	options->review = setup->review;
 	options->publishes = setup->publishes;
 	options->asks = setup->asks;
 	options->ssh = setup->ssh != NULL ? &setup->ssh->shape : NULL;

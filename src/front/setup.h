@@ -109,8 +109,9 @@ struct setup {
 	const struct tool *const *tools; /* built-in and plugins'; the setup keeps them */
 	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
-	bool publishes;                  /* its sessions publish the policy's ports */
-	bool asks;              /* programs of its cells may ask a person (session.h) */
+	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
+	bool publishes;        /* its sessions publish the policy's ports */
+	bool asks;             /* programs of its cells may ask a person (session.h) */
 	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */

@@ -90,14 +90,17 @@ static int help_print_group(const char *group, FILE *out)
 static void print_option(const struct option_row *row, FILE *out)
 {
 	char name[HELP_COLUMN * 2];
-	const char *blank = row->kind == OPTION_FLAG ? "" : " ";
+	const bool maybe = row->kind == OPTION_MAYBE;
+	const char *blank = row->kind == OPTION_FLAG ? "" : maybe ? "[=" : " ";
 	const char *value = row->kind == OPTION_FLAG ? "" : row->value;
+	const char *end = maybe ? "]" : "";
 
 	if (row->letter != 0)
-		(void)snprintf(name, sizeof(name), "-%c, --%s%s%s", row->letter,
-			       row->name, blank, value);
+		(void)snprintf(name, sizeof(name), "-%c, --%s%s%s%s", row->letter,
+			       row->name, blank, value, end);
 	else
-		(void)snprintf(name, sizeof(name), "    --%s%s%s", row->name, blank, value);
+		(void)snprintf(name, sizeof(name), "    --%s%s%s%s", row->name, blank,
+			       value, end);
 	(void)fprintf(out, "  %-*s%s%s\n", HELP_COLUMN, name,
 		      strlen(name) < HELP_COLUMN ? "" : "  ", row->help);
 }
@@ -210,7 +213,8 @@ const struct option_row *options_find(const struct option_row *rows, const char 
 	const char *value;
 	const struct option_row *row = find_row(rows, word, &value);
 
-	*apart = row != NULL && row->kind != OPTION_FLAG && value == NULL;
+	*apart = row != NULL && row->kind != OPTION_FLAG && row->kind != OPTION_MAYBE &&
+		 value == NULL;
 	return row;
 }
 
@@ -272,11 +276,14 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 {
 	value->given = true;
 	value->text = text;
-	if ((row->kind == OPTION_TEXT || row->kind == OPTION_TEXTS) && text[0] == '\0')
+	if ((row->kind == OPTION_TEXT || row->kind == OPTION_TEXTS ||
+	     (row->kind == OPTION_MAYBE && text != NULL)) &&
+	    text[0] == '\0')
 		return err_set(err, EINVAL, "--%s: its value is empty: --%s %s",
 			       row->name, row->name, row->value);
 	switch (row->kind) {
 	case OPTION_FLAG:
+	case OPTION_MAYBE:
 	case OPTION_TEXT:
 	case OPTION_WORDS:
 		return true;
@@ -321,7 +328,7 @@ static bool take_option(struct options *options, const char *const *words, size_
 		if (text != NULL)
 			return err_set(err, EINVAL, "%.100s: --%s takes no value", word,
 				       row->name);
-	} else if (text == NULL) {
+	} else if (text == NULL && row->kind != OPTION_MAYBE) {
 		text = words[*at + 1];
 		if (text == NULL)
 			return err_set(err, EINVAL, "%s needs a value: --%s %s", word,

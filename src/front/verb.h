@@ -24,6 +24,7 @@
 
 enum option_kind {
 	OPTION_FLAG = 1,
+	OPTION_MAYBE, /* a flag that takes a value behind "=" only */
 	OPTION_TEXT,
 	OPTION_TEXTS,   /* may be given several times */
 	OPTION_WORDS,   /* like OPTION_TEXT, but may be empty */

@@ -331,6 +331,10 @@ const struct row config_limit_rows[] = {
 	 .max = 1024 * TEBI, .initial = "1G, or 5 % of the file system when that is less",
 	 .description = "What must stay free on the file system of the workspace; a command that "
 			"takes from it is ended. 0 is no limit."},
+	{"layer", ROW_SIZE, .check = is_size, LIMIT(layer), .min = TMP_MIN,
+	 .max = 1024 * TEBI,
+	 .description = "What the layer of a review may hold (`--review`); the next command that "
+			"would write into a fuller one is refused."},
 	{0},
 };
 

@@ -621,8 +621,9 @@ enum {
 	SUGGESTED_NAMES = 32 /* names listed in one sentence */
 };
 
-#define FILE_SIZE (4ULL << 30) /* more than any build product, less than a disk */
-#define TMP_SIZE  (1ULL << 30) /* the kernel holds it in memory */
+#define FILE_SIZE  (4ULL << 30) /* more than any build product, less than a disk */
+#define LAYER_SIZE (8ULL << 30) /* a large build with its dependencies */
+#define TMP_SIZE   (1ULL << 30) /* the kernel holds it in memory */
 
 struct policy *policy_new(const char *name, const char *workspace)
 {
@@ -644,6 +645,7 @@ struct policy *policy_new(const char *name, const char *workspace)
 		.file_size = FILE_SIZE,
 		.tmp = TMP_SIZE,
 		.free_space = POLICY_BY_MACHINE,
+		.layer = LAYER_SIZE,
 	};
 	return policy;
 }
@@ -1298,6 +1300,7 @@ static struct policy_limits smaller_limits(const struct policy_limits *a,
 		.write_bytes = smaller_if_any(a->write_bytes, b->write_bytes),
 		.tmp = smaller(a->tmp, b->tmp),
 		.free_space = larger_space(a->free_space, b->free_space),
+		.layer = smaller(a->layer, b->layer),
 	};
 }
 

@@ -464,7 +464,7 @@ static bool overlay_add(int root, struct view_entry *entry, struct err *err)
 				 entry->path, err) &&
 	     (fstat(lower, &st) == 0 || view_fail(err, "looking at", entry->source)) &&
 	     layers_mount(upper, lower, &st, err);
-	if (ok && entry->passing)
+	if (ok && entry->lasts != VIEW_LASTS_PROJECT)
 		entry->layer = fd_take(&upper);
 	if (ok)
 		return true;

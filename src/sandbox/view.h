@@ -53,6 +53,13 @@ enum view_kind {
 	VIEW_SOCKET,
 };
 
+/* How long the files last that an overlay takes. */
+enum view_lasts {
+	VIEW_LASTS_PROJECT, /* additions to a cache stay the project's */
+	VIEW_LASTS_CELL,    /* they end with the cell */
+	VIEW_LASTS_REVIEW,  /* until a person lands or drops them (view/review.h) */
+};
+
 /* The folders of an overlay: the written files, and the files below. */
 #define VIEW_LAYER_UPPER "upper"
 #define VIEW_LAYER_LOWER "lower"
@@ -73,10 +80,10 @@ struct view_entry {
 	bool writable;
 	bool optional; /* skipped when SOURCE is missing */
 	/*
-	 * an overlay that ends with the cell: sandbox_build leaves its folder held in
+	 * of an overlay; unless it is a project's, sandbox_build leaves its folder held in
 	 * `layer`
 	 */
-	bool passing;
+	enum view_lasts lasts;
 	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
 	mode_t mode;   /* folder, memory */
 	uint64_t size; /* memory: bytes at most */

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/value.h"
 #include "cell/anchor.h"
+#include "cell/base_log.h"
 #include "cell/cell.h"
 #include "cell/groups.h"
 #include "cell/layer.h"
@@ -27,6 +28,7 @@
 #include "tool/event.h"
 #include "tool/tool.h"
 #include "undo/plan.h"
+#include "view/review.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -229,6 +231,7 @@ static bool shape_make(const struct session_options *options,
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
 		.undoes = undoes,
+		.review = options->review,
 		.hold_guard = cell_hold_guard,
 		.has_granted = cell_has_granted,
 		.context = record,
@@ -285,6 +288,48 @@ static bool prepares(const struct session *session, const struct session_options
 	       tool_prepared((const struct tool *const *)session->offered) != NULL;
 }
 
+/*
+ * The layer of the session, whose trees SPEC has: write its description, give it its name,
+ * and let the workers of the cell write its log.
+ */
+static bool review_settle(struct session *session, struct review *review,
+			  struct cell_spec *spec, struct err *err)
+{
+	if (review == NULL)
+		return true;
+	if (review->made) {
+		free(review->meta.agent);
+		review->meta.agent = memory_copy(session->policy->name);
+		value_free(review->meta.rights);
+		review->meta.rights = spec_rights(spec);
+	}
+	if (!review_publish(review, err) || !review_begin(review, err))
+		return false;
+	session->review = review;
+	session->layered = review->meta.counts;
+	spec->review_ms = review->meta.created_ms;
+	spec->review_log = review_open_log(review, true);
+	return spec->review_log >= 0 ||
+	       err_set(err, errno, REVIEW_KEY ": %s: %s", review->path, strerror(errno));
+}
+
+void session_note_layer(struct session *session, const struct tool_result *result)
+{
+	const struct value *counts = value_member(result->details, BASE_LOG_KEY);
+
+	if (session->review == NULL || counts == NULL)
+		return;
+	/* A worker has counted: only the front believes no number below 0. */
+	const struct review_counts told = {
+		.changed = value_integer(value_member(counts, "changed")),
+		.added = value_integer(value_member(counts, "added")),
+		.removed = value_integer(value_member(counts, "removed")),
+		.bytes = value_integer(value_member(counts, "bytes")),
+	};
+	if (told.changed >= 0 && told.added >= 0 && told.removed >= 0 && told.bytes >= 0)
+		session->layered = told;
+}
+
 static bool cell_make(struct session *session, const struct session_options *options,
 		      struct err *err)
 {
@@ -293,7 +338,8 @@ static bool cell_make(struct session *session, const struct session_options *opt
 	struct cell_spec spec;
 
 	spec_init(&spec);
-	if (!shape_with_undo(options, session->policy, &record, &spec, err)) {
+	if (!shape_with_undo(options, session->policy, &record, &spec, err) ||
+	    !review_settle(session, options->review, &spec, err)) {
 		shape_tidy(&spec);
 		spec_fini(&spec);
 		cell_record_close(&record);
@@ -411,6 +457,8 @@ void session_close(struct session *session)
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);
+	if (session->review != NULL)
+		(void)review_end(session->review, &session->layered, NULL);
 	if (session->own_loop)
 		loop_free(session->loop);
 	policy_free(session->policy);

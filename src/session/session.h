@@ -44,6 +44,7 @@
 #include "tool/denial.h"
 #include "tool/event.h"
 #include "tool/tool.h"
+#include "view/review.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,6 +114,12 @@ struct session_options {
 	const char *undo_folder;
 	/* of all stores together; 0: UNDO_ALL_MAX (store.h) */
 	uint64_t undo_space;
+	/*
+	 * Takes all writes to the trees of `write` (view/review.h): open, locked and borrowed
+	 * until session_close, after which its counts are those of this session. NULL: the
+	 * cell writes to the trees themselves.
+	 */
+	struct review *review;
 	/* The steps that this session is opened to undo (plan.h); NULL: none. */
 	const struct undo_aim *undoes;
 	/*
@@ -496,7 +503,9 @@ struct session {
 	char **changed;  /* made anew by session_changed */
 	struct job *first_job; /* by number */
 	int64_t next_job;
-	struct keeper *keeper; /* NULL: nothing can be undone */
+	struct keeper *keeper;        /* NULL: nothing can be undone */
+	struct review *review;        /* NULL: writes go to the trees themselves */
+	struct review_counts layered; /* what it holds after the last call */
 	/* what a person granted until the session ends (approval.c): grant -> true */
 	struct value *granted;
 	/*
@@ -821,6 +830,8 @@ enum claims_hosts session_weighs_hosts(const struct session *session,
  */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
+/* Note what the layer of a review holds now, by the RESULT of a call. */
+void session_note_layer(struct session *session, const struct tool_result *result);
 /* Send an event to the sink. RUNNING NULL: the event belongs to no call. */
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "view/review.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static const char *const leftovers[] = {
 /* The first three entries are the mark and the folders around it. */
 enum { LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]), MARK_FOLDERS = 3 };
 
-static void mark_remove(const char *folder)
+void shape_unmark_layer(const char *folder)
 {
 	char path[PATH_MAX];
 
@@ -211,7 +212,7 @@ static bool upper_show(struct caching *caching, const struct cache *cache, const
 	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	mark_remove(folder);
+	shape_unmark_layer(folder);
 	leftovers_note(spec, folder);
 	if (!shape_show_tree(spec, place, &fd, true, true, NULL)) {
 		spec->view.count--;
@@ -359,7 +360,7 @@ static void caches_tidy(const struct cell_spec *spec, bool home_is_ours)
 		 * is the folder of all layers.
 		 */
 		if (i % LEFTOVER_COUNT == 0 && i + 1 < spec->leftovers.count)
-			mark_remove(spec->leftovers.items[i + LEFTOVER_COUNT - 1]);
+			shape_unmark_layer(spec->leftovers.items[i + LEFTOVER_COUNT - 1]);
 		(void)rmdir(path);
 	}
 	if (home_is_ours)
@@ -411,7 +412,7 @@ static bool find_mount_below(struct str mounts, const char *path, struct buf *po
  * A layer shows only one file system. A mount point below it would silently be empty, or
  * the kernel would refuse the layer.
  */
-static bool refuse_mounts_below(const char *path, struct err *err)
+static bool refuse_mounts_below(const char *path, const char *key, struct err *err)
 {
 	auto_close int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	struct buf text, point;
@@ -423,10 +424,11 @@ static bool refuse_mounts_below(const char *path, struct err *err)
 	bool ok = fd_read_all(fd, &text, "the list of mounts", err);
 	if (ok && find_mount_below(buf_str(&text), path, &point))
 		ok = err_set(err, EINVAL,
-			     "scratch: %s is a file system of its own, which a layer over %s "
-			     "cannot show; name the folders beside it in `read`, or leave "
-			     "`scratch` out",
-			     point.data, path);
+			     "%s: %s is a file system of its own, which a layer over %s "
+			     "cannot show; name the folders beside it in `%s`, or leave "
+			     "`%s` out",
+			     key, point.data, path,
+			     strcmp(key, REVIEW_KEY) == 0 ? "write" : "read", key);
 	buf_fini(&point);
 	buf_fini(&text);
 	return ok;
@@ -435,7 +437,7 @@ static bool refuse_mounts_below(const char *path, struct err *err)
 bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
 		      uint64_t size, struct err *err)
 {
-	if (!refuse_mounts_below(path, err))
+	if (!refuse_mounts_below(path, "scratch", err))
 		return false;
 	struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
 
@@ -445,7 +447,41 @@ bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
 		return false;
 	entry = &spec->view.entries[spec->view.count - 1];
 	entry->kind = VIEW_OVERLAY;
-	entry->passing = true;
+	entry->lasts = VIEW_LASTS_CELL;
+	return true;
+}
+
+bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
+		       struct review *review, struct err *err)
+{
+	const struct sandbox_identity *identity = &spec->identity;
+	struct stat st;
+	size_t number;
+
+	if (fstat(*take_fd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ENOTDIR,
+			       REVIEW_KEY
+			       ": %s is a file, over which no layer can be; name its "
+			       "folder in `write`",
+			       path);
+	if (!refuse_mounts_below(path, REVIEW_KEY, err) ||
+	    !review_add_tree(review, path, &number, err))
+		return false;
+	auto_free char *folder = review_tree_path(review, number);
+	auto_close int fd = review_open_tree(review, number);
+	if (fd < 0 || (identity->change && !identity->map_root &&
+		       fchownat(fd, "", identity->uid, identity->gid, AT_EMPTY_PATH) < 0))
+		return err_set(err, errno, REVIEW_KEY ": %s: %s", folder, strerror(errno));
+	/* By the folder's own path: the copy of the workspace is for what lies below. */
+	if (!shape_show_tree(spec, folder, &fd, true, true, err))
+		return false;
+	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
+	entry->path = arena_copy(&spec->arena, str_of(path));
+	if (!shape_show_tree(spec, path, take_fd, false, true, err))
+		return false;
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->kind = VIEW_OVERLAY;
+	entry->lasts = VIEW_LASTS_REVIEW;
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "tool/denial.h"
+#include "view/review.h"
 #include "view/spec.h"
 
 #include <dirent.h>
@@ -34,6 +35,7 @@
 struct opening {
 	struct policy *policy;
 	struct cell_spec *spec;
+	struct review *review; /* or NULL */
 	int workspace_fd, base_fd;
 };
 
@@ -208,7 +210,9 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 	if (shape_is_shown(spec, entry->path, writable))
 		return true;
 	bool ok = layer ? shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err)
-			: shape_show_tree(spec, entry->path, fd, writable, true, err);
+		  : writable && opening->review != NULL
+			  ? shape_show_review(spec, entry->path, fd, opening->review, err)
+			  : shape_show_tree(spec, entry->path, fd, writable, true, err);
 	if (ok)
 		spec->view.entries[spec->view.count - 1].why = writable ? "write" : "read";
 	return ok;
@@ -333,11 +337,12 @@ static bool base_open(struct opening *opening, int workspace_fd, struct err *err
  * in POLICY become real paths.
  */
 static bool shape_add_entries(struct policy *policy, struct cell_spec *spec,
-			      int workspace_fd, struct err *err)
+			      struct review *review, int workspace_fd, struct err *err)
 {
 	struct opening opening = {
 		.policy = policy,
 		.spec = spec,
+		.review = review,
 		.workspace_fd = workspace_fd,
 		.base_fd = -1,
 	};
@@ -1079,6 +1084,11 @@ bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *e
 		return err_set(
 			err, ENOTSUP,
 			"a cell below level L3 has no view that a folder could be added to");
+	if (extra->writable && spec_is_reviewed(cell))
+		return err_set(err, EPERM,
+			       "with " REVIEW_KEY
+			       " everything is written into a layer, which a "
+			       "running session does not widen");
 	if (!shape_check_root(path, extra->writable, err))
 		return false;
 	met = denial_system_folder_around(path, FOLDER_KERNEL | FOLDER_RUNNING);
@@ -1455,9 +1465,14 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.read_bytes = policy->limits.read_bytes,
 		.write_bytes = policy->limits.write_bytes,
 	};
+	if (options->review != NULL && !spec_is_sealed(spec))
+		return err_set(err, ECHILD,
+			       REVIEW_KEY
+			       ": only a cell of level L3 has layers to write to; here "
+			       "every write would be real: see `glovebox doctor`");
 	spec->grace_s = policy->limits.grace_s;
 	spec->agent = arena_copy(&spec->arena, str_of(policy->name));
-	if (!shape_add_entries(policy, spec, workspace_fd, err) ||
+	if (!shape_add_entries(policy, spec, options->review, workspace_fd, err) ||
 	    !ceiling_check(options->ceiling, policy, err) ||
 	    !shape_add_protected(options, spec, err) ||
 	    !shape_hide_state(options, spec, err))

@@ -26,6 +26,7 @@ struct ceiling;
 #include <stdbool.h>
 #include <sys/stat.h>
 
+struct review;
 struct undo_plan;
 
 /* The offer of a lower level in a sentence; "L2" or another one stands behind it. */
@@ -110,6 +111,8 @@ struct shape_options {
 	 * bound read-only but only audited, as when the steps were done. NULL: no undo.
 	 */
 	const struct undo_plan *undoes;
+	/* locked; takes all writes to the trees of `write`. For L3 only. NULL: none */
+	struct review *review;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	const struct shape_ssh *ssh; /* NULL: the cell has no ssh agent; for L3 only */
 	const struct shape_shown *shown; /* shown besides the policy's entries; or NULL */
@@ -183,6 +186,16 @@ bool shape_closed_to_others(int fd);
  */
 bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
 		      uint64_t size, struct err *err);
+
+/*
+ * Take away the mark in FOLDER, which holds the upper folder of a kept layer, with which the
+ * kernel refuses to mount the layer again.
+ */
+void shape_unmark_layer(const char *folder);
+
+/* As shape_show_tree, for a writable folder under the layer of REVIEW. */
+bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
+		       struct review *review, struct err *err);
 
 /* Is there a tree or layer at PATH already, a writable one when WRITABLE? */
 bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writable);

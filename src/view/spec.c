@@ -30,6 +30,7 @@ void spec_init(struct cell_spec *spec)
 	*spec = (struct cell_spec){.mapping = {.fd = -1},
 				   .workspace_tree = -1,
 				   .home_lock = -1,
+				   .review_log = -1,
 				   .temp_lock = -1,
 				   .cache_lock = -1,
 				   .leftovers = empty,
@@ -50,6 +51,7 @@ void spec_fini(struct cell_spec *spec)
 	sandbox_close_mapping(&spec->mapping);
 	fd_close(&spec->workspace_tree);
 	fd_close(&spec->home_lock);
+	fd_close(&spec->review_log);
 	fd_close(&spec->temp_lock);
 	fd_close(&spec->cache_lock);
 	guard_free(spec->guard);
@@ -187,24 +189,32 @@ void spec_add_git(struct cell_spec *spec, const char *key, const char *value)
 	spec_set_environment(spec, entry);
 }
 
-static bool has_entry(const struct cell_spec *spec, enum view_kind kind, const char *path)
+static const struct view_entry *find_entry(const struct cell_spec *spec,
+					   enum view_kind kind, const char *path)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {
 		if (spec->view.entries[i].kind == kind &&
 		    strcmp(spec->view.entries[i].path, path) == 0)
-			return true;
+			return &spec->view.entries[i];
 	}
-	return false;
+	return NULL;
 }
 
 bool spec_is_layer(const struct cell_spec *spec, const char *path)
 {
-	return has_entry(spec, VIEW_OVERLAY, path);
+	const struct view_entry *entry = find_entry(spec, VIEW_OVERLAY, path);
+
+	return entry != NULL && entry->lasts != VIEW_LASTS_REVIEW;
+}
+
+bool spec_is_reviewed(const struct cell_spec *spec)
+{
+	return spec->review_log >= 0;
 }
 
 bool spec_is_memory(const struct cell_spec *spec, const char *path)
 {
-	return has_entry(spec, VIEW_MEMORY, path);
+	return find_entry(spec, VIEW_MEMORY, path) != NULL;
 }
 
 void spec_set_writable(struct cell_spec *spec)
@@ -274,7 +284,11 @@ static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
 		    (deepest == NULL || strlen(entry->path) >= strlen(deepest->path)))
 			deepest = entry;
 	}
-	return deepest != NULL ? deepest->kind : VIEW_TREE;
+	/* The layer of a review is landed with the rights to the trees below it. */
+	return deepest == NULL || (deepest->kind == VIEW_OVERLAY &&
+				   deepest->lasts == VIEW_LASTS_REVIEW)
+		       ? VIEW_TREE
+		       : deepest->kind;
 }
 
 static struct value *rights_roots(const struct cell_spec *spec)
@@ -343,7 +357,7 @@ static const struct value_field entry_fields[] = {
 	VALUE_FIELD(struct view_entry, detached),
 	VALUE_FIELD(struct view_entry, writable),
 	VALUE_FIELD(struct view_entry, optional),
-	VALUE_FIELD(struct view_entry, passing),
+	VALUE_FIELD(struct view_entry, lasts),
 	VALUE_FIELD(struct view_entry, mode),
 	VALUE_FIELD(struct view_entry, size),
 	{0},
@@ -380,6 +394,8 @@ static const struct value_field spec_fields[] = {
 	VALUE_FIELD(struct cell_spec, call_limits.read_bytes),
 	VALUE_FIELD(struct cell_spec, call_limits.write_bytes),
 	VALUE_FIELD(struct cell_spec, grace_s),
+	VALUE_FIELD(struct cell_spec, review_log),
+	VALUE_FIELD(struct cell_spec, review_ms),
 	VALUE_FIELD(struct cell_spec, publishes),
 	VALUE_FIELD(struct cell_spec, brokers),
 	{0},

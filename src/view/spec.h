@@ -115,6 +115,9 @@ struct cell_spec {
 	/* locked (flock) for additions to the caches; -1: another cell has it */
 	int cache_lock;
 	int home_lock; /* locked (flock) as long as a cell uses that folder; -1: none */
+	/* the log of the layer of a review, which the workers write; -1: none */
+	int review_log;
+	int64_t review_ms; /* when that layer was made */
 	int temp_lock; /* the same for `temp`, in the front; the anchor has one of its own */
 	struct sandbox_strength strength; /* that this shape reaches */
 	bool one_call; /* the cell is for one call, which waits while the cell is built */
@@ -159,8 +162,13 @@ const char *spec_variable(const struct cell_spec *spec, const char *name);
  */
 void spec_add_git(struct cell_spec *spec, const char *key, const char *value);
 
-/* Is PATH in a layer: a folder of the host, with all writes going elsewhere? */
+/*
+ * Is PATH a layer whose files end with the cell: a folder of the host, with all writes going
+ * elsewhere?
+ */
 bool spec_is_layer(const struct cell_spec *spec, const char *path);
+/* Do all writes to the writable trees go into the layer of a review? */
+bool spec_is_reviewed(const struct cell_spec *spec);
 /* Is PATH in memory of the cell's own? */
 bool spec_is_memory(const struct cell_spec *spec, const char *path);
 

@@ -17,6 +17,7 @@
 #include "cell/layer.h"
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
+#include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/ssh/signer.h"
 #include "front/terminal/console.h"
@@ -607,10 +608,7 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 }
 
 static const struct option_row exec_options[] = {
-	EXEC_OPTION_ROWS,
-	EXEC_POLICY_ROWS,
-	OPTION_ROW_HELP,
-	{0},
+	EXEC_OPTION_ROWS, EXEC_POLICY_ROWS, OPTION_ROW_REVIEW, OPTION_ROW_HELP, {0},
 };
 
 /*
@@ -929,6 +927,15 @@ int exec_code(const struct tool_result *result)
 		       : CODE_EXEC_NO_CELL;
 }
 
+/* Do its writes go into a layer? Only `exec` itself has the option. */
+static bool is_reviewed(const struct options *options)
+{
+	bool apart;
+
+	return options_find(options->rows, "--" REVIEW_OPTION, &apart) != NULL &&
+	       options_given(options, REVIEW_OPTION);
+}
+
 /* The code of RESULT for the caller, who is told why the program did not end by itself. */
 static int tell_end(const struct tool_result *result, const struct exec_time *time,
 		    const struct interrupt *interrupt)
@@ -1085,7 +1092,13 @@ static int exec_with(struct setup *setup, const struct options *options,
 	/* An exec is no step that can be undone. */
 	free(setup->undo_folder);
 	setup->undo_folder = NULL;
+	if (is_reviewed(options) &&
+	    !layered_begin(setup, options_text(options, REVIEW_OPTION), "glovebox exec",
+			   options->words, &err))
+		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	code = setup_session_once(setup, &session);
+	if (code != CODE_DONE)
+		layered_end(setup, false, NULL);
 	if (code != CODE_DONE)
 		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
 	if (relay_open(session_loop(session), tty ? RELAY_TERMINAL : RELAY_PLAIN,
@@ -1095,6 +1108,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
 	interrupt_close_session(setup->interrupt, session);
+	layered_end(setup, options_given(options, "json"), stderr);
 	return code;
 }
 
@@ -1157,8 +1171,10 @@ int exec_take_flags(const char *verb, const struct options *options, struct valu
 		.no_credentials = options_given(options, "no-credential"),
 		.explain = options_given(options, "explain"),
 	};
-	if (options_given(options, "json") && !flags->explain)
-		return verb_complain(CODE_USAGE, "%s: --json goes with --explain", verb);
+	if (options_given(options, "json") && !flags->explain && !is_reviewed(options))
+		return verb_complain(CODE_USAGE, "%s: --json goes with --explain%s", verb,
+				     strcmp(verb, verb_exec.name) == 0 ? " or --review"
+								       : "");
 	if (options_given(options, "agent") && flags->policy_file != NULL)
 		return verb_complain(CODE_USAGE,
 				     "%s: --agent and --policy each say what may be done: give one",

@@ -1,0 +1,183 @@
+/* layered: the layer of a session, from --review to the line at the end. */
+
+#include "front/review/layered.h"
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text/text.h"
+#include "policy/policy.h"
+#include "view/review.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMMAND_SHOWN = 1000, LINE_BYTES = 4096 };
+
+/* The words of the command, to be shown. */
+static char *command_of(const char *const *words)
+{
+	struct buf text;
+
+	buf_init(&text, COMMAND_SHOWN);
+	for (size_t i = 0; words != NULL && words[i] != NULL && !text.overflowed; i++) {
+		if (i > 0)
+			(void)buf_addc(&text, ' ');
+		text_add_name(&text, str_of(words[i]));
+	}
+	return buf_take(&text);
+}
+
+/* Is there room for more in REVIEW? */
+static bool has_room(const struct review *review, uint64_t most, struct err *err)
+{
+	char holds[32], limit[32];
+
+	if ((uint64_t)review->meta.counts.bytes <= most)
+		return true;
+	return err_set(err, EDQUOT,
+		       "The layer holds %s, limits.layer is %s: land or drop it, or raise "
+		       "limits.layer.",
+		       text_size((uint64_t)review->meta.counts.bytes, holds),
+		       text_size(most, limit));
+}
+
+static bool is_open(const struct review *review, struct err *err)
+{
+	return review->meta.state == REVIEW_OPEN ||
+	       err_set(err, EINVAL, "Review %s was %s: begin another one.", review->meta.id,
+		       review->meta.state == REVIEW_LANDED ? "landed" : "dropped");
+}
+
+bool layered_begin(struct setup *setup, const char *id, const char *by,
+		   const char *const *words, struct err *err)
+{
+	const uint64_t most = setup->policy->limits.layer;
+	struct review *review = NULL;
+	struct buf folder;
+	bool ok;
+
+	buf_init(&folder, PATH_MAX);
+	if (!review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder))
+		ok = err_set(err, ENOENT, REVIEW_KEY ": set HOME or XDG_STATE_HOME");
+	else if (id == NULL)
+		ok = review_make(folder.data, setup->workspace, by, &review, err);
+	else
+		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
+		     review_lock(review, by, err) && is_open(review, err) &&
+		     has_room(review, most, err);
+	buf_fini(&folder);
+	if (ok && id == NULL) {
+		free(review->meta.command);
+		review->meta.command = command_of(words);
+	}
+	if (ok)
+		setup->review = review;
+	else
+		review_close(review);
+	return ok;
+}
+
+static bool is_empty(const struct review_counts *counts)
+{
+	return counts->changed == 0 && counts->added == 0 && counts->removed == 0;
+}
+
+/* "14 files changed, 3 added, 1 removed (2.1 MiB)" */
+static void counts_print(const struct review_counts *counts, struct buf *line)
+{
+	const int64_t numbers[] = {counts->changed, counts->added, counts->removed};
+	static const char *const words[] = {"changed", "added", "removed"};
+	bool first = true;
+	char size[32];
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i] == 0)
+			continue;
+		if (first)
+			text_add_count(line, (size_t)numbers[i], "file");
+		else
+			(void)buf_addf(line, ", %lld", (long long)numbers[i]);
+		(void)buf_addf(line, " %s", words[i]);
+		first = false;
+	}
+	if (counts->bytes > 0)
+		(void)buf_addf(line, " (%s)", text_size((uint64_t)counts->bytes, size));
+}
+
+static void print_json(const struct review *review, FILE *out)
+{
+	const struct review_counts *counts = &review->meta.counts;
+	auto_value struct value *object = value_new_object();
+	struct buf line;
+
+	value_set_text(object, "review", review->meta.id);
+	value_set_integer(object, "changed", counts->changed);
+	value_set_integer(object, "added", counts->added);
+	value_set_integer(object, "removed", counts->removed);
+	value_set_integer(object, "bytes", counts->bytes);
+	buf_init(&line, LINE_BYTES);
+	(void)value_print(object, 0, &line);
+	(void)fprintf(out, "%s\n", line.data);
+	buf_fini(&line);
+}
+
+static void print_words(const struct review *review, FILE *out)
+{
+	struct buf line;
+
+	buf_init(&line, LINE_BYTES);
+	(void)buf_adds(&line, "Nothing of it is in your folder yet: ");
+	if (is_empty(&review->meta.counts))
+		(void)buf_adds(&line, "the layer holds no change");
+	else
+		counts_print(&review->meta.counts, &line);
+	(void)fprintf(out, "%s. glovebox review %s\n", line.data, review->meta.id);
+	buf_fini(&line);
+}
+
+/* Say when there are many open layers, or large ones. */
+static void print_many(const char *folder, const char *workspace, FILE *out)
+{
+	struct review_list list = {0};
+	char size[32];
+	struct err err;
+
+	if (review_list_read(folder, workspace, &list, &err) &&
+	    (list.open > REVIEW_OPEN_MANY || list.open_bytes > REVIEW_OPEN_LARGE))
+		(void)fprintf(out,
+			      "glovebox: %zu reviews of this folder are open (%s): glovebox "
+			      "review --list\n",
+			      list.open, text_size(list.open_bytes, size));
+	review_list_fini(&list);
+}
+
+void layered_end(struct setup *setup, bool json, FILE *out)
+{
+	struct review *review = setup->review;
+	struct buf folder;
+
+	if (review == NULL)
+		return;
+	setup->review = NULL;
+	buf_init(&folder, PATH_MAX);
+	if (review->begun && review->fresh && is_empty(&review->meta.counts)) {
+		review_remove(review);
+		if (out != NULL && !json)
+			(void)fprintf(out, "Nothing of your folder was changed, and no layer is "
+					   "kept.\n");
+	} else if (review->begun && out != NULL) {
+		if (json)
+			print_json(review, out);
+		else
+			print_words(review, out);
+	}
+	if (review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder)) {
+		review_tidy(folder.data, review->meta.workspace);
+		if (review->begun && out != NULL && !json)
+			print_many(folder.data, review->meta.workspace, out);
+	}
+	buf_fini(&folder);
+	review_close(review);
+}

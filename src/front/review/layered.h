@@ -1,0 +1,36 @@
+/*
+ * layered: begins the layer of a session with --review, or goes on with one, and says at the
+ * end what the layer holds. The layer itself is of view/review.h.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/value.h"
+#include "front/setup.h"
+#include "front/verb.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* The option, and its row. */
+#define REVIEW_OPTION "review"
+#define OPTION_ROW_REVIEW                                                              \
+	{                                                                              \
+		REVIEW_OPTION, 0, OPTION_MAYBE, "ID",                                  \
+			"write into a layer for you to land or drop, or go on with ID" \
+	}
+
+/*
+ * Make a layer for a session of SETUP, or open and lock the one that ID (or NULL) means, and
+ * give it to SETUP. BY is the verb ("glovebox exec"), WORDS (NULL-ended, or NULL) the command.
+ * The caller calls layered_end after the session. False: ERR says why there is none.
+ */
+bool layered_begin(struct setup *setup, const char *id, const char *by,
+		   const char *const *words, struct err *err);
+
+/*
+ * The session with the layer of SETUP has ended: say in a line on OUT (NULL: say nothing)
+ * what the layer holds, as JSON or in words. A new layer without a change is removed. Does
+ * nothing where SETUP has none.
+ */
+void layered_end(struct setup *setup, bool json, FILE *out);

@@ -1,0 +1,973 @@
+/* review: makes, finds, locks, describes and removes the layers of a workspace. */
+
+#include "view/review.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text/text.h"
+#include "sandbox/view.h"
+#include "view/shape.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	VERSION = 1,
+	PROJECT_DIGITS = 16,   /* of the workspace's hash, as for the undo store */
+	META_BYTES = 16 << 20, /* rights hold a key for each path that is closed */
+	TEXT_BYTES = 4 * PATH_MAX,
+	COMMAND_BYTES = 1024,           /* of a command, to be shown */
+	HOLDER_BYTES = 256,             /* what the file of the lock says of its holder */
+	LOCK_TRIES = 5,                 /* of 2 ms */
+	ID_TRIES = 16,                  /* another process may take the same id */
+	KEPT_MS = 7 * 24 * 3600 * 1000, /* for landed and dropped layers */
+	MAKING_MS = 60 * 1000,          /* a layer is made in a moment */
+	MS_NS = 1000000,
+	LOG_MODE = 0600,
+};
+
+#define META_NAME     "meta.json"
+#define META_TEMP     "meta.json.tmp"
+#define LOCK_NAME     "lock"
+#define TREES_NAME    "trees"
+#define UNDO_NAME     "undo"
+#define LOG_NAME      "changes.log"
+#define MAKING_ENDING ".tmp"
+#define UNSYNCED      "unsynced."
+
+enum { MAKING_ROOM = REVIEW_ID + sizeof(MAKING_ENDING) };
+
+static const char *const state_names[REVIEW_STATES] = {"open", "landed", "dropped"};
+
+/* Descriptions. */
+
+void review_meta_fini(struct review_meta *meta)
+{
+	free(meta->workspace);
+	free(meta->run);
+	free(meta->agent);
+	free(meta->command);
+	value_free(meta->rights);
+	for (size_t i = 0; i < meta->tree_count; i++)
+		free(meta->trees[i]);
+	free(meta->trees);
+	*meta = (struct review_meta){0};
+}
+
+static void set_path(struct value *object, const char *key, const char *path)
+{
+	auto_free char *text = path_key(path);
+
+	value_set_text(object, key, text);
+}
+
+bool review_meta_print(const struct review_meta *meta, struct buf *out)
+{
+	auto_value struct value *object = value_new_object();
+	struct value *trees = value_new_array(), *counts = value_new_object();
+
+	for (size_t i = 0; i < meta->tree_count; i++) {
+		struct value *tree = value_new_object();
+
+		set_path(tree, "path", meta->trees[i]);
+		value_append(trees, tree);
+	}
+	value_set_integer(counts, "changed", meta->counts.changed);
+	value_set_integer(counts, "added", meta->counts.added);
+	value_set_integer(counts, "removed", meta->counts.removed);
+	value_set_integer(counts, "bytes", meta->counts.bytes);
+	value_set_integer(object, "version", VERSION);
+	value_set_text(object, "id", meta->id);
+	set_path(object, "workspace", meta->workspace);
+	value_set_integer(object, "device", (int64_t)meta->device);
+	value_set_integer(object, "inode", (int64_t)meta->inode);
+	value_set_text(object, "run", meta->run);
+	value_set_text(object, "agent", meta->agent);
+	value_set_text(object, "command", meta->command);
+	value_set_text(object, "boot", meta->boot);
+	value_set_text(object, "state", state_names[meta->state]);
+	value_set_integer(object, "created_ms", meta->created_ms);
+	value_set_integer(object, "ended_ms", meta->ended_ms);
+	value_set_boolean(object, "synced", meta->synced);
+	value_set(object, "trees", trees);
+	value_set(object, "counts", counts);
+	value_set(object, "rights", value_copy(meta->rights));
+	return value_print(object, 0, out);
+}
+
+/* The text KEY of OBJECT of at most MAX bytes; NULL: there is none. The caller frees it. */
+static char *text_of(const struct value *object, const char *key, size_t max)
+{
+	const char *text = value_text(value_member(object, key));
+
+	return text != NULL && strlen(text) <= max ? memory_copy(text) : NULL;
+}
+
+/* The absolute and normal path KEY of OBJECT; NULL: there is none. */
+static char *path_at(const struct value *object, const char *key)
+{
+	const char *text = value_text(value_member(object, key));
+	char *path = text != NULL && strlen(text) <= TEXT_BYTES ? path_of_key(text) : NULL;
+	struct buf normal;
+
+	buf_init(&normal, PATH_MAX);
+	if (path != NULL && (path[0] != '/' || !path_normal("/", path, &normal) ||
+			     strcmp(normal.data, path) != 0)) {
+		free(path);
+		path = NULL;
+	}
+	buf_fini(&normal);
+	return path;
+}
+
+/* A number of OBJECT that is not negative. */
+static bool number_of(const struct value *object, const char *key, int64_t *number)
+{
+	const struct value *value = value_member(object, key);
+
+	*number = value_integer(value);
+	return value_kind(value) == VALUE_INTEGER && *number >= 0;
+}
+
+static bool is_id(const char *text, size_t least)
+{
+	const size_t digits = strspn(text, "0123456789abcdef");
+
+	return text[digits] == '\0' && digits >= least && digits < REVIEW_ID;
+}
+
+static bool boot_parse(const char *text, char boot[REVIEW_BOOT])
+{
+	if (text == NULL || strlen(text) >= REVIEW_BOOT ||
+	    text[strspn(text, "0123456789abcdef-")] != '\0')
+		return false;
+	(void)snprintf(boot, REVIEW_BOOT, "%s", text);
+	return true;
+}
+
+static bool state_parse(const char *text, enum review_state *state)
+{
+	for (int i = 0; text != NULL && i < REVIEW_STATES; i++) {
+		if (strcmp(text, state_names[i]) == 0) {
+			*state = (enum review_state)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool trees_parse(const struct value *trees, struct review_meta *meta)
+{
+	const size_t count = value_count(trees);
+
+	if (value_kind(trees) != VALUE_ARRAY || count > REVIEW_TREES_MAX)
+		return false;
+	meta->trees = memory_array(count + 1, sizeof(*meta->trees));
+	for (; meta->tree_count < count; meta->tree_count++) {
+		char *path = path_at(value_item(trees, meta->tree_count), "path");
+
+		if (path == NULL)
+			return false;
+		meta->trees[meta->tree_count] = path;
+	}
+	return true;
+}
+
+static bool meta_read(const struct value *object, struct review_meta *meta)
+{
+	const struct value *counts = value_member(object, "counts");
+	const struct value *rights = value_member(object, "rights");
+	const char *id = value_text(value_member(object, "id"));
+	int64_t device, inode;
+
+	meta->workspace = path_at(object, "workspace");
+	meta->run = text_of(object, "run", TEXT_BYTES);
+	meta->agent = text_of(object, "agent", TEXT_BYTES);
+	meta->command = text_of(object, "command", TEXT_BYTES);
+	if (id == NULL || !is_id(id, REVIEW_ID - 1) || meta->workspace == NULL ||
+	    meta->run == NULL || meta->agent == NULL || meta->command == NULL ||
+	    value_kind(rights) != VALUE_OBJECT ||
+	    !boot_parse(value_text(value_member(object, "boot")), meta->boot) ||
+	    !state_parse(value_text(value_member(object, "state")), &meta->state) ||
+	    !number_of(object, "device", &device) || !number_of(object, "inode", &inode) ||
+	    !number_of(object, "created_ms", &meta->created_ms) ||
+	    !number_of(object, "ended_ms", &meta->ended_ms) ||
+	    !number_of(counts, "changed", &meta->counts.changed) ||
+	    !number_of(counts, "added", &meta->counts.added) ||
+	    !number_of(counts, "removed", &meta->counts.removed) ||
+	    !number_of(counts, "bytes", &meta->counts.bytes) ||
+	    !trees_parse(value_member(object, "trees"), meta))
+		return false;
+	memcpy(meta->id, id, REVIEW_ID);
+	meta->device = (uint64_t)device;
+	meta->inode = (uint64_t)inode;
+	meta->synced = value_is_true(value_member(object, "synced"));
+	meta->rights = value_copy(rights);
+	return true;
+}
+
+bool review_meta_parse(struct str text, struct review_meta *meta, struct err *err)
+{
+	struct value *object = NULL;
+
+	if (text.size > META_BYTES || !value_parse(text, 0, &object, err))
+		return err_set(err, EINVAL, "its description is damaged");
+	const int64_t version = value_integer(value_member(object, "version"));
+	bool ok = version <= VERSION ||
+		  err_set(err, EINVAL, "it was made by a newer version of glovebox");
+	if (ok && (version != VERSION || !meta_read(object, meta)))
+		ok = err_set(err, EINVAL, "its description is damaged");
+	if (!ok)
+		review_meta_fini(meta);
+	value_free(object);
+	return ok;
+}
+
+/* Folders. */
+
+bool review_place(const char *state_home, const char *home, struct buf *folder)
+{
+	return path_xdg(state_home, home, ".local/state", "glovebox/review", folder);
+}
+
+static int open_folder(int at, const char *name)
+{
+	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int make_folder(int at, const char *name)
+{
+	return mkdirat(at, name, 0700) < 0 && errno != EEXIST ? -1 : open_folder(at, name);
+}
+
+/* The folder of the layers of WORKSPACE in FOLDER; -1 with errno. */
+static int open_project(const char *folder, const char *workspace, bool make)
+{
+	char project[HASH_HEX + 1];
+
+	hash_text(str_of(workspace), project);
+	project[PROJECT_DIGITS] = '\0';
+	if (make && !fd_make_folders(folder, NULL))
+		return -1;
+	auto_close int all =
+		make ? make_folder(AT_FDCWD, folder) : open_folder(AT_FDCWD, folder);
+	return all < 0 ? -1
+	       : make  ? make_folder(all, project)
+		       : open_folder(all, project);
+}
+
+static char *path_make(const char *folder, const char *workspace, const char *id)
+{
+	char project[HASH_HEX + 1], path[PATH_MAX];
+
+	hash_text(str_of(workspace), project);
+	(void)snprintf(path, sizeof(path), "%s/%.*s/%s", folder, PROJECT_DIGITS, project,
+		       id);
+	return memory_copy(path);
+}
+
+/* The kernel's id of this boot; "" where it gives none. */
+static void boot_read(char boot[REVIEW_BOOT])
+{
+	struct buf text;
+
+	boot[0] = '\0';
+	buf_init(&text, REVIEW_BOOT);
+	if (fd_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text)) {
+		text.data[strcspn(text.data, "\n")] = '\0';
+		(void)boot_parse(text.data, boot);
+	}
+	buf_fini(&text);
+}
+
+static bool random_id(char id[REVIEW_ID])
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return false;
+	(void)snprintf(id, REVIEW_ID, "%08" PRIx32, number);
+	return true;
+}
+
+static struct review *review_new(void)
+{
+	struct review *review = memory_alloc(sizeof(*review));
+
+	review->project = review->folder = review->lock = -1;
+	return review;
+}
+
+static void remove_name(int project, const char *name)
+{
+	char own[FD_NAME_ROOM], path[FD_NAME_ROOM + NAME_MAX + 2];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", fd_name(project, own), name);
+	fd_folder_remove(path);
+}
+
+static void making_name(const char *id, char name[MAKING_ROOM])
+{
+	(void)snprintf(name, MAKING_ROOM, "%s" MAKING_ENDING, id);
+}
+
+void review_close(struct review *review)
+{
+	char name[MAKING_ROOM];
+
+	if (review == NULL)
+		return;
+	if (review->made && review->folder >= 0) {
+		making_name(review->meta.id, name);
+		remove_name(review->project, name);
+	}
+	free(review->path);
+	fd_close(&review->lock);
+	fd_close(&review->folder);
+	fd_close(&review->project);
+	review_meta_fini(&review->meta);
+	free(review);
+}
+
+/* Locks. */
+
+/* Say in the file of the lock which process has it. */
+static void holder_write(int lock, const char *by)
+{
+	char text[HOLDER_BYTES];
+	const int size =
+		snprintf(text, sizeof(text), "%" PRId64 " %.100s\n", clock_wall_ms(), by);
+
+	if (ftruncate(lock, 0) == 0)
+		(void)!pwrite(lock, text, (size_t)size, 0);
+}
+
+/* Set ERR to the sentence about the process that has the lock of the layer ID. */
+static bool holder_tell(int lock, const char *id, struct err *err)
+{
+	char text[HOLDER_BYTES + 1] = "", at[CLOCK_TEXT], now[CLOCK_TEXT], *by = NULL;
+	const ssize_t size = pread(lock, text, HOLDER_BYTES, 0);
+	enum { DAY = 10, MINUTES = 16 }; /* bytes of "2026-03-29 14:05:09" */
+	struct buf name;
+
+	text[size > 0 ? size : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	const long long ms = strtoll(text, &by, 10);
+	if (size <= 0 || by == text || *by != ' ' || ms <= 0)
+		return err_set(err, EBUSY, "Review %s is in use. End that first.", id);
+	clock_text_local(ms, at);
+	clock_text_local(clock_wall_ms(), now);
+	at[strlen(at) > MINUTES ? MINUTES : 0] = '\0';
+	buf_init(&name, 8 * HOLDER_BYTES);
+	text_add_name(&name, str_of(by + 1));
+	(void)err_set(err, EBUSY, "Review %s is in use by \"%s\" since %s. End that first.",
+		      id, name.data,
+		      at[0] != '\0' && strncmp(at, now, DAY) == 0 ? at + DAY + 1 : at);
+	buf_fini(&name);
+	return false;
+}
+
+static int lock_open(int folder)
+{
+	return openat(folder, LOCK_NAME,
+		      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, LOG_MODE);
+}
+
+static bool is_locked(int folder)
+{
+	auto_close int lock =
+		openat(folder, LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0;
+}
+
+/* Reading and replacing descriptions. */
+
+/* Is there a session whose writes the disk has not confirmed? */
+static bool is_unsynced(int folder)
+{
+	DIR *names = fd_open_names(folder);
+	bool found = false;
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
+	     at != NULL && !found; at = readdir(names))
+		found = str_starts(str_of(at->d_name), STR(UNSYNCED));
+	if (names != NULL)
+		(void)closedir(names);
+	return found;
+}
+
+/* Read the description of the layer ID in FOLDER; META is zero. */
+static bool meta_load(int folder, const char *id, struct review_meta *meta, struct err *err)
+{
+	auto_close int fd =
+		openat(folder, META_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct err cause = {0};
+	struct stat st;
+	struct buf text;
+
+	if (fstat(folder, &st) == 0 && st.st_uid != geteuid())
+		return err_set(err, EPERM, "Review %s belongs to another user (%u).", id,
+			       (unsigned)st.st_uid);
+	buf_init(&text, META_BYTES);
+	bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		  fd_read_all(fd, &text, META_NAME, NULL);
+	if (!ok)
+		(void)err_set(&cause, EINVAL, "its description is missing");
+	ok = ok && review_meta_parse(buf_str(&text), meta, &cause);
+	buf_fini(&text);
+	if (ok && strcmp(meta->id, id) != 0) {
+		review_meta_fini(meta);
+		ok = err_set(&cause, EINVAL, "its description is that of another one");
+	}
+	if (ok)
+		meta->synced = !is_unsynced(folder);
+	return ok ||
+	       err_set(err, EINVAL,
+		       "Review %s cannot be read: %s. glovebox drop --id %s removes it.",
+		       id, cause.text, id);
+}
+
+static bool meta_store(const struct review *review, struct err *err)
+{
+	struct buf text;
+	int code = 0;
+
+	buf_init(&text, META_BYTES);
+	(void)unlinkat(review->folder, META_TEMP, 0);
+	auto_close int fd =
+		openat(review->folder, META_TEMP,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+	if (!review_meta_print(&review->meta, &text))
+		code = E2BIG;
+	else if (fd < 0 || !fd_write_all(fd, text.data, text.size, NULL) ||
+		 renameat(review->folder, META_TEMP, review->folder, META_NAME) < 0)
+		code = errno;
+	buf_fini(&text);
+	if (code == 0)
+		return true;
+	(void)unlinkat(review->folder, META_TEMP, 0);
+	return err_set(err, code, "the description of review %s: %s", review->meta.id,
+		       strerror(code));
+}
+
+bool review_write(struct review *review, struct err *err)
+{
+	return meta_store(review, err);
+}
+
+bool review_set_state(struct review *review, enum review_state state, struct err *err)
+{
+	const enum review_state before = review->meta.state;
+
+	review->meta.state = state;
+	if (meta_store(review, err))
+		return true;
+	review->meta.state = before;
+	return false;
+}
+
+/* Making. */
+
+/* Make what is in every layer. */
+static bool contents_make(struct review *review, const char *by, struct err *err)
+{
+	auto_close int log =
+		openat(review->folder, LOG_NAME,
+		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+
+	review->lock = lock_open(review->folder);
+	if (review->lock < 0 || flock(review->lock, LOCK_EX | LOCK_NB) < 0 || log < 0 ||
+	    mkdirat(review->folder, TREES_NAME, 0700) < 0)
+		return err_set(err, errno, "a layer: %s", strerror(errno));
+	holder_write(review->lock, by);
+	return true;
+}
+
+/* Make `ID.tmp` with a new id and open it. False with errno. */
+static bool folder_make(struct review *review)
+{
+	char name[MAKING_ROOM];
+
+	for (int i = 0; i < ID_TRIES && random_id(review->meta.id); i++) {
+		making_name(review->meta.id, name);
+		if (faccessat(review->project, review->meta.id, F_OK,
+			      AT_SYMLINK_NOFOLLOW) == 0)
+			errno = EEXIST;
+		else if (mkdirat(review->project, name, 0700) == 0)
+			return (review->folder = open_folder(review->project, name)) >= 0;
+		if (errno != EEXIST)
+			break;
+	}
+	return false;
+}
+
+bool review_make(const char *folder, const char *workspace, const char *by,
+		 struct review **made, struct err *err)
+{
+	struct review *review = review_new();
+	struct review_meta *meta = &review->meta;
+	struct stat st;
+
+	review->made = review->fresh = true;
+	meta->workspace = memory_copy(workspace);
+	meta->run = memory_copy("");
+	meta->agent = memory_copy("");
+	meta->command = memory_copy("");
+	meta->rights = value_new_object();
+	meta->trees = memory_array(REVIEW_TREES_MAX, sizeof(*meta->trees));
+	boot_read(meta->boot);
+	meta->created_ms = clock_wall_ms() + 1;
+	review->project = open_project(folder, workspace, true);
+	bool ok = stat(workspace, &st) == 0 && review->project >= 0 && folder_make(review);
+	if (!ok)
+		(void)err_set(err, errno, REVIEW_KEY ": %s: %s", folder, strerror(errno));
+	meta->device = ok ? st.st_dev : 0;
+	meta->inode = ok ? st.st_ino : 0;
+	review->path = path_make(folder, workspace, meta->id);
+	if (ok && contents_make(review, by, err)) {
+		*made = review;
+		return true;
+	}
+	review_close(review);
+	return false;
+}
+
+bool review_add_tree(struct review *review, const char *path, size_t *number, struct err *err)
+{
+	struct review_meta *meta = &review->meta;
+	char name[sizeof(TREES_NAME) + 32];
+
+	for (size_t i = 0; i < meta->tree_count; i++) {
+		if (strcmp(meta->trees[i], path) == 0) {
+			*number = i;
+			return true;
+		}
+	}
+	if (!review->made)
+		return err_set(err, EINVAL,
+			       "Review %s has no layer over %s: its agent \"%s\" did not write "
+			       "there. Go on with that agent, or begin another review.",
+			       meta->id, path, meta->agent);
+	if (meta->tree_count == REVIEW_TREES_MAX)
+		return err_set(err, E2BIG, REVIEW_KEY ": more than %d folders in `write`",
+			       REVIEW_TREES_MAX);
+	(void)snprintf(name, sizeof(name), TREES_NAME "/%zu", meta->tree_count);
+	if (mkdirat(review->folder, name, 0700) < 0)
+		return err_set(err, errno, REVIEW_KEY ": %s/%s: %s", review->path, name,
+			       strerror(errno));
+	*number = meta->tree_count;
+	meta->trees[meta->tree_count++] = memory_copy(path);
+	return true;
+}
+
+char *review_tree_path(const struct review *review, size_t number)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/" TREES_NAME "/%zu", review->path, number);
+	return memory_copy(path);
+}
+
+int review_open_tree(const struct review *review, size_t number)
+{
+	char name[sizeof(TREES_NAME) + 32];
+
+	(void)snprintf(name, sizeof(name), TREES_NAME "/%zu", number);
+	return fd_open_beneath(review->folder, name, O_PATH | O_DIRECTORY);
+}
+
+bool review_publish(struct review *review, struct err *err)
+{
+	char name[MAKING_ROOM];
+
+	if (!review->made)
+		return true;
+	making_name(review->meta.id, name);
+	if (strlen(review->meta.command) > COMMAND_BYTES)
+		review->meta.command[COMMAND_BYTES] = '\0';
+	if (!meta_store(review, err))
+		return false;
+	if (renameat(review->project, name, review->project, review->meta.id) < 0)
+		return err_set(err, errno, REVIEW_KEY ": %s: %s", review->path,
+			       strerror(errno));
+	review->made = false;
+	return true;
+}
+
+/* Finding. */
+
+/* Is WORKSPACE still the folder for which META was made? */
+static bool workspace_fits(const struct review_meta *meta, const char *workspace,
+			   struct err *err)
+{
+	struct stat st;
+
+	if (strcmp(meta->workspace, workspace) == 0 && stat(workspace, &st) == 0 &&
+	    st.st_dev == meta->device && st.st_ino == meta->inode)
+		return true;
+	return err_set(err, ESTALE,
+		       "Review %s was made for a folder that is no longer at %s: another one is "
+		       "there now. Move it back, or glovebox drop --id %s.",
+		       meta->id, meta->workspace, meta->id);
+}
+
+static void item_read(int project, const char *id, struct review_item *item)
+{
+	auto_close int folder = open_folder(project, id);
+	struct err err;
+
+	item->damaged = folder < 0 || !meta_load(folder, id, &item->meta, &err);
+	item->used = folder >= 0 && is_locked(folder);
+	memcpy(item->meta.id, id, REVIEW_ID);
+}
+
+static int item_compare(const void *left, const void *right)
+{
+	const struct review_item *a = left, *b = right;
+
+	if (a->meta.created_ms != b->meta.created_ms)
+		return a->meta.created_ms > b->meta.created_ms ? -1 : 1;
+	return strcmp(a->meta.id, b->meta.id);
+}
+
+static void list_read(int project, struct review_list *list)
+{
+	DIR *names = fd_open_names(project);
+	size_t room = 0;
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
+	     at != NULL && list->count < REVIEW_LIST_MAX; at = readdir(names)) {
+		if (!is_id(at->d_name, REVIEW_ID - 1))
+			continue;
+		if (list->count == room) {
+			room = 2 * room + 8;
+			list->items = memory_grow(list->items, room, sizeof(*list->items));
+		}
+		struct review_item *item = &list->items[list->count++];
+		*item = (struct review_item){0};
+		item_read(project, at->d_name, item);
+		if (!item->damaged && item->meta.state == REVIEW_OPEN) {
+			list->open++;
+			list->open_bytes += (uint64_t)item->meta.counts.bytes;
+		}
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	if (list->count > 1)
+		qsort(list->items, list->count, sizeof(*list->items), item_compare);
+}
+
+bool review_list_read(const char *folder, const char *workspace, struct review_list *list,
+		      struct err *err)
+{
+	auto_close int project = open_project(folder, workspace, false);
+
+	*list = (struct review_list){0};
+	if (project < 0)
+		return errno == ENOENT ||
+		       err_set(err, errno, "%s: %s", folder, strerror(errno));
+	list_read(project, list);
+	return true;
+}
+
+void review_list_fini(struct review_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		review_meta_fini(&list->items[i].meta);
+	free(list->items);
+	*list = (struct review_list){0};
+}
+
+/* Put the id of the layer that ID (or NULL) means into FOUND. */
+static bool id_find(int project, const char *id, char found[REVIEW_ID], struct err *err)
+{
+	struct review_list list = {0};
+	size_t fits = 0;
+
+	if (id != NULL && !is_id(id, REVIEW_ID_LEAST))
+		return err_set(err, ENOENT,
+			       "\"%s\" names no review: an id has eight digits of 0-9 and a-f, of "
+			       "which six are enough",
+			       id);
+	list_read(project, &list);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct review_item *item = &list.items[i];
+
+		if (id != NULL
+			    ? !str_starts(str_of(item->meta.id), str_of(id))
+			    : fits > 0 || item->damaged || item->meta.state != REVIEW_OPEN)
+			continue;
+		memcpy(found, item->meta.id, REVIEW_ID);
+		fits++;
+	}
+	review_list_fini(&list);
+	return fits == 1 ||
+	       (fits > 1 ? err_set(err, EEXIST, "%s fits %zu reviews: give more digits",
+				   id, fits)
+			 : err_set(err, ENOENT,
+				   id != NULL ? "There is no review %s here: glovebox "
+						"review --list"
+					      : "There is no open review here%s",
+				   id != NULL ? id : "."));
+}
+
+bool review_open(const char *folder, const char *workspace, const char *id,
+		 struct review **opened, struct err *err)
+{
+	struct review *review = review_new();
+	char found[REVIEW_ID] = "";
+	bool ok = true;
+
+	review->project = open_project(folder, workspace, false);
+	if (review->project < 0)
+		ok = err_set(err, ENOENT, "There is no review of %s.", workspace);
+	ok = ok && id_find(review->project, id, found, err);
+	if (ok) {
+		review->folder = open_folder(review->project, found);
+		ok = review->folder >= 0 ||
+		     err_set(err, errno, "Review %s: %s", found, strerror(errno));
+	}
+	ok = ok && meta_load(review->folder, found, &review->meta, err) &&
+	     workspace_fits(&review->meta, workspace, err);
+	review->path = path_make(folder, workspace, found);
+	if (ok)
+		*opened = review;
+	else
+		review_close(review);
+	return ok;
+}
+
+bool review_lock(struct review *review, const char *by, struct err *err)
+{
+	const struct timespec moment = {.tv_nsec = 2000000};
+	auto_close int lock = lock_open(review->folder);
+	struct review_meta meta = {0};
+	struct stat st;
+
+	if (lock < 0)
+		return err_set(err, errno, "Review %s: %s", review->meta.id,
+			       strerror(errno));
+	/* A process that lists the layers has each lock for a moment. */
+	for (int i = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (i == LOCK_TRIES)
+			return holder_tell(lock, review->meta.id, err);
+		(void)nanosleep(&moment, NULL);
+	}
+	/* Another process may have removed the layer before this one had the lock. */
+	if (fstat(lock, &st) < 0 || st.st_nlink == 0)
+		return err_set(err, ENOENT, "Review %s was just removed.", review->meta.id);
+	if (!meta_load(review->folder, review->meta.id, &meta, err))
+		return false;
+	review_meta_fini(&review->meta);
+	review->meta = meta;
+	review->lock = fd_take(&lock);
+	holder_write(review->lock, by);
+	return true;
+}
+
+/* Sessions in a layer. */
+
+bool review_begin(struct review *review, struct err *err)
+{
+	char own[FD_NAME_ROOM], path[PATH_MAX];
+
+	if (!random_id(review->mark))
+		return err_set(err, errno, "Review %s: %s", review->meta.id,
+			       strerror(errno));
+	(void)snprintf(path, sizeof(path), UNSYNCED "%s", review->mark);
+	auto_close int fd =
+		openat(review->folder, path,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+	if (fd < 0)
+		return err_set(err, errno, "Review %s: %s", review->meta.id,
+			       strerror(errno));
+	for (size_t i = 0; i < review->meta.tree_count; i++) {
+		(void)snprintf(path, sizeof(path), "%s/" TREES_NAME "/%zu",
+			       fd_name(review->folder, own), i);
+		shape_unmark_layer(path);
+	}
+	review->begun = true;
+	boot_read(review->meta.boot);
+	review->meta.ended_ms = 0;
+	review->meta.synced = false;
+	return meta_store(review, err);
+}
+
+/*
+ * Let a process of its own write out the disk of the layer and take the mark of this session
+ * away. That process holds nothing else: no lock, and no descriptor of the caller.
+ */
+static void sync_apart(const struct review *review)
+{
+	char name[sizeof(UNSYNCED) + REVIEW_ID];
+
+	(void)snprintf(name, sizeof(name), UNSYNCED "%s", review->mark);
+	const pid_t pid = fork();
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+	if (pid != 0)
+		return;
+	/* The front has no child that it would have to wait for later. */
+	if (fork() != 0)
+		_exit(0);
+	(void)setsid();
+	const int folder = dup2(review->folder, 0);
+	(void)syscall(SYS_close_range, 1U, ~0U, 0U);
+	if (folder == 0 && syncfs(folder) == 0)
+		(void)unlinkat(folder, name, 0);
+	_exit(0);
+}
+
+bool review_end(struct review *review, const struct review_counts *counts, struct err *err)
+{
+	review->meta.ended_ms = clock_wall_ms();
+	if (counts != NULL)
+		review->meta.counts = *counts;
+	const bool ok = meta_store(review, err);
+	sync_apart(review);
+	return ok;
+}
+
+bool review_is_cut(const struct review *review)
+{
+	char boot[REVIEW_BOOT];
+
+	boot_read(boot);
+	return is_unsynced(review->folder) && strcmp(boot, review->meta.boot) != 0;
+}
+
+int review_open_upper(const struct review *review, size_t n)
+{
+	char path[sizeof(TREES_NAME) + 32];
+
+	(void)snprintf(path, sizeof(path), TREES_NAME "/%zu/" VIEW_LAYER_UPPER, n);
+	return fd_open_beneath(review->folder, path, O_PATH | O_DIRECTORY);
+}
+
+int review_open_log(const struct review *review, bool writes)
+{
+	return openat(review->folder, LOG_NAME,
+		      (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Removing. */
+
+/* Remove what a dropped layer holds; its description stays for a while. */
+static void contents_remove(int folder)
+{
+	remove_name(folder, TREES_NAME);
+	remove_name(folder, UNDO_NAME);
+	(void)unlinkat(folder, LOG_NAME, 0);
+}
+
+bool review_drop(struct review *review, struct err *err)
+{
+	if (!review_set_state(review, REVIEW_DROPPED, err))
+		return false;
+	contents_remove(review->folder);
+	return true;
+}
+
+/* Remove the layer ID. Under its new name it is a rest, should this process be killed. */
+static void layer_remove(int project, const char *id)
+{
+	char name[MAKING_ROOM];
+
+	making_name(id, name);
+	if (renameat(project, id, project, name) == 0)
+		remove_name(project, name);
+}
+
+void review_remove(struct review *review)
+{
+	layer_remove(review->project, review->meta.id);
+}
+
+bool review_remove_damaged(const char *folder, const char *workspace, const char *id,
+			   struct err *err)
+{
+	auto_close int project = open_project(folder, workspace, false);
+	char found[REVIEW_ID] = "";
+
+	if (project < 0)
+		return err_set(err, ENOENT, "There is no review of %s.", workspace);
+	if (!id_find(project, id, found, err))
+		return false;
+	auto_close int layer = open_folder(project, found);
+	auto_close int lock = layer >= 0 ? lock_open(layer) : -1;
+	if (lock < 0)
+		return err_set(err, errno, "Review %s: %s", found, strerror(errno));
+	if (flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return holder_tell(lock, found, err);
+	layer_remove(project, found);
+	return true;
+}
+
+/* Remove the half-made or half-removed layer NAME, unless a process is at work in it. */
+static void tidy_rest(int project, const char *name)
+{
+	auto_close int folder = open_folder(project, name);
+	struct stat st;
+
+	/* A process may just have made the folder, and not have locked it yet. */
+	if (folder >= 0 && fstat(folder, &st) == 0 && !is_locked(folder) &&
+	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS > MAKING_MS)
+		remove_name(project, name);
+}
+
+static void tidy_layer(int project, const char *id)
+{
+	auto_close int folder = open_folder(project, id);
+	auto_close int lock = folder >= 0 ? lock_open(folder) : -1;
+	struct review_meta meta = {0};
+	struct stat st;
+
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 ||
+	    !meta_load(folder, id, &meta, NULL))
+		return;
+	const enum review_state state = meta.state;
+	review_meta_fini(&meta);
+	if (state == REVIEW_DROPPED)
+		contents_remove(folder);
+	/* The description was replaced with the last change of its state. */
+	if (state != REVIEW_OPEN &&
+	    fstatat(folder, META_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS > KEPT_MS)
+		layer_remove(project, id);
+}
+
+void review_tidy(const char *folder, const char *workspace)
+{
+	auto_close int project = open_project(folder, workspace, false);
+	DIR *names = project >= 0 ? fd_open_names(project) : NULL;
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		const struct str name = str_of(at->d_name);
+
+		if (is_id(at->d_name, REVIEW_ID - 1))
+			tidy_layer(project, at->d_name);
+		else if (name.size == REVIEW_ID - 1 + strlen(MAKING_ENDING) &&
+			 str_ends(name, STR(MAKING_ENDING)))
+			tidy_rest(project, at->d_name);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}

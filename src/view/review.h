@@ -1,0 +1,198 @@
+/*
+ * review: the store of layers. With --review everything that a cell writes goes into a
+ * layer: folders below the user's state that outlive the cell, until a person lands or
+ * drops them. `PROJECT` is the name that the undo store gives a workspace, `ID` is eight
+ * hexadecimal digits:
+ *
+ *   FOLDER/PROJECT/ID/meta.json   what the layer is (struct review_meta); replaced whole
+ *   FOLDER/PROJECT/ID/lock        locked (flock) by the session or the verb at work
+ *   FOLDER/PROJECT/ID/trees/N/    one folder per writable tree of the policy (layer.h):
+ *                                 VIEW_LAYER_UPPER is the upper folder of the overlay
+ *   FOLDER/PROJECT/ID/changes.log an undo log (record.h): for each path what was below when
+ *                                 it was first seen changed, with content, and what the
+ *                                 layer held then. Paths are absolute
+ *   FOLDER/PROJECT/ID/unsynced.X  while the disk has not confirmed what a session X wrote
+ *   FOLDER/PROJECT/ID/undo/       the undo store of the sessions in the layer
+ *
+ * A layer is made as `ID.tmp`, with its description, and renamed; one that nobody locks is
+ * left over and goes. Dropping writes the state first, then removes: a killed one is gone on
+ * with by the next review_tidy. Layers that are open are never removed here.
+ *
+ * All that is read back is foreign: files below `trees` and `changes.log` are of a cell's
+ * programs and workers, and a description may be damaged. A description is bounded and
+ * checked, and every failure is a sentence.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	REVIEW_ID = 9,          /* eight hexadecimal digits and the NUL */
+	REVIEW_ID_LEAST = 6,    /* digits of a prefix that names a layer */
+	REVIEW_BOOT = 37,       /* the kernel's boot id and the NUL */
+	REVIEW_TREES_MAX = 64,  /* writable trees of one layer */
+	REVIEW_LIST_MAX = 4096, /* layers of one workspace that are looked at */
+	/* open layers and their bytes, over which each session says so once */
+	REVIEW_OPEN_MANY = 10,
+};
+#define REVIEW_OPEN_LARGE ((uint64_t)10 << 30)
+
+enum review_state { REVIEW_OPEN, REVIEW_LANDED, REVIEW_DROPPED, REVIEW_STATES };
+
+/* The files that a layer holds, as its last session has counted them. */
+struct review_counts {
+	int64_t changed, added, removed;
+	int64_t bytes; /* of the changed and added files */
+};
+
+/* The description of a layer. Texts are owned by it. */
+struct review_meta {
+	char id[REVIEW_ID];
+	char *workspace; /* real */
+	uint64_t device, inode;
+	char *run;     /* the session that made the layer */
+	char *agent;   /* whose policy it was */
+	char *command; /* to be shown, cut; "" in a session of an agent */
+	/* of that session, as spec_rights gives them, with the layer's trees writable */
+	struct value *rights;
+	char boot[REVIEW_BOOT]; /* of the machine when it was last written to */
+	enum review_state state;
+	int64_t created_ms; /* rounded up: a file with a later time may be changed since */
+	int64_t ended_ms;   /* the last session's end; 0: it runs, or was killed */
+	bool synced;        /* the disk has confirmed all that was written */
+	char **trees;       /* real paths; the tree N is below ID/trees/N */
+	size_t tree_count;
+	struct review_counts counts;
+};
+
+void review_meta_fini(struct review_meta *meta);
+bool review_meta_print(const struct review_meta *meta, struct buf *out);
+/* META is zero. False, with META zero: TEXT is no sound description. */
+bool review_meta_parse(struct str text, struct review_meta *meta, struct err *err);
+
+/* An open layer. */
+struct review {
+	struct review_meta meta;
+	char *path;           /* of the layer */
+	bool made;            /* new, and not published */
+	bool fresh;           /* made by this process */
+	bool begun;           /* a session has written, or may have */
+	int project;          /* the folder that holds the layer */
+	int folder;           /* of the layer */
+	int lock;             /* -1: not locked by this process */
+	char mark[REVIEW_ID]; /* of `unsynced.X` of this session; "": none */
+};
+
+/*
+ * The folder of all layers, below the caller's state ("…/glovebox/review"), from the values
+ * of XDG_STATE_HOME and HOME. False: there is neither.
+ */
+bool review_place(const char *state_home, const char *home, struct buf *folder);
+
+/* The flag, as sentences name it. */
+#define REVIEW_KEY "--review"
+
+/*
+ * Make an open layer in FOLDER for the folder WORKSPACE (a real path), locked for BY
+ * ("glovebox exec"). It has no trees yet and is not found by anybody: review_add_tree and
+ * review_publish follow. Closed before that it goes.
+ */
+bool review_make(const char *folder, const char *workspace, const char *by,
+		 struct review **review, struct err *err);
+/*
+ * The NUMBER of the tree for PATH in REVIEW. A new layer gets it; in another one a tree that
+ * is missing is an error.
+ */
+bool review_add_tree(struct review *review, const char *path, size_t *number,
+		     struct err *err);
+/* The path of the folder of that tree, as it is once the layer is published; free() it. */
+char *review_tree_path(const struct review *review, size_t number);
+/* That folder, O_PATH; -1 with errno. */
+int review_open_tree(const struct review *review, size_t number);
+/*
+ * Write the description and give a new layer its name. Nothing for one that has it. `run`,
+ * `agent`, `command` and `rights` of its description are set before.
+ */
+bool review_publish(struct review *review, struct err *err);
+
+/*
+ * Open a layer of WORKSPACE (a real path) in FOLDER, not locked: the one whose id begins
+ * with ID (six digits or more, and only one may fit), or without ID the newest open one.
+ * False: there is none (ENOENT), several fit (EEXIST), it is another user's (EPERM), its
+ * description is damaged (EINVAL), or another folder is at WORKSPACE now (ESTALE).
+ */
+bool review_open(const char *folder, const char *workspace, const char *id,
+		 struct review **review, struct err *err);
+/* NULL is fine. Gives the lock back. */
+void review_close(struct review *review);
+
+/*
+ * Lock REVIEW for BY, and read its description again. False with EBUSY and a sentence that
+ * names the process that uses it. Never waits.
+ */
+bool review_lock(struct review *review, const char *by, struct err *err);
+
+/* Replace the description. REVIEW is locked. */
+bool review_write(struct review *review, struct err *err);
+/* Change the state and replace the description. */
+bool review_set_state(struct review *review, enum review_state state, struct err *err);
+
+/*
+ * A session begins to write into REVIEW, which is locked: notes that the disk has not
+ * confirmed it, and takes the mark of `volatile` from the trees, with which the kernel
+ * refuses to mount them again.
+ */
+bool review_begin(struct review *review, struct err *err);
+/*
+ * The session has ended: writes its end and COUNTS. A process of its own lets the disk
+ * confirm all of it, and nobody waits for that process.
+ */
+bool review_end(struct review *review, const struct review_counts *counts, struct err *err);
+
+/* Was REVIEW cut by a crash of the machine, so that files of it may be short? */
+bool review_is_cut(const struct review *review);
+
+/* The upper folder of the tree N, O_PATH | O_DIRECTORY; -1 with errno. Not inside a cell. */
+int review_open_upper(const struct review *review, size_t n);
+/* changes.log; -1 with errno. */
+int review_open_log(const struct review *review, bool writes);
+
+/* The layers of WORKSPACE, newest first. */
+struct review_item {
+	struct review_meta meta; /* of a damaged layer only `id` */
+	bool damaged;
+	bool used; /* locked by a session or a verb */
+};
+struct review_list {
+	struct review_item *items;
+	size_t count;
+	size_t open; /* how many are open */
+	uint64_t open_bytes;
+};
+/* No layers and no folder are no failure. review_list_fini in either case. */
+bool review_list_read(const char *folder, const char *workspace, struct review_list *list,
+		      struct err *err);
+void review_list_fini(struct review_list *list);
+
+/*
+ * Drop REVIEW, which is locked and whose cell has ended: its state first, then all that it
+ * holds. Its description stays for seven days.
+ */
+bool review_drop(struct review *review, struct err *err);
+/* Remove REVIEW with its description, whatever its state; it is only closed after that. */
+void review_remove(struct review *review);
+/* Remove the layer ID (or a prefix) of WORKSPACE, which review_open found damaged. */
+bool review_remove_damaged(const char *folder, const char *workspace, const char *id,
+			   struct err *err);
+/*
+ * Go on with the removal of dropped layers, remove what a killed process has left half
+ * made, and layers that were landed or dropped seven days ago.
+ */
+void review_tidy(const char *folder, const char *workspace);

@@ -1,0 +1,349 @@
+/* review: layers are made, found, locked, described, dropped and tidied. */
+#include "../base/tree.h"
+#include "../base/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "view/review.h"
+
+struct place {
+	char folder[64], work[80], store[80];
+};
+
+static int setup(void **state)
+{
+	static struct place place;
+
+	(void)snprintf(place.folder, sizeof(place.folder), "/tmp/review-XXXXXX");
+	if (mkdtemp(place.folder) == NULL)
+		return -1;
+	(void)snprintf(place.work, sizeof(place.work), "%s/project", place.folder);
+	(void)snprintf(place.store, sizeof(place.store), "%s/state/review", place.folder);
+	*state = &place;
+	return mkdir(place.work, 0700);
+}
+
+static int teardown(void **state)
+{
+	tree_remove(((struct place *)*state)->folder);
+	return 0;
+}
+
+static struct review *make(const struct place *place)
+{
+	struct review *review = NULL;
+	struct err err;
+	size_t number;
+
+	if (!review_make(place->store, place->work, "glovebox exec", &review, &err) ||
+	    !review_add_tree(review, place->work, &number, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(number, 0);
+	free(review->meta.command);
+	review->meta.command = memory_copy("make");
+	if (!review_publish(review, &err))
+		fail_msg("%s", err.text);
+	return review;
+}
+
+static struct review *reopen(const struct place *place, const char *id)
+{
+	struct review *review = NULL;
+	struct err err;
+
+	if (!review_open(place->store, place->work, id, &review, &err))
+		fail_msg("%s", err.text);
+	return review;
+}
+
+static void refused(const struct place *place, const char *id, int code)
+{
+	struct review *review = NULL;
+	struct err err;
+
+	assert_false(review_open(place->store, place->work, id, &review, &err));
+	assert_int_equal(err.code, code);
+	assert_null(review);
+}
+
+static void a_layer_is_found_by_its_digits(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	char six[7], five[6];
+
+	(void)snprintf(six, sizeof(six), "%.6s", made->meta.id);
+	(void)snprintf(five, sizeof(five), "%.5s", made->meta.id);
+	struct review *found = reopen(place, six);
+	assert_string_equal(found->meta.id, made->meta.id);
+	assert_string_equal(found->meta.trees[0], place->work);
+	assert_string_equal(found->meta.command, "make");
+	review_close(found);
+	refused(place, five, ENOENT);
+	refused(place, "../x", ENOENT);
+	review_close(made);
+}
+
+static void one_that_was_not_published_goes(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = NULL;
+	struct err err;
+	char name[REVIEW_ID + 4];
+	size_t number;
+
+	assert_true(review_make(place->store, place->work, "glovebox exec", &review, &err));
+	assert_true(review_add_tree(review, place->work, &number, &err));
+	(void)snprintf(name, sizeof(name), "%s.tmp", review->meta.id);
+	const int project = dup(review->project);
+	assert_int_equal(faccessat(project, name, F_OK, 0), 0);
+	refused(place, review->meta.id, ENOENT);
+	review_close(review);
+	assert_int_equal(faccessat(project, name, F_OK, 0), -1);
+	(void)close(project);
+}
+
+static void a_layer_is_not_widened_later(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	struct err err;
+	size_t number;
+
+	assert_true(review_add_tree(made, place->work, &number, &err));
+	assert_false(review_add_tree(made, "/srv", &number, &err));
+	review_close(made);
+}
+
+static void the_newest_open_one_is_meant_without_an_id(void **state)
+{
+	const struct place *place = *state;
+	struct review *first = make(place), *second;
+	struct err err;
+
+	first->meta.created_ms -= 1000;
+	assert_true(review_write(first, &err));
+	second = make(place);
+	struct review *found = reopen(place, NULL);
+	assert_string_equal(found->meta.id, second->meta.id);
+	review_close(found);
+	assert_true(review_set_state(second, REVIEW_LANDED, &err));
+	found = reopen(place, NULL);
+	assert_string_equal(found->meta.id, first->meta.id);
+	review_close(found);
+	review_close(first);
+	review_close(second);
+}
+
+static void a_layer_in_use_names_its_user(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	struct review *found = reopen(place, made->meta.id);
+	struct err err;
+
+	assert_false(review_lock(found, "glovebox land", &err));
+	assert_int_equal(err.code, EBUSY);
+	assert_non_null(strstr(err.text, "is in use by \"glovebox exec\" since "));
+	review_close(made);
+	assert_true(review_lock(found, "glovebox land", &err));
+	review_close(found);
+}
+
+static void overwrite(const struct place *place, const struct review *review,
+		      const char *text)
+{
+	const int fd = openat(review->folder, "meta.json", O_WRONLY | O_TRUNC);
+
+	(void)place;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	(void)close(fd);
+}
+
+static void a_damaged_description_is_a_sentence(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	struct review_list list;
+	struct err err;
+
+	overwrite(place, made, "{\"version\":1,");
+	refused(place, made->meta.id, EINVAL);
+	overwrite(place, made, "{\"version\":7}");
+	refused(place, made->meta.id, EINVAL);
+	assert_true(review_list_read(place->store, place->work, &list, &err));
+	assert_int_equal(list.count, 1);
+	assert_true(list.items[0].damaged);
+	assert_true(list.items[0].used);
+	assert_string_equal(list.items[0].meta.id, made->meta.id);
+	review_list_fini(&list);
+	assert_false(review_remove_damaged(place->store, place->work, made->meta.id, &err));
+	assert_int_equal(err.code, EBUSY);
+	fd_close(&made->lock);
+	assert_true(review_remove_damaged(place->store, place->work, made->meta.id, &err));
+	refused(place, made->meta.id, ENOENT);
+	review_close(made);
+}
+
+static void another_folder_at_the_place_is_not_meant(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	char other[96];
+
+	(void)snprintf(other, sizeof(other), "%s-2", place->work);
+	assert_int_equal(rename(place->work, other), 0);
+	assert_int_equal(mkdir(place->work, 0700), 0);
+	refused(place, made->meta.id, ESTALE);
+	review_close(made);
+}
+
+static void a_dropped_layer_holds_nothing_and_is_listed(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	struct review_list list;
+	struct err err;
+
+	assert_int_equal(review_open_upper(made, 0), -1);
+	assert_int_equal(mkdirat(made->folder, "trees/0/upper", 0), 0);
+	const int upper = review_open_upper(made, 0);
+	assert_true(upper >= 0);
+	(void)close(upper);
+	assert_true(review_drop(made, &err));
+	assert_int_equal(faccessat(made->folder, "trees", F_OK, 0), -1);
+	assert_int_equal(faccessat(made->folder, "changes.log", F_OK, 0), -1);
+	review_close(made);
+	assert_true(review_list_read(place->store, place->work, &list, &err));
+	assert_int_equal(list.count, 1);
+	assert_int_equal(list.items[0].meta.state, REVIEW_DROPPED);
+	assert_int_equal(list.open, 0);
+	assert_false(list.items[0].used);
+	review_list_fini(&list);
+}
+
+/* Make the description of REVIEW ten days old. */
+static void age(const struct review *review)
+{
+	struct timespec times[2];
+
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &times[0]), 0);
+	times[0].tv_sec -= 10 * 24 * 3600;
+	times[1] = times[0];
+	assert_int_equal(utimensat(review->folder, "meta.json", times, 0), 0);
+}
+
+static void old_ones_go_but_open_ones_stay(void **state)
+{
+	const struct place *place = *state;
+	struct review *open = make(place), *landed = make(place), *held = make(place);
+	struct review *young = make(place);
+	struct review_list list;
+	struct err err;
+
+	assert_true(review_set_state(landed, REVIEW_LANDED, &err));
+	assert_true(review_set_state(held, REVIEW_LANDED, &err));
+	assert_true(review_set_state(young, REVIEW_LANDED, &err));
+	age(open);
+	age(landed);
+	age(held);
+	fd_close(&open->lock);
+	fd_close(&landed->lock);
+	fd_close(&young->lock);
+	review_tidy(place->store, place->work);
+	refused(place, landed->meta.id, ENOENT);
+	assert_true(review_list_read(place->store, place->work, &list, &err));
+	assert_int_equal(list.count, 3);
+	review_list_fini(&list);
+	review_close(open);
+	review_close(landed);
+	review_close(held);
+	review_close(young);
+}
+
+static void what_a_killed_process_left_goes(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place), *dropped = make(place);
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	struct err err;
+
+	assert_int_equal(mkdirat(made->project, "0123abcd.tmp", 0700), 0);
+	assert_int_equal(mkdirat(made->project, "0123abce.tmp", 0700), 0);
+	assert_int_equal(utimensat(made->project, "0123abcd.tmp", old, 0), 0);
+	/* The state is written, and the process was killed before it removed anything. */
+	assert_true(review_set_state(dropped, REVIEW_DROPPED, &err));
+	fd_close(&dropped->lock);
+	review_tidy(place->store, place->work);
+	assert_int_equal(faccessat(made->project, "0123abcd.tmp", F_OK, 0), -1);
+	assert_int_equal(faccessat(made->project, "0123abce.tmp", F_OK, 0), 0);
+	assert_int_equal(faccessat(dropped->folder, "trees", F_OK, 0), -1);
+	assert_int_equal(faccessat(made->folder, "trees", F_OK, 0), 0);
+	review_close(dropped);
+	review_close(made);
+}
+
+static void a_session_of_another_boot_was_cut(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+	const struct review_counts counts = {.added = 3, .bytes = 12};
+	struct err err;
+
+	assert_true(review_begin(made, &err));
+	assert_false(review_is_cut(made));
+	(void)snprintf(made->meta.boot, REVIEW_BOOT, "0b9a4c3e-0");
+	assert_true(review_is_cut(made));
+	assert_true(review_end(made, &counts, &err));
+	/* The process that lets the disk confirm it takes the mark away. */
+	for (int i = 0; i < 5000 && review_is_cut(made); i++)
+		(void)usleep(1000);
+	assert_false(review_is_cut(made));
+	review_close(made);
+	made = reopen(place, NULL);
+	assert_true(made->meta.synced);
+	assert_int_equal(made->meta.counts.added, 3);
+	assert_true(made->meta.ended_ms > 0);
+	review_close(made);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_layer_is_found_by_its_digits, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(one_that_was_not_published_goes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_layer_is_not_widened_later, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_newest_open_one_is_meant_without_an_id,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_layer_in_use_names_its_user, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_damaged_description_is_a_sentence,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(another_folder_at_the_place_is_not_meant,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_dropped_layer_holds_nothing_and_is_listed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(old_ones_go_but_open_ones_stay, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_a_killed_process_left_goes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_session_of_another_boot_was_cut, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
