@@ -727,7 +727,7 @@ void running_finish(struct running *running)
 	if (!is_job)
 		schema_cap_tell(running->tool, running->capped, &running->result);
 	running_step(running, HAPPENS_END);
-	session_note_layer(running->session, &running->result);
+	session_note_layer(running->session, running->tool, &running->result);
 	network_end(running);
 	result_complete(running, &running->result);
 	session_memory_take(running->session, running);

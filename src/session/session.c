@@ -303,7 +303,7 @@ static bool review_settle(struct session *session, struct review *review,
 		value_free(review->meta.rights);
 		review->meta.rights = spec_rights(spec);
 	}
-	if (!review_publish(review, err) || !review_begin(review, err))
+	if (!review_begin(review, err) || !review_publish(review, err))
 		return false;
 	session->review = review;
 	session->layered = review->meta.counts;
@@ -313,18 +313,25 @@ static bool review_settle(struct session *session, struct review *review,
 	       err_set(err, errno, REVIEW_KEY ": %s: %s", review->path, strerror(errno));
 }
 
-void session_note_layer(struct session *session, const struct tool_result *result)
+void session_note_layer(struct session *session, const struct tool *tool,
+			const struct tool_result *result)
 {
 	const struct value *counts = value_member(result->details, BASE_LOG_KEY);
 
-	if (session->review == NULL || counts == NULL)
+	if (session->review == NULL || (tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) == 0)
 		return;
+	/* A worker that was killed has not counted. */
+	if (counts == NULL) {
+		session->layered.partial = true;
+		return;
+	}
 	/* A worker has counted: only the front believes no number below 0. */
 	const struct review_counts told = {
 		.changed = value_integer(value_member(counts, "changed")),
 		.added = value_integer(value_member(counts, "added")),
 		.removed = value_integer(value_member(counts, "removed")),
 		.bytes = value_integer(value_member(counts, "bytes")),
+		.partial = value_is_true(value_member(counts, "partial")),
 	};
 	if (told.changed >= 0 && told.added >= 0 && told.removed >= 0 && told.bytes >= 0)
 		session->layered = told;

@@ -830,8 +830,9 @@ enum claims_hosts session_weighs_hosts(const struct session *session,
  */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
-/* Note what the layer of a review holds now, by the RESULT of a call. */
-void session_note_layer(struct session *session, const struct tool_result *result);
+/* Note what the layer of a review holds now, by the RESULT of a call of TOOL. */
+void session_note_layer(struct session *session, const struct tool *tool,
+			const struct tool_result *result);
 /* Send an event to the sink. RUNNING NULL: the event belongs to no call. */
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,

@@ -92,6 +92,8 @@ bool review_meta_print(const struct review_meta *meta, struct buf *out)
 	value_set_integer(counts, "added", meta->counts.added);
 	value_set_integer(counts, "removed", meta->counts.removed);
 	value_set_integer(counts, "bytes", meta->counts.bytes);
+	if (meta->counts.partial)
+		value_set_boolean(counts, "partial", true);
 	value_set_integer(object, "version", VERSION);
 	value_set_text(object, "id", meta->id);
 	set_path(object, "workspace", meta->workspace);
@@ -218,6 +220,7 @@ static bool meta_read(const struct value *object, struct review_meta *meta)
 	meta->device = (uint64_t)device;
 	meta->inode = (uint64_t)inode;
 	meta->synced = value_is_true(value_member(object, "synced"));
+	meta->counts.partial = value_is_true(value_member(counts, "partial"));
 	meta->rights = value_copy(rights);
 	return true;
 }
@@ -798,7 +801,7 @@ bool review_begin(struct review *review, struct err *err)
 	if (fd < 0)
 		return err_set(err, errno, "Review %s: %s", review->meta.id,
 			       strerror(errno));
-	for (size_t i = 0; i < review->meta.tree_count; i++) {
+	for (size_t i = 0; !review->fresh && i < review->meta.tree_count; i++) {
 		(void)snprintf(path, sizeof(path), "%s/" TREES_NAME "/%zu",
 			       fd_name(review->folder, own), i);
 		shape_unmark_layer(path);
@@ -807,7 +810,7 @@ bool review_begin(struct review *review, struct err *err)
 	boot_read(review->meta.boot);
 	review->meta.ended_ms = 0;
 	review->meta.synced = false;
-	return meta_store(review, err);
+	return review->made || meta_store(review, err);
 }
 
 /*
@@ -835,11 +838,21 @@ static void sync_apart(const struct review *review)
 	_exit(0);
 }
 
+bool review_is_empty(const struct review *review)
+{
+	const struct review_counts *counts = &review->meta.counts;
+
+	return review->fresh && !counts->partial && counts->changed == 0 &&
+	       counts->added == 0 && counts->removed == 0;
+}
+
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err)
 {
 	review->meta.ended_ms = clock_wall_ms();
 	if (counts != NULL)
 		review->meta.counts = *counts;
+	if (review_is_empty(review))
+		return true; /* the caller removes it */
 	const bool ok = meta_store(review, err);
 	sync_apart(review);
 	return ok;

@@ -50,6 +50,7 @@ enum review_state { REVIEW_OPEN, REVIEW_LANDED, REVIEW_DROPPED, REVIEW_STATES };
 struct review_counts {
 	int64_t changed, added, removed;
 	int64_t bytes; /* of the changed and added files */
+	bool partial;  /* there may be more: a walk was cut off, or a worker was killed */
 };
 
 /* The description of a layer. Texts are owned by it. */
@@ -145,7 +146,8 @@ bool review_write(struct review *review, struct err *err);
 bool review_set_state(struct review *review, enum review_state state, struct err *err);
 
 /*
- * A session begins to write into REVIEW, which is locked: notes that the disk has not
+ * A session begins to write into REVIEW, which is locked (a new one is published after that):
+ * notes that the disk has not
  * confirmed it, and takes the mark of `volatile` from the trees, with which the kernel
  * refuses to mount them again.
  */
@@ -156,6 +158,8 @@ bool review_begin(struct review *review, struct err *err);
  */
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err);
 
+/* Is REVIEW a new layer without a change, which is removed and not kept? */
+bool review_is_empty(const struct review *review);
 /* Was REVIEW cut by a crash of the machine, so that files of it may be short? */
 bool review_is_cut(const struct review *review);
 

@@ -79,11 +79,6 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	return ok;
 }
 
-static bool is_empty(const struct review_counts *counts)
-{
-	return counts->changed == 0 && counts->added == 0 && counts->removed == 0;
-}
-
 /* "14 files changed, 3 added, 1 removed (2.1 MiB)" */
 static void counts_print(const struct review_counts *counts, struct buf *line)
 {
@@ -102,6 +97,11 @@ static void counts_print(const struct review_counts *counts, struct buf *line)
 		(void)buf_addf(line, " %s", words[i]);
 		first = false;
 	}
+	if (first)
+		(void)buf_adds(line, counts->partial ? "the changes are not counted"
+						     : "the layer holds no change");
+	else if (counts->partial)
+		(void)buf_adds(line, " at least");
 	if (counts->bytes > 0)
 		(void)buf_addf(line, " (%s)", text_size((uint64_t)counts->bytes, size));
 }
@@ -129,10 +129,7 @@ static void print_words(const struct review *review, FILE *out)
 
 	buf_init(&line, LINE_BYTES);
 	(void)buf_adds(&line, "Nothing of it is in your folder yet: ");
-	if (is_empty(&review->meta.counts))
-		(void)buf_adds(&line, "the layer holds no change");
-	else
-		counts_print(&review->meta.counts, &line);
+	counts_print(&review->meta.counts, &line);
 	(void)fprintf(out, "%s. glovebox review %s\n", line.data, review->meta.id);
 	buf_fini(&line);
 }
@@ -162,7 +159,7 @@ void layered_end(struct setup *setup, bool json, FILE *out)
 		return;
 	setup->review = NULL;
 	buf_init(&folder, PATH_MAX);
-	if (review->begun && review->fresh && is_empty(&review->meta.counts)) {
+	if (review->begun && review_is_empty(review)) {
 		review_remove(review);
 		if (out != NULL && !json)
 			(void)fprintf(out, "Nothing of your folder was changed, and no layer is "
