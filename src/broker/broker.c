@@ -859,9 +859,7 @@ static bool is_gathered(const struct client *client)
 
 	/* A program in the cell may take any of several types. */
 	for (size_t i = 0; i < head->count; i++)
-		searched = searched ||
-			   (http_is_named(head->fields[i].name, "Content-Type") &&
-			    refresh_is_searched(head->fields[i].value));
+		searched = searched || refresh_field(&head->fields[i]) == REFRESH_JSON;
 	return client->renewal != NULL || (client->service->credential.refresh.url != NULL &&
 					   !client->reply.upgraded && searched);
 }
@@ -877,18 +875,25 @@ static enum taken take_whole(struct client *client, bool left)
 		renewal_answered(client);
 		return TAKEN_BAD;
 	}
-	if (client->whole.size > 0 &&
-	    !refresh_check(&client->service->refresh, buf_str(&client->whole), &err)) {
-		answer_error(client, 502, err.text);
-		return TAKEN_BAD;
-	}
 	if (reply->body != BODY_NONE) {
 		reply->body = reply->head.body = BODY_COUNTED;
 		reply->head.body_bytes = client->whole.size;
 	}
-	if (!reply_print(reply, scrub_of(client), out) ||
-	    !scrub_whole(scrub_of(client), buf_str(&client->whole), out))
-		return take_bad(client, "it is too long");
+	const size_t before = out->size;
+	bool fine = reply_print(reply, scrub_of(client), out);
+	const size_t at = out->size;
+	fine = fine && scrub_whole(scrub_of(client), buf_str(&client->whole), out);
+	const struct str body = str_part(buf_str(out), at, out->size);
+	/* As the cell would get it: the tokens of its own login are stars then. */
+	if (!fine ||
+	    (body.size > 0 && !refresh_check(&client->service->refresh, body, &err))) {
+		explicit_bzero(out->data + before, out->size - before);
+		buf_truncate(out, before);
+		if (!fine)
+			return take_bad(client, "it is too long");
+		answer_error(client, 502, err.text);
+		return TAKEN_BAD;
+	}
 	client->answered = true;
 	return left ? TAKEN_LEFT : TAKEN_WHOLE;
 }
@@ -909,6 +914,19 @@ static enum taken take_gathered(struct client *client, struct str bytes)
 	if (body->broken)
 		return take_bad(client, "its chunks");
 	return body->done ? take_whole(client, bytes.size > 0) : TAKEN_MORE;
+}
+
+/* A service of logins may give a token in a field of its head: that one does not come in. */
+static void leave_tokens_out(struct client *client)
+{
+	struct http_head *head = &client->reply.head;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < head->count; i++)
+		if (client->service->credential.refresh.url == NULL ||
+		    refresh_field(&head->fields[i]) != REFRESH_TOKEN)
+			head->fields[kept++] = head->fields[i];
+	head->count = kept;
 }
 
 /* Take BYTES of the service; what the client gets of them goes to `out` of the broker. */
@@ -943,6 +961,7 @@ static enum taken take_answer(struct client *client, struct str bytes)
 		if (answer->size > 0 && !head_begins(client))
 			return take_bad(client, "too many heads before its answer");
 	}
+	leave_tokens_out(client);
 	if (is_gathered(client)) {
 		reply_carry_init(&client->carry, reply, NULL);
 		client->gathers = true;

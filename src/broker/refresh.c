@@ -14,6 +14,7 @@
 
 enum {
 	TOKEN_MIN = 8,          /* as a key has (broker/source.h) */
+	SHAPE_MIN = 6,          /* bytes of a shape that tell a key from a word */
 	TOKEN_LIKE_MIN = 16,    /* bytes of a text that a token-like member holds */
 	EXPIRES_MAX = 10 << 25, /* ten years and more; a larger number is none */
 	NAME_MAX_COMPARED = 32,
@@ -143,17 +144,33 @@ static size_t phantom_find(const struct refresh *refresh, struct str text)
 }
 
 /*
+ * Is TEXT one word that begins as the keys of CREDENTIAL do, before the "*" of its shape? A
+ * beginning that is too short says nothing, and stars are what the scrubber has left.
+ */
+static bool is_shaped(const struct credential *credential, struct str text)
+{
+	const struct str shape = str_of(credential->shape != NULL ? credential->shape : "");
+	const size_t size = str_find(shape, STR("*"), 0);
+
+	return size != (size_t)-1 && size >= SHAPE_MIN &&
+	       str_starts(text, str_part(shape, 0, size)) && text.data[size] != '*' &&
+	       is_token(text);
+}
+
+/*
  * The first token-like member at VALUE or below it, in which there is a text that is no
  * phantom; NULL: there is none. NAME, unless NULL, is such a member around VALUE.
  */
 static const char *find_token(const struct refresh *refresh, const char *name,
 			      const struct value *value)
 {
+	const struct str text = value_str(value);
 	const char *found = NULL;
 
-	if (name != NULL && value_str(value).size >= TOKEN_LIKE_MIN &&
-	    phantom_find(refresh, value_str(value)) == CREDENTIAL_TOKENS_MAX)
-		return name;
+	if (text.size >= TOKEN_LIKE_MIN &&
+	    phantom_find(refresh, text) == CREDENTIAL_TOKENS_MAX &&
+	    (name != NULL || is_shaped(refresh->credential, text)))
+		return name != NULL ? name : refresh->credential->shape;
 	for (size_t i = 0;
 	     value_kind(value) == VALUE_ARRAY && found == NULL && i < value_count(value);
 	     i++)
@@ -177,11 +194,25 @@ static bool refuse_token(const struct refresh *refresh, const char *name, struct
 		       refresh->credential->name, NAME_MAX_COMPARED, name);
 }
 
-bool refresh_is_searched(struct str type)
+static bool is_json(struct str type)
 {
 	type = str_trim(str_part(type, 0, str_find(type, STR(";"), 0)));
 	type = str_part(type, type.size > 5 ? type.size - 5 : 0, type.size);
 	return http_is_named(type, "/json") || http_is_named(type, "+json");
+}
+
+enum refresh_field refresh_field(const struct http_field *field)
+{
+	const bool marked =
+		str_starts(field->name, STR("X-")) || str_starts(field->name, STR("x-"));
+	auto_free char *name =
+		memory_copy_str(str_part(field->name, marked ? 2 : 0, field->name.size));
+
+	if (http_is_named(field->name, "Content-Type"))
+		return is_json(field->value) ? REFRESH_JSON : REFRESH_PLAIN;
+	return is_token_name(name) || http_is_named(field->name, "Authorization")
+		       ? REFRESH_TOKEN
+		       : REFRESH_PLAIN;
 }
 
 /* Read TEXT, of a service, which may begin with the mark of UTF-8. */

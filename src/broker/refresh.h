@@ -15,7 +15,8 @@
  *
  * A body is JSON or a form. An answer of the service is JSON, and it is read whole. A
  * token-like member that no rule names never reaches the cell: refresh_check looks for
- * one, by its name, in all answers of the hosts of such a credential that are JSON.
+ * one, by its name or by the beginning of its value, in all answers of the hosts of such a
+ * credential that are JSON. Fields of a head with such a name are left out.
  *
  * Everything here is pure: bytes in, bytes out. No sentence quotes a value.
  */
@@ -25,6 +26,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "policy/credential.h"
+#include "proxy/http.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,7 +86,16 @@ enum refresh_outcome refresh_answer(const struct refresh *refresh, unsigned stat
 				    struct str body, struct refresh_tokens *fresh,
 				    struct buf *out, struct err *err);
 
-/* Is an answer with the content type TYPE searched: is it JSON? */
-bool refresh_is_searched(struct str type);
-/* Has the JSON TEXT no token-like member besides phantoms? */
+enum refresh_field {
+	REFRESH_PLAIN,
+	REFRESH_JSON,  /* the body is JSON, and is searched */
+	REFRESH_TOKEN, /* holds a token, by its name, and is left out */
+};
+
+/* What does FIELD of an answer of such a service say? */
+enum refresh_field refresh_field(const struct http_field *field);
+/*
+ * Has the JSON TEXT no token-like member besides phantoms, and no text that begins as the
+ * keys of the credential do (`shape`)?
+ */
 bool refresh_check(const struct refresh *refresh, struct str text, struct err *err);

@@ -18,12 +18,20 @@
 #define NOW_MS     INT64_C(1800000000000)
 
 static const char entry_text[] =
-	"{\"from\":[\"file:~/f#/o/a\"],\"hosts\":[\"a.example\"],\"place\":\"bearer\","
+	"{\"from\":[\"file:~/f#/o/a\"],\"hosts\":[\"a.example\"],\"place\":\"bearer\",\"shape\":\"sk-new-*\","
 	"\"refresh\":{\"url\":\"https://a.example/t\",\"send\":[\"refresh_token\"],"
 	"\"store\":{\"access_token\":\"/o/a\",\"refresh_token\":\"/o/r\"},"
 	"\"expires\":\"/o/e\",\"scope\":\"/o/s\",\"keep\":[\"/o/e\",\"/o/s\",\"/o\",\"/long\"]}}";
 
 static const char *const phantoms[] = {"phantom-a", "phantom-b"};
+
+/* Does a field NAME: VALUE of an answer count as FIELD? */
+static bool is_field(const char *name, const char *value, enum refresh_field field)
+{
+	const struct http_field made = {str_of(name), str_of(value)};
+
+	return refresh_field(&made) == field;
+}
 
 struct desk {
 	struct credential credential;
@@ -258,13 +266,26 @@ static void other_answers_are_searched_for_tokens(void **state)
 	struct desk desk;
 
 	(void)state;
-	assert_true(refresh_is_searched(STR("application/JSON; charset=utf-8")));
-	assert_true(refresh_is_searched(STR("application/problem+json")));
-	assert_false(refresh_is_searched(STR("application/jsonl")));
-	assert_false(refresh_is_searched(STR("text/event-stream")));
-	assert_false(refresh_is_searched(STR("json")));
-	assert_false(refresh_is_searched(STR("")));
+	assert_true(is_field("content-type", "application/JSON; charset=utf-8",
+			     REFRESH_JSON));
+	assert_true(is_field("Content-Type", "application/problem+json", REFRESH_JSON));
+	assert_true(is_field("Content-Type", "application/jsonl", REFRESH_PLAIN));
+	assert_true(is_field("Content-Type", "text/event-stream", REFRESH_PLAIN));
+	assert_true(is_field("Content-Type", "json", REFRESH_PLAIN));
+	assert_true(is_field("Content-Type", "", REFRESH_PLAIN));
+	assert_true(is_field("X-Refresh-Token", "r", REFRESH_TOKEN));
+	assert_true(is_field("access_token", "a", REFRESH_TOKEN));
+	assert_true(is_field("authorization", "Bearer a", REFRESH_TOKEN));
+	assert_true(is_field("X-Request-Id", "r", REFRESH_PLAIN));
 	desk_open(&desk);
+	/* By the beginning of the value. */
+	assert_false(refresh_check(&desk.refresh,
+				   STR("[{\"value\":\"sk-new-0123456789ab\"}]"), &desk.err));
+	assert_non_null(strstr(desk.err.text, "\"sk-new-*\""));
+	assert_true(refresh_check(&desk.refresh,
+				  STR("[\"sk-new-********0000\",\"sk-new-0\",\"the key sk-new-"
+				      "0123456789ab\",\"sk-new-0123456789ab is a key\"]"),
+				  &desk.err));
 	assert_true(refresh_check(&desk.refresh, STR("{\"access_token\":\"phantom-a\"}"),
 				  NULL));
 	assert_true(refresh_check(&desk.refresh,
