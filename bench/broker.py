@@ -24,6 +24,7 @@ MOST_TLS_MS = {True: 1, False: 3}  # on an open connection, on a new one
 LEAST_MBS = 500
 IDLE_MIB = 8
 STARTS = 40
+MOST_START_MS = 5
 WARM, NEW = "a request on an open connection", "a request on a new connection"
 SIDES = ("", ", sealed", ", sealed, by TLS")
 
@@ -113,15 +114,16 @@ class Place:
         self.by_name.end()
         self.folder.cleanup()
 
-    def starts(self, *words):
-        """The median of milliseconds of a cell."""
-        times = []
+    def starts(self, *rows):
+        """The medians of milliseconds of cells with the options of each row, which take turns."""
+        times = [[] for _ in rows]
         for _ in range(STARTS):
-            began = time.perf_counter()
-            subprocess.run([self.program, "exec", *words, "--", "true"], check=True, cwd=self.workspace,
-                           env=self.environment)
-            times.append((time.perf_counter() - began) * 1000)
-        return statistics.median(times)
+            for words, found in zip(rows, times):
+                began = time.perf_counter()
+                subprocess.run([self.program, "exec", *words, "--", "true"], check=True, cwd=self.workspace,
+                               env=self.environment)
+                found.append((time.perf_counter() - began) * 1000)
+        return [statistics.median(found) for found in times]
 
 
 def brokers():
@@ -181,9 +183,10 @@ def broker_group(group, command, _build, _workspace):
         figures.append({"of": "the broker by itself: TLS and scrubbing", "figure": round(by_itself),
                         "unit": "MB a second of a processor", "asked": f"≥ {LEAST_MBS}",
                         "met": by_itself >= LEAST_MBS})
-        more = at.starts("--credential", "bench") - at.starts("--no-credential")
+        with_one, without = at.starts(("--credential", "bench"), ("--no-credential",))
+        more = with_one - without
         figures.append({"of": "a cell with a credential", "beside": "a cell without", "figure": round(more, 1),
-                        "unit": "ms more", "asked": ""})
+                        "unit": "ms more", "asked": f"≤ {MOST_START_MS} ms more", "met": more <= MOST_START_MS})
         at.end()
 
     return group("broker", "A request to a service by the broker, beside one with the key",

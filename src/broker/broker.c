@@ -1747,27 +1747,31 @@ static bool names_read(struct broker *broker, const struct value *network,
 }
 
 /*
- * Make the cell's authority and send its certificate to the front, which waits for it before
- * it makes the cell.
+ * Make the cell's authority and write its certificate, for which the cell's anchor waits. On
+ * failure the pipe stays open until this process ends: by then the front knows why.
  */
 static bool authority_make(struct broker *broker, struct err *err)
 {
-	const struct broker_word word = {.kind = BROKER_AUTHORITY};
 	auto_free struct network_entry *hosts = NULL;
 	const size_t count = services_hosts(&broker->services, &hosts);
-	auto_close int file = -1;
+	struct broker_order order;
+	int pipe = -1;
 	struct authority *authority;
 	struct buf text;
 	bool fine;
 
 	buf_init(&text, 2 * AUTHORITY_MAX);
-	fine = authority_new(hosts, count, &authority, err) &&
+	fine = ((fd_message_receive(broker->control.fd, &order, sizeof(order), &pipe, 1, 0) &&
+		 order.kind == BROKER_AUTHORITY && pipe >= 0) ||
+		err_set(err, EPROTO, "the front sent no pipe for the authority")) &&
+	       authority_new(hosts, count, &authority, err) &&
 	       (authority_print(authority, &text) ||
 		err_set(err, E2BIG, "the credentials have too many hosts")) &&
-	       fd_memory_file("glovebox-authority", buf_str(&text), &file, err) &&
-	       (fd_message_send(broker->control.fd, &word, sizeof(word), &file, 1, 0) ||
-		err_set(err, errno, "the front: %s", strerror(errno))) &&
+	       (fd_write_all(pipe, text.data, text.size, err) ||
+		err_while(err, "the cell's anchor")) &&
 	       tls_open_server(authority, &broker->entrance, err);
+	if (fine)
+		fd_close(&pipe);
 	buf_fini(&text);
 	return fine;
 }

@@ -18,14 +18,13 @@
  * broker, which speaks TLS with the client in place of the host, by the certificates of the
  * cell's authority (broker/authority.h). So the same requests come by both doors.
  *
- *   front → broker   LISTENER and PROXY, then SECRET or NONE for each NEED
- *   broker → front   AUTHORITY, then READY or FAILED, then NEED for each key, REFUSED for
- *                    each refusal
+ *   front → broker   AUTHORITY, LISTENER and PROXY, then SECRET or NONE for each NEED
+ *   broker → front   READY or FAILED, then NEED for each key, REFUSED for each refusal
  *
  * The certificate must lie in the cell's view before anything runs in it, and no file of a
- * view comes later. So the front waits for AUTHORITY before it makes the cell. The broker
- * sends it first of all, when it has read its specification: what takes time (the roots,
- * the walls) is done while the cell is made.
+ * view comes later. The broker writes it into a pipe, from which the cell's anchor reads it
+ * as the last part of the view. So the cell is made while the broker loads its libraries and
+ * makes the keys, and nobody waits for it sooner than needed.
  *
  * The control socket is a SOCK_SEQPACKET pair. The broker exits when it closes.
  *

@@ -33,10 +33,15 @@ enum {
 };
 
 enum broker_order_kind {
-	BROKER_LISTENER = 1, /* with a listening socket of the cell */
-	BROKER_PROXY,        /* with the socket that brings struct proxy_handed */
-	BROKER_SECRET,       /* `text` is the key of the credential `name` */
-	BROKER_NONE,         /* there is no key for `name`: `text` says why */
+	/*
+	 * with a pipe for the certificate of the cell's authority, as PEM: the first order,
+	 * which waits in the socket when the broker begins
+	 */
+	BROKER_AUTHORITY = 1,
+	BROKER_LISTENER, /* with a listening socket of the cell */
+	BROKER_PROXY,    /* with the socket that brings struct proxy_handed */
+	BROKER_SECRET,   /* `text` is the key of the credential `name` */
+	BROKER_NONE,     /* there is no key for `name`: `text` says why */
 	/* before BROKER_SECRET: `text` is refresh_tokens_print of the login `name` as it is */
 	BROKER_LEARN,
 	BROKER_TOKENS, /* the same, for RENEW */
@@ -54,11 +59,9 @@ struct broker_order {
 };
 
 enum broker_word_kind {
-	/* with a file in memory: the certificate of the cell's authority, as PEM */
-	BROKER_AUTHORITY = 1,
-	BROKER_READY,  /* locked in */
-	BROKER_FAILED, /* `text` says why; it ends */
-	BROKER_NEED,   /* the key of the credential `name` */
+	BROKER_READY = 1, /* locked in */
+	BROKER_FAILED,    /* `text` says why; it ends */
+	BROKER_NEED,      /* the key of the credential `name` */
 	/* `target` was refused to a program of the cell; `text` says how to allow it */
 	BROKER_REFUSED,
 	BROKER_RENEW, /* the tokens of the login `name`, which stays locked from now on */

@@ -79,20 +79,21 @@ static bool start_by_exec(struct cell_start *start, int control, int front, stru
 	if (!ok)
 		return false;
 	const struct view *view = &start->spec->view;
-	auto_free int *fds = memory_array(view->count + 4, sizeof(fds[0]));
+	auto_free int *fds = memory_array(view->count + 5, sizeof(fds[0]));
 	fds[0] = spec_fd;
 	fds[1] = control;
 	fds[2] = front;
 	for (size_t i = 0; i < view->count; i++)
 		fds[3 + i] = view->entries[i].fd;
 	fds[3 + view->count] = start->spec->review_log;
+	fds[4 + view->count] = view->late;
 	for (size_t i = 0; i < 3; i++)
 		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
 	char *argv[] = {(char[]){ANCHOR_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
 	const struct role role = {.program = start->program,
 				  .argv = argv,
 				  .fds = fds,
-				  .fd_count = 4 + view->count};
+				  .fd_count = 5 + view->count};
 	/*
 	 * The started program clones the anchor as our child and exits. Its reply arrives
 	 * over the control socket.
@@ -136,6 +137,7 @@ static bool cell_start(struct cell_start *start, int *control, int *pidfd, struc
 	}
 	fd_close(&ends[1]);
 	sandbox_end_helper(&start->spec->mapping);
+	fd_close(&start->spec->view.late);
 	if (!ok) {
 		fd_close(&ends[0]);
 		return false;
@@ -923,6 +925,9 @@ static bool control_read(struct cell *cell)
 	} else {
 		for (size_t i = 0; i < ANCHOR_FDS; i++)
 			fd_close(&fds[i]);
+		/* An anchor may have waited for a broker that failed: its reason comes first. */
+		if (cell->vault != NULL)
+			vault_hear(cell->vault);
 		(void)reply_refused(&reply, &err);
 		cell_break(cell, &err);
 	}
@@ -1087,10 +1092,6 @@ static bool vault_make(struct cell *cell, struct err *err)
 	if (!vault_open(&options, &cell->vault, err))
 		return false;
 	cell->spec.brokers = cell->vault != NULL;
-	if (cell->vault != NULL) {
-		vault_set_variables(cell->vault, &cell->spec);
-		vault_add_authority(cell->vault, &cell->spec);
-	}
 	return true;
 }
 

@@ -9,21 +9,18 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/text/shell.h"
 #include "broker/broker.h"
 #include "broker/login.h"
 #include "broker/message.h"
 #include "broker/phantom.h"
 #include "broker/refresh.h"
 #include "broker/source.h"
-#include "broker/tls.h"
+#include "cell/directions.h"
 #include "policy/credential.h"
 #include "policy/forge.h"
-#include "policy/network.h"
 #include "process/loop.h"
 #include "process/role.h"
 #include "view/remotes.h"
-#include "view/shape.h"
 #include "view/spec.h"
 
 #include <errno.h>
@@ -38,14 +35,10 @@
 #include <sys/stat.h>
 
 enum {
-	/* The broker sends its first word after a few milliseconds, on a loaded machine later. */
-	AUTHORITY_WAIT_MS = 20 * 1000,
-	AUTHORITY_TEXT_MAX = 1 << 20,
 	SHOWN_MAX = 4096,
 	FOLDER_MAX = 16 << 10,
 	/* Keys may wait there for a broker that is busy: one for each credential. */
 	CONTROL_ROOM = 4 << 20,
-	VARIABLE_MAX = PHANTOM_MAX + 4096,
 	/* At the end: until tokens that are at the service have come into their file. */
 	CLOSE_MS = 25 * 1000,
 	CLOSE_STEP_MS = 20, /* between two looks at them */
@@ -73,7 +66,6 @@ struct vault {
 	size_t count;
 	int control, pidfd;
 	struct watch watch;
-	struct buf authority; /* its certificate, as PEM */
 	bool ready;
 	bool closing; /* the owner is not called any more */
 	struct err broken;
@@ -101,12 +93,7 @@ const char *vault_broken(const struct vault *vault)
 	return vault->broken.text[0] != '\0' ? vault->broken.text : NULL;
 }
 
-static void order(struct vault *vault, const struct broker_order *order, int fd)
-{
-	/* The socket is full only when the broker does not read any more. */
-	if (vault_broken(vault) == NULL && !broker_message_send(vault->control, order, fd))
-		break_vault(vault, "the broker does not listen any more");
-}
+static void order(struct vault *vault, const struct broker_order *order, int fd);
 
 /* Keys. */
 
@@ -263,6 +250,18 @@ static void control_ready(struct watch *watch, short events)
 {
 	(void)events;
 	vault_hear(watch->context);
+}
+
+static void order(struct vault *vault, const struct broker_order *order, int fd)
+{
+	if (vault_broken(vault) != NULL || broker_message_send(vault->control, order, fd))
+		return;
+	/* A broker that could not start has said why. */
+	if (!vault->ready)
+		vault_hear(vault);
+	/* The socket is full only when the broker does not read any more. */
+	if (vault_broken(vault) == NULL)
+		break_vault(vault, "the broker does not listen any more");
 }
 
 /* The value of a "jwt", from which its phantom is made, while the cell is made. */
@@ -518,25 +517,20 @@ static bool broker_start(struct vault *vault, int control, struct err *err)
 	return fine;
 }
 
-/* Wait for the broker's first word, which brings the authority. */
-static bool authority_wait(struct vault *vault, struct err *err)
+/* The broker writes the authority's certificate into a pipe, and the view has its other end. */
+static bool authority_await(struct vault *vault, struct err *err)
 {
-	const int64_t deadline = clock_now_ms() + AUTHORITY_WAIT_MS;
-	struct pollfd wanted = {.fd = vault->control, .events = POLLIN};
-	struct broker_word word;
-	auto_close int fd = -1;
+	const struct broker_order authority = {.kind = BROKER_AUTHORITY};
+	int ends[2];
+	bool fine;
 
-	while (!broker_message_receive(vault->control, &word, &fd, err)) {
-		if (err->code != EAGAIN)
-			return err_while(err, "the broker");
-		if (clock_now_ms() >= deadline)
-			return err_set(err, ETIMEDOUT, "the broker was not ready after %d s",
-				       AUTHORITY_WAIT_MS / 1000);
-		(void)poll(&wanted, 1, clock_poll_timeout(deadline));
-	}
-	if (word.kind != BROKER_AUTHORITY)
-		return err_set(err, ECHILD, "the broker: %s", word.text);
-	return fd_read_all(fd, &vault->authority, "the cell's authority", err);
+	if (!fd_pipe(ends, err))
+		return false;
+	vault->options.spec->view.late = ends[0];
+	fine = broker_message_send(vault->control, &authority, ends[1]) ||
+	       err_set(err, errno, "the broker's control socket: %s", strerror(errno));
+	fd_close(&ends[1]);
+	return fine;
 }
 
 static bool start(struct vault *vault, struct err *err)
@@ -550,9 +544,9 @@ static bool start(struct vault *vault, struct err *err)
 			       strerror(errno));
 	vault->control = ends[0];
 	(void)setsockopt(vault->control, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	fine = broker_start(vault, ends[1], err);
+	fine = authority_await(vault, err) && broker_start(vault, ends[1], err);
 	fd_close(&ends[1]);
-	if (!fine || !authority_wait(vault, err))
+	if (!fine)
 		return false;
 	vault->watch = (struct watch){.fd = vault->control,
 				      .events = POLLIN,
@@ -560,6 +554,17 @@ static bool start(struct vault *vault, struct err *err)
 				      .context = vault};
 	loop_add(vault->options.loop, &vault->watch);
 	return true;
+}
+
+/* Tell the programs of the cell where the broker is. */
+static void direct(const struct vault *vault)
+{
+	auto_free struct direction *rows = memory_array(vault->count, sizeof(rows[0]));
+
+	for (size_t i = 0; i < vault->count; i++)
+		rows[i] = (struct direction){vault->used[i].credential,
+					     vault->used[i].phantom, vault->used[i].copied};
+	directions_set(rows, vault->count, vault->options.spec);
 }
 
 bool vault_open(const struct vault_options *options, struct vault **vault, struct err *err)
@@ -570,7 +575,6 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	arena_init(&made->arena);
 	made->control = -1;
 	made->pidfd = -1;
-	buf_init(&made->authority, AUTHORITY_TEXT_MAX);
 	made->terms = (struct source_terms){.loop = options->loop,
 					    .home = options->home,
 					    .environment = options->environment,
@@ -584,6 +588,8 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 	if (made->count == 0) {
 		vault_close(made);
 		made = NULL;
+	} else {
+		direct(made);
 	}
 	*vault = made;
 	return true;
@@ -627,7 +633,6 @@ void vault_close(struct vault *vault)
 		free(vault->used[i].phantom);
 	}
 	free(vault->used);
-	buf_fini(&vault->authority);
 	arena_fini(&vault->arena);
 	free(vault);
 }
@@ -648,243 +653,4 @@ void vault_add_proxy(struct vault *vault, int *take_fd)
 
 	order(vault, &proxy, *take_fd);
 	fd_close(take_fd);
-}
-
-static void set_variable(struct cell_spec *spec, const char *name, const char *text)
-{
-	struct buf variable;
-
-	buf_init(&variable, VARIABLE_MAX);
-	(void)buf_addf(&variable, "%s=%s", name, text);
-	spec_set_environment(spec, variable.data);
-	buf_fini(&variable);
-}
-
-/*
- * The settings by which git uses a forge's key: a helper that answers with the phantom
- * (front/inside/git_credential.h), in place of every other helper for that address; and
- * addresses of ssh that become those of HTTPS, unless the policy lists ssh.
- */
-
-/* Git asks our helper for ADDRESS, which is the root of a server, maybe with a path. */
-static void add_helper(const struct used *used, const char *user, const char *address,
-		       struct cell_spec *spec)
-{
-	const char *path = strstr(address, "://") + 3;
-	auto_free char *server = memory_copy(address);
-	struct buf key, command;
-
-	server[path + strcspn(path, "/") - address] = '\0';
-	buf_init(&key, VARIABLE_MAX);
-	buf_init(&command, VARIABLE_MAX);
-	(void)buf_addf(&key, "credential.%s.helper", address);
-	(void)buf_adds(&command, SHAPE_GIT_CREDENTIAL " ");
-	shell_token_add_word(server, &command);
-	(void)buf_addc(&command, ' ');
-	shell_token_add_word(user, &command);
-	(void)buf_addc(&command, ' ');
-	shell_token_add_word(used->phantom, &command);
-	/* An empty one removes those that stand before it. */
-	spec_add_git(spec, key.data, "");
-	spec_add_git(spec, key.data, command.data);
-	buf_fini(&command);
-	buf_fini(&key);
-}
-
-/* Does the policy list HOST for ssh? */
-static bool lists_ssh(const struct cell_spec *spec, const char *host)
-{
-	char entry[NETWORK_TEXT_MAX];
-
-	(void)snprintf(entry, sizeof(entry), "tcp://%s:22", host);
-	for (size_t i = 0; i < spec->network.count; i++) {
-		if (strcmp(spec->network.items[i], entry) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void add_host(const struct used *used, const char *user,
-		     const struct network_entry *host, struct cell_spec *spec)
-{
-	/* The text around a host in an address of ssh. */
-	static const char *const around[][2] = {{"git@", ":"}, {"ssh://git@", "/"}};
-	char place[NETWORK_TEXT_MAX], address[NETWORK_TEXT_MAX + sizeof("https://")];
-	char key[sizeof(address) + sizeof("url./.insteadOf")], from[NETWORK_TEXT_MAX + 16];
-
-	(void)network_print(&host->host, host->port, place);
-	if (host->port == NETWORK_PORT_TLS)
-		*strrchr(place, ':') = '\0';
-	(void)snprintf(address, sizeof(address), "https://%s", place);
-	add_helper(used, user, address, spec);
-	(void)snprintf(key, sizeof(key), "url.%s/.insteadOf", address);
-	for (size_t i = 0; !lists_ssh(spec, host->host.text) && i < 2; i++) {
-		(void)snprintf(from, sizeof(from), "%s%s%s", around[i][0],
-			       host->host.text, around[i][1]);
-		spec_add_git(spec, key, from);
-	}
-}
-
-/* Is ENTRY where the API of a forge is, and no git? */
-static bool is_api_only(const struct network_entry *entry)
-{
-	return strncmp(entry->host.text, "api.", 4) == 0;
-}
-
-static void set_git(const struct used *used, struct cell_spec *spec)
-{
-	const struct credential *credential = used->credential;
-	const char *user = NULL;
-	char door[sizeof("http://127.0.0.1:65535/") + CREDENTIAL_NAME_MAX];
-
-	for (size_t i = 0; i < credential->place_count && user == NULL; i++) {
-		if (credential->places[i].at == AT_BASIC)
-			user = credential->places[i].name;
-	}
-	if (credential->forge == FORGE_NONE || user == NULL)
-		return;
-	for (size_t i = 0; i < credential->host_count; i++) {
-		if (!is_api_only(&credential->hosts[i]))
-			add_host(used, user, &credential->hosts[i], spec);
-	}
-	if (is_api_only(&credential->hosts[0]))
-		return;
-	(void)snprintf(door, sizeof(door), "http://127.0.0.1:%d/%s", BROKER_PORT,
-		       credential->name);
-	add_helper(used, user, door, spec);
-}
-
-/* Show our program under the name of the helper, where the view has it. */
-static void show_helper(struct cell_spec *spec)
-{
-	bool has_program = false;
-
-	for (size_t i = 0; i < spec->view.count && !has_program; i++)
-		has_program = strcmp(spec->view.entries[i].path, SHAPE_PROGRAM) == 0;
-	if (has_program)
-		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_GIT_CREDENTIAL, "glovebox");
-}
-
-void vault_set_variables(const struct vault *vault, struct cell_spec *spec)
-{
-	struct buf url;
-	bool has_forge = false;
-
-	buf_init(&url, CREDENTIAL_TEXT_MAX);
-	for (size_t i = 0; i < vault->count; i++) {
-		const struct credential *credential = vault->used[i].credential;
-
-		/* An agent does not renew a token that it gets in a variable. */
-		for (size_t j = 0;
-		     !vault->used[i].copied && j < credential->variables.count; j++)
-			set_variable(spec, credential->variables.items[j],
-				     vault->used[i].phantom);
-		/* The same key under another name, which the policy passes. */
-		for (size_t j = 0; j < credential->source_count; j++) {
-			const struct credential_source *source = &credential->sources[j];
-
-			if (source->from == FROM_ENV &&
-			    spec_variable(spec, source->text) != NULL)
-				set_variable(spec, source->text, vault->used[i].phantom);
-		}
-		for (size_t j = 0; j < credential->base_count; j++) {
-			buf_clear(&url);
-			if (credential_base_url(credential, &credential->bases[j],
-						BROKER_PORT, &url))
-				set_variable(spec, credential->bases[j].variable, url.data);
-		}
-		set_git(&vault->used[i], spec);
-		has_forge = has_forge || credential->forge != FORGE_NONE;
-	}
-	if (has_forge)
-		show_helper(spec);
-	buf_fini(&url);
-}
-
-/* The authority. */
-
-/* By these variables programs find certificates, in place of the system's or beside them. */
-static const struct {
-	const char *name, *path;
-} certificate_variables[] = {
-	{"SSL_CERT_FILE", SHAPE_CERTIFICATES},
-	{"CURL_CA_BUNDLE", SHAPE_CERTIFICATES},
-	{"REQUESTS_CA_BUNDLE", SHAPE_CERTIFICATES},
-	{"PIP_CERT", SHAPE_CERTIFICATES},
-	{"NPM_CONFIG_CAFILE", SHAPE_CERTIFICATES},
-	{"GIT_SSL_CAINFO", SHAPE_CERTIFICATES},
-	{"CARGO_HTTP_CAINFO", SHAPE_CERTIFICATES},
-	{"AWS_CA_BUNDLE", SHAPE_CERTIFICATES},
-	{"CODEX_CA_CERTIFICATE", SHAPE_CERTIFICATES},
-	{"NODE_EXTRA_CA_CERTS", SHAPE_CERTIFICATE},
-	{"DENO_CERT", SHAPE_CERTIFICATE},
-};
-
-/* Has the view a text at PATH already, or hides it the file? */
-static bool is_taken(const struct cell_spec *spec, const char *path)
-{
-	for (size_t i = 0; i < spec->view.count; i++) {
-		const struct view_entry *entry = &spec->view.entries[i];
-
-		if ((entry->kind == VIEW_TEXT && strcmp(entry->path, path) == 0) ||
-		    (entry->kind == VIEW_MASK && path_within(path, entry->path)))
-			return true;
-	}
-	return false;
-}
-
-/* Show the authority at PATH, behind the certificates in the file BEFORE of the host. */
-static void show_authority(const struct vault *vault, struct cell_spec *spec,
-			   const char *path, const char *before)
-{
-	struct view_entry *entry =
-		spec_add_entry(spec, VIEW_TEXT, path, vault->authority.data);
-
-	entry->before = before != NULL ? arena_copy(&spec->arena, str_of(before)) : NULL;
-	entry->why = "the broker";
-}
-
-/* The bundle in /run/glovebox is made of the first one of the system. */
-static void show_bundles(const struct vault *vault, struct cell_spec *spec)
-{
-	auto_free char *first = NULL;
-
-	for (size_t i = 0; tls_bundles[i] != NULL; i++) {
-		auto_free char *real = realpath(tls_bundles[i], NULL);
-		struct stat st;
-
-		if (real == NULL || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
-		    is_taken(spec, real))
-			continue;
-		show_authority(vault, spec, real, real);
-		if (first == NULL)
-			first = memory_copy(real);
-	}
-	show_authority(vault, spec, SHAPE_CERTIFICATES, first);
-}
-
-void vault_add_authority(const struct vault *vault, struct cell_spec *spec)
-{
-	const size_t count =
-		sizeof(certificate_variables) / sizeof(certificate_variables[0]);
-	char target[NETWORK_TEXT_MAX];
-
-	show_authority(vault, spec, SHAPE_CERTIFICATE, NULL);
-	show_bundles(vault, spec);
-	for (size_t i = 0; i < count; i++) {
-		if (spec_variable(spec, certificate_variables[i].name) == NULL)
-			set_variable(spec, certificate_variables[i].name,
-				     certificate_variables[i].path);
-	}
-	for (size_t i = 0; i < vault->count; i++) {
-		const struct credential *credential = vault->used[i].credential;
-
-		for (size_t j = 0; j < credential->host_count; j++)
-			spec_add(spec, &spec->brokered,
-				 network_print(&credential->hosts[j].host,
-					       credential->hosts[j].port, target));
-	}
-	/* The first listener is the one for requests to the proxy (view/shape.c). */
-	if (spec->listen_count == 0)
-		spec->listen[spec->listen_count++] = 0;
 }

@@ -5,8 +5,8 @@
  * fetches a key whenever the broker needs one (broker/source.h). A cell that uses no
  * credential has no vault, and with it no authority.
  *
- * The variables of a credential are the same for all programs of the cell: its phantom,
- * and the address of the broker's door. So a request belongs to no particular call, and a
+ * The variables of a credential (directions.h) are the same for all programs of the cell. So
+ * a request belongs to no particular call, and a
  * refusal is told of in the result of each call that runs programs at that moment, as one
  * of a tcp:// entry is (outlet.h).
  */
@@ -26,7 +26,7 @@ struct vault;
 struct vault_options {
 	struct loop *loop;
 	const char *program;    /* as in session.h */
-	struct cell_spec *spec; /* its `closed` gets the files of keys */
+	struct cell_spec *spec; /* gets the directions; its `closed` the files of keys */
 	/* borrowed; they outlive the vault */
 	const struct credential *credentials;
 	size_t count;
@@ -60,22 +60,8 @@ const char *vault_broken(const struct vault *vault);
 /* Send the listener of the cell to the broker. */
 void vault_add_listener(struct vault *vault, int *take_fd);
 
-/*
- * Set in SPEC the variables by which programs use the credentials. A value that the policy
- * passes under such a name is replaced: it is the key.
- */
-void vault_set_variables(const struct vault *vault, struct cell_spec *spec);
-
 /* Give the broker the socket by which the proxy hands clients over. */
 void vault_add_proxy(struct vault *vault, int *take_fd);
-
-/*
- * Let the programs of the cell reach the hosts of the credentials by TLS. SPEC shows the
- * authority's certificate, and the system's bundle of certificates with it, both below
- * /run/glovebox and over the system's own files. Variables lead there; one that the
- * policy sets stays as it is. The proxy is there, and gets to know the hosts.
- */
-void vault_add_authority(const struct vault *vault, struct cell_spec *spec);
 
 /* Handle all messages that the broker has sent so far. */
 void vault_hear(struct vault *vault);

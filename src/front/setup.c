@@ -746,7 +746,11 @@ static bool starts_browsers(const struct setup *setup)
 
 int setup_session_once(struct setup *setup, struct session **session)
 {
-	struct session_options with_keys = {0};
+	/*
+	 * Nothing is made ahead: there is one call, and a control group, which holds only
+	 * what begins after it was made, would come too late for it (cell/groups.h).
+	 */
+	struct session_options with_keys = {.rests = true};
 
 	/*
 	 * Keys come into this process, or stay in its environment, so nothing of it may be

@@ -5,10 +5,12 @@
 
 #include "sandbox/view.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/path.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +47,7 @@ struct view_building {
 	int root;
 	int own;             /* folder of texts and of the sources of masks */
 	unsigned texts;      /* number of texts in it */
+	struct buf late;     /* the end of the late texts */
 	int folder;          /* where the last entry was placed; -1: nothing held yet */
 	char held[PATH_MAX]; /* its path */
 };
@@ -192,6 +195,8 @@ enum { FILE_ROOM = 4 << 10, FILES_MIN = 1 << 10 };
 
 enum { COPY_BYTES = 64 << 10 }; /* of one read of a copied file */
 
+enum { LATE_MAX = 1 << 20 }; /* the end of the late texts, at most */
+
 /*
  * Copy the tree at SOURCE. It must be the one that was held before, because somebody
  * may have swapped the name.
@@ -286,9 +291,11 @@ static bool before_add(int fd, const char *before, struct err *err)
 }
 
 /* Make a new file with the content of ENTRY. */
-static bool text_make(int folder, const char *name, const struct view_entry *entry,
-		      struct err *err)
+static bool text_make(const struct view_building *building, int folder, const char *name,
+		      const struct view_entry *entry, struct err *err)
 {
+	const struct str end =
+		entry->late ? buf_str(&building->late) : str_of(entry->source);
 	auto_close int fd =
 		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		       entry->writable ? VIEW_OWN_FILE_MODE : VIEW_FILE_MODE);
@@ -296,7 +303,7 @@ static bool text_make(int folder, const char *name, const struct view_entry *ent
 	if (fd < 0)
 		return view_fail(err, "making", name);
 	return (entry->before == NULL || before_add(fd, entry->before, err)) &&
-	       fd_write_all(fd, entry->source, strlen(entry->source), err);
+	       fd_write_all(fd, end.data, end.size, err);
 }
 
 /* Bind our own file or folder NAME over PATH, read-only unless WRITABLE. */
@@ -345,13 +352,14 @@ static bool text_add(struct view_building *building, const struct view_entry *en
 	if (!view_hold_folder(building, entry->path, true))
 		return view_fail(err, "opening the folder of", entry->path);
 	if (!entry->writable) {
-		if (text_make(building->folder, path_base_name(entry->path), entry, err))
+		if (text_make(building, building->folder, path_base_name(entry->path),
+			      entry, err))
 			return true;
 		if (err->code != EEXIST && err->code != EROFS)
 			return false;
 	}
 	(void)snprintf(own, sizeof(own), "text%u", building->texts++);
-	return text_make(building->own, own, entry, err) &&
+	return text_make(building, building->own, own, entry, err) &&
 	       bind_over(building, own, entry->path, false, entry->writable, err);
 }
 
@@ -566,6 +574,28 @@ static int entry_compare(const void *left, const void *right)
 	return entry_rank(a) - entry_rank(b);
 }
 
+/*
+ * Add the late texts. Nothing lies below a text, so it may come after all other entries. An
+ * end without a byte means that its writer has failed.
+ */
+static bool late_add(struct view_building *building, struct view *view, struct err *err)
+{
+	bool ok, has_late = false;
+
+	for (size_t i = 0; !has_late && i < view->count; i++)
+		has_late = view->entries[i].late;
+	if (!has_late)
+		return true;
+	buf_init(&building->late, LATE_MAX);
+	ok = fd_read_all(view->late, &building->late, "a late text of the view", err) &&
+	     (building->late.size > 0 ||
+	      err_set(err, ENODATA, "view: no late text has come"));
+	for (size_t i = 0; ok && i < view->count; i++)
+		ok = !view->entries[i].late || view_add(building, &view->entries[i], err);
+	buf_fini(&building->late);
+	return ok;
+}
+
 static bool entries_add(int root, struct view *view, struct err *err)
 {
 	struct view_building building = {.root = root, .folder = -1};
@@ -577,7 +607,8 @@ static bool entries_add(int root, struct view *view, struct err *err)
 	    mknodat(building.own, VIEW_EMPTY_FILE, S_IFREG | VIEW_FILE_MODE, 0) < 0)
 		ok = view_fail(err, "making", OWN_FOLDER);
 	for (size_t i = 0; ok && i < view->count; i++)
-		ok = view_add(&building, &view->entries[i], err);
+		ok = view->entries[i].late || view_add(&building, &view->entries[i], err);
+	ok = ok && late_add(&building, view, err);
 	fd_close(&building.folder);
 	fd_close(&building.own);
 	return ok;

@@ -26,8 +26,9 @@ enum view_kind {
 	VIEW_MEMORY, /* a private tmpfs */
 	VIEW_LINK,   /* a symlink; `source` is its text */
 	/*
-	 * a read-only file with the content of the file `before`, and the text `source`; a
-	 * writable one is a bind mount, and nobody but the cell's user may read it
+	 * a read-only file with the content of the file `before`, and the text `source`, or
+	 * with `late` what comes by the pipe of the view; a writable one is a bind mount,
+	 * and nobody but the cell's user may read it
 	 */
 	VIEW_TEXT,
 	VIEW_DEVICE,    /* a device file of the host */
@@ -71,6 +72,7 @@ struct view_entry {
 	const char *source;
 	/* text: a regular file of the host; left out when it is not there; or NULL */
 	const char *before;
+	bool late; /* text: as above */
 	/*
 	 * held descriptor that SOURCE must still lead to, a detached tree, or a listener;
 	 * -1: none
@@ -97,6 +99,12 @@ struct view_entry {
 struct view {
 	struct view_entry *entries;
 	size_t count;
+	/*
+	 * The end of all late texts is read from there, after everything else is in place.
+	 * Only the process that writes them holds the other end of the pipe. Of no meaning
+	 * when none is late.
+	 */
+	int late;
 };
 
 /*

@@ -28,6 +28,7 @@ void spec_init(struct cell_spec *spec)
 	static const struct spec_list empty = {.items = none};
 
 	*spec = (struct cell_spec){.mapping = {.fd = -1},
+				   .view.late = -1,
 				   .workspace_tree = -1,
 				   .home_lock = -1,
 				   .review_log = -1,
@@ -48,6 +49,7 @@ void spec_fini(struct cell_spec *spec)
 {
 	for (size_t i = 0; i < spec->view.count; i++)
 		fd_close(&spec->view.entries[i].fd);
+	fd_close(&spec->view.late);
 	sandbox_close_mapping(&spec->mapping);
 	fd_close(&spec->workspace_tree);
 	fd_close(&spec->home_lock);
@@ -353,6 +355,7 @@ static const struct value_field entry_fields[] = {
 	VALUE_FIELD(struct view_entry, path),
 	VALUE_FIELD(struct view_entry, source),
 	VALUE_FIELD(struct view_entry, before),
+	VALUE_FIELD(struct view_entry, late),
 	VALUE_FIELD(struct view_entry, fd),
 	VALUE_FIELD(struct view_entry, detached),
 	VALUE_FIELD(struct view_entry, writable),
@@ -378,6 +381,7 @@ static const struct value_field spec_fields[] = {
 	VALUE_FIELD(struct cell_spec, strength.level),
 	VALUE_FIELD(struct cell_spec, strength.unfiltered),
 	VALUE_FIELD(struct cell_spec, built),
+	VALUE_FIELD(struct cell_spec, view.late),
 	VALUE_FIELD(struct cell_spec, identity.uid),
 	VALUE_FIELD(struct cell_spec, identity.gid),
 	VALUE_FIELD(struct cell_spec, identity.change),

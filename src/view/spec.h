@@ -82,7 +82,7 @@ struct cell_spec {
 	/* for the proxy: the listed hosts, and the policy key that lists them */
 	struct spec_list network;
 	const char *network_rule;
-	/* for the proxy: host:port of the credentials in use (cell/vault.h) */
+	/* for the proxy: host:port of the credentials in use (cell/directions.h) */
 	struct spec_list brokered;
 	bool asks_network; /* a person is asked for other hosts (approval.h) */
 	/*

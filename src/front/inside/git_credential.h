@@ -2,7 +2,7 @@
  * git_credential: this program under the name `git-credential-glovebox`, as git starts it in
  * a cell that uses the key of a forge (gitcredentials(7)). It answers git with the user and
  * the phantom, which the broker replaces by the key; it knows no key itself. The settings
- * by which git finds it are made by cell/vault.c.
+ * by which git finds it are made by cell/directions.c.
  */
 #pragma once
 
