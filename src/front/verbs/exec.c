@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "cell/directions.h"
 #include "cell/layer.h"
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
@@ -121,6 +122,12 @@ static void print_words(const struct value *list, FILE *out)
 	(void)fprintf(out, "%s\n", value_count(list) == 0 ? " nothing" : "");
 }
 
+static void print_lines(const struct value *list, FILE *out)
+{
+	for (size_t i = 0; i < value_count(list); i++)
+		(void)fprintf(out, "  %s\n", value_text(value_item(list, i)));
+}
+
 /*
  * The heading of the list of files: it says how a cell of this LEVEL treats files that
  * are not listed.
@@ -175,7 +182,7 @@ static void explain_print_table(const struct value *report, FILE *out)
 	if (value_count(value_member(report, "credentials")) > 0) {
 		(void)fputc('\n', out);
 		print_head("Keys that stay outside", colour, out);
-		print_words(value_member(report, "credentials"), out);
+		print_lines(value_member(report, "credentials"), out);
 	}
 	(void)fputc('\n', out);
 	print_head("Variables", colour, out);
@@ -528,9 +535,19 @@ static void tell_repositories(const struct setup *setup)
 	buf_fini(&shown);
 }
 
+static void add_hosts(const struct credential *credential, struct buf *shown)
+{
+	char target[NETWORK_TEXT_MAX];
+
+	for (size_t i = 0; i < credential->host_count; i++)
+		(void)buf_addf(shown, "%s %s", i > 0 ? "," : " to",
+			       network_print(&credential->hosts[i].host,
+					     credential->hosts[i].port, target));
+}
+
 /*
- * "github: env:GITHUB_TOKEN for github.com/owner/name" for each credential that is used;
- * never a key.
+ * "github: env:GITHUB_TOKEN to github.com:443 for github.com/owner/name" for each credential
+ * that is used; never a key.
  */
 static struct value *credentials_value(const struct setup *setup, const char *workspace)
 {
@@ -543,11 +560,32 @@ static struct value *credentials_value(const struct setup *setup, const char *wo
 		(void)buf_addf(&shown, "%s: ", setup->credentials[i].name);
 		if (!setup_credential_is_there(&setup->credentials[i], &shown, NULL))
 			continue;
+		add_hosts(&setup->credentials[i], &shown);
 		add_repositories(&setup->credentials[i], workspace, &shown);
 		value_append(list, value_new_text(shown.data));
 	}
 	buf_fini(&shown);
 	return list;
+}
+
+/* Put what the programs of the cell find the broker by into SPEC, without phantoms. */
+static void add_directions(const struct setup *setup, struct cell_spec *spec)
+{
+	auto_free struct direction *rows =
+		memory_array(setup->credential_count + 1, sizeof(rows[0]));
+	size_t count = 0;
+
+	for (size_t i = 0; i < setup->credential_count; i++) {
+		const struct credential *credential = &setup->credentials[i];
+		bool copied = false;
+
+		for (size_t j = 0; j < spec->login_count; j++)
+			copied = copied ||
+				 strcmp(spec->logins[j].credential, credential->name) == 0;
+		rows[count++] = (struct direction){credential, "", copied};
+	}
+	if (count > 0 && spec_is_sealed(spec))
+		directions_set(rows, count, spec);
 }
 
 static struct value *report_value(const struct setup *setup, const struct setup_flags *flags,
@@ -590,6 +628,7 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 
 	spec_init(&spec);
 	if (setup_shape(setup, &spec, &err)) {
+		add_directions(setup, &spec);
 		auto_value struct value *report =
 			report_value(setup, flags, &spec, time->seconds, time->why);
 
