@@ -918,7 +918,7 @@ bool setup_config_load(const char *path, struct config **config, struct err *err
 		       (!path && (why.code == ENOENT || why.code == ENOTDIR));
 		fine = fine && config_parse(buf_str(&text), name, config, &why);
 		if (!fine)
-			(void)err_set(err, why.code, "%s", why.text);
+			(void)err_set(err, SETUP_WRONG, "%s", why.text);
 	} else {
 		*config = config_new();
 	}
@@ -1254,7 +1254,10 @@ static bool add_credential(struct setup *setup, const struct config *config,
 			fine = !must || err_set(err, why.code, "--%s", why.text);
 		else
 			fine = (why.code == ENOENT && !must) ||
-			       err_set(err, ENOENT, "no key for %s: %s", name, why.text);
+			       err_set(err, SETUP_NO_KEY,
+				       "no key for %s: %s. Set it there, or name its place: "
+				       "credentials.%s.from in the configuration",
+				       name, why.text, name);
 	}
 	buf_fini(&shown);
 	for (size_t i = 0; wanted && !must && i < setup->credential_count; i++)
@@ -1648,6 +1651,13 @@ static bool set_limits(const struct options *options, struct policy_limits *limi
 	       err_set(err, EINVAL, "--budget-seconds: 0 seconds are no time to work in");
 }
 
+int setup_code(const struct err *err)
+{
+	return err->code == CEILING_REFUSED || err->code == SETUP_NO_KEY ? CODE_DENIED
+	       : err->code == SETUP_WRONG                                ? CODE_USAGE
+									 : CODE_FAILED;
+}
+
 int setup_open(struct setup *setup, const struct options *options,
 	       const struct setup_flags *flags)
 {
@@ -1657,9 +1667,7 @@ int setup_open(struct setup *setup, const struct options *options,
 		const struct policy_words words = {setup->policy_file, setup->said,
 						   setup->wrapped};
 
-		return policy_words_complain(err.code == CEILING_REFUSED ? CODE_DENIED
-									 : CODE_FAILED,
-					     &words, err.text);
+		return policy_words_complain(setup_code(&err), &words, err.text);
 	}
 	if ((has_option(options, "--write") &&
 	     !check_folders(setup, options, "write", true, &err)) ||

@@ -322,6 +322,16 @@ void interrupt_close_session(struct interrupt *interrupt, struct session *sessio
 bool setup_config_load(const char *path, struct config **config, struct err *err);
 
 /*
+ * ERR.code of a configuration that cannot be used, and of a credential that was named and
+ * has no key here; no system call of ours returns them.
+ */
+#define SETUP_WRONG  EBADRQC
+#define SETUP_NO_KEY EKEYREVOKED
+
+/* The exit code for ERR, of setup_init or setup_config_load: the same for every verb. */
+int setup_code(const struct err *err);
+
+/*
  * Is the key of CREDENTIAL there, for this process? SHOWN and ERR as source_look of
  * broker/source.h; CEILING_REFUSED: the ceiling of this machine forbids it or its hosts.
  */

@@ -188,7 +188,7 @@ static int list_run(const struct options *options, FILE *out)
 
 	if (code == CODE_DONE &&
 	    !setup_config_load(options_text(options, "config"), &config, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
+		code = verb_complain(setup_code(&err), "%s", err.text);
 	if (code != CODE_DONE) {
 		setup_fini(&setup);
 		return code;

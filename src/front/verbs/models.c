@@ -443,7 +443,7 @@ static int models_run(const struct options *options, FILE *out)
 
 	if (!setup_config_load(options_text(options, "config"), &config, &err) ||
 	    !setup_catalogue_open(config_value(config, "models"), &look.catalogue, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
+		code = verb_complain(setup_code(&err), "%s", err.text);
 	else if (!found_look(&look.found, urls, wait_ms, &err))
 		code = verb_complain(asked ? CODE_USAGE : CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "json"))

@@ -819,7 +819,7 @@ static int check_run_verb(const struct options *options, FILE *out)
 	int code;
 
 	if (!setup_config_load(options_text(options, "config"), &config, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
+		return verb_complain(setup_code(&err), "%s", err.text);
 	check.config = config;
 	if (workspace != NULL)
 		return check_in(&check, options, workspace);
