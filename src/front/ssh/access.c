@@ -146,6 +146,11 @@ bool ssh_access_init(struct ssh_access *access, const char *const *hosts, struct
 		if (access->count == DOOR_HOSTS_MAX)
 			return err_set(err, E2BIG, "--ssh: at most %d hosts",
 				       DOOR_HOSTS_MAX);
+		if (strchr(*hosts, '*') != NULL)
+			return err_set(err, EINVAL,
+				       "--ssh %.100s: it takes one host and no pattern; give it "
+				       "once for each host",
+				       *hosts);
 		ssh_known_init(&access->hosts[access->count++]);
 		if (!ssh_known_set_host(&access->hosts[access->count - 1], str_of(*hosts),
 					err))

@@ -1191,6 +1191,11 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (flags->explain)
 		return explain_print(setup, flags, &time, options_given(options, "json"),
 				     more, out);
+	if (setup->ssh != NULL && !(options_given(options, "tty") &&
+				    isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+		return verb_complain(CODE_USAGE,
+				     "--ssh asks you before each use of a key: it needs --tty, and "
+				     "a terminal here");
 	tell_repositories(setup);
 	return use != NULL ? use->carry_out(use->context, setup, options, &time)
 			   : exec_with(setup, options, &time);
