@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,11 +451,9 @@ static void audit_tell_held(struct tool_result *result, const char *workspace,
 	item_add(result, KEY_LOCKS, item);
 }
 
-/* Append INTRO and the names in the list KEY of RESULT, when there are some. */
-static void names_print(const struct tool_result *result, const char *key,
-			const char *intro, struct buf *out)
+/* Append INTRO and the names in LIST, when there are some. */
+static void list_print(const struct value *list, const char *intro, struct buf *out)
 {
-	const struct value *list = value_member(result->details, key);
 	const size_t count = value_count(list);
 
 	if (count > 0)
@@ -465,6 +464,55 @@ static void names_print(const struct tool_result *result, const char *key,
 	}
 	if (count > FILES_IN_TEXT)
 		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
+}
+
+/* Append INTRO and the names in the list KEY of RESULT, when there are some. */
+static void names_print(const struct tool_result *result, const char *key,
+			const char *intro, struct buf *out)
+{
+	list_print(value_member(result->details, key), intro, out);
+}
+
+/* Is NAME, of autoexec.h, a text that agents follow, or in a folder of such texts? */
+static bool is_instructions(struct str name)
+{
+	static const struct str ends[] = {STR(".md"), STR(".mdc"), STR(".goosehints"),
+					  STR(".cursorrules"), STR(".windsurfrules")};
+	static const char folders[] =
+		"agent agents command commands prompts rules skill skills";
+	bool in_settings = false; /* the part before is a folder like ".claude" */
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (str_ends(name, ends[i]))
+			return true;
+	while (name.size > 0) {
+		const size_t slash = str_find(name, STR("/"), 0);
+		const struct str part = str_part(name, 0, slash);
+
+		if (in_settings && str_among(folders, part))
+			return true;
+		in_settings = str_starts(part, STR("."));
+		name = slash == (size_t)-1 ? STR("") : str_part(name, slash + 1, SIZE_MAX);
+	}
+	return false;
+}
+
+/* Append the changed files that are run, then those that are read. */
+static void files_print(const struct tool_result *result, struct buf *out)
+{
+	const struct value *list = value_member(result->details, KEY_FILES);
+	auto_value struct value *run = value_new_array();
+	auto_value struct value *read = value_new_array();
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		struct value *name = value_item(list, i);
+
+		value_append(is_instructions(value_str(name)) ? read : run, value_ref(name));
+	}
+	list_print(run, "changed, and run by other programs by themselves:", out);
+	if (value_count(run) > 0 && value_count(read) > 0)
+		(void)buf_adds(out, "; ");
+	list_print(read, "changed, and read by agents as instructions:", out);
 }
 
 /* Append the command with which a person may remove the locks in LIST. */
@@ -507,8 +555,7 @@ void audit_print_line(const struct tool_result *result, enum audit_line line, st
 {
 	switch (line) {
 	case AUDIT_FILES:
-		names_print(result, KEY_FILES,
-			    "changed, and run by other programs by themselves:", out);
+		files_print(result, out);
 		break;
 	case AUDIT_DOUBTFUL:
 		names_print(result, KEY_DOUBTFUL,

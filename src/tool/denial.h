@@ -34,8 +34,9 @@ struct denial {
  * A front that has another verb for it says that one (policy_words).
  */
 #define AUTOEXEC_OPTIONS "exec --write . --write NAME"
-#define AUTOEXEC_REMEDY \
-	"a person who lets commands write it names it in `write` (" AUTOEXEC_OPTIONS ")"
+#define AUTOEXEC_REMEDY                                                                                \
+	"a person who lets commands write it names it in `write`, once it is there (" AUTOEXEC_OPTIONS \
+	")"
 
 /* The key of the list in a result's details. */
 #define DENIALS_KEY "denials"

@@ -373,14 +373,17 @@ static void tell(const struct telling *telling, struct denial_limit limit)
 
 static void tell_memory(const struct limit_watch *watch, const struct telling *telling)
 {
-	char size[32], now[32], target[64];
+	char size[32], now[32], target[64], advice[128];
 
-	(void)snprintf(target, sizeof(target), "%s of memory", text_size(watch->held, size));
-	tell(telling,
-	     (struct denial_limit){.key = "memory",
-				   .target = target,
-				   .advice = "the command was ended: let it use less at once",
-				   .now = text_size(telling->call->limits.memory, now)});
+	(void)text_size(telling->call->limits.memory, now);
+	(void)snprintf(target, sizeof(target), "%s of memory", now);
+	(void)snprintf(advice, sizeof(advice),
+		       "the command had %s when it was ended: let it use less at once",
+		       text_size(watch->held, size));
+	tell(telling, (struct denial_limit){.key = "memory",
+					    .target = target,
+					    .advice = advice,
+					    .now = now});
 }
 
 /* ENDED: the command was ended for it; otherwise it ended by itself before a look. */
