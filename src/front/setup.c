@@ -301,6 +301,9 @@ static size_t key_add(const struct policy_words *words, struct str rest, bool is
 	key.size = key_size(key);
 	size = (size_t)(key.data - rest.data) + key.size;
 	option = option_of(words, key);
+	/* A profile has another word for it (front/wrap/profile.h). */
+	if (words->wrapped != NULL && str_is(key, "network"))
+		key = STR("hosts");
 	if (option.size > 0)
 		(void)buf_addf(out, "--%.*s", (int)option.size, option.data);
 	else if (words->file == NULL || !str_starts(rest, mark)) {
@@ -318,25 +321,34 @@ static size_t key_add(const struct policy_words *words, struct str rest, bool is
 /*
  * Append TEXT, the end of a sentence. Where `wrap` runs the program, the options of `exec`
  * become those of `wrap`, which has no --minimum-level: the offer of a lower level is left
- * out.
+ * out. So does a key of a policy that a profile has another word for.
  */
 static void options_add(const struct policy_words *words, struct str text, struct buf *out)
 {
-	const struct str options = STR(AUTOEXEC_OPTIONS),
-			 offer = STR(SHAPE_OFFERS_LEVEL "Ln");
-	size_t at = words->wrapped != NULL ? str_find(text, options, 0) : (size_t)-1;
+	const struct str offer = STR(SHAPE_OFFERS_LEVEL);
+	const struct {
+		struct str from;
+		size_t size; /* of what is replaced */
+		const char *to, *name;
+	} rows[] = {
+		{STR(AUTOEXEC_OPTIONS), sizeof(AUTOEXEC_OPTIONS) - 1,
+		 "glovebox wrap --write . --write NAME ", words->wrapped},
+		{STR(NETWORK_REMEDY_KEY), sizeof(NETWORK_REMEDY_KEY) - 1,
+		 " to hosts of the profile, or ", ""},
+		{offer, offer.size + sizeof("Ln") - 1, "", ""},
+	};
 
-	if (at != (size_t)-1) {
+	for (size_t i = 0; words->wrapped != NULL && i < sizeof(rows) / sizeof(rows[0]);
+	     i++) {
+		const size_t at = str_find(text, rows[i].from, 0);
+
+		if (at == (size_t)-1)
+			continue;
 		(void)buf_addstr(out, str_part(text, 0, at));
-		(void)buf_addf(out, "glovebox wrap --write . --write NAME %s",
-			       words->wrapped);
-		text = str_part(text, at + options.size, SIZE_MAX);
+		(void)buf_addf(out, "%s%s", rows[i].to, rows[i].name);
+		text = str_part(text, at + rows[i].size, SIZE_MAX);
 	}
-	at = words->wrapped != NULL ? str_find(text, STR(SHAPE_OFFERS_LEVEL), 0)
-				    : (size_t)-1;
-	(void)buf_addstr(out, str_part(text, 0, at));
-	if (at != (size_t)-1)
-		(void)buf_addstr(out, str_part(text, at + offer.size, SIZE_MAX));
+	(void)buf_addstr(out, text);
 }
 
 void policy_words_add(const struct policy_words *words, const char *text, struct buf *out)

@@ -266,7 +266,7 @@ char *network_print_entry(const struct network_host *host, uint16_t port,
 char *network_print_remedy(const char *entry, char text[NETWORK_REMEDY_MAX])
 {
 	(void)snprintf(text, NETWORK_REMEDY_MAX,
-		       "add \"%s\" to network, or --allow-host %s", entry, entry);
+		       "add \"%s\"" NETWORK_REMEDY_KEY "--allow-host %s", entry, entry);
 	return text;
 }
 

@@ -78,6 +78,9 @@ char *network_print(const struct network_host *host, uint16_t port,
 char *network_print_entry(const struct network_host *host, uint16_t port,
 			  char text[NETWORK_TEXT_MAX]);
 
+/* The key of a policy in that clause, and what is said instead (policy_words). */
+#define NETWORK_REMEDY_KEY " to network, or "
+
 /*
  * Print the clause that tells how to list ENTRY. Every refusal of a host ends with it.
  * Returns TEXT.

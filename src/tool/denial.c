@@ -684,7 +684,8 @@ static void judge_host(const struct policy *policy, const char *host, int64_t po
 					   remedy);
 	else
 		(void)snprintf(remedy, sizeof(remedy),
-			       "add the host that it wanted to network, or --allow-host HOST");
+			       "add the host that it wanted" NETWORK_REMEDY_KEY
+			       "--allow-host HOST");
 	denial_add(result, &(struct denial){.kind = DENIAL_NET,
 					    .target = *host ? host : "the network",
 					    .rule = rule,

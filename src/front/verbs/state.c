@@ -31,8 +31,7 @@
 enum {
 	DEPTH_MAX = 256, /* of nested folders; deeper ones are not measured */
 	BLOCK = 512,     /* of st_blocks */
-	NAMES_MAX = 1 << 20,
-	AGE_DAYS = 30, /* what `prune` removes unless told */
+	AGE_DAYS = 30,   /* what `prune` removes unless told */
 	DAY_S = 24 * 3600,
 	AGE_MAX = 36500, /* days */
 };
@@ -67,6 +66,7 @@ struct amount {
 struct project {
 	char name[UNDO_PROJECT_NAME];
 	char *workspace; /* NULL: not known */
+	char *profile;   /* of `wrap`, whose home it is; NULL: none */
 	struct amount amount;
 	bool used;
 };
@@ -193,6 +193,33 @@ static char *below(const struct survey *survey, const char *name)
 	return kept;
 }
 
+/*
+ * Find the workspace and the profile of a home of `wrap`, by the note beside it. A note is
+ * true when the home is named by the hash of its text.
+ */
+static void name_home(const struct survey *survey, struct project *project)
+{
+	static const struct str mark = STR("//wrap ");
+	auto_free char *notes = below(survey, WRAP_HOME_NOTES);
+	char path[PATH_MAX], hex[HASH_HEX + 1];
+	struct buf text;
+	size_t at;
+
+	buf_init(&text, PATH_MAX + WRAP_NAME_MAX + sizeof(WRAP_HOME_OF));
+	if (snprintf(path, sizeof(path), "%s/%s", notes, project->name) < (int)sizeof(path) &&
+	    fd_read_file(path, text.max, &text, NULL)) {
+		hash_text(buf_str(&text), hex);
+		hex[UNDO_PROJECT_NAME - 1] = '\0';
+		at = str_find(buf_str(&text), mark, 0);
+		if (at != (size_t)-1 && strcmp(hex, project->name) == 0) {
+			project->workspace =
+				memory_copy_str(str_part(buf_str(&text), 0, at));
+			project->profile = memory_copy(text.data + at + mark.size);
+		}
+	}
+	buf_fini(&text);
+}
+
 static void name_projects(struct survey *survey)
 {
 	auto_free char *undo = below(survey, "undo"), *pending = below(survey, "pending");
@@ -213,9 +240,13 @@ static void name_projects(struct survey *survey)
 	if (access(database, F_OK) == 0 && journal_open(database, &journal, NULL))
 		(void)journal_list(journal, SIZE_MAX, name_project, survey, NULL);
 	journal_close(journal);
-	for (size_t i = 0; i < survey->count; i++)
-		survey->projects[i].used |=
-			pending_is_held(pending, survey->projects[i].name);
+	for (size_t i = 0; i < survey->count; i++) {
+		struct project *project = &survey->projects[i];
+
+		if (project->workspace == NULL)
+			name_home(survey, project);
+		project->used |= pending_is_held(pending, project->name);
+	}
 }
 
 static int by_size(const void *a, const void *b)
@@ -267,10 +298,16 @@ static bool survey_make(struct survey *survey, struct err *err)
 	return true;
 }
 
+static void project_fini(struct project *project)
+{
+	free(project->workspace);
+	free(project->profile);
+}
+
 static void survey_fini(struct survey *survey)
 {
 	for (size_t i = 0; i < survey->count; i++)
-		free(survey->projects[i].workspace);
+		project_fini(&survey->projects[i]);
 	free(survey->projects);
 	free(survey->config);
 	free(survey->state);
@@ -316,13 +353,19 @@ static int print_survey(const struct survey *survey, FILE *out)
 		(void)fprintf(out, "Workspaces (undo, homes and caches)\n");
 	for (size_t i = 0; i < survey->count; i++) {
 		const struct project *project = &survey->projects[i];
+		char what[2 * WRAP_NAME_MAX + 64];
 
-		print_row(name_of(project), &project->amount,
-			  project->used                ? " (in use)"
-			  : project->workspace == NULL ? " (nothing says which folder it is)"
-			  : access(project->workspace, F_OK) < 0 ? " (gone)"
-								 : "",
-			  out);
+		(void)snprintf(what, sizeof(what), "%s%.*s%s%s",
+			       project->profile != NULL ? ": the home of " : "",
+			       WRAP_NAME_MAX,
+			       project->profile != NULL ? project->profile : "",
+			       project->profile != NULL ? " there" : "",
+			       project->used ? " (in use)"
+			       : project->workspace == NULL
+				       ? " (nothing says which folder it is)"
+			       : access(project->workspace, F_OK) < 0 ? " (gone)"
+								      : "");
+		print_row(name_of(project), &project->amount, what, out);
 	}
 	(void)fprintf(out, "Nothing is kept in the folders of data and caches (XDG_DATA_HOME, "
 			   "XDG_CACHE_HOME).\n");
@@ -359,6 +402,8 @@ static int print_survey_json(const struct survey *survey, FILE *out)
 		value_set_text(row, "name", project->name);
 		if (project->workspace != NULL)
 			value_set_text(row, "workspace", project->workspace);
+		if (project->profile != NULL)
+			value_set_text(row, "profile", project->profile);
 		value_set_boolean(row, "used", project->used);
 		value_append(projects, row);
 	}
@@ -406,7 +451,8 @@ const struct verb verb_state = {
 
 /* The part that is to be removed. */
 struct pruning {
-	const char *names; /* of one workspace and of the homes of agents in it; NULL: of all */
+	const char *workspace; /* of one, and the homes of agents in it; NULL: of all */
+	char name[UNDO_PROJECT_NAME]; /* of its project */
 	int64_t oldest_ms; /* files used since then stay; INT64_MAX: none stay */
 	const struct survey *survey;
 	size_t whole, part; /* workspaces that lose everything, or only old steps */
@@ -448,7 +494,9 @@ enum fate { FATE_STAYS, FATE_USED, FATE_PART, FATE_WHOLE };
 
 static enum fate fate_of(const struct pruning *pruning, const struct project *project)
 {
-	if (pruning->names != NULL && !str_among(pruning->names, str_of(project->name)))
+	if (pruning->workspace != NULL && strcmp(pruning->name, project->name) != 0 &&
+	    (project->workspace == NULL ||
+	     strcmp(pruning->workspace, project->workspace) != 0))
 		return FATE_STAYS;
 	if (project->amount.oldest_ms >= pruning->oldest_ms)
 		return FATE_STAYS;
@@ -505,6 +553,13 @@ static bool prune_one(const struct pruning *pruning, const struct project *proje
 			done = false;
 		else
 			fd_folder_remove(path.data);
+	}
+	if (done && project->profile != NULL && fate == FATE_WHOLE) {
+		auto_free char *notes = below(pruning->survey, WRAP_HOME_NOTES);
+
+		buf_clear(&path);
+		(void)buf_addf(&path, "%s/%s", notes, project->name);
+		(void)unlink(path.data);
 	}
 	buf_fini(&path);
 	return done;
@@ -569,61 +624,12 @@ static int ask_and_prune(const struct pruning *pruning, bool yes, FILE *out)
 	return code;
 }
 
-/* Append the name of the project of TEXT, a workspace, or as WRAP_HOME_OF. */
-static void add_name(const char *text, struct buf *names)
-{
-	char hex[HASH_HEX + 1];
-
-	hash_text(str_of(text), hex);
-	(void)buf_addf(names, "%.*s ", UNDO_PROJECT_NAME - 1, hex);
-}
-
-/*
- * Append the names of all projects in WORKSPACE. Its agents' are those of the profiles
- * that are built in, and of all that were ever trusted here.
- */
-static void add_names(const char *workspace, struct buf *names)
-{
-	static const char end[] = ".needs";
-	struct str rest = STR(WRAP_SHIPPED), word;
-	struct buf home, path;
-	DIR *trusted = NULL;
-
-	buf_init(&home, PATH_MAX + WRAP_NAME_MAX + sizeof(WRAP_HOME_OF));
-	buf_init(&path, PATH_MAX);
-	add_name(workspace, names);
-	while (str_next_word(&rest, &word)) {
-		auto_free char *profile = memory_copy_str(word);
-
-		buf_clear(&home);
-		(void)buf_addf(&home, WRAP_HOME_OF, workspace, profile);
-		add_name(home.data, names);
-	}
-	if (database_state_path("wrap", &path, NULL))
-		trusted = opendir(path.data);
-	for (const struct dirent *at = trusted != NULL ? readdir(trusted) : NULL;
-	     at != NULL; at = readdir(trusted)) {
-		auto_free char *profile = memory_copy(at->d_name);
-
-		if (!str_ends(str_of(profile), STR(end)))
-			continue;
-		profile[strlen(profile) - (sizeof(end) - 1)] = '\0';
-		buf_clear(&home);
-		(void)buf_addf(&home, WRAP_HOME_OF, workspace, profile);
-		add_name(home.data, names);
-	}
-	if (trusted != NULL)
-		(void)closedir(trusted);
-	buf_fini(&path);
-	buf_fini(&home);
-}
-
 static int prune_run(const struct options *options, FILE *out)
 {
 	const char *folder = options_text(options, "workspace");
 	const char *age = options_text(options, "older");
 	auto_free char *real = folder != NULL ? realpath(folder, NULL) : NULL;
-	struct buf names;
+	char hex[HASH_HEX + 1];
 	int64_t seconds = folder != NULL ? 0 : (int64_t)AGE_DAYS * DAY_S;
 	struct survey survey;
 	struct pruning pruning = {.survey = &survey};
@@ -642,10 +648,11 @@ static int prune_run(const struct options *options, FILE *out)
 					     "whole path",
 					     folder, strerror(errno));
 	}
-	buf_init(&names, NAMES_MAX);
 	if (folder != NULL) {
-		add_names(real != NULL ? real : folder, &names);
-		pruning.names = names.data;
+		pruning.workspace = real != NULL ? real : folder;
+		hash_text(str_of(pruning.workspace), hex);
+		(void)snprintf(pruning.name, sizeof(pruning.name), "%.*s",
+			       UNDO_PROJECT_NAME - 1, hex);
 	}
 	pruning.oldest_ms = folder != NULL && age == NULL
 				    ? INT64_MAX
@@ -657,7 +664,6 @@ static int prune_run(const struct options *options, FILE *out)
 	} else {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	}
-	buf_fini(&names);
 	return code;
 }
 

@@ -202,15 +202,66 @@ static void print_clean(struct str text, FILE *out)
 	buf_fini(&clean);
 }
 
-/* Print the needs, or the difference to those that were ACCEPTED. */
-static void print_needs(const struct wrapping *wrapping, enum trust trust,
+/* Append a line about NAMES, of which at most MOST are named. */
+static void add_line(struct wrapping *wrapping, const char *word,
+		     const struct policy_names *names, size_t most, const char *end,
+		     struct buf *text)
+{
+	if (names->count == 0)
+		return;
+	(void)buf_addf(text, "  %-8s", word);
+	for (size_t i = 0; i < names->count && i < most; i++)
+		(void)buf_addf(text, "%s %s", i > 0 ? "," : "",
+			       wrapping_shortened(wrapping,
+						  wrapping_expand(wrapping,
+								  names->items[i])));
+	if (names->count > most)
+		(void)buf_addf(text, " and %zu more", names->count - most);
+	(void)buf_addf(text, "%s\n", end);
+}
+
+/*
+ * Print what a person decides about: all that can be written and reached, and the beginning
+ * of what can only be read. `--show` prints the rest.
+ */
+static void print_brief(struct wrapping *wrapping, FILE *out)
+{
+	enum { READ_NAMED = 3 };
+	const struct wrap_profile *profile = &wrapping->profile;
+	struct buf text;
+
+	buf_init(&text, NEEDS_MAX);
+	(void)buf_addf(&text, "%s would get the workspace, a home of its own, and:\n",
+		       wrapping->name);
+	add_line(wrapping, "reads", &profile->view, READ_NAMED, " of yours", &text);
+	add_line(wrapping, "reads", &profile->show, SIZE_MAX, "", &text);
+	for (size_t i = 0; i < profile->seed_count; i++)
+		(void)buf_addf(&text, "  copies   %s, %s\n",
+			       wrapping_shortened(wrapping,
+						  wrapping_expand(wrapping,
+								  profile->seeds[i].path)),
+			       profile->seeds[i].keys.count > 0 ? "a few settings of it"
+								: "all of it");
+	add_line(wrapping, "writes", &profile->share, SIZE_MAX, ", which is yours", &text);
+	add_line(wrapping, "reaches", &profile->hosts, SIZE_MAX, "", &text);
+	add_line(wrapping, "opens", &profile->opens, SIZE_MAX,
+		 " in your browser, when you agree", &text);
+	add_line(wrapping, "uses", &profile->credentials, SIZE_MAX,
+		 ": keys, which stay outside", &text);
+	(void)buf_addf(&text, "All of it, with each file: glovebox wrap --show %s\n",
+		       wrapping->name);
+	print_clean(buf_str(&text), out);
+	buf_fini(&text);
+}
+
+/* Print the needs in short, or the difference to those that were ACCEPTED. */
+static void print_needs(struct wrapping *wrapping, enum trust trust,
 			const struct buf *accepted, FILE *out)
 {
 	struct buf diff;
 
 	if (trust == TRUST_NONE) {
-		(void)fprintf(out, "%s would get:\n", wrapping->name);
-		print_clean(str_of(wrapping->needs), out);
+		print_brief(wrapping, out);
 		return;
 	}
 	buf_init(&diff, 2 * NEEDS_MAX);
@@ -222,7 +273,7 @@ static void print_needs(const struct wrapping *wrapping, enum trust trust,
 }
 
 /* Let a person accept the needs, unless that was done before. */
-static int ask_for_trust(const struct wrapping *wrapping)
+static int ask_for_trust(struct wrapping *wrapping)
 {
 	struct buf accepted;
 	int code = CODE_DONE;
@@ -1011,7 +1062,7 @@ static int show_profile(struct wrapping *wrapping, FILE *out)
 				   : run_agent(wrapping, more, out);
 }
 
-static int trust_profile(const struct wrapping *wrapping)
+static int trust_profile(struct wrapping *wrapping)
 {
 	const char *hash = options_text(wrapping->options, "hash");
 
@@ -1042,6 +1093,56 @@ static const char *key_place(struct wrapping *wrapping)
 	return first_there(wrapping, NULL) != NULL ? "login" : "none";
 }
 
+/* The program of ROW, in words; NULL: it is not installed. */
+static const char *program_of(const struct value *row)
+{
+	return value_is_true(value_member(row, "any_program"))
+		       ? "that of the command line"
+		       : value_text(value_member(row, "program"));
+}
+
+/* Print the rows of LIST: the profiles whose program is here, then the names of others. */
+static void print_list(const struct value *list, FILE *out)
+{
+	size_t others = 0;
+
+	(void)fprintf(out, "%-12s %-10s %-24s %-10s %s\n", "profile", "accepted",
+		      "key outside", "release", "program");
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *row = value_item(list, i);
+		const char *program = program_of(row);
+		const char *version = value_text(value_member(row, "version"));
+		const bool asks =
+			strcmp(value_text(value_member(row, "form")), "hands") != 0;
+
+		others += program == NULL;
+		if (program == NULL)
+			continue;
+		(void)fprintf(out, "%-12s %-10s %-24s ",
+			      value_text(value_member(row, "profile")),
+			      asks ? value_text(value_member(row, "trusted")) : "needless",
+			      value_text(value_member(row, "key")));
+		verb_print_name(version != NULL ? version : "-", RELEASE_COLUMN, out);
+		(void)fputc(' ', out);
+		verb_print_name(program, 0, out);
+		(void)fputc('\n', out);
+	}
+	if (others > 0)
+		(void)fprintf(out, "not installed here:");
+	for (size_t i = 0; others > 0 && i < value_count(list); i++) {
+		const struct value *row = value_item(list, i);
+
+		if (program_of(row) == NULL)
+			(void)fprintf(out, " %s", value_text(value_member(row, "profile")));
+	}
+	(void)fprintf(out,
+		      "%sglovebox wrap NAME starts one, and asks first when it was not "
+		      "accepted; glovebox wrap --show NAME\n"
+		      "prints what it gets. The key stays outside; \"none\": no key was "
+		      "found, \"login\": only files of a login.\n",
+		      others > 0 ? "\n" : "");
+}
+
 static int list_profiles(const struct options *options, FILE *out)
 {
 	auto_value struct value *names = profile_names();
@@ -1057,35 +1158,24 @@ static int list_profiles(const struct options *options, FILE *out)
 		if (open_profile(&wrapping, value_key(at)) != CODE_DONE) {
 			code = CODE_FAILED;
 		} else if (!find_keys(&wrapping, &err)) {
-			code = verb_complain(CODE_FAILED, "%s", err.text);
+			code = verb_complain(setup_code(&err), "%s", err.text);
 		} else {
 			if (wrapping.profile.program != NULL)
 				wrapping_find_program(&wrapping, wrapping.profile.program);
 			row = describe(&wrapping);
 			value_set_text(row, "key", key_place(&wrapping));
+			if (wrapping.profile.program == NULL)
+				value_set_boolean(row, "any_program", true);
 			value_append(list, row);
 		}
 		wrapping_fini(&wrapping);
+		if (code == CODE_USAGE) /* the configuration, which each profile would meet */
+			return code;
 	}
 	if (options_given(options, "json"))
 		return verb_print_json(list, VALUE_PRETTY, out) == CODE_DONE ? code
 									     : CODE_FAILED;
-	(void)fprintf(out, "%-12s %-8s %-24s %-10s %s\n", "profile", "trusted", "key",
-		      "release", "program");
-	for (size_t i = 0; i < value_count(list); i++) {
-		const struct value *row = value_item(list, i);
-		const char *program = value_text(value_member(row, "program"));
-		const char *version = value_text(value_member(row, "version"));
-
-		(void)fprintf(out, "%-12s %-8s %-24s ",
-			      value_text(value_member(row, "profile")),
-			      value_text(value_member(row, "trusted")),
-			      value_text(value_member(row, "key")));
-		verb_print_name(version != NULL ? version : "-", RELEASE_COLUMN, out);
-		(void)fputc(' ', out);
-		verb_print_name(program != NULL ? program : "not installed", 0, out);
-		(void)fputc('\n', out);
-	}
+	print_list(list, out);
 	return code;
 }
 
@@ -1146,6 +1236,22 @@ static int new_profile(const char *name, FILE *out)
 	return code;
 }
 
+/*
+ * Is an option of ours the first word behind the name, with a "--" to come? It would go to
+ * the agent, and the "--" with it.
+ */
+static bool is_behind(const struct options *options)
+{
+	const char *word = options->word_count > 1 ? options->words[1] : "";
+	bool apart;
+
+	for (size_t i = 2; i < options->word_count; i++)
+		if (word[0] == '-' && word[1] == '-' && strcmp(word, "--") != 0 &&
+		    strcmp(options->words[i], "--") == 0)
+			return options_find(options->rows, word, &apart) != NULL;
+	return false;
+}
+
 static int with_profile(const struct options *options, const char *name, FILE *out)
 {
 	struct options filled = *options;
@@ -1198,6 +1304,14 @@ static int wrap_run(const struct options *options, FILE *out)
 	}
 	if (options_given(options, "list"))
 		return list_profiles(options, out);
+	if (is_behind(options))
+		return verb_complain(
+			CODE_USAGE,
+			"wrap: %s stands behind %s, where words go to the agent: "
+			"options of wrap stand before it (glovebox wrap %s … %s -- …), "
+			"and those of the agent behind -- (glovebox wrap %s -- %s …)",
+			options->words[1], name, options->words[1], name, name,
+			options->words[1]);
 	if (name == NULL)
 		return verb_complain(CODE_USAGE,
 				     "wrap: no profile; usage: glovebox wrap NAME [-- "

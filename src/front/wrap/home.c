@@ -275,6 +275,25 @@ static bool make_place(const struct wrapping *wrapping, int root, const char *pa
 	       err_set(err, errno, "wrap: its home: %s: %s", path, strerror(errno));
 }
 
+/* Note outside whose home it is: its name is a hash, and the cell may write all in it. */
+static bool note_home(const struct wrapping *wrapping, struct err *err)
+{
+	char name[sizeof(WRAP_HOME_NOTES) + HASH_HEX + 1];
+	struct buf key, path;
+	bool fine;
+
+	(void)snprintf(name, sizeof(name), WRAP_HOME_NOTES "/%s",
+		       path_base_name(wrapping->home.folder));
+	buf_init(&key, PATH_MAX + WRAP_NAME_MAX + sizeof(WRAP_HOME_OF));
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&key, WRAP_HOME_OF, wrapping->workspace, wrapping->name);
+	fine = database_state_path(name, &path, err) &&
+	       wrapping_write(path.data, buf_str(&key), err);
+	buf_fini(&path);
+	buf_fini(&key);
+	return fine;
+}
+
 bool wrap_home_prepare(struct wrapping *wrapping, struct err *err)
 {
 	const struct value *write = value_member(wrapping->policy, "write");
@@ -282,7 +301,7 @@ bool wrap_home_prepare(struct wrapping *wrapping, struct err *err)
 	const char *below;
 
 	if ((options_given(wrapping->options, "fresh") && !remove_home(wrapping, err)) ||
-	    !hold_home(wrapping, err))
+	    !hold_home(wrapping, err) || !note_home(wrapping, err))
 		return false;
 	const int root = wrapping->home.held;
 	if (!check_place(wrapping, root, wrapping->workspace, wrapping->workspace, true, err))

@@ -63,6 +63,8 @@ enum wrap_hands {
  * profile's name. No other workspace has such a path: a real path has no "//".
  */
 #define WRAP_HOME_OF "%s//wrap %s"
+/* The folder in the state with that text for each home, in a file of the home's name. */
+#define WRAP_HOME_NOTES "wrap/homes"
 
 /* The profiles that are built in, for completion. */
 #define WRAP_SHIPPED "aider any claude codex crush gemini goose opencode pi qwen"
