@@ -24,6 +24,12 @@ struct library_function {
 struct library {
 	const char *name, *version, *package, *purpose;
 };
+/* OpenSSL's libcrypto, which layers beside each other load, each for a PURPOSE of its own. */
+#define LIBRARY_CRYPTO(purpose)                             \
+	{                                                   \
+		"libcrypto.so.3", "3.0", "libssl3", purpose \
+	}
+
 bool library_load(const struct library *library, const struct library_function *functions,
 		  size_t count, struct err *err);
 

@@ -36,8 +36,7 @@ enum {
 	WHY_MAX = 200,
 };
 
-const struct library tls_libcrypto = {"libcrypto.so.3", "3.0", "libssl3",
-				      "keeping a key outside of the cell"};
+const struct library tls_libcrypto = LIBRARY_CRYPTO("keeping a key outside of the cell");
 static const struct library libssl = {"libssl.so.3", "3.0", "libssl3",
 				      "keeping a key outside of the cell"};
 

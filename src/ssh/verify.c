@@ -30,8 +30,7 @@ enum {
 /* Tags of DER (X.690). */
 enum { DER_INTEGER = 0x02, DER_BITS = 0x03, DER_SEQUENCE = 0x30 };
 
-static const struct library libcrypto = {"libcrypto.so.3", "3.0", "libssl3",
-					 "checking the keys of hosts"};
+static const struct library libcrypto = LIBRARY_CRYPTO("checking the keys of hosts");
 
 static struct {
 	typeof(OPENSSL_init_crypto) *init;
