@@ -20,7 +20,7 @@
 #include "policy/forge.h"
 #include "process/loop.h"
 #include "process/role.h"
-#include "view/remotes.h"
+#include "view/git_remotes.h"
 #include "view/spec.h"
 
 #include <errno.h>
@@ -461,7 +461,7 @@ static void keep_hidden(void *context, const char *path)
 static bool choose(struct vault *vault, struct err *err)
 {
 	const struct vault_options *options = &vault->options;
-	const char **remotes = remotes_read(options->spec->workspace, &vault->arena);
+	const char **remotes = git_remotes_read(options->spec->workspace, &vault->arena);
 	struct buf shown;
 	struct err why = {0};
 	bool fine = true;

@@ -1,6 +1,6 @@
-/* remotes: reads `remote.*.url`, `remote.*.pushurl` and what changes them. */
+/* git_remotes: reads `remote.*.url`, `remote.*.pushurl` and what changes them. */
 
-#include "view/remotes.h"
+#include "view/git_remotes.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -32,7 +32,7 @@ struct rewrite {
 
 struct reading {
 	struct arena *arena;
-	const char **urls, **pushed; /* as the file has them; REMOTES_MAX each */
+	const char **urls, **pushed; /* as the file has them; GIT_REMOTES_MAX each */
 	size_t url_count, pushed_count;
 	struct rewrite rewrites[REWRITES_MAX];
 	size_t rewrite_count;
@@ -40,7 +40,7 @@ struct reading {
 
 static void take(struct reading *reading, const char **list, size_t *count, struct str value)
 {
-	if (*count < REMOTES_MAX && value.size > 0 && value.size < ADDRESS_MAX &&
+	if (*count < GIT_REMOTES_MAX && value.size > 0 && value.size < ADDRESS_MAX &&
 	    memchr(value.data, '\0', value.size) == NULL)
 		list[(*count)++] = arena_copy(reading->arena, value);
 }
@@ -128,15 +128,16 @@ static bool read_config(const char *repository, struct buf *text)
 	       fd_read_all(fd, text, path, NULL);
 }
 
-const char **remotes_read(const char *workspace, struct arena *arena)
+const char **git_remotes_read(const char *workspace, struct arena *arena)
 {
 	struct reading reading = {.arena = arena};
 	auto_free char *repository = shape_repository_of(workspace);
 	struct git_config config;
 	struct buf text;
 
-	reading.urls = arena_alloc(arena, (REMOTES_MAX + 1) * sizeof(*reading.urls));
-	reading.pushed = arena_alloc(arena, (REMOTES_MAX + 1) * sizeof(*reading.pushed));
+	reading.urls = arena_alloc(arena, (GIT_REMOTES_MAX + 1) * sizeof(*reading.urls));
+	reading.pushed =
+		arena_alloc(arena, (GIT_REMOTES_MAX + 1) * sizeof(*reading.pushed));
 	git_config_init(&config);
 	config.each = each_key;
 	config.context = &reading;

@@ -1,5 +1,5 @@
 /*
- * remotes: the addresses of the remotes of a workspace's repository, as its configuration
+ * git_remotes: the addresses of the remotes of a workspace's repository, as its configuration
  * says them. The front reads them before a cell runs, and no command of a cell can change
  * the configuration of a repository that is there (protected.c).
  *
@@ -13,11 +13,11 @@
 #include "base/memory.h"
 
 enum {
-	REMOTES_MAX = 256, /* addresses; further ones do not count */
+	GIT_REMOTES_MAX = 256, /* addresses; further ones do not count */
 };
 
 /*
  * The addresses of the remotes of WORKSPACE, a real path, in the order of the file;
  * NULL-ended. They belong to ARENA.
  */
-const char **remotes_read(const char *workspace, struct arena *arena);
+const char **git_remotes_read(const char *workspace, struct arena *arena);

@@ -38,7 +38,7 @@
 #include "session/session.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
-#include "view/remotes.h"
+#include "view/git_remotes.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -507,7 +507,8 @@ static void add_repositories(const struct credential *credential, const char *wo
 
 	arena_init(&arena);
 	const char **names =
-		credential_repositories(credential, remotes_read(workspace, &arena), &arena);
+		credential_repositories(credential, git_remotes_read(workspace, &arena),
+					&arena);
 	if (names != NULL)
 		(void)buf_adds(shown, names[0] != NULL ? " for" : " for no repository");
 	for (size_t i = 0; names != NULL && names[i] != NULL; i++)

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/readers.h"
-#include "view/remotes.h"
+#include "view/git_remotes.h"
 
 /* A folder with a workspace in it. */
 struct place {
@@ -62,7 +62,7 @@ static void put(const struct place *place, const char *name, const char *text)
 /* What the remotes of the workspace are, each with a blank behind it, is WANTED. */
 static void expect(struct place *place, const char *wanted)
 {
-	const char **found = remotes_read(place->work, &place->arena);
+	const char **found = git_remotes_read(place->work, &place->arena);
 	char text[4096] = "";
 
 	for (; *found != NULL; found++) {
@@ -177,9 +177,10 @@ static void so_many_remotes_are_too_many(void **state)
 			       "[url \"x%zu\"]\n\tinsteadOf = a:\n",
 			       i, i, i);
 	put(place, "project/.git/config", text.data);
-	for (const char **at = remotes_read(place->work, &place->arena); *at != NULL; at++)
+	for (const char **at = git_remotes_read(place->work, &place->arena); *at != NULL;
+	     at++)
 		count++;
-	assert_int_equal(count, 2 * REMOTES_MAX);
+	assert_int_equal(count, 2 * GIT_REMOTES_MAX);
 	buf_fini(&text);
 }
 
