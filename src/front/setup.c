@@ -930,7 +930,7 @@ bool setup_config_load(const char *path, struct config **config, struct err *err
 		       (!path && (why.code == ENOENT || why.code == ENOTDIR));
 		fine = fine && config_parse(buf_str(&text), name, config, &why);
 		if (!fine)
-			(void)err_set(err, SETUP_WRONG, "%s", why.text);
+			(void)err_set(err, CONFIG_WRONG, "%s", why.text);
 	} else {
 		*config = config_new();
 	}
@@ -1666,7 +1666,7 @@ static bool set_limits(const struct options *options, struct policy_limits *limi
 int setup_code(const struct err *err)
 {
 	return err->code == CEILING_REFUSED || err->code == SETUP_NO_KEY ? CODE_DENIED
-	       : err->code == SETUP_WRONG                                ? CODE_USAGE
+	       : err->code == CONFIG_WRONG                               ? CODE_USAGE
 									 : CODE_FAILED;
 }
 

@@ -321,11 +321,7 @@ void interrupt_close_session(struct interrupt *interrupt, struct session *sessio
  */
 bool setup_config_load(const char *path, struct config **config, struct err *err);
 
-/*
- * ERR.code of a configuration that cannot be used, and of a credential that was named and
- * has no key here; no system call of ours returns them.
- */
-#define SETUP_WRONG  EBADRQC
+/* ERR.code of a credential that was named and has no key here; no system call of ours returns it. */
 #define SETUP_NO_KEY EKEYREVOKED
 
 /* The exit code for ERR, of setup_init or setup_config_load: the same for every verb. */

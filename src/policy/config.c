@@ -1410,7 +1410,7 @@ static bool check_strange(const struct row *rows, const struct value *keys,
 	nearest = text_nearest(value_key(at), names);
 	buf_init(&name, ERR_TEXT_MAX);
 	text_add_name(&name, str_part(str_of(value_key(at)), 0, CONFIG_NAME_MAX));
-	(void)err_set(err, EINVAL,
+	(void)err_set(err, CONFIG_WRONG,
 		      "the configuration: %s: there is no key \"%s\"%s%s%s, and no plugin "
 		      "declares it in its config_keys",
 		      pointer, name.data, nearest ? " (did you mean \"" : "",

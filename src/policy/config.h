@@ -69,6 +69,9 @@ struct value *config_plugin_values(const struct config *config, const char *agen
  */
 const struct value *config_own_value(const struct config *config, const char *agent,
 				     const char *key);
+/* ERR.code of a configuration that cannot be used; no system call of ours returns it. */
+#define CONFIG_WRONG EBADRQC
+
 /*
  * When `plugins` names any, a key without a row may belong to a plugin. Is each such
  * key in ASKED, the list of keys that plugins declare? Otherwise it is a typing error;
