@@ -1400,6 +1400,63 @@ static void unignored_tell(int64_t unignored, struct tool_result *result)
 }
 
 /*
+ * Append a line on the ignored files that are gone, which nothing keeps. Where nobody
+ * watches, the names are told and not what was in them.
+ */
+static void lost_print(const struct undo_look_report *report, struct buf *out)
+{
+	const bool watched = (report->findings & UNDO_FOUND_WATCHED) != 0;
+
+	(void)buf_adds(out, "[removed ");
+	if (watched && report->lost > 1) {
+		(void)text_add_count(out, (size_t)report->lost, "ignored file");
+		if (report->lost_below != NULL && report->lost_below[0] != '\0') {
+			(void)buf_adds(out, " under ");
+			text_add_name(out, str_of(report->lost_below));
+			(void)buf_addc(out, '/');
+		}
+	} else {
+		(void)buf_adds(out, "the ignored ");
+		text_add_name(out, str_of(report->lost_name));
+		if (report->lost > 1)
+			(void)buf_addf(out, " and %" PRId64 " more", report->lost - 1);
+	}
+	(void)buf_adds(out, ", which undo does not keep]\n");
+}
+
+/*
+ * Say in the result of the command, or in a notice and the next result when the command was
+ * answered before, which ignored files are gone.
+ */
+static void lost_tell(struct keeper *keeper, const struct undo_look_report *report)
+{
+	struct running *owner = keeper->look.owner;
+	struct err err = {0};
+	struct buf line;
+
+	if (report->lost <= 0 || report->lost_name == NULL)
+		return;
+	buf_init(&line, 8 << 10);
+	lost_print(report, &line);
+	if (owner != NULL) {
+		struct value *details = value_new_object();
+
+		(void)buf_end_line(&owner->result.text);
+		(void)buf_addstr(&owner->result.text, buf_str(&line));
+		value_set_integer(details, "count", report->lost);
+		value_set_text(details, "first", report->lost_name);
+		value_set_text(details, "below",
+			       report->lost_below != NULL ? report->lost_below : "");
+		value_set(tool_details(&owner->result), "lost", details);
+	} else {
+		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
+				   str_trim(buf_str(&line)), NULL, &err);
+		(void)buf_addstr(&keeper->words.trouble, buf_str(&line));
+	}
+	buf_fini(&line);
+}
+
+/*
  * Say in RESULT: "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo
  * takes it back". Two looks show that something has changed, and not who changed it.
  */
@@ -1555,6 +1612,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result,
 		changes_tell(report, &keeper->look.owner->result);
 		unignored_tell(report->unignored, &keeper->look.owner->result);
 	}
+	lost_tell(keeper, report);
 }
 
 /* Give the log its name; UNIGNORED files that have come into view are no part of the step. */

@@ -1059,6 +1059,26 @@ static bool look_at_partners(struct telling *telling)
 	return rows_each_before(telling->checkpoint, STR(""), look_at_partner, telling);
 }
 
+/*
+ * An ignored file that was there before, and was removed, is lost: undo keeps none of
+ * them.
+ */
+static void note_lost(struct telling *telling, const struct told *told)
+{
+	struct checkpoint *checkpoint = telling->checkpoint;
+	const unsigned ways = TOLD_GONE | TOLD_MOVED | TOLD_FOLDER | TOLD_IN_GIT;
+	const struct undo_state *was;
+	struct stat st;
+
+	if (!checkpoint->is_step || (told->how & ways) != TOLD_GONE ||
+	    told->made + told->came > 0)
+		return;
+	was = rows_before(checkpoint, told->path);
+	if ((was != NULL ? was->kind == UNDO_IGNORED : (told->how & TOLD_IN_IGNORED) != 0) &&
+	    fstatat(checkpoint->start.fd, told->path.data, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		rows_lost(checkpoint, told->path);
+}
+
 static bool look_at_names(struct telling *telling, const struct told_names *told)
 {
 	struct checkpoint *checkpoint = telling->checkpoint;
@@ -1069,6 +1089,7 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 		    call_stopped(checkpoint->call))
 			return err_set(telling->err, ETIMEDOUT,
 				       "there was no time to look at it all");
+		note_lost(telling, &told->names[i]);
 		fine = look_at_name(telling, &told->names[i]);
 	}
 	for (size_t i = 0; i < telling->moved.count; i++)
@@ -1372,6 +1393,8 @@ static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 	if (checkpoint->unwatched.text[0] != '\0')
 		report->unwatched = checkpoint->unwatched.text;
 	report->below = checkpoint->below;
+	report->lost_name = checkpoint->lost_name;
+	report->lost_below = checkpoint->lost_below;
 	report->rows = rows_count(checkpoint);
 	report->files = (int64_t)checkpoint->files;
 	result->details = value_new_fields(undo_look_report_fields, report);
@@ -1516,6 +1539,8 @@ static void checkpoint_fini(struct checkpoint *checkpoint)
 	undo_list_fini(&checkpoint->now);
 	tracked_fini(&checkpoint->tracked);
 	free(checkpoint->below);
+	free(checkpoint->lost_name);
+	free(checkpoint->lost_below);
 	value_free(checkpoint->nested);
 	value_free(checkpoint->links);
 }

@@ -77,7 +77,8 @@ struct checkpoint {
 	uint64_t bytes;
 	/* the folder of all changes, "" for the workspace; NULL: there are none yet */
 	char *below;
-	bool hides;           /* tracked files that rules ignore have rows */
+	char *lost_name, *lost_below; /* of the ignored names that are gone */
+	bool hides;                   /* tracked files that rules ignore have rows */
 	struct err unwatched; /* why changes are not watched; empty: they are, or need not be */
 };
 

@@ -93,26 +93,32 @@ bool rows_each_before(const struct checkpoint *checkpoint, struct str prefix,
 /* A larger content is not compared with a git object's name, but copied. */
 enum { BLOB_MAX = 64 << 20 };
 
-/* Widen the folder of all changes so that it holds PATH too. */
-static void note_place(struct checkpoint *checkpoint, struct str path)
+/* Widen the folder *BELOW (NULL: none yet) so that it holds PATH too. */
+static void widen(char **below, struct str path)
 {
 	const char *slash = memrchr(path.data, '/', path.size);
 	struct str folder =
 		str_part(path, 0, slash != NULL ? (size_t)(slash - path.data) : 0);
-	char *below = checkpoint->below;
 
-	if (below == NULL) {
-		checkpoint->below = memory_copy_str(folder);
+	if (*below == NULL) {
+		*below = memory_copy_str(folder);
 		return;
 	}
-	while (below[0] != '\0') {
-		size_t size = strlen(below);
-		if (folder.size >= size && memcmp(folder.data, below, size) == 0 &&
+	while (**below != '\0') {
+		size_t size = strlen(*below);
+		if (folder.size >= size && memcmp(folder.data, *below, size) == 0 &&
 		    (folder.size == size || folder.data[size] == '/'))
 			return;
-		char *last = strrchr(below, '/');
-		*(last != NULL ? last : below) = '\0';
+		char *last = strrchr(*below, '/');
+		*(last != NULL ? last : *below) = '\0';
 	}
+}
+
+void rows_lost(struct checkpoint *checkpoint, struct str path)
+{
+	if (checkpoint->report.lost++ == 0)
+		checkpoint->lost_name = memory_copy_str(path);
+	widen(&checkpoint->lost_below, path);
 }
 
 /*
@@ -138,7 +144,7 @@ static void count(struct checkpoint *checkpoint, struct str path,
 	else
 		checkpoint->report.changed++;
 	checkpoint->report.strange += is_strange(checkpoint, after);
-	note_place(checkpoint, path);
+	widen(&checkpoint->below, path);
 }
 
 bool rows_is_passing(const struct checkpoint *checkpoint, struct str path)
@@ -411,33 +417,10 @@ static void give_room(struct checkpoint *checkpoint, const struct undo_state *wa
 	checkpoint->bytes -= was->size < checkpoint->bytes ? was->size : checkpoint->bytes;
 }
 
-/* PATH, which had the state WAS, is gone. */
-static bool keep_gone(struct checkpoint *checkpoint, struct str path,
-		      const struct undo_state *was, struct err *err)
-{
-	checkpoint->report.findings |= UNDO_FOUND_DIFFERS;
-	return was->kind == UNDO_IGNORED ||
-	       tell_change(checkpoint, path, was, &undo_absent, err);
-}
-
 /* Has STATE a content? */
 static bool is_kept(const struct undo_state *state)
 {
 	return state->kind == UNDO_FILE || state->kind == UNDO_LINK;
-}
-
-/* Is PATH, or a folder above it, ignored now? */
-static bool is_ignored_now(const struct checkpoint *checkpoint, struct str path)
-{
-	for (size_t end = 1; end <= path.size; end++) {
-		if (end < path.size && path.data[end] != '/')
-			continue;
-		const struct undo_row *row =
-			undo_list_find(&checkpoint->now, str_part(path, 0, end));
-		if (row != NULL && row->state.kind == UNDO_IGNORED)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -454,6 +437,36 @@ static bool is_there(const struct checkpoint *checkpoint, struct str path,
 		return false;
 	undo_state_of(&st, state);
 	return is_kept(state);
+}
+
+/* PATH, which had the state WAS, is gone. */
+static bool keep_gone(struct checkpoint *checkpoint, struct str path,
+		      const struct undo_state *was, struct err *err)
+{
+	struct undo_state state;
+
+	checkpoint->report.findings |= UNDO_FOUND_DIFFERS;
+	if (was->kind != UNDO_IGNORED)
+		return tell_change(checkpoint, path, was, &undo_absent, err);
+	/* A watcher tells it file by file. It may also be in a folder that is ignored now. */
+	if (checkpoint->is_step && checkpoint->watcher == NULL &&
+	    !is_there(checkpoint, path, &state))
+		rows_lost(checkpoint, path);
+	return true;
+}
+
+/* Is PATH, or a folder above it, ignored now? */
+static bool is_ignored_now(const struct checkpoint *checkpoint, struct str path)
+{
+	for (size_t end = 1; end <= path.size; end++) {
+		if (end < path.size && path.data[end] != '/')
+			continue;
+		const struct undo_row *row =
+			undo_list_find(&checkpoint->now, str_part(path, 0, end));
+		if (row != NULL && row->state.kind == UNDO_IGNORED)
+			return true;
+	}
+	return false;
 }
 
 /*

@@ -97,3 +97,6 @@ static inline bool rows_is_lost(const struct checkpoint *checkpoint,
  */
 bool rows_keep(struct checkpoint *checkpoint, const struct undo_list *gone,
 	       struct undo_list *news, struct err *err);
+
+/* Note that the ignored file PATH is gone. Nothing keeps what it held. */
+void rows_lost(struct checkpoint *checkpoint, struct str path);

@@ -1934,11 +1934,21 @@ const struct value_field undo_look_order_fields[] = {
 };
 
 const struct value_field undo_look_report_fields[] = {
-	REPORT(findings),   REPORT(unwatched),
-	REPORT(below),      REPORT(rows),
-	REPORT(files),      REPORT(changed),
-	REPORT(added),      REPORT(removed),
-	REPORT(strange),    REPORT(unignored),
-	REPORT(left_files), REPORT(left_bytes),
-	REPORT(us),         {0},
+	REPORT(findings),
+	REPORT(unwatched),
+	REPORT(below),
+	REPORT(rows),
+	REPORT(files),
+	REPORT(changed),
+	REPORT(added),
+	REPORT(removed),
+	REPORT(strange),
+	REPORT(unignored),
+	REPORT(left_files),
+	REPORT(left_bytes),
+	REPORT(us),
+	REPORT(lost),
+	REPORT(lost_name),
+	REPORT(lost_below),
+	{0},
 };

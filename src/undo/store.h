@@ -389,6 +389,12 @@ struct undo_look_report {
 	const char *below;     /* the folder of all changes; NULL: there are none */
 	int64_t rows, files, changed, added, removed;
 	int64_t strange; /* changed when the command did not run; -1: unknown */
+	/*
+	 * ignored files that are gone, the first of them, and the folder of all; NULL: none.
+	 * Where nobody watches, the names of ignored folders and of files outside of them.
+	 */
+	int64_t lost;
+	const char *lost_name, *lost_below;
 	int64_t unignored; /* were ignored and are not now: no part of the step */
 	int64_t left_files, left_bytes; /* of which no contents are kept */
 	int64_t us;
