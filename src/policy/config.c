@@ -322,7 +322,7 @@ const struct row config_limit_rows[] = {
 		 "they like."},
 	{"write_bytes", ROW_SIZE, .check = is_size, LIMIT(write_bytes),
 	 .min = CONTENT_MIN, .max = GIBI, .initial = "no limit",
-	 .description = "Bytes of new text that one call of `write_file`, `edit_file` or "
+	 .description = "Bytes of new text that one call of `write_file`, `edit_file`, `edit_notebook` or "
 			"`apply_patch` may bring. Files of commands: `file_size`."},
 	{"tmp", ROW_SIZE, .check = is_size, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
 	 .description = "Room in the cell's `/tmp`, and as much again in `/dev/shm`; both are held "

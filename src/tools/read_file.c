@@ -15,6 +15,7 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
+#include "tools/documents/notebook.h"
 #include "tools/documents/picture.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -58,7 +59,7 @@ enum {
 /* The wanted part of a file, by arguments with the names below, and its largest size. */
 struct read_wanted {
 	const char *path;
-	const struct value *arguments; /* start_line, end_line, limit */
+	const struct value *arguments; /* start_line, end_line, limit, pages */
 	size_t max_lines, max_bytes;
 	bool among_others; /* the answer has other files too, so it has no room for pictures */
 };
@@ -85,6 +86,8 @@ struct reading {
 	struct shown_kind kind;
 	size_t start, end; /* the wanted lines, 1-based, inclusive */
 	size_t max_lines, max_bytes;
+	/* of a document: the wanted pages or cells, from 1; 0: none were named */
+	size_t first_page, last_page;
 	size_t line; /* how many lines have begun */
 	size_t shown_first, shown_last;
 	/* the number of the first line that is shown in part; 0: there is none */
@@ -486,6 +489,8 @@ static const struct row read_file_params[] = {
 	 .aliases = "end to_line"},
 	{"limit", ROW_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
 	 .max = INT32_MAX, .aliases = "count lines"},
+	{"pages", ROW_TEXT, false, "Cells wanted of a notebook: \"3\" or \"1-5\"",
+	 .aliases = "cells page"},
 	{0},
 };
 
@@ -510,9 +515,10 @@ static void add_file_word(const char *path, const char *suffix, struct buf *out)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	const char *dot = strrchr(name, '.');
-	struct buf word;
+	struct buf word, quoted;
 
 	buf_init(&word, PATH_MAX);
+	buf_init(&quoted, 4 * PATH_MAX);
 	/* A command would take the name for an option. */
 	if (path[0] == '-')
 		buf_adds(&word, "./");
@@ -520,7 +526,9 @@ static void add_file_word(const char *path, const char *suffix, struct buf *out)
 					       : str_of(path));
 	if (suffix)
 		buf_adds(&word, suffix);
-	shell_token_add_word(word.data, out);
+	shell_token_add_word(word.data, &quoted);
+	shown_add(buf_str(&quoted), out);
+	buf_fini(&quoted);
 	buf_fini(&word);
 }
 
@@ -588,6 +596,82 @@ static enum result_status read_picture(struct reading *reading, struct str conte
 	value_set_integer(details, "height", picture.height);
 	call_saw(reading->result, reading->file.path.data, reading->mark);
 	return tool_done(reading->result);
+}
+
+static bool is_notebook(const struct reading *reading)
+{
+	return !reading->ranged && str_ends(str_of(reading->path), STR(".ipynb"));
+}
+
+/* Append the facts about a notebook: its cells, and the language that they are in. */
+static void add_notebook_head(const struct reading *reading, const struct notebook *notebook)
+{
+	const struct value *metadata = value_member(notebook->root, "metadata");
+	struct str language =
+		value_str(value_member(value_member(metadata, "language_info"), "name"));
+	struct buf *text = &reading->result->text;
+
+	buf_addc(text, '[');
+	add_path(reading, text);
+	buf_addf(text, ": notebook, %zu cell%s", notebook->count,
+		 notebook->count == 1 ? "" : "s");
+	if (language.size > 0 && language.size < SHOWN_LONG_LINE) {
+		buf_adds(text, ", ");
+		shown_add(language, text);
+	}
+	if (reading->first_page > 1 || reading->last_page > 0)
+		buf_addf(text, "; cells %zu-%zu", reading->first_page,
+			 reading->last_page < notebook->count ? reading->last_page
+							      : notebook->count);
+	buf_adds(text, "; start_line=1 shows its text]\n");
+}
+
+static enum result_status read_cells(struct reading *reading, const struct notebook *notebook)
+{
+	const size_t first = reading->first_page > 0 ? reading->first_page : 1;
+	struct value *details;
+
+	if (first > notebook->count && notebook->count > 0)
+		return tool_fail(reading->result, "Cell %zu does not exist; %s has %zu.",
+				 first, reading->path, notebook->count);
+	add_notebook_head(reading, notebook);
+	notebook_show(notebook, first,
+		      reading->last_page > 0 && reading->last_page < notebook->count
+			      ? reading->last_page
+			      : notebook->count,
+		      reading->max_bytes,
+		      reading->among_others ? 0 : NOTEBOOK_PICTURES_MAX, reading->result);
+	details = tool_details(reading->result);
+	value_set_text(details, "path", reading->file.path.data);
+	value_set_integer(details, "size", (int64_t)reading->file.st.st_size);
+	value_set_text(details, "hash", reading->mark);
+	value_set_integer(details, "cells", (int64_t)notebook->count);
+	call_saw(reading->result, reading->file.path.data, reading->mark);
+	return tool_done(reading->result);
+}
+
+/*
+ * TEXT is that of a notebook by the file's name. False: it is none, and is shown as any
+ * text, behind the reason.
+ */
+static bool read_notebook(struct reading *reading, struct str text)
+{
+	struct notebook notebook;
+	struct err err = {0};
+	const bool sound = notebook_open(&notebook, text, &err);
+
+	if (sound) {
+		(void)read_cells(reading, &notebook);
+	} else {
+		buf_addc(&reading->result->text, '[');
+		add_path(reading, &reading->result->text);
+		buf_adds(&reading->result->text, " is shown as text: ");
+		shown_add(str_of(err.text), &reading->result->text);
+		buf_adds(&reading->result->text, "]\n");
+		reading->first_page = 0;
+	}
+	notebook_close(&notebook);
+	return sound;
 }
 
 /* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
@@ -748,6 +832,10 @@ static bool is_within_limit(struct reading *reading, uint64_t bytes, const char 
 
 static enum result_status answer(struct reading *reading)
 {
+	if (reading->first_page > 0)
+		return tool_fail(reading->result,
+				 "%s has no pages. Ask for lines, with start_line and end_line.",
+				 reading->path);
 	if (!is_within_limit(reading, reading->taken, "holds in these lines"))
 		return RESULT_FAILED;
 	struct tool_result *result = reading->result;
@@ -860,6 +948,8 @@ static enum result_status read_small(struct reading *reading)
 	if (reading->kind.binary) {
 		status = picture_format(text) ? read_picture(reading, text)
 					      : fail_binary(reading);
+	} else if (is_notebook(reading) && read_notebook(reading, text)) {
+		status = reading->result->status;
 	} else {
 		if (!reading->ranged && (text.size > READ_WHOLE_BYTES ||
 					 text_count_lines(text) > READ_WHOLE_LINES))
@@ -881,7 +971,7 @@ static bool starts_plain(struct reading *reading)
 	if (got <= 0)
 		return false;
 	reading->kind = shown_kind((struct str){start, (size_t)got});
-	if (reading->kind.binary || reading->kind.utf16)
+	if (reading->kind.binary || reading->kind.utf16 || is_notebook(reading))
 		return false;
 	if (!reading->ranged)
 		begin_only(reading, (struct str){start, (size_t)got});
@@ -971,6 +1061,38 @@ static bool take_range(struct reading *reading, const struct value *arguments)
 	return false;
 }
 
+/* Take a number of at most six digits from the beginning of *TEXT; 0: there is none. */
+static size_t take_number(struct str *text)
+{
+	size_t number = 0, at = 0;
+
+	for (; at < text->size && at < 6 && text->data[at] >= '0' && text->data[at] <= '9';
+	     at++)
+		number = 10 * number + (size_t)(text->data[at] - '0');
+	*text = str_part(*text, at, text->size);
+	return number;
+}
+
+/* Get the wanted pages, "N" or "N-M". False: they are none, and the sentence is set. */
+static bool take_pages(struct reading *reading, const struct value *arguments)
+{
+	struct str rest = str_trim(value_str(value_member(arguments, "pages")));
+
+	if (rest.size == 0)
+		return true;
+	reading->first_page = reading->last_page = take_number(&rest);
+	if (str_starts(rest, STR("-"))) {
+		rest = str_part(rest, 1, rest.size);
+		reading->last_page = take_number(&rest);
+	}
+	if (rest.size == 0 && reading->first_page > 0 &&
+	    reading->last_page >= reading->first_page)
+		return true;
+	return tool_fail(reading->result,
+			 "\"pages\" is a number or a range such as \"1-5\", from 1.") ==
+	       RESULT_DONE;
+}
+
 static enum result_status read_reached(struct reading *reading)
 {
 	struct err err;
@@ -1007,7 +1129,8 @@ static enum result_status read_one(struct call *call, const struct read_wanted *
 
 	file_init(&reading.file);
 	buf_init(&reading.body, RESULT_TEXT_MAX / 2);
-	if (take_range(&reading, wanted->arguments))
+	if (take_range(&reading, wanted->arguments) &&
+	    take_pages(&reading, wanted->arguments))
 		status = read_reached(&reading);
 	outline_free(reading.map);
 	buf_fini(&reading.body);
@@ -1027,11 +1150,12 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 
 const struct tool read_file_tool = {
 	.name = "read_file",
-	.description = "Read a text file or a range of its lines, as \"N<tab>text\", or see a "
-		       "picture (PNG, JPEG, GIF, WebP). A file "
-		       "over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
-		       " lines: its beginning and a map; a range: at most " LINES_TEXT
-		       " lines or " KB_TEXT " KB.",
+	.description =
+		"Read a text file or a range of its lines, as \"N<tab>text\", or see a "
+		"picture (PNG, JPEG, GIF, WebP) or the cells of a notebook. A file "
+		"over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
+		" lines: its beginning and a map; a range: at most " LINES_TEXT
+		" lines or " KB_TEXT " KB.",
 	.example = "{\"path\": \"src/main.c\", \"start_line\": 1, \"end_line\": 80}",
 	.aliases = "read view cat",
 	.params = read_file_params,

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { DEFAULT_TOOLS = 12 };
+enum { DEFAULT_TOOLS = 13 };
 
 static void a_file_becomes_a_role(void **state)
 {
@@ -112,24 +112,12 @@ static bool has_word(const char *text, const char *word)
 
 static void a_prompt_names_no_tool_that_its_role_lacks(void **state)
 {
-	static const char *const tools[] = {"read_file",
-					    "batch_read",
-					    "list_files",
-					    "glob",
-					    "grep",
-					    "write_file",
-					    "edit_file",
-					    "apply_patch",
-					    "generate_patch",
-					    "bash",
-					    "job",
-					    "run_tests",
-					    "database_schema",
-					    "shared_context",
-					    "delegate_agent",
-					    "list_agents",
-					    "query_reports",
-					    "manage_schedule"};
+	static const char *const tools[] = {
+		"read_file",   "batch_read",      "list_files",     "glob",
+		"grep",        "write_file",      "edit_file",      "edit_notebook",
+		"apply_patch", "generate_patch",  "bash",           "job",
+		"run_tests",   "database_schema", "shared_context", "delegate_agent",
+		"list_agents", "query_reports",   "manage_schedule"};
 	char **names = agents_files_shipped();
 
 	(void)state;
@@ -165,15 +153,16 @@ static void the_shipped_roles_have_the_rights_they_need(void **state)
 	} rows[] = {
 		{"default", 50, NULL, ".", false, CONFIG_TEMPERATURE_ABSENT, 0},
 		{"coder", 30,
-		 "read_file batch_read list_files glob grep write_file edit_file apply_patch "
-		 "generate_patch bash job run_tests database_schema shared_context delegate_agent",
+		 "read_file batch_read list_files glob grep write_file edit_file "
+		 "edit_notebook apply_patch generate_patch bash job run_tests database_schema shared_context delegate_agent",
 		 ".", false, 0.3, 16000},
 		{"tester", 20,
-		 "read_file list_files glob grep write_file edit_file bash run_tests",
+		 "read_file list_files glob grep write_file edit_file edit_notebook bash run_tests",
 		 "tests", true, CONFIG_TEMPERATURE_ABSENT, 0},
 		{"reviewer", 15, "read_file batch_read list_files glob grep", "", false,
 		 CONFIG_TEMPERATURE_ABSENT, 0},
-		{"documenter", 15, "read_file list_files glob grep write_file edit_file",
+		{"documenter", 15,
+		 "read_file list_files glob grep write_file edit_file edit_notebook",
 		 "docs *.md", false, CONFIG_TEMPERATURE_ABSENT, 0},
 		{"orchestrator", 8,
 		 "list_agents delegate_agent query_reports shared_context manage_schedule",
