@@ -189,6 +189,7 @@ struct anchor {
 	struct sandbox_network *network; /* L3 only */
 	int rules;                       /* L2 only */
 	const struct tool *const *tools;
+	struct fresh fresh;
 	struct reach reach;
 	struct wards wards; /* below L3 */
 	int temp_lock;      /* below L3 */
@@ -245,13 +246,15 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 		(void)close(anchor->control);
 		(void)close(ends[0]);
 		fd_close(&anchor->door);
+		fd_close(&anchor->fresh.anchor);
 		if (!spec_is_sealed(anchor->spec))
 			wards_forget(&anchor->wards);
 		if (kind == WORKER_WIDENED && !widen(anchor->spec, fds, err)) {
 			worker_refuse(ends[1], err);
 			_exit(1);
 		}
-		worker_run(anchor->spec, ends[1], anchor->rules, kind, anchor->tools);
+		worker_run(anchor->spec, ends[1], anchor->rules, kind, anchor->tools,
+			   &anchor->fresh);
 	}
 	if (!spec_is_sealed(anchor->spec))
 		wards_add(&anchor->wards, pid);
@@ -303,19 +306,22 @@ static void door_answer(struct anchor *anchor)
 			      MSG_DONTWAIT);
 }
 
-/* Serve the proxy until there is a request of the front. */
+/* Serve the proxy and the workers until there is a request of the front. */
 static void door_wait(struct anchor *anchor)
 {
-	enum { OF_FRONT, OF_PROXY, ALL };
+	enum { OF_FRONT, OF_PROXY, OF_WORKERS, ALL };
 
-	while (anchor->door >= 0) {
+	while (anchor->door >= 0 || anchor->fresh.anchor >= 0) {
 		struct pollfd slots[ALL] = {
 			[OF_FRONT] = {.fd = anchor->control, .events = POLLIN},
 			[OF_PROXY] = {.fd = anchor->door, .events = POLLIN},
+			[OF_WORKERS] = {.fd = anchor->fresh.anchor, .events = POLLIN},
 		};
 
 		if (poll(slots, ALL, -1) < 0 && errno != EINTR)
 			return;
+		if (slots[OF_WORKERS].revents != 0)
+			fresh_answer(&anchor->fresh, &anchor->spec->view);
 		if (slots[OF_PROXY].revents != 0)
 			door_answer(anchor);
 		if (slots[OF_FRONT].revents != 0)
@@ -466,7 +472,7 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 {
 	const enum sandbox_level level = anchor->spec->built;
 	const struct view *view = &anchor->spec->view;
-	auto_free int *keep = memory_array(view->count + 6, sizeof(*keep));
+	auto_free int *keep = memory_array(view->count + 8, sizeof(*keep));
 	size_t count = 0;
 
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
@@ -478,7 +484,13 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
 	     !questions_keep(anchor, err) || !door_make(anchor, err)))
 		return false;
+	if (!anchor->spec->one_call && !fresh_open(&anchor->fresh, view, err))
+		return false;
 	keep[count++] = anchor->control;
+	if (anchor->fresh.anchor >= 0) {
+		keep[count++] = anchor->fresh.anchor;
+		keep[count++] = anchor->fresh.worker;
+	}
 	if (anchor->door >= 0)
 		keep[count++] = anchor->door;
 	if (anchor->rules >= 0)
@@ -514,6 +526,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 				.door = -1,
 				.rules = -1,
 				.temp_lock = -1,
+				.fresh = {.anchor = -1, .worker = -1},
 				.tools = tools};
 	struct err err;
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cell/base_log.h"
+#include "cell/fresh.h"
 #include "cell/layer.h"
 #include "cell/wire.h"
 #include "files/files.h"
@@ -43,6 +44,7 @@ struct worker {
 	struct audit *audit; /* or NULL */
 	struct layers *layers;
 	struct base_log *base_log;
+	const struct fresh *fresh;
 	struct value *written; /* what a file tool wrote in this call, or NULL */
 	struct value *heads;   /* folders above what it wrote that may be repositories */
 	enum worker_kind kind;
@@ -401,6 +403,7 @@ static bool worker_serve_call(struct worker *worker, const struct frame *frame)
 	const struct tool *tool;
 	struct call_began began;
 
+	fresh_ask(worker->fresh);
 	began_note(&began);
 	tool_result_init(&result);
 	bool keep = worker_execute(worker, frame, &tool, &result);
@@ -666,14 +669,15 @@ void worker_refuse(int socket, const struct err *err)
 			 NULL);
 }
 
-void worker_run(const struct cell_spec *spec, int socket, int rules,
-		enum worker_kind kind, const struct tool *const *tools)
+void worker_run(const struct cell_spec *spec, int socket, int rules, enum worker_kind kind,
+		const struct tool *const *tools, const struct fresh *fresh)
 {
 	struct worker worker = {.spec = spec,
 				.tools = tools,
 				.kind = kind,
 				.socket = socket,
 				.rules = rules,
+				.fresh = fresh,
 				.space = space_of(spec, false),
 				.layer = space_of(spec, true)};
 	struct err err;

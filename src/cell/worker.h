@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "cell/fresh.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 
@@ -33,6 +34,10 @@ enum worker_kind {
 /* Report over SOCKET that there will be no worker, and why. */
 void worker_refuse(int socket, const struct err *err);
 
-/* Run a worker that serves SOCKET; never returns. RULES are those of sandbox_build. */
+/*
+ * Run a worker that serves SOCKET; never returns. RULES are those of sandbox_build, FRESH is
+ * asked before each call.
+ */
 _Noreturn void worker_run(const struct cell_spec *spec, int socket, int rules,
-			  enum worker_kind kind, const struct tool *const *tools);
+			  enum worker_kind kind, const struct tool *const *tools,
+			  const struct fresh *fresh);

@@ -35,6 +35,7 @@
 #include "store/journal.h"
 #include "tool/tool.h"
 #include "tools/tools.h"
+#include "view/review.h"
 #include "view/shape.h"
 
 #include <ctype.h>
@@ -675,6 +676,12 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	struct buf told;
 	bool opened;
 
+	if (setup->review != NULL && setup->servers.session != NULL)
+		return err_set(err, EINVAL,
+			       REVIEW_KEY
+			       ": the MCP servers of the configuration (mcpServers) have "
+			       "a cell of their own, and would write past the layer: "
+			       "give a --config without them");
 	plugin_cell_end(&setup->plugins.cell);
 	fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {

@@ -99,6 +99,12 @@ struct option_row {
 			"outside; may be repeated)",                           \
 			NAMES_QUESTIONS                                        \
 	}
+#define REVIEW_OPTION "review"
+#define OPTION_ROW_REVIEW                                                              \
+	{                                                                              \
+		REVIEW_OPTION, 0, OPTION_MAYBE, "ID",                                  \
+			"write into a layer for you to land or drop, or go on with ID" \
+	}
 #define OPTION_ROW_HELP                                           \
 	{                                                         \
 		"help", 'h', OPTION_FLAG, NULL, "print this help" \

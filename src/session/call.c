@@ -363,10 +363,37 @@ static bool policy_allows(struct running *running)
  * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
  * not.
  */
+/* May the call work in the layer of the session, if there is one? */
+static bool layer_allows(struct running *running)
+{
+	const struct session *session = running->session;
+	const uint64_t most = session->policy->limits.layer;
+	char holds[32], limit[32];
+
+	if (session->review == NULL)
+		return true;
+	if (running->tool->where == IN_FRONT && running->tool->begin != NULL)
+		(void)tool_fail(&running->result,
+				"%s works in cells of its own, past the layer of review %s: do it "
+				"yourself.",
+				running->tool->name, session->review->meta.id);
+	else if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
+		 !running->tool->internal && (uint64_t)session->layered.bytes > most)
+		(void)tool_fail(&running->result,
+				"The layer holds %s, limits.layer is %s: land or drop it, or raise "
+				"limits.layer.",
+				text_size((uint64_t)session->layered.bytes, holds),
+				text_size(most, limit));
+	else
+		return true;
+	running->result.status = RESULT_DENIED;
+	return false;
+}
+
 static bool judge(struct running *running, const struct request *request)
 {
 	return tool_choose(running, request) && arguments_fit(running, request) &&
-	       policy_allows(running) && job_may_begin(running);
+	       policy_allows(running) && layer_allows(running) && job_may_begin(running);
 }
 
 bool session_emit(struct session *session, enum event_kind kind,

@@ -726,8 +726,9 @@ void running_finish(struct running *running)
 	extra_drop_all(running);
 	if (!is_job)
 		schema_cap_tell(running->tool, running->capped, &running->result);
+	if (running_is_sent(running))
+		session_note_layer(running->session, running->tool, &running->result);
 	running_step(running, HAPPENS_END);
-	session_note_layer(running->session, running->tool, &running->result);
 	network_end(running);
 	result_complete(running, &running->result);
 	session_memory_take(running->session, running);

@@ -297,6 +297,11 @@ static bool review_settle(struct session *session, struct review *review,
 {
 	if (review == NULL)
 		return true;
+	/* The kernel does not keep two cells from one upper folder. */
+	if (review->used)
+		return err_set(err, EBUSY,
+			       "Review %s is in use by another session of this process.",
+			       review->meta.id);
 	if (review->made) {
 		free(review->meta.agent);
 		review->meta.agent = memory_copy(session->policy->name);
@@ -305,6 +310,7 @@ static bool review_settle(struct session *session, struct review *review,
 	}
 	if (!review_begin(review, err) || !review_publish(review, err))
 		return false;
+	review->used = true;
 	session->review = review;
 	session->layered = review->meta.counts;
 	spec->review_ms = review->meta.created_ms;
@@ -314,11 +320,12 @@ static bool review_settle(struct session *session, struct review *review,
 }
 
 void session_note_layer(struct session *session, const struct tool *tool,
-			const struct tool_result *result)
+			struct tool_result *result)
 {
 	const struct value *counts = value_member(result->details, BASE_LOG_KEY);
 
-	if (session->review == NULL || (tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) == 0)
+	if (session->review == NULL || tool == NULL ||
+	    (tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) == 0)
 		return;
 	/* A worker that was killed has not counted. */
 	if (counts == NULL) {
@@ -335,6 +342,15 @@ void session_note_layer(struct session *session, const struct tool *tool,
 	};
 	if (told.changed >= 0 && told.added >= 0 && told.removed >= 0 && told.bytes >= 0)
 		session->layered = told;
+	if (session->told_layer || session->one_call || tool->internal ||
+	    told.changed + told.added + told.removed == 0)
+		return;
+	session->told_layer = true;
+	(void)buf_end_line(&result->text);
+	(void)buf_addf(&result->text,
+		       "[What this session writes is in a layer, review %s: the files in the "
+		       "folder stay as they are until a person lands it.]\n",
+		       session->review->meta.id);
 }
 
 static bool cell_make(struct session *session, const struct session_options *options,
@@ -464,8 +480,10 @@ void session_close(struct session *session)
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);
-	if (session->review != NULL)
+	if (session->review != NULL) {
+		session->review->used = false;
 		(void)review_end(session->review, &session->layered, NULL);
+	}
 	if (session->own_loop)
 		loop_free(session->loop);
 	policy_free(session->policy);

@@ -505,6 +505,7 @@ struct session {
 	int64_t next_job;
 	struct keeper *keeper;        /* NULL: nothing can be undone */
 	struct review *review;        /* NULL: writes go to the trees themselves */
+	bool told_layer;              /* a result has said where the writes are */
 	struct review_counts layered; /* what it holds after the last call */
 	/* what a person granted until the session ends (approval.c): grant -> true */
 	struct value *granted;
@@ -830,9 +831,12 @@ enum claims_hosts session_weighs_hosts(const struct session *session,
  */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
-/* Note what the layer of a review holds now, by the RESULT of a call of TOOL. */
+/*
+ * Note what the layer of a review holds now, by the RESULT of a call of TOOL. The first result
+ * with a change in the layer says who lands it.
+ */
 void session_note_layer(struct session *session, const struct tool *tool,
-			const struct tool_result *result);
+			struct tool_result *result);
 /* Send an event to the sink. RUNNING NULL: the event belongs to no call. */
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,

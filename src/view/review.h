@@ -84,6 +84,7 @@ struct review {
 	char *path;           /* of the layer */
 	bool made;            /* new, and not published */
 	bool fresh;           /* made by this process */
+	bool used;            /* a session has it now */
 	bool begun;           /* a session has written, or may have */
 	int project;          /* the folder that holds the layer */
 	int folder;           /* of the layer */

@@ -79,6 +79,40 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	return ok;
 }
 
+/* Tell the model of SETUP's agent where its writes are. */
+static void prompt_add(struct setup *setup)
+{
+	struct buf text;
+
+	if (setup->role.prompt == NULL)
+		return;
+	buf_init(&text, VALUE_TEXT_MAX);
+	(void)buf_addf(&text,
+		       "%s\n\nYou work in a layer (review %s): what you write is seen by your tools, "
+		       "and the files in the person's folder stay as they are until the person "
+		       "lands it. Landing is not your task.\n",
+		       setup->role.prompt, setup->review->meta.id);
+	free(setup->role.prompt);
+	setup->role.prompt = buf_take(&text);
+}
+
+int layered_take(struct setup *setup, const struct options *options, const char *by)
+{
+	struct buf undo;
+	struct err err;
+
+	if (!options_given(options, REVIEW_OPTION))
+		return CODE_DONE;
+	if (!layered_begin(setup, options_text(options, REVIEW_OPTION), by, NULL, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	buf_init(&undo, PATH_MAX);
+	(void)buf_addf(&undo, "%s/undo", setup->review->path);
+	free(setup->undo_folder);
+	setup->undo_folder = buf_take(&undo);
+	prompt_add(setup);
+	return CODE_DONE;
+}
+
 /* "14 files changed, 3 added, 1 removed (2.1 MiB)" */
 static void counts_print(const struct review_counts *counts, struct buf *line)
 {

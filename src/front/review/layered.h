@@ -12,14 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The option, and its row. */
-#define REVIEW_OPTION "review"
-#define OPTION_ROW_REVIEW                                                              \
-	{                                                                              \
-		REVIEW_OPTION, 0, OPTION_MAYBE, "ID",                                  \
-			"write into a layer for you to land or drop, or go on with ID" \
-	}
-
 /*
  * Make a layer for a session of SETUP, or open and lock the one that ID (or NULL) means, and
  * give it to SETUP. BY is the verb ("glovebox exec"), WORDS (NULL-ended, or NULL) the command.
@@ -27,6 +19,13 @@
  */
 bool layered_begin(struct setup *setup, const char *id, const char *by,
 		   const char *const *words, struct err *err);
+
+/*
+ * layered_begin for a verb with OPTIONS, which have OPTION_ROW_REVIEW, and a session whose
+ * calls can be undone: their steps stand in the layer. Does nothing without the option.
+ * Returns an exit code; complaints have been printed.
+ */
+int layered_take(struct setup *setup, const struct options *options, const char *by);
 
 /*
  * The session with the layer of SETUP has ended: say in a line on OUT (NULL: say nothing)

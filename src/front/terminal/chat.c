@@ -112,7 +112,12 @@ static void chat_change_agent(struct chat *chat, const char *name)
 	const struct setup_flags flags = {.agent = name, .serves = true};
 	bool same_model;
 
-	if (setup_open(setup, chat->options, &flags) != CODE_DONE ||
+	if ((chat->setup->review != NULL &&
+	     verb_complain(CODE_USAGE,
+			   "--review: the layer belongs to the agent %s; end the "
+			   "conversation, and go on with --agent %s --review",
+			   chat->setup->agent, name) != CODE_DONE) ||
+	    setup_open(setup, chat->options, &flags) != CODE_DONE ||
 	    !model_of(chat, setup, &model) || !model_of(chat, chat->setup, &now)) {
 		setup_fini(setup);
 		free(setup);

@@ -7,6 +7,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
+#include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/mcp_install.h"
@@ -106,6 +107,7 @@ static const struct option_row mcp_options[] = {
 	OPTION_ROW_AGENT,
 	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_ASK,
+	OPTION_ROW_REVIEW,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
@@ -149,6 +151,16 @@ static void add_instructions(const struct setup *setup, struct buf *text)
 		"and bounded. Read a file before you change it.\n"
 		"A call that takes long goes on as a job: follow it by the tool job. Output that "
 		"is too long is kept whole in a file that the result names.\n");
+}
+
+/* Say where the writes of a session with a layer are. */
+static void add_layer(const struct setup *setup, struct buf *text)
+{
+	if (setup->review != NULL)
+		(void)buf_addf(text,
+			       "What is written goes into a layer, review %s: the folder's files stay "
+			       "as they are until a person lands it.\n",
+			       setup->review->meta.id);
 }
 
 static bool open_session(void *context, struct loop *loop, struct event_sink sink,
@@ -196,6 +208,7 @@ static struct mcp *make_server(struct serving *serving)
 	buf_init(&instructions, MCP_INSTRUCTIONS_MAX);
 	buf_init(&prompts, PATH_MAX);
 	add_instructions(&serving->setup, &instructions);
+	add_layer(&serving->setup, &instructions);
 	options.instructions = instructions.data;
 	options.prompts = setup_config_beside("prompts", &prompts) ? prompts.data : NULL;
 	mcp_packages_add(serving->setup.plugins.loaded, &options, &serving->packages);
@@ -413,6 +426,8 @@ static int mcp_run(const struct options *options, FILE *out)
 		return install(options, out);
 	code = setup_open(&serving.setup, options, NULL);
 	serving.setup.publishes = true;
+	if (code == CODE_DONE)
+		code = layered_take(&serving.setup, options, "glovebox mcp");
 	if (code == CODE_DONE &&
 	    (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err)))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
@@ -420,6 +435,7 @@ static int mcp_run(const struct options *options, FILE *out)
 		code = serve(&serving);
 	interrupt_close(serving.interrupt);
 	orchestrate_close(serving.orchestrate);
+	layered_end(&serving.setup, false, stderr);
 	setup_fini(&serving.setup);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/terminal/chat.h"
@@ -133,7 +134,10 @@ static int run_set_up(const struct options *options, const char *resume, const c
 
 	setup.publishes = true;
 	if (code == CODE_DONE)
+		code = layered_take(&setup, options, "glovebox run");
+	if (code == CODE_DONE)
 		code = run_with(options, &setup, resume, prompt);
+	layered_end(&setup, false, stderr);
 	setup_fini(&setup);
 	return code;
 }
@@ -327,6 +331,8 @@ static int open_talk(struct chat *chat, const char *resume)
 	int code = setup_open(chat->setup, chat->options, &flags);
 
 	chat->setup->publishes = true;
+	if (code == CODE_DONE)
+		code = layered_take(chat->setup, chat->options, "glovebox chat");
 	if (code != CODE_DONE)
 		return code;
 	if (!talk_model(options_text(chat->options, "model"), &chat->setup->role,
@@ -363,6 +369,7 @@ static int converse(const struct options *options, const char *resume)
 		serve(&chat);
 	}
 	talk_close(chat.talk);
+	layered_end(chat.setup, false, stderr);
 	setup_fini(chat.setup);
 	free(chat.setup);
 	free(chat.model);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
+#include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/verb.h"
@@ -47,6 +48,7 @@ const struct option_row tool_call_options[] = {
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
 	OPTION_ROW_ALLOW_HOST,
+	OPTION_ROW_REVIEW,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
@@ -409,12 +411,15 @@ static int call_run(const struct options *options, FILE *out)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	setup.publishes = true;
 	if (code == CODE_DONE)
+		code = layered_take(&setup, options, "glovebox tool call");
+	if (code == CODE_DONE)
 		code = tool_call_with(
 			&setup,
 			&(struct verb_tool_wish){.tool = options->words[0],
 						 .arguments = arguments,
 						 .json = options_given(options, "json")},
 			out);
+	layered_end(&setup, false, stderr);
 	setup_fini(&setup);
 	buf_fini(&input);
 	return code;
