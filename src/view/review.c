@@ -16,14 +16,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,8 +52,10 @@ enum {
 #define UNDO_NAME     "undo"
 #define LOG_NAME      "changes.log"
 #define MAKING_ENDING ".tmp"
+#define MEMORY_NAME   "glovebox-review-"
 #define UNSYNCED      "unsynced."
 
+enum { MEMORY_PLACES = 2, MEMORY_ROOM = 64 };
 enum { MAKING_ROOM = REVIEW_ID + sizeof(MAKING_ENDING) };
 
 static const char *const state_names[REVIEW_STATES] = {"open", "landed", "dropped"};
@@ -107,6 +112,8 @@ bool review_meta_print(const struct review_meta *meta, struct buf *out)
 	value_set_integer(object, "created_ms", meta->created_ms);
 	value_set_integer(object, "ended_ms", meta->ended_ms);
 	value_set_boolean(object, "synced", meta->synced);
+	if (meta->memory)
+		value_set_boolean(object, "memory", true);
 	value_set(object, "trees", trees);
 	value_set(object, "counts", counts);
 	value_set(object, "rights", value_copy(meta->rights));
@@ -220,6 +227,7 @@ static bool meta_read(const struct value *object, struct review_meta *meta)
 	meta->device = (uint64_t)device;
 	meta->inode = (uint64_t)inode;
 	meta->synced = value_is_true(value_member(object, "synced"));
+	meta->memory = value_is_true(value_member(object, "memory"));
 	meta->counts.partial = value_is_true(value_member(counts, "partial"));
 	meta->rights = value_copy(rights);
 	return true;
@@ -309,6 +317,106 @@ static bool random_id(char id[REVIEW_ID])
 	return true;
 }
 
+/* The places of trees. */
+
+/* The file systems that no overlay can write to, though they may have attributes. */
+static const struct {
+	uint32_t type;
+	const char *name;
+} unfit[] = {
+	{0x794c7630, "overlay"}, {0x65735546, "FUSE"}, {0x6969, "NFS"},
+	{0xff534d42, "CIFS"},    {0xfe534d42, "SMB"},  {0x01021997, "9p"},
+};
+
+/*
+ * Why an overlay cannot write to the folder FD; NULL: it can. The kernel notes in attributes
+ * which folders hide what is below; a tmpfs has them since Linux 6.6.
+ */
+static const char *unfit_why(int fd)
+{
+	static const char attribute[] = "user.overlay.tried";
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return "an unknown file system";
+	for (size_t i = 0; i < sizeof(unfit) / sizeof(unfit[0]); i++) {
+		if ((uint32_t)fs.f_type == unfit[i].type)
+			return unfit[i].name;
+	}
+	if (fsetxattr(fd, attribute, "", 0, 0) < 0)
+		return "a file system without extended attributes";
+	(void)fremovexattr(fd, attribute);
+	return NULL;
+}
+
+/* Is FD a folder of ours in memory, which nobody else may enter? */
+static bool is_own_memory(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == TMPFS_MAGIC &&
+	       fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	       (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+/* Put the place number I of the trees of the layer ID in memory into PATH. */
+static bool memory_path(size_t i, const char *id, char path[MEMORY_ROOM])
+{
+	if (i == 0)
+		(void)snprintf(path, MEMORY_ROOM, "/run/user/%u/" MEMORY_NAME "%s",
+			       (unsigned)geteuid(), id);
+	else
+		(void)snprintf(path, MEMORY_ROOM, "/dev/shm/" MEMORY_NAME "%s", id);
+	return i < MEMORY_PLACES;
+}
+
+/* Open the trees of the layer ID in memory and put their path into PATH. -1 with errno. */
+static int memory_open(const char *id, char path[MEMORY_ROOM])
+{
+	for (size_t i = 0; memory_path(i, id, path); i++) {
+		auto_close int fd = open_folder(AT_FDCWD, path);
+
+		if (fd >= 0 && is_own_memory(fd))
+			return fd_take(&fd);
+	}
+	errno = ENOENT;
+	return -1;
+}
+
+static bool memory_make(const char *id)
+{
+	char path[MEMORY_ROOM];
+
+	for (size_t i = 0; memory_path(i, id, path); i++) {
+		if (mkdir(path, 0700) < 0)
+			continue;
+		auto_close int fd = open_folder(AT_FDCWD, path);
+		if (fd >= 0 && is_own_memory(fd) && unfit_why(fd) == NULL)
+			return true;
+		(void)rmdir(path);
+	}
+	return false;
+}
+
+static void memory_remove(const char *id)
+{
+	char path[MEMORY_ROOM];
+	auto_close int fd = memory_open(id, path);
+
+	if (fd >= 0)
+		fd_folder_remove(path);
+}
+
+/* Open the folder of the trees of REVIEW; -1 with errno. */
+static int trees_open(const struct review *review)
+{
+	char path[MEMORY_ROOM];
+
+	return review->meta.memory ? memory_open(review->meta.id, path)
+				   : open_folder(review->folder, TREES_NAME);
+}
+
 static struct review *review_new(void)
 {
 	struct review *review = memory_alloc(sizeof(*review));
@@ -337,6 +445,7 @@ void review_close(struct review *review)
 	if (review == NULL)
 		return;
 	if (review->made && review->folder >= 0) {
+		memory_remove(review->meta.id);
 		making_name(review->meta.id, name);
 		remove_name(review->project, name);
 	}
@@ -500,7 +609,15 @@ static bool contents_make(struct review *review, const char *by, struct err *err
 	    mkdirat(review->folder, TREES_NAME, 0700) < 0)
 		return err_set(err, errno, "a layer: %s", strerror(errno));
 	holder_write(review->lock, by);
-	return true;
+	const char *why = unfit_why(review->folder);
+	review->meta.memory = why != NULL && memory_make(review->meta.id);
+	return why == NULL || review->meta.memory ||
+	       err_set(err, EOPNOTSUPP,
+		       REVIEW_KEY
+		       ": %s lies on %s, where the kernel keeps no layer, and neither "
+		       "/run/user nor /dev/shm can take it. Set XDG_STATE_HOME to a "
+		       "folder on a local disk.",
+		       review->path, why);
 }
 
 /* Make `ID.tmp` with a new id and open it. False with errno. */
@@ -552,11 +669,28 @@ bool review_make(const char *folder, const char *workspace, const char *by,
 	return false;
 }
 
+/* Set ERR from errno. Returns false. */
+static bool trees_are_gone(const struct review *review, struct err *err)
+{
+	const int code = errno;
+
+	if (!review->meta.memory)
+		return err_set(err, code, REVIEW_KEY ": %s/" TREES_NAME ": %s",
+			       review->path, strerror(code));
+	return err_set(err, code,
+		       "Review %s lay in memory, and went with a restart of the machine. glovebox "
+		       "drop --id %s removes the rest.",
+		       review->meta.id, review->meta.id);
+}
+
 bool review_add_tree(struct review *review, const char *path, size_t *number, struct err *err)
 {
 	struct review_meta *meta = &review->meta;
-	char name[sizeof(TREES_NAME) + 32];
+	auto_close int trees = trees_open(review);
+	char name[16];
 
+	if (trees < 0)
+		return trees_are_gone(review, err);
 	for (size_t i = 0; i < meta->tree_count; i++) {
 		if (strcmp(meta->trees[i], path) == 0) {
 			*number = i;
@@ -571,10 +705,10 @@ bool review_add_tree(struct review *review, const char *path, size_t *number, st
 	if (meta->tree_count == REVIEW_TREES_MAX)
 		return err_set(err, E2BIG, REVIEW_KEY ": more than %d folders in `write`",
 			       REVIEW_TREES_MAX);
-	(void)snprintf(name, sizeof(name), TREES_NAME "/%zu", meta->tree_count);
-	if (mkdirat(review->folder, name, 0700) < 0)
-		return err_set(err, errno, REVIEW_KEY ": %s/%s: %s", review->path, name,
-			       strerror(errno));
+	(void)snprintf(name, sizeof(name), "%zu", meta->tree_count);
+	if (mkdirat(trees, name, 0700) < 0)
+		return err_set(err, errno, REVIEW_KEY ": %s: tree %s: %s", review->path,
+			       name, strerror(errno));
 	*number = meta->tree_count;
 	meta->trees[meta->tree_count++] = memory_copy(path);
 	return true;
@@ -584,16 +718,24 @@ char *review_tree_path(const struct review *review, size_t number)
 {
 	char path[PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s/" TREES_NAME "/%zu", review->path, number);
+	char memory[MEMORY_ROOM] = "";
+	auto_close int fd = review->meta.memory ? memory_open(review->meta.id, memory) : -1;
+
+	if (fd >= 0)
+		(void)snprintf(path, sizeof(path), "%s/%zu", memory, number);
+	else
+		(void)snprintf(path, sizeof(path), "%s/" TREES_NAME "/%zu", review->path,
+			       number);
 	return memory_copy(path);
 }
 
 int review_open_tree(const struct review *review, size_t number)
 {
-	char name[sizeof(TREES_NAME) + 32];
+	auto_close int trees = trees_open(review);
+	char name[32];
 
-	(void)snprintf(name, sizeof(name), TREES_NAME "/%zu", number);
-	return fd_open_beneath(review->folder, name, O_PATH | O_DIRECTORY);
+	(void)snprintf(name, sizeof(name), "%zu", number);
+	return trees < 0 ? -1 : fd_open_beneath(trees, name, O_PATH | O_DIRECTORY);
 }
 
 bool review_publish(struct review *review, struct err *err)
@@ -801,9 +943,11 @@ bool review_begin(struct review *review, struct err *err)
 	if (fd < 0)
 		return err_set(err, errno, "Review %s: %s", review->meta.id,
 			       strerror(errno));
+	auto_close int trees = trees_open(review);
+	if (trees < 0)
+		return trees_are_gone(review, err);
 	for (size_t i = 0; !review->fresh && i < review->meta.tree_count; i++) {
-		(void)snprintf(path, sizeof(path), "%s/" TREES_NAME "/%zu",
-			       fd_name(review->folder, own), i);
+		(void)snprintf(path, sizeof(path), "%s/%zu", fd_name(trees, own), i);
 		shape_unmark_layer(path);
 	}
 	review->begun = true;
@@ -868,10 +1012,11 @@ bool review_is_cut(const struct review *review)
 
 int review_open_upper(const struct review *review, size_t n)
 {
-	char path[sizeof(TREES_NAME) + 32];
+	auto_close int trees = trees_open(review);
+	char path[sizeof(VIEW_LAYER_UPPER) + 32];
 
-	(void)snprintf(path, sizeof(path), TREES_NAME "/%zu/" VIEW_LAYER_UPPER, n);
-	return fd_open_beneath(review->folder, path, O_PATH | O_DIRECTORY);
+	(void)snprintf(path, sizeof(path), "%zu/" VIEW_LAYER_UPPER, n);
+	return trees < 0 ? -1 : fd_open_beneath(trees, path, O_PATH | O_DIRECTORY);
 }
 
 int review_open_log(const struct review *review, bool writes)
@@ -883,8 +1028,9 @@ int review_open_log(const struct review *review, bool writes)
 /* Removing. */
 
 /* Remove what a dropped layer holds; its description stays for a while. */
-static void contents_remove(int folder)
+static void contents_remove(int folder, const char *id)
 {
+	memory_remove(id);
 	remove_name(folder, TREES_NAME);
 	remove_name(folder, UNDO_NAME);
 	(void)unlinkat(folder, LOG_NAME, 0);
@@ -894,7 +1040,7 @@ bool review_drop(struct review *review, struct err *err)
 {
 	if (!review_set_state(review, REVIEW_DROPPED, err))
 		return false;
-	contents_remove(review->folder);
+	contents_remove(review->folder, review->meta.id);
 	return true;
 }
 
@@ -903,6 +1049,7 @@ static void layer_remove(int project, const char *id)
 {
 	char name[MAKING_ROOM];
 
+	memory_remove(id);
 	making_name(id, name);
 	if (renameat(project, id, project, name) == 0)
 		remove_name(project, name);
@@ -937,12 +1084,16 @@ bool review_remove_damaged(const char *folder, const char *workspace, const char
 static void tidy_rest(int project, const char *name)
 {
 	auto_close int folder = open_folder(project, name);
+	char id[REVIEW_ID];
 	struct stat st;
 
 	/* A process may just have made the folder, and not have locked it yet. */
 	if (folder >= 0 && fstat(folder, &st) == 0 && !is_locked(folder) &&
-	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS > MAKING_MS)
+	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS > MAKING_MS) {
+		(void)snprintf(id, sizeof(id), "%.*s", REVIEW_ID - 1, name);
+		memory_remove(id);
 		remove_name(project, name);
+	}
 }
 
 static void tidy_layer(int project, const char *id)
@@ -958,7 +1109,7 @@ static void tidy_layer(int project, const char *id)
 	const enum review_state state = meta.state;
 	review_meta_fini(&meta);
 	if (state == REVIEW_DROPPED)
-		contents_remove(folder);
+		contents_remove(folder, id);
 	/* The description was replaced with the last change of its state. */
 	if (state != REVIEW_OPEN &&
 	    fstatat(folder, META_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

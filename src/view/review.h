@@ -14,6 +14,11 @@
  *   FOLDER/PROJECT/ID/unsynced.X  while the disk has not confirmed what a session X wrote
  *   FOLDER/PROJECT/ID/undo/       the undo store of the sessions in the layer
  *
+ * Where the file system of the state folder keeps no layer (an overlay, as in a container, one
+ * without extended attributes, or one of a network), `trees` lies in memory that outlives the
+ * process: glovebox-review-ID in the caller's folder of /run/user, or in /dev/shm. A restart of
+ * the machine loses it.
+ *
  * A layer is made as `ID.tmp`, with its description, and renamed; one that nobody locks is
  * left over and goes. Dropping writes the state first, then removes: a killed one is gone on
  * with by the next review_tidy. Layers that are open are never removed here.
@@ -68,6 +73,7 @@ struct review_meta {
 	int64_t created_ms; /* rounded up: a file with a later time may be changed since */
 	int64_t ended_ms;   /* the last session's end; 0: it runs, or was killed */
 	bool synced;        /* the disk has confirmed all that was written */
+	bool memory;        /* the trees lie in memory */
 	char **trees;       /* real paths; the tree N is below ID/trees/N */
 	size_t tree_count;
 	struct review_counts counts;

@@ -165,6 +165,11 @@ static void print_words(const struct review *review, FILE *out)
 	(void)buf_adds(&line, "Nothing of it is in your folder yet: ");
 	counts_print(&review->meta.counts, &line);
 	(void)fprintf(out, "%s. glovebox review %s\n", line.data, review->meta.id);
+	if (review->meta.memory)
+		(void)fprintf(out,
+			      "glovebox: this layer lies in memory, because the file system of "
+			      "the state folder keeps none; a restart of the machine loses "
+			      "it\n");
 	buf_fini(&line);
 }
 
