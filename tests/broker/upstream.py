@@ -73,7 +73,8 @@ class Upstream:
                                      os.path.join(folder, f"{certificate}.key"))
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.accepting = threading.Thread(target=self.accept, daemon=True)
+        self.accepting.start()
 
     def accept(self):
         while True:
@@ -85,6 +86,9 @@ class Upstream:
             threading.Thread(target=self.serve, args=(raw, self.late.get(self.accepted, 0)), daemon=True).start()
 
     def close(self):
+        # Its thread may be about to accept: the next service could have the same descriptor by then.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.accepting.join()
         self.listener.close()
 
     def header(self, name):
