@@ -185,7 +185,7 @@ struct anchor {
 	struct cell_spec *spec;
 	int control;
 	int front;                       /* pidfd; below L3 only: the wards' */
-	int door;                        /* to the proxy; -1: no port is published */
+	int inlet;                       /* to the proxy; -1: no port is published */
 	struct sandbox_network *network; /* L3 only */
 	int rules;                       /* L2 only */
 	const struct tool *const *tools;
@@ -245,7 +245,7 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 	if (pid == 0) {
 		(void)close(anchor->control);
 		(void)close(ends[0]);
-		fd_close(&anchor->door);
+		fd_close(&anchor->inlet);
 		fd_close(&anchor->fresh.anchor);
 		if (!spec_is_sealed(anchor->spec))
 			wards_forget(&anchor->wards);
@@ -290,31 +290,31 @@ static void widen_all(struct anchor *anchor, int fds[ANCHOR_REQUEST_FDS])
 }
 
 /* Give the proxy the socket that it asks for. It is not connected: the proxy does that. */
-static void door_answer(struct anchor *anchor)
+static void inlet_answer(struct anchor *anchor)
 {
-	struct proxy_door wish;
+	struct proxy_inlet wish;
 
-	if (!fd_message_receive(anchor->door, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT)) {
+	if (!fd_message_receive(anchor->inlet, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT)) {
 		if (errno != EAGAIN)
-			fd_close(&anchor->door); /* the proxy has ended */
+			fd_close(&anchor->inlet); /* the proxy has ended */
 		return;
 	}
 	auto_close int fd = socket(wish.six ? AF_INET6 : AF_INET,
 				   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* A proxy that does not read its answers may not stop the anchor. */
-	(void)fd_message_send(anchor->door, &wish, sizeof(wish), &fd, fd >= 0 ? 1 : 0,
+	(void)fd_message_send(anchor->inlet, &wish, sizeof(wish), &fd, fd >= 0 ? 1 : 0,
 			      MSG_DONTWAIT);
 }
 
 /* Serve the proxy and the workers until there is a request of the front. */
-static void door_wait(struct anchor *anchor)
+static void inlet_wait(struct anchor *anchor)
 {
 	enum { OF_FRONT, OF_PROXY, OF_WORKERS, ALL };
 
-	while (anchor->door >= 0 || anchor->fresh.anchor >= 0) {
+	while (anchor->inlet >= 0 || anchor->fresh.anchor >= 0) {
 		struct pollfd slots[ALL] = {
 			[OF_FRONT] = {.fd = anchor->control, .events = POLLIN},
-			[OF_PROXY] = {.fd = anchor->door, .events = POLLIN},
+			[OF_PROXY] = {.fd = anchor->inlet, .events = POLLIN},
 			[OF_WORKERS] = {.fd = anchor->fresh.anchor, .events = POLLIN},
 		};
 
@@ -323,7 +323,7 @@ static void door_wait(struct anchor *anchor)
 		if (slots[OF_WORKERS].revents != 0)
 			fresh_answer(&anchor->fresh, &anchor->spec->view);
 		if (slots[OF_PROXY].revents != 0)
-			door_answer(anchor);
+			inlet_answer(anchor);
 		if (slots[OF_FRONT].revents != 0)
 			return;
 	}
@@ -345,7 +345,7 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 		if (!spec_is_sealed(anchor->spec) &&
 		    !wards_wait(&anchor->wards, anchor->control))
 			anchor_end(anchor);
-		door_wait(anchor);
+		inlet_wait(anchor);
 		if (!fd_message_receive(anchor->control, &request, 1, fds,
 					ANCHOR_REQUEST_FDS, 0))
 			anchor_end(anchor);
@@ -428,16 +428,16 @@ static bool questions_keep(const struct anchor *anchor, struct err *err)
 }
 
 /* Make the socket pair between anchor and proxy, where ports are published. */
-static bool door_make(struct anchor *anchor, struct err *err)
+static bool inlet_make(struct anchor *anchor, struct err *err)
 {
-	const struct anchor_reply reply = {.kind = ANCHOR_DOOR};
+	const struct anchor_reply reply = {.kind = ANCHOR_INLET};
 	int ends[2];
 
 	if (!anchor->spec->publishes)
 		return true;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "a socket for the proxy: %s", strerror(errno));
-	anchor->door = ends[0];
+	anchor->inlet = ends[0];
 	bool ok = send_reply(anchor->control, &reply, &ends[1], 1);
 	int code = errno;
 	fd_close(&ends[1]);
@@ -482,7 +482,7 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	if (spec_is_sealed(anchor->spec) &&
 	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err) ||
 	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
-	     !questions_keep(anchor, err) || !door_make(anchor, err)))
+	     !questions_keep(anchor, err) || !inlet_make(anchor, err)))
 		return false;
 	if (!anchor->spec->one_call && !fresh_open(&anchor->fresh, view, err))
 		return false;
@@ -491,8 +491,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		keep[count++] = anchor->fresh.anchor;
 		keep[count++] = anchor->fresh.worker;
 	}
-	if (anchor->door >= 0)
-		keep[count++] = anchor->door;
+	if (anchor->inlet >= 0)
+		keep[count++] = anchor->inlet;
 	if (anchor->rules >= 0)
 		keep[count++] = anchor->rules;
 	if (anchor->spec->review_log >= 0)
@@ -523,7 +523,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 				.control = control,
 				.front = front,
 				.network = network,
-				.door = -1,
+				.inlet = -1,
 				.rules = -1,
 				.temp_lock = -1,
 				.fresh = {.anchor = -1, .worker = -1},

@@ -34,7 +34,7 @@ enum anchor_kind {
 	/* with a listener on 127.0.0.1 of the cell, for the broker */
 	ANCHOR_PLAIN_DOOR,
 	/* with the proxy's end of a socket pair, where ports are published (proxy.h) */
-	ANCHOR_DOOR,
+	ANCHOR_INLET,
 	/* with the socket of sandbox_overhear; left out where there is none */
 	ANCHOR_QUESTIONS,
 	ANCHOR_SOCKET, /* with the listener of the socket in the view at the path `text` */

@@ -912,8 +912,8 @@ static bool control_read(struct cell *cell)
 	} else if (reply.kind == ANCHOR_PLAIN_DOOR && cell->vault != NULL) {
 		vault_add_listener(cell->vault, &fds[0]);
 		fd_close(&fds[1]);
-	} else if (reply.kind == ANCHOR_DOOR && cell->outlet != NULL && fds[0] >= 0) {
-		outlet_add_door(cell->outlet, &fds[0]);
+	} else if (reply.kind == ANCHOR_INLET && cell->outlet != NULL && fds[0] >= 0) {
+		outlet_add_inlet(cell->outlet, &fds[0]);
 		fd_close(&fds[1]);
 	} else if (reply.kind == ANCHOR_SOCKET) {
 		socket_add(cell, &reply, fds);

@@ -192,9 +192,9 @@ void outlet_publish(struct outlet *outlet, struct publish *publish)
 	publish_close(publish);
 }
 
-void outlet_add_door(struct outlet *outlet, int *take_fd)
+void outlet_add_inlet(struct outlet *outlet, int *take_fd)
 {
-	const struct proxy_message message = {.kind = PROXY_DOOR};
+	const struct proxy_message message = {.kind = PROXY_INLET};
 
 	tell(outlet, &message, *take_fd);
 	fd_close(take_fd);

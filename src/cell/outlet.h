@@ -66,7 +66,7 @@ void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd);
  * the anchor for sockets of the cell's network.
  */
 void outlet_publish(struct outlet *outlet, struct publish *publish);
-void outlet_add_door(struct outlet *outlet, int *take_fd);
+void outlet_add_inlet(struct outlet *outlet, int *take_fd);
 /* Give the proxy the socket by which it hands clients to the broker. */
 void outlet_add_broker(struct outlet *outlet, int *take_fd);
 

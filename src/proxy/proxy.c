@@ -95,7 +95,7 @@ struct proxy {
 	struct loop *loop;
 	struct resolver resolver;
 	struct watch control;
-	struct watch door;   /* fd 0: no port is published */
+	struct watch inlet;  /* fd 0: no port is published */
 	struct watch broker; /* fd 0: there is none */
 	struct network_entry *entries;
 	size_t entry_count;
@@ -104,7 +104,7 @@ struct proxy {
 	char *rule;
 	bool asks;
 	uint64_t last_asked; /* the number of the connection that asked last */
-	uint64_t last_wish;  /* the same for the door */
+	uint64_t last_wish;  /* the same for the inlet */
 	struct grant *grants;
 	size_t grant_count;
 	unsigned carried_reports;
@@ -136,7 +136,7 @@ struct connection {
 	struct network_entry allowed; /* used as that entry when a person allowed it */
 	uint64_t asked; /* its number in the question to the front; 0: nobody was asked */
 	bool published; /* from this machine to the loopback of the cell */
-	uint64_t wish;  /* its number at the door */
+	uint64_t wish;  /* its number at the inlet */
 	bool six;       /* 127.0.0.1 of the cell has refused it: ::1 is tried */
 	struct network_host host;
 	uint16_t port;
@@ -1051,13 +1051,13 @@ static void client_hello(struct connection *connection)
 static void knock(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
-	const struct proxy_door wish = {.connection = ++proxy->last_wish,
-					.six = connection->six};
+	const struct proxy_inlet wish = {.connection = ++proxy->last_wish,
+					 .six = connection->six};
 
 	connection->wish = wish.connection;
 	connection->state = KNOCKING;
 	connection_set_deadline(connection, DIAL_MS);
-	if (fd_message_send(proxy->door.fd, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT))
+	if (fd_message_send(proxy->inlet.fd, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT))
 		connection_watch(connection);
 	else
 		connection_end(connection);
@@ -1079,7 +1079,7 @@ static void knock_again(struct connection *connection)
 	knock(connection);
 }
 
-static void door_dial(struct connection *connection, int *take_fd)
+static void inlet_dial(struct connection *connection, int *take_fd)
 {
 	const struct sockaddr_in four = {.sin_family = AF_INET,
 					 .sin_port = htons(connection->port),
@@ -1119,10 +1119,10 @@ static bool met_itself(const struct connection *connection)
 	       ntohs(own.sin6_port) == connection->port;
 }
 
-static void door_ready(struct watch *watch, short events)
+static void inlet_ready(struct watch *watch, short events)
 {
 	struct proxy *proxy = watch->context;
-	struct proxy_door wish;
+	struct proxy_inlet wish;
 	int fd;
 
 	(void)events;
@@ -1133,7 +1133,7 @@ static void door_ready(struct watch *watch, short events)
 					      connection->wish != wish.connection))
 			connection = connection->next;
 		if (connection != NULL && fd >= 0)
-			door_dial(connection, &fd);
+			inlet_dial(connection, &fd);
 		else if (connection != NULL)
 			knock_again(connection);
 		fd_close(&fd);
@@ -1244,7 +1244,7 @@ static void client_ready(struct watch *watch, short events)
 }
 
 /* A socket of the cell is connected, or not. */
-static void door_dialed(struct connection *connection)
+static void inlet_dialed(struct connection *connection)
 {
 	int code = 0;
 	socklen_t size = sizeof(code);
@@ -1261,7 +1261,7 @@ static void server_ready(struct watch *watch, short events)
 	struct connection *connection = watch->context;
 
 	if (connection->state == DIALING) {
-		door_dialed(connection);
+		inlet_dialed(connection);
 	} else if ((events & POLLERR) != 0) {
 		connection_end(connection);
 	} else if (connection->state == RELAYING) {
@@ -1390,7 +1390,7 @@ static void listener_add(struct proxy *proxy, const struct listener *made, int f
 		(struct watch){.fd = fd, .ready = listener_ready, .context = listener};
 	proxy->listener_count++;
 	/* Clients of a published port wait until there is a way into the cell. */
-	if (made->published == 0 || proxy->door.fd > 0)
+	if (made->published == 0 || proxy->inlet.fd > 0)
 		(void)loop_want(proxy->loop, &listener->watch, POLLIN);
 }
 
@@ -1415,10 +1415,10 @@ static bool hear_descriptor(struct proxy *proxy, const struct proxy_message *mes
 		proxy->broker =
 			(struct watch){.fd = fd, .ready = broker_ready, .context = proxy};
 		return true;
-	case PROXY_DOOR:
-		proxy->door =
-			(struct watch){.fd = fd, .ready = door_ready, .context = proxy};
-		(void)loop_want(proxy->loop, &proxy->door, POLLIN);
+	case PROXY_INLET:
+		proxy->inlet =
+			(struct watch){.fd = fd, .ready = inlet_ready, .context = proxy};
+		(void)loop_want(proxy->loop, &proxy->inlet, POLLIN);
 		listeners_watch(proxy, true, true);
 		return true;
 	default:

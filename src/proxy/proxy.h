@@ -10,7 +10,7 @@
  *
  *   front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
  *   front → proxy   DECIDED for each thing asked
- *   front → proxy   PUBLISHED for each published port, and DOOR
+ *   front → proxy   PUBLISHED for each published port, and INLET
  *   front → proxy   BROKER, where the cell uses a credential
  *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
@@ -68,7 +68,7 @@ enum proxy_kind {
 	PROXY_DECIDED, /* `connection` may go on when `port` is 1 */
 	/* with a listener of this machine, for `port` of the cell */
 	PROXY_PUBLISHED,
-	PROXY_DOOR,   /* with the socket to the anchor for struct proxy_door */
+	PROXY_INLET,  /* with the socket to the anchor for struct proxy_inlet */
 	PROXY_BROKER, /* with the socket to the broker for struct proxy_handed */
 };
 
@@ -86,7 +86,7 @@ struct proxy_handed {
  * A socket of the cell's network is wanted, or comes with this message; without one, the
  * anchor could not make it. One such message is one packet.
  */
-struct proxy_door {
+struct proxy_inlet {
 	uint64_t connection; /* the proxy's number for its wish */
 	uint64_t six;        /* 1: for IPv6 */
 };

@@ -64,7 +64,7 @@ static void group_close(struct cgroup *group)
 {
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		fd_close(&group->folders[i]);
-		fd_close(&group->doors[i]);
+		fd_close(&group->procs[i]);
 	}
 	for (int i = 0; i < CGROUP_COUNTERS; i++)
 		fd_close(&group->counts[i]);
@@ -193,11 +193,11 @@ static int place_of(const struct cgroup *group, int controller, bool program)
 	return group->folders[controller];
 }
 
-/* Write TEXT to cgroup.procs of FOLDER, which DOOR keeps open; false with errno. */
-static bool enter_held(int *door, int folder, const char *text)
+/* Write TEXT to cgroup.procs of FOLDER, which PROCS keeps open; false with errno. */
+static bool enter_held(int *procs, int folder, const char *text)
 {
 	const size_t size = strlen(text);
-	const int fd = held(door, folder, "cgroup.procs", O_WRONLY);
+	const int fd = held(procs, folder, "cgroup.procs", O_WRONLY);
 
 	return fd >= 0 && pwrite(fd, text, size, 0) == (ssize_t)size;
 }
@@ -219,7 +219,7 @@ static bool enter(struct cgroup *group, pid_t pid, bool program, struct err *err
 			continue;
 		last = folder;
 		if (!(program ? fd_write_at(folder, "cgroup.procs", text)
-			      : enter_held(&group->doors[i], folder, text)))
+			      : enter_held(&group->procs[i], folder, text)))
 			return err_set(err, errno,
 				       "moving a worker into its control group: %s",
 				       strerror(errno));

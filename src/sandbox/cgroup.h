@@ -58,7 +58,7 @@ struct cgroup {
 	 * because a group serves many workers, and opening and closing a file costs
 	 * more than reading it.
 	 */
-	int doors[CGROUP_CONTROLLERS]; /* workers enter through these */
+	int procs[CGROUP_CONTROLLERS]; /* workers enter through these */
 	int tasks, usage;
 	int counts[CGROUP_COUNTERS];
 };
@@ -66,7 +66,7 @@ struct cgroup {
 /* A group that is not made yet. */
 #define CGROUP_BLANK                                                                  \
 	{                                                                             \
-		.folders = {-1, -1}, .programs = -1, .worker = -1, .doors = {-1, -1}, \
+		.folders = {-1, -1}, .programs = -1, .worker = -1, .procs = {-1, -1}, \
 		.tasks = -1, .usage = -1, .counts = {                                 \
 			-1,                                                           \
 			-1,                                                           \

@@ -182,7 +182,7 @@ static void the_number_of_tasks_says_whether_anybody_is_there(void **state)
 	/* Who may not enter the first stays out of both. */
 	fd_close(&group.folders[CGROUP_PIDS]);
 	group.folders[CGROUP_PIDS] = open_folder(root, "/none");
-	fd_close(&group.doors[CGROUP_PIDS]);
+	fd_close(&group.procs[CGROUP_PIDS]);
 	assert_false(cgroup_enter(&group, 4711, &err));
 	expect(root, "/m/cgroup.procs", "");
 	let_go(&group);
