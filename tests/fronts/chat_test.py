@@ -563,6 +563,29 @@ def a_change_is_shown_and_undone():
         tty.leave()
 
 
+@tap.case
+def a_conversation_goes_back_to_a_mark():
+    with Chat(EDITS) as tty:
+        tty.type(b"/undo --mark here\r")
+        tty.shows("To come back here: /undo --to here")
+        tty.prompt()
+        tty.type(b"write it\r")
+        tty.shows("1 changed file")
+        tty.prompt()
+        tty.type(b"/undo --to nowhere\r")
+        tty.shows("there is no such step or mark")
+        tty.prompt()
+        assert os.path.exists(os.path.join(tty.work, "new.txt"))
+        tty.type(b"/undo --to here\r")
+        tty.shows("! to the model: The person has undone a step of yours:")
+        tty.prompt()
+        assert not os.path.exists(os.path.join(tty.work, "new.txt"))
+        tty.type(b"/undo --mark 7\r")
+        tty.shows("not by a number")
+        tty.prompt()
+        tty.leave()
+
+
 HANDS = {"agents": {
     "blind": {"tools": ["read_file"], "read": ["docs"]},
     "looker": {"tools": ["read_file"], "read": ["."]}}}

@@ -5,6 +5,7 @@
 #include "policy/ceiling.h"
 
 #include "base/value.h"
+#include "policy/commands.h"
 #include "policy/config.h"
 
 #include <assert.h>
@@ -60,6 +61,16 @@ static void check(const struct ceiling *ceiling, const struct policy *policy)
 	assert(ceiling_of_asking(ceiling) == NULL || !policy_asks(policy, "network"));
 }
 
+/* The number of lists of commands that POLICY keeps to. */
+static size_t lists_of(const struct policy *policy)
+{
+	size_t count = 0;
+
+	for (const struct commands *at = policy->commands; at != NULL; at = at->within)
+		count++;
+	return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ceiling *ceiling = NULL;
@@ -73,10 +84,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct policy *policy = wants_all();
 	buf_init(&told, 1 << 20);
 	if (ceiling_cut(ceiling, "/project", policy, &told, &err)) {
+		const size_t lists = lists_of(policy);
+
 		check(ceiling, policy);
 		buf_clear(&told);
 		assert(ceiling_cut(ceiling, "/project", policy, &told, &err) &&
-		       told.size == 0);
+		       told.size == 0 && lists_of(policy) == lists);
 		check(ceiling, policy);
 	} else {
 		assert(err.code == CEILING_REFUSED);
