@@ -260,6 +260,17 @@ static void two_policies_deny_and_ask_what_either_does(void **state)
 	assert_int_equal(verdict_in(three, "w", NULL).answer, VERDICT_DENY);
 	assert_int_equal(verdict_in(wide, "z", NULL).answer, VERDICT_DENY);
 	assert_int_equal(verdict_in(wide, "w", NULL).answer, VERDICT_ALLOW);
+	/* The texts, presets and unread of an agent hold for its delegates, too. */
+	auto_policy struct policy *above = policy_of(
+		"{\"deny\": [\"x -f\"], \"ask\": [\"danger\"], \"unread\": \"ask\"}");
+	above->tools = none;
+	auto_policy struct policy *delegate = policy_intersect(box, above);
+	assert_int_equal(verdict_in(delegate, "x", NULL).answer, VERDICT_ALLOW);
+	assert_int_equal(verdict_in(delegate, "x -qf", NULL).answer, VERDICT_DENY);
+	assert_int_equal(verdict_in(delegate, "$X", NULL).answer, VERDICT_ASK);
+	assert_int_equal(verdict_in(delegate, "tofu destroy", NULL).answer, VERDICT_ASK);
+	assert_false(verdict_in(delegate, "rm -r .", NULL).or_runs);
+	assert_true(verdict_in(box, "rm -r .", NULL).or_runs);
 }
 
 static void what_is_wrong_with_a_rule_is_said_where_it_stands(void **state)
