@@ -28,7 +28,7 @@ FLOOR, FLOOR_SYNCED = "bare server", "bare server with fsync"
 PEERS = (FILESYSTEM, COMMANDER)
 END_S = 2.0
 IDLE_MIB = 6
-DEFINITIONS_KB = 12
+DEFINITIONS_KB = 13
 MANY_CALLS = 100_000
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {},
          "clientInfo": {"name": "bench", "version": "1"}}

@@ -16,6 +16,7 @@
 #include "tool/denial.h"
 #include "tool/tool.h"
 #include "tools/documents/notebook.h"
+#include "tools/documents/pdf.h"
 #include "tools/documents/picture.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -489,7 +490,7 @@ static const struct row read_file_params[] = {
 	 .aliases = "end to_line"},
 	{"limit", ROW_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
 	 .max = INT32_MAX, .aliases = "count lines"},
-	{"pages", ROW_TEXT, false, "Cells wanted of a notebook: \"3\" or \"1-5\"",
+	{"pages", ROW_TEXT, false, "Pages of a PDF or cells of a notebook: \"1-5\"",
 	 .aliases = "cells page"},
 	{0},
 };
@@ -672,6 +673,22 @@ static bool read_notebook(struct reading *reading, struct str text)
 	}
 	notebook_close(&notebook);
 	return sound;
+}
+
+static enum result_status read_pdf(struct reading *reading)
+{
+	const struct pdf_wanted wanted = {reading->first_page, reading->last_page,
+					  reading->max_bytes};
+	const char *path = files_shown(reading->call->files, reading->file.path.data);
+
+	if (pdf_show(reading->call, reading->file.fd, path, &wanted, reading->result) !=
+	    RESULT_DONE)
+		return reading->result->status;
+	value_set_text(tool_details(reading->result), "path", reading->file.path.data);
+	value_set_integer(tool_details(reading->result), "size",
+			  (int64_t)reading->file.st.st_size);
+	call_saw(reading->result, reading->file.path.data, reading->mark);
+	return RESULT_DONE;
 }
 
 /* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
@@ -945,7 +962,9 @@ static enum result_status read_small(struct reading *reading)
 	} else if (reading->kind.utf8_mark) {
 		text = str_part(text, SHOWN_MARK8, text.size);
 	}
-	if (reading->kind.binary) {
+	if (pdf_is(text) && !reading->ranged) {
+		status = read_pdf(reading);
+	} else if (reading->kind.binary) {
 		status = picture_format(text) ? read_picture(reading, text)
 					      : fail_binary(reading);
 	} else if (is_notebook(reading) && read_notebook(reading, text)) {
@@ -971,7 +990,8 @@ static bool starts_plain(struct reading *reading)
 	if (got <= 0)
 		return false;
 	reading->kind = shown_kind((struct str){start, (size_t)got});
-	if (reading->kind.binary || reading->kind.utf16 || is_notebook(reading))
+	if (reading->kind.binary || reading->kind.utf16 || is_notebook(reading) ||
+	    pdf_is((struct str){start, (size_t)got}))
 		return false;
 	if (!reading->ranged)
 		begin_only(reading, (struct str){start, (size_t)got});
@@ -1010,6 +1030,9 @@ static enum result_status read_large(struct reading *reading)
 		return tool_fail(reading->result, "%s cannot be read: %s.", reading->path,
 				 strerror(errno));
 	reading->kind = shown_kind((struct str){start, (size_t)got});
+	files_mark((struct str){0}, &reading->file.st, reading->mark);
+	if (pdf_is((struct str){start, (size_t)got}) && !reading->ranged)
+		return read_pdf(reading);
 	if (picture_format((struct str){start, (size_t)got})) {
 		char description[64], size[32];
 
@@ -1022,7 +1045,6 @@ static enum result_status read_large(struct reading *reading)
 		return fail_binary(reading);
 	if (reading->kind.utf8_mark)
 		(void)lseek(reading->file.fd, SHOWN_MARK8, SEEK_SET);
-	files_mark((struct str){0}, &reading->file.st, reading->mark);
 	reading->streamed = true;
 	/* Such a file is not read to its end for a map. */
 	if (!reading->ranged) {
@@ -1150,12 +1172,11 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 
 const struct tool read_file_tool = {
 	.name = "read_file",
-	.description =
-		"Read a text file or a range of its lines, as \"N<tab>text\", or see a "
-		"picture (PNG, JPEG, GIF, WebP) or the cells of a notebook. A file "
-		"over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
-		" lines: its beginning and a map; a range: at most " LINES_TEXT
-		" lines or " KB_TEXT " KB.",
+	.description = "Read a text file or a range of its lines, as \"N<tab>text\", or see a "
+		       "picture (PNG, JPEG, GIF, WebP), PDF or notebook. A file "
+		       "over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
+		       " lines: its beginning and a map; a range: at most " LINES_TEXT
+		       " lines or " KB_TEXT " KB.",
 	.example = "{\"path\": \"src/main.c\", \"start_line\": 1, \"end_line\": 80}",
 	.aliases = "read view cat",
 	.params = read_file_params,

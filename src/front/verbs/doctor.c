@@ -617,6 +617,7 @@ static const struct program_row program_rows[] = {
 	{"rg", "ripgrep", "searches in commands of the model", false},
 	{"patch", "patch", "patches in commands of the model", false},
 	{"python3", "python3", "scripts of the model", false},
+	{"pdftotext", "poppler-utils", "PDF files in read_file", false},
 };
 
 /* The variables that set a model; only their names are printed, never a value. */
