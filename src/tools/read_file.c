@@ -490,8 +490,7 @@ static const struct row read_file_params[] = {
 	 .aliases = "end to_line"},
 	{"limit", ROW_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
 	 .max = INT32_MAX, .aliases = "count lines"},
-	{"pages", ROW_TEXT, false, "Pages of a PDF or cells of a notebook: \"1-5\"",
-	 .aliases = "cells page"},
+	{"pages", ROW_TEXT, false, "Pages or cells: 1-5", .aliases = "cells page"},
 	{0},
 };
 
@@ -1172,11 +1171,11 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 
 const struct tool read_file_tool = {
 	.name = "read_file",
-	.description = "Read a text file or a range of its lines, as \"N<tab>text\", or see a "
-		       "picture (PNG, JPEG, GIF, WebP), PDF or notebook. A file "
-		       "over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
-		       " lines: its beginning and a map; a range: at most " LINES_TEXT
-		       " lines or " KB_TEXT " KB.",
+	.description =
+		"Read a text file or a range of its lines, as \"N<tab>text\", or a picture, "
+		"PDF or notebook. A file over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
+		" lines: its beginning and a map; a range: at most " LINES_TEXT
+		" lines or " KB_TEXT " KB.",
 	.example = "{\"path\": \"src/main.c\", \"start_line\": 1, \"end_line\": 80}",
 	.aliases = "read view cat",
 	.params = read_file_params,

@@ -15,17 +15,16 @@
 #include <string.h>
 
 static const struct row edit_notebook_params[] = {
-	{"path", ROW_PATH, true, "Notebook to edit (.ipynb)",
-	 .aliases = "file file_path notebook_path"},
-	{"cell", ROW_ID, true, "Number of the cell in read_file; an inserted one gets it",
-	 .min = 1, .max = INT32_MAX, .aliases = "cell_number"},
+	{"path", ROW_PATH, true, "Notebook", .aliases = "file file_path notebook_path"},
+	{"cell", ROW_ID, true, "Its number, or that of the new cell", .min = 1,
+	 .max = INT32_MAX, .aliases = "cell_number"},
 	{"action", ROW_CHOICE, false, "What to do", .choices = "replace insert delete",
 	 .initial = "\"replace\"", .aliases = "edit_mode"},
-	{"kind", ROW_CHOICE, false, "Its kind; unless told its own, or code",
+	{"kind", ROW_CHOICE, false, "Unless told its own, or code",
 	 .choices = "code markdown raw", .aliases = "cell_type"},
-	{"source", ROW_TEXT, false, "Its whole new source", .aliases = "new_source content"},
-	{"expected_hash", ROW_TEXT, false,
-	 "Hash of the notebook, instead of a read_file before", .aliases = "hash"},
+	{"source", ROW_TEXT, false, "Whole new source", .aliases = "new_source content"},
+	{"expected_hash", ROW_TEXT, false, "Instead of a read_file before",
+	 .aliases = "hash"},
 	{0},
 };
 
@@ -144,9 +143,7 @@ static enum result_status edit_notebook_execute(struct call *call, struct tool_r
 
 const struct tool edit_notebook_tool = {
 	.name = "edit_notebook",
-	.description =
-		"Replace, insert or delete a cell of a Jupyter notebook that was read. A "
-		"replaced one loses its outputs.",
+	.description = "Replace, insert or delete a cell of a notebook that was read.",
 	.example = "{\"path\": \"plot.ipynb\", \"cell\": 3, \"source\": \"print(1)\\n\"}",
 	.aliases = "notebook_edit",
 	.params = edit_notebook_params,
