@@ -236,6 +236,7 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 	OPTION_ROW_ALLOW_HOST, \
 	OPTION_ROW_ASK, \
 	OPTION_ROW_REVIEW, \
+	OPTION_ROW_NO_REVIEW, \
 	OPTION_ROW_LEVEL, \
 	OPTION_ROW_HELP
 /* clang-format on */

@@ -974,6 +974,10 @@ static int delegate_work(const struct value *request)
 	    !setup_init(&setup, &options, NULL, &err) ||
 	    !delegate_serve(&setup, request, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (setup.policy->review)
+		code = verb_complain(CODE_FAILED,
+				     "%s works in layers (`review`) and is no delegate of others",
+				     words[3]);
 	else
 		code = delegate_turn(&setup, request);
 	setup_fini(&setup);

@@ -105,6 +105,12 @@ struct option_row {
 		REVIEW_OPTION, 0, OPTION_MAYBE, "ID",                                  \
 			"write into a layer for you to land or drop, or go on with ID" \
 	}
+#define NO_REVIEW_OPTION "no-review"
+#define OPTION_ROW_NO_REVIEW                                                          \
+	{                                                                             \
+		NO_REVIEW_OPTION, 0, OPTION_FLAG, NULL,                               \
+			"write into the folder itself, though the agent has `review`" \
+	}
 #define OPTION_ROW_HELP                                           \
 	{                                                         \
 		"help", 'h', OPTION_FLAG, NULL, "print this help" \

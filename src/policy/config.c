@@ -437,6 +437,9 @@ const struct row keys_agent[] = {
 	{"blocked", ROW_PATHS, .max = PATH_MAX - 1, POLICY(blocked), .initial = "nothing",
 	 .description =
 		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
+	{"review", ROW_FLAG, POLICY(review), .initial = "false",
+	 .description = "`true`: each session writes into a layer, which a person lands; "
+			"`--no-review` beats it."},
 	{"scratch", ROW_FLAG, POLICY(scratch), .initial = "false",
 	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
 			"the cell; files on disk change below `write` alone."},

@@ -1317,6 +1317,7 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	add_blocked(&policy->blocked, &both->blocked);
 	add_blocked(&bounds->blocked, &both->blocked);
 	both->scratch = both_scratch(policy, bounds, both);
+	both->review = policy->review || bounds->review;
 	intersect_environment(policy, bounds, both);
 	intersect_network(policy, bounds, both);
 	intersect_publish(policy, bounds, both);

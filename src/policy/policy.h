@@ -120,6 +120,7 @@ struct policy {
 	 * with the cell
 	 */
 	bool scratch;
+	bool review; /* each session writes into a layer (view/review.h) */
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
 	struct commands *commands;   /* commands that may run (commands.h); NULL: any */

@@ -367,11 +367,12 @@ static bool policy_allows(struct running *running)
 static bool layer_allows(struct running *running)
 {
 	const struct session *session = running->session;
-	const uint64_t most = session->policy->limits.layer;
+	const struct policy_limits *limits = &session->policy->limits;
 	char holds[32], limit[32];
 
 	if (session->review == NULL)
 		return true;
+	const uint64_t most = review_most(session->review, limits->layer, limits->tmp);
 	if (running->tool->where == IN_FRONT && running->tool->begin != NULL)
 		(void)tool_fail(&running->result,
 				"%s works in cells of its own, past the layer of review %s: do it "

@@ -982,6 +982,11 @@ static void sync_apart(const struct review *review)
 	_exit(0);
 }
 
+uint64_t review_most(const struct review *review, uint64_t layer, uint64_t tmp)
+{
+	return review->meta.memory && tmp < layer ? tmp : layer;
+}
+
 bool review_is_empty(const struct review *review)
 {
 	const struct review_counts *counts = &review->meta.counts;

@@ -15,6 +15,25 @@
 
 enum { COMMAND_SHOWN = 1000, LINE_BYTES = 4096 };
 
+static bool is_given(const struct options *options, const char *name)
+{
+	char word[32];
+	bool apart;
+
+	(void)snprintf(word, sizeof(word), "--%s", name);
+	return options_find(options->rows, word, &apart) != NULL &&
+	       options_given(options, name);
+}
+
+bool layered_wanted(const struct setup *setup, const struct options *options,
+		    const char **id)
+{
+	const bool given = is_given(options, REVIEW_OPTION);
+
+	*id = given ? options_text(options, REVIEW_OPTION) : NULL;
+	return given || (setup->policy->review && !is_given(options, NO_REVIEW_OPTION));
+}
+
 /* The words of the command, to be shown. */
 static char *command_of(const char *const *words)
 {
@@ -53,7 +72,7 @@ static bool is_open(const struct review *review, struct err *err)
 bool layered_begin(struct setup *setup, const char *id, const char *by,
 		   const char *const *words, struct err *err)
 {
-	const uint64_t most = setup->policy->limits.layer;
+	const struct policy_limits *limits = &setup->policy->limits;
 	struct review *review = NULL;
 	struct buf folder;
 	bool ok;
@@ -66,7 +85,7 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	else
 		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
 		     review_lock(review, by, err) && is_open(review, err) &&
-		     has_room(review, most, err);
+		     has_room(review, review_most(review, limits->layer, limits->tmp), err);
 	buf_fini(&folder);
 	if (ok && id == NULL) {
 		free(review->meta.command);
@@ -98,12 +117,13 @@ static void prompt_add(struct setup *setup)
 
 int layered_take(struct setup *setup, const struct options *options, const char *by)
 {
+	const char *id;
 	struct buf undo;
 	struct err err;
 
-	if (!options_given(options, REVIEW_OPTION))
+	if (!layered_wanted(setup, options, &id))
 		return CODE_DONE;
-	if (!layered_begin(setup, options_text(options, REVIEW_OPTION), by, NULL, &err))
+	if (!layered_begin(setup, id, by, NULL, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	buf_init(&undo, PATH_MAX);
 	(void)buf_addf(&undo, "%s/undo", setup->review->path);

@@ -13,6 +13,13 @@
 #include <stdio.h>
 
 /*
+ * Does a session of SETUP write into a layer, by the agent's `review` and by those of
+ * --review and --no-review that OPTIONS have? *ID: the layer to go on with, or NULL.
+ */
+bool layered_wanted(const struct setup *setup, const struct options *options,
+		    const char **id);
+
+/*
  * Make a layer for a session of SETUP, or open and lock the one that ID (or NULL) means, and
  * give it to SETUP. BY is the verb ("glovebox exec"), WORDS (NULL-ended, or NULL) the command.
  * The caller calls layered_end after the session. False: ERR says why there is none.
@@ -21,8 +28,8 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 		   const char *const *words, struct err *err);
 
 /*
- * layered_begin for a verb with OPTIONS, which have OPTION_ROW_REVIEW, and a session whose
- * calls can be undone: their steps stand in the layer. Does nothing without the option.
+ * layered_begin for a verb with OPTIONS and a session whose
+ * calls can be undone: their steps stand in the layer. Does nothing where none is wanted.
  * Returns an exit code; complaints have been printed.
  */
 int layered_take(struct setup *setup, const struct options *options, const char *by);

@@ -648,7 +648,8 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 }
 
 static const struct option_row exec_options[] = {
-	EXEC_OPTION_ROWS, EXEC_POLICY_ROWS, OPTION_ROW_REVIEW, OPTION_ROW_HELP, {0},
+	EXEC_OPTION_ROWS,     EXEC_POLICY_ROWS, OPTION_ROW_REVIEW,
+	OPTION_ROW_NO_REVIEW, OPTION_ROW_HELP,  {0},
 };
 
 /*
@@ -967,15 +968,6 @@ int exec_code(const struct tool_result *result)
 		       : CODE_EXEC_NO_CELL;
 }
 
-/* Do its writes go into a layer? Only `exec` itself has the option. */
-static bool is_reviewed(const struct options *options)
-{
-	bool apart;
-
-	return options_find(options->rows, "--" REVIEW_OPTION, &apart) != NULL &&
-	       options_given(options, REVIEW_OPTION);
-}
-
 /* The code of RESULT for the caller, who is told why the program did not end by itself. */
 static int tell_end(const struct tool_result *result, const struct exec_time *time,
 		    const struct interrupt *interrupt)
@@ -1125,6 +1117,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 	struct session *session = NULL;
 	struct relay *relay = NULL;
 	struct err err = {0};
+	const char *id;
 	int code;
 
 	if (tty)
@@ -1132,9 +1125,8 @@ static int exec_with(struct setup *setup, const struct options *options,
 	/* An exec is no step that can be undone. */
 	free(setup->undo_folder);
 	setup->undo_folder = NULL;
-	if (is_reviewed(options) &&
-	    !layered_begin(setup, options_text(options, REVIEW_OPTION), "glovebox exec",
-			   options->words, &err))
+	if (layered_wanted(setup, options, &id) &&
+	    !layered_begin(setup, id, "glovebox exec", options->words, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
@@ -1186,7 +1178,12 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	/* Where something else carries the program out, nobody listens to questions. */
 	setup->asks =
 		use == NULL && (flags->wrapped != NULL || options_given(options, "tty"));
-	if (!has_no_pattern(setup->policy, &err))
+	if (use != NULL && setup->policy->review)
+		(void)err_set(&err, EINVAL,
+			      "agents.%s.review: what another program asks for here has no layer; "
+			      "take an agent without `review`",
+			      setup->policy->name);
+	if (err.code != 0 || !has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);
 	if (flags->explain)
@@ -1205,6 +1202,7 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 int exec_take_flags(const char *verb, const struct options *options, struct value *entry,
 		    struct setup_flags *flags)
 {
+	bool apart;
 	struct err err = {0};
 
 	*flags = (struct setup_flags){
@@ -1216,7 +1214,9 @@ int exec_take_flags(const char *verb, const struct options *options, struct valu
 		.no_credentials = options_given(options, "no-credential"),
 		.explain = options_given(options, "explain"),
 	};
-	if (options_given(options, "json") && !flags->explain && !is_reviewed(options))
+	if (options_given(options, "json") && !flags->explain &&
+	    (options_find(options->rows, "--" REVIEW_OPTION, &apart) == NULL ||
+	     !options_given(options, REVIEW_OPTION)))
 		return verb_complain(CODE_USAGE, "%s: --json goes with --explain%s", verb,
 				     strcmp(verb, verb_exec.name) == 0 ? " or --review"
 								       : "");

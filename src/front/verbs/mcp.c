@@ -108,6 +108,7 @@ static const struct option_row mcp_options[] = {
 	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_ASK,
 	OPTION_ROW_REVIEW,
+	OPTION_ROW_NO_REVIEW,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},

@@ -49,6 +49,7 @@ const struct option_row tool_call_options[] = {
 	OPTION_ROW_AGENT,
 	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_REVIEW,
+	OPTION_ROW_NO_REVIEW,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
