@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
 	FORMAT = 4,     /* of nbformat: older ones have worksheets */
@@ -23,7 +22,7 @@ enum {
 	/* A longer source is cut: nobody wrote it by hand. */
 	SOURCE_MAX = 20000,
 	OUTPUTS_MAX = 20, /* of one cell that are shown */
-	ID_BYTES = 4,
+	ID_DIGITS = 8, /* of a new id */
 	CELL_DEPTH = 2, /* of nesting; the notebook itself has 0 */
 };
 
@@ -462,16 +461,10 @@ static bool has_id(const struct notebook *notebook, const char *id)
 
 static void add_new_id(const struct notebook *notebook, struct buf *out)
 {
-	char id[2 * ID_BYTES + 1] = "";
-	unsigned char bytes[ID_BYTES];
+	char id[ID_DIGITS + 1] = "";
 
-	do {
-		(void)getrandom(bytes, sizeof(bytes), 0);
-		for (size_t i = 0; i < sizeof(bytes); i++) {
-			id[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-			id[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-		}
-	} while (has_id(notebook, id));
+	while (text_random_hex(id, ID_DIGITS) && has_id(notebook, id))
+		;
 	(void)buf_addf(out, "\"%s\"", id);
 }
 
