@@ -22,8 +22,8 @@ enum {
 	/* A longer source is cut: nobody wrote it by hand. */
 	SOURCE_MAX = 20000,
 	OUTPUTS_MAX = 20, /* of one cell that are shown */
-	ID_DIGITS = 8, /* of a new id */
-	CELL_DEPTH = 2, /* of nesting; the notebook itself has 0 */
+	ID_DIGITS = 8,    /* of a new id */
+	CELL_DEPTH = 2,   /* of nesting; the notebook itself has 0 */
 };
 
 /*
