@@ -195,9 +195,8 @@ static const struct autoexec *autoexec_of_real(const struct files *files, const 
 	return row;
 }
 
-/* May REAL (folder and name put together) be written at all? */
-static bool check_writable(const struct files *files, const char *real, const char *shown,
-			   struct err *err)
+bool place_may_write(const struct files *files, const char *real, const char *shown,
+		     struct err *err)
 {
 	if (files_is_blocked(files, real))
 		return files_say_missing(shown, err);
@@ -316,7 +315,7 @@ static bool make_folders(const struct files *files, const char *absolute,
 	rest = memory_copy(absolute + strlen(above) + 1);
 	buf_init(&whole, PATH_MAX);
 	join(place->folder.data, rest, &whole);
-	if (check_writable(files, whole.data, shown, err) &&
+	if (place_may_write(files, whole.data, shown, err) &&
 	    make_below(place, rest, shown, err)) {
 		ok = true;
 	}
@@ -405,7 +404,7 @@ static bool place_find(const struct files *files, const char *path, bool make,
 					 "%s ends as the path of a folder does.", path);
 	join(place->folder.data, place->name, absolute);
 	place->root = files_root_of(files, absolute->data);
-	return check_writable(files, absolute->data, path, err);
+	return place_may_write(files, absolute->data, path, err);
 }
 
 /* A file that is a root of its own is a mount point, which no rename can replace. */

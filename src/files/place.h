@@ -67,6 +67,13 @@ void place_fini(struct place *place);
 bool files_place(struct files *files, const char *path, bool make, struct place *place,
 		 struct err *err);
 
+/*
+ * May a tool write REAL, a real path or one without links? ERR as for files_place; SHOWN is the
+ * path in the sentence.
+ */
+bool place_may_write(const struct files *files, const char *real, const char *shown,
+		     struct err *err);
+
 /* Remove the folders that files_place made for PLACE, as far as they are empty. */
 void place_unmake_folders(struct place *place);
 

@@ -18,10 +18,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -38,6 +40,7 @@ enum {
 	 * that other programs have written.
 	 */
 	SYNC_EACH = 4,
+	NANOSECONDS = 1000000000,
 };
 
 /*
@@ -66,6 +69,8 @@ struct opened {
 struct undo_places {
 	struct files *files;
 	int from;
+	/* the open files of the put under way (undo_places_put_open); or -1 */
+	int content, extra;
 	struct undo_log *log;
 	/*
 	 * The folder that was opened last. Paths in one folder usually follow each other.
@@ -84,8 +89,12 @@ struct undo_places *undo_places_new(struct files *files, int from, struct undo_l
 	struct undo_places *places = memory_alloc(sizeof(*places));
 	struct rlimit open_files;
 
-	*places =
-		(struct undo_places){.files = files, .from = from, .log = log, .folder = -1};
+	*places = (struct undo_places){.files = files,
+				       .from = from,
+				       .content = -1,
+				       .extra = -1,
+				       .log = log,
+				       .folder = -1};
 	places->most = BATCH_MAX;
 	/* Half of the descriptors that may be open are left for the rest of the call. */
 	if (getrlimit(RLIMIT_NOFILE, &open_files) < 0)
@@ -382,7 +391,7 @@ size_t undo_places_blocked(struct undo_places *places, const char *path)
 bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
 		     struct err *err)
 {
-	struct undo_places places = {.files = files, .folder = -1};
+	struct undo_places places = {.files = files, .content = -1, .extra = -1, .folder = -1};
 	const bool fine = undo_places_look(&places, path, state, err);
 
 	fd_close(&places.folder);
@@ -513,6 +522,162 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 			err_set(err, EINVAL, "what was kept of it is damaged"));
 }
 
+/* Contents and attributes that come from an open file. */
+
+#define OVERLAY_OWN     "user.overlay."
+#define OVERLAY_ESCAPED OVERLAY_OWN "overlay."
+#define ACCESS_LIST     "system.posix_acl_access"
+
+enum { NAMES_LIST = 64 << 10, VALUE_LONGEST = 64 << 10 }; /* the kernel's own limits */
+
+/*
+ * The name under which the attribute NAME is copied, in ROOM; NULL: it is not. Only a
+ * program's own attributes and access lists are: others give rights.
+ */
+static const char *extra_name(const char *name, char room[XATTR_NAME_MAX + 1])
+{
+	if (strncmp(name, OVERLAY_ESCAPED, strlen(OVERLAY_ESCAPED)) == 0) {
+		(void)snprintf(room, XATTR_NAME_MAX + 1, "%s%s", OVERLAY_OWN,
+			       name + strlen(OVERLAY_ESCAPED));
+		return room;
+	}
+	if (strncmp(name, OVERLAY_OWN, strlen(OVERLAY_OWN)) == 0)
+		return NULL;
+	return strncmp(name, "user.", strlen("user.")) == 0 || strcmp(name, ACCESS_LIST) == 0
+		       ? name
+		       : NULL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Call EACH with the attributes of FD that are copied, in the order of their names. */
+static void each_extra(int fd,
+		       void (*each)(void *context, const char *name, struct str value),
+		       void *context)
+{
+	if (flistxattr(fd, NULL, 0) <= 0)
+		return;
+	auto_free char *list = memory_alloc(NAMES_LIST);
+	auto_free char *value = memory_alloc(VALUE_LONGEST);
+	const ssize_t size = flistxattr(fd, list, NAMES_LIST);
+	auto_free const char **names =
+		memory_array((size > 0 ? (size_t)size : 0) + 1, sizeof(*names));
+	size_t count = 0;
+
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1)
+		names[count++] = list + at;
+	qsort(names, count, sizeof(*names), compare_names);
+	for (size_t i = 0; i < count; i++) {
+		char room[XATTR_NAME_MAX + 1];
+		const char *name = extra_name(names[i], room);
+		const ssize_t length =
+			name != NULL ? fgetxattr(fd, names[i], value, VALUE_LONGEST) : -1;
+
+		if (length >= 0)
+			each(context, name, (struct str){value, (size_t)length});
+	}
+}
+
+static void set_one(void *context, const char *name, struct str value)
+{
+	/* An attribute that the file system refuses is left out. */
+	(void)fsetxattr(*(const int *)context, name, value.data, value.size, 0);
+}
+
+static void hash_one(void *context, const char *name, struct str value)
+{
+	hash_add(context, (struct str){name, strlen(name) + 1});
+	hash_add(context, (struct str){(const char *)&value.size, sizeof(value.size)});
+	hash_add(context, value);
+}
+
+void undo_places_hash_extra(int fd, struct hash *hash)
+{
+	each_extra(fd, hash_one, hash);
+}
+
+/* Copy SIZE bytes at AT of FROM to the same place in TO. */
+static bool copy_part(int to, int from, off_t at, off_t size)
+{
+	off_t in = at, out = at;
+
+	while (size > 0) {
+		const ssize_t n = copy_file_range(from, &in, to, &out, (size_t)size, 0);
+
+		if (n <= 0)
+			break;
+		size -= n;
+	}
+	if (size == 0)
+		return true;
+	auto_free char *piece = memory_alloc(COPY_AT_ONCE);
+	while (size > 0) {
+		ssize_t n = pread(from, piece, COPY_AT_ONCE, in);
+
+		if (n <= 0 || pwrite(to, piece, (size_t)n, out) != n)
+			return false;
+		in += n;
+		out += n;
+		size -= n;
+	}
+	return size == 0;
+}
+
+/* Copy the data of FROM, which has SIZE bytes, and leave its holes. */
+static bool copy_data(int to, int from, off_t size)
+{
+	off_t at = 0;
+
+	if (size == 0 || ioctl(to, FICLONE, from) == 0)
+		return true;
+	while (at < size) {
+		const off_t data = lseek(from, at, SEEK_DATA);
+		off_t hole = data >= 0 ? lseek(from, data, SEEK_HOLE) : size;
+
+		if (data < 0 && errno == ENXIO)
+			break;
+		if (hole < 0 || hole > size)
+			hole = size;
+		if (!copy_part(to, from, data >= 0 ? data : at,
+			       hole - (data >= 0 ? data : at)))
+			return false;
+		at = hole;
+	}
+	return ftruncate(to, size) == 0;
+}
+
+/* Write all of the open file FROM, which was in the state TARGET, with EXTRA's attributes. */
+static bool write_open(int to, int from, int extra, const struct undo_state *target,
+		       struct err *err)
+{
+	struct stat st;
+
+	if (fstat(from, &st) < 0)
+		return err_set(err, errno, "its new content: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != target->size ||
+	    (target->mtime_ns != 0 &&
+	     st.st_mtim.tv_sec * NANOSECONDS + st.st_mtim.tv_nsec != target->mtime_ns))
+		return err_set(err, EAGAIN, "its new content was just changed");
+	if (!copy_data(to, from, st.st_size))
+		return err_set(err, errno, "%s", strerror(errno));
+	if (extra >= 0)
+		each_extra(extra, set_one, &to);
+	const struct timespec times[] = {st.st_atim, st.st_mtim};
+	(void)futimens(to, times);
+	return true;
+}
+
+static bool write_target(int to, const struct undo_places *places,
+			 const struct undo_state *target, struct err *err)
+{
+	return places->content >= 0
+		       ? write_open(to, places->content, places->extra, target, err)
+		       : write_content(to, places->from, target, err);
+}
+
 /*
  * Make the temporary name NAME and note it before a file gets it. So the temporary file of
  * a killed undo is removed later (place_put_back).
@@ -600,7 +765,7 @@ static bool put_named_file(struct undo_places *places, const struct spot *spot,
 		return false;
 	bool fine = temp_open(&temp, spot->folder, name, 0600) ||
 		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
-	fine = fine && write_content(temp.fd, places->from, target, err);
+	fine = fine && write_target(temp.fd, places, target, err);
 	if (fine && (fchmod(temp.fd, target->mode & 01777) < 0 || fsync(temp.fd) < 0))
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	fine = fine && (is_still(spot, now) || say_changed(spot, err)) &&
@@ -728,7 +893,7 @@ static bool put_file(struct undo_places *places, const char *path,
 		return put_named_file(places, spot, target, now, err);
 	/* From here on the batch owns the file and closes it. */
 	places->count++;
-	if (!write_content(waiting->temp.fd, places->from, target, err))
+	if (!write_target(waiting->temp.fd, places, target, err))
 		return false;
 	if (fchmod(waiting->temp.fd, target->mode & 01777) < 0)
 		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
@@ -746,8 +911,8 @@ static bool put_link(struct undo_places *places, const struct spot *spot,
 	if (!is_free && !note_temp(places, spot, name, err))
 		return false;
 	buf_init(&text, PATH_MAX);
-	bool fine =
-		undo_log_content(places->from, target->offset, target->size, &text, err);
+	bool fine = undo_log_content(places->content >= 0 ? places->content : places->from,
+				     target->offset, target->size, &text, err);
 	if (fine && symlinkat(text.data, spot->folder, is_free ? spot->name : name) < 0)
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	buf_fini(&text);
@@ -835,4 +1000,54 @@ bool undo_places_put(struct undo_places *places, const char *path,
 	*left = false;
 	return spot_open(&spot, places, path, true, err) &&
 	       put(places, path, &spot, &seen, target, left, err);
+}
+
+bool undo_places_put_open(struct undo_places *places, const char *path,
+			  const struct undo_state *now, const struct undo_state *target,
+			  int content, int extra, bool *left, struct err *err)
+{
+	places->content = content;
+	places->extra = extra;
+	const bool fine = undo_places_put(places, path, now, target, left, err);
+	places->content = -1;
+	return fine;
+}
+
+/* The regular file at PATH, opened without rights to read or write it; -1 with ERR. */
+static int open_named(struct undo_places *places, const char *path, struct err *err)
+{
+	struct spot spot;
+	struct stat st;
+
+	if (!spot_open(&spot, places, path, false, err))
+		return -1;
+	auto_close int fd = fd_open_beneath(spot.folder, spot.name, O_PATH);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		(void)err_set(err, fd < 0 ? errno : ENXIO, "%s: not there any more", path);
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+bool undo_places_link(struct undo_places *places, const char *path,
+		      const struct undo_state *now, const struct undo_state *target,
+		      const char *first, struct err *err)
+{
+	struct temp temp = {.fd = open_named(places, first, err)};
+	struct undo_state seen = *now;
+	bool left = false;
+	struct spot spot;
+
+	bool fine = temp.fd >= 0 && spot_open(&spot, places, path, true, err) &&
+		    (is_still(&spot, &seen) || say_changed(&spot, err)) &&
+		    keep(&spot, path, &seen, target, places->log, err);
+	if (fine && seen.kind == UNDO_FOLDER) {
+		fine = clear(&spot, &seen, &left, err) &&
+		       (!left || err_set(err, ENOTEMPTY,
+					 "%s is a folder that holds something", path));
+		seen = undo_absent;
+	}
+	fine = fine && take_place(places, &spot, &temp, &seen, err);
+	temp_drop(&temp);
+	return fine;
 }

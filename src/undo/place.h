@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "files/files.h"
 #include "files/record.h"
 
@@ -58,6 +59,28 @@ size_t undo_places_blocked(struct undo_places *places, const char *path);
 bool undo_places_put(struct undo_places *places, const char *path,
 		     const struct undo_state *now, const struct undo_state *target,
 		     bool *left, struct err *err);
+/*
+ * As undo_places_put, for a file that was open as CONTENT when TARGET was made of it: content
+ * and time of the last change come from there, and not from a log. Blocks are shared and
+ * holes kept where the file system can do that. The attributes are those of the open file
+ * EXTRA (-1: none), without an overlay's own; those that an overlay has stored escaped get
+ * their names back. Both are borrowed.
+ */
+bool undo_places_put_open(struct undo_places *places, const char *path,
+			  const struct undo_state *now, const struct undo_state *target,
+			  int content, int extra, bool *left, struct err *err);
+/*
+ * As undo_places_put: PATH becomes another name of the file at FIRST, which has its name
+ * already (undo_places_settle). TARGET is the state of that file.
+ */
+bool undo_places_link(struct undo_places *places, const char *path,
+		      const struct undo_state *now, const struct undo_state *target,
+		      const char *first, struct err *err);
+/*
+ * The attributes of the file FD that undo_places_put_open would copy, added to HASH in the
+ * order of their names.
+ */
+void undo_places_hash_extra(int fd, struct hash *hash);
 /*
  * Give every file of the batch its name, and every folder its permissions: as long as an
  * undo works in a folder, its owner may do everything in it.

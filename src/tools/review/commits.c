@@ -1,0 +1,591 @@
+/* commits: reads the refs of a layer, and lets git fetch what they name. */
+
+#include "tools/review/commits.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text/text.h"
+#include "files/files.h"
+#include "tools/review/merge.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define HEADS      "refs/heads"
+#define EMPTY_TREE "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+enum {
+	PACKED_MAX = 8 << 20,
+	REF_MAX = 4096,
+	REFS_DEPTH = 16,
+	LISTED_MAX = 8 << 20, /* what git prints of its refs */
+	SHA1_DIGITS = 40,
+	SHA256_DIGITS = 64,
+	ASK_WORDS_MAX = 24,
+};
+
+/* The refs of a layer. */
+
+static bool is_object_name(struct str text)
+{
+	if (text.size != SHA1_DIGITS && text.size != SHA256_DIGITS)
+		return false;
+	for (size_t i = 0; i < text.size; i++) {
+		if (text_hex_digit(text.data[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
+static struct commits_ref *find_ref(struct commits *commits, struct str name)
+{
+	for (size_t i = 0; i < commits->count; i++) {
+		if (str_is(name, commits->refs[i].name))
+			return &commits->refs[i];
+	}
+	return NULL;
+}
+
+static void set_ref(struct commits *commits, struct str name, struct str object)
+{
+	struct commits_ref *ref = find_ref(commits, name);
+
+	if (!is_object_name(object))
+		return;
+	if (ref == NULL && commits->count < COMMITS_REFS_MAX) {
+		ref = &commits->refs[commits->count++];
+		ref->count = -1;
+		ref->name = memory_copy_str(name);
+	}
+	if (ref != NULL)
+		(void)snprintf(ref->layer, sizeof(ref->layer), "%.*s", (int)object.size,
+			       object.data);
+}
+
+static bool read_small(int folder, const char *name, size_t most, struct buf *text)
+{
+	auto_close int fd = fd_open_beneath(folder, name, O_RDONLY);
+	struct stat st;
+
+	buf_clear(text);
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_size < (off_t)most && fd_read_all(fd, text, name, NULL);
+}
+
+/* Branches from the file of packed refs, which the layer holds only when git wrote it anew. */
+static void read_packed(struct commits *commits, int git, int below)
+{
+	struct str rest, line;
+	struct buf text;
+
+	buf_init(&text, PACKED_MAX);
+	if (!read_small(git, "packed-refs", PACKED_MAX, &text))
+		text.size = 0;
+	rest = buf_str(&text);
+	while (str_next_line(&rest, &line)) {
+		const size_t blank = str_find(line, STR(" "), 0);
+		struct stat st;
+
+		if (blank == (size_t)-1 || line.data[0] == '#' || line.data[0] == '^')
+			continue;
+		const struct str name = str_part(line, blank + 1, line.size);
+		auto_free char *path = memory_copy_str(name);
+		/* A file of its own beats the row: one below, unless the layer removed it. */
+		auto_close int loose = fd_open_beneath(below, path, O_PATH);
+		if (str_starts(name, STR(HEADS "/")) &&
+		    (loose < 0 || (fstatat(git, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+				   S_ISCHR(st.st_mode))))
+			set_ref(commits, name, str_part(line, 0, blank));
+	}
+	buf_fini(&text);
+}
+
+/* Branches that are files of their own. */
+static void read_loose(struct commits *commits, int git, const char *folder, unsigned depth)
+{
+	auto_close int fd = fd_open_beneath(git, folder, O_RDONLY | O_DIRECTORY);
+	DIR *names = fd >= 0 && depth < REFS_DEPTH ? fd_open_names(fd) : NULL;
+	struct buf text;
+
+	buf_init(&text, REF_MAX);
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		char path[PATH_MAX];
+		struct stat st;
+
+		if (at->d_name[0] == '.' ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, at->d_name) >=
+			    (int)sizeof(path) ||
+		    fstatat(fd, at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISDIR(st.st_mode))
+			read_loose(commits, git, path, depth + 1);
+		else if (read_small(git, path, REF_MAX, &text))
+			set_ref(commits, str_of(path), str_trim(buf_str(&text)));
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	buf_fini(&text);
+}
+
+/* Commits on no branch, and whether the layer ended on another branch. */
+static void read_head(struct commits *commits, int git, int below)
+{
+	struct buf ours, theirs;
+
+	buf_init(&ours, REF_MAX);
+	buf_init(&theirs, REF_MAX);
+	if (read_small(git, "HEAD", REF_MAX, &theirs) &&
+	    read_small(below, "HEAD", REF_MAX, &ours) &&
+	    !str_equal(str_trim(buf_str(&ours)), str_trim(buf_str(&theirs)))) {
+		commits->elsewhere = true;
+		set_ref(commits, STR("HEAD"), str_trim(buf_str(&theirs)));
+	}
+	buf_fini(&ours);
+	buf_fini(&theirs);
+}
+
+static bool is_there(int folder, const char *name)
+{
+	struct stat st;
+
+	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISCHR(st.st_mode);
+}
+
+/* Git in the workspace, and in the repository of our own. */
+
+static int ask(struct call *call, const char *repository, const char *const *words,
+	       struct buf *out)
+{
+	const char *all[ASK_WORDS_MAX + 1];
+	size_t count = 0;
+
+	if (repository != NULL) {
+		all[count++] = "--git-dir";
+		all[count++] = repository;
+	}
+	for (size_t i = 0; count < ASK_WORDS_MAX && words[i] != NULL; i++)
+		all[count++] = words[i];
+	all[count] = NULL;
+	return merge_git(call, call->workspace, all, NULL, out);
+}
+#define ASK(call, repository, out, ...) \
+	ask(call, repository, (const char *const[]){__VA_ARGS__, NULL}, out)
+
+/* Give the refs what the workspace has under their names. */
+static bool read_below(struct commits *commits, struct call *call)
+{
+	struct str rest, line;
+	struct buf text;
+
+	buf_init(&text, LISTED_MAX);
+	const bool fine = ASK(call, NULL, &text, "for-each-ref",
+			      "--format=%(objectname) %(refname)", HEADS) == 0;
+	rest = buf_str(&text);
+	while (fine && str_next_line(&rest, &line)) {
+		const size_t blank = str_find(line, STR(" "), 0);
+		struct commits_ref *ref =
+			blank != (size_t)-1
+				? find_ref(commits, str_part(line, blank + 1, line.size))
+				: NULL;
+
+		if (ref != NULL && blank < COMMITS_NAME)
+			(void)snprintf(ref->below, sizeof(ref->below), "%.*s", (int)blank,
+				       line.data);
+	}
+	buf_clear(&text);
+	if (fine && ASK(call, NULL, &text, "rev-parse", "-q", "--verify", "HEAD^0") == 0 &&
+	    is_object_name(str_trim(buf_str(&text))))
+		(void)snprintf(commits->head, sizeof(commits->head), "%.*s",
+			       (int)str_trim(buf_str(&text)).size, text.data);
+	buf_fini(&text);
+	return fine;
+}
+
+static int compare_refs(const void *a, const void *b)
+{
+	return strcmp(((const struct commits_ref *)a)->name,
+		      ((const struct commits_ref *)b)->name);
+}
+
+/* Forget refs that are below as they are in the layer. */
+static void drop_equal(struct commits *commits)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < commits->count; i++) {
+		if (strcmp(commits->refs[i].layer, commits->refs[i].below) == 0)
+			free(commits->refs[i].name);
+		else
+			commits->refs[kept++] = commits->refs[i];
+	}
+	commits->count = kept;
+	if (kept > 0)
+		qsort(commits->refs, kept, sizeof(*commits->refs), compare_refs);
+}
+
+/* The place of the objects of FOLDER, as a line of git's list of such places. */
+static bool add_objects(const char *folder, struct buf *out)
+{
+	return strchr(folder, '\n') == NULL && folder[0] != '"' && folder[0] != '#' &&
+	       buf_addf(out, "%s/" UNDO_GIT "/objects\n", folder);
+}
+
+/* Make the repository of our own. */
+static bool make_repository(struct commits *commits, struct call *call)
+{
+	const char *temp = "/tmp";
+	char path[PATH_MAX];
+	struct buf places;
+
+	for (size_t i = 0; call->environment != NULL && call->environment[i] != NULL; i++) {
+		if (strncmp(call->environment[i], "TMPDIR=/", strlen("TMPDIR=/")) == 0)
+			temp = call->environment[i] + strlen("TMPDIR=");
+	}
+	if (snprintf(path, sizeof(path), "%s/commits-XXXXXX", temp) >= (int)sizeof(path) ||
+	    mkdtemp(path) == NULL)
+		return false;
+	commits->repository = memory_copy(path);
+	buf_init(&places, 2 * PATH_MAX + 64);
+	auto_close int folder = -1, list = -1;
+	bool fine = ASK(call, NULL, NULL, "init", "-q", "--bare", "--template=", path) == 0;
+	folder = fine ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	fine = fine && add_objects(commits->layer, &places) &&
+	       add_objects(call->workspace, &places) && folder >= 0 &&
+	       (mkdirat(folder, "objects/info", 0700) == 0 || errno == EEXIST);
+	list = fine ? openat(folder, "objects/info/alternates",
+			     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+		    : -1;
+	fine = list >= 0 && fd_write_all(list, places.data, places.size, NULL);
+	buf_fini(&places);
+	return fine;
+}
+
+static int count_commits(struct commits *commits, struct call *call,
+			 const struct commits_ref *ref)
+{
+	const char *below = ref->below[0] != '\0' ? ref->below : commits->head;
+	char without[COMMITS_NAME + 1];
+	uint64_t count = 0;
+	struct buf text;
+
+	(void)snprintf(without, sizeof(without), "^%s", below);
+	buf_init(&text, REF_MAX);
+	const bool fine =
+		(below[0] != '\0' ? ASK(call, commits->repository, &text, "rev-list",
+					"--count", ref->layer, without)
+				  : ASK(call, commits->repository, &text, "rev-list",
+					"--count", ref->layer)) == 0;
+	char *end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
+	if (end != NULL)
+		*end = '\0';
+	const int found =
+		fine && end != NULL && text_parse_count(text.data, INT_MAX, &count, NULL)
+			? (int)count
+			: -1;
+	buf_fini(&text);
+	return found;
+}
+
+/* The object of the branch REF when the layer began, from the log; false: it is unknown. */
+static bool read_base(const struct commits_ref *ref, struct call *call,
+		      const struct before *before, char base[COMMITS_NAME])
+{
+	char path[PATH_MAX];
+	struct buf text;
+
+	base[0] = '\0';
+	(void)snprintf(path, sizeof(path), "%s/" UNDO_GIT "/%s", call->workspace, ref->name);
+	const struct undo_state *state = before_find(before, path);
+	if (state == NULL)
+		return false;
+	/* It may have been packed. Then only its commits can tell. */
+	if (state->kind != UNDO_FILE)
+		return ref->below[0] == '\0';
+	buf_init(&text, REF_MAX);
+	const bool fine = before_content(before, call, state, &text) &&
+			  is_object_name(str_trim(buf_str(&text)));
+	if (fine)
+		(void)snprintf(base, COMMITS_NAME, "%.*s",
+			       (int)str_trim(buf_str(&text)).size, text.data);
+	buf_fini(&text);
+	return fine;
+}
+
+static void look_at_ref(struct commits *commits, struct call *call,
+			struct commits_ref *ref, const struct before *before)
+{
+	char base[COMMITS_NAME];
+
+	/* It takes a name of git's only when git knows a commit of that name. */
+	ref->sound = strncmp(ref->name, HEADS "/", strlen(HEADS "/")) == 0
+			     ? ASK(call, commits->repository, NULL, "update-ref",
+				   ref->name, ref->layer) == 0
+			     : ASK(call, commits->repository, NULL, "update-ref",
+				   HEADS "/HEAD", ref->layer) == 0;
+	if (!ref->sound)
+		return;
+	ref->count = count_commits(commits, call, ref);
+	if (strcmp(ref->name, "HEAD") == 0)
+		return;
+	const bool known = read_base(ref, call, before, base);
+	if (known || ref->below[0] == '\0')
+		ref->moves = strcmp(base, ref->below) == 0;
+	ref->moves = ref->moves || (ref->below[0] != '\0' &&
+				    ASK(call, commits->repository, NULL, "merge-base",
+					"--is-ancestor", ref->below, ref->layer) == 0);
+}
+
+/* Has the layer staged something that its commits do not have, and the user has not? */
+static bool has_staged(const struct commits *commits, struct call *call, int git)
+{
+	auto_close int index = fd_open_beneath(git, "index", O_RDONLY);
+	struct stat st;
+
+	/* Commits leave an index that says what they say. */
+	return index >= 0 && fstat(index, &st) == 0 && st.st_size > 0 &&
+	       commits->count == 0 && !commits->elsewhere &&
+	       ASK(call, NULL, NULL, "diff-index", "--cached", "--quiet", "HEAD") == 0;
+}
+
+void commits_look(struct commits *commits, struct call *call, const char *layer,
+		  const char *id, const struct before *before)
+{
+	auto_close int git = -1, below = -1;
+	char path[PATH_MAX];
+	struct file folder;
+	struct err err;
+
+	commits->id = memory_copy(id);
+	commits->layer = memory_copy(layer);
+	file_init(&folder);
+	if (snprintf(path, sizeof(path), "%s/" UNDO_GIT, layer) < (int)sizeof(path) &&
+	    files_reach(call->files, path, FILES_FOLDER, &folder, &err))
+		git = fd_take(&folder.fd);
+	file_fini(&folder);
+	file_init(&folder);
+	if (files_reach(call->files, UNDO_GIT, FILES_FOLDER, &folder, &err))
+		below = fd_take(&folder.fd);
+	file_fini(&folder);
+	if (git < 0)
+		return;
+	commits->has_stash = is_there(git, "refs/stash");
+	commits->has_notes = is_there(git, "refs/notes");
+	read_packed(commits, git, below);
+	read_loose(commits, git, HEADS, 0);
+	if (below >= 0)
+		read_head(commits, git, below);
+	if (commits->count > 0 && below < 0) {
+		commits->trouble = "the layer has made the repository";
+		return;
+	}
+	if (commits->count > 0 && !read_below(commits, call)) {
+		commits->trouble = "git does not run in the cell";
+		return;
+	}
+	drop_equal(commits);
+	if (commits->count > 0 && !make_repository(commits, call)) {
+		commits->trouble = "git could not read the layer";
+		return;
+	}
+	for (size_t i = 0; i < commits->count; i++)
+		look_at_ref(commits, call, &commits->refs[i], before);
+	commits->has_staged = has_staged(commits, call, git);
+}
+
+/* Landing. */
+
+/* A file of the repository before git changed it. */
+struct kept {
+	char path[PATH_MAX];
+	struct undo_state before;
+};
+
+static bool keep(struct call *call, struct undo_log *log, const char *name,
+		 struct kept *kept, struct err *err)
+{
+	struct file file;
+	bool fine = true;
+
+	(void)snprintf(kept->path, sizeof(kept->path), UNDO_GIT "/%s", name);
+	kept->before = undo_absent;
+	file_init(&file);
+	if (files_reach(call->files, kept->path, FILES_READ, &file, NULL)) {
+		undo_state_of(&file.st, &kept->before);
+		fine = undo_log_file(log, file.fd, UNDO_CONTENT_MAX, &kept->before, err);
+	}
+	file_fini(&file);
+	return fine;
+}
+
+static bool note(struct undo_places *places, struct undo_log *log,
+		 const struct kept *kept, struct err *err)
+{
+	struct undo_state after;
+
+	if (!undo_places_look(places, kept->path, &after, err))
+		return false;
+	after.source = UNDO_NOWHERE;
+	return undo_state_same(&kept->before, &after) ||
+	       undo_log_change(log, str_of(kept->path), &kept->before, &after, err);
+}
+
+/* The name under which the commits of REF are fetched. */
+static void own_name(const struct commits *commits, const struct commits_ref *ref,
+		     char name[PATH_MAX])
+{
+	const char *last = strcmp(ref->name, "HEAD") == 0 ? ref->name
+							  : ref->name + strlen(HEADS "/");
+
+	(void)snprintf(name, PATH_MAX, "refs/glovebox/%s/%s", commits->id, last);
+}
+
+static bool fetch(struct commits *commits, struct call *call)
+{
+	char spec[PATH_MAX];
+
+	(void)snprintf(spec, sizeof(spec), "+" HEADS "/*:refs/glovebox/%s/*", commits->id);
+	return ASK(call, NULL, NULL, "-c", "fetch.fsckObjects=true", "-c",
+		   "protocol.file.allow=always", "-c", "fetch.writeCommitGraph=false",
+		   "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
+		   "--no-recurse-submodules", commits->repository, spec) == 0;
+}
+
+/* The branch that the workspace is on; false: it is on none. */
+static bool current_branch(struct call *call, struct buf *name)
+{
+	const bool fine = ASK(call, NULL, name, "symbolic-ref", "-q", "HEAD") == 0;
+
+	if (name->size > 0 && name->data[name->size - 1] == '\n')
+		buf_truncate(name, name->size - 1);
+	return fine;
+}
+
+static bool move(struct commits *commits, struct call *call, struct commits_ref *ref,
+		 bool is_current)
+{
+	char why[64];
+
+	(void)snprintf(why, sizeof(why), "glovebox land %s", commits->id);
+	ref->moved = ASK(call, NULL, NULL, "update-ref", "-m", why, ref->name, ref->layer,
+			 ref->below[0] != '\0'
+				 ? ref->below
+				 : "0000000000000000000000000000000000000000") == 0;
+	/* Changes that the user has staged stay, as with a merge that only moves on. */
+	if (ref->moved && is_current) {
+		(void)ASK(call, NULL, NULL, "read-tree", "-i", "-m",
+			  ref->below[0] != '\0' ? ref->below : EMPTY_TREE, ref->layer);
+		(void)ASK(call, NULL, NULL, "update-index", "-q", "--refresh");
+	}
+	return ref->moved;
+}
+
+static bool land_ref(struct commits *commits, struct call *call, struct undo_log *log,
+		     struct undo_places *places, struct commits_ref *ref,
+		     const char *current, struct err *err)
+{
+	const bool is_current = strcmp(ref->name, current) == 0;
+	auto_free struct kept *branch = memory_alloc(sizeof(*branch));
+	auto_free struct kept *index = memory_alloc(sizeof(*index));
+	auto_free struct kept *reflog = memory_alloc(sizeof(*reflog));
+	char name[PATH_MAX];
+
+	(void)snprintf(name, sizeof(name), "logs/%s", ref->name);
+	if (!ref->sound || !ref->moves)
+		return true;
+	return keep(call, log, ref->name, branch, err) &&
+	       keep(call, log, name, reflog, err) && keep(call, log, "index", index, err) &&
+	       (move(commits, call, ref, is_current) || true) &&
+	       note(places, log, branch, err) && note(places, log, reflog, err) &&
+	       note(places, log, index, err);
+}
+
+bool commits_land(struct commits *commits, struct call *call, struct undo_log *log,
+		  struct undo_places *places, struct err *err)
+{
+	auto_free struct kept *own = memory_array(commits->count + 1, sizeof(*own));
+	struct buf current;
+	bool fine = true;
+
+	if (commits->count == 0 || commits->trouble != NULL)
+		return true;
+	for (size_t i = 0; i < commits->count && fine; i++) {
+		char name[PATH_MAX];
+
+		own_name(commits, &commits->refs[i], name);
+		fine = keep(call, log, name, &own[i], err);
+	}
+	if (fine && !fetch(commits, call)) {
+		commits->trouble = "git refuses to fetch them";
+		return true;
+	}
+	for (size_t i = 0; i < commits->count && fine; i++)
+		fine = note(places, log, &own[i], err);
+	buf_init(&current, REF_MAX);
+	if (!current_branch(call, &current))
+		buf_clear(&current);
+	for (size_t i = 0; i < commits->count && fine; i++)
+		fine = land_ref(commits, call, log, places, &commits->refs[i],
+				current.data != NULL ? current.data : "", err);
+	buf_fini(&current);
+	return fine;
+}
+
+void commits_report(const struct commits *commits, struct value *report)
+{
+	struct value *git, *refs;
+
+	if (commits->count == 0 && !commits->has_stash && !commits->has_notes &&
+	    !commits->has_staged && commits->trouble == NULL)
+		return;
+	git = value_new_object();
+	refs = value_new_array();
+	for (size_t i = 0; i < commits->count; i++) {
+		const struct commits_ref *ref = &commits->refs[i];
+		struct value *row = value_new_object();
+		struct buf name;
+
+		buf_init(&name, 4 * PATH_MAX);
+		text_add_name(&name,
+			      str_of(strncmp(ref->name, HEADS "/", strlen(HEADS "/")) == 0
+					     ? ref->name + strlen(HEADS "/")
+					     : ref->name));
+		value_set_str(row, "branch", buf_str(&name));
+		buf_fini(&name);
+		value_set_text(row, "commit", ref->layer);
+		if (ref->below[0] != '\0')
+			value_set_text(row, "below", ref->below);
+		value_set_integer(row, "commits", ref->count);
+		value_set_boolean(row, "sound", ref->sound);
+		value_set_boolean(row, "moves", ref->moves);
+		value_set_boolean(row, "moved", ref->moved);
+		value_append(refs, row);
+	}
+	value_set(git, "refs", refs);
+	value_set_boolean(git, "stash", commits->has_stash);
+	value_set_boolean(git, "notes", commits->has_notes);
+	value_set_boolean(git, "staged", commits->has_staged);
+	if (commits->trouble != NULL)
+		value_set_text(git, "trouble", commits->trouble);
+	value_set(report, "git", git);
+}
+
+void commits_fini(struct commits *commits)
+{
+	for (size_t i = 0; i < commits->count; i++)
+		free(commits->refs[i].name);
+	if (commits->repository != NULL)
+		fd_folder_remove(commits->repository);
+	free(commits->repository);
+	free(commits->layer);
+	free(commits->id);
+}

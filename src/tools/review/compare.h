@@ -1,0 +1,92 @@
+/*
+ * compare: all paths of a layer beside those of the workspace, and what is to be done with
+ * each. Everything is compared before anything is written.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text/diff.h"
+#include "files/record.h"
+#include "files/rights.h"
+#include "tool/call.h"
+#include "tools/review/before.h"
+#include "tools/review/upper.h"
+#include "undo/place.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum change_class {
+	CHANGE_NONE,     /* nothing to do: it is there already, or is the user's alone */
+	CHANGE_APPLY,    /* the target is put there */
+	CHANGE_MERGE,    /* the text is put there */
+	CHANGE_CONFLICT, /* both have changed it */
+	CHANGE_NO_BASE,  /* nobody knows what it held before */
+	CHANGE_REFUSED,  /* it is never landed (enum change_refusal) */
+	CHANGE_MINE,     /* the user's choice: it is left as it is */
+	CHANGE_OUTSIDE,  /* the user has named other paths */
+};
+
+enum change_refusal {
+	REFUSED_NOT,
+	REFUSED_GIT,       /* git would run or follow it */
+	REFUSED_PROTECTED, /* another program would run it */
+	REFUSED_SESSION,   /* the session of the layer could not write it */
+	REFUSED_AGENT,     /* the present agent may not write it */
+	REFUSED_KIND,      /* a pipe, a socket, a device */
+	REFUSED_READ,      /* it cannot be read */
+};
+
+struct change {
+	struct upper_row *row;
+	const struct undo_state *base; /* NULL: unknown */
+	struct undo_state base_room;
+	struct undo_state below, target;
+	enum change_class class, weighed; /* after and before the user's choices */
+	enum change_refusal refused;
+	const char *why; /* for a sentence about a conflict or a refusal; or NULL */
+	bool extra_only; /* only attributes differ */
+	bool set_ids;    /* the layer's file has set-id bits, which are not landed */
+	struct buf text; /* CHANGE_MERGE; a conflict: with marks, when there is a text */
+	bool has_text;
+	size_t first, last; /* lines of the user's text that clash; 0: unknown */
+	struct diff_counts ours, theirs; /* of a text that both have changed */
+};
+
+/* The choices of the user: absolute paths, which count for everything below them. */
+struct choices {
+	struct buf words; /* holds the texts */
+	const char **only, **mine, **theirs;
+	size_t only_count, mine_count, theirs_count;
+	bool markers;
+};
+
+/* Read the choices from FD: texts that end in NUL; the first byte of each says what it is. */
+enum { CHOICE_ONLY = 'p', CHOICE_MINE = 'm', CHOICE_THEIRS = 't' };
+bool choices_read(int fd, struct choices *choices, struct err *err);
+void choices_fini(struct choices *choices);
+
+struct comparing {
+	struct call *call;
+	struct upper *upper;
+	struct before *before;
+	struct rights *rights; /* of the layer's session */
+	struct undo_places *places;
+	const char *id;     /* of the layer, for marks in a text */
+	int64_t created_ns; /* a file that was changed before this is its own base */
+	const struct choices *choices;
+	struct change *changes; /* one for each row, in order of path */
+};
+
+bool compare_all(struct comparing *comparing, struct err *err);
+void compare_fini(struct comparing *comparing);
+
+/*
+ * The content of one side of a change as text: false when it is too large, is binary or
+ * cannot be read. OUT is replaced.
+ */
+enum { COMPARE_TEXT_MAX = 16 << 20 };
+bool compare_read_below(const struct change *change, struct buf *out);
+bool compare_read_layer(const struct change *change, struct buf *out);

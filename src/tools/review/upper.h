@@ -1,0 +1,76 @@
+/*
+ * upper: reads the upper folder of an overlay, which a cell has written, into rows: for each
+ * path that differs from the tree below, what the layer holds there. A folder that hides
+ * what was below it, and a removed folder, become one row for each path in it.
+ *
+ * All of it is foreign: nothing is opened through a link, names and depth are bounded, and a
+ * shape that the kernel does not make in a cell is a row of its own, which is not landed.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "files/record.h"
+#include "tool/call.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	UPPER_ROWS_MAX = UNDO_CHANGES_MAX,
+	UPPER_TREES_MAX = 64,
+};
+
+/* One writable tree: its layer, and the tree itself. Both are held open. */
+struct upper_tree {
+	int layer, below;
+	const char *path; /* absolute, of the tree; borrowed */
+};
+
+enum upper_shape {
+	UPPER_PLAIN,      /* a file, link or folder, or nothing there (a row's state) */
+	UPPER_GIT,        /* a `.git`: one row for all of it, and no look into it */
+	UPPER_OTHER,      /* a pipe, a socket or a device */
+	UPPER_UNREADABLE, /* its owner may not read it */
+	UPPER_UNKNOWN,    /* a shape that a cell's overlay does not make */
+};
+
+struct upper_row {
+	struct str path; /* as in a log (record.h); ends in NUL */
+	const struct upper_tree *tree;
+	const char *relative; /* the part of the path below the tree */
+	enum upper_shape shape;
+	/* without the content's digest: upper_hash adds it; ABSENT: the layer has removed it */
+	struct undo_state state;
+	bool copied_up;  /* the kernel has noted that there was a file below */
+	uint64_t device; /* with the state's inode: rows of one file have both in common */
+	bool linked;     /* the file has several names in the layer */
+};
+
+struct upper {
+	struct upper_row *rows; /* in order of path */
+	size_t count, room;
+	struct arena paths;
+	/* what the layer changed in the repository of the workspace, which has no rows */
+	bool has_git;
+};
+
+void upper_init(struct upper *upper);
+void upper_fini(struct upper *upper);
+
+/*
+ * Add the rows of TREE; upper_sort ends the reading of all trees. False: there are too many
+ * rows, CALL was stopped, or a folder could not be read.
+ */
+bool upper_read(struct upper *upper, const struct upper_tree *tree, struct call *call,
+		struct err *err);
+void upper_sort(struct upper *upper);
+
+/* Open the file of ROW in the layer. -1 with errno. */
+int upper_open(const struct upper_row *row);
+/* Add the digest of the content of a file or link to the state of ROW. */
+bool upper_hash(struct upper_row *row, struct err *err);
+/* Append the target of the link of ROW to OUT. */
+bool upper_read_link(const struct upper_row *row, struct buf *out, struct err *err);
