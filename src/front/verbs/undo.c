@@ -8,13 +8,17 @@
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/verb.h"
+#include "session/review.h"
 #include "session/session.h"
 #include "undo/plan.h"
 #include "undo/store.h"
+#include "view/review.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -257,14 +261,32 @@ static int mark_point(const struct setup *setup, const char *name, bool json, FI
 	return CODE_DONE;
 }
 
+/* The undo of a landing opens its review again (session/review.h): say so on OUT. */
+static void reopen_reviews(const struct setup *setup, const char *folder, bool json,
+			   FILE *out)
+{
+	struct buf told;
+
+	buf_init(&told, 4 << 10);
+	review_reopen(folder, setup->undo_folder, setup->workspace, &told);
+	if (!json)
+		(void)fputs(told.data, out);
+	buf_fini(&told);
+}
+
 static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, FILE *out)
 {
 	struct undo_progress progress = {.began_ms = clock_now_ms()};
 
 	struct session *session = NULL;
 	struct tool_result result;
+	struct buf reviews;
 	int code;
 
+	/* The session wipes the environment. */
+	buf_init(&reviews, PATH_MAX);
+	const bool has_reviews =
+		review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &reviews);
 	if (isatty(STDERR_FILENO))
 		setup->sink = (struct event_sink){show_progress, &progress};
 	code = setup_session_once(setup, &session);
@@ -293,7 +315,10 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, 
 		}
 		tool_result_fini(&result);
 		session_close(session);
+		if (code == CODE_DONE && has_reviews)
+			reopen_reviews(setup, reviews.data, json, out);
 	}
+	buf_fini(&reviews);
 	return code;
 }
 

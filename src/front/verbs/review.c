@@ -1,0 +1,794 @@
+/*
+ * glovebox review, land and drop: looks at a layer that `--review` has made, puts it into the
+ * workspace, or throws it away; docs/review.md.
+ */
+
+#include "session/review.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text/text.h"
+#include "front/review/print.h"
+#include "front/setup.h"
+#include "front/talk.h"
+#include "front/terminal/paint.h"
+#include "front/terminal/screen.h"
+#include "front/verb.h"
+#include "session/session.h"
+#include "view/review.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 16 << 20 };
+
+#define PAGER_DEFAULT "less -R"
+
+#define OPTION_ROW_ID                                                                        \
+	{                                                                                    \
+		"id", 0, OPTION_TEXT, "ID", "this review (default: the newest that is open)" \
+	}
+
+static const struct option_row review_options[] = {
+	{"list", 'l', OPTION_FLAG, NULL, "list the reviews of this workspace, newest first"},
+	{"diff", 'd', OPTION_FLAG, NULL, "print what would change as a diff"},
+	{"stat", 's', OPTION_FLAG, NULL, "print only paths, with their lines"},
+	{"json", 0, OPTION_FLAG, NULL, "print one JSON object, or one per review"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row land_options[] = {
+	OPTION_ROW_ID,
+	{"dry-run", 'n', OPTION_FLAG, NULL, "write nothing, and say what would be done"},
+	{"hash", 0, OPTION_TEXT, "HASH", "only what the review with this hash has shown"},
+	{"mine", 0, OPTION_TEXTS, "PATH", "leave PATH as it is (may be repeated)"},
+	{"theirs", 0, OPTION_TEXTS, "PATH",
+	 "take the review's PATH, whatever is there (may be repeated)"},
+	{"markers", 0, OPTION_FLAG, NULL, "write texts in conflict with marks, as git does"},
+	{"no-commits", 0, OPTION_FLAG, NULL, "leave the review's commits where they are"},
+	{"yes", 'y', OPTION_FLAG, NULL, "do not ask"},
+	{"json", 0, OPTION_FLAG, NULL, "print the result as one JSON object"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row drop_options[] = {
+	OPTION_ROW_ID,
+	{"yes", 'y', OPTION_FLAG, NULL, "do not ask"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* The work of one of the three verbs. */
+struct reviewing {
+	const struct options *options;
+	FILE *out;
+	struct setup setup;
+	struct buf folder; /* of all layers */
+	struct review *review;
+	struct review_shown shown;
+	bool used; /* another process works in the layer */
+	struct session *session;
+	const char **only, **mine, **theirs; /* owned, with their texts */
+};
+
+/* Paths. */
+
+/* WORDS as absolute paths; relative ones begin at the workspace. Links stay. */
+static const char **absolute_all(const char *workspace, const char *const *words)
+{
+	const char **paths;
+	struct buf path;
+	size_t count = 0;
+
+	while (words != NULL && words[count] != NULL)
+		count++;
+	paths = memory_array(count + 1, sizeof(*paths));
+	for (size_t i = 0; i < count; i++) {
+		buf_init(&path, 2 * PATH_MAX);
+		/* A path that is too long names nothing. */
+		if (!path_normal(workspace, words[i], &path))
+			buf_clear(&path);
+		paths[i] = memory_copy(path.size > 0 ? path.data : "");
+		buf_fini(&path);
+	}
+	return paths;
+}
+
+static void free_all(const char **paths)
+{
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
+		free((void *)(uintptr_t)paths[i]);
+	free(paths);
+}
+
+/* Opening and closing. */
+
+static bool find_folder(struct buf *folder)
+{
+	return review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), folder);
+}
+
+static int complain_about_layer(const struct err *err)
+{
+	return verb_complain(err->code == EPERM ? CODE_DENIED : CODE_FAILED, "%s",
+			     err->text);
+}
+
+/*
+ * Open the layer ID of the workspace (NULL: the newest open one). LOCKS: this verb will change
+ * it, and nobody may work in it.
+ */
+static int open_layer(struct reviewing *work, const char *workspace, const char *id,
+		      const char *by, bool locks)
+{
+	struct err err = {0};
+
+	if (!review_open(work->folder.data, workspace, id, &work->review, &err))
+		return err.code == ENOENT && id == NULL
+			       ? verb_complain(CODE_FAILED,
+					       "There is nothing to review here: no command "
+					       "has run with --review, or all of it was "
+					       "landed or dropped.")
+			       : complain_about_layer(&err);
+	if (!review_lock(work->review, by, &err)) {
+		if (err.code != EBUSY || locks)
+			return complain_about_layer(&err);
+		work->used = true;
+	}
+	return CODE_DONE;
+}
+
+static int open_work(struct reviewing *work, const char *id, const char *by, bool locks)
+{
+	struct err err = {0};
+	int code = setup_open(&work->setup, work->options, NULL);
+
+	if (code != CODE_DONE)
+		return code;
+	if (!find_folder(&work->folder))
+		return verb_complain(CODE_FAILED, "There is no home folder.");
+	review_reopen(work->folder.data, work->setup.undo_folder, work->setup.workspace,
+		      NULL);
+	review_tidy(work->folder.data, work->setup.workspace);
+	code = open_layer(work, work->setup.workspace, id, by, locks);
+	if (code != CODE_DONE)
+		return code;
+	if (!review_shown_fill(&work->shown, work->review, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	work->setup.shown = work->shown.entries;
+	return CODE_DONE;
+}
+
+static void close_work(struct reviewing *work)
+{
+	session_close(work->session);
+	review_close(work->review);
+	review_shown_fini(&work->shown);
+	setup_fini(&work->setup);
+	buf_fini(&work->folder);
+	free_all(work->only);
+	free_all(work->mine);
+	free_all(work->theirs);
+}
+
+static void work_init(struct reviewing *work, const struct options *options, FILE *out)
+{
+	*work = (struct reviewing){.options = options, .out = out};
+	buf_init(&work->folder, PATH_MAX);
+}
+
+/* One call of the worker. Its complaint has been printed when it returns another code. */
+static int ask_worker(struct reviewing *work, const struct review_wish *wish,
+		      struct review_report *report)
+{
+	struct tool_result result;
+	int code = CODE_DONE;
+
+	tool_result_init(&result);
+	*report = (struct review_report){.diff = -1};
+	if (!session_review(work->session, work->review, wish, report, &result)) {
+		if (session_broken(work->session) != NULL)
+			code = verb_complain(CODE_NO_CELL, "%s",
+					     session_broken(work->session));
+		else {
+			code = result.status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
+			(void)buf_end_line(&result.text);
+			paint_fold_complain(buf_str(&result.text));
+		}
+	}
+	tool_result_fini(&result);
+	return code;
+}
+
+/* glovebox review. */
+
+static int list_reviews(const char *workspace, const char *folder, bool json, FILE *out)
+{
+	struct review_list list = {0};
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!review_list_read(folder, workspace, &list, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	for (size_t i = 0; i < list.count && code == CODE_DONE; i++) {
+		const struct review_item *item = &list.items[i];
+
+		if (!json) {
+			print_review_line(item, out);
+			continue;
+		}
+		auto_value struct value *row = value_new_object();
+		static const char *const states[REVIEW_STATES] = {"open", "landed",
+								  "dropped"};
+		value_set_text(row, "id", item->meta.id);
+		value_set_boolean(row, "damaged", item->damaged);
+		value_set_boolean(row, "used", item->used);
+		if (!item->damaged) {
+			value_set_text(row, "state", states[item->meta.state]);
+			value_set_text(row, "command", item->meta.command);
+			value_set_text(row, "agent", item->meta.agent);
+			value_set_integer(row, "created_ms", item->meta.created_ms);
+			value_set_integer(row, "changed", item->meta.counts.changed);
+			value_set_integer(row, "added", item->meta.counts.added);
+			value_set_integer(row, "removed", item->meta.counts.removed);
+			value_set_integer(row, "bytes", item->meta.counts.bytes);
+		}
+		code = verb_print_json(row, 0, out);
+	}
+	if (code == CODE_DONE && !json && list.count == 0)
+		(void)fprintf(out, "There is nothing to review here.\n");
+	review_list_fini(&list);
+	return code;
+}
+
+static int show_report(struct reviewing *work, const struct review_report *report,
+		       const char *pager)
+{
+	const struct review_meta *meta = &work->review->meta;
+
+	if (options_given(work->options, "json")) {
+		static const char *const states[REVIEW_STATES] = {"open", "landed",
+								  "dropped"};
+		auto_value struct value *value = review_report_value(report, meta->id);
+		struct value *trees = value_new_array();
+
+		for (size_t i = 0; i < meta->tree_count; i++)
+			value_append(trees, value_new_text(meta->trees[i]));
+		value_set_text(value, "state", states[meta->state]);
+		value_set(value, "trees", trees);
+		return verb_print_json(value, 0, work->out);
+	}
+	if (options_given(work->options, "diff"))
+		return print_review_diff(report, pager, work->out)
+			       ? CODE_DONE
+			       : verb_complain(CODE_FAILED, "The diff cannot be read.");
+	if (work->used)
+		(void)fprintf(work->out,
+			      "Somebody works in review %s: this is what it holds "
+			      "now.\n",
+			      meta->id);
+	if (review_is_cut(work->review))
+		(void)fprintf(work->out,
+			      "The machine went down while review %s was written: "
+			      "its last files may be short or empty.\n",
+			      meta->id);
+	if (!review_report_has_news(report)) {
+		(void)fprintf(work->out,
+			      "Review %s holds nothing that your folder does not hold.\n",
+			      meta->id);
+		return CODE_DONE;
+	}
+	print_review(meta, report, options_given(work->options, "stat"),
+		     screen_options_of(STDOUT_FILENO).colour && isatty(STDOUT_FILENO) != 0,
+		     work->out);
+	return CODE_DONE;
+}
+
+/* Is WORD an id, or the beginning of one, and not the name of a file here? */
+static bool is_id(const char *word)
+{
+	const size_t size = strlen(word);
+	struct stat st;
+
+	return size >= REVIEW_ID_LEAST && size < REVIEW_ID &&
+	       strspn(word, "0123456789abcdef") == size && lstat(word, &st) < 0;
+}
+
+static int review_run(const struct options *options, FILE *out)
+{
+	const bool has_id = options->word_count > 0 && is_id(options->words[0]);
+	const bool pages = options_given(options, "diff") && isatty(STDOUT_FILENO) != 0 &&
+			   !options_given(options, "json");
+	auto_free char *pager =
+		memory_copy(getenv("PAGER") != NULL ? getenv("PAGER") : PAGER_DEFAULT);
+	struct review_wish wish = {.diff = options_given(options, "diff")};
+	struct review_report report = {.diff = -1};
+	struct reviewing work;
+	int code;
+
+	work_init(&work, options, out);
+	if (options_given(options, "list")) {
+		code = setup_open(&work.setup, options, NULL);
+		if (code == CODE_DONE && find_folder(&work.folder)) {
+			review_reopen(work.folder.data, work.setup.undo_folder,
+				      work.setup.workspace, NULL);
+			code = list_reviews(work.setup.workspace, work.folder.data,
+					    options_given(options, "json"), out);
+		}
+		close_work(&work);
+		return code;
+	}
+	code = open_work(&work, has_id ? options->words[0] : NULL, "glovebox review", false);
+	if (code == CODE_DONE)
+		work.only = absolute_all(work.setup.workspace,
+					 options->words + (has_id ? 1 : 0));
+	wish.only = work.only;
+	if (code == CODE_DONE)
+		code = pages ? setup_session_kept(&work.setup, &work.session)
+			     : setup_session_once(&work.setup, &work.session);
+	if (code == CODE_DONE)
+		code = ask_worker(&work, &wish, &report);
+	if (code == CODE_DONE) {
+		session_close(work.session);
+		work.session = NULL;
+		code = show_report(&work, &report, pager);
+	}
+	review_report_fini(&report);
+	close_work(&work);
+	return code;
+}
+
+static const char review_help[] =
+	"Show what a review would change in this workspace: a command that ran with\n"
+	"--review has written everything into a layer, and nothing of it is in your folder\n"
+	"yet. Without an ID it is the newest review that is open. Six digits of an ID are\n"
+	"enough. With paths, only what lies there is shown. Nothing is written.\n\n"
+	"Exit codes: 0 shown, 1 there is nothing to review, 5 the cell could not be built.";
+
+const struct verb verb_review = {
+	.name = "review",
+	.summary = "show what a command with --review has changed",
+	.arguments = "[ID] [PATH ...]",
+	.help = review_help,
+	.example = "  glovebox exec --review -- npm install\n  glovebox review\n"
+		   "  glovebox review --diff src\n  glovebox review --list",
+	.options = review_options,
+	.words_most = VERB_WORDS_ANY,
+	.run = review_run,
+};
+
+/* glovebox land. */
+
+/* Is there something that would be put into the workspace? */
+static bool has_work(const struct review_report *report)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		if (report->changes[i].class != REVIEW_REFUSED &&
+		    report->changes[i].class != REVIEW_STAYS)
+			return true;
+	}
+	return report->more > 0;
+}
+
+static bool has_refused(const struct review_report *report)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		const char *refused = report->changes[i].class == REVIEW_REFUSED
+					      ? report->changes[i].refused
+					      : "";
+
+		if (refused[0] != '\0' && strcmp(refused, "kind") != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Everything that the person should know beside the outcome, on standard error. */
+static void tell_rest(const struct reviewing *work, const struct review_report *report,
+		      bool landed)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	print_review_refused(&work->review->meta, report, &text);
+	print_review_commits(work->review->meta.id, report, landed, &text);
+	for (size_t i = 0; i < report->left_count; i++) {
+		text_add_name(&text, str_of(report->left[i]));
+		(void)buf_adds(&text, "/ stays: it holds something that is not of the "
+				      "review.\n");
+	}
+	if (text.size > 0)
+		paint_fold_complain(buf_str(&text));
+	buf_fini(&text);
+}
+
+static int say_conflicts(const struct review_report *report)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	(void)buf_adds(&text, "Nothing was landed. ");
+	print_review_conflicts(report, &text);
+	paint_fold_complain(buf_str(&text));
+	buf_fini(&text);
+	return CODE_FAILED;
+}
+
+/* The sentence of a landing, or of a dry run. */
+static void say_landed(struct reviewing *work, const struct review_report *report, bool dry)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	(void)buf_addf(&text, dry ? "Would land review %s: " : "Landed review %s: ",
+		       work->review->meta.id);
+	print_review_counts(report, &text);
+	(void)buf_adds(&text, ".");
+	if (!dry && report->step != 0)
+		(void)buf_addf(&text, " To take that back: glovebox undo %" PRIu32,
+			       report->step);
+	if (!dry && report->outside > 0)
+		(void)buf_addf(&text, "\nThe rest stays in the review: glovebox review %s",
+			       work->review->meta.id);
+	(void)fprintf(work->out, "%s\n", text.data);
+	buf_fini(&text);
+}
+
+/* The landing has ended: what became of the layer, and the exit code. */
+static int finish_landing(struct reviewing *work, const struct review_report *report)
+{
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (report->broken_off != NULL)
+		return verb_complain(CODE_FAILED,
+				     "%s. The landing is not finished: every file is old or "
+				     "new, and the next `glovebox land --id %s` goes on.",
+				     report->broken_off, work->review->meta.id);
+	if (report->outside == 0 && !review_set_state(work->review, REVIEW_LANDED, &err))
+		(void)verb_complain(CODE_FAILED, "%s", err.text);
+	if (options_given(work->options, "json")) {
+		auto_value struct value *value =
+			review_report_value(report, work->review->meta.id);
+
+		value_set_boolean(value, "landed", true);
+		code = verb_print_json(value, 0, work->out);
+	} else {
+		say_landed(work, report, false);
+	}
+	tell_rest(work, report, true);
+	return code == CODE_DONE && has_refused(report) ? CODE_DENIED : code;
+}
+
+/* A reading without landing: an exit code when the verb ends with it, or -1. */
+static int judge_reading(struct reviewing *work, const struct review_report *report)
+{
+	if (report->stale)
+		return verb_complain(CODE_FAILED,
+				     "Nothing was landed: review %s, or your folder, has "
+				     "changed since the reading with that hash. Look again: "
+				     "glovebox review %s",
+				     work->review->meta.id, work->review->meta.id);
+	if (report->conflict)
+		return say_conflicts(report);
+	return -1;
+}
+
+static bool asks(const struct reviewing *work)
+{
+	return !options_given(work->options, "yes") &&
+	       options_text(work->options, "hash") == NULL &&
+	       !options_given(work->options, "json") && isatty(STDIN_FILENO) != 0 &&
+	       isatty(STDERR_FILENO) != 0;
+}
+
+static bool person_agrees(const struct reviewing *work, const struct review_report *report)
+{
+	struct buf counts;
+
+	buf_init(&counts, 1024);
+	print_review_counts(report, &counts);
+	const bool agrees = talk_confirm(stderr, "Land review %s: %s?",
+					 work->review->meta.id, counts.data);
+	buf_fini(&counts);
+	return agrees;
+}
+
+/* Look first: for --dry-run, and before a question. HASH binds the landing to it. */
+static int look_first(struct reviewing *work, struct review_wish *wish,
+		      char hash[HASH_HEX + 1])
+{
+	struct review_report report = {.diff = -1};
+	const bool dry = options_given(work->options, "dry-run");
+	int code;
+
+	wish->lands = false;
+	code = ask_worker(work, wish, &report);
+	if (code == CODE_DONE)
+		code = judge_reading(work, &report);
+	if (code == -1 && dry && options_given(work->options, "json")) {
+		auto_value struct value *value =
+			review_report_value(&report, work->review->meta.id);
+
+		value_set_boolean(value, "landed", false);
+		code = verb_print_json(value, 0, work->out);
+	} else if (code == -1 && dry) {
+		say_landed(work, &report, true);
+		tell_rest(work, &report, false);
+		code = has_refused(&report) ? CODE_DENIED : CODE_DONE;
+	} else if (code == -1 && has_work(&report) && !person_agrees(work, &report)) {
+		code = verb_complain(CODE_FAILED, "Nothing was landed.");
+	}
+	memcpy(hash, report.hash, HASH_HEX + 1);
+	review_report_fini(&report);
+	return code;
+}
+
+static int land_layer(struct reviewing *work, struct review_wish *wish)
+{
+	struct review_report report = {.diff = -1};
+	char hash[HASH_HEX + 1];
+	int code = -1;
+
+	if (options_given(work->options, "dry-run") || asks(work)) {
+		code = look_first(work, wish, hash);
+		if (code == -1 && wish->hash == NULL)
+			wish->hash = hash;
+	}
+	if (code != -1)
+		return code;
+	wish->lands = true;
+	code = ask_worker(work, wish, &report);
+	if (code == CODE_DONE && !report.landed && report.broken_off == NULL)
+		code = judge_reading(work, &report);
+	if (code == -1)
+		code = verb_complain(CODE_FAILED, "Nothing was landed.");
+	else if (code == CODE_DONE)
+		code = finish_landing(work, &report);
+	review_report_fini(&report);
+	return code;
+}
+
+static int land_run(const struct options *options, FILE *out)
+{
+	struct reviewing work;
+	struct review_wish wish = {
+		.markers = options_given(options, "markers"),
+		.no_commits = options_given(options, "no-commits"),
+		.hash = options_text(options, "hash"),
+	};
+	int code;
+
+	if (wish.hash != NULL && !hash_is_valid(wish.hash))
+		return verb_complain(CODE_USAGE,
+				     "--hash takes 12 to 64 digits of a hash that `glovebox "
+				     "review` has printed");
+	work_init(&work, options, out);
+	code = open_work(&work, options_text(options, "id"), "glovebox land", true);
+	if (code == CODE_DONE && work.review->meta.state != REVIEW_OPEN)
+		code = verb_complain(CODE_FAILED, "Review %s is %s already.",
+				     work.review->meta.id,
+				     work.review->meta.state == REVIEW_LANDED ? "landed"
+									      : "dropped");
+	if (code == CODE_DONE)
+		code = setup_session_once(&work.setup, &work.session);
+	if (code == CODE_DONE) {
+		const char *workspace = work.setup.workspace;
+
+		work.only = absolute_all(workspace, options->words);
+		work.mine = absolute_all(workspace, options_texts(options, "mine"));
+		work.theirs = absolute_all(workspace, options_texts(options, "theirs"));
+		wish.only = work.only;
+		wish.mine = work.mine;
+		wish.theirs = work.theirs;
+		code = land_layer(&work, &wish);
+	}
+	close_work(&work);
+	return code;
+}
+
+static const char land_help[] =
+	"Put what a review holds into this workspace. Everything is compared first. A file\n"
+	"that only the review has changed is replaced; a text that you have changed as well\n"
+	"is merged; where both have changed the same lines, or the file is no text, nothing\n"
+	"at all is written, until you choose with --mine, --theirs or --markers. Names that\n"
+	"git or another program would run are never landed. New commits come as\n"
+	"refs/glovebox/ID/BRANCH, and a branch that is where it was moves on. With paths,\n"
+	"only what lies there is landed. A landing is a step: `glovebox undo` takes it back,\n"
+	"and the review is open again.\n\n"
+	"Exit codes: 0 done, 1 a conflict or nothing to land, 2 usage, 4 something of it may\n"
+	"not be landed, 5 the cell could not be built.";
+
+const struct verb verb_land = {
+	.name = "land",
+	.summary = "put what a review holds into the workspace",
+	.arguments = "[PATH ...]",
+	.help = land_help,
+	.example = "  glovebox land --dry-run\n  glovebox land\n"
+		   "  glovebox land src --id 3f9a61c2\n"
+		   "  glovebox land --theirs src/a.c --mine docs",
+	.options = land_options,
+	.words_most = VERB_WORDS_ANY,
+	.folds = true,
+	.run = land_run,
+};
+
+/* glovebox drop. */
+
+/* Does the layer's folder FD hide the folder below it? */
+static bool hides_below(int fd)
+{
+	char value[2];
+
+	return fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) == 1 &&
+	       value[0] == 'y';
+}
+
+/*
+ * Open the folder of RELATIVE in the layer UPPER, without following a link. -1 with errno;
+ * ENOTSUP: a folder on the way hides what is below it, so that a name which is removed from
+ * the layer would be gone in the workspace as well.
+ */
+static int open_above(int upper, const char *relative)
+{
+	auto_free char *path = memory_copy(relative);
+	auto_close int at = fcntl(upper, F_DUPFD_CLOEXEC, 3);
+	char *rest = path;
+
+	for (char *slash = strchr(rest, '/'); at >= 0 && slash != NULL;
+	     slash = strchr(rest, '/')) {
+		*slash = '\0';
+		const int next = fd_open_beneath(at, rest, O_RDONLY | O_DIRECTORY);
+
+		fd_close(&at);
+		at = next;
+		if (at >= 0 && hides_below(at)) {
+			errno = ENOTSUP;
+			return -1;
+		}
+		rest = slash + 1;
+	}
+	return fd_take(&at);
+}
+
+/* Throw away PATH in the layer. */
+static int drop_path(struct reviewing *work, const char *path)
+{
+	const struct review_meta *meta = &work->review->meta;
+
+	for (size_t i = 0; i < meta->tree_count; i++) {
+		char name[FD_NAME_ROOM], whole[PATH_MAX];
+
+		if (!path_within(path, meta->trees[i]) || strcmp(path, meta->trees[i]) == 0)
+			continue;
+		const char *relative = path_relative(path, meta->trees[i]);
+		auto_close int upper = review_open_upper(work->review, i);
+		auto_close int above = upper >= 0 ? open_above(upper, relative) : -1;
+		struct stat st;
+
+		if (above < 0 && errno == ENOTSUP)
+			return verb_complain(CODE_FAILED,
+					     "%s: the review has made its folder anew. Land "
+					     "what you want to keep, and drop the folder.",
+					     relative);
+		if (above < 0 ||
+		    fstatat(above, path_base_name(relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return verb_complain(CODE_FAILED,
+					     "%s: review %s holds nothing there.",
+					     relative, meta->id);
+		(void)snprintf(whole, sizeof(whole), "%s/%s", fd_name(above, name),
+			       path_base_name(relative));
+		fd_folder_remove(whole);
+		if (fstatat(above, path_base_name(relative), &st, AT_SYMLINK_NOFOLLOW) == 0)
+			(void)unlinkat(above, path_base_name(relative), 0);
+		(void)fprintf(work->out, "Dropped %s of review %s.\n", relative, meta->id);
+		return CODE_DONE;
+	}
+	return verb_complain(CODE_FAILED, "%s is not in review %s.", path, meta->id);
+}
+
+static int drop_all(struct reviewing *work)
+{
+	char id[REVIEW_ID];
+	struct err err = {0};
+
+	memcpy(id, work->review->meta.id, sizeof(id));
+	if (!review_drop(work->review, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	(void)fprintf(work->out, "Dropped review %s.\n", id);
+	return CODE_DONE;
+}
+
+/* Open the layer that is to be dropped. One that is damaged can only go as a whole. */
+static int open_dropped(struct reviewing *work, const char *workspace)
+{
+	const char *id = options_text(work->options, "id");
+	struct err err = {0};
+
+	review_tidy(work->folder.data, workspace);
+	if (id != NULL && work->options->word_count == 0 &&
+	    !review_open(work->folder.data, workspace, id, &work->review, &err) &&
+	    err.code == EINVAL) {
+		if (!review_remove_damaged(work->folder.data, workspace, id, &err))
+			return complain_about_layer(&err);
+		(void)fprintf(work->out, "Removed what is left of review %s.\n", id);
+		return CODE_DONE;
+	}
+	review_close(work->review);
+	work->review = NULL;
+	return open_layer(work, workspace, id, "glovebox drop", true);
+}
+
+static int drop_run(const struct options *options, FILE *out)
+{
+	const char *given = options_text(options, "workspace");
+	auto_free char *workspace = realpath(given != NULL ? given : ".", NULL);
+	struct reviewing work;
+	int code = CODE_DONE;
+
+	work_init(&work, options, out);
+	if (workspace == NULL)
+		code = verb_complain(CODE_FAILED,
+				     "workspace %s: there is no such folder; name one that "
+				     "exists with -C",
+				     given != NULL ? given : ".");
+	else if (!find_folder(&work.folder))
+		code = verb_complain(CODE_FAILED, "There is no home folder.");
+	else
+		code = open_dropped(&work, workspace);
+	/* Without a layer it was damaged, and is gone. */
+	const bool open = code == CODE_DONE && work.review != NULL;
+	if (open && !options_given(options, "yes") && isatty(STDIN_FILENO) != 0 &&
+	    isatty(STDERR_FILENO) != 0 &&
+	    !talk_confirm(stderr, "Throw away %s review %s? Nothing can bring it back.",
+			  options->word_count > 0 ? "this part of" : "all of",
+			  work.review->meta.id))
+		code = verb_complain(CODE_FAILED, "Nothing was dropped.");
+	else if (open && options->word_count > 0) {
+		work.only = absolute_all(workspace, options->words);
+		for (size_t i = 0; work.only[i] != NULL && code == CODE_DONE; i++)
+			code = drop_path(&work, work.only[i]);
+	} else if (open) {
+		code = drop_all(&work);
+	}
+	close_work(&work);
+	return code;
+}
+
+static const char drop_help[] =
+	"Throw away what a review holds. Your folder stays as it is: nothing of the review\n"
+	"was ever in it. With paths, only what lies there is thrown away, and the review\n"
+	"stays open. No undo brings it back.\n\n"
+	"Exit codes: 0 done, 1 there is nothing to drop, or somebody works in it.";
+
+const struct verb verb_drop = {
+	.name = "drop",
+	.summary = "throw away what a review holds",
+	.arguments = "[PATH ...]",
+	.help = drop_help,
+	.example = "  glovebox drop\n  glovebox drop --id 3f9a61c2 --yes\n"
+		   "  glovebox drop node_modules",
+	.options = drop_options,
+	.words_most = VERB_WORDS_ANY,
+	.folds = true,
+	.run = drop_run,
+};
