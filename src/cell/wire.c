@@ -15,6 +15,7 @@ enum call_part {
 	CALL_PLAN,
 	CALL_SEEN,
 	CALL_UNFINISHED,
+	CALL_SECRETS,
 	CALL_NESTED,
 	CALL_PARTS
 };
@@ -38,10 +39,11 @@ struct call_head {
 	uint32_t sizes[CALL_PARTS];
 	uint32_t log;   /* number of the log of the call; 0: it is no step */
 	uint32_t reach; /* enum guard_walk */
+	uint32_t zero;  /* the size of the head is a multiple of eight */
 };
 
 /* A gap between members would send uninitialized bytes of the sender. */
-_Static_assert(sizeof(struct call_head) == 36 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 40 + 4 * CALL_PARTS, "a gap in the head");
 
 bool wire_print_call(const struct wire_call *call, struct buf *out)
 {
@@ -71,6 +73,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	head.sizes[CALL_PLAN] = frame_add_unless_empty(call->plan, out);
 	head.sizes[CALL_SEEN] = frame_add_unless_empty(call->seen, out);
 	head.sizes[CALL_UNFINISHED] = frame_add_unless_empty(call->unfinished, out);
+	head.sizes[CALL_SECRETS] = frame_add_unless_empty(call->secrets, out);
 	if (call->nested.count > 0) {
 		auto_value struct value *nested = value_new_object();
 		marks_print(&call->nested, nested);
@@ -100,6 +103,7 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 	       frame_take_value(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
 	       frame_take_value(parts[CALL_UNFINISHED], VALUE_OBJECT, &call->unfinished,
 				err) &&
+	       frame_take_value(parts[CALL_SECRETS], VALUE_OBJECT, &call->secrets, err) &&
 	       nested_take(parts[CALL_NESTED], call, err);
 }
 
@@ -169,6 +173,7 @@ void wire_call_fini(struct wire_call *call)
 	value_free(call->plan);
 	value_free(call->seen);
 	value_free(call->unfinished);
+	value_free(call->secrets);
 	marks_fini(&call->nested);
 	*call = (struct wire_call){0};
 }

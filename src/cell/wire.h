@@ -48,6 +48,11 @@ struct wire_call {
 	struct value *carried; /* call.h; or NULL */
 	struct value *seen;    /* or NULL */
 	/*
+	 * the worker first tells the secrets of the workspace (FRAME_SECRETS): an object,
+	 * which the tool of that work gets as its arguments; or NULL
+	 */
+	struct value *secrets;
+	/*
 	 * the first descriptor is the log of a killed writer with these rights, to be
 	 * worked off before anything else (place.h); or NULL
 	 */

@@ -23,6 +23,7 @@
 #include "sandbox/view.h"
 #include "tool/call.h"
 #include "tool/denial.h"
+#include "tool/secret.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 
@@ -295,6 +296,34 @@ static void tool_execute(struct worker *worker, const struct wire_call *wire,
 		(void)undo_log_end(&log, NULL);
 }
 
+enum { SECRETS_MS = 10000 }; /* the front reads all the time */
+
+/*
+ * Tell the front the secrets of the workspace, before a program of the call could change
+ * what is told.
+ */
+static void secrets_tell(const struct worker *worker, struct value *arguments,
+			 const struct call *call)
+{
+	struct call gathers = *call;
+	struct tool_result found;
+	struct buf text;
+
+	gathers.tool = tool_find(worker->tools, SECRET_TOOL);
+	gathers.arguments = arguments;
+	if (gathers.tool == NULL || gathers.tool->execute == NULL)
+		return;
+	tool_result_init(&found);
+	buf_init(&text, FRAME_MAX);
+	(void)gathers.tool->execute(&gathers, &found);
+	if (tool_result_print(&found, &text))
+		(void)frame_send(worker->socket, FRAME_SECRETS, buf_str(&text), NULL, 0,
+				 clock_now_ms() + SECRETS_MS, NULL);
+	explicit_bzero(text.data, text.size);
+	buf_fini(&text);
+	tool_result_fini(&found);
+}
+
 /*
  * First do the audit that an earlier call has left, then run the tool. A call that is
  * only an audit also looks at what killed git processes left.
@@ -314,6 +343,8 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		if (result->text.size > 0)
 			value_set_boolean(tool_details(result), "old_files_beside", true);
 	}
+	if (wire->secrets != NULL)
+		secrets_tell(worker, wire->secrets, call);
 	if (wire->audits)
 		audit_run(worker->audit, &worker->audits, result);
 	if (is_audit)

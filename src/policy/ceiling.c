@@ -173,6 +173,7 @@ static const struct row ceiling_rows[] = {
 	{"publish", ROW_ANY, .check = check_ports},
 	{"host_loopback", ROW_ANY, .check = check_ports},
 	{"ask", ROW_FLAG},
+	{"secrets", ROW_CHOICE, .choices = "mask"},
 	{"wrap", ROW_ANY, .check = check_profiles},
 	{"limits", ROW_OBJECT, .rows = config_limit_rows},
 	{0},
@@ -613,6 +614,22 @@ static void cut_commands(const struct ceiling *ceiling, struct policy *policy)
 	commands_free(ours);
 }
 
+/* Nothing is shown that is masked unless a policy says otherwise. */
+static void cut_secrets(struct policy_secrets *secrets, struct buf *told)
+{
+	if (secrets->shown)
+		tell(told, "secrets", "show", "secrets");
+	secrets->shown = false;
+	for (; secrets->show.count > 0; secrets->show.count--) {
+		struct policy_path *entry = &secrets->show.items[secrets->show.count - 1];
+
+		tell(told, "secrets", entry->text, "secrets");
+		free(entry->text);
+		free(entry->path);
+		free(entry->pattern);
+	}
+}
+
 bool ceiling_cut(const struct ceiling *ceiling, const char *workspace,
 		 struct policy *policy, struct buf *told, struct err *err)
 {
@@ -632,6 +649,8 @@ bool ceiling_cut(const struct ceiling *ceiling, const char *workspace,
 	cover(ceiling, policy);
 	if (ceiling->asks_nobody)
 		policy_ask_nobody(policy);
+	if (value_member(ceiling->said, "secrets") != NULL)
+		cut_secrets(&policy->secrets, told);
 	for (const struct row *row = config_limit_rows; row->name != NULL; row++) {
 		if (value_member(ceiling->limits, row->name) != NULL)
 			cut_limit(row, &ceiling->at_most, &policy->limits);

@@ -15,6 +15,7 @@
  *   credentials     names of those that a cell may use
  *   publish         ports of the cell that may be published; false: none
  *   host_loopback   ports of this machine's loopback that may be reached; false: none
+ *   secrets         "mask": no policy shows keys and passwords to a model
  *   ask             false: a person grants nothing that a policy does not
  *   wrap            profiles that `glovebox wrap` may run: names, or name -> hash of what
  *                   the profile needs

@@ -422,6 +422,18 @@ static const struct row check_keys[] = {
 	{0},
 };
 
+#define SECRETS(member) \
+	.home = KEY_IN_POLICY, .offset = offsetof(struct policy_secrets, member)
+
+static const struct row secrets_keys[] = {
+	{"show", ROW_PATHS, .max = PATH_MAX - 1, SECRETS(show), .initial = "nothing",
+	 .description =
+		 "Folders and files whose content is shown as it is, such as `tests`."},
+	{"files", ROW_PATHS, .max = PATH_MAX - 1, SECRETS(files), .initial = "nothing",
+	 .description = "More files with lines `NAME=value`, beside `.env` and its kind."},
+	{0},
+};
+
 const struct row keys_agent[] = {
 	{"tools", ROW_NAMES, .max = CONFIG_NAME_MAX, POLICY(tools),
 	 .initial = "every tool but the orchestration ones",
@@ -440,6 +452,13 @@ const struct row keys_agent[] = {
 	{"review", ROW_FLAG, POLICY(review), .initial = "false",
 	 .description = "`true`: each session writes into a layer, which a person lands; "
 			"`--no-review` beats it."},
+	{"secrets", ROW_EITHER, POLICY(secrets), .choices = "mask show",
+	 .initial = "`\"mask\"`",
+	 .description =
+		 "`\"mask\"`: what a model gets has marks in the place of keys and passwords "
+		 "([security.md](security.md#secrets)); `\"show\"`: it has all; or an object. "
+		 "`glovebox exec` never masks.",
+	 .rows = secrets_keys},
 	{"scratch", ROW_FLAG, POLICY(scratch), .initial = "false",
 	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
 			"the cell; files on disk change below `write` alone."},
@@ -686,8 +705,6 @@ static const char *words_of(enum row_kind kind)
 		return "list of objects";
 	case ROW_SOURCES:
 		return "list of texts or objects";
-	case ROW_EITHER:
-		return "`\"box\"`, `\"list\"` or object";
 	case ROW_OBJECT:
 	case ROW_ENTRIES:
 	case ROW_VALUES:
@@ -725,7 +742,9 @@ static void describe_kind(const struct row *key, struct buf *out)
 		(void)buf_addf(out, "number, %g to %g", key->min, key->max);
 		break;
 	case ROW_CHOICE:
+	case ROW_EITHER:
 		add_choices(key->choices, "`\"", "\"`", out);
+		(void)buf_adds(out, key->kind == ROW_EITHER ? " or object" : "");
 		break;
 	default:
 		(void)buf_adds(out, words_of(key->kind));
@@ -785,6 +804,7 @@ bool config_keys_describe(struct buf *out)
 	describe_rows("`refresh`", rows_find(credential_rows, "refresh")->rows, defaults,
 		      out);
 	describe_rows("`limits`", config_limit_rows, defaults, out);
+	describe_rows("`secrets`", secrets_keys, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);
 	describe_rows("A rule of `commands`", config_rule_rows, defaults, out);
 	describe_rows("An entry of `checks`", check_keys, defaults, out);
@@ -979,7 +999,13 @@ static void store_value(const struct row *key, const struct value *value, int ho
 		keys_store(key->rows, value, home, place);
 		break;
 	case ROW_EITHER:
-		*(struct commands **)place = commands_new(value);
+		if (key->rows != secrets_keys)
+			*(struct commands **)place = commands_new(value);
+		else if (value_kind(value) == VALUE_OBJECT)
+			keys_store(key->rows, value, home, place);
+		else
+			((struct policy_secrets *)place)->shown =
+				str_is(value_str(value), "show");
 		break;
 	case ROW_CHECKS:
 		*(struct value **)place = value_copy(value);

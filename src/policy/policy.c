@@ -689,6 +689,8 @@ void policy_free(struct policy *policy)
 	policy_paths_fini(&policy->read);
 	policy_paths_fini(&policy->write);
 	policy_paths_fini(&policy->blocked);
+	policy_paths_fini(&policy->secrets.show);
+	policy_paths_fini(&policy->secrets.files);
 	for (size_t i = 0; i < policy->shown_count; i++)
 		free(policy->shown[i].path);
 	free(policy->shown);
@@ -1304,6 +1306,23 @@ static struct policy_limits smaller_limits(const struct policy_limits *a,
 	};
 }
 
+/* Secrets are shown where both policies show them. */
+static void intersect_secrets(const struct policy_secrets *a,
+			      const struct policy_secrets *b, struct policy_secrets *both)
+{
+	both->shown = a->shown && b->shown;
+	for (size_t i = 0; !both->shown && i < a->show.count; i++) {
+		const struct policy_path *entry = &a->show.items[i];
+
+		if (b->shown || is_there(&b->show, entry, NULL))
+			add_entry(&both->show, entry, entry, NULL);
+	}
+	if (a->shown)
+		add_blocked(&b->show, &both->show);
+	add_blocked(&a->files, &both->files);
+	add_blocked(&b->files, &both->files);
+}
+
 struct policy *policy_intersect(const struct policy *policy, const struct policy *bounds)
 {
 	struct policy *both = policy_new(policy->name, policy->workspace);
@@ -1316,6 +1335,7 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	intersect_write(policy, bounds, both);
 	add_blocked(&policy->blocked, &both->blocked);
 	add_blocked(&bounds->blocked, &both->blocked);
+	intersect_secrets(&policy->secrets, &bounds->secrets, &both->secrets);
 	both->scratch = both_scratch(policy, bounds, both);
 	both->review = policy->review || bounds->review;
 	intersect_environment(policy, bounds, both);
@@ -1504,5 +1524,9 @@ bool policy_paths_normal(struct policy *policy, const char *workspace, struct er
 	if (!normal_entries(&at, &policy->write, true, err))
 		return false;
 	at.key = "blocked";
-	return normal_entries(&at, &policy->blocked, false, err);
+	if (!normal_entries(&at, &policy->blocked, false, err))
+		return false;
+	at.key = "secrets";
+	return normal_entries(&at, &policy->secrets.show, false, err) &&
+	       normal_entries(&at, &policy->secrets.files, false, err);
 }

@@ -49,6 +49,17 @@ struct policy_names {
 
 void policy_names_fini(struct policy_names *names);
 
+/*
+ * Secrets in what a model gets (tool/mask.h). A policy does not decide about them; the session asks
+ * it.
+ */
+struct policy_secrets {
+	bool shown; /* nothing is masked */
+	/* files in these paths are shown as they are */
+	struct policy_paths show;
+	struct policy_paths files; /* more files of NAME=value lines */
+};
+
 /* A path that the view shows to every agent: /usr, /etc, the cell's /tmp. */
 struct policy_shown {
 	char *path;
@@ -115,6 +126,7 @@ struct policy {
 	bool every_tool;
 	struct policy_path base;
 	struct policy_paths read, write, blocked;
+	struct policy_secrets secrets;
 	/*
 	 * true: programs write to a temporary layer over read-only paths, which ends
 	 * with the cell
@@ -234,7 +246,7 @@ void policy_ask_nobody(struct policy *policy);
 /*
  * Make a new policy with the rights that POLICY and BOUNDS both grant, and with the
  * name and base of POLICY. It has: tools, variables, hosts, credentials and published
- * ports of both; paths that both show or let be written; blocked paths of either; `scratch` when no layer would cover
+ * ports of both; paths that both show or let be written; blocked paths of either; secrets shown where both show them; `scratch` when no layer would cover
  * a path that one of them protects; commands that fit both lists; the stricter of each
  * limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
  * over POLICY_BY_MACHINE, so settle the limits of both before when that matters. Two

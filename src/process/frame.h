@@ -32,7 +32,8 @@ enum frame_kind {
 	FRAME_WAITS,    /* empty: a program waits for input at its terminal */
 	FRAME_TELL,     /* JSON (tool/call.h): progress, or a line for the log */
 	FRAME_QUESTION, /* JSON (tool/call.h): a question to the caller */
-	FRAME_RESULT,   /* tool_result_print */
+	FRAME_SECRETS, /* tool_result_print: before the call, the secrets of the workspace */
+	FRAME_RESULT, /* tool_result_print */
 	/* front to worker */
 	FRAME_CALL, /* cell/wire.h, with up to three descriptors */
 	/* several of cell/wire.h: a FRAME_RESULT for each, in the same order */

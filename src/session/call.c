@@ -11,6 +11,7 @@
 #include "policy/ceiling.h"
 #include "policy/commands.h"
 #include "session/approval.h"
+#include "session/masking.h"
 #include "session/session.h"
 #include "tool/denial.h"
 #include "tool/schema.h"
@@ -394,7 +395,8 @@ static bool layer_allows(struct running *running)
 static bool judge(struct running *running, const struct request *request)
 {
 	return tool_choose(running, request) && arguments_fit(running, request) &&
-	       policy_allows(running) && layer_allows(running) && job_may_begin(running);
+	       masking_arguments(running) && policy_allows(running) &&
+	       layer_allows(running) && job_may_begin(running);
 }
 
 bool session_emit(struct session *session, enum event_kind kind,

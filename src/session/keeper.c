@@ -1,6 +1,7 @@
 /* keeper: decides when a checkpoint is due, makes it, and gives file tools their logs. */
 
 #include "session/keeper.h"
+#include "session/masking.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -768,18 +769,26 @@ static bool tool_waits(const struct keeper *keeper)
 	return false;
 }
 
+bool keeper_is_quiet(const struct keeper *keeper)
+{
+	struct pollfd fds[2];
+
+	if (keeper == NULL || !keeper->list.watched)
+		return false;
+	fds[0] = (struct pollfd){.fd = keeper->list.events, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = keeper->list.pending, .events = POLLIN};
+	return poll(fds, 2, 0) == 0;
+}
+
 /*
  * Has anybody changed the workspace since the last look, before a command that waits? A
  * person whose programs write without end holds a command up for one look only.
  */
 static bool others_wrote(const struct keeper *keeper)
 {
-	struct pollfd fds[] = {{.fd = keeper->list.events, .events = POLLIN},
-			       {.fd = keeper->list.pending, .events = POLLIN}};
-
 	return keeper->list.watched && keeper->list.state == LIST_FRESH &&
 	       !keeper->list.caught_up && keeper_waiting_command(keeper) != NULL &&
-	       job_writer(keeper->session, NULL) == NULL && poll(fds, 2, 0) > 0;
+	       job_writer(keeper->session, NULL) == NULL && !keeper_is_quiet(keeper);
 }
 
 void keeper_begin(struct keeper *keeper)
@@ -1570,6 +1579,8 @@ static void look_note(struct keeper *keeper, const struct undo_look_report *repo
 	keeper->look.us = all && watched ? KEEPER_TOLD_US : report->us;
 	unwatched_tell(keeper, report);
 	missed_tell(keeper, report);
+	if ((report->findings & UNDO_FOUND_SECRETS) != 0)
+		masking_ages(keeper->session);
 	if ((report->findings & UNDO_FOUND_UNKNOWN) != 0)
 		(void)buf_adds(&keeper->words.trouble,
 			       "[what this command has changed cannot be undone: the list "

@@ -77,6 +77,9 @@ void keeper_finish(struct keeper *keeper, struct running *running,
 /* RUNNING was cancelled while it waits for the keeper. */
 void keeper_cancel(struct keeper *keeper);
 
+/* Is the workspace watched, and has nothing in it changed since the last look? */
+bool keeper_is_quiet(const struct keeper *keeper);
+
 /*
  * keeper_nested: the known repositories deep in the workspace, for the audit of a call
  * (guard.h); NULL: none. keeper_nested_begin: when the cell exists, report the folders

@@ -15,6 +15,7 @@
 #include "policy/command.h"
 #include "session/approval.h"
 #include "session/keeper.h"
+#include "session/masking.h"
 #include "session/session.h"
 #include "tool/call.h"
 #include "tool/denial.h"
@@ -677,6 +678,7 @@ static void caller_answer(struct running *running, struct tool_result *result)
 	struct err err;
 
 	result_note(running, result);
+	masking_result(running, result);
 	if (running->caller.ending != NULL)
 		running->caller.ending(running->caller.context, result);
 	auto_value struct value *data = session->sink.event != NULL && !running->quiet
@@ -705,12 +707,14 @@ void running_tell(struct running *running)
 }
 
 static void batch_recall(struct running *running);
+static void output_end(struct running *running);
 
 void running_finish(struct running *running)
 {
 	const bool is_job = running->job != NULL;
 
 	batch_recall(running);
+	output_end(running);
 	loop_remove_timer(&running->batch.recall);
 	loop_remove_timer(&running->times.kill_timer);
 	loop_remove_timer(&running->times.patience);
@@ -805,6 +809,7 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 	const bool is_behind = running->batch.before != NULL;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = environment_of(running);
+	auto_value struct value *secrets = masking_asks(running);
 	auto_value struct value *left =
 		running->due != DUE_CALL ? running_left_carried(running) : NULL;
 	const struct wire_call wire = {
@@ -813,7 +818,9 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 		.tool = running->due != DUE_CALL         ? AUDIT_CALL
 			: running->tool->carrier != NULL ? running->tool->carrier
 							 : running->tool->name,
-		.arguments = running->arguments,
+		.arguments = running->masked.arguments != NULL ? running->masked.arguments
+							       : running->arguments,
+		.secrets = secrets,
 		.carried = running->due != DUE_CALL ? left : running->tool->carried,
 		.plan = running->due != DUE_CALL ? NULL : running->plan,
 		.audits = running->busy.audits,
@@ -1134,6 +1141,7 @@ void running_free(struct running *running)
 	if (session->first == NULL)
 		loop_remove(&session->cancel_watch);
 	value_free(running->arguments);
+	masking_end(running);
 	value_free(running->capped);
 	value_free(running->plan);
 	value_free(running->trace);
@@ -1339,7 +1347,7 @@ static const char *level_of(const struct value *value)
 	return "info";
 }
 
-static bool emit(const struct running *running, enum event_kind kind, struct str text,
+static bool emit(struct running *running, enum event_kind kind, struct str text,
 		 const struct value *data)
 {
 	struct err err;
@@ -1350,7 +1358,39 @@ static bool emit(const struct running *running, enum event_kind kind, struct str
 	 */
 	if (running->job != NULL)
 		return true;
-	return session_emit(running->session, kind, running, text, data, &err);
+	struct buf made;
+	buf_init(&made, EVENT_JSON_MAX);
+	auto_value struct value *masked = masking_value(running, data);
+	const bool sent = session_emit(running->session, kind, running,
+				       masking_text(running, text, &made),
+				       masked != NULL ? masked : data, &err);
+	buf_fini(&made);
+	return sent;
+}
+
+/* Tell BYTES of the output of RUNNING; LAST: none follow. */
+static void output_emit(struct running *running, int stream, struct str bytes, bool last)
+{
+	auto_value struct value *data = NULL;
+	struct buf made;
+	struct err err;
+
+	buf_init(&made, EVENT_JSON_MAX);
+	bytes = masking_output(running, stream, bytes, last, &made);
+	if (bytes.size > 0) {
+		data = value_new_object();
+		value_set_integer(data, "stream", stream + 1);
+		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running, bytes,
+				   data, &err);
+	}
+	buf_fini(&made);
+}
+
+/* No output of RUNNING follows. */
+static void output_end(struct running *running)
+{
+	for (int stream = 0; stream < 2 && running->job == NULL; stream++)
+		output_emit(running, stream, STR(""), true);
 }
 
 void running_progress(struct running *running, double progress, double total,
@@ -1927,10 +1967,11 @@ static void worker_lost(struct running *running)
 static bool frame_arrived(void *context, const struct frame *frame)
 {
 	struct running *running = context;
-	struct err err;
 
 	if (frame == NULL || frame->kind == FRAME_REFUSED) {
 		worker_lost(running);
+	} else if (frame->kind == FRAME_SECRETS) {
+		masking_take(running, frame->payload);
 	} else if (frame->kind == FRAME_RESULT) {
 		return result_arrived(running, frame);
 	} else if (frame->kind == FRAME_ENDING && running->busy.company == COMPANY_HERALD) {
@@ -1950,10 +1991,8 @@ static bool frame_arrived(void *context, const struct frame *frame)
 			(void)running_become_job(running);
 	} else if (running->job == NULL &&
 		   (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR)) {
-		auto_value struct value *data = value_new_object();
-		value_set_integer(data, "stream", frame->kind == FRAME_STDOUT ? 1 : 2);
-		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running,
-				   frame->payload, data, &err);
+		output_emit(running, frame->kind == FRAME_STDOUT ? 0 : 1, frame->payload,
+			    false);
 	}
 	return false;
 }

@@ -23,6 +23,7 @@
 #include "sandbox/probe.h"
 #include "session/approval.h"
 #include "session/keeper.h"
+#include "session/masking.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/event.h"
@@ -444,6 +445,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		session_close(made);
 		return false;
 	}
+	made->masking = masking_new(made->policy);
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
 	if (!session_mend(made, err)) {
@@ -486,6 +488,7 @@ void session_close(struct session *session)
 	}
 	if (session->own_loop)
 		loop_free(session->loop);
+	masking_free(session->masking);
 	policy_free(session->policy);
 	value_free(session->seen);
 	value_free(session->aliases);

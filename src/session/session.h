@@ -43,6 +43,7 @@
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/event.h"
+#include "tool/mask.h"
 #include "tool/tool.h"
 #include "view/review.h"
 
@@ -54,6 +55,7 @@ struct ceiling;
 struct cell_spec;
 struct credential;
 struct keeper;
+struct masking;
 struct running; /* one call under way */
 struct publish;
 struct session;
@@ -503,10 +505,12 @@ struct session {
 	char **changed;  /* made anew by session_changed */
 	struct job *first_job; /* by number */
 	int64_t next_job;
-	struct keeper *keeper;        /* NULL: nothing can be undone */
 	struct review *review;        /* NULL: writes go to the trees themselves */
 	bool told_layer;              /* a result has said where the writes are */
 	struct review_counts layered; /* what it holds after the last call */
+	struct keeper *keeper;        /* NULL: nothing can be undone */
+	/* the marks of its secrets; NULL: they are shown */
+	struct masking *masking;
 	/* what a person granted until the session ends (approval.c): grant -> true */
 	struct value *granted;
 	/*
@@ -711,6 +715,15 @@ struct running_network {
 	struct value *granted;
 };
 
+/* The secrets in a call (masking.h). */
+struct running_masked {
+	/* the arguments for the worker, when those of the call have marks; or NULL */
+	struct value *arguments;
+	bool off;                      /* all files that it names are shown as they are */
+	bool asked;                    /* its worker is to tell the secrets first */
+	struct mask_stream streams[2]; /* of its output */
+};
+
 /*
  * A call that asks a job. The caller of a call that has become a job gets its answer in the
  * same way: the call asks itself.
@@ -771,6 +784,7 @@ struct running {
 	struct running_left left;
 	struct running_network network;
 	struct running_awaits awaits;
+	struct running_masked masked;
 	/* the job that it has become, in which it goes on; NULL: an ordinary call */
 	struct job *job;
 	struct running_caller caller;

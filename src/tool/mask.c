@@ -543,7 +543,7 @@ static bool add_quotes(struct mask_stream *stream, struct str text, size_t size,
 	const char before[2] = {MASK_BEGIN[1], MASK_BEGIN[2]};
 	bool doubles = false;
 
-	if (rest.size > 0 && !stream->shows) {
+	if (rest.size > 0) {
 		const struct place place = place_at(stream, before, rest, last);
 
 		if (place.open && !last)
@@ -630,9 +630,9 @@ static size_t add_decided(struct mask_stream *stream, struct str text, bool last
 	return at;
 }
 
-void mask_stream_init(struct mask_stream *stream, struct mask *mask, bool shows)
+void mask_stream_init(struct mask_stream *stream, struct mask *mask)
 {
-	*stream = (struct mask_stream){.mask = mask, .shows = shows};
+	*stream = (struct mask_stream){.mask = mask};
 	buf_init(&stream->held, SIZE_MAX / 2);
 }
 

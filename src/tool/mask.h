@@ -51,15 +51,11 @@ struct mask_stream {
 	struct buf held;  /* a tail that may begin a secret */
 	char before[2];   /* the bytes before that tail */
 	size_t key_bytes; /* > 0: in a block of a private key, for so many bytes more */
-	bool shows;       /* "‹" of the text itself stays as it is */
 	size_t count;     /* of marks that were made */
 };
 
-/*
- * SHOWS: the text is only for a reader, and has marks of this session which stay what they
- * are (the arguments of a call). MASK is borrowed.
- */
-void mask_stream_init(struct mask_stream *stream, struct mask *mask, bool shows);
+/* MASK is borrowed. */
+void mask_stream_init(struct mask_stream *stream, struct mask *mask);
 /*
  * Append to OUT what is decided of BYTES. LAST: nothing follows, so all of it is. False
  * when OUT is full.

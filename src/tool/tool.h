@@ -166,6 +166,8 @@ struct tool {
 	bool when_named;
 	/* not offered to models or clients, but used by the front (exec) */
 	bool internal;
+	/* its results are for the program and no model: nothing in them is masked (mask.h) */
+	bool plain;
 	/* one worker makes all its calls, and keeps what it needs for them */
 	bool resident;
 	/*

@@ -16,6 +16,7 @@
 #include "guard/readers.h"
 #include "guard/scan.h"
 #include "tool/call.h"
+#include "tool/secret.h"
 #include "tools/rows.h"
 #include "tools/search/walk.h"
 #include "tools/tools.h"
@@ -1102,6 +1103,21 @@ static bool look_at_names(struct telling *telling, const struct told_names *told
 	return fine || tell_full(telling->err);
 }
 
+/* Was a file of secrets told, or a folder that came and may hold one? */
+static bool has_secrets(const struct told_names *told)
+{
+	for (size_t i = 0; i < told->count; i++) {
+		const struct told *name = &told->names[i];
+		const char *slash = strrchr(name->path.data, '/');
+
+		if (secret_file_of(slash != NULL ? slash + 1 : name->path.data) !=
+			    SECRET_FILE_NONE ||
+		    ((name->how & TOLD_FOLDER) != 0 && name->came > 0))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Look at what the watcher was told, and keep it; the rows that differ are NEWS. False
  * with WHOLE: all must be looked at instead. False with ERR: it failed.
@@ -1119,10 +1135,12 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	undo_list_init(&telling.moved);
 	checkpoint->has_git = rows_state_before(checkpoint, STR(UNDO_GIT)) != NULL;
 	if (watcher_take(checkpoint->watcher, &told)) {
+		if (has_secrets(&told))
+			checkpoint->report.findings |= UNDO_FOUND_SECRETS;
 		fine = look_at_names(&telling, &told);
 	} else {
 		telling.whole = true;
-		checkpoint->report.findings |= UNDO_FOUND_MISSED;
+		checkpoint->report.findings |= UNDO_FOUND_MISSED | UNDO_FOUND_SECRETS;
 	}
 	fine = take_found(&telling.looking, err) && fine;
 	folder_close(&telling);
@@ -1616,6 +1634,7 @@ const struct tool checkpoint_tool = {
 	.effects = EFFECT_READS,
 	.timeout_s = 120, /* copying 1 GiB from a slow disk */
 	.internal = true,
+	.plain = true,
 	.resident = true,
 	.execute = checkpoint_execute,
 };

@@ -38,9 +38,9 @@ enum { EDIT_TRIES = 64 };
 static const struct row edit_rows[] = {
 	{"old", ROW_TEXT, true,
 	 "Text to be replaced, exactly as in the file; must stand there once",
-	 .aliases = "old_string old_str old_text search"},
+	 .aliases = "old_string old_str old_text search", .unmasks = UNMASKS},
 	{"new", ROW_TEXT, true, "Text to put in its place",
-	 .aliases = "new_string new_str new_text replace replacement"},
+	 .aliases = "new_string new_str new_text replace replacement", .unmasks = UNMASKS},
 	{"replace_all", ROW_FLAG, false, "Replace every place", .initial = "false",
 	 .aliases = "all"},
 	{0},

@@ -261,5 +261,6 @@ const struct tool exec_tool = {
 	.effects = EFFECT_RUNS,
 	.timeout_s = 0, /* none unless the person gives one */
 	.internal = true,
+	.plain = true,
 	.execute = exec_execute,
 };

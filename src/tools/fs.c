@@ -482,6 +482,7 @@ const struct tool fs_read_tool = {
 	.effects = EFFECT_READS,
 	.timeout_s = 30,
 	.internal = true,
+	.plain = true,
 	.execute = fs_read_execute,
 };
 
@@ -543,6 +544,7 @@ const struct tool fs_write_tool = {
 	.effects = EFFECT_WRITES,
 	.timeout_s = 30, /* fsync on a busy disk */
 	.internal = true,
+	.plain = true,
 	.is_step = true,
 	.execute = fs_write_execute,
 };

@@ -281,6 +281,7 @@ const struct tool read_roles_tool = {
 	.effects = EFFECT_READS,
 	.timeout_s = ROLES_TIMEOUT_S,
 	.internal = true,
+	.plain = true,
 	.execute = read_roles_execute,
 };
 

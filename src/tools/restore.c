@@ -699,6 +699,7 @@ const struct tool restore_tool = {
 	.effects = EFFECT_WRITES,
 	.timeout_s = 3600, /* a removed tree of two million files on a slow disk */
 	.internal = true,
+	.plain = true,
 	.execute = restore_execute,
 };
 
@@ -917,5 +918,6 @@ const struct tool git_contents_tool = {
 	.effects = EFFECT_RUNS,
 	.timeout_s = 300,
 	.internal = true,
+	.plain = true,
 	.execute = git_contents_execute,
 };

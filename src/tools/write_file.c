@@ -15,7 +15,7 @@ static const struct row write_file_params[] = {
 	{"path", ROW_PATH, true, "File to write; parent folders are made",
 	 .aliases = "file file_path filename"},
 	{"content", ROW_TEXT, true, "The whole new content",
-	 .aliases = "contents text file_text"},
+	 .aliases = "contents text file_text", .unmasks = UNMASKS},
 	{"expected_hash", ROW_TEXT, false,
 	 "Hash (read_file's, or SHA-256; 12 digits or more) of the content to be replaced, instead of a read_file before",
 	 .aliases = "hash"},

@@ -384,6 +384,8 @@ struct undo_look_report {
 		UNDO_FOUND_MISSED = 1 << 5,  /* more had changed than was told */
 		UNDO_FOUND_WRITTEN = 1 << 6, /* the new list is in its file */
 		UNDO_FOUND_ALL = 1 << 7,     /* the look was at the whole workspace */
+		/* a file of secrets (tool/secret.h) may have changed */
+		UNDO_FOUND_SECRETS = 1 << 8,
 	} findings;
 	const char *unwatched; /* why changes are not watched; NULL: they are */
 	const char *below;     /* the folder of all changes; NULL: there are none */

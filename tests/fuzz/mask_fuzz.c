@@ -33,7 +33,7 @@ static void cut(struct mask *mask, struct str bytes, unsigned seed, struct buf *
 	const unsigned most = seed;
 	struct mask_stream stream;
 
-	mask_stream_init(&stream, mask, false);
+	mask_stream_init(&stream, mask);
 	for (size_t at = 0, step; at < bytes.size; at += step) {
 		seed = seed * 1103515245 + 12345;
 		step = most == 0 ? 1 : 1 + (seed >> 16) % most;
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		secret_file_read(data[0] % 2 ? SECRET_FILE_LINES : SECRET_FILE_NETRC,
 				 str_part(text, 0, data[0] * 2U), learn, &values);
-		mask_stream_init(&stream, values.masks[0], false);
+		mask_stream_init(&stream, values.masks[0]);
 		assert(mask_add(&stream, text, true, &whole));
 		mask_stream_fini(&stream);
 		cut(values.masks[1], text, data[1], &parts);

@@ -99,6 +99,8 @@ struct row {
 	/* Is VALUE, whose kind fits ROW, sound? False after rows_refuse. Or NULL. */
 	bool (*check)(const struct row *row, const struct value *value,
 		      struct rows_problem *problem);
+	/* for a tool: marks in the text become bytes (tool/mask.h); unknown to rows_check */
+	enum row_unmasks { UNMASKS_NOT, UNMASKS, UNMASKS_PATTERN } unmasks;
 	/* where the user of the table stores the value; unknown to rows_check */
 	int home;
 	size_t offset;

@@ -571,7 +571,8 @@ void patching_paths(const struct value *arguments,
 static const struct row apply_patch_params[] = {
 	{"patch", ROW_TEXT, true,
 	 "The whole patch: `*** Begin Patch` … `*** End Patch`, or a unified diff",
-	 .aliases = "input diff patch_text content", .min = 1, .max = PATCH_BYTES_MAX},
+	 .aliases = "input diff patch_text content", .min = 1, .max = PATCH_BYTES_MAX,
+	 .unmasks = UNMASKS},
 	SHOWN_ENDS_PARAM,
 	{0},
 };

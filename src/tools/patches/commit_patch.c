@@ -700,7 +700,7 @@ enum {
 };
 
 static const struct row commit_patch_params[] = {
-	{"patch", ROW_TEXT, true, "The patch", .max = PATCH_BYTES_MAX},
+	{"patch", ROW_TEXT, true, "The patch", .max = PATCH_BYTES_MAX, .unmasks = UNMASKS},
 	{"title", ROW_TEXT, true, "First line of the message"},
 	{"summary", ROW_TEXT, false, "The rest of it"},
 	{"files", ROW_LIST, true, "The record of its files", .rows = handed_rows,
@@ -937,5 +937,6 @@ const struct tool commit_patch_tool = {
 	.effects = EFFECT_READS | EFFECT_RUNS,
 	.timeout_s = 300,
 	.internal = true,
+	.plain = true,
 	.execute = commit_patch_execute,
 };

@@ -187,7 +187,7 @@ enum {
 };
 
 static const struct row take_patch_params[] = {
-	{"patch", ROW_TEXT, true, "The patch", .max = PATCH_BYTES_MAX},
+	{"patch", ROW_TEXT, true, "The patch", .max = PATCH_BYTES_MAX, .unmasks = UNMASKS},
 	{"title", ROW_TEXT, false, "What it does"},
 	{"files", ROW_LIST, true, "The record of its files", .rows = handed_rows,
 	 .max = PATCH_FILES_MAX},
@@ -426,6 +426,7 @@ const struct tool take_patch_tool = {
 	.effects = EFFECT_WRITES,
 	.timeout_s = 600, /* a thousand files, each synced */
 	.internal = true,
+	.plain = true,
 	.judged_as = "apply_patch",
 	.is_step = true,
 	.visit_paths = patching_paths,

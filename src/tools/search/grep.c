@@ -1390,8 +1390,9 @@ static void file_type_add_all(struct buf *out)
 enum { GREP_GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
 static const struct row grep_params[] = {
-	{"pattern", ROW_TEXT, true, "Regular expression (PCRE2), matched within single lines",
-	 .aliases = "regex query", .min = 1, .max = GREP_PATTERN_MAX},
+	{"pattern", ROW_TEXT, true,
+	 "Regular expression (PCRE2), matched within single lines", .aliases = "regex query",
+	 .min = 1, .max = GREP_PATTERN_MAX, .unmasks = UNMASKS_PATTERN},
 	{"path", ROW_PATH, false, "Folder or file to search; the workspace unless told",
 	 .aliases = "file file_path folder dir directory", .initial = "\".\""},
 	{"glob", ROW_TEXT, false,

@@ -16,7 +16,7 @@ static void masked(struct mask *mask, struct str text, struct buf *out)
 	struct mask_stream stream;
 
 	buf_clear(out);
-	mask_stream_init(&stream, mask, false);
+	mask_stream_init(&stream, mask);
 	assert_true(mask_add(&stream, text, true, out));
 	mask_stream_fini(&stream);
 }
@@ -169,7 +169,7 @@ static void fragments_cut_at_each_byte_give_the_same(void **state)
 
 		masked(one, STR(text), &whole);
 		buf_clear(&cut);
-		mask_stream_init(&stream, other, false);
+		mask_stream_init(&stream, other);
 		assert_true(mask_add(&stream, str_part(STR(text), 0, at), false, &cut));
 		assert_null(strstr(cut.data != NULL ? cut.data : "", "live-"));
 		assert_true(mask_add(&stream, str_part(STR(text), at, SIZE_MAX), false,

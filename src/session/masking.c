@@ -1,0 +1,531 @@
+/* masking: marks in the calls of a session, and the way back. */
+
+#include "session/masking.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "policy/policy.h"
+#include "session/keeper.h"
+#include "session/session.h"
+#include "tool/call.h"
+#include "tool/mask.h"
+#include "tool/secret.h"
+#include "tool/tool.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct masking {
+	struct mask *mask;
+	struct value *wish; /* the arguments of SECRET_TOOL */
+	bool known;         /* the secrets were read since they may have changed */
+	bool explained;     /* a result has said what a mark is */
+};
+
+static struct value *paths_of(const struct policy_paths *paths)
+{
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; i < paths->count; i++) {
+		if (paths->items[i].path != NULL)
+			value_append(list, value_new_text(paths->items[i].path));
+	}
+	return list;
+}
+
+struct masking *masking_new(const struct policy *policy)
+{
+	struct masking *masking;
+
+	if (policy->secrets.shown)
+		return NULL;
+	masking = memory_alloc(sizeof(*masking));
+	masking->mask = mask_new();
+	masking->wish = value_new_object();
+	value_set(masking->wish, "files", paths_of(&policy->secrets.files));
+	value_set(masking->wish, "show", paths_of(&policy->secrets.show));
+	return masking;
+}
+
+void masking_free(struct masking *masking)
+{
+	if (masking == NULL)
+		return;
+	mask_free(masking->mask);
+	value_free(masking->wish);
+	free(masking);
+}
+
+void masking_ages(struct session *session)
+{
+	if (session->masking != NULL)
+		session->masking->known = false;
+}
+
+/* The paths of a call. */
+
+struct path_visit {
+	const struct session *session;
+	size_t count, shown, secret;
+	struct buf *all; /* each with its NUL, or NULL */
+};
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static bool is_in(const struct policy_paths *paths, const char *path, bool whole)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *entry = paths->items[i].path;
+
+		if (entry != NULL &&
+		    (whole ? strcmp(path, entry) == 0 : path_within(path, entry)))
+			return true;
+	}
+	return false;
+}
+
+static void path_visit(void *context, const char *text)
+{
+	struct path_visit *visit = context;
+	const struct policy_secrets *secrets = &visit->session->policy->secrets;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	visit->count++;
+	if (visit->all != NULL)
+		(void)buf_add(visit->all, text, strlen(text) + 1);
+	if (path_normal(session_workspace(visit->session), text, &path)) {
+		visit->shown += is_in(&secrets->show, path.data, false);
+		visit->secret += secret_file_of(last_name(path.data)) != SECRET_FILE_NONE ||
+				 is_in(&secrets->files, path.data, true);
+	}
+	buf_fini(&path);
+}
+
+static void paths_visit(struct path_visit *visit, const struct row *rows,
+			const struct value *arguments)
+{
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(arguments, rows->name);
+
+		if (rows->kind == ROW_PATH && value_text(value) != NULL)
+			path_visit(visit, value_text(value));
+		for (size_t i = 0; rows->kind == ROW_LIST && i < value_count(value); i++)
+			paths_visit(visit, rows->rows, value_item(value, i));
+	}
+}
+
+static struct path_visit visit_all(const struct running *running)
+{
+	struct path_visit visit = {.session = running->session};
+
+	paths_visit(&visit, running->tool->params, running->arguments);
+	if (running->tool->visit_paths != NULL)
+		running->tool->visit_paths(running->arguments, path_visit, &visit);
+	return visit;
+}
+
+/* Does RUNNING name only files whose content the policy shows? */
+static bool is_shown(const struct running *running)
+{
+	if (running->session->policy->secrets.show.count == 0)
+		return false;
+	const struct path_visit visit = visit_all(running);
+	return visit.count > 0 && visit.shown == visit.count;
+}
+
+static bool is_masked(const struct running *running)
+{
+	return running->session->masking != NULL && running->tool != NULL &&
+	       !running->masked.off && !running->tool->plain;
+}
+
+/* Reading the secrets. */
+
+struct value *masking_asks(struct running *running)
+{
+	const struct session *session = running->session;
+	struct masking *masking = session->masking;
+
+	running->masked.asked = false;
+	if (masking == NULL || running->due != DUE_CALL || running->tool->plain)
+		return NULL;
+	const bool looks_far =
+		running->tool->searches || (running->tool->effects & EFFECT_RUNS) != 0;
+	running->masked.asked = !masking->known ||
+				(looks_far && (session->policy->secrets.files.count > 0 ||
+					       !keeper_is_quiet(session->keeper))) ||
+				visit_all(running).secret > 0;
+	return running->masked.asked ? value_ref(masking->wish) : NULL;
+}
+
+static void take_secrets(struct masking *masking, const struct tool_result *found)
+{
+	const struct value *list = value_member(found->details, "secrets");
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *row = value_item(list, i);
+
+		mask_learn(masking->mask, value_str(value_item(row, 0)),
+			   value_str(value_item(row, 1)));
+	}
+	masking->known = true;
+}
+
+void masking_take(struct running *running, struct str payload)
+{
+	struct tool_result found;
+
+	if (running->session->masking == NULL || !running->masked.asked)
+		return;
+	running->masked.asked = false;
+	tool_result_init(&found);
+	if (tool_result_parse(payload, &found, NULL))
+		take_secrets(running->session->masking, &found);
+	value_wipe(found.details);
+	tool_result_fini(&found);
+}
+
+/*
+ * A call has marks, and nothing was read yet, as in a session that goes on after its process
+ * has ended: read the secrets now.
+ */
+static void read_now(struct session *session)
+{
+	const struct tool *tool = tool_find(session->all_tools, SECRET_TOOL);
+	struct running *running;
+
+	if (tool == NULL)
+		return;
+	running = running_of_session(session, tool);
+	running->arguments = value_ref(session->masking->wish);
+	running->times.timeout_s = tool->timeout_s;
+	running_step(running, HAPPENS_JUDGED);
+	running_proceed(running);
+	while (!running_is_done(running))
+		loop_turn(session->loop, CLOCK_NEVER);
+	take_secrets(session->masking, &running->result);
+	running_free(running);
+}
+
+/* Turning marks back. */
+
+struct undoing {
+	struct running *running;
+	bool quotes; /* in a pattern */
+	bool changed;
+};
+
+/* False: the call is refused. */
+static bool undo_text(struct undoing *undoing, const struct row *row, struct str text,
+		      struct value **made)
+{
+	struct running *running = undoing->running;
+	const struct tool *tool = running->tool;
+	struct masking *masking = running->session->masking;
+	struct buf bytes;
+
+	if (str_find(text, STR(MASK_BEGIN), 0) == (size_t)-1)
+		return true;
+	if (row == NULL || row->unmasks == UNMASKS_NOT) {
+		if (tool->plain || tool->where == IN_FRONT ||
+		    (tool->effects == EFFECT_READS && tool->where == IN_CELL))
+			return true;
+		(void)tool_fail(&running->result,
+				"%s does not turn the mark of a secret back. In a command use the "
+				"variable, or the file that holds the value; write_file, edit_file and "
+				"apply_patch put it into a file.",
+				tool->name);
+		return false;
+	}
+	if (!masking->known)
+		read_now(running->session);
+	buf_init(&bytes, RESULT_TEXT_MAX);
+	const enum mask_undone undone =
+		mask_undo(masking->mask, text,
+			  row->unmasks == UNMASKS_PATTERN && undoing->quotes, &bytes);
+	if (undone == MASK_UNDONE)
+		*made = value_new_str(buf_str(&bytes));
+	else if (undone == MASK_UNKNOWN)
+		(void)tool_fail(
+			&running->result,
+			"There is no secret \"%.80s\" in this session, so nothing was "
+			"done. Read the file that holds it, and use the mark that you see "
+			"there; a text of its own that begins like a mark has ‹ twice.",
+			bytes.data != NULL ? bytes.data : "");
+	else if (undone == MASK_FULL)
+		(void)tool_fail(&running->result,
+				"With its secrets the text is over %d bytes; send less.",
+				RESULT_TEXT_MAX);
+	explicit_bzero(bytes.data, bytes.capacity);
+	buf_fini(&bytes);
+	return undone == MASK_UNDONE;
+}
+
+static bool undo_value(struct undoing *undoing, const struct row *row,
+		       struct value *value, struct value **made);
+
+/* Of an object, each member has its row; of a foreign schema, none has. */
+static bool undo_object(struct undoing *undoing, const struct row *rows, struct value *object)
+{
+	for (void *at = value_first(object); at != NULL; at = value_next(object, at)) {
+		const struct row *row =
+			rows != NULL ? rows_find(rows, value_key(at)) : NULL;
+		struct value *made = NULL;
+
+		if (!undo_value(undoing, row, value_at(at), &made))
+			return false;
+		if (made != NULL) {
+			value_set(object, value_key(at), made);
+			undoing->changed = true;
+		}
+	}
+	return true;
+}
+
+static bool undo_value(struct undoing *undoing, const struct row *row,
+		       struct value *value, struct value **made)
+{
+	bool fine = true;
+
+	if (value_kind(value) == VALUE_STRING)
+		return undo_text(undoing, row, value_str(value), made);
+	if (value_kind(value) == VALUE_OBJECT)
+		return undo_object(undoing, row != NULL ? row->rows : NULL, value);
+	for (size_t i = 0; fine && i < value_count(value); i++) {
+		struct value *none = NULL;
+
+		fine = undo_value(undoing, row, value_item(value, i), &none);
+		value_free(none);
+	}
+	return fine;
+}
+
+/* Each path that TOOL finds in ARGUMENTS by itself. */
+static void paths_print(const struct running *running, const struct value *arguments,
+			struct buf *out)
+{
+	struct path_visit visit = {.session = running->session, .all = out};
+
+	buf_init(out, RESULT_TEXT_MAX);
+	running->tool->visit_paths(arguments, path_visit, &visit);
+}
+
+/*
+ * The policy judges the arguments with their marks, so no byte of a secret may lead to
+ * another file.
+ */
+static bool paths_stay(struct running *running)
+{
+	struct buf shown, real;
+
+	if (running->tool->visit_paths == NULL)
+		return true;
+	paths_print(running, running->arguments, &shown);
+	paths_print(running, running->masked.arguments, &real);
+	const bool same = str_equal(buf_str(&shown), buf_str(&real));
+	buf_fini(&shown);
+	buf_fini(&real);
+	if (!same)
+		(void)tool_fail(&running->result,
+				"The mark of a secret may stand in the lines of a file, and not "
+				"where a file is named. Nothing was done.");
+	return same;
+}
+
+bool masking_arguments(struct running *running)
+{
+	struct undoing undoing = {.running = running};
+
+	if (running->session->masking == NULL)
+		return true;
+	running->masked.off = is_shown(running);
+	if (running->masked.off)
+		return true;
+	undoing.quotes = !value_is_true(value_member(running->arguments, "literal"));
+	auto_value struct value *real = value_copy(running->arguments);
+	if (!undo_object(&undoing, running->tool->params, real))
+		return false;
+	if (!undoing.changed)
+		return true;
+	running->masked.arguments = value_ref(real);
+	return paths_stay(running);
+}
+
+/* Masking. */
+
+/* Append TEXT with marks to OUT; the number of marks. */
+static size_t mask_whole(struct masking *masking, struct str text, struct buf *out)
+{
+	struct mask_stream stream;
+
+	mask_stream_init(&stream, masking->mask);
+	if (!mask_add(&stream, text, true, out))
+		(void)buf_adds(out, "\n[the rest is left out: with its marks the text is too "
+				    "long]\n");
+	mask_stream_fini(&stream);
+	return stream.count;
+}
+
+/* A value with marks, or NULL when VALUE has no secrets. COUNT counts the marks. */
+static struct value *mask_value(struct masking *masking, const struct value *value,
+				size_t *count)
+{
+	struct value *made = NULL, *part;
+
+	if (value_kind(value) == VALUE_STRING) {
+		struct buf out;
+
+		if (mask_is_clean(masking->mask, value_str(value)))
+			return NULL;
+		buf_init(&out, EVENT_JSON_MAX);
+		*count += mask_whole(masking, value_str(value), &out);
+		made = value_new_str(buf_str(&out));
+		buf_fini(&out);
+	}
+	if (value_kind(value) == VALUE_OBJECT) {
+		for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
+			/* Base64 of a picture or a file. */
+			if (strcmp(value_key(at), "data") == 0 ||
+			    strcmp(value_key(at), "blob") == 0)
+				continue;
+			part = mask_value(masking, value_at(at), count);
+			if (part == NULL)
+				continue;
+			if (made == NULL) {
+				made = value_new_object();
+				for (void *all = value_first(value); all != NULL;
+				     all = value_next(value, all))
+					value_set(made, value_key(all),
+						  value_ref(value_at(all)));
+			}
+			value_set(made, value_key(at), part);
+		}
+	}
+	if (value_kind(value) == VALUE_ARRAY) {
+		struct value *all = value_new_array();
+		bool changed = false;
+
+		for (size_t i = 0; i < value_count(value); i++) {
+			part = mask_value(masking, value_item(value, i), count);
+			changed = changed || part != NULL;
+			value_append(all, part != NULL ? part
+						       : value_ref(value_item(value, i)));
+		}
+		if (changed)
+			made = all;
+		else
+			value_free(all);
+	}
+	return made;
+}
+
+static void replace(struct masking *masking, struct value **value, size_t *count)
+{
+	struct value *made = mask_value(masking, *value, count);
+
+	if (made == NULL)
+		return;
+	value_free(*value);
+	*value = made;
+}
+
+static void explain(struct masking *masking, struct tool_result *result)
+{
+	if (masking->explained)
+		return;
+	masking->explained = true;
+	(void)buf_end_line(&result->text);
+	(void)buf_adds(&result->text,
+		       "[" MASK_BEGIN "NAME" MASK_END
+		       " stands for a value that is kept out of this conversation. write_file, "
+		       "edit_file and apply_patch put the value back; in a command use the "
+		       "variable, or the file that holds it.]\n");
+}
+
+/* After RUNNING the files of secrets may be others. */
+static void note_change(struct running *running)
+{
+	const unsigned effects = running->tool->effects;
+
+	if (((effects & EFFECT_WRITES) != 0 && visit_all(running).secret > 0) ||
+	    ((effects & EFFECT_RUNS) != 0 && !keeper_is_quiet(running->session->keeper)))
+		masking_ages(running->session);
+}
+
+void masking_result(struct running *running, struct tool_result *result)
+{
+	struct masking *masking = running->session->masking;
+	size_t count = 0;
+
+	if (masking == NULL || running->tool == NULL)
+		return;
+	note_change(running);
+	if (!is_masked(running))
+		return;
+	if (!mask_is_clean(masking->mask, buf_str(&result->text))) {
+		struct buf text;
+
+		buf_init(&text, RESULT_TEXT_MAX);
+		count += mask_whole(masking, buf_str(&result->text), &text);
+		explicit_bzero(result->text.data, result->text.size);
+		buf_fini(&result->text);
+		result->text = text;
+	}
+	replace(masking, &result->details, &count);
+	replace(masking, &result->content, &count);
+	/* The front's own tools have no room for it in what they answer. */
+	if (count == 0 || running->tool->internal)
+		return;
+	value_set_integer(tool_details(result), "masked", (int64_t)count);
+	explain(masking, result);
+}
+
+struct str masking_text(struct running *running, struct str text, struct buf *made)
+{
+	if (!is_masked(running) || mask_is_clean(running->session->masking->mask, text))
+		return text;
+	(void)mask_whole(running->session->masking, text, made);
+	return buf_str(made);
+}
+
+struct value *masking_value(struct running *running, const struct value *value)
+{
+	size_t count = 0;
+
+	return is_masked(running) ? mask_value(running->session->masking, value, &count)
+				  : NULL;
+}
+
+struct str masking_output(struct running *running, int stream, struct str bytes,
+			  bool last, struct buf *made)
+{
+	struct mask_stream *at = &running->masked.streams[stream];
+
+	if (!is_masked(running))
+		return last ? STR("") : bytes;
+	if (at->mask == NULL && last)
+		return STR("");
+	if (at->mask == NULL)
+		mask_stream_init(at, running->session->masking->mask);
+	(void)mask_add(at, bytes, last, made);
+	return buf_str(made);
+}
+
+void masking_end(struct running *running)
+{
+	for (size_t i = 0; i < 2; i++) {
+		if (running->masked.streams[i].mask != NULL)
+			mask_stream_fini(&running->masked.streams[i]);
+	}
+	value_wipe(running->masked.arguments);
+	value_free(running->masked.arguments);
+}
