@@ -330,6 +330,23 @@ def no_address_is_opened_where_a_person_may_grant_nothing():
 
 
 @tap.case
+def a_policy_shows_no_secrets_where_they_are_masked():
+    wanted = {"agents": {"default": {"secrets": "show"}, "other": {"secrets": {"show": ["."]}}}}
+    for ceiling, shown in (({"secrets": "mask"}, False), ({}, True)):
+        with Machine(ceiling) as machine:
+            with open(machine.path("work", ".env"), "w", encoding="utf-8") as file:
+                file.write("SHOP_PASSWORD=correct-horse\n")
+            with open(machine.path("config.json"), "w", encoding="utf-8") as file:
+                json.dump(wanted, file)
+            for agent in ("default", "other"):
+                done = machine.play(PROGRAM, "tool", "call", "--config", machine.path("config.json"), "--agent", agent,
+                                    "read_file", '{"path": ".env"}')
+                assert done.returncode == 0, done
+                assert ("correct-horse" in done.stdout) == shown, (agent, done)
+                assert ("‹secret:SHOP_PASSWORD›" in done.stdout) != shown, (agent, done)
+
+
+@tap.case
 def limits_are_at_most_those_of_the_machine():
     with Machine({"limits": {"wall_s": 1, "pids": 30, "memory": "200M", "free_space": "1M"}}) as machine:
         done = machine.exec("--timeout", "60", "sleep", "50")
