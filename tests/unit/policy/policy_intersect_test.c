@@ -457,9 +457,38 @@ static void plain_entries_are_exact(void **state)
 	try_pairs(true, 3000, 20260802);
 }
 
+static void secrets_are_shown_where_both_show_them(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool shown;
+		size_t show, files;
+	} rows[] = {
+		{"{\"secrets\": \"show\"}", "{}", false, 0, 0},
+		{"{}", "{\"secrets\": \"show\"}", false, 0, 0},
+		{"{\"secrets\": \"show\"}", "{\"secrets\": \"show\"}", true, 0, 0},
+		{"{\"secrets\": \"show\"}", "{\"secrets\": {\"show\": [\"a\"]}}", false,
+		 1, 0},
+		{"{\"secrets\": {\"show\": [\"a\", \"b\"]}}",
+		 "{\"secrets\": {\"show\": [\"b\", \"c\"]}}", false, 1, 0},
+		{"{\"secrets\": {\"files\": [\"x.ini\"]}}",
+		 "{\"secrets\": {\"files\": [\"x.ini\", \"y.ini\"]}}", false, 0, 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_policy struct policy *both = both_of(rows[i].a, rows[i].b);
+
+		assert_int_equal(both->secrets.shown, rows[i].shown);
+		assert_int_equal(both->secrets.show.count, rows[i].show);
+		assert_int_equal(both->secrets.files.count, rows[i].files);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(secrets_are_shown_where_both_show_them),
 		cmocka_unit_test(paths_are_those_that_both_grant),
 		cmocka_unit_test(a_layer_is_kept_where_nothing_protected_is_written),
 		cmocka_unit_test(names_are_those_of_both),
