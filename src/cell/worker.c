@@ -319,7 +319,8 @@ static void secrets_tell(const struct worker *worker, struct value *arguments,
 	if (tool_result_print(&found, &text))
 		(void)frame_send(worker->socket, FRAME_SECRETS, buf_str(&text), NULL, 0,
 				 clock_now_ms() + SECRETS_MS, NULL);
-	explicit_bzero(text.data, text.size);
+	if (text.capacity > 0)
+		explicit_bzero(text.data, text.capacity);
 	buf_fini(&text);
 	tool_result_fini(&found);
 }
