@@ -6,7 +6,7 @@
  * a model writes itself is recorded as it is: a file that a command has made must not be able
  * to hide the words of a later call.
  *
- * A worker reads the named secrets (tools/secrets.c) before the first call that it carries out,
+ * A worker reads the named secrets (tools/search/secrets.c) before the first call that it carries out,
  * and again when a file of them may have changed: when a look was told so, when a call
  * names such a file, and before a command or a search where nothing is watched.
  *
