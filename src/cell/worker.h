@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "cell/fresh.h"
+#include "cell/layers/fresh.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 

@@ -498,7 +498,8 @@ struct session {
 	struct git_left held;
 	bool unseen; /* commands may have left something where no audit has looked */
 	/*
-	 * a result has said that files left in /tmp exist in the cell only (layer.h)
+	 * a result has said that files left in /tmp exist in the cell only
+	 * (cell/layers/layer.h)
 	 */
 	bool told_own;
 	bool taken_over; /* files that a dead front's commands left are not audited yet */

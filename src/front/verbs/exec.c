@@ -15,7 +15,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "cell/directions.h"
-#include "cell/layer.h"
+#include "cell/layers/layer.h"
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
 #include "front/review/layered.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cell/layer.h"
+#include "cell/layers/layer.h"
 
 static void add(struct layer_found *found, enum layer_change change, const char *path)
 {

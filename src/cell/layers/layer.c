@@ -1,6 +1,6 @@
 /* layer: walks the layers of a cell and reports what does not last. */
 
-#include "cell/layer.h"
+#include "cell/layers/layer.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* fresh: remounts layers, so that their memory of the folders below is dropped. */
 
-#include "cell/fresh.h"
+#include "cell/layers/fresh.h"
 
 #include "base/fd.h"
 

@@ -1,6 +1,6 @@
 /* base_log: walks the upper folders of a review's layers, and notes what was below. */
 
-#include "cell/base_log.h"
+#include "cell/layers/base_log.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
