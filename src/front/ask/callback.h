@@ -3,7 +3,7 @@
  * one request, so that a login in the person's browser can come back to the program that
  * waits for it in the cell.
  *
- * The front listens outside, and our own program in the cell (front/ask/opener.h) connects
+ * The front listens outside, and our own program in the cell (front/inside/opener.h) connects
  * to the waiting port: it brings the socket that the front then joins to a connection of
  * the browser. The front makes no socket in the cell's network, and the cell gets none of
  * ours. Bytes pass as they are.

@@ -1,6 +1,6 @@
 /* opener: asks for one address from inside the cell, and carries what comes back. */
 
-#include "front/ask/opener.h"
+#include "front/inside/opener.h"
 
 #include "base/err.h"
 #include "base/fd.h"

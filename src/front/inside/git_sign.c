@@ -1,6 +1,6 @@
 /* git_sign: asks the door of the cell for the signature of a commit. */
 
-#include "front/ssh/git_sign.h"
+#include "front/inside/git_sign.h"
 
 #include "base/buf.h"
 #include "base/err.h"
