@@ -279,7 +279,8 @@ static void specification_fill(struct cell_spec *spec)
 	struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, "/tmp", "source");
 
 	entry->fd = 900;
-	entry->detached = entry->writable = entry->optional = entry->passing = true;
+	entry->detached = entry->writable = entry->optional = entry->late = true;
+	entry->lasts = VIEW_LASTS_REVIEW;
 	entry->mode = 01777;
 	entry->size = 1 << 20;
 	spec_add_root(spec, "/w", true, "*.md");
@@ -325,7 +326,8 @@ static void a_specification_is_read_back(void **state)
 	assert_string_equal(entry->path, "/tmp");
 	assert_string_equal(entry->source, "source");
 	assert_int_equal(entry->fd, 900);
-	assert_true(entry->detached && entry->writable && entry->optional && entry->passing);
+	assert_true(entry->detached && entry->writable && entry->optional && entry->late);
+	assert_int_equal(entry->lasts, VIEW_LASTS_REVIEW);
 	assert_int_equal(entry->mode, 01777);
 	assert_int_equal(entry->size, 1 << 20);
 	assert_int_equal(read.root_count, 1);
