@@ -12,7 +12,8 @@
  * given to the one call that this worker then serves. tools/shell.c is the example: a
  * shell that waits for its text. A conversation keeps two such workers and one plain
  * one. File calls take only plain workers, because a worker that has started a program
- * is never used again.
+ * is never used again; the programs that read_file starts for a PDF have walls of their
+ * own, which keep them from the worker.
  */
 #pragma once
 #include "base/buf.h"

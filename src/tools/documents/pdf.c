@@ -95,8 +95,19 @@ static const unsigned refused[] = {
 	SYS_tkill,
 	SYS_rt_sigqueueinfo,
 	424, /* pidfd_send_signal */
+	438, /* pidfd_getfd */
+	440, /* process_madvise */
 	SYS_process_vm_readv,
 	SYS_process_vm_writev,
+	SYS_setpgid,
+	SYS_setpriority,
+	SYS_ioprio_set,
+	SYS_sched_setaffinity,
+	SYS_sched_setattr,
+	SYS_sched_setparam,
+	SYS_sched_setscheduler,
+	SYS_migrate_pages,
+	SYS_move_pages,
 	SYS_truncate,
 	SYS_ftruncate,
 	SYS_fallocate,
@@ -127,22 +138,27 @@ static const unsigned refused[] = {
 
 enum { REFUSED = sizeof(refused) / sizeof(refused[0]) };
 
-/* The filter of the cell judges the architecture, and holds as well. */
+/*
+ * The filter of the cell judges the architecture, and holds as well. The limits of another
+ * process may not be changed: those of the worker would hold for its later calls.
+ */
 static bool wall_calls(void)
 {
-	struct sock_filter rules[REFUSED + 3] = {
+	enum { LIMITS = REFUSED + 1, ALLOW = LIMITS + 3, REFUSE, RULES };
+	struct sock_filter rules[RULES] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		[LIMITS] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0 /* the caller itself */, 0, 1),
+		[ALLOW] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		[REFUSE] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
-	const struct sock_fprog program = {.len = REFUSED + 3, .filter = rules};
+	const struct sock_fprog program = {.len = RULES, .filter = rules};
 
 	for (unsigned i = 0; i < REFUSED; i++)
 		rules[i + 1] =
 			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i],
-						     (unsigned char)(REFUSED - i), 0);
-	rules[REFUSED + 1] =
-		(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	rules[REFUSED + 2] =
-		(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+						     (unsigned char)(REFUSE - i - 2), 0);
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
