@@ -408,22 +408,19 @@ static void serve(struct client *client, struct str body)
 static void client_step(struct client *client)
 {
 	while (client->state == READING && client->out.size == 0) {
-		struct str rest = buf_str(&client->in), body;
-		uint32_t size;
+		struct str body;
+		const enum ssh_frame found = ssh_message_first(buf_str(&client->in), &body);
 
-		if (!wire_take_number(&rest, &size))
-			break;
-		if (size == 0 || size > SSH_MESSAGE_MAX) {
+		if (found == SSH_FRAME_WRONG) {
 			client_end(client);
 			return;
 		}
-		if (size > rest.size)
+		if (found == SSH_FRAME_CUT)
 			break;
-		body = str_part(rest, 0, size);
 		serve(client, body);
 		if (client->state == OVER)
 			return;
-		buf_remove(&client->in, 0, SSH_MESSAGE_HEAD + size);
+		buf_remove(&client->in, 0, SSH_MESSAGE_HEAD + body.size);
 		client_flush(client);
 	}
 	if (client->state == OVER)

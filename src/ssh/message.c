@@ -73,6 +73,20 @@ static bool read_extension(struct str rest, struct ssh_message *message)
 	return str_is(name, SSH_GIT_EXTENSION) && read_git(rest, message);
 }
 
+enum ssh_frame ssh_message_first(struct str in, struct str *body)
+{
+	uint32_t size;
+
+	if (!wire_take_number(&in, &size))
+		return SSH_FRAME_CUT;
+	if (size == 0 || size > SSH_MESSAGE_MAX)
+		return SSH_FRAME_WRONG;
+	if (size > in.size)
+		return SSH_FRAME_CUT;
+	*body = str_part(in, 0, size);
+	return SSH_FRAME_WHOLE;
+}
+
 void ssh_message_read(struct str body, struct ssh_message *message)
 {
 	uint8_t number = 0;

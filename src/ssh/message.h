@@ -51,6 +51,17 @@ struct ssh_message {
 	bool forwarding;
 };
 
+/*
+ * The first message of IN, bytes of a socket. *BODY becomes its body, a view of IN, when it
+ * is WHOLE; SSH_MESSAGE_HEAD bytes stand before it, and others may follow it.
+ */
+enum ssh_frame {
+	SSH_FRAME_CUT = 0, /* more bytes have to come */
+	SSH_FRAME_WHOLE,
+	SSH_FRAME_WRONG, /* its length is 0 or over SSH_MESSAGE_MAX */
+};
+enum ssh_frame ssh_message_first(struct str in, struct str *body);
+
 /* Read the message BODY of a client. One that is not served or wrong is OTHER. */
 void ssh_message_read(struct str body, struct ssh_message *message);
 

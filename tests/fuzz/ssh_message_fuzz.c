@@ -1,5 +1,5 @@
 /*
- * ssh_message_fuzz: any bytes as a message to an agent, as its answers, as what signs a
+ * ssh_message_fuzz: any bytes as those of a socket, as a message to an agent, as its answers, as what signs a
  * user in, and as a commit. All that is read lies in the bytes; what is read as a list of
  * keys is read again in the same way; and no bytes are both a commit and what signs in.
  */
@@ -16,6 +16,17 @@ static void check_inside(struct str part, const char *data, size_t size)
 {
 	assert(part.size == 0 ||
 	       (part.data >= data && part.data + part.size <= data + size));
+}
+
+/* The first message of TEXT lies behind its length, and in TEXT. */
+static void check_first(struct str text)
+{
+	struct str body = {NULL, 0};
+
+	if (ssh_message_first(text, &body) != SSH_FRAME_WHOLE)
+		return;
+	assert(body.data == text.data + SSH_MESSAGE_HEAD);
+	assert(body.size > 0 && body.size <= text.size - SSH_MESSAGE_HEAD);
 }
 
 static void check_keys(struct str text)
@@ -60,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_inside(message.host_key, copy, size);
 	check_inside(message.session, copy, size);
 	check_inside(message.signature, copy, size);
+	check_first(text);
 	check_keys(text);
 	(void)ssh_message_read_git(text, &answer);
 	check_inside(answer, copy, size);

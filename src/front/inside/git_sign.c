@@ -10,13 +10,11 @@
 #include "base/str.h"
 #include "ssh/commit.h"
 #include "ssh/message.h"
-#include "ssh/wire.h"
 #include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +27,7 @@ enum {
 	KEY_FILE_MAX = 64 << 10,
 	/* The person is asked meanwhile, after those who asked before. */
 	ANSWER_S = 6 * 60,
+	PIECE = 4 << 10, /* of one read */
 	MESSAGE_ROOM = SSH_MESSAGE_HEAD + SSH_MESSAGE_MAX,
 };
 
@@ -106,45 +105,42 @@ static bool door_connect(int *fd, struct err *err)
 	return true;
 }
 
-/* Send REQUEST, and read the body of the answer into ANSWER. */
-static bool door_ask(int fd, const struct buf *request, struct buf *answer, struct err *err)
+/* Send REQUEST, and read the answer into ANSWER. *BODY is its body. */
+static bool door_ask(int fd, const struct buf *request, struct buf *answer,
+		     struct str *body, struct err *err)
 {
-	uint32_t size = 0;
+	enum ssh_frame found;
 
 	buf_clear(answer);
 	if (request->overflowed)
 		return err_set(err, E2BIG, "the commit is over %d bytes", SSH_TEXT_MAX);
 	if (!fd_write_all(fd, request->data, request->size, err))
 		return false;
-	for (;;) {
-		struct str rest = buf_str(answer);
-		char *at;
-		ssize_t n;
+	while ((found = ssh_message_first(buf_str(answer), body)) == SSH_FRAME_CUT) {
+		char *at = buf_reserve(answer, PIECE);
+		const ssize_t n = at != NULL ? recv(fd, at, PIECE, 0) : 0;
 
-		if (wire_take_number(&rest, &size) && rest.size >= size)
-			break;
-		at = buf_reserve(answer, SSH_MESSAGE_HEAD);
-		n = at != NULL ? recv(fd, at, SSH_MESSAGE_HEAD, 0) : 0;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return err_set(err, ECONNRESET, "the ssh agent gives no answer");
+			break;
 		buf_commit(answer, (size_t)n);
 	}
-	buf_remove(answer, 0, SSH_MESSAGE_HEAD);
-	return true;
+	return found == SSH_FRAME_WHOLE ||
+	       err_set(err, ECONNRESET, "the ssh agent gives no answer");
 }
 
 static bool check_key(int fd, struct str key, struct buf *answer, struct err *err)
 {
 	struct buf request, keys;
+	struct str body;
 	bool fine;
 
 	buf_init(&request, MESSAGE_ROOM);
 	buf_init(&keys, MESSAGE_ROOM);
 	ssh_message_ask_keys(&request);
-	fine = door_ask(fd, &request, answer, err) &&
-	       ((ssh_message_read_keys(buf_str(answer), &keys) &&
+	fine = door_ask(fd, &request, answer, &body, err) &&
+	       ((ssh_message_read_keys(body, &keys) &&
 		 ssh_message_has_key(buf_str(&keys), key)) ||
 		err_set(err, ENOENT,
 			"your ssh agent outside has no such key (ssh-add -L lists them)"));
@@ -157,16 +153,16 @@ static bool check_key(int fd, struct str key, struct buf *answer, struct err *er
 static bool sign(struct str key, struct str text, struct buf *out, struct err *err)
 {
 	auto_close int fd = -1;
-	struct str whole;
+	struct str body, whole;
 	struct buf request, answer;
 	bool fine;
 
 	buf_init(&request, MESSAGE_ROOM);
-	buf_init(&answer, MESSAGE_ROOM);
+	buf_init(&answer, MESSAGE_ROOM + PIECE);
 	ssh_message_add_git(&request, key, text);
 	fine = door_connect(&fd, err) && check_key(fd, key, &answer, err) &&
-	       door_ask(fd, &request, &answer, err);
-	if (fine && !ssh_message_read_git(buf_str(&answer), &whole))
+	       door_ask(fd, &request, &answer, &body, err);
+	if (fine && !ssh_message_read_git(body, &whole))
 		fine = err_set(err, EPERM, "not signed: %.*s", (int)whole.size,
 			       whole.size > 0 ? whole.data : "");
 	if (fine)

@@ -168,8 +168,6 @@ static bool agent_read(struct agent_call *call, struct str *body)
 {
 	enum { PIECE = 16 << 10 };
 	char *at = buf_reserve(&call->in, PIECE);
-	struct str rest;
-	uint32_t size;
 	ssize_t n;
 
 	*body = (struct str){NULL, 0};
@@ -181,14 +179,15 @@ static bool agent_read(struct agent_call *call, struct str *body)
 	if (n == 0)
 		return false;
 	buf_commit(&call->in, (size_t)n);
-	rest = buf_str(&call->in);
-	if (!wire_take_number(&rest, &size))
+	switch (ssh_message_first(buf_str(&call->in), body)) {
+	case SSH_FRAME_CUT:
 		return true;
-	if (size == 0 || size > SSH_MESSAGE_MAX || rest.size > size)
-		return false;
-	if (rest.size == size)
-		*body = rest;
-	return true;
+	case SSH_FRAME_WHOLE:
+		return call->in.size == SSH_MESSAGE_HEAD + body->size;
+	case SSH_FRAME_WRONG:
+		break;
+	}
+	return false;
 }
 
 static void agent_ready(struct watch *watch, short events)

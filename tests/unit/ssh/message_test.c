@@ -48,6 +48,24 @@ static void bind_make(struct buf *out, struct str id)
 	wire_add_byte(out, 1);
 }
 
+static void the_first_message_is_found_when_it_is_whole(void **state)
+{
+	const struct str two = STR("\0\0\0\2ab\0\0\0\1c");
+	const struct str longest = STR("\0\x04\0\0"), longer = STR("\0\x04\0\x01");
+	struct str body = {NULL, 0};
+
+	(void)state;
+	for (size_t size = 0; size < SSH_MESSAGE_HEAD + 2; size++)
+		assert_int_equal(ssh_message_first(str_part(two, 0, size), &body),
+				 SSH_FRAME_CUT);
+	assert_null(body.data);
+	assert_int_equal(ssh_message_first(two, &body), SSH_FRAME_WHOLE);
+	assert_true(str_is(body, "ab"));
+	assert_int_equal(ssh_message_first(STR("\0\0\0\0abc"), &body), SSH_FRAME_WRONG);
+	assert_int_equal(ssh_message_first(longest, &body), SSH_FRAME_CUT);
+	assert_int_equal(ssh_message_first(longer, &body), SSH_FRAME_WRONG);
+}
+
 static void requests_are_read_whole_or_not_at_all(void **state)
 {
 	struct ssh_message message;
@@ -365,6 +383,7 @@ static void a_fingerprint_is_that_of_ssh_add(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_message_is_found_when_it_is_whole),
 		cmocka_unit_test(requests_are_read_whole_or_not_at_all),
 		cmocka_unit_test(a_request_to_sign_is_that_of_the_draft),
 		cmocka_unit_test(nothing_else_is_served),
