@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "process/loop.h"
+#include "proxy/stream.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,14 +30,11 @@ enum {
 
 enum side { OF_BROWSER, OF_CELL, SIDES };
 
-/* One end of a pair, with what was read from it and waits for the other end. */
+/* One end of a pair. STREAM has the bytes that were read here and wait for the other end. */
 struct end {
 	struct join *join;
 	struct watch watch;
-	char piece[PIECE];
-	size_t size, sent;
-	bool ended;  /* nothing more is read here */
-	bool passed; /* and the other side knows */
+	struct stream stream;
 };
 
 enum join_state {
@@ -68,6 +66,7 @@ static void join_free(struct join *join)
 	for (int side = OF_BROWSER; side < SIDES; side++) {
 		loop_remove(&join->ends[side].watch);
 		fd_close(&join->ends[side].watch.fd);
+		buf_fini(&join->ends[side].stream.pending);
 	}
 	join->state = JOIN_FREE;
 }
@@ -94,51 +93,37 @@ static void join_end(struct join *join)
 		port_close(join->callback);
 }
 
+/* Nothing more is read while bytes wait for the other end, which is slow. */
+static bool may_read(const struct end *end)
+{
+	return !end->stream.ended && end->stream.pending.size == 0;
+}
+
 /*
- * Wait for what END can do, now that its own piece and that of OTHER are as they are. False
+ * Wait for what END can do, now that its own stream and that of OTHER are as they are. False
  * when the kernel has no memory.
  */
 static bool end_want(struct end *end, const struct end *other)
 {
-	const bool reads = !end->ended && end->size == 0;
-	const bool writes = other->size > 0;
+	const bool reads = may_read(end);
+	const bool writes = other->stream.pending.size > 0;
 
 	return loop_want(end->join->callback->loop, &end->watch,
 			 (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)));
 }
 
-/* Read from FROM. False: the connection is broken. */
-static bool end_read(struct end *from)
+/* Read from END, and pass the bytes to OTHER. False: a connection is broken. */
+static bool end_read(struct end *end, const struct end *other)
 {
-	const ssize_t size = recv(from->watch.fd, from->piece, PIECE, MSG_DONTWAIT);
+	char piece[PIECE];
+	const ssize_t size = recv(end->watch.fd, piece, sizeof(piece), MSG_DONTWAIT);
 
 	if (size < 0)
 		return errno == EAGAIN || errno == EINTR;
-	from->ended = size == 0;
-	from->size = (size_t)size;
-	from->sent = 0;
-	return true;
-}
-
-/* Send what was read from FROM to TO, then its end. False: the connection is broken. */
-static bool end_pass(struct end *from, struct end *to)
-{
-	while (from->size > 0) {
-		const ssize_t sent =
-			send(to->watch.fd, from->piece + from->sent,
-			     from->size - from->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (sent < 0)
-			return errno == EAGAIN || errno == EINTR;
-		from->sent += (size_t)sent;
-		if (from->sent == from->size)
-			from->size = from->sent = 0;
-	}
-	if (from->ended && !from->passed) {
-		(void)shutdown(to->watch.fd, SHUT_WR);
-		from->passed = true;
-	}
-	return true;
+	end->stream.ended = size == 0;
+	end->join->answered =
+		end->join->answered || (size > 0 && end == &end->join->ends[OF_CELL]);
+	return size == 0 || stream_pass(&end->stream, other->watch.fd, piece, (size_t)size);
 }
 
 /* The browser has sent its first bytes, or is gone again. */
@@ -173,12 +158,12 @@ static void end_ready(struct watch *watch, short events)
 		browser_begins(join);
 		return;
 	}
-	if ((events & ~POLLOUT) != 0 && !end->ended && end->size == 0)
-		fine = end_read(end);
-	join->answered = join->answered || cell->size > 0;
-	fine = fine && end_pass(browser, cell) && end_pass(cell, browser);
-	if (!fine || (browser->passed && cell->passed) || !end_want(browser, cell) ||
-	    !end_want(cell, browser))
+	if ((events & ~POLLOUT) != 0 && may_read(end))
+		fine = end_read(end, end == browser ? cell : browser);
+	fine = fine && stream_flush(&browser->stream, cell->watch.fd) &&
+	       stream_flush(&cell->stream, browser->watch.fd);
+	if (!fine || (browser->stream.passed && cell->stream.passed) ||
+	    !end_want(browser, cell) || !end_want(cell, browser))
 		join_end(join);
 }
 
@@ -187,8 +172,7 @@ static bool end_open(struct join *join, enum side side, int *take_fd)
 	struct end *end = &join->ends[side];
 
 	end->join = join;
-	end->size = end->sent = 0;
-	end->ended = end->passed = false;
+	stream_init(&end->stream);
 	end->watch =
 		(struct watch){.fd = fd_take(take_fd), .ready = end_ready, .context = end};
 	return loop_want(join->callback->loop, &end->watch, POLLIN);
