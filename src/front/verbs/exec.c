@@ -859,13 +859,17 @@ struct value *exec_arguments(const char *const *words, size_t count)
 	return arguments;
 }
 
-/* Print the tool's sentence about the reason why the program did not end by itself. */
-static void print_sentence(const struct tool_result *result)
+/* Append the reason why the program did not end by itself; nothing when it did. */
+static void add_end(const struct tool_result *result, const struct exec_time *time,
+		    struct buf *out)
 {
-	struct str text = str_trim(buf_str(&result->text));
+	const struct str text = str_trim(buf_str(&result->text));
 
-	if (text.size > 0)
-		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
+	if (result->status == RESULT_FAILED && text.size > 0)
+		(void)buf_addf(out, "glovebox: %.*s\n", (int)text.size, text.data);
+	if (result->status == RESULT_TIMED_OUT)
+		(void)buf_addf(out, "glovebox: ended after %g s (%s)\n", time->seconds,
+			       time->why);
 }
 
 /* Append LINE to OUT unless it is empty, and clear it. */
@@ -891,11 +895,8 @@ void exec_add_told(const struct session *session, const struct tool_result *resu
 
 	buf_init(&line, RESULT_TEXT_MAX);
 	buf_init(&words, RESULT_TEXT_MAX);
-	if (time != NULL && result->status == RESULT_FAILED && text.size > 0)
-		(void)buf_addf(out, "glovebox: %.*s\n", (int)text.size, text.data);
-	if (time != NULL && result->status == RESULT_TIMED_OUT)
-		(void)buf_addf(out, "glovebox: ended after %g s (%s)\n", time->seconds,
-			       time->why);
+	if (time != NULL)
+		add_end(result, time, out);
 	for (size_t i = 0; i < value_count(list); i++) {
 		if (succeeded && denial_is(value_item(list, i), DENIAL_PROC))
 			continue;
@@ -973,14 +974,14 @@ static int tell_end(const struct tool_result *result, const struct exec_time *ti
 		    const struct interrupt *interrupt)
 {
 	const int number = interrupt_signal(interrupt);
+	struct buf told;
 
 	if (result->status == RESULT_CANCELLED)
 		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
-	if (result->status == RESULT_TIMED_OUT)
-		(void)fprintf(stderr, "glovebox: ended after %g s (%s)\n", time->seconds,
-			      time->why);
-	if (result->status == RESULT_FAILED)
-		print_sentence(result);
+	buf_init(&told, 2 * RESULT_TEXT_MAX);
+	add_end(result, time, &told);
+	(void)fputs(told.data, stderr);
+	buf_fini(&told);
 	return exec_code(result);
 }
 
