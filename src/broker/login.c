@@ -494,7 +494,7 @@ static bool begin_once(struct login *login, struct buf *answer, struct err *err)
 	       (login->made >= 0 || make_new(login, &file, st.st_size, err)) &&
 	       heal(login, &file, &tokens, &st, text, err);
 	text_fini(&tried);
-	/* What came last is known until other tokens are given away. */
+	/* The tokens that came last are known until other tokens are given away. */
 	if (!fine || is_fresh(login, &tokens, buf_str(text), answer)) {
 		refresh_tokens_fini(&tokens);
 		return fine;

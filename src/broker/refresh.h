@@ -92,7 +92,7 @@ enum refresh_field {
 	REFRESH_TOKEN, /* holds a token, by its name, and is left out */
 };
 
-/* What does FIELD of an answer of such a service say? */
+/* Returns the kind of FIELD, a header field of an answer of such a service. */
 enum refresh_field refresh_field(const struct http_field *field);
 /*
  * Has the JSON TEXT no token-like member besides phantoms, and no text that begins as the

@@ -77,7 +77,7 @@ bool terminal_filter_resume(const struct terminal_filter *filter, struct buf *ou
 void terminal_filter_end(struct terminal_filter *filter, struct buf *out);
 
 /*
- * What brings a terminal back of which nobody knows what a killed program has left there: the
+ * The commands that bring a terminal back in whatever state a killed program has left it: the
  * usual screen, no mouse, no keyboard protocol, plain text.
  */
 extern const char terminal_filter_reset[];
