@@ -51,6 +51,7 @@ static bool take_change(void *context, const struct undo_change *change)
 	plan->items[plan->count] = (struct undo_item){
 		.path = {arena_copy(&plan->paths, change->path), change->path.size},
 		.order = plan->count,
+		.step = plan->step,
 		.target = change->before,
 		.expected = change->after,
 	};
@@ -64,6 +65,7 @@ static bool add_log(struct undo_plan *plan, const struct undo_store *store,
 {
 	struct undo_reader reader = {.change = take_change, .context = plan};
 
+	plan->step = number;
 	if (!undo_store_read_log(store, number, plan->own, &reader, &plan->refused, err))
 		return false;
 	plan->whole = plan->whole && reader.ended;
@@ -81,11 +83,17 @@ static int compare_items(const void *a, const void *b)
 }
 
 /*
- * Has somebody else changed the file between the change that left it in AFTER and the one
- * that found it in BEFORE? Two contents count as the same when one of them was not read.
+ * Has somebody else changed the file between the change EARLIER that left it in AFTER and
+ * LATER, which found it in BEFORE? Two contents count as the same when one of them was not
+ * read. A change that stands twice in a log was logged, not made, by a process that was
+ * killed, and made by the one that went on with the log.
  */
-static bool is_torn(const struct undo_state *after, const struct undo_state *before)
+static bool is_torn(const struct undo_item *earlier, const struct undo_item *later)
 {
+	const struct undo_state *after = &earlier->expected, *before = &later->target;
+
+	if (earlier->step == later->step && undo_state_same(&earlier->target, before))
+		return false;
 	if (after->kind == UNDO_FILE && before->kind == UNDO_FILE &&
 	    !(after->hashed && before->hashed) && after->mode == before->mode)
 		return false;
@@ -108,7 +116,7 @@ void undo_plan_settle(struct undo_plan *plan)
 			const struct undo_item *later = &plan->items[next];
 
 			if (plan->torn.data == NULL && !item.beside && !later->beside &&
-			    is_torn(&item.expected, &later->target))
+			    is_torn(&plan->items[next - 1], later))
 				plan->torn = item.path;
 			item.expected = later->expected;
 		}
