@@ -991,6 +991,7 @@ struct looking {
 	bool *downloads; /* a command that downloads was seen */
 	/* the text that the last command prints into its pipe, if it says so itself */
 	struct buf printed;
+	bool too_deep; /* the texts within the next command cannot be read */
 	bool ended;
 };
 
@@ -1108,6 +1109,17 @@ static void see_inside(struct looking *looking, struct str text, const char *fol
 	looking->ended = inside.ended;
 }
 
+/* Are INNERS too deep in others, or too large, to be read? */
+static bool too_deep(const struct looking *looking, const struct shell_inners *inners)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < inners->count; i++)
+		bytes += inners->items[i].text.size;
+	return inners->count > 0 &&
+	       (looking->inner >= COMMAND_INNER_MAX || bytes > *looking->left);
+}
+
 /* Visit the commands in the substitutions and here-documents of a command. */
 static void see_inners(struct looking *looking, const struct shell_inners *inners)
 {
@@ -1150,6 +1162,8 @@ static const char *why_unread(const struct looking *looking,
 	if (shell_command_reads(command) && !command->input_seen &&
 	    !(command->piped && looking->printed.size > 0))
 		return "is a shell that takes its commands from elsewhere";
+	if (looking->too_deep)
+		return "holds more commands inside others than Glovebox reads";
 	if ((inner.size > 0 || is_find(command)) &&
 	    (looking->inner >= COMMAND_INNER_MAX || inner.size > *looking->left))
 		return "holds more commands inside others than Glovebox reads";
@@ -1217,6 +1231,7 @@ static void see_text(struct looking *looking, struct str text)
 		found = shell_scan_next(&scan, &command);
 		if (found)
 			enter(looking, command.depth);
+		looking->too_deep = too_deep(looking, &scan.inners);
 		see_inners(looking, &scan.inners);
 		if (found && !looking->ended)
 			see_command(looking, &command);

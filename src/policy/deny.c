@@ -238,8 +238,8 @@ static bool every_option_holds(const struct command_rule *rule,
 	return true;
 }
 
-bool deny_rule_holds(const struct command_rule *rule, const struct command_seen *seen,
-		     const struct policy *policy)
+static bool holds(const struct command_rule *rule, const struct command_seen *seen,
+		  const struct policy *policy)
 {
 	const struct shell_command *command = seen->command;
 	size_t behind;
@@ -257,6 +257,39 @@ bool deny_rule_holds(const struct command_rule *rule, const struct command_seen 
 	       any_option_holds(&rule->global, command, 1,
 				rule->subcommand.size ? behind : command->count) &&
 	       operands_hold(rule, command, behind);
+}
+
+/*
+ * Does RULE hold for the program that starts that of SEEN, DISTANCE words before it? Options
+ * behind the started program are not those of the starter.
+ */
+static bool holds_for_starter(const struct command_rule *rule,
+			      const struct command_seen *seen, size_t distance,
+			      const struct policy *policy)
+{
+	struct shell_command starter = *seen->command;
+	struct command_seen outer = *seen;
+
+	starter.words -= distance;
+	starter.values -= distance;
+	starter.texts -= distance;
+	starter.count = rule->subcommand.size == 0 && rule->operand_count == 0
+				? distance
+				: starter.count + distance;
+	outer.command = &starter;
+	return holds(rule, &outer, policy);
+}
+
+bool deny_rule_holds(const struct command_rule *rule, const struct command_seen *seen,
+		     const struct policy *policy)
+{
+	const struct shell_command *command = seen->command;
+
+	for (size_t i = 0; i < command->starter_count; i++) {
+		if (holds_for_starter(rule, seen, command->starters[i], policy))
+			return true;
+	}
+	return holds(rule, seen, policy);
 }
 
 /* Reads rules that are written as texts: "git push --force". */

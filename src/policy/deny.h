@@ -23,7 +23,8 @@ struct policy;
  * not name. The program may be given by any path, and the subcommand may stand behind any
  * options. SEEN needs one of RULE's options (gathered, attached or abbreviated as programs
  * accept them), or every one of a rule that is a text, all its operands in order, and its
- * harm. A word that only the shell knows fits every operand and is no option.
+ * harm. A word that only the shell knows fits every operand and is no option. RULE holds as
+ * well for a program that starts that of SEEN (`sudo`, `env`, `xargs`).
  */
 bool deny_rule_holds(const struct command_rule *rule, const struct command_seen *seen,
 		     const struct policy *policy);

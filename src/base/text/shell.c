@@ -124,11 +124,19 @@ static bool ends_document(const struct shell_document *document, struct str line
 	return at == line.size;
 }
 
-/* Skip the lines of DOCUMENT, and return them without the one that ends it. */
-static struct str skip_document(struct shell_lexer *lexer,
-				const struct shell_document *document)
+/*
+ * Skip the lines of DOCUMENT, and put them without the one that ends it into *BODY. False,
+ * and nothing is skipped: its end never comes. A shell takes the rest of the text for data
+ * then, but a text that writes so is wrong, or is arithmetic (`((x<<y))`), and its lines are
+ * commands.
+ */
+static bool skip_document(struct shell_lexer *lexer,
+			  const struct shell_document *document, struct str *body)
 {
-	struct str body = str_part(lexer->text, lexer->at, 0), line;
+	const size_t start = lexer->at;
+	struct str line;
+
+	*body = str_part(lexer->text, start, 0);
 
 	while (lexer->at < lexer->text.size) {
 		struct str rest = str_part(lexer->text, lexer->at, lexer->text.size);
@@ -140,10 +148,11 @@ static struct str skip_document(struct shell_lexer *lexer,
 		while (document->tabs && str_starts(line, STR("\t")))
 			line = str_part(line, 1, line.size);
 		if (ends_document(document, line))
-			break;
-		body.size += rest.size - left.size;
+			return true;
+		body->size += rest.size - left.size;
 	}
-	return body;
+	lexer->at = start;
+	return false;
 }
 
 static void find_in_document(struct shell_lexer *lexer, struct str body);
@@ -156,9 +165,13 @@ static void skip_documents(struct shell_lexer *lexer, struct shell_documents *do
 {
 	for (size_t i = 0; i < documents->count; i++) {
 		const struct shell_document *document = &documents->items[i];
-		const struct str body = skip_document(lexer, document);
 		bool quoted = false;
+		struct str body;
 
+		if (!skip_document(lexer, document, &body)) {
+			documents->unended++;
+			continue;
+		}
 		for (size_t j = 0; j < document->end.size; j++)
 			quoted |= is_quoting(document->end.data[j]);
 		if (document->runs)
@@ -213,33 +226,36 @@ static const struct before {
 	size_t operands;
 	/* with one of these options the word is the program itself */
 	const char *unless;
+	bool is_syntax; /* the word is no program */
 } befores[] = {
-	{"if then else elif do while until ! { time builtin nohup setsid coproc", "", 0, ""},
-	{"function", "", 1, ""},
-	{"command", "", 0, "-v -V"},
-	{"exec", "-a", 0, ""},
-	{"env", "-u --unset -C --chdir", 0, "-S --split-string -vS"},
+	{"if then else elif do while until ! {", "", 0, "", true},
+	{"function", "", 1, "", true},
+	{"time builtin nohup setsid coproc", "", 0, "", false},
+	{"command", "", 0, "-v -V", false},
+	{"exec", "-a", 0, "", false},
+	{"env", "-u --unset -C --chdir", 0, "-S --split-string -vS", false},
 	{"sudo doas", "-u -g -h -p -C -D -R -r -T -t -U --user --group --host --chdir", 0,
-	 ""},
-	{"pkexec", "--user", 0, ""},
-	{"nice", "-n --adjustment", 0, ""},
-	{"ionice", "-c -n", 0, ""},
-	{"stdbuf", "-i -o -e", 0, ""},
-	{"timeout", "-s -k --signal --kill-after", 1, ""},
+	 "", false},
+	{"pkexec", "--user", 0, "", false},
+	{"nice", "-n --adjustment", 0, "", false},
+	{"ionice", "-c -n", 0, "", false},
+	{"stdbuf", "-i -o -e", 0, "", false},
+	{"timeout", "-s -k --signal --kill-after", 1, "", false},
 	{"xargs parallel",
 	 "-a -d -E -I -L -n -P -s -j --arg-file --delimiter --max-args --max-procs --jobs",
-	 0, ""},
-	{"flock", "-w -E --timeout --conflict-exit-code", 1, "-c --command"},
-	{"chroot taskset faketime", "", 1, ""},
-	{"chrt", "-T -P -D", 1, ""},
+	 0, "", false},
+	{"flock", "-w -E --timeout --conflict-exit-code", 1, "-c --command", false},
+	{"chroot taskset faketime", "", 1, "", false},
+	{"chrt", "-T -P -D", 1, "", false},
 	{"busybox toybox fakeroot eatmydata unbuffer catchsegv dbus-run-session rlwrap",
-	 "", 0, ""},
-	{"strace ltrace", "-e -o -p -s -u -E -a -b -O -S -P -I", 0, "-p"},
-	{"unshare nsenter", "-t -S -G -R -w --target --setuid --setgid --root --wd", 0, ""},
-	{"setarch linux32 linux64", "", 0, ""},
+	 "", 0, "", false},
+	{"strace ltrace", "-e -o -p -s -u -E -a -b -O -S -P -I", 0, "-p", false},
+	{"unshare nsenter", "-t -S -G -R -w --target --setuid --setgid --root --wd", 0,
+	 "", false},
+	{"setarch linux32 linux64", "", 0, "", false},
 	{"systemd-run systemd-inhibit",
-	 "-p -u -E --unit --property --setenv --what --who --why", 0, ""},
-	{"valgrind", "", 0, ""},
+	 "-p -u -E --unit --property --setenv --what --who --why", 0, "", false},
+	{"valgrind", "", 0, "", false},
 };
 
 static const struct before *before_of(struct str word)
@@ -312,21 +328,33 @@ static bool skip_before(const struct shell_command *command, const struct before
 
 void shell_command_strip(struct shell_command *command)
 {
-	size_t at = 0;
+	size_t starters[SHELL_STARTERS_MAX], count = 0, at = 0;
 
 	while (at < command->count) {
 		struct str word = command->words[at];
 		const struct before *before = before_of(shell_command_value(command, at));
 
 		if (before != NULL) {
+			const size_t name = at;
+
 			if (!skip_before(command, before, &at))
 				break;
+			/* Without a program behind it, the word is the program. */
+			if (at == command->count && !before->is_syntax) {
+				at = name;
+				break;
+			}
+			if (!before->is_syntax && count < SHELL_STARTERS_MAX)
+				starters[count++] = name;
 		} else if (is_assignment(word)) {
 			at++;
 		} else {
 			break;
 		}
 	}
+	for (size_t i = 0; i < count; i++)
+		command->starters[i] = at - starters[i];
+	command->starter_count = count;
 	drop_first(command, at);
 }
 
@@ -547,6 +575,10 @@ bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)
 		if (scan->after_line)
 			skip_documents(&scan->lexer, &scan->documents);
 		scan->after_line = false;
+		if (scan->documents.unended > SHELL_DOCUMENTS_MAX) {
+			scan->cut = scan->ended = true;
+			break;
+		}
 		first = scan->documents.count;
 		counts = take_command(scan, command, &here);
 		shell_command_strip(command);

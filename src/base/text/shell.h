@@ -110,6 +110,9 @@ void shell_token_add_word(const char *word, struct buf *out);
  */
 
 /* The scan owns both lists. They are valid until its next command. */
+/* More programs that start each other are not noted. */
+enum { SHELL_STARTERS_MAX = 16 };
+
 struct shell_command {
 	const struct str *words; /* as written, quotes included */
 	/* without quotes, ended by NUL; data NULL when only the shell knows the value */
@@ -123,6 +126,8 @@ struct shell_command {
 	bool piped;        /* its input comes from the command before it */
 	bool input_seen;   /* its input is a text that the scan has taken (shell_scan) */
 	bool output_taken; /* its output goes to a pipe or a file */
+	/* programs that start it (`sudo`): the number of words from each to the first */
+	size_t starters[SHELL_STARTERS_MAX], starter_count;
 };
 
 /* Here-documents that begin on one line. The text behind further ones is not scanned. */
@@ -138,6 +143,7 @@ struct shell_document {
 struct shell_documents {
 	struct shell_document items[SHELL_DOCUMENTS_MAX];
 	size_t count;
+	size_t unended; /* so far in the whole text: their lines are read as commands */
 };
 
 struct shell_scan {
@@ -167,7 +173,10 @@ void shell_scan_fini(struct shell_scan *scan);
  */
 bool shell_scan_next(struct shell_scan *scan, struct shell_command *command);
 
-/* Remove assignments and the words before its name from COMMAND. */
+/*
+ * Remove assignments and the words before its name from COMMAND. A word of those that has
+ * no program behind it is the program itself.
+ */
 void shell_command_strip(struct shell_command *command);
 
 /*

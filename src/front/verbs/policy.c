@@ -332,7 +332,7 @@ static const char policy_explain_help[] =
 	"The verdict names the rule of `deny` or `ask` that holds, in the box as well, and says\n"
 	"what becomes of a command that is asked about where nobody can be.\n\n"
 	"Exit codes: 0 allowed (also what is asked about where a person can be, and runs else),\n"
-	"4 denied, or asked about and denied else, 1 when the policy is wrong.";
+	"4 denied, or asked about and denied else, 2 when the policy is wrong.";
 
 const struct verb verb_policy_explain = {
 	.name = "policy explain",

@@ -592,7 +592,7 @@ static void spellings_are_found_and_others_are_not(void **state)
 {
 	static const char commands[] =
 		"{\"unread\": \"ask\", \"ask\": [\"danger\"], \"deny\": [\"git push --force\", "
-		"\"rm -rf\", \"npm publish\", \"shutdown\", {\"program\": \"kubectl\", \"subcommand\": "
+		"\"rm -rf\", \"npm publish\", \"shutdown\", \"pkexec\", \"unshare -U\", {\"program\": \"kubectl\", \"subcommand\": "
 		"\"delete\"}]}";
 	auto_policy struct policy *policy = policy_of(commands);
 	size_t found = 0, passed = 0, wrong = 0;
