@@ -260,3 +260,25 @@ const struct autoexec *autoexec_ends(const char *path)
 	}
 	return NULL;
 }
+
+const char *autoexec_reader(const char *path)
+{
+	for (const char *at = path; at != NULL; at = strchr(at, '/')) {
+		char first[64]; /* longer than any first part of the table */
+		size_t size, count = 0;
+		const struct autoexec *rows = NULL;
+
+		at += *at == '/';
+		size = strcspn(at, "/");
+		if (size < sizeof(first)) {
+			memcpy(first, at, size);
+			first[size] = '\0';
+			rows = autoexec_of(first, &count);
+		}
+		for (size_t i = 0; i < count; i++) {
+			if (path_within(at, rows[i].name))
+				return rows[i].reader;
+		}
+	}
+	return NULL;
+}

@@ -49,3 +49,9 @@ const struct autoexec *autoexec_protects(const char *root, const char *path);
 
 /* The protected row whose name ends PATH, in any folder. NULL: none. */
 const struct autoexec *autoexec_ends(const char *path);
+
+/*
+ * The program that reads PATH, or a folder above it, by itself, be it started in the root of
+ * PATH or in any folder on the way. NULL: the table has none.
+ */
+const char *autoexec_reader(const char *path);

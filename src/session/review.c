@@ -126,6 +126,7 @@ static bool read_change(struct review_report *report, const struct value *row,
 	change->class = (enum review_class) class;
 	change->path = copy_text(report, row, "path");
 	change->from = copy_text(report, row, "from");
+	change->target = copy_text(report, row, "target");
 	change->why = copy_text(report, row, "why");
 	change->type = copy_text(report, row, "type");
 	change->refused = copy_text(report, row, "refused");
@@ -299,6 +300,8 @@ static struct value *change_value(const struct review_change *change)
 	value_set_text(value, "class", class_names[change->class]);
 	if (change->from != NULL)
 		value_set_text(value, "from", change->from);
+	if (change->target != NULL)
+		value_set_text(value, "target", change->target);
 	if (change->refused != NULL)
 		value_set_text(value, "refused", change->refused);
 	if (change->has_lines) {

@@ -56,6 +56,7 @@ struct review_side {
 
 struct review_change {
 	const char *path, *from; /* as shown; FROM: the old name of a renamed file, or NULL */
+	const char *target;      /* of a link, as shown; or NULL */
 	enum review_kind kind;
 	enum review_class class;
 	struct review_side before, after;

@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
+#include "policy/autoexec.h"
 #include "process/program.h"
 
 #include <errno.h>
@@ -370,20 +371,30 @@ static bool is_said_below(const struct review_report *report, size_t at)
 	const struct review_change *change = &report->changes[at];
 	const size_t size = strlen(change->path);
 
-	return (change->before.folder || change->after.folder) &&
-	       at + 1 < report->count && change->kind != REVIEW_MODE &&
+	/* What becomes a link or a file, or was one, is said by itself. */
+	return (change->before.folder || !change->before.there) &&
+	       (change->after.folder || !change->after.there) && at + 1 < report->count &&
+	       change->kind != REVIEW_MODE &&
 	       strncmp(report->changes[at + 1].path, change->path, size) == 0 &&
 	       report->changes[at + 1].path[size] == '/';
 }
 
 static void add_line(const struct review_change *change, struct buf *out)
 {
+	const char *reader;
+
 	(void)buf_adds(out, "  ");
 	if (change->from != NULL)
 		(void)buf_addf(out, "%s → ", change->from);
 	(void)buf_adds(out, change->path);
-	if (change->before.folder || change->after.folder)
+	if (change->after.there ? change->after.folder : change->before.folder)
 		(void)buf_adds(out, "/");
+	if (change->target != NULL)
+		(void)buf_addf(out, " -> %s", change->target);
+	if (change->before.there && change->after.there &&
+	    change->before.folder != change->after.folder)
+		(void)buf_adds(out, change->before.folder ? "  (was a folder)"
+							  : "  (was no folder)");
 	if (change->type != NULL) {
 		(void)buf_addf(out, "  %s, ", change->type);
 		if (change->before.there) {
@@ -403,6 +414,9 @@ static void add_line(const struct review_change *change, struct buf *out)
 		(void)buf_addf(out, "  %s → %s", change->before.mode, change->after.mode);
 	if (change->class == REVIEW_MERGES)
 		(void)buf_adds(out, "  (merged with your change)");
+	reader = change->after.there ? autoexec_reader(change->path) : NULL;
+	if (reader != NULL)
+		(void)buf_addf(out, "  (%s reads it by itself)", reader);
 	(void)buf_adds(out, "\n");
 }
 

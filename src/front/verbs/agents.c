@@ -559,6 +559,22 @@ static struct value *commands_value(const struct commands *commands)
 	return list;
 }
 
+/* "mask" or "show", and the paths that say otherwise. */
+static struct value *secrets_value(const struct policy_secrets *secrets)
+{
+	struct value *value = value_new_object();
+
+	if (secrets->shown || (secrets->show.count == 0 && secrets->files.count == 0)) {
+		value_free(value);
+		return value_new_text(secrets->shown ? "show" : "mask");
+	}
+	if (secrets->show.count > 0)
+		value_set(value, "show", paths_value(&secrets->show));
+	if (secrets->files.count > 0)
+		value_set(value, "files", paths_value(&secrets->files));
+	return value;
+}
+
 static struct value *value_of(const struct row *key, const void *place)
 {
 	const char *text;
@@ -589,7 +605,9 @@ static struct value *value_of(const struct row *key, const void *place)
 	case ROW_NUMBER:
 		return value_new_real(*(const double *)place);
 	case ROW_EITHER:
-		return commands_value(*(struct commands *const *)place);
+		return strcmp(key->name, "secrets") == 0
+			       ? secrets_value(place)
+			       : commands_value(*(struct commands *const *)place);
 	case ROW_CHECKS:
 		return *(struct value *const *)place != NULL
 			       ? value_copy(*(struct value *const *)place)

@@ -344,6 +344,32 @@ static bool add_content(struct reporting *reporting, const struct change *change
 	return true;
 }
 
+/* Say where the link of a change leads, in ROW and among the diffs. */
+static bool add_target(struct reporting *reporting, const struct change *change,
+		       struct value *row, struct err *err)
+{
+	struct buf target;
+	bool fine;
+
+	buf_init(&target, NAME_ROOM);
+	fine = upper_read_link(change->row, &target, err);
+	if (fine) {
+		set_name(row, "target", buf_str(&target));
+		buf_clear(&reporting->text);
+		(void)buf_adds(&reporting->text, "Link ");
+		text_add_name(&reporting->text, change->row->path);
+		(void)buf_adds(&reporting->text, " -> ");
+		text_add_name(&reporting->text, buf_str(&target));
+		(void)buf_adds(&reporting->text, "\n");
+		reporting->diff_bytes += reporting->text.size;
+		fine = !reporting->diffs || reporting->diff_bytes >= REPORT_DIFF_MAX ||
+		       fd_write_all(reporting->diff_fd, reporting->text.data,
+				    reporting->text.size, err);
+	}
+	buf_fini(&target);
+	return fine;
+}
+
 static bool add_row(struct reporting *reporting, struct change *change,
 		    const struct change *old_name, struct value *rows, struct err *err)
 {
@@ -380,6 +406,9 @@ static bool add_row(struct reporting *reporting, struct change *change,
 			value_set_integer(row, "since_ms", change->below.mtime_ns / 1000000);
 	}
 	value_append(rows, row);
+	if (after->kind == UNDO_LINK && change->row->shape == UPPER_PLAIN &&
+	    !add_target(reporting, change, row, err))
+		return false;
 	return change->class == CHANGE_REFUSED || old_name != NULL ||
 	       add_content(reporting, change, after, row, err);
 }
