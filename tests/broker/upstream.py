@@ -86,6 +86,9 @@ class Upstream:
             threading.Thread(target=self.serve, args=(raw, self.late.get(self.accepted, 0)), daemon=True).start()
 
     def close(self):
+        """The end of the service; a second one does nothing."""
+        if self.listener.fileno() < 0:
+            return
         # Its thread may be about to accept: the next service could have the same descriptor by then.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.accepting.join()

@@ -361,7 +361,7 @@ def a_peer_that_breaks_the_protocol_is_left_alone():
                        "            socket.send_fds(s, [data], list(files)) if files else s.sendall(data)\n"
                        "            return s.recv(1000)[8:].decode()\n"
                        "        except OSError as error: return type(error).__name__\n"
-                       "def call(value): return struct.pack('<II', 11, len(value)) + value\n"
+                       "def call(value): return struct.pack('<II', 12, len(value)) + value\n"
                        "good = json.dumps({'arguments': {'argv': ['true']}, 'folder': os.getcwd()}).encode()\n"
                        "a, b = os.pipe(); folder = os.open('/', os.O_RDONLY); fifo = 'fifo'; os.mkfifo(fifo)\n"
                        "f = os.open(fifo, os.O_RDWR)\n"
