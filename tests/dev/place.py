@@ -1,8 +1,11 @@
-"""place: folders on this machine that the tests of several suites need."""
+"""place: folders on this machine that the tests of several suites need, and a person who has some."""
+import json
 import os
 import shutil
 import stat
 import tempfile
+
+import tap
 
 # A cell has its own /tmp (and /var/tmp is that too), which may be read and written: nothing in it is outside.
 NOT_OUTSIDE = ("/tmp", "/var/tmp", "/dev/shm")
@@ -41,3 +44,58 @@ def copies(programs, prefix):
     for path in made:
         os.chmod(path, 0o755)
     return folder, made
+
+
+def sanitizers():
+    """The variables by which a program of a sanitizer build knows what it is to do."""
+    return {name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}
+
+
+class Home:
+    """A person's home, a folder to work in (WORK is its name), and one of programs; gone at the end."""
+
+    def __init__(self, prefix, work="work", parent=None):
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        os.chmod(self.folder, 0o755)
+        self.home, self.work, self.bin = (os.path.join(self.folder, name) for name in ("home", work, "bin"))
+        for name in (self.home, self.work, self.bin):
+            os.mkdir(name, 0o755)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def write(self, name, text, mode=0o600):
+        """A file of the home."""
+        path = os.path.join(self.home, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.home, name), encoding="utf-8") as file:
+            return file.read()
+
+    def has(self, name):
+        return os.path.exists(os.path.join(self.home, name))
+
+    def program(self, name, text):
+        return self.write(os.path.join(self.bin, name), text, 0o755)
+
+    def environment(self, **more):
+        return {"PATH": self.bin + ":/usr/bin:/bin", "HOME": self.home, "LANG": "C.UTF-8", **sanitizers(), **more}
+
+    def trust(self, glovebox, profile, environment):
+        """The person trusts PROFILE of `wrap` as it is now."""
+        def wrap(*words):
+            done = tap.run([glovebox, "wrap", *words], env=environment, cwd=self.work, timeout=120)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        rows = json.loads(wrap("--list", "--json"))
+        digest = [row["hash"] for row in rows if row["profile"] == profile][0]
+        wrap("--trust", profile, "--hash", digest)

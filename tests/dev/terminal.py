@@ -1,38 +1,34 @@
-"""terminal: a program behind a real terminal, with a home and a folder of its own."""
+"""terminal: a program behind a real terminal, with a home and a folder of its own, and a person at it."""
 import codecs
 import fcntl
 import os
 import pty
 import re
 import select
-import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dev"))
 import vt  # noqa: E402
+from place import Home, sanitizers  # noqa: E402
 
 PATIENCE_S = 180
+DEAF_S = 0.6  # longer than the front throws keys away before a question
 # What a terminal is asked: to go to a place and tell the place, and to tell that it is there.
 ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n")
 
 
-class Terminal:
+class Terminal(Home):
     """A terminal of ROWS x COLUMNS whose foreground is ARGV. LOOKED_AT: `screen` has what a
     person would see; only for what vt knows."""
 
     def __init__(self, *argv, stdin=None, environment=None, files=None, rows=30, columns=100,
                  looked_at=True, answers=True):
-        self.folder = tempfile.mkdtemp(prefix="glovebox-terminal-")
-        os.chmod(self.folder, 0o755)
-        self.work, self.home = (os.path.join(self.folder, name) for name in ("work", "home"))
-        for name in (self.work, self.home):
-            os.mkdir(name)
+        super().__init__("glovebox-terminal-")
         for name, text in (files or {}).items():
             with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -44,10 +40,7 @@ class Terminal:
         self.printed = b""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8",
-                     "HOME": self.home}
-        variables.update({name: value for name, value in os.environ.items()
-                          if name.endswith("SAN_OPTIONS")})
-        variables.update(environment or {})
+                     "HOME": self.home, **sanitizers(), **(environment or {})}
         self.argv, self.variables, self.stdin = argv, variables, stdin
         self.run_again()
 
@@ -65,16 +58,13 @@ class Terminal:
             signal.signal(number, signal.SIG_DFL)
         fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def __exit__(self, *how):
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
         os.close(self.master)
         os.close(self.slave)
-        shutil.rmtree(self.folder)
+        super().__exit__(*how)
 
     def resize(self, rows, columns):
         """The window has another size; the lines on it are broken anew."""
@@ -141,3 +131,21 @@ class Terminal:
                 return False
             time.sleep(0.01)
         return True
+
+
+class Person(Terminal):
+    """A person whose program starts by start(), when their home has what it is to have."""
+
+    def __init__(self, **more):
+        super().__init__("true", looked_at=False, **more)
+        self.process.wait()
+
+    def start(self, *argv):
+        self.argv = argv
+        self.run_again()
+
+    def answer(self, keys=b"y\r"):
+        """Type KEYS when the front listens."""
+        self.wait_for(b"anything else: no. ")
+        time.sleep(DEAF_S)
+        self.type(keys)

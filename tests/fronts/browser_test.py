@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import sys
@@ -15,7 +14,7 @@ import terminal  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
 PATIENCE_S = terminal.PATIENCE_S
-DEAF_S = 0.6  # longer than the front throws keys away
+DEAF_S = terminal.DEAF_S
 
 # What the person's browser does: it notes the address, and follows a redirect to the callback.
 BROWSER = """#!/usr/bin/env python3
@@ -64,14 +63,13 @@ sys.stdin.readline() if len(sys.argv) > 3 else None
 PROFILE = {"description": "a test", "open": ["login.example.org", "other.example.org:8443"]}
 
 
-class Person(terminal.Terminal):
+class Person(terminal.Person):
     """A person with a browser, who runs ARGV wrapped (PROFILE) or, with `verb`, by exec."""
 
     def __init__(self, *argv, options=(), verb=None, profile=None, environment=None, config=None,
                  answers=True):
         self.words = list(argv)
-        super().__init__("true", environment=environment, looked_at=False, answers=answers)
-        self.process.wait()
+        super().__init__(environment=environment, answers=answers)
         self.browser = self.write("browser", BROWSER, 0o755)
         self.write(".config/glovebox/wrap/agent.json", json.dumps(profile or PROFILE))
         if config is not None:
@@ -79,33 +77,8 @@ class Person(terminal.Terminal):
         self.variables.setdefault("BROWSER", self.browser)
         head = [GLOVEBOX, "exec", "--tty"] if verb == "exec" else [GLOVEBOX, "wrap"]
         if verb is None:
-            rows = tap.run([GLOVEBOX, "wrap", "--list", "--json"], env=self.variables, cwd=self.work).stdout
-            digest = [row["hash"] for row in json.loads(rows) if row["profile"] == "agent"][0]
-            tap.run([GLOVEBOX, "wrap", "--trust", "agent", "--hash", digest], env=self.variables,
-                    cwd=self.work)
-        self.argv = [*head, *options, *(["agent"] if verb is None else []), "--", *argv]
-        self.run_again()
-
-    def write(self, name, text, mode=0o600):
-        path = os.path.join(self.home, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
-    def read(self, name):
-        with open(os.path.join(self.home, name), encoding="utf-8") as file:
-            return file.read()
-
-    def has(self, name):
-        return os.path.exists(os.path.join(self.home, name))
-
-    def answer(self, keys=b"y\r"):
-        """Type KEYS when the front listens."""
-        self.wait_for(b"anything else: no. ")
-        time.sleep(DEAF_S)
-        self.type(keys)
+            self.trust(GLOVEBOX, "agent", self.variables)
+        self.start(*head, *options, *(["agent"] if verb is None else []), "--", *argv)
 
 
 def shell(script, **more):

@@ -12,18 +12,16 @@ import json
 import os
 import pty
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402, pylint: disable=wrong-import-position
-from place import outside  # noqa: E402, pylint: disable=wrong-import-position
+from place import Home, outside  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[2])
 MARKER, KEY = "only-the-person-reads-this", "sk-test-0123456789abcdef"
@@ -56,35 +54,24 @@ print(json.dumps(told))
 """
 
 
-class Place:
+class Place(Home):
     """A person's home, a workspace, and the agent's program; gone at the end."""
 
     def __init__(self, agent):
         self.agent, (variable, self.key) = agent, AGENTS.get(agent, (None, None))
-        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="glovebox-hands-", dir=outside()))
-        self.home, self.work, self.bin = (os.path.join(self.folder, name) for name in ("home", "work", "bin"))
-        for name in (self.home, self.work, self.bin):
-            os.makedirs(name)
-        with open(os.path.join(self.home, "marker"), "w", encoding="ascii") as file:
-            file.write(MARKER)
-        path = os.path.join(self.bin, agent)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(STAND_IN % (variable, variable))
-        os.chmod(path, 0o755)
+        super().__init__("glovebox-hands-", parent=outside())
+        self.write("marker", MARKER)
+        self.program(agent, STAND_IN % (variable, variable))
         self.runs = os.path.join(self.home, ".local/state/glovebox/wrap/shells")
-        self.environment = {name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}
-        self.environment.update(HOME=self.home, PATH=self.bin + ":/usr/bin:/bin", LANG="C.UTF-8",
-                                PERSONS="persons")
-        if self.key:
-            self.environment[self.key] = KEY
+        self.variables = self.environment(PERSONS="persons", **({self.key: KEY} if self.key else {}))
 
     def start(self, script, *options):
         return subprocess.Popen([PROGRAM, "wrap", *options, "--hands", self.agent, "--", script], cwd=self.work,
-                                env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                env=self.variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)
 
     def wrap(self, *words):
-        return subprocess.run([PROGRAM, *words], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
+        return subprocess.run([PROGRAM, *words], cwd=self.work, env=self.variables, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
 
     def play(self, script, *options):
@@ -98,11 +85,8 @@ class Place:
 
 @contextlib.contextmanager
 def place(agent="claude"):
-    made = Place(agent)
-    try:
+    with Place(agent) as made:
         yield made
-    finally:
-        shutil.rmtree(made.folder, ignore_errors=True)
 
 
 def running(mark):
@@ -277,7 +261,7 @@ def a_killed_front_gives_the_terminal_of_the_agent_back():
         before = termios.tcgetattr(slave)
         front = subprocess.Popen([PROGRAM, "wrap", "--hands", "claude", "--",
                                   "import tty; tty.setraw(0); print('\\033[?1049hREADY', flush=True); time.sleep(1000)"],
-                                 cwd=at.work, env=at.environment, stdin=slave, stdout=slave, stderr=slave,
+                                 cwd=at.work, env=at.variables, stdin=slave, stdout=slave, stderr=slave,
                                  start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         told = b""
         while b"READY" not in told:
