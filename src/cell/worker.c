@@ -436,6 +436,7 @@ static bool worker_serve_call(struct worker *worker, const struct frame *frame)
 	struct call_began began;
 
 	fresh_ask(worker->fresh);
+	base_log_begin(worker->base_log);
 	began_note(&began);
 	tool_result_init(&result);
 	bool keep = worker_execute(worker, frame, &tool, &result);

@@ -70,11 +70,12 @@ struct review_meta {
 	struct value *rights;
 	char boot[REVIEW_BOOT]; /* of the machine when it was last written to */
 	enum review_state state;
-	int64_t created_ms; /* rounded up: a file with a later time may be changed since */
-	int64_t ended_ms;   /* the last session's end; 0: it runs, or was killed */
-	bool synced;        /* the disk has confirmed all that was written */
-	bool memory;        /* the trees lie in memory */
-	char **trees;       /* real paths; the tree N is below ID/trees/N */
+	/* by the clock that stamps files, rounded up: a later file may be changed since */
+	int64_t created_ms;
+	int64_t ended_ms; /* the last session's end; 0: it runs, or was killed */
+	bool synced;      /* the disk has confirmed all that was written */
+	bool memory;      /* the trees lie in memory */
+	char **trees;     /* real paths; the tree N is below ID/trees/N */
 	size_t tree_count;
 	struct review_counts counts;
 };

@@ -30,6 +30,7 @@ enum {
 	/* A walk takes as long as what was changed; a call does not wait longer. */
 	WALK_MS = 30000,
 	LOCK_MS = 200, /* another worker of the session is at work */
+	CLOCK_MS = 50, /* some ticks of the slowest kernel; a clock that was set back */
 	CLOCK_EVERY = 256,
 	MS_NS = 1000000,
 };
@@ -533,6 +534,16 @@ static void counts_tell(const struct walk *walk, struct tool_result *result)
 	if (walk->partial)
 		value_set_boolean(counts, "partial", true);
 	value_set(tool_details(result), BASE_LOG_KEY, counts);
+}
+
+void base_log_begin(const struct base_log *base)
+{
+	const struct timespec moment = {.tv_nsec = MS_NS / 4};
+	const int64_t until_ms = clock_now_ms() + CLOCK_MS;
+
+	while (base->count > 0 && clock_file_ns() <= base->spec->review_ms * MS_NS &&
+	       clock_now_ms() < until_ms)
+		(void)nanosleep(&moment, NULL);
 }
 
 void base_log_end(struct base_log *base, struct tool_result *result)

@@ -21,6 +21,13 @@ struct base_log;
 /* Prepare a worker in the cell of SPEC (borrowed). Does nothing without a review. */
 struct base_log *base_log_open(const struct cell_spec *spec);
 
+/*
+ * Call this before a call: waits until the clock that stamps files is past the moment when
+ * the layer was made, so that a file which somebody changes while a program of the cell runs
+ * bears a later time. That is the case already, except in the first milliseconds of a layer.
+ */
+void base_log_begin(const struct base_log *base);
+
 /* The key of the counts in the details of a result: members as in struct review_counts. */
 #define BASE_LOG_KEY "review"
 

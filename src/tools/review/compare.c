@@ -246,7 +246,7 @@ static void find_base(const struct comparing *comparing, struct change *change,
 	}
 	change->base_room = change->below;
 	/* The names in a folder change its time, but nobody asks for them here. */
-	if (change->below.ctime_ns >= comparing->created_ns &&
+	if (change->below.ctime_ns > comparing->created_ns &&
 	    !(change->below.kind == UNDO_FOLDER && change->row->state.kind == UNDO_FOLDER))
 		change->base = NULL;
 }
