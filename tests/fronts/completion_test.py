@@ -177,7 +177,7 @@ def every_verb_and_option_is_known():
         assert verb[-1] in answers(*verb[:-1], verb[-1][:1]), verb
         words = subprocess.run([GLOVEBOX, *verb, "--help"], capture_output=True, text=True,
                                check=True).stdout.split("\nOptions\n")[1].split("\n\n")[0]
-        options = [word.rstrip(",") for line in words.splitlines()
+        options = [word.rstrip(",").partition("[")[0] for line in words.splitlines()
                    for word in line.split()[:2] if word.startswith("--")]
         assert "--help" in options and answers(*verb, "--") == options, verb
     conversation = answers("chat", "--")
