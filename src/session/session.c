@@ -301,7 +301,8 @@ static bool review_settle(struct session *session, struct review *review,
 	/* The kernel does not keep two cells from one upper folder. */
 	if (review->used)
 		return err_set(err, EBUSY,
-			       "Review %s is in use by another session of this process.",
+			       "Review %s is in use by another session of this process. "
+			       "End that first.",
 			       review->meta.id);
 	if (review->made) {
 		free(review->meta.agent);

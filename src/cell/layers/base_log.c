@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "files/overlay.h"
 #include "files/record.h"
 
 #include <dirent.h>
@@ -18,15 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
 	ROWS_MAX = UNDO_CHANGES_MAX,
 	/* Each level holds two descriptors and the C library's buffers. */
 	DEPTH_MAX = 64,
-	CONTENT_MAX = 16 << 20, /* of one file, kept for a merge */
-	HEAD_BYTES = 8 << 10,   /* a NUL in them: no text, as for git */
+	CONTENT_MAX = OVERLAY_TEXT_MAX,
+	HEAD_BYTES = 8 << 10, /* a NUL in them: no text, as for git */
 	/* A walk takes as long as what was changed; a call does not wait longer. */
 	WALK_MS = 30000,
 	LOCK_MS = 200, /* another worker of the session is at work */
@@ -198,7 +198,7 @@ static bool is_copied_up(int folder, const char *name)
 	auto_close int fd =
 		openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	return fd >= 0 && fgetxattr(fd, "user.overlay.origin", NULL, 0) >= 0;
+	return fd >= 0 && overlay_is_copy(fd);
 }
 
 /* Was the folder of the entry changed below since the layer was made? */
@@ -406,14 +406,6 @@ static void removed_folder(struct walk *walk, size_t depth)
 	below_removed(walk, -1, depth);
 }
 
-/* Does the upper folder FD hide the content of the folder below? */
-static bool is_opaque(int fd)
-{
-	char mark = '\0';
-
-	return fgetxattr(fd, "user.overlay.opaque", &mark, 1) == 1 && mark == 'y';
-}
-
 static void folder_walk(struct walk *walk, int take_fd, bool hidden, size_t depth);
 
 static void entry_folder(struct walk *walk, int folder, const char *name, bool hidden,
@@ -436,7 +428,7 @@ static void entry_folder(struct walk *walk, int folder, const char *name, bool h
 	if (fd < 0)
 		walk->partial = true; /* the call has closed the folder to its owner */
 	else
-		folder_walk(walk, fd, (hidden || is_opaque(fd)) && is_there, depth + 1);
+		folder_walk(walk, fd, (hidden || overlay_hides(fd)) && is_there, depth + 1);
 }
 
 static void entry_look(struct walk *walk, int folder, const struct dirent *entry,

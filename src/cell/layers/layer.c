@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "files/overlay.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 
@@ -22,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -563,23 +563,12 @@ static bool is_new_folder(const struct look *look)
 }
 
 /*
- * Does the folder FD hide the content of the lower folder? A folder in the place of a
- * removed one does.
- */
-static bool hides_below(int fd)
-{
-	char opaque = '\0';
-
-	return fgetxattr(fd, "user.overlay.opaque", &opaque, 1) == 1 && opaque == 'y';
-}
-
-/*
  * Note the folder FD when it is new in the place of a removed one: the old content counts
  * as removed.
  */
 static void look_at_replaced(struct look *look, int fd)
 {
-	if (!hides_below(fd))
+	if (!overlay_hides(fd))
 		return;
 	if (look->collects != NULL)
 		name_keep(look, REPLACED);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
+#include "files/overlay.h"
 #include "front/review/print.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -25,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
@@ -634,15 +634,6 @@ const struct verb verb_land = {
 
 /* glovebox drop. */
 
-/* Does the layer's folder FD hide the folder below it? */
-static bool hides_below(int fd)
-{
-	char value[2];
-
-	return fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) == 1 &&
-	       value[0] == 'y';
-}
-
 /*
  * Open the folder of RELATIVE in the layer UPPER, without following a link. -1 with errno;
  * ENOTSUP: a folder on the way hides what is below it, so that a name which is removed from
@@ -661,7 +652,7 @@ static int open_above(int upper, const char *relative)
 
 		fd_close(&at);
 		at = next;
-		if (at >= 0 && hides_below(at)) {
+		if (at >= 0 && overlay_hides(at)) {
 			errno = ENOTSUP;
 			return -1;
 		}

@@ -8,13 +8,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "files/overlay.h"
 #include "tool/call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Larger texts are not merged. */
-enum { MERGE_BYTES_MAX = 16 << 20 };
+enum { MERGE_BYTES_MAX = OVERLAY_TEXT_MAX };
 
 enum merge_outcome {
 	MERGE_CLEAN,

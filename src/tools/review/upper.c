@@ -1,9 +1,5 @@
 /*
- * upper: reads the upper folder of an overlay. The kernel makes these shapes
- * (Documentation/filesystems/overlayfs.rst): a removed name is a character device 0:0; a
- * folder with the attribute user.overlay.opaque=y hides the folder below it, and any other
- * folder is joined with it; everything else replaces what is below. An attribute
- * user.overlay.origin says that the file was copied up. Folders that were renamed
+ * upper: reads the upper folder of an overlay (files/overlay.h). Folders that were renamed
  * (redirect), files without their data (metacopy) and removed names as attributes
  * (whiteout) need options that our mounts do not have.
  */
@@ -12,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "files/overlay.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -30,8 +26,6 @@ enum {
 	/* Each level keeps a descriptor and a path; no project is half as deep. */
 	DEPTH_MAX = 256,
 };
-
-#define ATTRIBUTE "user.overlay."
 
 /* The work on one tree. */
 struct reading {
@@ -85,20 +79,6 @@ static struct upper_row *add_row(struct reading *reading, const char *relative)
 	row->path.size = (size_t)size;
 	row->relative = row->path.data + ((size_t)size - strlen(relative));
 	return row;
-}
-
-static bool has_attribute(int fd, const char *name)
-{
-	return fgetxattr(fd, name, NULL, 0) >= 0;
-}
-
-/* Does the folder FD of a layer hide the folder below it? */
-static bool is_opaque(int fd)
-{
-	char value[2];
-
-	return fgetxattr(fd, ATTRIBUTE "opaque", value, sizeof(value)) == 1 &&
-	       value[0] == 'y';
 }
 
 static bool is_dots(const char *name)
@@ -254,11 +234,10 @@ static void look_at_file(struct upper_row *row)
 		row->shape = UPPER_UNREADABLE;
 		return;
 	}
-	if (has_attribute(fd, ATTRIBUTE "metacopy") ||
-	    has_attribute(fd, ATTRIBUTE "redirect") ||
-	    has_attribute(fd, ATTRIBUTE "whiteout"))
+	if (overlay_has(fd, "metacopy") || overlay_has(fd, "redirect") ||
+	    overlay_has(fd, "whiteout"))
 		row->shape = UPPER_UNKNOWN;
-	row->copied_up = has_attribute(fd, ATTRIBUTE "origin");
+	row->copied_up = overlay_is_copy(fd);
 }
 
 /* ROW is a folder. HIDES: the folder in which it lies hides what is below. */
@@ -269,13 +248,13 @@ static bool read_below(struct reading *reading, struct upper_row *row, bool hide
 	auto_close int folder =
 		fd_open_beneath(reading->tree->layer, relative, O_RDONLY | O_DIRECTORY);
 
-	if (folder < 0 || has_attribute(folder, ATTRIBUTE "redirect")) {
+	if (folder < 0 || overlay_has(folder, "redirect")) {
 		row->shape = folder < 0 ? UPPER_UNREADABLE : UPPER_UNKNOWN;
 		return true;
 	}
-	row->copied_up = has_attribute(folder, ATTRIBUTE "origin");
+	row->copied_up = overlay_is_copy(folder);
 	/* Only the topmost of these folders has the attribute; all of them hide. */
-	const bool opaque = hides || is_opaque(folder);
+	const bool opaque = hides || overlay_hides(folder);
 	if (opaque && !add_names_below(reading, relative, folder))
 		return false;
 	fd_close(&folder);
@@ -297,7 +276,7 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		if (S_ISDIR(st.st_mode))
 			return add_gits(reading);
 	}
-	if (!is_git && S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
+	if (!is_git && overlay_is_removed(&st))
 		return add_removed(reading, relative, true);
 	if (is_git)
 		return add_git(reading, relative);
