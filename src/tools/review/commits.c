@@ -404,10 +404,10 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 
 /* Landing. */
 
-/* A file of the repository before git changed it. */
+/* A file of the repository before git changed it, and what the log says it holds then. */
 struct kept {
 	char path[PATH_MAX];
-	struct undo_state before;
+	struct undo_state before, logged;
 };
 
 static bool keep(struct call *call, struct undo_log *log, const char *name,
@@ -424,9 +424,28 @@ static bool keep(struct call *call, struct undo_log *log, const char *name,
 		fine = undo_log_file(log, file.fd, UNDO_CONTENT_MAX, &kept->before, err);
 	}
 	file_fini(&file);
+	kept->logged = kept->before;
 	return fine;
 }
 
+/*
+ * Log that git puts OBJECT into the ref KEPT, before git does it: a landing that is killed in
+ * between can be taken back. What git has made of it is logged after that (note).
+ */
+static bool announce(struct undo_log *log, struct kept *kept, const char *object,
+		     struct err *err)
+{
+	const mode_t mask = umask(0);
+	char text[COMMITS_NAME + 1];
+
+	(void)umask(mask);
+	(void)snprintf(text, sizeof(text), "%s\n", object);
+	kept->logged = (struct undo_state){.kind = UNDO_FILE, .mode = 0666 & ~mask};
+	undo_state_hash_text(str_of(text), &kept->logged);
+	return undo_log_change(log, str_of(kept->path), &kept->before, &kept->logged, err);
+}
+
+/* Log what git has made of KEPT, where the log does not say that yet. */
 static bool note(struct undo_places *places, struct undo_log *log,
 		 const struct kept *kept, struct err *err)
 {
@@ -435,8 +454,15 @@ static bool note(struct undo_places *places, struct undo_log *log,
 	if (!undo_places_look(places, kept->path, &after, err))
 		return false;
 	after.source = UNDO_NOWHERE;
-	return undo_state_same(&kept->before, &after) ||
+	return undo_state_same(&kept->logged, &after) ||
 	       undo_log_change(log, str_of(kept->path), &kept->before, &after, err);
+}
+
+/* Git puts its refs on the disk: the log has to be there first. */
+static bool sync_log(const struct undo_log *log, struct err *err)
+{
+	return fdatasync(log->fd) == 0 ||
+	       err_set(err, errno, "the log of undo: %s", strerror(errno));
 }
 
 /* The name under which the commits of REF are fetched. */
@@ -504,6 +530,7 @@ static bool land_ref(struct commits *commits, struct call *call, struct undo_log
 		return true;
 	return keep(call, log, ref->name, branch, err) &&
 	       keep(call, log, name, reflog, err) && keep(call, log, "index", index, err) &&
+	       announce(log, branch, ref->layer, err) && sync_log(log, err) &&
 	       (move(commits, call, ref, is_current) || true) &&
 	       note(places, log, branch, err) && note(places, log, reflog, err) &&
 	       note(places, log, index, err);
@@ -522,14 +549,17 @@ bool commits_land(struct commits *commits, struct call *call, struct undo_log *l
 		char name[PATH_MAX];
 
 		own_name(commits, &commits->refs[i], name);
-		fine = keep(call, log, name, &own[i], err);
+		fine = keep(call, log, name, &own[i], err) &&
+		       (!commits->refs[i].sound ||
+			announce(log, &own[i], commits->refs[i].layer, err));
 	}
-	if (fine && !fetch(commits, call)) {
+	fine = fine && sync_log(log, err);
+	if (fine && !fetch(commits, call))
 		commits->trouble = "git refuses to fetch them";
-		return true;
-	}
 	for (size_t i = 0; i < commits->count && fine; i++)
 		fine = note(places, log, &own[i], err);
+	if (commits->trouble != NULL)
+		return fine;
 	buf_init(&current, REF_MAX);
 	if (!current_branch(call, &current))
 		buf_clear(&current);
