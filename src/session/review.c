@@ -344,6 +344,7 @@ struct value *review_report_value(const struct review_report *report, const char
 	value_set(value, "branches", branches);
 	value_set(value, "totals", totals);
 	value_set_boolean(value, "conflict", report->conflict);
+	value_set_boolean(value, "cut", report->cut);
 	value_set_text(value, "hash", report->hash);
 	if (report->step != 0)
 		value_set_integer(value, "step", report->step);

@@ -379,11 +379,37 @@ static bool is_said_below(const struct review_report *report, size_t at)
 	       report->changes[at + 1].path[size] == '/';
 }
 
-static void add_line(const struct review_change *change, struct buf *out)
+/* Is it a file of REPORT whose content a crash of the machine may have lost? */
+static bool is_doubtful(const struct review_report *report,
+			const struct review_change *change)
+{
+	return report->cut && change->after.there && !change->after.folder &&
+	       !change->after.link && change->after.size == 0;
+}
+
+void print_review_cut(const char *id, const struct review_report *report, struct buf *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->count; i++)
+		count += is_doubtful(report, &report->changes[i]);
+	if (!report->cut)
+		return;
+	(void)buf_addf(out, "The machine went down while review %s was written: ", id);
+	if (count > 0)
+		(void)buf_addf(out, "%zu of its files %s empty. %s marked \"?\".\n",
+			       count, count == 1 ? "is" : "are",
+			       count == 1 ? "It is" : "They are");
+	else
+		(void)buf_adds(out, "its last files may be short.\n");
+}
+
+static void add_line(const struct review_report *report,
+		     const struct review_change *change, struct buf *out)
 {
 	const char *reader;
 
-	(void)buf_adds(out, "  ");
+	(void)buf_adds(out, is_doubtful(report, change) ? "? " : "  ");
 	if (change->from != NULL)
 		(void)buf_addf(out, "%s → ", change->from);
 	(void)buf_adds(out, change->path);
@@ -480,7 +506,7 @@ static void add_section(const struct review_report *report, const struct section
 	}
 	for (size_t i = 0; i < report->count; i++) {
 		if (section->has(&report->changes[i]) && !is_said_below(report, i))
-			add_line(&report->changes[i], out);
+			add_line(report, &report->changes[i], out);
 	}
 }
 
@@ -488,7 +514,7 @@ static void add_stat(const struct review_report *report, struct buf *out)
 {
 	for (size_t i = 0; i < report->count; i++) {
 		if (report->changes[i].class != REVIEW_REFUSED && !is_said_below(report, i))
-			add_line(&report->changes[i], out);
+			add_line(report, &report->changes[i], out);
 	}
 	(void)buf_adds(out, "  ");
 	print_review_counts(report, out);

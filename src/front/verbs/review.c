@@ -215,6 +215,7 @@ static int ask_worker(struct reviewing *work, const struct review_wish *wish,
 			paint_fold_complain(buf_str(&result.text));
 		}
 	}
+	report->cut = review_is_cut(work->review);
 	tool_result_fini(&result);
 	return code;
 }
@@ -264,6 +265,7 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 		       const char *pager)
 {
 	const struct review_meta *meta = &work->review->meta;
+	struct buf text;
 
 	if (options_given(work->options, "json")) {
 		static const char *const states[REVIEW_STATES] = {"open", "landed",
@@ -286,11 +288,10 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 			      "Somebody works in review %s: this is what it holds "
 			      "now.\n",
 			      meta->id);
-	if (review_is_cut(work->review))
-		(void)fprintf(work->out,
-			      "The machine went down while review %s was written: "
-			      "its last files may be short or empty.\n",
-			      meta->id);
+	buf_init(&text, TEXT_MAX);
+	print_review_cut(meta->id, report, &text);
+	(void)fwrite(text.data, 1, text.size, work->out);
+	buf_fini(&text);
 	if (!review_report_has_news(report)) {
 		(void)fprintf(work->out,
 			      "Review %s holds nothing that your folder does not hold.\n",
@@ -409,6 +410,7 @@ static void tell_rest(const struct reviewing *work, const struct review_report *
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
+	print_review_cut(work->review->meta.id, report, &text);
 	print_review_refused(&work->review->meta, report, &text);
 	print_review_commits(work->review->meta.id, report, landed, &text);
 	for (size_t i = 0; i < report->left_count; i++) {
@@ -506,6 +508,9 @@ static bool person_agrees(const struct reviewing *work, const struct review_repo
 	struct buf counts;
 
 	buf_init(&counts, 1024);
+	print_review_cut(work->review->meta.id, report, &counts);
+	(void)fwrite(counts.data, 1, counts.size, stderr);
+	buf_clear(&counts);
 	print_review_counts(report, &counts);
 	const bool agrees = talk_confirm(stderr, "Land review %s: %s?",
 					 work->review->meta.id, counts.data);
