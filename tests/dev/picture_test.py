@@ -50,6 +50,12 @@ def the_conversation_is_as_it_is_drawn():
 
 
 @tap.case
+def the_review_is_as_it_is_drawn():
+    done = tap.run([PICTURE, "--check", GLOVEBOX, os.path.join(ROOT, "docs", "review.svg"), "review"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@tap.case
 def seconds_and_what_stands_before_the_prompt_may_differ():
     assert drawn(SHOWN, SHOWN).returncode == 0
     assert drawn(SHOWN, replaced("0.1 s", "12.3 s")).returncode == 0

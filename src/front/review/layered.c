@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "front/terminal/paint.h"
 #include "policy/policy.h"
 #include "view/review.h"
 
@@ -177,20 +178,33 @@ static void print_json(const struct review *review, FILE *out)
 	buf_fini(&line);
 }
 
+/* Print TEXT, folded where OUT is a terminal. */
+static void print_folded(const struct buf *text, FILE *out)
+{
+	struct buf lines;
+
+	buf_init(&lines, 2 * LINE_BYTES);
+	(void)fflush(out);
+	paint_fold_for(fileno(out), buf_str(text), &lines);
+	(void)fwrite(lines.data, 1, lines.size, out);
+	buf_fini(&lines);
+}
+
 static void print_words(const struct review *review, FILE *out)
 {
-	struct buf line;
+	struct buf text;
 
-	buf_init(&line, LINE_BYTES);
-	(void)buf_adds(&line, "Nothing of it is in your folder yet: ");
-	counts_print(&review->meta.counts, &line);
-	(void)fprintf(out, "%s. glovebox review %s\n", line.data, review->meta.id);
+	buf_init(&text, LINE_BYTES);
+	(void)buf_adds(&text, "Nothing of it is in your folder yet: ");
+	counts_print(&review->meta.counts, &text);
+	(void)buf_addf(&text, ". glovebox review %s\n", review->meta.id);
 	if (review->meta.memory)
-		(void)fprintf(out,
-			      "glovebox: this layer lies in memory, because the file system of "
-			      "the state folder keeps none; a restart of the machine loses "
-			      "it\n");
-	buf_fini(&line);
+		(void)buf_adds(&text,
+			       "glovebox: this layer lies in memory, because the file "
+			       "system of the state folder keeps none; a restart of "
+			       "the machine loses it\n");
+	print_folded(&text, out);
+	buf_fini(&text);
 }
 
 /* Say when there are many open layers, or large ones. */
@@ -198,14 +212,19 @@ static void print_many(const char *folder, const char *workspace, FILE *out)
 {
 	struct review_list list = {0};
 	char size[32];
+	struct buf text;
 	struct err err;
 
+	buf_init(&text, LINE_BYTES);
 	if (review_list_read(folder, workspace, &list, &err) &&
 	    (list.open > REVIEW_OPEN_MANY || list.open_bytes > REVIEW_OPEN_LARGE))
-		(void)fprintf(out,
-			      "glovebox: %zu reviews of this folder are open (%s): glovebox "
-			      "review --list\n",
-			      list.open, text_size(list.open_bytes, size));
+		(void)buf_addf(&text,
+			       "glovebox: %zu reviews of this folder are open (%s): glovebox "
+			       "review --list\n",
+			       list.open, text_size(list.open_bytes, size));
+	if (text.size > 0)
+		print_folded(&text, out);
+	buf_fini(&text);
 	review_list_fini(&list);
 }
 

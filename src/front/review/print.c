@@ -23,7 +23,7 @@
 enum {
 	PATHS_SHOWN = 500,   /* with more, folders are summed up */
 	FOLDERS_SHOWN = 100, /* of these, in one section */
-	COMMAND_SHOWN = 60,
+	COMMAND_SHOWN = 32,
 	TEXT_MAX = 16 << 20,
 	DIFF_MAX = 80 << 20,
 	COMMIT_SHOWN = 12,
@@ -580,7 +580,9 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 			       "it away: glovebox drop --id %s\n",
 			       HASH_SHOWN, report->hash, meta->id, meta->id);
 	}
-	(void)fwrite(text.data, 1, text.size, out);
+	buf_clear(&part);
+	paint_fold_for(fileno(out), buf_str(&text), &part);
+	(void)fwrite(part.data, 1, part.size, out);
 	buf_fini(&part);
 	buf_fini(&text);
 }
