@@ -435,11 +435,15 @@ static bool worker_serve_call(struct worker *worker, const struct frame *frame)
 	const struct tool *tool;
 	struct call_began began;
 
-	fresh_ask(worker->fresh);
+	const bool is_fresh = fresh_ask(worker->fresh);
 	base_log_begin(worker->base_log);
 	began_note(&began);
 	tool_result_init(&result);
 	bool keep = worker_execute(worker, frame, &tool, &result);
+	if (!is_fresh)
+		(void)buf_adds(&result.text,
+			       "\n[The layer could not be mounted anew: files that somebody "
+			       "outside saved since the last call may show as they were.]");
 	if (!keep)
 		below_empty(worker);
 	call_audit(worker, tool, &began, &result);

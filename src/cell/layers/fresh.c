@@ -26,6 +26,7 @@ enum {
 /* A worker raises `wanted`; the anchor puts into `done` what it found there before. */
 struct fresh_counts {
 	uint32_t wanted, done;
+	uint32_t failed; /* the last remount, of one layer at least, did */
 };
 
 static bool is_layer(const struct view_entry *entry)
@@ -54,13 +55,13 @@ bool fresh_open(struct fresh *fresh, const struct view *view, struct err *err)
 	return true;
 }
 
-void fresh_ask(const struct fresh *fresh)
+bool fresh_ask(const struct fresh *fresh)
 {
 	const struct timespec piece = {.tv_nsec = PIECE_MS * MS_NS};
 	struct fresh_counts *counts = fresh->counts;
 
 	if (counts == NULL)
-		return;
+		return true;
 	const uint32_t mine = __atomic_add_fetch(&counts->wanted, 1, __ATOMIC_SEQ_CST);
 	/* A full socket is as good as a message: the anchor has not read it yet. */
 	(void)!send(fresh->worker, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -68,14 +69,16 @@ void fresh_ask(const struct fresh *fresh)
 		const uint32_t done = __atomic_load_n(&counts->done, __ATOMIC_SEQ_CST);
 
 		if ((int32_t)(done - mine) >= 0)
-			return;
+			return __atomic_load_n(&counts->failed, __ATOMIC_SEQ_CST) == 0;
 		(void)syscall(SYS_futex, &counts->done, FUTEX_WAIT, done, &piece, NULL, 0);
 	}
+	return false;
 }
 
 void fresh_answer(const struct fresh *fresh, const struct view *view)
 {
 	struct fresh_counts *counts = fresh->counts;
+	bool failed = false;
 	char byte;
 
 	while (recv(fresh->anchor, &byte, 1, MSG_DONTWAIT) > 0)
@@ -85,9 +88,10 @@ void fresh_answer(const struct fresh *fresh, const struct view *view)
 		const struct view_entry *entry = &view->entries[i];
 
 		if (is_layer(entry))
-			(void)mount(NULL, entry->path, NULL,
-				    MS_REMOUNT | MS_NOSUID | MS_NODEV, NULL);
+			failed |= mount(NULL, entry->path, NULL,
+					MS_REMOUNT | MS_NOSUID | MS_NODEV, NULL) < 0;
 	}
+	__atomic_store_n(&counts->failed, failed, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&counts->done, wanted, __ATOMIC_SEQ_CST);
 	(void)syscall(SYS_futex, &counts->done, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -16,6 +16,8 @@
 #include "base/err.h"
 #include "sandbox/view.h"
 
+#include <stdbool.h>
+
 struct fresh_counts;
 
 struct fresh {
@@ -25,7 +27,10 @@ struct fresh {
 
 /* In the anchor, before its workers: prepare for the layers of VIEW, if there are any. */
 bool fresh_open(struct fresh *fresh, const struct view *view, struct err *err);
-/* In a worker: make sure that the next call sees what is below now. Waits for 0.5 s at most. */
-void fresh_ask(const struct fresh *fresh);
+/*
+ * In a worker: make sure that the next call sees what is below now. Waits for 0.5 s at most.
+ * False: the call may see names as they were before.
+ */
+bool fresh_ask(const struct fresh *fresh);
 /* In the anchor, when its end of the pair is readable: remount the layers of VIEW. */
 void fresh_answer(const struct fresh *fresh, const struct view *view);
