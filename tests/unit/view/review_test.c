@@ -43,7 +43,7 @@ static struct review *make(const struct place *place)
 {
 	struct review *review = NULL;
 	struct err err;
-	size_t number;
+	size_t number = 1;
 
 	if (!review_make(place->store, place->work, "glovebox exec", &review, &err) ||
 	    !review_add_tree(review, place->work, &number, &err))
@@ -100,7 +100,7 @@ static void one_that_was_not_published_goes(void **state)
 	struct review *review = NULL;
 	struct err err;
 	char name[REVIEW_ID + 4];
-	size_t number;
+	size_t number = 1;
 
 	assert_true(review_make(place->store, place->work, "glovebox exec", &review, &err));
 	assert_true(review_add_tree(review, place->work, &number, &err));
@@ -118,7 +118,7 @@ static void a_layer_is_not_widened_later(void **state)
 	const struct place *place = *state;
 	struct review *made = make(place);
 	struct err err;
-	size_t number;
+	size_t number = 1;
 
 	assert_true(review_add_tree(made, place->work, &number, &err));
 	assert_false(review_add_tree(made, "/srv", &number, &err));
