@@ -204,7 +204,7 @@ def the_clipboard_is_set_when_asked_for():
     script = r"printf 'a\033]52;c;aGVsbG8=\007b\033]52;c;?\007c'"
     with Terminal("sh", "-c", script, options=("--clipboard",)) as tty:
         assert tty.end() == 0
-        assert tty.printed == b"a\x1b]52;c;aGVsbG8=\x07bc", tty.printed
+        assert tty.printed == b"a\x1b]52;c;aGVsbG8=\x07bc" + SEEN, tty.printed
 
 
 @tap.case
