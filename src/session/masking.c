@@ -265,7 +265,7 @@ static bool undo_text(struct undoing *undoing, const struct row *row, struct str
 		(void)tool_fail(&running->result,
 				"With its secrets the text is over %d bytes; send less.",
 				RESULT_TEXT_MAX);
-	if (bytes.capacity > 0)
+	if (bytes.data != NULL && bytes.capacity > 0)
 		explicit_bzero(bytes.data, bytes.capacity);
 	buf_fini(&bytes);
 	return undone == MASK_UNDONE;

@@ -548,21 +548,22 @@ static int look_first(struct reviewing *work, struct review_wish *wish,
 	return code;
 }
 
-static int land_layer(struct reviewing *work, struct review_wish *wish)
+static int land_layer(struct reviewing *work, const struct review_wish *wish)
 {
 	struct review_report report = {.diff = -1};
+	struct review_wish bound = *wish;
 	char hash[HASH_HEX + 1];
 	int code = -1;
 
 	if (options_given(work->options, "dry-run") || asks(work)) {
-		code = look_first(work, wish, hash);
-		if (code == -1 && wish->hash == NULL)
-			wish->hash = hash;
+		code = look_first(work, &bound, hash);
+		if (code == -1 && bound.hash == NULL)
+			bound.hash = hash;
 	}
 	if (code != -1)
 		return code;
-	wish->lands = true;
-	code = ask_worker(work, wish, &report);
+	bound.lands = true;
+	code = ask_worker(work, &bound, &report);
 	if (code == CODE_DONE && !report.landed && report.broken_off == NULL)
 		code = judge_reading(work, &report);
 	if (code == -1)
