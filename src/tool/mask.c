@@ -34,6 +34,8 @@ struct secret {
 	char *value;
 	size_t size;
 	char *name;
+	/* the longest other value that is the beginning of this one, by index; -1: none */
+	int32_t beginning;
 };
 
 struct mask {
@@ -173,25 +175,48 @@ static bool is_open(const struct mask *mask, struct str text)
 }
 
 /*
- * The longest value at the beginning of TEXT. One that is not the greatest of those before
- * TEXT is as long as that one's common part at most, so that part is searched next.
+ * The longest value at the beginning of TEXT. A value that TEXT begins with is also the
+ * beginning of the greatest value before TEXT, so only those are looked at.
  */
 static const struct secret *longest_at(const struct mask *mask, struct str text)
 {
-	size_t same = text.size;
+	const size_t at = place_of(mask, text);
+	size_t same;
 
-	while (same >= SECRET_MIN) {
-		const struct str part = str_part(text, 0, same);
-		const struct secret *exact = secret_find(mask, part);
-		const size_t at = place_of(mask, part);
-
-		if (exact != NULL || at == 0)
-			return exact;
-		same = same_bytes(&mask->secrets[at - 1], part);
-		if (same == mask->secrets[at - 1].size)
-			return &mask->secrets[at - 1];
+	if (at < mask->count && mask->secrets[at].size == text.size &&
+	    begins_with(text, &mask->secrets[at]))
+		return &mask->secrets[at];
+	if (at == 0)
+		return NULL;
+	same = same_bytes(&mask->secrets[at - 1], text);
+	for (int32_t i = (int32_t)at - 1; i >= 0; i = mask->secrets[i].beginning) {
+		if (mask->secrets[i].size <= same)
+			return &mask->secrets[i];
 	}
 	return NULL;
+}
+
+/* Note which values are beginnings of which, now that a new one stands at AT. */
+static void note_beginnings(struct mask *mask, size_t at)
+{
+	struct secret *new = &mask->secrets[at];
+	const struct str value = {new->value, new->size};
+	int32_t beginning = (int32_t)at - 1;
+
+	for (size_t i = 0; i < mask->count; i++)
+		mask->secrets[i].beginning +=
+			i != at && mask->secrets[i].beginning >= (int32_t)at;
+	while (beginning >= 0 && !begins_with(value, &mask->secrets[beginning]))
+		beginning = mask->secrets[beginning].beginning;
+	new->beginning = beginning;
+	for (size_t i = at + 1; i < mask->count; i++) {
+		struct secret *longer = &mask->secrets[i];
+
+		if (!begins_with((struct str){longer->value, longer->size}, new))
+			break;
+		if (longer->beginning == beginning)
+			longer->beginning = (int32_t)at;
+	}
 }
 
 /* The greatest N of a mark BASE-N; 1 where only BASE is there, 0 where neither is. */
@@ -263,6 +288,7 @@ static const struct secret *learn(struct mask *mask, struct str name, bool numbe
 					    .size = value.size,
 					    .name = memory_copy(made)};
 	mask->count++;
+	note_beginnings(mask, at);
 	add_value_begin(mask, value.data);
 	return &mask->secrets[at];
 }

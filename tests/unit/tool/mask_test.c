@@ -232,6 +232,47 @@ static void more_values_than_are_kept_are_masked(void **state)
 }
 
 /* Texts of pieces that marks, values and shapes are made of, in any order. */
+/*
+ * Of values that are beginnings of each other the longest counts, in whatever order they were
+ * learnt. 600 such values once cost 600 searches for each byte.
+ */
+static void the_longest_value_counts(void **state)
+{
+	enum { LEAST = 8, MOST = 600, STEPS = MOST - LEAST + 1 };
+	static char text[3 * MOST + 2];
+	char name[16], shown[64];
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, OUT_MAX);
+	for (size_t factor = 1; factor <= 5; factor += 2) {
+		struct mask *mask = mask_new();
+
+		memset(text, 'q', sizeof(text));
+		for (size_t i = 0; i < STEPS; i++) {
+			const size_t size = LEAST + i * factor % STEPS;
+
+			(void)snprintf(name, sizeof(name), "N%zu_KEY", size);
+			/* A digit at the end of every other value: it begins no longer one. */
+			text[size - 1] = size % 2 == 0 ? 'q' : '1';
+			mask_learn(mask, str_of(name), (struct str){text, size});
+			text[size - 1] = 'q';
+		}
+		for (size_t size = LEAST + 1; size <= MOST; size += 2) {
+			text[size - 1] = '1';
+			masked(mask, (struct str){text, size}, &out);
+			(void)snprintf(shown, sizeof(shown), "‹secret:N%zu_KEY›", size);
+			assert_string_equal(out.data, shown);
+			masked(mask, (struct str){text, size - 1}, &out);
+			(void)snprintf(shown, sizeof(shown), "‹secret:N%zu_KEY›", size - 1);
+			assert_string_equal(out.data, shown);
+			text[size - 1] = 'q';
+		}
+		mask_free(mask);
+	}
+	buf_fini(&out);
+}
+
 static void random_texts_come_back_byte_by_byte(void **state)
 {
 	static const char *const pieces[] = {
@@ -333,6 +374,7 @@ int main(void)
 		cmocka_unit_test(fragments_cut_at_each_byte_give_the_same),
 		cmocka_unit_test(an_unknown_mark_is_refused_by_its_name),
 		cmocka_unit_test(more_values_than_are_kept_are_masked),
+		cmocka_unit_test(the_longest_value_counts),
 		cmocka_unit_test(random_texts_come_back_byte_by_byte),
 		cmocka_unit_test(files_are_known_by_their_names),
 		cmocka_unit_test(a_netrc_has_passwords),
