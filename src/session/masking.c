@@ -73,13 +73,6 @@ struct path_visit {
 	struct buf *all; /* each with its NUL, or NULL */
 };
 
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static bool is_in(const struct policy_paths *paths, const char *path, bool whole)
 {
 	for (size_t i = 0; i < paths->count; i++) {
@@ -104,32 +97,18 @@ static void path_visit(void *context, const char *text)
 		(void)buf_add(visit->all, text, strlen(text) + 1);
 	if (path_normal(session_workspace(visit->session), text, &path)) {
 		visit->shown += is_in(&secrets->show, path.data, false);
-		visit->secret += secret_file_of(last_name(path.data)) != SECRET_FILE_NONE ||
-				 is_in(&secrets->files, path.data, true);
+		visit->secret +=
+			secret_file_of(path_base_name(path.data)) != SECRET_FILE_NONE ||
+			is_in(&secrets->files, path.data, true);
 	}
 	buf_fini(&path);
-}
-
-static void paths_visit(struct path_visit *visit, const struct row *rows,
-			const struct value *arguments)
-{
-	for (; rows != NULL && rows->name != NULL; rows++) {
-		const struct value *value = value_member(arguments, rows->name);
-
-		if (rows->kind == ROW_PATH && value_text(value) != NULL)
-			path_visit(visit, value_text(value));
-		for (size_t i = 0; rows->kind == ROW_LIST && i < value_count(value); i++)
-			paths_visit(visit, rows->rows, value_item(value, i));
-	}
 }
 
 static struct path_visit visit_all(const struct running *running)
 {
 	struct path_visit visit = {.session = running->session};
 
-	paths_visit(&visit, running->tool->params, running->arguments);
-	if (running->tool->visit_paths != NULL)
-		running->tool->visit_paths(running->arguments, path_visit, &visit);
+	tool_visit_paths(running->tool, running->arguments, path_visit, &visit);
 	return visit;
 }
 

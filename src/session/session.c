@@ -663,18 +663,6 @@ static void path_visit(void *context, const char *text)
 	buf_fini(&path);
 }
 
-static void paths_visit(struct path_visit *visit, const struct row *rows,
-			const struct value *arguments)
-{
-	for (; rows != NULL && rows->name != NULL; rows++) {
-		const struct value *value = value_member(arguments, rows->name);
-		if (rows->kind == ROW_PATH && value_text(value) != NULL)
-			path_visit(visit, value_text(value));
-		for (size_t i = 0; rows->kind == ROW_LIST && i < value_count(value); i++)
-			paths_visit(visit, rows->rows, value_item(value, i));
-	}
-}
-
 struct value *session_memory_for(struct session *session, const struct running *running)
 {
 	struct path_visit visit = {session, NULL};
@@ -685,9 +673,7 @@ struct value *session_memory_for(struct session *session, const struct running *
 	if (value_count(session->seen) <= SEEN_SENT_ALL)
 		return value_ref(session->seen);
 	visit.marks = value_new_object();
-	paths_visit(&visit, running->tool->params, running->arguments);
-	if (running->tool->visit_paths != NULL)
-		running->tool->visit_paths(running->arguments, path_visit, &visit);
+	tool_visit_paths(running->tool, running->arguments, path_visit, &visit);
 	return visit.marks;
 }
 

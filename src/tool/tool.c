@@ -179,6 +179,27 @@ struct value *tool_result_value(const struct tool_result *result)
 	return object;
 }
 
+static void visit_rows(const struct row *rows, const struct value *arguments,
+		       void (*visit)(void *context, const char *path), void *context)
+{
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(arguments, rows->name);
+
+		if (rows->kind == ROW_PATH && value_text(value) != NULL)
+			visit(context, value_text(value));
+		for (size_t i = 0; rows->kind == ROW_LIST && i < value_count(value); i++)
+			visit_rows(rows->rows, value_item(value, i), visit, context);
+	}
+}
+
+void tool_visit_paths(const struct tool *tool, const struct value *arguments,
+		      void (*visit)(void *context, const char *path), void *context)
+{
+	visit_rows(tool->params, arguments, visit, context);
+	if (tool->visit_paths != NULL)
+		tool->visit_paths(arguments, visit, context);
+}
+
 bool tool_is_served(const struct tool *tool)
 {
 	return !tool->internal && (tool->where != IN_FRONT || tool->keeper != NULL);

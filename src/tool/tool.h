@@ -272,6 +272,12 @@ static inline const char *tool_lack(bool unfiltered)
 
 /* May models and clients call TOOL, and is there somebody to carry it out? */
 bool tool_is_served(const struct tool *tool);
+/*
+ * Call VISIT for each path in ARGUMENTS of TOOL: those of its parameters of the kind ROW_PATH,
+ * and those that the tool itself finds there (visit_paths).
+ */
+void tool_visit_paths(const struct tool *tool, const struct value *arguments,
+		      void (*visit)(void *context, const char *path), void *context);
 const struct tool *tool_find(const struct tool *const *tools,
 			     const char *name); /* also by an alias */
 /* The tool for which workers are prepared, or NULL. */
