@@ -25,7 +25,6 @@ enum {
 	FOLDERS_SHOWN = 100, /* of these, in one section */
 	COMMAND_SHOWN = 32,
 	TEXT_MAX = 16 << 20,
-	DIFF_MAX = 80 << 20,
 	COMMIT_SHOWN = 12,
 	HOUR_AND_MINUTE = 11, /* where they begin in a time of clock_text_local */
 };
@@ -589,23 +588,6 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 
 /* The diff. */
 
-static void paint_diff(struct str text, struct buf *out)
-{
-	const struct screen_options screen = screen_options_of(STDOUT_FILENO);
-	const struct paint_excerpt all = {.head = SIZE_MAX, .is_diff = true};
-	struct paint paint;
-
-	paint_init(&paint);
-	paint.colour = screen.colour;
-	paint.unicode = screen.unicode;
-	paint.columns = paint_columns_of(STDOUT_FILENO);
-	paint_lines(&paint, text, &all);
-	(void)buf_addstr(out, buf_str(&paint.out));
-	if (paint.out.overflowed)
-		(void)buf_adds(out, "… the rest of the diff is too long to be shown\n");
-	paint_fini(&paint);
-}
-
 /* Show TEXT by the person's own pager, as git does. False: it could not be started. */
 static bool page(const char *pager, struct str text)
 {
@@ -643,12 +625,12 @@ bool print_review_diff(const struct review_report *report, const char *pager, FI
 {
 	struct buf text, painted;
 
-	buf_init(&text, DIFF_MAX);
-	buf_init(&painted, DIFF_MAX);
+	buf_init(&text, SCREEN_DIFF_MAX);
+	buf_init(&painted, SCREEN_DIFF_MAX);
 	const bool fine = report->diff >= 0 && lseek(report->diff, 0, SEEK_SET) == 0 &&
 			  fd_read_all(report->diff, &text, "the diff", NULL);
 	if (fine && isatty(STDOUT_FILENO)) {
-		paint_diff(buf_str(&text), &painted);
+		screen_add_diff(STR(""), buf_str(&text), &painted);
 		(void)fflush(out);
 		if (painted.size == 0 || pager[0] == '\0' || strcmp(pager, "cat") == 0 ||
 		    !page(pager, buf_str(&painted)))

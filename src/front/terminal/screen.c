@@ -1189,6 +1189,25 @@ struct event_sink screen_sink(struct screen *screen)
 	return (struct event_sink){.event = screen_take, .context = screen};
 }
 
+void screen_add_diff(struct str head, struct str diff, struct buf *out)
+{
+	const struct screen_options screen = screen_options_of(STDOUT_FILENO);
+	const struct paint_excerpt all = {.head = SIZE_MAX, .is_diff = true};
+	struct paint paint;
+
+	paint_init(&paint);
+	paint.colour = screen.colour;
+	paint.unicode = screen.unicode;
+	paint.columns = paint_columns_of(STDOUT_FILENO);
+	if (head.size > 0)
+		paint_text(&paint, PAINT_PLAIN, head);
+	paint_lines(&paint, diff, &all);
+	(void)buf_addstr(out, buf_str(&paint.out));
+	if (paint.out.overflowed)
+		(void)buf_adds(out, "… the rest of the diff is too long to be shown\n");
+	paint_fini(&paint);
+}
+
 struct screen *screen_new(int fd, const struct screen_options *options)
 {
 	struct screen *screen = memory_alloc(sizeof(*screen));

@@ -36,6 +36,12 @@ struct screen_options {
  * used where there is no terminal.
  */
 struct screen_options screen_options_of(int fd);
+enum { SCREEN_DIFF_MAX = 80 << 20 }; /* room for the largest diff that is shown */
+/*
+ * Append HEAD and DIFF as the terminal of standard output shows a change: cleaned, and with
+ * colours where it has them.
+ */
+void screen_add_diff(struct str head, struct str diff, struct buf *out);
 
 /* OPTIONS NULL: screen_options_of(fd). The caller keeps FD. */
 struct screen *screen_new(int fd, const struct screen_options *options);

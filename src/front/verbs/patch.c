@@ -188,29 +188,10 @@ const struct verb verb_patch_list = {
 	.run = list_run,
 };
 
-/*
- * Print the patch on a terminal as the screen shows a change: cleaned, and with colours
- * where possible.
- */
-static void show_on_screen(const struct patch_record *record, struct str head, FILE *out)
-{
-	const struct screen_options screen = screen_options_of(STDOUT_FILENO);
-	const struct paint_excerpt all = {.head = SIZE_MAX, .is_diff = true};
-	struct paint paint;
-
-	paint_init(&paint);
-	paint.colour = screen.colour;
-	paint.unicode = screen.unicode;
-	paint.columns = paint_columns_of(STDOUT_FILENO);
-	paint_text(&paint, PAINT_PLAIN, head);
-	paint_lines(&paint, record->text, &all);
-	(void)fwrite(paint.out.data, 1, paint.out.size, out);
-	paint_fini(&paint);
-}
-
 static int show_record(const struct patch_record *record, bool json, FILE *out)
 {
-	struct buf head;
+	struct buf head, painted;
+
 	if (json) {
 		auto_value struct value *object = patch_record_value(record, true);
 
@@ -219,7 +200,10 @@ static int show_record(const struct patch_record *record, bool json, FILE *out)
 	buf_init(&head, HEAD_MAX);
 	patch_record_head(record, &head);
 	if (isatty(STDOUT_FILENO)) {
-		show_on_screen(record, buf_str(&head), out);
+		buf_init(&painted, SCREEN_DIFF_MAX);
+		screen_add_diff(buf_str(&head), record->text, &painted);
+		(void)fwrite(painted.data, 1, painted.size, out);
+		buf_fini(&painted);
 	} else {
 		(void)fwrite(head.data, 1, head.size, out);
 		(void)fwrite(record->text.data, 1, record->text.size, out);
