@@ -1231,6 +1231,18 @@ bool written_check_hash(struct written *written)
 	return false;
 }
 
+enum written_known written_known(struct written *written, char hash[HASH_HEX + 1])
+{
+	const char *seen = call_seen(written->call, written->real.data);
+
+	if (call_text(written->call, "expected_hash"))
+		return written_check_hash(written) ? KNOWN_NOW : KNOWN_REFUSED;
+	if (seen && !written->changed_since_read)
+		return KNOWN_NOW;
+	hash_text(buf_str(&written->old), hash);
+	return seen ? KNOWN_BEFORE : KNOWN_NOT;
+}
+
 bool written_replace(struct written *written, struct str content, struct err *err)
 {
 	struct place_change change = {.place = &written->place,

@@ -194,6 +194,16 @@ bool written_read_old(struct written *written, struct err *err);
  */
 bool written_check_hash(struct written *written);
 
+/* What the model knows of the old content that a call replaces. */
+enum written_known {
+	KNOWN_NOW,     /* the content: it was read, or its hash is in the call */
+	KNOWN_BEFORE,  /* an older one */
+	KNOWN_NOT,     /* nothing */
+	KNOWN_REFUSED, /* the hash in the call is wrong, and RESULT has the sentence */
+};
+/* HASH becomes that of the old content for KNOWN_BEFORE and KNOWN_NOT. */
+enum written_known written_known(struct written *written, char hash[HASH_HEX + 1]);
+
 /* Replace the old content, which must still be there, by CONTENT (place_write). */
 bool written_replace(struct written *written, struct str content, struct err *err);
 

@@ -26,26 +26,21 @@ static const struct row write_file_params[] = {
 /* Does the model know the old content? False: RESULT says what to do. */
 static bool is_known(struct written *written)
 {
-	const char *seen = call_seen(written->call, written->real.data);
 	char hash[HASH_HEX + 1];
+	const enum written_known known = written_known(written, hash);
 
-	if (call_text(written->call, "expected_hash"))
-		return written_check_hash(written);
-	if (seen && !written->changed_since_read)
-		return true;
-	hash_text(buf_str(&written->old), hash);
-	if (seen)
+	if (known == KNOWN_BEFORE)
 		(void)tool_fail(written->result,
 				"%s was changed since you read it (its hash is now %.*s). Read it again, "
 				"then write; nothing was written.",
 				written->path, HASH_SHOWN, hash);
-	else
+	else if (known == KNOWN_NOT)
 		(void)tool_fail(written->result,
 				"%s exists and has not been read in this session. Read it first, or pass "
 				"\"expected_hash\": \"%.*s\" to replace it; edit_file changes parts of "
 				"it. Nothing was written.",
 				written->path, HASH_SHOWN, hash);
-	return false;
+	return known == KNOWN_NOW;
 }
 
 static enum result_status finish(struct written *written, struct str content,

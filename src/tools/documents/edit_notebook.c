@@ -32,20 +32,17 @@ static const struct row edit_notebook_params[] = {
 /* Does the model know the numbers of the cells? False: RESULT says what to do. */
 static bool is_known(struct written *written)
 {
-	const char *seen = call_seen(written->call, written->real.data);
 	char hash[HASH_HEX + 1];
+	const enum written_known known = written_known(written, hash);
 
-	if (call_text(written->call, "expected_hash"))
-		return written_check_hash(written);
-	if (seen && !written->changed_since_read)
-		return true;
-	hash_text(buf_str(&written->old), hash);
+	if (known == KNOWN_NOW || known == KNOWN_REFUSED)
+		return known == KNOWN_NOW;
 	(void)tool_fail(written->result,
 			"%s %s, and its cells are known by their numbers only. Read it, then edit; "
 			"or pass \"expected_hash\": \"%.*s\". Nothing was changed.",
 			written->path,
-			seen ? "was changed since you read it"
-			     : "has not been read in this session",
+			known == KNOWN_BEFORE ? "was changed since you read it"
+					      : "has not been read in this session",
 			HASH_SHOWN, hash);
 	return false;
 }
