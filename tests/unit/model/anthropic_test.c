@@ -382,15 +382,9 @@ static void each_type_of_error_has_its_kind(void **state)
 
 static void pictures_stand_in_their_result(void **state)
 {
-	struct conversation conversation;
-
 	(void)state;
-	conversation_init(&conversation);
-	add_user(&conversation, "look");
-	add_pictures(&conversation, "a.png: PNG");
-	add_user(&conversation, "and?");
 	check_pictures(
-		&anthropic_provider, &conversation, "messages",
+		&anthropic_provider, "messages",
 		"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"look\","
 		"\"cache_control\":{\"type\":\"ephemeral\"}}]},{\"role\":\"assistant\","
 		"\"content\":[{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"read_file"
@@ -401,7 +395,6 @@ static void pictures_stand_in_their_result(void **state)
 		"ource\":{\"type\":\"base64\",\"media_type\":\"image/jpeg\",\"data\":\""
 		"/w==\"}}]},{\"type\":\"text\",\"text\":\"and?\",\"cache_control\":{\"t"
 		"ype\":\"ephemeral\"}}]}]");
-	conversation_fini(&conversation);
 }
 
 int main(void)

@@ -302,15 +302,9 @@ static void error_bodies_of_all_shapes_are_read(void **state)
 
 static void pictures_stand_in_the_message_after_their_result(void **state)
 {
-	struct conversation conversation;
-
 	(void)state;
-	conversation_init(&conversation);
-	add_user(&conversation, "look");
-	add_pictures(&conversation, "a.png: PNG");
-	add_user(&conversation, "and?");
 	check_pictures(
-		&openai_chat_provider, &conversation, "messages",
+		&openai_chat_provider, "messages",
 		"[{\"role\":\"user\",\"content\":\"look\"},{\"role\":\"assistant\",\"co"
 		"ntent\":null,\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"fu"
 		"nction\":{\"name\":\"read_file\",\"arguments\":\"{}\"}}]},{\"role\":\""
@@ -320,27 +314,19 @@ static void pictures_stand_in_the_message_after_their_result(void **state)
 		"a:image/png;base64,iVBO\"}},{\"type\":\"image_url\",\"image_url\":{\"u"
 		"rl\":\"data:image/jpeg;base64,/w==\"}},{\"type\":\"text\",\"text\":\"a"
 		"nd?\"}]}]");
-	conversation_fini(&conversation);
 }
 
 static void pictures_of_ollama_stand_in_a_message_of_their_own(void **state)
 {
-	struct conversation conversation;
-
 	(void)state;
-	conversation_init(&conversation);
-	add_user(&conversation, "look");
-	add_pictures(&conversation, "a.png: PNG");
-	add_user(&conversation, "and?");
 	check_pictures(
-		&ollama_provider, &conversation, "messages",
+		&ollama_provider, "messages",
 		"[{\"role\":\"user\",\"content\":\"look\"},{\"role\":\"assistant\",\"co"
 		"ntent\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"r"
 		"ead_file\",\"arguments\":{}}}]},{\"role\":\"tool\",\"content\":\"a.png"
 		": PNG\",\"tool_name\":\"read_file\",\"tool_call_id\":\"c1\"},{\"role\""
 		":\"user\",\"content\":\"The pictures of the results above:\",\"images\""
 		":[\"iVBO\",\"/w==\"]},{\"role\":\"user\",\"content\":\"and?\"}]");
-	conversation_fini(&conversation);
 }
 
 int main(void)

@@ -301,15 +301,9 @@ static void a_body_over_its_ceiling_is_refused(void **state)
 
 static void pictures_stand_in_their_result(void **state)
 {
-	struct conversation conversation;
-
 	(void)state;
-	conversation_init(&conversation);
-	add_user(&conversation, "look");
-	add_pictures(&conversation, "a.png: PNG");
-	add_user(&conversation, "and?");
 	check_pictures(
-		&openai_provider, &conversation, "input",
+		&openai_provider, "input",
 		"[{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"inpu"
 		"t_text\",\"text\":\"look\"}]},{\"type\":\"function_call\",\"call_id\":"
 		"\"c1\",\"name\":\"read_file\",\"arguments\":\"{}\"},{\"type\":\"functi"
@@ -318,7 +312,6 @@ static void pictures_stand_in_their_result(void **state)
 		"data:image/png;base64,iVBO\"},{\"type\":\"input_image\",\"image_url\":"
 		"\"data:image/jpeg;base64,/w==\"}]},{\"type\":\"message\",\"role\":\"us"
 		"er\",\"content\":[{\"type\":\"input_text\",\"text\":\"and?\"}]}]");
-	conversation_fini(&conversation);
 }
 
 int main(void)

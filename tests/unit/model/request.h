@@ -59,18 +59,22 @@ static inline struct value *written(const struct provider *provider,
 }
 
 /*
- * CONVERSATION as PROVIDER writes it for a model that sees must have EXPECTED, JSON, as its
+ * A conversation with pictures as PROVIDER writes it for a model that sees must have EXPECTED, JSON, as its
  * member KEY. For any other model no byte of a picture may be in it.
  */
-static inline void check_pictures(const struct provider *provider,
-				  const struct conversation *conversation,
-				  const char *key, const char *expected)
+static inline void check_pictures(const struct provider *provider, const char *key,
+				  const char *expected)
 {
-	struct model_request request = {.conversation = conversation, .stop_fd = -1};
+	struct conversation conversation;
+	struct model_request request = {.conversation = &conversation, .stop_fd = -1};
 	auto_value struct value *wanted = json(expected);
 	auto_value struct value *seen = NULL;
 	struct buf body;
 
+	conversation_init(&conversation);
+	add_user(&conversation, "look");
+	add_pictures(&conversation, "a.png: PNG");
+	add_user(&conversation, "and?");
 	buf_init(&body, BODY_MAX);
 	seen = written(provider, &seeing, &request, &body);
 	if (!value_equal(value_member(seen, key), wanted))
@@ -80,4 +84,5 @@ static inline void check_pictures(const struct provider *provider,
 	assert_true(str_find(buf_str(&body), STR("iVBO"), 0) == (size_t)-1);
 	assert_true(str_find(buf_str(&body), STR("a.png: PNG"), 0) != (size_t)-1);
 	buf_fini(&body);
+	conversation_fini(&conversation);
 }
