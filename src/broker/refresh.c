@@ -144,8 +144,9 @@ static size_t phantom_find(const struct refresh *refresh, struct str text)
 }
 
 /*
- * Is TEXT one word that begins as the keys of CREDENTIAL do, before the "*" of its shape? A
- * beginning that is too short says nothing, and stars are what the scrubber has left.
+ * Is TEXT one word that begins as the keys of CREDENTIAL do, before the "*" of its shape? The
+ * answer is no for a shape whose beginning is too short to tell keys from other words. A
+ * text with stars is no key either, because the scrubber has put stars in place of one.
  */
 static bool is_shaped(const struct credential *credential, struct str text)
 {
