@@ -12,7 +12,7 @@
  * What others have changed between two commands is kept by a checkpoint before the second
  * one. The keeper makes it when it can poll that the watching worker was told of something.
  *
- * A checkpoint is the internal tool in tools/checkpoint.c: it looks, compares with the
+ * A checkpoint is the internal tool in tools/looks/checkpoint.c: it looks, compares with the
  * list made last, and copies. One worker makes all of them and keeps that list; the
  * keeper counts the checkpoints that it has taken, by which the worker knows whether the
  * last one stands. A long list is written to the disk while the session rests.

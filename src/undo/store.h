@@ -355,7 +355,7 @@ bool undo_list_parse(struct str text, struct undo_list *list, struct err *err);
 bool undo_list_read(int fd, struct undo_list *list, struct err *err);
 
 /*
- * A look at the workspace (tools/checkpoint.c): what the front says of it, and what the
+ * A look at the workspace (tools/looks/checkpoint.c): what the front says of it, and what the
  * worker reports. Both travel as the objects that value_new_fields makes. The folders that
  * are repositories and the objects to be linked travel beside the report.
  */

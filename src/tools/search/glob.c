@@ -15,7 +15,7 @@
 #include "base/text/text.h"
 #include "tool/call.h"
 #include "tool/tool.h"
-#include "tools/checkpoint.h"
+#include "tools/looks/checkpoint.h"
 #include "tools/search/walk.h"
 #include "tools/shown.h"
 #include "tools/tools.h"

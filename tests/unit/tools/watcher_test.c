@@ -2,7 +2,7 @@
 #include "../base/unit.h"
 
 #include "base/fd.h"
-#include "tools/watcher.h"
+#include "tools/looks/watcher.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "guard/readers.h"
 #include "tool/call.h"
-#include "tools/checkpoint.h"
+#include "tools/looks/checkpoint.h"
 #include "undo/store.h"
 
 #include <dirent.h>

@@ -15,7 +15,7 @@
 #include "files/files.h"
 #include "process/follow.h"
 #include "tool/call.h"
-#include "tools/checkpoint.h"
+#include "tools/looks/checkpoint.h"
 #include "tools/tools.h"
 #include "undo/place.h"
 #include "undo/store.h"

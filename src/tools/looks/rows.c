@@ -3,7 +3,7 @@
  * and tells what differs.
  */
 
-#include "tools/rows.h"
+#include "tools/looks/rows.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -13,7 +13,7 @@
 #include "files/files.h"
 #include "files/record.h"
 #include "tool/call.h"
-#include "tools/checkpoint.h"
+#include "tools/looks/checkpoint.h"
 #include "undo/store.h"
 
 #include <errno.h>

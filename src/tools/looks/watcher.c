@@ -1,5 +1,5 @@
 /* watcher: inotify watches on the folders of a tree, and the names that they tell. */
-#include "tools/watcher.h"
+#include "tools/looks/watcher.h"
 
 #include "base/fd.h"
 

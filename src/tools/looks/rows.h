@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "files/record.h"
-#include "tools/checkpoint.h"
+#include "tools/looks/checkpoint.h"
 #include "undo/store.h"
 
 #include <stdbool.h>

@@ -20,8 +20,8 @@
 
 #include "base/hash.h"
 #include "tool/call.h"
+#include "tools/looks/watcher.h"
 #include "tools/search/walk.h"
-#include "tools/watcher.h"
 #include "undo/store.h"
 
 #include <stdbool.h>

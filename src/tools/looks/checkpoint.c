@@ -5,7 +5,7 @@
  * step, the changes.
  */
 
-#include "tools/checkpoint.h"
+#include "tools/looks/checkpoint.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -17,7 +17,7 @@
 #include "guard/scan.h"
 #include "tool/call.h"
 #include "tool/secret.h"
-#include "tools/rows.h"
+#include "tools/looks/rows.h"
 #include "tools/search/walk.h"
 #include "tools/tools.h"
 #include "undo/store.h"
