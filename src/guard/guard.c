@@ -473,30 +473,6 @@ static void names_print(const struct tool_result *result, const char *key,
 	list_print(value_member(result->details, key), intro, out);
 }
 
-/* Is NAME, of autoexec.h, a text that agents follow, or in a folder of such texts? */
-static bool is_instructions(struct str name)
-{
-	static const struct str ends[] = {STR(".md"), STR(".mdc"), STR(".goosehints"),
-					  STR(".cursorrules"), STR(".windsurfrules")};
-	static const char folders[] =
-		"agent agents command commands prompts rules skill skills";
-	bool in_settings = false; /* the part before is a folder like ".claude" */
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (str_ends(name, ends[i]))
-			return true;
-	while (name.size > 0) {
-		const size_t slash = str_find(name, STR("/"), 0);
-		const struct str part = str_part(name, 0, slash);
-
-		if (in_settings && str_among(folders, part))
-			return true;
-		in_settings = str_starts(part, STR("."));
-		name = slash == (size_t)-1 ? STR("") : str_part(name, slash + 1, SIZE_MAX);
-	}
-	return false;
-}
-
 /* Append the changed files that are run, then those that are read. */
 static void files_print(const struct tool_result *result, struct buf *out)
 {
@@ -507,7 +483,10 @@ static void files_print(const struct tool_result *result, struct buf *out)
 	for (size_t i = 0; i < value_count(list); i++) {
 		struct value *name = value_item(list, i);
 
-		value_append(is_instructions(value_str(name)) ? read : run, value_ref(name));
+		const struct autoexec *row = autoexec_find(value_text(name));
+
+		value_append(row != NULL && row->care == AUTOEXEC_READ ? read : run,
+			     value_ref(name));
 	}
 	list_print(run, "changed, and run by other programs by themselves:", out);
 	if (value_count(run) > 0 && value_count(read) > 0)

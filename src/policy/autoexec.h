@@ -18,7 +18,11 @@ enum autoexec_kind {
 	AUTOEXEC_TREE,   /* everything below it */
 };
 
-enum autoexec_care { AUTOEXEC_PROTECTED = 1, AUTOEXEC_REPORTED };
+enum autoexec_care {
+	AUTOEXEC_PROTECTED = 1,
+	AUTOEXEC_REPORTED,
+	AUTOEXEC_READ, /* reported: a text that agents follow, or a folder of such texts */
+};
 
 struct autoexec {
 	/*
@@ -51,7 +55,7 @@ const struct autoexec *autoexec_protects(const char *root, const char *path);
 const struct autoexec *autoexec_ends(const char *path);
 
 /*
- * The program that reads PATH, or a folder above it, by itself, be it started in the root of
- * PATH or in any folder on the way. NULL: the table has none.
+ * The row for PATH or a folder above it, be the program started in the root of PATH or in
+ * any folder on the way. NULL: there is none.
  */
-const char *autoexec_reader(const char *path);
+const struct autoexec *autoexec_find(const char *path);

@@ -231,7 +231,9 @@ bool network_parse_entry(struct str text, struct network_entry *entry, struct er
 		return err_set(err, EINVAL, "tcp:// leads to one host, not to a suffix");
 	if (read.suffix)
 		rest = str_part(rest, 2, rest.size);
-	if (!network_parse_authority(rest, read.carried ? 0 : NETWORK_PORT_TLS,
+	read.ported = network_parse_authority(rest, 0, &read.host, &read.port, NULL);
+	if (!read.ported &&
+	    !network_parse_authority(rest, read.carried ? 0 : NETWORK_PORT_TLS,
 				     &read.host, &read.port, err))
 		return false;
 	if (read.suffix && read.host.kind != NETWORK_NAME)

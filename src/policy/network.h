@@ -53,6 +53,7 @@ struct network_entry {
 	uint16_t port;
 	bool suffix;
 	bool carried; /* has tcp:// */
+	bool ported;  /* names its port */
 };
 
 /* Read a host as it stands before a port: an IPv6 address in brackets. */

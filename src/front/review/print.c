@@ -406,7 +406,7 @@ void print_review_cut(const char *id, const struct review_report *report, struct
 static void add_line(const struct review_report *report,
 		     const struct review_change *change, struct buf *out)
 {
-	const char *reader;
+	const struct autoexec *row;
 
 	(void)buf_adds(out, is_doubtful(report, change) ? "? " : "  ");
 	if (change->from != NULL)
@@ -439,9 +439,9 @@ static void add_line(const struct review_report *report,
 		(void)buf_addf(out, "  %s → %s", change->before.mode, change->after.mode);
 	if (change->class == REVIEW_MERGES)
 		(void)buf_adds(out, "  (merged with your change)");
-	reader = change->after.there ? autoexec_reader(change->path) : NULL;
-	if (reader != NULL)
-		(void)buf_addf(out, "  (%s reads it by itself)", reader);
+	row = change->after.there ? autoexec_find(change->path) : NULL;
+	if (row != NULL)
+		(void)buf_addf(out, "  (%s reads it by itself)", row->reader);
 	(void)buf_adds(out, "\n");
 }
 

@@ -49,10 +49,10 @@ static void a_protected_name_lies_one_folder_deep_at_most(void **state)
 		const char *slash = strchr(row->name, '/');
 
 		assert_true(row->care == AUTOEXEC_PROTECTED ||
-			    row->care == AUTOEXEC_REPORTED);
-		assert_true(row->care == AUTOEXEC_REPORTED || slash == NULL ||
+			    row->care == AUTOEXEC_REPORTED || row->care == AUTOEXEC_READ);
+		assert_true(row->care != AUTOEXEC_PROTECTED || slash == NULL ||
 			    strchr(slash + 1, '/') == NULL);
-		assert_true(row->care == AUTOEXEC_REPORTED || row->kind != AUTOEXEC_FOLDER);
+		assert_true(row->care != AUTOEXEC_PROTECTED || row->kind != AUTOEXEC_FOLDER);
 		assert_true(row->reader != NULL && row->reader[0] != '\0');
 	}
 }
