@@ -322,7 +322,7 @@ static size_t key_add(const struct policy_words *words, struct str rest, bool is
 /*
  * Append TEXT, the end of a sentence. Where `wrap` runs the program, the options of `exec`
  * become those of `wrap`, which has no --minimum-level: the offer of a lower level is left
- * out. So does a key of a policy that a profile has another word for.
+ * out. A key of a policy becomes the word that a profile has for it.
  */
 static void options_add(const struct policy_words *words, struct str text, struct buf *out)
 {

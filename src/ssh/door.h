@@ -55,8 +55,9 @@ enum door_kind {
 	DOOR_FAILED, /* `text` says why; it ends */
 	DOOR_LIST,   /* the keys are wanted */
 	/*
-	 * ID wants something signed, to sign in to `host`. `text`: `key` bytes that bind the
-	 * session, two strings of ssh/wire.h, the key of the host and its signature; then that
+	 * ID wants something signed, to sign in to `host`. The first `key` bytes of `text` bind
+	 * the session: they are two strings of ssh/wire.h, the key of the host and its
+	 * signature. The bytes to sign follow.
 	 */
 	DOOR_SIGN,
 	DOOR_GIT,  /* ID wants a commit signed: `text` is the key, `key` bytes, and it */

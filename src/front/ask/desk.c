@@ -168,16 +168,6 @@ static bool browser_open(const struct desk *desk, const char *address, struct er
 
 /* Addresses. */
 
-/* Does ENTRY, one of a policy, end with a port? */
-static bool names_port(struct str entry)
-{
-	size_t at = entry.size;
-
-	while (at > 0 && entry.data[at - 1] >= '0' && entry.data[at - 1] <= '9')
-		at--;
-	return at > 0 && at < entry.size && entry.data[at - 1] == ':';
-}
-
 static bool is_listed(const struct desk *desk, const struct address *address)
 {
 	const char *const *at = desk->options.opens;
@@ -187,7 +177,7 @@ static bool is_listed(const struct desk *desk, const struct address *address)
 
 		/* An entry without a port is for TLS. */
 		if (network_parse_entry(str_of(*at), &entry, NULL) &&
-		    (!address->plain || names_port(str_of(*at))) &&
+		    (!address->plain || entry.ported) &&
 		    network_find(&entry, 1, &address->host, address->port) != NULL)
 			return true;
 	}

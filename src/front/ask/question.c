@@ -143,7 +143,7 @@ static void more_answered(struct question_wish *wish, enum question_answer answe
 	while (answer != QUESTION_YES && question->first != NULL) {
 		struct question_wish *next = take_first(question);
 
-		question->refused++;
+		question->refused += question->muted;
 		next->answered(next, question->muted ? QUESTION_MUTED : answer);
 	}
 }
@@ -153,7 +153,7 @@ static void ask_for_more(struct question *question)
 {
 	question->more = (struct question_wish){
 		.text = "The programs of this cell ask again and again, and got no yes for "
-			"long.\nWithout a yes to this, nothing is asked until the cell ends.",
+			"long.\nAfter a no to this, nothing is asked until the cell ends.",
 		.asks = "Go on?",
 		.answered = more_answered,
 		.context = question,

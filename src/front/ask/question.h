@@ -13,12 +13,13 @@
  *
  * One question is shown at a time, and a few wait. A program that asks more often than
  * QUESTION_MINUTE_MAX times a minute is refused without a question; the end of the run says
- * so once. After QUESTION_VAIN_MAX questions in a row without a yes, the person is asked once
- * whether there may be more of them: without a yes to that, nothing is asked in this run any
+ * so once. After QUESTION_VAIN_MAX questions in a row without a yes, the person is asked
+ * whether there may be more of them: after a no to that, nothing is asked in this run any
  * more.
  *
  * A question that is withdrawn while it is shown makes room for another one, which looks
- * much like it perhaps. So the next one says it, and does not listen for longer.
+ * much like it perhaps. The next question therefore says so, and it takes longer until that
+ * one listens.
  */
 #pragma once
 

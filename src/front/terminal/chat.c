@@ -305,12 +305,6 @@ static void tell_of_undo(struct chat *chat, const struct tool_result *result)
 	buf_fini(&sentence);
 }
 
-/* Print what a command of the person could not do. */
-static void print_refusal(struct chat *chat, const char *text)
-{
-	(void)buf_addf(&chat->paint.out, "%s\n", text);
-}
-
 /* `/undo --mark NAME`: call the present state NAME. */
 static void mark_point(struct chat *chat, const char *name)
 {
@@ -323,7 +317,7 @@ static void mark_point(struct chat *chat, const char *name)
 			       "Marked: %s. To come back here: /undo --to %s\n", name,
 			       name);
 	else
-		print_refusal(chat, err.text);
+		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
 }
 
 /* `/undo --to POINT`, with the rights of the present agent. */

@@ -102,7 +102,8 @@ static _Noreturn void guard_run(int news, const struct termios *before, const ch
 		const int fd = open("/proc/self/fd/0", O_WRONLY | O_NONBLOCK | O_NOCTTY);
 
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, before);
-		(void)!write(fd, reset, strlen(reset));
+		/* The terminal may be another user's, and cannot be opened then. */
+		(void)!write(fd >= 0 ? fd : STDIN_FILENO, reset, strlen(reset));
 	}
 	_exit(0);
 }

@@ -30,7 +30,7 @@ enum {
 	TO_LETTER = 0x40,
 	LEAD_C1 = 0xc2, /* the first of the two bytes of a C1 character */
 	CHARACTER_MAX = 4,
-	NUMBER_MAX = 1000000,   /* larger ones could be small ones in a terminal */
+	NUMBER_MAX = 1000000,   /* reading a number stops there */
 	NUMBER_BYTES = 64,      /* of a number, with the controls in it */
 	PARAMETER_MAX = 0xffff, /* a larger one could be a small one in a terminal */
 	SHIFT_OUT = 0x0e,       /* to other characters */
@@ -310,7 +310,7 @@ static bool is_control_forbidden(struct str body)
 	case 't':
 		return !marked && !between &&
 		       (number == 4 || number == 8 || number == 20 || number == 21 ||
-			number >= NUMBER_MAX);
+			number > PARAMETER_MAX);
 	case 'r':
 	case 's':
 		return str_find(body, STR("?"), 0) != (size_t)-1;
@@ -831,6 +831,6 @@ void terminal_filter_end(struct terminal_filter *filter, struct buf *out)
 
 const char terminal_filter_reset[] =
 	"\030\033\\\033[<8u\033[=0u\033[>4m\033>\033[?1l\033[?9l\033[?1000l\033[?1002l"
-	"\033[?1003l\033[?1004l\033[?1005l\033[?1006l\033[?1015l\033[?1016l\033[?2004l"
+	"\033[?1003l\033[?1004l\033[?1005l\033[?1006l\033[?1007l\033[?1015l\033[?1016l\033[?2004l"
 	"\033[?2026l\033[?2031l\033[?2048l\033[?9001l\033[?1049l" COLOURS_RESET PLAIN_TEXT
 	"\0337\033[r\0338\033[?7h\033[?25h\r\n";

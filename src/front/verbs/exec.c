@@ -1262,7 +1262,9 @@ static const char exec_help[] =
 	"every key goes to it. The exit code is the program's own, 128+N when signal N ended\n"
 	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
 	"cannot be executed or is not in the agent's list of commands, 127 when there is\n"
-	"none of that name, 1 instead of 0 when its output could not be written.\n"
+	"none of that name, 2 when the command line or the configuration is wrong, 4 when a\n"
+	"named credential has no key or the machine's policy forbids it, 1 instead of 0\n"
+	"when its output could not be written.\n"
 	"Ctrl+C and SIGTERM end the program first (130, 143).";
 
 const struct verb verb_exec = {

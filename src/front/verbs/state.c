@@ -46,6 +46,7 @@ static const struct {
 } kept_rows[] = {
 	{"sessions.db", "conversations and patches", false},
 	{"undo", "steps that can be undone", true},
+	{"review", "layers that were not landed or dropped yet", false},
 	{"homes", "private homes of cells", true},
 	{"caches", "additions of cells to caches", true},
 	{"plugins", "copies of plugins, and the record of those let in", false},

@@ -202,52 +202,56 @@ static void print_clean(struct str text, FILE *out)
 	buf_fini(&clean);
 }
 
-/* Append a line about NAMES, of which at most MOST are named. */
+/* Append NAME, a path or another word of the profile, as it is shown for a decision. */
+static void add_name(struct wrapping *wrapping, const char *name, struct buf *text)
+{
+	text_add_exact(text, str_of(wrapping_shortened(wrapping,
+						       wrapping_expand(wrapping, name))));
+}
+
+/* Append a line about NAMES. */
 static void add_line(struct wrapping *wrapping, const char *word,
-		     const struct policy_names *names, size_t most, const char *end,
-		     struct buf *text)
+		     const struct policy_names *names, const char *end, struct buf *text)
 {
 	if (names->count == 0)
 		return;
 	(void)buf_addf(text, "  %-8s", word);
-	for (size_t i = 0; i < names->count && i < most; i++)
-		(void)buf_addf(text, "%s %s", i > 0 ? "," : "",
-			       wrapping_shortened(wrapping,
-						  wrapping_expand(wrapping,
-								  names->items[i])));
-	if (names->count > most)
-		(void)buf_addf(text, " and %zu more", names->count - most);
+	for (size_t i = 0; i < names->count; i++) {
+		(void)buf_adds(text, i > 0 ? ", " : " ");
+		add_name(wrapping, names->items[i], text);
+	}
 	(void)buf_addf(text, "%s\n", end);
 }
 
 /*
- * Print what a person decides about: all that can be written and reached, and the beginning
- * of what can only be read. `--show` prints the rest.
+ * Print what a person decides about: all that can be read, written and reached, and what is
+ * set. `--show` prints it with each file.
  */
 static void print_brief(struct wrapping *wrapping, FILE *out)
 {
-	enum { READ_NAMED = 3 };
 	const struct wrap_profile *profile = &wrapping->profile;
 	struct buf text;
 
 	buf_init(&text, NEEDS_MAX);
 	(void)buf_addf(&text, "%s would get the workspace, a home of its own, and:\n",
 		       wrapping->name);
-	add_line(wrapping, "reads", &profile->view, READ_NAMED, " of yours", &text);
-	add_line(wrapping, "reads", &profile->show, SIZE_MAX, "", &text);
-	for (size_t i = 0; i < profile->seed_count; i++)
-		(void)buf_addf(&text, "  copies   %s, %s\n",
-			       wrapping_shortened(wrapping,
-						  wrapping_expand(wrapping,
-								  profile->seeds[i].path)),
-			       profile->seeds[i].keys.count > 0 ? "a few settings of it"
-								: "all of it");
-	add_line(wrapping, "writes", &profile->share, SIZE_MAX, ", which is yours", &text);
-	add_line(wrapping, "reaches", &profile->hosts, SIZE_MAX, "", &text);
-	add_line(wrapping, "opens", &profile->opens, SIZE_MAX,
-		 " in your browser, when you agree", &text);
-	add_line(wrapping, "uses", &profile->credentials, SIZE_MAX,
-		 ": keys, which stay outside", &text);
+	add_line(wrapping, "reads", &profile->view, " of yours", &text);
+	add_line(wrapping, "reads", &profile->show, "", &text);
+	for (size_t i = 0; i < profile->seed_count; i++) {
+		(void)buf_adds(&text, "  copies   ");
+		add_name(wrapping, profile->seeds[i].path, &text);
+		(void)buf_adds(&text, profile->seeds[i].keys.count > 0
+					      ? ", a few settings of it\n"
+					      : ", all of it\n");
+	}
+	add_line(wrapping, "writes", &profile->share, ", which is yours", &text);
+	add_line(wrapping, "reaches", &profile->hosts, "", &text);
+	add_line(wrapping, "opens", &profile->opens, " in your browser, when you agree",
+		 &text);
+	add_line(wrapping, "uses", &profile->credentials, ": keys, which stay outside",
+		 &text);
+	add_line(wrapping, "sets", &profile->environment, "", &text);
+	add_line(wrapping, "gives", &profile->args, ": arguments", &text);
 	(void)buf_addf(&text, "All of it, with each file: glovebox wrap --show %s\n",
 		       wrapping->name);
 	print_clean(buf_str(&text), out);
