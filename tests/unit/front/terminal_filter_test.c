@@ -117,6 +117,7 @@ static const struct {
 	{'[', "20t"},
 	{'[', "21t"},
 	{'[', "021t"},
+	{'[', "65557t"}, /* 21 in 16 bits */
 	{'[', "8;8;40t"},
 	{'[', "4;1;1t"},
 	{'[', "2\n1t"},
@@ -471,9 +472,26 @@ static void a_question_gives_the_modes_back(void **state)
 	buf_fini(&out);
 }
 
+/* After a kill the modes are off that a filter switches off at the end of its program. */
+static void what_is_left_after_a_kill_is_switched_off(void **state)
+{
+	static const unsigned modes[] = {1,    9,    1000, 1002, 1003, 1004,
+					 1005, 1006, 1007, 1015, 1016, 2004,
+					 2026, 2031, 2048, 9001, 1049};
+	char off[16];
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(modes); i++) {
+		(void)snprintf(off, sizeof(off), "\033[?%ul", modes[i]);
+		assert_non_null(strstr(terminal_filter_reset, off));
+	}
+	assert_non_null(strstr(terminal_filter_reset, "\033[?25h"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_left_after_a_kill_is_switched_off),
 		cmocka_unit_test(what_a_terminal_may_not_get_is_taken_out_in_all_forms),
 		cmocka_unit_test(everything_else_passes_unchanged),
 		cmocka_unit_test(a_broken_off_sequence_continues_nowhere),
