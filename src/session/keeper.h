@@ -9,8 +9,8 @@
  * KEEPER_WAIT_US, or in a session of one call. Otherwise the checkpoint is made while the
  * model thinks.
  *
- * What others have changed between two commands is kept by a checkpoint before the second
- * one. The keeper makes it when it can poll that the watching worker was told of something.
+ * A checkpoint before the second of two commands keeps the changes that others made
+ * between them. The keeper makes it when it can poll that the watching worker was told of something.
  *
  * A checkpoint is the internal tool in tools/looks/checkpoint.c: it looks, compares with the
  * list made last, and copies. One worker makes all of them and keeps that list; the

@@ -194,7 +194,7 @@ bool written_read_old(struct written *written, struct err *err);
  */
 bool written_check_hash(struct written *written);
 
-/* What the model knows of the old content that a call replaces. */
+/* The model's knowledge of the old content that a call replaces. */
 enum written_known {
 	KNOWN_NOW,     /* the content: it was read, or its hash is in the call */
 	KNOWN_BEFORE,  /* an older one */

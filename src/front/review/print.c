@@ -370,7 +370,7 @@ static bool is_said_below(const struct review_report *report, size_t at)
 	const struct review_change *change = &report->changes[at];
 	const size_t size = strlen(change->path);
 
-	/* What becomes a link or a file, or was one, is said by itself. */
+	/* A name that becomes a link or a file, or was one, has a row of its own. */
 	return (change->before.folder || !change->before.there) &&
 	       (change->after.folder || !change->after.there) && at + 1 < report->count &&
 	       change->kind != REVIEW_MODE &&

@@ -22,7 +22,8 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 		  bool stat, bool colour, FILE *out);
 /* "14 files changed, 3 added, 1 removed (2.1 MiB)". */
 void print_review_counts(const struct review_report *report, struct buf *out);
-/* What a crash of the machine may have done to the review ID; nothing where there was none. */
+/* The sentence about a crash of the machine that may have cut the review ID; nothing where
+ * there was none. */
 void print_review_cut(const char *id, const struct review_report *report, struct buf *out);
 /* Why each conflicting path stops the landing, one sentence each. */
 void print_review_conflicts(const struct review_report *report, struct buf *out);
