@@ -130,6 +130,17 @@ void *arena_alloc(struct arena *arena, size_t size)
 	return memory;
 }
 
+bool arena_next(const struct arena *arena, const struct arena_block **at, struct str *bytes)
+{
+	const struct arena_block *block = *at != NULL ? (*at)->next : arena->blocks;
+
+	if (block == NULL)
+		return false;
+	*at = block;
+	*bytes = (struct str){block->data, block->used};
+	return true;
+}
+
 char *arena_copy(struct arena *arena, struct str text)
 {
 	char *copy = arena_alloc(arena, text.size + 1);

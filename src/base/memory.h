@@ -5,6 +5,7 @@
 #pragma once
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -30,6 +31,11 @@ static inline void arena_init(struct arena *arena)
 void arena_fini(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size); /* zeroed, aligned for anything */
 char *arena_copy(struct arena *arena, struct str text);
+/*
+ * The bytes of the next block of ARENA, for a search in all that it holds. *AT: NULL
+ * before the first. False: there are no more.
+ */
+bool arena_next(const struct arena *arena, const struct arena_block **at, struct str *bytes);
 
 /* `auto_free char *p = …;` frees at the end of the scope. */
 static inline void memory_auto_free(void *pointer)

@@ -1838,6 +1838,35 @@ size_t undo_list_at(const struct undo_list *list, struct str path)
 	return low;
 }
 
+size_t undo_list_with(const struct undo_list *list, struct str part, size_t most,
+		      const struct undo_row **rows)
+{
+	const struct arena_block *block = NULL;
+	struct str bytes;
+	size_t count = 0;
+
+	while (arena_next(&list->paths, &block, &bytes)) {
+		const char *end = bytes.data + bytes.size;
+		const char *at = memmem(bytes.data, bytes.size, part.data, part.size);
+
+		for (; at != NULL;
+		     at = memmem(at, (size_t)(end - at), part.data, part.size)) {
+			while (at > bytes.data && at[-1] != '\0')
+				at--;
+			const struct undo_row *row = undo_list_find(list, str_of(at));
+
+			/* Sorting leaves the path of a row that went. */
+			if (row != NULL && row->path.data == at) {
+				if (count == most)
+					return most + 1;
+				rows[count++] = row;
+			}
+			at += strlen(at);
+		}
+	}
+	return count;
+}
+
 void undo_list_join(struct undo_list *into, const struct undo_list *newer, bool without)
 {
 	struct undo_list joined;

@@ -206,6 +206,14 @@ def check_names(session, work, is_ignored=lambda name: False):
     said = session.call("glob", pattern="**", limit=1000)
     found = said.partition("\n\n")[2].splitlines()
     assert found == [path for _, path in sorted(there)], (said, sorted(there))
+    # The list is asked for one name otherwise than for many.
+    for name in sorted({path.rpartition("/")[2] for _, path in there})[:3]:
+        fitting = [path for _, path in sorted(there) if path.rpartition("/")[2] == name]
+        said = session.call("glob", pattern=glob.escape(name), limit=1000)
+        assert said.partition("\n\n")[2].splitlines() == fitting, (name, said, fitting)
+    none, again = (session.call("glob", pattern="no such name" + end).partition(" entries looked at")
+                   for end in ("", "{,s}"))
+    assert none[1] and none[0].rpartition("(")[2] == again[0].rpartition("(")[2], (none, again)
 
 
 def some_changes(chance, work):

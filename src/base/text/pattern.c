@@ -723,6 +723,18 @@ bool pattern_set_match(const struct pattern_set *set, struct str path)
 	return false;
 }
 
+struct str pattern_set_text(const struct pattern_set *set)
+{
+	if (set == NULL || set->count != 1 || (set->flags & PATTERN_IGNORE_CASE))
+		return STR("");
+	const struct pattern_one *one = &set->ones[0];
+	const struct str text = {one->data, one->size};
+
+	return one->ends.head >= one->ends.tail
+		       ? str_part(text, 0, one->ends.head)
+		       : str_part(text, text.size - one->ends.tail, text.size);
+}
+
 /* Reads and applies rules of gitignore(5). */
 
 struct ignore_rule {

@@ -36,6 +36,11 @@ struct pattern_set *pattern_set_new(struct str pattern, unsigned flags);
 void pattern_set_free(struct pattern_set *set);
 /* NULL matches nothing. */
 bool pattern_set_match(const struct pattern_set *set, struct str path);
+/*
+ * A text that every path holds which SET matches, for a search before the match; empty:
+ * none is known. It lives as long as SET.
+ */
+struct str pattern_set_text(const struct pattern_set *set);
 
 /* Does TEXT contain a character that makes it a pattern? */
 bool pattern_is_one(struct str text);

@@ -1189,12 +1189,20 @@ struct kept {
 	size_t files, copies;
 	uint64_t bytes;
 	struct tracked_files tracked;
-	bool wants_all; /* the next look must be at the whole workspace */
-	bool hides;     /* tracked files that rules ignore have rows */
-	bool polled;    /* the watcher has the descriptors that the front polls */
+	bool counted; /* `listed` and `ignored` are those of `rows` with `changed` */
+	uint64_t listed, ignored; /* rows that a search for names reads */
+	bool wants_all;           /* the next look must be at the whole workspace */
+	bool hides;               /* tracked files that rules ignore have rows */
+	bool polled; /* the watcher has the descriptors that the front polls */
 };
 
 enum { CHANGED_MAX = 1024 }; /* rows in `changed`, before they go into `rows` */
+
+/*
+ * A search for names reads the paths alone when at most this number of them hold the part
+ * that is wanted. Else it reads the rows, which takes 2 to 3 ms of 100,000.
+ */
+enum { WITH_PART_MAX = 512 };
 
 /* Of this process, which serves one session: a call has no other place for it. */
 static struct kept *kept;
@@ -1240,6 +1248,35 @@ static void news_forget(void)
 	kept->news_are_all = false;
 }
 
+/* Is ROW one that a search for names reads? */
+static bool row_is_listed(const struct undo_row *row)
+{
+	return row->state.kind != UNDO_ABSENT && !record_is_gits(row->path);
+}
+
+static void count_row(const struct undo_row *row, uint64_t one, uint64_t *listed,
+		      uint64_t *ignored)
+{
+	if (row == NULL || !row_is_listed(row))
+		return;
+	*listed += one;
+	*ignored += row->state.kind == UNDO_IGNORED ? one : 0;
+}
+
+/* Make the counts of `rows` with `changed` those with `news`, too. */
+static void count_news(uint64_t *listed, uint64_t *ignored)
+{
+	for (size_t i = 0; i < kept->news.count; i++) {
+		const struct undo_row *row = &kept->news.rows[i];
+		const struct undo_row *old = undo_list_find(&kept->changed, row->path);
+
+		if (old == NULL)
+			old = undo_list_find(&kept->rows, row->path);
+		count_row(old, UINT64_MAX, listed, ignored); /* one less */
+		count_row(row, 1, listed, ignored);
+	}
+}
+
 /*
  * The front has taken LOOKS looks. When that does not include the last one, its log has
  * another number now, and the next look begins with the list before it.
@@ -1263,7 +1300,10 @@ static void kept_settle(uint64_t looks)
 		undo_list_init(&kept->changed);
 		kept->rows = kept->news;
 		undo_list_init(&kept->news);
+		kept->counted = false;
 	} else {
+		if (kept->counted)
+			count_news(&kept->listed, &kept->ignored);
 		undo_list_join(&kept->changed, &kept->news, false);
 		if (kept->changed.count > CHANGED_MAX + kept->rows.count / 32)
 			kept_fold();
@@ -1276,18 +1316,84 @@ static void kept_settle(uint64_t looks)
 static bool row_holds(const struct undo_row *row, const struct undo_list *newer,
 		      const struct undo_list *newest)
 {
-	return row->state.kind != UNDO_ABSENT &&
+	return row_is_listed(row) &&
 	       (newer->count == 0 || undo_list_find(newer, row->path) == NULL) &&
-	       (newest->count == 0 || undo_list_find(newest, row->path) == NULL) &&
-	       !record_is_gits(row->path);
+	       (newest->count == 0 || undo_list_find(newest, row->path) == NULL);
 }
 
-enum checkpoint_names checkpoint_each_name(struct str under,
-					   void (*each)(void *context,
-							const struct undo_row *row),
-					   void *context)
+/* Lists of which each is newer than the one before. The last two are empty. */
+enum { LISTS = 3, LISTS_AND_NONE = LISTS + 2 };
+
+/*
+ * Call EACH of WANTED with the rows in its folder; with NULL, only count them in WANTED,
+ * as always.
+ */
+static void each_row(struct checkpoint_names_wanted *wanted, struct str prefix,
+		     const struct undo_list *const lists[LISTS_AND_NONE], size_t from,
+		     size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		const struct undo_list *list = lists[i];
+
+		for (size_t at = undo_list_at(list, prefix);
+		     at < list->count && str_starts(list->rows[at].path, prefix); at++) {
+			if (!row_holds(&list->rows[at], lists[i + 1], lists[i + 2]))
+				continue;
+			count_row(&list->rows[at], 1, &wanted->entries, &wanted->ignored);
+			if (wanted->each != NULL)
+				wanted->each(wanted->context, &list->rows[at]);
+		}
+	}
+}
+
+/*
+ * The same with only the rows whose paths hold the part that is wanted. False, without a
+ * call of EACH: they are many, or the rows cannot be counted without reading them.
+ */
+static bool each_row_with(struct checkpoint_names_wanted *wanted,
+			  const struct undo_list *const lists[LISTS_AND_NONE])
+{
+	const struct undo_row *found[LISTS][WITH_PART_MAX];
+	size_t counts[LISTS];
+
+	for (size_t i = 0; i < LISTS; i++) {
+		counts[i] = undo_list_with(lists[i], wanted->part, WITH_PART_MAX, found[i]);
+		if (counts[i] > WITH_PART_MAX)
+			return false;
+	}
+	if (!kept->counted) {
+		struct checkpoint_names_wanted all = {.part = STR("")};
+
+		/* Of `rows` and `changed` alone: what is newer than both is not settled. */
+		const struct undo_list *settled[LISTS_AND_NONE] = {lists[0], lists[1],
+								   &no_rows, &no_rows,
+								   &no_rows};
+		each_row(&all, STR(""), settled, 0, 2);
+		kept->listed = all.entries;
+		kept->ignored = all.ignored;
+		kept->counted = true;
+	}
+	wanted->entries = kept->listed;
+	wanted->ignored = kept->ignored;
+	count_news(&wanted->entries, &wanted->ignored);
+	for (size_t i = 0; i < LISTS; i++) {
+		for (size_t at = 0; at < counts[i]; at++) {
+			if (row_holds(found[i][at], lists[i + 1], lists[i + 2]))
+				wanted->each(wanted->context, found[i][at]);
+		}
+	}
+	return true;
+}
+
+bool checkpoint_is_made_here(void)
+{
+	return makes_looks;
+}
+
+enum checkpoint_names checkpoint_each_name(struct checkpoint_names_wanted *wanted)
 {
 	char text[PATH_MAX + 1] = "";
+	const struct str under = wanted->under;
 	const int size = under.size > 0 ? snprintf(text, sizeof(text), "%.*s/",
 						   (int)under.size, under.data)
 					: 0;
@@ -1298,19 +1404,14 @@ enum checkpoint_names checkpoint_each_name(struct str under,
 	if (kept == NULL || kept->watcher == NULL || kept->wants_all || kept->hides ||
 	    prefix.size >= sizeof(text) || !watcher_is_quiet(kept->watcher))
 		return CHECKPOINT_STALE;
-	if (each == NULL)
-		return CHECKPOINT_LISTED;
-	const struct undo_list *lists[] = {&kept->rows, &kept->changed, &kept->news,
-					   &no_rows, &no_rows};
-	for (size_t i = kept->news_are_all ? 2 : 0; i < 3; i++) {
-		const struct undo_list *list = lists[i];
+	const struct undo_list *const lists[LISTS_AND_NONE] = {&kept->rows, &kept->changed,
+							       &kept->news, &no_rows,
+							       &no_rows};
+	const bool searches =
+		wanted->part.size > 0 && under.size == 0 && !kept->news_are_all;
 
-		for (size_t at = undo_list_at(list, prefix);
-		     at < list->count && str_starts(list->rows[at].path, prefix); at++) {
-			if (row_holds(&list->rows[at], lists[i + 1], lists[i + 2]))
-				each(context, &list->rows[at]);
-		}
-	}
+	if (!searches || !each_row_with(wanted, lists))
+		each_row(wanted, prefix, lists, kept->news_are_all ? 2 : 0, LISTS);
 	return CHECKPOINT_LISTED;
 }
 

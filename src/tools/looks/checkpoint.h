@@ -92,16 +92,24 @@ enum checkpoint_names {
 	CHECKPOINT_LISTED,
 };
 
-/*
- * Call EACH with the rows of all that the workspace holds in the folder UNDER (empty: in
- * the workspace itself), in no particular order, and with those that rules ignore, from
- * the list that this worker keeps; git's own folder is left out. EACH is called only when
- * the answer is CHECKPOINT_LISTED; it may be NULL.
- */
-enum checkpoint_names checkpoint_each_name(struct str under,
-					   void (*each)(void *context,
-							const struct undo_row *row),
-					   void *context);
+/* A question for names of the list that this worker keeps. */
+struct checkpoint_names_wanted {
+	struct str under; /* the folder in which they lie; empty: the workspace itself */
+	struct str part;  /* a text that every wanted path holds; empty: none is known */
+	/*
+	 * Called with rows of what the workspace holds, in no particular order: with all in
+	 * UNDER, also those that rules ignore, or with fewer, of which none that holds PART
+	 * is missing. Git's own folder is left out.
+	 */
+	void (*each)(void *context, const struct undo_row *row);
+	void *context;
+	uint64_t entries, ignored; /* the answer: of all rows in UNDER, and of these */
+};
+
+/* `each` is called only when the answer is CHECKPOINT_LISTED. */
+enum checkpoint_names checkpoint_each_name(struct checkpoint_names_wanted *wanted);
+/* Does this worker make looks? Then it does not walk: a look would have to wait for it. */
+bool checkpoint_is_made_here(void);
 
 /* The files of the repository whose git folder is GIT, an open one. */
 bool tracked_read(struct tracked_files *files, int git);

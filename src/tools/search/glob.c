@@ -176,11 +176,10 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 	ranking_add(&part->best, found);
 }
 
-/* A list that is asked for names, and the count of what it has. */
+/* A list that is asked for names. */
 struct glob_list {
 	struct glob *glob;
 	int workspace;
-	struct walk_summary *summary;
 };
 
 /* As glob_visit, for a row of the list. */
@@ -196,8 +195,6 @@ static void glob_take(void *context, const struct undo_row *row)
 	};
 	struct stat st;
 
-	list->summary->entries++;
-	list->summary->ignored += row->state.kind == UNDO_IGNORED;
 	if ((row->state.kind != UNDO_FILE && row->state.kind != UNDO_LINK) ||
 	    !pattern_set_match(list->glob->set, row->path))
 		return;
@@ -229,24 +226,28 @@ static void glob_begin(struct glob *glob, size_t limit)
 static bool glob_list(struct glob *glob, const struct walk_start *start, size_t limit,
 		      struct walk_summary *summary)
 {
-	struct glob_list list = {glob, start->fd, summary};
+	struct glob_list list = {glob, start->fd};
+	struct checkpoint_names_wanted wanted = {
+		.under = str_of(glob->under),
+		.part = pattern_set_text(glob->set),
+		.each = glob_take,
+		.context = &list,
+	};
 
 	if (!str_is(str_of(glob->path), ".") || start->ignored)
 		return false;
 	glob_begin(glob, limit);
-	glob->from_list = checkpoint_each_name(str_of(glob->under), glob_take, &list) ==
-			  CHECKPOINT_LISTED;
+	glob->from_list = checkpoint_each_name(&wanted) == CHECKPOINT_LISTED;
+	summary->entries += wanted.entries;
+	summary->ignored += wanted.ignored;
 	ranking_sort(&glob->parts[0].best);
 	return glob->from_list;
 }
 
-/*
- * This is the worker that makes looks: it does not walk, because a look would have to wait
- * for it. RESULT says that another worker must make the call.
- */
+/* A worker that makes looks does not walk. RESULT says that another must make the call. */
 static bool glob_must_go(struct tool_result *result)
 {
-	if (checkpoint_each_name(STR(""), NULL, NULL) == CHECKPOINT_NO_LIST)
+	if (!checkpoint_is_made_here())
 		return false;
 	value_set_boolean(tool_details(result), TOOL_NOT_LISTED, true);
 	(void)tool_fail(result, "The list of names does not have them.");

@@ -262,6 +262,50 @@ static void a_file_is_kept_with_its_attributes(void **state)
 	assert_false(undo_log_copy(&second, fd, &kept, &copied, &err));
 }
 
+/* In paths of all lengths, among them some of rows that went, and one longer than a block. */
+static void the_rows_with_a_text_are_found_by_their_paths(void **state)
+{
+	enum { ROWS = 3000, LONGEST = 20000 };
+	static const char *const parts[] = {"1",     "17", "/x",     "aa",
+					    "x2999", "zz", "a/x17.c"};
+	static const struct undo_row *found[2 * ROWS];
+	static char longest[LONGEST + 1];
+	const struct undo_state file = {.kind = UNDO_FILE, .inode = 1};
+	struct undo_list list;
+	char path[64];
+
+	(void)state;
+	undo_list_init(&list);
+	for (unsigned i = 0; i < ROWS; i++) {
+		(void)snprintf(path, sizeof(path), "%.*sa/x%u.c", (int)(i % 20),
+			       "aaaaaaaaaaaaaaaaaaaaa", i);
+		assert_true(undo_list_add(&list, str_of(path), &file));
+		/* Sorting leaves one of the two. */
+		if (i % 3 == 0)
+			assert_true(undo_list_add(&list, str_of(path), &file));
+	}
+	memset(longest, 'a', LONGEST);
+	assert_true(undo_list_add(&list, str_of(longest), &file));
+	undo_list_sort(&list);
+	assert_int_equal(list.count, ROWS + 1);
+	for (size_t k = 0; k < UNIT_COUNT(parts); k++) {
+		const struct str part = str_of(parts[k]);
+		size_t with = 0;
+
+		for (size_t i = 0; i < list.count; i++)
+			with += strstr(list.rows[i].path.data, parts[k]) != NULL;
+		assert_int_equal(undo_list_with(&list, part, 2 * ROWS, found), with);
+		for (size_t i = 0; i < with; i++) {
+			assert_non_null(strstr(found[i]->path.data, parts[k]));
+			for (size_t other = 0; other < i && with < 200; other++)
+				assert_ptr_not_equal(found[i], found[other]);
+		}
+		if (with > 0)
+			assert_int_equal(undo_list_with(&list, part, with - 1, found), with);
+	}
+	undo_list_fini(&list);
+}
+
 static void a_list_is_read_back_in_order(void **state)
 {
 	struct undo_state file = {.kind = UNDO_FILE, .mode = 0644, .size = 3, .inode = 5};
@@ -329,6 +373,7 @@ int main(void)
 		cmocka_unit_test(a_write_without_its_end_is_unfinished),
 		cmocka_unit_test(a_note_that_lies_is_refused),
 		cmocka_unit_test(a_file_is_kept_with_its_attributes),
+		cmocka_unit_test(the_rows_with_a_text_are_found_by_their_paths),
 		cmocka_unit_test(a_list_is_read_back_in_order),
 		cmocka_unit_test(states_are_the_same_by_what_they_hold),
 	};
