@@ -350,6 +350,9 @@ class Upstream:
     def do_gzip(self, link, *_):
         return self.answer(link, b"\x1f\x8b", "Content-Encoding: gzip")
 
+    def do_part(self, link, *_):
+        return self.answer(link, b"half", "Content-Range: bytes 0-3/8", status="206 Partial Content")
+
     def do_socket(self, link, stream, _first, fields, _body):
         """A protocol of its own after the upgrade: says each line back."""
         link.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
