@@ -122,6 +122,22 @@ for each in AGENTS:
 
 
 @tap.case
+def the_agent_keeps_the_descriptors_and_ignored_signals_of_the_person():
+    """As from a shell: `<(…)` is such a descriptor, and nohup(1) ignores such a signal."""
+    with place() as at:
+        given, ours = os.pipe()
+        os.write(ours, b"given")
+        os.close(ours)
+        script = f"told = [os.read({given}, 9).decode(), signal.getsignal(signal.SIGHUP) == signal.SIG_IGN]"
+        with subprocess.Popen([PROGRAM, "wrap", "--hands", "claude", "--", script], cwd=at.work, env=at.variables,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pass_fds=[given],
+                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as process:
+            out, _ = process.communicate(timeout=WAIT_SECONDS)
+        os.close(given)
+        assert json.loads(out) == ["given", True], out
+
+
+@tap.case
 def bytes_go_through_in_both_directions_and_end():
     with place() as at:
         told = at.play("told = [sh('cat; echo error >&2', data=b'x' * 3000000)[1:],"

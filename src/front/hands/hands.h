@@ -31,7 +31,9 @@ int hands_run(const struct hands *hands);
 
 /*
  * Start the agent ARGV (NULL-ended) with the environment of this process, changed by SET, a
- * list of "NAME=VALUE". It dies with this process. Returns its process id, or -1.
+ * list of "NAME=VALUE". It dies with this process. Returns its process id, or -1. The agent
+ * gets what the person's shell would give it: further descriptors, as of `<(...)`, and
+ * signals that nohup(1) ignores. A start by process/program.h would take both away.
  */
 pid_t hands_start(const char *const *argv, const struct value *set, struct err *err);
 /* Wait for the end of such a process. Returns its exit code as a shell tells it. */
