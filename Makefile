@@ -63,7 +63,7 @@ races: all
 	@build/dev/tests/cell/races "$$PWD/$(BUILD)/glovebox" $(TRIES)
 
 agents: all
-	@dev/bootstrap build test
+	@dev/bootstrap build test agents
 	@dev/npm tests/agents "$(AGENTS)"
 	@tests/agents/run tests/dev $(BUILD)/glovebox "$(AGENTS)"
 
