@@ -1,12 +1,15 @@
-"""The group of the broker: a request to a service behind TLS on loopback, by a program that has the key, beside
+"""The groups of a sealed agent. `broker`: a request to a service behind TLS on loopback, by a program that has the key, beside
 the same by programs in cells that have none: one asks the broker by the plain door, and one asks the service by its own
-name, by TLS that ends at the broker. All are this file, kept running and asked in turns.
+name, by TLS that ends at the broker. All are this file, kept running and asked in turns. `seal`: a command of an agent
+outside whose hands are in a cell, beside one of bash, and a connection to a server in a cell by a published port, beside
+one to the same server outside.
 """
 import base64
 import http.client
 import json
 import os
 import re
+import socket
 import ssl
 import statistics
 import subprocess
@@ -194,4 +197,118 @@ def broker_group(group, command, _build, _workspace):
                  play=play, rounds=ROUNDS, measure=lambda build, workspace: figures)
 
 
-GROUPS = {"broker": broker_group}
+MOST_HANDS_MS = 2
+MOST_PORT_MS = 0.1
+LEAST_PORT_GBS = 1
+# It runs `bash -c true` by the shell that it is given, or by bash, and says microseconds.
+STAND_IN = """#!/usr/bin/env python3
+import os, subprocess, sys, time
+for line in sys.stdin:
+    shell = os.environ["CLAUDE_CODE_SHELL"] if line == "sealed\\n" else "bash"
+    began = time.perf_counter_ns()
+    subprocess.run([shell, "-c", "true"], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    print((time.perf_counter_ns() - began) // 1000, flush=True)
+"""
+SERVER = """
+import socket, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=128)
+some = b"x" * (1 << 20)
+while True:
+    client, _ = server.accept()
+    with client:
+        asked = client.recv(16)
+        for _ in range(int(asked)):
+            client.sendall(some)
+        client.sendall(asked)
+"""
+
+
+class Seal:
+    """An agent outside with a cell as its hands, and a server in a cell beside the same one outside."""
+
+    def __init__(self, build, workspace):
+        self.folder = tempfile.TemporaryDirectory(prefix="bench-seal-")
+        program, agent = os.path.join(build, "glovebox"), os.path.join(self.folder.name, "bin", "claude")
+        os.mkdir(os.path.dirname(agent))
+        for path, text in (agent, STAND_IN), (os.path.join(workspace, "server.py"), SERVER):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        os.chmod(agent, 0o755)
+        environment = {**os.environ, "HOME": self.folder.name, "PATH": f"{os.path.dirname(agent)}:{os.environ['PATH']}"}
+        more = {"cwd": workspace, "env": environment}
+        self.agent = subprocess.Popen([program, "wrap", "--hands", "claude"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, **more)
+        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+            self.ports = one.getsockname()[1], other.getsockname()[1]
+        bare, published = map(str, self.ports)
+        self.servers = [subprocess.Popen(words, stdin=subprocess.DEVNULL, **more) for words in (
+            ["python3", "server.py", bare], [program, "exec", "--publish", published, "--", "python3", "server.py", published])]
+        for port in self.ports:
+            self.wait_for(port)
+
+    def wait_for(self, port):
+        for _ in range(500):
+            try:
+                self.ask(port)
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise SystemExit(f"bench: no server came to port {port}")
+
+    def command(self, sealed):
+        print("sealed" if sealed else "bare", file=self.agent.stdin, flush=True)
+        return int(self.agent.stdout.readline())
+
+    @staticmethod
+    def ask(port, mib=0):
+        """Microseconds of a connection, and of an answer of MIB."""
+        began = time.perf_counter_ns()
+        with socket.create_connection(("127.0.0.1", port), 10) as link:
+            link.sendall(str(mib).encode())
+            got = 0
+            while some := link.recv(1 << 20):
+                got += len(some)
+        if got < (mib << 20) + 1:
+            raise ConnectionError("a torn answer")
+        return (time.perf_counter_ns() - began) // 1000
+
+    def end(self):
+        self.agent.stdin.close()
+        for process in self.servers:
+            process.terminate()
+        for process in (self.agent, *self.servers):
+            process.wait()
+        self.folder.cleanup()
+
+
+def seal_group(group, command, _build, _workspace):
+    names = ("bash -c true of an agent", "bash -c true of an agent, sealed by --hands",
+             "a connection to a server", "a connection to a server, by a published port")
+    figures = []
+
+    def play(build, _running, rounds, workspace):
+        at = Seal(build, workspace)
+        rows = []
+        for number in range(rounds + 1):
+            row = [at.command(False), at.command(True), *(at.ask(port) for port in at.ports)]
+            if number > 0:
+                rows.append(row)
+                yield row
+        for number, most in (1, MOST_HANDS_MS), (3, MOST_PORT_MS):
+            more = (statistics.median(row[number] for row in rows) -
+                    statistics.median(row[number - 1] for row in rows)) / 1000
+            figures.append({"of": names[number], "beside": names[number - 1], "figure": round(more, 3), "unit": "ms more",
+                            "asked": f"≤ {most} ms more", "met": more <= most})
+        rates = [(LARGE_MIB << 20) / 1e3 / min(at.ask(port, LARGE_MIB) for _ in range(3)) for port in at.ports]
+        figures.append({"of": f"{LARGE_MIB} MiB by a published port", "figure": round(rates[1], 2), "unit": "GB/s",
+                        "asked": f"≥ {LEAST_PORT_GBS} GB/s", "met": rates[1] >= LEAST_PORT_GBS})
+        figures.append({"of": f"{LARGE_MIB} MiB by a published port", "beside": "without a cell",
+                        "figure": round(rates[1] / rates[0], 2), "unit": "of its rate", "asked": ""})
+        at.end()
+
+    return group("seal", "A command of an agent outside, and a connection to a server in a cell",
+                 [command(name, []) for name in names], [],
+                 play=play, rounds=ROUNDS, measure=lambda build, workspace: figures)
+
+
+GROUPS = {"broker": broker_group, "seal": seal_group}
