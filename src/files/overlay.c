@@ -1,14 +1,26 @@
-/* overlay: reads the attributes of overlays, which no program in a cell can set. */
+/* overlay: reads the attributes of overlays, and those that a program has given a file. */
 
 #include "files/overlay.h"
 
+#include "base/hash.h"
+#include "base/memory.h"
+
+#include <linux/limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#define ATTRIBUTE "user.overlay."
+#define ATTRIBUTE       "user.overlay."
+#define OVERLAY_ESCAPED ATTRIBUTE "overlay."
+#define ACCESS_LIST     "system.posix_acl_access"
 
-enum { NAME_ROOM = 64 };
+enum {
+	NAME_ROOM = 64,
+	NAMES_LIST = 64 << 10, /* the kernel's own limits */
+	VALUE_LONGEST = 64 << 10,
+};
 
 bool overlay_is_removed(const struct stat *st)
 {
@@ -34,4 +46,82 @@ bool overlay_has(int fd, const char *name)
 
 	(void)snprintf(whole, sizeof(whole), ATTRIBUTE "%s", name);
 	return fgetxattr(fd, whole, NULL, 0) >= 0;
+}
+
+/*
+ * The name under which the attribute NAME is copied, in ROOM; NULL: it is not. Only a
+ * program's own attributes and access lists are: others give rights.
+ */
+static const char *extra_name(const char *name, char room[XATTR_NAME_MAX + 1])
+{
+	if (strncmp(name, OVERLAY_ESCAPED, strlen(OVERLAY_ESCAPED)) == 0) {
+		(void)snprintf(room, XATTR_NAME_MAX + 1, "%s%s", ATTRIBUTE,
+			       name + strlen(OVERLAY_ESCAPED));
+		return room;
+	}
+	if (strncmp(name, ATTRIBUTE, strlen(ATTRIBUTE)) == 0)
+		return NULL;
+	return strncmp(name, "user.", strlen("user.")) == 0 || strcmp(name, ACCESS_LIST) == 0
+		       ? name
+		       : NULL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void overlay_each_extra(int fd,
+			void (*each)(void *context, const char *name, struct str value),
+			void *context)
+{
+	if (flistxattr(fd, NULL, 0) <= 0)
+		return;
+	auto_free char *list = memory_alloc(NAMES_LIST);
+	auto_free char *value = memory_alloc(VALUE_LONGEST);
+	const ssize_t size = flistxattr(fd, list, NAMES_LIST);
+	auto_free const char **names =
+		memory_array((size > 0 ? (size_t)size : 0) + 1, sizeof(*names));
+	size_t count = 0;
+
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1)
+		names[count++] = list + at;
+	qsort(names, count, sizeof(*names), compare_names);
+	for (size_t i = 0; i < count; i++) {
+		char room[XATTR_NAME_MAX + 1];
+		const char *name = extra_name(names[i], room);
+		const ssize_t length =
+			name != NULL ? fgetxattr(fd, names[i], value, VALUE_LONGEST) : -1;
+
+		if (length >= 0)
+			each(context, name, (struct str){value, (size_t)length});
+	}
+}
+
+static void hash_one(void *context, const char *name, struct str value)
+{
+	hash_add(context, (struct str){name, strlen(name) + 1});
+	hash_add(context, (struct str){(const char *)&value.size, sizeof(value.size)});
+	hash_add(context, value);
+}
+
+static void hash_extra(int fd, uint8_t digest[HASH_BYTES])
+{
+	struct hash *hash = hash_new();
+
+	overlay_each_extra(fd, hash_one, hash);
+	hash_digest(hash, digest);
+	hash_free(hash);
+}
+
+bool overlay_same_extra(int one, int other)
+{
+	uint8_t digests[2][HASH_BYTES];
+
+	/* Nearly every file has none. */
+	if (flistxattr(one, NULL, 0) <= 0 && flistxattr(other, NULL, 0) <= 0)
+		return true;
+	hash_extra(one, digests[0]);
+	hash_extra(other, digests[1]);
+	return memcmp(digests[0], digests[1], HASH_BYTES) == 0;
 }

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/str.h"
+
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -22,3 +24,14 @@ bool overlay_hides(int fd);
 bool overlay_is_copy(int fd);
 /* Has FD another attribute of overlays, NAME, which needs options that our mounts do not have? */
 bool overlay_has(int fd, const char *name);
+
+/*
+ * Call EACH with the attributes of the file FD that belong to what it holds, in the order of
+ * their names: those of programs (`user.`) and access lists, without an overlay's own. Those
+ * that an overlay has stored escaped have their names back.
+ */
+void overlay_each_extra(int fd,
+			void (*each)(void *context, const char *name, struct str value),
+			void *context);
+/* Have the two files the same attributes of that kind? */
+bool overlay_same_extra(int one, int other);

@@ -336,16 +336,20 @@ void session_note_layer(struct session *session, const struct tool *tool,
 	}
 	/* A worker has counted: only the front believes no number below 0. */
 	const struct review_counts told = {
+		.other = value_is_true(value_member(counts, "other")),
 		.changed = value_integer(value_member(counts, "changed")),
 		.added = value_integer(value_member(counts, "added")),
 		.removed = value_integer(value_member(counts, "removed")),
 		.bytes = value_integer(value_member(counts, "bytes")),
 		.partial = value_is_true(value_member(counts, "partial")),
 	};
-	if (told.changed >= 0 && told.added >= 0 && told.removed >= 0 && told.bytes >= 0)
-		session->layered = told;
+	if (told.changed < 0 || told.added < 0 || told.removed < 0 || told.bytes < 0) {
+		session->layered.partial = true;
+		return;
+	}
+	session->layered = told;
 	if (session->told_layer || session->one_call || tool->internal ||
-	    told.changed + told.added + told.removed == 0)
+	    (told.changed + told.added + told.removed == 0 && !told.other))
 		return;
 	session->told_layer = true;
 	(void)buf_end_line(&result->text);

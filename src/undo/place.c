@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
+#include "files/overlay.h"
 #include "files/place.h"
 #include "files/record.h"
 
@@ -524,79 +525,10 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 
 /* Contents and attributes that come from an open file. */
 
-#define OVERLAY_OWN     "user.overlay."
-#define OVERLAY_ESCAPED OVERLAY_OWN "overlay."
-#define ACCESS_LIST     "system.posix_acl_access"
-
-enum { NAMES_LIST = 64 << 10, VALUE_LONGEST = 64 << 10 }; /* the kernel's own limits */
-
-/*
- * The name under which the attribute NAME is copied, in ROOM; NULL: it is not. Only a
- * program's own attributes and access lists are: others give rights.
- */
-static const char *extra_name(const char *name, char room[XATTR_NAME_MAX + 1])
-{
-	if (strncmp(name, OVERLAY_ESCAPED, strlen(OVERLAY_ESCAPED)) == 0) {
-		(void)snprintf(room, XATTR_NAME_MAX + 1, "%s%s", OVERLAY_OWN,
-			       name + strlen(OVERLAY_ESCAPED));
-		return room;
-	}
-	if (strncmp(name, OVERLAY_OWN, strlen(OVERLAY_OWN)) == 0)
-		return NULL;
-	return strncmp(name, "user.", strlen("user.")) == 0 || strcmp(name, ACCESS_LIST) == 0
-		       ? name
-		       : NULL;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Call EACH with the attributes of FD that are copied, in the order of their names. */
-static void each_extra(int fd,
-		       void (*each)(void *context, const char *name, struct str value),
-		       void *context)
-{
-	if (flistxattr(fd, NULL, 0) <= 0)
-		return;
-	auto_free char *list = memory_alloc(NAMES_LIST);
-	auto_free char *value = memory_alloc(VALUE_LONGEST);
-	const ssize_t size = flistxattr(fd, list, NAMES_LIST);
-	auto_free const char **names =
-		memory_array((size > 0 ? (size_t)size : 0) + 1, sizeof(*names));
-	size_t count = 0;
-
-	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1)
-		names[count++] = list + at;
-	qsort(names, count, sizeof(*names), compare_names);
-	for (size_t i = 0; i < count; i++) {
-		char room[XATTR_NAME_MAX + 1];
-		const char *name = extra_name(names[i], room);
-		const ssize_t length =
-			name != NULL ? fgetxattr(fd, names[i], value, VALUE_LONGEST) : -1;
-
-		if (length >= 0)
-			each(context, name, (struct str){value, (size_t)length});
-	}
-}
-
 static void set_one(void *context, const char *name, struct str value)
 {
 	/* An attribute that the file system refuses is left out. */
 	(void)fsetxattr(*(const int *)context, name, value.data, value.size, 0);
-}
-
-static void hash_one(void *context, const char *name, struct str value)
-{
-	hash_add(context, (struct str){name, strlen(name) + 1});
-	hash_add(context, (struct str){(const char *)&value.size, sizeof(value.size)});
-	hash_add(context, value);
-}
-
-void undo_places_hash_extra(int fd, struct hash *hash)
-{
-	each_extra(fd, hash_one, hash);
 }
 
 /* Copy SIZE bytes at AT of FROM to the same place in TO. */
@@ -664,7 +596,7 @@ static bool write_open(int to, int from, int extra, const struct undo_state *tar
 	if (!copy_data(to, from, st.st_size))
 		return err_set(err, errno, "%s", strerror(errno));
 	if (extra >= 0)
-		each_extra(extra, set_one, &to);
+		overlay_each_extra(extra, set_one, &to);
 	const struct timespec times[] = {st.st_atim, st.st_mtim};
 	(void)futimens(to, times);
 	return true;

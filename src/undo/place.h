@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/hash.h"
 #include "files/files.h"
 #include "files/record.h"
 
@@ -76,11 +75,6 @@ bool undo_places_put_open(struct undo_places *places, const char *path,
 bool undo_places_link(struct undo_places *places, const char *path,
 		      const struct undo_state *now, const struct undo_state *target,
 		      const char *first, struct err *err);
-/*
- * The attributes of the file FD that undo_places_put_open would copy, added to HASH in the
- * order of their names.
- */
-void undo_places_hash_extra(int fd, struct hash *hash);
 /*
  * Give every file of the batch its name, and every folder its permissions: as long as an
  * undo works in a folder, its owner may do everything in it.

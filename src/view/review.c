@@ -97,6 +97,8 @@ bool review_meta_print(const struct review_meta *meta, struct buf *out)
 	value_set_integer(counts, "added", meta->counts.added);
 	value_set_integer(counts, "removed", meta->counts.removed);
 	value_set_integer(counts, "bytes", meta->counts.bytes);
+	if (meta->counts.other)
+		value_set_boolean(counts, "other", true);
 	if (meta->counts.partial)
 		value_set_boolean(counts, "partial", true);
 	value_set_integer(object, "version", VERSION);
@@ -226,8 +228,8 @@ static bool meta_read(const struct value *object, struct review_meta *meta)
 	memcpy(meta->id, id, REVIEW_ID);
 	meta->device = (uint64_t)device;
 	meta->inode = (uint64_t)inode;
-	meta->synced = value_is_true(value_member(object, "synced"));
 	meta->memory = value_is_true(value_member(object, "memory"));
+	meta->counts.other = value_is_true(value_member(counts, "other"));
 	meta->counts.partial = value_is_true(value_member(counts, "partial"));
 	meta->rights = value_copy(rights);
 	return true;
@@ -991,8 +993,8 @@ bool review_is_empty(const struct review *review)
 {
 	const struct review_counts *counts = &review->meta.counts;
 
-	return review->fresh && !counts->partial && counts->changed == 0 &&
-	       counts->added == 0 && counts->removed == 0;
+	return review->fresh && !counts->partial && !counts->other &&
+	       counts->changed == 0 && counts->added == 0 && counts->removed == 0;
 }
 
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err)

@@ -57,6 +57,7 @@ struct review_counts {
 	int64_t bytes; /* of the changed and added files */
 	bool partial;  /* there may be more: a walk was cut off, or a worker was killed */
 };
+	bool other;    /* a folder, attributes or commits differ, which are no files */
 
 /* The description of a layer. Texts are owned by it. */
 struct review_meta {

@@ -58,6 +58,7 @@ struct noted {
 
 struct counts {
 	int64_t changed, added, removed, bytes;
+	bool other; /* there is something that is none of these, but can be landed */
 };
 
 /* One walk. */
@@ -318,6 +319,39 @@ static bool counts(const struct walk *walk)
 	return !path_names_git(walk->path.data);
 }
 
+/*
+ * The entry differs from what is below, and is no counted file. Of git's own names only those
+ * count from which commits come: git writes its index even to show a status.
+ */
+static void note_other(struct walk *walk)
+{
+	static const char *const names[] = {"refs", "packed-refs", "reftable", "HEAD", NULL};
+	const char *git = counts(walk) ? NULL : strstr(walk->path.data, "/.git/");
+
+	if (git == NULL) {
+		walk->counts.other = true;
+		return;
+	}
+	const char *name = git + strlen("/.git/");
+	for (size_t i = 0; names[i] != NULL; i++) {
+		const size_t size = strlen(names[i]);
+
+		if (strncmp(name, names[i], size) == 0 &&
+		    (name[size] == '\0' || name[size] == '/'))
+			walk->counts.other = true;
+	}
+}
+
+/* The file NAME of FOLDER holds what is below: do its attributes differ? */
+static bool has_other_extra(const struct walk *walk, int folder, const char *name)
+{
+	auto_close int below = fd_open_beneath(walk->lower, relative(walk), O_RDONLY);
+	auto_close int file =
+		openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return below >= 0 && file >= 0 && !overlay_same_extra(below, file);
+}
+
 static void entry_file(struct walk *walk, int folder, const char *name)
 {
 	struct undo_state after, state;
@@ -328,14 +362,19 @@ static void entry_file(struct walk *walk, int folder, const char *name)
 	undo_state_of(&st, &after);
 	const bool copied = S_ISREG(st.st_mode) && is_copied_up(folder, name);
 	const struct undo_state *before = entry_note(walk, copied, &after, &state);
-	if (!counts(walk))
+	if (before != NULL && holds_same(walk, folder, name, &st, before)) {
+		if (counts(walk) && has_other_extra(walk, folder, name))
+			note_other(walk);
 		return;
+	}
+	if (!counts(walk)) {
+		note_other(walk);
+		return;
+	}
 	if (before != NULL && before->kind == UNDO_ABSENT)
 		walk->counts.added++;
-	else if (before == NULL || !holds_same(walk, folder, name, &st, before))
-		walk->counts.changed++;
 	else
-		return;
+		walk->counts.changed++;
 	walk->counts.bytes += S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
@@ -350,10 +389,17 @@ static void entry_removed(struct walk *walk, size_t depth)
 	if (is_over(walk))
 		return;
 	before = entry_note(walk, false, &undo_absent, &state);
-	if (before != NULL && before->kind == UNDO_FOLDER)
+	if (before != NULL && before->kind == UNDO_ABSENT)
+		return;
+	if (before == NULL || before->kind != UNDO_FOLDER) {
+		if (counts(walk)) {
+			walk->counts.removed++;
+			return;
+		}
+	} else {
 		removed_folder(walk, depth);
-	else if (counts(walk) && (before == NULL || before->kind != UNDO_ABSENT))
-		walk->counts.removed++;
+	}
+	note_other(walk);
 }
 
 static bool is_dot(const char *name)
@@ -423,8 +469,10 @@ static void entry_folder(struct walk *walk, int folder, const char *name, bool h
 	const bool is_there =
 		fstatat(walk->lower, relative(walk), &below, AT_SYMLINK_NOFOLLOW) == 0;
 	/* A folder above a changed file is in the layer as it is below. */
-	if (!is_there || !S_ISDIR(below.st_mode) || below.st_mode != st.st_mode)
+	if (!is_there || !S_ISDIR(below.st_mode) || below.st_mode != st.st_mode) {
 		(void)entry_note(walk, false, &after, &state);
+		note_other(walk);
+	}
 	if (fd < 0)
 		walk->partial = true; /* the call has closed the folder to its owner */
 	else
@@ -523,6 +571,8 @@ static void counts_tell(const struct walk *walk, struct tool_result *result)
 	value_set_integer(counts, "added", walk->counts.added);
 	value_set_integer(counts, "removed", walk->counts.removed);
 	value_set_integer(counts, "bytes", walk->counts.bytes);
+	if (walk->counts.other)
+		value_set_boolean(counts, "other", true);
 	if (walk->partial)
 		value_set_boolean(counts, "partial", true);
 	value_set(tool_details(result), BASE_LOG_KEY, counts);

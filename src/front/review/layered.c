@@ -154,6 +154,7 @@ static void counts_print(const struct review_counts *counts, struct buf *line)
 	}
 	if (first)
 		(void)buf_adds(line, counts->partial ? "the changes are not counted"
+				     : counts->other ? "folders, attributes or commits changed"
 						     : "the layer holds no change");
 	else if (counts->partial)
 		(void)buf_adds(line, " at least");
@@ -172,6 +173,8 @@ static void print_json(const struct review *review, FILE *out)
 	value_set_integer(object, "added", counts->added);
 	value_set_integer(object, "removed", counts->removed);
 	value_set_integer(object, "bytes", counts->bytes);
+	if (counts->other)
+		value_set_boolean(object, "other", true);
 	buf_init(&line, LINE_BYTES);
 	(void)value_print(object, 0, &line);
 	(void)fprintf(out, "%s\n", line.data);

@@ -291,28 +291,14 @@ static enum change_class merge(const struct comparing *comparing, struct change 
 
 /* Weighing. */
 
-static void hash_of_extra(int fd, uint8_t digest[UNDO_DIGEST])
-{
-	struct hash *hash = hash_new();
-
-	undo_places_hash_extra(fd, hash);
-	hash_digest(hash, digest);
-	hash_free(hash);
-}
-
 /* The two files have the same content: do their attributes differ? */
 static bool has_other_extra(const struct change *change)
 {
-	uint8_t ours[UNDO_DIGEST], theirs[UNDO_DIGEST];
 	auto_close int below =
 		fd_open_beneath(change->row->tree->below, change->row->relative, O_RDONLY);
 	auto_close int layer = upper_open(change->row);
 
-	if (below < 0 || layer < 0)
-		return false;
-	hash_of_extra(below, ours);
-	hash_of_extra(layer, theirs);
-	return memcmp(ours, theirs, UNDO_DIGEST) != 0;
+	return below >= 0 && layer >= 0 && !overlay_same_extra(below, layer);
 }
 
 static bool same_file(const struct undo_state *a, const struct undo_state *b)
