@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "files/files.h"
+#include "files/overlay.h"
 #include "tools/review/merge.h"
 
 #include <dirent.h>
@@ -81,6 +82,33 @@ static bool read_small(int folder, const char *name, size_t most, struct buf *te
 	       st.st_size < (off_t)most && fd_read_all(fd, text, name, NULL);
 }
 
+/*
+ * Has the layer removed NAME of the folder GIT: itself, a folder above it, or all that was in
+ * one of these before?
+ */
+static bool is_removed(int git, const char *name)
+{
+	auto_free char *path = memory_copy(name);
+	auto_close int at = fcntl(git, F_DUPFD_CLOEXEC, 3);
+	char *rest = path, *part;
+
+	while (at >= 0 && (part = strsep(&rest, "/")) != NULL) {
+		const bool hides = overlay_hides(at);
+		struct stat st;
+
+		if (fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return hides;
+		if (!S_ISDIR(st.st_mode))
+			return overlay_is_removed(&st) || rest != NULL;
+		const int next = fd_open_beneath(at, part, O_RDONLY | O_DIRECTORY);
+
+		fd_close(&at);
+		at = next;
+	}
+	/* A folder has taken its place. */
+	return at >= 0;
+}
+
 /* Branches from the file of packed refs, which the layer holds only when git wrote it anew. */
 static void read_packed(struct commits *commits, int git, int below)
 {
@@ -93,7 +121,6 @@ static void read_packed(struct commits *commits, int git, int below)
 	rest = buf_str(&text);
 	while (str_next_line(&rest, &line)) {
 		const size_t blank = str_find(line, STR(" "), 0);
-		struct stat st;
 
 		if (blank == (size_t)-1 || line.data[0] == '#' || line.data[0] == '^')
 			continue;
@@ -101,9 +128,7 @@ static void read_packed(struct commits *commits, int git, int below)
 		auto_free char *path = memory_copy_str(name);
 		/* A file of its own beats the row: one below, unless the layer removed it. */
 		auto_close int loose = fd_open_beneath(below, path, O_PATH);
-		if (str_starts(name, STR(HEADS "/")) &&
-		    (loose < 0 || (fstatat(git, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-				   S_ISCHR(st.st_mode))))
+		if (str_starts(name, STR(HEADS "/")) && (loose < 0 || is_removed(git, path)))
 			set_ref(commits, name, str_part(line, 0, blank));
 	}
 	buf_fini(&text);
@@ -158,7 +183,8 @@ static bool is_there(int folder, const char *name)
 {
 	struct stat st;
 
-	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISCHR(st.st_mode);
+	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !overlay_is_removed(&st);
 }
 
 /* Git in the workspace, and in the repository of our own. */

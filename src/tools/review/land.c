@@ -230,16 +230,45 @@ static int compare_inodes(const void *a, const void *b)
 	return one < other ? -1 : 1;
 }
 
+/* Is CHANGE's file that of the layer after the landing, so that other names can be added? */
+static bool is_first(const struct change *change)
+{
+	/* The user may have changed a file that the layer has only linked. */
+	return change->class == CHANGE_APPLY
+		       ? !keeps_content(change)
+		       : undo_state_same(&change->below, &change->row->state);
+}
+
+/* Give the COUNT names LINKED of one file their first name. */
+static void find_first(const struct landing *landing, struct change *const *linked,
+		       size_t count, struct change **firsts)
+{
+	struct change *first = NULL;
+
+	/* A name that takes the place of a folder is there later than the others. */
+	for (size_t i = 0; i < count; i++) {
+		if (is_first(linked[i]) &&
+		    (first == NULL || (takes_folder(first) && !takes_folder(linked[i]))))
+			first = linked[i];
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct change *change = linked[i];
+
+		if (change != first && change->class == CHANGE_APPLY &&
+		    !keeps_content(change) && !change->extra_only)
+			firsts[change - landing->comparing.changes] = first;
+	}
+}
+
 /*
- * FIRSTS gets, for each change whose file has several names in the layer, the first of these
- * that is there after the landing; NULL: it is that one itself.
+ * FIRSTS gets, for each change whose file has several names in the layer, the one of these
+ * that is there first; NULL: it is that one itself.
  */
 static void find_names(const struct landing *landing, struct change **firsts)
 {
 	const size_t count = landing->upper.count;
 	struct change *changes = landing->comparing.changes;
 	auto_free struct change **linked = memory_array(count + 1, sizeof(struct change *));
-	struct change *first = NULL;
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -249,21 +278,15 @@ static void find_names(const struct landing *landing, struct change **firsts)
 	}
 	if (found > 0)
 		qsort(linked, found, sizeof(*linked), compare_inodes);
-	for (size_t i = 0; i < found; i++) {
-		struct change *change = linked[i];
+	for (size_t begin = 0, end = 0; begin < found; begin = end) {
+		const struct upper_row *row = linked[begin]->row;
 
-		if (first == NULL || first->row->device != change->row->device ||
-		    first->row->state.inode != change->row->state.inode)
-			first = NULL;
-		if (first != NULL && change->class == CHANGE_APPLY &&
-		    !keeps_content(change) && !change->extra_only)
-			firsts[change - changes] = first;
-		/* The user may have changed a file that the layer has only linked. */
-		else if (first == NULL &&
-			 (change->class == CHANGE_APPLY
-				  ? !keeps_content(change)
-				  : undo_state_same(&change->below, &change->row->state)))
-			first = change;
+		for (end = begin + 1; end < found; end++) {
+			if (linked[end]->row->device != row->device ||
+			    linked[end]->row->state.inode != row->state.inode)
+				break;
+		}
+		find_first(landing, linked + begin, end - begin, firsts);
 	}
 }
 
@@ -346,7 +369,7 @@ static bool is_as_read(const struct landing *landing)
 
 	if (given == NULL)
 		return true;
-	report_hash(&landing->comparing, hex);
+	report_hash(&landing->comparing, &landing->commits, hex);
 	return hash_matches(given, hex);
 }
 
@@ -389,7 +412,7 @@ static bool compare_layer(struct landing *landing, struct err *err)
 	if (landing->git_layer != NULL && landing->upper.has_git)
 		commits_look(&landing->commits, landing->call, landing->git_layer,
 			     landing->comparing.id, landing->comparing.before);
-	return report_add(landing->report, &landing->comparing,
+	return report_add(landing->report, &landing->comparing, &landing->commits,
 			  call_flag(landing->call, "diff"), landing->call->fds[FD_DIFF],
 			  err);
 }

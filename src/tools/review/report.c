@@ -78,7 +78,8 @@ static void hash_state(struct hash *hash, const struct undo_state *state)
 	buf_fini(&bytes);
 }
 
-void report_hash(const struct comparing *comparing, char hex[HASH_HEX + 1])
+void report_hash(const struct comparing *comparing, const struct commits *commits,
+		 char hex[HASH_HEX + 1])
 {
 	struct hash *hash = hash_new();
 	uint8_t digest[HASH_BYTES];
@@ -97,6 +98,12 @@ void report_hash(const struct comparing *comparing, char hex[HASH_HEX + 1])
 		hash_state(hash, &change->row->state);
 		if (change->extra_only)
 			hash_add(hash, STR("extra"));
+	}
+	for (size_t i = 0; i < commits->count; i++) {
+		const struct commits_ref *ref = &commits->refs[i];
+
+		hash_add(hash, (struct str){ref->name, strlen(ref->name) + 1});
+		hash_add(hash, (struct str){ref->layer, strlen(ref->layer) + 1});
 	}
 	hash_digest(hash, digest);
 	hash_free(hash);
@@ -465,8 +472,8 @@ static void add_totals(const struct comparing *comparing, struct value *report)
 	value_set(report, "totals", totals);
 }
 
-bool report_add(struct value *report, struct comparing *comparing, bool diff, int diff_fd,
-		struct err *err)
+bool report_add(struct value *report, struct comparing *comparing,
+		const struct commits *commits, bool diff, int diff_fd, struct err *err)
 {
 	struct reporting reporting = {.comparing = comparing,
 				      .diffs = diff,
@@ -478,7 +485,7 @@ bool report_add(struct value *report, struct comparing *comparing, bool diff, in
 	buf_init(&reporting.text, REPORT_DIFF_MAX);
 	const bool fine = add_rows(&reporting, report, err);
 	add_totals(comparing, report);
-	report_hash(comparing, hex);
+	report_hash(comparing, commits, hex);
 	value_set_text(report, "hash", hex);
 	buf_fini(&reporting.before);
 	buf_fini(&reporting.after);

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/value.h"
+#include "tools/review/commits.h"
 #include "tools/review/compare.h"
 
 #include <stdbool.h>
@@ -18,10 +19,11 @@ enum { REPORT_DIFF_MAX = 64 << 20, REPORT_TEXT_MAX = 2 << 20 };
 
 /*
  * Add to REPORT (an object) the rows, the totals, and `hash`, which binds a landing to this
- * reading: it changes with every path, state and class. DIFF: append a diff to the file
+ * reading: it changes with every path, state and class, and with each commit. DIFF: append a diff to the file
  * DIFF_FD.
  */
-bool report_add(struct value *report, struct comparing *comparing, bool diff, int diff_fd,
-		struct err *err);
+bool report_add(struct value *report, struct comparing *comparing,
+		const struct commits *commits, bool diff, int diff_fd, struct err *err);
 /* Only the hash. */
-void report_hash(const struct comparing *comparing, char hex[HASH_HEX + 1]);
+void report_hash(const struct comparing *comparing, const struct commits *commits,
+		 char hex[HASH_HEX + 1]);
