@@ -299,12 +299,9 @@ static bool review_settle(struct session *session, struct review *review,
 	if (review == NULL)
 		return true;
 	/* The kernel does not keep two cells from one upper folder. */
-	if (review->used)
-		return err_set(err, EBUSY,
-			       "Review %s is in use by another session of this process. "
-			       "End that first.",
-			       review->meta.id);
-	if (review->made) {
+	if (review->life == REVIEW_USED)
+		return review_say_used(review, err);
+	if (review->life == REVIEW_MADE) {
 		free(review->meta.agent);
 		review->meta.agent = memory_copy(session->policy->name);
 		value_free(review->meta.rights);
@@ -312,7 +309,6 @@ static bool review_settle(struct session *session, struct review *review,
 	}
 	if (!review_begin(review, err) || !review_publish(review, err))
 		return false;
-	review->used = true;
 	session->review = review;
 	session->layered = review->meta.counts;
 	spec->review_ms = review->meta.created_ms;
@@ -336,11 +332,11 @@ void session_note_layer(struct session *session, const struct tool *tool,
 	}
 	/* A worker has counted: only the front believes no number below 0. */
 	const struct review_counts told = {
-		.other = value_is_true(value_member(counts, "other")),
 		.changed = value_integer(value_member(counts, "changed")),
 		.added = value_integer(value_member(counts, "added")),
 		.removed = value_integer(value_member(counts, "removed")),
 		.bytes = value_integer(value_member(counts, "bytes")),
+		.other = value_is_true(value_member(counts, "other")),
 		.partial = value_is_true(value_member(counts, "partial")),
 	};
 	if (told.changed < 0 || told.added < 0 || told.removed < 0 || told.bytes < 0) {
@@ -487,10 +483,8 @@ void session_close(struct session *session)
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);
-	if (session->review != NULL) {
-		session->review->used = false;
+	if (session->review != NULL)
 		(void)review_end(session->review, &session->layered, NULL);
-	}
 	if (session->own_loop)
 		loop_free(session->loop);
 	masking_free(session->masking);

@@ -60,12 +60,16 @@ enum { MAKING_ROOM = REVIEW_ID + sizeof(MAKING_ENDING) };
 
 static const char *const state_names[REVIEW_STATES] = {"open", "landed", "dropped"};
 
+const char *review_state_name(enum review_state state)
+{
+	return state_names[state];
+}
+
 /* Descriptions. */
 
 void review_meta_fini(struct review_meta *meta)
 {
 	free(meta->workspace);
-	free(meta->run);
 	free(meta->agent);
 	free(meta->command);
 	value_free(meta->rights);
@@ -106,14 +110,11 @@ bool review_meta_print(const struct review_meta *meta, struct buf *out)
 	set_path(object, "workspace", meta->workspace);
 	value_set_integer(object, "device", (int64_t)meta->device);
 	value_set_integer(object, "inode", (int64_t)meta->inode);
-	value_set_text(object, "run", meta->run);
 	value_set_text(object, "agent", meta->agent);
 	value_set_text(object, "command", meta->command);
 	value_set_text(object, "boot", meta->boot);
 	value_set_text(object, "state", state_names[meta->state]);
 	value_set_integer(object, "created_ms", meta->created_ms);
-	value_set_integer(object, "ended_ms", meta->ended_ms);
-	value_set_boolean(object, "synced", meta->synced);
 	if (meta->memory)
 		value_set_boolean(object, "memory", true);
 	value_set(object, "trees", trees);
@@ -208,17 +209,15 @@ static bool meta_read(const struct value *object, struct review_meta *meta)
 	int64_t device, inode;
 
 	meta->workspace = path_at(object, "workspace");
-	meta->run = text_of(object, "run", TEXT_BYTES);
 	meta->agent = text_of(object, "agent", TEXT_BYTES);
 	meta->command = text_of(object, "command", TEXT_BYTES);
 	if (id == NULL || !is_id(id, REVIEW_ID - 1) || meta->workspace == NULL ||
-	    meta->run == NULL || meta->agent == NULL || meta->command == NULL ||
+	    meta->agent == NULL || meta->command == NULL ||
 	    value_kind(rights) != VALUE_OBJECT ||
 	    !boot_parse(value_text(value_member(object, "boot")), meta->boot) ||
 	    !state_parse(value_text(value_member(object, "state")), &meta->state) ||
 	    !number_of(object, "device", &device) || !number_of(object, "inode", &inode) ||
 	    !number_of(object, "created_ms", &meta->created_ms) ||
-	    !number_of(object, "ended_ms", &meta->ended_ms) ||
 	    !number_of(counts, "changed", &meta->counts.changed) ||
 	    !number_of(counts, "added", &meta->counts.added) ||
 	    !number_of(counts, "removed", &meta->counts.removed) ||
@@ -446,7 +445,7 @@ void review_close(struct review *review)
 
 	if (review == NULL)
 		return;
-	if (review->made && review->folder >= 0) {
+	if (review->life == REVIEW_MADE && review->folder >= 0) {
 		memory_remove(review->meta.id);
 		making_name(review->meta.id, name);
 		remove_name(review->project, name);
@@ -550,8 +549,6 @@ static bool meta_load(int folder, const char *id, struct review_meta *meta, stru
 		review_meta_fini(meta);
 		ok = err_set(&cause, EINVAL, "its description is that of another one");
 	}
-	if (ok)
-		meta->synced = !is_unsynced(folder);
 	return ok ||
 	       err_set(err, EINVAL,
 		       "Review %s cannot be read: %s. glovebox drop --id %s removes it.",
@@ -579,11 +576,6 @@ static bool meta_store(const struct review *review, struct err *err)
 	(void)unlinkat(review->folder, META_TEMP, 0);
 	return err_set(err, code, "the description of review %s: %s", review->meta.id,
 		       strerror(code));
-}
-
-bool review_write(struct review *review, struct err *err)
-{
-	return meta_store(review, err);
 }
 
 bool review_set_state(struct review *review, enum review_state state, struct err *err)
@@ -647,9 +639,9 @@ bool review_make(const char *folder, const char *workspace, const char *by,
 	struct review_meta *meta = &review->meta;
 	struct stat st;
 
-	review->made = review->fresh = true;
+	review->life = REVIEW_MADE;
+	review->fresh = true;
 	meta->workspace = memory_copy(workspace);
-	meta->run = memory_copy("");
 	meta->agent = memory_copy("");
 	meta->command = memory_copy("");
 	meta->rights = value_new_object();
@@ -699,7 +691,7 @@ bool review_add_tree(struct review *review, const char *path, size_t *number, st
 			return true;
 		}
 	}
-	if (!review->made)
+	if (review->life != REVIEW_MADE)
 		return err_set(err, EINVAL,
 			       "Review %s has no layer over %s: its agent \"%s\" did not write "
 			       "there. Go on with that agent, or begin another review.",
@@ -744,17 +736,17 @@ bool review_publish(struct review *review, struct err *err)
 {
 	char name[MAKING_ROOM];
 
-	if (!review->made)
-		return true;
-	making_name(review->meta.id, name);
-	if (strlen(review->meta.command) > COMMAND_BYTES)
-		review->meta.command[COMMAND_BYTES] = '\0';
-	if (!meta_store(review, err))
-		return false;
-	if (renameat(review->project, name, review->project, review->meta.id) < 0)
-		return err_set(err, errno, REVIEW_KEY ": %s: %s", review->path,
-			       strerror(errno));
-	review->made = false;
+	if (review->life == REVIEW_MADE) {
+		making_name(review->meta.id, name);
+		if (strlen(review->meta.command) > COMMAND_BYTES)
+			review->meta.command[COMMAND_BYTES] = '\0';
+		if (!meta_store(review, err))
+			return false;
+		if (renameat(review->project, name, review->project, review->meta.id) < 0)
+			return err_set(err, errno, REVIEW_KEY ": %s: %s", review->path,
+				       strerror(errno));
+	}
+	review->life = REVIEW_USED;
 	return true;
 }
 
@@ -901,6 +893,11 @@ bool review_open(const char *folder, const char *workspace, const char *id,
 	return ok;
 }
 
+bool review_say_used(const struct review *review, struct err *err)
+{
+	return holder_tell(review->lock, review->meta.id, err);
+}
+
 bool review_lock(struct review *review, const char *by, struct err *err)
 {
 	const struct timespec moment = {.tv_nsec = 2000000};
@@ -933,8 +930,11 @@ bool review_lock(struct review *review, const char *by, struct err *err)
 
 bool review_begin(struct review *review, struct err *err)
 {
+	auto_close int trees = trees_open(review);
 	char own[FD_NAME_ROOM], path[PATH_MAX];
 
+	if (trees < 0)
+		return trees_are_gone(review, err);
 	if (!random_id(review->mark))
 		return err_set(err, errno, "Review %s: %s", review->meta.id,
 			       strerror(errno));
@@ -945,18 +945,12 @@ bool review_begin(struct review *review, struct err *err)
 	if (fd < 0)
 		return err_set(err, errno, "Review %s: %s", review->meta.id,
 			       strerror(errno));
-	auto_close int trees = trees_open(review);
-	if (trees < 0)
-		return trees_are_gone(review, err);
 	for (size_t i = 0; !review->fresh && i < review->meta.tree_count; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%zu", fd_name(trees, own), i);
 		shape_unmark_layer(path);
 	}
-	review->begun = true;
 	boot_read(review->meta.boot);
-	review->meta.ended_ms = 0;
-	review->meta.synced = false;
-	return review->made || meta_store(review, err);
+	return review->life == REVIEW_MADE || meta_store(review, err);
 }
 
 /*
@@ -999,7 +993,7 @@ bool review_is_empty(const struct review *review)
 
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err)
 {
-	review->meta.ended_ms = clock_wall_ms();
+	review->life = REVIEW_LEFT;
 	if (counts != NULL)
 		review->meta.counts = *counts;
 	if (review_is_empty(review))

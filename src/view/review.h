@@ -50,21 +50,22 @@ enum {
 #define REVIEW_OPEN_LARGE ((uint64_t)10 << 30)
 
 enum review_state { REVIEW_OPEN, REVIEW_LANDED, REVIEW_DROPPED, REVIEW_STATES };
+/* "open", "landed" or "dropped", for people and programs. */
+const char *review_state_name(enum review_state state);
 
 /* The files that a layer holds, as its last session has counted them. */
 struct review_counts {
 	int64_t changed, added, removed;
 	int64_t bytes; /* of the changed and added files */
+	bool other;    /* a folder, attributes or commits differ, which are no files */
 	bool partial;  /* there may be more: a walk was cut off, or a worker was killed */
 };
-	bool other;    /* a folder, attributes or commits differ, which are no files */
 
 /* The description of a layer. Texts are owned by it. */
 struct review_meta {
 	char id[REVIEW_ID];
 	char *workspace; /* real */
 	uint64_t device, inode;
-	char *run;     /* the session that made the layer */
 	char *agent;   /* whose policy it was */
 	char *command; /* to be shown, cut; "" in a session of an agent */
 	/* of that session, as spec_rights gives them, with the layer's trees writable */
@@ -73,10 +74,8 @@ struct review_meta {
 	enum review_state state;
 	/* by the clock that stamps files, rounded up: a later file may be changed since */
 	int64_t created_ms;
-	int64_t ended_ms; /* the last session's end; 0: it runs, or was killed */
-	bool synced;      /* the disk has confirmed all that was written */
-	bool memory;      /* the trees lie in memory */
-	char **trees;     /* real paths; the tree N is below ID/trees/N */
+	bool memory;  /* the trees lie in memory */
+	char **trees; /* real paths; the tree N is below ID/trees/N */
 	size_t tree_count;
 	struct review_counts counts;
 };
@@ -86,14 +85,20 @@ bool review_meta_print(const struct review_meta *meta, struct buf *out);
 /* META is zero. False, with META zero: TEXT is no sound description. */
 bool review_meta_parse(struct str text, struct review_meta *meta, struct err *err);
 
+/* The life of a layer in this process. */
+enum review_life {
+	REVIEW_FOUND, /* another session has made it */
+	REVIEW_MADE,  /* new, and not found by anybody (review_publish) */
+	REVIEW_USED,  /* a session writes into it */
+	REVIEW_LEFT,  /* that session has ended */
+};
+
 /* An open layer. */
 struct review {
 	struct review_meta meta;
+	enum review_life life;
 	char *path;           /* of the layer */
-	bool made;            /* new, and not published */
 	bool fresh;           /* made by this process */
-	bool used;            /* a session has it now */
-	bool begun;           /* a session has written, or may have */
 	int project;          /* the folder that holds the layer */
 	int folder;           /* of the layer */
 	int lock;             /* -1: not locked by this process */
@@ -127,8 +132,8 @@ char *review_tree_path(const struct review *review, size_t number);
 /* That folder, O_PATH; -1 with errno. */
 int review_open_tree(const struct review *review, size_t number);
 /*
- * Write the description and give a new layer its name. Nothing for one that has it. `run`,
- * `agent`, `command` and `rights` of its description are set before.
+ * Write the description of a new layer and give it its name. `agent`, `command` and `rights` of
+ * its description are set before. The layer is used from now on, a new one or not.
  */
 bool review_publish(struct review *review, struct err *err);
 
@@ -148,21 +153,20 @@ void review_close(struct review *review);
  * names the process that uses it. Never waits.
  */
 bool review_lock(struct review *review, const char *by, struct err *err);
+/* Set ERR to that sentence, about the process that has locked REVIEW. Returns false. */
+bool review_say_used(const struct review *review, struct err *err);
 
-/* Replace the description. REVIEW is locked. */
-bool review_write(struct review *review, struct err *err);
-/* Change the state and replace the description. */
+/* Change the state and replace the description. REVIEW is locked. */
 bool review_set_state(struct review *review, enum review_state state, struct err *err);
 
 /*
- * A session begins to write into REVIEW, which is locked (a new one is published after that):
- * notes that the disk has not
+ * A session begins to write into REVIEW, which is locked: notes that the disk has not
  * confirmed it, and takes the mark of `volatile` from the trees, with which the kernel
- * refuses to mount them again.
+ * refuses to mount them again. review_publish follows.
  */
 bool review_begin(struct review *review, struct err *err);
 /*
- * The session has ended: writes its end and COUNTS. A process of its own lets the disk
+ * The session has ended: writes COUNTS. A process of its own lets the disk
  * confirm all of it, and nobody waits for that process.
  */
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err);

@@ -66,8 +66,8 @@ static bool has_room(const struct review *review, uint64_t most, struct err *err
 static bool is_open(const struct review *review, struct err *err)
 {
 	return review->meta.state == REVIEW_OPEN ||
-	       err_set(err, EINVAL, "Review %s was %s: begin another one.", review->meta.id,
-		       review->meta.state == REVIEW_LANDED ? "landed" : "dropped");
+	       err_set(err, EINVAL, "Review %s was %s: begin another one.",
+		       review->meta.id, review_state_name(review->meta.state));
 }
 
 bool layered_begin(struct setup *setup, const char *id, const char *by,
@@ -240,12 +240,13 @@ void layered_end(struct setup *setup, bool json, FILE *out)
 		return;
 	setup->review = NULL;
 	buf_init(&folder, PATH_MAX);
-	if (review->begun && review_is_empty(review)) {
+	const bool begun = review->life >= REVIEW_USED;
+	if (begun && review_is_empty(review)) {
 		review_remove(review);
 		if (out != NULL && !json)
 			(void)fprintf(out, "Nothing of your folder was changed, and no layer is "
 					   "kept.\n");
-	} else if (review->begun && out != NULL) {
+	} else if (begun && out != NULL) {
 		if (json)
 			print_json(review, out);
 		else
@@ -253,7 +254,7 @@ void layered_end(struct setup *setup, bool json, FILE *out)
 	}
 	if (review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder)) {
 		review_tidy(folder.data, review->meta.workspace);
-		if (review->begun && out != NULL && !json)
+		if (begun && out != NULL && !json)
 			print_many(folder.data, review->meta.workspace, out);
 	}
 	buf_fini(&folder);

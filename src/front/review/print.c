@@ -42,13 +42,6 @@ static void add_command(struct buf *line, const char *command)
 		(void)buf_adds(line, " …");
 }
 
-static const char *state_name(enum review_state state)
-{
-	return state == REVIEW_OPEN     ? "open"
-	       : state == REVIEW_LANDED ? "landed"
-					: "dropped";
-}
-
 void print_review_line(const struct review_item *item, FILE *out)
 {
 	char when[CLOCK_TEXT], size[32];
@@ -63,7 +56,8 @@ void print_review_line(const struct review_item *item, FILE *out)
 
 		clock_text_local(item->meta.created_ms, when);
 		(void)buf_addf(&line, "%-7s  %s  ",
-			       item->used ? "in use" : state_name(item->meta.state), when);
+			       item->used ? "in use" : review_state_name(item->meta.state),
+			       when);
 		add_command(&line, item->meta.command[0] != '\0' ? item->meta.command
 								 : item->meta.agent);
 		(void)buf_addf(&line, "  (+%" PRId64 " ~%" PRId64 " -%" PRId64 ", %s)",
@@ -253,9 +247,11 @@ void print_review_refused(const struct review_meta *meta,
 	}
 }
 
-void print_review_commits(const char *id, const struct review_report *report, bool landed,
-			  struct buf *out)
+void print_review_commits(const char *id, const struct review_report *report,
+			  enum print_commits outcome, struct buf *out)
 {
+	const bool landed = outcome == PRINT_COMMITS_LANDED;
+
 	for (size_t i = 0; i < report->branch_count; i++) {
 		const struct review_branch *branch = &report->branches[i];
 
@@ -269,6 +265,8 @@ void print_review_commits(const char *id, const struct review_report *report, bo
 			(void)buf_addf(out, ", not landed: %s\n",
 				       report->trouble != NULL ? report->trouble
 							       : "they are not whole");
+		else if (outcome == PRINT_COMMITS_STAY)
+			(void)buf_adds(out, "; left in the review\n");
 		else if (landed ? branch->moved : branch->moves)
 			(void)buf_adds(out, landed ? "; your branch has them\n"
 						   : "; your branch moves on\n");
@@ -537,7 +535,8 @@ static void add_head(const struct review_meta *meta, const struct review_report 
 	char when[CLOCK_TEXT];
 
 	clock_text_local(meta->created_ms, when);
-	(void)buf_addf(out, "Review %s (%s), %s", meta->id, state_name(meta->state), when);
+	(void)buf_addf(out, "Review %s (%s), %s", meta->id,
+		       review_state_name(meta->state), when);
 	if (meta->command[0] != '\0') {
 		(void)buf_adds(out, ": ");
 		add_command(out, meta->command);
@@ -569,7 +568,7 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 		print_review_refused(meta, report, &part);
 		add_block("Not landed", colour, &part, &text);
 		buf_clear(&part);
-		print_review_commits(meta->id, report, false, &part);
+		print_review_commits(meta->id, report, PRINT_COMMITS_COME, &part);
 		add_block("Commits", colour, &part, &text);
 		if (report->more > 0)
 			(void)buf_addf(&text, "… and %" PRId64 " more changes\n",

@@ -30,9 +30,14 @@ void print_review_conflicts(const struct review_report *report, struct buf *out)
 /* The paths that are never landed and why, one sentence each. META may be NULL. */
 void print_review_refused(const struct review_meta *meta,
 			  const struct review_report *report, struct buf *out);
-/* The outcome for commits, stashes and notes. LANDED: after a landing. */
-void print_review_commits(const char *id, const struct review_report *report, bool landed,
-			  struct buf *out);
+/* The outcome for commits, stashes and notes. */
+enum print_commits {
+	PRINT_COMMITS_COME,   /* a landing would bring them */
+	PRINT_COMMITS_LANDED, /* a landing has brought them */
+	PRINT_COMMITS_STAY,   /* the person has asked for other things only */
+};
+void print_review_commits(const char *id, const struct review_report *report,
+			  enum print_commits outcome, struct buf *out);
 
 /*
  * The diff of REPORT as it is, or on a terminal made safe and shown by the command PAGER; "": by

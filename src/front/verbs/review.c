@@ -238,13 +238,11 @@ static int list_reviews(const char *workspace, const char *folder, bool json, FI
 			continue;
 		}
 		auto_value struct value *row = value_new_object();
-		static const char *const states[REVIEW_STATES] = {"open", "landed",
-								  "dropped"};
 		value_set_text(row, "id", item->meta.id);
 		value_set_boolean(row, "damaged", item->damaged);
 		value_set_boolean(row, "used", item->used);
 		if (!item->damaged) {
-			value_set_text(row, "state", states[item->meta.state]);
+			value_set_text(row, "state", review_state_name(item->meta.state));
 			value_set_text(row, "command", item->meta.command);
 			value_set_text(row, "agent", item->meta.agent);
 			value_set_integer(row, "created_ms", item->meta.created_ms);
@@ -268,14 +266,12 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 	struct buf text;
 
 	if (options_given(work->options, "json")) {
-		static const char *const states[REVIEW_STATES] = {"open", "landed",
-								  "dropped"};
 		auto_value struct value *value = review_report_value(report, meta->id);
 		struct value *trees = value_new_array();
 
 		for (size_t i = 0; i < meta->tree_count; i++)
 			value_append(trees, value_new_text(meta->trees[i]));
-		value_set_text(value, "state", states[meta->state]);
+		value_set_text(value, "state", review_state_name(meta->state));
 		value_set(value, "trees", trees);
 		return verb_print_json(value, 0, work->out);
 	}
@@ -379,15 +375,28 @@ const struct verb verb_review = {
 
 /* glovebox land. */
 
+/* Does this landing bring commits? With paths it brings what lies there, and nothing else. */
+static bool takes_commits(const struct reviewing *work)
+{
+	return !options_given(work->options, "no-commits") && work->options->word_count == 0;
+}
+
+/* Does the review hold commits that no landing has brought? */
+static bool leaves_commits(const struct reviewing *work, const struct review_report *report)
+{
+	return report->branch_count > 0 &&
+	       (!takes_commits(work) || report->trouble != NULL);
+}
+
 /* Is there something that would be put into the workspace? */
-static bool has_work(const struct review_report *report)
+static bool has_work(const struct reviewing *work, const struct review_report *report)
 {
 	for (size_t i = 0; i < report->count; i++) {
 		if (report->changes[i].class != REVIEW_REFUSED &&
 		    report->changes[i].class != REVIEW_STAYS)
 			return true;
 	}
-	return report->more > 0;
+	return report->more > 0 || (report->branch_count > 0 && takes_commits(work));
 }
 
 static bool has_refused(const struct review_report *report)
@@ -412,7 +421,11 @@ static void tell_rest(const struct reviewing *work, const struct review_report *
 	buf_init(&text, TEXT_MAX);
 	print_review_cut(work->review->meta.id, report, &text);
 	print_review_refused(&work->review->meta, report, &text);
-	print_review_commits(work->review->meta.id, report, landed, &text);
+	print_review_commits(work->review->meta.id, report,
+			     !takes_commits(work) ? PRINT_COMMITS_STAY
+			     : landed             ? PRINT_COMMITS_LANDED
+						  : PRINT_COMMITS_COME,
+			     &text);
 	for (size_t i = 0; i < report->left_count; i++) {
 		text_add_name(&text, str_of(report->left[i]));
 		(void)buf_adds(&text, "/ stays: it holds something that is not of the "
@@ -448,7 +461,7 @@ static void say_landed(struct reviewing *work, const struct review_report *repor
 	if (!dry && report->step != 0)
 		(void)buf_addf(&text, " To take that back: glovebox undo %" PRIu32,
 			       report->step);
-	if (!dry && report->outside > 0)
+	if (!dry && (report->outside > 0 || leaves_commits(work, report)))
 		(void)buf_addf(&text, "\nThe rest stays in the review: glovebox review %s",
 			       work->review->meta.id);
 	(void)fprintf(work->out, "%s\n", text.data);
@@ -466,18 +479,24 @@ static int finish_landing(struct reviewing *work, const struct review_report *re
 				     "%s. The landing is not finished: every file is old or "
 				     "new, and the next `glovebox land --id %s` goes on.",
 				     report->broken_off, work->review->meta.id);
-	if (report->outside == 0 && !review_set_state(work->review, REVIEW_LANDED, &err))
-		(void)verb_complain(CODE_FAILED, "%s", err.text);
+	const bool all = report->outside == 0 && !leaves_commits(work, report);
+	const bool marked = !all || review_set_state(work->review, REVIEW_LANDED, &err);
 	if (options_given(work->options, "json")) {
 		auto_value struct value *value =
 			review_report_value(report, work->review->meta.id);
 
 		value_set_boolean(value, "landed", true);
+		value_set_text(value, "state", review_state_name(work->review->meta.state));
 		code = verb_print_json(value, 0, work->out);
 	} else {
 		say_landed(work, report, false);
 	}
 	tell_rest(work, report, true);
+	if (!marked)
+		return verb_complain(CODE_FAILED,
+				     "%s. All of review %s was landed, and it is still open: "
+				     "`glovebox land` closes it, and has nothing else to do.",
+				     err.text, work->review->meta.id);
 	return code == CODE_DONE && has_refused(report) ? CODE_DENIED : code;
 }
 
@@ -512,6 +531,10 @@ static bool person_agrees(const struct reviewing *work, const struct review_repo
 	(void)fwrite(counts.data, 1, counts.size, stderr);
 	buf_clear(&counts);
 	print_review_counts(report, &counts);
+	if (report->branch_count > 0 && takes_commits(work)) {
+		(void)buf_addf(&counts, ", commits on %zu branch%s", report->branch_count,
+			       report->branch_count == 1 ? "" : "es");
+	}
 	const bool agrees = talk_confirm(stderr, "Land review %s: %s?",
 					 work->review->meta.id, counts.data);
 	buf_fini(&counts);
@@ -540,7 +563,7 @@ static int look_first(struct reviewing *work, struct review_wish *wish,
 		say_landed(work, &report, true);
 		tell_rest(work, &report, false);
 		code = has_refused(&report) ? CODE_DENIED : CODE_DONE;
-	} else if (code == -1 && has_work(&report) && !person_agrees(work, &report)) {
+	} else if (code == -1 && has_work(work, &report) && !person_agrees(work, &report)) {
 		code = verb_complain(CODE_FAILED, "Nothing was landed.");
 	}
 	memcpy(hash, report.hash, HASH_HEX + 1);
@@ -593,8 +616,7 @@ static int land_run(const struct options *options, FILE *out)
 	if (code == CODE_DONE && work.review->meta.state != REVIEW_OPEN)
 		code = verb_complain(CODE_FAILED, "Review %s is %s already.",
 				     work.review->meta.id,
-				     work.review->meta.state == REVIEW_LANDED ? "landed"
-									      : "dropped");
+				     review_state_name(work.review->meta.state));
 	if (code == CODE_DONE)
 		code = setup_session_once(&work.setup, &work.session);
 	if (code == CODE_DONE) {

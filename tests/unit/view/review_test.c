@@ -132,7 +132,7 @@ static void the_newest_open_one_is_meant_without_an_id(void **state)
 	struct err err;
 
 	first->meta.created_ms -= 1000;
-	assert_true(review_write(first, &err));
+	assert_true(review_set_state(first, REVIEW_OPEN, &err));
 	second = make(place);
 	struct review *found = reopen(place, NULL);
 	assert_string_equal(found->meta.id, second->meta.id);
@@ -312,9 +312,7 @@ static void a_session_of_another_boot_was_cut(void **state)
 	assert_false(review_is_cut(made));
 	review_close(made);
 	made = reopen(place, NULL);
-	assert_true(made->meta.synced);
 	assert_int_equal(made->meta.counts.added, 3);
-	assert_true(made->meta.ended_ms > 0);
 	review_close(made);
 }
 
