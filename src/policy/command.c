@@ -991,7 +991,7 @@ struct looking {
 	bool *downloads; /* a command that downloads was seen */
 	/* the text that the last command prints into its pipe, if it says so itself */
 	struct buf printed;
-	bool too_deep; /* the texts within the next command cannot be read */
+	const char *unread; /* why more may run than the next command; NULL: it does not */
 	bool ended;
 };
 
@@ -1154,6 +1154,10 @@ static bool is_unknown(const struct shell_command *command)
 	return false;
 }
 
+static const char deep[] = "holds more commands inside others than Glovebox reads";
+static const char unsure[] = "stands in a text whose here-documents or substitutions "
+			     "Glovebox cannot tell from its commands";
+
 static const char *why_unread(const struct looking *looking,
 			      const struct shell_command *command, struct str inner)
 {
@@ -1162,12 +1166,10 @@ static const char *why_unread(const struct looking *looking,
 	if (shell_command_reads(command) && !command->input_seen &&
 	    !(command->piped && looking->printed.size > 0))
 		return "is a shell that takes its commands from elsewhere";
-	if (looking->too_deep)
-		return "holds more commands inside others than Glovebox reads";
 	if ((inner.size > 0 || is_find(command)) &&
 	    (looking->inner >= COMMAND_INNER_MAX || inner.size > *looking->left))
-		return "holds more commands inside others than Glovebox reads";
-	return NULL;
+		return deep;
+	return looking->unread;
 }
 
 /* Keep what `echo` and `printf` print into a pipe: a shell may run it. */
@@ -1231,7 +1233,9 @@ static void see_text(struct looking *looking, struct str text)
 		found = shell_scan_next(&scan, &command);
 		if (found)
 			enter(looking, command.depth);
-		looking->too_deep = too_deep(looking, &scan.inners);
+		looking->unread = scan.lexer.unsure                 ? unsure
+				  : too_deep(looking, &scan.inners) ? deep
+								    : NULL;
 		see_inners(looking, &scan.inners);
 		if (found && !looking->ended)
 			see_command(looking, &command);

@@ -23,6 +23,8 @@ enum {
 	WORDS_FIRST = 32,
 	INNERS_FIRST = 4,
 	NESTED_MAX = 16, /* substitutions inside others whose end is found by their words */
+	/* the ends of here-documents are looked for in so many times the bytes of the text */
+	SEARCHES_MAX = 16,
 };
 
 void shell_scan_init(struct shell_scan *scan, struct str text)
@@ -89,18 +91,21 @@ static void add_inner(struct shell_lexer *lexer, struct str text, bool in_backqu
 }
 
 /*
- * Note a here-document that ends with the word END. False: there are too many. Digits are
- * no end: `x<<2` is arithmetic, and a document of that name would hide what follows.
+ * Note a here-document that ends with the word END. Digits may be its end, but `x<<2` is
+ * arithmetic as a rule, and so is all in "((".
  */
-static bool begin_document(struct shell_documents *documents, struct str end, bool tabs)
+static void begin_document(struct shell_lexer *lexer, struct shell_documents *documents,
+			   struct str end, bool tabs)
 {
-	if (is_number(end))
-		return true;
-	if (documents->count == SHELL_DOCUMENTS_MAX)
-		return false;
-	documents->items[documents->count++] =
-		(struct shell_document){.end = end, .tabs = tabs};
-	return true;
+	if (documents->count == SHELL_DOCUMENTS_MAX) {
+		lexer->unsure = true;
+		return;
+	}
+	documents->items[documents->count++] = (struct shell_document){
+		.end = end,
+		.tabs = tabs,
+		.doubtful = lexer->arithmetic > 0 || is_number(end),
+	};
 }
 
 static bool is_quoting(char c)
@@ -137,7 +142,10 @@ static bool skip_document(struct shell_lexer *lexer,
 	struct str line;
 
 	*body = str_part(lexer->text, start, 0);
-
+	if (lexer->searched / SEARCHES_MAX >= lexer->text.size) {
+		lexer->unsure = true;
+		return false;
+	}
 	while (lexer->at < lexer->text.size) {
 		struct str rest = str_part(lexer->text, lexer->at, lexer->text.size);
 		struct str left = rest;
@@ -147,10 +155,15 @@ static bool skip_document(struct shell_lexer *lexer,
 		lexer->at += rest.size - left.size;
 		while (document->tabs && str_starts(line, STR("\t")))
 			line = str_part(line, 1, line.size);
-		if (ends_document(document, line))
+		if (ends_document(document, line) && !document->doubtful)
 			return true;
+		if (ends_document(document, line)) {
+			lexer->unsure = true;
+			break;
+		}
 		body->size += rest.size - left.size;
 	}
+	lexer->searched += lexer->at - start;
 	lexer->at = start;
 	return false;
 }
@@ -168,10 +181,8 @@ static void skip_documents(struct shell_lexer *lexer, struct shell_documents *do
 		bool quoted = false;
 		struct str body;
 
-		if (!skip_document(lexer, document, &body)) {
-			documents->unended++;
+		if (!skip_document(lexer, document, &body))
 			continue;
-		}
 		for (size_t j = 0; j < document->end.size; j++)
 			quoted |= is_quoting(document->end.data[j]);
 		if (document->runs)
@@ -190,6 +201,7 @@ static void take_redirection(struct shell_scan *scan, struct str operator,
 			     struct shell_command * command, struct str *here)
 {
 	bool input = operator.data[0] == '<';
+	const size_t inners = scan->inners.count;
 	struct shell_lexer before;
 	struct shell_token token;
 	struct str descriptor = {0};
@@ -208,13 +220,15 @@ static void take_redirection(struct shell_scan *scan, struct str operator,
 		command->output_taken = true;
 	before = scan->lexer;
 	shell_lexer_next(&scan->lexer, &token);
-	if (token.kind != SHELL_WORD)
+	if (token.kind != SHELL_WORD) {
 		scan->lexer = before;
-	else if (str_is(operator, "<<<"))
+		scan->inners.count = inners;
+	} else if (str_is(operator, "<<<")) {
 		*here = token.value;
-	else if ((str_is(operator, "<<") || str_is(operator, "<<-")) &&
-		 !begin_document(&scan->documents, token.text, operator.size == 3))
-		scan->cut = scan->ended = true;
+	} else if (str_is(operator, "<<") || str_is(operator, "<<-")) {
+		begin_document(&scan->lexer, &scan->documents,
+			       token.text, operator.size == 3);
+	}
 }
 
 /*
@@ -575,10 +589,6 @@ bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)
 		if (scan->after_line)
 			skip_documents(&scan->lexer, &scan->documents);
 		scan->after_line = false;
-		if (scan->documents.unended > SHELL_DOCUMENTS_MAX) {
-			scan->cut = scan->ended = true;
-			break;
-		}
 		first = scan->documents.count;
 		counts = take_command(scan, command, &here);
 		shell_command_strip(command);
@@ -781,7 +791,7 @@ static void closing_word(struct closing *closing, const struct shell_token *toke
 	const struct str word = token->text;
 
 	if (closing->after_document)
-		(void)begin_document(&closing->documents, word, false);
+		begin_document(&closing->lexer, &closing->documents, word, false);
 	else if (closing->begins && str_is(word, "case"))
 		closing->cases++;
 	else if ((closing->begins || closing->label) && closing->cases &&
@@ -828,15 +838,19 @@ static void skip_substitution(struct shell_lexer *lexer)
 	struct shell_token token;
 
 	if (lexer->nested == NESTED_MAX) {
+		lexer->unsure = true;
 		skip_parentheses(lexer);
 	} else {
 		shell_lexer_init(&closing.lexer, lexer->text, NULL);
 		closing.lexer.at = from;
 		closing.lexer.nested = lexer->nested + 1;
+		closing.lexer.searched = lexer->searched;
 		do
 			shell_lexer_next(&closing.lexer, &token);
 		while (token.kind != SHELL_END && !closing_takes(&closing, &token));
 		lexer->at = closing.lexer.at;
+		lexer->searched = closing.lexer.searched;
+		lexer->unsure |= closing.lexer.unsure;
 	}
 	if (lexer->at > lexer->text.size)
 		lexer->at = lexer->text.size;
@@ -902,6 +916,7 @@ static void find_in_document(struct shell_lexer *lexer, struct str body)
 		else
 			inside.at += c == '\\' ? 2 : 1;
 	}
+	lexer->unsure |= inside.unsure;
 }
 
 static void take_single_quotes(struct word *word)
@@ -1138,6 +1153,12 @@ static void take_operator(struct shell_lexer *lexer, struct shell_token *token)
 	lexer->at += strlen(found->text);
 	token->kind = found->kind;
 	token->text = str_part(lexer->text, start, lexer->at - start);
+	if (found->kind == SHELL_OPEN && lexer->arithmetic > 0)
+		lexer->arithmetic++;
+	else if (found->kind == SHELL_OPEN && start > 0 && lexer->text.data[start - 1] == '(')
+		lexer->arithmetic = 2;
+	else if (found->kind == SHELL_CLOSE)
+		lexer->arithmetic -= lexer->arithmetic > 0;
 }
 
 void shell_lexer_next(struct shell_lexer *lexer, struct shell_token *token)

@@ -75,7 +75,14 @@ struct shell_lexer {
 	size_t at;
 	/* Gets the texts that the shell runs within words; NULL: not needed. */
 	struct shell_inners *inners;
-	unsigned nested; /* number of substitutions around this lexer */
+	unsigned nested;   /* number of substitutions around this lexer */
+	size_t arithmetic; /* number of "(" since "((" that are not yet closed */
+	size_t searched;   /* bytes in which the end of a here-document was not found */
+	/*
+	 * From here on the shell may see other words: there were too many here-documents or
+	 * substitutions, or what looks like a here-document may be arithmetic.
+	 */
+	bool unsure;
 	/*
 	 * Receives the values of words, each ended by NUL; NULL: not needed. It has
 	 * room for text.size + 1 bytes, which is enough for all of them.
@@ -109,10 +116,10 @@ void shell_token_add_word(const char *word, struct buf *out);
  * over the same tokens.
  */
 
-/* The scan owns both lists. They are valid until its next command. */
 /* More programs that start each other are not noted. */
 enum { SHELL_STARTERS_MAX = 16 };
 
+/* The scan owns the three lists of words. They are valid until its next command. */
 struct shell_command {
 	const struct str *words; /* as written, quotes included */
 	/* without quotes, ended by NUL; data NULL when only the shell knows the value */
@@ -130,20 +137,24 @@ struct shell_command {
 	size_t starters[SHELL_STARTERS_MAX], starter_count;
 };
 
-/* Here-documents that begin on one line. The text behind further ones is not scanned. */
+/*
+ * Here-documents that begin on one line. The lines of further ones are read as commands, and
+ * the lexer is unsure.
+ */
 enum { SHELL_DOCUMENTS_MAX = 8 };
 
 struct shell_document {
 	struct str end; /* the line that ends it, with its quotes */
 	bool tabs;      /* "<<-": tabs at the beginning of its lines do not count */
 	bool runs;      /* it is the input of a shell */
+	/* it may be arithmetic: "((x<<y))", "x<<2". Its lines are read as commands. */
+	bool doubtful;
 };
 
 /* Those that begin on one line. */
 struct shell_documents {
 	struct shell_document items[SHELL_DOCUMENTS_MAX];
 	size_t count;
-	size_t unended; /* so far in the whole text: their lines are read as commands */
 };
 
 struct shell_scan {
@@ -156,10 +167,10 @@ struct shell_scan {
 	struct shell_documents documents;
 	/*
 	 * The texts that the shell runs for the words and the here-documents behind the
-	 * last command but one, up to the last command. They are parts of the text.
+	 * last command but one, up to the last command. They are parts of the text, or of
+	 * `values`.
 	 */
 	struct shell_inners inners;
-	bool cut; /* the rest of the text was not scanned: too many here-documents */
 	bool ended;
 };
 
