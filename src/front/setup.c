@@ -592,6 +592,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 		options->shown = setup->plugins.loaded->shown;
 	options->home = setup->home;
 	options->undo_folder = setup->undo_folder;
+	options->marks_key = setup->marks_key;
 	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
 	options->review = setup->review;
@@ -1432,16 +1433,16 @@ static bool take_policy_file(struct setup *setup, struct config *config,
 }
 
 /*
- * The folder of undo stores in the user's state, beside the journal. Call it before the
- * environment is wiped.
+ * The path of NAME in the user's state, beside the journal; NULL: there is no home. Call it
+ * before the environment is wiped.
  */
-static char *undo_place(void)
+static char *state_place(const char *name)
 {
 	struct buf path;
 	char *place = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (database_state_path("undo", &path, NULL))
+	if (database_state_path(name, &path, NULL))
 		place = memory_copy(path.data);
 	buf_fini(&path);
 	return place;
@@ -1473,7 +1474,8 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->wrapped = flags->wrapped;
 	setup->opens = flags->opens;
 	setup->protected_files = flags->protected_files;
-	setup->undo_folder = undo_place();
+	setup->undo_folder = state_place("undo");
+	setup->marks_key = state_place("marks.key");
 	take_level(setup, options);
 	/* A home of the cell's own is at its place only in a view. */
 	if (flags->home != NULL) {
@@ -1740,6 +1742,7 @@ void setup_fini(struct setup *setup)
 	free(setup->config);
 	free(setup->policy_file);
 	free(setup->undo_folder);
+	free(setup->marks_key);
 	free(setup->resolver);
 	for (size_t i = 0; i < setup->credential_count; i++)
 		credential_fini(&setup->credentials[i]);

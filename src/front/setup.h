@@ -115,6 +115,7 @@ struct setup {
 	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
+	char *marks_key;        /* the file of session_options; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */
 	struct interrupt *interrupt; /* of a session of one call; NULL before it */
 };

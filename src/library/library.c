@@ -273,11 +273,17 @@ static bool open_session(struct glovebox_session *session,
 		.cancel_fd = session->cancel_fd,
 	};
 
+	struct buf key;
+	buf_init(&key, PATH_MAX);
+	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
+		     "glovebox/marks.key", &key))
+		session_options.marks_key = key.data;
 	policy = NULL;
-	if (!session_open(&session_options, &session->session, err))
-		return false;
-	tools_read(session);
-	return true;
+	const bool opened = session_open(&session_options, &session->session, err);
+	buf_fini(&key);
+	if (opened)
+		tools_read(session);
+	return opened;
 }
 
 struct glovebox_session *glovebox_open(const struct glovebox_options *options,

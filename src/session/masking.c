@@ -3,8 +3,10 @@
 #include "session/masking.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/text.h"
 #include "policy/policy.h"
 #include "session/keeper.h"
 #include "session/session.h"
@@ -13,17 +15,69 @@
 #include "tool/secret.h"
 #include "tool/tool.h"
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 
 struct masking {
 	struct mask *mask;
 	struct value *wish; /* the arguments of SECRET_TOOL */
 	bool known;         /* the secrets were read since they may have changed */
 	bool explained;     /* a result has said what a mark is */
+	/* the sentences about the secrets that were not read, and those last told */
+	struct buf missed, told;
 };
+
+/* The key of the marks, which the user's sessions have in common. */
+
+static bool key_read(const char *path, uint8_t key[MASK_KEY])
+{
+	struct buf bytes;
+
+	buf_init(&bytes, MASK_KEY);
+	const bool whole =
+		fd_read_file(path, MASK_KEY, &bytes, NULL) && bytes.size == MASK_KEY;
+	if (whole)
+		memcpy(key, bytes.data, MASK_KEY);
+	if (bytes.capacity > 0)
+		explicit_bzero(bytes.data, bytes.capacity);
+	buf_fini(&bytes);
+	return whole;
+}
+
+/* Put KEY into the new file PATH. Of two sessions that do, the first one's key counts. */
+static void key_write(const char *path, const uint8_t key[MASK_KEY])
+{
+	auto_free char *folder = memory_copy(path);
+	char *slash = strrchr(folder, '/');
+
+	if (slash == NULL || !fd_make_folders(path, NULL))
+		return;
+	*slash = '\0';
+	auto_close int parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int file =
+		openat(parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+	if (file >= 0 && fd_write_all(file, key, MASK_KEY, NULL))
+		(void)fd_link(file, parent, slash + 1);
+}
+
+/* Without a file the key is that of this session. */
+static void key_take(const char *path, uint8_t key[MASK_KEY])
+{
+	if (path != NULL && key_read(path, key))
+		return;
+	while (getrandom(key, MASK_KEY, 0) != MASK_KEY)
+		;
+	if (path == NULL)
+		return;
+	key_write(path, key);
+	(void)key_read(path, key);
+}
 
 static struct value *paths_of(const struct policy_paths *paths)
 {
@@ -36,14 +90,25 @@ static struct value *paths_of(const struct policy_paths *paths)
 	return list;
 }
 
-struct masking *masking_new(const struct policy *policy)
+enum {
+	MISSED_MAX = 2 << 10, /* bytes of the sentences */
+	MISSED_TOLD = 4,
+	MISSED_PATH = 200, /* bytes of a path */
+};
+
+struct masking *masking_new(const struct policy *policy, const char *key_file)
 {
+	uint8_t key[MASK_KEY];
 	struct masking *masking;
 
 	if (policy->secrets.shown)
 		return NULL;
 	masking = memory_alloc(sizeof(*masking));
-	masking->mask = mask_new();
+	key_take(key_file, key);
+	masking->mask = mask_new(key);
+	explicit_bzero(key, sizeof(key));
+	buf_init(&masking->missed, MISSED_MAX);
+	buf_init(&masking->told, MISSED_MAX);
 	masking->wish = value_new_object();
 	value_set(masking->wish, "files", paths_of(&policy->secrets.files));
 	value_set(masking->wish, "show", paths_of(&policy->secrets.show));
@@ -56,6 +121,8 @@ void masking_free(struct masking *masking)
 		return;
 	mask_free(masking->mask);
 	value_free(masking->wish);
+	buf_fini(&masking->missed);
+	buf_fini(&masking->told);
 	free(masking);
 }
 
@@ -70,7 +137,8 @@ void masking_ages(struct session *session)
 struct path_visit {
 	const struct session *session;
 	size_t count, shown, secret;
-	struct buf *all; /* each with its NUL, or NULL */
+	struct buf *all;       /* each with its NUL, or NULL */
+	struct value *secrets; /* the paths of files of secrets; or NULL */
 };
 
 static bool is_in(const struct policy_paths *paths, const char *path, bool whole)
@@ -96,10 +164,14 @@ static void path_visit(void *context, const char *text)
 	if (visit->all != NULL)
 		(void)buf_add(visit->all, text, strlen(text) + 1);
 	if (path_normal(session_workspace(visit->session), text, &path)) {
-		visit->shown += is_in(&secrets->show, path.data, false);
-		visit->secret +=
+		const bool secret =
 			secret_file_of(path_base_name(path.data)) != SECRET_FILE_NONE ||
 			is_in(&secrets->files, path.data, true);
+
+		visit->shown += is_in(&secrets->show, path.data, false);
+		visit->secret += secret;
+		if (secret && visit->secrets != NULL)
+			value_append(visit->secrets, value_new_text(path.data));
 	}
 	buf_fini(&path);
 }
@@ -139,16 +211,46 @@ struct value *masking_asks(struct running *running)
 		return NULL;
 	const bool looks_far =
 		running->tool->searches || (running->tool->effects & EFFECT_RUNS) != 0;
-	running->masked.asked = !masking->known ||
+	auto_value struct value *first = value_new_array();
+	struct path_visit visit = {.session = session, .secrets = first};
+	tool_visit_paths(running->tool, running->arguments, path_visit, &visit);
+	running->masked.asked = !masking->known || visit.secret > 0 ||
 				(looks_far && (session->policy->secrets.files.count > 0 ||
-					       !keeper_is_quiet(session->keeper))) ||
-				visit_all(running).secret > 0;
-	return running->masked.asked ? value_ref(masking->wish) : NULL;
+					       !keeper_is_quiet(session->keeper)));
+	if (!running->masked.asked)
+		return NULL;
+	struct value *wish = value_copy(masking->wish);
+	value_set(wish, "first", value_ref(first));
+	return wish;
+}
+
+/* Append a sentence about the secrets of PATH that were not read because of WHY. */
+static void add_missed(struct buf *out, struct str path, struct str why)
+{
+	static const struct {
+		const char *why, *before, *behind;
+	} sentences[] = {
+		{SECRET_MISSED_SIZE, "", " is larger than 256 KiB"},
+		{SECRET_MISSED_ERROR, "", " cannot be read"},
+		{SECRET_MISSED_FILES, "there are more than 64 such files: ", " is not read"},
+		{SECRET_MISSED_VALUES, "there are more than 1,024 values: some of ",
+		 " are not known"},
+	};
+
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+		if (!str_is(why, sentences[i].why))
+			continue;
+		(void)buf_adds(out, out->size > 0 ? "; " : "");
+		(void)buf_adds(out, sentences[i].before);
+		text_add_name(out, str_part(path, 0, MISSED_PATH));
+		(void)buf_adds(out, sentences[i].behind);
+	}
 }
 
 static void take_secrets(struct masking *masking, const struct tool_result *found)
 {
 	const struct value *list = value_member(found->details, "secrets");
+	const struct value *missed = value_member(found->details, "missed");
 
 	for (size_t i = 0; i < value_count(list); i++) {
 		const struct value *row = value_item(list, i);
@@ -156,7 +258,17 @@ static void take_secrets(struct masking *masking, const struct tool_result *foun
 		mask_learn(masking->mask, value_str(value_item(row, 0)),
 			   value_str(value_item(row, 1)));
 	}
-	masking->known = true;
+	/* A walk that was stopped has told some of them. */
+	masking->known = list != NULL && found->status == RESULT_DONE;
+	if (!masking->known)
+		return;
+	buf_clear(&masking->missed);
+	for (size_t i = 0; i < value_count(missed) && i < MISSED_TOLD; i++) {
+		const struct value *row = value_item(missed, i);
+
+		add_missed(&masking->missed, value_str(value_item(row, 0)),
+			   value_str(value_item(row, 1)));
+	}
 }
 
 void masking_take(struct running *running, struct str payload)
@@ -203,30 +315,75 @@ struct undoing {
 	bool changed;
 };
 
+/* The mark of a secret stands in TEXT, which ROW takes and does not turn back. */
+static bool undo_refuses(const struct undoing *undoing, const struct row *row)
+{
+	struct tool_result *result = &undoing->running->result;
+	const char *tool = undoing->running->tool->name;
+
+	if (undoing->running->masked.off)
+		(void)tool_fail(result,
+				"Files here are shown as they are, so no mark becomes a value in "
+				"them: nothing was done. Write the value itself, or a text without "
+				"the mark.");
+	else if (row != NULL && row->kind >= ROW_PATH && row->kind <= ROW_FOLDER)
+		(void)tool_fail(result,
+				"A path takes no mark of a secret. Nothing was done.");
+	else
+		(void)tool_fail(result,
+				"%s does not turn the mark of a secret back. In a command use the "
+				"variable, or the file that holds the value; write_file, edit_file and "
+				"apply_patch put it into a file.",
+				tool);
+	return false;
+}
+
+/* Is a mark in the text of ROW left as it is, so that nothing knows a file by that name? */
+static bool is_left(const struct undoing *undoing, struct str text)
+{
+	const struct tool *tool = undoing->running->tool;
+	const struct mask *mask = undoing->running->session->masking->mask;
+
+	if (undoing->running->masked.off)
+		return !mask_is_named(mask, text);
+	return tool->plain || tool->where == IN_FRONT ||
+	       (tool->effects == EFFECT_READS && tool->where == IN_CELL &&
+		!mask_is_named(mask, text));
+}
+
+static void tell_unknown(struct tool_result *result, const char *name)
+{
+	if (name == NULL || name[0] == '\0')
+		(void)tool_fail(result,
+				"The mark of a secret has no end, or no name: nothing was done. "
+				"Write it as you saw it: " MASK_BEGIN "NAME-TAG" MASK_END
+				"; a text of its own that begins like a mark has ‹ twice.");
+	else
+		(void)tool_fail(
+			result,
+			"There is no secret \"%.80s\" in this session, or its value is "
+			"another one by now, so nothing was done. Read the file again, and "
+			"use the mark that you see there; a text of its own that begins like "
+			"a mark has ‹ twice.",
+			name);
+}
+
 /* False: the call is refused. */
 static bool undo_text(struct undoing *undoing, const struct row *row, struct str text,
 		      struct value **made)
 {
 	struct running *running = undoing->running;
-	const struct tool *tool = running->tool;
 	struct masking *masking = running->session->masking;
 	struct buf bytes;
 
-	if (str_find(text, STR(MASK_BEGIN), 0) == (size_t)-1)
+	if (str_find(text, STR(MASK_BEGIN), 0) == (size_t)-1 &&
+	    str_find(text, STR(MASK_ESCAPE), 0) == (size_t)-1)
 		return true;
-	if (row == NULL || row->unmasks == UNMASKS_NOT) {
-		if (tool->plain || tool->where == IN_FRONT ||
-		    (tool->effects == EFFECT_READS && tool->where == IN_CELL))
-			return true;
-		(void)tool_fail(&running->result,
-				"%s does not turn the mark of a secret back. In a command use the "
-				"variable, or the file that holds the value; write_file, edit_file and "
-				"apply_patch put it into a file.",
-				tool->name);
-		return false;
-	}
 	if (!masking->known)
 		read_now(running->session);
+	if (running->masked.off || row == NULL || row->unmasks == UNMASKS_NOT)
+		return str_find(text, STR(MASK_BEGIN), 0) == (size_t)-1 ||
+		       is_left(undoing, text) || undo_refuses(undoing, row);
 	buf_init(&bytes, RESULT_TEXT_MAX);
 	const enum mask_undone undone =
 		mask_undo(masking->mask, text,
@@ -234,12 +391,13 @@ static bool undo_text(struct undoing *undoing, const struct row *row, struct str
 	if (undone == MASK_UNDONE)
 		*made = value_new_str(buf_str(&bytes));
 	else if (undone == MASK_UNKNOWN)
-		(void)tool_fail(
-			&running->result,
-			"There is no secret \"%.80s\" in this session, so nothing was "
-			"done. Read the file that holds it, and use the mark that you see "
-			"there; a text of its own that begins like a mark has ‹ twice.",
-			bytes.data != NULL ? bytes.data : "");
+		(void)tell_unknown(&running->result, bytes.data);
+	else if (undone == MASK_ESCAPED)
+		(void)tool_fail(&running->result,
+				"Of the mark of \"%.80s\" the brackets are escaped (\\u2039), so it "
+				"would be written as it is: nothing was done. Write ‹ and › "
+				"themselves.",
+				bytes.data);
 	else if (undone == MASK_FULL)
 		(void)tool_fail(&running->result,
 				"With its secrets the text is over %d bytes; send less.",
@@ -247,7 +405,7 @@ static bool undo_text(struct undoing *undoing, const struct row *row, struct str
 	if (bytes.data != NULL && bytes.capacity > 0)
 		explicit_bzero(bytes.data, bytes.capacity);
 	buf_fini(&bytes);
-	return undone == MASK_UNDONE;
+	return undone == MASK_PLAIN || undone == MASK_UNDONE;
 }
 
 static bool undo_value(struct undoing *undoing, const struct row *row,
@@ -328,8 +486,6 @@ bool masking_arguments(struct running *running)
 	if (running->session->masking == NULL)
 		return true;
 	running->masked.off = is_shown(running);
-	if (running->masked.off)
-		return true;
 	undoing.quotes = !value_is_true(value_member(running->arguments, "literal"));
 	auto_value struct value *real = value_copy(running->arguments);
 	if (!undo_object(&undoing, running->tool->params, real))
@@ -355,6 +511,22 @@ static size_t mask_whole(struct masking *masking, struct str text, struct buf *o
 	return stream.count;
 }
 
+/* Is VALUE, the member KEY of OBJECT, the Base64 of a picture or a file? */
+static bool is_encoded(const struct value *object, const char *key, const struct value *value)
+{
+	const struct str text = value_str(value);
+
+	if ((strcmp(key, "data") != 0 && strcmp(key, "blob") != 0) ||
+	    value_kind(value) != VALUE_STRING || value_member(object, "mimeType") == NULL)
+		return false;
+	for (size_t i = 0; i < text.size; i++) {
+		if (!isalnum((unsigned char)text.data[i]) &&
+		    (text.data[i] == '\0' || strchr("+/=\r\n", text.data[i]) == NULL))
+			return false;
+	}
+	return true;
+}
+
 /* A value with marks, or NULL when VALUE has no secrets. COUNT counts the marks. */
 static struct value *mask_value(struct masking *masking, const struct value *value,
 				size_t *count)
@@ -373,9 +545,7 @@ static struct value *mask_value(struct masking *masking, const struct value *val
 	}
 	if (value_kind(value) == VALUE_OBJECT) {
 		for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
-			/* Base64 of a picture or a file. */
-			if (strcmp(value_key(at), "data") == 0 ||
-			    strcmp(value_key(at), "blob") == 0)
+			if (is_encoded(value, value_key(at), value_at(at)))
 				continue;
 			part = mask_value(masking, value_at(at), count);
 			if (part == NULL)
@@ -425,10 +595,26 @@ static void explain(struct masking *masking, struct tool_result *result)
 	masking->explained = true;
 	(void)buf_end_line(&result->text);
 	(void)buf_adds(&result->text,
-		       "[" MASK_BEGIN "NAME" MASK_END
+		       "[" MASK_BEGIN "NAME-TAG" MASK_END
 		       " stands for a value that is kept out of this conversation. write_file, "
 		       "edit_file and apply_patch put the value back; in a command use the "
 		       "variable, or the file that holds it.]\n");
+}
+
+/* Say once which secrets of the workspace have no marks. */
+static void tell_missed(struct masking *masking, struct tool_result *result)
+{
+	if (str_equal(buf_str(&masking->missed), buf_str(&masking->told)))
+		return;
+	buf_clear(&masking->told);
+	(void)buf_addstr(&masking->told, buf_str(&masking->missed));
+	if (masking->missed.size == 0)
+		return;
+	(void)buf_end_line(&result->text);
+	(void)buf_addf(&result->text,
+		       "[Not every secret of the workspace has a mark: %s. Such a value is shown "
+		       "as it is.]\n",
+		       masking->missed.data);
 }
 
 /* After RUNNING the files of secrets may be others. */
@@ -463,7 +649,10 @@ void masking_result(struct running *running, struct tool_result *result)
 	replace(masking, &result->details, &count);
 	replace(masking, &result->content, &count);
 	/* The front's own tools have no room for it in what they answer. */
-	if (count == 0 || running->tool->internal)
+	if (running->tool->internal)
+		return;
+	tell_missed(masking, result);
+	if (count == 0)
 		return;
 	value_set_integer(tool_details(result), "masked", (int64_t)count);
 	explain(masking, result);

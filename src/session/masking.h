@@ -8,7 +8,8 @@
  *
  * A worker reads the named secrets (tools/search/secrets.c) before the first call that it carries out,
  * and again when a file of them may have changed: when a look was told so, when a call
- * names such a file, and before a command or a search where nothing is watched.
+ * names such a file, and before a command or a search where nothing is watched. A file that
+ * the call names is read first.
  *
  * All functions accept a session that masks nothing.
  */
@@ -27,8 +28,8 @@ struct running;
 struct session;
 struct tool_result;
 
-/* NULL: POLICY shows secrets. */
-struct masking *masking_new(const struct policy *policy);
+/* KEY_FILE as in session_options. NULL: POLICY shows secrets. */
+struct masking *masking_new(const struct policy *policy, const char *key_file);
 void masking_free(struct masking *masking);
 /* The files of secrets may have changed. */
 void masking_ages(struct session *session);

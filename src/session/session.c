@@ -446,7 +446,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		session_close(made);
 		return false;
 	}
-	made->masking = masking_new(made->policy);
+	made->masking = masking_new(made->policy, options->marks_key);
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
 	if (!session_mend(made, err)) {

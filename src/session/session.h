@@ -114,6 +114,11 @@ struct session_options {
 	 * (store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
+	/*
+	 * The file with the key of all sessions' marks (masking.h), made when it is missing. NULL:
+	 * the marks of this session mean nothing to another one.
+	 */
+	const char *marks_key;
 	/* of all stores together; 0: UNDO_ALL_MAX (store.h) */
 	uint64_t undo_space;
 	/*

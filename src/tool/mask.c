@@ -9,6 +9,7 @@
 
 #include "tool/mask.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "tool/secret.h"
 
@@ -26,21 +27,27 @@ enum {
 	KEY_RUN_MIN = 16,     /* characters of its Base64 in one line */
 	KEY_RUN_MAX = SECRET_MAX,
 	KEY_HEAD_MAX = 80,
+	KEY_IDLE_MAX = 3, /* lines without Base64: Proc-Type, DEK-Info and an empty one */
+	/* Five bits each. Two values of a session share 30 bits in one of some hundred sessions. */
+	TAG = 6,
+	TAG_LONG = 12, /* of the second of two that share them */
 };
-
-#define HEAD "secret:"
 
 struct secret {
 	char *value;
 	size_t size;
 	char *name;
+	bool shaped;     /* its name is that of a shape */
+	uint64_t learnt; /* when, in the order of learning */
 	/* the longest other value that is the beginning of this one, by index; -1: none */
 	int32_t beginning;
 };
 
 struct mask {
+	uint8_t key[MASK_KEY];
 	struct secret *secrets; /* in order of value */
-	size_t count, room;
+	size_t count, shaped, room;
+	uint64_t learnt;            /* values, so far */
 	uint8_t begins[THREES / 8]; /* by hash of three bytes */
 	uint8_t values[THREES / 8]; /* the same, only of values and keys */
 	uint8_t firsts[256];        /* is this byte the first one of these? */
@@ -84,10 +91,11 @@ static void add_value_begin(void *context, const char *begin)
 	mask->values[three / 8] |= (uint8_t)(1U << three % 8);
 }
 
-struct mask *mask_new(void)
+struct mask *mask_new(const uint8_t key[MASK_KEY])
 {
 	struct mask *mask = memory_alloc(sizeof(*mask));
 
+	memcpy(mask->key, key, MASK_KEY);
 	secret_each_begin(add_value_begin, mask);
 	add_begin(mask, MASK_BEGIN);
 	add_begin(mask, "://");
@@ -95,16 +103,21 @@ struct mask *mask_new(void)
 	return mask;
 }
 
+static void secret_fini(struct secret *secret)
+{
+	explicit_bzero(secret->value, secret->size);
+	free(secret->value);
+	free(secret->name);
+}
+
 void mask_free(struct mask *mask)
 {
 	if (mask == NULL)
 		return;
-	for (size_t i = 0; i < mask->count; i++) {
-		explicit_bzero(mask->secrets[i].value, mask->secrets[i].size);
-		free(mask->secrets[i].value);
-		free(mask->secrets[i].name);
-	}
+	for (size_t i = 0; i < mask->count; i++)
+		secret_fini(&mask->secrets[i]);
 	free(mask->secrets);
+	explicit_bzero(mask->key, MASK_KEY);
 	free(mask);
 }
 
@@ -219,36 +232,71 @@ static void note_beginnings(struct mask *mask, size_t at)
 	}
 }
 
-/* The greatest N of a mark BASE-N; 1 where only BASE is there, 0 where neither is. */
-static size_t greatest(const struct mask *mask, const char *base)
+/* Forget the secret at AT. */
+static void forget(struct mask *mask, size_t at)
 {
-	const size_t size = strlen(base);
-	size_t most = 0;
+	const int32_t gone = (int32_t)at, before = mask->secrets[at].beginning;
 
+	mask->shaped -= mask->secrets[at].shaped;
+	secret_fini(&mask->secrets[at]);
+	mask->count--;
+	memmove(mask->secrets + at, mask->secrets + at + 1,
+		(mask->count - at) * sizeof(*mask->secrets));
 	for (size_t i = 0; i < mask->count; i++) {
-		const char *name = mask->secrets[i].name;
-		size_t number = 1;
+		int32_t *beginning = &mask->secrets[i].beginning;
 
-		if (strncmp(name, base, size) != 0)
-			continue;
-		if (name[size] == '-')
-			number = (size_t)strtoul(name + size + 1, NULL, 10);
-		else if (name[size] != '\0')
-			continue;
-		if (number > most)
-			most = number;
+		if (*beginning == gone)
+			*beginning = before;
+		else if (*beginning > gone)
+			--*beginning;
 	}
-	return most;
 }
 
-/*
- * Set MADE to a name of which there is none yet: NAME-N when NUMBERED, else NAME itself and
- * from the second one on NAME-N.
- */
-static void name_make(const struct mask *mask, struct str name, bool numbered,
+/* The secret that was learnt longest ago. */
+static size_t oldest(const struct mask *mask)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < mask->count; i++) {
+		if (mask->secrets[i].learnt < mask->secrets[found].learnt)
+			found = i;
+	}
+	return found;
+}
+
+static const struct secret *secret_named(const struct mask *mask, struct str name)
+{
+	for (size_t i = 0; i < mask->count; i++) {
+		if (str_is(name, mask->secrets[i].name))
+			return &mask->secrets[i];
+	}
+	return NULL;
+}
+
+/* Set TAG to SIZE characters that stand for VALUE. */
+static void tag_make(const struct mask *mask, struct str value, size_t size,
+		     char tag[TAG_LONG + 1])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	uint8_t digest[HASH_BYTES];
+	struct buf bytes;
+
+	buf_init(&bytes, MASK_KEY + value.size);
+	(void)buf_add(&bytes, mask->key, MASK_KEY);
+	(void)buf_addstr(&bytes, value);
+	hash_bytes(buf_str(&bytes), digest);
+	explicit_bzero(bytes.data, bytes.size);
+	buf_fini(&bytes);
+	for (size_t i = 0; i < size; i++)
+		tag[i] = letters[digest[i] % 32];
+	tag[size] = '\0';
+}
+
+/* Set MADE to the name of the mark of VALUE: NAME-TAG, which no other value has. */
+static void name_make(const struct mask *mask, struct str name, struct str value,
 		      char made[MASK_NAME_MAX + 1])
 {
-	char base[MASK_NAME_MAX - 20];
+	char base[MASK_NAME_MAX - TAG_LONG], tag[TAG_LONG + 1];
 	size_t size = 0;
 
 	for (; size < name.size && size + 1 < sizeof(base); size++) {
@@ -257,37 +305,47 @@ static void name_make(const struct mask *mask, struct str name, bool numbered,
 		base[size] = isalnum((unsigned char)c) || c == '_' || c == '-' ? c : '_';
 	}
 	base[size] = '\0';
-	const size_t most = greatest(mask, base);
-	if (most == 0 && !numbered)
-		(void)snprintf(made, MASK_NAME_MAX + 1, "%s", base);
-	else
-		(void)snprintf(made, MASK_NAME_MAX + 1, "%s-%zu", base, most + 1);
+	tag_make(mask, value, TAG, tag);
+	(void)snprintf(made, MASK_NAME_MAX + 1, "%s-%s", base, tag);
+	if (secret_named(mask, str_of(made)) == NULL)
+		return;
+	tag_make(mask, value, TAG_LONG, tag);
+	(void)snprintf(made, MASK_NAME_MAX + 1, "%s-%s", base, tag);
 }
 
-/* NUMBERED as in name_make. The secret that has VALUE now; NULL: there is no room for it. */
-static const struct secret *learn(struct mask *mask, struct str name, bool numbered,
+/* SHAPED: NAME is that of a shape. The secret that has VALUE now; NULL: there is no room. */
+static const struct secret *learn(struct mask *mask, struct str name, bool shaped,
 				  struct str value)
 {
-	const size_t at = place_of(mask, value);
+	size_t at = place_of(mask, value);
 	char made[MASK_NAME_MAX + 1];
 
 	if (at < mask->count && mask->secrets[at].size == value.size &&
-	    begins_with(value, &mask->secrets[at]))
+	    begins_with(value, &mask->secrets[at])) {
+		mask->secrets[at].learnt = ++mask->learnt;
 		return &mask->secrets[at];
-	if (mask->count == MASK_VALUES_MAX)
+	}
+	if (shaped && (mask->shaped == MASK_SHAPES_MAX || mask->count == MASK_VALUES_MAX))
 		return NULL;
+	if (mask->count == MASK_VALUES_MAX) {
+		forget(mask, oldest(mask));
+		at = place_of(mask, value);
+	}
 	if (mask->count == mask->room) {
 		mask->room = mask->room > 0 ? 2 * mask->room : 16;
 		mask->secrets =
 			memory_grow(mask->secrets, mask->room, sizeof(*mask->secrets));
 	}
-	name_make(mask, name, numbered, made);
+	name_make(mask, name, value, made);
 	memmove(mask->secrets + at + 1, mask->secrets + at,
 		(mask->count - at) * sizeof(*mask->secrets));
 	mask->secrets[at] = (struct secret){.value = memory_copy_str(value),
 					    .size = value.size,
-					    .name = memory_copy(made)};
+					    .name = memory_copy(made),
+					    .shaped = shaped,
+					    .learnt = ++mask->learnt};
 	mask->count++;
+	mask->shaped += shaped;
 	note_beginnings(mask, at);
 	add_value_begin(mask, value.data);
 	return &mask->secrets[at];
@@ -347,16 +405,20 @@ static struct place run_at(const char before[2], struct str text, bool last)
 	while (end < text.size && end < KEY_RUN_MAX && is_base64(text.data[end]))
 		end++;
 	place.open = !last && end == text.size;
-	/* A name or a path of a file stands before its line. */
-	if (end < KEY_RUN_MIN || (end < text.size && strchr(".:-_", text.data[end]) != NULL &&
-				  text.data[end] != '\0'))
+	/* Code and the names of files go on behind such a word. */
+	if (end < KEY_RUN_MIN ||
+	    (end < text.size &&
+	     (text.data[end] == '\0' || strchr("\n\r\t \\\"'`<", text.data[end]) == NULL)))
 		return place;
 	place.kind = PLACE_VALUE;
 	place.size = end;
 	return place;
 }
 
-/* A line of dashes: the head or the tail of a private key. */
+/*
+ * A line of dashes: the head or the tail of a private key. Behind a head its line ends, also as
+ * it does in a string, or a blank stands there where a key has one line.
+ */
 static struct place dashes_at(char before, struct str text, bool last)
 {
 	static const char *const begins[] = {"-----BEGIN ", "-----END "};
@@ -376,8 +438,11 @@ static struct place dashes_at(char before, struct str text, bool last)
 			continue;
 		const struct str head = str_part(text, 0, KEY_HEAD_MAX);
 		const size_t end = str_find(head, STR("-----"), begin.size);
-		place.open = !last && end == (size_t)-1 && text.size < KEY_HEAD_MAX;
+		const char behind = end + 5 < text.size ? text.data[end + 5] : '\0';
+		place.open = !last && (end == (size_t)-1 ? text.size < KEY_HEAD_MAX
+							 : text.size == end + 5);
 		if (end == (size_t)-1 ||
+		    (i == 0 && (behind == '\0' || strchr("\n\r\\ \t", behind) == NULL)) ||
 		    str_find(str_part(head, 0, end), STR("PRIVATE KEY"), 0) == (size_t)-1)
 			return place;
 		place.kind = i == 0 ? PLACE_KEY_HEAD : PLACE_KEY_TAIL;
@@ -454,8 +519,8 @@ static struct place quotes_at(struct str text, bool last)
 		place.size += QUOTE;
 	const struct str rest = str_part(text, place.size, text.size);
 	place.open =
-		!last && (rest.size < sizeof(HEAD) - 1) &&
-		(rest.size == 0 || memcmp(rest.data, HEAD, rest.size) == 0 ||
+		!last && (rest.size < sizeof(MASK_WORD) - 1) &&
+		(rest.size == 0 || memcmp(rest.data, MASK_WORD, rest.size) == 0 ||
 		 memcmp(rest.data, MASK_BEGIN, rest.size < QUOTE ? rest.size : QUOTE) == 0);
 	if (place.size == 0)
 		place.kind = PLACE_NONE;
@@ -574,7 +639,7 @@ static bool add_quotes(struct mask_stream *stream, struct str text, size_t size,
 
 		if (place.open && !last)
 			return false;
-		doubles = place.kind == PLACE_VALUE || str_starts(rest, STR(HEAD));
+		doubles = place.kind == PLACE_VALUE || str_starts(rest, STR(MASK_WORD));
 	}
 	if (doubles)
 		(void)buf_add(out, text.data, size);
@@ -592,6 +657,8 @@ static bool place_add(struct mask_stream *stream, const struct place *place,
 	case PLACE_QUOTES:
 		return add_quotes(stream, text, place->size, last, out);
 	case PLACE_VALUE:
+		stream->idle_lines = 0;
+		stream->line_has_run = true;
 		(void)add_mark(stream, bytes, place->shape, out);
 		return true;
 	case PLACE_PASSWORD:
@@ -603,6 +670,8 @@ static bool place_add(struct mask_stream *stream, const struct place *place,
 		return true;
 	case PLACE_KEY_HEAD:
 		stream->key_bytes = KEY_BYTES;
+		stream->idle_lines = 0;
+		stream->line_has_run = true;
 		break;
 	case PLACE_KEY_TAIL:
 		stream->key_bytes = 0;
@@ -620,6 +689,17 @@ static void before_of(const struct mask_stream *stream, struct str text, size_t 
 {
 	before[1] = at > 0 ? text.data[at - 1] : stream->before[1];
 	before[0] = at > 1 ? text.data[at - 2] : stream->before[at == 0 ? 0 : 1];
+}
+
+/* In a private key: C, behind the byte BEFORE, may end a line, and with it the key. */
+static void end_line(struct mask_stream *stream, char before, char c)
+{
+	if (stream->key_bytes == 0 || (c != '\n' && (before != '\\' || c != 'n')))
+		return;
+	stream->idle_lines += !stream->line_has_run;
+	stream->line_has_run = false;
+	if (stream->idle_lines > KEY_IDLE_MAX)
+		stream->key_bytes = 0;
 }
 
 /* Append what is decided of TEXT, and return the number of its bytes. */
@@ -645,6 +725,8 @@ static size_t add_decided(struct mask_stream *stream, struct str text, bool last
 			done = at + size;
 		}
 		at += size;
+		if (place.kind == PLACE_NONE)
+			end_line(stream, before[1], rest.data[0]);
 		if (place.kind == PLACE_QUOTES)
 			continue;
 		/* add_quotes has looked behind them already, so they do not count. */
@@ -703,25 +785,24 @@ bool mask_is_clean(const struct mask *mask, struct str text)
 
 /* Turning marks back. */
 
-/* The size of the name at the beginning of TEXT, behind which a mark ends; 0: there is none. */
-static size_t name_size(struct str text)
+/* How many bytes at the beginning of TEXT may be those of a name. */
+static size_t letters_of(struct str text)
 {
 	size_t size = 0;
 
 	while (size < text.size && size <= MASK_NAME_MAX + 16 &&
-	       (isalnum((unsigned char)text.data[size]) || strchr("_-", text.data[size])) &&
-	       text.data[size] != '\0')
+	       (isalnum((unsigned char)text.data[size]) || text.data[size] == '_' ||
+		text.data[size] == '-'))
 		size++;
-	return str_starts(str_part(text, size, text.size), STR(MASK_END)) ? size : 0;
+	return size;
 }
 
-static const struct secret *secret_named(const struct mask *mask, struct str name)
+/* The size of the name at the beginning of TEXT, behind which a mark ends; 0: there is none. */
+static size_t name_size(struct str text)
 {
-	for (size_t i = 0; i < mask->count; i++) {
-		if (str_is(name, mask->secrets[i].name))
-			return &mask->secrets[i];
-	}
-	return NULL;
+	const size_t size = letters_of(text);
+
+	return str_starts(str_part(text, size, text.size), STR(MASK_END)) ? size : 0;
 }
 
 static void add_value(const struct secret *secret, bool quotes, struct buf *out)
@@ -735,12 +816,35 @@ static void add_value(const struct secret *secret, bool quotes, struct buf *out)
 	}
 }
 
+/*
+ * The name of a mark of this session in TEXT whose bracket is written as JSON may write it;
+ * NULL: there is none.
+ */
+static const char *escaped_name(const struct mask *mask, struct str text)
+{
+	const struct str begin = STR(MASK_ESCAPE);
+
+	for (size_t at = str_find(text, begin, 0); at != (size_t)-1;
+	     at = str_find(text, begin, at + 1)) {
+		const struct str rest = str_part(text, at + begin.size, text.size);
+		const struct secret *secret =
+			secret_named(mask, str_part(rest, 0, letters_of(rest)));
+
+		if (secret != NULL)
+			return secret->name;
+	}
+	return NULL;
+}
+
 enum mask_undone mask_undo(const struct mask *mask, struct str text, bool quotes,
 			   struct buf *out)
 {
 	const struct str begin = STR(MASK_BEGIN);
+	const char *escaped = escaped_name(mask, text);
 	size_t done = 0, found = str_find(text, begin, 0);
 
+	if (escaped != NULL)
+		return buf_adds(out, escaped) ? MASK_ESCAPED : MASK_FULL;
 	if (found == (size_t)-1)
 		return MASK_PLAIN;
 	for (; found != (size_t)-1; found = str_find(text, begin, done)) {
@@ -755,7 +859,7 @@ enum mask_undone mask_undo(const struct mask *mask, struct str text, bool quotes
 		(void)buf_addstr(out, str_part(text, from, count / 2 * QUOTE));
 		done = found + begin.size;
 		if (count % 2 == 0) {
-			(void)buf_adds(out, HEAD);
+			(void)buf_adds(out, MASK_WORD);
 			continue;
 		}
 		const struct str name = str_part(rest, 0, name_size(rest));
@@ -770,4 +874,18 @@ enum mask_undone mask_undo(const struct mask *mask, struct str text, bool quotes
 	}
 	(void)buf_addstr(out, str_part(text, done, text.size));
 	return out->overflowed ? MASK_FULL : MASK_UNDONE;
+}
+
+bool mask_is_named(const struct mask *mask, struct str text)
+{
+	const struct str begin = STR(MASK_BEGIN);
+
+	for (size_t at = str_find(text, begin, 0); at != (size_t)-1;
+	     at = str_find(text, begin, at + 1)) {
+		const struct str rest = str_part(text, at + begin.size, text.size);
+
+		if (secret_named(mask, str_part(rest, 0, name_size(rest))) != NULL)
+			return true;
+	}
+	return false;
 }

@@ -249,24 +249,141 @@ static bool is_key_character(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* Does KEY say that its value is a secret? */
-static bool is_secret_key(struct str key)
-{
-	static const char *const words[] = {"key",     "token", "secret", "pass",
-					    "pwd",     "auth",  "dsn",    "credential",
-					    "private", "salt",  "cookie", "webhook"};
-	static const char *const places[] = {"PATH", "FILE", "DIR",    "path",
-					     "file", "dir",  "AUTHOR", "author"};
+/* What the name of a key says about its value. */
+enum key_kind { KEY_OTHER, KEY_SECRET, KEY_PASSWORD };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (str_ends(key, str_of(places[i])))
-			return false;
+/* Take the next word of *KEY: "API_KEY", "apiKey" and "APIKey2" have two. */
+static bool next_part(struct str *key, struct str *part)
+{
+	size_t from = 0, end;
+
+	while (from < key->size && !isalpha((unsigned char)key->data[from]))
+		from++;
+	for (end = from; end < key->size && isalpha((unsigned char)key->data[end]); end++) {
+		const char *at = key->data + end;
+		const bool upper = end > from && isupper((unsigned char)at[0]);
+
+		if (upper && (islower((unsigned char)at[-1]) ||
+			      (end + 1 < key->size && islower((unsigned char)at[1]))))
+			break;
 	}
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (has_word(key, words[i]))
+	*part = str_part(*key, from, end - from);
+	*key = str_part(*key, end, key->size);
+	return part->size > 0;
+}
+
+static bool is_text(struct str text, const char *lower)
+{
+	return text.size == strlen(lower) && has_word(text, lower);
+}
+
+/* Does PART end with the word LOWER, or with more than one of them? *BEFORE: the rest. */
+static bool splits(struct str part, const char *lower, struct str *before)
+{
+	const size_t size = strlen(lower);
+
+	for (size_t plural = 0; plural < 2 && size + plural <= part.size; plural++) {
+		const size_t rest = part.size - size - plural;
+
+		if (plural > 0 && tolower((unsigned char)part.data[part.size - 1]) != 's')
+			return false;
+		*before = str_part(part, 0, rest);
+		if (has_word(str_part(part, rest, size), lower))
 			return true;
 	}
 	return false;
+}
+
+static bool ends_with(struct str part, const char *lower)
+{
+	struct str before;
+
+	return splits(part, lower, &before);
+}
+
+/*
+ * Is PART the word LOWER, which ends many others ("monkey", "bypass"), by itself or behind a
+ * word as in "apikey" and "dbpass"?
+ */
+static bool is_short_word(struct str part, const char *lower)
+{
+	static const char *const firsts[] = {"",        "api",     "access", "secret",
+					     "private", "ssh",     "db",     "pg",
+					     "my",      "mysql",   "app",    "master",
+					     "auth",    "o",       "user",   "admin",
+					     "root",    "encrypt", "sign",   "signing",
+					     "crypto",  "basic",   "host",   "deploy"};
+	struct str before;
+
+	if (!splits(part, lower, &before))
+		return false;
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+		if (is_text(before, firsts[i]))
+			return true;
+	}
+	return false;
+}
+
+static enum key_kind kind_of_part(struct str part)
+{
+	static const char *const passwords[] = {"password", "passwd", "passphrase",
+						"secret"};
+	static const char *const others[] = {"token",        "dsn",    "credential",
+					     "private",      "cookie", "webhook",
+					     "authorization"};
+	static const char *const short_words[] = {"key", "auth", "salt"};
+
+	for (size_t i = 0; i < sizeof(passwords) / sizeof(passwords[0]); i++) {
+		if (has_word(part, passwords[i]))
+			return KEY_PASSWORD;
+	}
+	if (ends_with(part, "pwd") || is_short_word(part, "pass"))
+		return KEY_PASSWORD;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (ends_with(part, others[i]))
+			return KEY_SECRET;
+	}
+	for (size_t i = 0; i < sizeof(short_words) / sizeof(short_words[0]); i++) {
+		if (is_short_word(part, short_words[i]))
+			return KEY_SECRET;
+	}
+	return KEY_OTHER;
+}
+
+/* The last word may say that the value is something about a secret. */
+static enum key_kind kind_of_key(struct str key)
+{
+	static const char *const places[] = {"path", "file", "dir", "author"};
+	static const char *const about[] = {"header", "type",   "enabled",  "name",
+					    "prefix", "length", "algorithm"};
+	enum key_kind kind = KEY_OTHER;
+	struct str part, last = {0};
+
+	while (next_part(&key, &part)) {
+		const enum key_kind own = kind_of_part(part);
+
+		kind = own > kind ? own : kind;
+		last = part;
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (ends_with(last, places[i]))
+			return KEY_OTHER;
+	}
+	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++) {
+		if (is_text(last, about[i]))
+			return KEY_OTHER;
+	}
+	return kind;
+}
+
+/* Letters alone are a word of a language ("internal_network"), but for a password. */
+static bool is_word_only(struct str value)
+{
+	for (size_t i = 0; i < value.size; i++) {
+		if (!isalpha((unsigned char)value.data[i]) && value.data[i] != '_')
+			return false;
+	}
+	return true;
 }
 
 struct reading {
@@ -337,7 +454,7 @@ static void read_line(const struct reading *reading, struct str line)
 	const size_t scheme = str_find(value, STR("://"), 0);
 	if (scheme != (size_t)-1 && scheme > 0 && scheme < 32)
 		tell_url(reading, key, value, scheme);
-	else if (key.size > 0 && is_secret_key(key))
+	else if (kind_of_key(key) > (is_word_only(value) ? KEY_SECRET : KEY_OTHER))
 		tell(reading, key, value);
 }
 

@@ -22,9 +22,14 @@ enum {
 
 /*
  * The tool by which a worker reads the secrets of the workspace. Its details have `secrets`, a
- * list of lists of a name and a value.
+ * list of lists of a name and a value, and `missed`, a list of lists of a path and the reason
+ * why not all of its secrets are among them.
  */
-#define SECRET_TOOL "secrets"
+#define SECRET_TOOL          "secrets"
+#define SECRET_MISSED_SIZE   "size"
+#define SECRET_MISSED_ERROR  "error"
+#define SECRET_MISSED_FILES  "files"
+#define SECRET_MISSED_VALUES "values"
 
 enum secret_file {
 	SECRET_FILE_NONE,

@@ -30,9 +30,13 @@ enum {
 	FILES_MAX = 64,
 	VALUES_MAX = 1024,
 	CONTENT_MAX = 256 << 10, /* of one file; a longer one is no list of names */
+	READ_MAX = 256,          /* files whose second name is known again */
+	MISSED_MAX = 16, /* files that are told because not all of them is known */
 };
 
 static const struct row secrets_params[] = {
+	{"first", ROW_TEXTS, false, "Files that are read before all others",
+	 .max = PATH_MAX - 1},
 	{"files", ROW_TEXTS, false, "More files of such lines", .max = PATH_MAX - 1},
 	{"show", ROW_TEXTS, false, "Folders that are left out", .max = PATH_MAX - 1},
 	{0},
@@ -45,7 +49,14 @@ struct gathering {
 	size_t folder_count, name_count;
 	char **files;
 	size_t file_count;
-	struct value *found;
+	struct value *found, *missed;
+	struct {
+		dev_t device;
+		ino_t inode;
+	} read[READ_MAX]; /* the files that were read */
+	size_t read_count;
+	bool more; /* there are more files than FILES_MAX */
+	bool full; /* a value of the file that is read had no room */
 };
 
 static bool is_shown(const struct gathering *gathering, const char *path)
@@ -59,30 +70,68 @@ static bool is_shown(const struct gathering *gathering, const char *path)
 	return false;
 }
 
+static struct value *pair_of(struct str first, struct str second)
+{
+	struct value *row = value_new_array();
+
+	value_append(row, value_new_str(first));
+	value_append(row, value_new_str(second));
+	return row;
+}
+
+/* Note that not all secrets of PATH are found, because of WHY. */
+static void miss(struct gathering *gathering, const char *path, const char *why)
+{
+	if (value_count(gathering->missed) < MISSED_MAX)
+		value_append(gathering->missed, pair_of(str_of(path), str_of(why)));
+}
+
 static void take(void *context, struct str name, struct str value)
 {
 	struct gathering *gathering = context;
-	struct value *row;
 
 	if (value_count(gathering->found) >= VALUES_MAX)
-		return;
-	row = value_new_array();
-	value_append(row, value_new_str(name));
-	value_append(row, value_new_str(value));
-	value_append(gathering->found, row);
+		gathering->full = true;
+	else
+		value_append(gathering->found, pair_of(name, value));
 }
 
+/* Is FILE read for the first time? Another name of it would take the room of other values. */
+static bool is_new(struct gathering *gathering, const struct file *file)
+{
+	for (size_t i = 0; i < gathering->read_count; i++) {
+		if (gathering->read[i].device == file->st.st_dev &&
+		    gathering->read[i].inode == file->st.st_ino)
+			return false;
+	}
+	if (gathering->read_count < READ_MAX) {
+		gathering->read[gathering->read_count].device = file->st.st_dev;
+		gathering->read[gathering->read_count++].inode = file->st.st_ino;
+	}
+	return true;
+}
+
+/* A file that is not there, or that the call may not read, has no secrets to tell. */
 static void read_file(struct gathering *gathering, const char *path, enum secret_file kind)
 {
 	struct file file;
 	struct buf text;
+	struct err err;
 
 	file_init(&file);
 	buf_init(&text, CONTENT_MAX);
-	if (files_reach(gathering->call->files, path, FILES_READ, &file, NULL) &&
-	    !is_shown(gathering, file.path.data) && file.st.st_size <= CONTENT_MAX &&
-	    fd_read_all(file.fd, &text, path, NULL))
+	gathering->full = false;
+	if (!files_reach(gathering->call->files, path, FILES_READ, &file, NULL) ||
+	    is_shown(gathering, file.path.data) || !is_new(gathering, &file))
+		;
+	else if (file.st.st_size > CONTENT_MAX)
+		miss(gathering, path, SECRET_MISSED_SIZE);
+	else if (!fd_read_all(file.fd, &text, path, &err))
+		miss(gathering, path, SECRET_MISSED_ERROR);
+	else
 		secret_file_read(kind, buf_str(&text), take, gathering);
+	if (gathering->full)
+		miss(gathering, path, SECRET_MISSED_VALUES);
 	if (text.capacity > 0)
 		explicit_bzero(text.data, text.capacity);
 	buf_fini(&text);
@@ -126,6 +175,19 @@ static size_t depth_of(const char *path)
 	return depth;
 }
 
+/* PATH is moved; NULL: it is too long. */
+static void take_file(struct gathering *gathering, char *path)
+{
+	if (path != NULL && gathering->file_count < FILES_MAX) {
+		gathering->files[gathering->file_count++] = path;
+		return;
+	}
+	if (path != NULL && !gathering->more)
+		miss(gathering, path, SECRET_MISSED_FILES);
+	gathering->more |= path != NULL;
+	free(path);
+}
+
 static void take_name(struct gathering *gathering, const char *folder, DIR *dir,
 		      const struct dirent *entry)
 {
@@ -139,10 +201,9 @@ static void take_name(struct gathering *gathering, const char *folder, DIR *dir,
 	    depth_of(folder) < DEPTH_MAX && !is_foreign(entry->d_name))
 		gathering->folders[gathering->folder_count++] =
 			path_below(folder, entry->d_name);
-	else if ((type == DT_REG || type == DT_LNK) && gathering->file_count < FILES_MAX &&
+	else if ((type == DT_REG || type == DT_LNK) &&
 		 secret_file_of(entry->d_name) != SECRET_FILE_NONE)
-		gathering->files[gathering->file_count++] =
-			path_below(folder, entry->d_name);
+		take_file(gathering, path_below(folder, entry->d_name));
 }
 
 static void look_in(struct gathering *gathering, const char *folder)
@@ -181,46 +242,67 @@ static const char *last_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+/* Read the files that are named in PATHS. */
+static void read_named(struct gathering *gathering, const struct value *paths)
+{
+	for (size_t i = 0; i < value_count(paths); i++) {
+		const char *path = value_text(value_item(paths, i));
+		const enum secret_file kind =
+			path != NULL ? secret_file_of(last_name(path)) : SECRET_FILE_NONE;
+
+		if (path != NULL)
+			read_file(gathering, path,
+				  kind != SECRET_FILE_NONE ? kind : SECRET_FILE_LINES);
+	}
+}
+
+/* False: the call was stopped. */
+static bool gather(struct gathering *gathering)
+{
+	const struct value *arguments = gathering->call->arguments;
+
+	read_named(gathering, value_member(arguments, "first"));
+	read_named(gathering, value_member(arguments, "files"));
+	gathering->folders[gathering->folder_count++] = memory_copy("");
+	for (size_t i = 0; i < gathering->folder_count; i++) {
+		if (call_stopped(gathering->call))
+			return false;
+		if (gathering->folders[i] != NULL && gathering->name_count <= NAMES_MAX)
+			look_in(gathering, gathering->folders[i]);
+	}
+	/* In one order, so that a value has the same name in each session. */
+	qsort(gathering->files, gathering->file_count, sizeof(char *), by_path);
+	for (size_t i = 0; i < gathering->file_count; i++) {
+		if (call_stopped(gathering->call))
+			return false;
+		read_file(gathering, gathering->files[i],
+			  secret_file_of(last_name(gathering->files[i])));
+	}
+	return true;
+}
+
 static enum result_status secrets_execute(struct call *call, struct tool_result *result)
 {
-	const struct value *files = value_member(call->arguments, "files");
 	struct gathering gathering = {
 		.call = call,
 		.show = value_member(call->arguments, "show"),
 		.folders = memory_array(FOLDERS_MAX, sizeof(char *)),
 		.files = memory_array(FILES_MAX, sizeof(char *)),
 		.found = value_new_array(),
+		.missed = value_new_array(),
 	};
-	size_t count = 0;
+	const bool whole = gather(&gathering);
 
-	gathering.folders[gathering.folder_count++] = memory_copy("");
-	for (size_t i = 0; i < gathering.folder_count && !call_stopped(call); i++) {
-		if (gathering.folders[i] != NULL && gathering.name_count <= NAMES_MAX)
-			look_in(&gathering, gathering.folders[i]);
-	}
-	for (size_t i = 0; i < gathering.file_count; i++) {
-		if (gathering.files[i] != NULL)
-			gathering.files[count++] = gathering.files[i];
-	}
-	/* In one order, so that a resumed session gives the same marks. */
-	qsort(gathering.files, count, sizeof(char *), by_path);
-	for (size_t i = 0; i < count; i++) {
-		read_file(&gathering, gathering.files[i],
-			  secret_file_of(last_name(gathering.files[i])));
+	for (size_t i = 0; i < gathering.file_count; i++)
 		free(gathering.files[i]);
-	}
-	for (size_t i = 0; i < value_count(files); i++) {
-		const char *path = value_text(value_item(files, i));
-
-		if (path != NULL)
-			read_file(&gathering, path, SECRET_FILE_LINES);
-	}
 	for (size_t i = 0; i < gathering.folder_count; i++)
 		free(gathering.folders[i]);
 	free(gathering.folders);
 	free(gathering.files);
+	/* The values so far are told in any case: marks for some are better than for none. */
 	value_set(tool_details(result), "secrets", gathering.found);
-	return tool_done(result);
+	value_set(tool_details(result), "missed", gathering.missed);
+	return whole ? tool_done(result) : call_stop_result(call, result);
 }
 
 const struct tool secrets_tool = {
