@@ -303,6 +303,8 @@ static bool check_path(struct request *request, bool *open, struct err *err)
 			    &decoded);
 	*open = wrong == NULL &&
 		rules_match(&credential->foreign, method, buf_str(&decoded));
+	if (wrong == NULL && rules_match(&credential->keyless, method, buf_str(&decoded)))
+		request->right = KEY_OPTIONAL;
 	if (credential->forge != FORGE_NONE) {
 		fine = check_repository(request, wrong, &decoded, err);
 	} else if (!credential->allow.given || rules_match_all(&credential->allow, method)) {

@@ -13,7 +13,8 @@
  *	          lists and that are for no single repository. Any other request that reads
  *	          goes without the key, and one that writes is refused
  *	place     the phantom stands once in one of the credential's places, where the secret
- *	          replaces it. Elsewhere it is text. Without it `anonymous` lets a request go
+ *	          replaces it. Elsewhere it is text. Without it `anonymous` lets a request go,
+ *	          and `keyless` those that it lists
  *	foreign   no other key travels: not in the places of the credential, and not in a header
  *	          or a part of the query from which services take keys (key_headers and
  *	          key_queries of request.c). A path of `foreign` lets such keys pass
@@ -101,7 +102,7 @@ struct request {
 	struct forge_request forge;
 	enum request_key_right {
 		KEY_NEEDED,   /* unless the credential is `anonymous` */
-		KEY_OPTIONAL, /* git asks without a key first */
+		KEY_OPTIONAL, /* of `keyless`; and git asks without a key first */
 		KEY_WITHHELD, /* a phantom is left out, and the request goes without a key */
 	} right;
 };

@@ -514,6 +514,9 @@ const struct row credential_rows[] = {
 			"to a session."},
 	{"anonymous", ROW_FLAG, .initial = "false",
 	 .description = "`true`: requests without any key pass too."},
+	{"keyless", ROW_WORDS, .max = CREDENTIAL_TEXT_MAX, .check = are_rules,
+	 .initial = "none",
+	 .description = "`METHOD /path`: requests that pass without any key."},
 	{"websocket", ROW_FLAG, .initial = "false",
 	 .description = "`true`: a request may become a WebSocket."},
 	{"scrub", ROW_FLAG, .initial = "true",
@@ -781,6 +784,7 @@ static void read_entry(struct credential *credential)
 	credential->claims = read_texts(credential, value_member(entry, "claims"));
 	read_rules(credential, value_member(entry, "allow"), true, &credential->allow);
 	read_rules(credential, value_member(entry, "foreign"), false, &credential->foreign);
+	read_rules(credential, value_member(entry, "keyless"), true, &credential->keyless);
 	credential->forge = forge_of_name(value_str(value_member(entry, "repositories")));
 	credential->anonymous = value_is_true(value_member(entry, "anonymous"));
 	credential->websocket = value_is_true(value_member(entry, "websocket"));

@@ -147,6 +147,7 @@ struct credential {
 	struct credential_texts claims; /* of "jwt": what the phantom keeps beside `exp` */
 	/* Where `allow` was given, a request must fit one of its rules. */
 	struct credential_rules allow, foreign;
+	struct credential_rules keyless; /* requests that need no key */
 	/*
 	 * The key goes with requests for the repositories of the workspace's remotes only,
 	 * which stand in this form in paths; FORGE_NONE: with every request.

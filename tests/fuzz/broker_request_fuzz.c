@@ -2,8 +2,9 @@
  * broker_request_fuzz: any bytes as a request to the broker. A second reader, which takes
  * everything that some server takes, reads the head that goes to the service: the secret
  * stands there once or not at all, the host is the credential's, no other key is in it,
- * where `allow` bounds the paths, the path stays within it however often it is decoded, and
- * the key of a forge goes with paths of its repository only.
+ * where `allow` bounds the paths, the path stays within it however often it is decoded, as
+ * does one that goes without a key within `keyless`, and the key of a forge goes with paths
+ * of its repository only.
  */
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -22,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SECRET_BASE64 "Z2l0OnRoZS1zZWNyZXQtb2YtdGhpcy1jZWxs"
 
 static const char *const entries[] = {
-	"{\"from\":[\"env:A\"],\"hosts\":[\"a.example\"],\"place\":\"header: x-api-key\"}",
+	"{\"from\":[\"env:A\"],\"hosts\":[\"a.example\"],\"place\":\"header: "
+	"x-api-key\",\"keyless\":[\"GET /list/**\"]}",
 	"{\"from\":[\"env:A\"],\"hosts\":[\"b.example:8443\"],\"place\":[\"bearer\",\"query: "
 	"k\"],\"websocket\":true,\"anonymous\":true}",
 	"{\"from\":[\"env:A\"],\"hosts\":[\"c.example\"],\"place\":\"basic:git\",\"allow\":[\"* "
@@ -49,6 +51,9 @@ static const char *const *const places[KEYS] = {
 	[4] = (const char *const[]){"/me/own", "/me/own.git", "/api/v4/projects/me/own",
 				    "/api/v4/projects/me/own.git", NULL},
 };
+
+/* Where a request goes that has no key for the first credential. */
+static const char *const keyless[] = {"/list", NULL};
 
 static size_t count_of(struct str text, struct str part)
 {
@@ -192,6 +197,8 @@ static void check_upstream(const struct request *request, struct str out)
 	if (places[at] != NULL && (at == 2 || request->verdict == REQUEST_KEYED))
 		stays_within(str_part(target, 0, str_find(target, STR("?"), 0)), 2,
 			     places[at]);
+	if (at == 0 && request->verdict == REQUEST_BARE)
+		stays_within(str_part(target, 0, str_find(target, STR("?"), 0)), 2, keyless);
 	read_fields(rest, request, at);
 }
 

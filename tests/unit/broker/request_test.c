@@ -33,6 +33,8 @@ static const char entries_text[] =
 	" \"place\": \"basic:git\"},"
 	"\"anonymous\": {\"from\": [\"env:A\"], \"hosts\": [\"anonymous.example\"],"
 	" \"place\": \"bearer\", \"anonymous\": true},"
+	"\"keyless\": {\"from\": [\"env:A\"], \"hosts\": [\"keyless.example\"],"
+	" \"place\": \"bearer\", \"keyless\": [\"GET /list/*\"]},"
 	"\"rules\": {\"from\": [\"env:A\"], \"hosts\": [\"rules.example\"], \"place\": \"bearer\","
 	" \"allow\": [\"GET /items/**\", \"POST /session/*/upload\"],"
 	" \"foreign\": [\"/session/*/upload\"]},"

@@ -231,6 +231,7 @@ static const struct {
 	{"\"allow\": [\"GET /a/**/b\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
 	{"\"allow\": [\"GET /a%2fb\"]", "/allow/0: is \"METHOD /path\"; the path is as"},
 	{"\"foreign\": [\"/a/../b\"]", "/foreign/0: is a path as after decoding"},
+	{"\"keyless\": [\"/list\"]", "/keyless/0: "},
 	{"\"allow\": [\"pull\"]", "/allow/0: is \"METHOD /path\""},
 	{"\"repositories\": \"bitbucket\"", "/repositories: must be one of: github gitlab"},
 	{"\"errors\": \"text\"", "/errors: must be one of: message anthropic openai google"},
