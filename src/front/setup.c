@@ -1268,6 +1268,8 @@ static bool add_credential(struct setup *setup, const struct config *config,
 	}
 	buf_init(&shown, CREDENTIAL_SHOWN_MAX);
 	fine = credential_find(config_value(config, "credentials"), name, &found, err);
+	if (!fine)
+		err->code = CONFIG_WRONG;
 	if (fine && !setup_credential_is_there(&found, &shown, &why)) {
 		wanted = false;
 		if (why.code == CEILING_REFUSED)

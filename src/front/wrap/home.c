@@ -407,6 +407,31 @@ static void clear_links(struct wrapping *wrapping, int fd, const char *path)
 				    links, wrapping_shortened(wrapping, path));
 }
 
+/* Returns the size of the beginning of PATH, an absolute one, whose folders are there. */
+static size_t size_there(const char *path)
+{
+	auto_free char *at = memory_copy(path);
+	size_t size = strlen(at);
+
+	while (size > 1 && access(at, F_OK) < 0) {
+		size = (size_t)(path_base_name(at) - at) - 1;
+		at[size] = '\0';
+	}
+	return size;
+}
+
+/* PATH is removed. Remove the folders above it, behind its first THERE bytes, that are empty. */
+static void remove_made(const char *path, size_t there)
+{
+	auto_free char *at = memory_copy(path);
+	size_t size;
+
+	do {
+		size = (size_t)(path_base_name(at) - at) - 1;
+		at[size] = '\0';
+	} while (size > there && rmdir(at) == 0);
+}
+
 /*
  * Make and open the folder PATH of `share`. It is locked, so that no other wrap of the
  * project removes it while it is empty.
@@ -419,6 +444,9 @@ static int open_share(const struct wrapping *wrapping, const char *path, struct 
 		if (!fd_make_folders(path, err))
 			return -1;
 		const bool made = mkdir(path, 0700) == 0;
+		/* Another wrap that ends has removed the folder above it. */
+		if (!made && errno == ENOENT)
+			continue;
 		if (!made && errno != EEXIST)
 			break;
 		auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -440,7 +468,7 @@ bool wrap_home_share(struct wrapping *wrapping, struct value *list, struct err *
 	const struct policy_names *share = &wrapping->profile.share;
 
 	wrapping->shares = memory_array(share->count + 1, sizeof(wrapping->shares[0]));
-	wrapping->shares[0] = -1;
+	wrapping->shares[0].fd = -1;
 	for (size_t i = 0; i < share->count; i++) {
 		const char *path = wrapping_expand(wrapping, share->items[i]);
 
@@ -449,12 +477,13 @@ bool wrap_home_share(struct wrapping *wrapping, struct value *list, struct err *
 				value_append(list, value_new_text(path));
 			continue;
 		}
-		wrapping->shares[i] = open_share(wrapping, path, err);
-		wrapping->shares[i + 1] = -1;
-		if (wrapping->shares[i] < 0)
+		wrapping->shares[i].there = size_there(path);
+		wrapping->shares[i].fd = open_share(wrapping, path, err);
+		wrapping->shares[i + 1].fd = -1;
+		if (wrapping->shares[i].fd < 0)
 			return false;
 		/* A run that was killed has left them. */
-		clear_links(wrapping, wrapping->shares[i], path);
+		clear_links(wrapping, wrapping->shares[i].fd, path);
 		value_append(list, value_new_text(path));
 	}
 	return true;
@@ -466,10 +495,13 @@ void wrap_home_end(struct wrapping *wrapping)
 
 	for (size_t i = 0; i < share->count; i++) {
 		const char *path = wrapping_expand(wrapping, share->items[i]);
+		const int share_fd = wrapping->shares[i].fd;
 
-		clear_links(wrapping, wrapping->shares[i], path);
-		const bool is_last = flock(wrapping->shares[i], LOCK_EX | LOCK_NB) == 0;
-		if (!is_last || (rmdir(path) < 0 && errno == ENOTEMPTY))
+		clear_links(wrapping, share_fd, path);
+		const bool is_last = flock(share_fd, LOCK_EX | LOCK_NB) == 0;
+		if (is_last && rmdir(path) == 0)
+			remove_made(path, wrapping->shares[i].there);
+		else if (!is_last || errno == ENOTEMPTY)
 			(void)verb_complain(CODE_DONE, "sessions are kept in %s",
 					    wrapping_shortened(wrapping, path));
 	}

@@ -412,8 +412,8 @@ void wrapping_fini(struct wrapping *wrapping)
 	value_free(wrapping->entry);
 	if (wrapping->home.path != NULL) /* else nothing was held, and held is 0 */
 		fd_close(&wrapping->home.held);
-	for (int *at = wrapping->shares; at != NULL && *at >= 0; at++)
-		fd_close(at);
+	for (struct wrap_share *at = wrapping->shares; at != NULL && at->fd >= 0; at++)
+		fd_close(&at->fd);
 	free(wrapping->shares);
 	free(wrapping->shown);
 	free(wrapping->keys);

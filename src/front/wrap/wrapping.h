@@ -39,6 +39,13 @@ struct wrap_key {
 	bool off;
 };
 
+/* A folder of `share`. */
+struct wrap_share {
+	int fd; /* open and locked */
+	/* the size of the beginning of its path that was there before this run */
+	size_t there;
+};
+
 struct wrapping {
 	const struct options *options;
 	const char *name; /* of the profile */
@@ -54,7 +61,7 @@ struct wrapping {
 	struct shape_shown *shown;    /* ends with {0} */
 	size_t shown_count;
 	struct shape_home home;    /* its folder is NULL: there is no state folder */
-	int *shares;               /* the open folders of `share`, locked; ends with -1 */
+	struct wrap_share *shares; /* ends with fd -1 */
 	struct spec_login *logins; /* of `home` */
 	struct wrap_key *keys;     /* of the profile's credentials */
 	size_t key_count;
