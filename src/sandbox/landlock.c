@@ -86,7 +86,7 @@ static bool writable_add(int ruleset, const char *path, uint64_t access, struct 
 	return true;
 }
 
-bool landlock_no_files(struct err *err)
+bool landlock_no_files(int emptied, struct err *err)
 {
 	const int abi = landlock_abi();
 	/*
@@ -100,6 +100,15 @@ bool landlock_no_files(struct err *err)
 							       KERNEL_LANDLOCK_SCOPE_ABSTRACT
 						     : 0,
 	};
+	/* A folder is moved up where it lies too deep (fd_folder_remove). */
+	const struct kernel_landlock_beneath rule = {
+		.allowed_access =
+			(LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+			 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+			 KERNEL_ACCESS_REFER) &
+			wanted.handled_access_fs,
+		.parent_fd = emptied,
+	};
 
 	if (abi == 0)
 		return true; /* without Landlock the filter still refuses every open */
@@ -108,7 +117,8 @@ bool landlock_no_files(struct err *err)
 						      ? sizeof(wanted)
 						      : sizeof(wanted.handled_access_fs),
 					      0);
-	if (ruleset < 0)
+	if (ruleset < 0 || (emptied >= 0 && syscall(KERNEL_LANDLOCK_ADD, ruleset,
+						    KERNEL_LANDLOCK_BENEATH, &rule, 0) < 0))
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
 	return landlock_enter(ruleset, err);
 }

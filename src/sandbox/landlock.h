@@ -53,8 +53,11 @@ bool landlock_enter(int ruleset, struct err *err);
  */
 bool landlock_write_below(const char *const *writable, struct err *err);
 
-/* Load Landlock rules: no right to any file, no signals out, no abstract socket. */
-bool landlock_no_files(struct err *err);
+/*
+ * Load Landlock rules: no signals out, no abstract socket, and no right to any file, but that
+ * names below the folder EMPTIED (-1: none) may be listed and removed.
+ */
+bool landlock_no_files(int emptied, struct err *err);
 
 /*
  * Take one call from LISTENER. If the file lies at or below one of WRITABLE

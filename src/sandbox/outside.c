@@ -9,8 +9,10 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -111,6 +113,50 @@ static const struct sock_filter no_sockets[] = {
 	REFUSE,   ANSWER(SECCOMP_RET_ALLOW),
 };
 
+/* For a process that removes names: it opens folders to read them, and nothing to write. */
+static const struct sock_filter removes[] = {
+	LOAD(arch),
+	EQUAL(OUR_ARCHITECTURE, 1, 0),
+	ANSWER(SECCOMP_RET_KILL_PROCESS),
+	LOAD(nr),
+	ALLOW(SYS_unlinkat),
+	ALLOW(SYS_getdents64),
+	ALLOW(SYS_newfstatat),
+	ALLOW(SYS_fstat),
+	ALLOW(SYS_lseek),
+	ALLOW(SYS_close),
+#if defined(SYS_renameat)
+	ALLOW(SYS_renameat),
+#endif
+	ALLOW(SYS_renameat2),
+	ALLOW(SYS_fchmod),
+	ALLOW(SYS_fchmodat),
+	ALLOW(SYS_fgetxattr),
+	ALLOW(SYS_fcntl),
+	ALLOW(SYS_getrandom),
+	ALLOW(SYS_brk),
+	ALLOW(SYS_munmap),
+	ALLOW(SYS_mremap),
+	ALLOW(SYS_madvise),
+	ALLOW(SYS_futex),
+	ALLOW(SYS_rt_sigreturn),
+	ALLOW(SYS_sigaltstack),
+	ALLOW(SYS_gettid),
+	ALLOW(SYS_exit_group),
+	EQUAL(SYS_mmap, 1, 0),
+	EQUAL(SYS_mprotect, 0, 4),
+	LOAD(args[2]),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+	REFUSE,
+	ANSWER(SECCOMP_RET_ALLOW),
+	EQUAL(SYS_openat, 1, 0),
+	REFUSE,
+	LOAD(args[2]),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
+	REFUSE,
+	ANSWER(SECCOMP_RET_ALLOW),
+};
+
 static bool filter_load(const struct sock_filter *rows, size_t count, struct err *err)
 {
 	const struct sock_fprog program = {
@@ -168,8 +214,42 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
 	/* The filter that lists calls is the last one: it allows no further one. */
-	return sandbox_privilege_reduce(0, err) && landlock_no_files(err) &&
+	return sandbox_privilege_reduce(0, err) && landlock_no_files(-1, err) &&
 	       (!walls->no_network ||
 		filter_load(no_sockets, sizeof(no_sockets) / sizeof(no_sockets[0]), err)) &&
 	       filter_load(filter, sizeof(filter) / sizeof(filter[0]), err);
+}
+
+/* Of the rights over files of others keep those that this process has, and no other one. */
+static bool keep_rights_over_files(struct err *err)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+	const uint64_t wanted = 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH |
+				1ULL << CAP_FOWNER;
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return err_set(err, errno, "reading capabilities: %s", strerror(errno));
+	return sandbox_privilege_reduce(wanted & data[0].permitted, err);
+}
+
+bool outside_enter_folder(int folder, struct err *err)
+{
+	enum { KEPT = 3 };
+	const pid_t parent = getppid();
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		return err_set(err, ESRCH, "the process that wants it is gone");
+	if (dup2(folder, KEPT) < 0)
+		return err_set(err, errno, "its folder: %s", strerror(errno));
+	if (!sandbox_privilege_close(&(const int){KEPT}, 1, err) ||
+	    !sandbox_privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
+	    !sandbox_privilege_limit(RLIMIT_FSIZE, 0, "file size", err))
+		return false;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(err, errno, "no new privileges: %s", strerror(errno));
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
+	return keep_rights_over_files(err) && landlock_no_files(KEPT, err) &&
+	       filter_load(removes, sizeof(removes) / sizeof(removes[0]), err);
 }

@@ -1,7 +1,8 @@
 /*
  * outside: the walls of a role that stands outside of the cell and hears what comes from
  * there: proxy, broker, the ssh door. It has the network and nothing else. A role with
- * `no_network` has only the sockets that it is given.
+ * `no_network` has only the sockets that it is given. A process that removes what a cell has
+ * left has one folder.
  */
 #pragma once
 #include "base/err.h"
@@ -26,3 +27,11 @@ struct sandbox_outside {
  * root has become SANDBOX_OUTSIDE_UID.
  */
 bool outside_enter(const struct sandbox_outside *walls, struct err *err);
+
+/*
+ * Lock the calling process in, so that it can list and remove the names below FOLDER, and can
+ * do nothing else: it has no socket, no program and no other descriptor, and it opens no file
+ * for writing. It dies with the process that started it. FOLDER becomes descriptor 3. A process
+ * of root keeps the rights over files of others that it has.
+ */
+bool outside_enter_folder(int folder, struct err *err);

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "sandbox/view.h"
+#include "view/removal.h"
 #include "view/shape.h"
 
 #include <dirent.h>
@@ -400,13 +401,14 @@ static bool memory_make(const char *id)
 	return false;
 }
 
-static void memory_remove(const char *id)
+/* Remove the trees of the layer ID in memory. Returns 0, or a number of errno.h. */
+static int memory_remove(const char *id)
 {
 	char path[MEMORY_ROOM];
 	auto_close int fd = memory_open(id, path);
+	const int code = fd < 0 ? 0 : removal_empty(fd);
 
-	if (fd >= 0)
-		fd_folder_remove(path);
+	return fd < 0 || rmdir(path) == 0 ? 0 : code != 0 ? code : errno;
 }
 
 /* Open the folder of the trees of REVIEW; -1 with errno. */
@@ -426,12 +428,15 @@ static struct review *review_new(void)
 	return review;
 }
 
-static void remove_name(int project, const char *name)
+/* Remove the folder NAME in AT with all that it holds. Returns 0, or a number of errno.h. */
+static int remove_name(int at, const char *name)
 {
-	char own[FD_NAME_ROOM], path[FD_NAME_ROOM + NAME_MAX + 2];
+	auto_close int folder = open_folder(at, name);
 
-	(void)snprintf(path, sizeof(path), "%s/%s", fd_name(project, own), name);
-	fd_folder_remove(path);
+	if (folder < 0)
+		return errno == ENOENT ? 0 : errno;
+	const int code = removal_empty(folder);
+	return unlinkat(at, name, AT_REMOVEDIR) == 0 ? 0 : code != 0 ? code : errno;
 }
 
 static void making_name(const char *id, char name[MAKING_ROOM])
@@ -446,9 +451,9 @@ void review_close(struct review *review)
 	if (review == NULL)
 		return;
 	if (review->life == REVIEW_MADE && review->folder >= 0) {
-		memory_remove(review->meta.id);
+		(void)memory_remove(review->meta.id);
 		making_name(review->meta.id, name);
-		remove_name(review->project, name);
+		(void)remove_name(review->project, name);
 	}
 	free(review->path);
 	fd_close(&review->lock);
@@ -1028,21 +1033,97 @@ int review_open_log(const struct review *review, bool writes)
 
 /* Removing. */
 
-/* Remove what a dropped layer holds; its description stays for a while. */
-static void contents_remove(int folder, const char *id)
+/*
+ * Remove what a dropped layer holds; its description stays for a while. Returns 0, or a number
+ * of errno.h: some of it is still there.
+ */
+static int contents_remove(int folder, const char *id)
 {
-	memory_remove(id);
-	remove_name(folder, TREES_NAME);
-	remove_name(folder, UNDO_NAME);
+	const int codes[] = {memory_remove(id), remove_name(folder, TREES_NAME),
+			     remove_name(folder, UNDO_NAME)};
+
 	(void)unlinkat(folder, LOG_NAME, 0);
+	return codes[0] != 0 ? codes[0] : codes[1] != 0 ? codes[1] : codes[2];
 }
 
 bool review_drop(struct review *review, struct err *err)
 {
 	if (!review_set_state(review, REVIEW_DROPPED, err))
 		return false;
-	contents_remove(review->folder, review->meta.id);
-	return true;
+	const int code = contents_remove(review->folder, review->meta.id);
+	return code == 0 ||
+	       err_set(err, code,
+		       "Review %s is dropped, but some of it could not be removed: %s. The next "
+		       "verb tries again.",
+		       review->meta.id, strerror(code));
+}
+
+/* Nothing of a tree is kept: a new upper folder takes the place of the old one. */
+static int drop_tree(int tree)
+{
+	struct stat st;
+	int code = removal_run(tree, VIEW_LAYER_UPPER);
+
+	if (code == 0 && mkdirat(tree, VIEW_LAYER_UPPER, S_IRWXU) < 0)
+		code = errno;
+	if (code == 0 && fstat(tree, &st) == 0 && st.st_uid != geteuid() &&
+	    fchownat(tree, VIEW_LAYER_UPPER, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		code = errno;
+	return code;
+}
+
+/* Throw away PATH in the tree N, or all of that tree. Returns 0 or a number of errno.h. */
+static int drop_in(const struct review *review, size_t n, const char *path)
+{
+	auto_close int tree = review_open_tree(review, n);
+	const char *top = review->meta.trees[n];
+	char name[PATH_MAX];
+
+	if (tree < 0)
+		return errno;
+	if (path_within(top, path))
+		return drop_tree(tree);
+	if (snprintf(name, sizeof(name), VIEW_LAYER_UPPER "/%s",
+		     path_relative(path, top)) >= (int)sizeof(name))
+		return ENOENT;
+	return removal_run(tree, name);
+}
+
+bool review_drop_path(struct review *review, const char *path, struct err *err)
+{
+	struct review_meta *meta = &review->meta;
+	size_t tree = meta->tree_count;
+	int code = ENOENT;
+
+	/* The tree that covers PATH is the longest one: its layer lies over those above it. */
+	for (size_t i = 0; i < meta->tree_count; i++) {
+		if (path_within(path, meta->trees[i]) &&
+		    (tree == meta->tree_count ||
+		     strlen(meta->trees[i]) > strlen(meta->trees[tree])))
+			tree = i;
+	}
+	if (tree < meta->tree_count)
+		code = drop_in(review, tree, path);
+	/* Trees below PATH go as a whole. */
+	for (size_t i = 0; i < meta->tree_count && (code == 0 || code == ENOENT); i++) {
+		if (i != tree && path_within(meta->trees[i], path))
+			code = drop_in(review, i, path);
+	}
+	if (code == ENOTSUP)
+		return err_set(err, code,
+			       "%s: the review has made its folder anew. Land what you want to "
+			       "keep, and drop the folder.",
+			       path_relative(path, meta->workspace));
+	if (code != 0)
+		return err_set(err, code,
+			       code == ENOENT ? "%s: review %s holds nothing there."
+					      : "%s: some of it in review %s could not be "
+						"removed: %s.",
+			       path_relative(path, meta->workspace), meta->id,
+			       strerror(code));
+	/* The next session counts anew what is left. */
+	meta->counts = (struct review_counts){.partial = true};
+	return review_write(review, err);
 }
 
 /* Remove the layer ID. Under its new name it is a rest, should this process be killed. */
@@ -1050,10 +1131,10 @@ static void layer_remove(int project, const char *id)
 {
 	char name[MAKING_ROOM];
 
-	memory_remove(id);
+	(void)memory_remove(id);
 	making_name(id, name);
 	if (renameat(project, id, project, name) == 0)
-		remove_name(project, name);
+		(void)remove_name(project, name);
 }
 
 void review_remove(struct review *review)
@@ -1092,8 +1173,8 @@ static void tidy_rest(int project, const char *name)
 	if (folder >= 0 && fstat(folder, &st) == 0 && !is_locked(folder) &&
 	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS > MAKING_MS) {
 		(void)snprintf(id, sizeof(id), "%.*s", REVIEW_ID - 1, name);
-		memory_remove(id);
-		remove_name(project, name);
+		(void)memory_remove(id);
+		(void)remove_name(project, name);
 	}
 }
 
@@ -1110,7 +1191,7 @@ static void tidy_layer(int project, const char *id)
 	const enum review_state state = meta.state;
 	review_meta_fini(&meta);
 	if (state == REVIEW_DROPPED)
-		contents_remove(folder, id);
+		(void)contents_remove(folder, id);
 	/* The description was replaced with the last change of its state. */
 	if (state != REVIEW_OPEN &&
 	    fstatat(folder, META_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -202,9 +202,15 @@ void review_list_fini(struct review_list *list);
 
 /*
  * Drop REVIEW, which is locked and whose cell has ended: its state first, then all that it
- * holds. Its description stays for seven days.
+ * holds. Its description stays for seven days. False: some of it is still there, or it is not
+ * dropped. This and all further removals are made by removal.h.
  */
 bool review_drop(struct review *review, struct err *err);
+/*
+ * Throw away what REVIEW, which is locked, holds at the absolute path PATH and below. The review
+ * stays open.
+ */
+bool review_drop_path(struct review *review, const char *path, struct err *err);
 /* Remove REVIEW with its description, whatever its state; it is only closed after that. */
 void review_remove(struct review *review);
 /* Remove the layer ID (or a prefix) of WORKSPACE, which review_open found damaged. */

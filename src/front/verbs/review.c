@@ -4,11 +4,9 @@
  */
 
 #include "session/review.h"
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
-#include "files/overlay.h"
 #include "front/review/print.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -19,7 +17,6 @@
 #include "view/review.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -663,67 +660,17 @@ const struct verb verb_land = {
 
 /* glovebox drop. */
 
-/*
- * Open the folder of RELATIVE in the layer UPPER, without following a link. -1 with errno;
- * ENOTSUP: a folder on the way hides what is below it, so that a name which is removed from
- * the layer would be gone in the workspace as well.
- */
-static int open_above(int upper, const char *relative)
-{
-	auto_free char *path = memory_copy(relative);
-	auto_close int at = fcntl(upper, F_DUPFD_CLOEXEC, 3);
-	char *rest = path;
-
-	for (char *slash = strchr(rest, '/'); at >= 0 && slash != NULL;
-	     slash = strchr(rest, '/')) {
-		*slash = '\0';
-		const int next = fd_open_beneath(at, rest, O_RDONLY | O_DIRECTORY);
-
-		fd_close(&at);
-		at = next;
-		if (at >= 0 && overlay_hides(at)) {
-			errno = ENOTSUP;
-			return -1;
-		}
-		rest = slash + 1;
-	}
-	return fd_take(&at);
-}
-
 /* Throw away PATH in the layer. */
 static int drop_path(struct reviewing *work, const char *path)
 {
-	const struct review_meta *meta = &work->review->meta;
+	struct err err = {0};
 
-	for (size_t i = 0; i < meta->tree_count; i++) {
-		char name[FD_NAME_ROOM], whole[PATH_MAX];
-
-		if (!path_within(path, meta->trees[i]) || strcmp(path, meta->trees[i]) == 0)
-			continue;
-		const char *relative = path_relative(path, meta->trees[i]);
-		auto_close int upper = review_open_upper(work->review, i);
-		auto_close int above = upper >= 0 ? open_above(upper, relative) : -1;
-		struct stat st;
-
-		if (above < 0 && errno == ENOTSUP)
-			return verb_complain(CODE_FAILED,
-					     "%s: the review has made its folder anew. Land "
-					     "what you want to keep, and drop the folder.",
-					     relative);
-		if (above < 0 ||
-		    fstatat(above, path_base_name(relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return verb_complain(CODE_FAILED,
-					     "%s: review %s holds nothing there.",
-					     relative, meta->id);
-		(void)snprintf(whole, sizeof(whole), "%s/%s", fd_name(above, name),
-			       path_base_name(relative));
-		fd_folder_remove(whole);
-		if (fstatat(above, path_base_name(relative), &st, AT_SYMLINK_NOFOLLOW) == 0)
-			(void)unlinkat(above, path_base_name(relative), 0);
-		(void)fprintf(work->out, "Dropped %s of review %s.\n", relative, meta->id);
-		return CODE_DONE;
-	}
-	return verb_complain(CODE_FAILED, "%s is not in review %s.", path, meta->id);
+	if (!review_drop_path(work->review, path, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	(void)fprintf(work->out, "Dropped %s of review %s.\n",
+		      path_relative(path, work->review->meta.workspace),
+		      work->review->meta.id);
+	return CODE_DONE;
 }
 
 static int drop_all(struct reviewing *work)

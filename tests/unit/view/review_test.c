@@ -233,6 +233,58 @@ static void a_dropped_layer_holds_nothing_and_is_listed(void **state)
 	review_list_fini(&list);
 }
 
+static bool holds(const struct review *review, const char *name)
+{
+	return faccessat(review->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void a_path_is_dropped_in_the_tree_that_covers_it(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = NULL;
+	char inner[96], path[112];
+	struct err err;
+	size_t number;
+
+	(void)snprintf(inner, sizeof(inner), "%s/inner", place->work);
+	assert_true(review_make(place->store, place->work, "glovebox exec", &made, &err));
+	assert_true(review_add_tree(made, place->work, &number, &err));
+	assert_true(review_add_tree(made, inner, &number, &err));
+	assert_int_equal(number, 1);
+	assert_true(review_publish(made, &err));
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "trees/%d/upper", i);
+		assert_int_equal(mkdirat(made->folder, path, 0700), 0);
+	}
+	assert_int_equal(mkdirat(made->folder, "trees/0/upper/inner", 0700), 0);
+	assert_int_equal(mkdirat(made->folder, "trees/0/upper/inner/f", 0700), 0);
+	assert_int_equal(mkdirat(made->folder, "trees/1/upper/f", 0), 0);
+	assert_int_equal(mkdirat(made->folder, "trees/1/upper/g", 0700), 0);
+	made->meta.counts.bytes = 1 << 20;
+	(void)snprintf(path, sizeof(path), "%s/f", inner);
+	assert_true(review_drop_path(made, path, &err));
+	assert_false(holds(made, "trees/1/upper/f"));
+	assert_true(holds(made, "trees/1/upper/g"));
+	assert_true(holds(made, "trees/0/upper/inner/f"));
+	/* The room that it took is free again. */
+	assert_int_equal(made->meta.counts.bytes, 0);
+	assert_false(review_drop_path(made, path, &err));
+	assert_int_equal(err.code, ENOENT);
+	/* The tree itself: all that it holds, and nothing of the other one. */
+	assert_true(review_drop_path(made, inner, &err));
+	assert_true(holds(made, "trees/1/upper"));
+	assert_false(holds(made, "trees/1/upper/g"));
+	assert_true(holds(made, "trees/0/upper/inner/f"));
+	assert_int_equal(mkdirat(made->folder, "trees/1/upper/g", 0700), 0);
+	assert_true(review_drop_path(made, place->work, &err));
+	assert_false(holds(made, "trees/0/upper/inner"));
+	assert_false(holds(made, "trees/1/upper/g"));
+	assert_int_equal(made->meta.state, REVIEW_OPEN);
+	assert_true(review_drop(made, &err));
+	assert_false(holds(made, "trees"));
+	review_close(made);
+}
+
 /* Make the description of REVIEW ten days old. */
 static void age(const struct review *review)
 {
@@ -334,6 +386,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_folder_at_the_place_is_not_meant,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_dropped_layer_holds_nothing_and_is_listed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_path_is_dropped_in_the_tree_that_covers_it,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(old_ones_go_but_open_ones_stay, setup,
 						teardown),

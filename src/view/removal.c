@@ -1,0 +1,151 @@
+/* removal: a process with one folder removes names in it. */
+
+#include "view/removal.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "files/overlay.h"
+#include "sandbox/outside.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The descriptor of the folder in that process. */
+enum { FOLDER = 3 };
+
+#define MOVED ".glovebox-dropped-"
+enum { DIGITS = 16 };
+
+/* In the process itself. Its exit code is a number of errno.h, which all fit. */
+
+static int remove_name(int at, const char *name)
+{
+	char own[FD_NAME_ROOM], path[FD_NAME_ROOM + NAME_MAX + 2];
+	struct stat st;
+
+	if (unlinkat(at, name, 0) == 0)
+		return 0;
+	if (errno == ENOENT)
+		return ENOENT;
+	(void)snprintf(path, sizeof(path), "%s/%s", fd_name(at, own), name);
+	fd_folder_remove(path);
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return unlinkat(at, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 ? 0 : errno;
+}
+
+/* Remove the names in AT that begin with START. Returns the first failure. */
+static int remove_all(int at, const char *start)
+{
+	DIR *names = fd_open_names(at);
+	int first = names == NULL ? errno : 0;
+
+	for (const struct dirent *entry = names != NULL ? readdir(names) : NULL;
+	     entry != NULL; entry = readdir(names)) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    strncmp(entry->d_name, start, strlen(start)) != 0)
+			continue;
+		const int code = remove_name(at, entry->d_name);
+
+		if (first == 0 && code != ENOENT)
+			first = code;
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	return first;
+}
+
+/* Open the folder of RELATIVE, one name at a time. -1 with errno. */
+static int open_above(int top, const char *relative)
+{
+	auto_free char *path = memory_copy(relative);
+	auto_close int at = fcntl(top, F_DUPFD_CLOEXEC, 3);
+	char *rest = path;
+
+	for (char *slash = strchr(rest, '/'); at >= 0 && slash != NULL;
+	     slash = strchr(rest, '/')) {
+		*slash = '\0';
+		const int next =
+			openat(at, rest, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		fd_close(&at);
+		at = next;
+		if (at >= 0 && overlay_hides(at)) {
+			errno = ENOTSUP;
+			return -1;
+		}
+		rest = slash + 1;
+	}
+	return fd_take(&at);
+}
+
+static int move_and_remove(int top, const char *relative)
+{
+	auto_close int above = open_above(top, relative);
+	const char *name = path_base_name(relative);
+	char moved[sizeof(MOVED) + DIGITS];
+	uint64_t number;
+
+	/* A file or a link on the way: there is nothing below it. */
+	if (above < 0)
+		return errno == ENOTDIR || errno == ELOOP ? ENOENT : errno;
+	if (unlinkat(above, name, 0) == 0)
+		return remove_all(top, MOVED);
+	/* The kernel moves only a folder that its owner may change. */
+	auto_close int folder =
+		openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder >= 0)
+		(void)fchmod(folder, S_IRWXU);
+	else if (errno == EACCES)
+		(void)!fchmodat(above, name, S_IRWXU, 0);
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return errno;
+	(void)snprintf(moved, sizeof(moved), MOVED "%016" PRIx64, number);
+	if (renameat(above, name, top, moved) < 0)
+		return errno;
+	return remove_all(top, MOVED);
+}
+
+/* The caller. */
+
+/* RELATIVE NULL: all that is in AT. */
+static int run(int at, const char *relative)
+{
+	int status;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		if (!outside_enter_folder(at, NULL))
+			_exit(EPERM);
+		_exit(relative != NULL ? move_and_remove(FOLDER, relative)
+				       : remove_all(FOLDER, ""));
+	}
+	if (pid < 0)
+		return errno;
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return errno;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+int removal_empty(int at)
+{
+	return run(at, NULL);
+}
+
+int removal_run(int at, const char *relative)
+{
+	return run(at, relative);
+}
