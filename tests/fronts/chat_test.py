@@ -852,6 +852,172 @@ def run_asks_at_a_terminal_too():
         assert tty.is_as_before()
 
 
+def run_in_a_layer():
+    return terminal.Terminal(GLOVEBOX, "run", "--review", "--model", "replay:r.json", "write",
+                             files={"r.json": json.dumps(EDITS)}, environment={"PAGER": "cat"})
+
+
+QUESTION = "land, diff, drop or later? [l/d/x/Enter]"
+
+
+def is_asked(tty, times):
+    tty.wait_until(lambda: tty.screen.text().count(QUESTION) == times, f"asked {times} times")
+
+
+@tap.case
+def a_run_in_a_layer_asks_at_its_end():
+    with run_in_a_layer() as tty:
+        is_asked(tty, 1)
+        assert "1 file added (8 B)" in tty.screen.text() and not made(tty, "new.txt")
+        tty.type(b"what\r")
+        is_asked(tty, 2)
+        tty.type(b"d\r")
+        is_asked(tty, 3)
+        assert "+two" in tty.screen.text()
+        # A landing is asked for once more, with what it does.
+        tty.type(b"land\r")
+        tty.wait_until(lambda: "1 file added (8 B)? [y/N]" in tty.screen.text(), "asked")
+        tty.type(b"n\r")
+        is_asked(tty, 4)
+        assert "Nothing was landed." in tty.screen.text() and not made(tty, "new.txt")
+        tty.type(b"l\ry\r")
+        assert tty.end() == 0, tty.screen.text()
+        assert "Landed review" in tty.screen.text()
+        assert made(tty, "new.txt") and tty.is_as_before()
+
+
+@tap.case
+def a_run_in_a_layer_is_dropped_or_left_for_later():
+    for keys, told in ((b"x\ry\r", "Dropped review"), (b"\r", ""), (b"later\r", ""),
+                       (b"\x04", ""), (b"\x03", "")):
+        with run_in_a_layer() as tty:
+            is_asked(tty, 1)
+            tty.type(keys)
+            assert tty.end() == (-signal.SIGINT if keys == b"\x03" else 0), tty.screen.text()
+            assert told in tty.screen.text() and tty.screen.text().count(QUESTION) == 1
+            assert not made(tty, "new.txt") and tty.is_as_before()
+            listed = subprocess.run([GLOVEBOX, "review", "--list"], cwd=tty.work, text=True,
+                                    env=tty.variables, capture_output=True, check=True).stdout
+            assert (" dropped " if told else " open ") in listed, listed
+
+
+@tap.case
+def what_is_no_terminal_is_not_asked():
+    for more in (["--json"], []):
+        with terminal.Terminal("sh", "-c", '"$@" | cat', "-", GLOVEBOX, "run", "--review", *more,
+                               "--model", "replay:r.json", "write",
+                               files={"r.json": json.dumps(EDITS)}) as tty:
+            assert tty.end() == 0, tty.screen.text()
+            assert QUESTION not in tty.screen.text()
+            assert "1 file added (8 B)" in tty.screen.text() and not made(tty, "new.txt")
+
+
+@tap.case
+def the_layer_of_a_conversation_is_shown_landed_and_gone_on_with():
+    script = {"name": "layer", "turns": [
+        *({"calls": [{"tool": "bash", "arguments": {"command": f"echo {n} >> a; echo {n} > f{n}"}}]}
+          if n % 2 == 0 else {"text": f"Turn {n}."} for n in range(8)),
+        {"text": "You said: ${prompt}.", "repeat": True}]}
+    with Chat(script, options=("--review",)) as tty:
+        tty.type(b"/review\r")
+        tty.shows("holds nothing that your folder does not hold.")
+        tty.prompt()
+        tty.type(b"/review land\r")
+        tty.shows("The layer holds no change.")
+        tty.prompt()
+        tty.type(b"go\r")
+        tty.shows("Turn 1.")
+        tty.prompt()
+        tty.type(b"/review --stat\r")
+        tty.shows("f0  +1 -0")
+        tty.prompt()
+        assert "Somebody works" not in tty.screen.text()
+        tty.type(b"/review --diff f0\r")
+        tty.shows("+0")
+        tty.prompt()
+        tty.type(b"/review --json\r")
+        tty.shows("and not --json.")
+        tty.prompt()
+        assert not made(tty, "a") and not made(tty, "f0")
+        tty.type(b"\x0c/review land f0\r")
+        tty.shows("! to the model: The person has landed a part of the layer")
+        tty.prompt()
+        assert not made(tty, "a") and made(tty, "f0")
+        tty.type(b"\x0c/review land\r")
+        tty.shows("! to the model: The person has landed the layer:")
+        tty.prompt()
+        assert made(tty, "a")
+        # What was landed is below the new layer: nobody has changed it since.
+        tty.type(b"\x0cgo on\r")
+        tty.shows("Turn 3.")
+        tty.prompt()
+        assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "0\n"
+        tty.type(b"/review land\r")
+        tty.shows("! to the model: The person has landed the layer:")
+        tty.prompt()
+        assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "0\n2\n"
+        tty.type(b"\x0cgo on\r")
+        tty.shows("Turn 5.")
+        tty.prompt()
+        tty.type(b"/review drop\r")
+        tty.shows("Throw away all that is in the layer? [y]es, [n]o?")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"n")
+        tty.prompt()
+        tty.type(b"\x0c/review --stat\r")
+        tty.shows("f4  +1 -0")
+        tty.prompt()
+        tty.type(b"/review drop\r")
+        tty.shows("[n]o?")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"y")
+        tty.shows("! to the model: The person has thrown away the layer:")
+        tty.prompt()
+        tty.type(b"\x0cgo on\r")
+        tty.shows("Turn 7.")
+        tty.prompt()
+        assert not made(tty, "f4") and not made(tty, "f6")
+        tty.type(b"/review dr\t")
+        tty.wait_until(lambda: tty.row() == "> /review drop", "completed")
+        tty.type(b"\x15\x04")
+        is_asked(tty, 1)
+        tty.type(b"l\ry\r")
+        assert tty.end() == 0, tty.screen.text()
+        assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "0\n2\n6\n"
+        assert made(tty, "f6") and not made(tty, "f4") and tty.is_as_before()
+
+
+@tap.case
+def a_conflict_lands_nothing_and_the_conversation_goes_on_in_its_layer():
+    script = {"name": "layer", "turns": [
+        {"calls": [{"tool": "bash", "arguments": {"command": "echo ours > a; echo b > b"}}]},
+        {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
+    with Chat(script, options=("--review",)) as tty:
+        tty.type(b"go\r")
+        tty.shows("Written.")
+        tty.prompt()
+        with open(os.path.join(tty.work, "a"), "w", encoding="ascii") as file:
+            file.write("mine\n")
+        tty.type(b"\x0c/review land\r")
+        tty.shows("Nothing was landed.")
+        tty.prompt()
+        assert not made(tty, "b")
+        tty.type(b"\x0c/review land --theirs a\r")
+        tty.shows("! to the model: The person has landed the layer:")
+        tty.prompt()
+        assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "ours\n"
+        tty.leave()
+
+
+@tap.case
+def a_conversation_without_a_layer_says_so():
+    with Chat() as tty:
+        tty.type(b"/review\r")
+        tty.shows("This conversation writes into the folder itself")
+        tty.prompt()
+        tty.leave()
+
+
 @tap.case
 def escape_ends_a_run_at_a_terminal_too():
     # Also where the agent has nothing to ask.

@@ -116,22 +116,28 @@ static void prompt_add(struct setup *setup)
 	setup->role.prompt = buf_take(&text);
 }
 
-int layered_take(struct setup *setup, const struct options *options, const char *by)
+bool layered_go_on(struct setup *setup, const char *id, const char *by, struct err *err)
 {
-	const char *id;
 	struct buf undo;
-	struct err err;
 
-	if (!layered_wanted(setup, options, &id))
-		return CODE_DONE;
-	if (!layered_begin(setup, id, by, NULL, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (!layered_begin(setup, id, by, NULL, err))
+		return false;
 	buf_init(&undo, PATH_MAX);
 	(void)buf_addf(&undo, "%s/undo", setup->review->path);
 	free(setup->undo_folder);
 	setup->undo_folder = buf_take(&undo);
 	prompt_add(setup);
-	return CODE_DONE;
+	return true;
+}
+
+int layered_take(struct setup *setup, const struct options *options, const char *by)
+{
+	const char *id;
+	struct err err;
+
+	return !layered_wanted(setup, options, &id) || layered_go_on(setup, id, by, &err)
+		       ? CODE_DONE
+		       : verb_complain(CODE_FAILED, "%s", err.text);
 }
 
 /* "14 files changed, 3 added, 1 removed (2.1 MiB)" */
@@ -231,22 +237,22 @@ static void print_many(const char *folder, const char *workspace, FILE *out)
 	review_list_fini(&list);
 }
 
-void layered_end(struct setup *setup, bool json, FILE *out)
+bool layered_end(struct setup *setup, bool json, FILE *out)
 {
 	struct review *review = setup->review;
 	struct buf folder;
 
 	if (review == NULL)
-		return;
+		return false;
+	const bool kept = review->life >= REVIEW_USED && !review_is_empty(review);
 	setup->review = NULL;
 	buf_init(&folder, PATH_MAX);
-	const bool begun = review->life >= REVIEW_USED;
-	if (begun && review_is_empty(review)) {
+	if (review->life >= REVIEW_USED && !kept) {
 		review_remove(review);
 		if (out != NULL && !json)
 			(void)fprintf(out, "Nothing of your folder was changed, and no layer is "
 					   "kept.\n");
-	} else if (begun && out != NULL) {
+	} else if (kept && out != NULL) {
 		if (json)
 			print_json(review, out);
 		else
@@ -259,4 +265,5 @@ void layered_end(struct setup *setup, bool json, FILE *out)
 	}
 	buf_fini(&folder);
 	review_close(review);
+	return kept;
 }

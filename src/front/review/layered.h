@@ -34,9 +34,12 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
  */
 int layered_take(struct setup *setup, const struct options *options, const char *by);
 
+/* layered_take, for the layer that ID means; NULL: a new one. ERR says why there is none. */
+bool layered_go_on(struct setup *setup, const char *id, const char *by, struct err *err);
+
 /*
  * The session with the layer of SETUP has ended: say in a line on OUT (NULL: say nothing)
  * what the layer holds, as JSON or in words. A new layer without a change is removed. Does
- * nothing where SETUP has none.
+ * nothing where SETUP has none. Returns whether a layer is kept.
  */
-void layered_end(struct setup *setup, bool json, FILE *out);
+bool layered_end(struct setup *setup, bool json, FILE *out);

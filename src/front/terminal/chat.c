@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "front/review/decided.h"
+#include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/terminal/console.h"
@@ -16,8 +18,10 @@
 #include "front/verb.h"
 #include "session/session.h"
 #include "undo/plan.h"
+#include "view/review.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +148,32 @@ static void chat_change_agent(struct chat *chat, const char *name)
 }
 
 /*
+ * Go on with hands that write into the layer ID; NULL: into a new one. The layer of before is
+ * given back, and *KEPT says whether it holds anything. Returns an exit code; the complaint has
+ * been printed, and nothing has changed, unless the code is CODE_DONE.
+ */
+static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
+{
+	struct setup *setup = memory_alloc(sizeof(*setup));
+	const struct setup_flags flags = {.agent = chat->setup->agent, .serves = true};
+	struct err err = {0};
+	int code = setup_open(setup, chat->options, &flags);
+
+	setup->publishes = true;
+	if (code == CODE_DONE && !layered_go_on(setup, id, "glovebox chat", &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code == CODE_DONE)
+		code = talk_change(chat->talk, setup, NULL);
+	struct setup *old = code == CODE_DONE ? chat->setup : setup;
+	*kept = layered_end(old, false, NULL);
+	setup_fini(old);
+	free(old);
+	if (code == CODE_DONE)
+		chat->setup = setup;
+	return code;
+}
+
+/*
  * Undo the step NUMBER as the agent NAME. True: this agent made the step, and RESULT has
  * the outcome.
  */
@@ -197,6 +227,7 @@ enum {
 	DIFF_HEAD = 2000,
 	DIFF_TAIL = 500,
 	COMMAND_MAX = 4096, /* of the complaint about an unknown command */
+	REVIEW_TEXT_MAX = 64 << 20,
 };
 
 struct command {
@@ -406,6 +437,192 @@ static void run_diff(struct chat *chat, const char *argument)
 	tool_result_fini(&result);
 }
 
+/* `/review`, the layer of this conversation. */
+
+enum { REVIEW_WORDS_MAX = 64 };
+
+struct review_words {
+	char *text; /* owned; the words lie in it */
+	const char *words[REVIEW_WORDS_MAX + 1];
+	size_t count;
+};
+
+/* Split ARGUMENT at blanks. False: there are too many words. */
+static bool split_words(const char *argument, struct review_words *split)
+{
+	char *rest;
+
+	*split = (struct review_words){.text = memory_copy(argument)};
+	for (char *word = strtok_r(split->text, " \t\n", &rest); word != NULL;
+	     word = strtok_r(NULL, " \t\n", &rest)) {
+		if (split->count == REVIEW_WORDS_MAX)
+			return false;
+		split->words[split->count++] = word;
+	}
+	return true;
+}
+
+/* The first of WORDS that is an option, and not among ALLOWED; NULL: there is none. */
+static const char *strange_option(const char *const *words, const char *allowed)
+{
+	for (size_t i = 0; words[i] != NULL; i++) {
+		if (words[i][0] == '-' && !str_among(allowed, str_of(words[i])))
+			return words[i];
+	}
+	return NULL;
+}
+
+/* Run VERB on the layer ID and print what it says. Returns its exit code. */
+static int decide(struct chat *chat, const char *verb, const char *id,
+		  const char *const *words, bool is_diff)
+{
+	static const char used[] = "Somebody works in review ";
+	const struct paint_excerpt excerpt = {
+		.head = DIFF_HEAD,
+		.tail = DIFF_TAIL,
+		.is_diff = is_diff,
+	};
+	struct err err = {0};
+	struct buf text;
+
+	buf_init(&text, REVIEW_TEXT_MAX);
+	const int code =
+		decided_run(chat->setup, chat->options, verb, id, words, &text, &err);
+	struct str shown = buf_str(&text);
+	/* It is this conversation that works in it. */
+	if (str_starts(shown, STR(used)))
+		shown = str_part(shown, str_find(shown, STR("\n"), 0) + 1, shown.size);
+	if (code < 0)
+		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
+	else if (str_trim(shown).size == 0)
+		(void)buf_adds(&chat->paint.out, "There is nothing to show.\n");
+	else
+		paint_lines(&chat->paint, shown, &excerpt);
+	/* Print without folding: lines of files must stay whole. */
+	flush(chat);
+	buf_fini(&text);
+	return code;
+}
+
+static void show_layer(struct chat *chat, const struct review_words *split)
+{
+	const char *strange = strange_option(split->words, "--diff --stat");
+	bool is_diff = false;
+
+	for (size_t i = 0; i < split->count; i++)
+		is_diff = is_diff || strcmp(split->words[i], "--diff") == 0;
+	if (strange != NULL)
+		(void)buf_addf(&chat->paint.out,
+			       "/review takes --diff, --stat and paths, or land or drop, and "
+			       "not %.100s.\n",
+			       strange);
+	else
+		(void)decide(chat, "review", chat->setup->review->meta.id, split->words,
+			     is_diff);
+}
+
+/* Was all of the layer ID landed? */
+static bool is_landed(const struct chat *chat, const char *id)
+{
+	struct review *review = NULL;
+	struct err err = {0};
+	struct buf folder;
+
+	buf_init(&folder, PATH_MAX);
+	const bool landed =
+		review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder) &&
+		review_open(folder.data, chat->setup->workspace, id, &review, &err) &&
+		review->meta.state == REVIEW_LANDED;
+	review_close(review);
+	buf_fini(&folder);
+	return landed;
+}
+
+/*
+ * Land or drop the layer. It must not be in use then: meanwhile the conversation has the hands
+ * of a new layer, which is empty and goes. After a landing of all it goes on with another new
+ * one, whose files below are the landed ones from its beginning; else with the same one.
+ */
+static void decide_layer(struct chat *chat, const char *verb, const char *const *words)
+{
+	const bool lands = strcmp(verb, "land") == 0;
+	char id[REVIEW_ID];
+	bool kept, none;
+	int code;
+
+	if (job_writes(talk_session(chat->talk), NULL)) {
+		(void)buf_adds(&chat->paint.out,
+			       "A job still runs and may write: end it first.\n");
+		return;
+	}
+	memcpy(id, chat->setup->review->meta.id, sizeof(id));
+	if (chat_change_layer(chat, NULL, &kept) != CODE_DONE)
+		return;
+	if (!kept) {
+		(void)buf_adds(&chat->paint.out, "The layer holds no change.\n");
+		return;
+	}
+	code = decide(chat, verb, id, words, false);
+	const bool landed = lands && is_landed(chat, id);
+	if (lands || code != CODE_DONE) {
+		if (chat_change_layer(chat, landed ? NULL : id, &none) != CODE_DONE)
+			return;
+	}
+	if (landed)
+		tell(chat, true,
+		     "The person has landed the layer: what you have written is in the folder "
+		     "now. You go on in a new layer, in a new cell (review %).",
+		     chat->setup->review->meta.id);
+	else if (lands && code == CODE_DONE)
+		tell(chat, true,
+		     "The person has landed a part of the layer (review %). You go on in it, in "
+		     "a new cell.",
+		     id);
+	else if (code == CODE_DONE)
+		tell(chat, true,
+		     "The person has thrown away the layer: the files are as they were before "
+		     "you wrote. You go on in a new layer, in a new cell (review %).",
+		     chat->setup->review->meta.id);
+}
+
+static void run_review(struct chat *chat, const char *argument)
+{
+	static const char *const yes_or_no[] = {"yes", "no", NULL};
+	static const char *const yes[] = {"--yes", NULL};
+	struct review_words split;
+	const char *strange;
+
+	if (!split_words(argument, &split)) {
+		(void)buf_adds(&chat->paint.out, "/review takes fewer words.\n");
+	} else if (chat->setup->review == NULL) {
+		(void)buf_adds(
+			&chat->paint.out,
+			"This conversation writes into the folder itself: /diff shows "
+			"what was changed. glovebox --review begins one with a layer.\n");
+	} else if (split.count > 0 && strcmp(split.words[0], "land") == 0) {
+		strange = strange_option(split.words,
+					 "--mine --theirs --markers --no-commits");
+		split.words[0] = "--yes";
+		if (strange != NULL)
+			(void)buf_addf(&chat->paint.out,
+				       "/review land takes --mine, --theirs, --markers, "
+				       "--no-commits and paths, and not %.100s.\n",
+				       strange);
+		else
+			decide_layer(chat, "land", split.words);
+	} else if (split.count > 0 && strcmp(split.words[0], "drop") == 0) {
+		if (split.count > 1)
+			(void)buf_adds(&chat->paint.out,
+				       "/review drop takes nothing more.\n");
+		else if (console_choose(chat->console, "Throw away all that is in the layer?",
+					yes_or_no, talk_interrupt_fd(chat->talk)) == 0)
+			decide_layer(chat, "drop", yes);
+	} else {
+		show_layer(chat, &split);
+	}
+	free(split.text);
+}
+
 static void run_sessions(struct chat *chat, const char *argument)
 {
 	static const char *const words[] = {"--limit", "10", NULL};
@@ -441,6 +658,9 @@ static const struct command commands[] = {
 	 "put back what the newest step, or step N, has changed; --to POINT, --mark NAME",
 	 run_undo},
 	{"diff", "", "what was changed since the conversation began", run_diff},
+	{"review", "[PATH…]",
+	 "what the layer of --review would change; --diff, --stat; land [PATH…]; drop",
+	 run_review},
 	{"sessions", "", "the last conversations there were", run_sessions},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };
@@ -543,6 +763,8 @@ void chat_command(struct chat *chat, struct str text)
 	show(chat);
 }
 
+static const char *const review_next[] = {"--diff", "--stat", "drop", "land"};
+
 struct candidates {
 	struct str begun;
 	const char *prefix;
@@ -583,4 +805,8 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 		chat_each_agent(chat, add_candidate, &candidates);
 	else if (str_is(name, "model"))
 		chat_each_model(chat, add_candidate, &candidates);
+	else if (str_is(name, "review")) {
+		for (size_t i = 0; i < sizeof(review_next) / sizeof(review_next[0]); i++)
+			add_candidate(&candidates, review_next[i]);
+	}
 }

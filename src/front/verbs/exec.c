@@ -1131,7 +1131,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
-		layered_end(setup, false, NULL);
+		(void)layered_end(setup, false, NULL);
 	if (code != CODE_DONE)
 		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
 	if (relay_open(session_loop(session), tty ? RELAY_TERMINAL : RELAY_PLAIN,
@@ -1141,7 +1141,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
 	interrupt_close_session(setup->interrupt, session);
-	layered_end(setup, options_given(options, "json"), stderr);
+	(void)layered_end(setup, options_given(options, "json"), stderr);
 	return code;
 }
 

@@ -436,7 +436,7 @@ static int mcp_run(const struct options *options, FILE *out)
 		code = serve(&serving);
 	interrupt_close(serving.interrupt);
 	orchestrate_close(serving.orchestrate);
-	layered_end(&serving.setup, false, stderr);
+	(void)layered_end(&serving.setup, false, stderr);
 	setup_fini(&serving.setup);
 	return code;
 }

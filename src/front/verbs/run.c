@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "front/review/decided.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -137,7 +138,10 @@ static int run_set_up(const struct options *options, const char *resume, const c
 		code = layered_take(&setup, options, "glovebox run");
 	if (code == CODE_DONE)
 		code = run_with(options, &setup, resume, prompt);
-	layered_end(&setup, false, stderr);
+	if (options_given(options, "json"))
+		(void)layered_end(&setup, false, stderr);
+	else
+		decided_end(&setup, options, code);
 	setup_fini(&setup);
 	return code;
 }
@@ -204,7 +208,8 @@ static const char run_help[] =
 	"  anthropic:NAME  Anthropic's Messages; the key is in ANTHROPIC_API_KEY\n"
 	"When nothing names a model, and neither a key nor a server is set, a recorded\n"
 	"answer is played, and the exit code is 1; --model replay:FILE plays yours.\n\n"
-	"At a terminal Escape ends it, as Ctrl+C does.\n\n"
+	"At a terminal Escape ends it, as Ctrl+C does. After --review it asks there at the\n"
+	"end: land, diff, drop or later?\n\n"
 	"--resume goes on with an earlier session, however it ended: in its folder, as its\n"
 	"agent, with its model, with all that was said and read. ID is what `glovebox\n"
 	"sessions list` shows, the beginning of it, or `last`.\n\n"
@@ -369,7 +374,8 @@ static int converse(const struct options *options, const char *resume)
 		serve(&chat);
 	}
 	talk_close(chat.talk);
-	layered_end(chat.setup, false, stderr);
+	console_close(chat.console);
+	decided_end(chat.setup, options, chat.code);
 	setup_fini(chat.setup);
 	free(chat.setup);
 	free(chat.model);
@@ -377,7 +383,6 @@ static int converse(const struct options *options, const char *resume)
 	paint_fini(&chat.paint);
 	line_fini(&chat.line);
 	line_history_free(chat.history);
-	console_close(chat.console);
 	return chat.code;
 }
 

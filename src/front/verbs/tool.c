@@ -420,7 +420,7 @@ static int call_run(const struct options *options, FILE *out)
 						 .arguments = arguments,
 						 .json = options_given(options, "json")},
 			out);
-	layered_end(&setup, false, stderr);
+	(void)layered_end(&setup, false, stderr);
 	setup_fini(&setup);
 	buf_fini(&input);
 	return code;
