@@ -522,6 +522,14 @@ static bool current_branch(struct call *call, struct buf *name)
 	return fine;
 }
 
+/* Changes that the user has staged stay, as with a merge that only moves on. */
+static void refresh_index(struct call *call, const char *from, const char *to)
+{
+	(void)ASK(call, NULL, NULL, "read-tree", "-i", "-m",
+		  from[0] != '\0' ? from : EMPTY_TREE, to);
+	(void)ASK(call, NULL, NULL, "update-index", "-q", "--refresh");
+}
+
 static bool move(struct commits *commits, struct call *call, struct commits_ref *ref,
 		 bool is_current)
 {
@@ -532,12 +540,8 @@ static bool move(struct commits *commits, struct call *call, struct commits_ref 
 			 ref->below[0] != '\0'
 				 ? ref->below
 				 : "0000000000000000000000000000000000000000") == 0;
-	/* Changes that the user has staged stay, as with a merge that only moves on. */
-	if (ref->moved && is_current) {
-		(void)ASK(call, NULL, NULL, "read-tree", "-i", "-m",
-			  ref->below[0] != '\0' ? ref->below : EMPTY_TREE, ref->layer);
-		(void)ASK(call, NULL, NULL, "update-index", "-q", "--refresh");
-	}
+	if (ref->moved && is_current)
+		refresh_index(call, ref->below, ref->layer);
 	return ref->moved;
 }
 
@@ -562,6 +566,67 @@ static bool land_ref(struct commits *commits, struct call *call, struct undo_log
 	       note(places, log, index, err);
 }
 
+/* What the log of a landing that was killed says of the branch that the workspace is on. */
+struct broken {
+	char path[PATH_MAX]; /* of the branch, as in a log */
+	struct undo_state before, after;
+	bool moves; /* the branch was to be moved, and the index was not told of after that */
+};
+
+static bool take_broken(void *context, const struct undo_change *change)
+{
+	struct broken *broken = context;
+
+	if (str_is(change->path, broken->path)) {
+		broken->before = change->before;
+		broken->after = change->after;
+		broken->moves = true;
+	} else if (str_is(change->path, UNDO_GIT_INDEX)) {
+		broken->moves = false;
+	}
+	return true;
+}
+
+/*
+ * A landing that goes on in LOG was killed when git had moved the branch CURRENT, and perhaps
+ * not the index: the user would find the old files staged.
+ */
+static bool resume(struct call *call, struct undo_log *log, struct undo_places *places,
+		   const char *current, struct err *err)
+{
+	auto_free struct broken *broken = memory_alloc(sizeof(*broken));
+	auto_free struct kept *index = memory_alloc(sizeof(*index));
+	struct undo_reader reader = {.change = take_broken, .context = broken};
+	struct undo_state now = undo_absent;
+	char line[COMMITS_NAME + 1];
+	struct buf text;
+	bool fine = true;
+
+	(void)snprintf(broken->path, sizeof(broken->path), UNDO_GIT "/%s", current);
+	if (current[0] == '\0' || !undo_log_read(&reader, log->fd, NULL) || !broken->moves)
+		return true;
+	buf_init(&text, REF_MAX);
+	(void)ASK(call, NULL, &text, "rev-parse", "-q", "--verify", "HEAD^0");
+	(void)snprintf(line, sizeof(line), "%s", text.size > 0 ? text.data : "");
+	undo_state_hash_text(str_of(line), &now);
+	buf_clear(&text);
+	if (memcmp(now.digest, broken->after.digest, UNDO_DIGEST) == 0 &&
+	    (broken->before.kind == UNDO_ABSENT ||
+	     (broken->before.kind == UNDO_FILE && broken->before.size < COMMITS_NAME + 1 &&
+	      undo_log_content(log->fd, broken->before.offset, broken->before.size, &text,
+			       NULL)))) {
+		auto_free char *from = memory_copy_str(str_trim(buf_str(&text)));
+
+		line[strcspn(line, "\n")] = '\0';
+		fine = keep(call, log, "index", index, err);
+		if (fine && (from[0] == '\0' || is_object_name(str_of(from))))
+			refresh_index(call, from, line);
+		fine = fine && note(places, log, index, err);
+	}
+	buf_fini(&text);
+	return fine;
+}
+
 bool commits_land(struct commits *commits, struct call *call, struct undo_log *log,
 		  struct undo_places *places, struct err *err)
 {
@@ -569,8 +634,14 @@ bool commits_land(struct commits *commits, struct call *call, struct undo_log *l
 	struct buf current;
 	bool fine = true;
 
-	if (commits->count == 0 || commits->trouble != NULL)
-		return true;
+	buf_init(&current, REF_MAX);
+	if (!current_branch(call, &current))
+		buf_clear(&current);
+	fine = resume(call, log, places, current.size > 0 ? current.data : "", err);
+	if (commits->count == 0 || commits->trouble != NULL) {
+		buf_fini(&current);
+		return fine;
+	}
 	for (size_t i = 0; i < commits->count && fine; i++) {
 		char name[PATH_MAX];
 
@@ -584,12 +655,7 @@ bool commits_land(struct commits *commits, struct call *call, struct undo_log *l
 		commits->trouble = "git refuses to fetch them";
 	for (size_t i = 0; i < commits->count && fine; i++)
 		fine = note(places, log, &own[i], err);
-	if (commits->trouble != NULL)
-		return fine;
-	buf_init(&current, REF_MAX);
-	if (!current_branch(call, &current))
-		buf_clear(&current);
-	for (size_t i = 0; i < commits->count && fine; i++)
+	for (size_t i = 0; i < commits->count && fine && commits->trouble == NULL; i++)
 		fine = land_ref(commits, call, log, places, &commits->refs[i],
 				current.data != NULL ? current.data : "", err);
 	buf_fini(&current);
