@@ -360,38 +360,35 @@ static bool policy_allows(struct running *running)
 	return ok;
 }
 
-/*
- * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
- * not.
- */
 /* May the call work in the layer of the session, if there is one? */
 static bool layer_allows(struct running *running)
 {
 	const struct session *session = running->session;
 	const struct policy_limits *limits = &session->policy->limits;
-	char holds[32], limit[32];
+	struct err err = {0};
 
 	if (session->review == NULL)
 		return true;
-	const uint64_t most = review_most(session->review, limits->layer, limits->tmp);
 	if (running->tool->where == IN_FRONT && running->tool->begin != NULL)
 		(void)tool_fail(&running->result,
 				"%s works in cells of its own, past the layer of review %s: do it "
 				"yourself.",
 				running->tool->name, session->review->meta.id);
 	else if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
-		 !running->tool->internal && (uint64_t)session->layered.bytes > most)
-		(void)tool_fail(&running->result,
-				"The layer holds %s, limits.layer is %s: land or drop it, or raise "
-				"limits.layer.",
-				text_size((uint64_t)session->layered.bytes, holds),
-				text_size(most, limit));
+		 !running->tool->internal &&
+		 !review_has_room(session->review, session->layered.bytes, limits->layer,
+				  limits->tmp, &err))
+		(void)tool_fail(&running->result, "%s", err.text);
 	else
 		return true;
 	running->result.status = RESULT_DENIED;
 	return false;
 }
 
+/*
+ * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
+ * not.
+ */
 static bool judge(struct running *running, const struct request *request)
 {
 	return tool_choose(running, request) && arguments_fit(running, request) &&

@@ -136,8 +136,8 @@ static bool read_change(struct review_report *report, const struct value *row,
 	change->text = value_is_true(value_member(row, "text"));
 	change->has_lines = read_pair(row, "lines", lines);
 	if (change->has_lines) {
-		change->added = lines[0];
-		change->taken = lines[1];
+		change->lines_added = lines[0];
+		change->lines_removed = lines[1];
 	}
 	(void)read_pair(row, "ours", change->ours);
 	(void)read_pair(row, "theirs", change->theirs);
@@ -305,8 +305,8 @@ static struct value *change_value(const struct review_change *change)
 	if (change->refused != NULL)
 		value_set_text(value, "refused", change->refused);
 	if (change->has_lines) {
-		value_set_integer(value, "lines_added", change->added);
-		value_set_integer(value, "lines_removed", change->taken);
+		value_set_integer(value, "lines_added", change->lines_added);
+		value_set_integer(value, "lines_removed", change->lines_removed);
 	}
 	return value;
 }
@@ -526,6 +526,7 @@ static bool call_worker(struct session *session, const struct review *review,
 	value_set(arguments, "trees", trees_value(session, review));
 	value_set(arguments, "rights", value_ref(review->meta.rights));
 	value_set_boolean(arguments, "diff", wish->diff);
+	value_set_boolean(arguments, "brief", wish->brief);
 	value_set_boolean(arguments, "markers", wish->markers);
 	value_set_boolean(arguments, "commits", !wish->no_commits);
 	if (wish->hash != NULL)

@@ -63,8 +63,8 @@ struct review_change {
 	const char *refused; /* "git", "protected", "session", "agent", "kind", "read" */
 	const char *why;     /* or NULL */
 	const char *type;    /* of a file that is no text: "PNG", "binary"; or NULL */
-	bool has_lines;      /* ADDED and TAKEN are those of a text */
-	int64_t added, taken;
+	bool has_lines;      /* it is a text, of which these are counted */
+	int64_t lines_added, lines_removed;
 	bool set_ids; /* its set-id bits are not landed */
 	bool text; /* a conflict of texts, whose lines are counted in OURS and THEIRS */
 	int64_t ours[2], theirs[2], overlap[2]; /* overlap 0: unknown */
@@ -122,6 +122,7 @@ struct review_wish {
 	/* absolute paths, NULL-ended, or NULL; each counts for all below it */
 	const char *const *only, *const *mine, *const *theirs;
 	bool lands, diff, markers, no_commits;
+	bool brief;       /* only the changes of which a person is told after a landing */
 	const char *hash; /* land only when the reading has this hash; or NULL */
 };
 

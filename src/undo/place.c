@@ -31,6 +31,7 @@
 
 enum {
 	COPY_AT_ONCE = 256 << 10,
+	COPY_SMALL = 16 << 10, /* sharing blocks saves nothing, and a hole is hardly in it */
 	/*
 	 * Files that wait for one sync. Each of them is open. A larger batch gains
 	 * nothing.
@@ -79,6 +80,12 @@ struct undo_places {
 	int folder;
 	char folder_path[PATH_MAX];
 	bool is_open; /* its owner may change what is in it */
+	/*
+	 * The folder that was not there when a path in it was looked at; "": none. It counts
+	 * until something is put: nobody else's folder is judged by it later.
+	 */
+	char missing[PATH_MAX];
+	bool puts;
 	struct waiting *batch;
 	size_t count, most;
 	struct opened *opened;
@@ -213,10 +220,21 @@ static bool hold_folder(struct undo_places *places, struct spot *spot,
 {
 	const size_t size = (size_t)(spot->name - spot->path);
 
+	places->puts = places->puts || make;
 	if (places->folder < 0 || strncmp(places->folder_path, spot->path, size) != 0 ||
 	    places->folder_path[size] != '\0') {
-		if (!open_folder(spot, root, make, err))
-			return false;
+		struct err why = {0};
+
+		/* A new folder has many names. */
+		if (!places->puts && strncmp(places->missing, spot->path, size) == 0 &&
+		    places->missing[size] == '\0')
+			return files_say_missing(spot->path, err);
+		if (!open_folder(spot, root, make, &why)) {
+			if (why.code == ENOENT)
+				(void)snprintf(places->missing, sizeof(places->missing),
+					       "%.*s", (int)size, spot->path);
+			return err_set(err, why.code, "%s", why.text);
+		}
 		fd_close(&places->folder);
 		places->folder = spot->folder;
 		places->is_open = false;
@@ -558,12 +576,23 @@ static bool copy_part(int to, int from, off_t at, off_t size)
 	return size == 0;
 }
 
+/* Copy the data of FROM, which has SIZE bytes and is small, by one read and one write. */
+static bool copy_small(int to, int from, off_t size)
+{
+	char piece[COPY_SMALL];
+
+	return pread(from, piece, sizeof(piece), 0) == size &&
+	       pwrite(to, piece, (size_t)size, 0) == size;
+}
+
 /* Copy the data of FROM, which has SIZE bytes, and leave its holes. */
 static bool copy_data(int to, int from, off_t size)
 {
 	off_t at = 0;
 
-	if (size == 0 || ioctl(to, FICLONE, from) == 0)
+	if (size < COPY_SMALL)
+		return size == 0 || copy_small(to, from, size);
+	if (ioctl(to, FICLONE, from) == 0)
 		return true;
 	while (at < size) {
 		const off_t data = lseek(from, at, SEEK_DATA);
@@ -658,9 +687,7 @@ static bool take_place(struct undo_places *places, const struct spot *spot,
 
 	/* The folder of TEMP may have been opened again since, as another descriptor. */
 	temp->folder_fd = spot->folder;
-	if (!is_still(spot, now))
-		return say_changed(spot, err);
-	/* A free name is taken in one step, which needs no note. */
+	/* A free name is taken in one step, which needs no note and fails where it is not free. */
 	if (now->kind == UNDO_ABSENT) {
 		if (temp_link(temp, spot->name))
 			return true;
@@ -668,6 +695,8 @@ static bool take_place(struct undo_places *places, const struct spot *spot,
 			       ? say_changed(spot, err)
 			       : err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	}
+	if (!is_still(spot, now))
+		return say_changed(spot, err);
 	if (!note_temp(places, spot, name, err))
 		return false;
 	bool fine = temp_link(temp, name) ||
@@ -795,6 +824,7 @@ bool undo_places_settle(struct undo_places *places, struct err *err)
 {
 	const bool fine = settle_batch(places, err);
 
+	places->puts = true;
 	close_opened(places);
 	return fine;
 }
@@ -858,13 +888,20 @@ static bool put_link(struct undo_places *places, const struct spot *spot,
 	return fine;
 }
 
+/* FROM is where the log ended before it told of this folder. */
 static bool put_folder(struct undo_places *places, const struct spot *spot,
 		       const struct undo_state *now, const struct undo_state *target,
-		       struct err *err)
+		       uint64_t from, struct err *err)
 {
-	if (now->kind != UNDO_FOLDER && mkdirat(spot->folder, spot->name, 0777) < 0 &&
-	    errno != EEXIST)
-		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
+	struct undo_state seen = {.kind = UNDO_FOLDER};
+
+	if (now->kind != UNDO_FOLDER && mkdirat(spot->folder, spot->name, 0777) < 0) {
+		if (errno != EEXIST)
+			return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
+		/* Somebody else has just made it: an undo must not remove it. */
+		undo_log_cut(places->log, from);
+		return is_still(spot, &seen) || say_changed(spot, err);
+	}
 	if (target->mode != 0) {
 		auto_close int fd =
 			fd_open_beneath(spot->folder, spot->name, O_PATH | O_DIRECTORY);
@@ -896,6 +933,8 @@ static bool put(struct undo_places *places, const char *path, const struct spot 
 		struct undo_state *now, const struct undo_state *target, bool *left,
 		struct err *err)
 {
+	const uint64_t from = places->log != NULL ? places->log->at : 0;
+
 	if (!is_still(spot, now))
 		return say_changed(spot, err);
 	if (!keep(spot, path, now, target, places->log, err))
@@ -916,7 +955,7 @@ static bool put(struct undo_places *places, const char *path, const struct spot 
 		now_there = &undo_absent;
 	}
 	if (target->kind == UNDO_FOLDER)
-		return put_folder(places, spot, now_there, target, err);
+		return put_folder(places, spot, now_there, target, from, err);
 	return target->kind == UNDO_LINK
 		       ? put_link(places, spot, target, now_there, err)
 		       : put_file(places, path, spot, target, now_there, err);

@@ -983,9 +983,17 @@ static void sync_apart(const struct review *review)
 	_exit(0);
 }
 
-uint64_t review_most(const struct review *review, uint64_t layer, uint64_t tmp)
+bool review_has_room(const struct review *review, int64_t bytes, uint64_t layer,
+		     uint64_t tmp, struct err *err)
 {
-	return review->meta.memory && tmp < layer ? tmp : layer;
+	const uint64_t most = review->meta.memory && tmp < layer ? tmp : layer;
+	char holds[32], limit[32];
+
+	return (uint64_t)bytes <= most ||
+	       err_set(err, EDQUOT,
+		       "The layer holds %s, limits.layer is %s: land or drop it, or raise "
+		       "limits.layer.",
+		       text_size((uint64_t)bytes, holds), text_size(most, limit));
 }
 
 bool review_is_empty(const struct review *review)

@@ -171,8 +171,12 @@ bool review_begin(struct review *review, struct err *err);
  */
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err);
 
-/* The bytes that REVIEW may hold, with the limits LAYER and, for memory, TMP of a policy. */
-uint64_t review_most(const struct review *review, uint64_t layer, uint64_t tmp);
+/*
+ * Is there room in REVIEW beside the BYTES that it holds, with the limits LAYER and, for
+ * memory, TMP of a policy? False: ERR says what to do.
+ */
+bool review_has_room(const struct review *review, int64_t bytes, uint64_t layer,
+		     uint64_t tmp, struct err *err);
 /* Is REVIEW a new layer without a change, which is removed and not kept? */
 bool review_is_empty(const struct review *review);
 /* Was REVIEW cut by a crash of the machine, so that files of it may be short? */

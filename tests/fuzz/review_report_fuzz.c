@@ -14,8 +14,8 @@ static void check_change(const struct review_change *change)
 	    change->path == NULL || change->path[0] == '\0' ||
 	    (change->kind == REVIEW_RENAMED && change->from == NULL) ||
 	    (change->class == REVIEW_REFUSED && change->refused == NULL) ||
-	    change->added < 0 || change->taken < 0 || change->since_ms < 0 ||
-	    change->before.size < -1 || change->after.size < -1)
+	    change->lines_added < 0 || change->lines_removed < 0 ||
+	    change->since_ms < 0 || change->before.size < -1 || change->after.size < -1)
 		abort();
 	if (change->before.hash[0] != '\0' && strlen(change->before.hash) != HASH_HEX)
 		abort();

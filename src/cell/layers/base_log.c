@@ -25,7 +25,6 @@ enum {
 	ROWS_MAX = UNDO_CHANGES_MAX,
 	/* Each level holds two descriptors and the C library's buffers. */
 	DEPTH_MAX = 64,
-	CONTENT_MAX = OVERLAY_TEXT_MAX,
 	HEAD_BYTES = 8 << 10, /* a NUL in them: no text, as for git */
 	/* A walk takes as long as what was changed; a call does not wait longer. */
 	WALK_MS = 30000,
@@ -170,9 +169,9 @@ static bool below_keep_file(struct walk *walk, uint64_t size, struct undo_state 
 
 	if (fd < 0)
 		return false;
-	if (size <= CONTENT_MAX && walk->copied + size <= COPY_MAX && is_text(fd)) {
+	if (size <= OVERLAY_TEXT_MAX && walk->copied + size <= COPY_MAX && is_text(fd)) {
 		walk->copied += size;
-		return undo_log_file(&walk->log, fd, CONTENT_MAX, state, &err);
+		return undo_log_file(&walk->log, fd, OVERLAY_TEXT_MAX, state, &err);
 	}
 	if (walk->hashed + size > HASH_MAX)
 		return false;

@@ -49,20 +49,6 @@ static char *command_of(const char *const *words)
 	return buf_take(&text);
 }
 
-/* Is there room for more in REVIEW? */
-static bool has_room(const struct review *review, uint64_t most, struct err *err)
-{
-	char holds[32], limit[32];
-
-	if ((uint64_t)review->meta.counts.bytes <= most)
-		return true;
-	return err_set(err, EDQUOT,
-		       "The layer holds %s, limits.layer is %s: land or drop it, or raise "
-		       "limits.layer.",
-		       text_size((uint64_t)review->meta.counts.bytes, holds),
-		       text_size(most, limit));
-}
-
 static bool is_open(const struct review *review, struct err *err)
 {
 	return review->meta.state == REVIEW_OPEN ||
@@ -86,7 +72,8 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	else
 		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
 		     review_lock(review, by, err) && is_open(review, err) &&
-		     has_room(review, review_most(review, limits->layer, limits->tmp), err);
+		     review_has_room(review, review->meta.counts.bytes, limits->layer,
+				     limits->tmp, err);
 	buf_fini(&folder);
 	if (ok && id == NULL) {
 		free(review->meta.command);

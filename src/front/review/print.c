@@ -427,8 +427,8 @@ static void add_line(const struct review_report *report,
 		if (change->after.there)
 			add_size(&change->after, out);
 	} else if (change->has_lines && change->kind != REVIEW_MODE) {
-		(void)buf_addf(out, "  +%" PRId64 " -%" PRId64, change->added,
-			       change->taken);
+		(void)buf_addf(out, "  +%" PRId64 " -%" PRId64, change->lines_added,
+			       change->lines_removed);
 	}
 	if (change->kind == REVIEW_MODE ||
 	    (change->before.there && change->after.there &&

@@ -55,7 +55,7 @@ static const struct option_row land_options[] = {
 	{"theirs", 0, OPTION_TEXTS, "PATH",
 	 "take the review's PATH, whatever is there (may be repeated)"},
 	{"markers", 0, OPTION_FLAG, NULL, "write texts in conflict with marks, as git does"},
-	{"no-commits", 0, OPTION_FLAG, NULL, "leave the review's commits where they are"},
+	{"no-commits", 0, OPTION_FLAG, NULL, "leave the review's commits in the review"},
 	{"yes", 'y', OPTION_FLAG, NULL, "do not ask"},
 	{"json", 0, OPTION_FLAG, NULL, "print the result as one JSON object"},
 	OPTION_ROW_WORKSPACE,
@@ -355,8 +355,10 @@ static const char review_help[] =
 	"Show what a review would change in this workspace: a command that ran with\n"
 	"--review has written everything into a layer, and nothing of it is in your folder\n"
 	"yet. Without an ID it is the newest review that is open. Six digits of an ID are\n"
-	"enough. With paths, only what lies there is shown. Nothing is written.\n\n"
-	"Exit codes: 0 shown, 1 there is nothing to review, 5 the cell could not be built.";
+	"enough; a first word of such digits is an ID where no file has this name. With\n"
+	"paths, only what lies there is shown. Nothing is written.\n\n"
+	"Exit codes: 0 shown, also when nothing differs, 1 there is no review, 5 the cell\n"
+	"could not be built.";
 
 const struct verb verb_review = {
 	.name = "review",
@@ -583,6 +585,7 @@ static int land_layer(struct reviewing *work, const struct review_wish *wish)
 	if (code != -1)
 		return code;
 	bound.lands = true;
+	bound.brief = !options_given(work->options, "json");
 	code = ask_worker(work, &bound, &report);
 	if (code == CODE_DONE && !report.landed && report.broken_off == NULL)
 		code = judge_reading(work, &report);
@@ -639,8 +642,9 @@ static const char land_help[] =
 	"git or another agent would run without a question are never landed; of files that\n"
 	"another program reads by itself the review says so. New commits come as\n"
 	"refs/glovebox/ID/BRANCH, and a branch that is where it was moves on. With paths,\n"
-	"only what lies there is landed. A landing is a step: `glovebox undo` takes it back,\n"
-	"and the review is open again.\n\n"
+	"only what lies there is landed, and no commits. The review stays open until they\n"
+	"have come. A landing is a step: `glovebox undo` takes it back, and the review is\n"
+	"open again.\n\n"
 	"Exit codes: 0 done, 1 a conflict or nothing to land, 2 usage, 4 something of it may\n"
 	"not be landed, 5 the cell could not be built.";
 
@@ -744,7 +748,7 @@ static int drop_run(const struct options *options, FILE *out)
 static const char drop_help[] =
 	"Throw away what a review holds. Your folder stays as it is: nothing of the review\n"
 	"was ever in it. With paths, only what lies there is thrown away, and the review\n"
-	"stays open. No undo brings it back.\n\n"
+	"stays open. It is gone at once, and no undo brings it back.\n\n"
 	"Exit codes: 0 done, 1 there is nothing to drop, or somebody works in it.";
 
 const struct verb verb_drop = {

@@ -566,7 +566,7 @@ static bool land_ref(struct commits *commits, struct call *call, struct undo_log
 	       note(places, log, index, err);
 }
 
-/* What the log of a landing that was killed says of the branch that the workspace is on. */
+/* The branch that the workspace is on, as the log of a killed landing tells of it. */
 struct broken {
 	char path[PATH_MAX]; /* of the branch, as in a log */
 	struct undo_state before, after;

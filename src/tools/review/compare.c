@@ -87,7 +87,7 @@ static bool is_named(const char *const *list, size_t count, const char *path)
 static bool read_text(int fd, uint64_t size, struct buf *out)
 {
 	buf_clear(out);
-	return fd >= 0 && size <= COMPARE_TEXT_MAX &&
+	return fd >= 0 && size <= OVERLAY_TEXT_MAX &&
 	       fd_read_all(fd, out, "a file", NULL) && !text_is_binary(buf_str(out));
 }
 
@@ -173,9 +173,9 @@ static bool is_object(const struct undo_state *state, int fd, uint64_t size)
 	uint8_t digest[HASH_BYTES];
 	struct buf text;
 
-	if (fd < 0 || size > COMPARE_TEXT_MAX)
+	if (fd < 0 || size > OVERLAY_TEXT_MAX)
 		return false;
-	buf_init(&text, COMPARE_TEXT_MAX + 1);
+	buf_init(&text, OVERLAY_TEXT_MAX + 1);
 	const bool fine = fd_read_all(fd, &text, "a file", NULL);
 	hash_git_blob(buf_str(&text), state->object_size == HASH_BYTES, digest);
 	buf_fini(&text);
@@ -206,7 +206,7 @@ static bool hash_base(const struct comparing *comparing, struct change *change)
 		base->hashed = true;
 		return true;
 	}
-	buf_init(&text, COMPARE_TEXT_MAX);
+	buf_init(&text, OVERLAY_TEXT_MAX);
 	base->hashed = before_content(comparing->before, comparing->call, base, &text);
 	if (base->hashed)
 		undo_state_hash_text(buf_str(&text), base);
@@ -261,16 +261,16 @@ static enum change_class merge(const struct comparing *comparing, struct change 
 	struct merged merged = {0};
 	enum change_class class = CHANGE_CONFLICT;
 
-	buf_init(&ours, COMPARE_TEXT_MAX + 1);
-	buf_init(&base, COMPARE_TEXT_MAX + 1);
-	buf_init(&theirs, COMPARE_TEXT_MAX + 1);
+	buf_init(&ours, OVERLAY_TEXT_MAX + 1);
+	buf_init(&base, OVERLAY_TEXT_MAX + 1);
+	buf_init(&theirs, OVERLAY_TEXT_MAX + 1);
 	(void)snprintf(name, sizeof(name), "review %s", comparing->id);
 	if (compare_read_below(change, &ours) && compare_read_layer(change, &theirs) &&
 	    before_content(comparing->before, comparing->call, change->base, &base) &&
 	    !text_is_binary(buf_str(&base))) {
 		diff_count(buf_str(&base), buf_str(&ours), &change->ours);
 		diff_count(buf_str(&base), buf_str(&theirs), &change->theirs);
-		buf_init(&merged.text, 4 * (size_t)COMPARE_TEXT_MAX);
+		buf_init(&merged.text, 4 * (size_t)OVERLAY_TEXT_MAX);
 		const enum merge_outcome outcome =
 			merge_texts(comparing->call, buf_str(&ours), buf_str(&base),
 				    buf_str(&theirs), name, &merged);

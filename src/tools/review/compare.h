@@ -88,6 +88,5 @@ void compare_fini(struct comparing *comparing);
  * The content of one side of a change as text: false when it is too large, is binary or
  * cannot be read. OUT is replaced.
  */
-enum { COMPARE_TEXT_MAX = OVERLAY_TEXT_MAX };
 bool compare_read_below(const struct change *change, struct buf *out);
 bool compare_read_layer(const struct change *change, struct buf *out);

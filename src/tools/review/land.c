@@ -54,6 +54,8 @@ static const struct row land_params[] = {
 	 .rows = tree_rows},
 	{"rights", ROW_VALUES, true, "Rights of the session that made the layer"},
 	{"diff", ROW_FLAG, false, "Print a diff", .initial = "false"},
+	{"brief", ROW_FLAG, false, "Report only what a person is told after a landing",
+	 .initial = "false"},
 	{"markers", ROW_FLAG, false, "Write texts with marks of conflicts",
 	 .initial = "false"},
 	{"commits", ROW_FLAG, false, "Take commits as well", .initial = "true"},
@@ -413,8 +415,10 @@ static bool compare_layer(struct landing *landing, struct err *err)
 		commits_look(&landing->commits, landing->call, landing->git_layer,
 			     landing->comparing.id, landing->comparing.before);
 	return report_add(landing->report, &landing->comparing, &landing->commits,
-			  call_flag(landing->call, "diff"), landing->call->fds[FD_DIFF],
-			  err);
+			  call_flag(landing->call, "brief")  ? REPORT_BRIEF
+			  : call_flag(landing->call, "diff") ? REPORT_DIFFS
+							     : REPORT_COUNTS,
+			  landing->call->fds[FD_DIFF], err);
 }
 
 static void carry_out(struct landing *landing)

@@ -14,9 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Larger texts are not merged. */
-enum { MERGE_BYTES_MAX = OVERLAY_TEXT_MAX };
-
 enum merge_outcome {
 	MERGE_CLEAN,
 	MERGE_CLASHES, /* both have changed the same lines; the text has marks there */

@@ -43,7 +43,7 @@ static const char *const refusal_names[] = {
 /* The work on one report. */
 struct reporting {
 	struct comparing *comparing;
-	bool diffs;
+	enum report_detail detail;
 	int diff_fd;
 	uint64_t diff_bytes;
 	struct buf before, after, text; /* used again for each change */
@@ -55,6 +55,14 @@ struct reporting {
 static bool is_told(const struct change *change)
 {
 	return change->class != CHANGE_NONE && change->class != CHANGE_OUTSIDE;
+}
+
+/* Is nothing said of CHANGE after a landing? An empty file may be one that a crash has cut. */
+static bool is_plain(const struct change *change)
+{
+	return (change->class == CHANGE_APPLY || change->class == CHANGE_MERGE) &&
+	       !change->set_ids &&
+	       (change->target.kind != UNDO_FILE || change->target.size > 0);
 }
 
 /* The hash. */
@@ -296,7 +304,7 @@ static bool write_diff(struct reporting *reporting, const struct change *change,
 {
 	struct buf old, new;
 
-	if (!reporting->diffs || reporting->diff_bytes >= REPORT_DIFF_MAX) {
+	if (reporting->detail < REPORT_DIFFS || reporting->diff_bytes >= REPORT_DIFF_MAX) {
 		diff_count(buf_str(&reporting->before), buf_str(&reporting->after), counts);
 		return true;
 	}
@@ -369,7 +377,8 @@ static bool add_target(struct reporting *reporting, const struct change *change,
 		text_add_name(&reporting->text, buf_str(&target));
 		(void)buf_adds(&reporting->text, "\n");
 		reporting->diff_bytes += reporting->text.size;
-		fine = !reporting->diffs || reporting->diff_bytes >= REPORT_DIFF_MAX ||
+		fine = reporting->detail < REPORT_DIFFS ||
+		       reporting->diff_bytes >= REPORT_DIFF_MAX ||
 		       fd_write_all(reporting->diff_fd, reporting->text.data,
 				    reporting->text.size, err);
 	}
@@ -416,8 +425,8 @@ static bool add_row(struct reporting *reporting, struct change *change,
 	if (after->kind == UNDO_LINK && change->row->shape == UPPER_PLAIN &&
 	    !add_target(reporting, change, row, err))
 		return false;
-	return change->class == CHANGE_REFUSED || old_name != NULL ||
-	       add_content(reporting, change, after, row, err);
+	return reporting->detail == REPORT_BRIEF || change->class == CHANGE_REFUSED ||
+	       old_name != NULL || add_content(reporting, change, after, row, err);
 }
 
 static bool add_rows(struct reporting *reporting, struct value *report, struct err *err)
@@ -428,11 +437,14 @@ static bool add_rows(struct reporting *reporting, struct value *report, struct e
 	size_t told = 0;
 	bool fine = true;
 
-	find_renamed(reporting, old_names);
+	if (reporting->detail > REPORT_BRIEF)
+		find_renamed(reporting, old_names);
 	for (size_t i = 0; i < count && fine; i++) {
 		struct change *change = &reporting->comparing->changes[i];
 
-		if (!is_told(change) || reporting->moved[i])
+		if (!is_told(change) ||
+		    (reporting->detail == REPORT_BRIEF ? is_plain(change)
+						       : reporting->moved[i]))
 			continue;
 		if (++told <= REPORT_ROWS_MAX)
 			fine = add_row(reporting, change, old_names[i], rows, err);
@@ -473,15 +485,16 @@ static void add_totals(const struct comparing *comparing, struct value *report)
 }
 
 bool report_add(struct value *report, struct comparing *comparing,
-		const struct commits *commits, bool diff, int diff_fd, struct err *err)
+		const struct commits *commits, enum report_detail detail, int diff_fd,
+		struct err *err)
 {
 	struct reporting reporting = {.comparing = comparing,
-				      .diffs = diff,
+				      .detail = detail,
 				      .diff_fd = diff_fd};
 	char hex[HASH_HEX + 1];
 
-	buf_init(&reporting.before, COMPARE_TEXT_MAX + 1);
-	buf_init(&reporting.after, 4 * (size_t)COMPARE_TEXT_MAX);
+	buf_init(&reporting.before, OVERLAY_TEXT_MAX + 1);
+	buf_init(&reporting.after, 4 * (size_t)OVERLAY_TEXT_MAX);
 	buf_init(&reporting.text, REPORT_DIFF_MAX);
 	const bool fine = add_rows(&reporting, report, err);
 	add_totals(comparing, report);

@@ -19,11 +19,14 @@ enum { REPORT_DIFF_MAX = 64 << 20, REPORT_TEXT_MAX = 2 << 20 };
 
 /*
  * Add to REPORT (an object) the rows, the totals, and `hash`, which binds a landing to this
- * reading: it changes with every path, state and class, and with each commit. DIFF: append a diff to the file
- * DIFF_FD.
+ * reading: it changes with every path, state and class, and with each commit. REPORT_DIFFS: append a diff to
+ * the file DIFF_FD. REPORT_BRIEF: rows only for changes of which a person is told after a
+ * landing, and nothing of what their files hold.
  */
+enum report_detail { REPORT_BRIEF, REPORT_COUNTS, REPORT_DIFFS };
 bool report_add(struct value *report, struct comparing *comparing,
-		const struct commits *commits, bool diff, int diff_fd, struct err *err);
+		const struct commits *commits, enum report_detail detail, int diff_fd,
+		struct err *err);
 /* Only the hash. */
 void report_hash(const struct comparing *comparing, const struct commits *commits,
 		 char hex[HASH_HEX + 1]);

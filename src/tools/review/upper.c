@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -234,6 +235,9 @@ static void look_at_file(struct upper_row *row)
 		row->shape = UPPER_UNREADABLE;
 		return;
 	}
+	/* A file that is new in the layer has no attribute. */
+	if (flistxattr(fd, NULL, 0) == 0)
+		return;
 	if (overlay_has(fd, "metacopy") || overlay_has(fd, "redirect") ||
 	    overlay_has(fd, "whiteout"))
 		row->shape = UPPER_UNKNOWN;
@@ -261,9 +265,12 @@ static bool read_below(struct reading *reading, struct upper_row *row, bool hide
 	return read_folder(reading, relative, opaque);
 }
 
-/* NAME is in the folder FD of the layer, and RELATIVE in the tree. */
+/*
+ * NAME is in the folder FD of the layer, and RELATIVE in the tree. IS_NEW: there is no such
+ * folder below.
+ */
 static bool read_name(struct reading *reading, int fd, const char *name,
-		      const char *relative, bool hides)
+		      const char *relative, bool hides, bool is_new)
 {
 	const bool is_git = strcmp(name, UNDO_GIT) == 0;
 	struct stat st;
@@ -290,8 +297,9 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		row->shape = UPPER_OTHER;
 	else if (row->state.kind == UNDO_FILE)
 		look_at_file(row);
-	return row->state.kind == UNDO_FOLDER ? read_below(reading, row, hides)
-					      : add_removed(reading, row->relative, false);
+	return row->state.kind == UNDO_FOLDER
+		       ? read_below(reading, row, hides)
+		       : is_new || add_removed(reading, row->relative, false);
 }
 
 /* Read the folder RELATIVE of the layer, "": the tree itself. */
@@ -302,10 +310,13 @@ static bool read_folder(struct reading *reading, const char *relative, bool hide
 					: fd_open_beneath(reading->tree->layer, relative,
 							  O_RDONLY | O_DIRECTORY);
 	DIR *names = folder >= 0 ? fd_open_names(folder) : NULL;
+	struct stat below;
 	bool fine = (names != NULL ||
 		     err_set(reading->err, errno, "%s in the layer: %s",
 			     relative[0] != '\0' ? relative : "/", strerror(errno))) &&
 		    go_down(reading);
+
+	const bool is_new = relative[0] != '\0' && !look_below(reading, relative, &below);
 
 	fd_close(&folder);
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
@@ -315,7 +326,8 @@ static bool read_folder(struct reading *reading, const char *relative, bool hide
 		if (!is_dots(at->d_name))
 			fine = goes_on(reading) &&
 			       join(relative, at->d_name, whole, reading->err) &&
-			       read_name(reading, dirfd(names), at->d_name, whole, hides);
+			       read_name(reading, dirfd(names), at->d_name, whole, hides,
+					 is_new);
 	}
 	if (names != NULL)
 		(void)closedir(names);
