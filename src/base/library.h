@@ -16,20 +16,22 @@ struct library_function {
 	void *slot;
 };
 
-/*
- * Load NAME ("libcurl.so.4") and find its COUNT functions. The library stays loaded
- * until the process ends. ERR says that it is missing (ENOENT) or older than VERSION
- * (ENOSYS), its PURPOSE ("asking a model"), and the Debian PACKAGE that contains it.
- */
+/* A library; its members as library_load describes them. */
 struct library {
 	const char *name, *version, *package, *purpose;
 };
+
 /* OpenSSL's libcrypto, which layers beside each other load, each for a PURPOSE of its own. */
 #define LIBRARY_CRYPTO(purpose)                             \
 	{                                                   \
 		"libcrypto.so.3", "3.0", "libssl3", purpose \
 	}
 
+/*
+ * Load NAME ("libcurl.so.4") and find its COUNT functions. The library stays loaded
+ * until the process ends. ERR says that it is missing (ENOENT) or older than VERSION
+ * (ENOSYS), its PURPOSE ("asking a model"), and the Debian PACKAGE that contains it.
+ */
 bool library_load(const struct library *library, const struct library_function *functions,
 		  size_t count, struct err *err);
 

@@ -452,7 +452,7 @@ const struct row keys_agent[] = {
 	{"review", ROW_FLAG, POLICY(review), .initial = "false",
 	 .description = "`true`: each session writes into a layer, which a person lands; "
 			"`--no-review` beats it."},
-	{"secrets", ROW_EITHER, POLICY(secrets), .choices = "mask show",
+	{"secrets", ROW_SECRETS, POLICY(secrets), .choices = "mask show",
 	 .initial = "`\"mask\"`",
 	 .description =
 		 "`\"mask\"`: what a model gets has marks in the place of keys and passwords "
@@ -743,8 +743,9 @@ static void describe_kind(const struct row *key, struct buf *out)
 		break;
 	case ROW_CHOICE:
 	case ROW_EITHER:
+	case ROW_SECRETS:
 		add_choices(key->choices, "`\"", "\"`", out);
-		(void)buf_adds(out, key->kind == ROW_EITHER ? " or object" : "");
+		(void)buf_adds(out, key->kind != ROW_CHOICE ? " or object" : "");
 		break;
 	default:
 		(void)buf_adds(out, words_of(key->kind));
@@ -847,7 +848,8 @@ static const char *words_of_wanted(const struct rows_problem *problem)
 		return "a list of objects";
 	if (problem->wanted == VALUE_ARRAY && kind == ROW_SOURCES)
 		return "a list of texts or objects";
-	return kind == ROW_EITHER ? "text or an object" : words[problem->wanted];
+	return kind == ROW_EITHER || kind == ROW_SECRETS ? "text or an object"
+							 : words[problem->wanted];
 }
 
 static bool refuse_kind(const struct rows_problem *problem, const char *pointer,
@@ -999,9 +1001,10 @@ static void store_value(const struct row *key, const struct value *value, int ho
 		keys_store(key->rows, value, home, place);
 		break;
 	case ROW_EITHER:
-		if (key->rows != secrets_keys)
-			*(struct commands **)place = commands_new(value);
-		else if (value_kind(value) == VALUE_OBJECT)
+		*(struct commands **)place = commands_new(value);
+		break;
+	case ROW_SECRETS:
+		if (value_kind(value) == VALUE_OBJECT)
 			keys_store(key->rows, value, home, place);
 		else
 			((struct policy_secrets *)place)->shown =

@@ -65,7 +65,7 @@ const struct value *config_value(const struct config *config, const char *key);
 struct value *config_plugin_values(const struct config *config, const char *agent);
 /*
  * The value of one of Glovebox's own keys for AGENT, or else of the top level. Plugins
- * may ask for it.
+ * may ask for such a value.
  */
 const struct value *config_own_value(const struct config *config, const char *agent,
 				     const char *key);
@@ -240,8 +240,8 @@ enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE, KEY_KEPT };
  * and ROW_VARIABLES as struct policy_names, ROW_PATH as struct policy_path, ROW_PATHS as
  * struct policy_paths, ROW_FLAG as bool, ROW_COUNT and ROW_SIZE as uint64_t, ROW_SECONDS
  * and ROW_NUMBER as double, ROW_CHOICE as unsigned (its index), ROW_OBJECT with its rows
- * from `offset` on, ROW_CHECKS as a struct value *, ROW_EITHER as struct commands * or struct policy_secrets. This
- * table does not store the other kinds.
+ * from `offset` on, ROW_CHECKS as a struct value *, ROW_EITHER as struct commands *,
+ * ROW_SECRETS as struct policy_secrets. This table does not store the other kinds.
  */
 
 /* Tables end with {0}. */

@@ -50,8 +50,8 @@ struct policy_names {
 void policy_names_fini(struct policy_names *names);
 
 /*
- * Secrets in what a model gets (tool/mask.h). A policy does not decide about them; the session asks
- * it.
+ * Secrets in what a model gets (tool/mask.h). The policy says which of them have marks; the
+ * session makes the marks.
  */
 struct policy_secrets {
 	bool shown; /* nothing is masked */
@@ -246,9 +246,9 @@ void policy_ask_nobody(struct policy *policy);
 /*
  * Make a new policy with the rights that POLICY and BOUNDS both grant, and with the
  * name and base of POLICY. It has: tools, variables, hosts, credentials and published
- * ports of both; paths that both show or let be written; blocked paths of either; secrets shown where both show them; `scratch` when no layer would cover
- * a path that one of them protects; commands that fit both lists; the stricter of each
- * limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
+ * ports of both; paths that both show or let be written; blocked paths of either; secrets
+ * shown where both show them; `scratch` when no layer would cover a path that one of them
+ * protects; commands that fit both lists; the stricter of each limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
  * over POLICY_BY_MACHINE, so settle the limits of both before when that matters. Two
  * different patterns are left out: the result grants never more, perhaps less. Entries
  * may still be links; a target below the wider one of two entries is refused when the

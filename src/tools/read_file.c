@@ -619,7 +619,7 @@ static void add_notebook_head(const struct reading *reading, const struct notebo
 		buf_adds(text, ", ");
 		shown_add(language, text);
 	}
-	if (reading->first_page > 1 || reading->last_page > 0)
+	if (notebook->count > 0 && (reading->first_page > 1 || reading->last_page > 0))
 		buf_addf(text, "; cells %zu-%zu", reading->first_page,
 			 reading->last_page < notebook->count ? reading->last_page
 							      : notebook->count);
@@ -1082,18 +1082,6 @@ static bool take_range(struct reading *reading, const struct value *arguments)
 	return false;
 }
 
-/* Take a number of at most six digits from the beginning of *TEXT; 0: there is none. */
-static size_t take_number(struct str *text)
-{
-	size_t number = 0, at = 0;
-
-	for (; at < text->size && at < 6 && text->data[at] >= '0' && text->data[at] <= '9';
-	     at++)
-		number = 10 * number + (size_t)(text->data[at] - '0');
-	*text = str_part(*text, at, text->size);
-	return number;
-}
-
 /* Get the wanted pages, "N" or "N-M". False: they are none, and the sentence is set. */
 static bool take_pages(struct reading *reading, const struct value *arguments)
 {
@@ -1101,10 +1089,10 @@ static bool take_pages(struct reading *reading, const struct value *arguments)
 
 	if (rest.size == 0)
 		return true;
-	reading->first_page = reading->last_page = take_number(&rest);
+	reading->first_page = reading->last_page = text_take_number(&rest);
 	if (str_starts(rest, STR("-"))) {
 		rest = str_part(rest, 1, rest.size);
-		reading->last_page = take_number(&rest);
+		reading->last_page = text_take_number(&rest);
 	}
 	if (rest.size == 0 && reading->first_page > 0 &&
 	    reading->last_page >= reading->first_page)

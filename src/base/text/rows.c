@@ -338,6 +338,7 @@ static bool fits_kind(const struct look *look)
 	case ROW_OBJECT:
 		return is_object(look);
 	case ROW_EITHER:
+	case ROW_SECRETS:
 		return is_either(look);
 	case ROW_VALUES:
 		return is_kind(look, VALUE_OBJECT);

@@ -77,6 +77,7 @@ enum row_kind {
 	ROW_VALUES, /* an object with any members */
 	/* a text, as in ROW_NAMES, or an object with `rows` */
 	ROW_EITHER,
+	ROW_SECRETS, /* the same; only its place differs */
 	ROW_SOURCES, /* a list of at most ROWS_ITEMS_MAX values as of ROW_EITHER */
 	ROW_ENTRIES, /* an object: any name -> object with `rows`; bounds are of its members */
 	ROW_CHECKS, /* an object: any name -> value as of ROW_EITHER */

@@ -1044,6 +1044,19 @@ bool text_random_hex(char *digits, size_t count)
 	return true;
 }
 
+size_t text_take_number(struct str *text)
+{
+	enum { DIGITS_MAX = 7 };
+	size_t number = 0, at = 0;
+
+	for (; at < text->size && at < DIGITS_MAX && text->data[at] >= '0' &&
+	       text->data[at] <= '9';
+	     at++)
+		number = 10 * number + (size_t)(text->data[at] - '0');
+	*text = str_part(*text, at, text->size);
+	return number;
+}
+
 bool text_percent_read(struct str text, struct buf *out)
 {
 	for (size_t i = 0; i < text.size; i++) {

@@ -146,6 +146,8 @@ bool text_random_hex(char *digits, size_t count);
  * byte, and when OUT is full.
  */
 bool text_percent_read(struct str text, struct buf *out);
+/* Take a number of at most seven digits from the beginning of *TEXT; 0: there is none. */
+size_t text_take_number(struct str *text);
 bool text_parse_size(const char *text, uint64_t *bytes, struct err *err);
 bool text_parse_seconds(const char *text, double *seconds, struct err *err);
 bool text_parse_count(const char *text, uint64_t max, uint64_t *count, struct err *err);

@@ -605,9 +605,9 @@ static struct value *value_of(const struct row *key, const void *place)
 	case ROW_NUMBER:
 		return value_new_real(*(const double *)place);
 	case ROW_EITHER:
-		return strcmp(key->name, "secrets") == 0
-			       ? secrets_value(place)
-			       : commands_value(*(struct commands *const *)place);
+		return commands_value(*(struct commands *const *)place);
+	case ROW_SECRETS:
+		return secrets_value(place);
 	case ROW_CHECKS:
 		return *(struct value *const *)place != NULL
 			       ? value_copy(*(struct value *const *)place)

@@ -357,6 +357,20 @@ static void show_cell(struct showing *showing, const struct value *cell)
 		(void)buf_addf(out, "[… %zu more outputs]\n", count - OUTPUTS_MAX);
 }
 
+/* Keep the first COUNT contents of RESULT. */
+static void keep_contents(struct tool_result *result, size_t count)
+{
+	struct value *kept;
+
+	if (value_count(result->content) <= count)
+		return;
+	kept = count > 0 ? value_new_array() : NULL;
+	for (size_t i = 0; i < count; i++)
+		value_append(kept, value_ref(value_item(result->content, i)));
+	value_free(result->content);
+	result->content = kept;
+}
+
 void notebook_show(const struct notebook *notebook, size_t first, size_t last,
 		   size_t max_bytes, size_t pictures, struct tool_result *result)
 {
@@ -365,13 +379,16 @@ void notebook_show(const struct notebook *notebook, size_t first, size_t last,
 
 	for (size_t i = first; i <= last && i <= notebook->count; i++) {
 		const size_t before = result->text.size;
+		const size_t contents = value_count(result->content);
+		const uint64_t left_out = result->left_out_bytes;
 
 		showing.number = i;
 		show_cell(&showing, value_item(notebook->cells, i - 1));
 		if (result->text.size - begin <= max_bytes || i == first)
 			continue;
-		/* Its pictures stay, because they belong to the cells that were named. */
 		buf_truncate(&result->text, before);
+		keep_contents(result, contents);
+		result->left_out_bytes = left_out;
 		(void)buf_addf(&result->text, "[… cells %zu-%zu: \"pages\": \"%zu-%zu\"]\n",
 			       i, last, i, last);
 		return;
@@ -459,20 +476,27 @@ static bool has_id(const struct notebook *notebook, const char *id)
 	return false;
 }
 
-static void add_new_id(const struct notebook *notebook, struct buf *out)
-{
-	char id[ID_DIGITS + 1] = "";
+static const char no_cell[] =
+	"The new cell cannot be written: it is too large, or there is no "
+	"random number for its id. Nothing was changed.";
 
-	while (text_random_hex(id, ID_DIGITS) && has_id(notebook, id))
-		;
-	(void)buf_addf(out, "\"%s\"", id);
+static bool add_new_id(const struct notebook *notebook, struct buf *out)
+{
+	char id[ID_DIGITS + 1];
+
+	do {
+		if (!text_random_hex(id, ID_DIGITS))
+			return false;
+	} while (has_id(notebook, id));
+	return buf_addf(out, "\"%s\"", id);
 }
 
 /*
  * Append a whole cell, its members in the order of Jupyter. OLD, from which its id and
- * metadata come, is the place of a cell; NULL: there is none.
+ * metadata come, is the place of a cell; NULL: there is none. False: there is no random
+ * number for a new id, or OUT is full.
  */
-static void add_cell(const struct notebook *notebook, const struct form *form,
+static bool add_cell(const struct notebook *notebook, const struct form *form,
 		     const struct notebook_edit *edit, const struct notebook_span *old,
 		     struct buf *out)
 {
@@ -492,7 +516,8 @@ static void add_cell(const struct notebook *notebook, const struct form *form,
 		(void)buf_addstr(out, part_of(notebook, part));
 	} else if (notebook->has_ids) {
 		add_key(form, "id", out);
-		add_new_id(notebook, out);
+		if (!add_new_id(notebook, out))
+			return false;
 	}
 	add_key(form, "metadata", out);
 	if (old != NULL && find_member(notebook->text, old->start, "metadata", &part))
@@ -506,7 +531,7 @@ static void add_cell(const struct notebook *notebook, const struct form *form,
 	add_key(form, "source", out);
 	add_source(form, edit->source, CELL_DEPTH + 1, out);
 	add_break(form, CELL_DEPTH, out);
-	(void)buf_addc(out, '}');
+	return buf_addc(out, '}');
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -560,27 +585,29 @@ static void take_up_to(const struct notebook *notebook, size_t up_to, size_t *at
 	*at = up_to;
 }
 
-static void insert_cell(const struct notebook *notebook, const struct form *form,
+static bool insert_cell(const struct notebook *notebook, const struct form *form,
 			const struct notebook_edit *edit, size_t *at, struct buf *out)
 {
 	const size_t count = notebook->count;
 	const struct notebook_span *last = &notebook->spans[count > 0 ? count - 1 : 0];
+	bool added;
 
 	if (edit->cell <= count) {
 		take_up_to(notebook, notebook->spans[edit->cell - 1].start, at, out);
-		add_cell(notebook, form, edit, NULL, out);
+		added = add_cell(notebook, form, edit, NULL, out);
 		add_comma(form, CELL_DEPTH, out);
 	} else if (count > 0) {
 		take_up_to(notebook, last->end, at, out);
 		add_comma(form, CELL_DEPTH, out);
-		add_cell(notebook, form, edit, NULL, out);
+		added = add_cell(notebook, form, edit, NULL, out);
 	} else {
 		take_up_to(notebook, notebook->list.start + 1, at, out);
 		add_break(form, CELL_DEPTH, out);
-		add_cell(notebook, form, edit, NULL, out);
+		added = add_cell(notebook, form, edit, NULL, out);
 		add_break(form, CELL_DEPTH - 1, out);
 		*at = notebook->list.end - 1;
 	}
+	return added;
 }
 
 static void remove_cell(const struct notebook *notebook, const struct notebook_edit *edit,
@@ -612,8 +639,7 @@ static bool replace_cell(const struct notebook *notebook, const struct form *for
 	if (edit->kind == NULL ||
 	    str_is(value_str(value_member(cell, "cell_type")), edit->kind))
 		return add_changed(notebook, form, edit, *old, out, err);
-	add_cell(notebook, form, edit, old, out);
-	return true;
+	return add_cell(notebook, form, edit, old, out) || err_set(err, EIO, "%s", no_cell);
 }
 
 /* The result is read once more: a mistake must not become somebody's broken notebook. */
@@ -642,9 +668,10 @@ bool notebook_apply(const struct notebook *notebook, const struct notebook_edit 
 		return err_set(err, EINVAL,
 			       "There is no cell %zu; the notebook has %zu. Nothing was changed.",
 			       edit->cell, notebook->count);
-	if (edit->action == NOTEBOOK_INSERT)
-		insert_cell(notebook, &form, edit, &at, out);
-	else if (edit->action == NOTEBOOK_DELETE)
+	if (edit->action == NOTEBOOK_INSERT) {
+		if (!insert_cell(notebook, &form, edit, &at, out))
+			return err_set(err, EIO, "%s", no_cell);
+	} else if (edit->action == NOTEBOOK_DELETE)
 		remove_cell(notebook, edit, &at, out);
 	else if (!replace_cell(notebook, &form, edit, &at, out, err))
 		return false;

@@ -267,12 +267,21 @@ static void fail_run(const struct showing *showing, const struct program_run *ru
 	struct buf said, shown;
 	struct str line, rest;
 
-	if (run->ending == PROGRAM_CANCELLED || run->ending == PROGRAM_TIMED_OUT) {
+	if (run->ending == PROGRAM_CANCELLED) {
+		(void)call_stop_result(showing->call, showing->result);
+		return;
+	}
+	if (run->ending == PROGRAM_TIMED_OUT) {
 		(void)tool_fail(showing->result,
 				"%s did not end in time. Ask for fewer \"pages\".", name);
-		showing->result->status = run->ending == PROGRAM_CANCELLED
-						  ? RESULT_CANCELLED
-						  : RESULT_TIMED_OUT;
+		showing->result->status = RESULT_TIMED_OUT;
+		return;
+	}
+	if (run->exit_code == CODE_NO_PROGRAM) {
+		(void)tool_fail(showing->result,
+				"%s is a PDF, and %s, which shows its text, cannot be started here: "
+				"it is no program for this machine, or may not be executed.",
+				showing->path, name);
 		return;
 	}
 	if (run->exit_code == CODE_NO_WALLS) {
@@ -325,14 +334,8 @@ static bool count_pages(struct showing *showing)
 	while (str_next_line(&rest, &line)) {
 		struct str number = str_trim(str_part(line, key.size, line.size));
 
-		if (!str_starts(line, key))
-			continue;
-		showing->pages = 0;
-		for (size_t i = 0; i < number.size && i < 7 && number.data[i] >= '0' &&
-				   number.data[i] <= '9';
-		     i++)
-			showing->pages =
-				10 * showing->pages + (size_t)(number.data[i] - '0');
+		if (str_starts(line, key))
+			showing->pages = text_take_number(&number);
 	}
 	buf_fini(&said);
 	buf_fini(&path);
