@@ -42,6 +42,8 @@ enum trouble {
 static const struct {
 	const char *reason, *remedy;
 } troubles[] = {
+	[SHELL_ANSI] = {"quotes with a $ before them ($'…')",
+			"Write plain quotes, and the characters themselves."},
 	[SHELL_EXPANSION] = {"an expansion ($…)",
 			     "Write the value itself, or put a $ that is meant in single quotes."},
 	[SHELL_COMMAND] = {"a command substitution",
@@ -579,7 +581,7 @@ static struct str word_of(const struct command_seen *seen, size_t at)
  */
 static bool is_long(struct str word, const char *longs)
 {
-	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
+	enum { BEGINNING_MIN = sizeof("--x") - 1 };
 	struct str rest = str_of(longs), name;
 
 	while (str_next_word(&rest, &name)) {
@@ -1199,7 +1201,9 @@ static void see_command(struct looking *looking, const struct shell_command *com
 		.command = command,
 		.folder = folder_of(looking, command->depth),
 		.after_download = *looking->downloads,
-		.input = command->piped ? buf_str(&looking->printed) : STR(""),
+		.input = command->here.size > 0 ? command->here
+			 : command->piped       ? buf_str(&looking->printed)
+						: STR(""),
 	};
 	struct buf text;
 

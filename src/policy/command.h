@@ -127,7 +127,7 @@ struct command_seen {
 	const char *folder;                  /* absolute and normal; NULL: not known */
 	/* a command before it in the text downloads, or a substitution in it does */
 	bool after_download;
-	/* the text that `echo` prints into it; may be empty */
+	/* the text of its here-document, or that `echo` prints into it; may be empty */
 	struct str input;
 	/*
 	 * why the command is not all that runs, as a clause ("is a program whose name only

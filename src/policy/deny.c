@@ -99,7 +99,7 @@ static bool is_letter_of(struct str name, struct str word)
 static bool option_holds(const struct command_option *option,
 			 const struct shell_command *command, size_t at)
 {
-	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
+	enum { BEGINNING_MIN = sizeof("--x") - 1 };
 	struct str word = shell_command_value(command, at), value;
 	const char *equals = memchr(word.data, '=', word.size);
 	struct str name = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;

@@ -25,6 +25,9 @@ enum {
 	NESTED_MAX = 16, /* substitutions inside others whose end is found by their words */
 	/* the ends of here-documents are looked for in so many times the bytes of the text */
 	SEARCHES_MAX = 16,
+	BRACES_WORDS = 32, /* words of one brace expansion; one with more stays as written */
+	BRACES_BYTES = 1 << 10,   /* of a word that is expanded */
+	EXPANDED_MAX = 256 << 10, /* bytes of such words in one command */
 };
 
 void shell_scan_init(struct shell_scan *scan, struct str text)
@@ -42,11 +45,13 @@ void shell_scan_fini(struct shell_scan *scan)
 	free(scan->value_room);
 	free(scan->text_room);
 	free(scan->inners.items);
+	free(scan->expanded);
 	memset(scan, 0, sizeof(*scan));
 }
 
-static void add_word(struct shell_scan *scan, struct shell_command *command,
-		     const struct shell_token *token)
+/* KNOWN: the shell gives this TEXT to the program, whatever happens. */
+static void add_text(struct shell_scan *scan, struct shell_command *command,
+		     struct str word, struct str text, bool known)
 {
 	if (command->count == scan->room) {
 		scan->room = 2 * scan->room + WORDS_FIRST;
@@ -57,13 +62,132 @@ static void add_word(struct shell_scan *scan, struct shell_command *command,
 		scan->text_room =
 			memory_grow(scan->text_room, scan->room, sizeof(*scan->text_room));
 	}
-	scan->word_room[command->count] = token->text;
-	scan->text_room[command->count] = token->value;
-	scan->value_room[command->count++] =
-		token->reason == SHELL_LITERAL ? token->value : (struct str){0};
+	scan->word_room[command->count] = word;
+	scan->text_room[command->count] = text;
+	scan->value_room[command->count++] = known ? text : (struct str){0};
 	command->words = scan->word_room;
 	command->values = scan->value_room;
 	command->texts = scan->text_room;
+}
+
+/* The offset of the "}" or "," that ends the part of TEXT at AT; its size: there is none. */
+static size_t brace_part_end(struct str text, size_t at)
+{
+	size_t depth = 0;
+
+	for (; at < text.size; at++) {
+		const char c = text.data[at];
+
+		if (depth == 0 && (c == ',' || c == '}'))
+			return at;
+		depth += c == '{';
+		depth -= c == '}' && depth > 0;
+	}
+	return at;
+}
+
+/* The first "{" in TEXT that has a "," and a "}"; the size of TEXT: there is none. */
+static size_t brace_begin(struct str text)
+{
+	for (size_t at = 0; at < text.size; at++) {
+		size_t end = at;
+		bool comma = false;
+
+		if (text.data[at] != '{')
+			continue;
+		do {
+			end = brace_part_end(text, end + 1);
+			comma |= end < text.size && text.data[end] == ',';
+		} while (end < text.size && text.data[end] == ',');
+		if (comma && end < text.size)
+			return at;
+	}
+	return text.size;
+}
+
+/* The words that a brace expansion has made so far, each with its NUL. */
+struct braces {
+	struct buf words;
+	size_t count;
+};
+
+/* Append what TEXT expands to, the first brace first. False: there are too many words. */
+static bool braces_expand(struct braces *braces, struct str text, unsigned depth)
+{
+	enum { DEPTH_MAX = 16 };
+	const size_t begin = brace_begin(text);
+	size_t close = begin, end;
+	bool fine = true;
+
+	if (begin == text.size) {
+		if (text.size > 0 && braces->count++ < BRACES_WORDS)
+			return buf_addstr(&braces->words, text) &&
+			       buf_addc(&braces->words, '\0');
+		return text.size == 0;
+	}
+	if (depth == DEPTH_MAX)
+		return false;
+	do
+		close = brace_part_end(text, close + 1);
+	while (text.data[close] == ',');
+	for (size_t from = begin + 1; fine && from <= close; from = end + 1) {
+		struct buf word;
+
+		end = brace_part_end(text, from);
+		buf_init(&word, BRACES_BYTES);
+		(void)buf_addstr(&word, str_part(text, 0, begin));
+		(void)buf_addstr(&word, str_part(text, from, end - from));
+		fine = buf_addstr(&word, str_part(text, close + 1, text.size)) &&
+		       braces_expand(braces, buf_str(&word), depth + 1);
+		buf_fini(&word);
+	}
+	return fine;
+}
+
+/* Add the words of the brace expansion TOKEN. False: they are too many, and none is added. */
+static bool add_braces(struct shell_scan *scan, struct shell_command *command,
+		       const struct shell_token *token)
+{
+	struct braces braces = {0};
+	bool fine;
+
+	buf_init(&braces.words, EXPANDED_MAX - scan->expanded_size);
+	fine = token->value.size < BRACES_BYTES &&
+	       braces_expand(&braces, token->value, 0) && !braces.words.overflowed;
+	if (fine && scan->expanded == NULL)
+		scan->expanded = memory_alloc(EXPANDED_MAX);
+	for (size_t at = 0; fine && at < braces.words.size;) {
+		char *text = scan->expanded + scan->expanded_size;
+		const size_t size = strlen(braces.words.data + at);
+
+		memcpy(text, braces.words.data + at, size + 1);
+		scan->expanded_size += size + 1;
+		at += size + 1;
+		add_text(scan, command, token->text, (struct str){text, size}, true);
+	}
+	buf_fini(&braces.words);
+	return fine;
+}
+
+static void add_word(struct shell_scan *scan, struct shell_command *command,
+		     const struct shell_token *token)
+{
+	if (token->reason == SHELL_BRACES && add_braces(scan, command, token))
+		return;
+	add_text(scan, command, token->text, token->value,
+		 token->reason == SHELL_LITERAL || token->reason == SHELL_ANSI);
+}
+
+/* "{name}" before a redirection: the variable that gets its descriptor. */
+static bool is_descriptor_name(struct str word)
+{
+	if (word.size < 3 || word.data[0] != '{' || word.data[word.size - 1] != '}')
+		return false;
+	for (size_t i = 1; i + 1 < word.size; i++) {
+		if (!isalnum((unsigned char)word.data[i]) && word.data[i] != '_')
+			return false;
+	}
+	return true;
 }
 
 static bool is_number(struct str word)
@@ -209,7 +333,8 @@ static void take_redirection(struct shell_scan *scan, struct str operator,
 	if (command->count && operator.data[0] != '&') {
 		struct str last = command->words[command->count - 1];
 
-		if (last.data + last.size == operator.data && is_number(last)) {
+		if (last.data + last.size == operator.data &&(is_number(last) ||
+							      is_descriptor_name(last))) {
 			descriptor = last;
 			command->count--;
 		}
@@ -340,6 +465,16 @@ static bool skip_before(const struct shell_command *command, const struct before
 	return true;
 }
 
+/* `coproc NAME {`: the name stands only before a keyword of the shell. */
+static bool is_named_coproc(const struct shell_command *command, size_t at)
+{
+	static const char keywords[] = "{ if while until for select case [[ ((";
+
+	return str_is(shell_command_value(command, at), "coproc") &&
+	       at + 2 < command->count &&
+	       str_among(keywords, shell_command_value(command, at + 2));
+}
+
 void shell_command_strip(struct shell_command *command)
 {
 	size_t starters[SHELL_STARTERS_MAX], count = 0, at = 0;
@@ -351,6 +486,10 @@ void shell_command_strip(struct shell_command *command)
 		if (before != NULL) {
 			const size_t name = at;
 
+			if (is_named_coproc(command, at)) {
+				at += 2;
+				continue;
+			}
 			if (!skip_before(command, before, &at))
 				break;
 			/* Without a program behind it, the word is the program. */
@@ -548,6 +687,7 @@ static bool take_command(struct shell_scan *scan, struct shell_command *command,
 	struct shell_token token;
 
 	memset(command, 0, sizeof(*command));
+	scan->expanded_size = 0;
 	command->input_given = command->piped = scan->after_pipe;
 	command->depth = scan->open;
 	for (;;) {
@@ -578,6 +718,28 @@ static void take_input(struct shell_scan *scan, struct shell_command *command,
 	}
 }
 
+/*
+ * Find the text of COMMAND's last here-document. Its own ones, and those of the commands before
+ * it in its pipe, begin at FIRST.
+ */
+static void look_ahead(struct shell_scan *scan, struct shell_command *command, size_t first)
+{
+	struct shell_lexer ahead = scan->lexer;
+	const size_t end = str_find(ahead.text, STR("\n"), ahead.at);
+
+	if (first >= scan->documents.count)
+		return;
+	if (!scan->after_line)
+		ahead.at = end == (size_t)-1 ? ahead.text.size : end + 1;
+	for (size_t i = 0; i < scan->documents.count; i++) {
+		struct str body;
+
+		if (skip_document(&ahead, &scan->documents.items[i], &body) && i >= first)
+			command->here = body;
+	}
+	scan->lexer.searched = ahead.searched;
+}
+
 bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)
 {
 	scan->inners.count = 0;
@@ -596,6 +758,8 @@ bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)
 			continue;
 		if (shell_command_reads(command))
 			take_input(scan, command, here, first);
+		command->here = here;
+		look_ahead(scan, command, command->piped ? 0 : first);
 		return true;
 	}
 	skip_documents(&scan->lexer, &scan->documents);
@@ -695,7 +859,8 @@ struct word {
 
 static void refuse(struct word *word, enum shell_reason reason, size_t at)
 {
-	if (word->token->reason != SHELL_LITERAL)
+	if (word->token->reason != SHELL_LITERAL &&
+	    (word->token->reason != SHELL_ANSI || reason == SHELL_ANSI))
 		return;
 	word->token->reason = reason;
 	word->token->at = at;
@@ -862,11 +1027,101 @@ static void skip_substitution(struct shell_lexer *lexer)
 		  false);
 }
 
-/* Skip the quotes of $'…', in which a backslash hides a quote. */
-static void skip_ansi_quotes(struct shell_lexer *lexer)
+/* Take up to MOST digits of BASE (8 or 16) at the lexer. */
+static unsigned long take_digits(struct shell_lexer *lexer, int base, int most)
 {
-	for (lexer->at++; !at_end(lexer) && peek(lexer, 0) != '\''; lexer->at++)
-		lexer->at += peek(lexer, 0) == '\\';
+	unsigned long number = 0;
+
+	for (; most > 0 && !at_end(lexer); most--, lexer->at++) {
+		const int digit = text_hex_digit(peek(lexer, 0));
+
+		if (digit < 0 || digit >= base)
+			break;
+		number = number * (unsigned)base + (unsigned)digit;
+	}
+	return number;
+}
+
+/* Set MADE to the character CODE in UTF-8, and return its size; 0: it is too large. */
+static size_t write_utf8(unsigned long code, char made[4])
+{
+	const size_t size = code < 0x80       ? 1
+			    : code < 0x800    ? 2
+			    : code < 0x10000  ? 3
+			    : code < 0x110000 ? 4
+					      : 0;
+
+	for (size_t i = size; i > 1; i--, code >>= 6)
+		made[i - 1] = (char)(0x80 | (code & 0x3f));
+	if (size > 0)
+		made[0] = (char)((size > 1 ? 0xf00 >> size & 0xff : 0) | code);
+	return size;
+}
+
+/* Take the escape of $'…' behind the backslash at the lexer. False: a NUL, which ends the text. */
+static bool take_escape(struct word *word)
+{
+	static const char letters[] = "abeEfnrtv\\'\"?",
+			  bytes[] = "\a\b\033\033\f\n\r\t\v\\'\"?";
+	struct shell_lexer *lexer = word->lexer;
+	const char c = peek(lexer, 1);
+	const char *letter = c != '\0' ? strchr(letters, c) : NULL;
+	char made[4] = {0};
+	size_t size = 1;
+
+	lexer->at++;
+	if (c >= '0' && c <= '7') {
+		made[0] = (char)take_digits(lexer, 8, 3);
+	} else if (letter != NULL) {
+		made[0] = bytes[letter - letters];
+		lexer->at++;
+	} else if (c == 'c' && peek(lexer, 2) != '\0') {
+		made[0] = (char)(peek(lexer, 2) & 0x1f);
+		lexer->at += 2;
+	} else if ((c == 'x' || c == 'u' || c == 'U') &&
+		   text_hex_digit(peek(lexer, 1)) >= 0) {
+		lexer->at++;
+		const unsigned long number = take_digits(lexer, 16,
+							 c == 'x'   ? 2
+							 : c == 'u' ? 4
+								    : 8);
+		made[0] = (char)number;
+		if (c != 'x')
+			size = write_utf8(number, made);
+	} else {
+		/* The backslash stands for itself. */
+		add(word, "\\", 1);
+		return true;
+	}
+	if (size == 1 && made[0] == '\0')
+		return false;
+	add(word, made, size);
+	return true;
+}
+
+/* Take $'…', whose escapes are those of C. */
+static void take_ansi_quotes(struct word *word)
+{
+	struct shell_lexer *lexer = word->lexer;
+	const size_t from = lexer->at;
+	bool ended = false;
+
+	refuse(word, SHELL_ANSI, from);
+	word->token->quoted = true;
+	lexer->at += 2;
+	while (!at_end(lexer) && peek(lexer, 0) != '\'') {
+		const size_t before = lexer->values_size;
+
+		if (peek(lexer, 0) == '\\')
+			ended |= !take_escape(word);
+		else
+			take_character(word);
+		/* Bash drops what stands behind a NUL. */
+		if (ended)
+			lexer->values_size = before;
+	}
+	if (at_end(lexer))
+		refuse(word, SHELL_OPEN_QUOTE, from);
 	lexer->at++;
 }
 
@@ -883,13 +1138,19 @@ static void take_substitution(struct word *word, bool quoted)
 			add_inner(lexer,
 				  str_part(lexer->text, from + 1, lexer->at - from - 2),
 				  true);
+	} else if (!quoted && peek(lexer, 1) == '\'') {
+		take_ansi_quotes(word);
+		return;
+	} else if (!quoted && peek(lexer, 1) == '"') {
+		/* The quotes are the next part. A translation is not looked for. */
+		refuse(word, SHELL_ANSI, from);
+		lexer->at++;
+		return;
 	} else {
 		refuse(word, peek(lexer, 1) == '(' ? SHELL_COMMAND : SHELL_EXPANSION, from);
 		lexer->at++;
 		if (peek(lexer, 0) == '(')
 			skip_substitution(lexer);
-		else if (peek(lexer, 0) == '\'' && !quoted)
-			skip_ansi_quotes(lexer);
 	}
 	if (lexer->at > lexer->text.size)
 		lexer->at = lexer->text.size;

@@ -36,7 +36,8 @@ enum shell_kind {
 /* The reason why a word is not literal. policy/command.c has a sentence for each. */
 enum shell_reason {
 	SHELL_LITERAL,
-	SHELL_EXPANSION,  /* $name, ${…}, $'…' */
+	SHELL_ANSI, /* $'…' and $"…": its value is known, but it is no plain word */
+	SHELL_EXPANSION,  /* $name, ${…} */
 	SHELL_COMMAND,    /* $(…) and `…` */
 	SHELL_PATTERN,    /* * ? [ */
 	SHELL_BRACES,     /* {a,b} {1..3} */
@@ -52,7 +53,7 @@ struct shell_token {
 	/* Only for words: */
 	enum shell_reason reason;
 	size_t at; /* place of the reason in the whole text */
-	/* without its quotes; only for literal words, when `values` is given */
+	/* without its quotes, and what only the shell knows as written; with `values` */
 	struct str value;
 	bool quoted; /* a part was quoted, so the word is no keyword of the shell */
 	bool is_assignment; /* NAME=… or NAME+=… */
@@ -121,7 +122,8 @@ enum { SHELL_STARTERS_MAX = 16 };
 
 /* The scan owns the three lists of words. They are valid until its next command. */
 struct shell_command {
-	const struct str *words; /* as written, quotes included */
+	/* as written, quotes included; the same one for each word of a brace expansion */
+	const struct str *words;
 	/* without quotes, ended by NUL; data NULL when only the shell knows the value */
 	const struct str *values;
 	/* like values, with the parts that only the shell knows as they are written */
@@ -133,6 +135,7 @@ struct shell_command {
 	bool piped;        /* its input comes from the command before it */
 	bool input_seen;   /* its input is a text that the scan has taken (shell_scan) */
 	bool output_taken; /* its output goes to a pipe or a file */
+	struct str here;   /* the text of its here-string or its last here-document */
 	/* programs that start it (`sudo`): the number of words from each to the first */
 	size_t starters[SHELL_STARTERS_MAX], starter_count;
 };
@@ -165,6 +168,8 @@ struct shell_scan {
 	size_t open; /* number of "(" that are not yet closed */
 	bool after_pipe, after_line;
 	struct shell_documents documents;
+	char *expanded; /* the words of brace expansions in the last command */
+	size_t expanded_size;
 	/*
 	 * The texts that the shell runs for the words and the here-documents behind the
 	 * last command but one, up to the last command. They are parts of the text, or of
