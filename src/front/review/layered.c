@@ -231,10 +231,11 @@ bool layered_end(struct setup *setup, bool json, FILE *out)
 
 	if (review == NULL)
 		return false;
-	const bool kept = review->life >= REVIEW_USED && !review_is_empty(review);
+	const bool begun = review->life >= REVIEW_USED;
+	const bool kept = begun && !review_is_empty(review);
 	setup->review = NULL;
 	buf_init(&folder, PATH_MAX);
-	if (review->life >= REVIEW_USED && !kept) {
+	if (begun && !kept) {
 		review_remove(review);
 		if (out != NULL && !json)
 			(void)fprintf(out, "Nothing of your folder was changed, and no layer is "
