@@ -46,6 +46,7 @@ struct delegate {
 	struct delegate_report report;
 	struct watch events, complaints, end;
 	int answers; /* our end of the descriptor for answers */
+	int word;    /* our end of that for the word to land; -1: it was given */
 	int pidfd;
 	/* it was asked to end; a second signal would end it without its record */
 	bool asked;
@@ -67,15 +68,31 @@ enum {
 	/* A delegate whose budget is used up may still hand over. */
 	EXHAUSTED_MS = 2000,
 	FILES_SHOWN = 50,
+	CONFLICTS_SHOWN = 10,
+	NOTES_SHOWN = 10,
+	PATH_SHOWN = 1024, /* bytes of one path, or of one note, of a delegate */
+	NOTE_SHOWN = 1024,
 	PROMPT_MAX = 512 << 10,
+};
+
+/* A delegate with a layer, in the order of its life. */
+enum layer_stage {
+	LAYER_NONE,   /* it has none: it only reads, or writes into the workspace */
+	LAYER_QUEUED, /* as many as may write are at work */
+	LAYER_WORKS,
+	LAYER_READY, /* it has done its work, and waits for the word to land it */
+	LAYER_LANDS, /* it has the word */
 };
 
 struct delegation {
 	struct orchestra *orchestra;
 	struct delegation *next;
 	struct running *running;
-	struct delegate *delegate;
+	struct delegate *delegate; /* NULL: it is queued */
 	char *agent;
+	enum layer_stage stage;
+	char layer[ORCHESTRA_LAYER];
+	bool behind; /* another one has landed since its layer was begun */
 	/* its calls -> the hash of the question that each asks now; or NULL */
 	struct value *asked;
 	struct timer over; /* when a delegate whose budget is used up is killed */
@@ -181,9 +198,11 @@ static struct value *make_request(const struct orchestra *orchestra,
 }
 
 static void delegation_finish(struct delegation *delegation);
+static void layers_go_on(struct orchestra *orchestra);
 
 static void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
 			    const struct value *answer);
+static void delegate_tell_to_land(struct delegate *delegate);
 
 /*
  * Send the person's answer to the delegate, with the hash of the request that was shown.
@@ -230,10 +249,29 @@ static void relay(struct delegation *delegation, const struct value *event)
 		answered(&relay, APPROVAL_NO, by);
 }
 
+static bool is_whole(const struct value *ended)
+{
+	const struct str reason = value_str(value_member(ended, "reason"));
+
+	return str_is(reason, "stopped") || str_is(reason, "patch");
+}
+
+/* The delegate has ended its turn: it waits for the word, if it has something to land. */
+static void note_ready(struct delegation *delegation, const struct value *event)
+{
+	if (delegation->stage == LAYER_WORKS && is_whole(event) &&
+	    str_is(value_str(value_member(event, "event")),
+		   event_kind_name(EVENT_TURN_ENDED))) {
+		delegation->stage = LAYER_READY;
+		layers_go_on(delegation->orchestra);
+	}
+}
+
 static void show_child(void *context, struct value *child)
 {
 	struct delegation *delegation = context;
 	const struct orchestra *orchestra = delegation->orchestra;
+	bool own;
 	struct event event = {.kind = EVENT_CHILD,
 			      .call = running_id(delegation->running),
 			      .tool = delegate_agent_tool.name,
@@ -241,14 +279,19 @@ static void show_child(void *context, struct value *child)
 
 	if (!value_member(child, "parent"))
 		value_set_text(child, "parent", orchestra_session(orchestra));
+	own = str_is(value_str(value_member(child, "session")),
+		     delegate_report_of(delegation->delegate)->session);
+	if (own && delegation->stage != LAYER_NONE)
+		value_set_text(child, "review", delegation->layer);
 	(void)recorder_event(orchestra->recorder, &event, NULL);
 	/*
 	 * Only the direct delegate is relayed: it asks the questions of its own delegates
 	 * in its own name.
 	 */
-	if (str_is(value_str(value_member(child, "session")),
-		   delegate_report_of(delegation->delegate)->session))
-		relay(delegation, value_member(child, "event_of"));
+	if (!own)
+		return;
+	relay(delegation, value_member(child, "event_of"));
+	note_ready(delegation, value_member(child, "event_of"));
 }
 
 static void too_long(struct timer *timer)
@@ -272,7 +315,8 @@ static void used(void *context, const struct model_usage *usage)
 	if (!left.used_up)
 		return;
 	for (struct delegation *at = orchestra->first; at; at = at->next) {
-		if (at->exhausted || !at->delegate)
+		/* One that has done its work uses no more of the budget. */
+		if (at->exhausted || !at->delegate || at->stage >= LAYER_READY)
 			continue;
 		at->exhausted = true;
 		delegate_ask_to_end(at->delegate);
@@ -364,17 +408,150 @@ static void add_numbers(const struct delegation *delegation, const struct value 
 		       report->session[0] ? report->session : "none");
 }
 
+/* TEXT, which a delegate printed, cut to SIZE bytes. */
+static struct str cut_to(struct str text, size_t size)
+{
+	text.size = text_character_border(text, size);
+	return text;
+}
+
+/* Append a file in conflict, with the lines where the changes meet. */
+static void add_conflict(const struct value *row, struct buf *text)
+{
+	const struct value *lines = value_member(row, "lines");
+
+	text_add_name(text, cut_to(value_str(value_member(row, "path")), PATH_SHOWN));
+	if (value_count(lines) == 2)
+		(void)buf_addf(text, " (lines %" PRId64 "-%" PRId64 ")",
+			       value_integer(value_item(lines, 0)),
+			       value_integer(value_item(lines, 1)));
+}
+
+static struct value *lines_value(const struct value *lines)
+{
+	struct value *value = value_new_array();
+
+	for (size_t i = 0; i < 2; i++)
+		value_append(value, value_new_integer(value_integer(value_item(lines, i))));
+	return value;
+}
+
+/* For programs: LANDED without what a delegate may have printed beside. */
+static struct value *landed_value(const struct delegation *delegation,
+				  const struct value *landed)
+{
+	const struct value *conflicts = value_member(landed, "conflicts");
+	struct value *value = value_new_object(), *rows = value_new_array();
+
+	for (size_t i = 0; i < value_count(conflicts) && i < CONFLICTS_SHOWN; i++) {
+		const struct value *row = value_item(conflicts, i);
+		const struct value *lines = value_member(row, "lines");
+		struct value *copy = value_new_object();
+
+		value_set_str(copy, "path",
+			      cut_to(value_str(value_member(row, "path")), PATH_SHOWN));
+		if (value_count(lines) == 2)
+			value_set(copy, "lines", lines_value(lines));
+		value_append(rows, copy);
+	}
+	value_set_text(value, "review", delegation->layer);
+	value_set_integer(value, "files", value_integer(value_member(landed, "files")));
+	value_set_integer(value, "conflict_count",
+			  value_integer(value_member(landed, "conflict_count")));
+	value_set(value, "conflicts", rows);
+	if (value_integer(value_member(landed, "step")) > 0)
+		value_set_integer(value, "step",
+				  value_integer(value_member(landed, "step")));
+	return value;
+}
+
+/* Append where the delegate's version of its first file in conflict can be read. */
+static void add_version(const struct delegation *delegation,
+			const struct value *conflicts, struct buf *text)
+{
+	const struct orchestra *orchestra = delegation->orchestra;
+	const struct str path = value_str(value_member(value_item(conflicts, 0), "path"));
+
+	(void)buf_addf(text, "; %s version is at review %s",
+		       value_count(conflicts) > 1 ? "their" : "its", delegation->layer);
+	if (orchestra->options.layer_show(orchestra->options.context, orchestra->session,
+					  delegation->layer)) {
+		(void)buf_addf(text, ", to be read at " ORCHESTRA_LAYERS "/%s/",
+			       delegation->layer);
+		text_add_name(text, cut_to(path, PATH_SHOWN));
+		(void)buf_adds(text, ": edit the file, or delegate again with this text");
+	} else {
+		(void)buf_adds(text, ": delegate again with this text");
+	}
+}
+
+/* Say what of the layer was landed, and what was not. */
+static void add_landed(const struct delegation *delegation, struct tool_result *result)
+{
+	const struct value *landed = delegate_report_of(delegation->delegate)->landed;
+	const struct value *conflicts = value_member(landed, "conflicts");
+	const struct value *notes = value_member(landed, "notes");
+	const int64_t files = value_integer(value_member(landed, "files"));
+	const int64_t count = value_integer(value_member(landed, "conflict_count"));
+	struct buf *text = &result->text;
+
+	(void)buf_addf(text, "%s is done: ", delegation->agent);
+	if (files <= 0)
+		(void)buf_adds(text, "nothing was landed");
+	else
+		(void)buf_adds(text, "landed ");
+	if (files > 0)
+		(void)text_add_count(text, (size_t)files, "file");
+	if (count > 0 && value_count(conflicts) > 0) {
+		(void)buf_addf(text, "; %" PRId64 " conflict%s with %s: ", count,
+			       count == 1 ? "s" : "",
+			       delegation->behind ? "what the delegate before it landed"
+						  : "what is in the workspace now");
+		for (size_t i = 0; i < value_count(conflicts) && i < CONFLICTS_SHOWN; i++) {
+			(void)buf_adds(text, i > 0 ? ", " : "");
+			add_conflict(value_item(conflicts, i), text);
+		}
+		if (count > CONFLICTS_SHOWN)
+			(void)buf_adds(text, ", …");
+		add_version(delegation, conflicts, text);
+	}
+	(void)buf_adds(text, ".\n");
+	for (size_t i = 0; i < value_count(notes) && i < NOTES_SHOWN; i++) {
+		text_add_name(text, cut_to(value_str(value_item(notes, i)), NOTE_SHOWN));
+		(void)buf_addc(text, '\n');
+	}
+	value_set(tool_details(result), "landed", landed_value(delegation, landed));
+}
+
+/* Say that the layer stays, where a person has to see to it. */
+static void add_kept(const struct delegation *delegation, struct tool_result *result)
+{
+	const struct orchestra *orchestra = delegation->orchestra;
+	const struct value *landed = delegate_report_of(delegation->delegate)->landed;
+
+	if (delegation->stage == LAYER_NONE ||
+	    !orchestra->options.layer_left(orchestra->options.context, delegation->layer))
+		return;
+	value_set_text(tool_details(result), "review", delegation->layer);
+	if (!landed)
+		(void)buf_addf(&result->text,
+			       "What it wrote is not in the workspace: it is in review %s, which a "
+			       "person lands or drops.\n",
+			       delegation->layer);
+}
+
 static void make_result(const struct delegation *delegation, struct tool_result *result)
 {
 	const struct delegate_report *report = delegate_report_of(delegation->delegate);
 	const char *fault = delegate_fault(delegation->delegate);
 	const char *reason = value_text(value_member(report->ended, "reason"));
-	const bool whole = !fault && reason &&
-			   (strcmp(reason, "stopped") == 0 || strcmp(reason, "patch") == 0);
+	const bool whole = !fault && is_whole(report->ended);
 	struct buf *text = &result->text;
 
 	add_details(delegation, result);
-	if (whole)
+	if (whole && report->landed)
+		add_landed(delegation, result);
+	else if (whole)
 		(void)buf_addf(text, "%s is done.\n", delegation->agent);
 	else if (delegation->exhausted)
 		(void)tool_fail(result,
@@ -388,6 +565,7 @@ static void make_result(const struct delegation *delegation, struct tool_result 
 				delegation->agent, reason ? reason : "unknown",
 				report->notice.size > 0 ? report->notice.data
 							: "no reason given");
+	add_kept(delegation, result);
 	add_numbers(delegation, result->details, text);
 	add_changed(result->details, text);
 	add_checks(value_member(result->details, "checks"), text);
@@ -399,6 +577,17 @@ static void make_result(const struct delegation *delegation, struct tool_result 
 	result->status = whole ? RESULT_DONE : RESULT_FAILED;
 }
 
+/* Those that land later were begun before DELEGATION has landed. */
+static void note_landed(const struct delegation *delegation)
+{
+	const struct delegate_report *report = delegate_report_of(delegation->delegate);
+
+	if (value_integer(value_member(report->landed, "files")) <= 0)
+		return;
+	for (struct delegation *at = delegation->orchestra->first; at; at = at->next)
+		at->behind = at->behind || at->stage > LAYER_QUEUED;
+}
+
 static void delegation_finish(struct delegation *delegation)
 {
 	struct orchestra *orchestra = delegation->orchestra;
@@ -407,6 +596,7 @@ static void delegation_finish(struct delegation *delegation)
 
 	tool_result_init(&result);
 	make_result(delegation, &result);
+	note_landed(delegation);
 	/*
 	 * A checkpoint now keeps the files that the delegate changed from being taken for
 	 * changes of our next command.
@@ -415,6 +605,7 @@ static void delegation_finish(struct delegation *delegation)
 		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);
 	running_end(running, &result);
+	layers_go_on(orchestra);
 }
 
 static void ended(void *context, struct delegate *delegate)
@@ -423,15 +614,85 @@ static void ended(void *context, struct delegate *delegate)
 	delegation_finish(context);
 }
 
+/* Start the process of DELEGATION. False: DELEGATION has ended with a sentence, and is freed. */
+static bool delegation_start(struct delegation *delegation)
+{
+	struct orchestra *orchestra = delegation->orchestra;
+	struct running *running = delegation->running;
+	const struct value *arguments = running_arguments(running);
+	auto_value struct value *request = NULL;
+	struct tool_result result;
+	struct err err;
+
+	tool_result_init(&result);
+	request = make_request(orchestra, arguments);
+	const struct delegate_options options = {
+		.loop = session_loop(orchestra->session),
+		.request = request,
+		.show = show_child,
+		.used = used,
+		.ended = ended,
+		.context = delegation,
+	};
+	if (delegation->stage != LAYER_NONE) {
+		delegation->stage = LAYER_WORKS;
+		value_set_text(request, "layer", delegation->layer);
+	}
+	if (may_delegate(orchestra, delegation->agent, &result) &&
+	    (delegate_start(&options, &delegation->delegate, &err) ||
+	     tool_fail(&result, "%s.", err.text) == RESULT_DONE)) {
+		tool_result_fini(&result);
+		return true;
+	}
+	delegation_free(delegation);
+	running_end(running, &result);
+	return false;
+}
+
+/* The first delegation in STAGE, or NULL. *COUNT: how many there are. */
+static struct delegation *find_stage(const struct orchestra *orchestra,
+				     enum layer_stage stage, size_t *count)
+{
+	struct delegation *found = NULL;
+
+	*count = 0;
+	for (struct delegation *at = orchestra->first; at; at = at->next) {
+		if (at->stage != stage)
+			continue;
+		if (!found)
+			found = at;
+		++*count;
+	}
+	return found;
+}
+
+/*
+ * Start those that wait for their turn. When none is left that works, tell the next one to
+ * land.
+ */
+static void layers_go_on(struct orchestra *orchestra)
+{
+	size_t working, waiting, landing, ready;
+	struct delegation *next;
+
+	(void)find_stage(orchestra, LAYER_WORKS, &working);
+	while ((next = find_stage(orchestra, LAYER_QUEUED, &waiting)) != NULL &&
+	       working < orchestra->options.writers)
+		working += delegation_start(next);
+	(void)find_stage(orchestra, LAYER_LANDS, &landing);
+	next = find_stage(orchestra, LAYER_READY, &ready);
+	if (working + waiting + landing > 0 || !next)
+		return;
+	next->stage = LAYER_LANDS;
+	delegate_tell_to_land(next->delegate);
+}
+
 void delegate_calls_begin(void *keeper, struct running *running)
 {
 	struct orchestra *orchestra = keeper;
-	const struct value *arguments = running_arguments(running);
-	const char *agent = value_text(value_member(arguments, "agent"));
-	auto_value struct value *request = NULL;
-	struct delegation *delegation;
+	const char *agent = value_text(value_member(running_arguments(running), "agent"));
+	struct delegation *delegation, **last = &orchestra->first;
 	struct tool_result result;
-	struct err err;
 
 	tool_result_init(&result);
 	if (!may_delegate(orchestra, agent, &result)) {
@@ -442,24 +703,18 @@ void delegate_calls_begin(void *keeper, struct running *running)
 	delegation->orchestra = orchestra;
 	delegation->running = running;
 	delegation->agent = memory_copy(agent);
-	delegation->next = orchestra->first;
-	orchestra->first = delegation;
-	request = make_request(orchestra, arguments);
-	const struct delegate_options options = {
-		.loop = session_loop(orchestra->session),
-		.request = request,
-		.show = show_child,
-		.used = used,
-		.ended = ended,
-		.context = delegation,
-	};
-	if (delegate_start(&options, &delegation->delegate, &err)) {
-		tool_result_fini(&result);
-		return;
+	while (*last)
+		last = &(*last)->next;
+	*last = delegation;
+	tool_result_fini(&result);
+	if (orchestra_layers(orchestra) && orchestra_writes(orchestra, agent) &&
+	    orchestra->options.layer_new(orchestra->options.context, agent,
+					 delegation->layer)) {
+		delegation->stage = LAYER_QUEUED;
+		layers_go_on(orchestra);
+	} else {
+		(void)delegation_start(delegation);
 	}
-	(void)tool_fail(&result, "%s.", err.text);
-	delegation_free(delegation);
-	running_end(running, &result);
 }
 
 void delegate_calls_stop(void *keeper, struct running *running)
@@ -478,10 +733,14 @@ void delegate_calls_stop(void *keeper, struct running *running)
 	 */
 	if (orchestra->end_by_ms + STOP_MS < now_ms) {
 		orchestra->end_by_ms = now_ms + STOP_MS;
-		for (struct delegation *other = orchestra->first; other; other = other->next)
-			delegate_ask_to_end(other->delegate);
+		for (struct delegation *other = orchestra->first; other;
+		     other = other->next) {
+			if (other->delegate)
+				delegate_ask_to_end(other->delegate);
+		}
 	}
-	delegate_end(at->delegate, orchestra->end_by_ms);
+	if (at->delegate)
+		delegate_end(at->delegate, orchestra->end_by_ms);
 	delegation_free(at);
 }
 
@@ -513,6 +772,7 @@ void delegate_report_fini(struct delegate_report *report)
 	buf_fini(&report->said);
 	buf_fini(&report->notice);
 	value_free(report->ended);
+	value_free(report->landed);
 	free(report->agent);
 }
 
@@ -625,6 +885,8 @@ static bool note_event(struct delegate_report *report, enum event_kind kind,
 		(void)buf_addstr(&report->notice, text);
 	} else if (kind == EVENT_TURN_ENDED && !report->ended) {
 		report->ended = value_copy(event);
+	} else if (kind == EVENT_LANDED && !report->landed) {
+		report->landed = value_copy(event);
 	}
 	return true;
 }
@@ -764,6 +1026,15 @@ static void delegate_answer(struct delegate *delegate, const char *call, int64_t
 	if (value_print(line, 0, &text) && buf_addc(&text, '\n') && delegate->answers >= 0)
 		(void)!write(delegate->answers, text.data, text.size);
 	buf_fini(&text);
+}
+
+/* The delegate has ended its turn, and all before it have landed. */
+static void delegate_tell_to_land(struct delegate *delegate)
+{
+	/* The pipe is empty. A delegate that has ended meanwhile has nothing to land. */
+	if (delegate->word >= 0)
+		(void)!write(delegate->word, "l", 1);
+	fd_close(&delegate->word);
 }
 
 void delegate_ask_to_end(struct delegate *delegate)
@@ -947,7 +1218,7 @@ static void begin_watch(struct delegate *delegate, struct watch *watch, int *tak
 }
 
 static bool start_role(struct delegate *delegate, int request, int events, int complaints,
-		       int answers, struct err *err)
+		       int answers, int word, struct err *err)
 {
 	auto_close int self = -1;
 	char numbers[DELEGATE_ARGUMENTS - 1][ROLE_ARGUMENT];
@@ -955,7 +1226,7 @@ static bool start_role(struct delegate *delegate, int request, int events, int c
 
 	if (!role_self(&self, err))
 		return false;
-	const int fds[] = {request, events, complaints, answers, self};
+	const int fds[] = {request, events, complaints, answers, word, self};
 	const struct role role = {.argv = argv,
 				  .fds = fds,
 				  .fd_count = DELEGATE_ARGUMENTS - 1};
@@ -971,6 +1242,7 @@ bool delegate_start(const struct delegate_options *options, struct delegate **de
 		    struct err *err)
 {
 	int events[2] = {-1, -1}, complaints[2] = {-1, -1}, answers[2] = {-1, -1};
+	int word[2] = {-1, -1};
 	int request = -1;
 	struct delegate *made = memory_alloc(sizeof(*made));
 	struct buf text;
@@ -978,7 +1250,7 @@ bool delegate_start(const struct delegate_options *options, struct delegate **de
 
 	made->options = *options;
 	made->pidfd = made->events.fd = made->complaints.fd = made->end.fd = -1;
-	made->answers = -1;
+	made->answers = made->word = -1;
 	delegate_report_init(&made->report);
 	made->report.show = options->show;
 	made->report.used = options->used;
@@ -989,17 +1261,19 @@ bool delegate_start(const struct delegate_options *options, struct delegate **de
 	      err_set(err, E2BIG, "a request of more than %d MiB", REQUEST_MAX >> 20)) &&
 	     fd_memory_file("request", buf_str(&text), &request, err) &&
 	     fd_pipe(events, err) && fd_pipe(complaints, err) && fd_pipe(answers, err) &&
-	     fd_set_blocking(answers[1], false, err) &&
+	     fd_pipe(word, err) && fd_set_blocking(answers[1], false, err) &&
 	     fd_set_blocking(events[0], false, err) &&
 	     fd_set_blocking(complaints[0], false, err) &&
-	     start_role(made, request, events[1], complaints[1], answers[0], err);
+	     start_role(made, request, events[1], complaints[1], answers[0], word[0], err);
 	explicit_bzero(text.data, text.size);
 	buf_fini(&text);
 	fd_close(&request);
 	fd_close(&events[1]);
 	fd_close(&complaints[1]);
 	fd_close(&answers[0]);
+	fd_close(&word[0]);
 	made->answers = fd_take(&answers[1]);
+	made->word = fd_take(&word[1]);
 	if (!ok) {
 		fd_close(&events[0]);
 		fd_close(&complaints[0]);
@@ -1028,6 +1302,7 @@ void delegate_free(struct delegate *delegate)
 	fd_close(&delegate->events.fd);
 	fd_close(&delegate->complaints.fd);
 	fd_close(&delegate->answers);
+	fd_close(&delegate->word);
 	delegate_report_fini(&delegate->report);
 	buf_fini(&delegate->said);
 	free(delegate);

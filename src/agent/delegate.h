@@ -8,6 +8,12 @@
  * EVENT_CHILD. Its question to a person becomes a question of the call of
  * delegate_agent, and the answer goes to the delegate through a pipe, as a line. Each
  * agent above it has narrowed its rights.
+ *
+ * With limits.writers of more than 1, delegates that write work side by side, each in a layer
+ * of its own (view/review.h). When the last of them has ended, they land their layers in the
+ * order of their calls, each when its caller tells it so: all of them have begun with the same
+ * files, and none sees what another has not finished. A layer whose delegate did not finish
+ * is not landed and stays for a person.
  */
 #pragma once
 
@@ -49,6 +55,7 @@ struct delegate_report {
 	char *agent;
 	struct buf said;          /* the last words of its model */
 	struct value *ended;      /* data of its EVENT_TURN_ENDED, or NULL */
+	struct value *landed;     /* data of its EVENT_LANDED, or NULL */
 	struct buf notice;        /* the last sentence for the person */
 	uint64_t answers;         /* of its model and of the delegates below it */
 	struct model_usage usage; /* the sum that `used` has been called with so far */
@@ -72,10 +79,10 @@ void delegate_report_end(struct delegate_report *report);
 /*
  * The start of a delegate: argv[0], then the descriptors of the request, the events, the
  * complaints, the answers to the delegate's questions (lines as front/talk.h has them),
- * and the caller.
+ * the word to land its layer (one byte, or the end of the file), and the caller.
  */
 #define DELEGATE_ROLE "glovebox-delegate"
-enum { DELEGATE_ARGUMENTS = 6 };
+enum { DELEGATE_ARGUMENTS = 7 };
 
 struct delegate_options {
 	struct loop *loop;           /* it calls `ended`, and outlives the delegate */

@@ -12,7 +12,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
+#include "front/review/writer.h"
 #include "front/setup.h"
+#include "front/terminal/paint.h"
 #include "plugins/source.h"
 #include "policy/commands.h"
 #include "policy/config.h"
@@ -20,6 +22,7 @@
 #include "session/session.h"
 #include "store/database.h"
 #include "tools/tools.h"
+#include "view/review.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -676,6 +679,11 @@ struct orchestrate {
 	struct orchestra *orchestra;
 	struct value *registry, *other_names, *chain, *request;
 	char *prompt;
+	char *workspace;
+	/* the layers of delegates: name -> agent; NULL: a delegate is told by its caller */
+	struct value *layers;
+	bool shows_layers; /* the agent has hands, and can read them */
+	bool is_delegate;
 };
 
 static struct value *environment_now(void)
@@ -788,6 +796,62 @@ static bool only_reads(void *context, const char *agent)
 	return false;
 }
 
+/* The layers of delegates. */
+
+/*
+ * How many delegates may write side by side. Servers of the configuration would write past
+ * their layers, so with these they work one after the other, as with limits.writers 1.
+ */
+static uint64_t writers_of(const struct setup *setup)
+{
+	return setup->servers.settings != NULL ? 1 : setup->policy->limits.writers;
+}
+
+static bool layer_new(void *context, const char *agent, char id[ORCHESTRA_LAYER])
+{
+	struct orchestrate *orchestrate = context;
+
+	if (!review_new_id(id))
+		return false;
+	value_set_text(orchestrate->layers, id, agent);
+	return true;
+}
+
+static bool layer_left(void *context, const char *id)
+{
+	const struct orchestrate *orchestrate = context;
+
+	return writer_is_left(orchestrate->workspace, id);
+}
+
+static bool layer_show(void *context, struct session *session, const char *id)
+{
+	const struct orchestrate *orchestrate = context;
+
+	return orchestrate->shows_layers &&
+	       writer_show(session, orchestrate->workspace, id);
+}
+
+/* Say which layers wait for the person. */
+static void tell_left(const struct orchestrate *orchestrate)
+{
+	const struct value *layers = orchestrate->layers;
+	struct buf text;
+
+	buf_init(&text, PROMPT_MAX);
+	for (void *at = value_first(layers); at != NULL; at = value_next(layers, at)) {
+		if (!writer_is_left(orchestrate->workspace, value_key(at)))
+			continue;
+		(void)buf_adds(&text, text.size == 0 ? "What delegates wrote waits for you: "
+						     : ", ");
+		(void)buf_addf(&text, "glovebox review %s (%s)", value_key(at),
+			       value_text(value_at(at)));
+	}
+	if (text.size > 0)
+		paint_fold_complain(buf_str(&text));
+	buf_fini(&text);
+}
+
 static void make_prompt(struct orchestrate *orchestrate, const struct setup *setup)
 {
 	struct buf prompt;
@@ -840,6 +904,10 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		return err_while(err, "the agents there are");
 	if (!options->alone)
 		make_request(orchestrate, options);
+	orchestrate->workspace = memory_copy(setup->workspace);
+	orchestrate->layers = value_new_object();
+	orchestrate->shows_layers = has_hands(setup->policy);
+	orchestrate->is_delegate = options->request != NULL;
 	orchestrate->orchestra = orchestra_open(&(struct orchestra_options){
 		.workspace = setup->workspace,
 		.agent = setup->agent,
@@ -848,6 +916,10 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		.chain = orchestrate->chain,
 		.request = orchestrate->request,
 		.only_reads = only_reads,
+		.writers = writers_of(setup),
+		.layer_new = layer_new,
+		.layer_left = layer_left,
+		.layer_show = layer_show,
 		.context = orchestrate,
 		.alone = options->alone,
 		.counts_answers = options->counts_answers,
@@ -861,6 +933,10 @@ void orchestrate_close(struct orchestrate *orchestrate)
 	if (orchestrate == NULL)
 		return;
 	orchestra_close(orchestrate->orchestra);
+	if (!orchestrate->is_delegate)
+		tell_left(orchestrate);
+	free(orchestrate->workspace);
+	value_free(orchestrate->layers);
 	value_free(orchestrate->registry);
 	value_free(orchestrate->other_names);
 	value_free(orchestrate->chain);

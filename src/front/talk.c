@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
+#include "front/review/writer.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
 #include "front/terminal/paint.h"
@@ -22,6 +23,7 @@
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/event.h"
+#include "view/review.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -813,7 +815,12 @@ int talk_signal(const struct talk *talk)
  * the agent.
  */
 
-enum { REQUEST_MAX = 16 << 20, WORDS_MAX = 8, LEVEL_TEXT = 8 };
+enum {
+	REQUEST_MAX = 16 << 20,
+	WORDS_MAX = 8,
+	LEVEL_TEXT = 8,
+	OF_WORD = 4, /* the descriptor of the word to land */
+};
 
 /* The options that the words made from a request may hold (delegate_work). */
 static const struct option_row delegate_rows[] = {
@@ -941,7 +948,9 @@ static bool delegate_serve(struct setup *setup, const struct value *request, str
 	       take_asks(setup, own, value_member(request, "asks"), err);
 }
 
-static int delegate_work(const struct value *request)
+/* Fill OPTIONS and SETUP, for one session of the delegate that REQUEST describes. */
+static bool delegate_set_up(const struct value *request, struct options *options,
+			    struct setup *setup, struct err *err)
 {
 	const struct value *level = value_member(request, "level");
 	const char *config = value_text(value_member(request, "config"));
@@ -951,10 +960,6 @@ static int delegate_work(const struct value *request)
 					    "--agent",
 					    value_text(value_member(request, "agent"))};
 	size_t count = 4;
-	struct options options;
-	struct setup setup = {0};
-	struct err err = {0};
-	int code;
 
 	if (config != NULL) {
 		words[count++] = "--config";
@@ -966,22 +971,62 @@ static int delegate_work(const struct value *request)
 		words[count++] = "--minimum-level";
 		words[count++] = level_text;
 	}
-	if (words[1] == NULL || words[3] == NULL ||
+	return options_parse(options, delegate_rows, words, false, err) &&
+	       setup_init(setup, options, NULL, err) && delegate_serve(setup, request, err);
+}
+
+/* The delegate has worked in REVIEW: land it when WORD comes. */
+static void delegate_land(const struct value *request, struct review *review, int word)
+{
+	struct options options = {0};
+	struct setup setup = {0};
+	struct err err = {0};
+
+	if (delegate_set_up(request, &options, &setup, &err))
+		writer_land(&setup, review, word);
+	else
+		(void)verb_complain(CODE_FAILED, "%s", err.text);
+	setup_fini(&setup);
+	options_fini(&options);
+}
+
+/*
+ * `review` of the agent, or of one above it, keeps its work for a person. Without a layer of
+ * the caller's it is refused: nobody would be told of a layer that this process makes.
+ */
+static int delegate_work(const struct value *request, int word)
+{
+	const char *layer = value_text(value_member(request, "layer"));
+	struct options options = {0};
+	struct setup setup = {0};
+	struct err err = {0};
+	bool kept = false;
+	int code;
+
+	if (value_text(value_member(request, "workspace")) == NULL ||
+	    value_text(value_member(request, "agent")) == NULL ||
 	    value_text(value_member(request, "task")) == NULL)
 		return verb_complain(CODE_USAGE,
 				     "a request without workspace, agent or task");
-	if (!options_parse(&options, delegate_rows, words, false, &err) ||
-	    !setup_init(&setup, &options, NULL, &err) ||
-	    !delegate_serve(&setup, request, &err))
+	if (!delegate_set_up(request, &options, &setup, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (setup.policy->review)
+	else if (setup.policy->review && layer == NULL)
 		code = verb_complain(CODE_FAILED,
-				     "%s works in layers (`review`) and is no delegate of others",
-				     words[3]);
-	else
+				     "%s works in layers (`review`) and is a delegate only where "
+				     "limits.writers is more than 1",
+				     value_text(value_member(request, "agent")));
+	else if (layer != NULL && !writer_begin(&setup, request, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else {
+		kept = setup.policy->review;
 		code = delegate_turn(&setup, request);
+	}
+	struct review *review = writer_end(&setup);
 	setup_fini(&setup);
 	options_fini(&options);
+	if (review != NULL && code == CODE_DONE && !kept)
+		delegate_land(request, review, word);
+	review_close(review);
 	return code;
 }
 
@@ -998,15 +1043,17 @@ static int delegate_run(int argc, char **argv)
 		if (fds[i] <= STDERR_FILENO || fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0)
 			return CODE_USAGE;
 	}
-	if (!delegate_settle(fds[1], fds[2], fds[3], fds[4]))
+	if (!delegate_settle(fds[1], fds[2], fds[3], fds[5]))
 		return CODE_FAILED;
 	setup_hide_memory();
 	if (!delegate_read(fds[0], &request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++)
-		(void)close(fds[i]);
+	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++) {
+		if (i != OF_WORD)
+			(void)close(fds[i]);
+	}
 	take_environment(value_member(request, "environment"));
-	return delegate_work(request);
+	return delegate_work(request, fds[OF_WORD]);
 }
 
 bool talk_delegate_role(int argc, char **argv, int *code)

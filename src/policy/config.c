@@ -40,6 +40,7 @@ enum { CONFIG_CHECKS_MAX = 32 };
 
 /* Bounds by which a typing error is noticed. */
 #define ITERATIONS_MAX  10000
+#define WRITERS_MAX     8 /* calls of one answer that go side by side (agent/calls.c) */
 #define LOOP_MAX        1000
 #define TOKENS_MAX      1e12
 #define MONEY_MIN       0.0001
@@ -335,6 +336,9 @@ const struct row config_limit_rows[] = {
 	 .max = 1024 * TEBI,
 	 .description = "What the layer of a review may hold (`--review`); the next command that "
 			"would write into a fuller one is refused."},
+	{"writers", ROW_COUNT, LIMIT(writers), .min = 1, .max = WRITERS_MAX,
+	 .description = "Delegates that write and work side by side, each in a layer of its own; with 1 "
+			"they work one after the other, in the workspace."},
 	{0},
 };
 

@@ -617,7 +617,8 @@ enum {
 	GRACE_MS = 200,
 	/* enough for make -j on a large machine; stops a fork bomb immediately */
 	PIDS = 512,
-	CELL_PIDS = 4096,    /* eight commands at their limits */
+	CELL_PIDS = 4096, /* eight commands at their limits */
+	WRITERS = 1,      /* agents that write side by side are wanted, or they are not */
 	SUGGESTED_NAMES = 32 /* names listed in one sentence */
 };
 
@@ -646,6 +647,7 @@ struct policy *policy_new(const char *name, const char *workspace)
 		.tmp = TMP_SIZE,
 		.free_space = POLICY_BY_MACHINE,
 		.layer = LAYER_SIZE,
+		.writers = WRITERS,
 	};
 	return policy;
 }
@@ -1303,6 +1305,7 @@ static struct policy_limits smaller_limits(const struct policy_limits *a,
 		.tmp = smaller(a->tmp, b->tmp),
 		.free_space = larger_space(a->free_space, b->free_space),
 		.layer = smaller(a->layer, b->layer),
+		.writers = smaller(a->writers, b->writers),
 	};
 }
 

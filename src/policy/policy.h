@@ -109,7 +109,8 @@ struct policy_limits {
 	uint64_t tmp; /* bytes of the cell's /tmp, and of its /dev/shm */
 	/* bytes that must stay free on the workspace's file system */
 	uint64_t free_space;
-	uint64_t layer; /* bytes that the layer of a review may hold (view/review.h) */
+	uint64_t layer;   /* bytes that the layer of a review may hold (view/review.h) */
+	uint64_t writers; /* delegates that write at the same time; 1: in the workspace */
 	/*
 	 * Identical calls without progress (agent/agent.h): at the first number the
 	 * model is warned, at the second the run ends.

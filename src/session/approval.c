@@ -444,6 +444,8 @@ struct widening {
 	/* of the call that waits for the folder; the call may have ended */
 	uint64_t number;
 	struct extra *extra; /* valid as long as that call exists */
+	/* a folder that the front shows, which nobody was asked for; fd -1: EXTRA is meant */
+	struct shape_extra shown;
 	struct cell_spec addition;
 	char *path, *grant;
 	struct stat st;
@@ -566,6 +568,9 @@ static void widening_free(struct widening *widening)
 		at = &(*at)->next;
 	*at = widening->next;
 	spec_fini(&widening->addition);
+	widening->session->showing -= widening->shown.fd >= 0;
+	fd_close(&widening->shown.fd);
+	free((char *)(uintptr_t)widening->shown.source);
 	free(widening->path);
 	free(widening->grant);
 	free(widening);
@@ -600,10 +605,12 @@ static void first_begin(struct session *session)
 		/* The analyser does not see that a freed widening has left the list. */
 		struct running *running =
 			waiting_for(first); /* NOLINT(clang-analyzer-unix.Malloc) */
+		const struct shape_extra *root = first->shown.fd >= 0 ? &first->shown
+						 : running != NULL ? &first->extra->root
+								   : NULL;
 
-		if (running != NULL &&
-		    shape_extra(cell_spec(session->cell), &first->extra->root, 1,
-				&first->addition, &err) &&
+		if (root != NULL &&
+		    shape_extra(cell_spec(session->cell), root, 1, &first->addition, &err) &&
 		    cell_widen(session->cell, &first->addition, &err))
 			return;
 		widening_free(first);
@@ -627,6 +634,7 @@ static void answer_due(struct timer *timer)
 	if (first == NULL)
 		return;
 	struct running *running = waiting_for(first);
+	const bool asked = first->shown.fd < 0;
 	struct extra *extra = first->extra;
 	const struct err why = first->why;
 	const bool failed = first->failed;
@@ -640,7 +648,7 @@ static void answer_due(struct timer *timer)
 		 * Not earlier: the grant names the folder by its number, which is only
 		 * safe while the folder is held open.
 		 */
-		if (value_count(session->granted) < APPROVAL_GRANTS_MAX)
+		if (asked && value_count(session->granted) < APPROVAL_GRANTS_MAX)
 			value_set_boolean(session->granted, first->grant, true);
 	}
 	widening_free(first);
@@ -651,6 +659,8 @@ static void answer_due(struct timer *timer)
 		extra->shared = true;
 		approval_ask(running);
 	}
+	if (!asked)
+		running_dispatch(session);
 }
 
 void extra_widened(void *context, const struct err *err)
@@ -667,29 +677,55 @@ void extra_widened(void *context, const struct err *err)
 	loop_add_timer(session->loop, &session->widened);
 }
 
+static struct widening *widening_new(struct session *session, const char *path)
+{
+	struct widening *made = memory_alloc(sizeof(*made));
+
+	made->session = session;
+	made->shown.fd = -1;
+	made->path = memory_copy(path);
+	spec_init(&made->addition);
+	return made;
+}
+
+/* Begin with WIDENING when no other one is under way. */
+static void widening_add(struct widening *widening)
+{
+	struct session *session = widening->session;
+	struct widening **last = &session->first_widening;
+
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = widening;
+	if (session->first_widening == widening)
+		first_begin(session);
+}
+
 /*
  * EXTRA was granted for the session. The session knows the grant by TAKE_GRANT as soon as
  * all new workers have the folder. Then approval_ask follows, or the end of RUNNING.
  */
 static void extra_share(struct running *running, struct extra *extra, char *take_grant)
 {
-	struct session *session = running->session;
-	struct widening *made = memory_alloc(sizeof(*made));
-	struct widening **last = &session->first_widening;
+	struct widening *made = widening_new(running->session, extra->root.path);
 
-	made->session = session;
 	made->number = running->number;
 	made->extra = extra;
-	made->path = memory_copy(extra->root.path);
 	made->grant = take_grant;
 	made->writable = extra->root.writable;
 	(void)fstat(extra->root.fd, &made->st);
-	spec_init(&made->addition);
-	while (*last != NULL)
-		last = &(*last)->next;
-	*last = made;
-	if (session->first_widening == made)
-		first_begin(session);
+	widening_add(made);
+}
+
+void extra_show(struct session *session, const char *path, const char *source, int *take_fd)
+{
+	struct widening *made = widening_new(session, path);
+
+	made->shown = (struct shape_extra){.path = made->path,
+					   .source = memory_copy(source),
+					   .fd = fd_take(take_fd)};
+	session->showing++;
+	widening_add(made);
 }
 
 bool extra_needs_worker(const struct running *running)

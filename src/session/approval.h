@@ -231,6 +231,12 @@ void extra_print_written(const struct running *running, struct buf *out);
 /* RUNNING is over: free its folders. */
 void extra_drop_all(struct running *running);
 
+/*
+ * Show the calls of SESSION that begin later, at PATH of the view, the folder SOURCE of the host,
+ * to be read only. *TAKE_FD holds it open. Nothing is shown where the cell refuses it.
+ */
+void extra_show(struct session *session, const char *path, const char *source, int *take_fd);
+
 /* The anchor has answered; ERR NULL: the folder was added. For cell_options.widened. */
 void extra_widened(void *session, const struct err *err);
 void extra_session_end(struct session *session);

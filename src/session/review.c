@@ -529,6 +529,7 @@ static bool call_worker(struct session *session, const struct review *review,
 	value_set_boolean(arguments, "brief", wish->brief);
 	value_set_boolean(arguments, "markers", wish->markers);
 	value_set_boolean(arguments, "commits", !wish->no_commits);
+	value_set_boolean(arguments, "rest", wish->rest);
 	if (wish->hash != NULL)
 		value_set_text(arguments, "hash", wish->hash);
 	session_call(session, &request, result);

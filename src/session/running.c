@@ -1008,8 +1008,8 @@ void running_dispatch(struct session *session)
 {
 	size_t waiting;
 
-	if (session->cell == NULL)
-		return; /* the session is still being opened */
+	if (session->cell == NULL || session->showing > 0)
+		return; /* the session is still being opened, or its view is added to */
 	keeper_begin(session->keeper);
 	for (;;) {
 		session_mend_again(session, false);

@@ -525,7 +525,8 @@ struct session {
 	 */
 	struct value *outside;
 	struct widening *first_widening; /* in the order of asking (approval.c) */
-	struct timer widened;            /* due when the first of these is answered */
+	size_t showing; /* folders that extra_show still adds: calls wait for them */
+	struct timer widened;  /* due when the first of these is answered */
 	int64_t last_approval; /* below 0: the number of the last question to a person */
 };
 

@@ -33,6 +33,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_LOG, "log", false},
 	{EVENT_QUESTION, "question", false},
 	{EVENT_CHILD, "child", false},
+	{EVENT_LANDED, "landed", false},
 	{EVENT_TOOL_ENDED, "tool_ended", true},
 	{EVENT_APPROVAL_WANTED, "approval_wanted", true},
 	{EVENT_APPROVAL_GIVEN, "approval_given", true},

@@ -59,6 +59,11 @@ enum event_kind {
 	 */
 	EVENT_CHILD,
 	/*
+	 * A delegate that wrote into a layer has landed it; data: see front/review/writer.h
+	 * (screen only)
+	 */
+	EVENT_LANDED,
+	/*
 	 * call, tool; data: the result (tool_result_value), and `seen`: the session's
 	 * new knowledge of files (session_recall)
 	 */

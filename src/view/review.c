@@ -309,7 +309,7 @@ static void boot_read(char boot[REVIEW_BOOT])
 	buf_fini(&text);
 }
 
-static bool random_id(char id[REVIEW_ID])
+bool review_new_id(char id[REVIEW_ID])
 {
 	uint32_t number;
 
@@ -619,12 +619,20 @@ static bool contents_make(struct review *review, const char *by, struct err *err
 		       review->path, why);
 }
 
-/* Make `ID.tmp` with a new id and open it. False with errno. */
-static bool folder_make(struct review *review)
+/* Make `ID.tmp` with ID (NULL: a new one) and open it. False with errno. */
+static bool folder_make(struct review *review, const char *id)
 {
 	char name[MAKING_ROOM];
 
-	for (int i = 0; i < ID_TRIES && random_id(review->meta.id); i++) {
+	if (id != NULL && !is_id(id, REVIEW_ID - 1)) {
+		errno = EINVAL;
+		return false;
+	}
+	for (int i = 0; i < (id != NULL ? 1 : ID_TRIES); i++) {
+		if (id != NULL)
+			memcpy(review->meta.id, id, REVIEW_ID);
+		else if (!review_new_id(review->meta.id))
+			break;
 		making_name(review->meta.id, name);
 		if (faccessat(review->project, review->meta.id, F_OK,
 			      AT_SYMLINK_NOFOLLOW) == 0)
@@ -637,8 +645,8 @@ static bool folder_make(struct review *review)
 	return false;
 }
 
-bool review_make(const char *folder, const char *workspace, const char *by,
-		 struct review **made, struct err *err)
+bool review_make(const char *folder, const char *workspace, const char *id,
+		 const char *by, struct review **made, struct err *err)
 {
 	struct review *review = review_new();
 	struct review_meta *meta = &review->meta;
@@ -654,7 +662,8 @@ bool review_make(const char *folder, const char *workspace, const char *by,
 	boot_read(meta->boot);
 	meta->created_ms = (clock_file_ns() + MS_NS - 1) / MS_NS;
 	review->project = open_project(folder, workspace, true);
-	bool ok = stat(workspace, &st) == 0 && review->project >= 0 && folder_make(review);
+	bool ok = stat(workspace, &st) == 0 && review->project >= 0 &&
+		  folder_make(review, id);
 	if (!ok)
 		(void)err_set(err, errno, REVIEW_KEY ": %s: %s", folder, strerror(errno));
 	meta->device = ok ? st.st_dev : 0;
@@ -940,7 +949,7 @@ bool review_begin(struct review *review, struct err *err)
 
 	if (trees < 0)
 		return trees_are_gone(review, err);
-	if (!random_id(review->mark))
+	if (!review_new_id(review->mark))
 		return err_set(err, errno, "Review %s: %s", review->meta.id,
 			       strerror(errno));
 	(void)snprintf(path, sizeof(path), UNSYNCED "%s", review->mark);

@@ -114,13 +114,17 @@ bool review_place(const char *state_home, const char *home, struct buf *folder);
 /* The flag, as sentences name it. */
 #define REVIEW_KEY "--review"
 
+/* A new name for a layer, which the caller gives to review_make. False with errno. */
+bool review_new_id(char id[REVIEW_ID]);
+
 /*
  * Make an open layer in FOLDER for the folder WORKSPACE (a real path), locked for BY
- * ("glovebox exec"). It has no trees yet and is not found by anybody: review_add_tree and
- * review_publish follow. Closed before that it goes.
+ * ("glovebox exec"), with the name ID, or a new one when ID is NULL. It has no trees yet and
+ * is not found by anybody: review_add_tree and review_publish follow. Closed before that it
+ * goes.
  */
-bool review_make(const char *folder, const char *workspace, const char *by,
-		 struct review **review, struct err *err);
+bool review_make(const char *folder, const char *workspace, const char *id,
+		 const char *by, struct review **review, struct err *err);
 /*
  * The NUMBER of the tree for PATH in REVIEW. A new layer gets it; in another one a tree that
  * is missing is an error.

@@ -1121,7 +1121,9 @@ static bool tree_take(const struct cell_spec *cell, const struct shape_extra *ex
 {
 	if (cell->identity.change)
 		return sandbox_copy_tree(extra->fd, cell->mapping.fd, tree, err);
-	return sandbox_take_tree(extra->fd, extra->path, tree, err);
+	return sandbox_take_tree(extra->fd,
+				 extra->source != NULL ? extra->source : extra->path,
+				 tree, err);
 }
 
 bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,

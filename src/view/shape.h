@@ -302,8 +302,9 @@ void shape_limits(struct policy_limits *limits, int workspace_fd);
  */
 
 struct shape_extra {
-	const char *path; /* real, absolute */
-	int fd;           /* keeps the folder open, O_PATH */
+	const char *path;   /* absolute, in the view; real unless there is a source */
+	const char *source; /* real path on the host, where it differs from PATH; or NULL */
+	int fd;             /* keeps the folder open, O_PATH */
 	bool writable;
 };
 

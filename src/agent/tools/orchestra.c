@@ -94,6 +94,19 @@ const char *orchestra_role(const struct orchestra *orchestra, const char *agent)
 	return role ? role : agent;
 }
 
+bool orchestra_writes(const struct orchestra *orchestra, const char *agent)
+{
+	return !orchestra->options.only_reads ||
+	       !orchestra->options.only_reads(orchestra->options.context,
+					      orchestra_role(orchestra, agent));
+}
+
+bool orchestra_layers(const struct orchestra *orchestra)
+{
+	return orchestra->options.writers > 1 && orchestra->session &&
+	       session_strength(orchestra->session).level == SANDBOX_SEALED;
+}
+
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent)
 {
 	const char *role = orchestra_role(orchestra, agent);
@@ -223,9 +236,8 @@ static bool goes_beside(void *keeper, const struct value *arguments)
 	const struct orchestra *orchestra = keeper;
 	const char *agent = value_text(value_member(arguments, "agent"));
 
-	return agent && orchestra->options.only_reads &&
-	       orchestra->options.only_reads(orchestra->options.context,
-					     orchestra_role(orchestra, agent));
+	return agent &&
+	       (!orchestra_writes(orchestra, agent) || orchestra_layers(orchestra));
 }
 
 const struct tool delegate_agent_tool = {
@@ -234,7 +246,9 @@ const struct tool delegate_agent_tool = {
 		"Have another agent do a task in a cell of its own, and get its report: what it "
 		"said, how it ended, changed files, checks, usage. It has at most your rights "
 		"and what is left of your budget. Several that only read may be asked in one "
-		"answer: they work side by side.",
+		"answer: they work side by side. So do several that write where limits.writers "
+		"allows it; what each has changed is then put into the workspace in the order "
+		"of the calls.",
 	.example = "{\"agent\": \"reviewer\", \"task\": \"Review src/parser.c for missing checks of "
 		   "its input.\"}",
 	.params = delegate_agent_params,

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "base/value.h"
+#include "session/review.h"
 #include "store/journal.h"
 #include "tool/call.h"
 #include "tool/tool.h"
@@ -30,6 +31,10 @@ extern const struct tool *const orchestra_rows[];
 
 /* How deep delegates may delegate; the agent that the person started is at 0. */
 enum { ORCHESTRA_DEPTH_MAX = 3 };
+
+/* The name of a layer (view/review.h) and the NUL, and where layers are in the view. */
+enum { ORCHESTRA_LAYER = 9 };
+#define ORCHESTRA_LAYERS REVIEW_SHOWN
 
 /* All members are borrowed for the orchestra's life. */
 struct orchestra_options {
@@ -57,6 +62,16 @@ struct orchestra_options {
 	 * delegate.
 	 */
 	bool (*only_reads)(void *context, const char *agent);
+	/*
+	 * More than 1: so many delegates that write work side by side, each in a layer of its
+	 * own. layer_new names the layer of one that is about to begin. layer_left is called
+	 * when it has ended: is anything of its layer left, which a person lands or drops?
+	 * layer_show shows the layer in the cell of this run, below ORCHESTRA_LAYERS.
+	 */
+	uint64_t writers;
+	bool (*layer_new)(void *context, const char *agent, char id[ORCHESTRA_LAYER]);
+	bool (*layer_left)(void *context, const char *id);
+	bool (*layer_show)(void *context, struct session *session, const char *id);
 	void *context;
 	/*
 	 * There is no run, only one call or those of an MCP client. delegate_agent does
@@ -102,7 +117,7 @@ struct orchestra {
 	struct agent *agent;
 	struct session *session;
 	struct recorder *recorder;
-	struct delegation *first; /* the first of those under way */
+	struct delegation *first; /* those under way, in the order of their calls */
 	/* when all delegates must have ended; 0: nobody asked for it */
 	int64_t end_by_ms;
 };
@@ -121,6 +136,10 @@ const char *orchestra_role(const struct orchestra *orchestra, const char *agent)
  * The row of AGENT in the registry, by its name or its other name; NULL: there is none.
  */
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent);
+/* May AGENT change something? */
+bool orchestra_writes(const struct orchestra *orchestra, const char *agent);
+/* Do delegates that write work in layers, side by side? */
+bool orchestra_layers(const struct orchestra *orchestra);
 /* Append the names in the registry: "coder, tester". */
 void orchestra_add_names(const struct orchestra *orchestra, struct buf *out);
 

@@ -68,7 +68,7 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	if (!review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder))
 		ok = err_set(err, ENOENT, REVIEW_KEY ": set HOME or XDG_STATE_HOME");
 	else if (id == NULL)
-		ok = review_make(folder.data, setup->workspace, by, &review, err);
+		ok = review_make(folder.data, setup->workspace, NULL, by, &review, err);
 	else
 		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
 		     review_lock(review, by, err) && is_open(review, err) &&

@@ -581,6 +581,7 @@ enum {
 	 */
 	ASKED_MAX = 200,
 	CALL_NAME = 256,
+	NOTICE_BYTES = 1024,
 	BAR_COLUMNS = 2,
 	COLUMNS_LEAST = 16,
 };
@@ -612,6 +613,7 @@ static bool screen_child_shows(const struct value *data)
 	case EVENT_MESSAGE:
 	case EVENT_TOOL_ENDED:
 	case EVENT_NOTICE:
+	case EVENT_LANDED:
 	case EVENT_TURN_ENDED:
 		return true;
 	default:
@@ -683,6 +685,26 @@ static void paint_end(struct paint *paint, const struct value *event)
 	paint_turn_end(paint, short_end);
 }
 
+/* The outcome of a delegate's layer. */
+static void paint_landed(struct paint *paint, const struct value *event)
+{
+	const int64_t files = value_integer(value_member(event, "files"));
+	const int64_t conflicts = value_integer(value_member(event, "conflict_count"));
+	struct buf text;
+
+	buf_init(&text, NOTICE_BYTES);
+	(void)buf_adds(&text, "Landed ");
+	(void)text_add_count(&text, files > 0 ? (size_t)files : 0, "file");
+	if (conflicts > 0) {
+		(void)buf_adds(&text, ", ");
+		(void)text_add_count(&text, (size_t)conflicts, "conflict");
+	}
+	(void)buf_adds(&text, " of review ");
+	text_add_name(&text, value_str(value_member(event, "review")));
+	paint_notice(paint, buf_str(&text), false);
+	buf_fini(&text);
+}
+
 static void paint_event(struct screen_child *child, struct paint *paint,
 			const char *session, const struct value *event)
 {
@@ -701,6 +723,8 @@ static void paint_event(struct screen_child *child, struct paint *paint,
 			value_remove(child->asked, call);
 	} else if (kind == EVENT_NOTICE) {
 		paint_notice(paint, value_str(value_member(event, "text")), false);
+	} else if (kind == EVENT_LANDED) {
+		paint_landed(paint, event);
 	} else if (kind == EVENT_TURN_ENDED) {
 		paint_end(paint, event);
 	}
@@ -728,6 +752,12 @@ static void open_block(struct screen_child *child, struct paint *paint,
 		       NAME_COLUMNS);
 	(void)buf_adds(&title.out, paint_dot(&title));
 	paint_one_line(&title, PAINT_PLAIN, str_of(session), NAME_COLUMNS);
+	if (value_member(data, "review")) {
+		(void)buf_adds(&title.out, paint_dot(&title));
+		(void)buf_adds(&title.out, "review ");
+		paint_one_line(&title, PAINT_PLAIN,
+			       value_str(value_member(data, "review")), NAME_COLUMNS);
+	}
 	paint_rule(paint, title.out.data);
 	paint_fini(&title);
 	child->session = memory_copy(session);
@@ -763,7 +793,7 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 		(void)buf_addstr(&paint->out, line);
 		buf_addc(&paint->out, '\n');
 	}
-	if (kind_of(event) == EVENT_TURN_ENDED)
+	if (kind_of(event) == EVENT_TURN_ENDED || kind_of(event) == EVENT_LANDED)
 		screen_child_close(child, paint);
 	paint_fini(&inner);
 }
@@ -1081,6 +1111,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_PROGRESS:
 	case EVENT_LOG:
 	case EVENT_QUESTION:
+	case EVENT_LANDED: /* only delegates have it */
 	case EVENT_APPROVAL_GIVEN:
 		break;
 	}

@@ -4,7 +4,8 @@
  * `read_layer` only compares. fds: the log of the layer, a file for the report, one for the
  * diff, the choices of the user (compare.h), and the log of the step.
  *
- * Everything is compared before anything is written, and a conflict stops all of it. Files
+ * Everything is compared before anything is written, and a conflict stops all of it, unless
+ * the rest is wanted: then the files in conflict and all commits stay in the layer. Files
  * are written by undo/place.h: each one is old or new at every moment, and the log of the
  * step tells what was there before. New names come first, and old names go last, so that a
  * killed landing has lost nothing; the next one finds what is there already.
@@ -59,6 +60,8 @@ static const struct row land_params[] = {
 	{"markers", ROW_FLAG, false, "Write texts with marks of conflicts",
 	 .initial = "false"},
 	{"commits", ROW_FLAG, false, "Take commits as well", .initial = "true"},
+	{"rest", ROW_FLAG, false, "Leave what is in conflict, and land the rest",
+	 .initial = "false"},
 	{"hash", ROW_TEXT, false, "Land only this reading"},
 	{0},
 };
@@ -334,24 +337,6 @@ static bool remove_all(struct landing *landing, struct err *err)
 	return true;
 }
 
-static bool land_all(struct landing *landing, struct err *err)
-{
-	auto_free struct change **firsts =
-		memory_array(landing->upper.count + 1, sizeof(*firsts));
-
-	find_names(landing, firsts);
-	return make_all(landing, firsts, false, err) && remove_all(landing, err) &&
-	       make_all(landing, firsts, true, err) &&
-	       undo_places_settle(landing->comparing.places, err) &&
-	       (landing->git_layer == NULL || !call_flag(landing->call, "commits") ||
-		landing->choices.only_count > 0 ||
-		commits_land(&landing->commits, landing->call, &landing->log,
-			     landing->comparing.places, err)) &&
-	       undo_log_end(&landing->log, err);
-}
-
-/* The whole call. */
-
 static bool has_conflict(const struct landing *landing)
 {
 	for (size_t i = 0; i < landing->upper.count; i++) {
@@ -362,6 +347,24 @@ static bool has_conflict(const struct landing *landing)
 	}
 	return false;
 }
+
+static bool land_all(struct landing *landing, struct err *err)
+{
+	auto_free struct change **firsts =
+		memory_array(landing->upper.count + 1, sizeof(*firsts));
+
+	find_names(landing, firsts);
+	return make_all(landing, firsts, false, err) && remove_all(landing, err) &&
+	       make_all(landing, firsts, true, err) &&
+	       undo_places_settle(landing->comparing.places, err) &&
+	       (landing->git_layer == NULL || !call_flag(landing->call, "commits") ||
+		landing->choices.only_count > 0 || has_conflict(landing) ||
+		commits_land(&landing->commits, landing->call, &landing->log,
+			     landing->comparing.places, err)) &&
+	       undo_log_end(&landing->log, err);
+}
+
+/* The whole call. */
 
 /* Is the reading still the one that the user has seen? */
 static bool is_as_read(const struct landing *landing)
@@ -435,7 +438,7 @@ static void carry_out(struct landing *landing)
 	const bool stale = !is_as_read(landing);
 	value_set_boolean(landing->report, "stale", stale);
 	value_set_boolean(landing->report, "conflict", has_conflict(landing));
-	if (lands && !stale && !has_conflict(landing)) {
+	if (lands && !stale && (!has_conflict(landing) || call_flag(landing->call, "rest"))) {
 		landed = land_all(landing, &err);
 		if (!landed) {
 			value_set_text(landing->report, "broken_off", err.text);

@@ -45,7 +45,7 @@ static struct review *make(const struct place *place)
 	struct err err;
 	size_t number = 1;
 
-	if (!review_make(place->store, place->work, "glovebox exec", &review, &err) ||
+	if (!review_make(place->store, place->work, NULL, "glovebox exec", &review, &err) ||
 	    !review_add_tree(review, place->work, &number, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(number, 0);
@@ -102,7 +102,8 @@ static void one_that_was_not_published_goes(void **state)
 	char name[REVIEW_ID + 4];
 	size_t number = 1;
 
-	assert_true(review_make(place->store, place->work, "glovebox exec", &review, &err));
+	assert_true(review_make(place->store, place->work, NULL, "glovebox exec", &review,
+				&err));
 	assert_true(review_add_tree(review, place->work, &number, &err));
 	(void)snprintf(name, sizeof(name), "%s.tmp", review->meta.id);
 	const int project = dup(review->project);
