@@ -327,15 +327,51 @@ static void used(void *context, const struct model_usage *usage)
 	}
 }
 
+static bool is_in_conflict(const struct value *landed, struct str path)
+{
+	const struct value *conflicts = value_member(landed, "conflicts");
+
+	for (size_t i = 0; i < value_count(conflicts); i++) {
+		if (str_equal(value_str(value_member(value_item(conflicts, i), "path")),
+			      path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The files that the delegate has changed in the workspace: those of its own turn, without
+ * those of its layer that were not landed. NULL: none.
+ */
+static struct value *changed_files(const struct delegation *delegation)
+{
+	const struct delegate_report *report = delegate_report_of(delegation->delegate);
+	const struct value *files = value_member(report->ended, "changed");
+	struct value *changed = NULL;
+
+	if (delegation->stage == LAYER_NONE)
+		return files ? value_copy(files) : NULL;
+	for (size_t i = 0; report->landed && i < value_count(files); i++) {
+		const struct value *file = value_item(files, i);
+
+		if (is_in_conflict(report->landed, value_str(value_member(file, "path"))))
+			continue;
+		if (!changed)
+			changed = value_new_array();
+		value_append(changed, value_copy(file));
+	}
+	return changed;
+}
+
 static void add_details(const struct delegation *delegation, struct tool_result *result)
 {
-	static const char *const of_end[] = {"reason",    "iterations", "usage",
-					     "seconds",   "money",      "changed",
-					     "delegated", "checks"};
+	static const char *const of_end[] = {"reason", "iterations", "usage", "seconds",
+					     "money",  "delegated",  "checks"};
 	const struct delegate_report *report = delegate_report_of(delegation->delegate);
 	const struct orchestra *orchestra = delegation->orchestra;
 	struct journal *journal = recorder_journal(orchestra->recorder);
 	struct value *details = tool_details(result);
+	struct value *changed = changed_files(delegation);
 	char patch[PATCH_ID + 1];
 
 	value_set_text(details, "agent", delegation->agent);
@@ -348,7 +384,9 @@ static void add_details(const struct delegation *delegation, struct tool_result 
 		if (member)
 			value_set(details, of_end[i], value_copy(member));
 	}
-	if (value_count(value_member(details, "changed")) > 0 && journal &&
+	if (changed)
+		value_set(details, "changed", changed);
+	if (value_count(changed) > 0 && journal &&
 	    patches_newest(journal, report->session, patch, NULL))
 		value_set_str(details, "patch_id", (struct str){patch, PATCH_ID_SHOWN});
 }
@@ -601,7 +639,8 @@ static void delegation_finish(struct delegation *delegation)
 	 * A checkpoint now keeps the files that the delegate changed from being taken for
 	 * changes of our next command.
 	 */
-	if (value_count(value_member(result.details, "changed")) > 0)
+	if (value_count(value_member(result.details, "changed")) > 0 ||
+	    value_member(result.details, "landed"))
 		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);
 	running_end(running, &result);

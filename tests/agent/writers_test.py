@@ -45,7 +45,7 @@ class Place:
         os.mkdir(self.work)
         os.mkdir(self.home)
         self.environment = {"PATH": os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8", **SANITIZERS}
-        self.agents = {}
+        self.agents, self.more = {}, {}
         self.write("a.txt", "\n".join(LINES) + "\n")
 
     def write(self, name, text):
@@ -86,7 +86,7 @@ class Place:
     def config(self):
         path = os.path.join(self.root, "config.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"agents": self.agents}, file)
+            json.dump({"agents": self.agents, **self.more}, file)
         return path
 
     def start(self, *words):
@@ -99,7 +99,10 @@ class Place:
         process = self.start(*words)
         out, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == code, (process.returncode, err, out[-2000:])
-        return [json.loads(line) for line in out.splitlines()], err
+        events = [json.loads(line) for line in out.splitlines()]
+        if events[0].get("level", 3) < 3:
+            raise tap.Skip("a cell has layers at level L3 only")
+        return events, err
 
     def glovebox(self, *words, code=0):
         done = tap.run([PROGRAM, words[0], "-C", self.work, *words[1:]], env=self.environment, timeout=TIMEOUT_S)
@@ -250,6 +253,8 @@ def the_same_lines_are_a_conflict_of_that_file_alone():
         assert whole["status"] == "failed" and "read it" in whole["text"], whole
         (edit,) = [event for event in events if event["event"] == "tool_ended" and event["tool"] == "edit_file"]
         assert "The file holds other changes, made since you read it" in edit["text"], edit
+        assert sorted(row["path"] for row in results(events)[1]["details"]["changed"]) == ["d/three", "two.txt"]
+        assert results(events)[1]["details"]["landed"]["conflicts"] == [{"path": "a.txt", "lines": [10, 10]}]
         assert f"glovebox review {review} (two)" in err and len(err.splitlines()) == 1, err
         here.glovebox("land", "--id", review, "--theirs", "a.txt")
         assert "ten of two" in here.read("a.txt")
@@ -317,7 +322,7 @@ def a_role_that_does_not_finish_lands_nothing():
         events, err = here.run()
         first = results(events)[0]
         (review,) = [name for name, state in here.reviews().items() if state == "open"]
-        assert first["status"] == "failed", first
+        assert first["status"] == "failed" and "changed" not in first["details"], first
         assert f"What it wrote is not in the workspace: it is in review {review}, which a person lands or " \
                "drops.\n" in first["text"], first
         assert not here.has("one.txt") and here.read("two.txt") == "two\n"
@@ -471,6 +476,52 @@ def a_layer_that_a_role_keeps_for_a_person_is_not_landed():
         assert "which a person lands or drops" in results(events)[0]["text"]
 
 
+SERVER = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = {"protocolVersion": asked.get("params", {}).get("protocolVersion"), "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "s", "version": "1"}} if asked["method"] == "initialize" else {"tools": []}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+@tap.case
+def with_a_server_of_the_configuration_they_work_one_after_the_other():
+    with place() as here:
+        here.write("server.py", SERVER)
+        here.more = {"mcpServers": {"s": {"command": "python3", "args": [os.path.join(here.work, "server.py")]}}}
+        here.writer("one", "echo one > one.txt; sleep 0.3")
+        here.writer("two", "cat one.txt")
+        here.boss(delegate("one", "two"))
+        events, _ = here.run()
+        assert not overlap(events, "one", "two") and outputs(events, "two").startswith("one\n")
+        assert here.reviews() == {}
+
+
+@tap.case
+def a_run_in_a_layer_has_no_delegates():
+    with place() as here:
+        here.writer("one", "echo one > one.txt")
+        here.boss(bash("echo boss > boss.txt"), delegate("one"))
+        events, _ = here.run("--review")
+        assert results(events)[0]["status"] == "denied", results(events)
+        assert not here.has("one.txt") and not here.has("boss.txt")
+
+
+@tap.case
+def the_screen_names_the_layer_of_each_delegate_and_what_was_landed():
+    with place() as here:
+        here.writer("one", "echo one > a.txt")
+        here.writer("two", "echo two > a.txt; echo two > two.txt")
+        here.boss(delegate("one", "two"))
+        done = tap.run([PROGRAM, "run", "-C", here.work, "--config", here.config(), "--agent", "boss", "Go."],
+                       env=here.environment, timeout=TIMEOUT_S)
+        (review,) = [name for name, state in here.reviews().items() if state == "open"]
+        assert re.search(rf"delegate two .* review {review}", done.stdout), done.stdout
+        assert f"Landed 1 file, 1 conflict of review {review}" in done.stdout, done.stdout
+
+
 @tap.case
 def the_limit_is_checked_and_shown():
     with place() as here:
@@ -478,6 +529,10 @@ def the_limit_is_checked_and_shown():
         done = tap.run([PROGRAM, "run", "-C", here.work, "--config", here.config(), "--agent", "boss", "Go."],
                        env=here.environment)
         assert done.returncode != 0 and "/agents/boss/limits/writers: must be 1 to 8, not 9" in done.stderr, done.stderr
+        here.boss(writers=3)
+        shown = tap.run([PROGRAM, "agents", "show", "boss", "-C", here.work, "--config", here.config()],
+                        env=here.environment).stdout
+        assert re.search(r"^limits\.writers +3  \(configuration\)$", shown, re.M), shown
 
 
 tap.play()

@@ -28,7 +28,7 @@
 
 enum {
 	TASK_SHOWN = 200,
-	CONFLICTS_MAX = 20,
+	CONFLICTS_MAX = 1000,
 	NOTES_MAX = 20,
 	TEXT_MAX = 1 << 20,
 };

@@ -246,9 +246,10 @@ static void the_narrower_limit_holds(void **state)
 {
 	auto_policy struct policy *both = both_of(
 		"{\"limits\": {\"iterations\": 10, \"wall_s\": 9, \"shell_s\": 500, \"memory\": \"1G\","
-		" \"loop_warn\": 0, \"loop_stop\": 20, \"free_space\": 0, \"tokens\": 100, \"pids\": 64, \"tmp\": \"1M\"}}",
+		" \"loop_warn\": 0, \"loop_stop\": 20, \"free_space\": 0, \"tokens\": 100, \"pids\": 64, \"tmp\": \"1M\","
+		" \"writers\": 4}}",
 		"{\"limits\": {\"iterations\": 20, \"wall_s\": 7, \"free_space\": \"2G\","
-		" \"quiet_s\": 5, \"loop_warn\": 4, \"cell_pids\": 100, \"file_size\": \"1M\", \"grace_s\": 0.1}}");
+		" \"quiet_s\": 5, \"loop_warn\": 4, \"cell_pids\": 100, \"file_size\": \"1M\", \"grace_s\": 0.1, \"writers\": 2}}");
 	const struct policy_limits *limits = &both->limits;
 
 	(void)state;
@@ -264,6 +265,7 @@ static void the_narrower_limit_holds(void **state)
 	assert_int_equal(limits->cell_pids, 100);
 	assert_int_equal(limits->file_size, 1 << 20);
 	assert_int_equal(limits->tmp, 1 << 20);
+	assert_int_equal(limits->writers, 2);
 }
 
 static bool runs(const struct policy *policy, const char *text, struct verdict *verdict)
