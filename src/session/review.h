@@ -122,7 +122,7 @@ struct review_wish {
 	/* absolute paths, NULL-ended, or NULL; each counts for all below it */
 	const char *const *only, *const *mine, *const *theirs;
 	bool lands, diff, markers, no_commits;
-	bool brief;       /* only the changes of which a person is told after a landing */
+	bool brief; /* only the changes of which a person is told after a landing */
 	bool rest; /* land all but what is in conflict, which keeps commits back as well */
 	const char *hash; /* land only when the reading has this hash; or NULL */
 };
