@@ -1140,7 +1140,7 @@ bool review_drop_path(struct review *review, const char *path, struct err *err)
 			       strerror(code));
 	/* The next session counts anew what is left. */
 	meta->counts = (struct review_counts){.partial = true};
-	return review_write(review, err);
+	return meta_store(review, err);
 }
 
 /* Remove the layer ID. Under its new name it is a rest, should this process be killed. */
