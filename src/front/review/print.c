@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,8 @@ enum {
 	COMMAND_SHOWN = 32,
 	TEXT_MAX = 16 << 20,
 	COMMIT_SHOWN = 12,
-	HOUR_AND_MINUTE = 11, /* where they begin in a time of clock_text_local */
+	NAME_ROOM = 4 * PATH_MAX, /* of a ref as it is shown, with its escapes */
+	HOUR_AND_MINUTE = 11,     /* where they begin in a time of clock_text_local */
 };
 
 /* A line of a list. */
@@ -125,11 +128,14 @@ static void add_size(const struct review_side *side, struct buf *out)
 		(void)buf_adds(out, "?");
 }
 
+/* A person copies these words into a shell. */
 static void add_choices(const struct review_change *change, struct buf *out)
 {
-	(void)buf_addf(out, ": --theirs %s%s --mine %s%s", change->path,
-		       change->text ? "," : " or", change->path,
-		       change->text ? ", or --markers" : "");
+	(void)buf_adds(out, ": --theirs ");
+	shell_token_add_word(change->path, out);
+	(void)buf_adds(out, change->text ? ", --mine " : " or --mine ");
+	shell_token_add_word(change->path, out);
+	(void)buf_adds(out, change->text ? ", or --markers" : "");
 }
 
 static void add_conflict(const struct review_change *change, struct buf *out)
@@ -270,13 +276,17 @@ void print_review_commits(const char *id, const struct review_report *report,
 		else if (landed ? branch->moved : branch->moves)
 			(void)buf_adds(out, landed ? "; your branch has them\n"
 						   : "; your branch moves on\n");
-		else
-			(void)buf_addf(out,
+		else {
+			char ref[NAME_ROOM];
+
+			(void)snprintf(ref, sizeof(ref), "refs/glovebox/%s/%s", id,
+				       branch->name);
+			(void)buf_adds(out,
 				       landed ? "; your branch stays: git merge "
-						"refs/glovebox/%s/%s\n"
-					      : "; your branch stays, and they come as "
-						"refs/glovebox/%s/%s\n",
-				       id, branch->name);
+					      : "; your branch stays, and they come as ");
+			shell_token_add_word(ref, out);
+			(void)buf_adds(out, "\n");
+		}
 	}
 	if (report->stash || report->notes || report->staged)
 		(void)buf_addf(out, "%s%s%s%s%s of the review %s not landed.\n",

@@ -352,6 +352,10 @@ static void look_at_ref(struct commits *commits, struct call *call,
 {
 	char base[COMMITS_NAME];
 
+	/* Git makes no such branch: its commands take the name for an option or for its HEAD. */
+	if (strncmp(ref->name, HEADS "/-", strlen(HEADS "/-")) == 0 ||
+	    strcmp(ref->name, HEADS "/HEAD") == 0)
+		return;
 	/* It takes a name of git's only when git knows a commit of that name. */
 	ref->sound = strncmp(ref->name, HEADS "/", strlen(HEADS "/")) == 0
 			     ? ASK(call, commits->repository, NULL, "update-ref",
