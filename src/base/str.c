@@ -107,10 +107,16 @@ bool str_next_word(struct str *rest, struct str *word)
 
 bool str_among(const char *words, struct str word)
 {
-	struct str rest = str_of(words), at;
+	const struct str all = str_of(words);
 
-	while (str_next_word(&rest, &at)) {
-		if (str_equal(at, word))
+	if (word.size == 0 || memchr(word.data, ' ', word.size) != NULL)
+		return false;
+	for (size_t at = str_find(all, word, 0); at != (size_t)-1;
+	     at = str_find(all, word, at + 1)) {
+		const size_t end = at + word.size;
+
+		if ((at == 0 || all.data[at - 1] == ' ') &&
+		    (end == all.size || all.data[end] == ' '))
 			return true;
 	}
 	return false;

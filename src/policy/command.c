@@ -562,7 +562,7 @@ void command_code_word(const struct command_code *code, struct buf *out)
 enum {
 	COMMAND_INNER_MAX = 8, /* depth of texts and finds inside others */
 	/* bytes of texts inside others: a text may name one text in many ways */
-	COMMAND_INNER_BYTES = 8 << 20,
+	COMMAND_INNER_BYTES = 1 << 20,
 	COMMAND_FOLDERS_MAX = 16, /* depth of subshells whose folder is tracked */
 };
 

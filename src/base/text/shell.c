@@ -720,24 +720,35 @@ static void take_input(struct shell_scan *scan, struct shell_command *command,
 
 /*
  * Find the text of COMMAND's last here-document. Its own ones, and those of the commands before
- * it in its pipe, begin at FIRST.
+ * it in its pipe, begin at FIRST. Each is looked for once, however many commands the line has.
  */
 static void look_ahead(struct shell_scan *scan, struct shell_command *command, size_t first)
 {
 	struct shell_lexer ahead = scan->lexer;
-	const size_t end = str_find(ahead.text, STR("\n"), ahead.at);
 
 	if (first >= scan->documents.count)
 		return;
-	if (!scan->after_line)
-		ahead.at = end == (size_t)-1 ? ahead.text.size : end + 1;
-	for (size_t i = 0; i < scan->documents.count; i++) {
-		struct str body;
+	if (scan->line_end < ahead.at) {
+		const size_t end = str_find(ahead.text, STR("\n"), ahead.at);
 
-		if (skip_document(&ahead, &scan->documents.items[i], &body) && i >= first)
-			command->here = body;
+		scan->line_end = scan->after_line    ? ahead.at
+				 : end == (size_t)-1 ? ahead.text.size
+						     : end + 1;
+		scan->ahead_count = 0;
 	}
-	scan->lexer.searched = ahead.searched;
+	if (scan->ahead_count != scan->documents.count) {
+		scan->ahead = (struct str){0};
+		ahead.at = scan->line_end;
+		for (size_t i = 0; i < scan->documents.count; i++) {
+			struct str body;
+
+			if (skip_document(&ahead, &scan->documents.items[i], &body))
+				scan->ahead = body;
+		}
+		scan->lexer.searched = ahead.searched;
+		scan->ahead_count = scan->documents.count;
+	}
+	command->here = scan->ahead;
 }
 
 bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)

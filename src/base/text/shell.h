@@ -168,6 +168,9 @@ struct shell_scan {
 	size_t open; /* number of "(" that are not yet closed */
 	bool after_pipe, after_line;
 	struct shell_documents documents;
+	/* the last of AHEAD_COUNT here-documents, whose lines begin behind LINE_END */
+	struct str ahead;
+	size_t ahead_count, line_end;
 	char *expanded; /* the words of brace expansions in the last command */
 	size_t expanded_size;
 	/*
