@@ -15,6 +15,7 @@
 #include "model/conversation.h"
 #include "store/journal.h"
 #include "tool/event.h"
+#include "tool/picture.h"
 #include "tool/tool.h"
 
 #include <errno.h>
@@ -204,23 +205,38 @@ uint64_t history_tokens(const struct history *history, size_t fixed_bytes)
 	return history->counted_tokens + bytes / HISTORY_BYTES_PER_TOKEN;
 }
 
-/* The tool whose pictures are known to be whole and within the limits of services. */
-static const char checked_tool[] = "read_file";
+/*
+ * Does a service take ITEM as a picture? One that is damaged, or of another format than it
+ * says, would make a service refuse the whole conversation from then on. Plugins, other
+ * servers and the journal are foreign.
+ */
+static bool is_sound_picture(const struct value *item)
+{
+	const struct str data = value_str(value_member(item, "data"));
+	struct picture picture;
+	struct buf bytes;
 
-/* The pictures in CONTENT, a list for the caller to free; NULL: there are none. */
+	if (!str_is(value_str(value_member(item, "type")), "image") || data.size == 0)
+		return false;
+	buf_init(&bytes, RESULT_CONTENT_BYTES_MAX);
+	const bool sound = buf_base64_read(data, &bytes) &&
+			   picture_read(buf_str(&bytes), &picture, NULL) &&
+			   picture_fits(&picture, bytes.size) &&
+			   str_is(value_str(value_member(item, "mimeType")), picture.mime);
+	buf_fini(&bytes);
+	return sound;
+}
+
+/* The first pictures in CONTENT, a list for the caller to free; NULL: there are none. */
 static struct value *pictures_of(const struct value *content)
 {
-	static const char types[] = "image/png image/jpeg image/gif image/webp";
 	struct value *pictures = NULL;
 
-	for (size_t i = 0; i < value_count(content); i++) {
+	for (size_t i = 0;
+	     i < value_count(content) && value_count(pictures) < HISTORY_PICTURES; i++) {
 		struct value *item = value_item(content, i);
-		struct str data = value_str(value_member(item, "data"));
 
-		/* The journal, too, is read as something foreign. */
-		if (!str_is(value_str(value_member(item, "type")), "image") ||
-		    !str_among(types, value_str(value_member(item, "mimeType"))) ||
-		    data.size == 0 || !buf_base64_is_valid(data))
+		if (!is_sound_picture(item))
 			continue;
 		if (pictures == NULL)
 			pictures = value_new_array();
@@ -284,9 +300,7 @@ static void history_add_result(struct history *history, const struct event *even
 	result = &history->results[history->result_count++];
 	result->call = memory_copy(event->call);
 	result->text = buf_take(&text);
-	result->pictures = event->tool && strcmp(event->tool, checked_tool) == 0
-				   ? pictures_of(content)
-				   : NULL;
+	result->pictures = pictures_of(content);
 	result->is_error = !status || strcmp(status, result_status_name(RESULT_DONE)) != 0;
 }
 

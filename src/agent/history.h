@@ -82,9 +82,8 @@ void history_fini(struct history *history);
  * data says `to_model`. EVENT_COMPACTED replaces older messages by its summary.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the
- * hand-over's). The pictures in a result of read_file come with that result: read_file has
- * checked them, and other tools might send one that no service takes. ERR (EPROTO): the
- * message in EVENT is malformed.
+ * hand-over's). The pictures in a result come with it, except those that no service takes
+ * (tool/picture.h). ERR (EPROTO): the message in EVENT is malformed.
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 

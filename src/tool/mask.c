@@ -407,7 +407,7 @@ static struct place run_at(const char before[2], struct str text, bool last)
 	place.open = !last && end == text.size;
 	/* Code and the names of files go on behind such a word. */
 	if (end < KEY_RUN_MIN ||
-	    (end < text.size &&
+	    (end < text.size && end < KEY_RUN_MAX &&
 	     (text.data[end] == '\0' || strchr("\n\r\t \\\"'`<", text.data[end]) == NULL)))
 		return place;
 	place.kind = PLACE_VALUE;

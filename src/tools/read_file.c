@@ -14,10 +14,10 @@
 #include "files/files.h"
 #include "tool/call.h"
 #include "tool/denial.h"
+#include "tool/picture.h"
 #include "tool/tool.h"
 #include "tools/documents/notebook.h"
 #include "tools/documents/pdf.h"
-#include "tools/documents/picture.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 
@@ -62,7 +62,7 @@ struct read_wanted {
 	const char *path;
 	const struct value *arguments; /* start_line, end_line, limit, pages */
 	size_t max_lines, max_bytes;
-	bool among_others; /* the answer has other files too, so it has no room for pictures */
+	size_t pictures; /* that the answer has room for */
 };
 
 enum {
@@ -99,10 +99,10 @@ struct reading {
 	size_t head;       /* … behind so many bytes of its beginning */
 	struct shown_ends ends;
 	struct buf body;
-	size_t taken;      /* bytes of the file that BODY shows */
-	bool full;         /* the answer is full */
-	bool ranged;       /* the call names lines */
-	bool among_others; /* as in struct read_wanted */
+	size_t taken;    /* bytes of the file that BODY shows */
+	bool full;       /* the answer is full */
+	bool ranged;     /* the call names lines */
+	size_t pictures; /* as in struct read_wanted */
 	/* the file is too large, and no lines were named: its beginning is shown */
 	bool begun;
 	struct outline *map; /* the map of the rest while it is read; or NULL */
@@ -580,12 +580,12 @@ static enum result_status read_picture(struct reading *reading, struct str conte
 	} else {
 		add_path(reading, &reading->result->text);
 		buf_addf(&reading->result->text, ": %s%s\n", facts.data,
-			 reading->among_others ? " (read_file shows it)" : "");
+			 reading->pictures == 0 ? " (read_file shows it)" : "");
 	}
 	buf_fini(&facts);
 	if (!fits)
 		return RESULT_FAILED;
-	if (!reading->among_others && !picture_add(&picture, content, reading->result))
+	if (reading->pictures > 0 && !picture_add(&picture, content, reading->result))
 		return tool_fail(reading->result, "There is no room for it in this answer.");
 	details = tool_details(reading->result);
 	value_set_text(details, "path", reading->file.path.data);
@@ -639,8 +639,7 @@ static enum result_status read_cells(struct reading *reading, const struct noteb
 		      reading->last_page > 0 && reading->last_page < notebook->count
 			      ? reading->last_page
 			      : notebook->count,
-		      reading->max_bytes,
-		      reading->among_others ? 0 : NOTEBOOK_PICTURES_MAX, reading->result);
+		      reading->max_bytes, reading->pictures, reading->result);
 	details = tool_details(reading->result);
 	value_set_text(details, "path", reading->file.path.data);
 	value_set_integer(details, "size", (int64_t)reading->file.st.st_size);
@@ -1133,7 +1132,7 @@ static enum result_status read_one(struct call *call, const struct read_wanted *
 				  .path = wanted->path,
 				  .max_lines = wanted->max_lines,
 				  .max_bytes = wanted->max_bytes,
-				  .among_others = wanted->among_others};
+				  .pictures = wanted->pictures};
 	enum result_status status = RESULT_FAILED;
 
 	file_init(&reading.file);
@@ -1152,7 +1151,8 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 	const struct read_wanted wanted = {.path = call_text(call, "path"),
 					   .arguments = call->arguments,
 					   .max_lines = READ_LINES,
-					   .max_bytes = READ_BYTES};
+					   .max_bytes = READ_BYTES,
+					   .pictures = NOTEBOOK_PICTURES_MAX};
 
 	return read_one(call, &wanted, result);
 }
@@ -1181,7 +1181,7 @@ const struct tool read_file_tool = {
 #define BATCH_FILES 50
 
 /* A smaller part of a file would help nobody, so only the name of the file is given. */
-enum { BATCH_LEAST_BYTES = 200 };
+enum { BATCH_LEAST_BYTES = 200, BATCH_PICTURES = 4 };
 
 static const struct row batch_read_params[] = {
 	{"files", ROW_LIST, true, "Files and the ranges wanted of them",
@@ -1194,7 +1194,7 @@ struct batch {
 	struct call *call;
 	struct tool_result *result;
 	struct value *list;
-	size_t bytes, lines; /* left of the ceiling */
+	size_t bytes, lines, pictures; /* left of the ceiling */
 	size_t done, failed;
 };
 
@@ -1204,6 +1204,25 @@ static void merge_seen(struct tool_result *into, const struct tool_result *from)
 		call_saw(into, value_key(at), value_text(value_at(at)));
 }
 
+/* Move the pictures of ONE behind those before them. */
+static void take_pictures(struct batch *batch, const char *path,
+			  const struct tool_result *one)
+{
+	size_t left_out = 0;
+
+	for (size_t i = 0; i < value_count(one->content); i++) {
+		if (tool_add_content(batch->result, value_ref(value_item(one->content, i))))
+			batch->pictures -= batch->pictures > 0;
+		else
+			left_out++;
+	}
+	if (left_out > 0)
+		(void)buf_addf(&batch->result->text,
+			       "[%zu picture%s of %s ha%s no room here: read_file shows %s]\n",
+			       left_out, left_out == 1 ? "" : "s", path,
+			       left_out == 1 ? "s" : "ve", left_out == 1 ? "it" : "them");
+}
+
 static void take_result(struct batch *batch, const char *path, struct tool_result *one)
 {
 	struct value *item = one->details ? value_ref(one->details) : value_new_object();
@@ -1211,6 +1230,7 @@ static void take_result(struct batch *batch, const char *path, struct tool_resul
 
 	(void)buf_end_line(&batch->result->text);
 	buf_addstr(&batch->result->text, buf_str(&one->text));
+	take_pictures(batch, path, one);
 	merge_seen(batch->result, one);
 	batch->result->left_out_bytes += one->left_out_bytes;
 	batch->result->left_out_lines += one->left_out_lines;
@@ -1230,7 +1250,7 @@ static void read_next(struct batch *batch, const struct value *item, size_t left
 				     .arguments = item,
 				     .max_lines = batch->lines / left,
 				     .max_bytes = batch->bytes / left,
-				     .among_others = true};
+				     .pictures = batch->pictures};
 	struct tool_result one;
 
 	tool_result_init(&one);
@@ -1252,7 +1272,8 @@ static enum result_status batch_read_execute(struct call *call, struct tool_resu
 			      .result = result,
 			      .list = value_new_array(),
 			      .bytes = READ_BYTES,
-			      .lines = READ_LINES};
+			      .lines = READ_LINES,
+			      .pictures = BATCH_PICTURES};
 	const uint64_t most = call->limits.read_bytes;
 	size_t count = value_count(files);
 

@@ -1,8 +1,8 @@
 /*
- * Fuzz target of tools/documents/picture: a picture that is taken has a format and sides, its
+ * Fuzz target of tool/picture: a picture that is taken has a format and sides, its
  * end is within the bytes, and it stays taken with bytes behind it.
  */
-#include "tools/documents/picture.h"
+#include "tool/picture.h"
 
 #include "base/memory.h"
 

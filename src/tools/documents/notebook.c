@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "tools/documents/picture.h"
+#include "tool/picture.h"
 #include "tools/shown.h"
 
 #include <errno.h>

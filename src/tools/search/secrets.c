@@ -245,7 +245,7 @@ static const char *last_name(const char *path)
 /* Read the files that are named in PATHS. */
 static void read_named(struct gathering *gathering, const struct value *paths)
 {
-	for (size_t i = 0; i < value_count(paths); i++) {
+	for (size_t i = 0; i < value_count(paths) && !call_stopped(gathering->call); i++) {
 		const char *path = value_text(value_item(paths, i));
 		const enum secret_file kind =
 			path != NULL ? secret_file_of(last_name(path)) : SECRET_FILE_NONE;

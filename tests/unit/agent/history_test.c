@@ -412,18 +412,25 @@ static void what_resuming_says_follows_the_prompt(void **state)
 	history_fini(&history);
 }
 
-/* Add the result of CALL with a picture whose Base64 has SIZE bytes. */
+/* Add the result of CALL with a JPEG of SIZE bytes, whose last ones are CUT off. */
 static void add_picture(struct history *history, const char *call, const char *tool,
-			const char *type, size_t size)
+			const char *type, size_t size, size_t cut)
 {
+	static const char head[] = "\xff\xd8\xff\xc0\x00\x07\x08\x00\x01\x00\x01"
+				   "\xff\xda\x00\x02";
 	auto_value struct value *data = value_new_object();
 	struct value *item = value_new_object(), *content = value_new_array();
-	auto_free char *base64 = memory_alloc(size + 1);
+	auto_free char *bytes = memory_alloc(size);
+	struct buf base64;
 
-	memset(base64, 'A', size);
+	memcpy(bytes, head, sizeof(head) - 1);
+	memcpy(bytes + size - 2, "\xff\xd9", 2);
+	buf_init(&base64, 2 * size);
+	assert_true(buf_base64_add((struct str){bytes, size - cut}, &base64));
 	value_set_text(item, "type", "image");
 	value_set_text(item, "mimeType", type);
-	value_set_text(item, "data", base64);
+	value_set_str(item, "data", buf_str(&base64));
+	buf_fini(&base64);
 	value_append(content, item);
 	value_set_text(data, "status", "done");
 	value_set_text(data, "text", "a.png: PNG, 1×1, 3 B");
@@ -434,26 +441,33 @@ static void add_picture(struct history *history, const char *call, const char *t
 				    .data = data});
 }
 
-static void only_pictures_of_read_file_join(void **state)
+/* Of any tool, a plugin's and another server's as well; but for damaged and unknown ones. */
+static void pictures_that_a_service_takes_join(void **state)
 {
 	struct history history;
 
 	(void)state;
 	history_init(&history);
 	add_calls(&history, "x", "y");
-	add_picture(&history, "x", "read_file", "image/png", 8);
-	add_picture(&history, "y", "browser_shot", "image/png", 8);
+	add_picture(&history, "x", "read_file", "image/jpeg", 24, 0);
+	add_picture(&history, "y", "browser_shot", "image/jpeg", 24, 0);
 	history_settle(&history);
 	assert_int_equal(value_count(message_at(&history, 1)->parts[0].pictures), 1);
-	assert_null(message_at(&history, 1)->parts[1].pictures);
+	assert_int_equal(value_count(message_at(&history, 1)->parts[1].pictures), 1);
 	assert_string_equal(message_at(&history, 1)->parts[1].text,
-			    "a.png: PNG, 1×1, 3 B\n[image, image/png]\n");
+			    "a.png: PNG, 1×1, 3 B\n[image, image/jpeg]\n");
 	add_calls(&history, "v", "w");
-	add_picture(&history, "v", "read_file", "image/tiff", 8);
-	add_picture(&history, "w", "read_file", "image/png", 7);
+	add_picture(&history, "v", "browser_shot", "image/png", 24, 0);
+	add_picture(&history, "w", "browser_shot", "image/jpeg", 24, 1);
 	history_settle(&history);
 	assert_null(message_at(&history, 3)->parts[0].pictures);
 	assert_null(message_at(&history, 3)->parts[1].pictures);
+	add_calls(&history, "t", "u");
+	add_picture(&history, "t", "browser_shot", "image/tiff", 24, 0);
+	add_picture(&history, "u", "browser_shot", "image/jpeg", (15 << 18) + 1, 0);
+	history_settle(&history);
+	assert_null(message_at(&history, 5)->parts[0].pictures);
+	assert_null(message_at(&history, 5)->parts[1].pictures);
 	history_fini(&history);
 }
 
@@ -489,7 +503,7 @@ static void only_the_newest_pictures_stay(void **state)
 		(void)snprintf(id[0], sizeof(id[0]), "a%d", i);
 		(void)snprintf(id[1], sizeof(id[1]), "b%d", i);
 		add_calls(&history, id[0], id[1]);
-		add_picture(&history, id[0], "read_file", "image/png", 8);
+		add_picture(&history, id[0], "read_file", "image/jpeg", 24, 0);
 		add_result(&history, id[1], "done", "text");
 		history_settle(&history);
 	}
@@ -505,7 +519,7 @@ static void only_the_newest_pictures_stay(void **state)
 		(void)snprintf(id[0], sizeof(id[0]), "c%d", i);
 		(void)snprintf(id[1], sizeof(id[1]), "d%d", i);
 		add_calls(&history, id[0], id[1]);
-		add_picture(&history, id[0], "read_file", "image/png", 5 << 20);
+		add_picture(&history, id[0], "read_file", "image/jpeg", 15 << 18, 0);
 		add_result(&history, id[1], "done", "text");
 		history_settle(&history);
 	}
@@ -519,7 +533,7 @@ static void only_the_newest_pictures_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_pictures_of_read_file_join),
+		cmocka_unit_test(pictures_that_a_service_takes_join),
 		cmocka_unit_test(only_the_newest_pictures_stay),
 		cmocka_unit_test(results_join_in_the_order_of_the_calls),
 		cmocka_unit_test(a_call_without_a_result_gets_a_sentence),

@@ -3,7 +3,7 @@
  * a file that is cut off ends inside a part, or lacks the last one.
  */
 
-#include "tools/documents/picture.h"
+#include "tool/picture.h"
 
 #include "base/buf.h"
 #include "base/text/text.h"
