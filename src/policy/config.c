@@ -50,6 +50,7 @@ enum { CONFIG_CHECKS_MAX = 32 };
 #define GRACE_MAX       60                /* the grace is taken from the working time */
 #define PIDS_MIN        8                 /* a shell, a pipeline and a compiler */
 #define PIDS_MAX        32768             /* pid_max of a small kernel */
+#define WATCHES_MAX     (1 << 30)         /* more than any kernel has memory for */
 #define FILE_SIZE_MIN   MEBI              /* no linker works with less */
 #define CONTENT_MIN     1024 /* enough to read and write a file of one screen */
 #define TMP_MIN         (64 * 1024.0)
@@ -339,6 +340,10 @@ const struct row config_limit_rows[] = {
 	{"writers", ROW_COUNT, LIMIT(writers), .min = 1, .max = WRITERS_MAX,
 	 .description = "Delegates that write and work side by side, each in a layer of its own; with 1 "
 			"they work one after the other, in the workspace."},
+	{"watches", ROW_COUNT, LIMIT(watches), .min = 1, .max = WATCHES_MAX,
+	 .initial = "half of what the user may have",
+	 .description = "Folders that a session watches (inotify), so that undo need not scan the "
+			"workspace at each command. With more folders it scans."},
 	{0},
 };
 

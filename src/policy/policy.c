@@ -648,6 +648,7 @@ struct policy *policy_new(const char *name, const char *workspace)
 		.free_space = POLICY_BY_MACHINE,
 		.layer = LAYER_SIZE,
 		.writers = WRITERS,
+		.watches = POLICY_BY_MACHINE,
 	};
 	return policy;
 }
@@ -1306,6 +1307,7 @@ static struct policy_limits smaller_limits(const struct policy_limits *a,
 		.free_space = larger_space(a->free_space, b->free_space),
 		.layer = smaller(a->layer, b->layer),
 		.writers = smaller(a->writers, b->writers),
+		.watches = smaller(a->watches, b->watches),
 	};
 }
 

@@ -111,6 +111,7 @@ struct policy_limits {
 	uint64_t free_space;
 	uint64_t layer;   /* bytes that the layer of a review may hold (view/review.h) */
 	uint64_t writers; /* delegates that write at the same time; 1: in the workspace */
+	uint64_t watches; /* folders that a session watches for changes */
 	/*
 	 * Identical calls without progress (agent/agent.h): at the first number the
 	 * model is warned, at the second the run ends.

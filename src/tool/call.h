@@ -48,6 +48,7 @@ struct call_limits {
 	 * that it writes
 	 */
 	uint64_t read_bytes, write_bytes;
+	uint64_t watches; /* for the look of undo: folders that it watches */
 };
 
 struct call {

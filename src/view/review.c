@@ -401,6 +401,36 @@ static bool memory_make(const char *id)
 	return false;
 }
 
+bool review_where(const char *folder, struct buf *text)
+{
+	char id[REVIEW_ID], path[MEMORY_ROOM];
+	auto_close int fd = fd_make_folders(folder, NULL) &&
+					    (mkdir(folder, 0700) == 0 || errno == EEXIST)
+				    ? open_folder(AT_FDCWD, folder)
+				    : -1;
+	const char *why = fd < 0 ? strerror(errno) : unfit_why(fd);
+
+	if (why == NULL) {
+		(void)buf_addf(text, "on disk, in %s", folder);
+		return true;
+	}
+	if (fd >= 0 && random_id(id) && memory_make(id)) {
+		auto_close int memory = memory_open(id, path);
+
+		(void)rmdir(path);
+		(void)buf_addf(text,
+			       "in memory, so that a restart loses them: %s lies on %s",
+			       folder, why);
+		return memory >= 0;
+	}
+	(void)buf_addf(text,
+		       fd < 0 ? "none: %s: %s"
+			      : "none: %s lies on %s, and neither /run/user nor "
+				"/dev/shm can take them",
+		       folder, why);
+	return false;
+}
+
 /* Remove the trees of the layer ID in memory. Returns 0, or a number of errno.h. */
 static int memory_remove(const char *id)
 {

@@ -111,6 +111,12 @@ struct review {
  */
 bool review_place(const char *state_home, const char *home, struct buf *folder);
 
+/*
+ * Say in TEXT where the trees of a new layer in FOLDER would lie, or why there is no place. False:
+ * there is none.
+ */
+bool review_where(const char *folder, struct buf *text);
+
 /* The flag, as sentences name it. */
 #define REVIEW_KEY "--review"
 

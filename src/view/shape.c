@@ -809,12 +809,39 @@ static uint64_t machine_space(int workspace_fd)
 	return smaller((uint64_t)fs.f_blocks * fs.f_frsize / SPACE_SHARE, SPACE_MOST);
 }
 
+uint64_t shape_watches(void)
+{
+	enum { UNKNOWN = 8192 }; /* the kernel's own number before Linux 5.11 */
+	static const char *const names[] = {
+		"/proc/sys/fs/inotify/max_user_watches",
+		"/proc/sys/user/max_inotify_watches",
+	};
+	uint64_t most = UINT64_MAX;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct buf text;
+
+		buf_init(&text, 64);
+		if (fd_read_file(names[i], 64, &text, NULL)) {
+			const uint64_t number = strtoull(text.data, NULL, 10);
+
+			if (number > 0 && number < most)
+				most = number;
+		}
+		buf_fini(&text);
+	}
+	return most < UINT64_MAX ? most : UNKNOWN;
+}
+
 void shape_limits(struct policy_limits *limits, int workspace_fd)
 {
 	if (limits->memory == POLICY_BY_MACHINE)
 		limits->memory = machine_memory();
 	if (limits->free_space == POLICY_BY_MACHINE)
 		limits->free_space = machine_space(workspace_fd);
+	/* Other programs of the user need watches as well. */
+	if (limits->watches == POLICY_BY_MACHINE)
+		limits->watches = shape_watches() / 2;
 }
 
 enum { NAMES_MAX = 4096 }; /* names of one folder that are checked: some milliseconds */
@@ -1466,6 +1493,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.quiet_s = policy->limits.quiet_s,
 		.read_bytes = policy->limits.read_bytes,
 		.write_bytes = policy->limits.write_bytes,
+		.watches = policy->limits.watches,
 	};
 	if (options->review != NULL && !spec_is_sealed(spec))
 		return err_set(err, ECHILD,

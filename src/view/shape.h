@@ -294,6 +294,8 @@ void shape_add_environment(const struct shape_options *options,
 
 /* Put numbers where LIMITS say POLICY_BY_MACHINE. WORKSPACE_FD: any descriptor of it. */
 void shape_limits(struct policy_limits *limits, int workspace_fd);
+/* The folders that one user may watch on this machine (inotify). */
+uint64_t shape_watches(void);
 
 /*
  * A folder that a person grants to a running cell besides those of its policy

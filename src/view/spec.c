@@ -397,6 +397,7 @@ static const struct value_field spec_fields[] = {
 	VALUE_FIELD(struct cell_spec, call_limits.quiet_s),
 	VALUE_FIELD(struct cell_spec, call_limits.read_bytes),
 	VALUE_FIELD(struct cell_spec, call_limits.write_bytes),
+	VALUE_FIELD(struct cell_spec, call_limits.watches),
 	VALUE_FIELD(struct cell_spec, grace_s),
 	VALUE_FIELD(struct cell_spec, review_log),
 	VALUE_FIELD(struct cell_spec, review_ms),

@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -608,6 +609,12 @@ def a_large_workspace_that_cannot_be_watched_is_named_once(root, work):
     said = "".join(session.bash("true") for _ in range(3))
     session.close()
     assert said.count("cannot be watched (a folder is thrown away in the end)") == 1, said
+    shutil.rmtree(os.path.join(root, "config"))
+    configure(root, {"limits": {"watches": 1}})
+    session = Session(root, work)
+    said = "".join(session.bash("true") for _ in range(3))
+    session.close()
+    assert said.count("cannot be watched (more folders than the 1 of limits.watches)") == 1, said
 
 
 @place

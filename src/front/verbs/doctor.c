@@ -23,10 +23,12 @@
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 #include "tool/tool.h"
+#include "view/review.h"
 #include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -752,6 +754,40 @@ static struct value *report_programs(void)
 	return rows;
 }
 
+/* Sessions have layers over their workspaces, and watches on them for undo. */
+static struct value *report_workspaces(void)
+{
+	enum { WATCHES_MANY = 65536 };
+	const uint64_t watches = shape_watches();
+	struct value *rows = value_new_array();
+	struct buf folder, text;
+	char number[96];
+
+	buf_init(&folder, PATH_MAX);
+	buf_init(&text, SENTENCE_MAX);
+	bool good = review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder);
+	if (good)
+		good = review_where(folder.data, &text);
+	else
+		(void)buf_adds(&text, "none: there is no home folder");
+	value_append(rows, row_new("layers", good, text.data,
+				   good && strncmp(text.data, "on disk", 7) == 0
+					   ? NULL
+					   : "for --review: set XDG_STATE_HOME to a folder "
+					     "on a local disk"));
+	(void)snprintf(number, sizeof(number),
+		       "%" PRIu64 " folders of a workspace, half of what you may watch",
+		       watches / 2);
+	value_append(rows, row_new("watches", true, number,
+				   watches < WATCHES_MANY
+					   ? "for undo in large workspaces: sudo sysctl -w "
+					     "fs.inotify.max_user_watches=524288"
+					   : NULL));
+	buf_fini(&folder);
+	buf_fini(&text);
+	return rows;
+}
+
 static struct value *report_model(void)
 {
 	struct value *rows = value_new_array();
@@ -914,6 +950,7 @@ static void print_report(const struct value *report, FILE *out)
 	print_levels(value_member(report, "levels"), out);
 	print_rows("Kernel", value_member(report, "kernel"), out);
 	print_rows("Programs", value_member(report, "programs"), out);
+	print_rows("Workspaces", value_member(report, "workspaces"), out);
 	print_rows("Model", value_member(report, "model"), out);
 	(void)fprintf(out, "\nConfiguration\n");
 	print_row(value_member(report, "configuration"), out);
@@ -951,6 +988,7 @@ static int doctor_run(const struct options *options, FILE *out)
 	value_set(report, "levels", report_levels());
 	value_set(report, "kernel", kernel);
 	value_set(report, "programs", report_programs());
+	value_set(report, "workspaces", report_workspaces());
 	value_set(report, "model", report_model());
 	value_set(report, "configuration", report_configuration(options));
 	ceiling = report_ceiling();
@@ -976,8 +1014,8 @@ static int doctor_run(const struct options *options, FILE *out)
 static const char doctor_help[] =
 	"Open a session in a temporary folder and say which level its cell reached, which\n"
 	"features of the kernel it is made of, which programs and which settings of a\n"
-	"model were found (names of variables, never their values), and how to mend the\n"
-	"missing parts.\n\n"
+	"model were found (names of variables, never their values), where layers lie, how\n"
+	"many folders can be watched for undo, and how to mend the missing parts.\n\n"
 	"With --attack: try each attack that this program brings along in a cell, where it\n"
 	"must fail, and without one, where it must succeed, in a temporary folder; print\n"
 	"how many held and which got through. The scripts run with your own rights and\n"

@@ -1567,7 +1567,7 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 	/* In a layer the changes that others make below it are told to nobody. */
 	if (wishes(checkpoint, UNDO_LOOK_KEEP) && call->layer == NULL)
 		checkpoint->watcher =
-			watcher_new(checkpoint->start.fd,
+			watcher_new(checkpoint->start.fd, call->limits.watches,
 				    (struct watcher_fds){call->fds[FD_EVENTS],
 							 call->fds[FD_PENDING]},
 				    &checkpoint->unwatched);

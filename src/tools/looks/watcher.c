@@ -25,16 +25,11 @@ enum {
 	NUMBERS_MAX = 8 << 20, /* the kernel gives each watch a new number */
 	SORT_FROM = 4096,      /* so many names are told before their doubles go */
 	STACK_BYTES = 256 << 10,
-	WATCHES_UNKNOWN = 8192, /* the kernel's own number before Linux 5.11 */
 };
 
 /* Not in <linux/magic.h> of every release. */
 #define MAGIC_ZFS      0x2fc12fc1
 #define MAGIC_BCACHEFS 0xca451a4e
-
-static const char too_few[] =
-	"too many folders; `sysctl -w fs.inotify.max_user_watches=524288` "
-	"as root allows more";
 
 #define MASK_NAMES                                                              \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
@@ -302,30 +297,6 @@ static bool thread_start(struct watcher *watcher, struct err *err)
 	return code == 0 || err_set(err, code, "a thread: %s", strerror(code));
 }
 
-/* Three quarters of the watches that one user may have; other programs need some as well. */
-static size_t watches_allowed(void)
-{
-	static const char *const names[] = {
-		"/proc/sys/fs/inotify/max_user_watches",
-		"/proc/sys/user/max_inotify_watches",
-	};
-	size_t most = SIZE_MAX;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct buf text;
-
-		buf_init(&text, 64);
-		if (fd_read_file(names[i], 64, &text, NULL)) {
-			const unsigned long long number = strtoull(text.data, NULL, 10);
-
-			if (number > 0 && number - number / 4 < most)
-				most = (size_t)(number - number / 4);
-		}
-		buf_fini(&text);
-	}
-	return most < SIZE_MAX ? most : WATCHES_UNKNOWN - WATCHES_UNKNOWN / 4;
-}
-
 /*
  * Does this kernel itself make all changes of the file system of FOLDER? Others change a
  * network's or a host's file system unseen.
@@ -365,7 +336,7 @@ static void forget_last(struct watcher *watcher)
 	set_pending(watcher, false);
 }
 
-struct watcher *watcher_new(int root, struct watcher_fds fds, struct err *err)
+struct watcher *watcher_new(int root, size_t most, struct watcher_fds fds, struct err *err)
 {
 	struct watcher *watcher = memory_alloc(sizeof(*watcher));
 	struct stat st;
@@ -373,7 +344,7 @@ struct watcher *watcher_new(int root, struct watcher_fds fds, struct err *err)
 	(void)pthread_mutex_init(&watcher->lock, NULL);
 	told_names_init(&watcher->told);
 	watcher->sort_at = SORT_FROM;
-	watcher->count_max = watches_allowed();
+	watcher->count_max = most;
 	watcher->stop_fd = eventfd(0, EFD_CLOEXEC);
 	watcher->pending_fd =
 		fds.pending >= 0 ? fcntl(fds.pending, F_DUPFD_CLOEXEC, 3) : -1;
@@ -449,6 +420,30 @@ static uint32_t mask_of(enum watched kind)
 	}
 }
 
+static bool is_watched(const struct watcher *watcher, int number)
+{
+	return (size_t)number < watcher->room && watcher->folders[number].path != NULL;
+}
+
+/* CODE is that of inotify_add_watch(2); 0: the watches of `limits.watches` are used up. */
+static void give_up_for_room(struct watcher *watcher, int code)
+{
+	char why[sizeof(watcher->useless.text)];
+
+	if (code == 0)
+		(void)snprintf(why, sizeof(why),
+			       "more folders than the %zu of limits.watches",
+			       watcher->count);
+	else if (code == ENOSPC)
+		(void)snprintf(why, sizeof(why),
+			       "this user may watch no more than %zu folders now; `sysctl -w "
+			       "fs.inotify.max_user_watches=524288` as root allows more",
+			       watcher->count);
+	else
+		(void)snprintf(why, sizeof(why), "%s", strerror(code));
+	give_up(watcher, code == 0 ? ENOSPC : code, why);
+}
+
 static bool add_locked(struct watcher *watcher, int fd, struct str path, enum watched kind)
 {
 	char name[FD_NAME_ROOM];
@@ -472,13 +467,14 @@ static bool add_locked(struct watcher *watcher, int fd, struct str path, enum wa
 	if (number < 0) {
 		/* A folder that we may not read is looked at by nobody else either. */
 		if (errno != EACCES && errno != ENOENT)
-			give_up(watcher, errno, errno == ENOSPC ? too_few : strerror(errno));
+			give_up_for_room(watcher, errno);
 		return false;
 	}
 	if (kind == WATCHED_FILE && watcher->files >= WATCHER_FILES_MAX)
 		give_up(watcher, ENOSPC, "too many files have several names (hard links)");
-	else if (number > NUMBERS_MAX || watcher->count >= watcher->count_max)
-		give_up(watcher, ENOSPC, too_few);
+	else if (number > NUMBERS_MAX ||
+		 (watcher->count >= watcher->count_max && !is_watched(watcher, number)))
+		give_up_for_room(watcher, 0);
 	else
 		return folder_set(watcher, (size_t)number, path, kind);
 	return false;

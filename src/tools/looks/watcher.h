@@ -12,9 +12,9 @@
  * the file itself is watched. A file that a running process has mapped is told when the
  * last mapping goes.
  *
- * Ceilings: WATCHER_NAMES_MAX names between two questions, WATCHER_FILES_MAX files, three quarters of the watches that this
- * user may have, and file systems whose changes this kernel makes itself. Beyond each of
- * them the watcher is of no use and says why.
+ * Ceilings: WATCHER_NAMES_MAX names between two questions, WATCHER_FILES_MAX files, the number
+ * of watches that it is given, and file systems whose changes this kernel makes itself. Beyond
+ * each of them the watcher is of no use and says why.
  */
 #pragma once
 
@@ -82,10 +82,10 @@ struct watcher_fds {
 };
 
 /*
- * Begin to watch the tree whose root is the open folder ROOT. The descriptors of FDS stay
- * the caller's. NULL with ERR.
+ * Begin to watch the tree whose root is the open folder ROOT, with MOST watches at most. The
+ * descriptors of FDS stay the caller's. NULL with ERR.
  */
-struct watcher *watcher_new(int root, struct watcher_fds fds, struct err *err);
+struct watcher *watcher_new(int root, size_t most, struct watcher_fds fds, struct err *err);
 void watcher_free(struct watcher *watcher);
 
 /*

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { WATCHES = 1000 };
+
 struct tree {
 	char path[64];
 	int fd;
@@ -32,7 +34,7 @@ static int open_tree(void **state)
 	tree.fd = open(tree.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	tree.fds.events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	tree.fds.pending = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	tree.watcher = watcher_new(tree.fd, tree.fds, &err);
+	tree.watcher = watcher_new(tree.fd, WATCHES, tree.fds, &err);
 	*state = &tree;
 	return tree.watcher != NULL ? 0 : -1;
 }
@@ -140,7 +142,7 @@ static void it_can_be_polled_whether_there_is_something_to_take(void **state)
 		/* The next watcher begins with nothing. */
 		write_file(tree, "two");
 		watcher_free(tree->watcher);
-		tree->watcher = watcher_new(tree->fd, tree->fds, &err);
+		tree->watcher = watcher_new(tree->fd, WATCHES, tree->fds, &err);
 		assert_non_null(tree->watcher);
 	}
 	assert_false(is_pending(tree));
@@ -216,7 +218,7 @@ static void what_others_change_is_not_watched(void **state)
 	struct told_names told;
 	struct err err = {0};
 
-	assert_null(watcher_new(fd, (struct watcher_fds){-1, -1}, &err));
+	assert_null(watcher_new(fd, WATCHES, (struct watcher_fds){-1, -1}, &err));
 	assert_true(strstr(err.text, "unseen") != NULL);
 	watch(tree, "", WATCHED_ROWS);
 	assert_null(watcher_useless(tree->watcher));
@@ -225,6 +227,27 @@ static void what_others_change_is_not_watched(void **state)
 	assert_false(watcher_take(tree->watcher, &told));
 	told_names_fini(&told);
 	(void)close(fd);
+}
+
+static void more_folders_than_it_may_watch_are_none(void **state)
+{
+	struct tree *tree = *state;
+	struct told_names told;
+	struct err err = {0};
+
+	watcher_free(tree->watcher);
+	tree->watcher = watcher_new(tree->fd, 2, tree->fds, &err);
+	assert_non_null(tree->watcher);
+	watch(tree, "", WATCHED_ROWS);
+	watch(tree, "a", WATCHED_ROWS);
+	assert_null(watcher_useless(tree->watcher));
+	assert_int_equal(mkdirat(tree->fd, "b", 0700), 0);
+	auto_close int third = openat(tree->fd, "b", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_false(watcher_add(tree->watcher, third, STR("b"), WATCHED_ROWS));
+	assert_string_equal(watcher_useless(tree->watcher),
+			    "more folders than the 2 of limits.watches");
+	assert_false(watcher_take(tree->watcher, &told));
+	told_names_fini(&told);
 }
 
 int main(void)
@@ -241,6 +264,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_root_that_goes_is_a_loss, open_tree,
 						close_tree),
 		cmocka_unit_test_setup_teardown(what_others_change_is_not_watched,
+						open_tree, close_tree),
+		cmocka_unit_test_setup_teardown(more_folders_than_it_may_watch_are_none,
 						open_tree, close_tree),
 	};
 
