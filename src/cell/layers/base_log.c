@@ -29,7 +29,7 @@ enum {
 	/* A walk takes as long as what was changed; a call does not wait longer. */
 	WALK_MS = 30000,
 	LOCK_MS = 200, /* another worker of the session is at work */
-	CLOCK_MS = 50, /* some ticks of the slowest kernel; a clock that was set back */
+	CLOCK_MS = 50, /* some ticks of the slowest kernel */
 	CLOCK_EVERY = 256,
 	MS_NS = 1000000,
 };
@@ -201,6 +201,15 @@ static bool is_copied_up(int folder, const char *name)
 	return fd >= 0 && overlay_is_copy(fd);
 }
 
+/*
+ * Is the clock that stamps files not past the layer's time? Then it was set back, and a file
+ * that is changed now looks older than the layer.
+ */
+static bool clock_is_back(const struct base_log *base)
+{
+	return clock_file_ns() <= base->spec->review_ms * MS_NS;
+}
+
 /* Was the folder of the entry changed below since the layer was made? */
 static bool folder_changed(struct walk *walk)
 {
@@ -211,7 +220,8 @@ static bool folder_changed(struct walk *walk)
 	struct stat st;
 
 	return fstatat(walk->lower, above, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       clock_ns(&st.st_mtim) > walk->base->spec->review_ms * MS_NS;
+	       (clock_is_back(walk->base) ||
+		clock_ns(&st.st_mtim) > walk->base->spec->review_ms * MS_NS);
 }
 
 /*
@@ -231,7 +241,8 @@ static bool below_state(struct walk *walk, bool copied, struct undo_state *state
 	undo_state_of(&st, state);
 	if (S_ISDIR(st.st_mode))
 		return true;
-	if (clock_ns(&st.st_ctim) > made_ns || clock_ns(&st.st_mtim) > made_ns)
+	if (clock_is_back(walk->base) || clock_ns(&st.st_ctim) > made_ns ||
+	    clock_ns(&st.st_mtim) > made_ns)
 		return false;
 	return S_ISREG(st.st_mode)   ? below_keep_file(walk, (uint64_t)st.st_size, state)
 	       : S_ISLNK(st.st_mode) ? below_keep_link(walk, state)
@@ -582,7 +593,9 @@ void base_log_begin(const struct base_log *base)
 	const struct timespec moment = {.tv_nsec = MS_NS / 4};
 	const int64_t until_ms = clock_now_ms() + CLOCK_MS;
 
-	while (base->count > 0 && clock_file_ns() <= base->spec->review_ms * MS_NS &&
+	/* A clock that was set back is not waited for at each call. */
+	while (base->count > 0 && clock_is_back(base) &&
+	       clock_file_ns() > (base->spec->review_ms - CLOCK_MS) * MS_NS &&
 	       clock_now_ms() < until_ms)
 		(void)nanosleep(&moment, NULL);
 }

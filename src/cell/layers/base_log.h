@@ -25,6 +25,7 @@ struct base_log *base_log_open(const struct cell_spec *spec);
  * Call this before a call: waits until the clock that stamps files is past the moment when
  * the layer was made, so that a file which somebody changes while a program of the cell runs
  * bears a later time. That is the case already, except in the first milliseconds of a layer.
+ * With a clock that was set back it does not wait, and nothing new is noted as a base.
  */
 void base_log_begin(const struct base_log *base);
 

@@ -7,7 +7,7 @@
 enum { NS_IN_MS = 1000000, AHEAD_MAX_MS = 8 };
 
 /* A worker holds its log until it exits, and so does this program. */
-static struct base_log *held[AHEAD_MAX_MS + 2];
+static struct base_log *held[AHEAD_MAX_MS + 6];
 static size_t held_count;
 
 /* Begin a call in a layer that was made AHEAD_MS after now; its milliseconds of waiting. */
@@ -38,8 +38,17 @@ static void a_file_saved_during_a_call_is_never_as_old_as_the_layer(void **state
 
 static void a_clock_that_was_set_back_holds_up_no_call(void **state)
 {
+	enum { TRIES = 5, WAIT_MS = 50 };
+	int64_t least_ms = INT64_MAX;
+
 	(void)state;
-	assert_true(begin_ahead(3600 * 1000) < 5000);
+	/* On a busy machine one try may take long. */
+	for (int i = 0; i < TRIES; i++) {
+		const int64_t ms = begin_ahead(3600 * 1000);
+
+		least_ms = ms < least_ms ? ms : least_ms;
+	}
+	assert_true(least_ms < WAIT_MS);
 }
 
 int main(void)
