@@ -28,12 +28,14 @@
 #include "view/spec.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +79,20 @@ enum {
 	CLOCKS_APART_MS = 50,
 };
 
+/* A descriptor of the layer of a review that lies in memory; -1: there is none. */
+static int review_memory_of(const struct cell_spec *spec)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		struct statfs fs;
+
+		if (entry->kind == VIEW_OVERLAY && entry->lasts == VIEW_LASTS_REVIEW &&
+		    fstatfs(entry->layer, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
+			return entry->layer;
+	}
+	return -1;
+}
+
 /* The struct call of this worker, before a frame is read. */
 static struct call worker_call(struct worker *worker)
 {
@@ -92,6 +108,7 @@ static struct call worker_call(struct worker *worker)
 		.space = worker->space,
 		.listener = worker->listener,
 		.layer = worker->layer,
+		.review_memory = review_memory_of(worker->spec),
 		.has_view = spec_is_sealed(worker->spec),
 		.control_fd = worker->socket,
 		.fds = {[0 ... CALL_FDS_MAX - 1] = -1},

@@ -87,6 +87,8 @@ struct call {
 	int listener;      /* for refused system calls (sandbox.h); -1: none */
 	const char *space; /* the writable part of the workspace, or NULL */
 	const char *layer; /* the part under a layer in memory (`scratch`), or NULL */
+	/* where the layer of a review lies in memory, whose size nothing else bounds; -1: none */
+	int review_memory;
 	/* path -> mark: files read in this session, for the paths of this call */
 	const struct value *seen;
 	/* the result of the tool's prepare() in this worker; NULL: none */

@@ -236,6 +236,16 @@ static void free_space_end(struct free_space *space)
 	space->reserved = 0;
 }
 
+/* The bytes in use on the file system of the layer of a review in memory; 0: there is none. */
+static uint64_t layer_used(const struct call *call)
+{
+	struct statvfs fs;
+
+	return call->review_memory > 0 && fstatvfs(call->review_memory, &fs) == 0
+		       ? (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize
+		       : 0;
+}
+
 enum {
 	EVERY_MS = 100,
 	/* Slow looks come less often: they use at most a tenth of one processor. */
@@ -282,6 +292,10 @@ static bool limit_reached(void *context, int64_t *again_ms)
 		return true;
 	}
 	*again_ms = free_space_next_ms(&watch->space);
+	if (limits->tmp > 0 && layer_used(watch->call) > watch->layer_before + limits->tmp) {
+		watch->reached = LIMIT_LAYER;
+		return true;
+	}
 	if (began < watch->usage_at_us)
 		return false;
 	began = clock_now_us();
@@ -329,6 +343,7 @@ void limit_watch_start(struct limit_watch *watch, struct call *call, struct prog
 
 	*watch = (struct limit_watch){.call = call};
 	free_space_begin(&watch->space, call->space, limits->free_space);
+	watch->layer_before = layer_used(call);
 	if (limits->memory)
 		usage_begin(&watch->memory);
 	watch->watch = (struct program_watch){
@@ -384,6 +399,17 @@ static void tell_memory(const struct limit_watch *watch, const struct telling *t
 					    .target = target,
 					    .advice = advice,
 					    .now = now});
+}
+
+static void tell_layer(const struct telling *telling)
+{
+	char now[32];
+
+	tell(telling,
+	     (struct denial_limit){.key = "tmp",
+				   .target = "the layer, which lies in memory",
+				   .advice = "the command was ended: let it write less",
+				   .now = text_size(telling->call->limits.tmp, now)});
 }
 
 /* ENDED: the command was ended for it; otherwise it ended by itself before a look. */
@@ -620,6 +646,8 @@ void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		tell_memory(watch, &telling);
 	else if (watch->reached == LIMIT_SPACE)
 		tell_space(watch, true, &telling);
+	else if (watch->reached == LIMIT_LAYER)
+		tell_layer(&telling);
 	else
 		tell_space_at_end(watch, &telling);
 	tell_refusals(watch, result, succeeded);

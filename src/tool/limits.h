@@ -49,7 +49,7 @@ struct free_space {
 	bool refuses;
 };
 
-enum limit_reached { LIMIT_NONE, LIMIT_MEMORY, LIMIT_SPACE };
+enum limit_reached { LIMIT_NONE, LIMIT_MEMORY, LIMIT_SPACE, LIMIT_LAYER };
 
 /* Different refused calls of one command; further ones are not reported. */
 enum { LIMIT_REFUSALS_MAX = 8 };
@@ -61,6 +61,8 @@ struct limit_watch {
 	enum limit_reached reached; /* the limit for which the program was ended */
 	uint64_t held;              /* memory used at that time */
 	struct free_space space;
+	/* used before the command on the file system of a layer in memory, by anybody */
+	uint64_t layer_before;
 	int64_t usage_at_us; /* time of the next look at memory and processes */
 	/* the highest number of processes and threads that was seen */
 	uint64_t most_tasks;

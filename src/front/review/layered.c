@@ -124,7 +124,8 @@ int layered_take(struct setup *setup, const struct options *options, const char 
 
 	return !layered_wanted(setup, options, &id) || layered_go_on(setup, id, by, &err)
 		       ? CODE_DONE
-		       : verb_complain(CODE_FAILED, "%s", err.text);
+		       : verb_complain(err.code == EOPNOTSUPP ? CODE_NO_CELL : CODE_FAILED,
+				       "%s", err.text);
 }
 
 /* "14 files changed, 3 added, 1 removed (2.1 MiB)" */
