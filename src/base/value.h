@@ -142,48 +142,6 @@ void value_set_boolean(struct value *object, const char *key, bool truth);
 void value_remove(struct value *object, const char *key);
 void value_append(struct value *array, struct value *take_value);
 
-/*
- * A struct is printed as an object and read back. A table that ends with {0} has a row for
- * each member of the struct that takes part; the object has it under the same name.
- */
-enum value_field_kind {
-	VALUE_FIELD_TEXT,
-	VALUE_FIELD_INTEGER,
-	VALUE_FIELD_REAL,
-	VALUE_FIELD_BOOLEAN
-};
-
-struct value_field {
-	const char *name;
-	enum value_field_kind kind;
-	size_t offset, size;
-};
-
-#define VALUE_FIELD_KIND(member) \
-	_Generic(member,            \
-	const char *: VALUE_FIELD_TEXT,   \
-	int: VALUE_FIELD_INTEGER,         \
-	unsigned: VALUE_FIELD_INTEGER,    \
-	int64_t: VALUE_FIELD_INTEGER,     \
-	uint64_t: VALUE_FIELD_INTEGER,    \
-	double: VALUE_FIELD_REAL,         \
-	bool: VALUE_FIELD_BOOLEAN)
-#define VALUE_FIELD(type, member)                                                         \
-	{                                                                                 \
-		.name = #member, .kind = VALUE_FIELD_KIND(((type *)NULL)->member),        \
-		.offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member), \
-	}
-
-/* An object with the members of the struct at FROM, but without texts that are NULL. */
-struct value *value_new_fields(const struct value_field *fields, const void *from);
-/*
- * Set the members of the struct at TO from OBJECT, which owns their texts. A member that
- * OBJECT lacks, or that is of another kind or too large there, stays as it is. False:
- * there was such a member, other than a text that is missing.
- */
-bool value_read_fields(const struct value *object, const struct value_field *fields,
-		       void *to);
-
 /* Append VALUE as JSON text. False when BUF is full. */
 bool value_print(const struct value *value, unsigned flags, struct buf *buf);
 

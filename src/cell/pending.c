@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
@@ -133,6 +134,12 @@ static size_t names_read(int folder, const char *prefix, struct pending_name **n
 	return count;
 }
 
+const struct field pending_root_fields[] = {
+	FIELD_PATH(struct pending_root, path, "path"),
+	FIELD(struct pending_root, file),
+	{0},
+};
+
 /* A log that is being read. */
 struct log_look {
 	const struct value *roots; /* that were granted to its session */
@@ -152,7 +159,9 @@ static bool look_note(void *context, const struct undo_note *note)
 	}
 	for (size_t i = 0; note->path.size > 0 && i < value_count(look->roots); i++) {
 		struct value *root = value_item(look->roots, i);
-		auto_free char *path = path_of_key(value_text(value_member(root, "path")));
+		struct pending_root granted = {0};
+		(void)fields_read(root, pending_root_fields, &granted, NULL, NULL);
+		auto_free char *path = granted.path;
 		bool known = path == NULL || !path_within(note->path.data, path);
 
 		for (size_t j = 0; !known && j < value_count(look->met); j++)
@@ -432,7 +441,7 @@ static void take_over(struct pending *pending, const char *name, struct guard *g
 		free(names);
 		return;
 	}
-	struct guard *before = guard_parse(earlier);
+	struct guard *before = guard_parse(earlier, NULL);
 	guard_take_earlier(guard, before, made_ns(fd, &st));
 	guard_free(before);
 	pending->left = memory_grow(pending->left, pending->left_count + 1,
@@ -697,14 +706,13 @@ void pending_file(const struct stat *st, char text[PENDING_FILE])
 void pending_grant(struct pending *pending, const char *path, const struct stat *root)
 {
 	auto_value struct value *line = value_new_object();
-	auto_free char *key = path_key(path);
-	struct value *granted = value_new_object();
+	auto_free char *copy = memory_copy(path);
 	char file[PENDING_FILE];
 
 	pending_file(root, file);
-	value_set_text(granted, "path", key);
-	value_set_text(granted, "file", file);
-	value_set(line, PENDING_GRANTED, granted);
+	value_set(line, PENDING_GRANTED,
+		  fields_print(pending_root_fields,
+			       &(struct pending_root){copy, str_of(file)}));
 	if (pending != NULL)
 		(void)(add_line(pending->fd, line) && fdatasync(pending->fd) == 0);
 }

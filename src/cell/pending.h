@@ -22,6 +22,8 @@
  */
 #pragma once
 
+#include "base/json/fields.h"
+#include "base/str.h"
 #include "base/value.h"
 
 #include <stdbool.h>
@@ -95,7 +97,7 @@ struct pending_left_log {
 	struct value *rights; /* for place_put_back */
 	/*
 	 * the folders in which a person let its session write, as far as the write is in
-	 * one of them: objects with `path` and `file` (as pending_file prints it)
+	 * one of them: objects with the fields of pending_root
 	 */
 	struct value *granted;
 };
@@ -113,4 +115,9 @@ void pending_mended(struct pending *pending, bool all);
  */
 void pending_grant(struct pending *pending, const char *path, const struct stat *root);
 enum { PENDING_FILE = 48 };
+struct pending_root {
+	char *path;
+	struct str file; /* as pending_file prints it */
+};
+extern const struct field pending_root_fields[];
 void pending_file(const struct stat *st, char text[PENDING_FILE]);

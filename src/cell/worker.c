@@ -586,8 +586,7 @@ static void rehearse(struct worker *worker, enum worker_kind kind)
 	struct buf sent;
 	struct err err;
 
-	value_set(arguments, "argv", value_new_array());
-	value_append(value_member(arguments, "argv"), value_new_text("/"));
+	value_set(arguments, "argv", value_new_texts((const char *const[]){"/", NULL}));
 	file_init(&folder);
 	(void)files_reach(worker->files, worker->spec->workspace, FILES_FOLDER, &folder,
 			  &err);

@@ -1,6 +1,7 @@
 /* rights: reads the rights of a session, and checks paths against them. */
 #include "files/rights.h"
 
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
@@ -22,70 +23,37 @@ struct rights {
 	bool is_sound;
 };
 
-/* False when an item of LIST is no path. */
-static bool paths_read(const struct value *list, struct paths *paths)
-{
-	paths->items = memory_array(value_count(list) + 1, sizeof(*paths->items));
-	for (size_t i = 0; i < value_count(list); i++) {
-		char *path = path_of_key(value_text(value_item(list, i)));
-		if (path == NULL)
-			return false;
-		paths->items[paths->count++] = path;
-	}
-	return true;
-}
+static const struct field root_fields[] = {
+	FIELD_PATH(struct files_held, path, "path"),
+	FIELD(struct files_held, pattern, .optional = true),
+	FIELD(struct files_held, writable),
+	{0},
+};
 
-static bool roots_read(const struct value *roots, struct files *files)
-{
-	const size_t count = value_count(roots);
+static const struct files_held root_initial = {.fd = -1};
 
-	files->roots = memory_array(count + 1, sizeof(*files->roots));
-	for (size_t i = 0; i < count; i++) {
-		const struct value *root = value_item(roots, i);
-		char *path = path_of_key(value_text(value_member(root, "path")));
-		if (path == NULL)
-			return false;
-		files->roots[files->root_count++] = (struct files_held){
-			.fd = -1,
-			.path = path,
-			.pattern = memory_copy(value_text(value_member(root, "pattern"))),
-			.writable = value_is_true(value_member(root, "writable")),
-		};
-	}
-	return true;
-}
+static const struct field rights_fields[] = {
+	FIELD_LIST(struct rights, files.roots, files.root_count, "roots", root_fields,
+		   .initial = &root_initial),
+	FIELD_PATHS(struct rights, hidden.items, hidden.count, "hidden"),
+	FIELD_PATHS(struct rights, closed.items, closed.count, "closed"),
+	FIELD_PATHS(struct rights, granted.items, granted.count, RIGHTS_GRANTED,
+		    .optional = true),
+	{0},
+};
 
 struct rights *rights_read(const struct value *value)
 {
 	struct rights *rights = memory_alloc(sizeof(*rights));
 
-	rights->is_sound =
-		roots_read(value_member(value, "roots"), &rights->files) &&
-		paths_read(value_member(value, "hidden"), &rights->hidden) &&
-		paths_read(value_member(value, "closed"), &rights->closed) &&
-		paths_read(value_member(value, RIGHTS_GRANTED), &rights->granted);
+	rights->is_sound = fields_read(value, rights_fields, rights, NULL, NULL);
 	return rights;
-}
-
-static void paths_free(struct paths *paths)
-{
-	for (size_t i = 0; i < paths->count; i++)
-		free(paths->items[i]);
-	free(paths->items);
 }
 
 void rights_free(struct rights *rights)
 {
-	if (rights == NULL)
-		return;
-	for (size_t i = 0; i < rights->files.root_count; i++) {
-		free(rights->files.roots[i].path);
-		free(rights->files.roots[i].pattern);
-	}
-	free(rights->files.roots);
-	paths_free(&rights->hidden);
-	paths_free(&rights->closed);
-	paths_free(&rights->granted);
+	if (rights != NULL)
+		fields_free(rights_fields, rights);
 	free(rights);
 }
 

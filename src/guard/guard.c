@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
@@ -56,15 +57,27 @@ static const char *const walk_names[] = {
 	[GUARD_UNDO] = "undo",
 };
 
+static const struct field root_fields[] = {
+	FIELD_PATH(struct guard_root, path, "path"),
+	FIELD_CHOICE(struct guard_root, walk, "walk", walk_names),
+	{0},
+};
+
+static const struct field guard_fields[] = {
+	FIELD_PATH(struct guard, workspace, "workspace", .optional = true),
+	FIELD_PATH(struct guard, home, "home", .optional = true),
+	FIELD_LIST(struct guard, roots, root_count, "roots", root_fields),
+	FIELD_NAMED(struct guard, began_ns, "began"),
+	FIELD_NAMED(struct guard, ticked_ns, "ticked"),
+	FIELD(struct guard, earlier),
+	{0},
+};
+
 void guard_free(struct guard *guard)
 {
 	if (guard == NULL)
 		return;
-	for (size_t i = 0; i < guard->root_count; i++)
-		free(guard->roots[i].path);
-	free(guard->roots);
-	free(guard->workspace);
-	free(guard->home);
+	fields_free(guard_fields, guard);
 	marks_fini(&guard->marks);
 	free(guard);
 }
@@ -85,64 +98,22 @@ bool guard_has(const struct guard *guard, enum guard_walk walk)
 	return false;
 }
 
-static void path_print(struct value *object, const char *name, const char *path)
-{
-	auto_free char *key = path != NULL ? path_key(path) : NULL;
-
-	if (key != NULL)
-		value_set_text(object, name, key);
-}
-
 struct value *guard_print(const struct guard *guard)
 {
-	struct value *object = value_new_object(), *roots = value_new_array();
+	struct value *object = fields_print(guard_fields, guard);
 
-	for (size_t i = 0; i < guard->root_count; i++) {
-		struct value *root = value_new_object();
-
-		path_print(root, "path", guard->roots[i].path);
-		value_set_text(root, "walk", walk_names[guard->roots[i].walk]);
-		value_append(roots, root);
-	}
-	path_print(object, "workspace", guard->workspace);
-	path_print(object, "home", guard->home);
-	value_set(object, "roots", roots);
-	value_set_integer(object, "began", guard->began_ns);
-	value_set_integer(object, "ticked", guard->ticked_ns);
-	value_set_boolean(object, "earlier", guard->earlier);
 	marks_print(&guard->marks, object);
 	return object;
 }
 
-/* A root whose path or walk is unknown fails each audit, or has files of unknown age. */
-static void root_parse(const struct value *root, struct guard *guard)
+struct guard *guard_parse(const struct value *object, struct err *err)
 {
-	auto_free char *path = path_of_key(value_text(value_member(root, "path")));
-	const char *name = value_text(value_member(root, "walk"));
-	enum guard_walk walk = GUARD_PART;
+	struct guard *guard = memory_alloc(sizeof(*guard));
 
-	for (enum guard_walk i = GUARD_CALLS; name != NULL && i <= GUARD_UNDO; i++) {
-		if (strcmp(walk_names[i], name) == 0)
-			walk = i;
-	}
-	guard_add_root(guard, path != NULL ? path : "", walk);
-}
-
-struct guard *guard_parse(const struct value *object)
-{
-	const struct value *roots = value_member(object, "roots");
-	struct guard *guard;
-
-	if (value_kind(object) != VALUE_OBJECT)
+	if (!fields_read(object, guard_fields, guard, NULL, err)) {
+		guard_free(guard);
 		return NULL;
-	guard = memory_alloc(sizeof(*guard));
-	guard->workspace = path_of_key(value_text(value_member(object, "workspace")));
-	guard->home = path_of_key(value_text(value_member(object, "home")));
-	for (size_t i = 0; i < value_count(roots); i++)
-		root_parse(value_item(roots, i), guard);
-	guard->began_ns = value_integer(value_member(object, "began"));
-	guard->ticked_ns = value_integer(value_member(object, "ticked"));
-	guard->earlier = value_is_true(value_member(object, "earlier"));
+	}
 	marks_parse(object, &guard->marks);
 	return guard;
 }
@@ -215,13 +186,58 @@ enum {
 #define KEY_PUT_AWAY    "git_put_away"
 #define KEY_LOCKS       "git_locks"
 #define KEY_FILES       "changed_autoexec"
-/* The members of what a call carries about files of killed gits (audit_carry_left). */
-#define LEFT_SINCE "since"
-#define LEFT_FOUND "left"
+
+/* The part of a result's details that is an audit's. All of it is borrowed from there. */
+struct said {
+	bool failed;
+	int64_t folders;    /* that a partial audit has seen; 0: it was whole */
+	const char *missed; /* the first folder that it has not seen, as it is shown */
+	const struct value *quarantined, *doubtful, *left, *put_away, *locks, *files;
+};
+
+static const struct field said_fields[] = {
+	FIELD_NAMED(struct said, failed, KEY_FAILED, .optional = true),
+	FIELD_NAMED(struct said, folders, KEY_PARTIAL, .optional = true),
+	FIELD_NAMED(struct said, missed, KEY_MISSED, .optional = true),
+	FIELD_NAMED(struct said, quarantined, KEY_QUARANTINED, .optional = true),
+	FIELD_NAMED(struct said, doubtful, KEY_DOUBTFUL, .optional = true),
+	FIELD_NAMED(struct said, left, KEY_LEFT, .optional = true),
+	FIELD_NAMED(struct said, put_away, KEY_PUT_AWAY, .optional = true),
+	FIELD_NAMED(struct said, locks, KEY_LOCKS, .optional = true),
+	FIELD_NAMED(struct said, files, KEY_FILES, .optional = true),
+	{0},
+};
+
+/* A worker that was taken over may send anything: a member of another kind is left out. */
+static struct said said_of(const struct tool_result *result)
+{
+	struct said said = {0};
+
+	(void)fields_read(result->details, said_fields, &said, NULL, NULL);
+	return said;
+}
+
+/* Put SAID, which has some of the members, into RESULT's details. */
+static void note(struct tool_result *result, const struct said *said)
+{
+	fields_set(tool_details(result), said_fields, said);
+}
+
+/* An item of `quarantined` and of `git_locks`. */
+struct said_item {
+	const char *path, *moved_to, *because;
+};
+
+static const struct field item_fields[] = {
+	FIELD(struct said_item, path),
+	FIELD(struct said_item, moved_to, .optional = true),
+	FIELD(struct said_item, because, .optional = true),
+	{0},
+};
 
 void audit_tell_failed(struct tool_result *result, const char *why)
 {
-	value_set_boolean(tool_details(result), KEY_FAILED, true);
+	note(result, &(struct said){.failed = true});
 	(void)buf_addf(&result->text,
 		       "\n[The audit after this call could not be made whole: %s. Before git, an "
 		       "editor or a shell is used here outside, look at what changed below "
@@ -235,7 +251,7 @@ void audit_tell_lost(struct tool_result *result, const char *why)
 		       "\n[What this call left behind could not be looked at: %s. The next call "
 		       "does so first. Until then use no git, editor or shell here outside.]\n",
 		       why);
-	value_set_boolean(tool_details(result), KEY_FAILED, true);
+	note(result, &(struct said){.failed = true});
 }
 
 void audit_add_partial(struct buf *out, size_t folders, const char *missed)
@@ -254,7 +270,7 @@ void audit_add_partial(struct buf *out, size_t folders, const char *missed)
  */
 static void audit_note_partial(struct tool_result *result, size_t folders)
 {
-	value_set_integer(tool_details(result), KEY_PARTIAL, (int64_t)folders);
+	note(result, &(struct said){.folders = (int64_t)folders});
 }
 
 bool audit_take_partial(struct tool_result *result)
@@ -265,24 +281,19 @@ bool audit_take_partial(struct tool_result *result)
 	return true;
 }
 
-static void partial_print(const struct tool_result *result, struct buf *out)
+static void partial_print(const struct said *said, struct buf *out)
 {
-	const int64_t folders = value_integer(value_member(result->details, KEY_PARTIAL));
-
-	if (folders > 0)
-		audit_add_partial(out, (size_t)folders,
-				  value_text(value_member(result->details, KEY_MISSED)));
+	if (said->folders > 0)
+		audit_add_partial(out, (size_t)said->folders, said->missed);
 }
 
 /* Append ITEM to the list KEY of RESULT's details, which has an end. */
 static void item_add(struct tool_result *result, const char *key, struct value *take_item)
 {
-	struct value *details = tool_details(result);
+	struct value *list = tool_details_list(result, key);
 
-	if (value_kind(value_member(details, key)) != VALUE_ARRAY)
-		value_set(details, key, value_new_array());
-	if (value_count(value_member(details, key)) < QUARANTINED_LISTED)
-		value_append(value_member(details, key), take_item);
+	if (value_count(list) < QUARANTINED_LISTED)
+		value_append(list, take_item);
 	else
 		value_free(take_item);
 }
@@ -313,7 +324,6 @@ static void audit_tell_moved(struct tool_result *result, const char *workspace,
 	const char *name = path_relative(path, workspace);
 	size_t folder = (size_t)(path_base_name(name) - name);
 	auto_free char *shown = shown_of(name);
-	struct value *item = value_new_object();
 	struct buf remedy, place;
 
 	buf_init(&remedy, 16 * PATH_MAX);
@@ -330,9 +340,9 @@ static void audit_tell_moved(struct tool_result *result, const char *workspace,
 					    .target = shown,
 					    .rule = RULE_PROTECTED,
 					    .remedy = remedy.data});
-	value_set_text(item, "path", shown);
-	value_set_text(item, "moved_to", place.data);
-	item_add(result, KEY_QUARANTINED, item);
+	item_add(result, KEY_QUARANTINED,
+		 fields_print(item_fields,
+			      &(struct said_item){.path = shown, .moved_to = place.data}));
 	buf_fini(&place);
 	buf_fini(&remedy);
 }
@@ -364,21 +374,43 @@ static void audit_tell_doubtful(struct tool_result *result, const char *workspac
 
 /* The files of killed gits as JSON: path -> what is known of the file; and back. */
 
-static struct value *left_value(const struct git_left *left)
+struct left_file {
+	const char *file, *held;
+	bool shared, told;
+};
+
+static const struct field left_fields[] = {
+	FIELD(struct left_file, file),
+	FIELD(struct left_file, shared),
+	FIELD(struct left_file, told),
+	FIELD(struct left_file, held, .optional = true),
+	{0},
+};
+
+/* What a call carries about them (audit_carry_left). */
+struct carried {
+	int64_t since;
+	struct value *left;
+};
+
+static const struct field carried_fields[] = {
+	FIELD(struct carried, since, .optional = true),
+	FIELD(struct carried, left, .optional = true),
+	{0},
+};
+
+/* NULL: there are none. */
+static struct value *left_print(const struct git_left *left)
 {
-	struct value *object = value_new_object();
+	struct value *object = left->count > 0 ? value_new_object() : NULL;
 
 	for (size_t i = 0; i < left->count; i++) {
 		const struct git_left_file *item = &left->items[i];
+		const struct left_file file = {item->file, item->held, item->shared,
+					       item->told};
 		auto_free char *key = path_key(item->path);
-		struct value *member = value_new_object();
 
-		value_set_text(member, "file", item->file);
-		value_set_boolean(member, "shared", item->shared);
-		value_set_boolean(member, "told", item->told);
-		if (item->held != NULL)
-			value_set_text(member, "held", item->held);
-		value_set(object, key, member);
+		value_set(object, key, fields_print(left_fields, &file));
 	}
 	return object;
 }
@@ -386,48 +418,47 @@ static struct value *left_value(const struct git_left *left)
 /* A worker that was taken over may send anything, and only files of this form are taken. */
 static void left_parse(const struct value *object, struct git_left *left)
 {
-	if (value_kind(object) != VALUE_OBJECT)
-		return;
 	for (void *at = value_first(object); at != NULL && left->count < GIT_LEFT_MAX;
 	     at = value_next(object, at)) {
 		auto_free char *path = path_of_key(value_key(at));
-		const char *file = value_text(value_member(value_at(at), "file"));
-		const char *held = value_text(value_member(value_at(at), "held"));
-		struct git_left_file *item = path != NULL && path[0] == '/' && file != NULL
-						     ? git_left_add(left, path, file)
-						     : NULL;
+		struct left_file file = {0};
+		struct git_left_file *item = NULL;
 
+		if (path != NULL && path[0] == '/' &&
+		    fields_read(value_at(at), left_fields, &file, NULL, NULL))
+			item = git_left_add(left, path, file.file);
 		if (item == NULL || item->held != NULL)
 			continue;
-		item->held = memory_copy(held);
-		item->shared = value_is_true(value_member(value_at(at), "shared"));
-		item->told = value_is_true(value_member(value_at(at), "told"));
+		item->held = memory_copy(file.held);
+		item->shared = file.shared;
+		item->told = file.told;
 	}
 }
 
 /* Put LEFT into RESULT's details for the front. */
 static void audit_note_left(struct tool_result *result, const struct git_left *left)
 {
-	if (left->count > 0)
-		value_set(tool_details(result), KEY_LEFT, left_value(left));
+	auto_value struct value *files = left_print(left);
+
+	if (files != NULL)
+		note(result, &(struct said){.left = files});
 }
 
 void audit_take_left(struct tool_result *from, struct git_left *left)
 {
-	left_parse(value_member(from->details, KEY_LEFT), left);
-	if (value_member(from->details, KEY_LEFT) != NULL)
+	const struct value *files = said_of(from).left;
+
+	left_parse(files, left);
+	if (files != NULL)
 		value_remove(from->details, KEY_LEFT);
 }
 
 struct value *audit_carry_left(int64_t since_ns, const struct git_left *left)
 {
-	struct value *carried = value_new_object();
+	auto_value struct value *files = left_print(left);
+	const struct carried carried = {since_ns > 0 ? since_ns : 0, files};
 
-	if (since_ns > 0)
-		value_set_integer(carried, LEFT_SINCE, since_ns);
-	if (left->count > 0)
-		value_set(carried, LEFT_FOUND, left_value(left));
-	return carried;
+	return fields_print(carried_fields, &carried);
 }
 
 /* PATH, which a killed git had left, was removed: `git_put_away`. */
@@ -444,11 +475,10 @@ static void audit_tell_held(struct tool_result *result, const char *workspace,
 			    const char *path, const char *why)
 {
 	auto_free char *shown = shown_of(path_relative(path, workspace));
-	struct value *item = value_new_object();
 
-	value_set_text(item, "path", shown);
-	value_set_text(item, "because", why);
-	item_add(result, KEY_LOCKS, item);
+	item_add(result, KEY_LOCKS,
+		 fields_print(item_fields,
+			      &(struct said_item){.path = shown, .because = why}));
 }
 
 /* Append INTRO and the names in LIST, when there are some. */
@@ -466,17 +496,9 @@ static void list_print(const struct value *list, const char *intro, struct buf *
 		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
 }
 
-/* Append INTRO and the names in the list KEY of RESULT, when there are some. */
-static void names_print(const struct tool_result *result, const char *key,
-			const char *intro, struct buf *out)
-{
-	list_print(value_member(result->details, key), intro, out);
-}
-
 /* Append the changed files that are run, then those that are read. */
-static void files_print(const struct tool_result *result, struct buf *out)
+static void files_print(const struct value *list, struct buf *out)
 {
-	const struct value *list = value_member(result->details, KEY_FILES);
 	auto_value struct value *run = value_new_array();
 	auto_value struct value *read = value_new_array();
 
@@ -506,47 +528,49 @@ static void removal_print(const struct value *list, struct buf *out)
 	 */
 	buf_init(&shown, 16 * PATH_MAX);
 	for (size_t i = 0; i < value_count(list); i++) {
-		const char *name = value_text(value_member(value_item(list, i), "path"));
+		struct said_item item = {.path = ""};
 
+		(void)fields_read(value_item(list, i), item_fields, &item, NULL, NULL);
 		buf_clear(&shown);
-		text_add_name(&shown, str_of(name != NULL ? name : ""));
-		if (name != NULL && is_quotable(name, shown.data))
-			(void)buf_addf(out, " '%s'", name);
+		text_add_name(&shown, str_of(item.path));
+		if (item.path[0] != '\0' && is_quotable(item.path, shown.data))
+			(void)buf_addf(out, " '%s'", item.path);
 	}
 	buf_fini(&shown);
 }
 
-static void left_print(const struct tool_result *result, struct buf *out)
+static void locks_print(const struct said *said, struct buf *out)
 {
-	const struct value *locks = value_member(result->details, KEY_LOCKS);
-	const char *why = value_text(value_member(value_item(locks, 0), "because"));
+	struct said_item first = {.because = "?"};
 
-	names_print(result, KEY_PUT_AWAY, "removed, left by a git that was ended:", out);
-	if (value_count(locks) == 0)
+	list_print(said->put_away, "removed, left by a git that was ended:", out);
+	if (value_count(said->locks) == 0)
 		return;
+	(void)fields_read(value_item(said->locks, 0), item_fields, &first, NULL, NULL);
 	(void)buf_addf(out, "%sa lock of git's stays (%s)",
-		       value_member(result->details, KEY_PUT_AWAY) != NULL ? "; " : "",
-		       why != NULL ? why : "?");
-	removal_print(locks, out);
+		       said->put_away != NULL ? "; " : "", first.because);
+	removal_print(said->locks, out);
 }
 
 void audit_print_line(const struct tool_result *result, enum audit_line line, struct buf *out)
 {
+	const struct said said = said_of(result);
+
 	switch (line) {
 	case AUDIT_FILES:
-		files_print(result, out);
+		files_print(said.files, out);
 		break;
 	case AUDIT_DOUBTFUL:
-		names_print(result, KEY_DOUBTFUL,
-			    "older than the command, and may have been moved to where git "
-			    "runs it; look before git is used there:",
-			    out);
+		list_print(said.doubtful,
+			   "older than the command, and may have been moved to where git "
+			   "runs it; look before git is used there:",
+			   out);
 		break;
 	case AUDIT_LEFT:
-		left_print(result, out);
+		locks_print(&said, out);
 		break;
 	case AUDIT_PARTIAL:
-		partial_print(result, out);
+		partial_print(&said, out);
 		break;
 	case AUDIT_LINES:
 		break;
@@ -575,9 +599,7 @@ static void audit_tell_partial(struct tool_result *result, size_t folders, const
 {
 	auto_free char *shown = missed != NULL ? shown_of(missed) : NULL;
 
-	audit_note_partial(result, folders);
-	if (missed != NULL)
-		value_set_text(tool_details(result), KEY_MISSED, shown);
+	note(result, &(struct said){.folders = (int64_t)folders, .missed = shown});
 	line_add(result, AUDIT_PARTIAL);
 }
 
@@ -598,17 +620,17 @@ static void audit_tell_files(const struct marks *found, const char *workspace,
 
 bool audit_is_partial(const struct tool_result *result)
 {
-	return value_member(result->details, KEY_PARTIAL) != NULL;
+	return said_of(result).folders > 0;
 }
 
 bool audit_failed(const struct tool_result *result)
 {
-	return value_is_true(value_member(result->details, KEY_FAILED));
+	return said_of(result).failed;
 }
 
 bool audit_quarantined(const struct tool_result *result)
 {
-	return value_count(value_member(result->details, KEY_QUARANTINED)) > 0;
+	return value_count(said_of(result).quarantined) > 0;
 }
 
 void audit_split(struct tool_result *from, struct tool_result *said)
@@ -1175,17 +1197,18 @@ static void left_put_away(const struct audit *audit, const struct git_left *left
 void audit_look_left(struct audit *audit, const struct marks *more,
 		     const struct value *carried, struct tool_result *result)
 {
-	const int64_t since_ns = value_integer(value_member(carried, LEFT_SINCE));
+	struct carried asked = {0};
 	struct git_left left = {0};
 	struct err err;
 
 	if (audit == NULL || !roots_renew(audit, &err))
 		return;
-	left_parse(value_member(carried, LEFT_FOUND), &left);
+	(void)fields_read(carried, carried_fields, &asked, NULL, NULL);
+	left_parse(asked.left, &left);
 	if (left.count > 0)
 		left_put_away(audit, &left, result);
-	else if (since_ns > 0)
-		left_find(audit, more, since_ns, result);
+	else if (asked.since > 0)
+		left_find(audit, more, asked.since, result);
 	git_left_fini(&left);
 }
 

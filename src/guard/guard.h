@@ -83,9 +83,12 @@ void guard_free(struct guard *guard); /* NULL is fine */
 void guard_add_root(struct guard *guard, const char *path, enum guard_walk walk);
 /* Has GUARD (or NULL) a root of this kind? */
 bool guard_has(const struct guard *guard, enum guard_walk walk);
-/* GUARD as a JSON object, for the worker and for a later front; and back. */
+/*
+ * GUARD as a JSON object, for the worker and for a later front; and back. NULL: OBJECT is
+ * none, because a member is missing or of no sense, which ERR (may be NULL) names.
+ */
 struct value *guard_print(const struct guard *guard);
-struct guard *guard_parse(const struct value *object); /* NULL: OBJECT is none */
+struct guard *guard_parse(const struct value *object, struct err *err);
 /*
  * GUARD, of the present files, becomes the guard with which a front began that has died:
  * dangers that EARLIER does not know become MARK_LATE, unless EARLIER could not see them

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/kernel.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -51,83 +52,52 @@ static const char *const subcommands[] = {
 	[RUN_TEST] = "test",     [RUN_WORK] = "run",
 };
 
-static const struct value_field order_fields[] = {
-	VALUE_FIELD(struct run_order, subcommand),
-	VALUE_FIELD(struct run_order, code),
-	VALUE_FIELD(struct run_order, late_s),
-	VALUE_FIELD(struct run_order, id),
-	VALUE_FIELD(struct run_order, file),
-	VALUE_FIELD(struct run_order, copy),
-	VALUE_FIELD(struct run_order, dialect),
-	VALUE_FIELD(struct run_order, mode),
-	VALUE_FIELD(struct run_order, folder),
-	VALUE_FIELD(struct run_order, python),
-	VALUE_FIELD(struct run_order, timeout_s),
-	VALUE_FIELD(struct run_order, stream_stderr),
+static const struct field argument_fields[] = {
+	FIELD(struct plugin_argument, name),
+	FIELD(struct plugin_argument, required),
+	FIELD(struct plugin_argument, initial, .optional = true),
 	{0},
 };
 
-static const struct value_field argument_fields[] = {
-	VALUE_FIELD(struct plugin_argument, name),
-	VALUE_FIELD(struct plugin_argument, required),
+static const struct field order_fields[] = {
+	FIELD(struct run_order, subcommand, .max = RUN_WORK),
+	FIELD(struct run_order, code),
+	FIELD(struct run_order, late_s),
+	FIELD(struct run_order, id, .optional = true),
+	FIELD(struct run_order, file),
+	FIELD(struct run_order, copy),
+	FIELD(struct run_order, dialect, .max = PLUGIN_TOOLBOX),
+	FIELD(struct run_order, mode, .max = PLUGIN_MODES - 1),
+	FIELD(struct run_order, folder, .optional = true),
+	FIELD(struct run_order, python, .optional = true),
+	FIELD(struct run_order, timeout_s),
+	FIELD(struct run_order, stream_stderr),
+	FIELD_LIST(struct run_order, arguments, argument_count, "arguments", argument_fields),
+	FIELD(struct run_order, environment),
+	FIELD(struct run_order, secrets),
 	{0},
 };
-
-static struct value *list_print(const struct value *list)
-{
-	return list != NULL ? value_copy(list) : value_new_array();
-}
 
 static struct value *order_print(const struct run_order *order)
 {
 	const bool given = order->subcommand == RUN_WORK || order->subcommand == RUN_ERROR;
-	struct value *printed = value_new_fields(order_fields, order);
-	struct value *arguments = value_new_array();
+	auto_value struct value *none = value_new_array();
+	struct run_order said = *order;
 
-	for (size_t i = 0; i < order->argument_count; i++) {
-		const struct plugin_argument *argument = &order->arguments[i];
-		struct value *item = value_new_fields(argument_fields, argument);
-
-		if (argument->initial != NULL)
-			value_set(item, "initial", value_copy(argument->initial));
-		value_append(arguments, item);
-	}
-	value_set(printed, "arguments", arguments);
-	value_set(printed, "environment", list_print(given ? order->environment : NULL));
-	value_set(printed, "secrets", list_print(given ? order->secrets : NULL));
-	return printed;
-}
-
-static bool arguments_parse(const struct value *list, struct arena *arena,
-			    struct run_order *order)
-{
-	struct plugin_argument *arguments =
-		arena_alloc(arena, (value_count(list) + 1) * sizeof(*arguments));
-
-	for (size_t i = 0; i < value_count(list); i++) {
-		arguments[i].initial = value_member(value_item(list, i), "initial");
-		if (!value_read_fields(value_item(list, i), argument_fields, &arguments[i]) ||
-		    arguments[i].name == NULL)
-			return false;
-	}
-	order->arguments = arguments;
-	order->argument_count = value_count(list);
-	return value_kind(list) == VALUE_ARRAY;
+	if (!given || said.environment == NULL)
+		said.environment = none;
+	if (!given || said.secrets == NULL)
+		said.secrets = none;
+	return fields_print(order_fields, &said);
 }
 
 bool run_order_parse(const struct value *carried, struct arena *arena,
 		     struct run_order *order)
 {
-	*order = (struct run_order){
-		.environment = value_member(carried, "environment"),
-		.secrets = value_member(carried, "secrets"),
-	};
-	return value_read_fields(carried, order_fields, order) && order->file != NULL &&
-	       order->copy != NULL && order->subcommand <= RUN_WORK &&
-	       order->dialect <= PLUGIN_TOOLBOX && order->mode < PLUGIN_MODES &&
+	*order = (struct run_order){0};
+	return fields_read(carried, order_fields, order, arena, NULL) &&
 	       value_kind(order->environment) == VALUE_ARRAY &&
-	       value_kind(order->secrets) == VALUE_ARRAY &&
-	       arguments_parse(value_member(carried, "arguments"), arena, order);
+	       value_kind(order->secrets) == VALUE_ARRAY;
 }
 
 struct tool run_order_tool(const struct run_order *order, const struct value *parameters)

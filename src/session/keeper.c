@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
@@ -391,20 +392,17 @@ static struct value *names_of(const struct value *object)
 /* Print to FD what the patch does not cover, for those who read it. */
 static bool limits_print(const struct keeper *keeper, int fd, struct err *err)
 {
-	auto_value struct value *object = value_new_object();
-	struct value *outside;
+	auto_value struct value *outside = names_of(keeper->session->outside);
+	struct undo_patch_limits limits = {.lost = keeper->steps.lost, .outside = outside};
 	struct undo_log log;
 	struct buf text;
 	bool fine;
 
 	if (is_broken(keeper))
-		value_set_text(object, "without_commands",
-			       keeper->words.why.size > 0 ? keeper->words.why.data
-							  : "there is no state folder");
-	value_set_integer(object, "lost", keeper->steps.lost);
-	outside = names_of(keeper->session->outside);
-	if (outside != NULL)
-		value_set(object, "outside", outside);
+		limits.without_commands = keeper->words.why.size > 0
+						  ? keeper->words.why.data
+						  : "there is no state folder";
+	auto_value struct value *object = fields_print(undo_patch_limits_fields, &limits);
 	buf_init(&text, UNDO_META_MAX);
 	undo_log_begin(&log, fd, 0);
 	fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a sentence")) &&
@@ -723,12 +721,11 @@ static bool somebody_writes(const struct keeper *keeper, const struct running *e
 }
 
 /* The first call in the queue that runs a command; NULL: there is none. */
-static const struct running *keeper_waiting_command(const struct keeper *keeper)
+static struct running *keeper_waiting_command(const struct keeper *keeper)
 {
 	const struct session *session = keeper->session;
 
-	for (const struct running *at =
-		     session->queued_commands > 0 ? session->first_queued : NULL;
+	for (struct running *at = session->queued_commands > 0 ? session->first_queued : NULL;
 	     at != NULL; at = at->next) {
 		if (at->state == RUNNING_QUEUED && running_is_command(at) &&
 		    at->due == DUE_CALL)
@@ -1386,9 +1383,20 @@ static void count_add(struct buf *text, const char *what, int64_t count)
 }
 
 /* The members of a report that go into the result of a command. */
-#define CHANGE(member) VALUE_FIELD(struct undo_look_report, member)
-static const struct value_field change_fields[] = {
-	CHANGE(changed), CHANGE(added), CHANGE(removed), CHANGE(below), {0},
+#define CHANGE(member, ...) FIELD(struct undo_look_report, member, __VA_ARGS__)
+static const struct field change_fields[] = {
+	CHANGE(changed),
+	CHANGE(added),
+	CHANGE(removed),
+	CHANGE(below, .optional = true),
+	{0},
+};
+#define LOST(member, as) FIELD_NAMED(struct undo_look_report, member, as)
+static const struct field lost_fields[] = {
+	LOST(lost, "count"),
+	LOST(lost_name, "first"),
+	LOST(lost_below, "below"),
+	{0},
 };
 
 static bool has_changes(const struct undo_look_report *report)
@@ -1397,15 +1405,15 @@ static bool has_changes(const struct undo_look_report *report)
 }
 
 /* Say in RESULT how many files are not ignored any more: they are no part of the step. */
-static void unignored_tell(int64_t unignored, struct tool_result *result)
+static void unignored_tell(const struct undo_look_report *report, struct tool_result *result)
 {
-	if (unignored <= 0)
+	if (report->unignored <= 0)
 		return;
 	(void)buf_end_line(&result->text);
 	(void)buf_adds(&result->text, "[not ignored any more, and left by glovebox undo: ");
-	(void)text_add_count(&result->text, (size_t)unignored, "file");
+	(void)text_add_count(&result->text, (size_t)report->unignored, "file");
 	(void)buf_adds(&result->text, "]\n");
-	value_set_integer(tool_details(result), "unignored", unignored);
+	value_set_integer(tool_details(result), "unignored", report->unignored);
 }
 
 /*
@@ -1448,15 +1456,14 @@ static void lost_tell(struct keeper *keeper, const struct undo_look_report *repo
 	buf_init(&line, 8 << 10);
 	lost_print(report, &line);
 	if (owner != NULL) {
-		struct value *details = value_new_object();
+		struct undo_look_report told = *report;
 
+		if (told.lost_below == NULL)
+			told.lost_below = "";
 		(void)buf_end_line(&owner->result.text);
 		(void)buf_addstr(&owner->result.text, buf_str(&line));
-		value_set_integer(details, "count", report->lost);
-		value_set_text(details, "first", report->lost_name);
-		value_set_text(details, "below",
-			       report->lost_below != NULL ? report->lost_below : "");
-		value_set(tool_details(&owner->result), "lost", details);
+		value_set(tool_details(&owner->result), "lost",
+			  fields_print(lost_fields, &told));
 	} else {
 		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
 				   str_trim(buf_str(&line)), NULL, &err);
@@ -1487,7 +1494,7 @@ static void changes_tell(const struct undo_look_report *report, struct tool_resu
 	(void)buf_end_line(&result->text);
 	(void)buf_addf(&result->text, "[while it ran, %s; glovebox undo takes it back]\n",
 		       line.data);
-	value_set(tool_details(result), "changes", value_new_fields(change_fields, report));
+	value_set(tool_details(result), "changes", fields_print(change_fields, report));
 	buf_fini(&line);
 }
 
@@ -1511,10 +1518,8 @@ static void left_note(struct keeper *keeper, const struct undo_look_report *repo
  */
 static void first_look_tell(const struct keeper *keeper, int64_t files, double seconds)
 {
-	const struct running *waiting = keeper_waiting_command(keeper);
-	auto_value struct value *data = NULL;
+	struct running *waiting = keeper_waiting_command(keeper);
 	struct buf text;
-	struct err err;
 
 	if (keeper->list.state != LIST_UNKNOWN || keeper->turn_ms != 0 ||
 	    waiting == NULL || files < LOOK_TOLD_FROM)
@@ -1524,10 +1529,7 @@ static void first_look_tell(const struct keeper *keeper, int64_t files, double s
 		       "looked at %" PRId64 " files, %.1f s: for `glovebox undo`, before the "
 		       "first command",
 		       files, seconds);
-	data = value_new_object();
-	value_set_text(data, "level", "info");
-	value_set_text(data, "logger", EVENT_LOG_UNDO);
-	(void)session_emit(keeper->session, EVENT_LOG, waiting, buf_str(&text), data, &err);
+	running_log(waiting, "info", EVENT_LOG_UNDO, buf_str(&text));
 	buf_fini(&text);
 }
 
@@ -1621,7 +1623,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result,
 	keeper->look.again = keeper_nested_take(keeper, details) && keeper->look.is_step;
 	if (keeper->look.owner != NULL) {
 		changes_tell(report, &keeper->look.owner->result);
-		unignored_tell(report->unignored, &keeper->look.owner->result);
+		unignored_tell(report, &keeper->look.owner->result);
 	}
 	lost_tell(keeper, report);
 }
@@ -1753,7 +1755,8 @@ static void sync_done(void *context, struct running *running)
 	struct undo_look_report report = {.strange = -1};
 	struct err err;
 
-	value_read_fields(running->result.details, undo_look_report_fields, &report);
+	(void)fields_read(running->result.details, undo_look_report_fields, &report, NULL,
+			  NULL);
 	call_over(&keeper->look.call, running);
 	keeper->look.tends = false;
 	if (is_lost_once(keeper, running) || !log_settle(keeper, &report)) {
@@ -1834,7 +1837,7 @@ static void keeper_sync_start(struct keeper *keeper)
 		.looks = (int64_t)keeper->list.looks,
 		.wishes = look_wishes(keeper),
 	};
-	arguments = value_new_fields(undo_look_order_fields, &order);
+	arguments = fields_print(undo_look_order_fields, &order);
 	const struct request request = {
 		.tool = "checkpoint",
 		.arguments = arguments,

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
@@ -564,7 +565,9 @@ static const struct tool mend_tool = {
 static struct extra *extra_of(const struct cell_spec *cell, const struct value *root,
 			      bool *gone)
 {
-	auto_free char *path = path_of_key(value_text(value_member(root, "path")));
+	struct pending_root granted = {0};
+	(void)fields_read(root, pending_root_fields, &granted, NULL, NULL);
+	auto_free char *path = granted.path;
 	struct extra *extra;
 	struct stat st;
 	char file[PENDING_FILE];
@@ -577,7 +580,7 @@ static struct extra *extra_of(const struct cell_spec *cell, const struct value *
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return NULL;
 	pending_file(&st, file);
-	if (!str_is(value_str(value_member(root, "file")), file))
+	if (!str_is(granted.file, file))
 		return NULL;
 	*gone = false;
 	const struct shape_extra wanted = {.path = path, .fd = fd, .writable = true};
@@ -673,12 +676,20 @@ static void add_file(const char *file, struct buf *text)
 		(void)buf_adds(text, "a file");
 }
 
+/* The text that says so, when files of a write may stay between old and new. */
+static struct buf *said_writes_left(struct session *session)
+{
+	struct tool_result *said = said_of(session);
+
+	value_set_boolean(tool_details(said), "writes_left", true);
+	return &said->text;
+}
+
 /* The files of a write, of which FILE is one (NULL: unknown), stay between old and new. */
 static void say_left(struct session *session, const char *file)
 {
-	struct buf *text = &said_of(session)->text;
+	struct buf *text = said_writes_left(session);
 
-	value_set_boolean(tool_details(session->said), "writes_left", true);
 	(void)buf_adds(text, "[A process was killed that had begun to write ");
 	add_file(file, text);
 	(void)buf_adds(text,
@@ -704,9 +715,8 @@ static void add_temps(struct buf *text)
  */
 static void say_damaged(struct session *session, const char *file, const char *kept)
 {
-	struct buf *text = &said_of(session)->text;
+	struct buf *text = said_writes_left(session);
 
-	value_set_boolean(tool_details(session->said), "writes_left", true);
 	(void)buf_adds(text, "[A process was killed while it changed ");
 	add_file(file, text);
 	(void)buf_adds(text,
@@ -805,8 +815,7 @@ static bool unmended_add(struct running *running)
 	running->files.unfinished = NULL;
 	running->asking.extras = NULL;
 	session->unmended = left;
-	value_set_boolean(tool_details(said_of(session)), "writes_left", true);
-	(void)buf_adds(&session->said->text,
+	(void)buf_adds(said_writes_left(session),
 		       "[A process was killed that had begun to write a file, and so was the "
 		       "one that was to put it back. Some of the files that were written with "
 		       "it may be old and others new. They are put back before the next call "
@@ -941,9 +950,8 @@ static bool say_blocked(const struct pending_left_log *log, struct err *err)
 
 static void say_foreign(struct session *session, const struct pending_left_log *log)
 {
-	struct buf *text = &said_of(session)->text;
+	struct buf *text = said_writes_left(session);
 
-	value_set_boolean(tool_details(session->said), "writes_left", true);
 	(void)buf_adds(text,
 		       "[Another version of glovebox was killed while it wrote files, of "
 		       "which some may be old and others new.");

@@ -88,6 +88,18 @@ struct value *tool_details(struct tool_result *result)
 	return result->details;
 }
 
+struct value *tool_details_list(struct tool_result *result, const char *key)
+{
+	struct value *details = tool_details(result);
+	struct value *list = value_member(details, key);
+
+	if (value_kind(list) != VALUE_ARRAY) {
+		list = value_new_array();
+		value_set(details, key, list);
+	}
+	return list;
+}
+
 static bool is_item(const struct value *item)
 {
 	return value_kind(item) == VALUE_OBJECT &&

@@ -238,8 +238,9 @@ void tool_result_fini(struct tool_result *result);
 enum result_status tool_fail(struct tool_result *result, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 enum result_status tool_done(struct tool_result *result);
-/* The details object, made on first use. */
+/* The details object, and the list KEY in it, made on first use. */
 struct value *tool_details(struct tool_result *result);
+struct value *tool_details_list(struct tool_result *result, const char *key);
 
 /*
  * Add ITEM to the content. False, and ITEM is freed, when it is not an object with a

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -633,27 +634,53 @@ static void add_file(struct undo_told *told, const char *path, const char *becam
 	value_set_text(told->files, path, became);
 }
 
+const struct field undo_patch_limits_fields[] = {
+	FIELD(struct undo_patch_limits, without_commands, .optional = true),
+	FIELD(struct undo_patch_limits, lost),
+	FIELD(struct undo_patch_limits, outside, .optional = true),
+	{0},
+};
+
+/* The details that TOLD becomes, and those of the tool restore; `files` is a list there. */
+static const struct field told_fields[] = {
+	FIELD(struct undo_told, restored),
+	FIELD(struct undo_told, removed),
+	FIELD(struct undo_told, folders),
+	FIELD(struct undo_told, already),
+	FIELD(struct undo_told, files),
+	FIELD(struct undo_told, left),
+	{0},
+};
+
+struct told_file {
+	const char *path, *became;
+};
+
+static const struct field file_fields[] = {
+	FIELD(struct told_file, path),
+	FIELD(struct told_file, became),
+	{0},
+};
+
 void undo_told_add(struct undo_told *told, const struct value *details)
 {
-	const struct value *files = value_member(details, "files");
-	const struct value *left = value_member(details, "left");
+	struct undo_told more = {0};
 
-	told->restored += value_integer(value_member(details, "restored"));
-	told->removed += value_integer(value_member(details, "removed"));
-	told->folders += value_integer(value_member(details, "folders"));
-	told->already += value_integer(value_member(details, "already"));
-	for (size_t i = 0; i < value_count(files); i++) {
-		const struct value *file = value_item(files, i);
-		const char *path = value_text(value_member(file, "path"));
-		const char *became = value_text(value_member(file, "became"));
+	(void)fields_read(details, told_fields, &more, NULL, NULL);
+	told->restored += more.restored;
+	told->removed += more.removed;
+	told->folders += more.folders;
+	told->already += more.already;
+	for (size_t i = 0; i < value_count(more.files); i++) {
+		struct told_file file;
 
-		if (path == NULL || became == NULL)
+		if (!fields_read(value_item(more.files, i), file_fields, &file, NULL, NULL))
 			continue;
-		--*count_of(told, became); /* the file was counted above already */
-		add_file(told, path, became);
+		--*count_of(told, file.became); /* the file was counted above already */
+		add_file(told, file.path, file.became);
 	}
-	for (size_t i = 0; i < value_count(left); i++)
-		value_append(told->left, value_ref(value_item(left, i)));
+	for (size_t i = 0; i < value_count(more.left); i++)
+		value_append(told->left, value_ref(value_item(more.left, i)));
 }
 
 void undo_told_print_files(const struct undo_told *told, struct buf *text)
@@ -705,20 +732,15 @@ void undo_told_print_left(const struct undo_told *told, struct buf *text)
 
 void undo_told_details(const struct undo_told *told, struct value *details)
 {
-	struct value *files = value_new_array();
+	auto_value struct value *files = value_new_array();
+	struct undo_told said = *told;
 
 	for (void *at = value_first(told->files); at != NULL;
 	     at = value_next(told->files, at)) {
-		struct value *file = value_new_object();
+		const struct told_file file = {value_key(at), value_text(value_at(at))};
 
-		value_set_text(file, "path", value_key(at));
-		value_set(file, "became", value_ref(value_at(at)));
-		value_append(files, file);
+		value_append(files, fields_print(file_fields, &file));
 	}
-	value_set_integer(details, "restored", told->restored);
-	value_set_integer(details, "removed", told->removed);
-	value_set_integer(details, "folders", told->folders);
-	value_set_integer(details, "already", told->already);
-	value_set(details, "files", files);
-	value_set(details, "left", value_ref(told->left));
+	said.files = files;
+	fields_set(details, told_fields, &said);
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -154,42 +155,74 @@ static bool keep_rights(const struct undo_store *store, struct err *err)
 	       write_whole(store, name, text, err);
 }
 
-/* Write the description beside the log NUMBER. */
-static bool undo_store_write_step(struct undo_store *store, uint32_t number,
-				  const struct undo_meta *meta, struct err *err)
+/* The description beside a log; its texts are borrowed. */
+struct described {
+	enum undo_work work;
+	const char *run, *tool, *title, *rights, *agent;
+	int64_t wall_ms, since_ms, turn_ms;
+	unsigned undoes;
+	bool above, alone;
+	struct undo_beside beside;
+};
+
+static const struct field described_fields[] = {
+	FIELD_CHOICE(struct described, work, "work", work_names),
+	FIELD(struct described, run),
+	FIELD(struct described, tool),
+	FIELD(struct described, title),
+	FIELD(struct described, wall_ms),
+	FIELD(struct described, rights),
+	FIELD(struct described, undoes, .optional = true),
+	FIELD(struct described, above, .optional = true),
+	FIELD(struct described, agent, .optional = true),
+	FIELD(struct described, since_ms, .optional = true),
+	FIELD(struct described, turn_ms, .optional = true),
+	FIELD(struct described, alone, .optional = true),
+	FIELD_NAMED(struct described, beside.within, "within", .optional = true),
+	FIELD_NUMBERS(struct described, beside.tools, beside.count, "beside",
+		      .optional = true),
+	{0},
+};
+
+/* Write TOLD as the description of the log NUMBER, in place of one that is there. */
+static bool described_write(const struct undo_store *store, uint32_t number,
+			    const struct described *told, struct err *err)
 {
-	auto_value struct value *object = value_new_object();
+	auto_value struct value *object = fields_print(described_fields, told);
 	char name[UNDO_NAME_MAX];
 	struct buf text;
 
-	if (store->rights_text == NULL)
-		return err_set(err, EINVAL, "the undo store: nobody's log");
-	value_set_text(object, "work", work_names[meta->work]);
-	value_set_text(object, "run", meta->run);
-	value_set_text(object, "tool", meta->tool != NULL ? meta->tool : "");
-	value_set_str(object, "title", str_part(meta->title, 0, UNDO_META_MAX / 16));
-	value_set_integer(object, "wall_ms", meta->wall_ms);
-	value_set_text(object, "rights", store->rights_hash);
-	if (meta->undoes != 0)
-		value_set_integer(object, "undoes", meta->undoes);
-	if (meta->above)
-		value_set_boolean(object, "above", true);
-	if (meta->agent != NULL)
-		value_set_text(object, "agent", meta->agent);
-	if (meta->since_ms != 0)
-		value_set_integer(object, "since_ms", meta->since_ms);
-	if (meta->turn_ms != 0)
-		value_set_integer(object, "turn_ms", meta->turn_ms);
-	if (meta->alone)
-		value_set_boolean(object, "alone", true);
 	step_name(number, name);
 	buf_init(&text, UNDO_META_MAX);
 	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
-		    keep_rights(store, err) &&
 		    (write_nameless(store, name, buf_str(&text)) ||
 		     write_whole(store, name, buf_str(&text), err));
 	buf_fini(&text);
 	return fine;
+}
+
+/* Write the description beside the log NUMBER. */
+static bool undo_store_write_step(const struct undo_store *store, uint32_t number,
+				  const struct undo_meta *meta, struct err *err)
+{
+	auto_free char *title =
+		memory_copy_str(str_part(meta->title, 0, UNDO_META_MAX / 16));
+	const struct described told = {.work = meta->work,
+				       .run = meta->run,
+				       .tool = meta->tool != NULL ? meta->tool : "",
+				       .title = title,
+				       .rights = store->rights_hash,
+				       .agent = meta->agent,
+				       .wall_ms = meta->wall_ms,
+				       .since_ms = meta->since_ms,
+				       .turn_ms = meta->turn_ms,
+				       .undoes = meta->undoes,
+				       .above = meta->above,
+				       .alone = meta->alone};
+
+	if (store->rights_text == NULL)
+		return err_set(err, EINVAL, "the undo store: nobody's log");
+	return keep_rights(store, err) && described_write(store, number, &told, err);
 }
 
 static void undo_store_drop_step(const struct undo_store *store, uint32_t number)
@@ -215,102 +248,85 @@ static struct value *read_value(const struct undo_store *store, const char *name
 }
 
 /*
- * False: there is no complete description. The caller calls undo_step_fini in either
- * case.
+ * Read the description of the log NUMBER into TOLD, which borrows from *OBJECT. False: there
+ * is no complete one, and TOLD has what there is.
  */
+static bool described_read(const struct undo_store *store, uint32_t number,
+			   struct value **object, struct described *told)
+{
+	char name[UNDO_NAME_MAX];
+
+	*told = (struct described){0};
+	step_name(number, name);
+	*object = read_value(store, name, UNDO_META_MAX);
+	return fields_read(*object, described_fields, told, NULL, NULL);
+}
+
+/* False: there is no complete description. The caller calls undo_step_fini either way. */
 static bool undo_store_read_step(const struct undo_store *store, uint32_t number,
 				 struct undo_step *step)
 {
-	char name[UNDO_NAME_MAX];
+	auto_value struct value *object = NULL;
+	struct described told;
+	const bool complete = described_read(store, number, &object, &told);
 
-	step_name(number, name);
-	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
-	const char *work = value_text(value_member(object, "work"));
-	for (size_t i = 0; work != NULL && i < sizeof(work_names) / sizeof(*work_names);
-	     i++) {
-		if (strcmp(work, work_names[i]) == 0)
-			step->work = (enum undo_work)i;
-	}
-	int64_t undoes = value_integer(value_member(object, "undoes"));
-	step->undoes = undoes > 0 && undoes <= UINT32_MAX ? (uint32_t)undoes : 0;
-	step->above = value_is_true(value_member(object, "above"));
-	step->wall_ms = value_integer(value_member(object, "wall_ms"));
-	step->since_ms = value_integer(value_member(object, "since_ms"));
-	step->turn_ms = value_integer(value_member(object, "turn_ms"));
-	step->alone = value_is_true(value_member(object, "alone"));
-	step->run = memory_copy(value_text(value_member(object, "run")));
-	step->tool = memory_copy(value_text(value_member(object, "tool")));
-	step->title = memory_copy(value_text(value_member(object, "title")));
-	const char *agent = value_text(value_member(object, "agent"));
-	step->agent = memory_copy(agent != NULL ? agent : "");
-	return step->run != NULL && step->tool != NULL && step->title != NULL;
-}
-
-/* Set KEY to VALUE in the description of the log NUMBER. The caller's VALUE is taken. */
-static void describe(const struct undo_store *store, uint32_t number, const char *key,
-		     struct value *value)
-{
-	char name[UNDO_NAME_MAX];
-	struct buf text;
-
-	step_name(number, name);
-	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
-	if (object == NULL) {
-		value_free(value);
-		return;
-	}
-	value_set(object, key, value);
-	buf_init(&text, UNDO_META_MAX);
-	if (value_print(object, 0, &text))
-		(void)write_whole(store, name, buf_str(&text), NULL);
-	buf_fini(&text);
+	step->work = told.work;
+	step->undoes = told.undoes;
+	step->above = told.above;
+	step->wall_ms = told.wall_ms;
+	step->since_ms = told.since_ms;
+	step->turn_ms = told.turn_ms;
+	step->alone = told.alone;
+	step->run = memory_copy(told.run);
+	step->tool = memory_copy(told.tool);
+	step->title = memory_copy(told.title);
+	step->agent = memory_copy(told.agent != NULL ? told.agent : "");
+	return complete;
 }
 
 void undo_store_note_beside(const struct undo_store *store, uint32_t command,
 			    const uint32_t *tools, size_t count, enum undo_work work)
 {
-	struct value *numbers = value_new_array();
+	auto_value struct value *object = NULL;
+	struct described told, tool;
+	const bool described = described_read(store, command, &object, &told);
 
+	told.work = work;
+	told.beside.count = 0;
 	for (size_t i = 0; i < count && i < UNDO_BESIDE_MAX; i++) {
-		value_append(numbers, value_new_integer(tools[i]));
-		describe(store, tools[i], "within", value_new_integer(command));
+		auto_value struct value *of_tool = NULL;
+
+		told.beside.tools[told.beside.count++] = tools[i];
+		if (described_read(store, tools[i], &of_tool, &tool)) {
+			tool.beside.within = command;
+			(void)described_write(store, tools[i], &tool, NULL);
+		}
 	}
-	describe(store, command, "beside", numbers);
-	describe(store, command, "work", value_new_text(work_names[work]));
+	if (described)
+		(void)described_write(store, command, &told, NULL);
 }
 
 void undo_store_read_beside(const struct undo_store *store, uint32_t number,
 			    struct undo_beside *beside)
 {
-	char name[UNDO_NAME_MAX];
+	auto_value struct value *object = NULL;
+	struct described told = {0};
 
-	*beside = (struct undo_beside){0};
-	if (store->folder < 0)
-		return;
-	step_name(number, name);
-	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
-	const struct value *tools = value_member(object, "beside");
-	const int64_t within = value_integer(value_member(object, "within"));
-
-	beside->within = within > 0 && within <= UINT32_MAX ? (uint32_t)within : 0;
-	for (size_t i = 0; i < value_count(tools) && i < UNDO_BESIDE_MAX; i++) {
-		const int64_t tool = value_integer(value_item(tools, i));
-
-		if (tool > 0 && tool <= UINT32_MAX)
-			beside->tools[beside->count++] = (uint32_t)tool;
-	}
+	if (store->folder >= 0)
+		(void)described_read(store, number, &object, &told);
+	*beside = told.beside;
 }
 
 /* The hash of the rights of the log NUMBER; "": the log has none. */
 static void hash_of(const struct undo_store *store, uint32_t number,
 		    char hash[UNDO_RIGHTS_DIGITS + 1])
 {
-	char name[UNDO_NAME_MAX];
+	auto_value struct value *object = NULL;
+	struct described told;
 
-	step_name(number, name);
-	auto_value struct value *object = read_value(store, name, UNDO_META_MAX);
-	const char *text = value_text(value_member(object, "rights"));
-	(void)snprintf(hash, UNDO_RIGHTS_DIGITS + 1, "%s", text != NULL ? text : "");
+	(void)described_read(store, number, &object, &told);
+	(void)snprintf(hash, UNDO_RIGHTS_DIGITS + 1, "%s",
+		       told.rights != NULL ? told.rights : "");
 }
 
 bool undo_store_is_ours(const struct undo_store *store, uint32_t number)
@@ -1955,17 +1971,17 @@ bool undo_list_read(int fd, struct undo_list *list, struct err *err)
 
 /* The objects of a look. */
 
-#define ORDER(member)  VALUE_FIELD(struct undo_look_order, member)
-#define REPORT(member) VALUE_FIELD(struct undo_look_report, member)
+#define ORDER(member)       FIELD(struct undo_look_order, member)
+#define REPORT(member, ...) FIELD(struct undo_look_report, member, __VA_ARGS__)
 
-const struct value_field undo_look_order_fields[] = {
+const struct field undo_look_order_fields[] = {
 	ORDER(log), ORDER(began_ms), ORDER(ended_ms), ORDER(looks), ORDER(wishes), {0},
 };
 
-const struct value_field undo_look_report_fields[] = {
+const struct field undo_look_report_fields[] = {
 	REPORT(findings),
-	REPORT(unwatched),
-	REPORT(below),
+	REPORT(unwatched, .optional = true),
+	REPORT(below, .optional = true),
 	REPORT(rows),
 	REPORT(files),
 	REPORT(changed),
@@ -1977,7 +1993,7 @@ const struct value_field undo_look_report_fields[] = {
 	REPORT(left_bytes),
 	REPORT(us),
 	REPORT(lost),
-	REPORT(lost_name),
-	REPORT(lost_below),
+	REPORT(lost_name, .optional = true),
+	REPORT(lost_below, .optional = true),
 	{0},
 };

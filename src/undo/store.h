@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/value.h"
 #include "files/record.h"
@@ -363,7 +364,7 @@ bool undo_list_read(int fd, struct undo_list *list, struct err *err);
 
 /*
  * A look at the workspace (tools/looks/checkpoint.c): what the front says of it, and what the
- * worker reports. Both travel as the objects that value_new_fields makes. The folders that
+ * worker reports. Both travel as the objects of base/json/fields.h. The folders that
  * are repositories and the objects to be linked travel beside the report.
  */
 struct undo_look_order {
@@ -408,4 +409,4 @@ struct undo_look_report {
 	int64_t left_files, left_bytes; /* of which no contents are kept */
 	int64_t us;
 };
-extern const struct value_field undo_look_order_fields[], undo_look_report_fields[];
+extern const struct field undo_look_order_fields[], undo_look_report_fields[];

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
@@ -350,161 +351,100 @@ struct value *spec_rights(const struct cell_spec *spec)
  * that the anchor needs.
  */
 
-static const struct value_field entry_fields[] = {
-	VALUE_FIELD(struct view_entry, kind),
-	VALUE_FIELD(struct view_entry, path),
-	VALUE_FIELD(struct view_entry, source),
-	VALUE_FIELD(struct view_entry, before),
-	VALUE_FIELD(struct view_entry, late),
-	VALUE_FIELD(struct view_entry, fd),
-	VALUE_FIELD(struct view_entry, detached),
-	VALUE_FIELD(struct view_entry, writable),
-	VALUE_FIELD(struct view_entry, optional),
-	VALUE_FIELD(struct view_entry, lasts),
-	VALUE_FIELD(struct view_entry, mode),
-	VALUE_FIELD(struct view_entry, size),
+static const struct field entry_fields[] = {
+	FIELD(struct view_entry, kind, .min = VIEW_TREE, .max = VIEW_SOCKET),
+	FIELD(struct view_entry, path),
+	FIELD(struct view_entry, source, .optional = true),
+	FIELD(struct view_entry, before, .optional = true),
+	FIELD(struct view_entry, late),
+	FIELD(struct view_entry, fd),
+	FIELD(struct view_entry, detached),
+	FIELD(struct view_entry, writable),
+	FIELD(struct view_entry, optional),
+	FIELD(struct view_entry, lasts, .max = VIEW_LASTS_REVIEW),
+	FIELD(struct view_entry, mode),
+	FIELD(struct view_entry, size),
 	{0},
 };
 
-static const struct value_field root_fields[] = {
-	VALUE_FIELD(struct files_root, path),
-	VALUE_FIELD(struct files_root, writable),
-	VALUE_FIELD(struct files_root, pattern),
+static const struct field root_fields[] = {
+	FIELD(struct files_root, path),
+	FIELD(struct files_root, writable),
+	FIELD(struct files_root, pattern, .optional = true),
 	{0},
 };
 
-static const struct value_field spec_fields[] = {
-	VALUE_FIELD(struct cell_spec, workspace),
-	VALUE_FIELD(struct cell_spec, home),
-	VALUE_FIELD(struct cell_spec, temp),
-	VALUE_FIELD(struct cell_spec, agent),
-	VALUE_FIELD(struct cell_spec, strength.level),
-	VALUE_FIELD(struct cell_spec, strength.unfiltered),
-	VALUE_FIELD(struct cell_spec, built),
-	VALUE_FIELD(struct cell_spec, view.late),
-	VALUE_FIELD(struct cell_spec, identity.uid),
-	VALUE_FIELD(struct cell_spec, identity.gid),
-	VALUE_FIELD(struct cell_spec, identity.change),
-	VALUE_FIELD(struct cell_spec, identity.map_root),
-	VALUE_FIELD(struct cell_spec, limits.processes),
-	VALUE_FIELD(struct cell_spec, limits.file_size),
-	VALUE_FIELD(struct cell_spec, limits.open_files),
-	VALUE_FIELD(struct cell_spec, call_limits.memory),
-	VALUE_FIELD(struct cell_spec, call_limits.pids),
-	VALUE_FIELD(struct cell_spec, call_limits.file_size),
-	VALUE_FIELD(struct cell_spec, call_limits.tmp),
-	VALUE_FIELD(struct cell_spec, call_limits.free_space),
-	VALUE_FIELD(struct cell_spec, call_limits.quiet_s),
-	VALUE_FIELD(struct cell_spec, call_limits.read_bytes),
-	VALUE_FIELD(struct cell_spec, call_limits.write_bytes),
-	VALUE_FIELD(struct cell_spec, call_limits.watches),
-	VALUE_FIELD(struct cell_spec, grace_s),
-	VALUE_FIELD(struct cell_spec, review_log),
-	VALUE_FIELD(struct cell_spec, review_ms),
-	VALUE_FIELD(struct cell_spec, publishes),
-	VALUE_FIELD(struct cell_spec, brokers),
+static const struct field member_fields[] = {
+	FIELD(struct cell_spec, workspace),
+	FIELD(struct cell_spec, home, .optional = true),
+	FIELD(struct cell_spec, temp, .optional = true),
+	FIELD(struct cell_spec, agent, .optional = true),
+	FIELD(struct cell_spec, strength.level, .max = SANDBOX_SEALED),
+	FIELD(struct cell_spec, strength.unfiltered),
+	FIELD(struct cell_spec, built, .max = SANDBOX_SEALED),
+	FIELD(struct cell_spec, view.late),
+	FIELD(struct cell_spec, identity.uid),
+	FIELD(struct cell_spec, identity.gid),
+	FIELD(struct cell_spec, identity.change),
+	FIELD(struct cell_spec, identity.map_root),
+	FIELD(struct cell_spec, limits.processes),
+	FIELD(struct cell_spec, limits.file_size),
+	FIELD(struct cell_spec, limits.open_files),
+	FIELD(struct cell_spec, call_limits.memory),
+	FIELD(struct cell_spec, call_limits.pids),
+	FIELD(struct cell_spec, call_limits.file_size),
+	FIELD(struct cell_spec, call_limits.tmp),
+	FIELD(struct cell_spec, call_limits.free_space),
+	FIELD(struct cell_spec, call_limits.quiet_s),
+	FIELD(struct cell_spec, call_limits.read_bytes),
+	FIELD(struct cell_spec, call_limits.write_bytes),
+	FIELD(struct cell_spec, call_limits.watches),
+	FIELD(struct cell_spec, grace_s),
+	FIELD(struct cell_spec, review_log),
+	FIELD(struct cell_spec, review_ms),
+	FIELD(struct cell_spec, publishes),
+	FIELD(struct cell_spec, brokers),
+	{0},
+};
+
+static const struct view_entry entry_initial = {.fd = -1, .layer = -1};
+
+static const struct field spec_fields[] = {
+	FIELD_GROUP("fields", member_fields),
+	FIELD_LIST(struct cell_spec, view.entries, view.count, "view", entry_fields,
+		   .initial = &entry_initial, .min = 1, .max = INT32_MAX),
+	FIELD_NUMBERS(struct cell_spec, listen, listen_count, "listen"),
+	FIELD_LIST(struct cell_spec, roots, root_count, "roots", root_fields),
+	FIELD_TEXTS(struct cell_spec, writable.items, writable.count, "writable"),
+	FIELD_TEXTS(struct cell_spec, blocked.items, blocked.count, "blocked"),
+	FIELD_TEXTS(struct cell_spec, environment.items, environment.count, "environment"),
 	{0},
 };
 
 bool spec_print(const struct cell_spec *spec, struct buf *out)
 {
-	auto_value struct value *object = value_new_object();
-	struct value *entries = value_new_array();
-	struct value *roots = value_new_array();
-	struct value *listen = value_new_array();
+	auto_value struct value *object = fields_print(spec_fields, spec);
 
-	for (size_t i = 0; i < spec->view.count; i++)
-		value_append(entries,
-			     value_new_fields(entry_fields, &spec->view.entries[i]));
-	for (size_t i = 0; i < spec->root_count; i++)
-		value_append(roots, value_new_fields(root_fields, &spec->roots[i]));
-	for (size_t i = 0; i < spec->listen_count; i++)
-		value_append(listen, value_new_integer(spec->listen[i]));
-	value_set(object, "fields", value_new_fields(spec_fields, spec));
-	value_set(object, "view", entries);
-	value_set(object, "listen", listen);
-	value_set(object, "roots", roots);
-	value_set(object, "writable", value_new_texts(spec->writable.items));
-	value_set(object, "blocked", value_new_texts(spec->blocked.items));
-	value_set(object, "environment", value_new_texts(spec->environment.items));
 	value_set(object, "guard", spec->guard != NULL ? guard_print(spec->guard) : NULL);
 	return value_print(object, 0, out);
 }
 
-static bool list_parse(struct cell_spec *spec, const struct value *texts,
-		       struct spec_list *list)
-{
-	for (size_t i = 0; i < value_count(texts); i++) {
-		const char *text = value_text(value_item(texts, i));
-
-		if (text == NULL)
-			return false;
-		spec_add(spec, list, text);
-	}
-	return value_kind(texts) == VALUE_ARRAY;
-}
-
-static bool entries_parse(struct cell_spec *spec, const struct value *list)
-{
-	for (size_t i = 0; i < value_count(list); i++) {
-		struct view_entry *entry = spec_add_entry(spec, 0, NULL, NULL);
-
-		if (!value_read_fields(value_item(list, i), entry_fields, entry) ||
-		    entry->path == NULL)
-			return false;
-	}
-	return value_count(list) > 0;
-}
-
-static bool roots_parse(struct cell_spec *spec, const struct value *list)
-{
-	for (size_t i = 0; i < value_count(list); i++) {
-		spec_add_root(spec, NULL, false, NULL);
-		struct files_root *root = &spec->roots[spec->root_count - 1];
-
-		if (!value_read_fields(value_item(list, i), root_fields, root) ||
-		    root->path == NULL)
-			return false;
-	}
-	return value_kind(list) == VALUE_ARRAY;
-}
-
-static bool listen_parse(struct cell_spec *spec, const struct value *list)
-{
-	const size_t most = sizeof(spec->listen) / sizeof(spec->listen[0]);
-
-	for (size_t i = 0; i < value_count(list); i++) {
-		const struct value *port = value_item(list, i);
-		const int64_t number = value_integer(port);
-
-		if (i >= most || value_kind(port) != VALUE_INTEGER || number < 0 ||
-		    number > UINT16_MAX)
-			return false;
-		spec->listen[spec->listen_count++] = (uint16_t)number;
-	}
-	return value_kind(list) == VALUE_ARRAY;
-}
-
 /* GUARD is null in a specification without a guard, never missing. */
-static bool guard_member_parse(struct cell_spec *spec, const struct value *guard)
+static bool guard_member_parse(struct cell_spec *spec, const struct value *guard,
+			       struct err *err)
 {
-	spec->guard = guard_parse(guard);
-	return spec->guard != NULL || (guard != NULL && value_kind(guard) == VALUE_NULL);
+	if (guard != NULL && value_kind(guard) == VALUE_NULL)
+		return true;
+	spec->guard = guard_parse(guard, err);
+	return spec->guard != NULL || err_while(err, "guard");
 }
 
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 {
-	if (!value_parse(text, 0, &spec->parsed, err))
+	if (!value_parse(text, 0, &spec->parsed, err) ||
+	    !fields_read(spec->parsed, spec_fields, spec, &spec->arena, err) ||
+	    !guard_member_parse(spec, value_member(spec->parsed, "guard"), err))
 		return err_while(err, "the cell's specification");
-	const struct value *object = spec->parsed;
-	return (value_read_fields(value_member(object, "fields"), spec_fields, spec) &&
-		spec->workspace != NULL &&
-		entries_parse(spec, value_member(object, "view")) &&
-		roots_parse(spec, value_member(object, "roots")) &&
-		listen_parse(spec, value_member(object, "listen")) &&
-		list_parse(spec, value_member(object, "writable"), &spec->writable) &&
-		list_parse(spec, value_member(object, "blocked"), &spec->blocked) &&
-		list_parse(spec, value_member(object, "environment"), &spec->environment) &&
-		guard_member_parse(spec, value_member(object, "guard"))) ||
-	       err_set(err, EINVAL, "the cell's specification is incomplete");
+	spec->view_capacity = spec->view.count;
+	return true;
 }

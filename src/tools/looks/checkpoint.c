@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "files/files.h"
@@ -1516,7 +1517,7 @@ static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 	report->lost_below = checkpoint->lost_below;
 	report->rows = rows_count(checkpoint);
 	report->files = (int64_t)checkpoint->files;
-	result->details = value_new_fields(undo_look_report_fields, report);
+	result->details = fields_print(undo_look_report_fields, report);
 	value_set(result->details, "nested", value_ref(checkpoint->nested));
 	value_set(result->details, "link", value_ref(checkpoint->links));
 }
@@ -1643,7 +1644,8 @@ static void checkpoint_init(struct checkpoint *checkpoint, struct call *call)
 		.nested = value_new_array(),
 		.links = value_new_array(),
 	};
-	value_read_fields(call->arguments, undo_look_order_fields, &checkpoint->order);
+	(void)fields_read(call->arguments, undo_look_order_fields, &checkpoint->order,
+			  NULL, NULL);
 	checkpoint->is_step = wishes(checkpoint, UNDO_LOOK_STEP);
 	undo_list_init(&checkpoint->old);
 	undo_list_init(&checkpoint->now);

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/diff.h"
@@ -19,6 +20,7 @@
 #include "tools/shown.h"
 #include "tools/tools.h"
 #include "undo/place.h"
+#include "undo/plan.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -511,9 +513,9 @@ static void answer(struct handing *handing, const char *title, const char *summa
 {
 	struct buf *text = &handing->result->text;
 	struct value *details = tool_details(handing->result);
-	const char *without = value_text(value_member(handing->limits, "without_commands"));
-	const int64_t lost = value_integer(value_member(handing->limits, "lost"));
+	struct undo_patch_limits limits = {0};
 
+	(void)fields_read(handing->limits, undo_patch_limits_fields, &limits, NULL, NULL);
 	patch_add_words(str_of(title), text);
 	(void)buf_addc(text, '\n');
 	patch_add_words(str_of(summary), text);
@@ -529,17 +531,17 @@ static void answer(struct handing *handing, const char *title, const char *summa
 		(void)text_add_count(text, handing->caches, "file");
 		(void)buf_adds(text, " of Python's caches (__pycache__).\n");
 	}
-	if (without != NULL)
+	if (limits.without_commands != NULL)
 		(void)buf_addf(text,
 			       "It covers what file tools changed in this session; files changed by "
 			       "commands are not in it: %s\n",
-			       without);
-	add_outside(value_member(handing->limits, "outside"), text);
-	if (lost > 0)
+			       limits.without_commands);
+	add_outside(limits.outside, text);
+	if (limits.lost > 0)
 		(void)buf_addf(text,
 			       "%" PRId64 " calls of file tools changed more than could be "
 			       "remembered; what they changed is not in it.\n",
-			       lost);
+			       limits.lost);
 	if (handing->diff.size > 0)
 		(void)buf_addf(text, "\n%s", handing->diff.data);
 	value_set_text(details, "title", title);

@@ -595,63 +595,6 @@ static void what_needs_an_escape_is_found_wherever_it_stands(void **state)
 	}
 }
 
-struct sample {
-	const char *text, *none;
-	int number;
-	uint64_t large;
-	struct {
-		double real;
-		bool yes;
-	} inner;
-	int kept; /* in no table */
-};
-
-static const struct value_field sample_fields[] = {
-	VALUE_FIELD(struct sample, text),
-	VALUE_FIELD(struct sample, none),
-	VALUE_FIELD(struct sample, number),
-	VALUE_FIELD(struct sample, large),
-	VALUE_FIELD(struct sample, inner.real),
-	VALUE_FIELD(struct sample, inner.yes),
-	{0},
-};
-
-static void a_struct_is_an_object_and_back(void **state)
-{
-	const struct sample written = {.text = "a",
-				       .number = -1,
-				       .large = UINT64_C(1) << 40,
-				       .inner = {.real = 0.5, .yes = true},
-				       .kept = 1};
-	auto_value struct value *object = value_new_fields(sample_fields, &written);
-	auto_value struct value *wrong =
-		parsed("{\"text\":1,\"number\":\"2\",\"large\":null,\"inner.real\":true,"
-		       "\"inner.yes\":1}",
-		       0);
-	struct sample read = {.none = "stays", .kept = 7};
-	struct buf text;
-
-	(void)state;
-	buf_init(&text, 1 << 10);
-	assert_true(value_print(object, 0, &text));
-	assert_string_equal(text.data, "{\"text\":\"a\",\"number\":-1,\"large\":1099511627776,"
-				       "\"inner.real\":0.5,\"inner.yes\":true}");
-	buf_fini(&text);
-	assert_true(value_read_fields(object, sample_fields, &read));
-	/* A value of another kind changes nothing. */
-	assert_false(value_read_fields(wrong, sample_fields, &read));
-	assert_false(value_read_fields(NULL, sample_fields, &read));
-	/* So does a number that the member cannot hold. */
-	value_set_integer(object, "number", INT64_C(1) << 32);
-	assert_false(value_read_fields(object, sample_fields, &read));
-	assert_string_equal(read.text, "a");
-	assert_string_equal(read.none, "stays");
-	assert_int_equal(read.number, -1);
-	assert_int_equal(read.large, UINT64_C(1) << 40);
-	assert_true(read.inner.real == 0.5 && read.inner.yes);
-	assert_int_equal(read.kept, 7);
-}
-
 static void pointers_name_a_part(void **state)
 {
 	auto_value struct value *value =
@@ -705,7 +648,6 @@ int main(void)
 		cmocka_unit_test(builders_mend_what_json_cannot_hold),
 		cmocka_unit_test(builders_make_every_kind),
 		cmocka_unit_test(copies_and_references),
-		cmocka_unit_test(a_struct_is_an_object_and_back),
 		cmocka_unit_test(pointers_name_a_part),
 		cmocka_unit_test(reals_are_printed_short_and_exact),
 		cmocka_unit_test(printing_stops_at_the_ceiling_with_nothing_added),

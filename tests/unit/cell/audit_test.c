@@ -983,7 +983,8 @@ static void a_damaged_record_tells_when_its_front_began(void **state)
 static void what_a_worker_says_was_left_is_read_with_care(void **state)
 {
 	static const char text[] =
-		"{\"git_left\": {\"/a/\\\\ffx.lock\": {\"file\": \"1:2:3.0\", \"shared\": true},"
+		"{\"git_left\": {\"/a/\\\\ffx.lock\": {\"file\": \"1:2:3.0\", \"shared\": true, "
+		"\"told\": false}, \"/f\": {\"file\": \"1:2:3.0\", \"shared\": true},"
 		" \"b\": {\"file\": \"1:2:3.0\"}, \"/c\": 7, \"/d\": {\"file\": 7},"
 		" \"/e\": {\"file\": \"0123456789012345678901234567890123456789"
 		"0123456789012345678901234567890123456789\"}}, \"git_locks\": []}";
@@ -1070,7 +1071,7 @@ static void a_guard_that_was_printed_is_the_same(void **state)
 				: kind < MARK_DANGER ? STR("")
 						     : str_of(odd));
 	auto_value struct value *text = guard_print(guard);
-	read = guard_parse(text);
+	read = guard_parse(text, NULL);
 	auto_value struct value *again = guard_print(read);
 	assert_true(value_equal(text, again));
 	assert_int_equal(read->root_count, 2);
@@ -1088,19 +1089,55 @@ static void a_guard_that_was_printed_is_the_same(void **state)
 		assert_int_equal(guard->marks.counts[kind], read->marks.counts[kind]);
 	}
 	guard_free(read);
-	/* Of a text that nobody printed so: a root that no audit can open, and no marks. */
-	value_free(text);
-	assert_true(value_parse(STR("{\"roots\": [7], \"watched\": [1, \"x\"],"
-				    " \"dangers\": {\"/a\": 1, \"b\": \"c\"},"
-				    " \"indexes\": {\"/a\": [\"s\", 7]}}"),
-				0, &text, NULL));
-	read = guard_parse(text);
-	assert_int_equal(read->root_count, 1);
-	assert_string_equal(read->roots[0].path, "");
-	assert_int_equal(read->roots[0].walk, GUARD_PART);
-	assert_int_equal(read->marks.count, 0);
+	assert_null(guard_parse(NULL, NULL));
+}
+
+static void a_guard_that_lacks_a_member_or_has_an_odd_one_is_none(void **state)
+{
+	static const struct {
+		const char *member, *value, *told;
+	} odd[] = {
+		{"roots", NULL, "roots is missing"},
+		{"roots", "{}", "roots: object does not belong there"},
+		{"roots", "[7]", "roots: 0: integer does not belong there"},
+		{"roots", "[{\"path\":\"/a\"}]", "roots: 0: walk is missing"},
+		{"roots", "[{\"path\":\"/a\",\"walk\":\"none\"}]",
+		 "roots: 0: walk: it is none of its words"},
+		{"roots", "[{\"path\":\"\\\\x\",\"walk\":\"last\"}]",
+		 "roots: 0: path: it is no path in escaped form"},
+		{"began", NULL, "began is missing"},
+		{"ticked", "\"x\"", "ticked: string does not belong there"},
+		{"earlier", NULL, "earlier is missing"},
+		{"home", "1", "home: integer does not belong there"},
+	};
+	struct place *place = *state;
+
+	begin(place);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		auto_value struct value *object = guard_print(place->guard);
+		struct value *value = NULL;
+		struct err err = {0};
+
+		if (odd[i].value == NULL) {
+			value_remove(object, odd[i].member);
+		} else {
+			assert_true(value_parse(str_of(odd[i].value), 0, &value, NULL));
+			value_set(object, odd[i].member, value);
+		}
+		assert_null(guard_parse(object, &err));
+		assert_string_equal(err.text, odd[i].told);
+	}
+	/* A mark of no sense is left out, as one that nobody knew. */
+	auto_value struct value *marks = guard_print(place->guard);
+	struct value *paths = NULL, *dangers = NULL;
+	assert_true(value_parse(STR("[1,\"x\"]"), 0, &paths, NULL) &&
+		    value_parse(STR("{\"/a\":1,\"b\":\"c\"}"), 0, &dangers, NULL));
+	value_set(marks, "watched", paths);
+	value_set(marks, "dangers", dangers);
+	struct guard *read = guard_parse(marks, NULL);
+	assert_int_equal(read->marks.counts[MARK_WATCHED] + read->marks.counts[MARK_DANGER],
+			 0);
 	guard_free(read);
-	assert_null(guard_parse(NULL));
 }
 
 int main(void)
@@ -1150,6 +1187,9 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_granted_folder_changes_no_other_root,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_guard_that_lacks_a_member_or_has_an_odd_one_is_none, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(a_guard_that_was_printed_is_the_same,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_has_a_ceiling_and_says_what_is_behind,

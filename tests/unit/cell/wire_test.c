@@ -378,7 +378,7 @@ static void specification_is_refused(const struct value *object)
 	buf_init(&text, 1 << 16);
 	assert_true(value_print(object, 0, &text));
 	assert_false(spec_parse(buf_str(&text), &read, &err));
-	assert_non_null(strstr(err.text, "incomplete"));
+	assert_non_null(strstr(err.text, "the cell's specification: "));
 	for (size_t i = 0; i < read.view.count; i++)
 		read.view.entries[i].fd = -1;
 	spec_fini(&read);
@@ -406,6 +406,17 @@ static void a_specification_without_a_member_is_refused(void **state)
 		{"roots", "[{\"writable\":true}]"},
 		{"view", "[]"},
 		{"view", "[{\"path\":\"/a\"}]"},
+	};
+	static const struct {
+		const char *part, *member;
+		int number;
+	} ranges[] = {
+		{"view", "kind", 0},
+		{"view", "kind", -1},
+		{"view", "kind", VIEW_SOCKET + 1},
+		{"view", "lasts", VIEW_LASTS_REVIEW + 1},
+		{"fields", "built", SANDBOX_SEALED + 1},
+		{"fields", "strength.level", -1},
 	};
 	auto_value struct value *whole = NULL;
 	struct cell_spec written;
@@ -440,6 +451,15 @@ static void a_specification_without_a_member_is_refused(void **state)
 
 		assert_true(value_parse(str_of(odd[i].value), 0, &value, NULL));
 		value_set(other, odd[i].member, value);
+		specification_is_refused(other);
+	}
+	for (size_t i = 0; i < UNIT_COUNT(ranges); i++) {
+		auto_value struct value *other = value_copy(whole);
+		struct value *part = value_member(other, ranges[i].part);
+
+		if (value_kind(part) == VALUE_ARRAY)
+			part = value_item(part, 0);
+		value_set_integer(part, ranges[i].member, ranges[i].number);
 		specification_is_refused(other);
 	}
 	written.view.entries[0].fd = -1;
