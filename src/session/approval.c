@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -76,15 +77,132 @@ enum {
 	APPROVAL_FILE = 48,
 };
 
-struct approval_subject {
-	const char *effect;
-	struct str subject;
-	const char *because, *rule, *scope;
-	/* what is wanted, for an effect that a tool names (tool.h); or NULL */
-	const char *wish;
-	/* which folder it is, beside its name (approval_file); or NULL */
-	const char *file;
+/*
+ * A question: all that its hash covers. The texts may hold any bytes, because those of
+ * another session are not trusted.
+ */
+struct question {
+	struct str effect, subject, because, rule, scope;
+	/* what is wanted, for an effect that a tool names (tool.h); or empty */
+	struct str wish;
+	/* which folder it is, beside its name (approval_file); or empty */
+	struct str file;
+	struct str command, agent, folder, workspace;
+	/* of a question of another session: through whom it came, and its own hash */
+	struct value *delegates;
+	struct str delegate_hash;
 };
+
+#define QUESTION(member, ...) \
+	FIELD(struct question, member, .max = 2 * COMMAND_SHOWN_MAX, __VA_ARGS__)
+static const struct field question_fields[] = {
+	QUESTION(effect),
+	FIELD(struct question, wish, .max = COMMAND_SHOWN_MAX, .optional = true),
+	QUESTION(subject),
+	QUESTION(command),
+	QUESTION(because),
+	QUESTION(rule),
+	QUESTION(scope),
+	QUESTION(file, .optional = true),
+	QUESTION(agent, .optional = true),
+	QUESTION(folder),
+	QUESTION(workspace),
+	FIELD(struct question, delegates, .optional = true),
+	FIELD(struct question, delegate_hash, .optional = true),
+	{0},
+};
+
+/* What the event has beside the question. */
+struct asked {
+	const char *hash, *kind;
+	int wait_s;
+	struct value *request;
+};
+
+static const struct field asked_fields[] = {
+	FIELD(struct asked, hash),
+	FIELD(struct asked, wait_s),
+	FIELD(struct asked, kind),
+	FIELD(struct asked, request),
+	{0},
+};
+
+static const char *const answers[] = {
+	[APPROVAL_NO] = "no",
+	[APPROVAL_ONCE] = "once",
+	[APPROVAL_SESSION] = "session",
+};
+static const char *const givers[] = {
+	[APPROVAL_BY_PERSON] = "person", [APPROVAL_BY_SESSION] = "session",
+	[APPROVAL_BY_TIME] = "time",     [APPROVAL_BY_CANCEL] = "cancel",
+	[APPROVAL_BY_NOBODY] = "nobody",
+};
+
+/* An answer, as an event and as it comes from a person's program. */
+struct given {
+	int64_t id;
+	enum approval_answer answer;
+	enum approval_by by;
+};
+
+static const struct field given_fields[] = {
+	FIELD(struct given, id),
+	FIELD_CHOICE(struct given, answer, "answer", answers),
+	FIELD_CHOICE(struct given, by, "by", givers),
+	{0},
+};
+
+struct reply {
+	struct str action, answer, by, hash;
+};
+
+static const struct field content_fields[] = {
+	FIELD(struct reply, answer, .optional = true),
+	FIELD(struct reply, by, .optional = true),
+	FIELD(struct reply, hash, .optional = true),
+	{0},
+};
+
+static const struct field reply_fields[] = {
+	FIELD(struct reply, action, .optional = true),
+	FIELD_GROUP("content", content_fields, .optional = true),
+	{0},
+};
+
+/* What was decided, by name. There are few, so that a list is fast enough. */
+
+static const struct grant *grant_find(const struct grants *grants, const char *name)
+{
+	for (size_t i = 0; i < grants->count; i++) {
+		if (strcmp(grants->items[i].name, name) == 0)
+			return &grants->items[i];
+	}
+	return NULL;
+}
+
+/* NAME, which is not there, was granted (YES) or refused. */
+static void grant_add(struct grants *grants, const char *name, bool yes)
+{
+	grants->items =
+		memory_grow(grants->items, grants->count + 1, sizeof(grants->items[0]));
+	grants->items[grants->count++] = (struct grant){memory_copy(name), yes};
+}
+
+/* The session was granted NAME. */
+static void grant_for_session(struct session *session, const char *name)
+{
+	if (session->granted.count < APPROVAL_GRANTS_MAX &&
+	    grant_find(&session->granted, name) == NULL)
+		grant_add(&session->granted, name, true);
+}
+
+static void grants_fini(struct grants *grants)
+{
+	for (size_t i = 0; i < grants->count; i++)
+		free(grants->items[i].name);
+	free(grants->items);
+	*grants = (struct grants){0};
+}
 
 /* The words of a scope, made from the parts of a command. */
 
@@ -223,37 +341,8 @@ static void add_shown(struct buf *out, struct str text)
 	}
 }
 
-static const char *const answers[] = {
-	[APPROVAL_NO] = "no",
-	[APPROVAL_ONCE] = "once",
-	[APPROVAL_SESSION] = "session",
-};
-static const char *const givers[] = {
-	[APPROVAL_BY_PERSON] = "person", [APPROVAL_BY_SESSION] = "session",
-	[APPROVAL_BY_TIME] = "time",     [APPROVAL_BY_CANCEL] = "cancel",
-	[APPROVAL_BY_NOBODY] = "nobody",
-};
-
-static struct value *schema_of_answer(void)
-{
-	const char *const choices[] = {answers[APPROVAL_ONCE], answers[APPROVAL_SESSION],
-				       answers[APPROVAL_NO], NULL};
-	static const char *const required[] = {"answer", NULL};
-	struct value *schema = value_new_object(), *properties = value_new_object();
-	struct value *answer = value_new_object();
-
-	value_set_text(answer, "type", "string");
-	value_set_text(answer, "title", "Allow it?");
-	value_set(answer, "enum", value_new_texts(choices));
-	value_set(properties, "answer", answer);
-	value_set_text(schema, "type", "object");
-	value_set(schema, "properties", properties);
-	value_set(schema, "required", value_new_texts(required));
-	return schema;
-}
-
 /* NULL: a tool names this effect and states the wish itself. */
-static const char *wish_of(const char *effect)
+static const char *wish_of(struct str effect)
 {
 	static const struct {
 		const char *effect, *wish;
@@ -265,11 +354,22 @@ static const char *wish_of(const char *effect)
 	};
 
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
-		if (strcmp(wishes[i].effect, effect) == 0)
+		if (str_is(effect, wishes[i].effect))
 			return wishes[i].wish;
 	}
 	return NULL;
 }
+
+struct form {
+	struct str message;
+	struct value *schema;
+};
+
+static const struct field form_fields[] = {
+	FIELD(struct form, message),
+	FIELD(struct form, schema),
+	{0},
+};
 
 /* For a delegate: who delegated to it, and how deep. */
 static void add_delegates(const struct value *delegates, struct buf *text)
@@ -286,41 +386,46 @@ static void add_delegates(const struct value *delegates, struct buf *text)
 	(void)buf_addf(text, "; depth %zu)", count);
 }
 
-/* The question as a form, made of the members of DATA. */
-static struct value *form_of(const struct value *data)
+/* QUESTION as a form. */
+static struct value *form_of(const struct question *question)
 {
-	const char *effect = value_text(value_member(data, "effect"));
-	const char *wish = wish_of(effect);
-	struct value *request = value_new_object();
+	static const char schema[] =
+		"{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":\"string\","
+		"\"title\":\"Allow it?\",\"enum\":[\"once\",\"session\",\"no\"]}},"
+		"\"required\":[\"answer\"]}";
+	const bool runs = str_is(question->effect, "command");
+	const char *wish = wish_of(question->effect);
+	struct form form = {0};
 	struct buf text;
 
 	buf_init(&text, SHOWN_MAX);
 	(void)buf_adds(&text, "Agent ");
-	text_add_exact(&text, value_str(value_member(data, "agent")));
-	add_delegates(value_member(data, "delegates"), &text);
+	text_add_exact(&text, question->agent);
+	add_delegates(question->delegates, &text);
 	(void)buf_adds(&text, " wants to ");
-	text_add_exact(&text, wish != NULL ? str_of(wish)
-					   : value_str(value_member(data, "wish")));
+	text_add_exact(&text, wish != NULL ? str_of(wish) : question->wish);
 	(void)buf_adds(&text, ":\n");
-	if (wish == NULL || strcmp(effect, "command") == 0) {
-		add_shown(&text, value_str(value_member(data, "subject")));
+	if (wish == NULL || runs) {
+		add_shown(&text, question->subject);
 	} else {
 		/* A folder or a host is shown as one line, whatever its name is. */
 		(void)buf_adds(&text, "    ");
-		text_add_exact(&text, value_str(value_member(data, "subject")));
+		text_add_exact(&text, question->subject);
 		(void)buf_addc(&text, '\n');
 	}
-	if (strcmp(effect, "command") != 0) {
+	if (!runs) {
 		(void)buf_adds(&text, "for:\n");
-		add_shown(&text, value_str(value_member(data, "command")));
+		add_shown(&text, question->command);
 	}
 	(void)buf_adds(&text, "in ");
-	text_add_exact(&text, value_str(value_member(data, "folder")));
+	text_add_exact(&text, question->folder);
 	(void)buf_addf(&text, ". \"session\" allows until %s session ends: ",
-		       value_member(data, "delegates") != NULL ? "the delegate's" : "the");
-	text_add_exact(&text, value_str(value_member(data, "scope")));
-	value_set_str(request, "message", buf_str(&text));
-	value_set(request, "schema", schema_of_answer());
+		       question->delegates != NULL ? "the delegate's" : "the");
+	text_add_exact(&text, question->scope);
+	form.message = buf_str(&text);
+	(void)value_parse(STR(schema), 0, &form.schema, NULL);
+	struct value *request = fields_print(form_fields, &form);
+	value_free(form.schema);
 	buf_fini(&text);
 	return request;
 }
@@ -335,9 +440,11 @@ static void approval_file(int fd, char file[APPROVAL_FILE])
 		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
-/* Add the hash over DATA, and the members that are not part of the hash. */
-static void data_finish(struct value *data)
+/* The data of EVENT_APPROVAL_WANTED, but for the id. */
+static struct value *question_print(const struct question *question)
 {
+	struct value *data = fields_print(question_fields, question);
+	auto_value struct value *request = form_of(question);
 	char hash[HASH_HEX + 1];
 	struct buf text;
 
@@ -345,40 +452,25 @@ static void data_finish(struct value *data)
 	(void)value_print(data, VALUE_SORTED, &text);
 	hash_text(buf_str(&text), hash);
 	buf_fini(&text);
-	value_set_text(data, "hash", hash);
-	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
-	value_set_text(data, "kind", "form");
-	value_set(data, "request", form_of(data));
+	fields_set(data, asked_fields,
+		   &(struct asked){hash, "form", APPROVAL_WAIT_S, request});
+	return data;
 }
 
-/*
- * Make the data of EVENT_APPROVAL_WANTED with the hash and the form, but without the id.
- */
-static struct value *approval_data(const struct running *running,
-				   const struct approval_subject *subject)
+/* The data for QUESTION, to which RUNNING adds where it asks, and from where. */
+static struct value *approval_data(const struct running *running, struct question question)
 {
-	const struct session *session = running->session;
-	struct value *data = value_new_object();
 	struct buf command, folder;
 
 	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
 	buf_init(&folder, PATH_MAX);
 	approval_command(running, &command);
 	folder_of(running, &folder);
-	value_set_text(data, "effect", subject->effect);
-	if (subject->wish != NULL)
-		value_set_text(data, "wish", subject->wish);
-	value_set_str(data, "subject", subject->subject);
-	value_set_str(data, "command", buf_str(&command));
-	value_set_text(data, "because", subject->because);
-	value_set_text(data, "rule", subject->rule);
-	value_set_text(data, "scope", subject->scope);
-	if (subject->file != NULL)
-		value_set_text(data, "file", subject->file);
-	value_set_text(data, "agent", session->policy->name);
-	value_set_str(data, "folder", buf_str(&folder));
-	value_set_text(data, "workspace", session_workspace(session));
-	data_finish(data);
+	question.command = buf_str(&command);
+	question.agent = str_of(running->session->policy->name);
+	question.folder = buf_str(&folder);
+	question.workspace = str_of(session_workspace(running->session));
+	struct value *data = question_print(&question);
 	buf_fini(&folder);
 	buf_fini(&command);
 	return data;
@@ -387,52 +479,33 @@ static struct value *approval_data(const struct running *running,
 struct value *approval_relay_data(const struct running *running, const char *agent,
 				  const struct value *asked)
 {
-	static const char *const needed[] = {"effect", "subject", "command", "because",
-					     "rule",   "scope",   "folder",  "workspace"};
-	const struct value *above = value_member(asked, "delegates");
-	const char *file = value_text(value_member(asked, "file"));
-	const char *wish = value_text(value_member(asked, "wish"));
-	const char *hash = value_text(value_member(asked, "hash"));
-	struct value *data = value_new_object(), *delegates = value_new_array();
-	bool sound = hash != NULL && value_count(above) < RELAYED_DEPTH_MAX;
+	auto_value struct value *delegates = value_new_array();
+	struct question question = {0};
+	const struct str hash = value_str(value_member(asked, "hash"));
 
+	if (!fields_read(asked, question_fields, &question, NULL, NULL) ||
+	    hash.size == 0 || value_count(question.delegates) >= RELAYED_DEPTH_MAX ||
+	    (question.wish.size == 0 && wish_of(question.effect) == NULL))
+		return NULL;
 	/*
 	 * When the question has passed through other agents, ASKED names the agent that
 	 * began it.
 	 */
-	if (value_count(above) > 0)
-		agent = value_text(value_member(asked, "agent"));
-	sound = sound && agent != NULL;
-	value_set_text(data, "agent", agent != NULL ? agent : "");
-	value_set(data, "delegates", delegates);
-	value_append(delegates, value_new_text(running->session->policy->name));
-	for (size_t i = 0; sound && i < value_count(above); i++)
-		value_append(delegates, value_new_text(value_text(value_item(above, i))));
-	for (size_t i = 0; sound && i < sizeof(needed) / sizeof(needed[0]); i++) {
-		const struct value *member = value_member(asked, needed[i]);
-
-		sound = value_text(member) != NULL &&
-			value_str(member).size <= 2 * COMMAND_SHOWN_MAX;
-		if (sound)
-			value_set(data, needed[i], value_copy(member));
-	}
-	if (!sound ||
-	    (wish == NULL && wish_of(value_text(value_member(data, "effect"))) == NULL) ||
-	    (wish != NULL && strlen(wish) > COMMAND_SHOWN_MAX)) {
-		value_free(data);
+	if (value_count(question.delegates) == 0)
+		question.agent = str_of(agent);
+	if (question.agent.size == 0)
 		return NULL;
-	}
-	if (wish != NULL)
-		value_set_text(data, "wish", wish);
-	if (file != NULL)
-		value_set_text(data, "file", file);
+	value_append(delegates, value_new_text(running->session->policy->name));
+	for (size_t i = 0; i < value_count(question.delegates); i++)
+		value_append(delegates,
+			     value_new_text(value_text(value_item(question.delegates, i))));
+	question.delegates = delegates;
 	/*
 	 * The other session binds its answer to its own hash, so that hash is part of
 	 * what ours covers.
 	 */
-	value_set_text(data, "delegate_hash", hash);
-	data_finish(data);
-	return data;
+	question.delegate_hash = hash;
+	return question_print(&question);
 }
 
 /* Opens, grants and shows folders outside of the policy. */
@@ -648,8 +721,8 @@ static void answer_due(struct timer *timer)
 		 * Not earlier: the grant names the folder by its number, which is only
 		 * safe while the folder is held open.
 		 */
-		if (asked && value_count(session->granted) < APPROVAL_GRANTS_MAX)
-			value_set_boolean(session->granted, first->grant, true);
+		if (asked)
+			grant_for_session(session, first->grant);
 	}
 	widening_free(first);
 	first_begin(session);
@@ -872,6 +945,7 @@ void extra_session_end(struct session *session)
 		widening_free(at);
 	}
 	loop_remove_timer(&session->widened);
+	grants_fini(&session->granted);
 }
 
 /* In SESSION only one question of other sessions is shown at a time. */
@@ -917,12 +991,10 @@ static void approval_free(struct approval *approval)
 static void tell_given(const struct running *running, int64_t id,
 		       enum approval_answer answer, enum approval_by by)
 {
-	auto_value struct value *data = value_new_object();
+	auto_value struct value *data =
+		fields_print(given_fields, &(struct given){id, answer, by});
 	struct err err;
 
-	value_set_integer(data, "id", id);
-	value_set_text(data, "answer", answers[answer]);
-	value_set_text(data, "by", givers[by]);
 	(void)session_emit(running->session, EVENT_APPROVAL_GIVEN, running,
 			   (struct str){0}, data, &err);
 }
@@ -1000,9 +1072,8 @@ static void decide(struct approval *approval, enum approval_answer answer,
 	if (approval->shown)
 		tell_given(running, approval->id, answer, by);
 	if (answer == APPROVAL_SESSION && approval->grant != NULL &&
-	    approval->kind != APPROVAL_FOLDER &&
-	    value_count(session->granted) < APPROVAL_GRANTS_MAX)
-		value_set_boolean(session->granted, approval->grant, true);
+	    approval->kind != APPROVAL_FOLDER)
+		grant_for_session(session, approval->grant);
 	if (approval->kind == APPROVAL_RELAYED) {
 		approval->relay.answered(&approval->relay, answer, by);
 	} else if (approval->kind == APPROVAL_HOST) {
@@ -1010,8 +1081,8 @@ static void decide(struct approval *approval, enum approval_answer answer,
 		 * A no is kept as well: otherwise a program that tries again would ask
 		 * again.
 		 */
-		value_set_boolean(running->network.granted, approval->target,
-				  answer != APPROVAL_NO);
+		grant_add(&running->network.granted, approval->target,
+			  answer != APPROVAL_NO);
 		let_go(approval, answer != APPROVAL_NO);
 	} else {
 		decide_call(approval, answer, by);
@@ -1103,21 +1174,20 @@ static struct approval *approval_new(struct running *running, enum approval_kind
 }
 
 /*
- * Ask about SUBJECT, in a later turn of the loop. NULL: the session was given GRANT
+ * Ask QUESTION, in a later turn of the loop. NULL: the session was given GRANT
  * before, and an event reports that as the answer.
  */
 static struct approval *approval_put(struct running *running, enum approval_kind kind,
-				     const struct approval_subject *subject,
-				     const char *grant)
+				     const struct question *question, const char *grant)
 {
 	struct approval *made;
 
-	if (value_member(running->session->granted, grant) != NULL) {
+	if (grant_find(&running->session->granted, grant) != NULL) {
 		tell_given(running, --running->session->last_approval, APPROVAL_SESSION,
 			   APPROVAL_BY_SESSION);
 		return NULL;
 	}
-	made = approval_new(running, kind, approval_data(running, subject));
+	made = approval_new(running, kind, approval_data(running, *question));
 	made->grant = memory_copy(grant);
 	approval_show(running);
 	return made;
@@ -1161,11 +1231,11 @@ static void ask_command(struct running *running)
 	buf_init(&grant, SHOWN_MAX);
 	approval_command(running, &command);
 	scope_command(buf_str(&command), "command", &scope, &grant);
-	const struct approval_subject subject = {.effect = "command",
-						 .subject = buf_str(&command),
-						 .because = wanted->because,
-						 .rule = wanted->rule,
-						 .scope = scope.data};
+	const struct question subject = {.effect = STR("command"),
+					 .subject = buf_str(&command),
+					 .because = str_of(wanted->because),
+					 .rule = str_of(wanted->rule),
+					 .scope = buf_str(&scope)};
 	if (approval_put(running, APPROVAL_COMMAND, &subject, grant.data) == NULL)
 		running_proceed(running);
 	buf_fini(&grant);
@@ -1187,12 +1257,12 @@ static void ask_extra(struct running *running, struct extra *extra)
 	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
 	text_add_exact(&scope, str_of(extra->root.path));
 	(void)buf_adds(&scope, " and all below it, by every tool and command");
-	const struct approval_subject subject = {.effect = effect,
-						 .subject = str_of(extra->root.path),
-						 .because = extra->because,
-						 .rule = extra->rule,
-						 .scope = scope.data,
-						 .file = file};
+	const struct question subject = {.effect = str_of(effect),
+					 .subject = str_of(extra->root.path),
+					 .because = str_of(extra->because),
+					 .rule = str_of(extra->rule),
+					 .scope = buf_str(&scope),
+					 .file = str_of(file)};
 	approval = approval_put(running, APPROVAL_FOLDER, &subject, grant.data);
 	if (approval != NULL) {
 		approval->extra = extra;
@@ -1211,16 +1281,16 @@ static void ask_extra(struct running *running, struct extra *extra)
 static void ask_leave(struct running *running)
 {
 	const struct tool_leave *leave = running->tool->leave;
-	const struct approval_subject subject = {
-		.effect = leave->effect,
-		.wish = leave->wish,
+	const struct question subject = {
+		.effect = str_of(leave->effect),
+		.wish = str_of(leave->wish),
 		.subject = str_of(running->asking.leave->subject),
-		.because = leave->because,
-		.rule = leave->rule,
-		.scope = leave->scope,
+		.because = str_of(leave->because),
+		.rule = str_of(leave->rule),
+		.scope = str_of(leave->scope),
 	};
 
-	(void)approval_new(running, APPROVAL_LEAVE, approval_data(running, &subject));
+	(void)approval_new(running, APPROVAL_LEAVE, approval_data(running, subject));
 	approval_show(running);
 }
 
@@ -1300,53 +1370,45 @@ void approval_drop_all(struct running *running)
 		let_go(approval, false);
 		approval_free(approval);
 	}
-	value_free(running->network.granted);
-	running->network.granted = NULL;
+	grants_fini(&running->network.granted);
 }
 
 struct value *approval_reply(enum approval_answer answer, enum approval_by by,
 			     const char *hash)
 {
-	struct value *reply = value_new_object(), *content = value_new_object();
-
-	value_set_text(reply, "action", "accept");
-	value_set(reply, "content", content);
-	value_set_text(content, "answer", answers[answer]);
-	value_set_text(content, "by", givers[by]);
-	if (hash != NULL)
-		value_set_text(content, "hash", hash);
-	return reply;
+	return fields_print(reply_fields,
+			    &(struct reply){STR("accept"), str_of(answers[answer]),
+					    str_of(givers[by]),
+					    hash != NULL ? str_of(hash) : STR("")});
 }
 
 bool approval_answer(struct running *running, int64_t id, const struct value *answer,
 		     struct err *err)
 {
 	struct approval *approval = approval_find(running, id);
-	const struct value *content = value_member(answer, "content");
-	struct str said = value_str(value_member(content, "answer"));
-	const struct str by = value_str(value_member(content, "by"));
+	struct reply reply = {0};
 	const char *hash;
 
 	if (approval == NULL || !approval->shown)
 		return err_set(err, ESRCH, "question %lld is not open", (long long)id);
 	hash = value_text(value_member(approval->data, "hash"));
-	if (!str_is(value_str(value_member(answer, "action")), "accept") ||
-	    str_is(said, answers[APPROVAL_NO])) {
+	(void)fields_read(answer, reply_fields, &reply, NULL, NULL);
+	if (!str_is(reply.action, "accept") || str_is(reply.answer, answers[APPROVAL_NO])) {
 		/*
 		 * A question that was passed on may end without an answer there, or with
 		 * nobody to ask there.
 		 */
 		decide(approval, APPROVAL_NO,
-		       str_is(by, givers[APPROVAL_BY_TIME])     ? APPROVAL_BY_TIME
-		       : str_is(by, givers[APPROVAL_BY_NOBODY]) ? APPROVAL_BY_NOBODY
-								: APPROVAL_BY_PERSON);
+		       str_is(reply.by, givers[APPROVAL_BY_TIME])     ? APPROVAL_BY_TIME
+		       : str_is(reply.by, givers[APPROVAL_BY_NOBODY]) ? APPROVAL_BY_NOBODY
+								      : APPROVAL_BY_PERSON);
 		return true;
 	}
-	const bool once = str_is(said, answers[APPROVAL_ONCE]);
-	if (!once && !str_is(said, answers[APPROVAL_SESSION]))
+	const bool once = str_is(reply.answer, answers[APPROVAL_ONCE]);
+	if (!once && !str_is(reply.answer, answers[APPROVAL_SESSION]))
 		return err_set(err, EINVAL,
 			       "content.answer is \"once\", \"session\" or \"no\"");
-	if (!str_is(value_str(value_member(content, "hash")), hash))
+	if (!str_is(reply.hash, hash))
 		return err_set(err, EINVAL,
 			       "content.hash is not that of what was asked (%s)", hash);
 	decide(approval, once ? APPROVAL_ONCE : APPROVAL_SESSION, APPROVAL_BY_PERSON);
@@ -1389,21 +1451,19 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	struct outlet *outlet = cell_outlet(session->cell);
 	struct buf command, scope, grant;
 	struct approval *approval;
-	const struct value *decided;
+	const struct grant *decided;
 	size_t count;
 
-	if (running->network.granted == NULL)
-		running->network.granted = value_new_object();
 	approval = asked_already(running, target, &count);
-	decided = value_member(running->network.granted, target);
+	decided = grant_find(&running->network.granted, target);
 	if (decided != NULL) {
-		outlet_decide(outlet, connection, value_is_true(decided));
+		outlet_decide(outlet, connection, decided->yes);
 		return;
 	}
-	if (approval != NULL ? approval->held_count == HELD_MAX
-			     : count == APPROVALS_MAX ||
-				       value_count(running->network.granted) + count >=
-					       APPROVAL_HOSTS_MAX) {
+	if (approval != NULL
+		    ? approval->held_count == HELD_MAX
+		    : count == APPROVALS_MAX || running->network.granted.count + count >=
+							APPROVAL_HOSTS_MAX) {
 		outlet_decide(outlet, connection, false);
 		return;
 	}
@@ -1417,11 +1477,12 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	approval_command(running, &command);
 	(void)buf_addf(&scope, "%s for ", target);
 	scope_command(buf_str(&command), "network", &scope, &grant);
-	const struct approval_subject subject = {.effect = "network",
-						 .subject = str_of(target),
-						 .because = because,
-						 .rule = cell_spec(session->cell)->network_rule,
-						 .scope = scope.data};
+	const struct question subject = {.effect = STR("network"),
+					 .subject = str_of(target),
+					 .because = str_of(because),
+					 .rule = str_of(
+						 cell_spec(session->cell)->network_rule),
+					 .scope = buf_str(&scope)};
 	const bool fits = !command.overflowed && !grant.overflowed;
 	approval = fits ? approval_put(running, APPROVAL_HOST, &subject, grant.data) : NULL;
 	if (approval != NULL) {
@@ -1429,7 +1490,7 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 		approval->held[approval->held_count++] = connection;
 	} else {
 		if (fits)
-			value_set_boolean(running->network.granted, target, true);
+			grant_add(&running->network.granted, target, true);
 		outlet_decide(outlet, connection, fits);
 	}
 	buf_fini(&grant);

@@ -429,7 +429,6 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->answers_questions = options->answers_questions;
 	made->answers_approvals = options->answers_approvals;
 	made->relays_approvals = options->relays_approvals;
-	made->granted = value_new_object();
 	if (!options->answers_approvals)
 		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;
@@ -495,7 +494,6 @@ void session_close(struct session *session)
 		tool_result_fini(session->said);
 	free(session->said);
 	git_left_fini(&session->held);
-	value_free(session->granted);
 	value_free(session->outside);
 	free(session->folder);
 	free(session->offered);

@@ -458,6 +458,15 @@ void session_writes(const struct session *session, struct session_writes *writes
 
 /* The inside of a session and its calls, for the files of src/session only. */
 
+/* What was asked of a person before: a grant by its key, a host. All zero: nothing. */
+struct grants {
+	struct grant {
+		char *name;
+		bool yes;
+	} * items;
+	size_t count;
+};
+
 struct session {
 	struct policy *policy;
 	const struct tool *const *all_tools;
@@ -517,8 +526,8 @@ struct session {
 	struct keeper *keeper;        /* NULL: nothing can be undone */
 	/* the marks of its secrets; NULL: they are shown */
 	struct masking *masking;
-	/* what a person granted until the session ends (approval.c): grant -> true */
-	struct value *granted;
+	/* what a person granted until the session ends (approval.c) */
+	struct grants granted;
 	/*
 	 * granted folders that were written in: the shown name -> true when granted for
 	 * the session
@@ -718,8 +727,8 @@ struct running_refused {
 struct running_network {
 	bool asks;                       /* it was granted the network */
 	struct running_refused *refused; /* in the order of asking */
-	/* host -> a person's answer, for as long as it runs; or NULL */
-	struct value *granted;
+	/* a person's answers about hosts, for as long as it runs */
+	struct grants granted;
 };
 
 /* The secrets in a call (masking.h). */
