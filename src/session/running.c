@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "cell/cell.h"
 #include "cell/outlet.h"
@@ -26,6 +27,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -632,15 +634,16 @@ const struct tool_result *running_result(const struct running *running)
 static void harm_tell(struct running *running, struct tool_result *result)
 {
 	const struct command_harm *harm = running->harm;
-	struct value *told;
+	static const struct field fields[] = {
+		FIELD_NAMED(struct command_harm, name, "command"),
+		FIELD(struct command_harm, does),
+		FIELD(struct command_harm, next),
+		{0},
+	};
 
 	if (harm == NULL || running->changes == CHANGES_NONE)
 		return;
-	told = value_new_object();
-	value_set_text(told, "command", harm->name);
-	value_set_text(told, "does", harm->does);
-	value_set_text(told, "next", harm->next);
-	value_set(tool_details(result), "destroys", told);
+	value_set(tool_details(result), "destroys", fields_print(fields, harm));
 	if (running->kind != RUNNING_FOR_CALLER)
 		return;
 	(void)buf_end_line(&result->text);
@@ -1335,13 +1338,13 @@ static bool batch_go_on(struct running *running, struct worker_end *worker)
 enum { ANSWER_MS = 10000, NAME_MAX_BYTES = 128 };
 
 /* The levels of syslog (RFC 5424), as MCP has them. */
-static const char *level_of(const struct value *value)
+static const char *level_of(struct str text)
 {
 	static const char *const levels[] = {"debug", "info",     "notice", "warning",
 					     "error", "critical", "alert",  "emergency"};
 
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		if (str_is(value_str(value), levels[i]))
+		if (str_is(text, levels[i]))
 			return levels[i];
 	}
 	return "info";
@@ -1393,54 +1396,45 @@ static void output_end(struct running *running)
 		output_emit(running, stream, STR(""), true);
 }
 
+static void report_emit(struct running *running, struct tell_report report)
+{
+	const bool is_line = isnan(report.progress);
+	const struct str text = str_part(report.text, 0, TELL_MAX);
+
+	report.text.size = 0;
+	report.level = str_of(level_of(report.level));
+	if (report.logger.size > NAME_MAX_BYTES)
+		report.logger.size = 0;
+	auto_value struct value *data =
+		fields_print(is_line ? tell_line_fields : tell_progress_fields, &report);
+	(void)emit(running, is_line ? EVENT_LOG : EVENT_PROGRESS, text, data);
+}
+
 void running_progress(struct running *running, double progress, double total,
 		      const char *message)
 {
-	auto_value struct value *data = value_new_object();
-
-	value_set_real(data, "progress", progress);
-	if (total >= 0)
-		value_set_real(data, "total", total);
-	(void)emit(running, EVENT_PROGRESS, str_part(str_of(message), 0, TELL_MAX), data);
+	report_emit(running, (struct tell_report){progress, total > 0 ? total : 0,
+						  .text = str_of(message)});
 }
 
 void running_log(struct running *running, const char *level, const char *logger,
 		 struct str text)
 {
-	auto_value struct value *data = value_new_object();
-	auto_value struct value *named = value_new_text(level);
-
-	value_set_text(data, "level", level_of(named));
-	if (logger != NULL && str_of(logger).size <= NAME_MAX_BYTES)
-		value_set_text(data, "logger", logger);
-	(void)emit(running, EVENT_LOG, str_part(text, 0, TELL_MAX), data);
+	report_emit(running,
+		    (struct tell_report){NAN, 0, text, str_of(level), str_of(logger)});
 }
 
 /* RUNNING's worker reports something (call.h). PAYLOAD is not trusted. */
 static void worker_told(struct running *running, struct str payload)
 {
+	struct tell_report report = {.progress = NAN};
 	auto_value struct value *told = NULL;
-	auto_value struct value *data = NULL;
-	const struct value *progress, *total, *text;
 
 	if (payload.size > TELL_MAX || !value_parse(payload, 0, &told, NULL))
 		return;
-	data = value_new_object();
-	progress = value_member(told, "progress");
-	total = value_member(told, "total");
-	text = value_member(told, "text");
-	if (value_is_number(progress)) {
-		value_set_real(data, "progress", value_number(progress));
-		if (value_is_number(total))
-			value_set_real(data, "total", value_number(total));
-		(void)emit(running, EVENT_PROGRESS, value_str(text), data);
-		return;
-	}
-	value_set_text(data, "level", level_of(value_member(told, "level")));
-	struct str logger = value_str(value_member(told, "logger"));
-	if (logger.size > 0 && logger.size <= NAME_MAX_BYTES)
-		value_set_str(data, "logger", logger);
-	(void)emit(running, EVENT_LOG, value_str(text), data);
+	(void)fields_read(told, tell_progress_fields, &report, NULL, NULL);
+	(void)fields_read(told, tell_line_fields, &report, NULL, NULL);
+	report_emit(running, report);
 }
 
 static bool reply_send(const struct running *running, int64_t id,
@@ -1540,16 +1534,6 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 		return reply_send(running, question, answer, err);
 	running->tool->answered(running->tool->keeper, running, answer);
 	return true;
-}
-
-bool session_answer(struct session *session, const char *call, int64_t question,
-		    const struct value *answer, struct err *err)
-{
-	for (struct running *at = session->first; at != NULL; at = at->next) {
-		if (at->state != RUNNING_OVER && strcmp(at->id, call) == 0)
-			return running_answer(at, question, answer, err);
-	}
-	return err_set(err, ESRCH, "no call \"%.64s\" is under way", call);
 }
 
 /* The end of a call that had a worker, and the audit of the files that the call left. */

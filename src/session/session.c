@@ -463,6 +463,16 @@ static void forget_changed(struct session *session)
 	free(session->changed);
 }
 
+bool session_answer(struct session *session, const char *call, int64_t question,
+		    const struct value *answer, struct err *err)
+{
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		if (at->state != RUNNING_OVER && strcmp(at->id, call) == 0)
+			return running_answer(at, question, answer, err);
+	}
+	return err_set(err, ESRCH, "no call \"%.64s\" is under way", call);
+}
+
 void session_close(struct session *session)
 {
 	if (session == NULL)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -48,26 +49,36 @@ static void tell(const struct call *call, const struct value *what)
 	buf_fini(&text);
 }
 
+const struct field tell_progress_fields[] = {
+	FIELD(struct tell_report, progress),
+	FIELD(struct tell_report, total, .optional = true),
+	FIELD(struct tell_report, text, .optional = true),
+	{0},
+};
+
+const struct field tell_line_fields[] = {
+	FIELD(struct tell_report, level),
+	FIELD(struct tell_report, logger, .optional = true),
+	FIELD(struct tell_report, text, .optional = true),
+	{0},
+};
+
 void call_progress(struct call *call, double progress, double total, const char *message)
 {
-	auto_value struct value *what = value_new_object();
+	const struct tell_report report = {progress, total > 0 ? total : 0,
+					   .text = str_of(message)};
+	auto_value struct value *what = fields_print(tell_progress_fields, &report);
 
-	value_set_real(what, "progress", progress);
-	if (total >= 0)
-		value_set_real(what, "total", total);
-	if (message != NULL)
-		value_set_text(what, "text", message);
 	tell(call, what);
 }
 
 void call_log(struct call *call, const char *level, const char *logger, struct str text)
 {
-	auto_value struct value *what = value_new_object();
+	const struct tell_report report = {.text = text,
+					   .level = str_of(level),
+					   .logger = str_of(logger)};
+	auto_value struct value *what = fields_print(tell_line_fields, &report);
 
-	value_set_text(what, "level", level);
-	if (logger != NULL)
-		value_set_text(what, "logger", logger);
-	value_set_str(what, "text", text);
 	tell(call, what);
 }
 

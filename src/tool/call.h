@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json/fields.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "process/frame.h"
@@ -233,6 +234,14 @@ bool spill_name(const struct spill *spill, struct buf *path);
  * model) or its reply.
  */
 enum { TELL_MAX = 64 << 10, TELL_QUESTION_MAX = 4 << 20 };
+
+/* A report of a call, and the data of its event. */
+struct tell_report {
+	double progress; /* NAN: it is a line of the log */
+	double total;    /* 0: unknown */
+	struct str text, level, logger;
+};
+extern const struct field tell_progress_fields[], tell_line_fields[];
 
 struct tell_question {
 	int64_t id;            /* 1, 2, … in each call */
