@@ -4,6 +4,8 @@
  */
 
 #include "base/clock.h"
+#include "base/json/fields.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "session/session.h"
 #include "tool/call.h"
@@ -318,12 +320,65 @@ static double seconds_of(const struct job *job)
 			    : (double)(clock_now_us() - job->work->times.began_us) / 1e6;
 }
 
+/* A job as the details of results have it: in the list, and as the handle of one call. */
+struct job_said {
+	int64_t id;
+	const char *tool, *state;
+	double seconds;
+};
+
+static const struct field item_fields[] = {
+	FIELD(struct job_said, id),
+	FIELD(struct job_said, tool),
+	FIELD(struct job_said, state),
+	FIELD(struct job_said, seconds),
+	{0},
+};
+
+static const struct field handle_fields[] = {
+	FIELD_NAMED(struct job_said, id, "job"),
+	FIELD(struct job_said, state),
+	{0},
+};
+
+static const char *state_of(const struct job *job)
+{
+	return is_over(job) ? "ended" : "running";
+}
+
+/* The arguments of a call of the tool job, in which a number may be NONE. */
+struct job_asked {
+	const char *action, *signal;
+	struct str input; /* without data: none */
+	int64_t id, since;
+};
+
+enum { NONE = -1 };
+
+static const struct field asked_fields[] = {
+	FIELD(struct job_asked, action, .optional = true),
+	FIELD(struct job_asked, signal, .optional = true),
+	FIELD(struct job_asked, input, .optional = true),
+	FIELD(struct job_asked, id, .optional = true),
+	FIELD(struct job_asked, since, .optional = true),
+	{0},
+};
+
+static struct job_asked asked_of(const struct running *running)
+{
+	struct job_asked asked = {.action = "", .id = NONE, .since = NONE};
+
+	/* They fit the tool's parameters already. */
+	if (running->tool->where == IN_JOBS)
+		(void)fields_read(running->arguments, asked_fields, &asked, NULL, NULL);
+	return asked;
+}
+
 static void set_details(struct running *running, const struct job *job)
 {
-	struct value *details = tool_details(running_told(running));
+	const struct job_said said = {.id = job->number, .state = state_of(job)};
 
-	value_set_integer(details, "job", job->number);
-	value_set_text(details, "state", is_over(job) ? "ended" : "running");
+	fields_set(tool_details(running_told(running)), handle_fields, &said);
 }
 
 /* RUNNING has not asked for a job but has become JOB: its result must say so. */
@@ -432,33 +487,45 @@ static struct str closing_of(struct str text)
 	return text;
 }
 
+/* The details of the output of an ended job. */
+struct output {
+	struct str whole; /* without data: the result has all of it */
+	int64_t unread_from, stdout_bytes, stderr_bytes;
+};
+
+static const struct field output_fields[] = {
+	FIELD(struct output, whole, .optional = true),
+	FIELD(struct output, unread_from, .optional = true),
+	FIELD(struct output, stdout_bytes, .optional = true, .max = INT64_MAX / 2),
+	FIELD(struct output, stderr_bytes, .optional = true, .max = INT64_MAX / 2),
+	{0},
+};
+
 /*
- * Add the part of an ended job's output that SINCE asks for; without SINCE the part that
+ * Add the part of an ended job's output that SINCE asks for; with NONE the part that
  * nobody has seen yet.
  */
-static void add_ended(struct job *job, const struct value *since, struct buf *text)
+static void add_ended(struct job *job, int64_t since, struct buf *text)
 {
 	const struct tool_result *result = &job->work->result;
-	const struct value *details = result->details;
-	const struct value *whole = value_member(details, "whole");
-	const int64_t from = value_integer(value_member(details, "unread_from"));
-	const int64_t total = value_integer(value_member(details, "stdout_bytes")) +
-			      value_integer(value_member(details, "stderr_bytes"));
-	const int64_t wanted = value_integer(since);
+	struct output output = {.stdout_bytes = NONE};
 	const bool told = job->told;
 
 	job->told = true;
+	(void)fields_read(result->details, output_fields, &output, NULL, NULL);
+	const int64_t total = output.stdout_bytes + output.stderr_bytes;
 	/*
 	 * A job without streams has one result, which is told as often as a call asks for
 	 * it.
 	 */
-	if (value_member(details, "stdout_bytes") == NULL)
+	if (output.stdout_bytes == NONE)
 		(void)buf_addstr(text, buf_str(&result->text));
-	else if (since == NULL ? told : (wanted > 0 && wanted >= total)) {
+	else if (since == NONE ? told : (since > 0 && since >= total)) {
 		(void)buf_adds(text, "(no new output)\n");
 		(void)buf_addstr(text, closing_of(buf_str(&result->text)));
-	} else if (value_text(whole) != NULL && since != NULL && wanted != from) {
-		(void)buf_addstr(text, value_str(whole));
+	} else if (output.whole.data != NULL && since != NONE &&
+		   since != output.unread_from) {
+		(void)buf_addstr(text, output.whole);
 	} else {
 		(void)buf_addstr(text, buf_str(&result->text));
 	}
@@ -477,7 +544,7 @@ static void end_details(struct running *running, struct job *job)
 		told->details = value_copy(result->details);
 	if (result->content != NULL)
 		told->content = value_copy(result->content);
-	add_ended(job, asks ? value_member(running->arguments, "since") : NULL, &told->text);
+	add_ended(job, asked_of(running).since, &told->text);
 	value_remove(tool_details(told), "whole");
 	value_remove(tool_details(told), "unread_from");
 	/* A timeout or a cancel is the fate of the job, not of the call that asks. */
@@ -498,8 +565,7 @@ static void end_details(struct running *running, struct job *job)
  */
 static void job_read(struct running *running, struct job *job)
 {
-	const struct value *since = value_member(running->arguments, "since");
-	struct ask ask = {.reads = true, .since = -1};
+	struct ask ask = {.reads = true, .since = asked_of(running).since};
 
 	if (is_over(job)) {
 		end_details(running, job);
@@ -509,8 +575,6 @@ static void job_read(struct running *running, struct job *job)
 	} else if (!job->work->tool->answers) {
 		tell_without_worker(running, job, "it shows its result when it has ended");
 	} else {
-		if (running->tool->where == IN_JOBS && since != NULL)
-			ask.since = value_integer(since);
 		ask_worker(running, job, &ask);
 	}
 }
@@ -627,7 +691,9 @@ static void list(struct running *running)
 
 	for (const struct job *at = running->session->first_job; at != NULL; at = at->next) {
 		const struct tool_result *result = &at->work->result;
-		struct value *item = value_new_object();
+		const struct job_said said = {at->number, at->work->tool->name,
+					      state_of(at), seconds_of(at)};
+
 		(void)buf_addf(text, "job %" PRId64 ": ", at->number);
 		add_label(at, text);
 		if (!is_over(at))
@@ -642,11 +708,7 @@ static void list(struct running *running)
 					       ? "by a signal"
 					       : result_status_name(result->status),
 				       seconds_of(at));
-		value_set_integer(item, "id", at->number);
-		value_set_text(item, "tool", at->work->tool->name);
-		value_set_text(item, "state", is_over(at) ? "ended" : "running");
-		value_set_real(item, "seconds", seconds_of(at));
-		value_append(items, item);
+		value_append(items, fields_print(item_fields, &said));
 	}
 	if (value_count(items) == 0)
 		(void)buf_adds(text,
@@ -656,22 +718,20 @@ static void list(struct running *running)
 	running_finish(running);
 }
 
-/* The job that RUNNING means; when it gives no number, the only job. */
-static struct job *find_job(struct running *running)
+/* The job ID that RUNNING means; when it gives no number (NONE), the only job. */
+static struct job *find_job(struct running *running, int64_t id)
 {
-	const struct value *id = value_member(running->arguments, "id");
 	struct job *first = running->session->first_job;
 	struct buf *text = &running->result.text;
 
-	if (id == NULL && first != NULL && first->next == NULL)
+	if (id == NONE && first != NULL && first->next == NULL)
 		return first;
-	for (struct job *at = first; at != NULL && id != NULL; at = at->next) {
-		if (at->number == value_integer(id))
+	for (struct job *at = first; at != NULL && id != NONE; at = at->next) {
+		if (at->number == id)
 			return at;
 	}
-	if (id != NULL)
-		(void)tool_fail(&running->result, "There is no job %" PRId64 ". ",
-				value_integer(id));
+	if (id != NONE)
+		(void)tool_fail(&running->result, "There is no job %" PRId64 ". ", id);
 	else if (first != NULL)
 		(void)tool_fail(&running->result, "Which job? Give its id. ");
 	(void)tool_fail(&running->result, first == NULL ? "No job was started: bash with "
@@ -686,10 +746,9 @@ static struct job *find_job(struct running *running)
 	return NULL;
 }
 
-static int signal_number(const struct running *running)
+/* NAME may be NULL. */
+static int signal_number(const char *name)
 {
-	const char *name = value_text(value_member(running->arguments, "signal"));
-
 	for (size_t i = 0; name != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
 		if (strcmp(signals[i].name, name) == 0)
 			return signals[i].number;
@@ -712,50 +771,49 @@ static void end_call(struct running *running, struct job *job, int number)
 	running_cancel_work(job->work);
 }
 
-static void act(struct running *running, struct job *job, const char *action)
+static void act(struct running *running, struct job *job, const struct job_asked *asks)
 {
-	const struct value *input = value_member(running->arguments, "input");
 	const bool asked = job->work->busy.worker != NULL && job->work->tool->answers &&
 			   job->work->due == DUE_CALL;
 	struct ask ask = {.since = -1};
 
-	if (strcmp(action, "signal") == 0) {
-		ask.signal = signal_number(running);
+	if (strcmp(asks->action, "signal") == 0) {
+		ask.signal = signal_number(asks->signal);
 		if (!asked) {
 			end_call(running, job, ask.signal);
 			return;
 		}
-	} else if (value_text(input) == NULL || !asked) {
+	} else if (asks->input.data == NULL || !asked) {
 		(void)tool_fail(&running->result,
-				value_text(input) == NULL
+				asks->input.data == NULL
 					? "There is nothing to type: give it as \"input\", a "
 					  "line with its end: \"yes\\n\"."
 					: "This job takes no input.");
 		running_finish(running);
 		return;
 	} else {
-		ask.input = value_str(input);
+		ask.input = asks->input;
 	}
 	ask_worker(running, job, &ask);
 }
 
 void session_jobs_call(struct running *running)
 {
-	const char *action = value_text(value_member(running->arguments, "action"));
+	const struct job_asked asked = asked_of(running);
 	struct job *job;
 
 	catch_up(running->session);
-	if (strcmp(action, "list") == 0) {
+	if (strcmp(asked.action, "list") == 0) {
 		list(running);
 		return;
 	}
-	job = find_job(running);
+	job = find_job(running, asked.id);
 	if (job == NULL)
 		return;
-	if (is_over(job) || strcmp(action, "read") == 0)
+	if (is_over(job) || strcmp(asked.action, "read") == 0)
 		job_read(running, job);
-	else if (strcmp(action, "wait") != 0)
-		act(running, job, action);
+	else if (strcmp(asked.action, "wait") != 0)
+		act(running, job, &asked);
 	else if (job->waits)
 		job_read(running, job);
 	else
