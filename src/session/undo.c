@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/text/text.h"
 #include "session/keeper.h"
 #include "session/session.h"
@@ -137,11 +138,49 @@ static bool call_quietly(struct session *session, const char *tool, struct value
 	return result->status == RESULT_DONE;
 }
 
+/* The arguments of restore (and, but for `log`, all 0, of git_contents). */
+struct restore_order {
+	unsigned log;
+	bool look, more;
+};
+
+static const struct field order_fields[] = {
+	FIELD(struct restore_order, log),
+	FIELD(struct restore_order, look, .optional = true),
+	FIELD(struct restore_order, more, .optional = true),
+	{0},
+};
+
+/* The details of the undo of one step, of all above one, and of those of a run. */
+struct said {
+	unsigned step, above, undo;
+	size_t steps;
+};
+
+static const struct field step_fields[] = {
+	FIELD(struct said, step),
+	FIELD(struct said, undo),
+	{0},
+};
+
+static const struct field above_fields[] = {
+	FIELD(struct said, above),
+	FIELD(struct said, steps),
+	FIELD(struct said, undo),
+	{0},
+};
+
+static const struct field run_fields[] = {
+	FIELD(struct said, steps),
+	{0},
+};
+
 /* Fetch the contents of PLAN that git holds. */
 static bool plan_fetch_git(struct session *session, const struct undo_store *store,
 			   struct undo_plan *plan, int *from_git, struct err *err)
 {
-	auto_value struct value *arguments = value_new_object();
+	auto_value struct value *arguments =
+		fields_print(order_fields, &(struct restore_order){0});
 	auto_close int wanted = -1, printed = -1;
 	struct tool_result result;
 
@@ -153,7 +192,6 @@ static bool plan_fetch_git(struct session *session, const struct undo_store *sto
 	if (wanted < 0 || printed < 0 || *from_git < 0 ||
 	    !undo_plan_print_wanted(plan, wanted, err))
 		return false;
-	value_set_integer(arguments, "log", 0);
 	tool_result_init(&result);
 	bool fine = call_quietly(session, "git_contents", arguments, wanted, *from_git,
 				 printed, &result) ||
@@ -164,20 +202,17 @@ static bool plan_fetch_git(struct session *session, const struct undo_store *sto
 	return fine && undo_plan_take_git(plan, *from_git, err);
 }
 
-/* One call of restore. MODE: "look", "more" or NULL. */
-static bool restore(struct undoing *undoing, enum undo_part part, const char *mode,
+/* One call of restore: LOOKS only, or MORE follows. */
+static bool restore(struct undoing *undoing, enum undo_part part, bool looks, bool more,
 		    int from_git, struct err *err)
 {
-	auto_value struct value *arguments = value_new_object();
+	const struct restore_order order = {undoing->number, looks, more};
+	auto_value struct value *arguments = fields_print(order_fields, &order);
 	auto_close int file = undo_store_scratch(undoing->store, err);
-	const bool looks = mode != NULL && strcmp(mode, "look") == 0;
 
 	if (file < 0 || !undo_plan_print(&undoing->plan, undoing->store, part, !looks,
 					 from_git, file, err))
 		return false;
-	value_set_integer(arguments, "log", undoing->number);
-	if (mode != NULL)
-		value_set_boolean(arguments, mode, true);
 	tool_result_fini(undoing->result);
 	tool_result_init(undoing->result);
 	if (!call_quietly(undoing->session, "restore", arguments, file, undoing->log, -1,
@@ -206,14 +241,14 @@ static bool carry_out(struct undoing *undoing, struct err *err)
 	enum undo_part rest = UNDO_PART_ALL;
 
 	if (has_git_part(&undoing->plan) && undo_plan_wants_git(&undoing->plan) > 0) {
-		if (!restore(undoing, UNDO_PART_ALL, "look", -1, err) ||
-		    !restore(undoing, UNDO_PART_GIT, "more", -1, err))
+		if (!restore(undoing, UNDO_PART_ALL, true, false, -1, err) ||
+		    !restore(undoing, UNDO_PART_GIT, false, true, -1, err))
 			return false;
 		rest = UNDO_PART_REST;
 	}
 	return plan_fetch_git(undoing->session, undoing->store, &undoing->plan, &from_git,
 			      err) &&
-	       restore(undoing, rest, NULL, from_git, err);
+	       restore(undoing, rest, false, false, from_git, err);
 }
 
 /*
@@ -311,8 +346,8 @@ static void say_step(struct undoing *undoing)
 		       undoing->number);
 	undo_told_print_left(&undoing->told, text);
 	details = tool_details(undoing->result);
-	value_set_integer(details, "step", step->number);
-	value_set_integer(details, "undo", undoing->number);
+	fields_set(details, step_fields,
+		   &(struct said){.step = step->number, .undo = undoing->number});
 	undo_told_details(&undoing->told, details);
 }
 
@@ -438,9 +473,10 @@ static void say_above(struct undoing *undoing, size_t count)
 		       undoing->number);
 	undo_told_print_left(&undoing->told, text);
 	details = tool_details(undoing->result);
-	value_set_integer(details, "above", undoing->above);
-	value_set_integer(details, "steps", (int64_t)count);
-	value_set_integer(details, "undo", undoing->number);
+	fields_set(details, above_fields,
+		   &(struct said){.above = undoing->above,
+				  .steps = count,
+				  .undo = undoing->number});
 	undo_told_details(&undoing->told, details);
 }
 
@@ -680,7 +716,8 @@ static bool is_joined(struct run_undo *undo)
 /* Compare all files before anything is undone. */
 static bool is_untouched(struct run_undo *undo, struct err *err)
 {
-	auto_value struct value *arguments = value_new_object();
+	auto_value struct value *arguments =
+		fields_print(order_fields, &(struct restore_order){.look = true});
 	auto_close int plan = undo_store_scratch(undo->store, err);
 	auto_close int log = undo_store_scratch(undo->store, err);
 	const struct request request = {
@@ -695,8 +732,6 @@ static bool is_untouched(struct run_undo *undo, struct err *err)
 	if (plan < 0 || log < 0 ||
 	    !undo_plan_print(&undo->plan, undo->store, UNDO_PART_ALL, false, -1, plan, err))
 		return false;
-	value_set_integer(arguments, "log", 0);
-	value_set_boolean(arguments, "look", true);
 	tool_result_fini(undo->result);
 	session_call(undo->session, &request, undo->result);
 	return undo->result->status == RESULT_DONE;
@@ -715,7 +750,7 @@ static void say(struct run_undo *undo, size_t undone, const struct undo_told *to
 	(void)buf_adds(text, ".\n");
 	undo_told_print_files(told, text);
 	undo_told_print_left(told, text);
-	value_set_integer(details, "steps", (int64_t)undone);
+	fields_set(details, run_fields, &(struct said){.steps = undone});
 	undo_told_details(told, details);
 	(void)tool_done(undo->result);
 }
