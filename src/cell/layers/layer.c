@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -17,9 +18,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -163,8 +166,6 @@ void layer_found_add(struct layer_found *found, enum layer_change change, struct
 
 /* Prints the groups as data. */
 
-static const char *const change_keys[LAYER_CHANGES] = {"files", "empty", "removed"};
-
 static int group_compare(const void *left, const void *right)
 {
 	const struct group *const *a = left, *const *b = right;
@@ -181,19 +182,52 @@ static int name_compare(const void *left, const void *right)
 	return strcmp(*a, *b);
 }
 
+/* What a result tells of a layer, and an item of its `folders`, which has one count. */
+struct told {
+	uint64_t files, removed, empty;
+	struct value *folders, *stays;
+	bool partial;
+};
+
+static const struct field told_fields[] = {
+	FIELD(struct told, files, .max = INT32_MAX),
+	FIELD(struct told, removed, .max = INT32_MAX),
+	FIELD(struct told, empty, .max = INT32_MAX, .optional = true),
+	FIELD(struct told, folders),
+	FIELD(struct told, stays),
+	FIELD(struct told, partial, .optional = true),
+	{0},
+};
+
+struct told_item {
+	struct str path;
+	uint64_t counts[LAYER_CHANGES];
+};
+
+#define COUNT(change, key)                                                   \
+	FIELD_NAMED(struct told_item, counts[change], key, .max = INT32_MAX, \
+		    .optional = true)
+static const struct field item_fields[] = {
+	FIELD(struct told_item, path),
+	COUNT(LAYER_WRITTEN, "files"),
+	COUNT(LAYER_EMPTY, "empty"),
+	COUNT(LAYER_REMOVED, "removed"),
+	{0},
+};
+
 static void add_item(struct value *folders, struct str path, enum layer_change change,
 		     size_t count)
 {
-	struct value *item = value_new_object();
+	struct told_item item = {0};
 	struct buf shown;
 
 	buf_init(&shown, 4 * PATH_MAX);
 	text_add_name(&shown, path);
 	if (change == LAYER_EMPTY && count == 1)
 		(void)buf_addc(&shown, '/');
-	value_set_text(item, "path", shown.data);
-	value_set_integer(item, change_keys[change], (int64_t)count);
-	value_append(folders, item);
+	item.path = buf_str(&shown);
+	item.counts[change] = count;
+	value_append(folders, fields_print(item_fields, &item));
 	buf_fini(&shown);
 }
 
@@ -229,18 +263,17 @@ static struct value *folders_of(const struct layer_found *found)
 void layer_tell(struct tool_result *result, const struct layer_found *found,
 		struct value *stays, bool whole)
 {
-	struct value *layer = value_new_object();
+	const struct told told = {.files = found->counts[LAYER_WRITTEN],
+				  .removed = found->counts[LAYER_REMOVED],
+				  .empty = found->counts[LAYER_EMPTY],
+				  .folders = folders_of(found),
+				  .stays = stays,
+				  .partial = !whole};
 	struct buf line;
 
-	value_set_integer(layer, "files", (int64_t)found->counts[LAYER_WRITTEN]);
-	value_set_integer(layer, "removed", (int64_t)found->counts[LAYER_REMOVED]);
-	if (found->counts[LAYER_EMPTY] > 0)
-		value_set_integer(layer, "empty", (int64_t)found->counts[LAYER_EMPTY]);
-	value_set(layer, "folders", folders_of(found));
-	value_set(layer, "stays", stays);
-	if (!whole)
-		value_set_boolean(layer, "partial", true);
-	value_set(tool_details(result), KEY_LAYER, layer);
+	value_set(tool_details(result), KEY_LAYER, fields_print(told_fields, &told));
+	value_free(told.folders);
+	value_free(stays);
 	buf_init(&line, RESULT_TEXT_MAX);
 	layer_tell_print(result, &line);
 	(void)buf_end_line(&result->text);
@@ -253,34 +286,29 @@ void layer_tell(struct tool_result *result, const struct layer_found *found,
  * more.
  */
 
-static void add_shown(struct buf *out, const struct value *path)
-{
-	text_add_name(out, value_str(path));
-}
-
 /*
  * Print ITEM: "3 files below build/", "removal of src/a.c". Returns how many names it
  * stands for.
  */
-static int64_t item_print(const struct value *item, struct buf *out)
+static uint64_t item_print(const struct value *value, struct buf *out)
 {
 	static const char *const many[LAYER_CHANGES] = {"file", "empty folder", "name"};
-	const struct value *path = value_member(item, "path");
-	int64_t count = 0;
+	struct told_item item = {0};
 	int change = LAYER_WRITTEN;
 
-	while (change < LAYER_CHANGES - 1 && value_member(item, change_keys[change]) == NULL)
+	(void)fields_read(value, item_fields, &item, NULL, NULL);
+	while (change < LAYER_CHANGES - 1 && item.counts[change] == 0)
 		change++;
-	count = value_integer(value_member(item, change_keys[change]));
+	const uint64_t count = item.counts[change];
 	if (change == LAYER_REMOVED)
 		(void)buf_adds(out, "removal of ");
 	if (count > 1) {
 		text_add_count(out, (size_t)count, many[change]);
-		(void)buf_adds(out, str_is(value_str(path), "./") ? " in " : " below ");
+		(void)buf_adds(out, str_is(item.path, "./") ? " in " : " below ");
 	} else if (change == LAYER_EMPTY) {
 		(void)buf_adds(out, "the empty folder ");
 	}
-	add_shown(out, path);
+	text_add_name(out, item.path);
 	return count;
 }
 
@@ -293,7 +321,7 @@ static void stays_print(const struct value *stays, struct buf *out)
 		(void)buf_adds(out, "nothing written here stays)");
 	for (size_t i = 0; i < count && i < STAYS_IN_TEXT; i++) {
 		(void)buf_adds(out, i == 0 ? "only " : i + 1 == count ? " and " : ", ");
-		add_shown(out, value_item(stays, i));
+		text_add_name(out, value_str(value_item(stays, i)));
 	}
 	if (count > STAYS_IN_TEXT)
 		(void)buf_addf(out, " and %zu more", count - STAYS_IN_TEXT);
@@ -304,41 +332,35 @@ static void stays_print(const struct value *stays, struct buf *out)
 void layer_tell_print(const struct tool_result *result, struct buf *out)
 {
 	const struct value *layer = value_member(result->details, KEY_LAYER);
-	const struct value *folders = value_member(layer, "folders");
-	const size_t count = value_count(folders);
-	int64_t told = 0;
+	struct told told = {0};
+	uint64_t shown = 0;
 
 	if (layer == NULL)
 		return;
+	(void)fields_read(layer, told_fields, &told, NULL, NULL);
+	const size_t count = value_count(told.folders);
 	(void)buf_adds(out, "not kept: ");
 	for (size_t i = 0; i < count && i < ITEMS_IN_TEXT; i++) {
 		(void)buf_adds(out, i > 0 ? ", " : "");
-		told += item_print(value_item(folders, i), out);
+		shown += item_print(value_item(told.folders, i), out);
 	}
-	const int64_t all = value_integer(value_member(layer, "files")) +
-			    value_integer(value_member(layer, "removed")) +
-			    value_integer(value_member(layer, "empty"));
-	if (all > told)
-		(void)buf_addf(out, ", and %lld more", (long long)(all - told));
-	if (value_is_true(value_member(layer, "partial")))
+	const uint64_t all = told.files + told.removed + told.empty;
+	if (all > shown)
+		(void)buf_addf(out, ", and %" PRIu64 " more", all - shown);
+	if (told.partial)
 		(void)buf_adds(out, count > 0 ? " at least"
 					      : "what it wrote here, if anything; there was too "
 						"much to look at");
-	stays_print(value_member(layer, "stays"), out);
+	stays_print(told.stays, out);
 }
 
 /* Reports files that exist in the cell only. */
 
 void layer_tell_note_own(struct tool_result *result, const char *path)
 {
-	struct value *details = tool_details(result);
-	struct value *list = value_member(details, KEY_OWN);
+	struct value *list = tool_details_list(result, KEY_OWN);
 	struct buf shown;
 
-	if (list == NULL) {
-		value_set(details, KEY_OWN, value_new_array());
-		list = value_member(details, KEY_OWN);
-	}
 	buf_init(&shown, 4 * PATH_MAX);
 	text_add_name(&shown, str_of(path));
 	if (value_count(list) < OWN_MAX && !value_has_text(list, shown.data))
