@@ -387,7 +387,7 @@ static const struct field left_fields[] = {
 	{0},
 };
 
-/* What a call carries about them (audit_carry_left). */
+/* The part of a call about them (audit_carry_left). */
 struct carried {
 	int64_t since;
 	struct value *left;

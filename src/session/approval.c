@@ -112,7 +112,7 @@ static const struct field question_fields[] = {
 	{0},
 };
 
-/* What the event has beside the question. */
+/* The members of the event beside the question. */
 struct asked {
 	const char *hash, *kind;
 	int wait_s;
@@ -169,7 +169,7 @@ static const struct field reply_fields[] = {
 	{0},
 };
 
-/* What was decided, by name. There are few, so that a list is fast enough. */
+/* The decisions by name. There are few, so that a list is fast enough. */
 
 static const struct grant *grant_find(const struct grants *grants, const char *name)
 {

@@ -458,7 +458,7 @@ void session_writes(const struct session *session, struct session_writes *writes
 
 /* The inside of a session and its calls, for the files of src/session only. */
 
-/* What was asked of a person before: a grant by its key, a host. All zero: nothing. */
+/* A question that a person was asked before: a grant by its key, a host. All zero: nothing. */
 struct grants {
 	struct grant {
 		char *name;

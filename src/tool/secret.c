@@ -249,7 +249,7 @@ static bool is_key_character(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* What the name of a key says about its value. */
+/* The meaning of a key's name for its value. */
 enum key_kind { KEY_OTHER, KEY_SECRET, KEY_PASSWORD };
 
 /* Take the next word of *KEY: "API_KEY", "apiKey" and "APIKey2" have two. */

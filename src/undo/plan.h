@@ -146,7 +146,7 @@ void undo_aim_plan(const struct undo_aim *aim, const char *folder, const char *w
  * were restored or removed, their names, and the files that were left unchanged.
  */
 
-/* What the patch of a session does not cover: the front writes it for generate_patch. */
+/* The changes that the patch of a session does not cover: the front writes it for generate_patch. */
 struct undo_patch_limits {
 	const char *without_commands; /* why it has none of their changes; NULL: it has */
 	int64_t lost;                 /* steps whose changes are not known */

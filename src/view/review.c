@@ -414,7 +414,7 @@ bool review_where(const char *folder, struct buf *text)
 		(void)buf_addf(text, "on disk, in %s", folder);
 		return true;
 	}
-	if (fd >= 0 && random_id(id) && memory_make(id)) {
+	if (fd >= 0 && text_random_hex(id, REVIEW_ID - 1) && memory_make(id)) {
 		auto_close int memory = memory_open(id, path);
 
 		(void)rmdir(path);
@@ -608,10 +608,10 @@ static bool meta_store(const struct review *review, struct err *err)
 	if (!review_meta_print(&review->meta, &text))
 		code = E2BIG;
 	else if (fd < 0 || !fd_write_all(fd, text.data, text.size, NULL) ||
-		 (!review->made && fsync(fd) < 0) ||
+		 (review->life != REVIEW_MADE && fsync(fd) < 0) ||
 		 renameat(review->folder, META_TEMP, review->folder, META_NAME) < 0)
 		code = errno;
-	else if (!review->made)
+	else if (review->life != REVIEW_MADE)
 		(void)fsync(review->folder);
 	buf_fini(&text);
 	if (code == 0)

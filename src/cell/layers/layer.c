@@ -182,7 +182,7 @@ static int name_compare(const void *left, const void *right)
 	return strcmp(*a, *b);
 }
 
-/* What a result tells of a layer, and an item of its `folders`, which has one count. */
+/* The part of a result about a layer, and an item of its `folders`, which has one count. */
 struct told {
 	uint64_t files, removed, empty;
 	struct value *folders, *stays;
