@@ -42,8 +42,7 @@ enum trouble {
 static const struct {
 	const char *reason, *remedy;
 } troubles[] = {
-	[SHELL_ANSI] = {"quotes with a $ before them ($'…')",
-			"Write plain quotes, and the characters themselves."},
+	[SHELL_ANSI] = {"an expansion ($…)", "Write the value itself, in plain quotes."},
 	[SHELL_EXPANSION] = {"an expansion ($…)",
 			     "Write the value itself, or put a $ that is meant in single quotes."},
 	[SHELL_COMMAND] = {"a command substitution",
