@@ -414,7 +414,7 @@ bool review_where(const char *folder, struct buf *text)
 		(void)buf_addf(text, "on disk, in %s", folder);
 		return true;
 	}
-	if (fd >= 0 && text_random_hex(id, REVIEW_ID - 1) && memory_make(id)) {
+	if (fd >= 0 && review_new_id(id) && memory_make(id)) {
 		auto_close int memory = memory_open(id, path);
 
 		(void)rmdir(path);
