@@ -34,9 +34,9 @@ static const struct files_held root_initial = {.fd = -1};
 
 static const struct field rights_fields[] = {
 	FIELD_LIST(struct rights, files.roots, files.root_count, "roots", root_fields,
-		   .initial = &root_initial),
-	FIELD_PATHS(struct rights, hidden.items, hidden.count, "hidden"),
-	FIELD_PATHS(struct rights, closed.items, closed.count, "closed"),
+		   .initial = &root_initial, .optional = true),
+	FIELD_PATHS(struct rights, hidden.items, hidden.count, "hidden", .optional = true),
+	FIELD_PATHS(struct rights, closed.items, closed.count, "closed", .optional = true),
 	FIELD_PATHS(struct rights, granted.items, granted.count, RIGHTS_GRANTED,
 		    .optional = true),
 	{0},
@@ -46,7 +46,10 @@ struct rights *rights_read(const struct value *value)
 {
 	struct rights *rights = memory_alloc(sizeof(*rights));
 
-	rights->is_sound = fields_read(value, rights_fields, rights, NULL, NULL);
+	/* Only rights that a person has granted have no roots, and so no limits of these. */
+	rights->is_sound = fields_read(value, rights_fields, rights, NULL, NULL) &&
+			   (rights->files.root_count == 0 ||
+			    (rights->hidden.items != NULL && rights->closed.items != NULL));
 	return rights;
 }
 

@@ -313,7 +313,6 @@ static bool items_read(const struct field *field, const struct value *list, void
 {
 	const size_t count = value_count(list);
 	char *at = (char *)to + field->offset;
-	size_t end = 0;
 
 	if (!is_within(field, (int64_t)count, err))
 		return false;
@@ -321,8 +320,8 @@ static bool items_read(const struct field *field, const struct value *list, void
 		if (count > field->size / field->item_size)
 			return err_set(err, E2BIG, "it has too many items");
 	} else {
-		end = field->kind == FIELD_IS_TEXTS;
-		void *items = items_new(count + end, field->item_size, arena);
+		/* Texts end with NULL, and an empty list is not NULL. */
+		void *items = items_new(count + 1, field->item_size, arena);
 		memcpy(at, &items, sizeof(items));
 		at = items;
 	}

@@ -359,6 +359,8 @@ static int set_up(void **state)
 	value_set_boolean(root, "writable", true);
 	value_append(roots, root);
 	value_set(here->rights, "roots", roots);
+	value_set(here->rights, "hidden", value_new_array());
+	value_set(here->rights, "closed", value_new_array());
 	buf_init(&here->told, 1 << 16);
 	disk = DISK_RICH;
 	*state = here;

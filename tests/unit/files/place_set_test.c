@@ -114,6 +114,8 @@ static struct value *rights_below(const struct here *here, const char *path)
 	value_set_boolean(root, "writable", true);
 	value_append(roots, root);
 	value_set(rights, "roots", roots);
+	value_set(rights, "hidden", value_new_array());
+	value_set(rights, "closed", value_new_array());
 	return rights;
 }
 
@@ -633,7 +635,9 @@ static void only_what_both_sessions_may_write_is_put_back(void **state)
 
 	put(here, "victim", "new\n");
 	put(here, temp, "old\n");
-	const struct value *const without[] = {docs, nobody, NULL};
+	auto_value struct value *unlimited = value_copy(here->rights);
+	value_remove(unlimited, "hidden");
+	const struct value *const without[] = {docs, nobody, unlimited, NULL};
 	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
 		forge(here, "victim", temp, temp, temp, "victim");
 		assert_true(place_put_back(here->files, here->log_fd, without[i], NULL));

@@ -243,6 +243,8 @@ static struct value *rights_of_all(const struct ground *here)
 	value_set_boolean(root, "writable", true);
 	value_append(roots, root);
 	value_set(rights, "roots", roots);
+	value_set(rights, "hidden", value_new_array());
+	value_set(rights, "closed", value_new_array());
 	return rights;
 }
 

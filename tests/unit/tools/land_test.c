@@ -304,6 +304,8 @@ static bool land(struct here *here)
 	value_set_boolean(root, "writable", true);
 	value_append(roots, root);
 	value_set(rights, "roots", roots);
+	value_set(rights, "hidden", value_new_array());
+	value_set(rights, "closed", value_new_array());
 	value_set_integer(arguments, "log", 1);
 	value_set_text(arguments, "id", "12345678");
 	value_set_integer(arguments, "created_ms", here->created_ms);
