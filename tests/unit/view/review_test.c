@@ -248,7 +248,8 @@ static void a_path_is_dropped_in_the_tree_that_covers_it(void **state)
 	size_t number;
 
 	(void)snprintf(inner, sizeof(inner), "%s/inner", place->work);
-	assert_true(review_make(place->store, place->work, "glovebox exec", &made, &err));
+	assert_true(review_make(place->store, place->work, NULL, "glovebox exec", &made,
+				&err));
 	assert_true(review_add_tree(made, place->work, &number, &err));
 	assert_true(review_add_tree(made, inner, &number, &err));
 	assert_int_equal(number, 1);
