@@ -77,10 +77,12 @@ bool rights_may_read(const struct rights *rights, const char *path)
 
 bool rights_may_write(const struct rights *rights, const char *path)
 {
+	if (!rights->is_sound)
+		return false;
 	const struct files_held *root = files_root_of(&rights->files, path);
 
 	/* No file tool writes the files of git, wherever they lie. */
-	if (rights->is_sound && !path_names_git(path)) {
+	if (!path_names_git(path)) {
 		for (size_t i = 0; i < rights->granted.count; i++) {
 			if (path_within(path, rights->granted.items[i]) &&
 			    strcmp(path, rights->granted.items[i]) != 0)

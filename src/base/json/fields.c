@@ -308,6 +308,54 @@ static bool item_read(const struct field *field, const struct value *value, void
 		       value_kind_name(value_kind(value)));
 }
 
+static bool is_list(const struct field *field)
+{
+	return field->kind == FIELD_IS_LIST || field->kind == FIELD_IS_PATHS ||
+	       field->kind == FIELD_IS_TEXTS;
+}
+
+/* Free what the struct OF owns by ROW. */
+static void member_free(const struct field *row, void *of)
+{
+	void *const at = (char *)of + row->offset;
+	const size_t count = is_list(row) ? count_at(row, of) : 0;
+	char *held = NULL;
+
+	if (row->kind == FIELD_IS_OBJECT)
+		fields_free(row->rows, at);
+	if (!is_list(row) && row->kind != FIELD_IS_COPY && row->kind != FIELD_IS_PATH)
+		return;
+	memcpy(&held, at, sizeof(held));
+	for (size_t i = 0; i < count; i++) {
+		if (row->kind == FIELD_IS_LIST)
+			fields_free(row->rows, held + i * row->item_size);
+		else if (row->kind == FIELD_IS_PATHS)
+			free(((char **)(void *)held)[i]);
+	}
+	if (is_list(row))
+		*count_of(row, of) = 0;
+	free(held);
+	memset(at, 0, sizeof(held));
+}
+
+void fields_free(const struct field *fields, void *of)
+{
+	for (; fields->name != NULL; fields++)
+		member_free(fields, of);
+}
+
+/* Make the list of FIELD in TO empty: one of its items does not fit. */
+static void list_clear(const struct field *field, void *to, const struct arena *arena)
+{
+	if (is_list(field) && arena == NULL) {
+		member_free(field, to);
+		return;
+	}
+	*count_of(field, to) = 0;
+	if (is_list(field))
+		memset((char *)to + field->offset, 0, sizeof(void *));
+}
+
 static bool items_read(const struct field *field, const struct value *list, void *to,
 		       struct arena *arena, struct err *err)
 {
@@ -327,10 +375,11 @@ static bool items_read(const struct field *field, const struct value *list, void
 	}
 	*count_of(field, to) = 0;
 	for (size_t i = 0; i < count; i++, at += field->item_size) {
-		/* An item that does not fit is freed with those before it. */
 		++*count_of(field, to);
-		if (!item_read(field, value_item(list, i), at, arena, err))
+		if (!item_read(field, value_item(list, i), at, arena, err)) {
+			list_clear(field, to, arena);
 			return err_while(err, "%zu", i);
+		}
 	}
 	return true;
 }
@@ -340,8 +389,11 @@ static bool member_read(const struct field *field, const struct value *value, vo
 {
 	const enum value_kind kind = value_kind(value), wanted = kind_of(field);
 	void *at = (char *)to + field->offset;
+	const int64_t nearest = value_integer(value);
+	/* A real number beyond the integers is as large as the last of them. */
 	const bool is_whole = wanted == VALUE_INTEGER && kind == VALUE_REAL &&
-			      value_number(value) == (double)value_integer(value);
+			      (value_number(value) == (double)nearest ||
+			       nearest == INT64_MAX || nearest == INT64_MIN);
 
 	if (field->kind != FIELD_IS_VALUE && kind != wanted && !is_whole &&
 	    !(wanted == VALUE_REAL && kind == VALUE_INTEGER))
@@ -403,32 +455,4 @@ bool fields_read(const struct value *object, const struct field *fields, void *t
 			all = err_while(first, "%s", fields->name);
 	}
 	return all;
-}
-
-void fields_free(const struct field *fields, void *of)
-{
-	for (; fields->name != NULL; fields++) {
-		void *const at = (char *)of + fields->offset;
-		const bool holds = fields->kind == FIELD_IS_LIST ||
-				   fields->kind == FIELD_IS_PATHS ||
-				   fields->kind == FIELD_IS_TEXTS;
-		const size_t count = holds ? count_at(fields, of) : 0;
-		char *held = NULL;
-
-		if (fields->kind == FIELD_IS_OBJECT)
-			fields_free(fields->rows, at);
-		if (!holds && fields->kind != FIELD_IS_COPY && fields->kind != FIELD_IS_PATH)
-			continue;
-		memcpy(&held, at, sizeof(held));
-		for (size_t i = 0; i < count; i++) {
-			if (fields->kind == FIELD_IS_LIST)
-				fields_free(fields->rows, held + i * fields->item_size);
-			else if (fields->kind == FIELD_IS_PATHS)
-				free(((char **)(void *)held)[i]);
-		}
-		if (holds)
-			*count_of(fields, of) = 0;
-		free(held);
-		memset(at, 0, sizeof(held));
-	}
 }

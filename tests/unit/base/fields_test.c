@@ -156,6 +156,7 @@ static void a_member_that_does_not_fit_is_told_and_the_rest_is_read(void **state
 		{"copy", "[]", "copy: array does not belong there"},
 		{"number", "4294967296", "number: 4294967296 is too large"},
 		{"number", "2147483648", "number: 2147483648 is too large"},
+		{"number", "1e30", "number: 9223372036854775807 is too large"},
 		{"number", "0.5", "number: number does not belong there"},
 		{"natural", "0", "natural: 0 is not within 1 and 9"},
 		{"natural", "10", "natural: 10 is not within 1 and 9"},
@@ -187,6 +188,15 @@ static void a_member_that_does_not_fit_is_told_and_the_rest_is_read(void **state
 		assert_string_equal(err.text, odd[i].told);
 		assert_false(strcmp(odd[i].member, "text") == 0 &&
 			     strcmp(read.text, "stays") != 0);
+		/* No half of an item stays in a list. */
+		assert_int_equal(read.small_count,
+				 strcmp(odd[i].member, "small") == 0 ? 0 : 2);
+		assert_int_equal(read.text_count,
+				 strcmp(odd[i].member, "texts") == 0 ? 0 : 2);
+		assert_int_equal(read.path_count,
+				 strcmp(odd[i].member, "paths") == 0 ? 0 : 1);
+		assert_int_equal(read.point_count,
+				 strcmp(odd[i].member, "points") == 0 ? 0 : 1);
 		assert_int_equal(read.large, UINT64_MAX);
 		assert_int_equal(value_count(read.any), 1);
 		fields_free(sample_fields, &read);
