@@ -263,6 +263,9 @@ static void note_ready(struct delegation *delegation, const struct value *event)
 	    str_is(value_str(value_member(event, "event")),
 		   event_kind_name(EVENT_TURN_ENDED))) {
 		delegation->stage = LAYER_READY;
+		/* It uses no more of the budget, so nothing ends it while it waits or lands. */
+		loop_remove_timer(&delegation->over);
+		delegation->exhausted = false;
 		layers_go_on(delegation->orchestra);
 	}
 }
@@ -571,7 +574,12 @@ static void add_kept(const struct delegation *delegation, struct tool_result *re
 	    !orchestra->options.layer_left(orchestra->options.context, delegation->layer))
 		return;
 	value_set_text(tool_details(result), "review", delegation->layer);
-	if (!landed)
+	if (delegation->stage == LAYER_LANDS && !landed)
+		(void)buf_addf(&result->text,
+			       "Its landing broke off: each file in the workspace is old or new, and a "
+			       "person goes on with glovebox land --id %s.\n",
+			       delegation->layer);
+	else if (!landed)
 		(void)buf_addf(&result->text,
 			       "What it wrote is not in the workspace: it is in review %s, which a "
 			       "person lands or drops.\n",
@@ -640,7 +648,7 @@ static void delegation_finish(struct delegation *delegation)
 	 * changes of our next command.
 	 */
 	if (value_count(value_member(result.details, "changed")) > 0 ||
-	    value_member(result.details, "landed"))
+	    delegation->stage == LAYER_LANDS)
 		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);
 	running_end(running, &result);
