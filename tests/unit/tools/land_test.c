@@ -374,6 +374,8 @@ static void mend(struct here *here)
 	value_set_boolean(root, "writable", true);
 	value_append(roots, root);
 	value_set(rights, "roots", roots);
+	value_set(rights, "hidden", value_new_array());
+	value_set(rights, "closed", value_new_array());
 	open_files(here);
 	buf_init(&told, 1 << 16);
 	assert_true(place_put_back(here->files, here->log, rights, &told));
