@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HEADS      "refs/heads"
@@ -32,6 +33,8 @@ enum {
 	SHA1_DIGITS = 40,
 	SHA256_DIGITS = 64,
 	ASK_WORDS_MAX = 24,
+	INDEX_TRIES = 10,  /* of 100 ms */
+	GIT_REFUSES = 128, /* its exit code; a higher one: it was killed */
 };
 
 /* The refs of a layer. */
@@ -527,13 +530,16 @@ static bool current_branch(struct call *call, struct buf *name)
 }
 
 /* Changes that the user has staged stay, as with a merge that only moves on. */
-static void refresh_index(struct call *call, const char *from, const char *to)
+static int refresh_index(struct call *call, const char *from, const char *to)
 {
-	(void)ASK(call, NULL, NULL, "read-tree", "-i", "-m",
-		  from[0] != '\0' ? from : EMPTY_TREE, to);
+	const int code = ASK(call, NULL, NULL, "read-tree", "-i", "-m",
+			     from[0] != '\0' ? from : EMPTY_TREE, to);
+
 	(void)ASK(call, NULL, NULL, "update-index", "-q", "--refresh");
+	return code;
 }
 
+/* False: git was killed when it had moved the branch, and the log must not end. */
 static bool move(struct commits *commits, struct call *call, struct commits_ref *ref,
 		 bool is_current)
 {
@@ -544,9 +550,10 @@ static bool move(struct commits *commits, struct call *call, struct commits_ref 
 			 ref->below[0] != '\0'
 				 ? ref->below
 				 : "0000000000000000000000000000000000000000") == 0;
-	if (ref->moved && is_current)
-		refresh_index(call, ref->below, ref->layer);
-	return ref->moved;
+	if (!ref->moved || !is_current)
+		return true;
+	const int code = refresh_index(call, ref->below, ref->layer);
+	return code >= 0 && code <= GIT_REFUSES;
 }
 
 static bool land_ref(struct commits *commits, struct call *call, struct undo_log *log,
@@ -565,7 +572,8 @@ static bool land_ref(struct commits *commits, struct call *call, struct undo_log
 	return keep(call, log, ref->name, branch, err) &&
 	       keep(call, log, name, reflog, err) && keep(call, log, "index", index, err) &&
 	       announce(log, branch, ref->layer, err) && sync_log(log, err) &&
-	       (move(commits, call, ref, is_current) || true) &&
+	       (move(commits, call, ref, is_current) ||
+		err_set(err, ECANCELED, "git was killed before it told the index")) &&
 	       note(places, log, branch, err) && note(places, log, reflog, err) &&
 	       note(places, log, index, err);
 }
@@ -601,6 +609,7 @@ static bool resume(struct call *call, struct undo_log *log, struct undo_places *
 	auto_free struct broken *broken = memory_alloc(sizeof(*broken));
 	auto_free struct kept *index = memory_alloc(sizeof(*index));
 	struct undo_reader reader = {.change = take_broken, .context = broken};
+	const struct timespec moment = {.tv_nsec = 100000000};
 	struct undo_state now = undo_absent;
 	char line[COMMITS_NAME + 1];
 	struct buf text;
@@ -623,8 +632,12 @@ static bool resume(struct call *call, struct undo_log *log, struct undo_places *
 
 		line[strcspn(line, "\n")] = '\0';
 		fine = keep(call, log, "index", index, err);
-		if (fine && (from[0] == '\0' || is_object_name(str_of(from))))
-			refresh_index(call, from, line);
+		const bool known = from[0] == '\0' || is_object_name(str_of(from));
+		/* The git of the killed landing may hold the lock of the index for a moment. */
+		for (int i = 0; fine && known && i < INDEX_TRIES &&
+				refresh_index(call, from, line) != 0;
+		     i++)
+			(void)nanosleep(&moment, NULL);
 		fine = fine && note(places, log, index, err);
 	}
 	buf_fini(&text);
