@@ -28,6 +28,7 @@ enum {
 	BRACES_WORDS = 32, /* words of one brace expansion; one with more stays as written */
 	BRACES_BYTES = 1 << 10,   /* of a word that is expanded */
 	EXPANDED_MAX = 256 << 10, /* bytes of such words in one command */
+	BRACES_READ = 4 << 20,    /* bytes that are read for all of a text */
 };
 
 void shell_scan_init(struct shell_scan *scan, struct str text)
@@ -36,6 +37,7 @@ void shell_scan_init(struct shell_scan *scan, struct str text)
 	scan->values = memory_alloc(text.size + 1);
 	shell_lexer_init(&scan->lexer, text, scan->values);
 	scan->lexer.inners = &scan->inners;
+	scan->braces_left = BRACES_READ;
 }
 
 void shell_scan_fini(struct shell_scan *scan)
@@ -70,12 +72,22 @@ static void add_text(struct shell_scan *scan, struct shell_command *command,
 	command->texts = scan->text_room;
 }
 
-/* The offset of the "}" or "," that ends the part of TEXT at AT; its size: there is none. */
-static size_t brace_part_end(struct str text, size_t at)
+/* An expansion: the words that it has made so far, each with its NUL, and its bounds. */
+struct braces {
+	struct buf words;
+	size_t count;
+	size_t *left; /* bytes of words that may still be read */
+};
+
+/*
+ * The offset of the "}" or "," that ends the part of TEXT at AT; its size: there is none, or
+ * too much was read.
+ */
+static size_t brace_part_end(const struct braces *braces, struct str text, size_t at)
 {
 	size_t depth = 0;
 
-	for (; at < text.size; at++) {
+	for (; at<text.size && * braces->left> 0; at++, --*braces->left) {
 		const char c = text.data[at];
 
 		if (depth == 0 && (c == ',' || c == '}'))
@@ -83,11 +95,11 @@ static size_t brace_part_end(struct str text, size_t at)
 		depth += c == '{';
 		depth -= c == '}' && depth > 0;
 	}
-	return at;
+	return text.size;
 }
 
 /* The first "{" in TEXT that has a "," and a "}"; the size of TEXT: there is none. */
-static size_t brace_begin(struct str text)
+static size_t brace_begin(const struct braces *braces, struct str text)
 {
 	for (size_t at = 0; at < text.size; at++) {
 		size_t end = at;
@@ -96,7 +108,7 @@ static size_t brace_begin(struct str text)
 		if (text.data[at] != '{')
 			continue;
 		do {
-			end = brace_part_end(text, end + 1);
+			end = brace_part_end(braces, text, end + 1);
 			comma |= end < text.size && text.data[end] == ',';
 		} while (end < text.size && text.data[end] == ',');
 		if (comma && end < text.size)
@@ -105,35 +117,34 @@ static size_t brace_begin(struct str text)
 	return text.size;
 }
 
-/* The words that a brace expansion has made so far, each with its NUL. */
-struct braces {
-	struct buf words;
-	size_t count;
-};
-
-/* Append what TEXT expands to, the first brace first. False: there are too many words. */
+/* Append what TEXT expands to, the first brace first. False: it is too much. */
 static bool braces_expand(struct braces *braces, struct str text, unsigned depth)
 {
 	enum { DEPTH_MAX = 16 };
-	const size_t begin = brace_begin(text);
+	const size_t begin = brace_begin(braces, text);
 	size_t close = begin, end;
 	bool fine = true;
 
+	*braces->left -= text.size < *braces->left ? text.size : *braces->left;
+	if (*braces->left == 0)
+		return false;
 	if (begin == text.size) {
-		if (text.size > 0 && braces->count++ < BRACES_WORDS)
-			return buf_addstr(&braces->words, text) &&
-			       buf_addc(&braces->words, '\0');
-		return text.size == 0;
+		if (text.size == 0) /* the shell makes no word of it */
+			return true;
+		return braces->count++ < BRACES_WORDS &&
+		       buf_addstr(&braces->words, text) && buf_addc(&braces->words, '\0');
 	}
 	if (depth == DEPTH_MAX)
 		return false;
 	do
-		close = brace_part_end(text, close + 1);
-	while (text.data[close] == ',');
+		close = brace_part_end(braces, text, close + 1);
+	while (close < text.size && text.data[close] == ',');
+	if (*braces->left == 0)
+		return false;
 	for (size_t from = begin + 1; fine && from <= close; from = end + 1) {
 		struct buf word;
 
-		end = brace_part_end(text, from);
+		end = brace_part_end(braces, text, from);
 		buf_init(&word, BRACES_BYTES);
 		(void)buf_addstr(&word, str_part(text, 0, begin));
 		(void)buf_addstr(&word, str_part(text, from, end - from));
@@ -148,12 +159,14 @@ static bool braces_expand(struct braces *braces, struct str text, unsigned depth
 static bool add_braces(struct shell_scan *scan, struct shell_command *command,
 		       const struct shell_token *token)
 {
-	struct braces braces = {0};
+	struct braces braces = {.left = &scan->braces_left};
 	bool fine;
 
 	buf_init(&braces.words, EXPANDED_MAX - scan->expanded_size);
 	fine = token->value.size < BRACES_BYTES &&
 	       braces_expand(&braces, token->value, 0) && !braces.words.overflowed;
+	if (scan->braces_left == 0)
+		scan->lexer.unsure = true;
 	if (fine && scan->expanded == NULL)
 		scan->expanded = memory_alloc(EXPANDED_MAX);
 	for (size_t at = 0; fine && at < braces.words.size;) {

@@ -656,12 +656,47 @@ static void texts_within_texts_are_bounded(void **state)
 	}
 }
 
+/*
+ * Braces in number expand to nothing that is kept, and would take minutes. Those of a text are
+ * read up to a bound, and what stands behind them is judged as it is written.
+ */
+static void braces_are_bounded_in_a_whole_text(void **state)
+{
+	enum { LINES = 1000, TIMES = 16, OPEN = 900 };
+	static const char *const pieces[] = {"{,}", "{a,b}"};
+	auto_policy struct policy *policy =
+		policy_of("{\"unread\": \"ask\", \"deny\": [\"git push\"]}");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		struct verdict verdict;
+		struct buf text;
+
+		buf_init(&text, 4 << 20);
+		for (int line = 0; line < LINES; line++) {
+			(void)buf_adds(&text, "true ");
+			for (int j = 0; i > 0 && j < OPEN; j++)
+				(void)buf_addc(&text, '{');
+			for (int j = 0; j < TIMES; j++)
+				(void)buf_adds(&text, pieces[i]);
+			(void)buf_addc(&text, '\n');
+		}
+		verdict = verdict_in(policy, text.data, NULL);
+		assert_string_equal(answer_of(&verdict), "ask");
+		(void)buf_adds(&text, "git push\n");
+		verdict = verdict_in(policy, text.data, NULL);
+		assert_string_equal(answer_of(&verdict), "deny");
+		buf_fini(&text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deny_wins_then_ask_and_the_rest_of_a_box_runs),
 		cmocka_unit_test(spellings_are_found_and_others_are_not),
 		cmocka_unit_test(texts_within_texts_are_bounded),
+		cmocka_unit_test(braces_are_bounded_in_a_whole_text),
 		cmocka_unit_test(finds_within_finds_are_seen_to_a_depth),
 		cmocka_unit_test(a_rule_that_denies_names_a_part),
 		cmocka_unit_test(in_a_list_deny_and_ask_come_before_it),
