@@ -389,8 +389,8 @@ static void a_head_within_a_line_begins_no_private_key(void **state)
 	static const char *const texts[] = {
 		"const head = \"-----BEGIN RSA PRIVATE KEY-----\"\nloadConfigurationFile\n",
 		"if (x == '-----BEGIN PRIVATE KEY-----')\n\treturn internationalization\n",
-		"-----BEGIN PRIVATE KEY-----\nfunc main() {\n\tload(nil)\n}\n\n"
-		"loadConfigurationFile\n",
+		("-----BEGIN PRIVATE KEY-----\nfunc main() {\n\tload(nil)\n}\n\n"
+		 "loadConfigurationFile\n"),
 		"-----BEGIN PRIVATE KEY-----\nx := loadConfigurationFile(nil)\n",
 	};
 
