@@ -74,6 +74,12 @@ enum {
 	COMMAND_SHOWN_MAX = 16 << 10, /* a person reads all of what they judge */
 	/* Every byte of a command may be shown as four. */
 	SHOWN_MAX = 8 * COMMAND_SHOWN_MAX,
+	/*
+	 * A question, as a person sees it and as JSON: every byte of its texts may become
+	 * six. One that is larger is not asked.
+	 */
+	QUESTION_MAX = 4 << 20,
+	DELEGATE_NAME_MAX = 256,
 	APPROVAL_FILE = 48,
 };
 
@@ -386,7 +392,7 @@ static void add_delegates(const struct value *delegates, struct buf *text)
 	(void)buf_addf(text, "; depth %zu)", count);
 }
 
-/* QUESTION as a form. */
+/* QUESTION as a form; NULL: it is too large. */
 static struct value *form_of(const struct question *question)
 {
 	static const char schema[] =
@@ -398,7 +404,7 @@ static struct value *form_of(const struct question *question)
 	struct form form = {0};
 	struct buf text;
 
-	buf_init(&text, SHOWN_MAX);
+	buf_init(&text, QUESTION_MAX);
 	(void)buf_adds(&text, "Agent ");
 	text_add_exact(&text, question->agent);
 	add_delegates(question->delegates, &text);
@@ -424,7 +430,7 @@ static struct value *form_of(const struct question *question)
 	text_add_exact(&text, question->scope);
 	form.message = buf_str(&text);
 	(void)value_parse(STR(schema), 0, &form.schema, NULL);
-	struct value *request = fields_print(form_fields, &form);
+	struct value *request = text.overflowed ? NULL : fields_print(form_fields, &form);
 	value_free(form.schema);
 	buf_fini(&text);
 	return request;
@@ -440,7 +446,7 @@ static void approval_file(int fd, char file[APPROVAL_FILE])
 		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
-/* The data of EVENT_APPROVAL_WANTED, but for the id. */
+/* The data of EVENT_APPROVAL_WANTED, but for the id; NULL: QUESTION is too large. */
 static struct value *question_print(const struct question *question)
 {
 	struct value *data = fields_print(question_fields, question);
@@ -448,10 +454,14 @@ static struct value *question_print(const struct question *question)
 	char hash[HASH_HEX + 1];
 	struct buf text;
 
-	buf_init(&text, 2 * SHOWN_MAX);
-	(void)value_print(data, VALUE_SORTED, &text);
+	buf_init(&text, QUESTION_MAX);
+	const bool fits = value_print(data, VALUE_SORTED, &text) && request != NULL;
 	hash_text(buf_str(&text), hash);
 	buf_fini(&text);
+	if (!fits) {
+		value_free(data);
+		return NULL;
+	}
 	fields_set(data, asked_fields,
 		   &(struct asked){hash, "form", APPROVAL_WAIT_S, request});
 	return data;
@@ -483,8 +493,8 @@ struct value *approval_relay_data(const struct running *running, const char *age
 	struct question question = {0};
 	const struct str hash = value_str(value_member(asked, "hash"));
 
-	if (!fields_read(asked, question_fields, &question, NULL, NULL) ||
-	    hash.size == 0 || value_count(question.delegates) >= RELAYED_DEPTH_MAX ||
+	if (!fields_read(asked, question_fields, &question, NULL, NULL) || hash.size == 0 ||
+	    hash.size > HASH_HEX || value_count(question.delegates) >= RELAYED_DEPTH_MAX ||
 	    (question.wish.size == 0 && wish_of(question.effect) == NULL))
 		return NULL;
 	/*
@@ -496,9 +506,13 @@ struct value *approval_relay_data(const struct running *running, const char *age
 	if (question.agent.size == 0)
 		return NULL;
 	value_append(delegates, value_new_text(running->session->policy->name));
-	for (size_t i = 0; i < value_count(question.delegates); i++)
-		value_append(delegates,
-			     value_new_text(value_text(value_item(question.delegates, i))));
+	for (size_t i = 0; i < value_count(question.delegates); i++) {
+		const struct str name = value_str(value_item(question.delegates, i));
+
+		if (name.size == 0 || name.size > DELEGATE_NAME_MAX)
+			return NULL;
+		value_append(delegates, value_new_str(name));
+	}
 	question.delegates = delegates;
 	/*
 	 * The other session binds its answer to its own hash, so that hash is part of

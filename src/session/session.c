@@ -317,6 +317,11 @@ static bool review_settle(struct session *session, struct review *review,
 	       err_set(err, errno, REVIEW_KEY ": %s: %s", review->path, strerror(errno));
 }
 
+static bool is_count(int64_t number)
+{
+	return number >= 0 && number <= INT64_MAX / 8;
+}
+
 void session_note_layer(struct session *session, const struct tool *tool,
 			struct tool_result *result)
 {
@@ -330,7 +335,7 @@ void session_note_layer(struct session *session, const struct tool *tool,
 		session->layered.partial = true;
 		return;
 	}
-	/* A worker has counted: only the front believes no number below 0. */
+	/* A worker has counted: the front believes no number below 0, nor one that no disk holds. */
 	const struct review_counts told = {
 		.changed = value_integer(value_member(counts, "changed")),
 		.added = value_integer(value_member(counts, "added")),
@@ -339,7 +344,8 @@ void session_note_layer(struct session *session, const struct tool *tool,
 		.other = value_is_true(value_member(counts, "other")),
 		.partial = value_is_true(value_member(counts, "partial")),
 	};
-	if (told.changed < 0 || told.added < 0 || told.removed < 0 || told.bytes < 0) {
+	if (!is_count(told.changed) || !is_count(told.added) || !is_count(told.removed) ||
+	    !is_count(told.bytes)) {
 		session->layered.partial = true;
 		return;
 	}

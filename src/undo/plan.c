@@ -641,12 +641,15 @@ const struct field undo_patch_limits_fields[] = {
 	{0},
 };
 
-/* The details that TOLD becomes, and those of the tool restore; `files` is a list there. */
+/*
+ * The details that TOLD becomes, and those of the tool restore; `files` is a list there. A
+ * worker tells them, so that no number is believed that no list of files has.
+ */
 static const struct field told_fields[] = {
-	FIELD(struct undo_told, restored),
-	FIELD(struct undo_told, removed),
-	FIELD(struct undo_told, folders),
-	FIELD(struct undo_told, already),
+	FIELD(struct undo_told, restored, .max = UNDO_ROWS_MAX),
+	FIELD(struct undo_told, removed, .max = UNDO_ROWS_MAX),
+	FIELD(struct undo_told, folders, .max = UNDO_ROWS_MAX),
+	FIELD(struct undo_told, already, .max = UNDO_ROWS_MAX),
 	FIELD(struct undo_told, files),
 	FIELD(struct undo_told, left),
 	{0},

@@ -259,7 +259,9 @@ static bool described_read(const struct undo_store *store, uint32_t number,
 	*told = (struct described){0};
 	step_name(number, name);
 	*object = read_value(store, name, UNDO_META_MAX);
-	return fields_read(*object, described_fields, told, NULL, NULL);
+	/* One odd member must not hide that a step is an undo, and what it has undone. */
+	(void)fields_read(*object, described_fields, told, NULL, NULL);
+	return told->run != NULL && told->tool != NULL && told->title != NULL;
 }
 
 /* False: there is no complete description. The caller calls undo_step_fini either way. */

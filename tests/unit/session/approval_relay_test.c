@@ -93,6 +93,35 @@ static void what_no_person_could_judge_is_no_question(void **state)
 	assert_null(data_of(deep));
 }
 
+/* A person sees all of what they judge, and the hash is that of all of it. */
+static void what_is_too_large_is_no_question(void **state)
+{
+	enum { LARGE = 300000, LINES = 32 << 10 };
+	auto_value struct value *asked = asked_of(sound);
+	auto_value struct value *of_hash = value_copy(asked);
+	auto_value struct value *of_delegate = value_copy(asked);
+	auto_value struct value *of_lines = value_copy(asked);
+	struct value *delegates = value_new_array();
+	auto_value struct value *data = NULL;
+	static char large[LARGE + 1], lines[LINES + 1];
+
+	(void)state;
+	memset(large, 'A', LARGE);
+	value_set_text(of_hash, "hash", large);
+	assert_null(data_of(of_hash));
+	value_append(delegates, value_new_text(large));
+	value_set(of_delegate, "delegates", delegates);
+	value_set_text(of_delegate, "agent", "a");
+	assert_null(data_of(of_delegate));
+	memset(lines, '\n', LINES);
+	lines[LINES - 1] = 'Z';
+	value_set_text(of_lines, "subject", lines);
+	data = data_of(of_lines);
+	assert_non_null(
+		strchr(value_text(value_member(value_member(data, "request"), "message")),
+		       'Z'));
+}
+
 static void nothing_in_it_moves_the_cursor(void **state)
 {
 	static const char *const members[] = {"subject", "command", "scope", "folder",
@@ -122,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_question_says_who_asks_and_is_bound_to_what_it_was),
 		cmocka_unit_test(what_no_person_could_judge_is_no_question),
+		cmocka_unit_test(what_is_too_large_is_no_question),
 		cmocka_unit_test(nothing_in_it_moves_the_cursor),
 	};
 
