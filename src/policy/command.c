@@ -989,6 +989,7 @@ struct looking {
 	size_t depth;
 	size_t inner;
 	size_t *left;    /* bytes of inner texts that may still be read */
+	size_t *braces;  /* the same for brace expansions (shell_scan), of all texts */
 	bool *downloads; /* a command that downloads was seen */
 	/* the text that the last command prints into its pipe, if it says so itself */
 	struct buf printed;
@@ -1101,6 +1102,7 @@ static void see_inside(struct looking *looking, struct str text, const char *fol
 	struct looking inside = {.visit = looking->visit,
 				 .inner = looking->inner + 1,
 				 .left = looking->left,
+				 .braces = looking->braces,
 				 .downloads = looking->downloads};
 
 	if (looking->ended || !may_enter(looking, text.size))
@@ -1233,7 +1235,10 @@ static void see_text(struct looking *looking, struct str text)
 	buf_init(&looking->printed, COMMAND_TEXT_MAX * 2);
 	shell_scan_init(&scan, text);
 	while (found && !looking->ended) {
+		if (*looking->braces < scan.braces_left)
+			scan.braces_left = *looking->braces;
 		found = shell_scan_next(&scan, &command);
+		*looking->braces = scan.braces_left;
 		if (found)
 			enter(looking, command.depth);
 		looking->unread = scan.lexer.unsure                 ? unsure
@@ -1251,9 +1256,12 @@ static void see_text(struct looking *looking, struct str text)
 
 void command_seen_text(struct str text, const char *folder, const struct command_visit *visit)
 {
-	size_t left = COMMAND_INNER_BYTES;
+	size_t left = COMMAND_INNER_BYTES, braces = SIZE_MAX;
 	bool downloads = false;
-	struct looking looking = {.visit = visit, .left = &left, .downloads = &downloads};
+	struct looking looking = {.visit = visit,
+				  .left = &left,
+				  .braces = &braces,
+				  .downloads = &downloads};
 
 	looking.folders[0] = memory_copy(folder);
 	see_text(&looking, text);
@@ -1262,9 +1270,12 @@ void command_seen_text(struct str text, const char *folder, const struct command
 void command_seen_argv(const char *const *argv, const char *folder,
 		       const struct command_visit *visit)
 {
-	size_t left = COMMAND_INNER_BYTES;
+	size_t left = COMMAND_INNER_BYTES, braces = SIZE_MAX;
 	bool downloads = false;
-	struct looking looking = {.visit = visit, .left = &left, .downloads = &downloads};
+	struct looking looking = {.visit = visit,
+				  .left = &left,
+				  .braces = &braces,
+				  .downloads = &downloads};
 	struct shell_command command = {0};
 
 	while (argv[command.count] != NULL)

@@ -28,7 +28,8 @@ enum {
 	BRACES_WORDS = 32, /* words of one brace expansion; one with more stays as written */
 	BRACES_BYTES = 1 << 10,   /* of a word that is expanded */
 	EXPANDED_MAX = 256 << 10, /* bytes of such words in one command */
-	BRACES_READ = 4 << 20,    /* bytes that are read for all of a text */
+	BRACES_NODE = 64, /* bytes, for which each word on the way counts besides its own */
+	BRACES_READ = 4 << 20, /* bytes that are read for all of a text */
 };
 
 void shell_scan_init(struct shell_scan *scan, struct str text)
@@ -125,7 +126,8 @@ static bool braces_expand(struct braces *braces, struct str text, unsigned depth
 	size_t close = begin, end;
 	bool fine = true;
 
-	*braces->left -= text.size < *braces->left ? text.size : *braces->left;
+	const size_t cost = text.size + BRACES_NODE;
+	*braces->left -= cost < *braces->left ? cost : *braces->left;
 	if (*braces->left == 0)
 		return false;
 	if (begin == text.size) {

@@ -173,7 +173,11 @@ struct shell_scan {
 	size_t ahead_count, line_end;
 	char *expanded; /* the words of brace expansions in the last command */
 	size_t expanded_size;
-	size_t braces_left; /* bytes that may still be read for brace expansions */
+	/*
+	 * Bytes that may still be read for brace expansions. A caller that reads texts
+	 * within texts takes the number from one scan to the next.
+	 */
+	size_t braces_left;
 	/*
 	 * The texts that the shell runs for the words and the here-documents behind the
 	 * last command but one, up to the last command. They are parts of the text, or of

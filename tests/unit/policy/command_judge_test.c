@@ -663,7 +663,7 @@ static void texts_within_texts_are_bounded(void **state)
 static void braces_are_bounded_in_a_whole_text(void **state)
 {
 	enum { LINES = 1000, TIMES = 16, OPEN = 900 };
-	static const char *const pieces[] = {"{,}", "{a,b}"};
+	static const char *const pieces[] = {"{,}", "{a,b}", "{,}"};
 	auto_policy struct policy *policy =
 		policy_of("{\"unread\": \"ask\", \"deny\": [\"git push\"]}");
 
@@ -674,12 +674,12 @@ static void braces_are_bounded_in_a_whole_text(void **state)
 
 		buf_init(&text, 4 << 20);
 		for (int line = 0; line < LINES; line++) {
-			(void)buf_adds(&text, "true ");
-			for (int j = 0; i > 0 && j < OPEN; j++)
+			(void)buf_adds(&text, i == 2 ? "$(true " : "true ");
+			for (int j = 0; i == 1 && j < OPEN; j++)
 				(void)buf_addc(&text, '{');
 			for (int j = 0; j < TIMES; j++)
 				(void)buf_adds(&text, pieces[i]);
-			(void)buf_addc(&text, '\n');
+			(void)buf_adds(&text, i == 2 ? ")\n" : "\n");
 		}
 		verdict = verdict_in(policy, text.data, NULL);
 		assert_string_equal(answer_of(&verdict), "ask");
