@@ -20,6 +20,7 @@
 #include "policy/command.h"
 #include "policy/network.h"
 #include "policy/policy.h"
+#include "session/masking.h"
 #include "session/session.h"
 #include "view/shape.h"
 
@@ -812,6 +813,7 @@ void extra_show(struct session *session, const char *path, const char *source, i
 					   .source = memory_copy(source),
 					   .fd = fd_take(take_fd)};
 	session->showing++;
+	masking_looks_in(session, path);
 	widening_add(made);
 }
 

@@ -112,6 +112,7 @@ struct masking *masking_new(const struct policy *policy, const char *key_file)
 	masking->wish = value_new_object();
 	value_set(masking->wish, "files", paths_of(&policy->secrets.files));
 	value_set(masking->wish, "show", paths_of(&policy->secrets.show));
+	value_set(masking->wish, "folders", value_new_array());
 	return masking;
 }
 
@@ -124,6 +125,14 @@ void masking_free(struct masking *masking)
 	buf_fini(&masking->missed);
 	buf_fini(&masking->told);
 	free(masking);
+}
+
+void masking_looks_in(struct session *session, const char *folder)
+{
+	if (session->masking == NULL)
+		return;
+	value_append(value_member(session->masking->wish, "folders"), value_new_text(folder));
+	masking_ages(session);
 }
 
 void masking_ages(struct session *session)

@@ -31,6 +31,8 @@ struct tool_result;
 /* KEY_FILE as in session_options. NULL: POLICY shows secrets. */
 struct masking *masking_new(const struct policy *policy, const char *key_file);
 void masking_free(struct masking *masking);
+/* Look in FOLDER as well, an absolute path: it is shown in the cell from now on. */
+void masking_looks_in(struct session *session, const char *folder);
 /* The files of secrets may have changed. */
 void masking_ages(struct session *session);
 

@@ -273,6 +273,18 @@ def a_version_in_conflict_is_read_with_the_tool():
 
 
 @tap.case
+def a_secret_of_a_version_in_conflict_has_a_mark():
+    with place() as here:
+        here.write(".env", "API_KEY=first01first02\n")
+        here.writer("one", "echo API_KEY=one01one02one03 > .env")
+        here.writer("two", "echo API_KEY=two01two02two03 > .env")
+        here.boss(delegate("one", "two"), bash("cat /run/glovebox/layers/*/.env"))
+        events, _ = here.run()
+        shown = [event["text"] for event in events if event["event"] == "tool_ended" and event["tool"] == "bash"][-1]
+        assert "API_KEY=‹secret:API_KEY-" in shown and "two02" not in shown, shown
+
+
+@tap.case
 def a_caller_without_hands_is_told_to_delegate_again():
     with place() as here:
         here.writer("one", "echo one > a.txt")

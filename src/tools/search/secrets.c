@@ -38,6 +38,7 @@ static const struct row secrets_params[] = {
 	{"first", ROW_TEXTS, false, "Files that are read before all others",
 	 .max = PATH_MAX - 1},
 	{"files", ROW_TEXTS, false, "More files of such lines", .max = PATH_MAX - 1},
+	{"folders", ROW_TEXTS, false, "More folders that are looked in", .max = PATH_MAX - 1},
 	{"show", ROW_TEXTS, false, "Folders that are left out", .max = PATH_MAX - 1},
 	{0},
 };
@@ -45,7 +46,7 @@ static const struct row secrets_params[] = {
 struct gathering {
 	struct call *call;
 	const struct value *show; /* paths */
-	char **folders;           /* relative to the workspace, in the order of looking */
+	char **folders; /* relative to the workspace, or absolute, in the order of looking */
 	size_t folder_count, name_count;
 	char **files;
 	size_t file_count;
@@ -166,10 +167,18 @@ static char *path_below(const char *folder, const char *name)
 	return made;
 }
 
-static size_t depth_of(const char *path)
+/* The folders from the one at which looking began down to PATH. */
+static size_t depth_of(const struct gathering *gathering, const char *path)
 {
+	const struct value *tops = value_member(gathering->call->arguments, "folders");
 	size_t depth = path[0] != '\0';
 
+	for (size_t i = 0; i < value_count(tops); i++) {
+		const char *top = value_text(value_item(tops, i));
+
+		if (top != NULL && path_within(path, top))
+			path += strlen(top);
+	}
 	for (; *path != '\0'; path++)
 		depth += *path == '/';
 	return depth;
@@ -198,7 +207,7 @@ static void take_name(struct gathering *gathering, const char *folder, DIR *dir,
 	    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		type = (unsigned char)(S_ISDIR(st.st_mode) ? DT_DIR : DT_REG);
 	if (type == DT_DIR && gathering->folder_count < FOLDERS_MAX &&
-	    depth_of(folder) < DEPTH_MAX && !is_foreign(entry->d_name))
+	    depth_of(gathering, folder) < DEPTH_MAX && !is_foreign(entry->d_name))
 		gathering->folders[gathering->folder_count++] =
 			path_below(folder, entry->d_name);
 	else if ((type == DT_REG || type == DT_LNK) &&
@@ -264,6 +273,11 @@ static bool gather(struct gathering *gathering)
 	read_named(gathering, value_member(arguments, "first"));
 	read_named(gathering, value_member(arguments, "files"));
 	gathering->folders[gathering->folder_count++] = memory_copy("");
+	const struct value *tops = value_member(arguments, "folders");
+	for (size_t i = 0; i < value_count(tops) && gathering->folder_count < FOLDERS_MAX;
+	     i++)
+		gathering->folders[gathering->folder_count++] =
+			memory_copy(value_text(value_item(tops, i)));
 	for (size_t i = 0; i < gathering->folder_count; i++) {
 		if (call_stopped(gathering->call))
 			return false;
