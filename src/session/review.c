@@ -241,6 +241,7 @@ bool review_report_parse(struct str text, struct review_report *report, struct e
 	report->removed = read_count(totals, "removed");
 	report->bytes = read_count(totals, "bytes");
 	report->outside = read_count(totals, "outside");
+	report->kept = read_count(totals, "kept");
 	report->stale = value_is_true(value_member(object, "stale"));
 	report->conflict = value_is_true(value_member(object, "conflict"));
 	report->landed = value_is_true(value_member(object, "landed"));
@@ -375,6 +376,7 @@ bool review_shown_fill(struct review_shown *shown, const struct review *review,
 			.source = arena_copy(&shown->texts, buf_str(&path)),
 			.path = arena_copy(&shown->texts, str_of(place)),
 			.why = "the review",
+			.layer = true,
 		};
 		buf_fini(&path);
 	}

@@ -83,6 +83,7 @@ struct review_report {
 	size_t count;
 	int64_t more; /* changes without a row */
 	int64_t changed, added, removed, bytes, outside;
+	int64_t kept; /* refused, but another landing may bring them */
 	struct review_branch *branches;
 	size_t branch_count;
 	bool stash, notes, staged;

@@ -1201,7 +1201,8 @@ static bool show(struct policy *policy, struct cell_spec *spec,
 	if (spec_is_blocked(spec, path) || shape_is_shown(spec, path, false))
 		return true;
 	shape_pin_above(spec, path);
-	if (!shape_show_tree(spec, path, &fd, false, shape_closed_to_others(fd), err))
+	if (!shape_show_tree(spec, path, &fd, false,
+			     shown->layer || shape_closed_to_others(fd), err))
 		return err_while(err, "%s", shown->source);
 	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
 	entry->source = arena_copy(&spec->arena, str_of(shown->source));

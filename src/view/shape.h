@@ -79,6 +79,8 @@ struct shape_shown {
 	 */
 	const char *path;
 	const char *why; /* the reason, for explanations of the view */
+	/* it is a layer: a file that root keeps for itself there is a file of the workspace */
+	bool layer;
 };
 
 /* A home of the cell's own, in place of the project's private one. For L3 only. */

@@ -387,6 +387,12 @@ static bool leaves_commits(const struct reviewing *work, const struct review_rep
 	       (!takes_commits(work) || report->trouble != NULL);
 }
 
+/* Does the review hold something that a later landing may bring? */
+static bool leaves_rest(const struct reviewing *work, const struct review_report *report)
+{
+	return report->outside > 0 || report->kept > 0 || leaves_commits(work, report);
+}
+
 /* Is there something that would be put into the workspace? */
 static bool has_work(const struct reviewing *work, const struct review_report *report)
 {
@@ -460,7 +466,7 @@ static void say_landed(struct reviewing *work, const struct review_report *repor
 	if (!dry && report->step != 0)
 		(void)buf_addf(&text, " To take that back: glovebox undo %" PRIu32,
 			       report->step);
-	if (!dry && (report->outside > 0 || leaves_commits(work, report)))
+	if (!dry && leaves_rest(work, report))
 		(void)buf_addf(&text, "\nThe rest stays in the review: glovebox review %s",
 			       work->review->meta.id);
 	(void)fprintf(work->out, "%s\n", text.data);
@@ -478,7 +484,7 @@ static int finish_landing(struct reviewing *work, const struct review_report *re
 				     "%s. The landing is not finished: every file is old or "
 				     "new, and the next `glovebox land --id %s` goes on.",
 				     report->broken_off, work->review->meta.id);
-	const bool all = report->outside == 0 && !leaves_commits(work, report);
+	const bool all = !leaves_rest(work, report);
 	const bool marked = !all || review_set_state(work->review, REVIEW_LANDED, &err);
 	if (options_given(work->options, "json")) {
 		auto_value struct value *value =

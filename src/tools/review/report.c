@@ -459,7 +459,7 @@ static bool add_rows(struct reporting *reporting, struct value *report, struct e
 
 static void add_totals(const struct comparing *comparing, struct value *report)
 {
-	int64_t changed = 0, added = 0, removed = 0, bytes = 0, outside = 0;
+	int64_t changed = 0, added = 0, removed = 0, bytes = 0, outside = 0, kept = 0;
 	struct value *totals = value_new_object();
 
 	for (size_t i = 0; i < comparing->upper->count; i++) {
@@ -467,6 +467,10 @@ static void add_totals(const struct comparing *comparing, struct value *report)
 		const struct undo_state *layer = &change->row->state;
 
 		outside += change->class == CHANGE_OUTSIDE;
+		/* Its owner may let it be read, and another agent may write there. */
+		kept += change->class == CHANGE_REFUSED &&
+			(change->refused == REFUSED_READ ||
+			 change->refused == REFUSED_AGENT);
 		if (!is_told(change) || change->class == CHANGE_REFUSED ||
 		    layer->kind == UNDO_FOLDER ||
 		    (layer->kind == UNDO_ABSENT && change->below.kind == UNDO_FOLDER))
@@ -481,6 +485,7 @@ static void add_totals(const struct comparing *comparing, struct value *report)
 	value_set_integer(totals, "removed", removed);
 	value_set_integer(totals, "bytes", bytes);
 	value_set_integer(totals, "outside", outside);
+	value_set_integer(totals, "kept", kept);
 	value_set(report, "totals", totals);
 }
 
