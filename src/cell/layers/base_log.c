@@ -60,6 +60,13 @@ struct counts {
 	bool other; /* there is something that is none of these, but can be landed */
 };
 
+/* How much of a layer a walk has seen. */
+enum extent {
+	EXTENT_ALL,
+	EXTENT_PART, /* a folder could not be read, or a path was too long */
+	EXTENT_OVER, /* a limit has ended the walk */
+};
+
 /* One walk. */
 struct walk {
 	const struct base_log *base;
@@ -75,7 +82,7 @@ struct walk {
 	uint64_t copied, hashed;
 	size_t seen;
 	bool writes; /* the log can be written to */
-	bool partial;
+	enum extent extent;
 };
 
 struct base_log *base_log_open(const struct cell_spec *spec)
@@ -256,8 +263,15 @@ static bool is_over(struct walk *walk)
 	walk->seen++;
 	if (walk->seen > ROWS_MAX ||
 	    (walk->seen % CLOCK_EVERY == 0 && clock_now_ms() > walk->deadline_ms))
-		walk->partial = true;
-	return walk->partial;
+		walk->extent = EXTENT_OVER;
+	return walk->extent == EXTENT_OVER;
+}
+
+/* The walk passes over a name, and goes on behind it. */
+static void pass_over(struct walk *walk)
+{
+	if (walk->extent == EXTENT_ALL)
+		walk->extent = EXTENT_PART;
 }
 
 /* Add NAME to the path of WALK. False: it is too long. */
@@ -269,7 +283,7 @@ static bool path_enter(struct walk *walk, const char *name)
 			     : "/",
 		     name))
 		return true;
-	walk->partial = true;
+	pass_over(walk);
 	return false;
 }
 
@@ -424,7 +438,7 @@ static DIR *folder_read(struct walk *walk, int take_fd, size_t depth)
 
 	if (names == NULL) {
 		fd_close(&take_fd);
-		walk->partial = true;
+		pass_over(walk);
 	}
 	return names;
 }
@@ -442,7 +456,7 @@ static void below_removed(struct walk *walk, int upper, size_t depth)
 	struct stat st;
 
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
-	     at != NULL && !walk->partial; at = readdir(names)) {
+	     at != NULL && walk->extent < EXTENT_OVER; at = readdir(names)) {
 		const size_t size = walk->path.size;
 
 		if (is_dot(at->d_name) ||
@@ -476,17 +490,18 @@ static void entry_folder(struct walk *walk, int folder, const char *name, bool h
 		return;
 	}
 	undo_state_of(&st, &after);
-	const bool is_there =
-		fstatat(walk->lower, relative(walk), &below, AT_SYMLINK_NOFOLLOW) == 0;
+	const bool is_folder =
+		fstatat(walk->lower, relative(walk), &below, AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISDIR(below.st_mode);
 	/* A folder above a changed file is in the layer as it is below. */
-	if (!is_there || !S_ISDIR(below.st_mode) || below.st_mode != st.st_mode) {
+	if (!is_folder || below.st_mode != st.st_mode) {
 		(void)entry_note(walk, false, &after, &state);
 		note_other(walk);
 	}
 	if (fd < 0)
-		walk->partial = true; /* the call has closed the folder to its owner */
+		pass_over(walk); /* the call has closed the folder to its owner */
 	else
-		folder_walk(walk, fd, (hidden || overlay_hides(fd)) && is_there, depth + 1);
+		folder_walk(walk, fd, (hidden || overlay_hides(fd)) && is_folder, depth + 1);
 }
 
 static void entry_look(struct walk *walk, int folder, const struct dirent *entry,
@@ -520,12 +535,14 @@ static void folder_walk(struct walk *walk, int take_fd, bool hidden, size_t dept
 
 		if (is_dot(at->d_name))
 			continue;
-		if (is_over(walk) || !path_enter(walk, at->d_name))
+		if (is_over(walk))
 			break;
+		if (!path_enter(walk, at->d_name))
+			continue;
 		entry_look(walk, take_fd, at, hidden, depth);
 		buf_truncate(&walk->path, size);
 	}
-	if (names != NULL && hidden && !walk->partial)
+	if (names != NULL && hidden && walk->extent < EXTENT_OVER)
 		below_removed(walk, take_fd, depth);
 	if (names != NULL)
 		(void)closedir(names);
@@ -543,7 +560,7 @@ static void tree_walk(struct walk *walk, const struct tree *tree)
 	walk->top = walk->path.size + (tree->path[1] != '\0');
 	walk->lower = lower;
 	if (lower < 0) {
-		walk->partial = true;
+		pass_over(walk);
 		if (upper >= 0)
 			(void)close(upper);
 		return;
@@ -583,7 +600,7 @@ static void counts_tell(const struct walk *walk, struct tool_result *result)
 	value_set_integer(counts, "bytes", walk->counts.bytes);
 	if (walk->counts.other)
 		value_set_boolean(counts, "other", true);
-	if (walk->partial)
+	if (walk->extent != EXTENT_ALL)
 		value_set_boolean(counts, "partial", true);
 	value_set(tool_details(result), BASE_LOG_KEY, counts);
 }
