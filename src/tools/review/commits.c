@@ -29,6 +29,7 @@ enum {
 	PACKED_MAX = 8 << 20,
 	REF_MAX = 4096,
 	REFS_DEPTH = 16,
+	OBJECTS_DEPTH = 5,    /* objects/info/commit-graphs/X and less */
 	LISTED_MAX = 8 << 20, /* what git prints of its refs */
 	SHA1_DIGITS = 40,
 	SHA256_DIGITS = 64,
@@ -188,6 +189,39 @@ static bool is_there(int folder, const char *name)
 
 	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       !overlay_is_removed(&st);
+}
+
+/*
+ * Does the folder NAME in AT hold only folders and files? Git would wait at a pipe without an
+ * end, and a link may lead to one.
+ */
+static bool holds_files(struct call *call, int at, const char *name, unsigned depth)
+{
+	auto_close int fd = fd_open_beneath(at, name, O_RDONLY | O_DIRECTORY);
+	DIR *names = fd >= 0 && depth < OBJECTS_DEPTH ? fd_open_names(fd) : NULL;
+	bool fine = names != NULL && !call_stopped(call);
+
+	for (const struct dirent *entry = fine ? readdir(names) : NULL;
+	     entry != NULL && fine; entry = readdir(names)) {
+		struct stat st;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		fine = fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		       (S_ISDIR(st.st_mode)
+				? holds_files(call, fd, entry->d_name, depth + 1)
+				: S_ISREG(st.st_mode) || overlay_is_removed(&st));
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	return fine;
+}
+
+/* May git read the objects of the layer's repository GIT? They name no further places. */
+static bool is_sound_store(struct call *call, int git)
+{
+	return !is_there(git, "objects") || (!is_there(git, "objects/info/alternates") &&
+					     holds_files(call, git, "objects", 0));
 }
 
 /* Git in the workspace, and in the repository of our own. */
@@ -426,6 +460,10 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 		return;
 	}
 	drop_equal(commits);
+	if (commits->count > 0 && !is_sound_store(call, git)) {
+		commits->trouble = "the layer's objects are not all files of its own";
+		return;
+	}
 	if (commits->count > 0 && !make_repository(commits, call)) {
 		commits->trouble = "git could not read the layer";
 		return;
