@@ -182,6 +182,7 @@ static bool read_git(struct review_report *report, const struct value *git)
 	report->notes = value_is_true(value_member(git, "notes"));
 	report->staged = value_is_true(value_member(git, "staged"));
 	report->trouble = copy_text(report, git, "trouble");
+	report->unread = copy_text(report, git, "unread");
 	return true;
 }
 
@@ -264,7 +265,7 @@ void review_report_fini(struct review_report *report)
 bool review_report_has_news(const struct review_report *report)
 {
 	return report->count > 0 || report->branch_count > 0 || report->stash ||
-	       report->notes || report->staged;
+	       report->notes || report->staged || report->unread != NULL;
 }
 
 /* Printing a report for programs. */

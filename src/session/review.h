@@ -88,6 +88,7 @@ struct review_report {
 	size_t branch_count;
 	bool stash, notes, staged;
 	const char *trouble; /* why no commits come; or NULL */
+	const char *unread;  /* why some branches are not known; or NULL */
 	char hash[HASH_HEX + 1];
 	bool stale; /* the layer or the workspace is not as it was at the hash that was given */
 	bool conflict, landed, log_damaged;

@@ -288,6 +288,11 @@ void print_review_commits(const char *id, const struct review_report *report,
 			(void)buf_adds(out, "\n");
 		}
 	}
+	if (report->unread != NULL)
+		(void)buf_addf(out,
+			       "Not all branches of the review are known: %s. The review "
+			       "stays open.\n",
+			       report->unread);
 	if (report->stash || report->notes || report->staged)
 		(void)buf_addf(out, "%s%s%s%s%s of the review %s not landed.\n",
 			       report->stash ? "Stashes" : "",

@@ -383,8 +383,9 @@ static bool takes_commits(const struct reviewing *work)
 /* Does the review hold commits that no landing has brought? */
 static bool leaves_commits(const struct reviewing *work, const struct review_report *report)
 {
-	return report->branch_count > 0 &&
-	       (!takes_commits(work) || report->trouble != NULL);
+	return report->unread != NULL ||
+	       (report->branch_count > 0 &&
+		(!takes_commits(work) || report->trouble != NULL));
 }
 
 /* Does the review hold something that a later landing may bring? */

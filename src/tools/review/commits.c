@@ -70,6 +70,8 @@ static void set_ref(struct commits *commits, struct str name, struct str object)
 		ref = &commits->refs[commits->count++];
 		ref->count = -1;
 		ref->name = memory_copy_str(name);
+	} else if (ref == NULL) {
+		commits->unread = "there are over 1,000";
 	}
 	if (ref != NULL)
 		(void)snprintf(ref->layer, sizeof(ref->layer), "%.*s", (int)object.size,
@@ -84,6 +86,14 @@ static bool read_small(int folder, const char *name, size_t most, struct buf *te
 	buf_clear(text);
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	       st.st_size < (off_t)most && fd_read_all(fd, text, name, NULL);
+}
+
+static bool is_there(int folder, const char *name)
+{
+	struct stat st;
+
+	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !overlay_is_removed(&st);
 }
 
 /*
@@ -120,8 +130,11 @@ static void read_packed(struct commits *commits, int git, int below)
 	struct buf text;
 
 	buf_init(&text, PACKED_MAX);
-	if (!read_small(git, "packed-refs", PACKED_MAX, &text))
+	if (!read_small(git, "packed-refs", PACKED_MAX, &text)) {
 		text.size = 0;
+		if (is_there(git, "packed-refs"))
+			commits->unread = "packed-refs is too large, or cannot be read";
+	}
 	rest = buf_str(&text);
 	while (str_next_line(&rest, &line)) {
 		const size_t blank = str_find(line, STR(" "), 0);
@@ -160,6 +173,8 @@ static void read_loose(struct commits *commits, int git, const char *folder, uns
 			read_loose(commits, git, path, depth + 1);
 		else if (read_small(git, path, REF_MAX, &text))
 			set_ref(commits, str_of(path), str_trim(buf_str(&text)));
+		else if (S_ISREG(st.st_mode))
+			commits->unread = "a file of one cannot be read";
 	}
 	if (names != NULL)
 		(void)closedir(names);
@@ -181,14 +196,6 @@ static void read_head(struct commits *commits, int git, int below)
 	}
 	buf_fini(&ours);
 	buf_fini(&theirs);
-}
-
-static bool is_there(int folder, const char *name)
-{
-	struct stat st;
-
-	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       !overlay_is_removed(&st);
 }
 
 /*
@@ -722,7 +729,7 @@ void commits_report(const struct commits *commits, struct value *report)
 	struct value *git, *refs;
 
 	if (commits->count == 0 && !commits->has_stash && !commits->has_notes &&
-	    !commits->has_staged && commits->trouble == NULL)
+	    !commits->has_staged && commits->trouble == NULL && commits->unread == NULL)
 		return;
 	git = value_new_object();
 	refs = value_new_array();
@@ -753,6 +760,8 @@ void commits_report(const struct commits *commits, struct value *report)
 	value_set_boolean(git, "staged", commits->has_staged);
 	if (commits->trouble != NULL)
 		value_set_text(git, "trouble", commits->trouble);
+	if (commits->unread != NULL)
+		value_set_text(git, "unread", commits->unread);
 	value_set(report, "git", git);
 }
 

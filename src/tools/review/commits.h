@@ -39,6 +39,7 @@ struct commits {
 	char *id, *layer, *repository; /* the last is of our own, or NULL */
 	bool has_stash, has_notes, has_staged, elsewhere;
 	const char *trouble; /* why nothing was fetched; or NULL */
+	const char *unread;  /* why some branches of the layer are not known; or NULL */
 };
 
 /* LAYER is the path of the layer of the workspace in the view. COMMITS is zero. */
