@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """glovebox alone, behind a real terminal: keys, commands, and every way out."""
+import fcntl
+import glob
 import json
 import os
 import signal
@@ -7,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 
 sys.path.insert(0, sys.argv[1])
@@ -1007,6 +1010,97 @@ def a_conflict_lands_nothing_and_the_conversation_goes_on_in_its_layer():
         tty.prompt()
         assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "ours\n"
         tty.leave()
+
+
+def writes_then_echoes(*commands):
+    """A script: each command in a turn of its own, then what the model was told."""
+    turns = []
+    for number, command in enumerate(commands):
+        turns += [{"calls": [{"tool": "bash", "arguments": {"command": command}}]},
+                  {"text": f"Turn {number}."}]
+    return {"name": "layer", "turns": [*turns, {"text": "You said: ${prompt}.", "repeat": True}]}
+
+
+@tap.case
+def a_full_layer_that_could_not_be_landed_is_gone_on_with():
+    script = writes_then_echoes(
+        "head -c 300000 /dev/urandom > big; echo ours > a; ls big", "echo x > more", "true")
+    script["turns"][4:6] = [
+        {"calls": [{"tool": "read_file", "arguments": {"path": "a"}}]}, {"text": "Turn 2."}]
+    config = {"agents": {"full": {"tools": ["bash", "read_file"], "write": ["."],
+                                  "limits": {"layer": "64K"}}}}
+    with Chat(script, options=("--review", "--agent", "full"), config=config) as tty:
+        tty.type(b"go\r")
+        tty.shows("Turn 0.")
+        tty.prompt()
+        with open(os.path.join(tty.work, "a"), "w", encoding="ascii") as file:
+            file.write("mine\n")
+        tty.type(b"\x0c/review land\r")
+        tty.shows("Nothing was landed.")
+        tty.shows("! to the model: The person wanted to land the layer")
+        tty.prompt()
+        tty.type(b"\x0c/review --stat\r")
+        tty.shows("big")
+        tty.prompt()
+        # No call writes into it meanwhile, and its files are still those of the agent.
+        tty.type(b"\x0cgo on\r")
+        tty.shows("Turn 1.")
+        tty.prompt()
+        assert "limits.layer" in tty.screen.text(), tty.screen.text()
+        tty.type(b"\x0c/review land --theirs a\r")
+        tty.shows("! to the model: The person has landed the layer:")
+        tty.prompt()
+        assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "ours\n"
+        assert made(tty, "big") and not made(tty, "more")
+        tty.leave()
+
+
+@tap.case
+def a_layer_that_cannot_be_taken_again_is_named():
+    with Chat(writes_then_echoes("echo ours > a"), options=("--review",)) as tty:
+        tty.type(b"go\r")
+        tty.shows("Turn 0.")
+        tty.prompt()
+        listed = subprocess.run([GLOVEBOX, "review", "--list", "--json"], cwd=tty.work, text=True,
+                                env=tty.variables, capture_output=True, check=True).stdout
+        identity = json.loads(listed.splitlines()[0])["id"]
+        lock, = glob.glob(os.path.join(tty.variables["HOME"], ".local/state/glovebox/review/*",
+                                       identity, "lock"))
+        # Another process waits for the layer and has it as soon as the conversation gives it up.
+        with open(lock, encoding="ascii") as held:
+            waiter = threading.Thread(target=fcntl.flock, args=(held, fcntl.LOCK_EX), daemon=True)
+            waiter.start()
+            tty.type(b"\x0c/review land\r")
+            tty.shows("! to the model: The person wanted to land the layer")
+            tty.prompt()
+            waiter.join()
+            told = " ".join(tty.screen.text().split())
+            assert "You cannot go on in it" in told, told
+            assert f"glovebox review {identity}" in told, told
+        tty.type(b"\x0c/review land\r")
+        tty.shows("The layer holds no change.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def what_may_not_be_landed_is_told_with_the_part_that_is():
+    script = writes_then_echoes(
+        "mkdir -p d/sub/.git/objects d/sub/.git/refs; echo a > d/a; echo b > b; "
+        "echo 'ref: refs/heads/main' > d/sub/.git/HEAD")
+    with Chat(script, options=("--review",)) as tty:
+        tty.type(b"go\r")
+        tty.shows("Turn 0.")
+        tty.prompt()
+        tty.type(b"\x0c/review land d\r")
+        tty.shows("! to the model: The person has landed a part of the layer")
+        tty.prompt()
+        assert "some of it may not be landed" in " ".join(tty.screen.text().split())
+        assert made(tty, "d/a") and not made(tty, "b") and not made(tty, "d/sub/.git")
+        tty.type(b"\x15\x04")
+        is_asked(tty, 1)
+        tty.type(b"\r")
+        assert tty.end() == 0, tty.screen.text()
 
 
 @tap.case

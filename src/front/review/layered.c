@@ -56,8 +56,9 @@ static bool is_open(const struct review *review, struct err *err)
 		       review->meta.id, review_state_name(review->meta.state));
 }
 
-bool layered_begin(struct setup *setup, const char *id, const char *by,
-		   const char *const *words, struct err *err)
+/* layered_begin; FULL: the layer of ID may be over its limit. */
+static bool begin(struct setup *setup, const char *id, bool full, const char *by,
+		  const char *const *words, struct err *err)
 {
 	const struct policy_limits *limits = &setup->policy->limits;
 	struct review *review = NULL;
@@ -72,8 +73,8 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	else
 		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
 		     review_lock(review, by, err) && is_open(review, err) &&
-		     review_has_room(review, review->meta.counts.bytes, limits->layer,
-				     limits->tmp, err);
+		     (full || review_has_room(review, review->meta.counts.bytes,
+					      limits->layer, limits->tmp, err));
 	buf_fini(&folder);
 	if (ok && id == NULL) {
 		free(review->meta.command);
@@ -84,6 +85,12 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 	else
 		review_close(review);
 	return ok;
+}
+
+bool layered_begin(struct setup *setup, const char *id, const char *by,
+		   const char *const *words, struct err *err)
+{
+	return begin(setup, id, false, by, words, err);
 }
 
 /* Tell the model of SETUP's agent where its writes are. */
@@ -103,11 +110,12 @@ static void prompt_add(struct setup *setup)
 	setup->role.prompt = buf_take(&text);
 }
 
-bool layered_go_on(struct setup *setup, const char *id, const char *by, struct err *err)
+bool layered_go_on(struct setup *setup, const char *id, bool full, const char *by,
+		   struct err *err)
 {
 	struct buf undo;
 
-	if (!layered_begin(setup, id, by, NULL, err))
+	if (!begin(setup, id, full, by, NULL, err))
 		return false;
 	buf_init(&undo, PATH_MAX);
 	(void)buf_addf(&undo, "%s/undo", setup->review->path);
@@ -122,7 +130,8 @@ int layered_take(struct setup *setup, const struct options *options, const char 
 	const char *id;
 	struct err err;
 
-	return !layered_wanted(setup, options, &id) || layered_go_on(setup, id, by, &err)
+	return !layered_wanted(setup, options, &id) ||
+			       layered_go_on(setup, id, false, by, &err)
 		       ? CODE_DONE
 		       : verb_complain(err.code == EOPNOTSUPP ? CODE_NO_CELL : CODE_FAILED,
 				       "%s", err.text);

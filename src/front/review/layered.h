@@ -34,8 +34,12 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
  */
 int layered_take(struct setup *setup, const struct options *options, const char *by);
 
-/* layered_take, for the layer that ID means; NULL: a new one. ERR says why there is none. */
-bool layered_go_on(struct setup *setup, const char *id, const char *by, struct err *err);
+/*
+ * layered_take, for the layer that ID means; NULL: a new one. FULL: it may be over its limit;
+ * the session then refuses calls that write. ERR says why there is none.
+ */
+bool layered_go_on(struct setup *setup, const char *id, bool full, const char *by,
+		   struct err *err);
 
 /*
  * The session with the layer of SETUP has ended: say in a line on OUT (NULL: say nothing)

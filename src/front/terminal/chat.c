@@ -160,7 +160,7 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 	int code = setup_open(setup, chat->options, &flags);
 
 	setup->publishes = true;
-	if (code == CODE_DONE && !layered_go_on(setup, id, "glovebox chat", &err))
+	if (code == CODE_DONE && !layered_go_on(setup, id, true, "glovebox chat", &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE)
 		code = talk_change(chat->talk, setup, NULL);
@@ -538,6 +538,60 @@ static bool is_landed(const struct chat *chat, const char *id)
 	return landed;
 }
 
+/* The outcomes of a decision of the person on the layer. */
+enum decision {
+	LANDED,
+	LANDED_PART,
+	LANDED_SOME, /* some of what the person wanted there may not be landed */
+	LAND_FAILED,
+	DROPPED,
+	DROP_FAILED,
+};
+
+static enum decision decision_of(bool lands, bool landed, int code)
+{
+	if (!lands)
+		return code == CODE_DONE ? DROPPED : DROP_FAILED;
+	if (landed)
+		return LANDED;
+	return code == CODE_DONE     ? LANDED_PART
+	       : code == CODE_DENIED ? LANDED_SOME
+				     : LAND_FAILED;
+}
+
+/* Tell of DECISION on the layer ID, which the conversation works in AGAIN or not. */
+static void tell_decision(struct chat *chat, enum decision decision, const char *id,
+			  bool again)
+{
+	static const char *const outcomes[] = {
+		[LANDED] = "The person has landed the layer: what you have written is in the "
+			   "folder now.",
+		[LANDED_PART] = "The person has landed a part of the layer (review %).",
+		[LANDED_SOME] =
+			"The person has landed a part of the layer (review %); some of "
+			"it may not be landed.",
+		[LAND_FAILED] =
+			"The person wanted to land the layer (review %), and it was not "
+			"landed as a whole.",
+		[DROPPED] = "The person has thrown away the layer: the files are as they were "
+			    "before you wrote.",
+		[DROP_FAILED] = "The person wanted to throw away the layer (review %), which "
+				"failed.",
+	};
+	static const char lost[] =
+		" You cannot go on in it, and no longer see what you wrote there. You go on in a "
+		"new, empty layer, in a new cell. The person finds the other one with: glovebox "
+		"review %";
+	char sentence[SENTENCE_MAX];
+	const bool done = decision == LANDED || decision == DROPPED;
+
+	(void)snprintf(sentence, sizeof(sentence), "%s%s", outcomes[decision],
+		       done    ? " You go on in a new layer, in a new cell (review %)."
+		       : again ? " You go on in it, in a new cell."
+			       : lost);
+	tell(chat, true, sentence, done ? chat->setup->review->meta.id : id);
+}
+
 /*
  * Land or drop the layer. It must not be in use then: meanwhile the conversation has the hands
  * of a new layer, which is empty and goes. After a landing of all it goes on with another new
@@ -547,7 +601,7 @@ static void decide_layer(struct chat *chat, const char *verb, const char *const 
 {
 	const bool lands = strcmp(verb, "land") == 0;
 	char id[REVIEW_ID];
-	bool kept, none;
+	bool kept, none, again = true;
 	int code;
 
 	if (job_writes(talk_session(chat->talk), NULL)) {
@@ -564,25 +618,9 @@ static void decide_layer(struct chat *chat, const char *verb, const char *const 
 	}
 	code = decide(chat, verb, id, words, false);
 	const bool landed = lands && is_landed(chat, id);
-	if (lands || code != CODE_DONE) {
-		if (chat_change_layer(chat, landed ? NULL : id, &none) != CODE_DONE)
-			return;
-	}
-	if (landed)
-		tell(chat, true,
-		     "The person has landed the layer: what you have written is in the folder "
-		     "now. You go on in a new layer, in a new cell (review %).",
-		     chat->setup->review->meta.id);
-	else if (lands && code == CODE_DONE)
-		tell(chat, true,
-		     "The person has landed a part of the layer (review %). You go on in it, in "
-		     "a new cell.",
-		     id);
-	else if (code == CODE_DONE)
-		tell(chat, true,
-		     "The person has thrown away the layer: the files are as they were before "
-		     "you wrote. You go on in a new layer, in a new cell (review %).",
-		     chat->setup->review->meta.id);
+	if (lands || code != CODE_DONE)
+		again = chat_change_layer(chat, landed ? NULL : id, &none) == CODE_DONE;
+	tell_decision(chat, decision_of(lands, landed, code), id, again);
 }
 
 static void run_review(struct chat *chat, const char *argument)
