@@ -243,6 +243,8 @@ bool review_report_parse(struct str text, struct review_report *report, struct e
 	report->bytes = read_count(totals, "bytes");
 	report->outside = read_count(totals, "outside");
 	report->kept = read_count(totals, "kept");
+	report->lands = read_count(totals, "lands");
+	report->conflicts = read_count(totals, "conflicts");
 	report->stale = value_is_true(value_member(object, "stale"));
 	report->conflict = value_is_true(value_member(object, "conflict"));
 	report->landed = value_is_true(value_member(object, "landed"));

@@ -84,6 +84,8 @@ struct review_report {
 	int64_t more; /* changes without a row */
 	int64_t changed, added, removed, bytes, outside;
 	int64_t kept; /* refused, but another landing may bring them */
+	/* with and without a row: changes that can be put into the workspace, and conflicts */
+	int64_t lands, conflicts;
 	struct review_branch *branches;
 	size_t branch_count;
 	bool stash, notes, staged;

@@ -261,6 +261,20 @@ def the_same_lines_are_a_conflict_of_that_file_alone():
 
 
 @tap.case
+def a_conflict_behind_20000_landed_files_is_told():
+    with place() as here:
+        here.writer("one", "echo one > z.txt")
+        here.writer("two", "echo two > z.txt; mkdir m; cd m; seq 20001 | split -l 1 -a 4 -")
+        here.boss(delegate("one", "two"))
+        events, _ = here.run()
+        (two,) = [result for result in results(events) if result["text"].startswith("two is done: ")]
+        assert two["text"].startswith("two is done: landed 20002 files; 1 conflicts with "), two["text"][:300]
+        assert (two["details"]["landed"]["conflict_count"], two["details"]["landed"]["conflicts"]) == (
+            1, [{"path": "z.txt"}]), two["details"]["landed"]
+        assert here.read("z.txt") == "one\n" and len(os.listdir(os.path.join(here.work, "m"))) == 20001
+
+
+@tap.case
 def a_version_in_conflict_is_read_with_the_tool():
     with place() as here:
         here.writer("one", "echo one > a.txt")

@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (review_report_parse((struct str){(const char *)data, size}, &report, &err)) {
 		auto_value struct value *printed = review_report_value(&report, "3f9a61c2");
 
-		if (strlen(report.hash) != HASH_HEX ||
+		if (strlen(report.hash) != HASH_HEX || report.lands < 0 ||
+		    report.conflicts < 0 ||
 		    value_count(value_member(printed, "changes")) != report.count)
 			abort();
 		for (size_t i = 0; i < report.count; i++)

@@ -105,15 +105,11 @@ struct review *writer_end(struct setup *setup)
 static void add_conflicts(const struct review_report *report, struct value *told)
 {
 	struct value *rows = value_new_array();
-	int64_t count = 0;
 
-	for (size_t i = 0; i < report->count; i++) {
+	for (size_t i = 0; i < report->count && value_count(rows) < CONFLICTS_MAX; i++) {
 		const struct review_change *change = &report->changes[i];
 
 		if (change->class != REVIEW_CONFLICTS && change->class != REVIEW_HAS_NO_BASE)
-			continue;
-		count++;
-		if (value_count(rows) >= CONFLICTS_MAX)
 			continue;
 		struct value *row = value_new_object();
 
@@ -127,18 +123,8 @@ static void add_conflicts(const struct review_report *report, struct value *told
 		}
 		value_append(rows, row);
 	}
-	value_set_integer(told, "conflict_count", count);
+	value_set_integer(told, "conflict_count", report->conflicts);
 	value_set(told, "conflicts", rows);
-}
-
-static int64_t count_landed(const struct review_report *report)
-{
-	int64_t count = report->landed ? report->more : 0;
-
-	for (size_t i = 0; report->landed && i < report->count; i++)
-		count += report->changes[i].class == REVIEW_APPLIES ||
-			 report->changes[i].class == REVIEW_MERGES;
-	return count;
 }
 
 /* Add each line of TEXT to NOTES. */
@@ -175,7 +161,7 @@ static struct value *tell(const struct review *review, const struct review_repor
 	add_lines(buf_str(&text), notes);
 	buf_fini(&text);
 	value_set_text(told, "review", review->meta.id);
-	value_set_integer(told, "files", count_landed(report));
+	value_set_integer(told, "files", report->landed ? report->lands : 0);
 	add_conflicts(report, told);
 	value_set(told, "notes", notes);
 	if (report->step != 0)

@@ -50,7 +50,11 @@ struct reporting {
 	struct change **removed;        /* removed files, in order of their digests */
 	size_t removed_count;
 	bool *moved; /* by index of a change: it is the old name of a renamed file */
+	size_t lands, conflicts; /* changes, with and without a row */
 };
+
+/* The order in which changes get the rows that there are. */
+enum rank { RANK_CONFLICT, RANK_REFUSED, RANK_NOTED, RANK_PLAIN, RANKS };
 
 static bool is_told(const struct change *change)
 {
@@ -63,6 +67,15 @@ static bool is_plain(const struct change *change)
 	return (change->class == CHANGE_APPLY || change->class == CHANGE_MERGE) &&
 	       !change->set_ids &&
 	       (change->target.kind != UNDO_FILE || change->target.size > 0);
+}
+
+static enum rank rank_of(const struct change *change)
+{
+	if (change->class == CHANGE_CONFLICT || change->class == CHANGE_NO_BASE)
+		return RANK_CONFLICT;
+	if (change->class == CHANGE_REFUSED)
+		return RANK_REFUSED;
+	return is_plain(change) ? RANK_PLAIN : RANK_NOTED;
 }
 
 /* The hash. */
@@ -429,36 +442,70 @@ static bool add_row(struct reporting *reporting, struct change *change,
 	       old_name != NULL || add_content(reporting, change, after, row, err);
 }
 
+/* May the change at INDEX have a row? The old name of a renamed file is in that of its new one. */
+static bool is_counted(const struct reporting *reporting, size_t index)
+{
+	return is_told(&reporting->comparing->changes[index]) &&
+	       (reporting->moved == NULL || !reporting->moved[index]);
+}
+
+/*
+ * Count the changes, and share the rows out: ROOM says how many each rank has. A conflict
+ * behind many plain changes has a row. Returns how many changes have none.
+ */
+static size_t share_rows(struct reporting *reporting, size_t room[RANKS])
+{
+	size_t wanted[RANKS] = {0}, left = REPORT_ROWS_MAX, more = 0;
+
+	for (size_t i = 0; i < reporting->comparing->upper->count; i++) {
+		const struct change *change = &reporting->comparing->changes[i];
+
+		if (!is_counted(reporting, i))
+			continue;
+		reporting->lands +=
+			change->class == CHANGE_APPLY || change->class == CHANGE_MERGE;
+		wanted[rank_of(change)]++;
+	}
+	reporting->conflicts = wanted[RANK_CONFLICT];
+	if (reporting->detail == REPORT_BRIEF)
+		wanted[RANK_PLAIN] = 0;
+	for (size_t rank = 0; rank < RANKS; rank++) {
+		room[rank] = wanted[rank] < left ? wanted[rank] : left;
+		left -= room[rank];
+		more += wanted[rank] - room[rank];
+	}
+	return more;
+}
+
 static bool add_rows(struct reporting *reporting, struct value *report, struct err *err)
 {
 	const size_t count = reporting->comparing->upper->count;
 	auto_free struct change **old_names = memory_array(count + 1, sizeof(*old_names));
 	struct value *rows = value_new_array();
-	size_t told = 0;
+	size_t room[RANKS], more;
 	bool fine = true;
 
 	if (reporting->detail > REPORT_BRIEF)
 		find_renamed(reporting, old_names);
+	more = share_rows(reporting, room);
 	for (size_t i = 0; i < count && fine; i++) {
 		struct change *change = &reporting->comparing->changes[i];
 
-		if (!is_told(change) ||
-		    (reporting->detail == REPORT_BRIEF ? is_plain(change)
-						       : reporting->moved[i]))
+		if (!is_counted(reporting, i) || room[rank_of(change)] == 0)
 			continue;
-		if (++told <= REPORT_ROWS_MAX)
-			fine = add_row(reporting, change, old_names[i], rows, err);
+		room[rank_of(change)]--;
+		fine = add_row(reporting, change, old_names[i], rows, err);
 		if (fine && call_stopped(reporting->comparing->call))
 			fine = err_set(err, ECANCELED, "stopped");
 	}
 	value_set(report, "changes", rows);
-	value_set_integer(report, "more",
-			  told > REPORT_ROWS_MAX ? (int64_t)(told - REPORT_ROWS_MAX) : 0);
+	value_set_integer(report, "more", (int64_t)more);
 	return fine;
 }
 
-static void add_totals(const struct comparing *comparing, struct value *report)
+static void add_totals(const struct reporting *reporting, struct value *report)
 {
+	const struct comparing *comparing = reporting->comparing;
 	int64_t changed = 0, added = 0, removed = 0, bytes = 0, outside = 0, kept = 0;
 	struct value *totals = value_new_object();
 
@@ -486,6 +533,8 @@ static void add_totals(const struct comparing *comparing, struct value *report)
 	value_set_integer(totals, "bytes", bytes);
 	value_set_integer(totals, "outside", outside);
 	value_set_integer(totals, "kept", kept);
+	value_set_integer(totals, "lands", (int64_t)reporting->lands);
+	value_set_integer(totals, "conflicts", (int64_t)reporting->conflicts);
 	value_set(report, "totals", totals);
 }
 
@@ -502,7 +551,7 @@ bool report_add(struct value *report, struct comparing *comparing,
 	buf_init(&reporting.after, 4 * (size_t)OVERLAY_TEXT_MAX);
 	buf_init(&reporting.text, REPORT_DIFF_MAX);
 	const bool fine = add_rows(&reporting, report, err);
-	add_totals(comparing, report);
+	add_totals(&reporting, report);
 	report_hash(comparing, commits, hex);
 	value_set_text(report, "hash", hex);
 	buf_fini(&reporting.before);

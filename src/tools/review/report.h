@@ -12,7 +12,10 @@
 
 #include <stdbool.h>
 
-/* The most changes with a row of their own. Further ones are only counted. */
+/*
+ * The most changes with a row of their own. Further ones are only counted. Conflicts get their
+ * rows first, then refused changes, then others of which something is said after a landing.
+ */
 enum { REPORT_ROWS_MAX = 20000 };
 /* The most bytes of a diff, and of one text in it. Larger ones are told without it. */
 enum { REPORT_DIFF_MAX = 64 << 20, REPORT_TEXT_MAX = 2 << 20 };
