@@ -275,6 +275,21 @@ def a_conflict_behind_20000_landed_files_is_told():
 
 
 @tap.case
+def conflicts_with_very_long_names_are_told():
+    with place() as here:
+        folder = "/".join(["d" * 250] * 13)
+        make = "echo {0} > {0}.txt; mkdir -p {1}; cd {1}; for i in $(seq 400); do echo {0} > f$i; done"
+        for name in ("one", "two"):
+            here.writer(name, make.format(name, folder))
+        here.boss(delegate("one", "two"))
+        events, _ = here.run()
+        text, landed = results(events)[1]["text"], results(events)[1]["details"].get("landed")
+        assert text.startswith("two is done: landed 1 file; 400 conflict with "), text[:300]
+        assert (landed["conflict_count"], len(landed["conflicts"])) == (400, 10), landed["conflict_count"]
+        assert here.read("two.txt") == "two\n" and "not in the workspace" not in text
+
+
+@tap.case
 def a_version_in_conflict_is_read_with_the_tool():
     with place() as here:
         here.writer("one", "echo one > a.txt")

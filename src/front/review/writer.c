@@ -29,8 +29,10 @@
 enum {
 	TASK_SHOWN = 200,
 	CONFLICTS_MAX = 1000,
+	CONFLICT_BYTES_MAX = 1 << 20, /* of their paths */
 	NOTES_MAX = 20,
-	TEXT_MAX = 1 << 20,
+	TEXT_MAX = 1 << 20,  /* of all notes */
+	TOLD_MAX = 16 << 20, /* paths and notes; JSON has six bytes for one at most */
 };
 
 /* "coder: Fix the parser", for the list of layers. */
@@ -105,12 +107,16 @@ struct review *writer_end(struct setup *setup)
 static void add_conflicts(const struct review_report *report, struct value *told)
 {
 	struct value *rows = value_new_array();
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < report->count && value_count(rows) < CONFLICTS_MAX; i++) {
 		const struct review_change *change = &report->changes[i];
 
 		if (change->class != REVIEW_CONFLICTS && change->class != REVIEW_HAS_NO_BASE)
 			continue;
+		bytes += strlen(change->path);
+		if (bytes > CONFLICT_BYTES_MAX)
+			break;
 		struct value *row = value_new_object();
 
 		value_set_text(row, "path", change->path);
@@ -148,16 +154,17 @@ static struct value *tell(const struct review *review, const struct review_repor
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	print_review_refused(&review->meta, report, &text);
-	print_review_commits(review->meta.id, report,
-			     keeps_commits(report) ? PRINT_COMMITS_STAY
-						   : PRINT_COMMITS_LANDED,
-			     &text);
 	if (report->broken_off != NULL)
 		(void)buf_addf(&text,
 			       "%s. The landing is not finished: every file is old or new, and "
 			       "`glovebox land --id %s` goes on.\n",
 			       report->broken_off, review->meta.id);
+	print_review_commits(review->meta.id, report,
+			     keeps_commits(report) ? PRINT_COMMITS_STAY
+						   : PRINT_COMMITS_LANDED,
+			     &text);
+	/* There may be more refused names than notes: they come last. */
+	print_review_refused(&review->meta, report, &text);
 	add_lines(buf_str(&text), notes);
 	buf_fini(&text);
 	value_set_text(told, "review", review->meta.id);
@@ -246,7 +253,7 @@ void writer_land(struct setup *landing, struct review *review, int word)
 		told = tell_trouble(review->meta.id, &err);
 	event.wall_ms = clock_wall_ms();
 	event.data = told;
-	buf_init(&line, TEXT_MAX);
+	buf_init(&line, TOLD_MAX);
 	if (event_print(&event, &line) && buf_addc(&line, '\n'))
 		(void)fd_write_all(STDOUT_FILENO, line.data, line.size, NULL);
 	buf_fini(&line);
