@@ -63,10 +63,17 @@ void print_review_line(const struct review_item *item, FILE *out)
 			       when);
 		add_command(&line, item->meta.command[0] != '\0' ? item->meta.command
 								 : item->meta.agent);
-		(void)buf_addf(&line, "  (+%" PRId64 " ~%" PRId64 " -%" PRId64 ", %s)",
-			       counts->added, counts->changed, counts->removed,
-			       text_size((uint64_t)(counts->bytes > 0 ? counts->bytes : 0),
-					 size));
+		if (counts->partial &&
+		    (counts->added | counts->changed | counts->removed) == 0)
+			(void)buf_adds(&line, "  (not counted)");
+		else
+			(void)buf_addf(&line,
+				       "  (%s+%" PRId64 " ~%" PRId64 " -%" PRId64 ", %s)",
+				       counts->partial ? "at least " : "", counts->added,
+				       counts->changed, counts->removed,
+				       text_size((uint64_t)(counts->bytes > 0 ? counts->bytes
+									      : 0),
+						 size));
 	}
 	(void)fprintf(out, "%s\n", line.data);
 	buf_fini(&line);

@@ -247,6 +247,7 @@ static int list_reviews(const char *workspace, const char *folder, bool json, FI
 			value_set_integer(row, "added", item->meta.counts.added);
 			value_set_integer(row, "removed", item->meta.counts.removed);
 			value_set_integer(row, "bytes", item->meta.counts.bytes);
+			value_set_boolean(row, "partial", item->meta.counts.partial);
 		}
 		code = verb_print_json(row, 0, out);
 	}
