@@ -574,7 +574,9 @@ static void add_kept(const struct delegation *delegation, struct tool_result *re
 	    !orchestra->options.layer_left(orchestra->options.context, delegation->layer))
 		return;
 	value_set_text(tool_details(result), "review", delegation->layer);
-	if (delegation->stage == LAYER_LANDS && !landed)
+	/* One that ends by itself has left the layer to a person, as its role asks for. */
+	if (delegation->stage == LAYER_LANDS && !landed &&
+	    delegate_fault(delegation->delegate))
 		(void)buf_addf(&result->text,
 			       "Its landing broke off: each file in the workspace is old or new, and a "
 			       "person goes on with glovebox land --id %s.\n",
