@@ -357,9 +357,10 @@ static const char review_help[] =
 	"--review has written everything into a layer, and nothing of it is in your folder\n"
 	"yet. Without an ID it is the newest review that is open. Six digits of an ID are\n"
 	"enough; a first word of such digits is an ID where no file has this name. With\n"
-	"paths, only what lies there is shown. Nothing is written.\n\n"
-	"Exit codes: 0 shown, also when nothing differs, 1 there is no review, 5 the cell\n"
-	"could not be built.";
+	"paths, only what lies there is shown; each has to be in the review. Nothing is\n"
+	"written.\n\n"
+	"Exit codes: 0 shown, also when nothing differs, 1 there is no review, or it holds\n"
+	"nothing at a path, 5 the cell could not be built.";
 
 const struct verb verb_review = {
 	.name = "review",
@@ -651,7 +652,8 @@ static const char land_help[] =
 	"another program reads by itself the review says so. New commits come as\n"
 	"refs/glovebox/ID/BRANCH, and a branch that is where it was moves on. With paths,\n"
 	"only what lies there is landed, and no commits. The review stays open until they\n"
-	"have come. A landing is a step: `glovebox undo` takes it back, and the review is\n"
+	"have come. A path of which the review holds nothing stops all of it, also in --mine\n"
+	"and --theirs. A landing is a step: `glovebox undo` takes it back, and the review is\n"
 	"open again.\n\n"
 	"Exit codes: 0 done, 1 a conflict or nothing to land, 2 usage, 4 something of it may\n"
 	"not be landed, 5 the cell could not be built.";

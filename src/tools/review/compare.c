@@ -23,6 +23,9 @@
 
 enum {
 	CHOICES_BYTES_MAX = 8 << 20, /* as much as a command line can name */
+	NEAR_ROWS_MAX = 5000, /* paths among which the one that was meant is looked for */
+	NEAR_BYTES_MAX = 300, /* of a path that is compared with them */
+	NAME_ROOM = 4 * PATH_MAX, /* of a path as it is shown, with its escapes */
 };
 
 #define WHY_IN_THE_WAY "a file or link has taken the place of its folder"
@@ -434,8 +437,74 @@ static bool compare(struct comparing *comparing, struct change *change, struct e
 	return !call_stopped(comparing->call) || err_set(err, ECANCELED, "stopped");
 }
 
+/* Does the layer hold PATH, or something below it? The workspace itself may be empty. */
+static bool is_held(const struct comparing *comparing, const char *path)
+{
+	char held[PATH_MAX];
+
+	if (path[0] == '\0')
+		return false;
+	if (path_within(comparing->call->workspace, path))
+		return true;
+	for (size_t i = 0; i < comparing->upper->count; i++) {
+		absolute_of(comparing, &comparing->upper->rows[i], held);
+		if (path_within(held, path))
+			return true;
+	}
+	return false;
+}
+
+/* Add the path of the layer that was probably meant by PATH, if there is one. */
+static void add_near(const struct comparing *comparing, const char *path, struct buf *out)
+{
+	auto_free const char **names = memory_array(NEAR_ROWS_MAX + 1, sizeof(*names));
+	const char *near;
+	size_t count = 0;
+
+	for (size_t i = 0; i < comparing->upper->count && count < NEAR_ROWS_MAX; i++) {
+		if (comparing->upper->rows[i].path.size <= NEAR_BYTES_MAX)
+			names[count++] = comparing->upper->rows[i].path.data;
+	}
+	near = strlen(path) <= NEAR_BYTES_MAX ? text_nearest(path, names) : NULL;
+	if (near == NULL)
+		return;
+	(void)buf_adds(out, " Did you mean ");
+	text_add_name(out, str_of(near));
+	(void)buf_addc(out, '?');
+}
+
+/*
+ * Each path that the user has named has to be in the layer. Otherwise a slip in the name of a
+ * file that was to stay would land over it.
+ */
+static bool are_held(const struct comparing *comparing, const char *const *paths,
+		     size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *shown = path_relative(paths[i], comparing->call->workspace);
+		struct buf text;
+
+		if (is_held(comparing, paths[i]))
+			continue;
+		buf_init(&text, 3 * (size_t)NAME_ROOM);
+		text_add_name(&text, str_of(shown));
+		(void)buf_addf(&text, ": review %s holds nothing there.", comparing->id);
+		add_near(comparing, shown, &text);
+		(void)err_set(err, ENOENT, "%s", text.data);
+		buf_fini(&text);
+		return false;
+	}
+	return true;
+}
+
 bool compare_all(struct comparing *comparing, struct err *err)
 {
+	const struct choices *choices = comparing->choices;
+
+	if (!are_held(comparing, choices->only, choices->only_count, err) ||
+	    !are_held(comparing, choices->mine, choices->mine_count, err) ||
+	    !are_held(comparing, choices->theirs, choices->theirs_count, err))
+		return false;
 	const size_t count = comparing->upper->count;
 
 	comparing->changes = memory_array(count + 1, sizeof(*comparing->changes));

@@ -432,7 +432,8 @@ static void carry_out(struct landing *landing)
 	bool landed = false;
 
 	if (!compare_layer(landing, &err)) {
-		(void)tool_fail(result, "%s", err.text);
+		(void)tool_fail(result, "%s%s", lands ? "Nothing was landed. " : "",
+				err.text);
 		return;
 	}
 	const bool stale = !is_as_read(landing);
