@@ -390,10 +390,24 @@ static bool leaves_commits(const struct reviewing *work, const struct review_rep
 		(!takes_commits(work) || report->trouble != NULL));
 }
 
+/*
+ * Has the landing changed nothing, because the person keeps their own files? No undo could open
+ * the review again, so it stays open.
+ */
+static bool stays_undone(const struct review_report *report)
+{
+	for (size_t i = 0; report->step == 0 && i < report->count; i++) {
+		if (report->changes[i].class == REVIEW_STAYS)
+			return true;
+	}
+	return false;
+}
+
 /* Does the review hold something that a later landing may bring? */
 static bool leaves_rest(const struct reviewing *work, const struct review_report *report)
 {
-	return report->outside > 0 || report->kept > 0 || leaves_commits(work, report);
+	return report->outside > 0 || report->kept > 0 || leaves_commits(work, report) ||
+	       stays_undone(report);
 }
 
 /* Is there something that would be put into the workspace? */
@@ -469,6 +483,9 @@ static void say_landed(struct reviewing *work, const struct review_report *repor
 	if (!dry && report->step != 0)
 		(void)buf_addf(&text, " To take that back: glovebox undo %" PRIu32,
 			       report->step);
+	else if (!dry)
+		(void)buf_adds(&text,
+			       " Your folder is as it was: there is nothing to undo.");
 	if (!dry && leaves_rest(work, report))
 		(void)buf_addf(&text, "\nThe rest stays in the review: glovebox review %s",
 			       work->review->meta.id);

@@ -348,6 +348,7 @@ static bool has_conflict(const struct landing *landing)
 	return false;
 }
 
+/* A landing that has changed nothing leaves its log empty, and is no step. */
 static bool land_all(struct landing *landing, struct err *err)
 {
 	auto_free struct change **firsts =
@@ -361,7 +362,7 @@ static bool land_all(struct landing *landing, struct err *err)
 		landing->choices.only_count > 0 || has_conflict(landing) ||
 		commits_land(&landing->commits, landing->call, &landing->log,
 			     landing->comparing.places, err)) &&
-	       undo_log_end(&landing->log, err);
+	       (landing->log.at == 0 || undo_log_end(&landing->log, err));
 }
 
 /* The whole call. */

@@ -519,7 +519,7 @@ static void add_totals(const struct reporting *reporting, struct value *report)
 			(change->refused == REFUSED_READ ||
 			 change->refused == REFUSED_AGENT);
 		if (!is_told(change) || change->class == CHANGE_REFUSED ||
-		    layer->kind == UNDO_FOLDER ||
+		    change->class == CHANGE_MINE || layer->kind == UNDO_FOLDER ||
 		    (layer->kind == UNDO_ABSENT && change->below.kind == UNDO_FOLDER))
 			continue;
 		added += change->below.kind == UNDO_ABSENT;
