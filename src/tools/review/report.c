@@ -323,8 +323,8 @@ static bool write_diff(struct reporting *reporting, const struct change *change,
 	}
 	buf_init(&old, NAME_ROOM);
 	buf_init(&new, NAME_ROOM);
-	(void)diff_add_quoted("a/", change->row->path.data, &old);
-	(void)diff_add_quoted("b/", change->row->path.data, &new);
+	(void)buf_addf(&old, "a/%s", change->row->path.data);
+	(void)buf_addf(&new, "b/%s", change->row->path.data);
 	buf_clear(&reporting->text);
 	bool fine = diff_unified(buf_str(&reporting->before), buf_str(&reporting->after),
 				 change->below.kind == UNDO_FILE ? old.data : NULL,
