@@ -755,11 +755,14 @@ static int drop_run(const struct options *options, FILE *out)
 		code = open_dropped(&work, workspace);
 	/* Without a layer it was damaged, and is gone. */
 	const bool open = code == CODE_DONE && work.review != NULL;
-	if (open && !options_given(options, "yes") && isatty(STDIN_FILENO) != 0 &&
-	    isatty(STDERR_FILENO) != 0 &&
-	    !talk_confirm(stderr, "Throw away %s review %s? Nothing can bring it back.",
-			  options->word_count > 0 ? "this part of" : "all of",
-			  work.review->meta.id))
+	const bool asks = open && !options_given(options, "yes");
+	if (asks && (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0))
+		code = verb_complain(CODE_USAGE,
+				     "There is no terminal to ask on: say --yes");
+	else if (asks &&
+		 !talk_confirm(stderr, "Throw away %s review %s? Nothing can bring it back.",
+			       options->word_count > 0 ? "this part of" : "all of",
+			       work.review->meta.id))
 		code = verb_complain(CODE_FAILED, "Nothing was dropped.");
 	else if (open && options->word_count > 0) {
 		work.only = absolute_all(workspace, options->words);
@@ -775,8 +778,9 @@ static int drop_run(const struct options *options, FILE *out)
 static const char drop_help[] =
 	"Throw away what a review holds. Your folder stays as it is: nothing of the review\n"
 	"was ever in it. With paths, only what lies there is thrown away, and the review\n"
-	"stays open. It is gone at once, and no undo brings it back.\n\n"
-	"Exit codes: 0 done, 1 there is nothing to drop, or somebody works in it.";
+	"stays open. It is gone at once, and no undo brings it back. It asks first, and\n"
+	"without a terminal it needs --yes.\n\n"
+	"Exit codes: 0 done, 1 there is nothing to drop, or somebody works in it, 2 usage.";
 
 const struct verb verb_drop = {
 	.name = "drop",
