@@ -6,6 +6,7 @@
 #include "session/review.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "front/review/print.h"
 #include "front/setup.h"
@@ -130,6 +131,37 @@ static int complain_about_layer(const struct err *err)
 			     err->text);
 }
 
+/* There is no open layer of WORKSPACE: name the next folder above that has one. */
+static int complain_about_none(const struct reviewing *work, const char *workspace)
+{
+	auto_free char *above = memory_copy(workspace);
+	struct review_list list = {0};
+	struct buf text;
+	struct err err;
+	char *slash;
+
+	buf_init(&text, 3 * PATH_MAX);
+	while (text.size == 0 && (slash = strrchr(above, '/')) != NULL && slash > above) {
+		*slash = '\0';
+		if (review_list_read(work->folder.data, above, &list, &err) &&
+		    list.open > 0) {
+			(void)buf_adds(&text,
+				       "There is no review of this folder, but one of ");
+			text_add_name(&text, str_of(above));
+			(void)buf_adds(&text, " is open: say -C ");
+			shell_token_add_word(above, &text);
+		}
+		review_list_fini(&list);
+	}
+	if (text.size == 0)
+		(void)buf_adds(&text,
+			       "There is nothing to review here: no command has run with "
+			       "--review, or all of it was landed or dropped.");
+	(void)verb_complain(CODE_FAILED, "%s", text.data);
+	buf_fini(&text);
+	return CODE_FAILED;
+}
+
 /*
  * Open the layer ID of the workspace (NULL: the newest open one). LOCKS: this verb will change
  * it, and nobody may work in it.
@@ -141,10 +173,7 @@ static int open_layer(struct reviewing *work, const char *workspace, const char 
 
 	if (!review_open(work->folder.data, workspace, id, &work->review, &err))
 		return err.code == ENOENT && id == NULL
-			       ? verb_complain(CODE_FAILED,
-					       "There is nothing to review here: no command "
-					       "has run with --review, or all of it was "
-					       "landed or dropped.")
+			       ? complain_about_none(work, workspace)
 			       : complain_about_layer(&err);
 	if (!review_lock(work->review, by, &err)) {
 		if (err.code != EBUSY || locks)
