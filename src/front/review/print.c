@@ -289,7 +289,8 @@ void print_review_commits(const char *id, const struct review_report *report,
 			(void)snprintf(ref, sizeof(ref), "refs/glovebox/%s/%s", id,
 				       branch->name);
 			(void)buf_adds(out,
-				       landed ? "; your branch stays: git merge "
+				       landed ? "; your branch stays. Commit what was landed, "
+						"then: git merge "
 					      : "; your branch stays, and they come as ");
 			shell_token_add_word(ref, out);
 			(void)buf_adds(out, "\n");
