@@ -22,6 +22,7 @@ enum {
 	ROWS_MAX = 20000,       /* changes in it; the worker counts further ones */
 	BRANCHES_MAX = 1000,
 	LEFT_MAX = 20,
+	TAGS_MAX = 20,
 	NAME_MAX_BYTES = 64 << 10, /* of a path as it is shown, with its escapes */
 	CHOICES_MAX = 8 << 20,
 };
@@ -67,6 +68,11 @@ static int64_t read_count(const struct value *object, const char *key)
 	const int64_t number = value_integer(value_member(object, key));
 
 	return number > 0 ? number : 0;
+}
+
+static bool is_set(const struct value *object, const char *key)
+{
+	return value_is_true(value_member(object, key));
 }
 
 static bool read_pair(const struct value *object, const char *key, int64_t pair[2])
@@ -165,6 +171,26 @@ static bool read_branch(struct review_report *report, const struct value *row,
 	       is_hex(branch->commit, strlen(branch->commit));
 }
 
+static bool read_tags(struct review_report *report, const struct value *rows)
+{
+	const size_t count = value_count(rows);
+
+	if (count > TAGS_MAX)
+		return false;
+	report->tags = memory_array(count + 1, sizeof(*report->tags));
+	for (; report->tag_count < count; report->tag_count++) {
+		const struct value *row = value_item(rows, report->tag_count);
+		struct review_tag *tag = &report->tags[report->tag_count];
+
+		tag->name = copy_text(report, row, "tag");
+		tag->commit = copy_text(report, row, "commit");
+		if (tag->name == NULL || tag->commit == NULL ||
+		    !is_hex(tag->commit, strlen(tag->commit)))
+			return false;
+	}
+	return true;
+}
+
 static bool read_git(struct review_report *report, const struct value *git)
 {
 	const struct value *refs = value_member(git, "refs");
@@ -178,12 +204,12 @@ static bool read_git(struct review_report *report, const struct value *git)
 				 &report->branches[report->branch_count]))
 			return false;
 	}
-	report->stash = value_is_true(value_member(git, "stash"));
-	report->notes = value_is_true(value_member(git, "notes"));
-	report->staged = value_is_true(value_member(git, "staged"));
+	report->stash = is_set(git, "stash");
+	report->notes = is_set(git, "notes");
+	report->staged = is_set(git, "staged");
 	report->trouble = copy_text(report, git, "trouble");
 	report->unread = copy_text(report, git, "unread");
-	return true;
+	return read_tags(report, value_member(git, "tags"));
 }
 
 static bool read_changes(struct review_report *report, const struct value *rows)
@@ -257,6 +283,7 @@ void review_report_fini(struct review_report *report)
 {
 	free(report->changes);
 	free(report->branches);
+	free(report->tags);
 	free(report->left);
 	arena_fini(&report->texts);
 	if (report->diff > 0)
@@ -266,8 +293,8 @@ void review_report_fini(struct review_report *report)
 
 bool review_report_has_news(const struct review_report *report)
 {
-	return report->count > 0 || report->branch_count > 0 || report->stash ||
-	       report->notes || report->staged || report->unread != NULL;
+	return report->count > 0 || report->branch_count > 0 || report->tag_count > 0 ||
+	       report->stash || report->notes || report->staged || report->unread != NULL;
 }
 
 /* Printing a report for programs. */

@@ -77,6 +77,11 @@ struct review_branch {
 	bool sound, moves, moved;
 };
 
+/* A tag of the layer, which is never landed. */
+struct review_tag {
+	const char *name, *commit; /* as shown */
+};
+
 struct review_report {
 	struct arena texts;
 	struct review_change *changes;
@@ -88,6 +93,8 @@ struct review_report {
 	int64_t lands, conflicts;
 	struct review_branch *branches;
 	size_t branch_count;
+	struct review_tag *tags;
+	size_t tag_count;
 	bool stash, notes, staged;
 	const char *trouble; /* why no commits come; or NULL */
 	const char *unread;  /* why some branches are not known; or NULL */

@@ -35,6 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		for (size_t i = 0; i < report.count; i++)
 			check_change(&report.changes[i]);
+		for (size_t i = 0; i < report.tag_count; i++) {
+			if (report.tags[i].name == NULL || report.tags[i].commit == NULL)
+				abort();
+		}
 		(void)review_report_has_news(&report);
 	} else if (err.text[0] == '\0') {
 		abort();

@@ -301,6 +301,13 @@ void print_review_commits(const char *id, const struct review_report *report,
 			       "Not all branches of the review are known: %s. The review "
 			       "stays open.\n",
 			       report->unread);
+	for (size_t i = 0; i < report->tag_count; i++) {
+		(void)buf_adds(out, "The tag ");
+		(void)buf_adds(out, report->tags[i].name);
+		(void)buf_adds(out, " is not landed. Make it yourself: git tag ");
+		shell_token_add_word(report->tags[i].name, out);
+		(void)buf_addf(out, " %.*s\n", COMMIT_SHOWN, report->tags[i].commit);
+	}
 	if (report->stash || report->notes || report->staged)
 		(void)buf_addf(out, "%s%s%s%s%s of the review %s not landed.\n",
 			       report->stash ? "Stashes" : "",

@@ -23,10 +23,12 @@
 #include <unistd.h>
 
 #define HEADS      "refs/heads"
+#define TAGS       "refs/tags/"
 #define EMPTY_TREE "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 enum {
 	PACKED_MAX = 8 << 20,
+	MISSED_MAX = 2000, /* packed tags that the workspace does not have packed */
 	REF_MAX = 4096,
 	REFS_DEPTH = 16,
 	OBJECTS_DEPTH = 5,    /* objects/info/commit-graphs/X and less */
@@ -123,6 +125,71 @@ static bool is_removed(int git, const char *name)
 	return at >= 0;
 }
 
+/* Note the tag NAME of the layer. Git makes none that an option could be taken for. */
+static void add_tag(struct commits *commits, struct str name, struct str object)
+{
+	const struct str shown = str_part(name, strlen(TAGS), name.size);
+	struct commits_tag *tag = &commits->tags[commits->tag_count];
+
+	for (size_t i = 0; i < commits->tag_count; i++) {
+		if (str_is(shown, commits->tags[i].name))
+			return;
+	}
+	if (commits->tag_count == COMMITS_TAGS_MAX || !is_object_name(object) ||
+	    shown.size == 0 || shown.data[0] == '-')
+		return;
+	commits->tag_count++;
+	tag->name = memory_copy_str(shown);
+	(void)snprintf(tag->object, sizeof(tag->object), "%.*s", (int)object.size,
+		       object.data);
+}
+
+/* Does the file NAME of the repository BELOW say OBJECT? */
+static bool has_loose(int below, const char *name, struct str object)
+{
+	struct buf text;
+
+	buf_init(&text, REF_MAX);
+	const bool same = read_small(below, name, REF_MAX, &text) &&
+			  str_equal(str_trim(buf_str(&text)), object);
+	buf_fini(&text);
+	return same;
+}
+
+/*
+ * Tags from the packed refs TEXT of the layer which those BELOW do not have. Git sorts both
+ * files, so that each is read once.
+ */
+static void read_packed_tags(struct commits *commits, int below, struct str text)
+{
+	struct str rest = text, line;
+	struct buf own;
+	size_t at = 0, missed = 0;
+
+	buf_init(&own, PACKED_MAX);
+	if (!read_small(below, "packed-refs", PACKED_MAX, &own))
+		buf_clear(&own);
+	/* A layer may have written anything: each row that is missed costs a search. */
+	while (missed < MISSED_MAX && str_next_line(&rest, &line)) {
+		const size_t blank = str_find(line, STR(" "), 0);
+
+		if (blank == (size_t)-1 ||
+		    !str_starts(str_part(line, blank + 1, line.size), STR(TAGS)))
+			continue;
+		const struct str name = str_part(line, blank + 1, line.size);
+		const struct str object = str_part(line, 0, blank);
+		const size_t found = str_find(buf_str(&own), line, at);
+		auto_free char *path = memory_copy_str(name);
+
+		missed += found == (size_t)-1;
+		if (found != (size_t)-1)
+			at = found + line.size;
+		else if (!has_loose(below, path, object))
+			add_tag(commits, name, object);
+	}
+	buf_fini(&own);
+}
+
 /* Branches from the file of packed refs, which the layer holds only when git wrote it anew. */
 static void read_packed(struct commits *commits, int git, int below)
 {
@@ -148,11 +215,13 @@ static void read_packed(struct commits *commits, int git, int below)
 		if (str_starts(name, STR(HEADS "/")) && (loose < 0 || is_removed(git, path)))
 			set_ref(commits, name, str_part(line, 0, blank));
 	}
+	read_packed_tags(commits, below, buf_str(&text));
 	buf_fini(&text);
 }
 
-/* Branches that are files of their own. */
-static void read_loose(struct commits *commits, int git, const char *folder, unsigned depth)
+/* Branches, and tags that BELOW does not have, that are files of their own. */
+static void read_loose(struct commits *commits, int git, int below, const char *folder,
+		       unsigned depth)
 {
 	auto_close int fd = fd_open_beneath(git, folder, O_RDONLY | O_DIRECTORY);
 	DIR *names = fd >= 0 && depth < REFS_DEPTH ? fd_open_names(fd) : NULL;
@@ -169,12 +238,17 @@ static void read_loose(struct commits *commits, int git, const char *folder, uns
 			    (int)sizeof(path) ||
 		    fstatat(fd, at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
+		const bool is_tag = str_starts(str_of(path), STR(TAGS));
 		if (S_ISDIR(st.st_mode))
-			read_loose(commits, git, path, depth + 1);
-		else if (read_small(git, path, REF_MAX, &text))
+			read_loose(commits, git, below, path, depth + 1);
+		else if (!read_small(git, path, REF_MAX, &text))
+			commits->unread = S_ISREG(st.st_mode) && !is_tag
+						  ? "a file of one cannot be read"
+						  : commits->unread;
+		else if (!is_tag)
 			set_ref(commits, str_of(path), str_trim(buf_str(&text)));
-		else if (S_ISREG(st.st_mode))
-			commits->unread = "a file of one cannot be read";
+		else if (!has_loose(below, path, str_trim(buf_str(&text))))
+			add_tag(commits, str_of(path), str_trim(buf_str(&text)));
 	}
 	if (names != NULL)
 		(void)closedir(names);
@@ -419,6 +493,22 @@ static void look_at_ref(struct commits *commits, struct call *call,
 					"--is-ancestor", ref->below, ref->layer) == 0);
 }
 
+/* The commit that an annotated TAG names, in place of its own object. */
+static void find_commit(struct commits *commits, struct call *call, struct commits_tag *tag)
+{
+	char wanted[COMMITS_NAME + sizeof("^0")];
+	struct buf text;
+
+	(void)snprintf(wanted, sizeof(wanted), "%s^0", tag->object);
+	buf_init(&text, REF_MAX);
+	if (ASK(call, commits->repository, &text, "rev-parse", "-q", "--verify", wanted) ==
+		    0 &&
+	    is_object_name(str_trim(buf_str(&text))))
+		(void)snprintf(tag->object, sizeof(tag->object), "%.*s",
+			       (int)str_trim(buf_str(&text)).size, text.data);
+	buf_fini(&text);
+}
+
 /* Has the layer staged something that its commits do not have, and the user has not? */
 static bool has_staged(const struct commits *commits, struct call *call, int git)
 {
@@ -455,7 +545,8 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 	commits->has_stash = is_there(git, "refs/stash");
 	commits->has_notes = is_there(git, "refs/notes");
 	read_packed(commits, git, below);
-	read_loose(commits, git, HEADS, 0);
+	read_loose(commits, git, below, HEADS, 0);
+	read_loose(commits, git, below, "refs/tags", 0);
 	if (below >= 0)
 		read_head(commits, git, below);
 	if (commits->count > 0 && below < 0) {
@@ -477,6 +568,8 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 	}
 	for (size_t i = 0; i < commits->count; i++)
 		look_at_ref(commits, call, &commits->refs[i], before);
+	for (size_t i = 0; i < commits->tag_count && commits->repository != NULL; i++)
+		find_commit(commits, call, &commits->tags[i]);
 	commits->has_staged = has_staged(commits, call, git);
 }
 
@@ -726,13 +819,15 @@ bool commits_land(struct commits *commits, struct call *call, struct undo_log *l
 
 void commits_report(const struct commits *commits, struct value *report)
 {
-	struct value *git, *refs;
+	struct value *git, *refs, *tags;
 
-	if (commits->count == 0 && !commits->has_stash && !commits->has_notes &&
-	    !commits->has_staged && commits->trouble == NULL && commits->unread == NULL)
+	if (commits->count == 0 && commits->tag_count == 0 && !commits->has_stash &&
+	    !commits->has_notes && !commits->has_staged && commits->trouble == NULL &&
+	    commits->unread == NULL)
 		return;
 	git = value_new_object();
 	refs = value_new_array();
+	tags = value_new_array();
 	for (size_t i = 0; i < commits->count; i++) {
 		const struct commits_ref *ref = &commits->refs[i];
 		struct value *row = value_new_object();
@@ -755,6 +850,18 @@ void commits_report(const struct commits *commits, struct value *report)
 		value_append(refs, row);
 	}
 	value_set(git, "refs", refs);
+	for (size_t i = 0; i < commits->tag_count; i++) {
+		struct value *row = value_new_object();
+		struct buf name;
+
+		buf_init(&name, 4 * PATH_MAX);
+		text_add_name(&name, str_of(commits->tags[i].name));
+		value_set_str(row, "tag", buf_str(&name));
+		buf_fini(&name);
+		value_set_text(row, "commit", commits->tags[i].object);
+		value_append(tags, row);
+	}
+	value_set(git, "tags", tags);
 	value_set_boolean(git, "stash", commits->has_stash);
 	value_set_boolean(git, "notes", commits->has_notes);
 	value_set_boolean(git, "staged", commits->has_staged);
@@ -769,6 +876,8 @@ void commits_fini(struct commits *commits)
 {
 	for (size_t i = 0; i < commits->count; i++)
 		free(commits->refs[i].name);
+	for (size_t i = 0; i < commits->tag_count; i++)
+		free(commits->tags[i].name);
 	if (commits->repository != NULL)
 		fd_folder_remove(commits->repository);
 	free(commits->repository);

@@ -21,6 +21,7 @@
 enum {
 	COMMITS_REFS_MAX = 1000,
 	COMMITS_NAME = 65, /* of an object, with its NUL */
+	COMMITS_TAGS_MAX = 20,
 };
 
 struct commits_ref {
@@ -32,9 +33,17 @@ struct commits_ref {
 	bool sound; /* git knows the commit */
 };
 
+/* A tag that the workspace does not have; it is never landed. */
+struct commits_tag {
+	char *name; /* without "refs/tags/" */
+	char object[COMMITS_NAME];
+};
+
 struct commits {
 	struct commits_ref refs[COMMITS_REFS_MAX];
 	size_t count;
+	struct commits_tag tags[COMMITS_TAGS_MAX]; /* further ones are not told */
+	size_t tag_count;
 	char head[COMMITS_NAME];       /* the commit that the workspace is on; "": none */
 	char *id, *layer, *repository; /* the last is of our own, or NULL */
 	bool has_stash, has_notes, has_staged, elsewhere;
