@@ -886,6 +886,54 @@ void review_list_fini(struct review_list *list)
 	*list = (struct review_list){0};
 }
 
+/*
+ * Has nobody made a name in the layer ITEM, and does nobody use it? A session that was killed
+ * leaves such a layer.
+ */
+static bool is_bare(int project, const struct review_item *item)
+{
+	const struct review_counts *counts = &item->meta.counts;
+	bool bare = !item->used && !item->meta.memory && !counts->other && !counts->partial;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < item->meta.tree_count && bare; i++) {
+		(void)snprintf(path, sizeof(path),
+			       "%s/" TREES_NAME "/%zu/" VIEW_LAYER_UPPER, item->meta.id, i);
+		auto_close int upper =
+			fd_open_beneath(project, path, O_RDONLY | O_DIRECTORY);
+		DIR *names = upper >= 0 ? fd_open_names(upper) : NULL;
+		const struct dirent *at = names != NULL ? readdir(names) : NULL;
+
+		while (at != NULL &&
+		       (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0))
+			at = readdir(names);
+		bare = names != NULL && at == NULL;
+		if (names != NULL)
+			(void)closedir(names);
+	}
+	return bare;
+}
+
+/*
+ * The open layer that is meant without an id: the newest one. A bare one is meant only when
+ * there is no other. NULL: none is open.
+ */
+static const struct review_item *newest_open(int project, const struct review_list *list)
+{
+	const struct review_item *bare = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct review_item *item = &list->items[i];
+
+		if (item->damaged || item->meta.state != REVIEW_OPEN)
+			continue;
+		if (!is_bare(project, item))
+			return item;
+		bare = bare != NULL ? bare : item;
+	}
+	return bare;
+}
+
 /* Put the id of the layer that ID (or NULL) means into FOUND. */
 static bool id_find(int project, const char *id, char found[REVIEW_ID], struct err *err)
 {
@@ -898,12 +946,12 @@ static bool id_find(int project, const char *id, char found[REVIEW_ID], struct e
 			       "which six are enough",
 			       id);
 	list_read(project, &list);
+	const struct review_item *newest = id == NULL ? newest_open(project, &list) : NULL;
 	for (size_t i = 0; i < list.count; i++) {
 		const struct review_item *item = &list.items[i];
 
-		if (id != NULL
-			    ? !str_starts(str_of(item->meta.id), str_of(id))
-			    : fits > 0 || item->damaged || item->meta.state != REVIEW_OPEN)
+		if (id != NULL ? !str_starts(str_of(item->meta.id), str_of(id))
+			       : item != newest)
 			continue;
 		memcpy(found, item->meta.id, REVIEW_ID);
 		fits++;

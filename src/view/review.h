@@ -149,7 +149,8 @@ bool review_publish(struct review *review, struct err *err);
 
 /*
  * Open a layer of WORKSPACE (a real path) in FOLDER, not locked: the one whose id begins
- * with ID (six digits or more, and only one may fit), or without ID the newest open one.
+ * with ID (six digits or more, and only one may fit), or without ID the newest open one; one
+ * that a killed session left without a change only when there is no other.
  * False: there is none (ENOENT), several fit (EEXIST), it is another user's (EPERM), its
  * description is damaged (EINVAL), or another folder is at WORKSPACE now (ESTALE).
  */
