@@ -255,15 +255,15 @@ static void add_decision(const struct patch_record *record, struct buf *out)
 	(void)buf_addf(out, " %s", when);
 	if (record->branch[0] != '\0') {
 		(void)buf_adds(out, " on branch ");
-		text_add_name(out, str_of(record->branch));
+		text_add_exact(out, str_of(record->branch));
 	}
 	if (record->place[0] != '\0') {
 		(void)buf_adds(out, " in ");
-		text_add_name(out, str_of(record->place));
+		text_add_exact(out, str_of(record->place));
 	}
 	if (record->reason[0] != '\0') {
 		(void)buf_adds(out, ": ");
-		text_add_name(out, str_of(record->reason));
+		text_add_exact(out, str_of(record->reason));
 	}
 }
 
@@ -272,20 +272,20 @@ static void add_file(const struct value *file, struct buf *out)
 	const char *state = text_of(file, "state");
 
 	(void)buf_adds(out, "  ");
-	text_add_name(out, str_of(text_of(file, "path")));
+	text_add_exact(out, str_of(text_of(file, "path")));
 	(void)buf_adds(out, ": ");
 	if (is_left_out(file)) {
 		(void)buf_adds(out, "not in the patch");
 		if (text_of(file, "why")[0] != '\0') {
 			(void)buf_adds(out, " (");
-			text_add_name(out, str_of(text_of(file, "why")));
+			text_add_exact(out, str_of(text_of(file, "why")));
 			(void)buf_addc(out, ')');
 		}
 	} else {
-		text_add_name(out, str_of(state));
+		text_add_exact(out, str_of(state));
 		if (text_of(file, "from")[0] != '\0') {
 			(void)buf_adds(out, " from ");
-			text_add_name(out, str_of(text_of(file, "from")));
+			text_add_exact(out, str_of(text_of(file, "from")));
 		}
 		(void)buf_addf(out, ", +%zu -%zu", lines_of(file, "added"),
 			       lines_of(file, "removed"));
@@ -304,18 +304,18 @@ void patch_record_head(const struct patch_record *record, struct buf *out)
 
 	clock_text_local(record->wall_ms, when);
 	(void)buf_addf(out, "Patch %.*s\n  title ", PATCH_ID_SHOWN, record->id);
-	text_add_name(out, str_of(record->title));
+	text_add_exact(out, str_of(record->title));
 	(void)buf_adds(out, "\n  by ");
-	text_add_name(out, str_of(record->agent));
+	text_add_exact(out, str_of(record->agent));
 	(void)buf_addf(out, ", %s, in ", when);
-	text_add_name(out, str_of(record->workspace));
+	text_add_exact(out, str_of(record->workspace));
 	(void)buf_adds(out, "\n  state ");
 	add_decision(record, out);
 	(void)buf_addf(out, "\n  hash %s\n\n", record->hash);
 	while (str_next_line(&summary, &line)) {
 		if (line.size > 0)
 			(void)buf_adds(out, "    ");
-		text_add_name(out, line);
+		text_add_exact(out, line);
 		(void)buf_addc(out, '\n');
 	}
 	(void)buf_addc(out, '\n');

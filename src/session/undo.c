@@ -334,7 +334,7 @@ static void say_step(struct undoing *undoing)
 	undoing->result->status = RESULT_DONE;
 	(void)buf_addf(text, "Undone: step %" PRIu32 ", %s%s", step->number, step->tool,
 		       step->tool[0] != '\0' ? " " : "");
-	text_add_name(text, str_of(step->title));
+	text_add_exact(text, str_of(step->title));
 	(void)buf_adds(text, "\n");
 	undo_told_print_files(&undoing->told, text);
 	undo_told_print_counts(&undoing->told, text);

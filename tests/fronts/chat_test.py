@@ -890,6 +890,24 @@ def a_run_in_a_layer_asks_at_its_end():
 
 
 @tap.case
+def the_diff_at_the_question_hides_nothing():
+    content = "echo a\x1b]0; touch A; : \x07\ntouch b #\recho nice\u200b\n"
+    script = {"name": "hidden", "turns": [
+        {"calls": [{"tool": "write_file", "arguments": {"path": "a.sh", "content": content}}]},
+        {"text": "Done."}]}
+    with terminal.Terminal(GLOVEBOX, "run", "--review", "--model", "replay:r.json", "write",
+                           files={"r.json": json.dumps(script)}, environment={"PAGER": "cat"}) as tty:
+        is_asked(tty, 1)
+        tty.type(b"d\r")
+        is_asked(tty, 2)
+        shown = tty.screen.text().rpartition("+++ b/a.sh")[2]
+        assert "\n+echo a\\x1B]0; touch A; : \\x07\n" in shown, shown
+        assert "\n+touch b #\\x0Decho nice\\xE2\\x80\\x8B\n" in shown, shown
+        tty.type(b"\r")
+        assert tty.end() == 0, tty.screen.text()
+
+
+@tap.case
 def a_run_in_a_layer_is_dropped_or_left_for_later():
     for keys, told in ((b"x\ry\r", "Dropped review"), (b"\r", ""), (b"later\r", ""),
                        (b"\x04", ""), (b"\x03", "")):

@@ -40,7 +40,7 @@ static void add_command(struct buf *line, const char *command)
 
 	(void)str_next_line(&rest, &first);
 	const size_t size = text_character_border(first, COMMAND_SHOWN);
-	text_add_name(line, str_part(first, 0, size));
+	text_add_exact(line, str_part(first, 0, size));
 	if (size < first.size || rest.size > 0)
 		(void)buf_adds(line, " …");
 }
@@ -213,7 +213,7 @@ static void add_writable(const struct review_meta *meta, struct buf *out)
 		    strcmp(path, meta->workspace) == 0)
 			continue;
 		(void)buf_adds(out, count++ > 0 ? ", " : " only below ");
-		text_add_name(out, str_of(path_relative(path, meta->workspace)));
+		text_add_exact(out, str_of(path_relative(path, meta->workspace)));
 		(void)buf_adds(out, "/");
 	}
 	if (count == 0)

@@ -93,6 +93,27 @@ void paint_clean(struct str text, struct buf *out)
 	buf_fini(&clean);
 }
 
+/* Append TEXT exact, but the control bytes of KEPT stay as they are. */
+static void add_exact(struct buf *out, struct str text, const char *kept)
+{
+	while (text.size > 0) {
+		size_t size = 0;
+
+		while (size < text.size &&
+		       (text.data[size] == '\0' || strchr(kept, text.data[size]) == NULL))
+			size++;
+		text_add_exact(out, str_part(text, 0, size));
+		if (size < text.size)
+			(void)buf_addc(out, text.data[size++]);
+		text = str_part(text, size, text.size);
+	}
+}
+
+void paint_exact(struct str text, struct buf *out)
+{
+	add_exact(out, text, "\n\t");
+}
+
 /* Paint TEXT, which is clean and on one line, cut to COLUMNS. */
 static void paint_cut(struct paint *paint, enum paint_style style, struct str text,
 		      size_t columns)
@@ -121,9 +142,10 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 	 */
 	text = str_part(text, 0, text_character_border(text, (columns + 1) * 16));
 	buf_init(&clean, PAINT_MAX);
-	paint_clean(text, &clean);
+	/* Blanks for line ends would show a second command as a part of a comment. */
+	add_exact(&clean, str_trim(text), "\t");
 	for (size_t i = 0; i < clean.size; i++) {
-		if (clean.data[i] == '\n' || clean.data[i] == '\t')
+		if (clean.data[i] == '\t')
 			clean.data[i] = ' ';
 	}
 	paint_cut(paint, style, str_trim(buf_str(&clean)), columns);
@@ -243,7 +265,10 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 	size_t count, left_out, number = 0;
 
 	buf_init(&clean, PAINT_MAX);
-	paint_clean(text, &clean);
+	if (excerpt->is_diff || excerpt->as_it_is)
+		paint_exact(text, &clean);
+	else
+		paint_clean(text, &clean);
 	rest = buf_str(&clean);
 	count = text_count_lines(rest);
 	left_out = count > excerpt->head + excerpt->tail
@@ -263,6 +288,10 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 	}
 	if (left_out == 0 && excerpt->head > 0)
 		paint_gap(paint, excerpt->more, excerpt);
+	/* Escapes make a text longer. An end that had no room must not be lost silently. */
+	if (clean.overflowed)
+		paint_format(paint, PAINT_PLAIN, "%s the rest is too long to be shown\n",
+			     paint_more(paint));
 	buf_fini(&clean);
 }
 

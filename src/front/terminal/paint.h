@@ -1,8 +1,9 @@
 /*
  * paint: composes the parts of the screen as bytes in a buffer: rules, marks,
  * lines inside a block, diffs, whole calls. It writes to no descriptor, so tests only
- * need to compare texts. Foreign text is made safe by text_clean before it is put
- * anywhere.
+ * need to compare texts. Foreign text is made safe before it is put anywhere: the output
+ * of programs and the words of a model by paint_clean; names, commands and diffs, by which
+ * a person judges, by paint_exact, which loses nothing.
  */
 #pragma once
 
@@ -45,14 +46,20 @@ void paint_fini(struct paint *paint);
  */
 void paint_clean(struct str text, struct buf *out);
 
+/*
+ * Append TEXT made safe for a terminal without losing a byte, for a person who judges by
+ * it: as text_add_exact does it, but line ends and tabs stay.
+ */
+void paint_exact(struct str text, struct buf *out);
+
 /* Append TEXT in STYLE. It is our own words, or clean already. */
 void paint_text(struct paint *paint, enum paint_style style, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Append foreign TEXT on one line: cleaned, with blanks for line ends and tabs, cut to
- * COLUMNS with a mark.
+ * Append foreign TEXT, exact, on one line: with \x0A for line ends and blanks for tabs,
+ * cut to COLUMNS with a mark.
  */
 void paint_one_line(struct paint *paint, enum paint_style style, struct str text,
 		    size_t columns);
@@ -78,8 +85,8 @@ struct paint_excerpt {
 	 * cut
 	 */
 	bool barred;
-	bool as_it_is; /* the text is for copying: no line is broken */
-	bool is_diff;  /* a diff, whose lines are not broken either */
+	bool as_it_is; /* a command: exact, and no line is broken */
+	bool is_diff;  /* a diff: exact as well, and no line is broken */
 };
 
 /* Append the excerpt of foreign TEXT; "… 12 more lines (HANDLE)" stands in the gap. */

@@ -70,7 +70,7 @@ static void print_cell(const char *text, size_t width, FILE *out)
 	struct buf clean;
 
 	buf_init(&clean, CLEAN_MAX);
-	(void)text_clean(str_of(text), &clean);
+	text_add_exact(&clean, str_of(text));
 	(void)fprintf(out, "%-*s", (int)width, clean.data);
 	buf_fini(&clean);
 }

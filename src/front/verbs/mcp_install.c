@@ -363,7 +363,7 @@ static void say_command(const struct entry *entry, const char *before)
 		(void)buf_addc(&line, ' ');
 		shell_token_add_word(value_text(value_item(entry->command, i)), &line);
 	}
-	(void)text_clean(buf_str(&line), &clean);
+	text_add_exact(&clean, buf_str(&line));
 	(void)fprintf(stderr, "glovebox: %s:%s\n", before, clean.data);
 	buf_fini(&clean);
 	buf_fini(&line);

@@ -86,7 +86,7 @@ static void print_line(const struct listing *listing, const struct patch_record 
 	buf_init(&line, HEAD_MAX);
 	(void)buf_addf(&line, "%.*s  %s  %-8s  ", PATCH_ID_SHOWN, record->id, when,
 		       later != NULL ? "replaced" : patch_state_name(record->state));
-	text_add_name(&line, str_part(title, 0, size));
+	text_add_exact(&line, str_part(title, 0, size));
 	(void)buf_adds(&line, size < title.size ? " …  (" : "  (");
 	(void)text_add_count(&line, record->count + record->left_out, "file");
 	(void)buf_addf(&line, " +%zu -%zu, ", record->added, record->removed);
@@ -479,7 +479,7 @@ static int refuse_title(const struct deciding *deciding, struct str title)
 	int code;
 
 	buf_init(&shown, 4 * title.size + 1);
-	text_add_name(&shown, title);
+	text_add_exact(&shown, title);
 	code = verb_complain(CODE_FAILED,
 			     "patch %.*s has a title that may not stand in a commit, with a "
 			     "character that is not seen or a second line: %.400s; nothing was "

@@ -302,6 +302,7 @@ static void print_paragraph(struct str text, FILE *out)
 static void print_fenced(const char *language, struct str text, FILE *out)
 {
 	size_t longest = 2, run = 0;
+	struct buf shown;
 
 	text = str_trim(text);
 	if (text.size == 0)
@@ -314,7 +315,16 @@ static void print_fenced(const char *language, struct str text, FILE *out)
 	for (size_t i = 0; i <= longest; i++)
 		(void)fputc('`', out);
 	(void)fprintf(out, "%s\n", language);
-	print_clean(text, out);
+	/* A program's output has no language. A person judges by all else between fences. */
+	buf_init(&shown, PAINT_MAX);
+	if (language[0] != '\0')
+		paint_exact(text, &shown);
+	else
+		paint_clean(text, &shown);
+	(void)fwrite(shown.data, 1, shown.size, out);
+	if (shown.overflowed)
+		(void)fputs("\n… the rest is too long to be shown", out);
+	buf_fini(&shown);
 	(void)fputc('\n', out);
 	for (size_t i = 0; i <= longest; i++)
 		(void)fputc('`', out);

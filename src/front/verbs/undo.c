@@ -81,7 +81,7 @@ static void add_title(struct buf *line, const char *title)
 
 	(void)str_next_line(&rest, &first);
 	size_t size = text_character_border(first, TITLE_SHOWN);
-	text_add_name(line, str_part(first, 0, size));
+	text_add_exact(line, str_part(first, 0, size));
 	if (size < first.size || rest.size > 0)
 		(void)buf_adds(line, " …");
 }

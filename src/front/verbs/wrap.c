@@ -22,6 +22,7 @@
 #include "front/hands/shells.h"
 #include "front/setup.h"
 #include "front/talk.h"
+#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"
 #include "front/wrap/home.h"
@@ -191,13 +192,13 @@ static int record_trust(const struct wrapping *wrapping)
 	return fine ? CODE_DONE : verb_complain(CODE_FAILED, "%s", err.text);
 }
 
-/* Print TEXT, of a profile, made safe for a terminal. */
-static void print_clean(struct str text, FILE *out)
+/* Print TEXT, of a profile, exact: a person decides by it. */
+static void print_exact(struct str text, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, 4 * NEEDS_MAX);
-	(void)text_clean(text, &clean);
+	paint_exact(text, &clean);
 	(void)fputs(clean.data, out);
 	buf_fini(&clean);
 }
@@ -254,7 +255,7 @@ static void print_brief(struct wrapping *wrapping, FILE *out)
 	add_line(wrapping, "gives", &profile->args, ": arguments", &text);
 	(void)buf_addf(&text, "All of it, with each file: glovebox wrap --show %s\n",
 		       wrapping->name);
-	print_clean(buf_str(&text), out);
+	print_exact(buf_str(&text), out);
 	buf_fini(&text);
 }
 
@@ -272,7 +273,7 @@ static void print_needs(struct wrapping *wrapping, enum trust trust,
 	(void)diff_unified(buf_str(accepted), str_of(wrapping->needs), "accepted", "now",
 			   0, &diff, NULL);
 	(void)fprintf(out, "What %s would get has changed:\n", wrapping->name);
-	print_clean(buf_str(&diff), out);
+	print_exact(buf_str(&diff), out);
 	buf_fini(&diff);
 }
 
@@ -1011,7 +1012,7 @@ static void print_profile(const struct wrapping *wrapping, const char *version, 
 		       wrapping->program != NULL ? wrapping->program : "not installed",
 		       version != NULL ? ", release " : "", version != NULL ? version : "",
 		       profile->tested != NULL ? profile->tested : "no release");
-	print_clean(buf_str(&head), out);
+	print_exact(buf_str(&head), out);
 	buf_fini(&head);
 	if (has_hands(wrapping)) {
 		(void)fprintf(out, "Form      %s\n\n",

@@ -296,7 +296,7 @@ static void set_name(struct value *row, const char *key, struct str path)
 	struct buf name;
 
 	buf_init(&name, NAME_ROOM);
-	text_add_name(&name, path);
+	text_add_exact(&name, path);
 	value_set_str(row, key, buf_str(&name));
 	buf_fini(&name);
 }
@@ -385,9 +385,9 @@ static bool add_target(struct reporting *reporting, const struct change *change,
 		set_name(row, "target", buf_str(&target));
 		buf_clear(&reporting->text);
 		(void)buf_adds(&reporting->text, "Link ");
-		text_add_name(&reporting->text, change->row->path);
+		text_add_exact(&reporting->text, change->row->path);
 		(void)buf_adds(&reporting->text, " -> ");
-		text_add_name(&reporting->text, buf_str(&target));
+		text_add_exact(&reporting->text, buf_str(&target));
 		(void)buf_adds(&reporting->text, "\n");
 		reporting->diff_bytes += reporting->text.size;
 		fine = reporting->detail < REPORT_DIFFS ||

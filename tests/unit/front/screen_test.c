@@ -296,10 +296,44 @@ static void nothing_foreign_reaches_the_terminal(void **state)
 	      "\n"
 	      "! ab\\x08c\\xE2\\x80\\xAE\n"
 	      "\n"
-	      "+- bash ----------------------\n"
+	      "+- ba\\x1B[5msh ---------------\n"
 	      "|\n"
 	      "| [x] failed, 0.0 s\n"
 	      "| x\\xC2\\x9B2J\n"
+	      "+-----------------------------\n");
+}
+
+static void what_a_person_judges_by_loses_nothing(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"a\\u001b]0;b\\u0007c #\\rd\\u200b\"}}"},
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"x\\u001b[1my\",\"exit_code\":0,"
+		 "\"seconds\":0}"},
+		{"tool_began", "c2", "edit_file", NULL,
+		 "{\"arguments\":{\"path\":\"a\\u001b[8m\\nb\"}}"},
+		{"tool_ended", "c2", "edit_file", NULL,
+		 "{\"status\":\"done\",\"text\":\"edited\",\"seconds\":0,"
+		 "\"details\":{\"diff\":\"+a\\u001b]0;b\\u0007c #\\r\\td\\udb40\\udc41\\n+e\\r\\n\"}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(ascii, cues,
+	      "+- bash ----------------------\n"
+	      "| a\\x1B]0;b\\x07c #\\x0Dd\\xE2\\x80\\x8B\n"
+	      "|\n"
+	      "| [ok] exit 0, 0.0 s\n"
+	      "| xy\n"
+	      "+-----------------------------\n"
+	      "\n"
+	      "+- edit_file -----------------\n"
+	      "| a\\x1B[8m\\x0Ab\n"
+	      "|\n"
+	      "| [ok] done, 0.0 s\n"
+	      "| +a\\x1B]0;b\\x07c #\\x0D\td\\xF3\\xA0\\x81\\x81\n"
+	      "| +e\\x0D\n"
 	      "+-----------------------------\n");
 }
 
@@ -729,6 +763,7 @@ int main(void)
 		cmocka_unit_test(the_last_lines_of_long_output),
 		cmocka_unit_test(the_first_lines_of_what_was_found),
 		cmocka_unit_test(nothing_foreign_reaches_the_terminal),
+		cmocka_unit_test(what_a_person_judges_by_loses_nothing),
 		cmocka_unit_test(side_by_side_calls_keep_their_own_arguments),
 		cmocka_unit_test(the_change_is_a_diff_that_can_be_copied),
 		cmocka_unit_test(reasoning_is_dim_and_only_with_colour),
