@@ -90,18 +90,14 @@ static int open_above(int top, const char *relative)
 	return fd_take(&at);
 }
 
-static int move_and_remove(int top, const char *relative)
+/* Take NAME out of ABOVE: remove it, or move it to TOP. Returns a number of errno.h. */
+static int take_away(int top, int above, const char *name)
 {
-	auto_close int above = open_above(top, relative);
-	const char *name = path_base_name(relative);
 	char moved[sizeof(MOVED) + DIGITS];
 	uint64_t number;
 
-	/* A file or a link on the way: there is nothing below it. */
-	if (above < 0)
-		return errno == ENOTDIR || errno == ELOOP ? ENOENT : errno;
 	if (unlinkat(above, name, 0) == 0)
-		return remove_all(top, MOVED);
+		return 0;
 	/* The kernel moves only a folder that its owner may change. */
 	auto_close int folder =
 		openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -112,9 +108,28 @@ static int move_and_remove(int top, const char *relative)
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return errno;
 	(void)snprintf(moved, sizeof(moved), MOVED "%016" PRIx64, number);
-	if (renameat(above, name, top, moved) < 0)
+	return renameat(above, name, top, moved) < 0 ? errno : 0;
+}
+
+static int move_and_remove(int top, const char *relative)
+{
+	auto_close int above = open_above(top, relative);
+	struct stat st;
+
+	/* A file or a link on the way: there is nothing below it. */
+	if (above < 0)
+		return errno == ENOTDIR || errno == ELOOP ? ENOENT : errno;
+	if (fstat(above, &st) < 0)
 		return errno;
-	return remove_all(top, MOVED);
+	/* A name in a read-only folder goes as well; the folder stays as it is. */
+	const bool shut = (st.st_mode & S_IRWXU) != S_IRWXU &&
+			  fchmod(above, (st.st_mode & ALLPERMS) | S_IRWXU) == 0;
+	int code = take_away(top, above, path_base_name(relative));
+	if (code == 0)
+		code = remove_all(top, MOVED); /* ABOVE may be TOP */
+	if (shut)
+		(void)fchmod(above, st.st_mode & ALLPERMS);
+	return code;
 }
 
 /* The caller. */
