@@ -1122,6 +1122,29 @@ def what_may_not_be_landed_is_told_with_the_part_that_is():
 
 
 @tap.case
+def a_name_in_quotes_is_one_word_of_review():
+    with Chat(writes_then_echoes("echo a > 'a b'; echo c > '#c'; echo d > d"),
+              options=("--review",)) as tty:
+        tty.type(b"go\r")
+        tty.shows("Turn 0.")
+        tty.prompt()
+        for words, told in ((b"#c", "begins with # in quotes"), (b"'a b", "close the quote"),
+                            (b"d;x", "in '…'")):
+            tty.type(b"\x0c/review land " + words + b"\r")
+            tty.shows(told)
+            tty.prompt()
+        assert not made(tty, "d") and not made(tty, "#c")
+        tty.type(b"\x0c/review land 'a b' '#c'\r")
+        tty.shows("! to the model: The person has landed a part of the layer")
+        tty.prompt()
+        assert made(tty, "a b") and made(tty, "#c") and not made(tty, "d")
+        tty.type(b"\x15\x04")
+        is_asked(tty, 1)
+        tty.type(b"\r")
+        assert tty.end() == 0, tty.screen.text()
+
+
+@tap.case
 def a_conversation_without_a_layer_says_so():
     with Chat() as tty:
         tty.type(b"/review\r")

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
@@ -447,19 +448,46 @@ struct review_words {
 	size_t count;
 };
 
-/* Split ARGUMENT at blanks. False: there are too many words. */
-static bool split_words(const char *argument, struct review_words *split)
+/* Is VALUE of TOKEN the word that the person means, and not one of the shell's making? */
+static bool is_plain_word(const struct shell_token *token)
 {
-	char *rest;
+	return token->kind == SHELL_WORD &&
+	       (token->reason == SHELL_LITERAL || token->reason == SHELL_ANSI ||
+		token->reason == SHELL_PATTERN || token->reason == SHELL_BRACES ||
+		token->reason == SHELL_TILDE);
+}
 
-	*split = (struct review_words){.text = memory_copy(argument)};
-	for (char *word = strtok_r(split->text, " \t\n", &rest); word != NULL;
-	     word = strtok_r(NULL, " \t\n", &rest)) {
+/*
+ * Split ARGUMENT into words, as a shell reads their quotes. NULL, or a sentence that says why
+ * it is refused: no word is ever left out, for `land` without words lands everything.
+ */
+static const char *split_words(const char *argument, struct review_words *split)
+{
+	const struct str text = str_of(argument);
+	struct shell_lexer lexer;
+	struct shell_token token;
+
+	*split = (struct review_words){.text = memory_alloc(text.size + 1)};
+	shell_lexer_init(&lexer, text, split->text);
+	for (;;) {
+		const size_t before = lexer.at;
+
+		shell_lexer_next(&lexer, &token);
+		const size_t end = token.kind == SHELL_END ? text.size : lexer.at;
+		const size_t begin = end - (token.kind == SHELL_END ? 0 : token.text.size);
+		/* The lexer has passed over a comment. */
+		if (begin > before && memchr(argument + before, '#', begin - before) != NULL)
+			return "/review: put a name that begins with # in quotes.\n";
+		if (token.kind == SHELL_END)
+			return NULL;
+		if (token.kind == SHELL_NEWLINE)
+			continue;
+		if (!is_plain_word(&token))
+			return "/review: put such a name in '…', and close the quote.\n";
 		if (split->count == REVIEW_WORDS_MAX)
-			return false;
-		split->words[split->count++] = word;
+			return "/review takes fewer words.\n";
+		split->words[split->count++] = token.value.data;
 	}
-	return true;
 }
 
 /* The first of WORDS that is an option, and not among ALLOWED; NULL: there is none. */
@@ -628,10 +656,10 @@ static void run_review(struct chat *chat, const char *argument)
 	static const char *const yes_or_no[] = {"yes", "no", NULL};
 	static const char *const yes[] = {"--yes", NULL};
 	struct review_words split;
-	const char *strange;
+	const char *strange, *refused = split_words(argument, &split);
 
-	if (!split_words(argument, &split)) {
-		(void)buf_adds(&chat->paint.out, "/review takes fewer words.\n");
+	if (refused != NULL) {
+		(void)buf_adds(&chat->paint.out, refused);
 	} else if (chat->setup->review == NULL) {
 		(void)buf_adds(
 			&chat->paint.out,
