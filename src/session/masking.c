@@ -131,7 +131,8 @@ void masking_looks_in(struct session *session, const char *folder)
 {
 	if (session->masking == NULL)
 		return;
-	value_append(value_member(session->masking->wish, "folders"), value_new_text(folder));
+	value_append(value_member(session->masking->wish, "folders"),
+		     value_new_text(folder));
 	masking_ages(session);
 }
 

@@ -1864,11 +1864,10 @@ size_t undo_list_with(const struct undo_list *list, struct str part, size_t most
 	size_t count = 0;
 
 	while (arena_next(&list->paths, &block, &bytes)) {
-		const char *end = bytes.data + bytes.size;
 		const char *at = memmem(bytes.data, bytes.size, part.data, part.size);
 
-		for (; at != NULL;
-		     at = memmem(at, (size_t)(end - at), part.data, part.size)) {
+		for (; at != NULL; at = memmem(at, bytes.size - (size_t)(at - bytes.data),
+					       part.data, part.size)) {
 			while (at > bytes.data && at[-1] != '\0')
 				at--;
 			const struct undo_row *row = undo_list_find(list, str_of(at));

@@ -698,7 +698,11 @@ bool review_make(const char *folder, const char *workspace, const char *id,
 	meta->rights = value_new_object();
 	meta->trees = memory_array(REVIEW_TREES_MAX, sizeof(*meta->trees));
 	boot_read(meta->boot);
-	meta->created_ms = (clock_file_ns() + MS_NS - 1) / MS_NS;
+	/*
+	 * No file that is there bears a later time: some kernels stamp files more finely than
+	 * clock_file_ns tells.
+	 */
+	meta->created_ms = (clock_wall_ns() + MS_NS - 1) / MS_NS;
 	review->project = open_project(folder, workspace, true);
 	bool ok = stat(workspace, &st) == 0 && review->project >= 0 &&
 		  folder_make(review, id);

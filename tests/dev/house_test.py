@@ -71,7 +71,7 @@ def each_figure_is_what_one_counts_by_hand():
                 "lines of a function: longest 5 at most 80",
                 "lines of code a file 5 at least 320",
                 "*_parts.h and *_inside.h 1 at most 0",
-                "public functions 3 at most 2,154",
+                "public functions 3 at most 2,155",
                 "of these without their module's name 1 at most 0",
                 "of these without a caller elsewhere 0 at most 0",
                 "includes and rows that point upwards 1 at most 0",
@@ -79,7 +79,7 @@ def each_figure_is_what_one_counts_by_hand():
                 "pairs of modules in a folder that include each other 1 at most 20",
                 "struct running: members / bools 6 / 2",
                 "value_member( from guard to session 0 at most 91",
-                "value_set…( from guard to session 0 at most 136",
+                "value_set…( from guard to session 0 at most 137",
                 "comments that begin with Who, What, Whoever, Whose 2 at most 0",
                 "comments with the word whoever 1 at most 0",
                 "lines of ARCHITECTURE.md 3 at most 80"):
