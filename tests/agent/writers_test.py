@@ -368,7 +368,7 @@ def a_role_that_does_not_finish_lands_nothing():
                "drops.\n" in first["text"], first
         assert not here.has("one.txt") and here.read("two.txt") == "two\n"
         assert f"glovebox review {review} (one)" in err
-        here.glovebox("drop", "--id", review)
+        here.glovebox("drop", "--yes", "--id", review)
 
 
 @tap.case
