@@ -432,6 +432,16 @@ static bool stays_undone(const struct review_report *report)
 	return false;
 }
 
+/* Has this landing left commits behind that it was to bring? */
+static bool lacks_commits(const struct reviewing *work, const struct review_report *report)
+{
+	bool lacks = report->unread != NULL || report->trouble != NULL;
+
+	for (size_t i = 0; i < report->branch_count && !lacks; i++)
+		lacks = !report->branches[i].sound;
+	return lacks && takes_commits(work);
+}
+
 /* Does the review hold something that a later landing may bring? */
 static bool leaves_rest(const struct reviewing *work, const struct review_report *report)
 {
@@ -551,7 +561,9 @@ static int finish_landing(struct reviewing *work, const struct review_report *re
 				     "%s. All of review %s was landed, and it is still open: "
 				     "`glovebox land` closes it, and has nothing else to do.",
 				     err.text, work->review->meta.id);
-	return code == CODE_DONE && has_refused(report) ? CODE_DENIED : code;
+	return code == CODE_DONE && (has_refused(report) || lacks_commits(work, report))
+		       ? CODE_DENIED
+		       : code;
 }
 
 /* A reading without landing: an exit code when the verb ends with it, or -1. */
@@ -616,7 +628,8 @@ static int look_first(struct reviewing *work, struct review_wish *wish,
 	} else if (code == -1 && dry) {
 		say_landed(work, &report, true);
 		tell_rest(work, &report, false);
-		code = has_refused(&report) ? CODE_DENIED : CODE_DONE;
+		code = has_refused(&report) || lacks_commits(&work, &report) ? CODE_DENIED
+									     : CODE_DONE;
 	} else if (code == -1 && has_work(work, &report) && !person_agrees(work, &report)) {
 		code = verb_complain(CODE_FAILED, "Nothing was landed.");
 	}
