@@ -628,8 +628,8 @@ static int look_first(struct reviewing *work, struct review_wish *wish,
 	} else if (code == -1 && dry) {
 		say_landed(work, &report, true);
 		tell_rest(work, &report, false);
-		code = has_refused(&report) || lacks_commits(&work, &report) ? CODE_DENIED
-									     : CODE_DONE;
+		code = has_refused(&report) || lacks_commits(work, &report) ? CODE_DENIED
+									    : CODE_DONE;
 	} else if (code == -1 && has_work(work, &report) && !person_agrees(work, &report)) {
 		code = verb_complain(CODE_FAILED, "Nothing was landed.");
 	}
