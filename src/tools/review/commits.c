@@ -677,19 +677,20 @@ static int refresh_index(struct call *call, const char *from, const char *to)
 	return code;
 }
 
-/* False: git was killed when it had moved the branch, and the log must not end. */
+/* False: git was killed when it may have moved the branch, and the log must not end. */
 static bool move(struct commits *commits, struct call *call, struct commits_ref *ref,
 		 bool is_current)
 {
 	char why[64];
 
 	(void)snprintf(why, sizeof(why), "glovebox land %s", commits->id);
-	ref->moved = ASK(call, NULL, NULL, "update-ref", "-m", why, ref->name, ref->layer,
-			 ref->below[0] != '\0'
-				 ? ref->below
-				 : "0000000000000000000000000000000000000000") == 0;
+	const int moved =
+		ASK(call, NULL, NULL, "update-ref", "-m", why, ref->name, ref->layer,
+		    ref->below[0] != '\0' ? ref->below
+					  : "0000000000000000000000000000000000000000");
+	ref->moved = moved == 0;
 	if (!ref->moved || !is_current)
-		return true;
+		return moved >= 0 && moved <= GIT_REFUSES;
 	const int code = refresh_index(call, ref->below, ref->layer);
 	return code >= 0 && code <= GIT_REFUSES;
 }
