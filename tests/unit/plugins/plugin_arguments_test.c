@@ -262,10 +262,10 @@ static void what_is_no_order_is_refused(void **state)
 		const char *member, *value;
 	} odd[] = {
 		{"subcommand", "5"},
-		{"subcommand", "4.0"},
+		{"subcommand", "4.5"},
 		{"dialect", "2"},
 		{"mode", "5"},
-		{"mode", "2.0"},
+		{"mode", "2.5"},
 		{"arguments", "[{}]"},
 		{"arguments", "[{\"required\":true}]"},
 		{"arguments", "[{\"name\":\"a\"}]"},
