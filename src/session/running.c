@@ -626,6 +626,14 @@ const struct tool_result *running_result(const struct running *running)
 	return running_told((struct running *)(uintptr_t)running);
 }
 
+/* How the details of a result tell of a command that destroys much. */
+static const struct field harm_fields[] = {
+	FIELD_NAMED(struct command_harm, name, "command"),
+	FIELD(struct command_harm, does),
+	FIELD(struct command_harm, next),
+	{0},
+};
+
 /*
  * After a command that destroys much, say what to do next. A job says so in the answer in
  * which it began. The output of the front's own commands is a program's output, so only
@@ -634,16 +642,10 @@ const struct tool_result *running_result(const struct running *running)
 static void harm_tell(struct running *running, struct tool_result *result)
 {
 	const struct command_harm *harm = running->harm;
-	static const struct field fields[] = {
-		FIELD_NAMED(struct command_harm, name, "command"),
-		FIELD(struct command_harm, does),
-		FIELD(struct command_harm, next),
-		{0},
-	};
 
 	if (harm == NULL || running->changes == CHANGES_NONE)
 		return;
-	value_set(tool_details(result), "destroys", fields_print(fields, harm));
+	value_set(tool_details(result), "destroys", fields_print(harm_fields, harm));
 	if (running->kind != RUNNING_FOR_CALLER)
 		return;
 	(void)buf_end_line(&result->text);
