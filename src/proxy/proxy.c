@@ -91,6 +91,11 @@ struct listener {
 /* Each tcp:// port has a listener for IPv4 and one for IPv6. */
 enum { LISTENERS_MAX = 1 + 2 * NETWORK_CARRIED_MAX + NETWORK_PUBLISHED_MAX };
 
+enum {
+	SPARE_ASKED = -1,
+	SPARE_WISH = 0, /* the number of the wish for a spare socket at the inlet */
+};
+
 struct proxy {
 	struct loop *loop;
 	struct resolver resolver;
@@ -105,6 +110,11 @@ struct proxy {
 	bool asks;
 	uint64_t last_asked; /* the number of the connection that asked last */
 	uint64_t last_wish;  /* the same for the inlet */
+	/*
+	 * a socket of the cell's network, for the next connection of a published port;
+	 * 0: there is none, SPARE_ASKED: the anchor was asked for one
+	 */
+	int spare;
 	struct grant *grants;
 	size_t grant_count;
 	unsigned carried_reports;
@@ -280,6 +290,20 @@ static void connections_count(struct proxy *proxy, bool published, bool more)
 		listeners_watch(proxy, published, full);
 }
 
+/*
+ * Ask the anchor for a socket beforehand, between two connections: the client of the next
+ * one would wait for the way to the anchor and back. Without an answer the next connection
+ * asks for a socket of its own.
+ */
+static void spare_ask(struct proxy *proxy)
+{
+	const struct proxy_inlet wish = {.connection = SPARE_WISH};
+
+	if (proxy->spare == 0 && proxy->inlet.fd > 0 &&
+	    fd_message_send(proxy->inlet.fd, &wish, sizeof(wish), NULL, 0, MSG_DONTWAIT))
+		proxy->spare = SPARE_ASKED;
+}
+
 static void connection_end(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
@@ -301,6 +325,8 @@ static void connection_end(struct connection *connection)
 	connection->next = proxy->dead;
 	proxy->dead = connection;
 	connections_count(proxy, connection->published, false);
+	if (connection->published)
+		spare_ask(proxy);
 }
 
 /* End all connections of CALL. */
@@ -1047,10 +1073,20 @@ static void client_hello(struct connection *connection)
  * it belongs to the cell's network, and the proxy connects it: to 127.0.0.1, then to ::1.
  */
 
-/* Ask the anchor for a socket. */
+static void inlet_dial(struct connection *connection, int *take_fd);
+
+/* Take the spare socket, or ask the anchor for one. */
 static void knock(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
+
+	if (proxy->spare > 0 && !connection->six) {
+		int spare = proxy->spare;
+
+		proxy->spare = 0;
+		inlet_dial(connection, &spare);
+		return;
+	}
 	const struct proxy_inlet wish = {.connection = ++proxy->last_wish,
 					 .six = connection->six};
 
@@ -1079,32 +1115,6 @@ static void knock_again(struct connection *connection)
 	knock(connection);
 }
 
-static void inlet_dial(struct connection *connection, int *take_fd)
-{
-	const struct sockaddr_in four = {.sin_family = AF_INET,
-					 .sin_port = htons(connection->port),
-					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	const struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-					 .sin6_port = htons(connection->port),
-					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	const int yes = 1;
-	int code;
-
-	connection->server.fd = fd_take(take_fd);
-	(void)setsockopt(connection->server.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	code = connection->six ? connect(connection->server.fd,
-					 (const struct sockaddr *)&six, sizeof(six))
-			       : connect(connection->server.fd,
-					 (const struct sockaddr *)&four, sizeof(four));
-	if (code < 0 && errno != EINPROGRESS) {
-		knock_again(connection);
-		return;
-	}
-	connection->state = DIALING;
-	connection_set_deadline(connection, DIAL_MS);
-	connection_watch(connection);
-}
-
 /*
  * Where nobody listens, a socket of the loopback can meet itself, when the kernel chooses
  * for it the port that it dials.
@@ -1119,6 +1129,54 @@ static bool met_itself(const struct connection *connection)
 	       ntohs(own.sin6_port) == connection->port;
 }
 
+/* A socket of the cell is connected, or not. */
+static void inlet_dialed(struct connection *connection)
+{
+	int code = 0;
+	socklen_t size = sizeof(code);
+
+	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
+	    code == 0 && !met_itself(connection))
+		connection_connected(connection);
+	else
+		knock_again(connection);
+}
+
+static void inlet_dial(struct connection *connection, int *take_fd)
+{
+	const struct sockaddr_in four = {.sin_family = AF_INET,
+					 .sin_port = htons(connection->port),
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+					 .sin6_port = htons(connection->port),
+					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const int yes = 1;
+	int code = -1;
+
+	connection->server.fd = fd_take(take_fd);
+	(void)setsockopt(connection->server.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	/*
+	 * The loopback shakes hands within the call that begins to connect, so a second
+	 * one mostly has the outcome.
+	 */
+	for (int i = 0; i < 2 && (i == 0 || errno == EINPROGRESS) && code < 0; i++)
+		code = connection->six
+			       ? connect(connection->server.fd,
+					 (const struct sockaddr *)&six, sizeof(six))
+			       : connect(connection->server.fd,
+					 (const struct sockaddr *)&four, sizeof(four));
+	if (code < 0 && errno != EALREADY) {
+		knock_again(connection);
+		return;
+	}
+	connection->state = DIALING;
+	connection_set_deadline(connection, DIAL_MS);
+	if (code == 0)
+		inlet_dialed(connection);
+	else
+		connection_watch(connection);
+}
+
 static void inlet_ready(struct watch *watch, short events)
 {
 	struct proxy *proxy = watch->context;
@@ -1129,6 +1187,10 @@ static void inlet_ready(struct watch *watch, short events)
 	while (fd_message_receive(watch->fd, &wish, sizeof(wish), &fd, 1, MSG_DONTWAIT)) {
 		struct connection *connection = proxy->connections;
 
+		if (wish.connection == SPARE_WISH) {
+			proxy->spare = fd >= 0 ? fd_take(&fd) : 0;
+			continue;
+		}
 		while (connection != NULL && (connection->state != KNOCKING ||
 					      connection->wish != wish.connection))
 			connection = connection->next;
@@ -1243,19 +1305,6 @@ static void client_ready(struct watch *watch, short events)
 	}
 }
 
-/* A socket of the cell is connected, or not. */
-static void inlet_dialed(struct connection *connection)
-{
-	int code = 0;
-	socklen_t size = sizeof(code);
-
-	if (getsockopt(connection->server.fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
-	    code == 0 && !met_itself(connection))
-		connection_connected(connection);
-	else
-		knock_again(connection);
-}
-
 static void server_ready(struct watch *watch, short events)
 {
 	struct connection *connection = watch->context;
@@ -1357,7 +1406,7 @@ static void connection_accept(struct listener *listener)
 
 enum {
 	PROXY_ARGUMENTS = 4,
-	/* two sockets a connection, two a lookup, and the listeners */
+	/* two sockets a connection, two a lookup, the listeners and a spare socket */
 	OPEN_FILES = 4 * CONNECTIONS_MAX + 2 * PUBLISHED_CONNECTIONS_MAX + LISTENERS_MAX + 64,
 };
 

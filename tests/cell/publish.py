@@ -21,6 +21,7 @@ import time
 
 PORT = 3000
 PATIENCE = 30
+SPARE = 1  # sockets that the proxy keeps beforehand
 
 
 def echo(client, _):
@@ -201,14 +202,19 @@ def check_halves(way):
 def check_many(way):
     session = Session(way, "echo")
     session.wait()
+    # The proxy keeps a socket for the next connection, and may have it already, or get it yet.
     before = descriptors(session)
+    bounds = {**before, "proxy": before["proxy"] + SPARE}
+
+    def leaks(now):
+        return any(count > bounds[name] for name, count in now.items())
     with concurrent.futures.ThreadPoolExecutor(400) as pool:
         right = sum(word == b"hello" for word in pool.map(lambda _: session.exchange(), range(1000)))
     until = time.monotonic() + PATIENCE
-    while descriptors(session) != before and time.monotonic() < until:
+    while leaks(descriptors(session)) and time.monotonic() < until:
         time.sleep(0.05)
     after = descriptors(session)
-    return session, f"{right} right, {'no leak' if after == before else (before, after)} in {' '.join(after)}"
+    return session, f"{right} right, {(before, after) if leaks(after) else 'no leak'} in {' '.join(after)}"
 
 
 def check_six(way):
