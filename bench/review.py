@@ -22,8 +22,19 @@ REVIEW = f"glovebox review, {CHANGED:,} changed files"
 COPY = f"cp -a, {NEW:,} new files"
 LAND = f"glovebox land, {NEW:,} new files"
 MAKE = f"make, {watched.SOURCES} files of C"
-GREP = f"grep -r, {READ:,} files"
-TITLES = (REVIEW, COPY, LAND, MAKE + ", exec", MAKE + ", exec --review", GREP + ", exec", GREP + ", exec --review")
+# The kernel has the larger part of what a layer costs a search, so the same search plays in an overlay without us.
+SEARCH = ["rg", "nothing-of-it", "."] if shutil.which("rg") else ["grep", "-r", "nothing-of-it", "."]
+SEARCHED = f"{SEARCH[0]}, {READ:,} files"
+OVERLAY = """set -e
+mount -t tmpfs none "$1"
+mkdir "$1/upper" "$1/work"
+mount -t overlay none -o "userxattr,volatile,lowerdir=$PWD,upperdir=$1/upper,workdir=$1/work" "$PWD"
+cd "$PWD"
+shift
+"$@" || true
+"""
+TITLES = (REVIEW, COPY, LAND, MAKE + ", exec", MAKE + ", exec --review", SEARCHED, SEARCHED + ", a bare overlay",
+          SEARCHED + ", exec", SEARCHED + ", exec --review")
 
 
 def new_files(root, count=NEW):
@@ -65,7 +76,7 @@ def play(build, _running, rounds, workspace):
             fill(path)
         return path
 
-    new = folder("new", new_files)
+    new, over = folder("new", new_files), folder("over")
     for number in range(rounds + 1):
         row = []
         one = folder(f"changed-{number}", lambda path: new_files(path, CHANGED))
@@ -79,8 +90,11 @@ def play(build, _running, rounds, workspace):
         for options in ([], ["--review"]):
             three = folder(f"make-{number}-{len(options)}", sources)
             row.append(run(three, glovebox, "exec", *options, "--", "make", "-s"))
+        anyhow = ["sh", "-c", '"$@" || true', "sh", *SEARCH]
+        row.append(run(tree, *anyhow))
+        row.append(run(tree, "unshare", "-Urm", "sh", "-c", OVERLAY, "sh", over, *SEARCH))
         for options in ([], ["--review"]):
-            row.append(run(tree, glovebox, "exec", *options, "--", "sh", "-c", "grep -r nothing-of-it . || true"))
+            row.append(run(tree, glovebox, "exec", *options, "--", *anyhow))
         if number > 0:
             yield row
     shutil.rmtree(base, ignore_errors=True)
@@ -91,7 +105,8 @@ def review_group(group, command, _build, _workspace):
                  [command(name, []) for name in TITLES],
                  [(REVIEW, REVIEW_MS), (LAND, COPY, 1.5),
                   (MAKE + ", exec --review", MAKE + ", exec", 1.05),
-                  (GREP + ", exec --review", GREP + ", exec", 1.6)],
+                  (SEARCHED + ", a bare overlay", SEARCHED, None),
+                  (SEARCHED + ", exec --review", SEARCHED + ", exec", 1.6)],
                  play=play, rounds=ROUNDS)
 
 
