@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
+#include <errno.h>
 #include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,13 @@
 #define ATTRIBUTE       "user.overlay."
 #define OVERLAY_ESCAPED ATTRIBUTE "overlay."
 #define ACCESS_LIST     "system.posix_acl_access"
+#define ORIGIN          "origin"
+
+static const char *const strange_marks[] = {"metacopy", "redirect", "whiteout", NULL};
 
 enum {
 	NAME_ROOM = 64,
+	MARKS_LIST = 1 << 10,  /* names of attributes that are read in one piece */
 	NAMES_LIST = 64 << 10, /* the kernel's own limits */
 	VALUE_LONGEST = 64 << 10,
 };
@@ -35,17 +40,43 @@ bool overlay_hides(int fd)
 	       value[0] == 'y';
 }
 
-bool overlay_is_copy(int fd)
-{
-	return overlay_has(fd, "origin");
-}
-
-bool overlay_has(int fd, const char *name)
+static bool has(int fd, const char *name)
 {
 	char whole[NAME_ROOM];
 
 	(void)snprintf(whole, sizeof(whole), ATTRIBUTE "%s", name);
 	return fgetxattr(fd, whole, NULL, 0) >= 0;
+}
+
+bool overlay_is_copy(int fd)
+{
+	return has(fd, ORIGIN);
+}
+
+struct overlay_marks overlay_marks_of(int fd)
+{
+	char list[MARKS_LIST];
+	const ssize_t size = flistxattr(fd, list, sizeof(list));
+	struct overlay_marks marks = {0};
+
+	/* A program may have given the file more attributes than have room here. */
+	if (size < 0 && errno == ERANGE) {
+		marks.copy = has(fd, ORIGIN);
+		for (size_t i = 0; strange_marks[i] != NULL; i++)
+			marks.strange = marks.strange || has(fd, strange_marks[i]);
+		return marks;
+	}
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1) {
+		if (strncmp(list + at, ATTRIBUTE, strlen(ATTRIBUTE)) != 0)
+			continue;
+		const char *name = list + at + strlen(ATTRIBUTE);
+
+		marks.copy = marks.copy || strcmp(name, ORIGIN) == 0;
+		for (size_t i = 0; strange_marks[i] != NULL; i++)
+			marks.strange =
+				marks.strange || strcmp(name, strange_marks[i]) == 0;
+	}
+	return marks;
 }
 
 /*

@@ -22,8 +22,13 @@ bool overlay_is_removed(const struct stat *st);
 bool overlay_hides(int fd);
 /* Was the file or folder FD copied from below before it was changed? */
 bool overlay_is_copy(int fd);
-/* Has FD another attribute of overlays, NAME, which needs options that our mounts do not have? */
-bool overlay_has(int fd, const char *name);
+
+/* What the attributes of a file or folder of an upper folder say, read at once. */
+struct overlay_marks {
+	bool copy; /* as overlay_is_copy says */
+	bool strange; /* it has an attribute that needs options which our mounts do not have */
+};
+struct overlay_marks overlay_marks_of(int fd);
 
 /*
  * Call EACH with the attributes of the file FD that belong to what it holds, in the order of

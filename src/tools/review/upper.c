@@ -19,12 +19,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
 	STOP_EVERY = 256, /* names between two questions whether the call must stop */
-	/* Each level keeps a descriptor and a path; no project is half as deep. */
+	/* Each level keeps two descriptors and a path; no project is half as deep. */
 	DEPTH_MAX = 256,
 };
 
@@ -235,13 +234,10 @@ static void look_at_file(struct upper_row *row)
 		row->shape = UPPER_UNREADABLE;
 		return;
 	}
-	/* A file that is new in the layer has no attribute. */
-	if (flistxattr(fd, NULL, 0) == 0)
-		return;
-	if (overlay_has(fd, "metacopy") || overlay_has(fd, "redirect") ||
-	    overlay_has(fd, "whiteout"))
+	const struct overlay_marks marks = overlay_marks_of(fd);
+	if (marks.strange)
 		row->shape = UPPER_UNKNOWN;
-	row->copied_up = overlay_is_copy(fd);
+	row->copied_up = marks.copy;
 }
 
 /* ROW is a folder. HIDES: the folder in which it lies hides what is below. */
@@ -252,11 +248,16 @@ static bool read_below(struct reading *reading, struct upper_row *row, bool hide
 	auto_close int folder =
 		fd_open_beneath(reading->tree->layer, relative, O_RDONLY | O_DIRECTORY);
 
-	if (folder < 0 || overlay_has(folder, "redirect")) {
-		row->shape = folder < 0 ? UPPER_UNREADABLE : UPPER_UNKNOWN;
+	if (folder < 0) {
+		row->shape = UPPER_UNREADABLE;
 		return true;
 	}
-	row->copied_up = overlay_is_copy(folder);
+	const struct overlay_marks marks = overlay_marks_of(folder);
+	if (marks.strange) {
+		row->shape = UPPER_UNKNOWN;
+		return true;
+	}
+	row->copied_up = marks.copy;
 	/* Only the topmost of these folders has the attribute; all of them hide. */
 	const bool opaque = hides || overlay_hides(folder);
 	if (opaque && !add_names_below(reading, relative, folder))
@@ -266,14 +267,14 @@ static bool read_below(struct reading *reading, struct upper_row *row, bool hide
 }
 
 /*
- * NAME is in the folder FD of the layer, and RELATIVE in the tree. IS_NEW: there is no such
- * folder below.
+ * NAME is in the folder FD of the layer, and RELATIVE in the tree. BELOW is that folder of the
+ * tree below; -1: there is none.
  */
 static bool read_name(struct reading *reading, int fd, const char *name,
-		      const char *relative, bool hides, bool is_new)
+		      const char *relative, bool hides, int below)
 {
 	const bool is_git = strcmp(name, UNDO_GIT) == 0;
-	struct stat st;
+	struct stat st, st_below;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(reading->err, errno, "%s in the layer: %s", relative,
@@ -297,9 +298,11 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		row->shape = UPPER_OTHER;
 	else if (row->state.kind == UNDO_FILE)
 		look_at_file(row);
-	return row->state.kind == UNDO_FOLDER
-		       ? read_below(reading, row, hides)
-		       : is_new || add_removed(reading, row->relative, false);
+	if (row->state.kind == UNDO_FOLDER)
+		return read_below(reading, row, hides);
+	/* What was a folder is gone with everything in it. */
+	return below < 0 || fstatat(below, name, &st_below, AT_SYMLINK_NOFOLLOW) < 0 ||
+	       !S_ISDIR(st_below.st_mode) || add_removed(reading, row->relative, false);
 }
 
 /* Read the folder RELATIVE of the layer, "": the tree itself. */
@@ -310,13 +313,15 @@ static bool read_folder(struct reading *reading, const char *relative, bool hide
 					: fd_open_beneath(reading->tree->layer, relative,
 							  O_RDONLY | O_DIRECTORY);
 	DIR *names = folder >= 0 ? fd_open_names(folder) : NULL;
-	struct stat below;
 	bool fine = (names != NULL ||
 		     err_set(reading->err, errno, "%s in the layer: %s",
 			     relative[0] != '\0' ? relative : "/", strerror(errno))) &&
 		    go_down(reading);
 
-	const bool is_new = relative[0] != '\0' && !look_below(reading, relative, &below);
+	auto_close int below = relative[0] == '\0'
+				       ? fcntl(reading->tree->below, F_DUPFD_CLOEXEC, 3)
+				       : fd_open_beneath(reading->tree->below, relative,
+							 O_PATH | O_DIRECTORY);
 
 	fd_close(&folder);
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
@@ -327,7 +332,7 @@ static bool read_folder(struct reading *reading, const char *relative, bool hide
 			fine = goes_on(reading) &&
 			       join(relative, at->d_name, whole, reading->err) &&
 			       read_name(reading, dirfd(names), at->d_name, whole, hides,
-					 is_new);
+					 below);
 	}
 	if (names != NULL)
 		(void)closedir(names);
