@@ -23,7 +23,7 @@ bool overlay_hides(int fd);
 /* Was the file or folder FD copied from below before it was changed? */
 bool overlay_is_copy(int fd);
 
-/* What the attributes of a file or folder of an upper folder say, read at once. */
+/* The marks of a file or folder of an upper folder, read at once. */
 struct overlay_marks {
 	bool copy; /* as overlay_is_copy says */
 	bool strange; /* it has an attribute that needs options which our mounts do not have */

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/text/text.h"
 #include "session/keeper.h"
 #include "tool/tool.h"
@@ -25,267 +26,249 @@ enum {
 	TAGS_MAX = 20,
 	NAME_MAX_BYTES = 64 << 10, /* of a path as it is shown, with its escapes */
 	CHOICES_MAX = 8 << 20,
+	MODE_DIGITS = 7,
 };
 
 #define LAND_TOOL "land"
 #define READ_TOOL "read_layer"
 
-/* Reading a report. */
+/* Reading a report, and printing it for programs. */
 
 static const char *const kind_names[REVIEW_KINDS] = {"added",     "removed", "changed",
 						     "renamed",   "mode",    "link",
 						     "attributes"};
 static const char *const class_names[REVIEW_CLASSES] = {"apply",   "merge",   "conflict",
 							"no_base", "refused", "mine"};
-static const char *const refusals = "git protected session agent kind read";
+static const char *const refusal_names[REVIEW_REFUSALS] = {"git",     "protected",
+							   "session", "agent",
+							   "kind",    "read"};
 
-static bool find_name(const char *const *names, size_t count, const char *name, size_t *at)
+/* A text that people see, with its escapes; a hash; a number that is not negative; two of them. */
+#define SHOWN  .max = NAME_MAX_BYTES
+#define HASHED .min = HASH_HEX, .max = HASH_HEX + 1
+#define COUNT  .max = INT64_MAX
+#define PAIR(member)                                                             \
+	FIELD_NUMBERS(struct review_change, member.items, member.count, #member, \
+		      .min = 2, .max = 3, .optional = true)
+
+/* The content of a side, which is known with its size or not at all. */
+static const struct field content_fields[] = {
+	FIELD(struct review_side, hash, HASHED),
+	FIELD(struct review_side, size, COUNT),
+	{0},
+};
+static const struct field side_fields[] = {
+	FIELD(struct review_side, mode, .optional = true, .max = MODE_DIGITS),
+	FIELD(struct review_side, folder, .optional = true),
+	FIELD(struct review_side, link, .optional = true),
+	{0},
+};
+
+static const struct field change_fields[] = {
+	FIELD(struct review_change, path, .min = 1, SHOWN),
+	FIELD_CHOICE(struct review_change, kind, "kind", kind_names),
+	{0},
+};
+static const struct field class_fields[] = {
+	FIELD_CHOICE(struct review_change, class, "class", class_names),
+	FIELD(struct review_change, from, .optional = true, SHOWN),
+	FIELD(struct review_change, target, .optional = true, SHOWN),
+	{0},
+};
+static const struct field refused_fields[] = {
+	FIELD_CHOICE(struct review_change, refused, "refused", refusal_names),
+	{0},
+};
+static const struct field detail_fields[] = {
+	FIELD(struct review_change, why, .optional = true, SHOWN),
+	FIELD(struct review_change, type, .optional = true, SHOWN),
+	FIELD(struct review_change, set_ids, .optional = true),
+	FIELD(struct review_change, text, .optional = true),
+	FIELD(struct review_change, since_ms, .optional = true, COUNT),
+	PAIR(lines),
+	PAIR(ours),
+	PAIR(theirs),
+	PAIR(overlap),
+	{0},
+};
+static const struct field lines_fields[] = {
+	FIELD_NAMED(struct review_change, lines.items[0], "lines_added"),
+	FIELD_NAMED(struct review_change, lines.items[1], "lines_removed"),
+	{0},
+};
+
+static const struct field branch_fields[] = {
+	FIELD_NAMED(struct review_branch, name, "branch", .min = 1, SHOWN),
+	FIELD(struct review_branch, commit, .min = 1, .max = HASH_HEX),
+	{0},
+};
+static const struct field commits_fields[] = {
+	FIELD(struct review_branch, commits, COUNT),
+	{0},
+};
+static const struct field moves_fields[] = {
+	FIELD(struct review_branch, moves),
+	FIELD(struct review_branch, moved),
+	{0},
+};
+static const struct field sound_fields[] = {
+	FIELD(struct review_branch, sound),
+	{0},
+};
+
+static const struct field tag_fields[] = {
+	FIELD_NAMED(struct review_tag, name, "tag", .min = 1, SHOWN),
+	FIELD(struct review_tag, commit, .min = 1, .max = HASH_HEX),
+	{0},
+};
+static const struct field git_fields[] = {
+	FIELD_LIST(struct review_report, tags, tag_count, "tags", tag_fields,
+		   .optional = true, .max = TAGS_MAX),
+	FIELD(struct review_report, stash, .optional = true),
+	FIELD(struct review_report, notes, .optional = true),
+	FIELD(struct review_report, staged, .optional = true),
+	FIELD(struct review_report, trouble, .optional = true, SHOWN),
+	FIELD(struct review_report, unread, .optional = true, SHOWN),
+	{0},
+};
+/* The totals that programs are told, and further ones. */
+static const struct field total_fields[] = {
+	FIELD(struct review_report, changed, COUNT),
+	FIELD(struct review_report, added, COUNT),
+	FIELD(struct review_report, removed, COUNT),
+	FIELD(struct review_report, bytes, COUNT),
+	{0},
+};
+static const struct field further_fields[] = {
+	FIELD(struct review_report, outside, COUNT),
+	FIELD(struct review_report, kept, COUNT),
+	FIELD(struct review_report, lands, COUNT),
+	FIELD(struct review_report, conflicts, COUNT),
+	{0},
+};
+static const struct field report_fields[] = {
+	FIELD(struct review_report, hash, HASHED),
+	FIELD(struct review_report, more, COUNT),
+	FIELD(struct review_report, stale, .optional = true),
+	FIELD(struct review_report, conflict, .optional = true),
+	FIELD(struct review_report, landed, .optional = true),
+	FIELD(struct review_report, log_damaged, .optional = true),
+	FIELD(struct review_report, broken_off, .optional = true, SHOWN),
+	FIELD_TEXTS(struct review_report, left, left_count, "left", .optional = true,
+		    .max = LEFT_MAX),
+	FIELD_GROUP("git", git_fields, .optional = true),
+	FIELD_GROUP("totals", total_fields),
+	FIELD_GROUP("totals", further_fields),
+	{0},
+};
+
+static bool is_hex(const char *text)
 {
-	for (size_t i = 0; name != NULL && i < count; i++) {
-		if (strcmp(names[i], name) == 0) {
-			*at = i;
-			return true;
-		}
-	}
-	return false;
+	while (text_hex_digit(*text) >= 0)
+		text++;
+	return *text == '\0';
 }
 
-/* A copy of the text KEY of OBJECT that outlives it; NULL: it is not there, or too long. */
-static const char *copy_text(struct review_report *report, const struct value *object,
-			     const char *key)
+static bool read_side(const struct value *object, struct review_side *side, struct err *err)
 {
-	const struct str text = value_str(value_member(object, key));
-
-	if (text.size == 0 || text.size > NAME_MAX_BYTES ||
-	    memchr(text.data, '\0', text.size) != NULL)
-		return NULL;
-	return arena_copy(&report->texts, text);
+	*side = (struct review_side){.there = value_kind(object) == VALUE_OBJECT,
+				     .size = -1};
+	return !side->there ||
+	       (fields_read(object, side_fields, side, NULL, err) &&
+		(value_member(object, "hash") == NULL ||
+		 fields_read(object, content_fields, side, NULL, err)) &&
+		((side->hash == NULL || is_hex(side->hash)) ||
+		 err_set(err, EINVAL, "hash: it has other signs than digits")));
 }
 
-/* A number that is not negative; 0: it is none. */
-static int64_t read_count(const struct value *object, const char *key)
+static bool is_pair(const struct review_pair *pair)
 {
-	const int64_t number = value_integer(value_member(object, key));
-
-	return number > 0 ? number : 0;
+	return pair->count == 0 || (pair->items[0] >= 0 && pair->items[1] >= 0);
 }
 
-static bool is_set(const struct value *object, const char *key)
+static bool read_change(const struct value *row, struct review_change *change,
+			struct err *err)
 {
-	return value_is_true(value_member(object, key));
-}
-
-static bool read_pair(const struct value *object, const char *key, int64_t pair[2])
-{
-	const struct value *list = value_member(object, key);
-
-	if (value_count(list) != 2)
-		return false;
-	for (size_t i = 0; i < 2; i++) {
-		const int64_t number = value_integer(value_item(list, i));
-
-		pair[i] = number > 0 ? number : 0;
-	}
-	return true;
-}
-
-static bool is_hex(const char *text, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		if (text_hex_digit(text[i]) < 0)
-			return false;
-	}
-	return text[size] == '\0';
-}
-
-static void read_side(const struct value *object, struct review_side *side)
-{
-	const char *hash = value_text(value_member(object, "hash"));
-	const char *mode = value_text(value_member(object, "mode"));
-	const struct value *size = value_member(object, "size");
-
-	*side = (struct review_side){
-		.there = value_kind(object) == VALUE_OBJECT,
-		.folder = value_is_true(value_member(object, "folder")),
-		.link = value_is_true(value_member(object, "link")),
-		.size = size != NULL ? read_count(object, "size") : -1,
-	};
-	if (hash != NULL && strlen(hash) == HASH_HEX && is_hex(hash, HASH_HEX))
-		memcpy(side->hash, hash, HASH_HEX + 1);
-	if (mode != NULL && strlen(mode) < sizeof(side->mode) &&
-	    strspn(mode, "01234567") == strlen(mode))
-		(void)snprintf(side->mode, sizeof(side->mode), "%s", mode);
-}
-
-static bool read_change(struct review_report *report, const struct value *row,
-			struct review_change *change)
-{
-	int64_t lines[2];
-	size_t kind, class;
-
-	if (!find_name(kind_names, REVIEW_KINDS, value_text(value_member(row, "kind")),
-		       &kind) ||
-	    !find_name(class_names, REVIEW_CLASSES,
-		       value_text(value_member(row, "class")), &class))
-		return false;
-	change->kind = (enum review_kind)kind;
-	change->class = (enum review_class) class;
-	change->path = copy_text(report, row, "path");
-	change->from = copy_text(report, row, "from");
-	change->target = copy_text(report, row, "target");
-	change->why = copy_text(report, row, "why");
-	change->type = copy_text(report, row, "type");
-	change->refused = copy_text(report, row, "refused");
-	read_side(value_member(row, "before"), &change->before);
-	read_side(value_member(row, "after"), &change->after);
-	change->set_ids = value_is_true(value_member(row, "set_ids"));
-	change->text = value_is_true(value_member(row, "text"));
-	change->has_lines = read_pair(row, "lines", lines);
-	if (change->has_lines) {
-		change->lines_added = lines[0];
-		change->lines_removed = lines[1];
-	}
-	(void)read_pair(row, "ours", change->ours);
-	(void)read_pair(row, "theirs", change->theirs);
-	(void)read_pair(row, "overlap", change->overlap);
-	change->since_ms = read_count(row, "since_ms");
-	return change->path != NULL && (change->kind != REVIEW_RENAMED || change->from) &&
+	return fields_read(row, change_fields, change, NULL, err) &&
+	       fields_read(row, class_fields, change, NULL, err) &&
+	       fields_read(row, detail_fields, change, NULL, err) &&
 	       (change->class != REVIEW_REFUSED ||
-		(change->refused != NULL && str_among(refusals, str_of(change->refused))));
+		fields_read(row, refused_fields, change, NULL, err)) &&
+	       read_side(value_member(row, "before"), &change->before, err) &&
+	       read_side(value_member(row, "after"), &change->after, err) &&
+	       ((is_pair(&change->lines) && is_pair(&change->ours) &&
+		 is_pair(&change->theirs) && is_pair(&change->overlap) &&
+		 (change->kind != REVIEW_RENAMED || change->from != NULL)) ||
+		err_set(err, EINVAL, "it does not hold together"));
 }
 
-static bool read_branch(struct review_report *report, const struct value *row,
-			struct review_branch *branch)
+static bool read_branch(const struct value *row, struct review_branch *branch,
+			struct err *err)
 {
-	const struct value *commits = value_member(row, "commits");
-
-	*branch = (struct review_branch){
-		.name = copy_text(report, row, "branch"),
-		.commit = copy_text(report, row, "commit"),
-		.commits = value_integer(commits) >= 0 ? value_integer(commits) : -1,
-		.sound = value_is_true(value_member(row, "sound")),
-		.moves = value_is_true(value_member(row, "moves")),
-		.moved = value_is_true(value_member(row, "moved")),
-	};
-	return branch->name != NULL && branch->commit != NULL &&
-	       is_hex(branch->commit, strlen(branch->commit));
+	branch->commits = -1;
+	(void)fields_read(row, commits_fields, branch, NULL, NULL);
+	return fields_read(row, branch_fields, branch, NULL, err) &&
+	       fields_read(row, moves_fields, branch, NULL, err) &&
+	       fields_read(row, sound_fields, branch, NULL, err) &&
+	       (is_hex(branch->commit) ||
+		err_set(err, EINVAL, "commit: it has other signs than digits"));
 }
 
-static bool read_tags(struct review_report *report, const struct value *rows)
-{
-	const size_t count = value_count(rows);
-
-	if (count > TAGS_MAX)
-		return false;
-	report->tags = memory_array(count + 1, sizeof(*report->tags));
-	for (; report->tag_count < count; report->tag_count++) {
-		const struct value *row = value_item(rows, report->tag_count);
-		struct review_tag *tag = &report->tags[report->tag_count];
-
-		tag->name = copy_text(report, row, "tag");
-		tag->commit = copy_text(report, row, "commit");
-		if (tag->name == NULL || tag->commit == NULL ||
-		    !is_hex(tag->commit, strlen(tag->commit)))
-			return false;
-	}
-	return true;
-}
-
-static bool read_git(struct review_report *report, const struct value *git)
-{
-	const struct value *refs = value_member(git, "refs");
-	const size_t count = value_count(refs);
-
-	if (count > BRANCHES_MAX)
-		return false;
-	report->branches = memory_array(count + 1, sizeof(*report->branches));
-	for (; report->branch_count < count; report->branch_count++) {
-		if (!read_branch(report, value_item(refs, report->branch_count),
-				 &report->branches[report->branch_count]))
-			return false;
-	}
-	report->stash = is_set(git, "stash");
-	report->notes = is_set(git, "notes");
-	report->staged = is_set(git, "staged");
-	report->trouble = copy_text(report, git, "trouble");
-	report->unread = copy_text(report, git, "unread");
-	return read_tags(report, value_member(git, "tags"));
-}
-
-static bool read_changes(struct review_report *report, const struct value *rows)
+static bool read_changes(struct review_report *report, const struct value *rows,
+			 struct err *err)
 {
 	const size_t count = value_count(rows);
 
 	if (count > ROWS_MAX)
-		return false;
+		return err_set(err, E2BIG, "changes: too many");
 	report->changes = memory_array(count + 1, sizeof(*report->changes));
 	for (; report->count < count; report->count++) {
-		if (!read_change(report, value_item(rows, report->count),
-				 &report->changes[report->count]))
-			return false;
+		if (!read_change(value_item(rows, report->count),
+				 &report->changes[report->count], err))
+			return err_while(err, "changes: %zu", report->count);
 	}
 	return true;
 }
 
-static bool read_left(struct review_report *report, const struct value *names)
+static bool read_branches(struct review_report *report, const struct value *rows,
+			  struct err *err)
 {
-	const size_t count = value_count(names);
+	const size_t count = value_count(rows);
 
-	if (count > LEFT_MAX)
-		return false;
-	report->left = memory_array(count + 1, sizeof(*report->left));
-	for (size_t i = 0; i < count; i++) {
-		const struct str name = value_str(value_item(names, i));
-
-		if (name.size > 0 && name.size <= NAME_MAX_BYTES)
-			report->left[report->left_count++] =
-				arena_copy(&report->texts, name);
+	if (count > BRANCHES_MAX)
+		return err_set(err, E2BIG, "git: refs: too many");
+	report->branches = memory_array(count + 1, sizeof(*report->branches));
+	for (; report->branch_count < count; report->branch_count++) {
+		if (!read_branch(value_item(rows, report->branch_count),
+				 &report->branches[report->branch_count], err))
+			return err_while(err, "git: refs: %zu", report->branch_count);
+	}
+	for (size_t i = 0; i < report->tag_count; i++) {
+		if (!is_hex(report->tags[i].commit))
+			return err_set(err, EINVAL, "git: tags: %zu: commit", i);
 	}
 	return true;
 }
 
 bool review_report_parse(struct str text, struct review_report *report, struct err *err)
 {
-	auto_value struct value *object = NULL;
-	const struct value *totals;
-	const char *hash;
-
-	arena_init(&report->texts);
 	report->diff = -1;
-	if (!value_parse(text, 0, &object, err))
-		return err_while(err, "the report of a layer");
-	hash = value_text(value_member(object, "hash"));
-	if (!read_changes(report, value_member(object, "changes")) ||
-	    !read_git(report, value_member(object, "git")) ||
-	    !read_left(report, value_member(object, "left")) || hash == NULL ||
-	    strlen(hash) != HASH_HEX || !is_hex(hash, HASH_HEX))
-		return err_set(err, EINVAL, "the report of a layer does not hold together");
-	memcpy(report->hash, hash, HASH_HEX + 1);
-	totals = value_member(object, "totals");
-	report->more = read_count(object, "more");
-	report->changed = read_count(totals, "changed");
-	report->added = read_count(totals, "added");
-	report->removed = read_count(totals, "removed");
-	report->bytes = read_count(totals, "bytes");
-	report->outside = read_count(totals, "outside");
-	report->kept = read_count(totals, "kept");
-	report->lands = read_count(totals, "lands");
-	report->conflicts = read_count(totals, "conflicts");
-	report->stale = value_is_true(value_member(object, "stale"));
-	report->conflict = value_is_true(value_member(object, "conflict"));
-	report->landed = value_is_true(value_member(object, "landed"));
-	report->log_damaged = value_is_true(value_member(object, "log_damaged"));
-	report->broken_off = copy_text(report, object, "broken_off");
-	return true;
+	return (value_parse(text, 0, &report->object, err) &&
+		fields_read(report->object, report_fields, report, NULL, err) &&
+		(is_hex(report->hash) || err_set(err, EINVAL, "hash: other signs")) &&
+		read_changes(report, value_member(report->object, "changes"), err) &&
+		read_branches(report,
+			      value_member(value_member(report->object, "git"), "refs"),
+			      err)) ||
+	       err_while(err, "the report of a layer");
 }
 
 void review_report_fini(struct review_report *report)
 {
+	fields_free(report_fields, report);
 	free(report->changes);
 	free(report->branches);
-	free(report->tags);
-	free(report->left);
-	arena_fini(&report->texts);
+	value_free(report->object);
 	if (report->diff > 0)
 		(void)close(report->diff);
 	*report = (struct review_report){.diff = -1};
@@ -297,8 +280,6 @@ bool review_report_has_news(const struct review_report *report)
 	       report->stash || report->notes || report->staged || report->unread != NULL;
 }
 
-/* Printing a report for programs. */
-
 static struct value *side_value(const struct review_side *side)
 {
 	struct value *value;
@@ -306,52 +287,34 @@ static struct value *side_value(const struct review_side *side)
 	if (!side->there)
 		return value_new_null();
 	value = value_new_object();
-	if (side->hash[0] != '\0')
-		value_set_text(value, "hash", side->hash);
-	if (side->size >= 0)
-		value_set_integer(value, "size", side->size);
-	if (side->mode[0] != '\0')
-		value_set_text(value, "mode", side->mode);
-	if (side->folder)
-		value_set_boolean(value, "folder", true);
-	if (side->link)
-		value_set_boolean(value, "link", true);
+	if (side->hash != NULL)
+		fields_set(value, content_fields, side);
+	fields_set(value, side_fields, side);
 	return value;
 }
 
 static struct value *change_value(const struct review_change *change)
 {
-	struct value *value = value_new_object();
+	struct value *value = fields_print(change_fields, change);
 
-	value_set_text(value, "path", change->path);
-	value_set_text(value, "kind", kind_names[change->kind]);
 	value_set(value, "before", side_value(&change->before));
 	value_set(value, "after", side_value(&change->after));
 	value_set_boolean(value, "binary", change->type != NULL);
-	value_set_text(value, "class", class_names[change->class]);
-	if (change->from != NULL)
-		value_set_text(value, "from", change->from);
-	if (change->target != NULL)
-		value_set_text(value, "target", change->target);
-	if (change->refused != NULL)
-		value_set_text(value, "refused", change->refused);
-	if (change->has_lines) {
-		value_set_integer(value, "lines_added", change->lines_added);
-		value_set_integer(value, "lines_removed", change->lines_removed);
-	}
+	fields_set(value, class_fields, change);
+	if (change->class == REVIEW_REFUSED)
+		fields_set(value, refused_fields, change);
+	if (change->lines.count > 0)
+		fields_set(value, lines_fields, change);
 	return value;
 }
 
 static struct value *branch_value(const struct review_branch *branch)
 {
-	struct value *value = value_new_object();
+	struct value *value = fields_print(branch_fields, branch);
 
-	value_set_text(value, "branch", branch->name);
-	value_set_text(value, "commit", branch->commit);
 	if (branch->commits >= 0)
-		value_set_integer(value, "commits", branch->commits);
-	value_set_boolean(value, "moves", branch->moves);
-	value_set_boolean(value, "moved", branch->moved);
+		fields_set(value, commits_fields, branch);
+	fields_set(value, moves_fields, branch);
 	return value;
 }
 
@@ -359,21 +322,16 @@ struct value *review_report_value(const struct review_report *report, const char
 {
 	struct value *value = value_new_object();
 	struct value *changes = value_new_array(), *branches = value_new_array();
-	struct value *totals = value_new_object();
 
 	for (size_t i = 0; i < report->count; i++)
 		value_append(changes, change_value(&report->changes[i]));
 	for (size_t i = 0; i < report->branch_count; i++)
 		value_append(branches, branch_value(&report->branches[i]));
-	value_set_integer(totals, "changed", report->changed);
-	value_set_integer(totals, "added", report->added);
-	value_set_integer(totals, "removed", report->removed);
-	value_set_integer(totals, "bytes", report->bytes);
 	value_set_text(value, "id", id);
 	value_set(value, "changes", changes);
 	value_set_integer(value, "more", report->more);
 	value_set(value, "branches", branches);
-	value_set(value, "totals", totals);
+	value_set(value, "totals", fields_print(total_fields, report));
 	value_set_boolean(value, "conflict", report->conflict);
 	value_set_boolean(value, "cut", report->cut);
 	value_set_text(value, "hash", report->hash);
@@ -500,29 +458,58 @@ static bool open_log(struct session *session, const char *id, struct files_of_ca
 	return files->log >= 0;
 }
 
-static struct value *trees_value(const struct session *session, const struct review *review)
+/* The arguments of the worker. */
+struct told_tree {
+	const char *path;
+	char *layer; /* the place of its upper folder in the view, or outside without one */
+};
+struct told {
+	uint32_t log;
+	const char *id;
+	int64_t created_ms;
+	struct told_tree *trees;
+	size_t tree_count;
+	const struct value *rights;
+	bool diff, brief, markers, commits, rest;
+	const char *hash;
+};
+
+static const struct field told_tree_fields[] = {
+	FIELD(struct told_tree, path),
+	FIELD(struct told_tree, layer),
+	{0},
+};
+static const struct field told_fields[] = {
+	FIELD(struct told, log),
+	FIELD(struct told, id),
+	FIELD(struct told, created_ms),
+	FIELD_LIST(struct told, trees, tree_count, "trees", told_tree_fields),
+	FIELD(struct told, rights),
+	FIELD(struct told, diff),
+	FIELD(struct told, brief),
+	FIELD(struct told, markers),
+	FIELD(struct told, commits),
+	FIELD(struct told, rest),
+	FIELD(struct told, hash, .optional = true),
+	{0},
+};
+
+/* The place of tree INDEX of REVIEW, for the caller to free. */
+static char *place_of_tree(const struct session *session, const struct review *review,
+			   size_t index)
 {
-	struct value *trees = value_new_array();
 	const bool sealed = spec_is_sealed(cell_spec(session->cell));
+	auto_close int upper = review_open_upper(review, index);
+	struct buf path;
 
-	for (size_t i = 0; i < review->meta.tree_count; i++) {
-		struct value *tree = value_new_object();
-		auto_close int upper = review_open_upper(review, i);
-		char place[PATH_MAX];
-		struct buf path;
-
-		buf_init(&path, PATH_MAX);
-		(void)snprintf(place, sizeof(place), REVIEW_SHOWN "/%s/%zu",
-			       review->meta.id, i);
-		value_set_text(tree, "path", review->meta.trees[i]);
-		if (!sealed && upper >= 0 && fd_real_path(upper, &path))
-			value_set_str(tree, "layer", buf_str(&path));
-		else
-			value_set_text(tree, "layer", place);
-		value_append(trees, tree);
-		buf_fini(&path);
+	buf_init(&path, PATH_MAX);
+	if (sealed || upper < 0 || !fd_real_path(upper, &path)) {
+		buf_clear(&path);
+		(void)buf_addf(&path, REVIEW_SHOWN "/%s/%zu", review->meta.id, index);
 	}
-	return trees;
+	char *place = memory_copy_str(buf_str(&path));
+	buf_fini(&path);
+	return place;
 }
 
 static bool take_report(int fd, struct review_report *report, struct err *err)
@@ -541,7 +528,29 @@ static bool call_worker(struct session *session, const struct review *review,
 			const struct review_wish *wish, const struct files_of_call *files,
 			struct tool_result *result)
 {
-	auto_value struct value *arguments = value_new_object();
+	const struct review_meta *meta = &review->meta;
+	struct told_tree trees[REVIEW_TREES_MAX];
+	const struct told told = {
+		.log = files->step,
+		.id = meta->id,
+		.created_ms = meta->created_ms,
+		.trees = trees,
+		.tree_count = meta->tree_count,
+		.rights = meta->rights,
+		.diff = wish->diff,
+		.brief = wish->brief,
+		.markers = wish->markers,
+		.commits = !wish->no_commits,
+		.rest = wish->rest,
+		.hash = wish->hash,
+	};
+
+	for (size_t i = 0; i < meta->tree_count; i++)
+		trees[i] = (struct told_tree){meta->trees[i],
+					      place_of_tree(session, review, i)};
+	auto_value struct value *arguments = fields_print(told_fields, &told);
+	for (size_t i = 0; i < meta->tree_count; i++)
+		free(trees[i].layer);
 	const struct request request = {
 		.tool = wish->lands ? LAND_TOOL : READ_TOOL,
 		.arguments = arguments,
@@ -552,18 +561,6 @@ static bool call_worker(struct session *session, const struct review *review,
 		.quiet = false,
 	};
 
-	value_set_integer(arguments, "log", files->step);
-	value_set_text(arguments, "id", review->meta.id);
-	value_set_integer(arguments, "created_ms", review->meta.created_ms);
-	value_set(arguments, "trees", trees_value(session, review));
-	value_set(arguments, "rights", value_ref(review->meta.rights));
-	value_set_boolean(arguments, "diff", wish->diff);
-	value_set_boolean(arguments, "brief", wish->brief);
-	value_set_boolean(arguments, "markers", wish->markers);
-	value_set_boolean(arguments, "commits", !wish->no_commits);
-	value_set_boolean(arguments, "rest", wish->rest);
-	if (wish->hash != NULL)
-		value_set_text(arguments, "hash", wish->hash);
 	session_call(session, &request, result);
 	return result->status == RESULT_DONE;
 }

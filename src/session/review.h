@@ -47,11 +47,28 @@ enum review_class {
 	REVIEW_CLASSES,
 };
 
+/* Why a change is never landed. */
+enum review_refusal {
+	REVIEW_BY_GIT,       /* git would run or follow it */
+	REVIEW_BY_PROTECTED, /* another program would run it */
+	REVIEW_BY_SESSION,   /* the session of the layer could not write it */
+	REVIEW_BY_AGENT,     /* the present agent may not write it */
+	REVIEW_BY_KIND,      /* a pipe, a socket, a device */
+	REVIEW_BY_READ,      /* it cannot be read */
+	REVIEW_REFUSALS,
+};
+
 /* One side of a change. */
 struct review_side {
 	bool there, folder, link;
-	int64_t size;                     /* -1: unknown */
-	char mode[8], hash[HASH_HEX + 1]; /* "": unknown */
+	int64_t size;            /* -1: unknown, as the hash then is */
+	const char *mode, *hash; /* NULL: unknown */
+};
+
+/* Two numbers; `count` is 0 when they are not known. */
+struct review_pair {
+	int64_t items[2];
+	size_t count;
 };
 
 struct review_change {
@@ -60,14 +77,14 @@ struct review_change {
 	enum review_kind kind;
 	enum review_class class;
 	struct review_side before, after;
-	const char *refused; /* "git", "protected", "session", "agent", "kind", "read" */
-	const char *why;     /* or NULL */
-	const char *type;    /* of a file that is no text: "PNG", "binary"; or NULL */
-	bool has_lines;      /* it is a text, of which these are counted */
-	int64_t lines_added, lines_removed;
-	bool set_ids; /* its set-id bits are not landed */
+	enum review_refusal refused; /* of REVIEW_REFUSED */
+	const char *why;             /* or NULL */
+	const char *type; /* of a file that is no text: "PNG", "binary"; or NULL */
+	struct review_pair lines; /* of a text: added and removed ones */
+	bool set_ids;             /* its set-id bits are not landed */
 	bool text; /* a conflict of texts, whose lines are counted in OURS and THEIRS */
-	int64_t ours[2], theirs[2], overlap[2]; /* overlap 0: unknown */
+	struct review_pair ours, theirs;
+	struct review_pair overlap; /* the first and the last line that clash */
 	int64_t since_ms; /* when the user's file was changed last; 0: unknown */
 };
 
@@ -83,7 +100,7 @@ struct review_tag {
 };
 
 struct review_report {
-	struct arena texts;
+	struct value *object; /* what was read; it holds the texts */
 	struct review_change *changes;
 	size_t count;
 	int64_t more; /* changes without a row */
@@ -98,7 +115,7 @@ struct review_report {
 	bool stash, notes, staged;
 	const char *trouble; /* why no commits come; or NULL */
 	const char *unread;  /* why some branches are not known; or NULL */
-	char hash[HASH_HEX + 1];
+	const char *hash;
 	bool stale; /* the layer or the workspace is not as it was at the hash that was given */
 	bool conflict, landed, log_damaged;
 	bool cut; /* the layer was cut by a crash of the machine; set by the caller */

@@ -317,35 +317,17 @@ static bool review_settle(struct session *session, struct review *review,
 	       err_set(err, errno, REVIEW_KEY ": %s: %s", review->path, strerror(errno));
 }
 
-static bool is_count(int64_t number)
-{
-	return number >= 0 && number <= INT64_MAX / 8;
-}
-
 void session_note_layer(struct session *session, const struct tool *tool,
 			struct tool_result *result)
 {
 	const struct value *counts = value_member(result->details, BASE_LOG_KEY);
+	struct review_counts told = {0};
 
 	if (session->review == NULL || tool == NULL ||
 	    (tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) == 0)
 		return;
-	/* A worker that was killed has not counted. */
-	if (counts == NULL) {
-		session->layered.partial = true;
-		return;
-	}
-	/* A worker has counted: the front believes no number below 0, nor one that no disk holds. */
-	const struct review_counts told = {
-		.changed = value_integer(value_member(counts, "changed")),
-		.added = value_integer(value_member(counts, "added")),
-		.removed = value_integer(value_member(counts, "removed")),
-		.bytes = value_integer(value_member(counts, "bytes")),
-		.other = value_is_true(value_member(counts, "other")),
-		.partial = value_is_true(value_member(counts, "partial")),
-	};
-	if (!is_count(told.changed) || !is_count(told.added) || !is_count(told.removed) ||
-	    !is_count(told.bytes)) {
+	/* A worker that was killed has not counted, and one that lies is not believed. */
+	if (!fields_read(counts, review_count_fields, &told, NULL, NULL)) {
 		session->layered.partial = true;
 		return;
 	}

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
@@ -68,94 +69,76 @@ const char *review_state_name(enum review_state state)
 
 /* Descriptions. */
 
+/* A number that is not negative; one of files or of their bytes; a text or path. */
+#define COUNT .max = INT64_MAX
+#define FILES .max = INT64_MAX / 8
+#define TEXT  .max = TEXT_BYTES
+
+/* The members that stand first; META has the texts in itself. */
+struct head {
+	int64_t version;
+	const char *id, *boot;
+};
+static const struct field version_fields[] = {
+	FIELD(struct head, version),
+	{0},
+};
+static const struct field head_fields[] = {
+	FIELD(struct head, id, .min = REVIEW_ID - 1, .max = REVIEW_ID),
+	FIELD(struct head, boot, .max = REVIEW_BOOT - 1),
+	{0},
+};
+
+static const struct field tree_fields[] = {
+	{.name = "path", .kind = FIELD_IS_PATH, .size = sizeof(char *), TEXT},
+	{0},
+};
+const struct field review_count_fields[] = {
+	FIELD(struct review_counts, changed, FILES),
+	FIELD(struct review_counts, added, FILES),
+	FIELD(struct review_counts, removed, FILES),
+	FIELD(struct review_counts, bytes, FILES),
+	FIELD(struct review_counts, other, .optional = true),
+	FIELD(struct review_counts, partial, .optional = true),
+	{0},
+};
+static const struct field meta_fields[] = {
+	FIELD_PATH(struct review_meta, workspace, "workspace", TEXT),
+	FIELD(struct review_meta, device, COUNT),
+	FIELD(struct review_meta, inode, COUNT),
+	FIELD(struct review_meta, agent, TEXT),
+	FIELD(struct review_meta, command, TEXT),
+	FIELD_CHOICE(struct review_meta, state, "state", state_names),
+	FIELD(struct review_meta, created_ms, COUNT),
+	FIELD(struct review_meta, memory, .optional = true),
+	FIELD_LIST(struct review_meta, trees, tree_count, "trees", tree_fields,
+		   .max = REVIEW_TREES_MAX),
+	FIELD_AS(struct review_meta, counts, "counts", FIELD_IS_OBJECT,
+		 .rows = review_count_fields),
+	{0},
+};
+/* Owned by the description, though it is read as a part of the object. */
+static const struct field rights_fields[] = {
+	FIELD(struct review_meta, rights),
+	{0},
+};
+
 void review_meta_fini(struct review_meta *meta)
 {
-	free(meta->workspace);
-	free(meta->agent);
-	free(meta->command);
+	fields_free(meta_fields, meta);
 	value_free(meta->rights);
-	for (size_t i = 0; i < meta->tree_count; i++)
-		free(meta->trees[i]);
-	free(meta->trees);
 	*meta = (struct review_meta){0};
-}
-
-static void set_path(struct value *object, const char *key, const char *path)
-{
-	auto_free char *text = path_key(path);
-
-	value_set_text(object, key, text);
 }
 
 bool review_meta_print(const struct review_meta *meta, struct buf *out)
 {
-	auto_value struct value *object = value_new_object();
-	struct value *trees = value_new_array(), *counts = value_new_object();
+	const struct head head = {VERSION, meta->id, meta->boot};
+	auto_value struct value *object = fields_print(version_fields, &head);
 
-	for (size_t i = 0; i < meta->tree_count; i++) {
-		struct value *tree = value_new_object();
-
-		set_path(tree, "path", meta->trees[i]);
-		value_append(trees, tree);
-	}
-	value_set_integer(counts, "changed", meta->counts.changed);
-	value_set_integer(counts, "added", meta->counts.added);
-	value_set_integer(counts, "removed", meta->counts.removed);
-	value_set_integer(counts, "bytes", meta->counts.bytes);
-	if (meta->counts.other)
-		value_set_boolean(counts, "other", true);
-	if (meta->counts.partial)
-		value_set_boolean(counts, "partial", true);
-	value_set_integer(object, "version", VERSION);
-	value_set_text(object, "id", meta->id);
-	set_path(object, "workspace", meta->workspace);
-	value_set_integer(object, "device", (int64_t)meta->device);
-	value_set_integer(object, "inode", (int64_t)meta->inode);
-	value_set_text(object, "agent", meta->agent);
-	value_set_text(object, "command", meta->command);
-	value_set_text(object, "boot", meta->boot);
-	value_set_text(object, "state", state_names[meta->state]);
-	value_set_integer(object, "created_ms", meta->created_ms);
-	if (meta->memory)
-		value_set_boolean(object, "memory", true);
-	value_set(object, "trees", trees);
-	value_set(object, "counts", counts);
-	value_set(object, "rights", value_copy(meta->rights));
+	fields_set(object, head_fields, &head);
+	fields_set(object, meta_fields, meta);
+	fields_set(object, rights_fields, meta);
 	return value_print(object, 0, out);
-}
-
-/* The text KEY of OBJECT of at most MAX bytes; NULL: there is none. The caller frees it. */
-static char *text_of(const struct value *object, const char *key, size_t max)
-{
-	const char *text = value_text(value_member(object, key));
-
-	return text != NULL && strlen(text) <= max ? memory_copy(text) : NULL;
-}
-
-/* The absolute and normal path KEY of OBJECT; NULL: there is none. */
-static char *path_at(const struct value *object, const char *key)
-{
-	const char *text = value_text(value_member(object, key));
-	char *path = text != NULL && strlen(text) <= TEXT_BYTES ? path_of_key(text) : NULL;
-	struct buf normal;
-
-	buf_init(&normal, PATH_MAX);
-	if (path != NULL && (path[0] != '/' || !path_normal("/", path, &normal) ||
-			     strcmp(normal.data, path) != 0)) {
-		free(path);
-		path = NULL;
-	}
-	buf_fini(&normal);
-	return path;
-}
-
-/* A number of OBJECT that is not negative. */
-static bool number_of(const struct value *object, const char *key, int64_t *number)
-{
-	const struct value *value = value_member(object, key);
-
-	*number = value_integer(value);
-	return value_kind(value) == VALUE_INTEGER && *number >= 0;
 }
 
 static bool is_id(const char *text, size_t least)
@@ -165,91 +148,58 @@ static bool is_id(const char *text, size_t least)
 	return text[digits] == '\0' && digits >= least && digits < REVIEW_ID;
 }
 
-static bool boot_parse(const char *text, char boot[REVIEW_BOOT])
+static bool is_boot(const char *text)
 {
-	if (text == NULL || strlen(text) >= REVIEW_BOOT ||
-	    text[strspn(text, "0123456789abcdef-")] != '\0')
-		return false;
-	(void)snprintf(boot, REVIEW_BOOT, "%s", text);
-	return true;
+	return text[strspn(text, "0123456789abcdef-")] == '\0';
 }
 
-static bool state_parse(const char *text, enum review_state *state)
+/* Is PATH absolute and normal? */
+static bool is_normal(const char *path)
 {
-	for (int i = 0; text != NULL && i < REVIEW_STATES; i++) {
-		if (strcmp(text, state_names[i]) == 0) {
-			*state = (enum review_state)i;
-			return true;
-		}
-	}
-	return false;
-}
+	struct buf normal;
 
-static bool trees_parse(const struct value *trees, struct review_meta *meta)
-{
-	const size_t count = value_count(trees);
-
-	if (value_kind(trees) != VALUE_ARRAY || count > REVIEW_TREES_MAX)
-		return false;
-	meta->trees = memory_array(count + 1, sizeof(*meta->trees));
-	for (; meta->tree_count < count; meta->tree_count++) {
-		char *path = path_at(value_item(trees, meta->tree_count), "path");
-
-		if (path == NULL)
-			return false;
-		meta->trees[meta->tree_count] = path;
-	}
-	return true;
+	buf_init(&normal, PATH_MAX);
+	const bool fine = path[0] == '/' && path_normal("/", path, &normal) &&
+			  strcmp(normal.data, path) == 0;
+	buf_fini(&normal);
+	return fine;
 }
 
 static bool meta_read(const struct value *object, struct review_meta *meta)
 {
-	const struct value *counts = value_member(object, "counts");
-	const struct value *rights = value_member(object, "rights");
-	const char *id = value_text(value_member(object, "id"));
-	int64_t device, inode;
+	struct head head = {0};
 
-	meta->workspace = path_at(object, "workspace");
-	meta->agent = text_of(object, "agent", TEXT_BYTES);
-	meta->command = text_of(object, "command", TEXT_BYTES);
-	if (id == NULL || !is_id(id, REVIEW_ID - 1) || meta->workspace == NULL ||
-	    meta->agent == NULL || meta->command == NULL ||
-	    value_kind(rights) != VALUE_OBJECT ||
-	    !boot_parse(value_text(value_member(object, "boot")), meta->boot) ||
-	    !state_parse(value_text(value_member(object, "state")), &meta->state) ||
-	    !number_of(object, "device", &device) || !number_of(object, "inode", &inode) ||
-	    !number_of(object, "created_ms", &meta->created_ms) ||
-	    !number_of(counts, "changed", &meta->counts.changed) ||
-	    !number_of(counts, "added", &meta->counts.added) ||
-	    !number_of(counts, "removed", &meta->counts.removed) ||
-	    !number_of(counts, "bytes", &meta->counts.bytes) ||
-	    !trees_parse(value_member(object, "trees"), meta))
+	if (!fields_read(object, head_fields, &head, NULL, NULL) ||
+	    !fields_read(object, meta_fields, meta, NULL, NULL) ||
+	    !is_id(head.id, REVIEW_ID - 1) || !is_boot(head.boot) ||
+	    !is_normal(meta->workspace))
 		return false;
-	memcpy(meta->id, id, REVIEW_ID);
-	meta->device = (uint64_t)device;
-	meta->inode = (uint64_t)inode;
-	meta->memory = value_is_true(value_member(object, "memory"));
-	meta->counts.other = value_is_true(value_member(counts, "other"));
-	meta->counts.partial = value_is_true(value_member(counts, "partial"));
-	meta->rights = value_copy(rights);
-	return true;
+	for (size_t i = 0; i < meta->tree_count; i++) {
+		if (!is_normal(meta->trees[i]))
+			return false;
+	}
+	(void)snprintf(meta->id, sizeof(meta->id), "%s", head.id);
+	(void)snprintf(meta->boot, sizeof(meta->boot), "%s", head.boot);
+	if (!fields_read(object, rights_fields, meta, NULL, NULL))
+		return false;
+	meta->rights = value_copy(meta->rights);
+	return value_kind(meta->rights) == VALUE_OBJECT;
 }
 
 bool review_meta_parse(struct str text, struct review_meta *meta, struct err *err)
 {
-	struct value *object = NULL;
+	auto_value struct value *object = NULL;
+	struct head head = {0};
 
-	if (text.size > META_BYTES || !value_parse(text, 0, &object, err))
+	if (text.size > META_BYTES || !value_parse(text, 0, &object, err) ||
+	    !fields_read(object, version_fields, &head, NULL, NULL))
 		return err_set(err, EINVAL, "its description is damaged");
-	const int64_t version = value_integer(value_member(object, "version"));
-	bool ok = version <= VERSION ||
-		  err_set(err, EINVAL, "it was made by a newer version of glovebox");
-	if (ok && (version != VERSION || !meta_read(object, meta)))
-		ok = err_set(err, EINVAL, "its description is damaged");
-	if (!ok)
-		review_meta_fini(meta);
-	value_free(object);
-	return ok;
+	if (head.version > VERSION)
+		return err_set(err, EINVAL, "it was made by a newer version of glovebox");
+	if (head.version == VERSION && meta_read(object, meta))
+		return true;
+	review_meta_fini(meta);
+	return err_set(err, EINVAL, "its description is damaged");
 }
 
 /* Folders. */
@@ -304,7 +254,8 @@ static void boot_read(char boot[REVIEW_BOOT])
 	buf_init(&text, REVIEW_BOOT);
 	if (fd_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text)) {
 		text.data[strcspn(text.data, "\n")] = '\0';
-		(void)boot_parse(text.data, boot);
+		if (is_boot(text.data))
+			(void)snprintf(boot, REVIEW_BOOT, "%s", text.data);
 	}
 	buf_fini(&text);
 }

@@ -31,6 +31,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json/fields.h"
 #include "base/str.h"
 #include "base/value.h"
 
@@ -60,6 +61,8 @@ struct review_counts {
 	bool other;    /* a folder, attributes or commits differ, which are no files */
 	bool partial;  /* there may be more: a walk was cut off, or a worker was killed */
 };
+/* As an object. A number below 0, or one that no disk holds, does not fit. */
+extern const struct field review_count_fields[];
 
 /* The description of a layer. Texts are owned by it. */
 struct review_meta {

@@ -13,11 +13,11 @@ static void check_change(const struct review_change *change)
 	if (change->kind >= REVIEW_KINDS || change->class >= REVIEW_CLASSES ||
 	    change->path == NULL || change->path[0] == '\0' ||
 	    (change->kind == REVIEW_RENAMED && change->from == NULL) ||
-	    (change->class == REVIEW_REFUSED && change->refused == NULL) ||
-	    change->lines_added < 0 || change->lines_removed < 0 ||
+	    (change->class == REVIEW_REFUSED && change->refused >= REVIEW_REFUSALS) ||
+	    change->lines.items[0] < 0 || change->lines.items[1] < 0 ||
 	    change->since_ms < 0 || change->before.size < -1 || change->after.size < -1)
 		abort();
-	if (change->before.hash[0] != '\0' && strlen(change->before.hash) != HASH_HEX)
+	if (change->before.hash != NULL && strlen(change->before.hash) != HASH_HEX)
 		abort();
 }
 

@@ -5,12 +5,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json/fields.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "files/overlay.h"
 #include "files/record.h"
+#include "view/review.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,11 +57,6 @@ struct noted {
 	struct undo_state before;
 };
 
-struct counts {
-	int64_t changed, added, removed, bytes;
-	bool other; /* there is something that is none of these, but can be landed */
-};
-
 /* How much of a layer a walk has seen. */
 enum extent {
 	EXTENT_ALL,
@@ -74,7 +71,7 @@ struct walk {
 	struct noted *noted; /* in order of path */
 	size_t noted_count, noted_room;
 	struct arena arena;
-	struct counts counts;
+	struct review_counts counts;
 	struct buf path; /* absolute, of the entry */
 	size_t top;      /* bytes of PATH that name the tree, with a slash */
 	int lower;       /* the tree below */
@@ -590,19 +587,11 @@ static void lock_release(int fd)
 	(void)fcntl(fd, F_SETLK, &lock);
 }
 
-static void counts_tell(const struct walk *walk, struct tool_result *result)
+static void counts_tell(struct walk *walk, struct tool_result *result)
 {
-	struct value *counts = value_new_object();
-
-	value_set_integer(counts, "changed", walk->counts.changed);
-	value_set_integer(counts, "added", walk->counts.added);
-	value_set_integer(counts, "removed", walk->counts.removed);
-	value_set_integer(counts, "bytes", walk->counts.bytes);
-	if (walk->counts.other)
-		value_set_boolean(counts, "other", true);
-	if (walk->extent != EXTENT_ALL)
-		value_set_boolean(counts, "partial", true);
-	value_set(tool_details(result), BASE_LOG_KEY, counts);
+	walk->counts.partial = walk->extent != EXTENT_ALL;
+	value_set(tool_details(result), BASE_LOG_KEY,
+		  fields_print(review_count_fields, &walk->counts));
 }
 
 void base_log_begin(const struct base_log *base)

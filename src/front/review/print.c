@@ -160,8 +160,8 @@ static void add_conflict(const struct review_change *change, struct buf *out)
 		(void)buf_adds(out, " was changed in your folder since (");
 		add_since(change, out);
 		if (change->text)
-			(void)buf_addf(out, "+%" PRId64 " -%" PRId64, change->ours[0],
-				       change->ours[1]);
+			(void)buf_addf(out, "+%" PRId64 " -%" PRId64,
+				       change->ours.items[0], change->ours.items[1]);
 		else
 			add_size(&change->before, out);
 		(void)buf_adds(out, ")");
@@ -172,17 +172,18 @@ static void add_conflict(const struct review_change *change, struct buf *out)
 		(void)buf_adds(out, change->before.there ? " and by the review ("
 							 : " and changed by the review (");
 		if (change->text)
-			(void)buf_addf(out, "+%" PRId64 " -%" PRId64, change->theirs[0],
-				       change->theirs[1]);
+			(void)buf_addf(out, "+%" PRId64 " -%" PRId64,
+				       change->theirs.items[0], change->theirs.items[1]);
 		else
 			add_size(&change->after, out);
 		(void)buf_adds(out, ")");
 	}
-	if (change->overlap[0] > 0 && change->overlap[0] < change->overlap[1])
+	if (change->overlap.items[0] > 0 &&
+	    change->overlap.items[0] < change->overlap.items[1])
 		(void)buf_addf(out, ", lines %" PRId64 "-%" PRId64 " overlap",
-			       change->overlap[0], change->overlap[1]);
-	else if (change->overlap[0] > 0)
-		(void)buf_addf(out, ", line %" PRId64 " overlaps", change->overlap[0]);
+			       change->overlap.items[0], change->overlap.items[1]);
+	else if (change->overlap.items[0] > 0)
+		(void)buf_addf(out, ", line %" PRId64 " overlaps", change->overlap.items[0]);
 	if (change->why != NULL)
 		(void)buf_addf(out, " (%s)", change->why);
 	add_choices(change, out);
@@ -224,23 +225,23 @@ static void add_refused(const struct review_meta *meta,
 			const struct review_change *change, struct buf *out)
 {
 	(void)buf_addf(out, "%s is not landed: ", change->path);
-	if (strcmp(change->refused, "git") == 0)
+	if (change->refused == REVIEW_BY_GIT)
 		(void)buf_adds(out, "git would run it (protected). Copy it yourself if you "
 				    "wrote it.\n");
-	else if (strcmp(change->refused, "protected") == 0)
+	else if (change->refused == REVIEW_BY_PROTECTED)
 		(void)buf_adds(out,
 			       "another program would run it, or takes its settings from "
 			       "it (protected). Copy it yourself if you wrote it.\n");
-	else if (strcmp(change->refused, "session") == 0) {
+	else if (change->refused == REVIEW_BY_SESSION) {
 		(void)buf_adds(out, "the review's agent \"");
 		text_add_name(out, str_of(meta->agent));
 		(void)buf_adds(out, "\" writes");
 		add_writable(meta, out);
 		(void)buf_adds(out, ".\n");
-	} else if (strcmp(change->refused, "agent") == 0)
+	} else if (change->refused == REVIEW_BY_AGENT)
 		(void)buf_adds(out, "this agent may not write there. Land it as the agent that "
 				    "may: --agent NAME.\n");
-	else if (strcmp(change->refused, "kind") == 0)
+	else if (change->refused == REVIEW_BY_KIND)
 		(void)buf_adds(out, "it is neither a file nor a folder nor a link.\n");
 	else
 		(void)buf_adds(out, "it cannot be read.\n");
@@ -456,13 +457,13 @@ static void add_line(const struct review_report *report,
 		}
 		if (change->after.there)
 			add_size(&change->after, out);
-	} else if (change->has_lines && change->kind != REVIEW_MODE) {
-		(void)buf_addf(out, "  +%" PRId64 " -%" PRId64, change->lines_added,
-			       change->lines_removed);
+	} else if (change->lines.count > 0 && change->kind != REVIEW_MODE) {
+		(void)buf_addf(out, "  +%" PRId64 " -%" PRId64, change->lines.items[0],
+			       change->lines.items[1]);
 	}
 	if (change->kind == REVIEW_MODE ||
-	    (change->before.there && change->after.there &&
-	     change->before.mode[0] != '\0' && change->after.mode[0] != '\0' &&
+	    (change->before.there && change->after.there && change->before.mode != NULL &&
+	     change->after.mode != NULL &&
 	     strcmp(change->before.mode, change->after.mode) != 0))
 		(void)buf_addf(out, "  %s → %s", change->before.mode, change->after.mode);
 	if (change->class == REVIEW_MERGES)

@@ -120,11 +120,11 @@ static void add_conflicts(const struct review_report *report, struct value *told
 		struct value *row = value_new_object();
 
 		value_set_text(row, "path", change->path);
-		if (change->overlap[0] > 0) {
+		if (change->overlap.items[0] > 0) {
 			struct value *lines = value_new_array();
 
-			value_append(lines, value_new_integer(change->overlap[0]));
-			value_append(lines, value_new_integer(change->overlap[1]));
+			value_append(lines, value_new_integer(change->overlap.items[0]));
+			value_append(lines, value_new_integer(change->overlap.items[1]));
 			value_set(row, "lines", lines);
 		}
 		value_append(rows, row);

@@ -463,11 +463,9 @@ static bool has_work(const struct reviewing *work, const struct review_report *r
 static bool has_refused(const struct review_report *report)
 {
 	for (size_t i = 0; i < report->count; i++) {
-		const char *refused = report->changes[i].class == REVIEW_REFUSED
-					      ? report->changes[i].refused
-					      : "";
+		const struct review_change *change = &report->changes[i];
 
-		if (refused[0] != '\0' && strcmp(refused, "kind") != 0)
+		if (change->class == REVIEW_REFUSED && change->refused != REVIEW_BY_KIND)
 			return true;
 	}
 	return false;
@@ -633,7 +631,7 @@ static int look_first(struct reviewing *work, struct review_wish *wish,
 	} else if (code == -1 && has_work(work, &report) && !person_agrees(work, &report)) {
 		code = verb_complain(CODE_FAILED, "Nothing was landed.");
 	}
-	memcpy(hash, report.hash, HASH_HEX + 1);
+	(void)snprintf(hash, HASH_HEX + 1, "%s", report.hash != NULL ? report.hash : "");
 	review_report_fini(&report);
 	return code;
 }

@@ -300,7 +300,7 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		look_at_file(row);
 	if (row->state.kind == UNDO_FOLDER)
 		return read_below(reading, row, hides);
-	/* What was a folder is gone with everything in it. */
+	/* A folder in its place is gone with everything in it. */
 	return below < 0 || fstatat(below, name, &st_below, AT_SYMLINK_NOFOLLOW) < 0 ||
 	       !S_ISDIR(st_below.st_mode) || add_removed(reading, row->relative, false);
 }
