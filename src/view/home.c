@@ -96,6 +96,18 @@ void shape_unmark_layer(const char *folder)
 	}
 }
 
+void shape_remove_layer(const char *folder)
+{
+	char path[PATH_MAX];
+
+	shape_unmark_layer(folder);
+	for (size_t i = 0; i < LEFTOVER_COUNT; i++) {
+		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
+		    (int)sizeof(path))
+			(void)rmdir(path);
+	}
+}
+
 static const char *path_of_spec(const struct cell_spec *spec)
 {
 	for (const char *const *at = spec->environment.items; *at != NULL; at++) {

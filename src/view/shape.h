@@ -194,6 +194,11 @@ bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
  * kernel refuses to mount the layer again.
  */
 void shape_unmark_layer(const char *folder);
+/*
+ * Remove FOLDER, which holds the upper folder of a kept layer, when nothing was added to it.
+ * Its names are those that every layer has; nothing is listed. What holds something stays.
+ */
+void shape_remove_layer(const char *folder);
 
 /* As shape_show_tree, for a writable folder under the layer of REVIEW. */
 bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
