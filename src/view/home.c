@@ -71,8 +71,15 @@ static const char *const leftovers[] = {
 	"",
 };
 
-/* The first three entries are the mark and the folders around it. */
-enum { LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]), MARK_FOLDERS = 3 };
+/*
+ * The first three entries are the mark and the folders around it. The last two do not change
+ * with what is in a layer.
+ */
+enum {
+	LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]),
+	MARK_FOLDERS = 3,
+	KEPT_FOLDERS = 2,
+};
 
 void shape_unmark_layer(const char *folder)
 {
@@ -96,16 +103,17 @@ void shape_unmark_layer(const char *folder)
 	}
 }
 
-void shape_remove_layer(const char *folder)
+bool shape_empty_layer(const char *folder)
 {
+	bool gone = true;
 	char path[PATH_MAX];
 
 	shape_unmark_layer(folder);
-	for (size_t i = 0; i < LEFTOVER_COUNT; i++) {
-		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
-		    (int)sizeof(path))
-			(void)rmdir(path);
-	}
+	for (size_t i = MARK_FOLDERS - 1; i + KEPT_FOLDERS < LEFTOVER_COUNT; i++)
+		gone = snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
+			       (int)sizeof(path) &&
+		       (rmdir(path) == 0 || errno == ENOENT) && gone;
+	return gone;
 }
 
 static const char *path_of_spec(const struct cell_spec *spec)

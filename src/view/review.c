@@ -56,6 +56,8 @@ enum {
 #define MAKING_ENDING ".tmp"
 #define MEMORY_NAME   "glovebox-review-"
 #define UNSYNCED      "unsynced."
+#define SPARE_NAME    ".spare"
+#define FIRST_TREE    "0"
 
 enum { MEMORY_PLACES = 2, MEMORY_ROOM = 64 };
 enum { MAKING_ROOM = REVIEW_ID + sizeof(MAKING_ENDING) };
@@ -453,8 +455,9 @@ static void holder_write(int lock, const char *by)
 	const int size =
 		snprintf(text, sizeof(text), "%" PRId64 " %.100s\n", clock_wall_ms(), by);
 
-	if (ftruncate(lock, 0) == 0)
-		(void)!pwrite(lock, text, (size_t)size, 0);
+	/* A file that keeps its block costs a tenth of one that is emptied first. */
+	if (pwrite(lock, text, (size_t)size, 0) == size)
+		(void)!ftruncate(lock, size);
 }
 
 /* Set ERR to the sentence about the process that has the lock of the layer ID. */
@@ -548,26 +551,32 @@ static bool meta_load(int folder, const char *id, struct review_meta *meta, stru
  */
 static bool meta_store(const struct review *review, struct err *err)
 {
+	/* Nobody can find a new layer yet, so its description is written in its place. */
+	const bool found = review->life != REVIEW_MADE;
+	const char *name = found ? META_TEMP : META_NAME;
 	struct buf text;
 	int code = 0;
 
 	buf_init(&text, META_BYTES);
-	(void)unlinkat(review->folder, META_TEMP, 0);
-	auto_close int fd =
-		openat(review->folder, META_TEMP,
-		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+	if (found)
+		(void)unlinkat(review->folder, META_TEMP, 0);
+	auto_close int fd = openat(review->folder, name,
+				   O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+					   O_CLOEXEC | (found ? O_EXCL : 0),
+				   LOG_MODE);
 	if (!review_meta_print(&review->meta, &text))
 		code = E2BIG;
 	else if (fd < 0 || !fd_write_all(fd, text.data, text.size, NULL) ||
-		 (review->life != REVIEW_MADE && fsync(fd) < 0) ||
-		 renameat(review->folder, META_TEMP, review->folder, META_NAME) < 0)
+		 ftruncate(fd, (off_t)text.size) < 0 || (found && fsync(fd) < 0) ||
+		 (found &&
+		  renameat(review->folder, META_TEMP, review->folder, META_NAME) < 0))
 		code = errno;
-	else if (review->life != REVIEW_MADE)
+	else if (found)
 		(void)fsync(review->folder);
 	buf_fini(&text);
 	if (code == 0)
 		return true;
-	(void)unlinkat(review->folder, META_TEMP, 0);
+	(void)unlinkat(review->folder, name, 0);
 	return err_set(err, code, "the description of review %s: %s", review->meta.id,
 		       strerror(code));
 }
@@ -588,15 +597,20 @@ bool review_set_state(struct review *review, enum review_state state, struct err
 /* Make what is in every layer. */
 static bool contents_make(struct review *review, const char *by, struct err *err)
 {
-	auto_close int log =
-		openat(review->folder, LOG_NAME,
-		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+	auto_close int log = openat(review->folder, LOG_NAME,
+				    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+					    O_CLOEXEC | (review->spare ? O_TRUNC : O_EXCL),
+				    LOG_MODE);
 
-	review->lock = lock_open(review->folder);
+	if (review->lock < 0)
+		review->lock = lock_open(review->folder);
 	if (review->lock < 0 || flock(review->lock, LOCK_EX | LOCK_NB) < 0 || log < 0 ||
-	    mkdirat(review->folder, TREES_NAME, 0700) < 0)
+	    (!review->spare && mkdirat(review->folder, TREES_NAME, 0700) < 0))
 		return err_set(err, errno, "a layer: %s", strerror(errno));
 	holder_write(review->lock, by);
+	/* An unchanged layer was there. */
+	if (review->spare)
+		return true;
 	const char *why = unfit_why(review->folder);
 	review->meta.memory = why != NULL && memory_make(review->meta.id);
 	return why == NULL || review->meta.memory ||
@@ -606,6 +620,30 @@ static bool contents_make(struct review *review, const char *by, struct err *err
 		       "/run/user nor /dev/shm can take it. Set XDG_STATE_HOME to a "
 		       "folder on a local disk.",
 		       review->path, why);
+}
+
+/*
+ * Take the folders that an unchanged layer has left, as NAME. They are locked before they have
+ * that name: review_tidy removes what has it and is not locked. False: there are none.
+ */
+static bool spare_take(struct review *review, const char *name)
+{
+	auto_close int folder = open_folder(review->project, SPARE_NAME);
+	auto_close int lock = folder >= 0 ? lock_open(folder) : -1;
+	struct stat held, renamed;
+
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || fstat(folder, &held) < 0 ||
+	    renameat(review->project, SPARE_NAME, review->project, name) < 0)
+		return false;
+	/* Another session can have taken these, used them and left other ones. */
+	if (fstatat(review->project, name, &renamed, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    held.st_dev != renamed.st_dev || held.st_ino != renamed.st_ino) {
+		(void)renameat(review->project, name, review->project, SPARE_NAME);
+		return false;
+	}
+	review->folder = fd_take(&folder);
+	review->lock = fd_take(&lock);
+	return review->spare = true;
 }
 
 /* Make `ID.tmp` with ID (NULL: a new one) and open it. False with errno. */
@@ -626,6 +664,8 @@ static bool folder_make(struct review *review, const char *id)
 		if (faccessat(review->project, review->meta.id, F_OK,
 			      AT_SYMLINK_NOFOLLOW) == 0)
 			errno = EEXIST;
+		else if (spare_take(review, name))
+			return true;
 		else if (mkdirat(review->project, name, 0700) == 0)
 			return (review->folder = open_folder(review->project, name)) >= 0;
 		if (errno != EEXIST)
@@ -707,7 +747,7 @@ bool review_add_tree(struct review *review, const char *path, size_t *number, st
 		return err_set(err, E2BIG, REVIEW_KEY ": more than %d folders in `write`",
 			       REVIEW_TREES_MAX);
 	(void)snprintf(name, sizeof(name), "%zu", meta->tree_count);
-	if (mkdirat(trees, name, 0700) < 0)
+	if (mkdirat(trees, name, 0700) < 0 && !(review->spare && errno == EEXIST))
 		return err_set(err, errno, REVIEW_KEY ": %s: tree %s: %s", review->path,
 			       name, strerror(errno));
 	*number = meta->tree_count;
@@ -1196,42 +1236,39 @@ static void layer_remove(int project, const char *id)
 }
 
 /*
- * Remove what every layer has from REVIEW, to which nothing was added. A process with walls of
- * its own costs more than such a command does, and here nothing foreign is listed. False: there
- * is more.
+ * Leave the folders of REVIEW, which is called NAME and to which nothing was added, to the next
+ * layer. It holds the names that every layer has, which need no process with walls to be removed.
+ * False: there is more, or another one was left already.
  */
-static bool bare_remove(const struct review *review)
+static bool spare_leave(const struct review *review, const char *name)
 {
-	char name[MAKING_ROOM], own[FD_NAME_ROOM], path[PATH_MAX];
-	const char *const names[] = {META_NAME, LOG_NAME, LOCK_NAME};
+	char own[FD_NAME_ROOM], path[PATH_MAX];
 	auto_close int trees = open_folder(review->folder, TREES_NAME);
 
-	making_name(review->meta.id, name);
-	for (size_t i = 0; trees >= 0 && i < review->meta.tree_count; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%zu", fd_name(trees, own), i);
-		shape_remove_layer(path);
-	}
-	if (unlinkat(review->folder, TREES_NAME, AT_REMOVEDIR) < 0)
+	if (trees < 0 || review->meta.tree_count != 1 ||
+	    faccessat(review->folder, UNDO_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		(void)unlinkat(review->folder, names[i], 0);
+	(void)snprintf(path, sizeof(path), "%s/" FIRST_TREE, fd_name(trees, own));
+	if (!shape_empty_layer(path))
+		return false;
 	(void)snprintf(path, sizeof(path), UNSYNCED "%s", review->mark);
 	(void)unlinkat(review->folder, path, 0);
-	return unlinkat(review->project, name, AT_REMOVEDIR) == 0;
+	/* The next session can have it before this one has closed the lock. */
+	(void)flock(review->lock, LOCK_UN);
+	return renameat(review->project, name, review->project, SPARE_NAME) == 0;
 }
 
 void review_remove(struct review *review)
 {
+	const bool spare = review_is_empty(review) && !review->meta.memory;
 	char name[MAKING_ROOM];
 
 	making_name(review->meta.id, name);
-	if (review_is_empty(review) && !review->meta.memory &&
-	    renameat(review->project, review->meta.id, review->project, name) == 0) {
-		if (!bare_remove(review))
-			(void)remove_name(review->project, name);
-	} else {
+	if (!spare)
 		layer_remove(review->project, review->meta.id);
-	}
+	else if (renameat(review->project, review->meta.id, review->project, name) == 0 &&
+		 !spare_leave(review, name))
+		(void)remove_name(review->project, name);
 }
 
 bool review_remove_damaged(const char *folder, const char *workspace, const char *id,

@@ -20,7 +20,9 @@
  * the machine loses it.
  *
  * A layer is made as `ID.tmp`, with its description, and renamed; one that nobody locks is
- * left over and goes. Dropping writes the state first, then removes: a killed one is gone on
+ * left over and goes. One to which nothing was added is emptied and becomes FOLDER/PROJECT/.spare,
+ * from which the next one is made: folders that are made and removed are most of what a layer
+ * costs. Dropping writes the state first, then removes: a killed one is gone on
  * with by the next review_tidy. Layers that are open are never removed here.
  *
  * All that is read back is foreign: files below `trees` and `changes.log` are of a cell's
@@ -102,6 +104,7 @@ struct review {
 	enum review_life life;
 	char *path;           /* of the layer */
 	bool fresh;           /* made by this process */
+	bool spare;           /* from the folders of an unchanged layer */
 	int project;          /* the folder that holds the layer */
 	int folder;           /* of the layer */
 	int lock;             /* -1: not locked by this process */
@@ -229,7 +232,10 @@ bool review_drop(struct review *review, struct err *err);
  * stays open.
  */
 bool review_drop_path(struct review *review, const char *path, struct err *err);
-/* Remove REVIEW with its description, whatever its state; it is only closed after that. */
+/*
+ * Remove REVIEW with its description, whatever its state; it is only closed after that. The
+ * folders of one without a change are left for the next.
+ */
 void review_remove(struct review *review);
 /* Remove the layer ID (or a prefix) of WORKSPACE, which review_open found damaged. */
 bool review_remove_damaged(const char *folder, const char *workspace, const char *id,

@@ -195,10 +195,12 @@ bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
  */
 void shape_unmark_layer(const char *folder);
 /*
- * Remove FOLDER, which holds the upper folder of a kept layer, when nothing was added to it.
- * Its names are those that every layer has; nothing is listed. What holds something stays.
+ * Remove what the kernel made in FOLDER, which holds the upper folder of a kept layer, and that
+ * folder itself, so that nothing of the layer is left but an empty folder for what is below.
+ * The names are those that every layer has; nothing is listed. False: something was added to
+ * the layer, and some of it is still there.
  */
-void shape_remove_layer(const char *folder);
+bool shape_empty_layer(const char *folder);
 
 /* As shape_show_tree, for a writable folder under the layer of REVIEW. */
 bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,

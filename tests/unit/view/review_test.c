@@ -348,6 +348,78 @@ static void what_a_killed_process_left_goes(void **state)
 	review_close(made);
 }
 
+/* Make in LAYER what a session makes in it. */
+static void fill(struct review *layer)
+{
+	struct err err;
+	auto_close int log = -1;
+
+	assert_true(review_begin(layer, &err));
+	assert_int_equal(mkdirat(layer->folder, "trees/0/upper", 0700), 0);
+	assert_int_equal(mkdirat(layer->folder, "trees/0/scratch", 0700), 0);
+	assert_int_equal(mkdirat(layer->folder, "trees/0/scratch/work", 0), 0);
+	assert_true(mkdirat(layer->folder, "trees/0/lower", 0700) == 0 || errno == EEXIST);
+	log = review_open_log(layer, true);
+	assert_int_equal(write(log, "x", 1), 1);
+}
+
+static bool has(const struct review *layer, const char *name)
+{
+	return faccessat(layer->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void an_unchanged_layer_leaves_its_folders_and_nothing_else(void **state)
+{
+	const struct place *place = *state;
+	struct review *first = make(place), *second, *third;
+	struct stat then, now;
+	char mark[32];
+
+	fill(first);
+	(void)snprintf(mark, sizeof(mark), "unsynced.%s", first->mark);
+	assert_true(has(first, mark));
+	assert_int_equal(fstat(first->folder, &then), 0);
+	review_remove(first);
+	refused(place, first->meta.id, ENOENT);
+	/* The next one has them before the first one is closed, and a third one has its own. */
+	second = make(place);
+	third = make(place);
+	assert_int_equal(fstat(second->folder, &now), 0);
+	assert_int_equal(now.st_ino, then.st_ino);
+	assert_false(third->spare);
+	review_close(first);
+	assert_false(has(second, mark));
+	assert_false(has(second, "trees/0/upper"));
+	assert_false(has(second, "trees/0/scratch"));
+	assert_int_equal(fstatat(second->folder, "changes.log", &now, 0), 0);
+	assert_int_equal(now.st_size, 0);
+	first = reopen(place, second->meta.id);
+	assert_string_equal(first->meta.command, "make");
+	review_close(first);
+	review_close(second);
+	review_close(third);
+}
+
+static void a_layer_that_holds_something_leaves_no_folders(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+
+	fill(made);
+	assert_int_equal(mkdirat(made->folder, "trees/0/upper/x", 0700), 0);
+	review_remove(made);
+	review_close(made);
+	made = make(place);
+	assert_false(made->spare);
+	fill(made);
+	assert_int_equal(mkdirat(made->folder, "undo", 0700), 0);
+	review_remove(made);
+	review_close(made);
+	made = make(place);
+	assert_false(made->spare);
+	review_close(made);
+}
+
 static void a_session_of_another_boot_was_cut(void **state)
 {
 	const struct place *place = *state;
@@ -395,6 +467,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(what_a_killed_process_left_goes, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			an_unchanged_layer_leaves_its_folders_and_nothing_else, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_layer_that_holds_something_leaves_no_folders,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_session_of_another_boot_was_cut, setup,
 						teardown),
 	};
