@@ -448,6 +448,15 @@ void review_close(struct review *review)
 
 /* Locks. */
 
+/* Let FD, a file of SIZE bytes or more, end there. Costs a journal nothing where it does. */
+static bool cut_at(int fd, size_t size)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	       (st.st_size == (off_t)size || ftruncate(fd, (off_t)size) == 0);
+}
+
 /* Say in the file of the lock which process has it. */
 static void holder_write(int lock, const char *by)
 {
@@ -457,7 +466,7 @@ static void holder_write(int lock, const char *by)
 
 	/* A file that keeps its block costs a tenth of one that is emptied first. */
 	if (pwrite(lock, text, (size_t)size, 0) == size)
-		(void)!ftruncate(lock, size);
+		(void)cut_at(lock, (size_t)size);
 }
 
 /* Set ERR to the sentence about the process that has the lock of the layer ID. */
@@ -567,7 +576,7 @@ static bool meta_store(const struct review *review, struct err *err)
 	if (!review_meta_print(&review->meta, &text))
 		code = E2BIG;
 	else if (fd < 0 || !fd_write_all(fd, text.data, text.size, NULL) ||
-		 ftruncate(fd, (off_t)text.size) < 0 || (found && fsync(fd) < 0) ||
+		 !cut_at(fd, text.size) || (found && fsync(fd) < 0) ||
 		 (found &&
 		  renameat(review->folder, META_TEMP, review->folder, META_NAME) < 0))
 		code = errno;
@@ -605,6 +614,7 @@ static bool contents_make(struct review *review, const char *by, struct err *err
 	if (review->lock < 0)
 		review->lock = lock_open(review->folder);
 	if (review->lock < 0 || flock(review->lock, LOCK_EX | LOCK_NB) < 0 || log < 0 ||
+	    !cut_at(log, 0) ||
 	    (!review->spare && mkdirat(review->folder, TREES_NAME, 0700) < 0))
 		return err_set(err, errno, "a layer: %s", strerror(errno));
 	holder_write(review->lock, by);
@@ -1044,8 +1054,10 @@ bool review_begin(struct review *review, struct err *err)
 		(void)snprintf(path, sizeof(path), "%s/%zu", fd_name(trees, own), i);
 		shape_unmark_layer(path);
 	}
+	if (review->life == REVIEW_MADE)
+		return true; /* review_make has read it, and review_publish writes it */
 	boot_read(review->meta.boot);
-	return review->life == REVIEW_MADE || meta_store(review, err);
+	return meta_store(review, err);
 }
 
 /*
