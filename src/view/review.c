@@ -615,7 +615,8 @@ static bool contents_make(struct review *review, const char *by, struct err *err
 		review->lock = lock_open(review->folder);
 	if (review->lock < 0 || flock(review->lock, LOCK_EX | LOCK_NB) < 0 || log < 0 ||
 	    !cut_at(log, 0) ||
-	    (!review->spare && mkdirat(review->folder, TREES_NAME, 0700) < 0))
+	    (mkdirat(review->folder, TREES_NAME, 0700) < 0 &&
+	     !(review->spare && errno == EEXIST)))
 		return err_set(err, errno, "a layer: %s", strerror(errno));
 	holder_write(review->lock, by);
 	/* An unchanged layer was there. */

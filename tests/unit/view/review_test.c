@@ -396,6 +396,15 @@ static void an_unchanged_layer_leaves_its_folders_and_nothing_else(void **state)
 	first = reopen(place, second->meta.id);
 	assert_string_equal(first->meta.command, "make");
 	review_close(first);
+	/* What a crash of the machine took from the folders is made again. */
+	review_remove(second);
+	assert_int_equal(unlinkat(second->folder, "trees/0/lower", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(second->folder, "trees/0", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(second->folder, "trees", AT_REMOVEDIR), 0);
+	first = make(place);
+	assert_true(first->spare);
+	assert_true(has(first, "trees/0"));
+	review_close(first);
 	review_close(second);
 	review_close(third);
 }
