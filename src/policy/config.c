@@ -341,7 +341,7 @@ const struct row config_limit_rows[] = {
 	 .description = "Delegates that write and work side by side, each in a layer of its own; with 1 "
 			"they work one after the other, in the workspace."},
 	{"watches", ROW_COUNT, LIMIT(watches), .min = 1, .max = WATCHES_MAX,
-	 .initial = "half of what the user may have",
+	 .initial = "three quarters of what the user may have",
 	 .description = "Folders that a session watches (inotify), so that undo need not scan the "
 			"workspace at each command. With more folders it scans."},
 	{0},

@@ -830,7 +830,8 @@ uint64_t shape_watches(void)
 		}
 		buf_fini(&text);
 	}
-	return most < UINT64_MAX ? most : UNKNOWN;
+	most = most < UINT64_MAX ? most : UNKNOWN;
+	return most / 4 * 3;
 }
 
 void shape_limits(struct policy_limits *limits, int workspace_fd)
@@ -839,9 +840,8 @@ void shape_limits(struct policy_limits *limits, int workspace_fd)
 		limits->memory = machine_memory();
 	if (limits->free_space == POLICY_BY_MACHINE)
 		limits->free_space = machine_space(workspace_fd);
-	/* Other programs of the user need watches as well. */
 	if (limits->watches == POLICY_BY_MACHINE)
-		limits->watches = shape_watches() / 2;
+		limits->watches = shape_watches();
 }
 
 enum { NAMES_MAX = 4096 }; /* names of one folder that are checked: some milliseconds */

@@ -303,7 +303,11 @@ void shape_add_environment(const struct shape_options *options,
 
 /* Put numbers where LIMITS say POLICY_BY_MACHINE. WORKSPACE_FD: any descriptor of it. */
 void shape_limits(struct policy_limits *limits, int workspace_fd);
-/* The folders that one user may watch on this machine (inotify). */
+/*
+ * The folders that a session watches unless the policy says how many (inotify): three quarters
+ * of what the user may have, because other programs need some as well. Half would not do for a
+ * million files in a hundred thousand folders with the number that Linux gives to 24 GiB.
+ */
 uint64_t shape_watches(void);
 
 /*

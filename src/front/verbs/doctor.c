@@ -757,7 +757,7 @@ static struct value *report_programs(void)
 /* Sessions have layers over their workspaces, and watches on them for undo. */
 static struct value *report_workspaces(void)
 {
-	enum { WATCHES_MANY = 65536 };
+	enum { WATCHES_MANY = 49152 };
 	const uint64_t watches = shape_watches();
 	struct value *rows = value_new_array();
 	struct buf folder, text;
@@ -776,8 +776,9 @@ static struct value *report_workspaces(void)
 					   : "for --review: set XDG_STATE_HOME to a folder "
 					     "on a local disk"));
 	(void)snprintf(number, sizeof(number),
-		       "%" PRIu64 " folders of a workspace, half of what you may watch",
-		       watches / 2);
+		       "%" PRIu64
+		       " folders of a workspace, three quarters of what you may watch",
+		       watches);
 	value_append(rows, row_new("watches", true, number,
 				   watches < WATCHES_MANY
 					   ? "for undo in large workspaces: sudo sysctl -w "
