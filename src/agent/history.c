@@ -256,7 +256,6 @@ static void history_drop_pictures(struct history *history)
 
 		for (size_t n = message->part_count; n > 0; n--) {
 			struct part *part = &message->parts[n - 1];
-			const size_t before = part_bytes(part);
 
 			for (size_t at = 0; at < value_count(part->pictures); at++) {
 				struct value *item = value_item(part->pictures, at);
@@ -267,9 +266,10 @@ static void history_drop_pictures(struct history *history)
 			if (part->pictures == NULL ||
 			    (count <= HISTORY_PICTURES && bytes <= HISTORY_PICTURE_BYTES))
 				continue;
+			history->bytes -= part_bytes(part);
 			value_free(part->pictures);
 			part->pictures = NULL;
-			history->bytes -= before - part_bytes(part);
+			history->bytes += part_bytes(part);
 		}
 	}
 	/* The last count had them, and the next one corrects it. */
@@ -309,6 +309,7 @@ void history_settle(struct history *history)
 	struct conversation *conversation = &history->conversation;
 	struct message *last = history_last(history);
 	struct message *answers = NULL;
+	bool has_pictures = false;
 	size_t asked;
 
 	if (!last || last->speaker != SPEAKER_MODEL)
@@ -332,11 +333,13 @@ void history_settle(struct history *history)
 				   result ? result->text : lost_result,
 				   result ? result->is_error : true)
 			->pictures = result ? value_ref(result->pictures) : NULL;
+		has_pictures = has_pictures || (result && result->pictures != NULL);
 	}
-	if (answers) {
+	if (answers)
 		history->bytes += history_message_bytes(answers);
+	/* Only new pictures push out old ones: nothing else walks the whole conversation. */
+	if (has_pictures)
 		history_drop_pictures(history);
-	}
 	history_drop_results(history);
 }
 
