@@ -381,8 +381,12 @@ def one_that_has_done_its_work_lands_though_the_budget_is_used_up():
         here.writer("two", "sleep 100")
         here.boss(delegate("one", "two"), limits={"tokens": 150})
         events, _ = here.run(code=3)
-        (landed,) = [event["event_of"] for event in events if event["event"] == "child" and event.get("agent") == "one"
-                     and event["event_of"]["event"] == "landed"]
+        told = [event["event_of"] for event in events if event["event"] == "child" and event.get("agent") == "one"]
+        # Its answer uses the budget up; it has two seconds for the end of its turn from then on.
+        if not any(event["event"] == "turn_ended" for event in told):
+            assert list(here.reviews().values()).count("open") >= 1, told[-3:]
+            raise tap.Skip("this machine took over two seconds for the end of a turn")
+        (landed,) = [event for event in told if event["event"] == "landed"]
         assert all(map(here.has, files)), landed
 
 
