@@ -331,6 +331,7 @@ struct value *review_report_value(const struct review_report *report, const char
 	value_set(value, "changes", changes);
 	value_set_integer(value, "more", report->more);
 	value_set(value, "branches", branches);
+	fields_set(value, git_fields, report);
 	value_set(value, "totals", fields_print(total_fields, report));
 	value_set_boolean(value, "conflict", report->conflict);
 	value_set_boolean(value, "cut", report->cut);
@@ -338,6 +339,15 @@ struct value *review_report_value(const struct review_report *report, const char
 	if (report->step != 0)
 		value_set_integer(value, "step", report->step);
 	return value;
+}
+
+bool review_report_lacks_commits(const struct review_report *report)
+{
+	bool lacks = report->unread != NULL || report->trouble != NULL;
+
+	for (size_t i = 0; i < report->branch_count && !lacks; i++)
+		lacks = !report->branches[i].sound;
+	return lacks;
 }
 
 /* The entries of the view. */

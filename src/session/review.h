@@ -131,6 +131,11 @@ bool review_report_parse(struct str text, struct review_report *report, struct e
 void review_report_fini(struct review_report *report);
 /* The report of the layer ID for programs. */
 struct value *review_report_value(const struct review_report *report, const char *id);
+/*
+ * Are there commits that no landing can bring: git refuses them, they are not whole, or their
+ * branches are not known?
+ */
+bool review_report_lacks_commits(const struct review_report *report);
 /* Does REPORT say that anything differs? */
 bool review_report_has_news(const struct review_report *report);
 

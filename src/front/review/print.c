@@ -302,6 +302,11 @@ void print_review_commits(const char *id, const struct review_report *report,
 			       "Not all branches of the review are known: %s. The review "
 			       "stays open.\n",
 			       report->unread);
+	if (landed && review_report_lacks_commits(report))
+		(void)buf_addf(out,
+			       "Mend them in the review (glovebox exec --review=%s -- git …), "
+			       "or do without them: glovebox drop --id %s\n",
+			       id, id);
 	for (size_t i = 0; i < report->tag_count; i++) {
 		(void)buf_adds(out, "The tag ");
 		(void)buf_adds(out, report->tags[i].name);

@@ -180,8 +180,8 @@ static struct value *tell(const struct review *review, const struct review_repor
 static bool is_all(const struct review_report *report)
 {
 	return report->landed && !report->conflict && report->broken_off == NULL &&
-	       report->outside == 0 && report->kept == 0 && report->unread == NULL &&
-	       !keeps_commits(report);
+	       report->outside == 0 && report->kept == 0 &&
+	       !review_report_lacks_commits(report) && !keeps_commits(report);
 }
 
 static bool land(struct setup *setup, struct review *review, struct value **told,

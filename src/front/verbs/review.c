@@ -416,7 +416,7 @@ static bool leaves_commits(const struct reviewing *work, const struct review_rep
 {
 	return report->unread != NULL ||
 	       (report->branch_count > 0 &&
-		(!takes_commits(work) || report->trouble != NULL));
+		(!takes_commits(work) || review_report_lacks_commits(report)));
 }
 
 /*
@@ -435,11 +435,7 @@ static bool stays_undone(const struct review_report *report)
 /* Has this landing left commits behind that it was to bring? */
 static bool lacks_commits(const struct reviewing *work, const struct review_report *report)
 {
-	bool lacks = report->unread != NULL || report->trouble != NULL;
-
-	for (size_t i = 0; i < report->branch_count && !lacks; i++)
-		lacks = !report->branches[i].sound;
-	return lacks && takes_commits(work);
+	return takes_commits(work) && review_report_lacks_commits(report);
 }
 
 /* Does the review hold something that a later landing may bring? */
