@@ -752,6 +752,20 @@ static int drop_all(struct reviewing *work)
 	return CODE_DONE;
 }
 
+/* Ask whether all of review ID, or a part of it, may go. The exit code; CODE_DONE: it may. */
+static int ask_drop(const struct options *options, const char *id)
+{
+	if (options_given(options, "yes"))
+		return CODE_DONE;
+	if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0)
+		return verb_complain(CODE_USAGE,
+				     "There is no terminal to ask on: say --yes");
+	return talk_confirm(stderr, "Throw away %s review %s? Nothing can bring it back.",
+			    options->word_count > 0 ? "this part of" : "all of", id)
+		       ? CODE_DONE
+		       : verb_complain(CODE_FAILED, "Nothing was dropped.");
+}
+
 /* Open the layer that is to be dropped. One that is damaged can only go as a whole. */
 static int open_dropped(struct reviewing *work, const char *workspace)
 {
@@ -762,6 +776,10 @@ static int open_dropped(struct reviewing *work, const char *workspace)
 	if (id != NULL && work->options->word_count == 0 &&
 	    !review_open(work->folder.data, workspace, id, &work->review, &err) &&
 	    err.code == EINVAL) {
+		const int code = ask_drop(work->options, id);
+
+		if (code != CODE_DONE)
+			return code;
 		if (!review_remove_damaged(work->folder.data, workspace, id, &err))
 			return complain_about_layer(&err);
 		(void)fprintf(work->out, "Removed what is left of review %s.\n", id);
@@ -791,20 +809,13 @@ static int drop_run(const struct options *options, FILE *out)
 		code = open_dropped(&work, workspace);
 	/* Without a layer it was damaged, and is gone. */
 	const bool open = code == CODE_DONE && work.review != NULL;
-	const bool asks = open && !options_given(options, "yes");
-	if (asks && (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0))
-		code = verb_complain(CODE_USAGE,
-				     "There is no terminal to ask on: say --yes");
-	else if (asks &&
-		 !talk_confirm(stderr, "Throw away %s review %s? Nothing can bring it back.",
-			       options->word_count > 0 ? "this part of" : "all of",
-			       work.review->meta.id))
-		code = verb_complain(CODE_FAILED, "Nothing was dropped.");
-	else if (open && options->word_count > 0) {
+	if (open)
+		code = ask_drop(options, work.review->meta.id);
+	if (open && code == CODE_DONE && options->word_count > 0) {
 		work.only = absolute_all(workspace, options->words);
 		for (size_t i = 0; work.only[i] != NULL && code == CODE_DONE; i++)
 			code = drop_path(&work, work.only[i]);
-	} else if (open) {
+	} else if (open && code == CODE_DONE) {
 		code = drop_all(&work);
 	}
 	close_work(&work);
