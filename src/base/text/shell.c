@@ -231,7 +231,7 @@ static void add_inner(struct shell_lexer *lexer, struct str text, bool in_backqu
 
 /*
  * Note a here-document that ends with the word END. Digits may be its end, but `x<<2` is
- * arithmetic as a rule, and so is all in "((".
+ * arithmetic as a rule, and so is all in "(("; in "${" and "$[" no here-document begins.
  */
 static void begin_document(struct shell_lexer *lexer, struct shell_documents *documents,
 			   struct str end, bool tabs)
@@ -243,7 +243,7 @@ static void begin_document(struct shell_lexer *lexer, struct shell_documents *do
 	documents->items[documents->count++] = (struct shell_document){
 		.end = end,
 		.tabs = tabs,
-		.doubtful = lexer->arithmetic > 0 || is_number(end),
+		.doubtful = lexer->arithmetic > 0 || lexer->shifts || is_number(end),
 	};
 }
 
@@ -832,6 +832,7 @@ enum class {
 	BACKQUOTE,
 	PATTERN,
 	BRACE,
+	CLOSE, /* ends an expansion that a bracket began */
 	TILDE,
 	EQUALS,
 	HIGH, /* part of a character beyond ASCII */
@@ -850,6 +851,7 @@ static const unsigned char classes[256] = {
 	['`'] = BACKQUOTE,      ['*'] = PATTERN,
 	['?'] = PATTERN,        ['['] = PATTERN,
 	['{'] = BRACE,          ['~'] = TILDE,
+	['}'] = CLOSE,          [']'] = CLOSE,
 	['='] = EQUALS,         [0x7f] = CONTROL,
 	[0x80 ... 0xff] = HIGH,
 };
@@ -1218,6 +1220,26 @@ static void take_single_quotes(struct word *word)
 	lexer->at++;
 }
 
+/*
+ * Note the bracket at the lexer. As in bash, "${" ends with the next "}" that no other
+ * expansion has, and "$[" with the "]" whose "[" it is.
+ */
+static void note_bracket(struct shell_lexer *lexer)
+{
+	enum { SQUARES_MAX = 64 }; /* the bits of squares */
+	const char c = peek(lexer, 0);
+	const bool begins = lexer->at > 0 && lexer->text.data[lexer->at - 1] == '$';
+	const bool square = lexer->opened > 0 && (lexer->squares & 1) != 0;
+
+	if ((c == '{' && begins) || (c == '[' && (begins || square))) {
+		lexer->unsure |= lexer->opened++ == SQUARES_MAX;
+		lexer->squares = lexer->squares << 1 | (c == '[');
+	} else if (lexer->opened > 0 && c == (square ? ']' : '}')) {
+		lexer->opened--;
+		lexer->squares >>= 1;
+	}
+}
+
 static void take_double_quotes(struct word *word)
 {
 	struct shell_lexer *lexer = word->lexer;
@@ -1237,6 +1259,7 @@ static void take_double_quotes(struct word *word)
 			   (c == '$' && (next == '\0' || strchr("\" |)", next) == NULL))) {
 			take_substitution(word, true);
 		} else {
+			note_bracket(lexer);
 			take_character(word);
 		}
 	}
@@ -1330,10 +1353,15 @@ static void take_part(struct word *word)
 		take_substitution(word, false);
 		return;
 	case PATTERN:
+		note_bracket(lexer);
 		refuse(word, SHELL_PATTERN, lexer->at);
 		break;
 	case BRACE:
+		note_bracket(lexer);
 		word->brace = true;
+		break;
+	case CLOSE:
+		note_bracket(lexer);
 		break;
 	case TILDE:
 		if (!is_safe_tilde(word))
@@ -1438,6 +1466,7 @@ static void take_operator(struct shell_lexer *lexer, struct shell_token *token)
 			   str_of(found->text)))
 		found++;
 	lexer->at += strlen(found->text);
+	lexer->shifts = lexer->opened > 0;
 	token->kind = found->kind;
 	token->text = str_part(lexer->text, start, lexer->at - start);
 	if (found->kind == SHELL_OPEN && lexer->arithmetic > 0)
