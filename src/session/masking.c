@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "policy/policy.h"
 #include "session/keeper.h"
@@ -211,6 +212,60 @@ static bool is_masked(const struct running *running)
 
 /* Reading the secrets. */
 
+/* Visit WORD of a command, which runs in FOLDER (NULL: the workspace). */
+static void visit_word(struct path_visit *visit, const char *folder, const char *word)
+{
+	if (secret_file_of(path_base_name(word)) == SECRET_FILE_NONE)
+		return;
+	if (folder == NULL || word[0] == '/') {
+		path_visit(visit, word);
+		return;
+	}
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s/%s", folder, word))
+		path_visit(visit, path.data);
+	buf_fini(&path);
+}
+
+/* Visit the words of the command TEXT, a shell text, that are names of files of secrets. */
+static void visit_words(struct path_visit *visit, const char *folder, struct str text)
+{
+	auto_free char *values = memory_alloc(text.size + 1);
+	struct shell_lexer lexer;
+	struct shell_token token;
+
+	shell_lexer_init(&lexer, text, values);
+	for (shell_lexer_next(&lexer, &token); token.kind != SHELL_END;
+	     shell_lexer_next(&lexer, &token)) {
+		if (token.kind == SHELL_WORD && token.value.data != NULL)
+			visit_word(visit, folder, token.value.data);
+	}
+}
+
+/* A command that names a file of secrets prints it as a rule, so such a file is read first. */
+static void visit_command(struct path_visit *visit, const struct running *running)
+{
+	const struct row *rows = running->tool->params;
+	const char *folder = NULL;
+
+	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
+		if (row->kind == ROW_FOLDER)
+			folder = value_text(value_member(running->arguments, row->name));
+	}
+	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
+		const struct value *value = value_member(running->arguments, row->name);
+
+		if (row->kind == ROW_COMMAND && value_text(value) != NULL)
+			visit_words(visit, folder, value_str(value));
+		for (size_t i = 0; row->kind == ROW_ARGV && i < value_count(value); i++) {
+			if (value_text(value_item(value, i)) != NULL)
+				visit_word(visit, folder, value_text(value_item(value, i)));
+		}
+	}
+}
+
 struct value *masking_asks(struct running *running)
 {
 	const struct session *session = running->session;
@@ -224,6 +279,7 @@ struct value *masking_asks(struct running *running)
 	auto_value struct value *first = value_new_array();
 	struct path_visit visit = {.session = session, .secrets = first};
 	tool_visit_paths(running->tool, running->arguments, path_visit, &visit);
+	visit_command(&visit, running);
 	running->masked.asked = !masking->known || visit.secret > 0 ||
 				(looks_far && (session->policy->secrets.files.count > 0 ||
 					       !keeper_is_quiet(session->keeper)));
