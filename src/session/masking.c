@@ -32,6 +32,7 @@ struct masking {
 	bool explained;     /* a result has said what a mark is */
 	/* the sentences about the secrets that were not read, and those last told */
 	struct buf missed, told;
+	bool forgot, forgot_told; /* values, as there were too many; this was said */
 };
 
 /* The key of the marks, which the user's sessions have in common. */
@@ -321,8 +322,9 @@ static void take_secrets(struct masking *masking, const struct tool_result *foun
 	for (size_t i = 0; i < value_count(list); i++) {
 		const struct value *row = value_item(list, i);
 
-		mask_learn(masking->mask, value_str(value_item(row, 0)),
-			   value_str(value_item(row, 1)));
+		if (!mask_learn(masking->mask, value_str(value_item(row, 0)),
+				value_str(value_item(row, 1))))
+			masking->forgot = true;
 	}
 	/* A walk that was stopped has told some of them. */
 	masking->known = list != NULL && found->status == RESULT_DONE;
@@ -670,6 +672,14 @@ static void explain(struct masking *masking, struct tool_result *result)
 /* Say once which secrets of the workspace have no marks. */
 static void tell_missed(struct masking *masking, struct tool_result *result)
 {
+	if (masking->forgot && !masking->forgot_told) {
+		masking->forgot_told = true;
+		(void)buf_end_line(&result->text);
+		(void)buf_addf(&result->text,
+			       "[The session knows %d values of secrets, so the oldest are forgotten. "
+			       "Such a value is shown as it is.]\n",
+			       MASK_VALUES_MAX);
+	}
 	if (str_equal(buf_str(&masking->missed), buf_str(&masking->told)))
 		return;
 	buf_clear(&masking->told);

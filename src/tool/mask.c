@@ -46,7 +46,7 @@ struct secret {
 struct mask {
 	uint8_t key[MASK_KEY];
 	struct secret *secrets; /* in order of value */
-	size_t count, shaped, room;
+	size_t count, shaped, room, forgotten;
 	uint64_t learnt;            /* values, so far */
 	uint8_t begins[THREES / 8]; /* by hash of three bytes */
 	uint8_t values[THREES / 8]; /* the same, only of values and keys */
@@ -329,6 +329,7 @@ static const struct secret *learn(struct mask *mask, struct str name, bool shape
 		return NULL;
 	if (mask->count == MASK_VALUES_MAX) {
 		forget(mask, oldest(mask));
+		mask->forgotten++;
 		at = place_of(mask, value);
 	}
 	if (mask->count == mask->room) {
@@ -351,10 +352,13 @@ static const struct secret *learn(struct mask *mask, struct str name, bool shape
 	return &mask->secrets[at];
 }
 
-void mask_learn(struct mask *mask, struct str name, struct str value)
+bool mask_learn(struct mask *mask, struct str name, struct str value)
 {
+	const size_t forgotten = mask->forgotten;
+
 	if (secret_is_value(value))
 		(void)learn(mask, name, false, value);
+	return mask->forgotten == forgotten;
 }
 
 /* Finding a place. */

@@ -55,9 +55,9 @@ void mask_free(struct mask *mask);
 
 /*
  * From now on VALUE is a secret of this NAME, unless it has another one already. VALUE is one
- * that secret_file_read tells of.
+ * that secret_file_read tells of. False: another value had to be forgotten for it.
  */
-void mask_learn(struct mask *mask, struct str name, struct str value);
+bool mask_learn(struct mask *mask, struct str name, struct str value);
 
 struct mask_stream {
 	struct mask *mask;
