@@ -47,9 +47,9 @@ static const char *const refusal_names[REVIEW_REFUSALS] = {"git",     "protected
 #define SHOWN  .max = NAME_MAX_BYTES
 #define HASHED .min = HASH_HEX, .max = HASH_HEX + 1
 #define COUNT  .max = INT64_MAX
-#define PAIR(member)                                                             \
-	FIELD_NUMBERS(struct review_change, member.items, member.count, #member, \
-		      .min = 2, .max = 3, .optional = true)
+#define PAIR(items, count, as)                                                    \
+	FIELD_NUMBERS(struct review_change, items, count, as, .min = 2, .max = 3, \
+		      .optional = true)
 
 /* The content of a side, which is known with its size or not at all. */
 static const struct field content_fields[] = {
@@ -85,10 +85,10 @@ static const struct field detail_fields[] = {
 	FIELD(struct review_change, set_ids, .optional = true),
 	FIELD(struct review_change, text, .optional = true),
 	FIELD(struct review_change, since_ms, .optional = true, COUNT),
-	PAIR(lines),
-	PAIR(ours),
-	PAIR(theirs),
-	PAIR(overlap),
+	PAIR(lines.items, lines.count, "lines"),
+	PAIR(ours.items, ours.count, "ours"),
+	PAIR(theirs.items, theirs.count, "theirs"),
+	PAIR(overlap.items, overlap.count, "overlap"),
 	{0},
 };
 static const struct field lines_fields[] = {

@@ -73,7 +73,7 @@ const char *review_state_name(enum review_state state)
 
 /* A number that is not negative; one of files or of their bytes; a text or path. */
 #define COUNT .max = INT64_MAX
-#define FILES .max = INT64_MAX / 8
+#define FILES .max = (INT64_MAX / 8)
 #define TEXT  .max = TEXT_BYTES
 
 /* The members that stand first; META has the texts in itself. */
