@@ -294,7 +294,8 @@ static bool item_read(const struct field *field, const struct value *value, void
 		*(const char **)at = value_text(value);
 		if (value_text(value) == NULL)
 			break;
-		return true;
+		return strlen(value_text(value)) == value_str(value).size ||
+		       err_set(err, EINVAL, "it has a NUL byte");
 	case FIELD_IS_PATHS:
 		return path_read(value, at, arena, err);
 	default:
@@ -401,6 +402,10 @@ static bool member_read(const struct field *field, const struct value *value, vo
 			       value_kind_name(kind));
 	if (kind == VALUE_STRING && !is_within(field, (int64_t)value_str(value).size, err))
 		return false;
+	/* A text that ends before it ends would be checked as one, and used as another. */
+	if ((field->kind == FIELD_IS_TEXT || field->kind == FIELD_IS_COPY) &&
+	    strlen(value_text(value)) != value_str(value).size)
+		return err_set(err, EINVAL, "it has a NUL byte");
 	switch (field->kind) {
 	case FIELD_IS_TEXT:
 		*(const char **)at = value_text(value);

@@ -16,9 +16,9 @@
  *	};
  *
  * The objects come from other processes and from files, and are not trusted. A member that
- * is missing, of another kind, out of its bounds or too large for its place is an error
- * that names the place (roots: 2: walk) and the fault. It leaves the struct's member as it
- * is, and a list empty. Members that no row names are left alone. The other rows are read
+ * is missing, of another kind, out of its bounds, too large for its place, or a C string with
+ * a NUL byte is an error that names the place (roots: 2: walk) and the fault. It leaves the
+ * struct's member as it is, and a list empty. Members that no row names are left alone. The other rows are read
  * all the same, so that a caller that can do with less takes the rest.
  *
  * Texts of the kind FIELD_TEXT, and values, are borrowed from the object. All that a
