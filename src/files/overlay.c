@@ -27,6 +27,12 @@ enum {
 	VALUE_LONGEST = 64 << 10,
 };
 
+const char *const overlay_refusal_names[REFUSED_REASONS] = {
+	[REFUSED_GIT] = "git",         [REFUSED_PROTECTED] = "protected",
+	[REFUSED_SESSION] = "session", [REFUSED_AGENT] = "agent",
+	[REFUSED_KIND] = "kind",       [REFUSED_READ] = "read",
+};
+
 bool overlay_is_removed(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);

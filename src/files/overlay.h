@@ -16,6 +16,20 @@ enum {
 	OVERLAY_TEXT_MAX = 16 << 20,
 };
 
+/* Why a change of a layer is never landed. */
+enum overlay_refusal {
+	REFUSED_NOT,
+	REFUSED_GIT,       /* git would run or follow it */
+	REFUSED_PROTECTED, /* another program would run it */
+	REFUSED_SESSION,   /* the session of the layer could not write it */
+	REFUSED_AGENT,     /* the present agent may not write it */
+	REFUSED_KIND,      /* a pipe, a socket, a device */
+	REFUSED_READ,      /* it cannot be read */
+	REFUSED_REASONS,
+};
+/* The names of the reasons in a report; NULL: it is none. */
+extern const char *const overlay_refusal_names[REFUSED_REASONS];
+
 /* Is ST that of a name which the layer has removed? */
 bool overlay_is_removed(const struct stat *st);
 /* Does the folder FD hide the folder below it? */

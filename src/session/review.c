@@ -39,9 +39,6 @@ static const char *const kind_names[REVIEW_KINDS] = {"added",     "removed", "ch
 						     "attributes"};
 static const char *const class_names[REVIEW_CLASSES] = {"apply",   "merge",   "conflict",
 							"no_base", "refused", "mine"};
-static const char *const refusal_names[REVIEW_REFUSALS] = {"git",     "protected",
-							   "session", "agent",
-							   "kind",    "read"};
 
 /* A text that people see, with its escapes; a hash; a number that is not negative; two of them. */
 #define SHOWN  .max = NAME_MAX_BYTES
@@ -76,7 +73,7 @@ static const struct field class_fields[] = {
 	{0},
 };
 static const struct field refused_fields[] = {
-	FIELD_CHOICE(struct review_change, refused, "refused", refusal_names),
+	FIELD_CHOICE(struct review_change, refused, "refused", overlay_refusal_names),
 	{0},
 };
 static const struct field detail_fields[] = {
@@ -255,7 +252,8 @@ bool review_report_parse(struct str text, struct review_report *report, struct e
 	report->diff = -1;
 	return (value_parse(text, 0, &report->object, err) &&
 		fields_read(report->object, report_fields, report, NULL, err) &&
-		(is_hex(report->hash) || err_set(err, EINVAL, "hash: other signs")) &&
+		(is_hex(report->hash) ||
+		 err_set(err, EINVAL, "hash: it has other signs than digits")) &&
 		read_changes(report, value_member(report->object, "changes"), err) &&
 		read_branches(report,
 			      value_member(value_member(report->object, "git"), "refs"),

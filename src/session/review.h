@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "files/overlay.h"
 #include "session/session.h"
 #include "view/review.h"
 #include "view/shape.h"
@@ -47,17 +48,6 @@ enum review_class {
 	REVIEW_CLASSES,
 };
 
-/* Why a change is never landed. */
-enum review_refusal {
-	REVIEW_BY_GIT,       /* git would run or follow it */
-	REVIEW_BY_PROTECTED, /* another program would run it */
-	REVIEW_BY_SESSION,   /* the session of the layer could not write it */
-	REVIEW_BY_AGENT,     /* the present agent may not write it */
-	REVIEW_BY_KIND,      /* a pipe, a socket, a device */
-	REVIEW_BY_READ,      /* it cannot be read */
-	REVIEW_REFUSALS,
-};
-
 /* One side of a change. */
 struct review_side {
 	bool there, folder, link;
@@ -77,8 +67,8 @@ struct review_change {
 	enum review_kind kind;
 	enum review_class class;
 	struct review_side before, after;
-	enum review_refusal refused; /* of REVIEW_REFUSED */
-	const char *why;             /* or NULL */
+	enum overlay_refusal refused; /* of REVIEW_REFUSED */
+	const char *why;              /* or NULL */
 	const char *type; /* of a file that is no text: "PNG", "binary"; or NULL */
 	struct review_pair lines; /* of a text: added and removed ones */
 	bool set_ids;             /* its set-id bits are not landed */

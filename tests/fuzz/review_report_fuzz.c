@@ -13,7 +13,8 @@ static void check_change(const struct review_change *change)
 	if (change->kind >= REVIEW_KINDS || change->class >= REVIEW_CLASSES ||
 	    change->path == NULL || change->path[0] == '\0' ||
 	    (change->kind == REVIEW_RENAMED && change->from == NULL) ||
-	    (change->class == REVIEW_REFUSED && change->refused >= REVIEW_REFUSALS) ||
+	    (change->class == REVIEW_REFUSED &&
+	     overlay_refusal_names[change->refused] == NULL) ||
 	    change->lines.items[0] < 0 || change->lines.items[1] < 0 ||
 	    change->since_ms < 0 || change->before.size < -1 || change->after.size < -1)
 		abort();

@@ -225,23 +225,23 @@ static void add_refused(const struct review_meta *meta,
 			const struct review_change *change, struct buf *out)
 {
 	(void)buf_addf(out, "%s is not landed: ", change->path);
-	if (change->refused == REVIEW_BY_GIT)
+	if (change->refused == REFUSED_GIT)
 		(void)buf_adds(out, "git would run it (protected). Copy it yourself if you "
 				    "wrote it.\n");
-	else if (change->refused == REVIEW_BY_PROTECTED)
+	else if (change->refused == REFUSED_PROTECTED)
 		(void)buf_adds(out,
 			       "another program would run it, or takes its settings from "
 			       "it (protected). Copy it yourself if you wrote it.\n");
-	else if (change->refused == REVIEW_BY_SESSION) {
+	else if (change->refused == REFUSED_SESSION) {
 		(void)buf_adds(out, "the review's agent \"");
 		text_add_name(out, str_of(meta->agent));
 		(void)buf_adds(out, "\" writes");
 		add_writable(meta, out);
 		(void)buf_adds(out, ".\n");
-	} else if (change->refused == REVIEW_BY_AGENT)
+	} else if (change->refused == REFUSED_AGENT)
 		(void)buf_adds(out, "this agent may not write there. Land it as the agent that "
 				    "may: --agent NAME.\n");
-	else if (change->refused == REVIEW_BY_KIND)
+	else if (change->refused == REFUSED_KIND)
 		(void)buf_adds(out, "it is neither a file nor a folder nor a link.\n");
 	else
 		(void)buf_adds(out, "it cannot be read.\n");
@@ -466,9 +466,8 @@ static void add_line(const struct review_report *report,
 		(void)buf_addf(out, "  +%" PRId64 " -%" PRId64, change->lines.items[0],
 			       change->lines.items[1]);
 	}
-	if (change->kind == REVIEW_MODE ||
-	    (change->before.there && change->after.there && change->before.mode != NULL &&
-	     change->after.mode != NULL &&
+	if (change->before.mode != NULL && change->after.mode != NULL &&
+	    (change->kind == REVIEW_MODE ||
 	     strcmp(change->before.mode, change->after.mode) != 0))
 		(void)buf_addf(out, "  %s → %s", change->before.mode, change->after.mode);
 	if (change->class == REVIEW_MERGES)

@@ -461,7 +461,7 @@ static bool has_refused(const struct review_report *report)
 	for (size_t i = 0; i < report->count; i++) {
 		const struct review_change *change = &report->changes[i];
 
-		if (change->class == REVIEW_REFUSED && change->refused != REVIEW_BY_KIND)
+		if (change->class == REVIEW_REFUSED && change->refused != REFUSED_KIND)
 			return true;
 	}
 	return false;

@@ -122,7 +122,7 @@ static void absolute_of(const struct comparing *comparing, const struct upper_ro
 
 /* Judging a path before anything is compared. */
 
-static void refuse(struct change *change, enum change_refusal refused, const char *why)
+static void refuse(struct change *change, enum overlay_refusal refused, const char *why)
 {
 	change->class = CHANGE_REFUSED;
 	change->refused = refused;

@@ -25,19 +25,9 @@ enum change_class {
 	CHANGE_MERGE,    /* the text is put there */
 	CHANGE_CONFLICT, /* both have changed it */
 	CHANGE_NO_BASE,  /* nobody knows what it held before */
-	CHANGE_REFUSED,  /* it is never landed (enum change_refusal) */
+	CHANGE_REFUSED,  /* it is never landed (enum overlay_refusal) */
 	CHANGE_MINE,     /* the user's choice: it is left as it is */
 	CHANGE_OUTSIDE,  /* the user has named other paths */
-};
-
-enum change_refusal {
-	REFUSED_NOT,
-	REFUSED_GIT,       /* git would run or follow it */
-	REFUSED_PROTECTED, /* another program would run it */
-	REFUSED_SESSION,   /* the session of the layer could not write it */
-	REFUSED_AGENT,     /* the present agent may not write it */
-	REFUSED_KIND,      /* a pipe, a socket, a device */
-	REFUSED_READ,      /* it cannot be read */
 };
 
 struct change {
@@ -46,7 +36,7 @@ struct change {
 	struct undo_state base_room;
 	struct undo_state below, target;
 	enum change_class class, weighed; /* after and before the user's choices */
-	enum change_refusal refused;
+	enum overlay_refusal refused;
 	const char *why; /* for a sentence about a conflict or a refusal; or NULL */
 	bool extra_only; /* only attributes differ */
 	bool set_ids;    /* the layer's file has set-id bits, which are not landed */

@@ -30,16 +30,6 @@ static const char *const class_names[] = {
 	[CHANGE_MINE] = "mine",       [CHANGE_OUTSIDE] = "outside",
 };
 
-static const char *const refusal_names[] = {
-	[REFUSED_NOT] = "",
-	[REFUSED_GIT] = "git",
-	[REFUSED_PROTECTED] = "protected",
-	[REFUSED_SESSION] = "session",
-	[REFUSED_AGENT] = "agent",
-	[REFUSED_KIND] = "kind",
-	[REFUSED_READ] = "read",
-};
-
 /* The work on one report. */
 struct reporting {
 	struct comparing *comparing;
@@ -417,7 +407,7 @@ static bool add_row(struct reporting *reporting, struct change *change,
 	if (old_name != NULL)
 		set_name(row, "from", old_name->row->path);
 	if (change->class == CHANGE_REFUSED)
-		value_set_text(row, "refused", refusal_names[change->refused]);
+		value_set_text(row, "refused", overlay_refusal_names[change->refused]);
 	if (change->why != NULL)
 		value_set_text(row, "why", change->why);
 	if (change->set_ids)
