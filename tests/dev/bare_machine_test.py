@@ -8,13 +8,6 @@ import tap
 PROGRAM = os.path.join(sys.argv[1], "dev", "bare-machine")
 
 
-def refused(words, *parts):
-    done = tap.run([PROGRAM, *words], stdin=-3)
-    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stdout)
-    for part in parts:
-        assert part in done.stderr, done.stderr
-
-
 @tap.case
 def its_help_names_every_option():
     done = tap.run([PROGRAM, "--help"], stdin=-3)
@@ -26,23 +19,23 @@ def its_help_names_every_option():
 
 @tap.case
 def a_word_that_it_does_not_know_is_named():
-    refused(["--usr"], "'--usr'", "--help")
+    tap.refused(PROGRAM, ["--usr"], "'--usr'", "--help")
 
 
 @tap.case
 def a_missing_value_is_told():
-    refused(["--umask"], "--umask needs a value")
-    refused(["--"], "a command must follow")
+    tap.refused(PROGRAM, ["--umask"], "--umask needs a value")
+    tap.refused(PROGRAM, ["--"], "a command must follow")
 
 
 @tap.case
 def values_that_no_machine_can_have_are_refused():
-    refused(["--user", "a b"], "--user", "'a b'")
-    refused(["--umask", "9"], "--umask", "'9'")
-    refused(["--busy", "-1"], "--busy", "'-1'")
-    refused(["--suite", "../x"], "--suite", "'../x'")
-    refused(["--tmpdir", "tmp"], "--tmpdir", "absolute")
-    refused(["--path", "a/../../b"], "--path", "'..'")
+    tap.refused(PROGRAM, ["--user", "a b"], "--user", "'a b'")
+    tap.refused(PROGRAM, ["--umask", "9"], "--umask", "'9'")
+    tap.refused(PROGRAM, ["--busy", "-1"], "--busy", "'-1'")
+    tap.refused(PROGRAM, ["--suite", "../x"], "--suite", "'../x'")
+    tap.refused(PROGRAM, ["--tmpdir", "tmp"], "--tmpdir", "absolute")
+    tap.refused(PROGRAM, ["--path", "a/../../b"], "--path", "'..'")
 
 
 tap.play()

@@ -8,13 +8,6 @@ import tap
 PROGRAM = os.path.join(sys.argv[1], "dev", "kernel")
 
 
-def refused(words, *parts):
-    done = tap.run([PROGRAM, *words], stdin=-3)
-    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stdout)
-    for part in parts:
-        assert part in done.stderr, done.stderr
-
-
 @tap.case
 def its_help_names_every_option():
     done = tap.run([PROGRAM, "--help"], stdin=-3)
@@ -25,21 +18,21 @@ def its_help_names_every_option():
 
 @tap.case
 def a_word_that_it_does_not_know_is_named():
-    refused(["--usr"], "'--usr'", "--help")
+    tap.refused(PROGRAM, ["--usr"], "'--usr'", "--help")
 
 
 @tap.case
 def a_missing_value_or_command_is_told():
-    refused(["--user"], "--user needs a value")
-    refused([], "a command must follow")
-    refused(["--"], "a command must follow")
+    tap.refused(PROGRAM, ["--user"], "--user needs a value")
+    tap.refused(PROGRAM, [], "a command must follow")
+    tap.refused(PROGRAM, ["--"], "a command must follow")
 
 
 @tap.case
 def values_that_no_machine_can_have_are_refused():
-    refused(["--user", "a b", "--", "true"], "--user", "'a b'")
-    refused(["--release", "../x", "--", "true"], "--release", "'../x'")
-    refused(["--minutes", "0", "--", "true"], "--minutes", "'0'")
+    tap.refused(PROGRAM, ["--user", "a b", "--", "true"], "--user", "'a b'")
+    tap.refused(PROGRAM, ["--release", "../x", "--", "true"], "--release", "'../x'")
+    tap.refused(PROGRAM, ["--minutes", "0", "--", "true"], "--minutes", "'0'")
 
 
 tap.play()

@@ -12,6 +12,14 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
+def refused(program, words, *parts):
+    """PROGRAM ends with 2 for WORDS, says nothing on standard output, and each of PARTS on standard error."""
+    done = run([program, *words], stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stdout)
+    for part in parts:
+        assert part in done.stderr, done.stderr
+
+
 def hear_signals():
     """What we start has SIGINT and SIGHUP as a person's terminal has them. nohup(1) and a shell's
     background switch them off for everything below."""
