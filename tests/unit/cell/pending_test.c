@@ -258,13 +258,15 @@ static void die_before_its_worker(const struct here *here, const int waits[2],
 		struct cell_spec spec;
 		bool due;
 		struct pending *pending = open_pending(here, &due);
+		int settled[2];
+		char byte;
 
 		fill(&spec);
 		pending_hold(pending, &spec, -1, &log);
+		if (pipe2(settled, O_CLOEXEC) < 0)
+			_exit(1);
 		const int worker = fork();
 		if (worker == 0) {
-			char byte;
-
 			/* As in a cell: nothing of the front's but this. */
 			(void)dup2(waits[0], 0);
 			(void)dup2(tells[1], 1);
@@ -273,7 +275,9 @@ static void die_before_its_worker(const struct here *here, const int waits[2],
 			const bool ok = read(0, &byte, 1) == 0 && write_log(3, WRITES_HALF);
 			_exit(ok ? 0 : 1);
 		}
-		_exit(worker > 0 ? 0 : 1);
+		/* Until then the worker has the front's locks, and the front seems to live. */
+		(void)close(settled[1]);
+		_exit(worker > 0 && read(settled[0], &byte, 1) == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(front, &status, 0), front);
 	assert_int_equal(WEXITSTATUS(status), 0);
