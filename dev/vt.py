@@ -18,8 +18,8 @@ def columns_of(character):
 class Screen:
     """Lines of (character, colour, bold, dim), those that scrolled away too."""
 
-    def __init__(self, columns=80, rows=24):
-        self.columns, self.rows = columns, rows
+    def __init__(self, columns=80, rows=24, rewraps=True):
+        self.columns, self.rows, self.rewraps = columns, rows, rewraps
         self.lines, self.row, self.column = [[]], 0, 0
         self.wrapped = set()  # rows that go on in the next one
         self.colour, self.bold, self.dim = None, False, False
@@ -133,7 +133,13 @@ class Screen:
                 self.put(token)
 
     def resize(self, columns, rows):
-        """As most terminals do: lines that were broken by width are broken anew."""
+        """As most terminals do: lines that were broken by width are broken anew. xterm and the
+        Linux console keep each row, and cut it."""
+        if not self.rewraps:
+            self.lines[self.top():] = [line[:columns] for line in self.lines[self.top():]]
+            self.columns, self.rows = columns, rows
+            self.row, self.column = max(self.row, self.top()), min(self.column, columns - 1)
+            return
         whole, cursor, at = [[]], None, 0
         for row, line in enumerate(self.lines):
             if row == self.row:

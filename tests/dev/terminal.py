@@ -24,23 +24,24 @@ ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n")
 
 class Terminal(Home):
     """A terminal of ROWS x COLUMNS whose foreground is ARGV. LOOKED_AT: `screen` has what a
-    person would see; only for what vt knows."""
+    person would see; only for what vt knows. REWRAPS: it breaks rows anew, and says who it is."""
 
     def __init__(self, *argv, stdin=None, environment=None, files=None, rows=30, columns=100,
-                 looked_at=True, answers=True):
+                 looked_at=True, answers=True, rewraps=True):
         super().__init__("glovebox-terminal-")
         for name, text in (files or {}).items():
             with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
                 file.write(text)
         self.master, self.slave = pty.openpty()
         self.looked_at, self.answers, self.asked = looked_at, answers, b""
-        self.screen = vt.Screen(columns, rows)
+        self.screen = vt.Screen(columns, rows, rewraps)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.printed = b""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8",
-                     "HOME": self.home, **sanitizers(), **(environment or {})}
+                     "HOME": self.home, **({"VTE_VERSION": "7000"} if rewraps else {}),
+                     **sanitizers(), **(environment or {})}
         self.argv, self.variables, self.stdin = argv, variables, stdin
         self.run_again()
 

@@ -229,6 +229,29 @@ def a_new_size_while_typing_loses_nothing():
 
 
 @tap.case
+def a_terminal_that_cuts_rows_keeps_what_was_printed():
+    """In one that breaks rows anew the prompt has more rows when it is narrower; not in this one."""
+    with Chat(columns=70, rewraps=False) as tty:
+        for number in range(3):
+            tty.type(b"say %d\r" % number)
+            tty.says(f"say {number}")
+        said = "typed and not yet sent, and longer than three windows are wide"
+        tty.typed(said.encode(), "> " + said, 2 + len(said))
+        for columns in (20, 60, 24, 90):
+            tty.resize(30, columns)
+            tty.type(b"!\x7f")
+            tty.wait_until(lambda: tty.row().endswith("wide"), "drawn anew")
+        text = tty.screen.text()
+        for number in range(3):
+            assert text.count(f"You said: say {number}.") == 1, text
+        assert text.count("── done") == 3, text
+        tty.type(b"\r")
+        tty.wait_until(lambda: said + "." in tty.screen.text(), "answered")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
 def the_history_comes_back_in_the_next_conversation():
     with Chat() as tty:
         tty.type(b"first prompt\r")

@@ -464,7 +464,9 @@ static void erase(struct console *console)
 	if (console->shown.rows.size == 0)
 		return;
 	buf_init(&out, PAINT_MAX);
-	line_frame_erase(&console->shown, terminal_size().columns, &out);
+	line_frame_erase(&console->shown,
+			 console->look.rewraps ? terminal_size().columns : LINE_ROWS_STAY,
+			 &out);
 	(void)fd_write_all(STDOUT_FILENO, out.data, out.size, NULL);
 	buf_fini(&out);
 	forget_frame(console);

@@ -589,7 +589,7 @@ void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf
 	for (size_t i = 0; i < shown->row && str_next_line(&rest, &row); i++) {
 		size_t used = row_columns(row);
 
-		above += used > 0 ? (used + columns - 1) / columns : 1;
+		above += used > 0 ? 1 + (used - 1) / columns : 1;
 	}
 	above += shown->column / columns;
 	move(out, above, 0);

@@ -235,8 +235,10 @@ void line_frame_change(const struct line_frame *shown, const struct line_frame *
 		       struct buf *out);
 
 /*
- * Append to OUT the bytes that erase SHOWN from a terminal that has COLUMNS now. The
- * terminal may have had another width when the rows were written; we assume that it has
- * wrapped them again. Afterwards the cursor stands where the first row began.
+ * Append to OUT the bytes that erase SHOWN. The terminal may have had another width when the
+ * rows were written. COLUMNS is its present width when it breaks such rows anew, and
+ * LINE_ROWS_STAY when it keeps each row in one row of the screen. Afterwards the cursor stands
+ * where the first row began.
  */
+#define LINE_ROWS_STAY SIZE_MAX
 void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out);

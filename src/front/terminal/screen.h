@@ -25,6 +25,11 @@ struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
 	bool colour;
 	bool unicode; /* false: boxes and marks are ASCII */
+	/*
+	 * Of another width, it breaks anew the rows that are longer; false: it keeps each in
+	 * one row, or nobody knows.
+	 */
+	bool rewraps;
 	/* 0: ask the descriptor before each use; SCREEN_COLUMNS when it does not say */
 	size_t columns;
 };
@@ -33,7 +38,8 @@ struct screen_options {
  * Find the options from the descriptor FD and the environment. NO_COLOR, TERM=dumb or no
  * terminal mean no colours, but CLICOLOR_FORCE and FORCE_COLOR turn colours on (NO_COLOR
  * beats them). LC_ALL, LC_CTYPE and LANG mean ASCII unless they name UTF-8. COLUMNS is
- * used where there is no terminal.
+ * used where there is no terminal. A terminal rewraps when it is known to: by TERM,
+ * TERM_PROGRAM, or a variable of its own.
  */
 struct screen_options screen_options_of(int fd);
 enum { SCREEN_DIFF_MAX = 80 << 20 }; /* room for the largest diff that is shown */

@@ -400,6 +400,9 @@ static void an_erased_frame_counts_the_rows_of_a_narrower_terminal(void **state)
 	line_frame_compose(&shown, &desk.line, &look);
 	line_frame_erase(&shown, 20, &out);
 	assert_string_equal(out.data, "\x1b[2A\r\x1b[J");
+	buf_clear(&out);
+	line_frame_erase(&shown, LINE_ROWS_STAY, &out);
+	assert_string_equal(out.data, "\x1b[1A\r\x1b[J");
 	line_frame_fini(&shown);
 	buf_fini(&out);
 	desk_close(&desk);
