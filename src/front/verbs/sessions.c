@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "front/page.h"
 #include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "store/journal.h"
@@ -274,6 +275,7 @@ const struct verb verb_sessions_show = {
 
 static const struct option_row export_options[] = {
 	{"markdown", 0, OPTION_FLAG, NULL, "as a text for people to read"},
+	{"html", 0, OPTION_FLAG, NULL, "as one page for a browser"},
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -480,8 +482,44 @@ static bool export_markdown(void *context, int64_t number, const char *kind,
 	return !ferror(out);
 }
 
+struct paged {
+	struct page *page;
+	FILE *out;
+};
+
+static bool export_to_page(void *context, int64_t number, const char *kind,
+			   int64_t wall_ms, struct str json)
+{
+	auto_value struct value *line = NULL;
+	const struct paged *paged = context;
+	struct event event;
+
+	(void)wall_ms;
+	if (event_parse(json, &line, &event, NULL))
+		page_event(paged->page, &event);
+	else
+		page_unreadable(paged->page, number, str_of(kind));
+	return !ferror(paged->out);
+}
+
+static int export_page(const char *name, FILE *out)
+{
+	struct paged paged = {.out = out};
+	int code;
+
+	paged.page = page_new(name, out);
+	code = read_session(name, export_to_page, &paged);
+	page_end(paged.page);
+	return code;
+}
+
 static int export_run(const struct options *options, FILE *out)
 {
+	if (options_given(options, "html") && options_given(options, "markdown"))
+		return verb_complain(CODE_USAGE,
+				     "--html and --markdown are two forms: choose one");
+	if (options_given(options, "html"))
+		return export_page(options->words[0], out);
 	return read_session(options->words[0],
 			    options_given(options, "markdown") ? export_markdown
 							       : export_line,
@@ -491,15 +529,16 @@ static int export_run(const struct options *options, FILE *out)
 static const char sessions_export_help[] =
 	"Print the events of the session ID as they were recorded, one JSON object per\n"
 	"line (docs/events.md); with --markdown as a text for people: what was said, each\n"
-	"call with its result, the change. The beginning of an ID does, and `last` for the\n"
-	"newest session of the folder where you are.";
+	"call with its result, the change; with --html as one page for a browser, which\n"
+	"needs nothing from elsewhere and can be searched. The beginning of an ID does,\n"
+	"and `last` for the newest session of the folder where you are.";
 
 const struct verb verb_sessions_export = {
 	.name = "sessions export",
 	.summary = "print one of them, for programs or people",
 	.arguments = "ID|last",
 	.help = sessions_export_help,
-	.example = "  glovebox sessions export last --markdown > session.md",
+	.example = "  glovebox sessions export last --html > session.html",
 	.options = export_options,
 	.words_least = 1,
 	.words_most = 1,
